@@ -1,0 +1,52 @@
+/* types.h - vectors in, and where the work runs.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_TYPES_H
+#define FABAYES_TYPES_H
+
+#include "fabayes/status.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Element types.  Long arrays are FAB_F64 or FAB_F32; settings and index tensors know the others. */
+typedef enum fab_dtype { FAB_F64 = 0, FAB_F32, FAB_I64, FAB_BOOL, FAB_ENUM } fab_dtype;
+
+/* "f64", "f32", "i64", "bool", "enum". */
+FAB_API const char *fab_dtype_name(fab_dtype t);
+
+/* n vectors, one per row, in the caller's memory: vector j starts at element j * ld of p.  The length
+ * of a vector is the D of the handle it is given to; ld >= D. */
+typedef struct fab_rows {
+    const void *p;
+    fab_dtype type; /* FAB_F64 or FAB_F32 */
+    int64_t n, ld;
+} fab_rows;
+
+/* One of several processes that each hold some coordinates of theta.  `sum` adds buf over all of them,
+ * the same bits everywhere.  Zeros and NULLs: alone. */
+typedef struct fab_comm {
+    int64_t first_row, total_rows;
+    fab_status (*sum)(void *ctx, double *buf, int64_t n);
+    void *ctx;
+} fab_comm;
+
+/* A table of kernels in one precision. */
+typedef struct fab_ops fab_ops;
+
+/* Find kernels: backend "cpu" (fast) or "ref" (plain loops); NULL when there is no such table. */
+FAB_API const fab_ops *fab_ops_find(const char *backend, fab_dtype type);
+
+/* Where the work runs.  A NULL fab_exec, or a zero field: the CPU in f64, alone, all cores. */
+typedef struct fab_exec {
+    const fab_ops *ops;
+    const fab_comm *comm;
+    int64_t threads;
+} fab_exec;
+
+#ifdef __cplusplus
+}
+#endif
+#endif

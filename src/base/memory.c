@@ -1,0 +1,98 @@
+/* memory.c - allocation through hooks; one block per handle.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/memory.h"
+#include "base/fail.h"
+#include <stdlib.h>
+#include <string.h>
+
+enum { ALIGN = 64 };
+
+static void *default_alloc(size_t bytes)
+{
+    if (bytes > SIZE_MAX - ALIGN) return NULL;
+    return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
+}
+
+static void *(*alloc_hook)(size_t) = default_alloc;
+static void (*release_hook)(void *) = free;
+
+void fab_set_allocator(void *(*alloc)(size_t), void (*release)(void *))
+{
+    alloc_hook = alloc ? alloc : default_alloc;
+    release_hook = release ? release : free;
+}
+
+void *fab_alloc(size_t bytes)
+{
+    return alloc_hook(bytes ? bytes : 1);
+}
+
+void fab_release(void *p)
+{
+    if (p) release_hook(p);
+}
+
+void *fab_place(fab_layout *l, int64_t count, size_t size)
+{
+    size_t bytes, end;
+    const int overflow = count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) ||
+                         bytes > SIZE_MAX - 2 * ALIGN ||
+                         __builtin_add_overflow(l->used, (bytes + ALIGN - 1) / ALIGN * ALIGN, &end);
+    if (overflow || l->used == SIZE_MAX) {
+        l->used = SIZE_MAX;
+        return NULL;
+    }
+    void *p = l->base ? l->base + l->used : NULL;
+    l->used = end;
+    return p;
+}
+
+/* `scratch` stands in for the handle while counting, so that layout can read its sizes. */
+static size_t count_bytes(size_t size, void *scratch, void (*layout)(fab_layout *, void *))
+{
+    fab_layout l = {NULL, 0};
+    fab_place(&l, 1, size);
+    layout(&l, scratch);
+    return l.used;
+}
+
+size_t fab_build_size(size_t size, const void *proto, void (*layout)(fab_layout *l, void *handle))
+{
+    void *scratch = fab_alloc(size);
+    if (!scratch) return SIZE_MAX;
+    memcpy(scratch, proto, size);
+    const size_t total = count_bytes(size, scratch, layout);
+    fab_release(scratch);
+    return total;
+}
+
+fab_status fab_build(void **handle, size_t size, const void *proto,
+                     void (*layout)(fab_layout *l, void *handle))
+{
+    *handle = NULL;
+    const size_t total = fab_build_size(size, proto, layout);
+    char *block = total == SIZE_MAX ? NULL : fab_alloc(total);
+    if (!block) {
+        if (total == SIZE_MAX) return FAB_FAIL(FAB_NO_MEMORY, "the sizes asked for do not fit into memory");
+        return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB", (double)total / 1e6);
+    }
+    memset(block, 0, total);
+    memcpy(block, proto, size);
+    fab_layout l = {block, 0};
+    fab_place(&l, 1, size);
+    layout(&l, block);
+    *handle = block;
+    return FAB_OK;
+}
+
+fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *what)
+{
+    size_t bytes;
+    *p = NULL;
+    if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes))
+        return FAB_FAIL(FAB_NO_MEMORY, "%s: the size does not fit into memory", what);
+    *p = fab_alloc(bytes);
+    if (!*p) return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate %.3g MB", what, (double)bytes / 1e6);
+    return FAB_OK;
+}

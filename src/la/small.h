@@ -1,0 +1,49 @@
+/* small.h - small dense matrices: double, column-major, leading dimension = rows, no allocation.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_LA_SMALL_H
+#define FAB_LA_SMALL_H
+
+#include "fabayes/types.h"
+
+typedef enum fab_side { FAB_LEFT, FAB_RIGHT } fab_side;
+typedef enum fab_trans { FAB_N, FAB_T } fab_trans;
+
+/* C = alpha op(A) op(B) + beta C;  C is m x n, the inner size is k. */
+void fab_mm(fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k, double alpha,
+            const double *A, const double *B, double beta, double *C);
+/* y = alpha op(A) x + beta y;  A is m x n. */
+void fab_mv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, const double *x,
+            double beta, double *y);
+void fab_add_identity(int64_t n, double *A);              /* A += I */
+void fab_symmetrise(int64_t n, double *A);                /* A = (A + A') / 2 */
+
+/* A = L L' in place; L in the lower triangle, zeros above.  FAB_NUMERIC with the pivot when A is not
+ * positive definite or not finite. */
+fab_status fab_chol(int64_t n, double *A);
+/* B (m x k) <- op(L)^-1 B  or  B op(L)^-1. */
+void fab_tri_solve(fab_side side, fab_trans t, int64_t m, int64_t k, const double *L, double *B);
+void fab_chol_solve(int64_t n, int64_t k, const double *L, double *B); /* B <- (L L')^-1 B */
+void fab_chol_inv(int64_t n, const double *L, double *S);              /* S = (L L')^-1, full */
+double fab_chol_logdet(int64_t n, const double *L);                    /* log det L L' */
+
+/* Symmetric eigen: A -> eigenvectors in columns, w ascending. */
+int64_t fab_eig_work(int64_t n); /* doubles of workspace */
+fab_status fab_eig(int64_t n, double *A, double *w, double *work);
+
+/* Thin SVD of A (m x n, destroyed): U m x r, s r descending, Vt r x n, r = min(m, n). */
+int64_t fab_svd_work(int64_t m, int64_t n);
+fab_status fab_svd(int64_t m, int64_t n, double *A, double *U, double *s, double *Vt, double *work);
+
+/* R of the QR of A (m x n, m >= n, destroyed): upper triangular n x n, zeros below. */
+int64_t fab_qr_work(int64_t m, int64_t n);
+void fab_qr_r(int64_t m, int64_t n, double *A, double *R, double *work);
+/* Q (m x n) in place of A, R as above. */
+void fab_qr(int64_t m, int64_t n, double *A, double *R, double *work);
+
+/* The networks' product, row-major, single-threaded: C = alpha op(A) op(B) + beta C in f64 or f32. */
+void fab_gemm(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k,
+              double alpha, const void *A, int64_t lda, const void *B, int64_t ldb, double beta,
+              void *C, int64_t ldc);
+
+#endif
