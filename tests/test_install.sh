@@ -1,0 +1,37 @@
+#!/bin/sh
+# test_install.sh - an installed fabayes serves a program outside of the tree: test_install.sh BUILD.
+#
+# Installs BUILD into a temporary prefix, moves it, and compiles examples/install_check with pkg-config
+# and with CMake, each against the shared and the static library; all four must run.
+# SPDX-License-Identifier: MIT
+set -eu
+build=$(cd "$1" && pwd)
+source=$(cd "$(dirname "$0")/.." && pwd)
+cc=${CC:-cc}
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+
+cmake --install "$build" --prefix "$tmp/first" >/dev/null
+mv "$tmp/first" "$tmp/prefix" # a package that knows its old place fails here
+cp -r "$source/examples/install_check" "$tmp/source"
+cd "$tmp"
+lib=$(dirname "$(find "$tmp/prefix" -name libfabayes.so)")
+export PKG_CONFIG_PATH="$lib/pkgconfig"
+ask() { pkg-config "$@" fabayes; }
+
+$cc -std=c11 source/main.c $(ask --cflags --libs) -Wl,-rpath,"$lib" -o pc_shared
+$cc -std=c11 source/main.c $(ask --cflags) "$lib/libfabayes.a" \
+    $(ask --static --libs | sed 's/-lfabayes//') -o pc_static
+cmake -S source -B cmake -DCMAKE_PREFIX_PATH="$tmp/prefix" -DCMAKE_C_COMPILER="$cc" >cmake.log 2>&1 ||
+    { cat cmake.log; exit 1; }
+cmake --build cmake >cmake.log 2>&1 || { cat cmake.log; exit 1; }
+
+for program in pc_shared pc_static cmake/with_fabayes cmake/with_fabayes_static; do
+    printf '%-28s' "$program"
+    "./$program"
+    if ldd "./$program" | grep -q libfabayes; then linked=shared; else linked=static; fi
+    case $program in
+    pc_shared | cmake/with_fabayes) [ $linked = shared ] ;;
+    *) [ $linked = static ] ;;
+    esac || { echo "$program is linked with the $linked library"; exit 1; }
+done
