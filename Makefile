@@ -1,0 +1,45 @@
+# The short front door; CMakeLists.txt is the list of files.
+#
+#   make            build the library and the command line        make check    all the rules, 10 minutes
+#   make test       set up, build, run every test                 make bench    timings
+#   make demo       the main job on built-in data                 make fuzz     fuzz each reader TIME seconds
+#   make install    into PREFIX                                   make clean    remove the build folder
+BUILD ?= build
+PREFIX ?= /usr/local
+JOBS ?= 2
+TIME ?= 60
+
+.PHONY: all setup test demo check bench fuzz install clean
+
+all: setup $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) -j $(JOBS)
+
+setup:
+	@tools/setup.sh build
+
+$(BUILD)/CMakeCache.txt: | setup
+	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+
+test: all
+	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+
+demo: all
+	@$(BUILD)/fabayes demo
+
+check:
+	@tools/setup.sh check
+	@BUILD=$(BUILD) JOBS=$(JOBS) tools/check.sh
+
+bench: all
+	@tools/setup.sh bench
+	@bench/run $(BUILD)
+
+fuzz:
+	@tools/setup.sh check
+	@TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
+
+install: all
+	cmake --install $(BUILD) --prefix $(PREFIX)
+
+clean:
+	rm -rf $(BUILD) $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan $(BUILD)-fuzz
