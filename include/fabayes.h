@@ -1,0 +1,28 @@
+/* fabayes.h - everything, in reading order.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_H
+#define FABAYES_H
+
+/* the ground: failures, hooks, vectors and where work runs, settings, random numbers */
+#include "fabayes/status.h"
+#include "fabayes/hooks.h"
+#include "fabayes/types.h"
+#include "fabayes/settings.h"
+#include "fabayes/random.h"
+
+/* containers */
+#include "fabayes/npy.h"
+#include "fabayes/tensors.h"
+
+/* the noun: a low-rank-plus-diagonal Gaussian */
+#include "fabayes/gauss.h"
+#include "fabayes/mixture.h"
+#include "fabayes/distance.h"
+#include "fabayes/absorb.h"
+#include "fabayes/posterior.h"
+
+/* the list of methods */
+#include "fabayes/methods.h"
+
+#endif
