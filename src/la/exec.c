@@ -1,0 +1,101 @@
+/* exec.c - where the work runs: tables by name, a definite fab_run, the sum over processes, the BLAS.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/fail.h"
+#include "la/ops.h"
+#include <omp.h>
+#include <stdatomic.h>
+#include <string.h>
+
+/* ---- tables -------------------------------------------------------------------------------------- */
+
+static const fab_ops *const tables[] = {&fab_ops_ref_f64, &fab_ops_ref_f32};
+
+const fab_ops *fab_ops_find(const char *backend, fab_dtype type)
+{
+    if (backend && strcmp(backend, "cpu") == 0) backend = "ref"; /* until the fast table stands */
+    for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
+        if (tables[t]->type == type && backend && strcmp(tables[t]->backend, backend) == 0) return tables[t];
+    return NULL;
+}
+
+const fab_ops *fab_ops_as(const fab_ops *ops, fab_dtype type)
+{
+    return ops->type == type ? ops : fab_ops_find(ops->backend, type);
+}
+
+/* ---- runs ---------------------------------------------------------------------------------------- */
+
+fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
+{
+    static const fab_exec nothing = {0};
+    if (!x) x = &nothing;
+    if (x->threads < 0 || x->threads > 1 << 16)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "threads = %lld is outside [0, 65536]", (long long)x->threads);
+    const fab_ops *ops = fab_ops_as(x->ops ? x->ops : &fab_ops_ref_f64, type);
+    if (!ops) return FAB_FAIL(FAB_BAD_ARGUMENT, "long arrays are f64 or f32, not %s", fab_dtype_name(type));
+    *r = (fab_run){.ops = ops};
+    if (x->comm) r->comm = *x->comm;
+    r->threads = x->threads > 0 ? (int)x->threads : omp_get_max_threads();
+    return FAB_OK;
+}
+
+fab_status fab_sum(const fab_run *r, double *buf, int64_t n)
+{
+    return r->comm.sum ? r->comm.sum(r->comm.ctx, buf, n) : FAB_OK;
+}
+
+/* ---- views --------------------------------------------------------------------------------------- */
+
+fab_long fab_long_rows(void *F, int64_t n, int64_t k)
+{
+    return (fab_long){.p = F, .n = n, .k = k, .rs = k, .cs = 1};
+}
+
+fab_long fab_long_vectors(void *X, int64_t n, int64_t k, int64_t ld)
+{
+    return (fab_long){.p = X, .n = n, .k = k, .rs = 1, .cs = ld};
+}
+
+/* ---- the BLAS's own threads ---------------------------------------------------------------------- */
+
+/* Weak: with a BLAS that has no such call the count is not ours to change. */
+extern int openblas_get_num_threads(void) __attribute__((weak));
+extern void openblas_set_num_threads(int count) __attribute__((weak));
+
+/* The count is global, so callers on several threads share one saved value: the first in takes it
+ * down, the last out gives it back. */
+static atomic_flag guard = ATOMIC_FLAG_INIT;
+static int inside, saved;
+
+static void lock(void)
+{
+    while (atomic_flag_test_and_set_explicit(&guard, memory_order_acquire)) {
+    }
+}
+
+static void unlock(void)
+{
+    atomic_flag_clear_explicit(&guard, memory_order_release);
+}
+
+int fab_blas_enter(void)
+{
+    if (!openblas_get_num_threads || !openblas_set_num_threads) return 1;
+    lock();
+    if (inside++ == 0) {
+        saved = openblas_get_num_threads();
+        if (saved != 1) openblas_set_num_threads(1);
+    }
+    const int before = saved;
+    unlock();
+    return before;
+}
+
+void fab_blas_leave(int before)
+{
+    if (!openblas_get_num_threads || !openblas_set_num_threads) return;
+    lock();
+    if (--inside == 0 && before != 1) openblas_set_num_threads(before);
+    unlock();
+}

@@ -1,0 +1,247 @@
+/* small.c - small dense algebra over BLAS and LAPACK: column-major, our workspace, one thread.
+ *
+ * LAPACK is called through LAPACKE_*_work, which in column-major order allocates nothing.  Every call
+ * takes the BLAS's threads down to one: its bits depend on their number.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "la/small.h"
+#include "base/fail.h"
+#include "la/ops.h"
+#include <cblas.h>
+#include <lapacke.h>
+#include <math.h>
+#include <string.h>
+
+static int ld(int64_t rows)
+{
+    return rows > 0 ? (int)rows : 1; /* BLAS refuses a leading dimension of 0 */
+}
+
+static CBLAS_TRANSPOSE op(fab_trans t)
+{
+    return t == FAB_T ? CblasTrans : CblasNoTrans;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int all_finite(int64_t count, const double *A)
+{
+    for (int64_t e = 0; e < count; e++)
+        if (!isfinite(A[e])) return 0;
+    return 1;
+}
+
+/* ---- products ------------------------------------------------------------------------------------ */
+
+void fab_mm(fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k, double alpha,
+            const double *A, const double *B, double beta, double *C)
+{
+    if (m == 0 || n == 0) return;
+    const int before = fab_blas_enter();
+    cblas_dgemm(CblasColMajor, op(ta), op(tb), (int)m, (int)n, (int)k, alpha, A, ld(ta == FAB_T ? k : m), B,
+                ld(tb == FAB_T ? n : k), beta, C, ld(m));
+    fab_blas_leave(before);
+}
+
+/* y = beta y, where beta = 0 forgets even a NaN. */
+static void scale(int64_t n, double beta, double *y)
+{
+    for (int64_t i = 0; i < n; i++) y[i] = beta != 0 ? beta * y[i] : 0;
+}
+
+void fab_mv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, const double *x,
+            double beta, double *y)
+{
+    if (m == 0 || n == 0) {
+        scale(t == FAB_T ? n : m, beta, y); /* BLAS leaves y alone here */
+        return;
+    }
+    const int before = fab_blas_enter();
+    cblas_dgemv(CblasColMajor, op(t), (int)m, (int)n, alpha, A, ld(m), x, 1, beta, y, 1);
+    fab_blas_leave(before);
+}
+
+void fab_add_identity(int64_t n, double *A)
+{
+    for (int64_t i = 0; i < n; i++) A[i + i * n] += 1;
+}
+
+void fab_symmetrise(int64_t n, double *A)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < j; i++) {
+            const double mean = A[i + j * n] / 2 + A[j + i * n] / 2;
+            A[i + j * n] = A[j + i * n] = mean;
+        }
+}
+
+/* ---- Cholesky ------------------------------------------------------------------------------------ */
+
+static void zero_above(int64_t n, double *A)
+{
+    for (int64_t j = 1; j < n; j++) memset(A + j * n, 0, (size_t)j * sizeof *A);
+}
+
+static void mirror_lower(int64_t n, double *A)
+{
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = j + 1; i < n; i++) A[j + i * n] = A[i + j * n];
+}
+
+/* The first pivot (from 1) that is not a positive finite number; 0: all are.  A NaN or an infinity
+ * anywhere in the lower triangle reaches the diagonal of its row. */
+static int64_t bad_pivot(int64_t n, const double *L, int info)
+{
+    const int64_t done = info > 0 ? info - 1 : n;
+    for (int64_t i = 0; i < done; i++)
+        if (!(L[i + i * n] > 0 && isfinite(L[i + i * n]))) return i + 1;
+    return info > 0 ? info : 0;
+}
+
+fab_status fab_chol(int64_t n, double *A)
+{
+    if (n == 0) return FAB_OK;
+    const int before = fab_blas_enter();
+    const int info = LAPACKE_dpotrf_work(LAPACK_COL_MAJOR, 'L', (int)n, A, ld(n));
+    fab_blas_leave(before);
+    const int64_t pivot = bad_pivot(n, A, info);
+    if (pivot)
+        return FAB_FAIL(FAB_NUMERIC, "a %lld x %lld matrix is not positive definite: pivot %lld", (long long)n,
+                        (long long)n, (long long)pivot);
+    zero_above(n, A);
+    return FAB_OK;
+}
+
+void fab_tri_solve(fab_side side, fab_trans t, int64_t m, int64_t k, const double *L, double *B)
+{
+    if (m == 0 || k == 0) return;
+    const int before = fab_blas_enter();
+    cblas_dtrsm(CblasColMajor, side == FAB_LEFT ? CblasLeft : CblasRight, CblasLower, op(t), CblasNonUnit, (int)m,
+                (int)k, 1, L, ld(side == FAB_LEFT ? m : k), B, ld(m));
+    fab_blas_leave(before);
+}
+
+void fab_chol_solve(int64_t n, int64_t k, const double *L, double *B)
+{
+    fab_tri_solve(FAB_LEFT, FAB_N, n, k, L, B);
+    fab_tri_solve(FAB_LEFT, FAB_T, n, k, L, B);
+}
+
+void fab_chol_inv(int64_t n, const double *L, double *S)
+{
+    if (n == 0) return;
+    memmove(S, L, (size_t)(n * n) * sizeof *S);
+    const int before = fab_blas_enter();
+    LAPACKE_dpotri_work(LAPACK_COL_MAJOR, 'L', (int)n, S, ld(n));
+    fab_blas_leave(before);
+    mirror_lower(n, S);
+}
+
+double fab_chol_logdet(int64_t n, const double *L)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += log(L[i + i * n]);
+    return 2 * sum;
+}
+
+/* ---- eigen --------------------------------------------------------------------------------------- */
+
+/* dsyevd's own sizes, in its manual. */
+static int64_t eig_reals(int64_t n)
+{
+    return 1 + 6 * n + 2 * n * n;
+}
+
+static int64_t eig_ints(int64_t n)
+{
+    return 3 + 5 * n;
+}
+
+int64_t fab_eig_work(int64_t n)
+{
+    return eig_reals(n) + eig_ints(n); /* an int fits into a double's place */
+}
+
+fab_status fab_eig(int64_t n, double *A, double *w, double *work)
+{
+    if (n == 0) return FAB_OK;
+    if (!all_finite(n * n, A))
+        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: it is not finite", (long long)n, (long long)n);
+    const int before = fab_blas_enter();
+    const int info = LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n), w, work, (int)eig_reals(n),
+                                         (lapack_int *)(void *)(work + eig_reals(n)), (int)eig_ints(n));
+    fab_blas_leave(before);
+    if (info != 0)
+        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: no convergence", (long long)n, (long long)n);
+    return FAB_OK;
+}
+
+/* ---- SVD ----------------------------------------------------------------------------------------- */
+
+static int64_t svd_reals(int64_t m, int64_t n)
+{
+    double size = 1;
+    double none = 0; /* never read: only the size is asked */
+    lapack_int ints = 0;
+    const int64_t r = least(m, n);
+    LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', (int)m, (int)n, &none, ld(m), &none, &none, ld(m), &none, ld(r), &size,
+                        -1, &ints);
+    return (int64_t)size + 1;
+}
+
+int64_t fab_svd_work(int64_t m, int64_t n)
+{
+    return svd_reals(m, n) + 8 * least(m, n);
+}
+
+fab_status fab_svd(int64_t m, int64_t n, double *A, double *U, double *s, double *Vt, double *work)
+{
+    const int64_t r = least(m, n), reals = svd_reals(m, n);
+    if (r == 0) return FAB_OK;
+    if (!all_finite(m * n, A))
+        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: it is not finite", (long long)m, (long long)n);
+    const int before = fab_blas_enter();
+    const int info = LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', (int)m, (int)n, A, ld(m), s, U, ld(m), Vt, ld(r), work,
+                                         (int)reals, (lapack_int *)(void *)(work + reals));
+    fab_blas_leave(before);
+    if (info != 0)
+        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: no convergence", (long long)m, (long long)n);
+    return FAB_OK;
+}
+
+/* ---- QR ------------------------------------------------------------------------------------------ */
+
+enum { QR_PANEL = 64 }; /* columns per blocked step, at least what LAPACK prefers */
+
+int64_t fab_qr_work(int64_t m, int64_t n)
+{
+    (void)m;
+    return n + n * QR_PANEL + 1; /* tau, then LAPACK's own */
+}
+
+static void factor(int64_t m, int64_t n, double *A, double *R, double *work)
+{
+    LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (int)m, (int)n, A, ld(m), work, work + n, (int)(n * QR_PANEL));
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) R[i + j * n] = i <= j ? A[i + j * m] : 0;
+}
+
+void fab_qr_r(int64_t m, int64_t n, double *A, double *R, double *work)
+{
+    if (n == 0) return;
+    const int before = fab_blas_enter();
+    factor(m, n, A, R, work);
+    fab_blas_leave(before);
+}
+
+void fab_qr(int64_t m, int64_t n, double *A, double *R, double *work)
+{
+    if (n == 0) return;
+    const int before = fab_blas_enter();
+    factor(m, n, A, R, work);
+    LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, (int)m, (int)n, (int)n, A, ld(m), work, work + n, (int)(n * QR_PANEL));
+    fab_blas_leave(before);
+}
