@@ -1,0 +1,48 @@
+#!/bin/sh
+# check.sh - every rule of the project: one line per check, exit status 1 when one failed.
+#
+#   tools/check.sh [NAME..]      those checks only, in the order given
+#
+# What a failed check said follows its line; logs are in BUILD-check/.
+# SPDX-License-Identifier: MIT
+set -u
+cd "$(dirname "$0")/.." || exit 1
+BUILD=${BUILD:-build} JOBS=${JOBS:-2}
+case $BUILD in
+/*) ;;
+*) BUILD=$PWD/$BUILD ;;
+esac
+export BUILD JOBS
+logs=$BUILD-check
+mkdir -p "$logs"
+
+build() { cmake -S . -B "$BUILD" && cmake --build "$BUILD" -j "$JOBS"; }
+symbols() { python3 tools/check_symbols.py "$BUILD/libfabayes.so"; }
+
+run() {
+    case $1 in
+    format | headers) "tools/check_$1.sh" ;;                  # clang-format; C11 and C++17
+    layers | calls | size | text) python3 "tools/check_$1.py" ;; # includes; heap and printing; length; marks
+    build) build ;;                                           # warnings are errors
+    symbols) symbols ;;                                       # exported = declared
+    asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
+    *) echo "no check of that name" && false ;;
+    esac
+}
+
+failed=0
+for name in ${*:-format layers headers calls size text build symbols asan-gcc asan-clang tsan}; do
+    start=$(date +%s)
+    if run "$name" >"$logs/$name.log" 2>&1; then
+        printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))
+    else
+        printf 'FAILED  %-12s %4d s\n' "$name" $(($(date +%s) - start))
+        tail -n 40 "$logs/$name.log" | sed 's/^/        /'
+        failed=$((failed + 1))
+    fi
+done
+if [ $failed -gt 0 ]; then
+    echo "$failed checks FAILED"
+    exit 1
+fi
+echo "all checks ok"

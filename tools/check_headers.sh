@@ -1,0 +1,14 @@
+#!/bin/sh
+# check_headers.sh - every public header compiles alone, in C11 and in C++17, without a warning.
+# SPDX-License-Identifier: MIT
+set -u
+cd "$(dirname "$0")/.." || exit 1
+strict="-pedantic -Wall -Wextra -Werror -fsyntax-only -Iinclude"
+failed=0
+for header in $(find include -name '*.h' | sort); do
+    program="#include \"${header#include/}\"
+typedef int fab_not_empty;"
+    echo "$program" | gcc -x c -std=c11 $strict - || { echo "$header: not alone in C11"; failed=1; }
+    echo "$program" | g++ -x c++ -std=c++17 $strict - || { echo "$header: not alone in C++17"; failed=1; }
+done
+exit $failed

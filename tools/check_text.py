@@ -1,0 +1,33 @@
+"""check_text.py - no marks of unfinished work, no path of this machine, a README that says how to start."""
+# SPDX-License-Identifier: MIT
+import os
+import re
+
+import tree
+
+MARKS = re.compile(r"\b(%s)\b" % "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")))
+COMMON = ("/", "/tmp", "/home", "/usr", "/opt", "/srv", "/var", "/var/tmp", "/mnt")
+START = ("make test", "make demo")
+
+
+def machine_path():
+    """The folder above the checkout, or the checkout itself where that is a folder everybody has."""
+    above = os.path.dirname(tree.ROOT)
+    place = tree.ROOT if above in COMMON else above
+    return re.compile(r"(?<![\w./-])" + re.escape(place) + r"(?![\w-])")
+
+
+def main():
+    problems, here = [], machine_path()
+    for path in tree.files():
+        for number, line in enumerate(tree.read(path).split("\n"), 1):
+            if MARKS.search(line):
+                problems.append("%s:%d: a mark of unfinished work" % (path, number))
+            if here.search(line):
+                problems.append("%s:%d: a path of this machine" % (path, number))
+    readme = tree.read("README.md") if os.path.exists(os.path.join(tree.ROOT, "README.md")) else ""
+    problems += ["README.md:1: does not name `%s`" % s for s in START if s not in readme]
+    tree.finish(problems)
+
+
+main()

@@ -1,0 +1,25 @@
+#!/bin/sh
+# fuzz.sh - run each fuzz target for TIME seconds; stops at the first input that breaks one.
+#
+# Needs clang.  What was found interesting stays in build-fuzz/corpus/ and is the start of the next run;
+# an input that breaks a target is left in build-fuzz/.
+# SPDX-License-Identifier: MIT
+set -eu
+cd "$(dirname "$0")/.."
+cmake -S . -B build-fuzz -DFAB_FUZZ=ON -DFAB_TESTS=OFF -DFAB_SANITIZE=address,undefined \
+    -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
+    -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ >/dev/null
+cmake --build build-fuzz -j "${JOBS:-2}"
+cd build-fuzz
+found=0
+for target in fuzz_*; do
+    [ -x "$target" ] && [ -f "$target" ] || continue
+    found=1
+    mkdir -p "corpus/$target"
+    echo "$target: ${TIME:-60} s"
+    seeds=../fuzz/corpus/${target#fuzz_}
+    if [ ! -d "$seeds" ]; then seeds=; fi
+    "./$target" -max_total_time="${TIME:-60}" -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
+        "corpus/$target" $seeds
+done
+[ $found = 1 ] || { echo "fuzz.sh: no fuzz targets were built" >&2; exit 1; }

@@ -1,0 +1,195 @@
+#!/bin/bash
+# test_checks.sh - every check can fail: plants one violation after the other and expects to be told.
+#
+#   tools/test_checks.sh          the cheap checks, some seconds
+#   tools/test_checks.sh slow     the sanitizers as well, some minutes
+#
+# Works in a temporary copy of the tree.  A planted file must be named by the check that it breaks, and
+# its harmless twin must not be.
+# SPDX-License-Identifier: MIT
+set -uo pipefail
+cd "$(dirname "$0")/.." || exit 1
+tmp=$(mktemp -d)
+trap 'rm -rf "$tmp"' EXIT
+copy=$tmp/machine/copy
+mkdir -p "$copy"
+python3 tools/tree.py | tar -cf - -T - | tar -xf - -C "$copy"
+cd "$copy" || exit 1
+wrong=0 done=0
+
+# ask CHECK: what the check says about the copy; its exit status.
+ask() {
+    case $1 in
+    format | headers) "tools/check_$1.sh" 2>&1 ;;
+    symbols) python3 tools/check_symbols.py "$tmp/lib.so" 2>&1 ;;
+    *) python3 "tools/check_$1.py" 2>&1 ;;
+    esac
+}
+
+# refuses CHECK FILE TEXT: with TEXT in FILE the check fails and names FILE.
+refuses() {
+    put "$2" "$3"
+    if said=$(ask "$1"); then status=0; else status=1; fi
+    if [ $status = 0 ] || ! grep -qF "$2" <<<"$said"; then
+        echo "$1 does not notice in $2: ${3:0:70}"
+        wrong=$((wrong + 1))
+    fi
+    back "$2"
+}
+
+# accepts CHECK FILE TEXT: with TEXT in FILE the check does not speak of FILE.
+accepts() {
+    put "$2" "$3"
+    if grep -F "$2" <<<"$(ask "$1")"; then
+        echo "$1 refuses in $2: ${3:0:70}"
+        wrong=$((wrong + 1))
+    fi
+    back "$2"
+}
+
+put() {
+    mkdir -p "$(dirname "$1")"
+    if [ -e "$1" ]; then cp "$1" "$tmp/kept"; else rm -f "$tmp/kept"; fi
+    printf '%s\n' "$2" >"$1"
+    done=$((done + 1))
+}
+
+back() {
+    if [ -e "$tmp/kept" ]; then cp "$tmp/kept" "$1"; else rm "$1"; fi
+}
+
+lines() { for _ in $(seq "$1"); do echo "    x++;"; done; }
+
+if command -v clang-format >/dev/null; then
+    accepts format src/base/planted.c $'int f(void)\n{\n    return 1;\n}'
+    refuses format src/base/planted.c $'int f(void) {\n  return 1;\n}'
+else
+    echo "format: not tried, there is no clang-format"
+fi
+
+accepts layers src/la/planted.c $'#include "base/fail.h"\n#include <cblas.h>\n#include <math.h>'
+accepts layers cli/planted.c $'#include "fabayes/status.h"\n#include <jansson.h>\n#include <stdio.h>'
+accepts layers src/la/planted.h $'#ifndef P_H\n#define P_H\n#ifdef __AVX2__\n#endif\n#endif'
+accepts layers src/la/planted_mpi.c $'#ifdef FAB_MPI\n#include <mpi.h>\n#endif'
+refuses layers src/base/planted.c '#include "la/ops.h"'
+refuses layers src/data/planted.c '#include "model/net.h"'
+refuses layers src/estim/planted.c '#include "../base/fail.h"'
+refuses layers src/la/planted.c '#include "posterior/gauss.h"'
+refuses layers src/infer/planted.c '#include "fabayes.h"'
+refuses layers src/model/planted.c '#include <cblas.h>'
+refuses layers src/model/planted.c '#include "lapacke.h"'
+refuses layers src/infer/planted.c '#include <omp.h>'
+refuses layers src/la/planted.c '#include <jansson.h>'
+refuses layers src/base/planted.c '#include <glib.h>'
+refuses layers src/base/planted.c '#include <cmocka.h>'
+refuses layers cli/planted.c '#include "base/fail.h"'
+refuses layers examples/planted.c '#include "la/small.h"'
+refuses layers studies/planted/planted.c '#include "../../src/la/small.h"'
+refuses layers include/fabayes/planted.h '#include <jansson.h>'
+refuses layers src/infer/planted.c $'#ifdef FAB_MPI\n#endif'
+refuses layers src/data/planted.c $'#if defined(_OPENMP)\n#endif'
+refuses layers include/fabayes/planted.h $'#ifdef FAB_EXTRA\n#endif'
+printf '#ifdef FAB_PLANTED\n#endif\n' >src/base/planted_one.c
+refuses layers src/base/planted_two.c $'#ifdef FAB_PLANTED\n#endif'
+rm src/base/planted_one.c
+printf 'int planted;\n' >src/posterior/planted.c # now fabayes/planted.h belongs to posterior
+refuses layers src/data/planted_user.c '#include "fabayes/planted.h"'
+rm src/posterior/planted.c
+
+accepts headers include/fabayes/planted.h '#include <stdint.h>
+int64_t fab_planted(int64_t n);'
+refuses headers include/fabayes/planted.h 'int64_t fab_planted(int64_t n);'
+refuses headers include/fabayes/planted.h 'int fab_planted(int class);'
+refuses headers include/fabayes/planted.h 'long long fab_planted(int n) { return ({ n; }); }'
+
+accepts calls src/infer/planted.c 'void f(s *m) { m->free(m); m.free(m); snprintf(b, 9, "free(p)"); } // malloc(1)'
+refuses calls src/infer/planted.c 'void f(void) { p = malloc (3); }'
+refuses calls src/infer/planted.c 'void f(void) { release = free; }'
+refuses calls src/base/planted.c 'void f(void) { free(p); }'
+for call in 'calloc(1, 2)' 'realloc(p, 2)' 'aligned_alloc(64, 2)' 'posix_memalign(&p, 64, 2)' 'strdup(s)' \
+    'printf("x")' 'puts("x")' 'fprintf(f, "x")' 'exit(1)' 'abort()' 'getenv("X")' 'signal(2, f)' 'rand()' \
+    'fputs("x", stderr)'; do
+    refuses calls src/data/planted.c "void f(void) { $call; }"
+done
+accepts calls src/report/planted.c 'void f(FILE *o) { fprintf(o, "x"); }'
+refuses calls src/report/planted.c 'void f(FILE *o) { fprintf(stdout, "x"); }'
+
+accepts size src/base/planted.c $'void f(void)\n{\n'"$(lines 58)"$'\n}'
+refuses size src/base/planted.c $'void f(void)\n{\n'"$(lines 59)"$'\n}'
+refuses size cli/planted.c $'void f(void)\n{\n'"$(lines 59)"$'\n}'
+accepts size src/base/planted.h "$(lines 600)"
+refuses size src/base/planted.h "$(lines 601)"
+
+accepts text docs/planted.md 'a template name.XXXXXX, and src/machine/x'
+for mark in TO''DO FIX''ME X''XX; do
+    refuses text docs/planted.md "$mark: later"
+done
+refuses text docs/planted.md "see $tmp/machine/notes"
+refuses text README.md 'run `make demo`'
+refuses text README.md 'run `make test`'
+
+printf 'void fab_planted(void);\nvoid fab_planted(void) {}\nint planted;\n' |
+    gcc -shared -fPIC -x c - -o "$tmp/lib.so"
+accepts symbols include/fabayes/planted.h 'FAB_API void fab_planted(void);'
+refuses symbols src/base/planted.c $'void fab_planted(void)\n{\n}'
+refuses symbols include/fabayes/planted.h 'FAB_API const char *fab_planted_absent(void);'
+refuses symbols include/fabayes/planted.h 'FAB_API extern int planted;'
+
+# The set-up: instant when all is there, otherwise it installs or says what to run.
+mkdir -p "$tmp/bin"
+tell() { printf '#!/bin/sh\n%s\n' "$2" >"$tmp/bin/$1" && chmod +x "$tmp/bin/$1"; }
+setup() { PATH="$tmp/bin:$PATH" tools/setup.sh "$@" >"$tmp/said" 2>&1; }
+expect() { # expect STATUS WORDS ARGUMENTS..
+    setup "${@:3}"
+    if [ $? != "$1" ] || ! grep -q -- "$2" <<<"$(cat "$tmp/said")"; then
+        echo "setup.sh ${*:3}: not status $1 with '$2'"
+        wrong=$((wrong + 1))
+    fi
+    done=$((done + 1))
+}
+tell apt-get 'echo "apt-get was called: $*"; echo "$*" >>'"$tmp/apt"
+tell sudo 'exit 1'
+tell id 'echo 1000'
+tell dpkg-query 'echo install ok installed'
+expect 0 '' bench
+tell dpkg-query 'case "$*" in *jansson*) exit 1 ;; esac; echo install ok installed'
+expect 2 'sudo apt-get install --no-install-recommends libjansson-dev$' build
+expect 2 "no group 'paint'" paint
+if [ -e "$tmp/apt" ]; then echo "setup.sh called apt-get without need" && wrong=$((wrong + 1)); fi
+tell id 'echo 0'
+expect 0 'installing libjansson-dev' check
+if ! grep -q 'install .*libjansson-dev' "$tmp/apt"; then echo "setup.sh did not install" && wrong=$((wrong + 1)); fi
+
+# check.sh: a failed check is one line and the exit status.
+printf 'void f(void)\n{\n%s\n}\n' "$(lines 99)" >src/base/planted.c
+if tools/check.sh text size calls >"$tmp/said" || ! grep -q '^FAILED  size' "$tmp/said"; then
+    echo "check.sh does not report a failed check" && wrong=$((wrong + 1))
+fi
+rm src/base/planted.c
+
+# sanitizer KIND BODY WORDS: a unit test that does BODY makes the sanitizer say WORDS.
+sanitizer() {
+    printf '%s\n' '#include <stdlib.h>' 'int work(int n);' 'int work(int n)' '{' "$2" '}' \
+        'int main(void)' '{' '    return work(7) == 12345;' '}' >tests/test_planted.c
+    if BUILD=$tmp/build tools/sanitize.sh "$1" >"$tmp/said" 2>&1 || ! grep -q "$3" "$tmp/said"; then
+        tail -n 20 "$tmp/said"
+        echo "$1 does not notice: $2" && wrong=$((wrong + 1))
+    fi
+    done=$((done + 1))
+}
+if [ "${1:-}" = slow ]; then
+    sed -i '/foreach(unit ${FAB_UNITS})/i set(FAB_UNITS planted)\nset(FAB_THREADED planted)' CMakeLists.txt
+    for kind in asan-gcc asan-clang; do
+        sanitizer $kind '    char *volatile p = malloc((size_t)n); return p[n];' heap-buffer-overflow
+        sanitizer $kind '    char *volatile p = malloc((size_t)n); p = NULL; return p != NULL;' LeakSanitizer
+        sanitizer $kind '    volatile int big = 2147483600; return big + 100 * n;' 'signed integer overflow'
+    done
+    race='    int s = 0;
+#pragma omp parallel for
+    for (int i = 0; i < 1000; i++) s += i * n;
+    return s;'
+    sanitizer tsan "$race" 'data race'
+fi
+
+echo "$done plantings, $wrong wrong"
+[ $wrong = 0 ]
