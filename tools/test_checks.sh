@@ -71,6 +71,7 @@ accepts layers src/la/planted.c $'#include "base/fail.h"\n#include <cblas.h>\n#i
 accepts layers cli/planted.c $'#include "fabayes/status.h"\n#include <jansson.h>\n#include <stdio.h>'
 accepts layers src/la/planted.h $'#ifndef P_H\n#define P_H\n#ifdef __AVX2__\n#endif\n#endif'
 accepts layers src/la/planted_mpi.c $'#ifdef FAB_MPI\n#include <mpi.h>\n#endif'
+accepts layers src/estim/planted.c '#include "fabayes/methods.h"'
 refuses layers src/base/planted.c '#include "la/ops.h"'
 refuses layers src/data/planted.c '#include "model/net.h"'
 refuses layers src/estim/planted.c '#include "../base/fail.h"'
@@ -180,7 +181,7 @@ sanitizer() {
 if [ "${1:-}" = slow ]; then
     sed -i '/foreach(unit ${FAB_UNITS})/i set(FAB_UNITS planted)\nset(FAB_THREADED planted)' CMakeLists.txt
     for kind in asan-gcc asan-clang; do
-        sanitizer $kind '    char *volatile p = malloc((size_t)n); return p[n];' heap-buffer-overflow
+        sanitizer $kind '    volatile char *p = malloc((size_t)n); return p[n];' heap-buffer-overflow
         sanitizer $kind '    char *volatile p = malloc((size_t)n); p = NULL; return p != NULL;' LeakSanitizer
         sanitizer $kind '    volatile int big = 2147483600; return big + 100 * n;' 'signed integer overflow'
     done
