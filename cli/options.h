@@ -1,0 +1,75 @@
+/* options.h - one table of options per verb; parsing and --help come from it.
+ *
+ *     const option options[] = {OPTION_SEED(&c.seed), OPTION_JSON(&c.json)};
+ *     const char *file[1];
+ *     const call_shape shape = {options, COUNT(options), file, 1, 1, NULL, NULL};
+ *     int status;
+ *     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
+ *
+ * `--name value`, `--name=value`, `-n value` and `-nvalue` are read, anywhere on the line; `--` ends the
+ * options and `-` is an operand.  The last of two equal options counts.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef CLI_OPTIONS_H
+#define CLI_OPTIONS_H
+
+#include "verb.h"
+#include <fabayes.h>
+
+#define COUNT(array) ((int)(sizeof(array) / sizeof *(array)))
+
+/* What stands behind `where`. */
+typedef enum option_kind {
+    OPT_FLAG,  /* int64_t: 1 when given; takes no value */
+    OPT_TEXT,  /* const char *: lent by argv */
+    OPT_I64,   /* int64_t in [lo, hi] */
+    OPT_F64,   /* double in [lo, hi] */
+    OPT_CHOICE /* int64_t: the place of the value in `names` */
+} option_kind;
+
+typedef struct option {
+    const char *name; /* without the dashes; NULL: only a letter */
+    char letter;      /* 0: only a name */
+    option_kind kind;
+    void *where;
+    const char *value; /* what --help calls the value */
+    double lo, hi;
+    const char *const *names; /* NULL at the end */
+    const char *help;
+} option;
+
+/* Options that several verbs share, so that they are the same everywhere. */
+extern const char *const dtype_names[]; /* in the order of fab_dtype */
+
+// clang-format off
+#define OPTION_JSON(where_) \
+    {"json", 0, OPT_FLAG, where_, NULL, 0, 0, NULL, "one JSON object on standard output"}
+#define OPTION_QUIET(where_) \
+    {"quiet", 0, OPT_FLAG, where_, NULL, 0, 0, NULL, "no progress bar and no notes"}
+#define OPTION_OUTPUT(where_, help_) {"output", 'o', OPT_TEXT, where_, "FILE", 0, 0, NULL, help_}
+#define OPTION_SEED(where_) \
+    {"seed", 0, OPT_I64, where_, "N", 0, 0x1p63, NULL, "seed of the random numbers (default 0)"}
+#define OPTION_THREADS(where_) \
+    {"threads", 0, OPT_I64, where_, "N", 1, 4096, NULL, "threads (default: all cores)"}
+#define OPTION_DTYPE(where_, help_) {"dtype", 0, OPT_CHOICE, where_, NULL, 0, 0, dtype_names, help_}
+// clang-format on
+
+/* Where the settings of a method go, asked once all options are read (so `-m NAME` may stand anywhere):
+ * the table and the struct it describes.  Not DONE: it has said why. */
+typedef int settings_fn(void *ctx, const fab_table **table, void **settings);
+
+typedef struct call_shape {
+    const option *option;
+    int options;
+    const char **operand; /* room for `most` */
+    int least, most;
+    settings_fn *settings; /* NULL: the verb has no `--name=value` settings */
+    void *ctx;
+} call_shape;
+
+/* Read argv into the table's places.  1: go on; *operands (or NULL) is how many came.  0: end with
+ * *status (help was shown, or the call was wrong and the sentence said). */
+int options_parse(const verb *v, const call_shape *s, int argc, char **argv, int *operands,
+                  int *status);
+
+#endif
