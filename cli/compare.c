@@ -1,0 +1,165 @@
+/* compare.c - `fabayes compare`: how far A, the estimate, is from B, the reference.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "options.h"
+#include "output.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <string.h>
+
+typedef struct pair {
+    const fab_gauss *a, *b;
+    fab_exec exec;
+} pair;
+
+/* ---- the distances -------------------------------------------------------------------------------- */
+
+static fab_status mean_distance(const pair *p, double *out)
+{
+    return fab_distance_mean(p->a, p->b, out);
+}
+
+static fab_status covariance_distance(const pair *p, double *out)
+{
+    return fab_distance_covariance(p->a, p->b, &p->exec, out);
+}
+
+static fab_status kl_ab(const pair *p, double *out)
+{
+    return fab_distance_kl(p->a, p->b, &p->exec, out);
+}
+
+static fab_status kl_ba(const pair *p, double *out)
+{
+    return fab_distance_kl(p->b, p->a, &p->exec, out);
+}
+
+static fab_status w2(const pair *p, double *out)
+{
+    return fab_distance_w2(p->a, p->b, &p->exec, out);
+}
+
+typedef struct distance {
+    const char *key;
+    fab_status (*find)(const pair *p, double *out); /* NULL: w2 of the row before, over D */
+    const char *meaning;
+} distance;
+
+// clang-format off
+static const distance distances[] = {
+    {"mean_distance",       mean_distance,       "|mu_a - mu_b| / |mu_b|"},
+    {"covariance_distance", covariance_distance, "|S_a - S_b| / |S_b|, Frobenius"},
+    {"kl_ab",               kl_ab,               "KL(A || B), nats"},
+    {"kl_ba",               kl_ba,               "KL(B || A), nats"},
+    {"w2",                  w2,                  "2-Wasserstein distance"},
+    {"w2_per_dim",          NULL,                "w2 / D"},
+};
+// clang-format on
+
+typedef struct answer {
+    int known;
+    double value;
+    char reason[512]; /* when not known */
+} answer;
+
+/* All distances; a failure that is more than "not offered here" ends with its exit status. */
+static int find_all(const pair *p, answer *all)
+{
+    for (int i = 0; i < COUNT(distances); i++) {
+        answer *x = &all[i];
+        if (!distances[i].find) {
+            *x = all[i - 1];
+            x->value /= (double)p->a->D;
+            continue;
+        }
+        const fab_status s = distances[i].find(p, &x->value);
+        if (s != FAB_OK && s != FAB_UNSUPPORTED) return say_status(s);
+        x->known = s == FAB_OK;
+        snprintf(x->reason, sizeof x->reason, "%s", s == FAB_OK ? "" : fab_detail());
+    }
+    return DONE;
+}
+
+/* ---- what is said --------------------------------------------------------------------------------- */
+
+static int say_json(const answer *all)
+{
+    json_t *j = json_object(), *reasons = json_object();
+    for (int i = 0; i < COUNT(distances); i++) {
+        json_put(j, distances[i].key, all[i].known ? json_number(all[i].value) : json_null());
+        if (!all[i].known) json_put(reasons, distances[i].key, json_text(all[i].reason));
+    }
+    json_put(j, "reasons", reasons);
+    return json_say(j);
+}
+
+static int say_table(const char *const *file, const pair *p, const answer *all)
+{
+    printf("A  %s: %s, K = %" PRId64 "\n", file[0], fab_form_name(p->a->form), p->a->K);
+    printf("B  %s: %s, K = %" PRId64 "\n", file[1], fab_form_name(p->b->form), p->b->K);
+    printf("D = %" PRId64 "\n\n", p->a->D);
+    for (int i = 0; i < COUNT(distances); i++) {
+        if (all[i].known)
+            printf("%-20s %-14.6g %s\n", distances[i].key, all[i].value, distances[i].meaning);
+        else
+            printf("%-20s not available: %s\n", distances[i].key, all[i].reason);
+    }
+    return DONE;
+}
+
+/* ---- the two files -------------------------------------------------------------------------------- */
+
+static int load_one(fab_posterior **p, const char *file)
+{
+    const fab_status s = fab_posterior_load(p, file);
+    if (s != FAB_OK) return say_status(s);
+    if ((*p)->mix.n == 1) return DONE;
+    return say_failed("%s: is a mixture of %" PRId64 " Gaussians; compare takes single Gaussians",
+                      file, (*p)->mix.n);
+}
+
+/* The same coordinates of the same theta? */
+static int same_space(const char *const *file, const fab_gauss *a, const fab_gauss *b)
+{
+    if (a->D != b->D)
+        return say_failed("%s has D = %" PRId64 " and %s has D = %" PRId64, file[0], a->D, file[1],
+                          b->D);
+    if (a->total != b->total)
+        return say_failed("%s is over part of %" PRId64 " coordinates and %s over part of %" PRId64
+                          " (0: over all of theta)",
+                          file[0], a->total, file[1], b->total);
+    if (a->index && memcmp(a->index, b->index, (size_t)a->D * sizeof *a->index) != 0)
+        return say_failed("%s and %s are over different coordinates of theta", file[0], file[1]);
+    return DONE;
+}
+
+static int compare(const char *const *file, int64_t threads, int64_t json)
+{
+    fab_posterior *p[2] = {NULL, NULL};
+    answer all[COUNT(distances)] = {{0}};
+    int status = load_one(&p[0], file[0]);
+    if (status == DONE) status = load_one(&p[1], file[1]);
+    if (status == DONE) {
+        const pair both = {p[0]->mix.part[0], p[1]->mix.part[0], {.threads = threads}};
+        status = same_space(file, both.a, both.b);
+        if (status == DONE) status = find_all(&both, all);
+        if (status == DONE) status = json ? say_json(all) : say_table(file, &both, all);
+    }
+    fab_posterior_free(p[0]);
+    fab_posterior_free(p[1]);
+    return status;
+}
+
+static int run(const verb *self, int argc, char **argv)
+{
+    int64_t threads = 0, json = 0;
+    const char *file[2];
+    const option options[] = {OPTION_THREADS(&threads), OPTION_JSON(&json)};
+    const call_shape shape = {options, COUNT(options), file, 2, 2, NULL, NULL};
+    int status;
+    if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
+    return compare(file, threads, json);
+}
+
+const verb verb_compare = {"compare", "A B", "distances of A, the estimate, from B, the reference",
+                           run};

@@ -1,0 +1,85 @@
+/* main.c - the command line `fabayes`: the table of verbs and who is called.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "options.h"
+#include "output.h"
+#include <stdio.h>
+#include <string.h>
+
+static const verb *const verbs[] = {
+    &verb_sample,
+    &verb_compare,
+    &verb_info,
+    &verb_methods,
+};
+
+static int print_usage(void)
+{
+    printf("fabayes %s - Gaussians of low rank plus diagonal: fit, store, use\n\n", fab_version());
+    printf("usage: fabayes VERB ...\n\n");
+    for (int i = 0; i < COUNT(verbs); i++)
+        printf("  %-8s %-26s %s\n", verbs[i]->name, verbs[i]->arguments, verbs[i]->summary);
+    printf("\n`fabayes VERB --help` lists the options of a verb, `fabayes --version` the version.\n"
+           "Exit status: 0 done; 1 files, data or numerics failed; 2 the call was wrong.\n");
+    return DONE;
+}
+
+static const verb *find_verb(const char *name)
+{
+    for (int i = 0; i < COUNT(verbs); i++)
+        if (strcmp(verbs[i]->name, name) == 0) return verbs[i];
+    return NULL;
+}
+
+static int unknown_option(const char *word)
+{
+    static const char *const names[] = {"help", "version"};
+    const char *near = fab_nearest(word + strspn(word, "-"), names, COUNT(names));
+    if (near) return say_wrong("there is no option '%s'; did you mean '--%s'?", word, near);
+    return say_wrong("there is no option '%s' before the verb; see `fabayes --help`", word);
+}
+
+static int unknown_verb(const char *word)
+{
+    const char *names[COUNT(verbs) + 1] = {"help"};
+    if (word[0] == '-') return unknown_option(word);
+    for (int i = 0; i < COUNT(verbs); i++) names[i + 1] = verbs[i]->name;
+    const char *near = fab_nearest(word, names, COUNT(names));
+    if (near) return say_wrong("there is no verb '%s'; did you mean '%s'?", word, near);
+    return say_wrong("there is no verb '%s'; `fabayes` alone lists the verbs", word);
+}
+
+static int print_version(void)
+{
+    printf("fabayes %s\n", fab_version());
+    return DONE;
+}
+
+/* `fabayes help VERB` is `fabayes VERB --help`. */
+static int help(int argc, char **argv)
+{
+    char flag[] = "--help", *arguments[] = {flag, NULL};
+    if (argc == 0) return print_usage();
+    if (argc > 1) return say_wrong("help: '%s' is one argument too many", argv[1]);
+    const verb *v = find_verb(argv[0]);
+    return v ? v->run(v, 1, arguments) : unknown_verb(argv[0]);
+}
+
+static int dispatch(int argc, char **argv)
+{
+    if (argc < 2) return print_usage();
+    const char *name = argv[1];
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_usage();
+    if (strcmp(name, "--version") == 0) return print_version();
+    if (strcmp(name, "help") == 0) return help(argc - 2, argv + 2);
+    const verb *v = find_verb(name);
+    return v ? v->run(v, argc - 2, argv + 2) : unknown_verb(name);
+}
+
+int main(int argc, char **argv)
+{
+    const int status = dispatch(argc, argv);
+    progress_close();
+    const int flushed = output_flush();
+    return status ? status : flushed;
+}

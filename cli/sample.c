@@ -1,0 +1,172 @@
+/* sample.c - `fabayes sample`: draws of theta, one per row, in bounded memory.
+ *
+ * A draw has its own number, so pieces of any size give the same bytes.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "options.h"
+#include "output.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { PIECE = 1 << 20 }; /* elements made at a time: 8 MB of f64 */
+
+typedef struct sample_call {
+    const char *file, *output;
+    int64_t n, seed, threads, dtype, json, quiet;
+} sample_call;
+
+/* Where draws come from and how long they are. */
+typedef struct maker {
+    const fab_mixture *mix;
+    fab_solver *solver; /* of a single Gaussian, factored once; NULL: a mixture */
+    fab_exec exec;
+    int64_t columns, rows_at_once;
+    fab_dtype type;
+    void *piece; /* rows_at_once x columns */
+} maker;
+
+/* A mixture is factored anew for every piece, in time D K^2 per part against D K per draw: as many rows
+ * as factors pay for it, and take no more memory than the file. */
+static int64_t piece_rows(const fab_mixture *m, int64_t columns, int64_t n)
+{
+    int64_t rows = PIECE / columns, factors = 1;
+    for (int64_t i = 0; m->n > 1 && i < m->n; i++) factors += m->part[i]->K;
+    if (rows < factors) rows = factors;
+    return rows < n ? rows : n;
+}
+
+static int maker_open(maker *m, const fab_posterior *p, const sample_call *c)
+{
+    const fab_gauss *g = p->mix.part[0];
+    m->mix = &p->mix;
+    m->exec.threads = c->threads;
+    m->type = (fab_dtype)c->dtype;
+    m->columns = g->total ? g->total : g->D;
+    m->rows_at_once = piece_rows(m->mix, m->columns, c->n);
+    const size_t size = m->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    m->piece = malloc((size_t)m->rows_at_once * (size_t)m->columns * size);
+    if (!m->piece)
+        return say_failed("%s: no memory for a draw of %" PRId64 " numbers", c->file, m->columns);
+    const fab_status s = p->mix.n == 1 ? fab_solver_init(&m->solver, g, &m->exec) : FAB_OK;
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
+static void maker_close(maker *m)
+{
+    fab_solver_free(m->solver);
+    free(m->piece);
+}
+
+static fab_status make(maker *m, int64_t seed, int64_t first, int64_t n)
+{
+    if (m->solver)
+        return fab_solver_sample(m->solver, (uint64_t)seed, first, n, m->type, m->piece,
+                                 m->columns);
+    return fab_mixture_sample(m->mix, (uint64_t)seed, first, n, m->type, m->piece, m->columns, NULL,
+                              &m->exec);
+}
+
+/* One line per draw; 17 (f32: 9) digits read back to the same number. */
+static int print_rows(const maker *m, int64_t n)
+{
+    progress_close();
+    for (int64_t i = 0; i < n * m->columns; i++) {
+        if (m->type == FAB_F32)
+            printf("%.9g", (double)((const float *)m->piece)[i]);
+        else
+            printf("%.17g", ((const double *)m->piece)[i]);
+        putchar((i + 1) % m->columns ? ',' : '\n');
+    }
+    return output_flush();
+}
+
+/* Make all draws; each piece goes to the writer, or without one to standard output. */
+static int draw(maker *m, const sample_call *c, fab_npy_writer *w)
+{
+    for (int64_t done = 0; done < c->n;) {
+        const int64_t left = c->n - done, n = left < m->rows_at_once ? left : m->rows_at_once;
+        fab_status s = make(m, c->seed, done, n);
+        if (s == FAB_OK && w) s = fab_npy_append(w, m->piece, n * m->columns);
+        if (s != FAB_OK) return say_status(s);
+        if (!w && print_rows(m, n) != DONE) return FAILED;
+        done += n;
+        if (progress_tick(NULL, "sample", done, c->n)) return say_failed("sample: stopped");
+    }
+    return DONE;
+}
+
+static int draw_to_file(maker *m, const sample_call *c)
+{
+    fab_npy_writer *w = NULL;
+    fab_status s = fab_npy_open(&w, c->output, m->type, c->n, m->columns);
+    if (s != FAB_OK) return say_status(s);
+    const int status = draw(m, c, w);
+    if (status != DONE) {
+        fab_npy_discard(w);
+        return status;
+    }
+    s = fab_npy_close(w);
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
+static int report(const sample_call *c, const maker *m, double seconds)
+{
+    if (!c->json) {
+        if (!c->quiet)
+            printf("%s: %" PRId64 " draws of %" PRId64 " numbers, %s, seed %" PRId64 "\n",
+                   c->output, c->n, m->columns, fab_dtype_name(m->type), c->seed);
+        return DONE;
+    }
+    json_t *j = json_object();
+    json_put(j, "file", json_text(c->file));
+    json_put(j, "output", json_text(c->output));
+    json_put(j, "n", json_integer(c->n));
+    json_put(j, "D", json_integer(m->mix->part[0]->D));
+    json_put(j, "columns", json_integer(m->columns));
+    json_put(j, "dtype", json_text(fab_dtype_name(m->type)));
+    json_put(j, "seed", json_integer(c->seed));
+    json_put(j, "seconds", json_number(seconds));
+    return json_say(j);
+}
+
+static int sample(const sample_call *c)
+{
+    maker m = {0};
+    fab_posterior *p = NULL;
+    const double start = fab_clock();
+    const fab_status s = fab_posterior_load(&p, c->file);
+    if (s != FAB_OK) return say_status(s);
+    int status = maker_open(&m, p, c);
+    if (status == DONE) status = c->output ? draw_to_file(&m, c) : draw(&m, c, NULL);
+    progress_close();
+    if (status == DONE && c->output) status = report(c, &m, fab_clock() - start);
+    maker_close(&m);
+    fab_posterior_free(p);
+    return status;
+}
+
+static int run(const verb *self, int argc, char **argv)
+{
+    sample_call c = {0};
+    const option options[] = {
+        {NULL, 'n', OPT_I64, &c.n, "N", 1, 0x1p53, NULL, "how many draws"},
+        OPTION_OUTPUT(&c.output, "write an .npy file (default: csv on standard output)"),
+        OPTION_DTYPE(&c.dtype, "element type of the draws (default f64)"),
+        OPTION_SEED(&c.seed),
+        OPTION_THREADS(&c.threads),
+        OPTION_JSON(&c.json),
+        OPTION_QUIET(&c.quiet),
+    };
+    const call_shape shape = {options, COUNT(options), &c.file, 1, 1, NULL, NULL};
+    int status;
+    if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
+    if (!c.n) return say_wrong("sample: -n N, the number of draws, is missing");
+    if (c.json && !c.output)
+        return say_wrong("sample: --json needs -o FILE; standard output would hold the draws");
+    if (c.output && (status = output_check(c.output, c.file)) != DONE) return status;
+    progress_open(c.quiet);
+    return sample(&c);
+}
+
+const verb verb_sample = {"sample", "FILE -n N [-o DRAWS.npy]", "draws of theta, one per row", run};
