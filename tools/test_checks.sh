@@ -93,6 +93,7 @@ refuses layers include/fabayes/planted.h $'#ifdef FAB_EXTRA\n#endif'
 printf '#ifdef FAB_PLANTED\n#endif\n' >src/base/planted_one.c
 refuses layers src/base/planted_two.c $'#ifdef FAB_PLANTED\n#endif'
 rm src/base/planted_one.c
+mkdir -p src/posterior
 printf 'int planted;\n' >src/posterior/planted.c # now fabayes/planted.h belongs to posterior
 refuses layers src/data/planted_user.c '#include "fabayes/planted.h"'
 rm src/posterior/planted.c
@@ -181,7 +182,7 @@ sanitizer() {
 if [ "${1:-}" = slow ]; then
     sed -i '/foreach(unit ${FAB_UNITS})/i set(FAB_UNITS planted)\nset(FAB_THREADED planted)' CMakeLists.txt
     for kind in asan-gcc asan-clang; do
-        sanitizer $kind '    volatile char *p = malloc((size_t)n); return p[n];' heap-buffer-overflow
+        sanitizer $kind '    volatile char *p = calloc(1, (size_t)n); return p[n];' heap-buffer-overflow
         sanitizer $kind '    char *volatile p = malloc((size_t)n); p = NULL; return p != NULL;' LeakSanitizer
         sanitizer $kind '    volatile int big = 2147483600; return big + 100 * n;' 'signed integer overflow'
     done
