@@ -42,4 +42,4 @@ install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan build-fuzz
