@@ -169,28 +169,30 @@ if tools/check.sh text size calls >"$tmp/said" || ! grep -q '^FAILED  size' "$tm
 fi
 rm src/base/planted.c
 
-# sanitizer KIND BODY WORDS: a unit test that does BODY makes the sanitizer say WORDS.
+# sanitizer KIND BODY WORDS: the sanitized run of a unit test that does BODY says WORDS.
 sanitizer() {
     printf '%s\n' '#include <stdlib.h>' 'int work(int n);' 'int work(int n)' '{' "$2" '}' \
         'int main(void)' '{' '    return work(7) == 12345;' '}' >tests/test_planted.c
-    if BUILD=$tmp/build tools/sanitize.sh "$1" >"$tmp/said" 2>&1 || ! grep -q "$3" "$tmp/said"; then
+    if BUILD=$tmp/build tools/sanitize.sh "$1" >"$tmp/said" 2>&1; then status=0; else status=1; fi
+    if { [ $status = 0 ] && [ "$3" != "$passed" ]; } || ! grep -q "$3" "$tmp/said"; then
         tail -n 20 "$tmp/said"
-        echo "$1 does not notice: $2" && wrong=$((wrong + 1))
+        echo "$1 does not say '$3': $2" && wrong=$((wrong + 1))
     fi
     done=$((done + 1))
 }
 if [ "${1:-}" = slow ]; then
+    passed='100% tests passed'
     sed -i '/foreach(unit ${FAB_UNITS})/i set(FAB_UNITS planted)\nset(FAB_THREADED planted)' CMakeLists.txt
     for kind in asan-gcc asan-clang; do
         sanitizer $kind '    volatile char *p = calloc(1, (size_t)n); return p[n];' heap-buffer-overflow
         sanitizer $kind '    char *volatile p = malloc((size_t)n); p = NULL; return p != NULL;' LeakSanitizer
         sanitizer $kind '    volatile int big = 2147483600; return big + 100 * n;' 'signed integer overflow'
+        sanitizer $kind '    return n;' "$passed"
     done
-    race='    int s = 0;
-#pragma omp parallel for
-    for (int i = 0; i < 1000; i++) s += i * n;
+    loop='    for (int i = 0; i < 1000; i++) s += i * n;
     return s;'
-    sanitizer tsan "$race" 'data race'
+    sanitizer tsan $'    int s = 0;\n#pragma omp parallel for\n'"$loop" 'data race'
+    sanitizer tsan $'    int s = 0;\n#pragma omp parallel for reduction(+ : s)\n'"$loop" "$passed"
 fi
 
 echo "$done plantings, $wrong wrong"
