@@ -20,11 +20,12 @@ static void widen(double x, double *lo, double *hi)
     if (x > *hi) *hi = x;
 }
 
-static int summarise(const fab_mixture *m, summary *s)
+static int summarise(const char *file, const fab_mixture *m, summary *s)
 {
     const int64_t D = m->part[0]->D;
     double *moments = malloc(2 * (size_t)D * sizeof *moments); /* D means, D variances */
-    if (!moments) return say_failed("no memory for the moments of %" PRId64 " coordinates", D);
+    if (!moments)
+        return say_failed("%s: no memory for the moments of %" PRId64 " coordinates", file, D);
     const fab_status found = fab_mixture_moments(m, NULL, moments, moments + D);
     *s = (summary){INFINITY, -INFINITY, INFINITY, -INFINITY};
     for (int64_t d = 0; found == FAB_OK && d < D; d++) {
@@ -32,7 +33,7 @@ static int summarise(const fab_mixture *m, summary *s)
         widen(sqrt(moments[D + d]), &s->sd_lo, &s->sd_hi);
     }
     free(moments);
-    return found == FAB_OK ? DONE : say_status(found);
+    return found == FAB_OK ? DONE : say_status_of(file, found);
 }
 
 /* |F|^2 over the trace of F F' + diag(psi): how much the factors carry of what the form stores. */
@@ -185,7 +186,7 @@ static int run(const verb *self, int argc, char **argv)
     summary s;
     const fab_status loaded = fab_posterior_load(&p, file);
     if (loaded != FAB_OK) return say_status(loaded);
-    status = summarise(&p->mix, &s);
+    status = summarise(file, &p->mix, &s);
     if (status == DONE) status = json ? say_json(p, &s) : say_table(file, p, &s);
     fab_posterior_free(p);
     return status;

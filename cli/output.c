@@ -46,15 +46,21 @@ int say_status(fab_status s)
     return s == FAB_BAD_ARGUMENT ? say_wrong("%s", detail) : say_failed("%s", detail);
 }
 
+int say_status_of(const char *file, fab_status s)
+{
+    const char *detail = fab_detail()[0] ? fab_detail() : fab_strerror(s);
+    return say_failed("%s: %s", file, detail);
+}
+
 int output_check(const char *path, const char *input)
 {
     struct stat out, in;
     if (stat(path, &out) != 0) return DONE; /* not there yet, or the writer says why not */
-    if (S_ISDIR(out.st_mode)) return say_failed("%s: is a folder; give the name of a file", path);
+    if (S_ISDIR(out.st_mode)) return say_failed("%s: cannot be written: is a folder", path);
     if (!S_ISREG(out.st_mode))
-        return say_failed("%s: is not a regular file and cannot be replaced", path);
+        return say_failed("%s: cannot be written: is not a regular file", path);
     if (input && stat(input, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
-        return say_failed("%s: is the input; the output would replace it", path);
+        return say_failed("%s: cannot be written: is the input", path);
     return DONE;
 }
 

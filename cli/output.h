@@ -18,6 +18,7 @@
 /* ---- failures: one sentence on standard error, and the exit status that belongs to it ---- */
 
 int say_status(fab_status s); /* the library's sentence; WRONG for FAB_BAD_ARGUMENT, else FAILED */
+int say_status_of(const char *file, fab_status s); /* the same about a file's content; FAILED */
 int say_wrong(const char *format, ...) CLI_PRINTF(1, 2);  /* WRONG */
 int say_failed(const char *format, ...) CLI_PRINTF(1, 2); /* FAILED */
 

@@ -49,7 +49,7 @@ static int maker_open(maker *m, const fab_posterior *p, const sample_call *c)
     if (!m->piece)
         return say_failed("%s: no memory for a draw of %" PRId64 " numbers", c->file, m->columns);
     const fab_status s = p->mix.n == 1 ? fab_solver_init(&m->solver, g, &m->exec) : FAB_OK;
-    return s == FAB_OK ? DONE : say_status(s);
+    return s == FAB_OK ? DONE : say_status_of(c->file, s);
 }
 
 static void maker_close(maker *m)
@@ -87,7 +87,8 @@ static int draw(maker *m, const sample_call *c, fab_npy_writer *w)
     for (int64_t done = 0; done < c->n;) {
         const int64_t left = c->n - done, n = left < m->rows_at_once ? left : m->rows_at_once;
         fab_status s = make(m, c->seed, done, n);
-        if (s == FAB_OK && w) s = fab_npy_append(w, m->piece, n * m->columns);
+        if (s != FAB_OK) return say_status_of(c->file, s);
+        if (w) s = fab_npy_append(w, m->piece, n * m->columns);
         if (s != FAB_OK) return say_status(s);
         if (!w && print_rows(m, n) != DONE) return FAILED;
         done += n;
