@@ -38,7 +38,7 @@ FAB_API fab_status fab_tensors_create(fab_tensors **t);
 /* Add an array under a new name.  Borrows data until the set is freed. */
 FAB_API fab_status fab_tensors_add(fab_tensors *t, const char *name, fab_dtype type, int ndim,
                                    const int64_t *shape, const void *data);
-/* Set a metadata string (UTF-8).  Copies key and value. */
+/* Set a metadata string (UTF-8); an old value of the key is replaced.  Copies key and value. */
 FAB_API fab_status fab_tensors_set(fab_tensors *t, const char *key, const char *value);
 
 /* Read a file, or the same bytes from memory (`name` speaks in error messages; copies what it needs). */
@@ -46,7 +46,8 @@ FAB_API fab_status fab_tensors_read(fab_tensors **t, const char *path);
 FAB_API fab_status fab_tensors_parse(fab_tensors **t, const char *name, const void *bytes, size_t size);
 FAB_API fab_status fab_tensors_write(const fab_tensors *t, const char *path);
 
-/* Look things up: NULL when there is no such name.  Lends until the set is freed. */
+/* Look things up: NULL when there is no such name.  Lends until the set is freed (a metadata value:
+ * until its key is set again). */
 FAB_API const fab_tensor *fab_tensors_find(const fab_tensors *t, const char *name);
 FAB_API const char *fab_tensors_get(const fab_tensors *t, const char *key);
 
