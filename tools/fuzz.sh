@@ -1,5 +1,7 @@
 #!/bin/sh
-# fuzz.sh - run each fuzz target for TIME seconds; stops at the first input that breaks one.
+# fuzz.sh - run each fuzz target for a time; stops at the first input that breaks one.
+#
+#   tools/fuzz.sh [SECONDS]      for each target; without it $TIME, or 60
 #
 # Needs clang.  What was found interesting stays in build-fuzz/corpus/ and is the start of the next run;
 # an input that breaks a target is left in build-fuzz/.
@@ -10,16 +12,18 @@ cmake -S . -B build-fuzz -DFAB_FUZZ=ON -DFAB_TESTS=OFF -DFAB_SANITIZE=address,un
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
     -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ >/dev/null
 cmake --build build-fuzz -j "${JOBS:-2}"
+python3 fuzz/make_corpus.py build-fuzz/corpus
 cd build-fuzz
+seconds=${1:-${TIME:-60}}
 found=0
 for target in fuzz_*; do
     [ -x "$target" ] && [ -f "$target" ] || continue
     found=1
     mkdir -p "corpus/$target"
-    echo "$target: ${TIME:-60} s"
-    seeds=../fuzz/corpus/${target#fuzz_}
-    if [ ! -d "$seeds" ]; then seeds=; fi
-    "./$target" -max_total_time="${TIME:-60}" -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
-        "corpus/$target" $seeds
+    echo "$target: $seconds s"
+    words=../fuzz/${target#fuzz_}.dict
+    if [ -f "$words" ]; then words=-dict=$words; else words=; fi
+    "./$target" -max_total_time="$seconds" -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
+        $words "corpus/$target"
 done
 [ $found = 1 ] || { echo "fuzz.sh: no fuzz targets were built" >&2; exit 1; }

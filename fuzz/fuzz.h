@@ -1,0 +1,34 @@
+/* fuzz.h - what the fuzz targets share: a check that stops the fuzzer, and the rules for refusals.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_FUZZ_H
+#define FAB_FUZZ_H
+
+#include "fabayes/status.h"
+#include <stdint.h>
+#include <stdlib.h>
+#include <string.h>
+
+int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+
+#define must(truth)            \
+    do {                       \
+        if (!(truth)) abort(); \
+    } while (0)
+
+/* Read every byte, so that the address sanitizer sees it. */
+static inline void touch(const void *p, size_t n)
+{
+    static volatile unsigned char sum;
+    for (size_t i = 0; i < n; i++) sum = (unsigned char)(sum + ((const unsigned char *)p)[i]);
+}
+
+/* A refusal blames the file, by name, in one line without control characters. */
+static inline void check_refusal(fab_status s, const char *name)
+{
+    must(s == FAB_BAD_FILE);
+    must(strncmp(fab_detail(), name, strlen(name)) == 0);
+    for (const char *c = fab_detail(); *c; c++) must((unsigned char)*c >= 0x20 && *c != 0x7f);
+}
+
+#endif

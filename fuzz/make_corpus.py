@@ -1,0 +1,82 @@
+"""make_corpus.py FOLDER - the seeds of the fuzz targets: good files, and files broken in one place each.
+
+Writes FOLDER/fuzz_npy/* and FOLDER/fuzz_tensors/*.
+"""
+# SPDX-License-Identifier: MIT
+import json
+import os
+import struct
+import sys
+
+
+def npy(dictionary, data, version=1):
+    text = dictionary.encode() + b"\n"
+    length = struct.pack("<H" if version == 1 else "<I", len(text))
+    return b"\x93NUMPY" + bytes((version, 0)) + length + text + data
+
+
+def npy_seeds():
+    def text(shape, descr="'<f8'", order="False"):
+        return "{'descr': %s, 'fortran_order': %s, 'shape': %s, }" % (descr, order, shape)
+
+    yield "vector", npy(text("(3,)"), bytes(24))
+    yield "table", npy(text("(2, 3)"), bytes(range(48)))
+    yield "narrow", npy(text("(2, 3)", "'<f4'"), bytes(24))
+    yield "empty", npy(text("(0, 3)"), b"")
+    yield "padded", npy(text("(1, 1)") + " " * 57, bytes(8))
+    yield "quotes", npy('{"shape":(1,),"descr":"<f8","fortran_order":False}', bytes(8))
+    yield "version2", npy(text("(3,)"), bytes(24), 2)
+    yield "version3", npy(text("(3,)"), bytes(24), 3)
+    yield "version4", npy(text("(3,)"), bytes(24), 4)
+    yield "fortran", npy(text("(2, 3)", order="True"), bytes(48))
+    yield "scalar", npy(text("()"), bytes(8))
+    yield "cube", npy(text("(1, 2, 3)"), bytes(48))
+    yield "huge", npy(text("(4294967296, 4294967296)"), bytes(8))
+    yield "structured", npy(text("(1,)", "[('a', '<f8')]"), bytes(8))
+    yield "short", npy(text("(3,)"), bytes(23))
+    yield "long", npy(text("(3,)"), bytes(25))
+
+
+def tensors(header, data=b""):
+    text = header if isinstance(header, str) else json.dumps(header, separators=(",", ":"))
+    text = text.encode("utf-8", "surrogatepass")
+    return struct.pack("<Q", len(text)) + text + data
+
+
+def tensor(shape, begin, end, dtype="F64"):
+    return {"dtype": dtype, "shape": shape, "data_offsets": [begin, end]}
+
+
+def tensors_seeds():
+    yield "nothing", tensors({})
+    yield "metadata", tensors({"__metadata__": {"form": "covariance", "\u00e9\n": "\U0001f600"}})
+    yield "gauss", tensors({"__metadata__": {"form": "precision", "settings": "{\"K\":2}"},
+                            "mu": tensor([3], 0, 24), "F": tensor([3, 2], 48, 72, "F32"),
+                            "psi": tensor([3], 24, 48)}, bytes(range(72)))
+    yield "index", tensors({"index": tensor([2], 0, 16, "I64")}, bytes(16))
+    yield "scalar", tensors({"x": tensor([], 0, 8)}, bytes(8))
+    yield "crooked", tensors({"a": tensor([1], 0, 4, "F32"), "b": tensor([2], 4, 20)}, bytes(20))
+    yield "empty", tensors({"a": tensor([0, 3], 0, 0), "b": tensor([1], 0, 8)}, bytes(8))
+    yield "padded", tensors('{"a":{"dtype":"F64","shape":[1],"data_offsets":[0,8]}}    ', bytes(8))
+    yield "overlap", tensors({"a": tensor([2], 0, 16), "b": tensor([1], 8, 16)}, bytes(16))
+    yield "gap", tensors({"a": tensor([1], 0, 8), "b": tensor([1], 16, 24)}, bytes(24))
+    yield "outside", tensors({"a": tensor([2], 0, 16)}, bytes(8))
+    yield "deep", tensors({"a": tensor([1] * 9, 0, 8)}, bytes(8))
+    yield "large", tensors({"a": tensor([1 << 62, 4], 0, 0)})
+    yield "negative", tensors({"a": tensor([-1], 0, 8)}, bytes(8))
+    yield "dtype", tensors({"a": tensor([4], 0, 8, "BF16")}, bytes(8))
+    yield "twice", tensors('{"a":{"dtype":"F64"},"a":{}}')
+    yield "nested", tensors("{\"a\":" + "[" * 40 + "]" * 40 + "}")
+    yield "length", struct.pack("<Q", 1 << 63) + b"{}"
+
+
+def main(folder):
+    for target, seeds in (("fuzz_npy", npy_seeds()), ("fuzz_tensors", tensors_seeds())):
+        os.makedirs(os.path.join(folder, target), exist_ok=True)
+        for name, data in seeds:
+            with open(os.path.join(folder, target, name), "wb") as file:
+                file.write(data)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1])
