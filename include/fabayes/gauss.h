@@ -87,7 +87,7 @@ FAB_API fab_status fab_solver_dense(fab_solver *s, double *S);
 FAB_API fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first, int64_t n,
                                      fab_dtype type, void *out, int64_t ld);
 
-enum { FAB_DENSE_MAX = 5000 };
+enum { FAB_DENSE_MAX = 2000 };
 
 #ifdef __cplusplus
 }

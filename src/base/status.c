@@ -1,6 +1,7 @@
 /* status.c - what failed and why, per thread.
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "base/fail.h"
 #include <stdarg.h>
 #include <stdio.h>
@@ -37,7 +38,7 @@ const char *fab_version(void)
 
 fab_status fab_fail(fab_status s, const char *format, ...)
 {
-    char next[DETAIL_SIZE]; /* an argument may point into the old detail */
+    char next[DETAIL_SIZE] = {0}; /* an argument may point into the old detail */
     va_list args;
     va_start(args, format);
     vsnprintf(next, sizeof next, format, args);
@@ -48,13 +49,15 @@ fab_status fab_fail(fab_status s, const char *format, ...)
 
 fab_status fab_prefix(fab_status s, const char *format, ...)
 {
-    char front[DETAIL_SIZE / 2];
+    char next[DETAIL_SIZE] = {0};
     va_list args;
     va_start(args, format);
-    vsnprintf(front, sizeof front, format, args);
+    const int used = vsnprintf(next, sizeof next, format, args);
     va_end(args);
-    char rest[DETAIL_SIZE / 2];
-    snprintf(rest, sizeof rest, "%s", detail);
-    snprintf(detail, sizeof detail, "%s%s", front, rest);
+    const size_t n = used < 0 ? 0 : (size_t)used < sizeof next ? (size_t)used : sizeof next - 1;
+    const size_t rest = strnlen(detail, sizeof next - 1 - n); /* a long front cuts the sentence's end */
+    memcpy(next + n, detail, rest);
+    next[n + rest] = '\0';
+    memcpy(detail, next, sizeof next);
     return s;
 }

@@ -1,0 +1,26 @@
+/* methods.c - the list: one line per method.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/methods.h"
+#include <string.h>
+
+static const fab_method *const list[] = {
+    NULL, /* the end */
+};
+
+int64_t fab_method_count(void)
+{
+    return (int64_t)(sizeof list / sizeof *list) - 1;
+}
+
+const fab_method *fab_method_at(int64_t i)
+{
+    return i >= 0 && i < fab_method_count() ? list[i] : NULL;
+}
+
+const fab_method *fab_method_find(const char *name)
+{
+    for (int64_t i = 0; i < fab_method_count(); i++)
+        if (strcmp(list[i]->name, name) == 0) return list[i];
+    return NULL;
+}

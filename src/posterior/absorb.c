@@ -1,0 +1,305 @@
+/* absorb.c - S <- a S + b X X', brought back to rank K plus diagonal ([L] Alg. 1 in one pass a loop).
+ *
+ *   S = a (W0 W0' + psi0) + b X X'
+ *   1  G = W0' psi0^-1 W0,  C = W0' psi0^-1 X                        one reduction over the rows
+ *   2  first loop:  P'V = a G M + b C C',  V = a W0 M + b X C'       M = I + G
+ *   3  later loops: P'V = a (H' H + E) + b N N',  V = a W0 H + a (psi0/psi) W + b X N'
+ *                   H = W0' psi^-1 W,  E = W' diag(psi0/psi^2) W,  N = W' psi^-1 X
+ *   4  W <- V right,  psi <- diag(S) - rowquad(W, Q)                 fab_em_step gives right and Q
+ *   5  eigen cut instead: Y = [sqrt(a) W0, sqrt(b) X], V_K the leading eigenvectors of the Gram of
+ *      (a psi0)^-1/2 Y;  W = Y V_K,  psi = diag(S) - |w_i|^2
+ *
+ * Row i of 4 needs row i only, so it is one sweep, and that sweep accumulates what 3 needs next.  W0
+ * stays in g->F and the loops work in a second array; the last loop writes over g->F.  Nothing of g has
+ * changed before that, so a failure leaves it as it was.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/absorb.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include "la/ops.h"
+#include "la/small.h"
+#include "posterior/absorb.h"
+#include "posterior/em.h"
+#include <math.h>
+#include <string.h>
+
+struct fab_absorb {
+    fab_absorb_settings set;
+    fab_run run;
+    int64_t D, K, m;
+    int64_t floored;
+    void *X;      /* m vectors of length D */
+    void *W;      /* D x K, when there is more than one loop */
+    double *psi;  /* D, likewise */
+    double *diag; /* D: diag(S) */
+    double *w;    /* D: 1 / psi0 */
+    double *sums; /* the one message: G, E, H (K x K each), N (K x m) */
+    double *PV, *right, *Q, *R, *T, *work; /* K x K; work 2 K x K */
+    double *Cx;                            /* m x K */
+    double *Y, *lambda, *eig;              /* eigen cut: (K+m) x (K+m), K+m, scratch */
+};
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_absorb_settings
+static const char *const cuts[] = {"em", "eigen", NULL};
+static const fab_field fields[] = {
+    FIELD(inner, I64, 3, 1, 1000, "EM loops for each block of columns"),
+    SWITCH(expand, 1, "parameter-expanded EM: the same cost, usually faster"),
+    CHOICE(cut, FAB_CUT_EM, cuts, "how the rank is brought back to K"),
+    FIELD(psi_min, F64, 1e-9, 0, 0.5, "floor of psi, relative to the coordinate's diagonal of S"),
+};
+_Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
+static const fab_table table = TABLE("absorb", fields);
+#undef SETTINGS
+
+const fab_table *fab_absorb_table(void)
+{
+    return &table;
+}
+
+fab_absorb_settings fab_absorb_defaults(void)
+{
+    fab_absorb_settings s;
+    fab_settings_defaults(&table, &s);
+    return s;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static int eigen(const fab_absorb *ab)
+{
+    return ab->set.cut == FAB_CUT_EIGEN;
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_absorb *ab = handle;
+    const int64_t D = ab->D, K = ab->K, m = ab->m, Y = eigen(ab) ? K + m : 0;
+    const int64_t again = !eigen(ab) && ab->set.inner > 1;
+    ab->X = fab_place(l, D * m, ab->run.ops->size);
+    ab->W = again ? fab_place(l, D * K, ab->run.ops->size) : NULL;
+    ab->psi = again ? fab_place(l, D, sizeof *ab->psi) : NULL;
+    ab->diag = fab_place(l, D, sizeof *ab->diag);
+    ab->w = fab_place(l, D, sizeof *ab->w);
+    ab->sums = fab_place(l, 3 * K * K + K * m + (eigen(ab) ? m * m : 0), sizeof *ab->sums);
+    ab->PV = fab_place(l, 7 * K * K, sizeof *ab->PV);
+    ab->right = ab->PV ? ab->PV + K * K : NULL;
+    ab->Q = ab->PV ? ab->PV + 2 * K * K : NULL;
+    ab->R = ab->PV ? ab->PV + 3 * K * K : NULL;
+    ab->T = ab->PV ? ab->PV + 4 * K * K : NULL;
+    ab->work = ab->PV ? ab->PV + 5 * K * K : NULL;
+    ab->Cx = fab_place(l, m * K, sizeof *ab->Cx);
+    ab->Y = fab_place(l, Y * Y, sizeof *ab->Y);
+    ab->lambda = fab_place(l, Y, sizeof *ab->lambda);
+    ab->eig = fab_place(l, Y ? fab_eig_work(Y) : 0, sizeof *ab->eig);
+    const int64_t cols = K > m ? K : m;
+    ab->run.work = fab_place(l, (int64_t)ab->run.ops->work(D, eigen(ab) ? cols : K, cols, ab->run.threads), 1);
+}
+
+static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
+                            const fab_absorb_settings *s, const fab_exec *x)
+{
+    if (D < 1 || K < 1 || m < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: D = %lld, K = %lld, m = %lld, expected at least 1 each",
+                        (long long)D, (long long)K, (long long)m);
+    *proto = (fab_absorb){.set = s ? *s : fab_absorb_defaults(), .D = D, .K = K, .m = m};
+    FAB_TRY(fab_settings_check(&table, &proto->set));
+    return fab_run_init(&proto->run, x, x && x->ops ? x->ops->type : FAB_F64);
+}
+
+fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                           const fab_absorb_settings *s, const fab_exec *x)
+{
+    *ab = NULL;
+    fab_absorb proto;
+    FAB_TRY(prototype(&proto, D, K, m, s, x));
+    return fab_build((void **)ab, sizeof proto, &proto, layout);
+}
+
+double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s, const fab_exec *x)
+{
+    fab_absorb proto;
+    if (prototype(&proto, D, K, m, s, x) != FAB_OK) return 0;
+    return (double)fab_build_size(sizeof proto, &proto, layout);
+}
+
+void fab_absorb_free(fab_absorb *ab)
+{
+    fab_release(ab);
+}
+
+int64_t fab_absorb_floored(const fab_absorb *ab)
+{
+    return ab->floored;
+}
+
+/* ---- EM --------------------------------------------------------------------------------------- */
+
+static double *part(const fab_absorb *ab, int i) /* G, E, H, N of the message */
+{
+    return ab->sums + i * ab->K * ab->K;
+}
+
+/* 1  G and C in the places of G and N */
+static fab_status first_sums(fab_absorb *ab, const fab_gauss *g, const fab_long *X)
+{
+    const int64_t K = ab->K;
+    const fab_long W0 = fab_long_rows(g->F, ab->D, K);
+    for (int64_t i = 0; i < ab->D; i++) ab->w[i] = 1 / g->psi[i];
+    ab->run.ops->gram(&ab->run, &W0, ab->w, part(ab, 0));
+    ab->run.ops->cross(&ab->run, &W0, ab->w, X, part(ab, 3));
+    FAB_TRY(fab_sum(&ab->run, part(ab, 0), K * K));
+    return fab_sum(&ab->run, part(ab, 3), K * X->k);
+}
+
+/* 2, 3  PV = P' V */
+static void form_PV(fab_absorb *ab, int loop, double a, double b, int64_t m)
+{
+    const int64_t K = ab->K;
+    const double *G = part(ab, 0), *E = part(ab, 1), *H = part(ab, 2), *N = part(ab, 3);
+    memcpy(ab->PV, loop == 0 ? G : E, (size_t)(K * K) * sizeof *ab->PV);
+    if (loop == 0)
+        fab_mm(FAB_N, FAB_N, K, K, K, a, G, G, a, ab->PV); /* a G (I + G) */
+    else
+        fab_mm(FAB_T, FAB_N, K, K, K, a, H, H, a, ab->PV); /* a (H' H + E) */
+    fab_mm(FAB_N, FAB_T, K, K, m, b, N, N, 1, ab->PV);     /* + b N N' */
+}
+
+/* The coefficients of the sweep: V right in terms of W0, W and X. */
+static void form_coefficients(fab_absorb *ab, int loop, double a, double b, int64_t m)
+{
+    const int64_t K = ab->K;
+    const double *G = part(ab, 0), *H = part(ab, 2), *N = part(ab, 3);
+    for (int64_t i = 0; i < K * K; i++) ab->T[i] = a * ab->right[i];
+    if (loop == 0) memcpy(ab->R, ab->T, (size_t)(K * K) * sizeof *ab->R);
+    fab_mm(FAB_N, FAB_N, K, K, K, a, loop == 0 ? G : H, ab->right, loop == 0, ab->R);
+    fab_mm(FAB_T, FAB_N, m, K, K, b, N, ab->right, 0, ab->Cx);
+}
+
+static fab_sweep describe(fab_absorb *ab, fab_gauss *g, int loop, int last, double a, double b,
+                          const fab_long *X)
+{
+    const fab_long F = fab_long_rows(g->F, ab->D, ab->K), W = fab_long_rows(ab->W, ab->D, ab->K);
+    fab_sweep s = {.n = ab->D, .K = ab->K, .w = F, .R = ab->R, .x = *X, .C = ab->Cx,
+                   .out = last ? F : W, .Q = ab->set.expand ? NULL : ab->Q, .floor = ab->set.psi_min,
+                   .psi_out = last ? g->psi : ab->psi};
+    if (loop == 0) {
+        s.c0 = s.c1 = a; /* base = a (psi0 + |w0|^2) + b |x|^2 = diag(S) */
+        s.c2 = b;
+        s.psi = g->psi;
+        s.base_out = ab->diag;
+    } else {
+        s.u = W;
+        s.T = ab->T;
+        s.s_num = g->psi;
+        s.s_den = ab->psi;
+        s.c3 = 1;
+        s.d2 = ab->diag;
+    }
+    if (last) return s;
+    s.G = part(ab, 0), s.E = part(ab, 1), s.H = part(ab, 2), s.N = part(ab, 3);
+    s.psi0 = g->psi;
+    s.next = *X;
+    return s;
+}
+
+static fab_status em_loops(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_long *X)
+{
+    const int64_t K = ab->K, m = X->k, message = 3 * K * K + K * m;
+    FAB_TRY(first_sums(ab, g, X)); /* 1 */
+    for (int loop = 0; loop < ab->set.inner; loop++) {
+        const int last = loop == ab->set.inner - 1;
+        if (!fab_all_finite(K * K, part(ab, 0)) || !fab_all_finite(K * m, part(ab, 3)))
+            return FAB_FAIL(FAB_NUMERIC, "absorb: the projected columns are not finite");
+        form_PV(ab, loop, a, b, m); /* 2, 3 */
+        memcpy(ab->T, part(ab, 0), (size_t)(K * K) * sizeof *ab->T);
+        FAB_TRY(fab_em_step(K, ab->set.expand != 0, ab->T, ab->PV, ab->right, ab->Q, ab->work));
+        form_coefficients(ab, loop, a, b, m);
+        fab_sweep s = describe(ab, g, loop, last, a, b, X);
+        ab->run.ops->sweep(&ab->run, &s); /* 4 */
+        if (!last) FAB_TRY(fab_sum(&ab->run, ab->sums, message));
+        ab->floored = s.floored;
+    }
+    return FAB_OK;
+}
+
+/* ---- the eigen cut ---------------------------------------------------------------------------- */
+
+/* Gram of (a psi0)^-1/2 Y from G, C and X' psi0^-1 X */
+static void form_gram(fab_absorb *ab, double a, double b, int64_t m)
+{
+    const int64_t K = ab->K, n = K + m;
+    const double *G = part(ab, 0), *C = part(ab, 3), *XX = C + K * m, r = sqrt(b / a);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++)
+            ab->Y[i + j * n] = i < K && j < K    ? G[i + j * K]
+                               : i < K           ? r * C[i + (j - K) * K]
+                               : j < K           ? r * C[j + (i - K) * K]
+                                                 : r * r * XX[(i - K) + (j - K) * m];
+}
+
+static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_long *X)
+{
+    const int64_t K = ab->K, m = X->k, n = K + m;
+    double *XX = part(ab, 3) + K * m;
+    FAB_TRY(first_sums(ab, g, X));
+    ab->run.ops->gram(&ab->run, X, ab->w, XX);
+    FAB_TRY(fab_sum(&ab->run, XX, m * m));
+    form_gram(ab, a, b, m);
+    if (!fab_all_finite(n * n, ab->Y)) return FAB_FAIL(FAB_NUMERIC, "absorb: the Gram matrix is not finite");
+    FAB_TRY(fab_eig(n, ab->Y, ab->lambda, ab->eig)); /* ascending: the last K columns lead */
+    for (int64_t k = 0; k < K; k++) {
+        const double *v = ab->Y + (n - 1 - k) * n;
+        for (int64_t i = 0; i < K; i++) ab->R[i + k * K] = sqrt(a) * v[i];
+        for (int64_t i = 0; i < m; i++) ab->Cx[i + k * m] = sqrt(b) * v[K + i];
+    }
+    const fab_long F = fab_long_rows(g->F, ab->D, K);
+    fab_sweep s = {.n = ab->D, .K = K, .w = F, .R = ab->R, .x = *X, .C = ab->Cx, .out = F,
+                   .c0 = a, .c1 = a, .c2 = b, .psi = g->psi, .floor = ab->set.psi_min, .psi_out = g->psi};
+    ab->run.ops->sweep(&ab->run, &s); /* 5 */
+    ab->floored = s.floored;
+    return FAB_OK;
+}
+
+/* ---- the verb --------------------------------------------------------------------------------- */
+
+static fab_status check(const fab_absorb *ab, const fab_gauss *g, double a, double b, int64_t n)
+{
+    if (g->form == FAB_POINT || g->D != ab->D || g->K != ab->K || g->type != ab->run.ops->type)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: made for D = %lld, K = %lld in %s, given a %s with D = %lld, "
+                        "K = %lld in %s", (long long)ab->D, (long long)ab->K, fab_dtype_name(ab->run.ops->type),
+                        fab_form_name(g->form), (long long)g->D, (long long)g->K, fab_dtype_name(g->type));
+    if (!(a > 0) || !(b >= 0) || !isfinite(a) || !isfinite(b))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: weights a = %g, b = %g, expected a > 0 and b >= 0", a, b);
+    if (n > ab->m)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: %lld columns, made for up to %lld", (long long)n,
+                        (long long)ab->m);
+    return FAB_OK;
+}
+
+void *fab_absorb_columns(fab_absorb *ab)
+{
+    return ab->X;
+}
+
+fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n)
+{
+    const fab_long X = fab_long_vectors(ab->X, ab->D, n, ab->D);
+    const int before = fab_blas_enter();
+    const fab_status s = eigen(ab) ? eigen_cut(ab, g, a, b, &X) : em_loops(ab, g, a, b, &X);
+    fab_blas_leave(before);
+    return s;
+}
+
+fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_rows *columns)
+{
+    FAB_TRY(check(ab, g, a, b, columns->n));
+    FAB_TRY(fab_rows_check("absorb", columns, ab->D));
+    const fab_long X = fab_long_vectors(ab->X, ab->D, columns->n, ab->D);
+    ab->run.ops->load(&ab->run, columns, NULL, &X);
+    return fab_absorb_loaded(ab, g, a, b, columns->n);
+}

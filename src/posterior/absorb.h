@@ -1,0 +1,22 @@
+/* absorb.h - absorb for callers inside the library that make the columns in place.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_POSTERIOR_ABSORB_H
+#define FAB_POSTERIOR_ABSORB_H
+
+#include "fabayes/absorb.h"
+
+/* Room for the m columns, vectors of length D one after the other, in the type of the kernels. */
+void *fab_absorb_columns(fab_absorb *ab);
+
+/* Absorb the first n of them, already checked. */
+fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n);
+
+/* Bytes fab_absorb_init would take. */
+double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s, const fab_exec *x);
+
+/* fab_gauss_cut into `out`, whose K is the rank to reach; mu is left alone. */
+fab_status fab_gauss_cut_into(fab_gauss *out, const fab_gauss *g, double tol, int64_t max_iter,
+                              const fab_exec *x);
+
+#endif

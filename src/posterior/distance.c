@@ -1,0 +1,353 @@
+/* distance.c - distances between two Gaussians of any two forms, without D x D matrices.
+ *
+ * Write S_j = diag(p_j) + s_j G_j G_j', s = +1 (covariance form: p = psi, G = F) or s = -1 (precision
+ * form: p = 1/psi, G = psi^-1 F L'^-1).
+ *
+ *   1  |S1 - S2|^2 = |G1'G1|^2 + |G2'G2|^2 - 2 s1 s2 |G1'G2|^2 + 2 sum (p1-p2)(s1 r1 - s2 r2)
+ *                    + sum (p1-p2)^2,                  r = rowdot(G, G); a relative floor of 1e-8
+ *   2  below 1e-6 with equal sign and K: Q = U V' from the SVD of G2'G1, E = G1 - G2 Q,
+ *      P = G1 + G2 Q:  |G1G1' - G2G2'|^2 = (tr(P'P E'E) + tr((E'P)^2)) / 2, the other terms of 1 with
+ *      r1 - r2 = rowdot(E, P)
+ *   3  KL(a||b) = (tr(Sb^-1 Sa) - D + d' Sb^-1 d + log det Sb - log det Sa) / 2, d = mu_a - mu_b; the
+ *      trace by the solver of the inverted matrix, which does not cancel
+ *   4  W2^2 = |d|^2 + min over orthogonal Q of |Ra - Rb Q|^2, R R' = S: Q = U V' from the SVD U s V' of
+ *      Rb' Ra; no difference of traces, so that W2 is exact to rounding near 0
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/distance.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "la/small.h"
+#include "posterior/solver.h"
+#include <math.h>
+#include <string.h>
+
+static fab_status same_shape(const fab_gauss *a, const fab_gauss *b)
+{
+    if (a->D == b->D) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "distance: D = %lld and D = %lld differ", (long long)a->D,
+                    (long long)b->D);
+}
+
+static fab_status spread(const fab_gauss *a, const fab_gauss *b, const char *what)
+{
+    FAB_TRY(same_shape(a, b));
+    if (a->form != FAB_POINT && b->form != FAB_POINT) return FAB_OK;
+    return FAB_FAIL(FAB_UNSUPPORTED, "a point has no %s", what);
+}
+
+fab_status fab_distance_mean(const fab_gauss *a, const fab_gauss *b, double *out)
+{
+    FAB_TRY(same_shape(a, b));
+    double top = 0, bottom = 0;
+    for (int64_t i = 0; i < a->D; i++) {
+        top = hypot(top, a->mu[i] - b->mu[i]);
+        bottom = hypot(bottom, b->mu[i]);
+    }
+    if (!(bottom > 0)) return FAB_FAIL(FAB_UNSUPPORTED, "the mean of the reference is 0");
+    *out = top / bottom;
+    return FAB_OK;
+}
+
+/* ---- both sides ready ------------------------------------------------------------------------- */
+
+/* The two Gaussians in f64 with their solvers, and S_j = diag(p_j) + sign_j G_j G_j'. */
+typedef struct side {
+    fab_gauss *g;
+    fab_solver *s;
+    double sign, *p, *r; /* D */
+    void *block;
+    fab_long G; /* D x K */
+} side;
+
+static void side_free(side *s)
+{
+    fab_solver_free(s->s);
+    fab_gauss_free(s->g);
+    fab_release(s->block);
+}
+
+static fab_status side_init(side *s, const fab_gauss *g, const fab_exec *x, int64_t room)
+{
+    FAB_TRY(fab_gauss_copy(&s->g, g, FAB_F64));
+    return fab_solver_init_room(&s->s, s->g, x, room);
+}
+
+/* p, G and r = rowdot(G, G); a precision form overwrites its copy of F with G. */
+static fab_status side_matrix(side *s)
+{
+    const fab_gauss *g = s->g;
+    const fab_run *run = fab_solver_run(s->s);
+    FAB_TRY(fab_alloc_array(&s->block, 2 * g->D + g->K * g->K, sizeof *s->p, "distance"));
+    s->p = s->block;
+    s->r = s->p + g->D;
+    s->G = fab_long_rows(g->F, g->D, g->K);
+    s->sign = g->form == FAB_COVARIANCE ? 1 : -1;
+    for (int64_t i = 0; i < g->D; i++) s->p[i] = s->sign > 0 ? g->psi[i] : 1 / g->psi[i];
+    memset(s->r, 0, (size_t)g->D * sizeof *s->r);
+    if (g->K == 0) return FAB_OK;
+    if (s->sign < 0) {
+        double *Li = s->r + g->D; /* L'^-1 */
+        memset(Li, 0, (size_t)(g->K * g->K) * sizeof *Li);
+        fab_add_identity(g->K, Li);
+        fab_tri_solve(FAB_LEFT, FAB_T, g->K, g->K, fab_solver_chol(s->s), Li);
+        run->ops->mult(run, s->p, &s->G, Li, 0, &s->G);
+    }
+    run->ops->rowquad(run, &s->G, NULL, g->K, 0, s->r);
+    return FAB_OK;
+}
+
+/* ---- covariance ------------------------------------------------------------------------------- */
+
+static double squares(int64_t n, const double *v)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += v[i] * v[i];
+    return sum;
+}
+
+/* |A' B|^2 over all processes; C: room for A.k x B.k */
+static fab_status cross_norm(const fab_run *run, const fab_long *A, const fab_long *B, double *C, double *out)
+{
+    *out = 0;
+    if (A->k == 0 || B->k == 0) return FAB_OK;
+    run->ops->cross(run, A, NULL, B, C);
+    FAB_TRY(fab_sum(run, C, A->k * B->k));
+    *out = squares(A->k * B->k, C);
+    return FAB_OK;
+}
+
+/* The diagonal part: sum 2 (p1-p2) dr + (p1-p2)^2 */
+static fab_status diagonal_part(const side *a, const side *b, const double *dr, double *out)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < a->g->D; i++) {
+        const double dp = a->p[i] - b->p[i];
+        sum += dp * (2 * (dr ? a->sign * dr[i] : a->sign * a->r[i] - b->sign * b->r[i]) + dp);
+    }
+    FAB_TRY(fab_sum(fab_solver_run(a->s), &sum, 1));
+    *out = sum;
+    return FAB_OK;
+}
+
+/* 1  and |S_b|^2 */
+static fab_status by_grams(const side *a, const side *b, double *C, double *gap, double *size)
+{
+    const fab_run *run = fab_solver_run(a->s);
+    double aa, bb, ab, diagonal, own = 0;
+    FAB_TRY(cross_norm(run, &a->G, &a->G, C, &aa));
+    FAB_TRY(cross_norm(run, &b->G, &b->G, C, &bb));
+    FAB_TRY(cross_norm(run, &a->G, &b->G, C, &ab));
+    FAB_TRY(diagonal_part(a, b, NULL, &diagonal));
+    for (int64_t i = 0; i < b->g->D; i++) own += b->p[i] * (b->p[i] + 2 * b->sign * b->r[i]);
+    FAB_TRY(fab_sum(run, &own, 1));
+    *gap = aa + bb - 2 * a->sign * b->sign * ab + diagonal;
+    *size = bb + own;
+    return FAB_OK;
+}
+
+/* Q = U V' from the SVD of G2'G1 (in C), K x K; work: 2 K^2 + K + fab_svd_work */
+static fab_status polar(int64_t K, double *C, double *Q, double *work)
+{
+    double *U = work, *Vt = U + K * K, *s = Vt + K * K;
+    FAB_TRY(fab_svd(K, K, C, U, s, Vt, s + K));
+    fab_mm(FAB_N, FAB_N, K, K, K, 1, U, Vt, 0, Q);
+    return FAB_OK;
+}
+
+/* 2, with E in place of G1 and P in place of G2 (both are copies) */
+static fab_status by_difference(side *a, side *b, double *C, double *work, double *gap)
+{
+    const fab_run *run = fab_solver_run(a->s);
+    const int64_t K = a->g->K;
+    double *PP = work, *EE = PP + K * K, *EP = EE + K * K, *Q = C, sum = 0, diagonal;
+    run->ops->cross(run, &b->G, NULL, &a->G, EP);
+    FAB_TRY(fab_sum(run, EP, K * K));
+    FAB_TRY(polar(K, EP, Q, EP + K * K));
+    for (int64_t i = 0; i < K * K; i++) Q[i] = -Q[i];
+    run->ops->mult(run, NULL, &b->G, Q, 1, &a->G); /* E = G1 - G2 Q */
+    for (int64_t i = 0; i < K * K; i++) Q[i] = -2 * Q[i];
+    run->ops->mult(run, NULL, &b->G, Q, 0, &b->G);
+    run->ops->axpy(run, NULL, &a->G, 1, &b->G); /* P = E + 2 G2 Q */
+    run->ops->gram(run, &b->G, NULL, PP);
+    run->ops->gram(run, &a->G, NULL, EE);
+    run->ops->cross(run, &a->G, NULL, &b->G, EP);
+    FAB_TRY(fab_sum(run, PP, 3 * K * K));
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t i = 0; i < K; i++)
+            sum += PP[i + j * K] * EE[i + j * K] + EP[i + j * K] * EP[j + i * K];
+    run->ops->rowdot(run, &a->G, &b->G, 0, a->r); /* r1 - r2 */
+    FAB_TRY(diagonal_part(a, b, a->r, &diagonal));
+    *gap = sum / 2 + diagonal;
+    return FAB_OK;
+}
+
+#define GRAMS_ARE_SAFE 1e-6 /* relative distance above which 1 is exact enough */
+
+static fab_status covariance_distance(side *a, side *b, double *out)
+{
+    const int64_t K = a->g->K > b->g->K ? a->g->K : b->g->K;
+    double *C, gap = 0, size = 1;
+    FAB_TRY(side_matrix(a));
+    FAB_TRY(side_matrix(b));
+    FAB_TRY(fab_alloc_array((void **)&C, 6 * K * K + K + (K ? fab_svd_work(K, K) : 0), sizeof *C, "distance"));
+    fab_status s = by_grams(a, b, C, &gap, &size);
+    const int close = gap < GRAMS_ARE_SAFE * GRAMS_ARE_SAFE * size;
+    if (s == FAB_OK && close && a->sign == b->sign && a->g->K == b->g->K && K > 0)
+        s = by_difference(a, b, C, C + K * K, &gap);
+    fab_release(C);
+    *out = sqrt(gap > 0 ? gap / size : 0);
+    return s;
+}
+
+/* Run `verb` on copies of both Gaussians made ready. */
+static fab_status with_sides(fab_status (*verb)(side *, side *, double *), const fab_gauss *a,
+                             const fab_gauss *b, const fab_exec *x, double *out)
+{
+    side sa = {0}, sb = {0};
+    const int64_t K = a->K > b->K ? a->K : b->K;
+    fab_status s = side_init(&sa, a, x, K);
+    if (s == FAB_OK) s = side_init(&sb, b, x, K);
+    const int before = fab_blas_enter();
+    if (s == FAB_OK) s = verb(&sa, &sb, out);
+    fab_blas_leave(before);
+    side_free(&sa);
+    side_free(&sb);
+    return s;
+}
+
+fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b, const fab_exec *x, double *out)
+{
+    FAB_TRY(spread(a, b, "covariance"));
+    return with_sides(covariance_distance, a, b, x, out);
+}
+
+/* ---- Kullback-Leibler ------------------------------------------------------------------------- */
+
+/* tr(A_i^-1 A_m): the solver of A_i, the plain matrix A_m = F F' + psi.  v: D numbers of room. */
+static fab_status trace_inverse_plain(side *i, side *m, double *v, double *out)
+{
+    const fab_long F = fab_long_rows(m->g->F, m->g->D, m->g->K);
+    double low_rank, sum = 0;
+    FAB_TRY(fab_solver_diag_inverse(i->s, v));
+    for (int64_t d = 0; d < m->g->D; d++) sum += m->g->psi[d] * v[d];
+    FAB_TRY(fab_sum(fab_solver_run(i->s), &sum, 1));
+    FAB_TRY(fab_solver_inverse_trace(i->s, &F, &low_rank));
+    *out = sum + low_rank;
+    return FAB_OK;
+}
+
+/* tr(A_a A_b), all terms positive */
+static fab_status trace_plain_plain(side *a, side *b, double *v, double *out)
+{
+    const fab_run *run = fab_solver_run(a->s);
+    const fab_long Fa = fab_long_rows(a->g->F, a->g->D, a->g->K), Fb = fab_long_rows(b->g->F, b->g->D, b->g->K);
+    double *C, sum = 0, both;
+    FAB_TRY(fab_solver_diag(a->s, v));
+    for (int64_t d = 0; d < a->g->D; d++) sum += v[d] * b->g->psi[d];
+    FAB_TRY(fab_solver_diag(b->s, v));
+    for (int64_t d = 0; d < a->g->D; d++) sum += (v[d] - b->g->psi[d]) * a->g->psi[d];
+    FAB_TRY(fab_sum(run, &sum, 1));
+    FAB_TRY(fab_alloc_array((void **)&C, Fa.k * Fb.k, sizeof *C, "distance"));
+    const fab_status s = cross_norm(run, &Fa, &Fb, C, &both);
+    fab_release(C);
+    *out = sum + both;
+    return s;
+}
+
+/* tr(A_a^-1 A_b^-1) = tr((diag(p) - G G') A_b^-1): the one case with a difference */
+static fab_status trace_inverse_inverse(side *a, side *b, double *v, double *out)
+{
+    double low_rank, sum = 0;
+    a->g->form = FAB_PRECISION; /* p = 1/psi, G = psi^-1 F L'^-1, whatever A is called */
+    FAB_TRY(side_matrix(a));
+    FAB_TRY(fab_solver_diag_inverse(b->s, v));
+    for (int64_t d = 0; d < a->g->D; d++) sum += a->p[d] * v[d];
+    FAB_TRY(fab_sum(fab_solver_run(a->s), &sum, 1));
+    FAB_TRY(fab_solver_inverse_trace(b->s, &a->G, &low_rank));
+    *out = sum - low_rank;
+    return FAB_OK;
+}
+
+static fab_status trace_product(side *a, side *b, double *v, double *out)
+{
+    const int a_plain = a->g->form == FAB_COVARIANCE, b_plain = b->g->form == FAB_PRECISION;
+    if (a_plain && b_plain) return trace_plain_plain(a, b, v, out);
+    if (a_plain) return trace_inverse_plain(b, a, v, out);
+    if (b_plain) return trace_inverse_plain(a, b, v, out);
+    return trace_inverse_inverse(a, b, v, out);
+}
+
+static fab_status kl_of(side *a, side *b, double *v, double *out)
+{
+    double trace, da, db, far, D = (double)a->g->D;
+    FAB_TRY(fab_solver_mahalanobis(b->s, &(fab_rows){a->g->mu, FAB_F64, 1, a->g->D}, &far));
+    FAB_TRY(fab_solver_logdet(a->s, &da));
+    FAB_TRY(fab_solver_logdet(b->s, &db));
+    FAB_TRY(trace_product(a, b, v, &trace));
+    FAB_TRY(fab_sum(fab_solver_run(a->s), &D, 1));
+    *out = 0.5 * (trace - D + far + db - da); /* 3 */
+    if (*out < 0) *out = 0; /* rounding of tr - D at a = b */
+    return FAB_OK;
+}
+
+static fab_status kl(side *a, side *b, double *out)
+{
+    double *v;
+    FAB_TRY(fab_alloc_array((void **)&v, a->g->D, sizeof *v, "distance"));
+    const fab_status s = kl_of(a, b, v, out);
+    fab_release(v);
+    return s;
+}
+
+fab_status fab_distance_kl(const fab_gauss *a, const fab_gauss *b, const fab_exec *x, double *out)
+{
+    FAB_TRY(spread(a, b, "density"));
+    return with_sides(kl, a, b, x, out);
+}
+
+/* ---- 2-Wasserstein ---------------------------------------------------------------------------- */
+
+/* R with R R' = S, from the eigenvectors of S; work: D + fab_eig_work(D) */
+static fab_status square_root(fab_solver *s, int64_t D, double *R, double *work)
+{
+    FAB_TRY(fab_solver_dense(s, R));
+    FAB_TRY(fab_eig(D, R, work, work + D));
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++) R[i + j * D] *= sqrt(work[j] > 0 ? work[j] : 0);
+    return FAB_OK;
+}
+
+static fab_status w2_dense(side *a, side *b, double *block, double *out)
+{
+    const int64_t D = a->g->D, n = D * D;
+    double *Ra = block, *Rb = Ra + n, *C = Rb + n, *Q = C + n, *work = Q + n, sum = 0;
+    FAB_TRY(square_root(a->s, D, Ra, work));
+    FAB_TRY(square_root(b->s, D, Rb, work));
+    fab_mm(FAB_T, FAB_N, D, D, D, 1, Rb, Ra, 0, C);
+    FAB_TRY(polar(D, C, Q, work));
+    fab_mm(FAB_N, FAB_N, D, D, D, -1, Rb, Q, 1, Ra); /* Ra - Rb Q */
+    for (int64_t i = 0; i < n; i++) sum += Ra[i] * Ra[i];
+    for (int64_t i = 0; i < D; i++) sum += (a->g->mu[i] - b->g->mu[i]) * (a->g->mu[i] - b->g->mu[i]);
+    *out = sqrt(sum); /* 4 */
+    return FAB_OK;
+}
+
+static fab_status w2(side *a, side *b, double *out)
+{
+    const int64_t D = a->g->D, svd = 2 * D * D + D + fab_svd_work(D, D), eig = D + fab_eig_work(D);
+    double *block;
+    FAB_TRY(fab_alloc_array((void **)&block, 4 * D * D + (svd > eig ? svd : eig), sizeof *block, "W2"));
+    const fab_status s = w2_dense(a, b, block, out);
+    fab_release(block);
+    return s;
+}
+
+fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const fab_exec *x, double *out)
+{
+    FAB_TRY(spread(a, b, "covariance"));
+    if (a->D > FAB_DENSE_MAX)
+        return FAB_FAIL(FAB_UNSUPPORTED, "W2 needs D x D matrices and is offered up to D = %d, not %lld",
+                        FAB_DENSE_MAX, (long long)a->D);
+    return with_sides(w2, a, b, x, out);
+}

@@ -1,0 +1,216 @@
+/* gauss.c - make, copy, check and marginalise low-rank-plus-diagonal Gaussians.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/gauss.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "la/ops.h"
+#include "la/small.h"
+#include <math.h>
+#include <string.h>
+
+const char *fab_form_name(fab_form f)
+{
+    static const char *const name[] = {"covariance", "precision", "point"};
+    return (int)f >= 0 && (int)f <= FAB_POINT ? name[f] : "unknown";
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_gauss *g = handle;
+    const size_t size = g->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    const int64_t spread = g->form != FAB_POINT;
+    g->mu = fab_place(l, g->D, sizeof *g->mu);
+    g->F = g->K ? fab_place(l, g->D, (size_t)g->K * size) : NULL;
+    g->psi = spread ? fab_place(l, g->D, sizeof *g->psi) : NULL;
+    g->theta = g->total ? fab_place(l, g->total, sizeof *g->theta) : NULL;
+    g->index = g->total ? fab_place(l, g->D, sizeof *g->index) : NULL;
+}
+
+static fab_status check_shape(fab_form form, fab_dtype type, int64_t D, int64_t K, int64_t total)
+{
+    if ((int)form < 0 || form > FAB_POINT)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: form %d is not covariance, precision or point", form);
+    if (type != FAB_F64 && type != FAB_F32)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: F cannot be %s, only f64 or f32", fab_dtype_name(type));
+    if (D < 1 || D > (int64_t)1 << 40)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: D = %lld is outside [1, 2^40]", (long long)D);
+    if (K < 0 || K > 65536)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: K = %lld is outside [0, 65536]", (long long)K);
+    if (form == FAB_POINT && K != 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: a point has K = 0, not %lld", (long long)K);
+    if (total != 0 && total < D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %lld coordinates of a theta of %lld", (long long)D,
+                        (long long)total);
+    return FAB_OK;
+}
+
+fab_status fab_gauss_create_part(fab_gauss **g, fab_form form, fab_dtype type, int64_t D, int64_t K,
+                                 int64_t total)
+{
+    *g = NULL;
+    FAB_TRY(check_shape(form, type, D, K, total));
+    const fab_gauss proto = {.form = form, .type = type, .D = D, .K = K, .total = total};
+    FAB_TRY(fab_build((void **)g, sizeof **g, &proto, layout));
+    for (int64_t i = 0; i < D && (*g)->psi; i++) (*g)->psi[i] = 1;
+    for (int64_t i = 0; i < D && (*g)->index; i++) (*g)->index[i] = i;
+    return FAB_OK;
+}
+
+fab_status fab_gauss_create(fab_gauss **g, fab_form form, fab_dtype type, int64_t D, int64_t K)
+{
+    return fab_gauss_create_part(g, form, type, D, K, 0);
+}
+
+void fab_gauss_free(fab_gauss *g)
+{
+    fab_release(g);
+}
+
+static double element(const fab_gauss *g, int64_t i)
+{
+    return g->type == FAB_F32 ? (double)((const float *)g->F)[i] : ((const double *)g->F)[i];
+}
+
+static void set_element(fab_gauss *g, int64_t i, double v)
+{
+    if (g->type == FAB_F32)
+        ((float *)g->F)[i] = (float)v;
+    else
+        ((double *)g->F)[i] = v;
+}
+
+fab_status fab_gauss_copy(fab_gauss **out, const fab_gauss *g, fab_dtype type)
+{
+    FAB_TRY(fab_gauss_create_part(out, g->form, type, g->D, g->K, g->total));
+    memcpy((*out)->mu, g->mu, (size_t)g->D * sizeof *g->mu);
+    if (g->psi) memcpy((*out)->psi, g->psi, (size_t)g->D * sizeof *g->psi);
+    for (int64_t i = 0; i < g->D * g->K; i++) set_element(*out, i, element(g, i));
+    if (g->total) memcpy((*out)->theta, g->theta, (size_t)g->total * sizeof *g->theta);
+    if (g->total) memcpy((*out)->index, g->index, (size_t)g->D * sizeof *g->index);
+    return FAB_OK;
+}
+
+/* ---- checks ----------------------------------------------------------------------------------- */
+
+static fab_status check_vector(const char *name, const double *v, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(v[i]))
+            return FAB_FAIL(FAB_BAD_DATA, "%s[%lld] = %g is not finite", name, (long long)i, v[i]);
+    return FAB_OK;
+}
+
+static fab_status check_psi(const fab_gauss *g)
+{
+    for (int64_t i = 0; i < g->D && g->psi; i++)
+        if (!(g->psi[i] > 0) || !isfinite(g->psi[i]))
+            return FAB_FAIL(FAB_BAD_DATA, "psi[%lld] = %g is not positive and finite", (long long)i,
+                            g->psi[i]);
+    return FAB_OK;
+}
+
+static fab_status check_factors(const fab_gauss *g)
+{
+    for (int64_t i = 0; i < g->D * g->K; i++)
+        if (!isfinite(element(g, i)))
+            return FAB_FAIL(FAB_BAD_DATA, "F[%lld][%lld] = %g is not finite", (long long)(i / g->K),
+                            (long long)(i % g->K), element(g, i));
+    return FAB_OK;
+}
+
+/* `index`: n increasing numbers in [0, limit). */
+static fab_status check_index(const int64_t *index, int64_t n, int64_t limit)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t before = i ? index[i - 1] : -1;
+        if (index[i] <= before || index[i] >= limit)
+            return FAB_FAIL(FAB_BAD_DATA, "index[%lld] = %lld, expected a number above %lld and below %lld",
+                            (long long)i, (long long)index[i], (long long)before, (long long)limit);
+    }
+    return FAB_OK;
+}
+
+fab_status fab_gauss_check(const fab_gauss *g)
+{
+    FAB_TRY(check_shape(g->form, g->type, g->D, g->K, g->total));
+    FAB_TRY(check_vector("mu", g->mu, g->D));
+    FAB_TRY(check_psi(g));
+    FAB_TRY(check_factors(g));
+    if (!g->total) return FAB_OK;
+    FAB_TRY(check_vector("theta", g->theta, g->total));
+    return check_index(g->index, g->D, g->total);
+}
+
+/* ---- marginals -------------------------------------------------------------------------------- */
+
+static void keep_rows(fab_gauss *out, const fab_gauss *g, const int64_t *index)
+{
+    const size_t row = (size_t)g->K * (g->type == FAB_F32 ? sizeof(float) : sizeof(double));
+    for (int64_t i = 0; i < out->D; i++) {
+        out->mu[i] = g->mu[index[i]];
+        if (g->psi) out->psi[i] = g->psi[index[i]];
+        if (row) memcpy((char *)out->F + (size_t)i * row, (const char *)g->F + (size_t)index[i] * row, row);
+    }
+}
+
+/* Precision form: F_s <- F_s L'^-1 with L L' = I + sum over the rows left out of f f' / psi. */
+static fab_status integrate_out(fab_gauss *out, const fab_gauss *g, const int64_t *index, double *w,
+                                double *M, const fab_run *r)
+{
+    const int64_t K = g->K;
+    for (int64_t i = 0; i < g->D; i++) w[i] = 1 / g->psi[i];
+    for (int64_t i = 0; i < out->D; i++) w[index[i]] = 0;
+    const fab_long F = fab_long_rows(g->F, g->D, K), Fs = fab_long_rows(out->F, out->D, K);
+    r->ops->gram(r, &F, w, M);
+    FAB_TRY(fab_sum(r, M, K * K));
+    fab_add_identity(K, M);
+    FAB_TRY(fab_chol(K, M));
+    double *inverse = M + K * K; /* L'^-1 */
+    memset(inverse, 0, (size_t)(K * K) * sizeof *inverse);
+    fab_add_identity(K, inverse);
+    fab_tri_solve(FAB_LEFT, FAB_T, K, K, M, inverse);
+    r->ops->mult(r, NULL, &Fs, inverse, 0, &Fs);
+    return FAB_OK;
+}
+
+static fab_status marginal_precision(fab_gauss *out, const fab_gauss *g, const int64_t *index,
+                                     const fab_exec *x)
+{
+    fab_run r;
+    FAB_TRY(fab_run_init(&r, x, g->type));
+    const size_t work = r.ops->work(g->D, g->K, g->K, r.threads);
+    char *block = NULL;
+    double *w = NULL, *M = NULL;
+    for (int pass = 0; pass < 2; pass++) { /* count, then point */
+        fab_layout l = {block, 0};
+        w = fab_place(&l, g->D, sizeof *w);
+        M = fab_place(&l, 2 * g->K * g->K, sizeof *M);
+        r.work = fab_place(&l, (int64_t)work, 1);
+        if (pass == 0) FAB_TRY(fab_alloc_array((void **)&block, (int64_t)l.used, 1, "marginal"));
+    }
+    const int before = fab_blas_enter();
+    const fab_status s = integrate_out(out, g, index, w, M, &r);
+    fab_blas_leave(before);
+    fab_release(block);
+    return s;
+}
+
+fab_status fab_gauss_marginal(fab_gauss **out, const fab_gauss *g, const int64_t *index, int64_t n,
+                              const fab_exec *x)
+{
+    *out = NULL;
+    if (n < 1) return FAB_FAIL(FAB_BAD_ARGUMENT, "marginal: no coordinates were asked for");
+    if (check_index(index, n, g->D) != FAB_OK) return fab_prefix(FAB_BAD_ARGUMENT, "marginal: ");
+    FAB_TRY(fab_gauss_create(out, g->form, g->type, n, g->K));
+    keep_rows(*out, g, index);
+    if (g->form != FAB_PRECISION || g->K == 0) return FAB_OK;
+    const fab_status s = marginal_precision(*out, g, index, x);
+    if (s != FAB_OK) {
+        fab_gauss_free(*out);
+        *out = NULL;
+    }
+    return s;
+}
