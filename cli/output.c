@@ -67,9 +67,10 @@ int output_check(const char *path, const char *input)
 int output_flush(void)
 {
     static int said;
+    const int lost = ferror(stdout) ? errno : 0; /* of a write inside an earlier printf */
     errno = 0;
     if (fflush(stdout) == 0 && !ferror(stdout)) return DONE;
-    const int why = errno;
+    const int why = lost ? lost : errno;
     if (said || why == EPIPE) return FAILED;
     said = 1;
     return say_failed("standard output: %s", why ? strerror(why) : "not everything was written");

@@ -67,17 +67,24 @@ static fab_status make(maker *m, int64_t seed, int64_t first, int64_t n)
                               &m->exec);
 }
 
-/* One line per draw; 17 (f32: 9) digits read back to the same number. */
+/* 17 (f32: 9) digits read back to the same number. */
+static void print_number(const maker *m, int64_t i)
+{
+    if (m->type == FAB_F32)
+        printf("%.9g", (double)((const float *)m->piece)[i]);
+    else
+        printf("%.17g", ((const double *)m->piece)[i]);
+}
+
+/* One line per draw; ends at the first line that is lost. */
 static int print_rows(const maker *m, int64_t n)
 {
     progress_close();
-    for (int64_t i = 0; i < n * m->columns; i++) {
-        if (m->type == FAB_F32)
-            printf("%.9g", (double)((const float *)m->piece)[i]);
-        else
-            printf("%.17g", ((const double *)m->piece)[i]);
-        putchar((i + 1) % m->columns ? ',' : '\n');
-    }
+    for (int64_t j = 0; j < n && !ferror(stdout); j++)
+        for (int64_t d = 0; d < m->columns; d++) {
+            print_number(m, j * m->columns + d);
+            putchar(d + 1 < m->columns ? ',' : '\n');
+        }
     return output_flush();
 }
 
