@@ -1,0 +1,142 @@
+/* csv.c - comma- and tab-separated values, with the quotes of RFC 4180.
+ *
+ * The separator of csv is the comma, or the semicolon where the first line has no comma.  Blanks around a
+ * field do not count.  A row is a line: only a quoted name in the header may contain a line end.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "data/lines.h"
+#include "data/number.h"
+#include <string.h>
+
+static int is_pad(const fab_source *s, char c)
+{
+    return c == ' ' || (c == '\t' && s->separator != '\t');
+}
+
+/* The byte behind the closing quote of the field that starts at p, or NULL when it does not close. */
+static const char *closing(const char *p, const char *end)
+{
+    while ((p = memchr(p, '"', (size_t)(end - p)))) {
+        if (p + 1 == end || p[1] != '"') return p + 1;
+        p += 2;
+    }
+    return NULL;
+}
+
+static const char *split_quoted(const fab_source *s, const char *p, const char *end, fab_cut *field)
+{
+    const char *after = closing(p, end);
+    *field = (fab_cut){p, (size_t)((after ? after - 1 : end) - p), 1};
+    for (; after && after < end && is_pad(s, *after); after++) {
+    }
+    if (!after || after == end) return NULL;
+    if (*after == s->separator) return after + 1;
+    const char *stop = memchr(after, s->separator, (size_t)(end - after)); /* "a"b: as it stands */
+    *field = (fab_cut){p - 1, (size_t)((stop ? stop : end) - (p - 1)), 0};
+    return stop ? stop + 1 : NULL;
+}
+
+static const char *split(const fab_source *s, const char *p, const char *end, fab_cut *field)
+{
+    while (p < end && is_pad(s, *p)) p++;
+    if (p < end && *p == '"') return split_quoted(s, p + 1, end, field);
+    const char *stop = memchr(p, s->separator, (size_t)(end - p));
+    const char *last = stop ? stop : end;
+    while (last > p && is_pad(s, last[-1])) last--;
+    *field = (fab_cut){p, (size_t)(last - p), 0};
+    return stop ? stop + 1 : NULL;
+}
+
+/* A number with blanks or quotes around it; gives its separator or the end, NULL when it is none. */
+static const char *padded(const fab_source *s, const char *p, const char *end, double *x)
+{
+    fab_cut f;
+    const char *next = split(s, p, end, &f);
+    if (f.n == 0 || fab_number(f.p, x) != f.p + f.n) return NULL;
+    return next ? next - 1 : end;
+}
+
+static int row(const fab_source *s, const char *p, const char *end, double *out)
+{
+    const char separator = s->separator;
+    for (int64_t j = 0; j < s->columns; j++) {
+        const char *q = fab_number(p, &out[j]);
+        if (!q || (q != end && *q != separator)) q = padded(s, p, end, &out[j]);
+        if (!q || (q == end) != (j == s->columns - 1)) return 0;
+        p = q + 1;
+    }
+    return 1;
+}
+
+/* How often c stands in the line outside quotes. */
+static int64_t count(fab_span line, char c)
+{
+    int64_t n = 0;
+    int inside = 0;
+    for (size_t i = 0; i < line.n; i++) {
+        inside ^= line.p[i] == '"';
+        n += line.p[i] == c && !inside;
+    }
+    return n;
+}
+
+/* A blank between two other bytes of one tab-separated field? */
+static int has_inner_blank(fab_span line)
+{
+    for (size_t i = 1; i + 1 < line.n; i++)
+        if (line.p[i] == ' ' && line.p[i - 1] != '\t' && line.p[i - 1] != ' ') {
+            while (i + 1 < line.n && line.p[i] == ' ') i++;
+            if (line.p[i] != '\t' && line.p[i] != ' ') return 1;
+        }
+    return 0;
+}
+
+/* The same number of tabs in every line, and no blanks inside the fields of the last. */
+static int sniff_tsv(fab_span head)
+{
+    fab_span line = {NULL, 0};
+    int64_t lines = 0, tabs = 0;
+    while (fab_lines_each(&head, &line, &lines)) {
+        const int64_t n = count(line, '\t');
+        if (n == 0 || (lines > 1 && n != tabs)) return 0;
+        tabs = n;
+    }
+    return lines > 0 && !has_inner_blank(line);
+}
+
+static char find_separator(fab_span head)
+{
+    fab_span line;
+    int64_t lines = 0;
+    if (!fab_lines_each(&head, &line, &lines)) return ',';
+    if (count(line, ',') > 0) return ',';
+    return count(line, ';') > 0 ? ';' : '\0';
+}
+
+static int sniff_csv(fab_span head)
+{
+    return find_separator(head) != '\0';
+}
+
+static fab_status open_csv(fab_source *s)
+{
+    fab_span line;
+    FAB_TRY(fab_stream_look_line(&s->in, 0, &line));
+    s->separator = line.p ? find_separator(line) : ',';
+    if (s->separator == '\0') s->separator = ','; /* one column */
+    return fab_lines_open(s, split);
+}
+
+static fab_status open_tsv(fab_source *s)
+{
+    s->separator = '\t';
+    return fab_lines_open(s, split);
+}
+
+static fab_status next(fab_source *s, double *out, int *got)
+{
+    return fab_lines_next(s, row, split, out, got);
+}
+
+const fab_reader fab_reader_csv = {FAB_FORMAT_CSV, "csv", sniff_csv, open_csv, next};
+const fab_reader fab_reader_tsv = {FAB_FORMAT_TSV, "tsv", sniff_tsv, open_tsv, next};

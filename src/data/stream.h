@@ -1,0 +1,63 @@
+/* stream.h - a file, standard input or bytes in memory, plain or gzip, as one stream seen through a window.
+ *
+ *     FAB_TRY(fab_stream_open(&in, path, FAB_STREAM_ROOM));
+ *     while (fab_stream_line(&in, &line) == FAB_OK && line.p) ...
+ *     fab_stream_close(&in);
+ *
+ * Nothing is copied: lines lie in the window, which grows to the longest line and no further.  Behind
+ * what is seen stand FAB_STREAM_PAD zero bytes.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_DATA_STREAM_H
+#define FAB_DATA_STREAM_H
+
+#include "base/fail.h"
+#include <stddef.h>
+#include <stdint.h>
+
+enum { FAB_STREAM_ROOM = 1 << 18, FAB_STREAM_MAX = 1 << 30, FAB_STREAM_PAD = 64 };
+
+typedef struct fab_span {
+    const char *p; /* NULL: there is none */
+    size_t n;
+} fab_span;
+
+typedef struct fab_stream {
+    const char *name;        /* speaks in messages */
+    char *window;            /* unseen bytes are window[begin .. end) */
+    size_t room, begin, end; /* room: without the padding */
+    int64_t lines;           /* lines taken so far */
+    int ended;               /* nothing comes after window[end) */
+    int file, owned;         /* file -1: the memory; owned: close it */
+    const char *memory;
+    int64_t start, total; /* where the file began, its length; start -1: a pipe; total 0: unknown */
+    int64_t raw;          /* bytes read from file or memory, still compressed if they were */
+    struct fab_gz *gz;    /* NULL: not compressed */
+} fab_stream;
+
+/* Open a file ("-": standard input), or `size` bytes in memory, with a window of `room` bytes to begin
+ * with.  Borrows path, name and bytes until close.  On failure nothing is held. */
+fab_status fab_stream_open(fab_stream *in, const char *path, size_t room);
+fab_status fab_stream_open_memory(fab_stream *in, const char *name, const void *bytes, size_t size,
+                                  size_t room);
+void fab_stream_close(fab_stream *in);
+
+/* Look at the next n bytes, or at fewer when the stream ends.  Every span lends until the next call that
+ * looks. */
+fab_status fab_stream_look(fab_stream *in, size_t n, fab_span *seen);
+/* Look at the bytes up to the first line end that stands at least `from` bytes from here (0: the next
+ * line), without that line end.  .p is NULL when no more than `from` bytes are left. */
+fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line);
+/* Look at the first `lines` lines from here, at most `max` bytes; no more is read than that takes. */
+fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *head);
+/* Take n bytes that were looked at. */
+void fab_stream_take(fab_stream *in, size_t n);
+/* Look at the next line and take it with its end: \n or \r\n, which the span leaves out. */
+fab_status fab_stream_line(fab_stream *in, fab_span *line);
+
+/* Go back to the first byte.  FAB_UNSUPPORTED for a pipe. */
+fab_status fab_stream_rewind(fab_stream *in);
+/* Bytes of the file used so far, compressed if it is, and in all (0: unknown). */
+void fab_stream_position(const fab_stream *in, int64_t *done, int64_t *total);
+
+#endif
