@@ -8,6 +8,7 @@ BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= 2
 TIME ?= 60
+MAKEFLAGS += --no-print-directory
 
 .PHONY: all setup test demo check bench fuzz install clean
 
