@@ -43,7 +43,8 @@ FAB_API fab_status fab_tensors_set(fab_tensors *t, const char *key, const char *
 
 /* Read a file, or the same bytes from memory (`name` speaks in error messages; copies what it needs). */
 FAB_API fab_status fab_tensors_read(fab_tensors **t, const char *path);
-FAB_API fab_status fab_tensors_parse(fab_tensors **t, const char *name, const void *bytes, size_t size);
+FAB_API fab_status fab_tensors_parse(fab_tensors **t, const char *name, const void *bytes,
+                                     size_t size);
 FAB_API fab_status fab_tensors_write(const fab_tensors *t, const char *path);
 
 /* Look things up: NULL when there is no such name.  Lends until the set is freed (a metadata value:
