@@ -364,9 +364,17 @@ class Sample(Case):
         self.assertNotEqual(text, self.good("sample", file, "-n", 50, "--seed=8"))
         self.assertTrue(text.startswith(self.good("sample", file, "-n", 20, "--seed=9")))
 
+    def test_pieces_continue_one_another(self):
+        two = mixture([gauss(5003, 2, 1), gauss(5003, 2, 2)], [0.5, 0.5])
+        for name, t in (("one", gauss(5003, 3)), ("two", two)):
+            file = self.save(name, t)
+            x = self.draws(file, 300) # 209 rows are a piece
+            self.assertEqual(len(np.unique(x[:, 0])), 300)
+            np.testing.assert_array_equal(x[:250], self.draws(file, 250))
+
     def test_threads_do_not_change_a_byte(self):
-        for name, t in (("one", gauss(5003, 3)), ("two", mixture([gauss(5003, 2, 1), gauss(5003, 2, 2)],
-                                                                  [0.5, 0.5]))):
+        two = mixture([gauss(5003, 2, 1), gauss(5003, 2, 2)], [0.5, 0.5])
+        for name, t in (("one", gauss(5003, 3)), ("two", two)):
             file = self.save(name, t)
             one = self.draws(file, 300, "--threads=1")
             np.testing.assert_array_equal(one, self.draws(file, 300, "--threads=2"))
