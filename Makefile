@@ -37,10 +37,10 @@ bench: all
 
 fuzz:
 	@tools/setup.sh check
-	@TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
+	@BUILD=$(BUILD) TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan build-fuzz
+	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan $(BUILD)-fuzz

@@ -3,17 +3,18 @@
 #
 #   tools/fuzz.sh [SECONDS]      for each target; without it $TIME, or 60
 #
-# Needs clang.  What was found interesting stays in build-fuzz/corpus/ and is the start of the next run;
-# an input that breaks a target is left in build-fuzz/.
+# Needs clang.  What was found interesting stays in BUILD-fuzz/corpus/ and is the start of the next run;
+# an input that breaks a target is left in BUILD-fuzz/.
 # SPDX-License-Identifier: MIT
 set -eu
 cd "$(dirname "$0")/.."
-cmake -S . -B build-fuzz -DFAB_FUZZ=ON -DFAB_TESTS=OFF -DFAB_SANITIZE=address,undefined \
+folder=${BUILD:-build}-fuzz root=$PWD
+cmake -S . -B "$folder" -DFAB_FUZZ=ON -DFAB_TESTS=OFF -DFAB_SANITIZE=address,undefined \
     -DCMAKE_BUILD_TYPE=Debug -DCMAKE_C_FLAGS_DEBUG="-O1 -g" \
     -DCMAKE_C_COMPILER=clang -DCMAKE_CXX_COMPILER=clang++ >/dev/null
-cmake --build build-fuzz -j "${JOBS:-2}"
-python3 fuzz/make_corpus.py build-fuzz/corpus
-cd build-fuzz
+cmake --build "$folder" -j "${JOBS:-2}"
+python3 fuzz/make_corpus.py "$folder/corpus"
+cd "$folder"
 seconds=${1:-${TIME:-60}}
 found=0
 for target in fuzz_*; do
@@ -21,7 +22,7 @@ for target in fuzz_*; do
     found=1
     mkdir -p "corpus/$target"
     echo "$target: $seconds s"
-    words=../fuzz/${target#fuzz_}.dict
+    words=$root/fuzz/${target#fuzz_}.dict
     if [ -f "$words" ]; then words=-dict=$words; else words=; fi
     "./$target" -max_total_time="$seconds" -rss_limit_mb=2048 -print_final_stats=1 -verbosity=0 \
         $words "corpus/$target"
