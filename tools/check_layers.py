@@ -43,6 +43,7 @@ LIBC = set("""assert complex ctype dirent dlfcn errno fcntl fenv float getopt gl
 ANYWHERE = {"__cplusplus", "__GNUC__", "__clang__", "__STDC_VERSION__", "NDEBUG", "__linux__",
             "__APPLE__", "_WIN32", "defined", "__has_include", "__has_attribute", "__has_builtin"}
 MACHINE = re.compile(r"__(AVX|SSE|FMA|ARM|aarch64|x86_64|F16C|BMI|powerpc|riscv)|_OPENMP$|__OPTIMIZE")
+SWITCH = re.compile(r"FAB_|HAVE_|USE_|WITH_|ENABLE_")  # given by the build; not a template's parameter
 FEATURES = ("CUDA", "MPI", "HIP", "SYCL", "OPENMP", "METAL")
 
 INCLUDE = re.compile(r'^[ \t]*#[ \t]*include[ \t]*[<"]([^>"]+)[>"]', re.M)
@@ -149,7 +150,7 @@ def main():
             wrong = feature(path, macro, folder)
             if wrong:
                 problems.append("%s:%d: %s" % (path, line, wrong))
-            elif not MACHINE.search(macro):
+            elif SWITCH.match(macro):
                 where.setdefault(macro, {})[path] = line
     for macro, paths in where.items():
         if len(paths) > 1:
