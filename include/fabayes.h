@@ -22,7 +22,13 @@
 #include "fabayes/absorb.h"
 #include "fabayes/posterior.h"
 
+/* data */
+#include "fabayes/source.h"
+
 /* the list of methods */
 #include "fabayes/methods.h"
+
+/* vectors to a Gaussian */
+#include "fabayes/estim.h"
 
 #endif

@@ -24,24 +24,25 @@ typedef struct fab_diagnostics {
     double loglik_mean; /* mean log-likelihood per row where the method knows it, else NaN */
 } fab_diagnostics;
 
+/* One method.  The functions are called by fab_estim (estim.h), which checks what comes in. */
 typedef struct fab_method {
     const char *name, *summary;
     int64_t streams;        /* 1: any number of updates; 0: its whole table in one update */
-    const fab_table *table; /* its settings; D and K are fields of every table */
+    const fab_table *table; /* its settings; D, K and seed are fields of every table */
 
     fab_status (*init)(void **handle, const void *settings, const fab_exec *x);
-    fab_status (*update)(void *handle, const fab_rows *rows);
-    fab_status (*result)(void *handle, const fab_gauss **q); /* lends until update or free */
-    fab_status (*diagnostics)(void *handle, fab_diagnostics *d);
+    fab_status (*update)(void *handle, const fab_rows *rows); /* batch: borrows rows until result */
+    fab_status (*result)(void *handle, const fab_gauss **q);  /* lends until update or free */
+    fab_status (*diagnostics)(void *handle, fab_diagnostics *d); /* after result */
     void (*free)(void *handle);
 
-    /* Streams: add the tensors needed to continue exactly (borrowed until the set is freed or the
-     * handle is used again); take them back into a fresh handle of the same settings. */
+    /* Streams: add the tensors state.* needed to continue exactly (borrowed until the set is freed or
+     * the handle is used again); take them back into a fresh handle of the same settings. */
     fab_status (*save)(void *handle, fab_tensors *t);
     fab_status (*load)(void *handle, const fab_tensors *t);
 
-    /* Bytes a handle will hold for n rows (batch methods). */
-    double (*bytes)(const void *settings, int64_t n);
+    /* Bytes a handle of these settings needs for n rows, the rows themselves not counted. */
+    double (*bytes)(const void *settings, int64_t n, const fab_exec *x);
 } fab_method;
 
 FAB_API int64_t fab_method_count(void);
