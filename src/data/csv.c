@@ -26,10 +26,13 @@ static const char *closing(const char *p, const char *end)
 static const char *split_quoted(const fab_source *s, const char *p, const char *end, fab_cut *field)
 {
     const char *after = closing(p, end);
-    *field = (fab_cut){p, (size_t)((after ? after - 1 : end) - p), 1};
-    for (; after && after < end && is_pad(s, *after); after++) {
+    if (!after) { /* not closed: with its quote, so that it is no number */
+        *field = (fab_cut){p - 1, (size_t)(end - (p - 1)), 1};
+        return NULL;
     }
-    if (!after || after == end) return NULL;
+    *field = (fab_cut){p, (size_t)(after - 1 - p), 1};
+    while (after < end && is_pad(s, *after)) after++;
+    if (after == end) return NULL;
     if (*after == s->separator) return after + 1;
     const char *stop = memchr(after, s->separator, (size_t)(end - after)); /* "a"b: as it stands */
     *field = (fab_cut){p - 1, (size_t)((stop ? stop : end) - (p - 1)), 0};
@@ -68,16 +71,17 @@ static int row(const fab_source *s, const char *p, const char *end, double *out)
     return 1;
 }
 
-/* How often c stands in the line outside quotes. */
+/* How often c stands in the line outside quotes; anywhere, when a quote does not close. */
 static int64_t count(fab_span line, char c)
 {
-    int64_t n = 0;
+    int64_t outside = 0, anywhere = 0;
     int inside = 0;
     for (size_t i = 0; i < line.n; i++) {
         inside ^= line.p[i] == '"';
-        n += line.p[i] == c && !inside;
+        anywhere += line.p[i] == c;
+        outside += line.p[i] == c && !inside;
     }
-    return n;
+    return inside ? anywhere : outside;
 }
 
 /* A blank between two other bytes of one tab-separated field? */
@@ -104,13 +108,25 @@ static int sniff_tsv(fab_span head)
     return lines > 0 && !has_inner_blank(line);
 }
 
+/* The first row of the head, which may be several lines when a quote goes on; if it never closes, one. */
+static fab_span first_row(fab_span head)
+{
+    size_t i = 0;
+    int inside = 0;
+    while (i < head.n && (head.p[i] == '\n' || head.p[i] == '\r')) i++;
+    const fab_span rest = {head.p + i, head.n - i};
+    for (i = 0; i < rest.n && (inside || rest.p[i] != '\n'); i++) inside ^= rest.p[i] == '"';
+    if (!inside) return (fab_span){rest.p, i};
+    const char *stop = memchr(rest.p, '\n', rest.n);
+    return (fab_span){rest.p, stop ? (size_t)(stop - rest.p) : rest.n};
+}
+
+/* The comma, or the semicolon in a row without commas; 0 when there is neither. */
 static char find_separator(fab_span head)
 {
-    fab_span line;
-    int64_t lines = 0;
-    if (!fab_lines_each(&head, &line, &lines)) return ',';
-    if (count(line, ',') > 0) return ',';
-    return count(line, ';') > 0 ? ';' : '\0';
+    const fab_span names = first_row(head);
+    if (count(names, ',') > 0) return ',';
+    return count(names, ';') > 0 ? ';' : '\0';
 }
 
 static int sniff_csv(fab_span head)
@@ -120,9 +136,9 @@ static int sniff_csv(fab_span head)
 
 static fab_status open_csv(fab_source *s)
 {
-    fab_span line;
-    FAB_TRY(fab_stream_look_line(&s->in, 0, &line));
-    s->separator = line.p ? find_separator(line) : ',';
+    fab_span head;
+    FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
+    s->separator = find_separator(head);
     if (s->separator == '\0') s->separator = ','; /* one column */
     return fab_lines_open(s, split);
 }

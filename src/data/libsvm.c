@@ -175,23 +175,21 @@ static fab_status next(fab_source *s, double *out, int *got)
     return fault ? refuse(s, p, end, fault) : FAB_OK;
 }
 
-/* Every line starts with a number, and index:value is the next word of one and of no line something else. */
+/* A line whose first word is a number and whose second starts like index:value. */
 static int sniff(fab_span head)
 {
     fab_span line;
-    int64_t lines = 0, pairs = 0, index;
+    int64_t lines = 0, index;
     double label;
     while (fab_lines_each(&head, &line, &lines)) {
-        const char *end = line.p + line.n, *p = skip(line.p, end);
-        p = read_label(p, end, &label);
+        const char *end = line.p + line.n;
+        const char *p = read_label(skip(line.p, end), end, &label);
         if (!p) return 0;
         p = skip(p, end);
-        if (p == end) continue;
         const char *colon = read_index(p, end, &index);
-        if (colon == p || colon == end || *colon != ':') return 0;
-        pairs++;
+        if (colon > p && colon < end && *colon == ':') return 1;
     }
-    return pairs > 0;
+    return 0;
 }
 
 const fab_reader fab_reader_libsvm = {FAB_FORMAT_LIBSVM, "libsvm", sniff, open_libsvm, next};

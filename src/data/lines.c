@@ -37,16 +37,19 @@ fab_status fab_lines_take(fab_source *s, fab_span *line)
 
 int fab_lines_each(fab_span *head, fab_span *line, int64_t *count)
 {
-    if (head->n == 0) return 0;
-    const char *stop = memchr(head->p, '\n', head->n);
-    if (!stop && *count > 0) return 0;
-    *line = (fab_span){head->p, stop ? (size_t)(stop - head->p) : head->n};
-    const size_t used = line->n + (stop != NULL);
-    *head = (fab_span){head->p + used, head->n - used};
-    while (line->n && strchr(" \t\r", line->p[line->n - 1])) line->n--;
-    if (line->n == 0) return fab_lines_each(head, line, count);
-    ++*count;
-    return 1;
+    while (head->n > 0) {
+        const char *stop = memchr(head->p, '\n', head->n);
+        if (!stop && *count > 0) return 0;
+        fab_span next = {head->p, stop ? (size_t)(stop - head->p) : head->n};
+        const size_t used = next.n + (stop != NULL);
+        *head = (fab_span){head->p + used, head->n - used};
+        while (next.n && strchr(" \t\r", next.p[next.n - 1])) next.n--;
+        if (next.n == 0) continue;
+        *line = next;
+        ++*count;
+        return 1;
+    }
+    return 0;
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */

@@ -13,9 +13,6 @@ static const fab_reader *const readers[] = {
 };
 enum { READERS = sizeof readers / sizeof *readers, FIRST_TEXT = 2 };
 
-/* What is looked at to tell the format. */
-enum { HEAD_LINES = 10, HEAD_BYTES = 1 << 16 };
-
 static fab_status copy_text(char **copy, const char *text)
 {
     void *p;
@@ -47,7 +44,7 @@ static fab_status check_text(const fab_source *s, fab_span head)
 static fab_status sniff(fab_source *s)
 {
     fab_span head;
-    FAB_TRY(fab_stream_head(&s->in, HEAD_LINES, HEAD_BYTES, &head));
+    FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
     if (head.n == 0) return FAB_FAIL(FAB_BAD_DATA, "%s: is empty", s->in.name);
     for (int i = 0; i < READERS; i++) {
         if (i == FIRST_TEXT) FAB_TRY(check_text(s, head));

@@ -10,6 +10,9 @@
 #include "data/stream.h"
 #include "fabayes/source.h"
 
+/* What is looked at to tell the format: this many lines, and no more bytes than that. */
+enum { FAB_HEAD_LINES = 10, FAB_HEAD_BYTES = 1 << 16 };
+
 typedef struct fab_reader {
     fab_format format;
     const char *name;
