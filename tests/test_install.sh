@@ -2,7 +2,8 @@
 # test_install.sh - an installed fabayes serves a program outside of the tree: test_install.sh BUILD.
 #
 # Installs BUILD into a temporary prefix, moves it, and compiles examples/install_check with pkg-config
-# and with CMake, each against the shared and the static library; all four must run.
+# and with CMake, each against the shared and the static library; all four must run.  So must the
+# example in README.md.
 # SPDX-License-Identifier: MIT
 set -eu
 build=$(cd "$1" && pwd)
@@ -35,3 +36,8 @@ for program in pc_shared pc_static cmake/with_fabayes cmake/with_fabayes_static;
     *) [ $linked = static ] ;;
     esac || { echo "$program is linked with the $linked library"; exit 1; }
 done
+
+sed -n '/^```c$/,/^```$/p' "$source/README.md" | grep -v '^```' >readme.c
+$cc -std=c11 -Wall -Wextra -Werror readme.c $(ask --cflags --libs) -Wl,-rpath,"$lib" -o readme
+printf '%-28s' README.md
+./readme
