@@ -9,7 +9,10 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { PIECE = 1 << 20 }; /* elements made at a time: 8 MB of f64 */
+enum {
+    PIECE = 1 << 20, /* elements made at a time: 8 MB of f64 */
+    GROUP = 16       /* and whole groups of draws, which share one pass over F */
+};
 
 typedef struct sample_call {
     const char *file, *output;
@@ -33,6 +36,7 @@ static int64_t piece_rows(const fab_mixture *m, int64_t columns, int64_t n)
     int64_t rows = PIECE / columns, factors = 1;
     for (int64_t i = 0; m->n > 1 && i < m->n; i++) factors += m->part[i]->K;
     if (rows < factors) rows = factors;
+    rows = (rows + GROUP - 1) / GROUP * GROUP;
     return rows < n ? rows : n;
 }
 

@@ -368,7 +368,7 @@ class Sample(Case):
         two = mixture([gauss(5003, 2, 1), gauss(5003, 2, 2)], [0.5, 0.5])
         for name, t in (("one", gauss(5003, 3)), ("two", two)):
             file = self.save(name, t)
-            x = self.draws(file, 300) # 209 rows are a piece
+            x = self.draws(file, 300) # 224 rows are a piece
             self.assertEqual(len(np.unique(x[:, 0])), 300)
             np.testing.assert_array_equal(x[:250], self.draws(file, 250))
 
