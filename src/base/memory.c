@@ -48,35 +48,35 @@ void *fab_place(fab_layout *l, int64_t count, size_t size)
     return p;
 }
 
-/* `scratch` stands in for the handle while counting, so that layout can read its sizes. */
-static size_t count_bytes(size_t size, void *scratch, void (*layout)(fab_layout *, void *))
+/* Bytes in all; 0 when there is no memory to count in, SIZE_MAX when the sizes do not fit.  A copy of
+ * proto stands in for the handle, so that layout can read its sizes. */
+static size_t count_bytes(size_t size, const void *proto, void (*layout)(fab_layout *, void *))
 {
     fab_layout l = {NULL, 0};
+    void *scratch = fab_alloc(size);
+    if (!scratch) return 0;
+    memcpy(scratch, proto, size);
     fab_place(&l, 1, size);
     layout(&l, scratch);
+    fab_release(scratch);
     return l.used;
 }
 
 size_t fab_build_size(size_t size, const void *proto, void (*layout)(fab_layout *l, void *handle))
 {
-    void *scratch = fab_alloc(size);
-    if (!scratch) return SIZE_MAX;
-    memcpy(scratch, proto, size);
-    const size_t total = count_bytes(size, scratch, layout);
-    fab_release(scratch);
-    return total;
+    const size_t total = count_bytes(size, proto, layout);
+    return total ? total : SIZE_MAX;
 }
 
 fab_status fab_build(void **handle, size_t size, const void *proto,
                      void (*layout)(fab_layout *l, void *handle))
 {
     *handle = NULL;
-    const size_t total = fab_build_size(size, proto, layout);
-    char *block = total == SIZE_MAX ? NULL : fab_alloc(total);
-    if (!block) {
-        if (total == SIZE_MAX) return FAB_FAIL(FAB_NO_MEMORY, "the sizes asked for do not fit into memory");
-        return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB", (double)total / 1e6);
-    }
+    const size_t total = count_bytes(size, proto, layout);
+    if (total == SIZE_MAX) return FAB_FAIL(FAB_NO_MEMORY, "the sizes asked for do not fit into memory");
+    char *block = total ? fab_alloc(total) : NULL;
+    if (!block)
+        return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB", (double)(total ? total : size) / 1e6);
     memset(block, 0, total);
     memcpy(block, proto, size);
     fab_layout l = {block, 0};
