@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "base/memory.h"
 #include "fabayes/settings.h"
+#include <math.h>
 #include <stdarg.h>
 #include <stdlib.h>
 #include <string.h>
@@ -73,10 +74,11 @@ void fab_text_free(char *text)
 
 int fab_print_double(char *buf, size_t size, double x)
 {
-    int n = 0;
+    char text[32]; /* whole, whatever the room in buf */
+    if (x == 0 && signbit(x)) return snprintf(buf, size, "-0.0"); /* "-0" is a whole number in JSON */
     for (int digits = 15; digits <= 17; digits++) {
-        n = snprintf(buf, size, "%.*g", digits, x);
-        if (strtod(buf, NULL) == x) break;
+        snprintf(text, sizeof text, "%.*g", digits, x);
+        if (strtod(text, NULL) == x) break;
     }
-    return n;
+    return snprintf(buf, size, "%s", text);
 }

@@ -21,7 +21,7 @@ void fab_text_add_json(fab_text *t, const char *s);
 /* Gives the string (fab_text_free), or FAB_NO_MEMORY when an addition failed. */
 fab_status fab_text_give(fab_text *t, char **text);
 
-/* The shortest of %.15g .. %.17g that reads back to x. */
+/* The shortest of %.15g .. %.17g that reads back to x, as snprintf would. */
 int fab_print_double(char *buf, size_t size, double x);
 
 #endif
