@@ -256,11 +256,11 @@ fab_status fab_settings_from_json(const fab_table *t, void *settings, const char
 
 enum { MAX_NAME = 64 };
 
-/* Levenshtein distance of two short names. */
+/* Levenshtein distance of two short names; a long one is far from all. */
 static int64_t distance(const char *a, const char *b)
 {
     const size_t la = strlen(a), lb = strlen(b);
-    if (la >= MAX_NAME || lb >= MAX_NAME) return MAX_NAME;
+    if (la >= MAX_NAME || lb >= MAX_NAME) return INT64_MAX;
     int64_t row[MAX_NAME];
     for (size_t j = 0; j <= lb; j++) row[j] = (int64_t)j;
     for (size_t i = 1; i <= la; i++) {
