@@ -33,7 +33,7 @@ check:
 
 bench: all
 	@tools/setup.sh bench
-	@bench/run $(BUILD)
+	@tools/bench.sh $(BUILD)
 
 fuzz:
 	@tools/setup.sh check

@@ -1,0 +1,17 @@
+#!/bin/sh
+# bench.sh - run every bench_* program of a build folder, from the root of the tree: bench.sh BUILD.
+# SPDX-License-Identifier: MIT
+set -eu
+build=$(cd "$1" && pwd)
+cd "$(dirname "$0")/.."
+found=0
+for program in "$build"/bench_*; do
+    if [ ! -x "$program" ] || [ -d "$program" ]; then continue; fi
+    found=1
+    echo "== $(basename "$program")"
+    "$program"
+done
+if [ $found = 0 ]; then
+    echo "bench.sh: no benches were built" >&2
+    exit 1
+fi
