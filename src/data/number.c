@@ -44,6 +44,8 @@ static const uint64_t fives[EXACT_FIVES + 1] = {
     1490116119384765625, 7450580596923828125};
 // clang-format on
 
+static const double signs[2] = {1, -1};
+
 static const uint64_t small_tens[8] = {1, 10, 100, 1000, 10000, 100000, 1000000, 10000000};
 
 static int is_digit(char c)
@@ -75,7 +77,7 @@ static uint64_t eight(uint64_t v)
 }
 
 /* Append the digits at p to *m (modulo 2^64) and return the byte after them. */
-static inline const char *digits(const char *p, uint64_t *m)
+__attribute__((always_inline)) static inline const char *digits(const char *p, uint64_t *m)
 {
     uint64_t v = load(p), other;
     while ((other = non_digits(v)) == 0) {
@@ -171,24 +173,25 @@ static int too_long(const char *p, int64_t count)
     return count > WORD_DIGITS;
 }
 
-static double convert(const char *text, int64_t count, uint64_t m, int64_t e, int negative)
+/* Ways 1 and 2; 0 when neither applies. */
+static int convert(uint64_t m, int64_t e, double *x)
 {
-    double x;
-    if (count > WORD_DIGITS && too_long(text, count)) return by_strtod(text, negative, e);
     if (m >> 53 == 0 && e >= -EXACT_TENS && e <= EXACT_TENS)
-        x = e < 0 ? (double)m / tens[-e] : (double)m * tens[e];
-    else if (m == 0 || (e >= -EXACT_FIVES && e <= EXACT_FIVES))
-        x = m == 0 ? 0 : e < 0 ? quotient(m, (int)e) : product(m, (int)e);
+        *x = e < 0 ? (double)(int64_t)m / tens[-e] : (double)(int64_t)m * tens[e];
+    else if (m == 0)
+        *x = 0;
+    else if (e >= -EXACT_FIVES && e <= EXACT_FIVES)
+        *x = e < 0 ? quotient(m, (int)e) : product(m, (int)e);
     else
-        return by_strtod(text, negative, e);
-    return negative ? -x : x;
+        return 0;
+    return 1;
 }
 
 const char *fab_number(const char *p, double *x)
 {
     *x = 0;
     const int negative = *p == '-';
-    p += *p == '-' || *p == '+';
+    p += negative | (*p == '+');
     const char *text = p;
     uint64_t m = 0;
     int64_t e = 0, count;
@@ -206,7 +209,11 @@ const char *fab_number(const char *p, double *x)
         p = read_exponent(p + 1, &e);
         if (p == end + 1) p = end;
     }
-    *x = convert(text, count, m, e, negative);
+    if ((count <= WORD_DIGITS || !too_long(text, count)) && convert(m, e, x)) {
+        *x *= signs[negative]; /* no branch: nobody can predict it */
+        return p;
+    }
+    *x = by_strtod(text, negative, e);
     return isfinite(*x) ? p : NULL;
 }
 
