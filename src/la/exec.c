@@ -9,11 +9,10 @@
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 
-static const fab_ops *const tables[] = {&fab_ops_ref_f64, &fab_ops_ref_f32};
+static const fab_ops *const tables[] = {&fab_ops_cpu_f64, &fab_ops_cpu_f32, &fab_ops_ref_f64, &fab_ops_ref_f32};
 
 const fab_ops *fab_ops_find(const char *backend, fab_dtype type)
 {
-    if (backend && strcmp(backend, "cpu") == 0) backend = "ref"; /* until the fast table stands */
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
         if (tables[t]->type == type && backend && strcmp(tables[t]->backend, backend) == 0) return tables[t];
     return NULL;
@@ -32,7 +31,7 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
     if (!x) x = &nothing;
     if (x->threads < 0 || x->threads > 1 << 16)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "threads = %lld is outside [0, 65536]", (long long)x->threads);
-    const fab_ops *ops = fab_ops_as(x->ops ? x->ops : &fab_ops_ref_f64, type);
+    const fab_ops *ops = fab_ops_as(x->ops ? x->ops : &fab_ops_cpu_f64, type);
     if (!ops) return FAB_FAIL(FAB_BAD_ARGUMENT, "long arrays are f64 or f32, not %s", fab_dtype_name(type));
     *r = (fab_run){.ops = ops};
     if (x->comm) r->comm = *x->comm;
