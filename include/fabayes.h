@@ -30,5 +30,6 @@
 
 /* vectors to a Gaussian */
 #include "fabayes/estim.h"
+#include "fabayes/recursive_em.h"
 
 #endif

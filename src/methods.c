@@ -2,9 +2,11 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
+#include "estim/methods.h"
 #include <string.h>
 
 static const fab_method *const list[] = {
+    &fab_recursive_em_method,
     NULL, /* the end */
 };
 

@@ -183,9 +183,9 @@ static fab_status build_resumed(fab_estim **e, const fab_method *m, void *settin
 
 fab_status fab_estim_resume(fab_estim **e, const fab_tensors *file, const fab_exec *x)
 {
-    const fab_method *m;
-    const char *json;
-    int64_t n;
+    const fab_method *m = NULL;
+    const char *json = NULL;
+    int64_t n = 0;
     void *settings;
     *e = NULL;
     FAB_TRY(find_stream(file, &m, &json, &n));

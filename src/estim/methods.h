@@ -1,0 +1,11 @@
+/* methods.h - the factor-analysis methods, for the list in src/methods.c.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_ESTIM_METHODS_H
+#define FAB_ESTIM_METHODS_H
+
+#include "fabayes/methods.h"
+
+extern const fab_method fab_recursive_em_method;
+
+#endif
