@@ -21,6 +21,7 @@ enum { GZ_ROOM = 1 << 16, GZIP_ONLY = 15 + 16 /* inflateInit2: a gzip header, a 
 typedef struct fab_gz {
     z_stream z;
     int inside; /* a member has begun and not ended */
+    int dry;    /* the input has ended */
     unsigned char in[GZ_ROOM];
 } fab_gz;
 
@@ -71,7 +72,7 @@ static fab_status gz_open(fab_stream *in, const char *start, size_t n)
     if (!gz)
         return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
     gz->z = (z_stream){.zalloc = gz_alloc, .zfree = gz_release};
-    gz->inside = 0;
+    gz->inside = gz->dry = 0;
     if (inflateInit2(&gz->z, GZIP_ONLY) != Z_OK) {
         fab_release(gz);
         return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
@@ -96,19 +97,31 @@ static fab_status gz_fill(fab_stream *in, fab_gz *gz)
     FAB_TRY(read_raw(in, gz->in, GZ_ROOM, &got));
     gz->z.next_in = gz->in;
     gz->z.avail_in = (unsigned)got;
-    if (got == 0 && gz->inside)
+    gz->dry = got == 0;
+    return FAB_OK;
+}
+
+/* Nothing came out of inflate: it waits for more input, or something is wrong. */
+static fab_status gz_fault(const fab_stream *in, const fab_gz *gz, int code)
+{
+    if (code == Z_MEM_ERROR)
+        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
+    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: its gzip data are damaged%s%s", in->name,
+                        gz->z.msg ? ": " : "", gz->z.msg ? gz->z.msg : "");
+    if (gz->inside && gz->dry)
         return FAB_FAIL(FAB_BAD_FILE, "%s: is cut short: its gzip data do not end", in->name);
-    in->ended = got == 0;
     return FAB_OK;
 }
 
 /* At most n bytes; *got = 0 without in->ended only when the input gave none yet.  A file may be several
- * gzip members in a row. */
+ * gzip members in a row.  What came before a fault is given first. */
 static fab_status gz_read(fab_stream *in, void *to, size_t n, size_t *got)
 {
     fab_gz *gz = in->gz;
     *got = 0;
     if (gz->z.avail_in == 0) FAB_TRY(gz_fill(in, gz));
+    in->ended = gz->dry && !gz->inside;
     if (in->ended) return FAB_OK;
     if (!gz->inside) inflateReset(&gz->z);
     gz->inside = 1;
@@ -117,12 +130,7 @@ static fab_status gz_read(fab_stream *in, void *to, size_t n, size_t *got)
     const int code = inflate(&gz->z, Z_NO_FLUSH);
     *got = n - gz->z.avail_out;
     if (code == Z_STREAM_END) gz->inside = 0;
-    if (*got > 0) return FAB_OK; /* what came before a fault is good; the fault comes again */
-    if (code == Z_OK || code == Z_STREAM_END || code == Z_BUF_ERROR) return FAB_OK;
-    if (code == Z_MEM_ERROR)
-        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
-    return FAB_FAIL(FAB_BAD_FILE, "%s: its gzip data are damaged%s%s", in->name,
-                    gz->z.msg ? ": " : "", gz->z.msg ? gz->z.msg : "");
+    return *got > 0 ? FAB_OK : gz_fault(in, gz, code);
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */
@@ -308,7 +316,7 @@ fab_status fab_stream_rewind(fab_stream *in)
         return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read again: %s", in->name, strerror(errno));
     if (in->gz) {
         in->gz->z.avail_in = 0;
-        in->gz->inside = 0;
+        in->gz->inside = in->gz->dry = 0;
     }
     in->begin = in->end = 0;
     in->lines = in->raw = 0;
