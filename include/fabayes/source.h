@@ -7,7 +7,7 @@
  *
  * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; .gz of any of them;
  * "-" is standard input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing
- * values and ragged rows are refused with file, line and column.
+ * values and ragged rows are refused with file, line and column.  docs/data.md has the rules.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_SOURCE_H
@@ -20,34 +20,49 @@ extern "C" {
 #endif
 
 typedef enum fab_format {
-    FAB_FORMAT_AUTO = 0, FAB_FORMAT_CSV, FAB_FORMAT_TSV, FAB_FORMAT_TEXT, FAB_FORMAT_NPY,
-    FAB_FORMAT_LIBSVM, FAB_FORMAT_IDX
+    FAB_FORMAT_AUTO = 0,
+    FAB_FORMAT_CSV,
+    FAB_FORMAT_TSV,
+    FAB_FORMAT_TEXT,
+    FAB_FORMAT_NPY,
+    FAB_FORMAT_LIBSVM,
+    FAB_FORMAT_IDX
 } fab_format;
+
+/* "auto", "csv", "tsv", "text", "npy", "libsvm", "idx"; NULL when there is no such format. */
+FAB_API const char *fab_format_name(fab_format f);
+/* The format of that name. */
+FAB_API fab_status fab_format_find(fab_format *f, const char *name);
 
 typedef struct fab_source_options {
     fab_format format;
-    int64_t features;  /* libsvm: number of features; 0: found by a first pass (not for a pipe) */
-    const char *rows;  /* a file of 0-based row numbers to keep, or NULL for all */
+    int64_t features; /* libsvm: number of features; 0: found by a first pass (not for a pipe) */
+    const char *rows; /* a file of 0-based row numbers to keep, or NULL for all */
 } fab_source_options;
 
 typedef struct fab_source fab_source;
 
-/* Open and read the head of the file: columns, names, format.  NULL options: the defaults. */
+/* Open and read the head of the file: columns, names, format.  NULL options: the defaults.  Copies path
+ * and options.  On failure *s is NULL. */
 FAB_API fab_status fab_source_open(fab_source **s, const char *path, const fab_source_options *o);
 FAB_API void fab_source_close(fab_source *s); /* takes NULL */
 
 FAB_API int64_t fab_source_columns(const fab_source *s);
-FAB_API const char *fab_source_name(const fab_source *s, int64_t column); /* "x3" without a header */
+/* The name in the header; "x3" for column 3 without one (libsvm: "label", "x1", "x2", ...).  Lends until
+ * close.  NULL when there is no such column, or no memory to make the names. */
+FAB_API const char *fab_source_name(const fab_source *s, int64_t column);
 FAB_API fab_format fab_source_format(const fab_source *s);
 /* Rows in the whole file where the format knows (npy, idx), else -1. */
 FAB_API int64_t fab_source_rows(const fab_source *s);
-/* Bytes of the file used so far and in all (0 when unknown), for a progress bar. */
+/* Bytes of the file used so far and in all (0 when unknown), for a progress bar; compressed bytes of a
+ * compressed file. */
 FAB_API void fab_source_position(const fab_source *s, int64_t *done, int64_t *total);
 
 /* The next rows, at most `max`, as max x columns doubles; *got = 0 at the end.  After a failure the
- * rows before the bad one have been given or are in *got, and the sentence names the place. */
+ * rows before the bad one are in *got, the sentence names the place, and the next call goes on behind the
+ * bad row; a file that cannot be read on fails again. */
 FAB_API fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got);
-/* Pass over `n` rows without giving them; fails when there are fewer. */
+/* Pass over `n` rows without looking at their values; fails when there are fewer. */
 FAB_API fab_status fab_source_skip(fab_source *s, int64_t n);
 
 #ifdef __cplusplus

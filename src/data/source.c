@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "data/source.h"
 #include "base/memory.h"
+#include "fabayes/settings.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -12,6 +13,31 @@ static const fab_reader *const readers[] = {
     &fab_reader_tsv, &fab_reader_csv, &fab_reader_text,
 };
 enum { READERS = sizeof readers / sizeof *readers, FIRST_TEXT = 2 };
+
+/* ---- names of formats ------------------------------------------------------------------------ */
+
+const char *fab_format_name(fab_format f)
+{
+    if (f == FAB_FORMAT_AUTO) return "auto";
+    for (int i = 0; i < READERS; i++)
+        if (readers[i]->format == f) return readers[i]->name;
+    return NULL;
+}
+
+fab_status fab_format_find(fab_format *f, const char *name)
+{
+    const char *names[READERS + 1];
+    for (int i = 0; i <= READERS; i++) {
+        names[i] = fab_format_name((fab_format)i);
+        *f = (fab_format)i;
+        if (strcmp(name, names[i]) == 0) return FAB_OK;
+    }
+    *f = FAB_FORMAT_AUTO;
+    const char *near = fab_nearest(name, names, READERS + 1);
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no format '%s'%s%s%s", name,
+                    near ? "; did you mean '" : ": auto, csv, tsv, text, npy, libsvm or idx",
+                    near ? near : "", near ? "'?" : "");
+}
 
 static fab_status copy_text(char **copy, const char *text)
 {
