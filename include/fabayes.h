@@ -31,5 +31,9 @@
 /* vectors to a Gaussian */
 #include "fabayes/estim.h"
 #include "fabayes/recursive_em.h"
+#include "fabayes/ml.h"
+#include "fabayes/em.h"
+#include "fabayes/ppca.h"
+#include "fabayes/pca.h"
 
 #endif

@@ -29,7 +29,7 @@ OUTSIDE = {
     "arm_neon": "la", "cpuid": "la", "openblas": "la",
     "Random123/": "base la",
     "zlib": "base data",
-    "nlopt": "infer tune",
+    "nlopt": "estim infer tune",
     "jansson": "base posterior data model report cli",
     "Python.h": "python", "numpy/": "python",
     "cmocka": "", "setjmp": "", # tests only

@@ -79,7 +79,7 @@ static const fab_field fields[] = {
     FIELD(start_eps, F64, 1e-8, 1e-300, 0.999, "random start: share of the variance that is in F"),
     CHOICE(centre, CENTRE_EXACT, centres, "subtract the running mean exactly, or take rows of mean 0 as they are"),
     FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"),
-    FIELD(psi_min, F64, 1e-9, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
     FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps"),
     FIELD(memory, F64, 256, 0.001, 1e9, "MB for the block of rows when block is auto"),
