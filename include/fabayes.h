@@ -31,6 +31,7 @@
 /* vectors to a Gaussian */
 #include "fabayes/estim.h"
 #include "fabayes/recursive_em.h"
+#include "fabayes/online_em.h"
 #include "fabayes/ml.h"
 #include "fabayes/em.h"
 #include "fabayes/ppca.h"

@@ -16,7 +16,7 @@
  *
  * The warm-up lasts `warmup` rows and as long as no coordinate has varied.  After it `least` holds a
  * variance for each coordinate, far below its own (or, for one that has not varied, below the mean of
- * all), that keeps psi > 0 where nothing happens.
+ * all), that d2 carries with it and that keeps psi > 0 where nothing happens.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_ESTIM_START_H
@@ -27,7 +27,11 @@
 #include "la/ops.h"
 
 typedef enum fab_centring { FAB_CENTRE_EXACT = 0, FAB_CENTRE_RUNNING } fab_centring;
-typedef enum fab_starting { FAB_START_ORTHONORMAL = 0, FAB_START_DRAFT, FAB_START_VARIANCE } fab_starting;
+typedef enum fab_starting {
+    FAB_START_ORTHONORMAL = 0,
+    FAB_START_DRAFT,
+    FAB_START_VARIANCE
+} fab_starting;
 
 extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
@@ -57,7 +61,7 @@ typedef struct fab_start {
 
 /* Make s->run definite from x; one thread where a row is too little work for more. */
 fab_status fab_start_run(fab_start *s, const fab_exec *x);
-void fab_start_layout(fab_layout *l, fab_start *s); /* cols: the widest array beside F */
+void fab_start_layout(fab_layout *l, fab_start *s);
 
 /* 1, 2  delta (D, in the type of F) of the next row; mu, g and c move on. */
 void fab_start_centre(fab_start *s, const fab_rows *row, void *delta);
@@ -67,8 +71,8 @@ void fab_start_variance(fab_start *s, double g, const void *delta);
 fab_status fab_start_project(fab_start *s, const void *delta, double *G, double *r);
 /* Is the warm-up over?  Fills least when it is. */
 fab_status fab_start_end(fab_start *s);
-/* 4  F0 and psi0 of the variances so far, in F and psi. */
-fab_status fab_start_make(fab_start *s, void *F, double *psi);
+/* 4  F0 in q.F and psi0 in psi, from the variances so far. */
+fab_status fab_start_make(fab_start *s, double *psi);
 
 /* Floor psi of q by the variances in w (less what `least` has lent), count, and check q. */
 fab_status fab_start_finish(fab_start *s);
