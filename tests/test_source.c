@@ -642,6 +642,7 @@ static void bad_npy_and_idx_are_refused(void **state)
                         "rows.csv: is cut short: 7 bytes are no .npy header");
     check_refused_bytes("1,2\n3,4\n5,6\n", 12, FAB_FORMAT_NPY, "rows.csv: is not a .npy file");
     check_refused_bytes("1,2\n3,4\n5,6\n", 12, FAB_FORMAT_IDX, "rows.csv: is not an idx file");
+    check_refused_bytes("\0\1\x08\1\0\0\0\1\7", 9, FAB_FORMAT_IDX, "rows.csv: is not an idx file");
     memcpy(bytes + 128 + 24, x, 8);
     check_refused_bytes(bytes, n, FAB_FORMAT_AUTO, "rows.csv: row 2, column 1 (from 0) is -Inf");
 
@@ -723,6 +724,24 @@ static void reading_goes_on_behind_a_bad_row(void **state)
     assert_int_equal(fab_source_next(s, -1, out, &got), FAB_BAD_ARGUMENT);
     fab_source_close(s);
     fab_source_close(NULL);
+}
+
+/* A bad row counts as a row: the numbers of those behind it stay. */
+static void rows_behind_a_bad_row_keep_their_numbers(void **state)
+{
+    (void)state;
+    const char *text = "0 0\n1 1\n2 x\n3 3\n4 4\n";
+    put_bytes(in_folder("keep.txt"), "2\n3\n", 4);
+    const fab_source_options o = {FAB_FORMAT_AUTO, 0, in_folder("keep.txt")};
+    fab_source *s;
+    double out[6];
+    int64_t got;
+    assert_int_equal(fab_source_open_memory(&s, "rows.csv", text, strlen(text), &o, 4), FAB_OK);
+    assert_int_equal(fab_source_next(s, 3, out, &got), FAB_BAD_DATA);
+    assert_int_equal(got, 0);
+    assert_int_equal(fab_source_next(s, 3, out, &got), FAB_OK);
+    assert_true(got == 1 && out[0] == 3 && out[1] == 3);
+    fab_source_close(s);
 }
 
 /* ---- rows, position, pipes --------------------------------------------------------------------- */
@@ -1022,6 +1041,7 @@ int main(void)
         TEST(binary_garbage_is_refused),
         TEST(files_that_cannot_be_read_are_refused),
         TEST(reading_goes_on_behind_a_bad_row),
+        TEST(rows_behind_a_bad_row_keep_their_numbers),
         TEST(skip_passes_rows_and_says_when_there_are_fewer),
         TEST(only_listed_rows_are_kept_in_the_order_of_the_file),
         TEST(a_bad_list_of_rows_is_refused),
