@@ -7,7 +7,8 @@
  *   3  mu += m / (n + m) e,  n += m                        (forget: n <- n forget^m before this)
  *   start:
  *   4  svd: v the variances of the first rows, Z = v^-1/2 X / sqrt(m) = V s U';
- *      W = v^1/2 V_R sqrt(max(s^2 - 1, 0.05)), psi = max(v - |w_i|^2, 0.3 v)
+ *      W = v^1/2 V_R sqrt(max(s^2 - 1, 0.05)), psi = max(v - |w_i|^2, 0.3 v);  then EM on these rows
+ *      alone until psi settles
  *   5  random ([L] 5.1.2): psi = (1 - eps) c, columns of W of norm sqrt(eps D c / R), c the mean
  *      variance of the first rows; it counts as one row
  *   result:
@@ -38,6 +39,9 @@ enum { CENTRE_EXACT, CENTRE_NONE };
 enum { MAX_BLOCK = 1000 };
 #define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
 #define START_PSI 0.3     /* least psi of the start, relative to the variance */
+enum { SETTLE_ROUNDS = 20 };
+#define SETTLED 0.01      /* relative change of psi (root mean square) that ends the start */
+#define SETTLE_TRACE 1e-6
 
 typedef struct recursive_em {
     fab_recursive_em_settings set; /* auto resolved */
@@ -57,6 +61,7 @@ typedef struct recursive_em {
     int64_t floored;
     double *v;          /* D */
     double *psi;        /* D, when R = K: psi of the result */
+    double *before;     /* D */
     double *ones;       /* columns */
     double *gram, *lambda, *eig; /* the start: side x side, side, scratch */
     double *M, *norm;   /* the larger of side and R by R; R */
@@ -139,6 +144,7 @@ static void layout(fab_layout *l, void *handle)
     const int64_t side = side_of(e), R = e->set.inner_rank;
     const int64_t wide = side > R ? side : R, long_side = e->set.D > e->columns ? e->set.D : e->columns;
     e->v = fab_place(l, e->set.D, sizeof *e->v);
+    e->before = fab_place(l, side ? e->set.D : 0, sizeof *e->before);
     e->psi = fab_place(l, R == e->set.K ? e->set.D : 0, sizeof *e->psi);
     e->gram = fab_place(l, side * side, sizeof *e->gram);
     e->lambda = fab_place(l, side, sizeof *e->lambda);
@@ -338,11 +344,36 @@ static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
     return m > 1 && e->rows > 0 ? m + 1 : m;
 }
 
+/* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
+ * been seen in m rows.  A trace of the state stays in the target so that constant coordinates have a
+ * psi. */
+static fab_status settle(recursive_em *e, int64_t m)
+{
+    const int64_t D = e->set.D;
+    double change[2] = {INFINITY, 1};
+    for (int round = 0; round < SETTLE_ROUNDS && change[0] > SETTLED * SETTLED * change[1]; round++) {
+        memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
+        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / (double)m, m));
+        change[0] = 0, change[1] = (double)D;
+        for (int64_t i = 0; i < D; i++) {
+            const double d = e->S->psi[i] / e->before[i] - 1;
+            if (e->v[i] > 0) change[0] += d * d;
+        }
+        FAB_TRY(fab_sum(&e->run, change, 2));
+    }
+    for (int64_t i = 0; i < D; i++)
+        if (e->S->psi[i] < e->set.psi_min * e->v[i]) e->S->psi[i] = e->set.psi_min * e->v[i];
+    return FAB_OK;
+}
+
 static fab_status start(recursive_em *e, int64_t m)
 {
     const fab_long X = columns(e, 0, m);
     FAB_TRY(variances(e, &X, (double)m));
-    if (e->set.start == START_SVD) return start_svd(e, &X, (double)m);
+    if (e->set.start == START_SVD) {
+        FAB_TRY(start_svd(e, &X, (double)m));
+        return settle(e, m);
+    }
     FAB_TRY(start_random(e));
     e->n = 1;
     return fab_absorb_loaded(e->absorb, e->S, 1 / (1 + (double)m), 1 / (1 + (double)m), m); /* 2 */
