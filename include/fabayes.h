@@ -32,6 +32,7 @@
 #include "fabayes/estim.h"
 #include "fabayes/recursive_em.h"
 #include "fabayes/online_em.h"
+#include "fabayes/stochastic_em.h"
 #include "fabayes/ml.h"
 #include "fabayes/em.h"
 #include "fabayes/ppca.h"

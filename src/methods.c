@@ -8,6 +8,7 @@
 static const fab_method *const list[] = {
     &fab_recursive_em_method,
     &fab_online_em_method,
+    &fab_stochastic_em_method,
     &fab_ml_method,
     &fab_em_method,
     &fab_ppca_method,

@@ -175,8 +175,11 @@ fab_status fab_start_make(fab_start *s, double *psi)
     FAB_TRY(mean_variance(s, s->d2, &mean));
     for (int64_t i = 0; i < s->D; i++) psi[i] = 1 / s->p0;
     if (s->start != FAB_START_VARIANCE) return FAB_OK;
-    for (int64_t i = 0; i < s->D; i++) s->w[i] = sqrt(s->d2[i]);
-    for (int64_t i = 0; i < s->D; i++) psi[i] = s->d2[i] > 0 ? s->d2[i] : s->psi_min * mean;
+    for (int64_t i = 0; i < s->D; i++) {
+        const int varies = s->d2[i] > 2 * s->least[i];
+        s->w[i] = varies ? sqrt(s->d2[i]) : 0;
+        psi[i] = varies ? s->d2[i] : mean;
+    }
     s->run.ops->axpy(&s->run, s->w, &F, 0, &F);
     s->has_F0 = 0;
     return FAB_OK;
@@ -194,7 +197,7 @@ fab_status fab_start_project(fab_start *s, const void *delta, double *G, double 
         s->w[i] = !scaled ? s->p0 : s->d2[i] > 0 ? 1 / sqrt(s->d2[i]) : 0;
     s->run.ops->cross(&s->run, &F, s->w, &X, r);
     FAB_TRY(fab_sum(&s->run, r, K));
-    for (int64_t k = 0; k < K; k++) r[k] *= s->c; /* 5 */
+    for (int64_t k = 0; k < K; k++) r[k] = s->c > 0 ? s->c * r[k] : 0; /* 5 */
     memcpy(G, s->G0, (size_t)(K * K) * sizeof *G);
     return FAB_OK;
 }

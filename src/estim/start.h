@@ -9,7 +9,8 @@
  *
  * orthonormal  F0 = Q, psi0 = 1                                    [T] 4.3
  * draft        F0 = 0.1 normals with ones on the diagonal, psi0 = max diag(F0 F0')     [D3]
- * variance     F0 = diag(d2)^1/2 Q, psi0 = d2 of the rows so far: the data's own scale
+ * variance     F0 = diag(d2)^1/2 Q, psi0 = d2 of the rows so far: the data's own scale (a column that has
+ *              not varied: F0 = 0, and the mean of d2)
  *
  * Q (D x K) has orthonormal columns: normals of (seed, coordinate), made orthonormal by Cholesky.  It
  * stands in q.F while the warm-up lasts, and is made again from the seed when a result has used q.F.
