@@ -33,6 +33,7 @@
 #include "fabayes/recursive_em.h"
 #include "fabayes/online_em.h"
 #include "fabayes/stochastic_em.h"
+#include "fabayes/online_sga.h"
 #include "fabayes/ml.h"
 #include "fabayes/em.h"
 #include "fabayes/ppca.h"

@@ -9,6 +9,7 @@ static const fab_method *const list[] = {
     &fab_recursive_em_method,
     &fab_online_em_method,
     &fab_stochastic_em_method,
+    &fab_online_sga_method,
     &fab_ml_method,
     &fab_em_method,
     &fab_ppca_method,

@@ -9,6 +9,7 @@
 extern const fab_method fab_recursive_em_method;
 extern const fab_method fab_online_em_method;
 extern const fab_method fab_stochastic_em_method;
+extern const fab_method fab_online_sga_method;
 extern const fab_method fab_ml_method;
 extern const fab_method fab_em_method;
 extern const fab_method fab_ppca_method;
