@@ -5,7 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "la/ops.h"
-#include "la/small.h"
+#include "posterior/factor.h"
 #include <math.h>
 #include <string.h>
 
@@ -32,9 +32,11 @@ static void layout(fab_layout *l, void *handle)
 static fab_status check_shape(fab_form form, fab_dtype type, int64_t D, int64_t K, int64_t total)
 {
     if ((int)form < 0 || form > FAB_POINT)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: form %d is not covariance, precision or point", form);
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: form %d is not covariance, precision or point",
+                        form);
     if (type != FAB_F64 && type != FAB_F32)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: F cannot be %s, only f64 or f32", fab_dtype_name(type));
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: F cannot be %s, only f64 or f32",
+                        fab_dtype_name(type));
     if (D < 1 || D > (int64_t)1 << 40)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: D = %lld is outside [1, 2^40]", (long long)D);
     if (K < 0 || K > 65536)
@@ -42,8 +44,8 @@ static fab_status check_shape(fab_form form, fab_dtype type, int64_t D, int64_t 
     if (form == FAB_POINT && K != 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: a point has K = 0, not %lld", (long long)K);
     if (total != 0 && total < D)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %lld coordinates of a theta of %lld", (long long)D,
-                        (long long)total);
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %lld coordinates of a theta of %lld",
+                        (long long)D, (long long)total);
     return FAB_OK;
 }
 
@@ -82,8 +84,20 @@ static void set_element(fab_gauss *g, int64_t i, double v)
         ((double *)g->F)[i] = v;
 }
 
+/* Has every finite number of F a place in f32? */
+static fab_status fits_f32(const fab_gauss *g)
+{
+    for (int64_t i = 0; i < g->D * g->K; i++)
+        if (isfinite(element(g, i)) && !isfinite((float)element(g, i)))
+            return FAB_FAIL(FAB_BAD_DATA, "F[%lld][%lld] = %g does not fit into f32",
+                            (long long)(i / g->K), (long long)(i % g->K), element(g, i));
+    return FAB_OK;
+}
+
 fab_status fab_gauss_copy(fab_gauss **out, const fab_gauss *g, fab_dtype type)
 {
+    *out = NULL;
+    if (type == FAB_F32 && g->type == FAB_F64) FAB_TRY(fits_f32(g));
     FAB_TRY(fab_gauss_create_part(out, g->form, type, g->D, g->K, g->total));
     memcpy((*out)->mu, g->mu, (size_t)g->D * sizeof *g->mu);
     if (g->psi) memcpy((*out)->psi, g->psi, (size_t)g->D * sizeof *g->psi);
@@ -101,6 +115,18 @@ static fab_status check_vector(const char *name, const double *v, int64_t n)
         if (!isfinite(v[i]))
             return FAB_FAIL(FAB_BAD_DATA, "%s[%lld] = %g is not finite", name, (long long)i, v[i]);
     return FAB_OK;
+}
+
+/* Are the arrays there that form, K and total speak of? */
+static fab_status check_arrays(const fab_gauss *g)
+{
+    const char *missing = !g->mu                            ? "mu"
+                          : g->form != FAB_POINT && !g->psi ? "psi"
+                          : g->K > 0 && !g->F               ? "F"
+                          : g->total && !g->theta           ? "theta"
+                          : g->total && !g->index           ? "index"
+                                                            : NULL;
+    return missing ? FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %s is missing", missing) : FAB_OK;
 }
 
 static fab_status check_psi(const fab_gauss *g)
@@ -127,7 +153,8 @@ static fab_status check_index(const int64_t *index, int64_t n, int64_t limit)
     for (int64_t i = 0; i < n; i++) {
         const int64_t before = i ? index[i - 1] : -1;
         if (index[i] <= before || index[i] >= limit)
-            return FAB_FAIL(FAB_BAD_DATA, "index[%lld] = %lld, expected a number above %lld and below %lld",
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "index[%lld] = %lld, expected a number above %lld and below %lld",
                             (long long)i, (long long)index[i], (long long)before, (long long)limit);
     }
     return FAB_OK;
@@ -136,6 +163,7 @@ static fab_status check_index(const int64_t *index, int64_t n, int64_t limit)
 fab_status fab_gauss_check(const fab_gauss *g)
 {
     FAB_TRY(check_shape(g->form, g->type, g->D, g->K, g->total));
+    FAB_TRY(check_arrays(g));
     FAB_TRY(check_vector("mu", g->mu, g->D));
     FAB_TRY(check_psi(g));
     FAB_TRY(check_factors(g));
@@ -152,49 +180,55 @@ static void keep_rows(fab_gauss *out, const fab_gauss *g, const int64_t *index)
     for (int64_t i = 0; i < out->D; i++) {
         out->mu[i] = g->mu[index[i]];
         if (g->psi) out->psi[i] = g->psi[index[i]];
-        if (row) memcpy((char *)out->F + (size_t)i * row, (const char *)g->F + (size_t)index[i] * row, row);
+        if (row)
+            memcpy((char *)out->F + (size_t)i * row, (const char *)g->F + (size_t)index[i] * row,
+                   row);
     }
 }
 
-/* Precision form: F_s <- F_s L'^-1 with L L' = I + sum over the rows left out of f f' / psi. */
-static fab_status integrate_out(fab_gauss *out, const fab_gauss *g, const int64_t *index, double *w,
-                                double *M, const fab_run *r)
+/* What integrate_out works in. */
+typedef struct marginal {
+    fab_run run;
+    int64_t D, K;
+    double *w;      /* D: 1 / psi of the rows left out, 0 of those kept */
+    double *L, *Li; /* K x K */
+    double *scratch;
+} marginal;
+
+static void marginal_layout(fab_layout *l, void *handle)
 {
-    const int64_t K = g->K;
-    for (int64_t i = 0; i < g->D; i++) w[i] = 1 / g->psi[i];
-    for (int64_t i = 0; i < out->D; i++) w[index[i]] = 0;
-    const fab_long F = fab_long_rows(g->F, g->D, K), Fs = fab_long_rows(out->F, out->D, K);
-    r->ops->gram(r, &F, w, M);
-    FAB_TRY(fab_sum(r, M, K * K));
-    fab_add_identity(K, M);
-    FAB_TRY(fab_chol(K, M));
-    double *inverse = M + K * K; /* L'^-1 */
-    memset(inverse, 0, (size_t)(K * K) * sizeof *inverse);
-    fab_add_identity(K, inverse);
-    fab_tri_solve(FAB_LEFT, FAB_T, K, K, M, inverse);
-    r->ops->mult(r, NULL, &Fs, inverse, 0, &Fs);
+    marginal *m = handle;
+    m->w = fab_place(l, m->D, sizeof *m->w);
+    m->L = fab_place(l, m->K * m->K, sizeof *m->L);
+    m->Li = fab_place(l, m->K * m->K, sizeof *m->Li);
+    m->scratch = fab_place(l, fab_factor_scratch(m->K), sizeof *m->scratch);
+    m->run.work = fab_place(l, (int64_t)m->run.ops->work(m->D, m->K, m->K, m->run.threads), 1);
+}
+
+/* Precision form: F_s <- F_s L'^-1 with L L' = I + sum over the rows left out of f f' / psi. */
+static fab_status integrate_out(marginal *m, fab_gauss *out, const fab_gauss *g,
+                                const int64_t *index)
+{
+    const fab_long F = fab_long_rows(g->F, g->D, g->K), Fs = fab_long_rows(out->F, out->D, g->K);
+    int refine; /* nothing is solved here */
+    for (int64_t i = 0; i < g->D; i++) m->w[i] = 1 / g->psi[i];
+    for (int64_t i = 0; i < out->D; i++) m->w[index[i]] = 0;
+    FAB_TRY(fab_factor(&m->run, &F, m->w, m->L, m->scratch, &refine));
+    fab_factor_invert(g->K, m->L, m->Li);
+    m->run.ops->mult(&m->run, NULL, &Fs, m->Li, 0, &Fs);
     return FAB_OK;
 }
 
 static fab_status marginal_precision(fab_gauss *out, const fab_gauss *g, const int64_t *index,
                                      const fab_exec *x)
 {
-    fab_run r;
-    FAB_TRY(fab_run_init(&r, x, g->type));
-    const size_t work = r.ops->work(g->D, g->K, g->K, r.threads);
-    char *block = NULL;
-    double *w = NULL, *M = NULL;
-    for (int pass = 0; pass < 2; pass++) { /* count, then point */
-        fab_layout l = {block, 0};
-        w = fab_place(&l, g->D, sizeof *w);
-        M = fab_place(&l, 2 * g->K * g->K, sizeof *M);
-        r.work = fab_place(&l, (int64_t)work, 1);
-        if (pass == 0) FAB_TRY(fab_alloc_array((void **)&block, (int64_t)l.used, 1, "marginal"));
-    }
+    marginal proto = {.D = g->D, .K = g->K}, *m;
+    FAB_TRY(fab_run_init(&proto.run, x, g->type));
+    FAB_TRY(fab_build((void **)&m, sizeof proto, &proto, marginal_layout));
     const int before = fab_blas_enter();
-    const fab_status s = integrate_out(out, g, index, w, M, &r);
+    const fab_status s = integrate_out(m, out, g, index);
     fab_blas_leave(before);
-    fab_release(block);
+    fab_release(m);
     return s;
 }
 

@@ -23,12 +23,12 @@
 #include "base/rows.h"
 #include "fabayes/random.h"
 #include "la/small.h"
+#include "posterior/factor.h"
 #include <math.h>
 #include <string.h>
 
-enum { MAX_BATCH = 64, QR_ROWS = 512 };
-#define BATCH_BYTES 64e6 /* of vectors worked on at a time */
-#define GRAM_IS_SAFE 1e-6 /* least eigenvalue of M scaled to a unit diagonal */
+enum { MAX_BATCH = 64 };
+#define BATCH_BYTES      64e6 /* of vectors worked on at a time */
 #define LEVERAGE_CANCELS 0.999
 
 struct fab_solver {
@@ -37,26 +37,19 @@ struct fab_solver {
     int64_t D, K, B; /* B vectors at a time */
     int64_t room;    /* small matrices of the callers */
     int refine;
-    double logdet; /* of A */
-    fab_long F;    /* D x K */
-    void *X;       /* B vectors of length D, in the type of F */
-    double *w;     /* D: 1 / psi */
-    double *q;     /* D */
-    double *L;     /* K x K */
-    double *Li;    /* K x K: L'^-1 */
-    double *H, *C; /* K x B */
-    double *sum;   /* B */
-    double *eig;   /* scratch of the factorisation */
+    double logdet;   /* of A */
+    fab_long F;      /* D x K */
+    void *X;         /* B vectors of length D, in the type of F */
+    double *w;       /* D: 1 / psi */
+    double *q;       /* D */
+    double *L;       /* K x K */
+    double *Li;      /* K x K: L'^-1 */
+    double *H, *C;   /* K x B */
+    double *sum;     /* B */
+    double *scratch; /* of the factorisation */
 };
 
 /* ---- life ------------------------------------------------------------------------------------- */
-
-static int64_t scratch_doubles(int64_t K)
-{
-    const int64_t rows = K + QR_ROWS;
-    const int64_t eig = K * K + K + fab_eig_work(K), qr = rows * K + QR_ROWS * K + fab_qr_work(rows, K);
-    return K == 0 ? 0 : eig > qr ? eig : qr;
-}
 
 static void layout(fab_layout *l, void *handle)
 {
@@ -71,7 +64,7 @@ static void layout(fab_layout *l, void *handle)
     s->H = fab_place(l, K * B, sizeof *s->H);
     s->C = fab_place(l, K * B, sizeof *s->C);
     s->sum = fab_place(l, B, sizeof *s->sum);
-    s->eig = fab_place(l, scratch_doubles(K), sizeof *s->eig);
+    s->scratch = fab_place(l, fab_factor_scratch(K), sizeof *s->scratch);
     const int64_t rows = K > s->room ? K : s->room, cols = rows > B ? rows : B;
     s->run.work = fab_place(l, (int64_t)s->run.ops->work(D, rows, cols, s->run.threads), 1);
 }
@@ -111,46 +104,6 @@ void fab_solver_free(fab_solver *s)
 
 /* ---- the K x K factor ------------------------------------------------------------------------- */
 
-/* Is M safe to factor: has it, scaled to a unit diagonal, eigenvalues well above rounding? */
-static int gram_is_safe(fab_solver *s)
-{
-    const int64_t K = s->K;
-    double *A = s->eig, *lambda = A + K * K;
-    for (int64_t j = 0; j < K; j++)
-        for (int64_t i = 0; i < K; i++)
-            A[i + j * K] = s->L[i + j * K] / sqrt(s->L[i + i * K]) / sqrt(s->L[j + j * K]);
-    return fab_eig(K, A, lambda, lambda + K) == FAB_OK && lambda[0] > GRAM_IS_SAFE;
-}
-
-/* Rows first .. first + n - 1 of psi^-1/2 F under the R so far: a (K + n) x K matrix. */
-static void stack_rows(fab_solver *s, const double *R, int64_t first, int64_t n, double *A, double *rows)
-{
-    const int64_t K = s->K;
-    const fab_long part = {(char *)s->F.p + (size_t)(first * K) * s->run.ops->size, n, K, K, 1};
-    s->run.ops->get(&s->run, &part, rows);
-    for (int64_t k = 0; k < K; k++) {
-        memcpy(A + k * (K + n), R + k * K, (size_t)K * sizeof *A);
-        for (int64_t i = 0; i < n; i++) A[k * (K + n) + K + i] = rows[i * K + k] * sqrt(s->w[first + i]);
-    }
-}
-
-/* L' = R of the QR of [I; psi^-1/2 F], by blocks of rows. */
-static void factor_by_qr(fab_solver *s)
-{
-    const int64_t K = s->K;
-    double *R = s->Li, *A = s->eig, *rows = A + (K + QR_ROWS) * K, *work = rows + QR_ROWS * K;
-    memset(R, 0, (size_t)(K * K) * sizeof *R);
-    fab_add_identity(K, R);
-    for (int64_t first = 0; first < s->D; first += QR_ROWS) {
-        const int64_t n = s->D - first < QR_ROWS ? s->D - first : QR_ROWS;
-        stack_rows(s, R, first, n, A, rows);
-        fab_qr_r(K + n, K, A, R, work);
-    }
-    for (int64_t j = 0; j < K; j++)
-        for (int64_t i = 0; i < K; i++)
-            s->L[i + j * K] = i < j ? 0 : R[j + i * K] * (R[j + j * K] < 0 ? -1 : 1); /* L = R' */
-}
-
 static fab_status factor(fab_solver *s)
 {
     const int64_t K = s->K;
@@ -159,20 +112,9 @@ static fab_status factor(fab_solver *s)
     for (int64_t i = 0; i < s->D; i++) s->w[i] = 1 / psi[i];
     for (int64_t i = 0; i < s->D; i++) log_psi += log(psi[i]);
     FAB_TRY(fab_sum(&s->run, &log_psi, 1));
-    s->logdet = log_psi;
-    if (K == 0) return FAB_OK;
-    s->run.ops->gram(&s->run, &s->F, s->w, s->L);
-    FAB_TRY(fab_sum(&s->run, s->L, K * K));
-    fab_add_identity(K, s->L);
-    s->refine = !gram_is_safe(s);
-    if (s->refine && !s->run.comm.sum)
-        factor_by_qr(s);
-    else
-        FAB_TRY(fab_chol(K, s->L));
-    s->logdet += fab_chol_logdet(K, s->L); /* 1 */
-    memset(s->Li, 0, (size_t)(K * K) * sizeof *s->Li);
-    fab_add_identity(K, s->Li);
-    fab_tri_solve(FAB_LEFT, FAB_T, K, K, s->L, s->Li);
+    FAB_TRY(fab_factor(&s->run, &s->F, s->w, s->L, s->scratch, &s->refine));
+    s->logdet = log_psi + fab_chol_logdet(K, s->L); /* 1 */
+    fab_factor_invert(K, s->L, s->Li);
     if (!isfinite(s->logdet)) return FAB_FAIL(FAB_NUMERIC, "gauss: the determinant is not finite");
     return FAB_OK;
 }
@@ -319,8 +261,8 @@ fab_status fab_solver_inverse_trace(fab_solver *s, const fab_long *B, double *ou
     *out = 0;
     for (int64_t first = 0; first < B->k; first += s->B) {
         const int64_t k = B->k - first < s->B ? B->k - first : s->B;
-        const fab_long part = {(char *)B->p + (size_t)(first * B->cs) * s->run.ops->size, B->n, k, B->rs,
-                               B->cs};
+        const fab_long part = {(char *)B->p + (size_t)(first * B->cs) * s->run.ops->size, B->n, k,
+                               B->rs, B->cs};
         const fab_long X = batch(s, k);
         s->run.ops->axpy(&s->run, NULL, &part, 0, &X);
         FAB_TRY(quad_inverse(s, &X, s->sum));
@@ -438,8 +380,8 @@ fab_status fab_solver_variances(fab_solver *s, double *out)
 {
     FAB_TRY(refuse_point(s, "variance"));
     const int before = fab_blas_enter();
-    const fab_status status =
-        s->g->form == FAB_COVARIANCE ? fab_solver_diag(s, out) : fab_solver_diag_inverse(s, out);
+    const fab_status status = s->g->form == FAB_COVARIANCE ? fab_solver_diag(s, out)
+                                                           : fab_solver_diag_inverse(s, out);
     fab_blas_leave(before);
     return status;
 }
@@ -518,8 +460,9 @@ static void write_draw(const fab_gauss *g, const double *d, fab_dtype type, void
 }
 
 /* Draws number first .. end - 1, all of one group, into row `first - origin` of out and on. */
-static fab_status draw_group(fab_solver *s, uint64_t seed, int64_t group, int64_t size, int64_t first,
-                             int64_t end, fab_dtype type, void *out, int64_t ld, int64_t origin)
+static fab_status draw_group(fab_solver *s, uint64_t seed, int64_t group, int64_t size,
+                             int64_t first, int64_t end, fab_dtype type, void *out, int64_t ld,
+                             int64_t origin)
 {
     const fab_long X = batch(s, size);
     make_noise(s, seed, group, first, end, &X, s->H);
@@ -537,7 +480,7 @@ static fab_status draw_all(fab_solver *s, uint64_t seed, int64_t first, int64_t 
 {
     const int64_t size = s->B < DRAW_GROUP ? s->B : DRAW_GROUP, end = first + n;
     for (int64_t j = first; j < end;) {
-        const int64_t group = j - j % size, stop = group + size < end ? group + size : end;
+        const int64_t group = j - j % size, stop = end - group > size ? group + size : end;
         FAB_TRY(draw_group(s, seed, group, size, j, stop, type, out, ld, first));
         j = stop;
     }
@@ -549,9 +492,12 @@ fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first, int64_
 {
     const fab_gauss *g = s->g;
     const int64_t length = g->total ? g->total : g->D;
-    if (n < 0 || first < 0 || ld < length || (type != FAB_F64 && type != FAB_F32))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "sample: %lld draws from number %lld, %lld apart, do not fit draws of "
-                        "length %lld in f64 or f32", (long long)n, (long long)first, (long long)ld, (long long)length);
+    if (n < 0 || first < 0 || first > INT64_MAX - n || ld < length ||
+        (type != FAB_F64 && type != FAB_F32))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "sample: %lld draws from number %lld, %lld apart, do not fit draws of "
+                        "length %lld in f64 or f32",
+                        (long long)n, (long long)first, (long long)ld, (long long)length);
     for (int64_t j = 0; j < n && g->form == FAB_POINT; j++) write_draw(g, NULL, type, out, j * ld);
     if (g->form == FAB_POINT) return FAB_OK;
     const int before = fab_blas_enter();
