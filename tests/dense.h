@@ -212,11 +212,15 @@ static inline void dense_eig(int64_t n, const real *A0, real *w, real *V)
     real *A = dense_new(n * n);
     memcpy(A, A0, (size_t)(n * n) * sizeof *A);
     memcpy(V, dense_identity(n), (size_t)(n * n) * sizeof *V);
-    for (int sweep = 0; sweep < 60; sweep++)
+    int turned = 1;
+    for (int sweep = 0; sweep < 60 && turned; sweep++) {
+        turned = 0;
         for (int64_t p = 0; p < n; p++)
             for (int64_t q = p + 1; q < n; q++) {
-                if (!(r_abs(A[p * n + q]) > 0)) continue;
-                const real t0 = (A[q * n + q] - A[p * n + p]) / (2 * A[p * n + q]);
+                const real off = A[p * n + q];
+                if (!(off * off > 1e-66 * r_abs(A[p * n + p] * A[q * n + q]))) continue;
+                turned = 1;
+                const real t0 = (A[q * n + q] - A[p * n + p]) / (2 * off);
                 const real t = (t0 < 0 ? -1 : 1) / (r_abs(t0) + r_sqrt(1 + t0 * t0));
                 const real c = 1 / r_sqrt(1 + t * t), s = c * t;
                 for (int64_t k = 0; k < n; k++) {
@@ -232,6 +236,7 @@ static inline void dense_eig(int64_t n, const real *A0, real *w, real *V)
                     V[k * n + p] = c * a - s * b, V[k * n + q] = s * a + c * b;
                 }
             }
+    }
     for (int64_t i = 0; i < n; i++) w[i] = A[i * n + i];
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = i + 1; j < n; j++)
