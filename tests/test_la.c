@@ -2,6 +2,7 @@
  * about threads, memory and scales.
  *
  * SPDX-License-Identifier: MIT */
+#include "la_allocations.h"
 #include "la_case.h"
 #include <setjmp.h>
 #include <stdarg.h>
@@ -12,40 +13,6 @@
 
 extern int openblas_get_num_threads(void) __attribute__((weak));
 extern void openblas_set_num_threads(int count) __attribute__((weak));
-
-/* ---- counting allocations ------------------------------------------------------------------------ */
-
-static volatile long allocations;
-
-#if !defined(FAB_SANITIZED) && defined(__GLIBC__)
-#define COUNTS_ALLOCATIONS 1
-extern void *__libc_malloc(size_t n);
-extern void *__libc_calloc(size_t n, size_t size);
-extern void *__libc_realloc(void *p, size_t n);
-extern void *__libc_memalign(size_t align, size_t n);
-void *malloc(size_t n)
-{
-    allocations++;
-    return __libc_malloc(n);
-}
-void *calloc(size_t n, size_t size)
-{
-    allocations++;
-    return __libc_calloc(n, size);
-}
-void *realloc(void *p, size_t n)
-{
-    allocations++;
-    return __libc_realloc(p, n);
-}
-void *aligned_alloc(size_t align, size_t n)
-{
-    allocations++;
-    return __libc_memalign(align, n);
-}
-#else
-#define COUNTS_ALLOCATIONS 0
-#endif
 
 /* ---- cases --------------------------------------------------------------------------------------- */
 

@@ -117,7 +117,7 @@ static size_t cpu_work(int64_t n, int64_t rows, int64_t cols, int threads)
     cols = larger(cols, 1);
     const size_t chunks = (size_t)smaller(FAB_MAX_CHUNKS, n / FAB_BLOCK_ROWS + 1);
     const size_t scratch = (size_t)round_up((int64_t)fab_scratch_size(rows, cols, sizeof(double)), 64);
-    return small_bytes(rows, cols) * (2 + chunks) + scratch * (size_t)threads;
+    return small_bytes(rows, cols) * (3 + chunks) + scratch * (size_t)threads;
 }
 
 /* What a call lays into run->work. */
@@ -152,6 +152,16 @@ static fab_span chunk_span(const cpu_call *c, int64_t chunk)
     return (fab_span){chunk * rows, smaller(rows, c->n - chunk * rows)};
 }
 
+/* One thread's part: take the next chunk until there is none.  (A counter of our own: OpenMP's dynamic
+ * loops allocate in some run-time libraries.) */
+static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *job, _Atomic int64_t *next,
+                        double *partial, void *scratch)
+{
+    const int64_t chunks = chunk_count(c->n, c->width);
+    for (int64_t chunk = atomic_fetch_add(next, 1); chunk < chunks; chunk = atomic_fetch_add(next, 1))
+        kernel(job, chunk_span(c, chunk), scratch, partial + chunk * c->count);
+}
+
 /* Run the kernel on every chunk, then add the chunks' sums, in order, to `sums` (c->count numbers). */
 static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, double *sums)
 {
@@ -159,14 +169,12 @@ static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, doub
     const int threads = c->work < FAB_SMALL_WORK ? 1 : (int)smaller(c->run->threads, chunks);
     double *partial = place(c, (size_t)(chunks * c->count) * sizeof *partial);
     char *scratch = place(c, 0);
+    _Atomic int64_t next = 0;
     if (threads > 1) {
-#pragma omp parallel for num_threads(threads) schedule(dynamic, 1)
-        for (int64_t chunk = 0; chunk < chunks; chunk++)
-            kernel(job, chunk_span(c, chunk), scratch + c->scratch * (size_t)omp_get_thread_num(),
-                   partial + chunk * c->count);
+#pragma omp parallel num_threads(threads)
+        take_chunks(c, kernel, job, &next, partial, scratch + c->scratch * (size_t)omp_get_thread_num());
     } else
-        for (int64_t chunk = 0; chunk < chunks; chunk++)
-            kernel(job, chunk_span(c, chunk), scratch, partial + chunk * c->count);
+        take_chunks(c, kernel, job, &next, partial, scratch);
     for (int64_t e = 0; e < c->count; e++) sums[e] = 0;
     for (int64_t chunk = 0; chunk < chunks; chunk++)
         for (int64_t e = 0; e < c->count; e++) sums[e] += partial[chunk * c->count + e];
@@ -296,17 +304,44 @@ static void deal(const double **from, double *to, int64_t count)
     *from += count;
 }
 
+/* M(i0 + i, j) = A(i, j) of rows x cols, in the kernels' precision; M has ld rows. */
+static void put_below(const cpu_call *c, const double *A, int64_t rows, int64_t cols, void *M, int64_t ld, int64_t i0)
+{
+    for (int64_t j = 0; j < cols; j++)
+        for (int64_t i = 0; i < rows; i++) {
+            if (c->run->ops->type == FAB_F64) ((double *)M)[i0 + i + j * ld] = A[i + j * rows];
+            else ((float *)M)[i0 + i + j * ld] = (float)A[i + j * rows];
+        }
+}
+
+/* R, T and C, one below the other. */
+static const void *stacked(cpu_call *c, const fab_sweep *s, int64_t rows)
+{
+    void *M = place(c, (size_t)(rows * s->K) * c->run->ops->size);
+    put_below(c, s->R, s->w.k, s->K, M, rows, 0);
+    put_below(c, s->T, s->u.k, s->K, M, rows, s->w.k);
+    put_below(c, s->C, s->x.k, s->K, M, rows, s->w.k + s->u.k);
+    return M;
+}
+
+/* v Q v' needs half of a symmetric Q: the diagonal, and what is above it twice. */
+static const void *folded(cpu_call *c, const double *Q, int64_t K)
+{
+    if (!Q) return NULL;
+    double *upper = place(c, (size_t)(K * K) * sizeof *upper);
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t i = 0; i < K; i++) upper[i + j * K] = i < j ? 2 * Q[i + j * K] : i == j ? Q[i + j * K] : 0;
+    return typed(c, upper, K * K);
+}
+
 static void cpu_sweep(const fab_run *r, fab_sweep *s)
 {
     const int64_t K = s->K, rows = larger(larger(K, s->w.k), larger(s->u.k, s->x.k)), cols = larger(K, s->next.k);
     const int64_t count = (s->G ? K * K : 0) + (s->E ? K * K : 0) + (s->H ? s->w.k * K : 0) +
                           (s->N ? K * s->next.k : 0) + 1;
     cpu_call c = begin(r, s->n, rows, cols, s->n * sweep_cost(s), count);
-    const fab_job job = {.sweep = s,
-                         .R = typed(&c, s->R, s->w.k * K),
-                         .T = typed(&c, s->T, s->u.k * K),
-                         .C = typed(&c, s->C, s->x.k * K),
-                         .Q = typed(&c, s->Q, K * K)};
+    const int64_t stack = s->w.k + s->u.k + s->x.k;
+    const fab_job job = {.sweep = s, .M = stacked(&c, s, stack), .cols = stack, .Q = folded(&c, s->Q, K)};
     double *sums = place(&c, (size_t)count * sizeof *sums);
     run(&c, kernels(r)->sweep, &job, sums);
     const double *from = sums;

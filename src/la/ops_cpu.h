@@ -14,7 +14,7 @@
 typedef struct fab_job {
     const fab_long *A, *B;
     const double *w;  /* weights or row factors, n, or NULL */
-    const void *M;    /* A->k x cols, in the kernel's precision */
+    const void *M;    /* A->k x cols, column-major, in the kernel's precision */
     int64_t cols;
     double beta;
     double *q;              /* n */
@@ -24,8 +24,8 @@ typedef struct fab_job {
     double *out;            /* get */
     uint64_t seed, stream;  /* randn */
     int64_t first_row;      /* randn */
-    const fab_sweep *sweep; /* with R, T, C, Q in the kernel's precision: */
-    const void *R, *T, *C, *Q;
+    const fab_sweep *sweep; /* with M = R, T, C one below the other, `cols` rows in all, and */
+    const void *Q;          /* an upper triangular Q of the same quadratic form */
 } fab_job;
 
 typedef struct fab_span {

@@ -57,6 +57,21 @@
 #define ROOT_F32(v) ((vec_f32)_mm512_sqrt_ps((__m512)(v)))
 #endif
 
+/* Memory that will be needed soon: p .. end, and what is `beside` it (0: nothing) to be written. */
+typedef struct fab_ahead {
+    const char *p, *end;
+    int64_t beside;
+} fab_ahead;
+
+/* Ask for the next lines of it. */
+static inline __attribute__((always_inline)) void ask(fab_ahead *a, const int lines)
+{
+    if (a->p >= a->end) return;
+    for (int l = 0; l < lines; l++) __builtin_prefetch(a->p + 64 * l, 0, 2);
+    for (int l = 0; l < lines && a->beside; l++) __builtin_prefetch(a->p + a->beside + 64 * l, 1, 2);
+    a->p += 64 * lines;
+}
+
 typedef uint64_t bits_f64 __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
 /* Philox-4x32-10 of consecutive blocks, one per 64-bit lane; the words are in the low halves, what the

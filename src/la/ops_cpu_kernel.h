@@ -184,6 +184,19 @@ static void TYPED(unpack)(const REAL *buf, const fab_long *A, int64_t first, int
         for (int64_t i = full; i < count; i++) *TYPED(at)(A, first + i, j) = buf[j * SUB_ROWS + i];
 }
 
+/* The memory of the next SUB_ROWS rows of A, and beside it of as wide a B that is going to be written
+ * (NULL: none).  The products ask for it line by line, so that it arrives while they compute. */
+static fab_ahead TYPED(rows_ahead)(const fab_long *A, const fab_long *B, int64_t first)
+{
+    fab_ahead none = {NULL, NULL, 0};
+    if (A->cs != 1 || A->rs == 1 || first >= A->n) return none;
+    const int64_t end = first + SUB_ROWS < A->n ? first + SUB_ROWS : A->n;
+    const char *p = (const char *)TYPED(at)(A, first, 0);
+    const int beside = B && B->cs == 1 && B->rs == A->rs;
+    return (fab_ahead){p, p + (end - first) * A->rs * (int64_t)sizeof(REAL),
+                       beside ? (const char *)TYPED(at)(B, first, 0) - p : 0};
+}
+
 /* ---- products of turned blocks ------------------------------------------------------------------- */
 
 /* Where tile (a, b) keeps its sum; of a diagonal tile only b >= a is kept. */
@@ -194,13 +207,16 @@ INLINE int TYPED(place)(const int tn, const int diagonal, const int a, const int
 
 /* acc(a, b) += sum over rows of P_a Q_b, a tile of tm x tn (its upper triangle when diagonal).  All
  * loops but that over rows have constant lengths: the sums live in registers. */
-INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int steps, const VEC *P, const VEC *Q, VEC *acc)
+INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int steps, const VEC *P, const VEC *Q, fab_ahead *ahead,
+                      VEC *acc)
 {
+    fab_ahead coming = *ahead;
     VEC sum[TILE][TILE];
     for (int a = 0; a < tm; a++)
         for (int b = 0; b < tn; b++)
             if (!diagonal || b >= a) sum[a][b] = acc[TYPED(place)(tn, diagonal, a, b)];
     for (int v = 0; v < steps; v++) {
+        ask(&coming, 4);
         VEC q[TILE];
         for (int b = 0; b < tn; b++) q[b] = Q[b * STRIDE + v];
         for (int a = 0; a < tm; a++) {
@@ -213,13 +229,15 @@ INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int step
     for (int a = 0; a < tm; a++)
         for (int b = 0; b < tn; b++)
             if (!diagonal || b >= a) acc[TYPED(place)(tn, diagonal, a, b)] = sum[a][b];
+    *ahead = coming;
     return acc + (diagonal ? tm * (tm + 1) / 2 : tm * tn);
 }
 
 #define SIZES(m, n) \
-    case (m) * 8 + (n): return TYPED(tile)(m, n, 0, steps, P, Q, acc)
+    case (m) * 8 + (n): return TYPED(tile)(m, n, 0, steps, P, Q, ahead, acc)
 
-static VEC *TYPED(square_tile)(int64_t tm, int64_t tn, int steps, const VEC *P, const VEC *Q, VEC *acc)
+static VEC *TYPED(square_tile)(int64_t tm, int64_t tn, int steps, const VEC *P, const VEC *Q, fab_ahead *ahead,
+                               VEC *acc)
 {
     switch (tm * 8 + tn) {
         SIZES(1, 1); SIZES(1, 2); SIZES(1, 3);
@@ -236,15 +254,15 @@ static VEC *TYPED(square_tile)(int64_t tm, int64_t tn, int steps, const VEC *P, 
 }
 #undef SIZES
 
-static VEC *TYPED(diagonal_tile)(int64_t t, int steps, const VEC *P, VEC *acc)
+static VEC *TYPED(diagonal_tile)(int64_t t, int steps, const VEC *P, fab_ahead *ahead, VEC *acc)
 {
     switch (t) {
-        case 1: return TYPED(tile)(1, 1, 1, steps, P, P, acc);
-        case 2: return TYPED(tile)(2, 2, 1, steps, P, P, acc);
-        case 3: return TYPED(tile)(3, 3, 1, steps, P, P, acc);
+        case 1: return TYPED(tile)(1, 1, 1, steps, P, P, ahead, acc);
+        case 2: return TYPED(tile)(2, 2, 1, steps, P, P, ahead, acc);
+        case 3: return TYPED(tile)(3, 3, 1, steps, P, P, ahead, acc);
 #if TILE == 5
-        case 4: return TYPED(tile)(4, 4, 1, steps, P, P, acc);
-        case 5: return TYPED(tile)(5, 5, 1, steps, P, P, acc);
+        case 4: return TYPED(tile)(4, 4, 1, steps, P, P, ahead, acc);
+        case 5: return TYPED(tile)(5, 5, 1, steps, P, P, ahead, acc);
 #endif
     }
     return acc;
@@ -256,23 +274,25 @@ INLINE int64_t TYPED(side)(int64_t k, int64_t from)
 }
 
 /* Spread sums of P' P, tile by tile; returns the end of what it used of acc. */
-static VEC *TYPED(gram_tiles)(int64_t k, int steps, const REAL *P, VEC *acc)
+static VEC *TYPED(gram_tiles)(int64_t k, int steps, const REAL *P, fab_ahead *ahead, VEC *acc)
 {
     for (int64_t a = 0; a < k; a += TILE) {
         const VEC *Pa = (const VEC *)(P + a * SUB_ROWS);
-        acc = TYPED(diagonal_tile)(TYPED(side)(k, a), steps, Pa, acc);
+        acc = TYPED(diagonal_tile)(TYPED(side)(k, a), steps, Pa, ahead, acc);
         for (int64_t b = a + TILE; b < k; b += TILE)
-            acc = TYPED(square_tile)(TILE, TYPED(side)(k, b), steps, Pa, (const VEC *)(P + b * SUB_ROWS), acc);
+            acc = TYPED(square_tile)(TILE, TYPED(side)(k, b), steps, Pa, (const VEC *)(P + b * SUB_ROWS), ahead,
+                                     acc);
     }
     return acc;
 }
 
-static VEC *TYPED(cross_tiles)(int64_t k, const REAL *P, int64_t m, const REAL *Q, int steps, VEC *acc)
+static VEC *TYPED(cross_tiles)(int64_t k, const REAL *P, int64_t m, const REAL *Q, int steps, fab_ahead *ahead,
+                               VEC *acc)
 {
     for (int64_t a = 0; a < k; a += TILE)
         for (int64_t b = 0; b < m; b += TILE)
             acc = TYPED(square_tile)(TYPED(side)(k, a), TYPED(side)(m, b), steps, (const VEC *)(P + a * SUB_ROWS),
-                                     (const VEC *)(Q + b * SUB_ROWS), acc);
+                                     (const VEC *)(Q + b * SUB_ROWS), ahead, acc);
     return acc;
 }
 
@@ -314,13 +334,16 @@ static void TYPED(settle)(int64_t vectors, REAL *acc, double *sums)
 }
 
 /* out_j (+)= sum over k of in_k M(k, j), for tj columns j. */
-INLINE void TYPED(product_tile)(const int tj, int64_t k, int steps, const VEC *in, const REAL *M, int add, VEC *out)
+INLINE void TYPED(product_tile)(const int tj, int64_t k, int steps, const VEC *in, const REAL *M, int add,
+                               fab_ahead *ahead, VEC *out)
 {
+    fab_ahead coming = *ahead;
     for (int v = 0; v < steps; v += DEPTH) {
         VEC sum[5][DEPTH];
         for (int j = 0; j < tj; j++)
             for (int d = 0; d < DEPTH; d++) sum[j][d] = add ? out[j * STRIDE + v + d] : (VEC){0};
         for (int64_t i = 0; i < k; i++) {
+            ask(&coming, 2);
             VEC x[DEPTH];
             for (int d = 0; d < DEPTH; d++) x[d] = in[i * STRIDE + v + d];
             for (int j = 0; j < tj; j++)
@@ -329,19 +352,61 @@ INLINE void TYPED(product_tile)(const int tj, int64_t k, int steps, const VEC *i
         for (int j = 0; j < tj; j++)
             for (int d = 0; d < DEPTH; d++) out[j * STRIDE + v + d] = sum[j][d];
     }
+    *ahead = coming;
 }
 
 /* out (m columns) (+)= in (k columns) M (k x m). */
-static void TYPED(product)(int64_t k, int64_t m, int steps, const REAL *in, const REAL *M, int add, REAL *out)
+static void TYPED(product)(int64_t k, int64_t m, int steps, const REAL *in, const REAL *M, int add, fab_ahead *ahead,
+                           REAL *out)
 {
     for (int64_t j = 0; j < m; j += 5) {
         VEC *o = (VEC *)(out + j * SUB_ROWS);
         switch (m - j) {
-            case 1: TYPED(product_tile)(1, k, steps, (const VEC *)in, M + j * k, add, o); break;
-            case 2: TYPED(product_tile)(2, k, steps, (const VEC *)in, M + j * k, add, o); break;
-            case 3: TYPED(product_tile)(3, k, steps, (const VEC *)in, M + j * k, add, o); break;
-            case 4: TYPED(product_tile)(4, k, steps, (const VEC *)in, M + j * k, add, o); break;
-            default: TYPED(product_tile)(5, k, steps, (const VEC *)in, M + j * k, add, o); break;
+            case 1: TYPED(product_tile)(1, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
+            case 2: TYPED(product_tile)(2, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
+            case 3: TYPED(product_tile)(3, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
+            case 4: TYPED(product_tile)(4, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
+            default: TYPED(product_tile)(5, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
+        }
+    }
+}
+
+/* dot_i += sum over tj columns j of P_ij (sum over the first k columns a of P_ia Q(a, j)). */
+INLINE void TYPED(quadratic_tile)(const int tj, int64_t k, int64_t ld, int steps, const VEC *P, const REAL *Q,
+                                 fab_ahead *ahead, VEC *dot)
+{
+    fab_ahead coming = *ahead;
+    for (int v = 0; v < steps; v += DEPTH) {
+        VEC sum[5][DEPTH];
+        for (int j = 0; j < tj; j++)
+            for (int d = 0; d < DEPTH; d++) sum[j][d] = (VEC){0};
+        for (int64_t a = 0; a < k; a++) {
+            ask(&coming, 2);
+            VEC p[DEPTH];
+            for (int d = 0; d < DEPTH; d++) p[d] = P[a * STRIDE + v + d];
+            for (int j = 0; j < tj; j++)
+                for (int d = 0; d < DEPTH; d++) sum[j][d] += p[d] * Q[a + j * ld];
+        }
+        for (int j = 0; j < tj; j++)
+            for (int d = 0; d < DEPTH; d++) dot[v + d] += sum[j][d] * P[(k - tj + j) * STRIDE + v + d];
+    }
+    *ahead = coming;
+}
+
+/* dot_i = P_i Q P_i' for an upper triangular Q. */
+static void TYPED(quadratics)(int64_t k, int steps, const REAL *P, const REAL *Q, fab_ahead *ahead, REAL *dot)
+{
+    const VEC *p = (const VEC *)P;
+    VEC *to = (VEC *)dot;
+    memset(dot, 0, (size_t)steps * sizeof *to);
+    for (int64_t j = 0; j < k; j += 5) {
+        const REAL *q = Q + j * k;
+        switch (k - j) {
+            case 1: TYPED(quadratic_tile)(1, k, k, steps, p, q, ahead, to); break;
+            case 2: TYPED(quadratic_tile)(2, k, k, steps, p, q, ahead, to); break;
+            case 3: TYPED(quadratic_tile)(3, k, k, steps, p, q, ahead, to); break;
+            case 4: TYPED(quadratic_tile)(4, k, k, steps, p, q, ahead, to); break;
+            default: TYPED(quadratic_tile)(5, j + 5, k, steps, p, q, ahead, to); break;
         }
     }
 }
@@ -415,8 +480,9 @@ static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, do
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
-        TYPED(gram_tiles)(k, TYPED(steps)(m), P, (VEC *)acc);
+        TYPED(gram_tiles)(k, TYPED(steps)(m), P, &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
     }
     TYPED(gram_fold)(k, sums, G);
@@ -431,9 +497,10 @@ static void TYPED(cross_narrow)(const fab_job *job, fab_span rows, char *room, d
     memset(sums, 0, (size_t)(k * m * LANES) * sizeof *sums);
     FOR_BLOCKS(i, count, rows, SUB_ROWS) {
         const REAL *root = TYPED(roots)(job->w, i, count, h);
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + count);
         TYPED(pack)(job->A, i, count, root, P);
         TYPED(pack)(job->B, i, count, root, Q);
-        TYPED(cross_tiles)(k, P, m, Q, TYPED(steps)(count), (VEC *)acc);
+        TYPED(cross_tiles)(k, P, m, Q, TYPED(steps)(count), &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, count)) TYPED(settle)(k * m, acc, sums);
     }
     TYPED(cross_fold)(k, m, sums, C);
@@ -446,10 +513,12 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS);
     memset(q, 0, (size_t)k * sizeof *q);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
         for (int64_t j = 0; j < k; j++) {
+            const VEC *p = (const VEC *)(P + j * SUB_ROWS);
             VEC sum[1] = {{0}};
-            TYPED(tile)(1, 1, 1, TYPED(steps)(m), (const VEC *)(P + j * SUB_ROWS), (const VEC *)(P + j * SUB_ROWS), sum);
+            TYPED(tile)(1, 1, 1, TYPED(steps)(m), p, p, &ahead, sum);
             for (int l = 0; l < LANES; l++) q[j] += (double)sum[0][l];
         }
     }
@@ -463,12 +532,13 @@ static void TYPED(mult_narrow)(const fab_job *job, fab_span rows, char *room)
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(A->k * SUB_ROWS), *Q = TAKE(B->k * SUB_ROWS);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         const int steps = TYPED(steps)(m);
+        fab_ahead ahead = TYPED(rows_ahead)(A, B, i + m);
         TYPED(pack)(A, i, m, TYPED(factors)(job->w, i, m, h), P);
         if (job->beta != 0) {
             for (int64_t r = 0; r < m; r++) h[r] = (REAL)job->beta;
             TYPED(pack)(B, i, m, h, Q);
         }
-        TYPED(product)(A->k, B->k, steps, P, job->M, job->beta != 0, Q);
+        TYPED(product)(A->k, B->k, steps, P, job->M, job->beta != 0, &ahead, Q);
         TYPED(unpack)(Q, B, i, m);
     }
 }
@@ -486,8 +556,9 @@ static void TYPED(rowquad_narrow)(const fab_job *job, fab_span rows, char *room)
     REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS), *Q = job->M ? TAKE(cols * SUB_ROWS) : P;
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         const int steps = TYPED(steps)(m);
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m);
         TYPED(pack)(job->A, i, m, NULL, P);
-        if (job->M) TYPED(product)(k, cols, steps, P, job->M, 0, Q);
+        if (job->M) TYPED(product)(k, cols, steps, P, job->M, 0, &ahead, Q);
         TYPED(dots)(cols, steps, Q, Q, dot);
         TYPED(keep_dots)(job, i, m, dot);
     }
@@ -518,15 +589,15 @@ static void TYPED(gemm)(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t m, int64
 }
 
 /* C' (m x rows, rows contiguous) = M' (a block of A)' + beta C'. */
-static void TYPED(block_times)(const fab_long *A, int64_t first, int64_t rows, const REAL *M, int64_t m, REAL beta,
-                               REAL *C)
+static void TYPED(block_times)(const fab_long *A, int64_t first, int64_t rows, const REAL *M, int64_t ldm, int64_t m,
+                               REAL beta, REAL *C)
 {
     if (A->k == 0) {
         if (beta == 0) memset(C, 0, (size_t)(m * rows) * sizeof *C);
         return;
     }
     const CBLAS_TRANSPOSE by_columns = A->cs == 1 ? CblasNoTrans : CblasTrans;
-    TYPED(gemm)(CblasTrans, by_columns, m, rows, A->k, M, A->k, TYPED(at)(A, first, 0),
+    TYPED(gemm)(CblasTrans, by_columns, m, rows, A->k, M, ldm, TYPED(at)(A, first, 0),
                 A->cs == 1 ? A->rs : A->cs, beta, C, m);
 }
 
@@ -648,7 +719,7 @@ static void TYPED(mult_wide)(const fab_job *job, fab_span rows, char *room)
     const fab_long *A = job->A, *B = job->B;
     REAL *h = TAKE(FAB_BLOCK_ROWS), *Q = TAKE(B->k * FAB_BLOCK_ROWS);
     FOR_BLOCKS(i, m, rows, FAB_BLOCK_ROWS) {
-        TYPED(block_times)(A, i, m, job->M, B->k, 0, Q);
+        TYPED(block_times)(A, i, m, job->M, A->k, B->k, 0, Q);
         if (TYPED(factors)(job->w, i, m, h)) TYPED(scale_rows)(B->k, m, h, Q);
         for (int64_t r = 0; r < m && job->beta != 0; r++)
             for (int64_t j = 0; j < B->k; j++) Q[r * B->k + j] += (REAL)job->beta * *TYPED(at)(B, i + r, j);
@@ -662,7 +733,7 @@ static void TYPED(rowquad_wide)(const fab_job *job, fab_span rows, char *room)
     REAL *dot = TAKE(FAB_BLOCK_ROWS), *Q = TAKE(cols * FAB_BLOCK_ROWS);
     FOR_BLOCKS(i, m, rows, FAB_BLOCK_ROWS) {
         const REAL *P = job->M ? Q : TYPED(see_block)(job->A, i, m, NULL, Q);
-        if (job->M) TYPED(block_times)(job->A, i, m, job->M, cols, 0, Q);
+        if (job->M) TYPED(block_times)(job->A, i, m, job->M, k, cols, 0, Q);
         TYPED(row_dots)(cols, m, P, P, dot);
         TYPED(keep_dots)(job, i, m, dot);
     }

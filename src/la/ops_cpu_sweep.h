@@ -10,7 +10,7 @@
 
 /* A block of rows in the cache, and what is known of each row. */
 typedef struct TYPED(block) {
-    REAL *W, *U, *X, *O, *P, *next; /* the arrays of fab_sweep; O: W', P: W' Q */
+    REAL *W, *U, *X, *O, *P, *next; /* the arrays of fab_sweep; O: W', P: W' Q (wide) */
     REAL *h;                        /* row factors */
     REAL *ww, *xx, *qq;             /* |w_i|^2, |x_i|^2, w_i' Q w_i'^T */
     double *base, *psi;             /* psi: psi' */
@@ -18,9 +18,9 @@ typedef struct TYPED(block) {
 
 static char *TYPED(block_layout)(TYPED(block) *b, const fab_sweep *s, int64_t rows, char *room)
 {
-    b->W = TAKE(s->w.k * rows);
-    b->U = TAKE(s->u.k * rows);
-    b->X = TAKE(s->x.k * rows);
+    b->W = TAKE((s->w.k + s->u.k + s->x.k) * rows); /* side by side: one product serves all three */
+    b->U = b->W + s->w.k * rows;
+    b->X = b->U + s->u.k * rows;
     b->O = TAKE(s->K * rows);
     b->P = TAKE(s->K * rows);
     b->next = TAKE(s->next.k * rows);
@@ -126,48 +126,48 @@ static int TYPED(wants_sums)(const fab_sweep *s)
 
 /* ---- narrow -------------------------------------------------------------------------------------- */
 
-static void TYPED(new_columns)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b)
+static void TYPED(new_columns)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b,
+                               fab_ahead *ahead)
 {
     const int steps = TYPED(steps)(m);
     TYPED(pack)(&s->w, i, m, NULL, b->W);
     TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
     TYPED(pack)(&s->x, i, m, NULL, b->X);
-    TYPED(product)(s->w.k, s->K, steps, b->W, job->R, 0, b->O);                      /* 1 */
-    if (s->u.k > 0) TYPED(product)(s->u.k, s->K, steps, b->U, job->T, 1, b->O);
-    if (s->x.k > 0) TYPED(product)(s->x.k, s->K, steps, b->X, job->C, 1, b->O);
+    TYPED(product)(job->cols, s->K, steps, b->W, job->M, 0, ahead, b->O); /* 1: W, U, X lie side by side */
 }
 
-static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps, const TYPED(block) *b)
+static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps, const TYPED(block) *b, fab_ahead *ahead)
 {
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(dots)(s->w.k, steps, b->W, b->W, b->ww);
     if (s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
     if (!s->psi_out) return;
-    if (s->Q) TYPED(product)(s->K, s->K, steps, b->O, job->Q, 0, b->P);
-    TYPED(dots)(s->K, steps, b->O, s->Q ? b->P : b->O, b->qq);
+    if (s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
+    else TYPED(dots)(s->K, steps, b->O, b->O, b->qq);
 }
 
 /* 3: spread sums of G, H, N, E. */
-static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b, VEC *acc)
+static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b, fab_ahead *ahead,
+                               VEC *acc)
 {
     const int steps = TYPED(steps)(m);
     TYPED(inverse_roots)(m, b);
     TYPED(pad_rows)(m, b->h);
     TYPED(scale_columns)(s->K, steps, b->h, b->O);
-    if (s->G) acc = TYPED(gram_tiles)(s->K, steps, b->O, acc);
+    if (s->G) acc = TYPED(gram_tiles)(s->K, steps, b->O, ahead, acc);
     if (s->H) {
         TYPED(scale_columns)(s->w.k, steps, b->h, b->W);
-        acc = TYPED(cross_tiles)(s->w.k, b->W, s->K, b->O, steps, acc);
+        acc = TYPED(cross_tiles)(s->w.k, b->W, s->K, b->O, steps, ahead, acc);
     }
     if (s->N) {
         TYPED(pack)(&s->next, i, m, b->h, b->next);
-        acc = TYPED(cross_tiles)(s->K, b->O, s->next.k, b->next, steps, acc);
+        acc = TYPED(cross_tiles)(s->K, b->O, s->next.k, b->next, steps, ahead, acc);
     }
     if (s->E) {
         TYPED(second_roots)(s, i, m, b);
         TYPED(pad_rows)(m, b->h);
         TYPED(scale_columns)(s->K, steps, b->h, b->O);
-        TYPED(gram_tiles)(s->K, steps, b->O, acc);
+        TYPED(gram_tiles)(s->K, steps, b->O, ahead, acc);
     }
 }
 
@@ -198,11 +198,12 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
     *at.floored = 0;
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
-        TYPED(new_columns)(s, job, i, m, &b);                                        /* 1 */
-        TYPED(column_dots)(s, job, TYPED(steps)(m), &b);
+        fab_ahead ahead = TYPED(rows_ahead)(&s->w, s->out.p == s->w.p ? NULL : &s->out, i + m);
+        TYPED(new_columns)(s, job, i, m, &b, &ahead);                                        /* 1 */
+        TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
         *at.floored += (double)TYPED(block_psi)(s, i, m, &b);                        /* 2 */
         TYPED(unpack)(b.O, &s->out, i, m);
-        if (vectors > 0) TYPED(column_sums)(s, i, m, &b, (VEC *)acc);                /* 3 */
+        if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);        /* 3 */
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
     }
     TYPED(sweep_fold)(s, sums, &at);
@@ -212,13 +213,14 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
 
 static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b)
 {
-    TYPED(block_times)(&s->w, i, m, job->R, s->K, 0, b->O);                          /* 1 */
+    const REAL *R = job->M, *T = R + s->w.k, *C = T + s->u.k;
+    TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O);                    /* 1 */
     if (s->u.k > 0) {
         const fab_long scaled = {b->U, m, s->u.k, s->u.k, 1};
         TYPED(copy_block)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
-        TYPED(block_times)(&scaled, 0, m, job->T, s->K, 1, b->O);
+        TYPED(block_times)(&scaled, 0, m, T, job->cols, s->K, 1, b->O);
     }
-    if (s->x.k > 0) TYPED(block_times)(&s->x, i, m, job->C, s->K, 1, b->O);
+    if (s->x.k > 0) TYPED(block_times)(&s->x, i, m, C, job->cols, s->K, 1, b->O);
 }
 
 static void TYPED(norms)(const fab_long *A, int64_t i, int64_t m, REAL *copy, REAL *norm2)
@@ -234,7 +236,7 @@ static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_
     if (s->c2 != 0) TYPED(norms)(&s->x, i, m, b->X, b->xx);
     if (!s->psi_out) return;
     const fab_long made = {b->O, m, s->K, s->K, 1};
-    if (s->Q) TYPED(block_times)(&made, 0, m, job->Q, s->K, 0, b->P);
+    if (s->Q) TYPED(block_times)(&made, 0, m, job->Q, s->K, s->K, 0, b->P);
     TYPED(row_dots)(s->K, m, b->O, s->Q ? b->P : b->O, b->qq);
 }
 

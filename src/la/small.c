@@ -1,7 +1,10 @@
 /* small.c - small dense algebra over BLAS and LAPACK: column-major, our workspace, one thread.
  *
- * LAPACK is called through LAPACKE_*_work, which in column-major order allocates nothing.  Every call
- * takes the BLAS's threads down to one: its bits depend on their number.
+ * LAPACK is called through LAPACKE_*_work, which in column-major order allocates nothing.  But OpenBLAS
+ * does, in a small product of two matrices that are both not transposed, and LAPACK's divide and
+ * conquer (dsyevd, dgesdd) makes such products: so the QR iterations dsyev and dgesvd stand here, and
+ * gemm.c goes round the product itself.  Every call takes the BLAS's threads down to one: its bits
+ * depend on their number.
  *
  * SPDX-License-Identifier: MIT */
 #include "la/small.h"
@@ -39,11 +42,8 @@ static int all_finite(int64_t count, const double *A)
 void fab_mm(fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k, double alpha,
             const double *A, const double *B, double beta, double *C)
 {
-    if (m == 0 || n == 0) return;
-    const int before = fab_blas_enter();
-    cblas_dgemm(CblasColMajor, op(ta), op(tb), (int)m, (int)n, (int)k, alpha, A, ld(ta == FAB_T ? k : m), B,
-                ld(tb == FAB_T ? n : k), beta, C, ld(m));
-    fab_blas_leave(before);
+    /* Column-major is row-major of the transposes: C' = op(B)' op(A)'. */
+    fab_gemm(FAB_F64, tb, ta, n, m, k, alpha, B, ld(tb == FAB_T ? n : k), A, ld(ta == FAB_T ? k : m), beta, C, ld(m));
 }
 
 /* y = beta y, where beta = 0 forgets even a NaN. */
@@ -149,20 +149,11 @@ double fab_chol_logdet(int64_t n, const double *L)
 
 /* ---- eigen --------------------------------------------------------------------------------------- */
 
-/* dsyevd's own sizes, in its manual. */
-static int64_t eig_reals(int64_t n)
-{
-    return 1 + 6 * n + 2 * n * n;
-}
-
-static int64_t eig_ints(int64_t n)
-{
-    return 3 + 5 * n;
-}
+enum { EIG_PANEL = 34 }; /* columns per blocked step, and two more */
 
 int64_t fab_eig_work(int64_t n)
 {
-    return eig_reals(n) + eig_ints(n); /* an int fits into a double's place */
+    return n * EIG_PANEL + 1;
 }
 
 fab_status fab_eig(int64_t n, double *A, double *w, double *work)
@@ -171,8 +162,7 @@ fab_status fab_eig(int64_t n, double *A, double *w, double *work)
     if (!all_finite(n * n, A))
         return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: it is not finite", (long long)n, (long long)n);
     const int before = fab_blas_enter();
-    const int info = LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n), w, work, (int)eig_reals(n),
-                                         (lapack_int *)(void *)(work + eig_reals(n)), (int)eig_ints(n));
+    const int info = LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n), w, work, (int)fab_eig_work(n));
     fab_blas_leave(before);
     if (info != 0)
         return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: no convergence", (long long)n, (long long)n);
@@ -181,31 +171,22 @@ fab_status fab_eig(int64_t n, double *A, double *w, double *work)
 
 /* ---- SVD ----------------------------------------------------------------------------------------- */
 
-static int64_t svd_reals(int64_t m, int64_t n)
-{
-    double size = 1;
-    double none = 0; /* never read: only the size is asked */
-    lapack_int ints = 0;
-    const int64_t r = least(m, n);
-    LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', (int)m, (int)n, &none, ld(m), &none, &none, ld(m), &none, ld(r), &size,
-                        -1, &ints);
-    return (int64_t)size + 1;
-}
-
+/* The least dgesvd takes: with more it multiplies blocks, and allocates there. */
 int64_t fab_svd_work(int64_t m, int64_t n)
 {
-    return svd_reals(m, n) + 8 * least(m, n);
+    const int64_t r = least(m, n), usual = 3 * r + (m > n ? m : n);
+    return usual > 5 * r ? usual : 5 * r + 1;
 }
 
 fab_status fab_svd(int64_t m, int64_t n, double *A, double *U, double *s, double *Vt, double *work)
 {
-    const int64_t r = least(m, n), reals = svd_reals(m, n);
+    const int64_t r = least(m, n);
     if (r == 0) return FAB_OK;
     if (!all_finite(m * n, A))
         return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: it is not finite", (long long)m, (long long)n);
     const int before = fab_blas_enter();
-    const int info = LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', (int)m, (int)n, A, ld(m), s, U, ld(m), Vt, ld(r), work,
-                                         (int)reals, (lapack_int *)(void *)(work + reals));
+    const int info = LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'S', 'S', (int)m, (int)n, A, ld(m), s, U, ld(m), Vt, ld(r),
+                                         work, (int)fab_svd_work(m, n));
     fab_blas_leave(before);
     if (info != 0)
         return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: no convergence", (long long)m, (long long)n);
