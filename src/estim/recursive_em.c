@@ -14,6 +14,7 @@
  *   result:
  *   6  the pending rows are absorbed into a copy, and that is cut from R to K by EM on itself
  *
+ * A block of more rows than coordinates is squeezed to D columns with the same X X' before 2.
  * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
  * of `absorb`, so nothing is copied twice.  A wider R loses less of what the next blocks still need: at
  * K = 10, R = 2 K one pass stands within about a percent of converged maximum likelihood, R = K does not.
@@ -38,6 +39,7 @@ enum { START_SVD, START_RANDOM };
 enum { CENTRE_EXACT, CENTRE_NONE };
 enum { MAX_BLOCK = 1000 };
 #define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
+#define START_WEIGHT 1e-6
 #define START_PSI 0.3     /* least psi of the start, relative to the variance */
 enum { SETTLE_ROUNDS = 20 };
 #define SETTLED 0.01      /* relative change of psi (root mean square) that ends the start */
@@ -64,6 +66,7 @@ typedef struct recursive_em {
     double *before;     /* D */
     double *ones;       /* columns */
     double *gram, *lambda, *eig; /* the start: side x side, side, scratch */
+    double *B, *B_copy, *B_work; /* a block squeezed: D x D each, scratch */
     double *M, *norm;   /* the larger of side and R by R; R */
 } recursive_em;
 
@@ -141,8 +144,9 @@ static int64_t side_of(const recursive_em *e)
 static void layout(fab_layout *l, void *handle)
 {
     recursive_em *e = handle;
-    const int64_t side = side_of(e), R = e->set.inner_rank;
-    const int64_t wide = side > R ? side : R, long_side = e->set.D > e->columns ? e->set.D : e->columns;
+    const int64_t side = side_of(e), R = e->set.inner_rank, D = e->set.D;
+    const int64_t least = e->columns > D ? D : R, wide = side > least ? side : least;
+    const int64_t long_side = D > e->columns ? D : e->columns;
     e->v = fab_place(l, e->set.D, sizeof *e->v);
     e->before = fab_place(l, side ? e->set.D : 0, sizeof *e->before);
     e->psi = fab_place(l, R == e->set.K ? e->set.D : 0, sizeof *e->psi);
@@ -151,6 +155,10 @@ static void layout(fab_layout *l, void *handle)
     e->eig = fab_place(l, side ? fab_eig_work(side) : 0, sizeof *e->eig);
     e->M = fab_place(l, wide * R, sizeof *e->M);
     e->norm = fab_place(l, R, sizeof *e->norm);
+    const int64_t squeezed = e->columns > e->set.D ? e->set.D : 0;
+    e->B = fab_place(l, squeezed * squeezed, sizeof *e->B);
+    e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
+    e->B_work = fab_place(l, squeezed ? squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
     e->ones = fab_place(l, e->columns, sizeof *e->ones);
     const int64_t cols = wide > e->columns ? wide : e->columns;
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
@@ -233,7 +241,7 @@ static fab_status variances(recursive_em *e, const fab_long *X, double rows)
     }
     if (!(mean > 0)) return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column of the first %.0f rows is constant", rows);
     for (int64_t i = 0; i < D; i++)
-        if (!(e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i])) e->v[i] = e->set.psi_min * mean;
+        if (!(e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i])) e->v[i] = mean / START_WEIGHT;
     return FAB_OK;
 }
 
@@ -347,13 +355,13 @@ static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
 /* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
  * been seen in m rows.  A trace of the state stays in the target so that constant coordinates have a
  * psi. */
-static fab_status settle(recursive_em *e, int64_t m)
+static fab_status settle(recursive_em *e, int64_t m, int64_t k)
 {
     const int64_t D = e->set.D;
     double change[2] = {INFINITY, 1};
     for (int round = 0; round < SETTLE_ROUNDS && change[0] > SETTLED * SETTLED * change[1]; round++) {
         memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
-        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / (double)m, m));
+        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / (double)m, k));
         change[0] = 0, change[1] = (double)D;
         for (int64_t i = 0; i < D; i++) {
             const double d = e->S->psi[i] / e->before[i] - 1;
@@ -366,13 +374,46 @@ static fab_status settle(recursive_em *e, int64_t m)
     return FAB_OK;
 }
 
+/* L with L L' = B, B positive semidefinite: Cholesky, or scaled eigenvectors where that breaks down. */
+static fab_status half(recursive_em *e)
+{
+    const int64_t D = e->set.D;
+    double *B = e->B, *scale = e->v, *lambda = e->B_work;
+    memcpy(e->B_copy, B, (size_t)(D * D) * sizeof *B);
+    if (fab_chol(D, B) == FAB_OK) return FAB_OK;
+    memcpy(B, e->B_copy, (size_t)(D * D) * sizeof *B);
+    for (int64_t i = 0; i < D; i++) scale[i] = B[i + i * D] > 0 ? sqrt(B[i + i * D]) : 1;
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++) B[i + j * D] /= scale[i] * scale[j];
+    FAB_TRY(fab_eig(D, B, lambda, lambda + D));
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++) B[i + j * D] *= scale[i] * sqrt(lambda[j] > 0 ? lambda[j] : 0);
+    return FAB_OK;
+}
+
+/* More columns than coordinates: D columns with the same X X' do as well, at a fraction of the cost. */
+static fab_status squeeze(recursive_em *e, int64_t *k)
+{
+    const int64_t D = e->set.D;
+    if (*k <= D || e->run.comm.sum) return FAB_OK;
+    void *X = fab_absorb_columns(e->absorb);
+    const fab_long rows = fab_long_rows(X, *k, D), columns_as_rows = fab_long_rows(X, D, D);
+    e->run.ops->gram(&e->run, &rows, NULL, e->B);
+    FAB_TRY(half(e));
+    e->run.ops->put(&e->run, e->B, &columns_as_rows);
+    *k = D;
+    return FAB_OK;
+}
+
 static fab_status start(recursive_em *e, int64_t m)
 {
+    int64_t k = m;
     const fab_long X = columns(e, 0, m);
     FAB_TRY(variances(e, &X, (double)m));
     if (e->set.start == START_SVD) {
         FAB_TRY(start_svd(e, &X, (double)m));
-        return settle(e, m);
+        FAB_TRY(squeeze(e, &k));
+        return settle(e, m, k);
     }
     FAB_TRY(start_random(e));
     e->n = 1;
@@ -386,12 +427,14 @@ static fab_status flush(recursive_em *e)
     const double keep = pow(e->set.forget, (double)m);
     e->rows *= keep;
     e->n *= keep;
-    const int64_t k = centre_block(e, m, e->S->mu);
+    int64_t k = centre_block(e, m, e->S->mu);
     const double after = e->n + (double)m;
-    if (e->n > 0)
+    if (e->n > 0) {
+        FAB_TRY(squeeze(e, &k));
         FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
-    else
+    } else {
         FAB_TRY(start(e, m)); /* 4, 5 */
+    }
     e->n += (double)m;
     e->rows += (double)m;
     e->pending = 0;
