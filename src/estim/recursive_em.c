@@ -16,7 +16,11 @@
  *
  * A block of more rows than coordinates is squeezed to D columns with the same X X' before 2.
  * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
- * of `absorb`, so nothing is copied twice.  A wider R loses less of what the next blocks still need: at
+ * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 is lent a trace of variance,
+ * psi_min times the mean; it shrinks with the weight of the start, and result knows the coordinate by it.
+ * Rows that are all the same make no start: they are counted, and the next ones are waited for.
+ *
+ * A wider R loses less of what the next blocks still need: at
  * K = 10, R = 2 K one pass stands within about a percent of converged maximum likelihood, R = K does not.
  *
  * SPDX-License-Identifier: MIT */
@@ -39,11 +43,11 @@ enum { START_SVD, START_RANDOM };
 enum { CENTRE_EXACT, CENTRE_NONE };
 enum { MAX_BLOCK = 1000 };
 #define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
-#define START_WEIGHT 1e-6
 #define START_PSI 0.3     /* least psi of the start, relative to the variance */
 enum { SETTLE_ROUNDS = 20 };
 #define SETTLED 0.01      /* relative change of psi (root mean square) that ends the start */
-#define SETTLE_TRACE 1e-6
+#define SETTLE_TRACE 1e-6 /* weight of the start beside the first rows */
+#define SAME 1e-9         /* relative: a variance that is the trace lent, after rounding */
 
 typedef struct recursive_em {
     fab_recursive_em_settings set; /* auto resolved */
@@ -58,6 +62,8 @@ typedef struct recursive_em {
     void *kept;         /* the pending rows while result works */
     double n;           /* weight of S: the rows in it, and the random start as one more */
     double rows;        /* weight of mu: the rows in it */
+    double trace;       /* variance in S of the coordinates that were constant at the start */
+    fab_status fault;   /* of a block that failed: the stream cannot go on */
     int64_t pending;    /* rows in the columns of absorb */
     int64_t columns;    /* room there */
     int64_t floored;
@@ -118,7 +124,6 @@ static void resolve(fab_recursive_em_settings *s)
     if (fab_is_auto_i64(s->block)) s->block = clamp(fit, 1, MAX_BLOCK);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
     if (s->inner_rank > s->D) s->inner_rank = s->D;
-    if (s->inner_rank < s->K) s->inner_rank = s->K;
     if (!fab_is_auto_i64(s->warmup)) return;
     const int64_t wide = clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
     const int64_t least = s->centre == CENTRE_NONE ? 1 : 2;
@@ -137,8 +142,8 @@ static int64_t columns_of(const fab_recursive_em_settings *s)
 static int64_t side_of(const recursive_em *e)
 {
     if (e->set.start != START_SVD) return 0;
-    const int64_t rows = e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
-    return rows < e->set.D ? rows : e->set.D;
+    const int64_t rows = e->set.warmup + 1; /* and the mean of constant rows before */
+    return rows < e->set.D || e->run.comm.sum ? rows : e->set.D;
 }
 
 static void layout(fab_layout *l, void *handle)
@@ -158,7 +163,7 @@ static void layout(fab_layout *l, void *handle)
     const int64_t squeezed = e->columns > e->set.D ? e->set.D : 0;
     e->B = fab_place(l, squeezed * squeezed, sizeof *e->B);
     e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
-    e->B_work = fab_place(l, squeezed ? squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
+    e->B_work = fab_place(l, squeezed ? 2 * squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
     e->ones = fab_place(l, e->columns, sizeof *e->ones);
     const int64_t cols = wide > e->columns ? wide : e->columns;
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
@@ -190,10 +195,21 @@ static fab_status build_parts(recursive_em *e)
     return fab_absorb_init(&e->absorb, s->D, s->inner_rank, e->columns, &a, &e->exec);
 }
 
+static fab_status check_settings(const fab_recursive_em_settings *s)
+{
+    if (s->inner_rank < s->K)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "recursive-em: inner_rank = %lld is below K = %lld",
+                        (long long)s->inner_rank, (long long)s->K);
+    if (s->warmup < 2 && s->centre == CENTRE_EXACT)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "recursive-em: warmup = 1 with centre = exact, expected at least 2");
+    return FAB_OK;
+}
+
 static fab_status prototype(recursive_em *e, const void *settings, const fab_exec *x)
 {
     *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings};
     resolve(&e->set);
+    FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
     e->exec = (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads};
@@ -229,20 +245,28 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
 
 /* ---- the start -------------------------------------------------------------------------------- */
 
-/* v_i = variance of coordinate i in the m centred columns, at least a trace of the mean where constant */
-static fab_status variances(recursive_em *e, const fab_long *X, double rows)
+/* v_i = variance of coordinate i in the centred columns X of `rows` rows, and their mean */
+static fab_status variances(recursive_em *e, const fab_long *X, double rows, double *mean)
 {
-    const int64_t D = e->set.D;
-    double mean = 0;
+    double total[2] = {0, (double)e->set.D};
     e->run.ops->rowquad(&e->run, X, NULL, X->k, 0, e->v);
-    for (int64_t i = 0; i < D; i++) {
-        e->v[i] /= rows;
-        mean += e->v[i] / (double)D;
-    }
-    if (!(mean > 0)) return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column of the first %.0f rows is constant", rows);
-    for (int64_t i = 0; i < D; i++)
-        if (!(e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i])) e->v[i] = mean / START_WEIGHT;
+    for (int64_t i = 0; i < e->set.D; i++) total[0] += e->v[i] /= rows;
+    FAB_TRY(fab_sum(&e->run, total, 2));
+    *mean = total[0] / total[1];
     return FAB_OK;
+}
+
+/* A trace of the mean variance where a coordinate is constant. */
+static void lend(recursive_em *e, double mean)
+{
+    e->trace = e->set.psi_min * mean;
+    for (int64_t i = 0; i < e->set.D; i++)
+        if (!(e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i])) e->v[i] = e->trace;
+}
+
+static int lent(const recursive_em *e, int64_t i)
+{
+    return fabs(e->v[i] - e->trace) <= SAME * e->trace;
 }
 
 static double loading(double s2)
@@ -254,10 +278,9 @@ static double loading(double s2)
 static fab_status svd_by_rows(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
 {
     const int64_t m = X->k, R = W->k;
-    for (int64_t i = 0; i < e->set.D; i++) e->v[i] = 1 / e->v[i];
-    e->run.ops->gram(&e->run, X, e->v, e->gram);
+    for (int64_t i = 0; i < e->set.D; i++) e->S->psi[i] = 1 / e->v[i];
+    e->run.ops->gram(&e->run, X, e->S->psi, e->gram);
     FAB_TRY(fab_sum(&e->run, e->gram, m * m));
-    for (int64_t i = 0; i < e->set.D; i++) e->v[i] = 1 / e->v[i];
     FAB_TRY(fab_eig(m, e->gram, e->lambda, e->eig));
     for (int64_t k = 0; k < R; k++) {
         const int64_t from = m - 1 - k;
@@ -281,7 +304,7 @@ static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows
     for (int64_t i = 0; i < D; i++)
         for (int64_t k = 0; k < R; k++) {
             const int64_t from = D - 1 - k;
-            e->M[i * R + k] = sqrt(e->v[i]) * loading(e->lambda[from]) * e->gram[i + from * D];
+            e->M[i * R + k] = lent(e, i) ? 0 : sqrt(e->v[i]) * loading(e->lambda[from]) * e->gram[i + from * D];
         }
     e->run.ops->put(&e->run, e->M, W);
     return FAB_OK;
@@ -301,20 +324,18 @@ static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
 }
 
 /* 5: a direction per column, from the numbers of the seed */
-static fab_status start_random(recursive_em *e)
+static fab_status start_random(recursive_em *e, double c)
 {
     const int64_t D = e->set.D, R = e->set.inner_rank;
     const fab_long W = fab_long_rows(e->S->F, D, R);
-    double total[2] = {0, (double)D};
-    for (int64_t i = 0; i < D; i++) total[0] += e->v[i];
-    FAB_TRY(fab_sum(&e->run, total, 2));
-    const double c = total[0] / total[1];
+    double total = (double)D;
+    FAB_TRY(fab_sum(&e->run, &total, 1));
     e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 0, &W);
     e->run.ops->colquad(&e->run, &W, NULL, e->norm);
     FAB_TRY(fab_sum(&e->run, e->norm, R));
     double *scale = e->M;
     memset(scale, 0, (size_t)(R * R) * sizeof *scale);
-    for (int64_t k = 0; k < R; k++) scale[k + k * R] = sqrt(e->set.start_eps * total[1] * c / (double)R / e->norm[k]);
+    for (int64_t k = 0; k < R; k++) scale[k + k * R] = sqrt(c) * sqrt(e->set.start_eps * total / (double)R / e->norm[k]);
     e->run.ops->mult(&e->run, NULL, &W, scale, 0, &W);
     for (int64_t i = 0; i < D; i++) e->S->psi[i] = (1 - e->set.start_eps) * c;
     return FAB_OK;
@@ -353,24 +374,26 @@ static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
 }
 
 /* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
- * been seen in m rows.  A trace of the state stays in the target so that constant coordinates have a
- * psi. */
-static fab_status settle(recursive_em *e, int64_t m, int64_t k)
+ * been seen in so many rows.  A trace of the state stays in the target so that constant coordinates
+ * have a psi. */
+static fab_status settle(recursive_em *e, double rows, int64_t k)
 {
     const int64_t D = e->set.D;
     double change[2] = {INFINITY, 1};
     for (int round = 0; round < SETTLE_ROUNDS && change[0] > SETTLED * SETTLED * change[1]; round++) {
+        for (int64_t i = 0; i < D; i++)
+            if (lent(e, i)) e->S->psi[i] = e->trace / SETTLE_TRACE;
         memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
-        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / (double)m, k));
+        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / rows, k));
         change[0] = 0, change[1] = (double)D;
         for (int64_t i = 0; i < D; i++) {
             const double d = e->S->psi[i] / e->before[i] - 1;
-            if (e->v[i] > 0) change[0] += d * d;
+            if (!lent(e, i)) change[0] += d * d;
         }
         FAB_TRY(fab_sum(&e->run, change, 2));
     }
     for (int64_t i = 0; i < D; i++)
-        if (e->S->psi[i] < e->set.psi_min * e->v[i]) e->S->psi[i] = e->set.psi_min * e->v[i];
+        if (lent(e, i)) e->S->psi[i] = e->trace;
     return FAB_OK;
 }
 
@@ -378,7 +401,7 @@ static fab_status settle(recursive_em *e, int64_t m, int64_t k)
 static fab_status half(recursive_em *e)
 {
     const int64_t D = e->set.D;
-    double *B = e->B, *scale = e->v, *lambda = e->B_work;
+    double *B = e->B, *scale = e->B_work, *lambda = scale + D;
     memcpy(e->B_copy, B, (size_t)(D * D) * sizeof *B);
     if (fab_chol(D, B) == FAB_OK) return FAB_OK;
     memcpy(B, e->B_copy, (size_t)(D * D) * sizeof *B);
@@ -405,19 +428,23 @@ static fab_status squeeze(recursive_em *e, int64_t *k)
     return FAB_OK;
 }
 
-static fab_status start(recursive_em *e, int64_t m)
+/* The k columns of the first rows, which weigh `rows`, make the state; n stays 0 when none varies. */
+static fab_status start(recursive_em *e, int64_t k, double rows)
 {
-    int64_t k = m;
-    const fab_long X = columns(e, 0, m);
-    FAB_TRY(variances(e, &X, (double)m));
+    const fab_long X = columns(e, 0, k);
+    double mean;
+    FAB_TRY(variances(e, &X, rows, &mean));
+    if (!(mean > 0)) return FAB_OK;
     if (e->set.start == START_SVD) {
-        FAB_TRY(start_svd(e, &X, (double)m));
+        lend(e, mean);
+        FAB_TRY(start_svd(e, &X, rows));
         FAB_TRY(squeeze(e, &k));
-        return settle(e, m, k);
+        e->n = rows;
+        return settle(e, rows, k);
     }
-    FAB_TRY(start_random(e));
-    e->n = 1;
-    return fab_absorb_loaded(e->absorb, e->S, 1 / (1 + (double)m), 1 / (1 + (double)m), m); /* 2 */
+    FAB_TRY(start_random(e, mean));
+    e->n = 1 + rows;
+    return fab_absorb_loaded(e->absorb, e->S, 1 / e->n, 1 / e->n, k); /* 2 */
 }
 
 /* Absorb the m pending rows. */
@@ -429,25 +456,30 @@ static fab_status flush(recursive_em *e)
     e->n *= keep;
     int64_t k = centre_block(e, m, e->S->mu);
     const double after = e->n + (double)m;
-    if (e->n > 0) {
-        FAB_TRY(squeeze(e, &k));
-        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
-    } else {
-        FAB_TRY(start(e, m)); /* 4, 5 */
-    }
-    e->n += (double)m;
     e->rows += (double)m;
     e->pending = 0;
+    if (!(e->n > 0)) return start(e, k, e->rows); /* 4, 5 */
+    FAB_TRY(squeeze(e, &k));
+    FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
+    e->trace *= e->n / after;
+    e->n = after;
     return FAB_OK;
+}
+
+static fab_status check_fault(const recursive_em *e)
+{
+    if (e->fault == FAB_OK) return FAB_OK;
+    return FAB_FAIL(e->fault, "recursive-em: a block failed after %.0f rows, and the stream cannot go on", e->rows);
 }
 
 static fab_status update(void *handle, const fab_rows *rows)
 {
     recursive_em *e = handle;
+    FAB_TRY(check_fault(e));
     for (int64_t done = 0; done < rows->n;) {
         const int64_t full = e->n > 0 ? e->set.block : e->set.warmup;
         const int64_t left = rows->n - done, room = full - e->pending, take = left < room ? left : room;
-        if (e->n == 0 && e->pending == 0 && e->set.centre == CENTRE_EXACT) /* any point near the rows */
+        if (!(e->rows > 0) && e->pending == 0 && e->set.centre == CENTRE_EXACT) /* any point near the rows */
             for (int64_t i = 0; i < e->set.D; i++) e->S->mu[i] = fab_rows_at(rows, done, i);
         const fab_rows part = fab_rows_part(rows, done, take);
         const fab_long X = columns(e, e->pending, take);
@@ -456,9 +488,9 @@ static fab_status update(void *handle, const fab_rows *rows)
         done += take;
         if (e->pending < full) break;
         const int before = fab_blas_enter();
-        const fab_status s = flush(e);
+        e->fault = flush(e);
         fab_blas_leave(before);
-        FAB_TRY(s);
+        FAB_TRY(e->fault);
     }
     return FAB_OK;
 }
@@ -474,7 +506,7 @@ static void copy_gauss(fab_gauss *to, const fab_gauss *from)
 }
 
 /* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
-static fab_status absorb_pending(recursive_em *e)
+static fab_status absorb_pending(recursive_em *e, double *n, double *trace)
 {
     const size_t size = (size_t)(e->pending * e->set.D) * e->run.ops->size;
     void *X = fab_absorb_columns(e->absorb);
@@ -487,6 +519,8 @@ static fab_status absorb_pending(recursive_em *e)
     const fab_status s = flush(&copy);
     fab_blas_leave(before);
     memcpy(X, e->kept, size);
+    *n = copy.n;
+    *trace = copy.trace;
     return s;
 }
 
@@ -506,22 +540,36 @@ static fab_status cut(recursive_em *e)
     return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
 }
 
+/* The state with the pending rows, its weight, and the trace in it. */
+static fab_status take_all(recursive_em *e, double *n, double *trace)
+{
+    *n = e->n;
+    *trace = e->trace;
+    e->whole = e->S;
+    if (!e->pending) return FAB_OK;
+    if (!e->tail)
+        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->set.D, e->set.inner_rank));
+    copy_gauss(e->tail, e->S);
+    e->whole = e->tail;
+    return absorb_pending(e, n, trace);
+}
+
 static fab_status result(void *handle, const fab_gauss **q)
 {
     recursive_em *e = handle;
     const int64_t D = e->set.D, R = e->set.inner_rank;
-    e->whole = e->S;
-    if (e->pending) {
-        if (!e->tail) FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, D, R));
-        copy_gauss(e->tail, e->S);
-        FAB_TRY(absorb_pending(e));
-        e->whole = e->tail;
-    }
+    double n, trace;
+    FAB_TRY(check_fault(e));
+    FAB_TRY(take_all(e, &n, &trace));
+    if (!(n > 0)) return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
     FAB_TRY(cut(e));
     const fab_long W = fab_long_rows(e->whole->F, D, R);
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
+    for (int64_t i = 0; i < D; i++)
+        if (fabs(e->v[i] - trace) <= SAME * trace) e->v[i] = 0; /* constant, but for what was lent */
     e->floored = fab_state_floor(&e->view, e->v, e->set.psi_min);
+    FAB_TRY(fab_gauss_check(&e->view));
     *q = &e->view;
     return FAB_OK;
 }
@@ -536,7 +584,7 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
     const fab_status status = fab_solver_entropy(s, &entropy);
     fab_solver_free(s);
     FAB_TRY(status);
-    if (e->set.inner_rank > e->set.K) FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
+    if (e->set.inner_rank > e->set.K || e->floored) FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
     *d = (fab_diagnostics){.floored = e->floored, .converged = -1, .loglik_mean = -entropy - kl};
     return FAB_OK;
 }
@@ -553,8 +601,23 @@ static fab_status save(void *handle, fab_tensors *t)
     FAB_TRY(fab_tensors_add(t, "state.psi", FAB_F64, 1, &D, e->S->psi));
     FAB_TRY(fab_tensors_add(t, "state.weight", FAB_F64, 1, &one, &e->n));
     FAB_TRY(fab_tensors_add(t, "state.rows", FAB_F64, 1, &one, &e->rows));
+    FAB_TRY(fab_tensors_add(t, "state.trace", FAB_F64, 1, &one, &e->trace));
     return fab_tensors_add(t, "state.pending", type, 2, (const int64_t[]){e->pending, D},
                            fab_absorb_columns(e->absorb));
+}
+
+/* Numbers from a file: weights that add up, and rows that passed the door. */
+static fab_status check_loaded(const recursive_em *e)
+{
+    const int64_t full = e->n > 0 ? e->set.block : e->set.warmup, D = e->set.D;
+    const fab_rows rows = {fab_absorb_columns(e->absorb), e->run.ops->type, e->pending, D};
+    if (!(e->n >= 0 && e->rows >= 0 && e->trace >= 0) || !isfinite(e->n + e->rows + e->trace))
+        return FAB_FAIL(FAB_BAD_FILE, "the weights of the state are not positive numbers");
+    if (e->pending >= full)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' has %lld rows, a block has %lld",
+                        (long long)e->pending, (long long)full);
+    if (fab_rows_check("state.pending", &rows, D) != FAB_OK) return FAB_BAD_FILE;
+    return fab_gauss_check(e->S) == FAB_OK ? FAB_OK : FAB_BAD_FILE;
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
@@ -563,18 +626,18 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_dtype type = e->run.ops->type;
     const int64_t D = e->set.D, one = 1;
     const fab_tensor *pending = fab_tensors_find(t, "state.pending");
-    if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] >= e->columns)
+    if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] > e->columns)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
     FAB_TRY(fab_state_take(t, "state.mu", FAB_F64, 1, &D, e->S->mu));
     FAB_TRY(fab_state_take(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
     FAB_TRY(fab_state_take(t, "state.psi", FAB_F64, 1, &D, e->S->psi));
     FAB_TRY(fab_state_take(t, "state.weight", FAB_F64, 1, &one, &e->n));
     FAB_TRY(fab_state_take(t, "state.rows", FAB_F64, 1, &one, &e->rows));
+    FAB_TRY(fab_state_take(t, "state.trace", FAB_F64, 1, &one, &e->trace));
     FAB_TRY(fab_state_take(t, "state.pending", type, 2, (const int64_t[]){pending->shape[0], D},
                            fab_absorb_columns(e->absorb)));
     e->pending = pending->shape[0];
-    if (!(e->n >= 0) || !(e->rows >= 0)) return FAB_FAIL(FAB_BAD_FILE, "the weights of the state are negative");
-    return fab_gauss_check(e->S);
+    return check_loaded(e);
 }
 
 const fab_method fab_recursive_em_method = {
