@@ -117,6 +117,12 @@ static int unknown(const char *name)
     return WRONG;
 }
 
+int method_named(const fab_method **m, const char *name)
+{
+    *m = fab_method_find(name);
+    return *m ? DONE : unknown(name);
+}
+
 static int run(const verb *self, int argc, char **argv)
 {
     int64_t json = 0;
@@ -127,8 +133,9 @@ static int run(const verb *self, int argc, char **argv)
     if (!options_parse(self, &shape, argc, argv, &given, &status)) return status;
     if (!given) return json ? list_json() : list_table();
 
-    const fab_method *m = fab_method_find(name);
-    if (!m) return unknown(name);
+    const fab_method *m = NULL;
+    status = method_named(&m, name);
+    if (status != DONE) return status;
     return json ? json_say(json_method(m)) : one_table(m);
 }
 

@@ -72,4 +72,7 @@ typedef struct call_shape {
 int options_parse(const verb *v, const call_shape *s, int argc, char **argv, int *operands,
                   int *status);
 
+/* The method of that name; WRONG with the nearest known name when there is none. */
+int method_named(const fab_method **m, const char *name);
+
 #endif
