@@ -25,6 +25,7 @@
 #include <string.h>
 
 enum { MEMORY = 20 }; /* vectors L-BFGS keeps */
+#define AT_FLOOR 1e-3 /* of log psi: as near to its bound as the search comes */
 #define APART 1e-8 /* relative difference of log-likelihoods that makes two optima */
 
 /* ---- settings --------------------------------------------------------------------------------- */
@@ -176,7 +177,8 @@ static fab_status search_all(search *q)
     for (int64_t k = 0; k < q->b->K; k++) q->eigs.lambda[k] -= 1;
     for (int64_t i = 0; i < D; i++) q->s[i] = exp(q->best[i] / 2);
     fab_batch_set_factors(q->b, q->eigs.V, q->s, q->eigs.lambda); /* 1 */
-    for (int64_t i = 0; i < D; i++) q->b->q->psi[i] = exp(q->best[i]);
+    for (int64_t i = 0; i < D; i++) /* 0 at the bound: raised to the floor, and counted */
+        q->b->q->psi[i] = q->best[i] > q->lo[i] + AT_FLOOR ? exp(q->best[i]) : 0;
     return FAB_OK;
 }
 
