@@ -8,18 +8,25 @@
  *   2  below 1e-6 with equal sign and K: Q = U V' from the SVD of G2'G1, E = G1 - G2 Q,
  *      P = G1 + G2 Q:  |G1G1' - G2G2'|^2 = (tr(P'P E'E) + tr((E'P)^2)) / 2, the other terms of 1 with
  *      r1 - r2 = rowdot(E, P)
- *   3  KL(a||b) = (tr(Sb^-1 Sa) - D + d' Sb^-1 d + log det Sb - log det Sa) / 2, d = mu_a - mu_b; the
+ *   3  1 cancels when 1/psi of a precision form is far above its covariance (factors that cover all
+ *      coordinates): then from dense matrices, up to FAB_DENSE_MAX
+ *   4  KL(a||b) = (tr(Sb^-1 Sa) - D + d' Sb^-1 d + log det Sb - log det Sa) / 2, d = mu_a - mu_b; the
  *      trace by the solver of the inverted matrix, which does not cancel
- *   4  W2^2 = |d|^2 + min over orthogonal Q of |Ra - Rb Q|^2, R R' = S: Q = U V' from the SVD U s V' of
+ *   5  W2^2 = |d|^2 + min over orthogonal Q of |Ra - Rb Q|^2, R R' = S: Q = U V' from the SVD U s V' of
  *      Rb' Ra; no difference of traces, so that W2 is exact to rounding near 0
+ *
+ * All in units of the larger of the two, a power of 2, when those are far from 1: squares of squares
+ * would overflow.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/distance.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "la/small.h"
+#include "posterior/factor.h"
 #include "posterior/solver.h"
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 static fab_status same_shape(const fab_gauss *a, const fab_gauss *b)
@@ -55,6 +62,7 @@ fab_status fab_distance_mean(const fab_gauss *a, const fab_gauss *b, double *out
 typedef struct side {
     fab_gauss *g;
     fab_solver *s;
+    int exponent;        /* lengths are in units of 2^exponent */
     double sign, *p, *r; /* D */
     void *block;
     fab_long G; /* D x K */
@@ -67,34 +75,114 @@ static void side_free(side *s)
     fab_release(s->block);
 }
 
-static fab_status side_init(side *s, const fab_gauss *g, const fab_exec *x, int64_t room)
+/* The exponent of the largest standard deviation of any coordinate, or more. */
+static int size_exponent(const fab_gauss *g)
 {
-    FAB_TRY(fab_gauss_copy(&s->g, g, FAB_F64));
-    return fab_solver_init_room(&s->s, s->g, x, room);
+    double most = 0, least = INFINITY;
+    for (int64_t i = 0; i < g->D; i++) {
+        most = fmax(most, g->psi[i]);
+        least = fmin(least, g->psi[i]);
+    }
+    double size = g->form == FAB_COVARIANCE ? sqrt(most) : 1 / sqrt(least);
+    for (int64_t i = 0; i < g->D * g->K && g->form == FAB_COVARIANCE; i++)
+        size = fmax(size, fabs(((const double *)g->F)[i]));
+    return size > 0 && isfinite(size) ? ilogb(size) : 0;
 }
 
-/* p, G and r = rowdot(G, G); a precision form overwrites its copy of F with G. */
-static fab_status side_matrix(side *s)
+static void rescale(fab_gauss *g, int exponent)
+{
+    const int e = g->form == FAB_COVARIANCE ? -exponent : exponent;
+    for (int64_t i = 0; i < g->D; i++) g->mu[i] = ldexp(g->mu[i], -exponent);
+    for (int64_t i = 0; i < g->D; i++) g->psi[i] = ldexp(g->psi[i], 2 * e);
+    for (int64_t i = 0; i < g->D * g->K; i++) ((double *)g->F)[i] = ldexp(((double *)g->F)[i], e);
+}
+
+enum { FAR_EXPONENT = 200 }; /* fourth powers and their sums stay finite within */
+
+static fab_status sides_init(side *a, side *b, const fab_gauss *ga, const fab_gauss *gb,
+                             const fab_exec *x)
+{
+    const int64_t room = ga->K > gb->K ? ga->K : gb->K;
+    FAB_TRY(fab_gauss_check(ga));
+    FAB_TRY(fab_gauss_check(gb));
+    FAB_TRY(fab_gauss_copy(&a->g, ga, FAB_F64));
+    FAB_TRY(fab_gauss_copy(&b->g, gb, FAB_F64));
+    const int ea = size_exponent(a->g), eb = size_exponent(b->g), e = ea > eb ? ea : eb;
+    if (abs(e) > FAR_EXPONENT) {
+        rescale(a->g, e);
+        rescale(b->g, e);
+        a->exponent = b->exponent = e;
+    }
+    FAB_TRY(fab_solver_init_room(&a->s, a->g, x, room));
+    return fab_solver_init_room(&b->s, b->g, x, room);
+}
+
+/* p, G and r = rowdot(G, G) of A, or of A^-1 when `inverse`. */
+static fab_status side_matrix(side *s, int inverse)
 {
     const fab_gauss *g = s->g;
     const fab_run *run = fab_solver_run(s->s);
-    FAB_TRY(fab_alloc_array(&s->block, 2 * g->D + g->K * g->K, sizeof *s->p, "distance"));
+    const int64_t DK = inverse ? g->D * g->K : 0;
+    FAB_TRY(fab_alloc_array(&s->block, 2 * g->D + g->K * g->K + DK, sizeof *s->p, "distance"));
     s->p = s->block;
     s->r = s->p + g->D;
-    s->G = fab_long_rows(g->F, g->D, g->K);
-    s->sign = g->form == FAB_COVARIANCE ? 1 : -1;
-    for (int64_t i = 0; i < g->D; i++) s->p[i] = s->sign > 0 ? g->psi[i] : 1 / g->psi[i];
+    s->sign = inverse ? -1 : 1;
+    for (int64_t i = 0; i < g->D; i++) s->p[i] = inverse ? 1 / g->psi[i] : g->psi[i];
     memset(s->r, 0, (size_t)g->D * sizeof *s->r);
+    s->G = fab_long_rows(g->F, g->D, g->K);
     if (g->K == 0) return FAB_OK;
-    if (s->sign < 0) {
+    if (inverse) {
         double *Li = s->r + g->D; /* L'^-1 */
-        memset(Li, 0, (size_t)(g->K * g->K) * sizeof *Li);
-        fab_add_identity(g->K, Li);
-        fab_tri_solve(FAB_LEFT, FAB_T, g->K, g->K, fab_solver_chol(s->s), Li);
-        run->ops->mult(run, s->p, &s->G, Li, 0, &s->G);
+        const fab_long F = s->G;
+        s->G = fab_long_rows(Li + g->K * g->K, g->D, g->K);
+        fab_factor_invert(g->K, fab_solver_chol(s->s), Li);
+        run->ops->mult(run, s->p, &F, Li, 0, &s->G);
     }
     run->ops->rowquad(run, &s->G, NULL, g->K, 0, s->r);
     return FAB_OK;
+}
+
+/* ---- dense, where sums of products cancel ------------------------------------------------------- */
+
+#define MAY_CANCEL     1e4 /* terms this far above their sum are too much for sums of products */
+#define NO_DIGITS_LEFT 1e10
+
+static int dense_is_offered(const side *a)
+{
+    return a->g->D <= FAB_DENSE_MAX && !fab_solver_run(a->s)->comm.sum;
+}
+
+/* The covariance of s, or its inverse.  work: fab_solver_matrix_work */
+static fab_status dense_of(const side *s, int inverse, double *S, double *work)
+{
+    return fab_solver_matrix(s->s, inverse != (s->g->form == FAB_PRECISION), S, work);
+}
+
+/* With Y = S_a and Z = S_b or its inverse: |Y - Z|^2, |Z|^2, tr(Y Z). */
+static fab_status by_dense(const side *a, const side *b, int inverse_b, double sum[3])
+{
+    const int64_t D = a->g->D, wa = fab_solver_matrix_work(a->s), wb = fab_solver_matrix_work(b->s);
+    double *Y;
+    FAB_TRY(fab_alloc_array((void **)&Y, 2 * D * D + (wa > wb ? wa : wb), sizeof *Y, "distance"));
+    double *Z = Y + D * D, *work = Z + D * D;
+    fab_status s = dense_of(a, 0, Y, work);
+    if (s == FAB_OK) s = dense_of(b, inverse_b, Z, work);
+    memset(sum, 0, 3 * sizeof *sum);
+    for (int64_t i = 0; i < D * D && s == FAB_OK; i++) {
+        sum[0] += (Y[i] - Z[i]) * (Y[i] - Z[i]);
+        sum[1] += Z[i] * Z[i];
+        sum[2] += Y[i] * Z[i];
+    }
+    fab_release(Y);
+    return s;
+}
+
+static fab_status refuse_noise(double terms, double result)
+{
+    if (terms <= NO_DIGITS_LEFT * result) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC,
+                    "distance: terms of %.3g leave no digits of %.3g, and D is above %d", terms,
+                    result, FAB_DENSE_MAX);
 }
 
 /* ---- covariance ------------------------------------------------------------------------------- */
@@ -107,7 +195,8 @@ static double squares(int64_t n, const double *v)
 }
 
 /* |A' B|^2 over all processes; C: room for A.k x B.k */
-static fab_status cross_norm(const fab_run *run, const fab_long *A, const fab_long *B, double *C, double *out)
+static fab_status cross_norm(const fab_run *run, const fab_long *A, const fab_long *B, double *C,
+                             double *out)
 {
     *out = 0;
     if (A->k == 0 || B->k == 0) return FAB_OK;
@@ -130,19 +219,24 @@ static fab_status diagonal_part(const side *a, const side *b, const double *dr, 
     return FAB_OK;
 }
 
-/* 1  and |S_b|^2 */
-static fab_status by_grams(const side *a, const side *b, double *C, double *gap, double *size)
+/* 1, |S_b|^2, and the terms of both without their signs */
+static fab_status by_grams(const side *a, const side *b, double *C, double *gap, double *size,
+                           double *terms)
 {
     const fab_run *run = fab_solver_run(a->s);
-    double aa, bb, ab, diagonal, own = 0;
+    double aa, bb, ab, diagonal, own[2] = {0};
     FAB_TRY(cross_norm(run, &a->G, &a->G, C, &aa));
     FAB_TRY(cross_norm(run, &b->G, &b->G, C, &bb));
     FAB_TRY(cross_norm(run, &a->G, &b->G, C, &ab));
     FAB_TRY(diagonal_part(a, b, NULL, &diagonal));
-    for (int64_t i = 0; i < b->g->D; i++) own += b->p[i] * (b->p[i] + 2 * b->sign * b->r[i]);
-    FAB_TRY(fab_sum(run, &own, 1));
+    for (int64_t i = 0; i < b->g->D; i++) {
+        own[0] += b->p[i] * (b->p[i] + 2 * b->sign * b->r[i]);
+        own[1] += a->p[i] * a->p[i] + b->p[i] * b->p[i];
+    }
+    FAB_TRY(fab_sum(run, own, 2));
     *gap = aa + bb - 2 * a->sign * b->sign * ab + diagonal;
-    *size = bb + own;
+    *size = bb + own[0];
+    *terms = aa + bb + own[1];
     return FAB_OK;
 }
 
@@ -184,20 +278,40 @@ static fab_status by_difference(side *a, side *b, double *C, double *work, doubl
 
 #define GRAMS_ARE_SAFE 1e-6 /* relative distance above which 1 is exact enough */
 
+static fab_status gap_and_size(side *a, side *b, double *C, double *gap, double *size)
+{
+    const int64_t K = a->g->K;
+    double terms, sum[3];
+    FAB_TRY(by_grams(a, b, C, gap, size, &terms));
+    const double result = fmax(*gap, *size);
+    if (terms > MAY_CANCEL * result && dense_is_offered(a)) {
+        FAB_TRY(by_dense(a, b, 0, sum)); /* 3 */
+        *gap = sum[0];
+        *size = sum[1];
+        return FAB_OK;
+    }
+    FAB_TRY(refuse_noise(terms, result));
+    const int close = *gap < GRAMS_ARE_SAFE * GRAMS_ARE_SAFE * *size;
+    if (close && a->sign == b->sign && K == b->g->K && K > 0)
+        return by_difference(a, b, C, C + K * K, gap);
+    return FAB_OK;
+}
+
 static fab_status covariance_distance(side *a, side *b, double *out)
 {
     const int64_t K = a->g->K > b->g->K ? a->g->K : b->g->K;
     double *C, gap = 0, size = 1;
-    FAB_TRY(side_matrix(a));
-    FAB_TRY(side_matrix(b));
-    FAB_TRY(fab_alloc_array((void **)&C, 6 * K * K + K + (K ? fab_svd_work(K, K) : 0), sizeof *C, "distance"));
-    fab_status s = by_grams(a, b, C, &gap, &size);
-    const int close = gap < GRAMS_ARE_SAFE * GRAMS_ARE_SAFE * size;
-    if (s == FAB_OK && close && a->sign == b->sign && a->g->K == b->g->K && K > 0)
-        s = by_difference(a, b, C, C + K * K, &gap);
+    FAB_TRY(side_matrix(a, a->g->form == FAB_PRECISION));
+    FAB_TRY(side_matrix(b, b->g->form == FAB_PRECISION));
+    FAB_TRY(fab_alloc_array((void **)&C, 6 * K * K + K + (K ? fab_svd_work(K, K) : 0), sizeof *C,
+                            "distance"));
+    const fab_status s = gap_and_size(a, b, C, &gap, &size);
     fab_release(C);
-    *out = sqrt(gap > 0 ? gap / size : 0);
-    return s;
+    FAB_TRY(s);
+    *out = gap > 0 ? sqrt(gap) / sqrt(size) : 0;
+    if (!isfinite(*out) || isnan(gap))
+        return FAB_FAIL(FAB_NUMERIC, "distance: the covariances differ too much");
+    return FAB_OK;
 }
 
 /* Run `verb` on copies of both Gaussians made ready. */
@@ -205,10 +319,8 @@ static fab_status with_sides(fab_status (*verb)(side *, side *, double *), const
                              const fab_gauss *b, const fab_exec *x, double *out)
 {
     side sa = {0}, sb = {0};
-    const int64_t K = a->K > b->K ? a->K : b->K;
-    fab_status s = side_init(&sa, a, x, K);
-    if (s == FAB_OK) s = side_init(&sb, b, x, K);
     const int before = fab_blas_enter();
+    fab_status s = sides_init(&sa, &sb, a, b, x);
     if (s == FAB_OK) s = verb(&sa, &sb, out);
     fab_blas_leave(before);
     side_free(&sa);
@@ -216,7 +328,8 @@ static fab_status with_sides(fab_status (*verb)(side *, side *, double *), const
     return s;
 }
 
-fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b, const fab_exec *x, double *out)
+fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
+                                   double *out)
 {
     FAB_TRY(spread(a, b, "covariance"));
     return with_sides(covariance_distance, a, b, x, out);
@@ -241,7 +354,8 @@ static fab_status trace_inverse_plain(side *i, side *m, double *v, double *out)
 static fab_status trace_plain_plain(side *a, side *b, double *v, double *out)
 {
     const fab_run *run = fab_solver_run(a->s);
-    const fab_long Fa = fab_long_rows(a->g->F, a->g->D, a->g->K), Fb = fab_long_rows(b->g->F, b->g->D, b->g->K);
+    const fab_long Fa = fab_long_rows(a->g->F, a->g->D, a->g->K),
+                   Fb = fab_long_rows(b->g->F, b->g->D, b->g->K);
     double *C, sum = 0, both;
     FAB_TRY(fab_solver_diag(a->s, v));
     for (int64_t d = 0; d < a->g->D; d++) sum += v[d] * b->g->psi[d];
@@ -258,14 +372,17 @@ static fab_status trace_plain_plain(side *a, side *b, double *v, double *out)
 /* tr(A_a^-1 A_b^-1) = tr((diag(p) - G G') A_b^-1): the one case with a difference */
 static fab_status trace_inverse_inverse(side *a, side *b, double *v, double *out)
 {
-    double low_rank, sum = 0;
-    a->g->form = FAB_PRECISION; /* p = 1/psi, G = psi^-1 F L'^-1, whatever A is called */
-    FAB_TRY(side_matrix(a));
+    double low_rank, sum = 0, dense[3];
+    FAB_TRY(side_matrix(a, 1));
     FAB_TRY(fab_solver_diag_inverse(b->s, v));
     for (int64_t d = 0; d < a->g->D; d++) sum += a->p[d] * v[d];
     FAB_TRY(fab_sum(fab_solver_run(a->s), &sum, 1));
     FAB_TRY(fab_solver_inverse_trace(b->s, &a->G, &low_rank));
     *out = sum - low_rank;
+    if (sum <= MAY_CANCEL * *out) return FAB_OK;
+    if (!dense_is_offered(a)) return refuse_noise(sum, *out);
+    FAB_TRY(by_dense(a, b, 1, dense)); /* 3 */
+    *out = dense[2];
     return FAB_OK;
 }
 
@@ -286,8 +403,8 @@ static fab_status kl_of(side *a, side *b, double *v, double *out)
     FAB_TRY(fab_solver_logdet(b->s, &db));
     FAB_TRY(trace_product(a, b, v, &trace));
     FAB_TRY(fab_sum(fab_solver_run(a->s), &D, 1));
-    *out = 0.5 * (trace - D + far + db - da); /* 3 */
-    if (*out < 0) *out = 0; /* rounding of tr - D at a = b */
+    *out = 0.5 * (trace - D + far + db - da); /* 4 */
+    if (*out < 0) *out = 0;                   /* rounding of tr - D at a = b */
     return FAB_OK;
 }
 
@@ -308,10 +425,11 @@ fab_status fab_distance_kl(const fab_gauss *a, const fab_gauss *b, const fab_exe
 
 /* ---- 2-Wasserstein ---------------------------------------------------------------------------- */
 
-/* R with R R' = S, from the eigenvectors of S; work: D + fab_eig_work(D) */
-static fab_status square_root(fab_solver *s, int64_t D, double *R, double *work)
+/* R with R R' = S, from the eigenvectors of S; work: D + fab_eig_work(D), fab_solver_matrix_work */
+static fab_status square_root(const side *s, double *R, double *work)
 {
-    FAB_TRY(fab_solver_dense(s, R));
+    const int64_t D = s->g->D;
+    FAB_TRY(dense_of(s, 0, R, work));
     FAB_TRY(fab_eig(D, R, work, work + D));
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < D; i++) R[i + j * D] *= sqrt(work[j] > 0 ? work[j] : 0);
@@ -322,22 +440,30 @@ static fab_status w2_dense(side *a, side *b, double *block, double *out)
 {
     const int64_t D = a->g->D, n = D * D;
     double *Ra = block, *Rb = Ra + n, *C = Rb + n, *Q = C + n, *work = Q + n, sum = 0;
-    FAB_TRY(square_root(a->s, D, Ra, work));
-    FAB_TRY(square_root(b->s, D, Rb, work));
+    FAB_TRY(square_root(a, Ra, work));
+    FAB_TRY(square_root(b, Rb, work));
     fab_mm(FAB_T, FAB_N, D, D, D, 1, Rb, Ra, 0, C);
     FAB_TRY(polar(D, C, Q, work));
     fab_mm(FAB_N, FAB_N, D, D, D, -1, Rb, Q, 1, Ra); /* Ra - Rb Q */
     for (int64_t i = 0; i < n; i++) sum += Ra[i] * Ra[i];
-    for (int64_t i = 0; i < D; i++) sum += (a->g->mu[i] - b->g->mu[i]) * (a->g->mu[i] - b->g->mu[i]);
-    *out = sqrt(sum); /* 4 */
+    for (int64_t i = 0; i < D; i++)
+        sum += (a->g->mu[i] - b->g->mu[i]) * (a->g->mu[i] - b->g->mu[i]);
+    *out = ldexp(sqrt(sum), a->exponent); /* 5 */
     return FAB_OK;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
 }
 
 static fab_status w2(side *a, side *b, double *out)
 {
     const int64_t D = a->g->D, svd = 2 * D * D + D + fab_svd_work(D, D), eig = D + fab_eig_work(D);
+    const int64_t matrix = most(fab_solver_matrix_work(a->s), fab_solver_matrix_work(b->s));
     double *block;
-    FAB_TRY(fab_alloc_array((void **)&block, 4 * D * D + (svd > eig ? svd : eig), sizeof *block, "W2"));
+    FAB_TRY(fab_alloc_array((void **)&block, 4 * D * D + most(matrix, most(svd, eig)),
+                            sizeof *block, "W2"));
     const fab_status s = w2_dense(a, b, block, out);
     fab_release(block);
     return s;
@@ -347,7 +473,8 @@ fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const fab_exe
 {
     FAB_TRY(spread(a, b, "covariance"));
     if (a->D > FAB_DENSE_MAX)
-        return FAB_FAIL(FAB_UNSUPPORTED, "W2 needs D x D matrices and is offered up to D = %d, not %lld",
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "W2 needs D x D matrices and is offered up to D = %d, not %lld",
                         FAB_DENSE_MAX, (long long)a->D);
     return with_sides(w2, a, b, x, out);
 }

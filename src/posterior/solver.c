@@ -209,6 +209,14 @@ static fab_status times(fab_solver *s, const fab_long *X)
     return FAB_OK;
 }
 
+static void give_columns(const fab_solver *s, const fab_long *X, double *out)
+{
+    for (int64_t j = 0; j < X->k; j++) {
+        const fab_long x = column(s, X, j);
+        s->run.ops->get(&s->run, &x, out + j * s->D);
+    }
+}
+
 /* ---- the matrix A, for the distances ---------------------------------------------------------- */
 
 const fab_run *fab_solver_run(const fab_solver *s)
@@ -271,6 +279,58 @@ fab_status fab_solver_inverse_trace(fab_solver *s, const fab_long *B, double *ou
     return FAB_OK;
 }
 
+int64_t fab_solver_matrix_work(const fab_solver *s)
+{
+    return s->D * (s->D + s->K);
+}
+
+/* k unit vectors from number `first` on */
+static void unit_vectors(fab_solver *s, int64_t first, const fab_long *X)
+{
+    s->run.ops->zero(&s->run, X);
+    for (int64_t j = 0; j < X->k; j++) {
+        const fab_long cell = {(char *)X->p + (size_t)(first + j + j * X->cs) * s->run.ops->size, 1,
+                               1, 1, 1};
+        s->run.ops->put(&s->run, (const double[]){1}, &cell);
+    }
+}
+
+/* T: column j is [psi^-1/2 (e_j - F h); h], of length D + K */
+static fab_status inverse_root(fab_solver *s, double *T)
+{
+    const int64_t D = s->D, K = s->K, n = D + K;
+    for (int64_t first = 0; first < D; first += s->B) {
+        const fab_long X = batch(s, D - first < s->B ? D - first : s->B);
+        unit_vectors(s, first, &X);
+        FAB_TRY(residual(s, &X));
+        for (int64_t j = 0; j < X.k; j++) {
+            const fab_long x = column(s, &X, j);
+            double *t = T + (first + j) * n;
+            s->run.ops->get(&s->run, &x, t);
+            for (int64_t i = 0; i < D; i++) t[i] *= sqrt(s->w[i]);
+            memcpy(t + D, s->H + j * K, (size_t)K * sizeof *t);
+        }
+    }
+    return FAB_OK;
+}
+
+fab_status fab_solver_matrix(fab_solver *s, int inverse, double *S, double *work)
+{
+    const int64_t D = s->D;
+    if (inverse) {
+        FAB_TRY(inverse_root(s, work));
+        fab_mm(FAB_T, FAB_N, D, D, D + s->K, 1, work, work, 0, S); /* 3, for pairs of vectors */
+    }
+    for (int64_t first = 0; first < D && !inverse; first += s->B) {
+        const fab_long X = batch(s, D - first < s->B ? D - first : s->B);
+        unit_vectors(s, first, &X);
+        FAB_TRY(times(s, &X));
+        give_columns(s, &X, S + first * D);
+    }
+    fab_symmetrise(D, S);
+    return FAB_OK;
+}
+
 /* ---- the public verbs ------------------------------------------------------------------------- */
 
 static fab_status refuse_point(const fab_solver *s, const char *what)
@@ -309,14 +369,6 @@ typedef fab_status verb_fn(fab_solver *s, const fab_long *X, double *q);
 static fab_status mahalanobis_batch(fab_solver *s, const fab_long *X, double *q)
 {
     return s->g->form == FAB_COVARIANCE ? quad_inverse(s, X, q) : quad(s, X, q);
-}
-
-static void give_columns(const fab_solver *s, const fab_long *X, double *out)
-{
-    for (int64_t j = 0; j < X->k; j++) {
-        const fab_long x = column(s, X, j);
-        s->run.ops->get(&s->run, &x, out + j * s->D);
-    }
 }
 
 static fab_status covariance_batch(fab_solver *s, const fab_long *X, double *out)

@@ -20,4 +20,10 @@ fab_status fab_solver_diag_inverse(fab_solver *s, double *out); /* diag(A^-1) */
 /* tr(B' A^-1 B) for a long n x k array, without cancellation. */
 fab_status fab_solver_inverse_trace(fab_solver *s, const fab_long *B, double *out);
 
+/* A, or A^-1 when `inverse`, as a dense D x D matrix, symmetric; work: fab_solver_matrix_work doubles.
+ * A^-1 = T' T, row by row of T the two squares of x' A^-1 x: entries good to its norm also where psi is
+ * far below F F'. */
+fab_status fab_solver_matrix(fab_solver *s, int inverse, double *S, double *work);
+int64_t fab_solver_matrix_work(const fab_solver *s);
+
 #endif
