@@ -306,6 +306,24 @@ static inline real *dense_precision(const fab_gauss *g)
     return g->form == FAB_PRECISION ? A : dense_inverse(g->D, A);
 }
 
+/* The condition of M = I + F' psi^-1 F scaled to a unit diagonal; above 1e6 the solver takes the QR. */
+static inline real dense_kappa(const fab_gauss *g)
+{
+    const int64_t K = g->K;
+    if (K == 0) return 1;
+    real *M = dense_identity(K), *S = dense_new(K * K), *w = dense_new(K), *V = dense_new(K * K);
+    for (int64_t d = 0; d < g->D; d++)
+        for (int64_t i = 0; i < K; i++)
+            for (int64_t j = 0; j < K; j++)
+                M[i * K + j] += (real)F_at(g, d, i) * F_at(g, d, j) / g->psi[d];
+    for (int64_t i = 0; i < K; i++)
+        for (int64_t j = 0; j < K; j++)
+            S[i * K + j] = M[i * K + j] / r_sqrt(M[i * K + i]) / r_sqrt(M[j * K + j]);
+    dense_eig(K, S, w, V);
+    const real kappa = w[0] / w[K - 1];
+    return kappa > 1e6 || kappa < 1 ? (real)1e6 : kappa;
+}
+
 /* ---- numbers to try ---------------------------------------------------------------------------- */
 
 /* Number i of a plain generator, in (-1, 1); it is not the library's. */

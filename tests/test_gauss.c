@@ -24,18 +24,6 @@ typedef struct oracle {
     real *F, *A, *Ai, *M, *Mi, kappa, logdet; /* logdet of A */
 } oracle;
 
-static real scaled_condition(int64_t K, const real *M)
-{
-    if (K == 0) return 1;
-    real *S = dense_new(K * K), *w = dense_new(K), *V = dense_new(K * K);
-    for (int64_t i = 0; i < K; i++)
-        for (int64_t j = 0; j < K; j++)
-            S[i * K + j] = M[i * K + j] / r_sqrt(M[i * K + i]) / r_sqrt(M[j * K + j]);
-    dense_eig(K, S, w, V);
-    const real kappa = w[0] / w[K - 1];
-    return kappa > 1e6 || kappa < 1 ? (real)1e6 : kappa;
-}
-
 static oracle ask(const fab_gauss *g)
 {
     oracle o = {.g = g, .D = g->D, .K = g->K, .unit = unit_of(g->type), .F = dense_F(g)};
@@ -47,7 +35,7 @@ static oracle ask(const fab_gauss *g)
     o.M = dense_mul(o.K, o.D, o.K, dense_transpose(o.D, o.K, o.F), scaled);
     for (int64_t k = 0; k < o.K; k++) o.M[k * o.K + k] += 1;
     o.Mi = o.K ? dense_inverse(o.K, o.M) : NULL;
-    o.kappa = scaled_condition(o.K, o.M);
+    o.kappa = dense_kappa(g);
     o.logdet = dense_logdet(o.D, o.A);
     return o;
 }
