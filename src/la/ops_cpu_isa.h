@@ -61,15 +61,36 @@
 typedef struct fab_ahead {
     const char *p, *end;
     int64_t beside;
+    int64_t lines; /* of 64 bytes, at a turn */
+    int runs;      /* more runs of memory to read after that */
+    struct {
+        const char *p, *end;
+    } run[5];
 } fab_ahead;
 
 /* Ask for the next lines of it. */
-static inline __attribute__((always_inline)) void ask(fab_ahead *a, const int lines)
+static inline __attribute__((always_inline)) void ask(fab_ahead *a)
 {
-    if (a->p >= a->end) return;
-    for (int l = 0; l < lines; l++) __builtin_prefetch(a->p + 64 * l, 0, 2);
-    for (int l = 0; l < lines && a->beside; l++) __builtin_prefetch(a->p + a->beside + 64 * l, 1, 2);
-    a->p += 64 * lines;
+    if (a->p >= a->end) {
+        if (a->runs == 0) return;
+        a->runs--;
+        a->p = a->run[a->runs].p;
+        a->end = a->run[a->runs].end;
+        a->beside = 0;
+    }
+    for (int64_t l = 0; l < a->lines; l++, a->p += 64) {
+        __builtin_prefetch(a->p, 0, 2);
+        if (a->beside) __builtin_prefetch(a->p + a->beside, 1, 2);
+    }
+}
+
+/* Add a run to what will be needed; NULL: nothing. */
+static inline void also(fab_ahead *a, const void *p, int64_t bytes)
+{
+    if (!p) return;
+    a->run[a->runs].p = p;
+    a->run[a->runs].end = (const char *)p + bytes;
+    a->runs++;
 }
 
 typedef uint64_t bits_f64 __attribute__((vector_size(VECTOR_BYTES), may_alias));

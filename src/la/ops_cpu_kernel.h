@@ -184,17 +184,32 @@ static void TYPED(unpack)(const REAL *buf, const fab_long *A, int64_t first, int
         for (int64_t i = full; i < count; i++) *TYPED(at)(A, first + i, j) = buf[j * SUB_ROWS + i];
 }
 
-/* The memory of the next SUB_ROWS rows of A, and beside it of as wide a B that is going to be written
- * (NULL: none).  The products ask for it line by line, so that it arrives while they compute. */
-static fab_ahead TYPED(rows_ahead)(const fab_long *A, const fab_long *B, int64_t first)
+/* How often the inner loops below turn on a block: a k x m product of sums, a product by a k x m matrix. */
+static int64_t TYPED(tile_turns)(int64_t k, int64_t m)
 {
-    fab_ahead none = {NULL, NULL, 0};
+    return ((k + TILE - 1) / TILE) * ((m + TILE - 1) / TILE) * STRIDE;
+}
+
+static int64_t TYPED(product_turns)(int64_t k, int64_t m)
+{
+    return k * ((m + 4) / 5) * (STRIDE / DEPTH);
+}
+
+/* The memory of the next SUB_ROWS rows of A, and beside it of as wide a B that is going to be written
+ * (NULL: none).  The products ask for it little by little, in `turns` turns, so that it arrives while
+ * they compute. */
+static fab_ahead TYPED(rows_ahead)(const fab_long *A, const fab_long *B, int64_t first, int64_t turns)
+{
+    const fab_ahead none = {.runs = 0};
     if (A->cs != 1 || A->rs == 1 || first >= A->n) return none;
     const int64_t end = first + SUB_ROWS < A->n ? first + SUB_ROWS : A->n;
     const char *p = (const char *)TYPED(at)(A, first, 0);
     const int beside = B && B->cs == 1 && B->rs == A->rs;
-    return (fab_ahead){p, p + (end - first) * A->rs * (int64_t)sizeof(REAL),
-                       beside ? (const char *)TYPED(at)(B, first, 0) - p : 0};
+    const int64_t bytes = (end - first) * A->rs * (int64_t)sizeof(REAL);
+    return (fab_ahead){.p = p,
+                       .end = p + bytes,
+                       .beside = beside ? (const char *)TYPED(at)(B, first, 0) - p : 0,
+                       .lines = bytes / 64 / (turns + 1) + 1};
 }
 
 /* ---- products of turned blocks ------------------------------------------------------------------- */
@@ -216,7 +231,7 @@ INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int step
         for (int b = 0; b < tn; b++)
             if (!diagonal || b >= a) sum[a][b] = acc[TYPED(place)(tn, diagonal, a, b)];
     for (int v = 0; v < steps; v++) {
-        ask(&coming, 4);
+        ask(&coming);
         VEC q[TILE];
         for (int b = 0; b < tn; b++) q[b] = Q[b * STRIDE + v];
         for (int a = 0; a < tm; a++) {
@@ -343,7 +358,7 @@ INLINE void TYPED(product_tile)(const int tj, int64_t k, int steps, const VEC *i
         for (int j = 0; j < tj; j++)
             for (int d = 0; d < DEPTH; d++) sum[j][d] = add ? out[j * STRIDE + v + d] : (VEC){0};
         for (int64_t i = 0; i < k; i++) {
-            ask(&coming, 2);
+            ask(&coming);
             VEC x[DEPTH];
             for (int d = 0; d < DEPTH; d++) x[d] = in[i * STRIDE + v + d];
             for (int j = 0; j < tj; j++)
@@ -381,7 +396,7 @@ INLINE void TYPED(quadratic_tile)(const int tj, int64_t k, int64_t ld, int steps
         for (int j = 0; j < tj; j++)
             for (int d = 0; d < DEPTH; d++) sum[j][d] = (VEC){0};
         for (int64_t a = 0; a < k; a++) {
-            ask(&coming, 2);
+            ask(&coming);
             VEC p[DEPTH];
             for (int d = 0; d < DEPTH; d++) p[d] = P[a * STRIDE + v + d];
             for (int j = 0; j < tj; j++)
@@ -480,7 +495,7 @@ static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, do
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
-        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m);
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, TYPED(tile_turns)(k, k) / 2);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
         TYPED(gram_tiles)(k, TYPED(steps)(m), P, &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
@@ -497,7 +512,7 @@ static void TYPED(cross_narrow)(const fab_job *job, fab_span rows, char *room, d
     memset(sums, 0, (size_t)(k * m * LANES) * sizeof *sums);
     FOR_BLOCKS(i, count, rows, SUB_ROWS) {
         const REAL *root = TYPED(roots)(job->w, i, count, h);
-        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + count);
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + count, TYPED(tile_turns)(k, m));
         TYPED(pack)(job->A, i, count, root, P);
         TYPED(pack)(job->B, i, count, root, Q);
         TYPED(cross_tiles)(k, P, m, Q, TYPED(steps)(count), &ahead, (VEC *)acc);
@@ -513,7 +528,7 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS);
     memset(q, 0, (size_t)k * sizeof *q);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
-        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m);
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, k * STRIDE);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
         for (int64_t j = 0; j < k; j++) {
             const VEC *p = (const VEC *)(P + j * SUB_ROWS);
@@ -532,7 +547,7 @@ static void TYPED(mult_narrow)(const fab_job *job, fab_span rows, char *room)
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(A->k * SUB_ROWS), *Q = TAKE(B->k * SUB_ROWS);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         const int steps = TYPED(steps)(m);
-        fab_ahead ahead = TYPED(rows_ahead)(A, B, i + m);
+        fab_ahead ahead = TYPED(rows_ahead)(A, B, i + m, TYPED(product_turns)(A->k, B->k));
         TYPED(pack)(A, i, m, TYPED(factors)(job->w, i, m, h), P);
         if (job->beta != 0) {
             for (int64_t r = 0; r < m; r++) h[r] = (REAL)job->beta;
@@ -556,7 +571,7 @@ static void TYPED(rowquad_narrow)(const fab_job *job, fab_span rows, char *room)
     REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS), *Q = job->M ? TAKE(cols * SUB_ROWS) : P;
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         const int steps = TYPED(steps)(m);
-        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m);
+        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, job->M ? TYPED(product_turns)(k, cols) : 0);
         TYPED(pack)(job->A, i, m, NULL, P);
         if (job->M) TYPED(product)(k, cols, steps, P, job->M, 0, &ahead, Q);
         TYPED(dots)(cols, steps, Q, Q, dot);

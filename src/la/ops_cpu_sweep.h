@@ -185,11 +185,34 @@ static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPE
     if (s->E) TYPED(gram_fold)(s->K, sums, at->E);
 }
 
+/* How often the inner loops turn on a block. */
+static int64_t TYPED(sweep_turns)(const fab_sweep *s)
+{
+    const int64_t K = s->K, products = TYPED(product_turns)(s->w.k + s->u.k + s->x.k, K);
+    return products + (s->psi_out && s->Q ? TYPED(product_turns)(K, K) / 2 : 0) + (s->G ? TYPED(tile_turns)(K, K) / 2 : 0) +
+           (s->H ? TYPED(tile_turns)(s->w.k, K) : 0) + (s->N ? TYPED(tile_turns)(K, s->next.k) : 0);
+}
+
+/* What the next block will touch: rows, and the short runs of vectors that hardware does not foresee. */
+static fab_ahead TYPED(sweep_ahead)(const fab_sweep *s, int64_t first, int64_t turns)
+{
+    fab_ahead a = TYPED(rows_ahead)(&s->w, s->out.p == s->w.p ? NULL : &s->out, first, turns);
+    if (!a.p) return a;
+    const int64_t count = s->n - first < SUB_ROWS ? s->n - first : SUB_ROWS;
+    const int64_t bytes = count * (int64_t)sizeof(double), typed = count * (int64_t)sizeof(REAL);
+    if (s->psi) also(&a, s->psi + first, bytes);
+    if (s->d2 && s->c3 != 0) also(&a, s->d2 + first, bytes);
+    if (s->psi_out && s->psi_out != s->psi) also(&a, s->psi_out + first, bytes);
+    if (s->x.k == 1) also(&a, TYPED(at)(&s->x, first, 0), typed);
+    if (s->next.k == 1 && s->N) also(&a, TYPED(at)(&s->next, first, 0), typed);
+    return a;
+}
+
 static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, double *partial)
 {
     const fab_sweep *s = job->sweep;
     const TYPED(sums) at = TYPED(sums_layout)(s, partial);
-    const int64_t vectors = TYPED(sum_vectors)(s);
+    const int64_t vectors = TYPED(sum_vectors)(s), turns = TYPED(sweep_turns)(s);
     TYPED(block) b;
     room = TYPED(block_layout)(&b, s, SUB_ROWS, room);
     REAL *acc = TAKE(vectors * LANES);
@@ -198,7 +221,7 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
     *at.floored = 0;
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
-        fab_ahead ahead = TYPED(rows_ahead)(&s->w, s->out.p == s->w.p ? NULL : &s->out, i + m);
+        fab_ahead ahead = TYPED(sweep_ahead)(s, i + m, turns);
         TYPED(new_columns)(s, job, i, m, &b, &ahead);                                        /* 1 */
         TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
         *at.floored += (double)TYPED(block_psi)(s, i, m, &b);                        /* 2 */
