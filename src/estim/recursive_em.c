@@ -85,7 +85,7 @@ static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors on this process"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     AUTOMATIC(block, I64, 1, 0x1p20, "rows absorbed at a time; auto: as many as `memory` holds, at most 1000"),
-    FIELD(inner, I64, 10, 1, 1000, "EM loops for each block"),
+    FIELD(inner, I64, 5, 1, 1000, "EM loops for each block"),
     AUTOMATIC(inner_rank, I64, 1, 8192, "rank kept inside, at least K; auto: 2 K, at most D"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(start, START_SVD, starts, "how F begins: from the first rows, or at random as in [L]"),

@@ -52,9 +52,9 @@ def ratio_to_ml(methods, name):
     return mean_se(r) + (max(r),)
 
 
-def published(table, key, method):
+def published(table, key, rows, method):
     D, K, lo, hi, scaled = key
-    if K != 10 or lo != 1 or scaled != "rows" or (D, int(hi)) not in table:
+    if rows != 100000 or K != 10 or lo != 1 or scaled != "rows" or (D, int(hi)) not in table:
         return None
     return table[(D, int(hi))].get(method)
 
@@ -85,8 +85,8 @@ def table(out, key, rows, methods):
         fresh, fse = mean_se([float(v["loglik_fresh"]) for v in lines])
         t, _ = mean_se([float(v["seconds"]) for v in lines])
         r, rse, worst = ratio_to_ml(methods, name) if "ml" in methods else (float("nan"),) * 3
-        p1, a1 = compare(published(B1, key, name), mean, se)
-        p2, a2 = compare(published(B2, key, name), w, wse)
+        p1, a1 = compare(published(B1, key, rows, name), mean, se)
+        p2, a2 = compare(published(B2, key, rows, name), w, wse)
         print(f"| {name} | {mean:.4f} ± {se:.4f} | {max(d):.4f} | {r:.4f} ± {rse:.4f}, {worst:.4f} | {p1} | {a1} "
               f"| {w:.5f} ± {wse:.5f} | {p2} | {a2} | {fresh:.2f} ± {fse:.2f} | {t:.2f} |", file=out)
 

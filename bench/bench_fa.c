@@ -1,0 +1,269 @@
+/* bench_fa.c - factor analysis against the same formulas in NumPy and against scikit-learn.
+ *
+ *     bench_fa [--quick] [folder of the peers]
+ *
+ * A peer runs in the same run, at its better number of threads, and is skipped with a word where Python
+ * or a package is absent.  The cost per vector is printed for a grid of D and K (cost.csv in the current
+ * folder with --cost FILE).
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "fabayes.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/resource.h>
+
+enum { MAX_SETTINGS = 512, LINE = 512 };
+
+static const char *peers = "bench/peers";
+static int quick, missed;
+
+static void must(fab_status s)
+{
+    if (s == FAB_OK) return;
+    fprintf(stderr, "%s\n", fab_detail());
+    exit(1);
+}
+
+static void bar(const char *what, double ratio, double goal)
+{
+    const int pass = ratio >= goal;
+    missed += !pass;
+    printf("%-66s %8.1f times  (goal %g)  %s\n", what, ratio, goal, pass ? "PASS" : "MISS");
+    fflush(stdout);
+}
+
+/* ---- peers ------------------------------------------------------------------------------------ */
+
+/* Run the peer with 1 and 2 BLAS threads; the numbers of the faster run.  0 when it is not there. */
+static int peer(const char *arguments, double *seconds, double *second)
+{
+    *seconds = INFINITY;
+    for (int threads = 1; threads <= 2; threads++) {
+        char command[LINE], line[LINE];
+        double a = 0, b = NAN;
+        snprintf(command, sizeof command, "OPENBLAS_NUM_THREADS=%d OMP_NUM_THREADS=%d /usr/bin/python3 %s/fa.py %s 2>/dev/null",
+                 threads, threads, peers, arguments);
+        FILE *p = popen(command, "r");
+        const int got = p && fgets(line, sizeof line, p) ? sscanf(line, "%lf %lf", &a, &b) : 0;
+        if (p) pclose(p);
+        if (got < 1) continue;
+        if (a < *seconds) *seconds = a;
+        *second = b;
+    }
+    if (isfinite(*seconds)) return 1;
+    printf("skipped: python3 with the packages for `fa.py %s` is not here\n", arguments);
+    return 0;
+}
+
+/* ---- ours ------------------------------------------------------------------------------------- */
+
+static fab_estim *begin(const char *method, int64_t D, int64_t K, const char *const *more)
+{
+    const fab_method *m = fab_method_find(method);
+    double settings[MAX_SETTINGS];
+    char number[32];
+    fab_estim *e;
+    fab_settings_defaults(m->table, settings);
+    snprintf(number, sizeof number, "%lld", (long long)D);
+    must(fab_settings_parse(m->table, settings, "D", number));
+    snprintf(number, sizeof number, "%lld", (long long)K);
+    must(fab_settings_parse(m->table, settings, "K", number));
+    if (more && strcmp(more[0], "paper") == 0) {
+        static const char *const paper[] = {"block", "1", "inner", "3", "expand", "false", "start", "random", "centre", "none"};
+        must(fab_settings_parse(m->table, settings, "inner_rank", number));
+        for (int i = 0; i < 10; i += 2) must(fab_settings_parse(m->table, settings, paper[i], paper[i + 1]));
+    }
+    must(fab_estim_init(&e, m, settings, NULL));
+    return e;
+}
+
+/* Seconds a vector of [L] Alg. 1, three loops, one vector at a time: the best of several. */
+static double one_at_a_time(int64_t D, int64_t K, int vectors)
+{
+    static const char *const paper[] = {"paper"};
+    fab_estim *e = begin("recursive-em", D, K, paper);
+    double *row = malloc((size_t)D * sizeof *row), best = INFINITY;
+    const int repeat = D >= 100000 ? 1 : (int)(100000 / D);
+    for (int t = 0; t < vectors; t++) {
+        fab_random_normal(1, (uint64_t)t, 0, D, FAB_F64, row);
+        const double before = fab_clock();
+        for (int i = 0; i < repeat; i++) must(fab_estim_update(e, &(fab_rows){row, FAB_F64, 1, D}));
+        if (t > 0) best = fmin(best, (fab_clock() - before) / repeat);
+    }
+    free(row);
+    fab_estim_free(e);
+    return best;
+}
+
+static double rows_per_second(const char *method, int64_t D, int64_t K, int64_t n, const double *rows)
+{
+    double best = INFINITY;
+    for (int i = 0; i < 3; i++) {
+        const fab_gauss *q;
+        fab_estim *e = begin(method, D, K, NULL);
+        const double before = fab_clock();
+        must(fab_estim_update(e, &(fab_rows){rows, FAB_F64, n, D}));
+        must(fab_estim_result(e, &q));
+        best = fmin(best, fab_clock() - before);
+        fab_estim_free(e);
+    }
+    return (double)n / best;
+}
+
+/* A known model: K strong factors and noise. */
+static double *make_rows(int64_t D, int64_t K, int64_t n)
+{
+    fab_gauss *g;
+    fab_solver *s;
+    double *rows = malloc((size_t)(n * D) * sizeof *rows);
+    must(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
+    fab_random_normal(7, 0, 0, D * K, FAB_F64, g->F);
+    fab_random_uniform(7, 1, 0, D, g->psi);
+    must(fab_solver_init(&s, g, NULL));
+    must(fab_solver_sample(s, 7, 0, n, FAB_F64, rows, D));
+    fab_solver_free(s);
+    fab_gauss_free(g);
+    return rows;
+}
+
+/* ---- the bars --------------------------------------------------------------------------------- */
+
+static void bench_recursive(int64_t D, int64_t K, double goal)
+{
+    char arguments[64], what[128];
+    double numpy, none;
+    const double ours = one_at_a_time(D, K, quick ? 4 : 8);
+    snprintf(arguments, sizeof arguments, "recursive %lld %lld %d", (long long)D, (long long)K, quick ? 2 : 4);
+    if (!peer(arguments, &numpy, &none)) return;
+    snprintf(what, sizeof what, "recursive-em, one vector, D = %g, K = %lld: %.4g s, NumPy %.4g s", (double)D,
+             (long long)K, ours, numpy);
+    bar(what, numpy / ours, goal);
+}
+
+static void bench_memory(int64_t D, int64_t K)
+{
+    struct rusage use;
+    getrusage(RUSAGE_SELF, &use);
+    const double state = 8.0 * (double)D * (double)(2 * K + 4), most = (double)use.ru_maxrss * 1024;
+    const int pass = most <= 1.2 * state;
+    missed += !pass;
+    printf("%-66s %8.3f times  (goal <= 1.2)  %s\n", "memory at most, the vector and the program included, of D (2 K + 4) numbers",
+           most / state, pass ? "PASS" : "MISS");
+}
+
+static void bench_default(int64_t D, int64_t K)
+{
+    char what[128];
+    double numpy, none;
+    const int64_t n = quick ? 20000 : 100000;
+    double *rows = make_rows(D, K, n);
+    const double ours = rows_per_second("recursive-em", D, K, n, rows);
+    free(rows);
+    if (!peer("recursive 1000 10 300", &numpy, &none)) return;
+    snprintf(what, sizeof what, "recursive-em (default), D = %lld, K = %lld: %.4g rows/s, NumPy %.4g", (long long)D,
+             (long long)K, ours, 1 / numpy);
+    bar(what, ours * numpy, 30);
+}
+
+static void bench_ml(int64_t D, int64_t K)
+{
+    char path[] = "/tmp/fabayes-bench-XXXXXX", arguments[128], what[160];
+    const int64_t n = quick ? 10000 : 100000;
+    double *rows = make_rows(D, K, n), sklearn, score;
+    fab_diagnostics d;
+    const fab_gauss *q;
+    fab_estim *e = begin("ml", D, K, NULL);
+    const double before = fab_clock();
+    must(fab_estim_update(e, &(fab_rows){rows, FAB_F64, n, D}));
+    must(fab_estim_result(e, &q));
+    const double ours = fab_clock() - before;
+    must(fab_estim_diagnostics(e, &d));
+    fab_estim_free(e);
+    const int fd = mkstemp(path);
+    if (fd < 0) exit(1);
+    must(fab_npy_write(path, &(fab_npy){rows, FAB_F64, 2, n, D}));
+    free(rows);
+    snprintf(arguments, sizeof arguments, "sklearn %s %lld", path, (long long)K);
+    const int there = peer(arguments, &sklearn, &score);
+    remove(path);
+    if (!there) return;
+    snprintf(what, sizeof what, "ml, %lld x %lld, K = %lld: %.3g s, scikit-learn %.3g s", (long long)n, (long long)D,
+             (long long)K, ours, sklearn);
+    bar(what, sklearn / ours, 3);
+    const int pass = d.loglik_mean >= score - 1e-9 * fabs(score);
+    missed += !pass;
+    printf("%-66s %.8g, scikit-learn %.8g  %s\n", "    mean log-likelihood", d.loglik_mean, score, pass ? "PASS" : "MISS");
+}
+
+/* ---- the cost of a vector --------------------------------------------------------------------- */
+
+/* Best rate of a triad a = b + s c over three arrays of 64 MB, bytes a second. */
+static double triad_rate(void)
+{
+    const int64_t n = 8 << 20;
+    double *a = malloc((size_t)n * 8), *b = malloc((size_t)n * 8), *c = malloc((size_t)n * 8), best = INFINITY;
+    for (int64_t i = 0; i < n; i++) a[i] = 0, b[i] = 1, c[i] = (double)i;
+    for (int t = 0; t < 10; t++) {
+        const double before = fab_clock();
+#pragma omp parallel for schedule(static)
+        for (int64_t i = 0; i < n; i++) a[i] = b[i] + 3 * c[i];
+        best = fmin(best, fab_clock() - before);
+    }
+    const double used = a[n / 2];
+    free(a), free(b), free(c);
+    return used > 0 ? 24.0 * (double)n / best : 0;
+}
+
+/* One vector at a time, three loops: W0 is read in each, W read in two and written in three; 5 D-vectors. */
+static double bytes_moved(int64_t D, int64_t K)
+{
+    return 8.0 * (double)D * (double)(1 * K + 3 * K + 2 * K + 3 * K + 3 * 5);
+}
+
+static void bench_cost(const char *path)
+{
+    static const int64_t Ds[] = {1000, 10000, 100000, 1000000, 10000000}, Ks[] = {1, 3, 10, 30, 100};
+    const double triad = triad_rate(), gemm_like = 17;
+    FILE *out = path ? fopen(path, "w") : NULL;
+    printf("\nCost of one vector, three loops (recursive-em, block = 1); triad %.3g GB/s\n", triad / 1e9);
+    printf("%10s %5s %12s %14s %16s %10s\n", "D", "K", "seconds", "ns per D K", "share of triad", "GFLOP/s");
+    if (out) fprintf(out, "D,K,seconds,ns_per_DK,share_of_triad,gflops\n");
+    for (int i = 0; i < (quick ? 3 : 5); i++)
+        for (int k = 0; k < 5; k++) {
+            const int64_t D = Ds[i], K = Ks[k];
+            if (D * K > 200000000) continue; /* more than this machine's memory */
+            const double s = one_at_a_time(D, K, 5), share = bytes_moved(D, K) / s / triad;
+            const double gflops = gemm_like * (double)D * (double)(K * K) / s / 1e9;
+            printf("%10lld %5lld %12.4g %14.3f %16.2f %10.1f\n", (long long)D, (long long)K, s,
+                   1e9 * s / (double)(D * K), share, gflops);
+            if (out) fprintf(out, "%lld,%lld,%.6g,%.5g,%.4f,%.3f\n", (long long)D, (long long)K, s,
+                             1e9 * s / (double)(D * K), share, gflops);
+            fflush(stdout);
+        }
+    if (out) fclose(out);
+}
+
+int main(int argc, char **argv)
+{
+    const char *cost = NULL;
+    for (int i = 1; i < argc; i++) {
+        if (strcmp(argv[i], "--quick") == 0)
+            quick = 1;
+        else if (strcmp(argv[i], "--cost") == 0 && i + 1 < argc)
+            cost = argv[++i];
+        else
+            peers = argv[i];
+    }
+    const int64_t D = quick ? 100000 : 1000000;
+    bench_recursive(D, 10, 10);
+    bench_memory(D, 10); /* before anything larger has been used */
+    bench_recursive(D, 100, 5);
+    bench_default(1000, 10);
+    bench_ml(1000, 10);
+    bench_cost(cost);
+    printf("%d missed\n", missed);
+    return 0;
+}
