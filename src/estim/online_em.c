@@ -43,8 +43,9 @@ typedef struct online_em {
     double *B, *R, *Q, *H; /* K x K */
     double *C;             /* 1 x K */
 
-    double *sums;              /* the one message: G (K x K), N (K) */
-    double *Sigma, *L, *T, *m; /* K x K; m: K */
+    double *sums;          /* the one message: G (K x K), N (K) */
+    double *Sigma, *L, *T; /* K x K */
+    double *X, *m;         /* K x (2 K + 1); K */
 } online_em;
 
 enum { PENDING_G = FAB_START_NUMBERS, PENDING_C, NUMBERS };
@@ -101,6 +102,7 @@ static void layout(fab_layout *l, void *handle)
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->L = fab_place(l, K * K, sizeof *e->L);
     e->T = fab_place(l, K * K, sizeof *e->T);
+    e->X = fab_place(l, K * (2 * K + 1), sizeof *e->X);
     e->m = fab_place(l, K, sizeof *e->m);
     if (!l->base) return;
     e->B = e->small + NUMBERS;
@@ -144,27 +146,45 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
 
-/* 4, 7, 8  The small half of the M-step after a row of weight g: R, C (and Q, H) of the pending pass. */
+/* 8  R = (1 - g) L'^-1, C = g c m' L'^-1 and B <- L^-1 B L'^-1, from one solve L^-1 [I, B, m]. */
+static void expand(online_em *e, double g, double c)
+{
+    const int64_t K = e->s.K, KK = K * K;
+    double *LB = e->X + KK, *Lm = e->X + 2 * KK;
+    memset(e->X, 0, (size_t)KK * sizeof *e->X);
+    fab_add_identity(K, e->X);
+    memcpy(LB, e->B, (size_t)KK * sizeof *LB);
+    memcpy(Lm, e->m, (size_t)K * sizeof *Lm);
+    fab_tri_solve(FAB_LEFT, FAB_N, K, 2 * K + 1, e->L, e->X);
+    fab_mm(FAB_N, FAB_T, K, K, K, 1, LB, e->X, 0, e->B);
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t i = 0; i < K; i++) e->R[i + j * K] = (1 - g) * e->X[j + i * K];
+    for (int64_t k = 0; k < K; k++) e->C[k] = g * c * Lm[k];
+}
+
+/* 7  R = (1 - g) I, C = g c m', Q = H^-1 */
+static void keep(online_em *e, double g, double c)
+{
+    const int64_t K = e->s.K;
+    memset(e->R, 0, (size_t)(K * K) * sizeof *e->R);
+    for (int64_t k = 0; k < K; k++) e->R[k + k * K] = 1 - g;
+    for (int64_t k = 0; k < K; k++) e->C[k] = g * c * e->m[k];
+    fab_chol_inv(K, e->L, e->Q);
+}
+
+/* 4, 7, 8  The small half of the M-step after a row of weight g, which is left pending. */
 static fab_status m_step(online_em *e, double g, double c)
 {
     const int64_t K = e->s.K, KK = K * K;
-    const size_t square = (size_t)KK * sizeof(double);
     for (int64_t i = 0; i < KK; i++) e->H[i] = e->Sigma[i] + e->B[i];
-    memcpy(e->L, e->H, square);
+    memcpy(e->L, e->H, (size_t)KK * sizeof *e->L);
     FAB_TRY(fab_chol(K, e->L));
-    memset(e->R, 0, square);
-    for (int64_t k = 0; k < K; k++) e->R[k + k * K] = 1 - g;
-    for (int64_t k = 0; k < K; k++) e->C[k] = g * c * e->m[k];
+    if (e->set.expand)
+        expand(e, g, c);
+    else
+        keep(e, g, c);
     e->small[PENDING_G] = g;
     e->small[PENDING_C] = c;
-    if (!e->set.expand) {
-        fab_chol_inv(K, e->L, e->Q);
-        return FAB_OK;
-    }
-    fab_tri_solve(FAB_RIGHT, FAB_T, K, K, e->L, e->R); /* A' L'^-1 */
-    fab_tri_solve(FAB_RIGHT, FAB_T, 1, K, e->L, e->C);
-    fab_tri_solve(FAB_LEFT, FAB_N, K, K, e->L, e->B); /* L^-1 B L'^-1 */
-    fab_tri_solve(FAB_RIGHT, FAB_T, K, K, e->L, e->B);
     return FAB_OK;
 }
 

@@ -17,9 +17,13 @@ const char *const fab_start_names[] = {"orthonormal", "draft", "variance", NULL}
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
+/* Elementary operations of a row below which a second thread costs more than it does: about 50 us. */
+#define ONE_THREAD 0x1p20
+
 fab_status fab_start_run(fab_start *s, const fab_exec *x)
 {
     FAB_TRY(fab_run_init(&s->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    if ((double)s->D * (double)s->K * (double)(2 * s->K + 4) < ONE_THREAD) s->run.threads = 1;
     s->wide = s->run;
     s->wide.ops = fab_ops_as(s->run.ops, FAB_F64);
     return FAB_OK;
