@@ -55,7 +55,7 @@ static const fab_field fields[] = {
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     TUNED(rate, F64, 0.001, 1e-12, 1, LOG, 1e-5, 0.1, "learning rate"),
     TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first step"),
-    CHOICE(start, FAB_START_VARIANCE, fab_start_names,
+    CHOICE(start, FAB_START_ORTHONORMAL, fab_start_names,
            "F and psi before the first step: orthonormal and 1, as in [T]; as in [D3]; or scaled "
            "by the variances"),
     CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
