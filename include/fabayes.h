@@ -39,4 +39,7 @@
 #include "fabayes/ppca.h"
 #include "fabayes/pca.h"
 
+/* results to look at */
+#include "fabayes/report.h"
+
 #endif

@@ -1,0 +1,60 @@
+/* report.h - results as something to look at: plots in SVG, and a page of text, tables and plots.
+ *
+ *     fab_page *page;
+ *     fab_page_create(&page, "A stream, read once");
+ *     fab_page_text(page, "What was done.");
+ *     fab_page_plot(page, &plot, "What the plot shows.");
+ *     fab_page_write(page, "report/index.html");
+ *     fab_page_free(page);
+ *
+ * A page needs no other file and no network; it and each plot are well-formed XML.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_REPORT_H
+#define FABAYES_REPORT_H
+
+#include "fabayes/status.h"
+#include <stdint.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A line through n points, in their order; n = 1: a level, dashed across the plot at y[0]. */
+typedef struct fab_curve {
+    const char *name; /* stands beside the end of the line */
+    const double *x, *y;
+    int64_t n;
+} fab_curve;
+
+typedef struct fab_plot {
+    const char *title, *x_label, *y_label;
+    int64_t log_x, log_y; /* 1: a logarithmic axis; all its numbers are then > 0 */
+    const fab_curve *curve;
+    int64_t curves; /* 1 to 8 */
+} fab_plot;
+
+/* The plot as an <svg> element.  Gives a string: fab_text_free (settings.h).  A number that is not finite,
+ * or not positive on a logarithmic axis, is refused with the name of its curve. */
+FAB_API fab_status fab_plot_svg(const fab_plot *p, char **svg);
+
+typedef struct fab_page fab_page;
+
+/* An empty page.  After an addition that failed the others do nothing, and write says so. */
+FAB_API fab_status fab_page_create(fab_page **page, const char *title);
+FAB_API void fab_page_free(fab_page *page); /* takes NULL */
+
+FAB_API void fab_page_heading(fab_page *page, const char *text);
+FAB_API void fab_page_text(fab_page *page, const char *text);
+FAB_API void fab_page_code(fab_page *page, const char *text); /* lines as they are */
+/* rows x columns cells, row by row; the first row is the head.  Numbers are set to the right. */
+FAB_API void fab_page_table(fab_page *page, const char *const *cell, int64_t rows, int64_t columns);
+FAB_API fab_status fab_page_plot(fab_page *page, const fab_plot *plot, const char *caption);
+
+/* Write the page, atomically. */
+FAB_API fab_status fab_page_write(fab_page *page, const char *path);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
