@@ -7,7 +7,7 @@
 #include <string.h>
 
 static const verb *const verbs[] = {
-    &verb_fa, &verb_update, &verb_sample, &verb_compare, &verb_info, &verb_methods,
+    &verb_fa, &verb_update, &verb_sample, &verb_compare, &verb_info, &verb_methods, &verb_demo,
 };
 
 static int print_usage(void)
