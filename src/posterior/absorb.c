@@ -26,17 +26,20 @@
 #include <math.h>
 #include <string.h>
 
+#define MAX_D ((int64_t)1 << 40) /* products of these fit into an int64_t */
+enum { MAX_K = 65536, MAX_M = 1 << 20 };
+
 struct fab_absorb {
     fab_absorb_settings set;
     fab_run run;
     int64_t D, K, m;
     int64_t floored;
-    void *X;      /* m vectors of length D */
-    void *W;      /* D x K, when there is more than one loop */
-    double *psi;  /* D, likewise */
-    double *diag; /* D: diag(S) */
-    double *w;    /* D: 1 / psi0 */
-    double *sums; /* the one message: G, E, H (K x K each), N (K x m) */
+    void *X;                               /* m vectors of length D */
+    void *W;                               /* D x K, when there is more than one loop */
+    double *psi;                           /* D, likewise */
+    double *diag;                          /* D: diag(S) */
+    double *w;                             /* D: 1 / psi0 */
+    double *sums;                          /* the one message: G, E, H (K x K each), N (K x m) */
     double *PV, *right, *Q, *R, *T, *work; /* K x K; work 2 K x K */
     double *Cx;                            /* m x K */
     double *Y, *lambda, *eig;              /* eigen cut: (K+m) x (K+m), K+m, scratch */
@@ -97,14 +100,16 @@ static void layout(fab_layout *l, void *handle)
     ab->lambda = fab_place(l, Y, sizeof *ab->lambda);
     ab->eig = fab_place(l, Y ? fab_eig_work(Y) : 0, sizeof *ab->eig);
     const int64_t cols = K > m ? K : m;
-    ab->run.work = fab_place(l, (int64_t)ab->run.ops->work(D, eigen(ab) ? cols : K, cols, ab->run.threads), 1);
+    ab->run.work =
+        fab_place(l, (int64_t)ab->run.ops->work(D, eigen(ab) ? cols : K, cols, ab->run.threads), 1);
 }
 
 static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
                             const fab_absorb_settings *s, const fab_exec *x)
 {
-    if (D < 1 || K < 1 || m < 1)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: D = %lld, K = %lld, m = %lld, expected at least 1 each",
+    if (D < 1 || D > MAX_D || K < 1 || K > MAX_K || m < 1 || m > MAX_M)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "absorb: D = %lld, K = %lld, m = %lld, expected 1 to 2^40, 65536, 2^20",
                         (long long)D, (long long)K, (long long)m);
     *proto = (fab_absorb){.set = s ? *s : fab_absorb_defaults(), .D = D, .K = K, .m = m};
     FAB_TRY(fab_settings_check(&table, &proto->set));
@@ -120,7 +125,8 @@ fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
     return fab_build((void **)ab, sizeof proto, &proto, layout);
 }
 
-double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s, const fab_exec *x)
+double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s,
+                        const fab_exec *x)
 {
     fab_absorb proto;
     if (prototype(&proto, D, K, m, s, x) != FAB_OK) return 0;
@@ -184,8 +190,15 @@ static fab_sweep describe(fab_absorb *ab, fab_gauss *g, int loop, int last, doub
                           const fab_long *X)
 {
     const fab_long F = fab_long_rows(g->F, ab->D, ab->K), W = fab_long_rows(ab->W, ab->D, ab->K);
-    fab_sweep s = {.n = ab->D, .K = ab->K, .w = F, .R = ab->R, .x = *X, .C = ab->Cx,
-                   .out = last ? F : W, .Q = ab->set.expand ? NULL : ab->Q, .floor = ab->set.psi_min,
+    fab_sweep s = {.n = ab->D,
+                   .K = ab->K,
+                   .w = F,
+                   .R = ab->R,
+                   .x = *X,
+                   .C = ab->Cx,
+                   .out = last ? F : W,
+                   .Q = ab->set.expand ? NULL : ab->Q,
+                   .floor = ab->set.psi_min,
                    .psi_out = last ? g->psi : ab->psi};
     if (loop == 0) {
         s.c0 = s.c1 = a; /* base = a (psi0 + |w0|^2) + b |x|^2 = diag(S) */
@@ -236,10 +249,10 @@ static void form_gram(fab_absorb *ab, double a, double b, int64_t m)
     const double *G = part(ab, 0), *C = part(ab, 3), *XX = C + K * m, r = sqrt(b / a);
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
-            ab->Y[i + j * n] = i < K && j < K    ? G[i + j * K]
-                               : i < K           ? r * C[i + (j - K) * K]
-                               : j < K           ? r * C[j + (i - K) * K]
-                                                 : r * r * XX[(i - K) + (j - K) * m];
+            ab->Y[i + j * n] = i < K && j < K ? G[i + j * K]
+                               : i < K        ? r * C[i + (j - K) * K]
+                               : j < K        ? r * C[j + (i - K) * K]
+                                              : r * r * XX[(i - K) + (j - K) * m];
 }
 
 static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_long *X)
@@ -250,7 +263,8 @@ static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, co
     ab->run.ops->gram(&ab->run, X, ab->w, XX);
     FAB_TRY(fab_sum(&ab->run, XX, m * m));
     form_gram(ab, a, b, m);
-    if (!fab_all_finite(n * n, ab->Y)) return FAB_FAIL(FAB_NUMERIC, "absorb: the Gram matrix is not finite");
+    if (!fab_all_finite(n * n, ab->Y))
+        return FAB_FAIL(FAB_NUMERIC, "absorb: the Gram matrix is not finite");
     FAB_TRY(fab_eig(n, ab->Y, ab->lambda, ab->eig)); /* ascending: the last K columns lead */
     for (int64_t k = 0; k < K; k++) {
         const double *v = ab->Y + (n - 1 - k) * n;
@@ -258,8 +272,19 @@ static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, co
         for (int64_t i = 0; i < m; i++) ab->Cx[i + k * m] = sqrt(b) * v[K + i];
     }
     const fab_long F = fab_long_rows(g->F, ab->D, K);
-    fab_sweep s = {.n = ab->D, .K = K, .w = F, .R = ab->R, .x = *X, .C = ab->Cx, .out = F,
-                   .c0 = a, .c1 = a, .c2 = b, .psi = g->psi, .floor = ab->set.psi_min, .psi_out = g->psi};
+    fab_sweep s = {.n = ab->D,
+                   .K = K,
+                   .w = F,
+                   .R = ab->R,
+                   .x = *X,
+                   .C = ab->Cx,
+                   .out = F,
+                   .c0 = a,
+                   .c1 = a,
+                   .c2 = b,
+                   .psi = g->psi,
+                   .floor = ab->set.psi_min,
+                   .psi_out = g->psi};
     ab->run.ops->sweep(&ab->run, &s); /* 5 */
     ab->floored = s.floored;
     return FAB_OK;
@@ -270,11 +295,15 @@ static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, co
 static fab_status check(const fab_absorb *ab, const fab_gauss *g, double a, double b, int64_t n)
 {
     if (g->form == FAB_POINT || g->D != ab->D || g->K != ab->K || g->type != ab->run.ops->type)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: made for D = %lld, K = %lld in %s, given a %s with D = %lld, "
-                        "K = %lld in %s", (long long)ab->D, (long long)ab->K, fab_dtype_name(ab->run.ops->type),
-                        fab_form_name(g->form), (long long)g->D, (long long)g->K, fab_dtype_name(g->type));
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "absorb: made for D = %lld, K = %lld in %s, given a %s with D = %lld, "
+                        "K = %lld in %s",
+                        (long long)ab->D, (long long)ab->K, fab_dtype_name(ab->run.ops->type),
+                        fab_form_name(g->form), (long long)g->D, (long long)g->K,
+                        fab_dtype_name(g->type));
     if (!(a > 0) || !(b >= 0) || !isfinite(a) || !isfinite(b))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: weights a = %g, b = %g, expected a > 0 and b >= 0", a, b);
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "absorb: weights a = %g, b = %g, expected a > 0 and b >= 0", a, b);
     if (n > ab->m)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: %lld columns, made for up to %lld", (long long)n,
                         (long long)ab->m);
@@ -295,7 +324,8 @@ fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, i
     return s;
 }
 
-fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_rows *columns)
+fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b,
+                             const fab_rows *columns)
 {
     FAB_TRY(check(ab, g, a, b, columns->n));
     FAB_TRY(fab_rows_check("absorb", columns, ab->D));

@@ -18,17 +18,17 @@
 #include <string.h>
 
 #define START_FLOOR 1e-3
-#define PSI_FLOOR 1e-12
+#define PSI_FLOOR   1e-12
 
 typedef struct cutter {
     const fab_gauss *g; /* rank R */
     fab_gauss *out;     /* rank K */
     fab_run run;
     int64_t R, K;
-    double *diag, *before;         /* D */
-    double *sums;                  /* G, E (K x K), H (R x K) */
-    double *PV, *right, *work;     /* K x K, work 2 K x K */
-    double *T;                     /* R x K */
+    double *diag, *before;          /* D */
+    double *sums;                   /* G, E (K x K), H (R x K) */
+    double *PV, *right, *work;      /* K x K, work 2 K x K */
+    double *T;                      /* R x K */
     double *eig, *lambda, *scratch; /* R x R, R */
 } cutter;
 
@@ -52,9 +52,16 @@ static void layout(fab_layout *l, void *handle)
 static fab_sweep sweep_of(cutter *c)
 {
     const int64_t K = c->K;
-    return (fab_sweep){.n = c->g->D, .K = K, .w = fab_long_rows(c->g->F, c->g->D, c->R), .R = c->T,
-                       .out = fab_long_rows(c->out->F, c->g->D, K), .psi0 = c->g->psi,
-                       .psi_out = c->out->psi, .G = c->sums, .E = c->sums + K * K, .H = c->sums + 2 * K * K};
+    return (fab_sweep){.n = c->g->D,
+                       .K = K,
+                       .w = fab_long_rows(c->g->F, c->g->D, c->R),
+                       .R = c->T,
+                       .out = fab_long_rows(c->out->F, c->g->D, K),
+                       .psi0 = c->g->psi,
+                       .psi_out = c->out->psi,
+                       .G = c->sums,
+                       .E = c->sums + K * K,
+                       .H = c->sums + 2 * K * K};
 }
 
 /* 1 */
@@ -66,7 +73,8 @@ static fab_status begin(cutter *c)
     c->run.ops->gram(&c->run, &W0, c->diag, c->eig);
     FAB_TRY(fab_sum(&c->run, c->eig, R * R));
     FAB_TRY(fab_eig(R, c->eig, c->lambda, c->scratch));
-    for (int64_t k = 0; k < K; k++) memcpy(c->T + k * R, c->eig + (R - 1 - k) * R, (size_t)R * sizeof *c->T);
+    for (int64_t k = 0; k < K; k++)
+        memcpy(c->T + k * R, c->eig + (R - 1 - k) * R, (size_t)R * sizeof *c->T);
     fab_sweep s = sweep_of(c);
     s.c0 = s.c1 = 1;
     s.psi = c->g->psi;
@@ -135,20 +143,24 @@ fab_status fab_gauss_cut_into(fab_gauss *out, const fab_gauss *g, double tol, in
     return s;
 }
 
-fab_status fab_gauss_cut(fab_gauss **out, const fab_gauss *g, int64_t K, double tol, int64_t max_iter,
-                         const fab_exec *x)
+fab_status fab_gauss_cut(fab_gauss **out, const fab_gauss *g, int64_t K, double tol,
+                         int64_t max_iter, const fab_exec *x)
 {
     *out = NULL;
     FAB_TRY(fab_gauss_check(g));
     if (g->form == FAB_POINT || K < 1 || K > g->K)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "cut: K = %lld is outside [1, %lld], the rank of the Gaussian",
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "cut: K = %lld is outside [1, %lld], the rank of the Gaussian",
                         (long long)K, (long long)g->K);
     if (!(tol > 0) || max_iter < 1)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "cut: tol = %g, max_iter = %lld, expected positive numbers", tol,
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "cut: tol = %g, max_iter = %lld, expected positive numbers", tol,
                         (long long)max_iter);
     if (K == g->K) return fab_gauss_copy(out, g, g->type);
-    FAB_TRY(fab_gauss_create(out, g->form, g->type, g->D, K));
+    FAB_TRY(fab_gauss_create_part(out, g->form, g->type, g->D, K, g->total));
     memcpy((*out)->mu, g->mu, (size_t)g->D * sizeof *g->mu);
+    if (g->total) memcpy((*out)->theta, g->theta, (size_t)g->total * sizeof *g->theta);
+    if (g->total) memcpy((*out)->index, g->index, (size_t)g->D * sizeof *g->index);
     const fab_status s = fab_gauss_cut_into(*out, g, tol, max_iter, x);
     if (s != FAB_OK) {
         fab_gauss_free(*out);
