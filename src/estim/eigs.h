@@ -19,11 +19,17 @@ typedef struct fab_eigs {
     double *theta;   /* b */
     double *dense;   /* exact: D x D */
     double *work;
+    double worst;    /* the largest relative residual left; 0 by the whole matrix */
     void *block;
 } fab_eigs;
 
 /* Columns worked with for K pairs in D dimensions: the width a target needs. */
 int64_t fab_eigs_width(int64_t D, int64_t K);
+
+/* Bytes fab_eigs_init takes. */
+double fab_eigs_bytes(int64_t D, int64_t K, int exact);
+
+#define FAB_EIGS_RESIDUAL 1e-9 /* `worst` above this: the subspace has not converged */
 
 /* exact: 1 whole matrix (the target must have formed it), 0 randomised subspace. */
 fab_status fab_eigs_init(fab_eigs *e, const fab_target *t, int64_t K, int exact, uint64_t seed);
