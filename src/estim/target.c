@@ -41,13 +41,14 @@ double fab_target_bytes(int64_t D, int64_t N, int64_t width, const fab_exec *x)
     return (double)l.used;
 }
 
-/* c = mean of the first rows, as a point near mu */
-static void first_mean(const fab_target *t, double *c)
+/* c = mean of the first n rows, by their differences from the first: a constant column is exact */
+static void mean_of(const fab_target *t, int64_t n, double *c)
 {
-    const int64_t n = t->N < FIRST_ROWS ? t->N : FIRST_ROWS;
-    memset(c, 0, (size_t)t->D * sizeof *c);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < t->D; i++) c[i] += fab_rows_at(&t->rows, j, i) / (double)n;
+    for (int64_t i = 0; i < t->D; i++) c[i] = 0;
+    for (int64_t j = 1; j < n; j++)
+        for (int64_t i = 0; i < t->D; i++)
+            c[i] += fab_rows_at(&t->rows, j, i) - fab_rows_at(&t->rows, 0, i);
+    for (int64_t i = 0; i < t->D; i++) c[i] = fab_rows_at(&t->rows, 0, i) + c[i] / (double)n;
 }
 
 static void form_dense(fab_target *t)
@@ -55,7 +56,7 @@ static void form_dense(fab_target *t)
     const int64_t D = t->D;
     const double N = (double)t->N;
     double *shift = t->diag, *c = t->C;
-    first_mean(t, c);
+    mean_of(t, t->N < FIRST_ROWS ? t->N : FIRST_ROWS, c);
     fab_scatter(&t->run, &t->rows, D, c, t->S, shift, t->X);
     for (int64_t i = 0; i < D; i++) shift[i] /= N;
     for (int64_t j = 0; j < D; j++)
@@ -77,10 +78,8 @@ static fab_long load(const fab_target *t, int64_t first)
 /* Mean and variances by two passes: rows are few beside columns here. */
 static void form_direct(fab_target *t)
 {
-    memset(t->mu, 0, (size_t)t->D * sizeof *t->mu);
+    mean_of(t, t->N, t->mu);
     memset(t->diag, 0, (size_t)t->D * sizeof *t->diag);
-    for (int64_t j = 0; j < t->N; j++)
-        for (int64_t i = 0; i < t->D; i++) t->mu[i] += fab_rows_at(&t->rows, j, i) / (double)t->N;
     for (int64_t first = 0; first < t->N; first += DIRECT_ROWS) {
         const fab_long X = load(t, first);
         t->run.ops->rowquad(&t->run, &X, NULL, X.k, 1, t->diag);
@@ -93,9 +92,10 @@ fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows,
 {
     FAB_TRY(prototype(t, D, rows->n, width, x));
     t->rows = *rows;
-    const double bytes = fab_target_bytes(D, rows->n, width, x);
-    FAB_TRY(fab_alloc_array(&t->block, (int64_t)bytes, 1, who));
-    fab_layout l = {t->block, 0};
+    fab_layout l = {NULL, 0};
+    layout(&l, t);
+    FAB_TRY(fab_alloc_array(&t->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, who));
+    l = (fab_layout){t->block, 0};
     layout(&l, t);
     const int before = fab_blas_enter();
     if (t->S)
