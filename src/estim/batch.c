@@ -8,6 +8,8 @@
 #include <math.h>
 #include <string.h>
 
+#define AT_FLOOR 1e-9 /* relative: psi that was searched as a logarithm stands this near its floor */
+
 fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *settings, size_t size,
                           const fab_exec *x)
 {
@@ -54,7 +56,7 @@ static void finish(fab_batch *b, const fab_target *t)
     const int64_t D = b->D, K = b->K;
     for (int64_t i = 0; i < D; i++) {
         const double floor = fab_batch_floor(b, t, i);
-        const int low = !(b->q->psi[i] > floor);
+        const int low = !(b->q->psi[i] > floor * (1 + AT_FLOOR));
         if (low) b->q->psi[i] = floor;
         b->report.floored += low;
         for (int64_t k = 0; k < K; k++) {
@@ -93,7 +95,7 @@ fab_status fab_batch_diagnostics(void *handle, fab_diagnostics *d)
 
 double fab_batch_bytes(int64_t D, int64_t K, int64_t n, int64_t width, const fab_exec *x)
 {
-    return fab_target_bytes(D, n, width, x) + 8 * (double)D * (double)(2 * K + 4 + 4 * width);
+    return fab_target_bytes(D, n, width, x) + 8 * (double)D * (double)(4 * K + 2) + 16 * (double)K * (double)K;
 }
 
 void fab_batch_set_factors(fab_batch *b, const double *V, const double *scale, const double *gain)

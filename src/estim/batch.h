@@ -31,7 +31,7 @@ fab_status fab_batch_result(void *handle, const fab_gauss **q);
 fab_status fab_batch_diagnostics(void *handle, fab_diagnostics *d);
 void fab_batch_free(void *handle);
 
-/* Bytes of target and Gaussian for n rows. */
+/* Bytes of target, Gaussian and likelihood for n rows; what the method needs beside comes on top. */
 double fab_batch_bytes(int64_t D, int64_t K, int64_t n, int64_t width, const fab_exec *x);
 
 /* Floor of psi at coordinate i: psi_min of its own variance, of the mean variance when it is constant. */

@@ -3,7 +3,8 @@
  *   1  W = N(0, 1) sqrt(S_ii / (2 K)), psi = S_ii / 2
  *   2  P = psi^-1 W,  V = S P,  M = I + W' P
  *   3  W <- V right,  psi <- diag(S) - rowquad(W, Q)          fab_em_step gives right and Q
- *   4  until the log-likelihood, known after 2, changes by less than tol
+ *   4  until the log-likelihood, known after 2, changes by less than tol of itself, columns being measured
+ *      in their standard deviations: no unit changes when it stops
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/em.h"
@@ -25,7 +26,7 @@ static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     SWITCH(expand, 1, "parameter-expanded EM"),
-    FIELD(tol, F64, 1e-12, 0, 1, "stop when the log-likelihood changes by less, relative"),
+    FIELD(tol, F64, 1e-12, 0, 1, "stop when the log-likelihood of the standardised columns changes by less, relative"),
     FIELD(max_iter, I64, 5000, 1, 1e9, "EM steps"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start"),
@@ -110,13 +111,14 @@ static fab_status maximisation(steps *e)
 static fab_status iterate(steps *e)
 {
     fab_diagnostics *d = &e->b->report;
-    double before, now = -INFINITY;
+    double before, now = -INFINITY, units = 0;
     begin(e);
+    for (int64_t i = 0; i < e->b->D; i++) units += log(2 * e->b->q->psi[i]) / 2; /* psi = variance / 2 */
     d->converged = 0;
     while (d->iterations < e->set->max_iter && !d->converged) {
         before = now;
         FAB_TRY(expectation(e, &now));
-        d->converged = fabs(now - before) <= e->set->tol * fabs(now); /* 4 */
+        d->converged = fabs(now - before) <= e->set->tol * fabs(now + units); /* 4 */
         FAB_TRY(maximisation(e));
         FAB_TRY(fab_progress("em", ++d->iterations, e->set->max_iter));
     }
@@ -151,7 +153,7 @@ static fab_status init(void **handle, const void *settings, const fab_exec *x)
 static double bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     const fab_em_settings *s = settings;
-    return fab_batch_bytes(s->D, s->K, n, s->K, x);
+    return fab_batch_bytes(s->D, s->K, n, s->K, x) + 16 * (double)s->D * (double)s->K + 56 * (double)s->K * (double)s->K;
 }
 
 const fab_method fab_em_method = {

@@ -7,7 +7,8 @@
  *      l_k = max(lambda_k, 1)
  *   3  its derivative by log psi_i = (|f_i|^2 + psi_i - S_ii) / (2 psi_i)
  *
- * Minimised by L-BFGS (NLopt) inside bounds: psi between its floor and the coordinate's variance.  The
+ * Minimised by L-BFGS (NLopt) over u_i = log(psi_i / S_ii), less the constants of 2: the search sees
+ * correlations, and no unit changes it.  Bounds: psi between its floor and the coordinate's variance.  The
  * plain fixed point psi = diag(S) - |f_i|^2 has the same solution and needs 200 to 450 rounds where this
  * needs about 20.  Local optima exist: the first start is half of the variance, the others random shares
  * of it; the best is kept, and when they end apart the log hook hears of it.
@@ -34,9 +35,9 @@ enum { MEMORY = 20 }; /* vectors L-BFGS keeps */
 static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
-    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names, "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128"),
+    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names, "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; the whole needs at least D rows"),
     FIELD(starts, I64, 2, 1, 1000, "starting points; the best end is kept"),
-    FIELD(tol, F64, 1e-12, 0, 1, "stop when the log-likelihood changes by less, relative"),
+    FIELD(tol, F64, 1e-12, 0, 1, "stop when the log-likelihood of the standardised columns changes by less, relative"),
     FIELD(max_iter, I64, 500, 1, 1e6, "evaluations of the likelihood per start"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random subspace and the further starts"),
@@ -64,8 +65,8 @@ typedef struct search {
     nlopt_opt opt;
     int64_t calls;
     fab_status status;        /* of an evaluation that failed */
-    double *g, *best;         /* D: log psi, the best end */
-    double *lo, *hi;          /* D: bounds */
+    double *u, *best;         /* D: log(psi / variance), the best end */
+    double *v;                /* D: variance */
     double *s;                /* D: psi^-1/2 */
     void *block;
 } search;
@@ -77,19 +78,19 @@ static double variance(const search *q, int64_t i)
 }
 
 /* 2, 3 */
-static double evaluate(unsigned n, const double *g, double *gradient, void *ctx)
+static double evaluate(unsigned n, const double *u, double *gradient, void *ctx)
 {
     search *q = ctx;
     const int64_t D = (int64_t)n, K = q->set->K;
-    double value = (double)D * 1.8378770664093454836;
+    double value = 0;
     q->calls++;
-    for (int64_t i = 0; i < D; i++) q->s[i] = exp(-g[i] / 2);
+    for (int64_t i = 0; i < D; i++) q->s[i] = exp(-u[i] / 2) / sqrt(q->v[i]);
     q->status = fab_eigs_solve(&q->eigs, q->s);
     if (q->status == FAB_OK) q->status = fab_progress("ml", q->calls, 0);
     if (q->status != FAB_OK) nlopt_force_stop(q->opt);
     for (int64_t i = 0; i < D; i++) {
-        const double share = variance(q, i) * q->s[i] * q->s[i];
-        value += g[i] + share;
+        const double share = exp(-u[i]); /* S_ii / psi_i */
+        value += u[i] + share;
         if (gradient) gradient[i] = (1 - share) / 2;
     }
     for (int64_t k = 0; k < K; k++) {
@@ -108,14 +109,14 @@ static void begin(search *q, int64_t start)
     for (int64_t i = 0; i < q->b->D; i++) {
         double share = 0.5;
         if (start) fab_random_uniform((uint64_t)q->set->seed, (uint64_t)start, (uint64_t)i, 1, &share);
-        const double g = log(variance(q, i) * (start ? 0.05 + 0.9 * share : share));
-        q->g[i] = g < q->lo[i] ? q->lo[i] : g;
+        const double u = log(start ? 0.05 + 0.9 * share : share), least = log(q->b->psi_min);
+        q->u[i] = u > least ? u : least;
     }
 }
 
 static fab_status minimise(search *q, double *value, int *converged)
 {
-    const nlopt_result r = nlopt_optimize(q->opt, q->g, value);
+    const nlopt_result r = nlopt_optimize(q->opt, q->u, value);
     FAB_TRY(q->status);
     if (r == NLOPT_OUT_OF_MEMORY) return FAB_FAIL(FAB_NO_MEMORY, "ml: the optimiser has no memory");
     if (r == NLOPT_INVALID_ARGS) return FAB_FAIL(FAB_NUMERIC, "ml: the optimiser refuses its bounds");
@@ -134,33 +135,31 @@ static fab_status every_start(search *q)
         if (value < least) {
             least = value;
             q->b->report.converged = converged;
-            memcpy(q->best, q->g, (size_t)q->b->D * sizeof *q->best);
+            memcpy(q->best, q->u, (size_t)q->b->D * sizeof *q->best);
         }
         worst = value > worst ? value : worst;
     }
     q->b->report.iterations = q->calls;
     if (worst - least > APART * fabs(least))
-        fab_log("ml: the starts end at log-likelihoods %.10g and %.10g; the better one is kept", -least, -worst);
+        fab_log("ml: the starts end apart, by %.3g in mean log-likelihood; the better one is kept", worst - least);
     return FAB_OK;
 }
 
 static fab_status set_up(search *q)
 {
     const int64_t D = q->b->D;
-    const int exact = fab_spectral_exact(q->set->svd, D);
+    int exact;
+    FAB_TRY(fab_spectral_choose("ml", q->set->svd, q->t, &exact));
     FAB_TRY(fab_eigs_init(&q->eigs, q->t, q->b->K, exact, (uint64_t)q->set->seed));
-    FAB_TRY(fab_alloc_array(&q->block, 5 * D, sizeof(double), "ml"));
-    q->g = q->block;
-    q->best = q->g + D, q->lo = q->best + D, q->hi = q->lo + D, q->s = q->hi + D;
-    for (int64_t i = 0; i < D; i++) {
-        q->hi[i] = log(variance(q, i));
-        q->lo[i] = log(q->b->psi_min) + q->hi[i];
-    }
+    FAB_TRY(fab_alloc_array(&q->block, 4 * D, sizeof(double), "ml"));
+    q->u = q->block;
+    q->best = q->u + D, q->v = q->best + D, q->s = q->v + D;
+    for (int64_t i = 0; i < D; i++) q->v[i] = variance(q, i);
     q->opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)D);
     if (!q->opt) return FAB_FAIL(FAB_NO_MEMORY, "ml: the optimiser has no memory");
     nlopt_set_min_objective(q->opt, evaluate, q);
-    nlopt_set_lower_bounds(q->opt, q->lo);
-    nlopt_set_upper_bounds(q->opt, q->hi);
+    nlopt_set_lower_bounds1(q->opt, log(q->b->psi_min));
+    nlopt_set_upper_bounds1(q->opt, 0);
     nlopt_set_vector_storage(q->opt, MEMORY);
     nlopt_set_ftol_rel(q->opt, q->set->tol);
     nlopt_set_maxeval(q->opt, (int)q->set->max_iter);
@@ -175,10 +174,10 @@ static fab_status search_all(search *q)
     evaluate((unsigned)D, q->best, NULL, q);
     FAB_TRY(q->status);
     for (int64_t k = 0; k < q->b->K; k++) q->eigs.lambda[k] -= 1;
-    for (int64_t i = 0; i < D; i++) q->s[i] = exp(q->best[i] / 2);
+    for (int64_t i = 0; i < D; i++) q->s[i] = exp(q->best[i] / 2) * sqrt(q->v[i]);
     fab_batch_set_factors(q->b, q->eigs.V, q->s, q->eigs.lambda); /* 1 */
     for (int64_t i = 0; i < D; i++) /* 0 at the bound: raised to the floor, and counted */
-        q->b->q->psi[i] = q->best[i] > q->lo[i] + AT_FLOOR ? exp(q->best[i]) : 0;
+        q->b->q->psi[i] = q->best[i] > log(q->b->psi_min) + AT_FLOOR ? exp(q->best[i]) * q->v[i] : 0;
     return FAB_OK;
 }
 
@@ -207,7 +206,8 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     const fab_ml_settings *s = settings;
     const double optimiser = 8.0 * (double)s->D * (2 * MEMORY + 12);
-    return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x) + optimiser;
+    return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x) +
+           fab_spectral_bytes(s->D, s->K, n, s->svd) + optimiser;
 }
 
 const fab_method fab_ml_method = {

@@ -14,7 +14,7 @@
 static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
-    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names, "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128"),
+    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names, "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; the whole needs at least D rows"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random subspace"),
 };
@@ -58,7 +58,8 @@ static fab_status init(void **handle, const void *settings, const fab_exec *x)
 static double bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     const fab_ppca_settings *s = settings;
-    return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x);
+    return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x) +
+           fab_spectral_bytes(s->D, s->K, n, s->svd);
 }
 
 const fab_method fab_ppca_method = {

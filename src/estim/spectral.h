@@ -12,8 +12,12 @@ enum { FAB_WHOLE_UP_TO = 128 }; /* auto: the whole matrix up to this D */
 
 extern const char *const fab_svd_names[4];
 
-/* Is the whole matrix to be decomposed? */
-int fab_spectral_exact(int64_t svd, int64_t D);
+/* Is the whole matrix to be decomposed?  It is there when the table has at least D rows; `exact` is
+ * refused without it. */
+fab_status fab_spectral_choose(const char *who, int64_t svd, const fab_target *t, int *exact);
+
+/* Bytes of the eigenpairs for n rows. */
+double fab_spectral_bytes(int64_t D, int64_t K, int64_t n, int64_t svd);
 
 /* Solve for the K leading pairs and hand them to `use`, with the sum of all eigenvalues. */
 fab_status fab_spectral(fab_batch *b, const fab_target *t, int64_t svd, int64_t seed,
