@@ -67,9 +67,9 @@ fab_status fab_estim_update(fab_estim *e, const fab_rows *rows)
     if (rows->n == 0) return FAB_OK;
     if (!e->m->streams && e->n > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update", e->m->name);
+    e->q = NULL;
     FAB_TRY(e->m->update(e->handle, rows));
     e->n += rows->n;
-    e->q = NULL;
     return FAB_OK;
 }
 
@@ -163,7 +163,7 @@ static fab_status find_stream(const fab_tensors *file, const fab_method **m, con
         return FAB_FAIL(FAB_UNSUPPORTED, "method '%s' is a batch method and cannot continue; fit again with all rows",
                         name);
     *n = strtoll(rows, &end, 10);
-    if (end == rows || *end != '\0' || *n < 0)
+    if (end == rows || *end != '\0' || *n < 0 || *n > INT64_MAX / 2)
         return FAB_FAIL(FAB_BAD_FILE, "n = '%s' is not a number of rows", rows);
     return FAB_OK;
 }
