@@ -10,7 +10,7 @@
  *     fab_estim_free(e);
  *
  * Time O(D K^2), one read and one write of a D x K array, and no allocation per row; memory
- * D (2 K + 2) elements and 5 D doubles.  docs/methods/online-em.md has the equations.
+ * D (2 K + 2) elements and 6 D doubles.  docs/methods/online-em.md has the equations.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_ONLINE_EM_H

@@ -4,7 +4,7 @@
  *     s.rate = 0.01;
  *     fab_estim_init(&e, fab_method_find("online-sga"), &s, NULL);
  *
- * Time O(D K^2) and no allocation per row; memory D (K + 2) elements and 7 D doubles.
+ * Time O(D K^2) and no allocation per row; memory D (K + 2) elements and 9 D doubles.
  * docs/methods/online-sga.md has the equations.
  *
  * SPDX-License-Identifier: MIT */

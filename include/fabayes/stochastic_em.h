@@ -6,7 +6,7 @@
  *     fab_estim_init(&e, fab_method_find("stochastic-em"), &s, NULL);
  *
  * Time O(D K^2), one read and one write of a D x K array a row (two of them once averages are taken) and
- * no allocation; memory D (3 K + 2) elements and 6 D doubles.  docs/methods/stochastic-em.md has the
+ * no allocation; memory D (3 K + 2) elements and 7 D doubles.  docs/methods/stochastic-em.md has the
  * equations.
  *
  * SPDX-License-Identifier: MIT */
