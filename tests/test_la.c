@@ -479,6 +479,24 @@ static void sweep_without_any_sum_only_moves_the_rows(void **state)
     }
 }
 
+/* Up to 64 * 512 rows a chunk is one block; here it has three, and the last chunk is short. */
+static void chunks_of_several_blocks_agree_with_the_plain_loops(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 6; which++) {
+        static const int64_t widths[] = {3, 10, 33};
+        la_case c = open_case(which / 3 ? FAB_F32 : FAB_F64, BY_ROWS, 70003, widths[which % 3], 3, 1);
+        check_gram(&c);
+        check_cross(&c);
+        sweep_case fast = open_sweep(&c, WITH_Q | ALL_SUMS), plain = open_sweep(&c, WITH_Q | ALL_SUMS);
+        c.fast->sweep(&c.run, &fast.s);
+        c.ref->sweep(&c.plain, &plain.s);
+        assert_same_sweep(&c, &fast, &plain);
+        close_sweep(&fast), close_sweep(&plain);
+        close_case(&c);
+    }
+}
+
 /* ---- threads, memory, BLAS ----------------------------------------------------------------------- */
 
 static void sweep_bytes(fab_dtype type, int64_t k, int threads, double *sums, double *out)
@@ -681,6 +699,7 @@ int main(void)
         cmocka_unit_test(get_gives_back_what_put_took_and_zero_clears),
         cmocka_unit_test(randn_agrees_with_the_plain_loops),
         cmocka_unit_test(sweep_agrees_with_the_plain_loops_at_every_scale),
+        cmocka_unit_test(chunks_of_several_blocks_agree_with_the_plain_loops),
         cmocka_unit_test(sweep_counts_the_rows_where_the_floor_acts),
         cmocka_unit_test(sweep_without_any_sum_only_moves_the_rows),
         cmocka_unit_test(sweep_is_the_same_for_any_thread_count),
