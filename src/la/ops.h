@@ -74,7 +74,8 @@ struct fab_ops {
     fab_dtype type;
     size_t size; /* bytes of an element */
 
-    /* Bytes of workspace for arrays of n rows, small matrices up to rows x cols. */
+    /* Bytes of workspace for arrays of n rows and small matrices up to rows x cols: rows and cols at
+     * least k for gram; for sweep rows >= K, w.k, u.k, x.k and cols >= K, next.k. */
     size_t (*work)(int64_t n, int64_t rows, int64_t cols, int threads);
 
     /* Reductions over the local rows.  w: n weights >= 0, or NULL for 1. */
