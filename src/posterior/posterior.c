@@ -39,18 +39,22 @@ static fab_status need(const fab_tensors *t, int64_t part, const char *name, con
 static fab_status check_vector(const fab_tensor *v, int64_t n, int integers)
 {
     if (v->ndim != 1 || (n >= 0 && v->shape[0] != n))
-        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has %d dimensions and %lld elements in the first, expected a vector%s",
-                        v->name, v->ndim, v->ndim ? (long long)v->shape[0] : 0LL, n >= 0 ? " as long as mu" : "");
+        return FAB_FAIL(
+            FAB_BAD_FILE,
+            "tensor '%s' has %d dimensions and %lld elements in the first, expected a vector%s",
+            v->name, v->ndim, v->ndim ? (long long)v->shape[0] : 0LL,
+            n >= 0 ? " as long as mu" : "");
     if (integers != (v->type == FAB_I64))
-        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' is %s, expected %s", v->name, fab_dtype_name(v->type),
-                        integers ? "i64" : "f64 or f32");
+        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' is %s, expected %s", v->name,
+                        fab_dtype_name(v->type), integers ? "i64" : "f64 or f32");
     return FAB_OK;
 }
 
 static void copy_numbers(double *out, const fab_tensor *v, int64_t n)
 {
     for (int64_t i = 0; i < n; i++)
-        out[i] = v->type == FAB_F32 ? (double)((const float *)v->data)[i] : ((const double *)v->data)[i];
+        out[i] = v->type == FAB_F32 ? (double)((const float *)v->data)[i]
+                                    : ((const double *)v->data)[i];
 }
 
 static fab_status read_form(const fab_tensors *t, fab_form *form)
@@ -75,9 +79,12 @@ typedef struct pieces {
 static fab_status check_F(const fab_tensor *F, int64_t D)
 {
     if (F->ndim != 2 || F->shape[0] != D)
-        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' is not a matrix with one row for each of the %lld elements of mu",
-                        F->name, (long long)D);
-    if (F->type == FAB_I64) return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' is i64, expected f64 or f32", F->name);
+        return FAB_FAIL(
+            FAB_BAD_FILE,
+            "tensor '%s' is not a matrix with one row for each of the %lld elements of mu", F->name,
+            (long long)D);
+    if (F->type == FAB_I64)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' is i64, expected f64 or f32", F->name);
     return FAB_OK;
 }
 
@@ -88,7 +95,9 @@ static fab_status find_pieces(const fab_tensors *t, int64_t part, pieces *p)
     FAB_TRY(need(t, part, "mu", &p->mu));
     FAB_TRY(check_vector(p->mu, -1, 0));
     p->D = p->mu->shape[0];
+    if (p->D < 1) return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' is empty", p->mu->name);
     p->theta = find(t, part, "theta");
+    if (!p->theta && find(t, part, "index")) return need(t, part, "theta", &p->theta);
     if (p->theta) {
         FAB_TRY(check_vector(p->theta, -1, 0));
         FAB_TRY(need(t, part, "index", &p->index));
@@ -113,7 +122,9 @@ static fab_status read_part(const fab_tensors *t, int64_t part, fab_gauss **g)
     FAB_TRY(fab_gauss_create_part(g, p.form, type, p.D, p.K, p.total));
     copy_numbers((*g)->mu, p.mu, p.D);
     if (p.psi) copy_numbers((*g)->psi, p.psi, p.D);
-    if (p.K) memcpy((*g)->F, p.F->data, (size_t)(p.D * p.K) * (type == FAB_F32 ? sizeof(float) : sizeof(double)));
+    if (p.K)
+        memcpy((*g)->F, p.F->data,
+               (size_t)(p.D * p.K) * (type == FAB_F32 ? sizeof(float) : sizeof(double)));
     if (p.total) copy_numbers((*g)->theta, p.theta, p.total);
     if (p.total) memcpy((*g)->index, p.index->data, (size_t)p.D * sizeof(int64_t));
     return fab_gauss_check(*g);
@@ -124,7 +135,8 @@ static fab_status read_parts(loaded *l)
     const fab_tensors *t = l->face.file;
     const fab_tensor *weights = fab_tensors_find(t, "weights");
     if (!fab_tensors_get(t, "fabayes"))
-        return FAB_FAIL(FAB_BAD_FILE, "the metadata has no 'fabayes': this is not a posterior file");
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "the metadata has no 'fabayes': this is not a posterior file");
     if (weights) FAB_TRY(check_vector(weights, -1, 0));
     const int64_t n = weights ? weights->shape[0] : 1;
     if (n < 1 || n > MAX_PARTS)
@@ -206,14 +218,29 @@ static fab_status add_part(fab_tensors *t, int64_t part, const fab_gauss *g)
     return FAB_OK;
 }
 
+/* Would the reader take a tensor of that name for a piece of a Gaussian: "psi", "3.mu", "weights"? */
+static int is_reserved(const char *name)
+{
+    static const char *const own[] = {"mu", "F", "psi", "theta", "index", "weights"};
+    const size_t digits = strspn(name, "0123456789");
+    if (digits && name[digits] == '.') name += digits + 1;
+    for (size_t i = 0; i < sizeof own / sizeof *own; i++)
+        if (strcmp(name, own[i]) == 0) return 1;
+    return 0;
+}
+
 static fab_status add_extra(fab_tensors *t, const fab_tensors *more)
 {
     for (int64_t i = 0; more && i < fab_tensors_meta_count(more); i++) {
         const char *key = fab_tensors_meta_key(more, i);
+        if (strcmp(key, "fabayes") == 0 || strcmp(key, "form") == 0) continue; /* the file's own */
         FAB_TRY(fab_tensors_set(t, key, fab_tensors_get(more, key)));
     }
     for (int64_t i = 0; more && i < fab_tensors_count(more); i++) {
         const fab_tensor *e = fab_tensors_at(more, i);
+        if (is_reserved(e->name))
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "the name '%s' of an extra tensor belongs to the posterior", e->name);
         FAB_TRY(fab_tensors_add(t, e->name, e->type, e->ndim, e->shape, e->data));
     }
     return FAB_OK;
@@ -225,7 +252,8 @@ static fab_status collect(fab_tensors *t, const fab_mixture *m, const fab_tensor
     FAB_TRY(fab_tensors_set(t, "form", fab_form_name(m->part[0]->form)));
     for (int64_t j = 0; j < m->n; j++) {
         if (m->part[j]->form != m->part[0]->form)
-            return FAB_FAIL(FAB_BAD_ARGUMENT, "mixture: parts of different forms cannot share a file");
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "mixture: parts of different forms cannot share a file");
         FAB_TRY(fab_gauss_check(m->part[j]));
         FAB_TRY(add_part(t, m->n > 1 ? j : -1, m->part[j]));
     }
