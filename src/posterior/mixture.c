@@ -13,19 +13,24 @@
 #include <string.h>
 
 #define WEIGHT_TOLERANCE 1e-9
-#define PART_STREAM UINT64_MAX /* draws use streams from 0 on */
+#define PART_STREAM      UINT64_MAX /* draws use streams from 0 on */
 
 fab_status fab_mixture_check(const fab_mixture *m)
 {
-    if (m->n < 1) return FAB_FAIL(FAB_BAD_DATA, "mixture: %lld parts, expected at least 1", (long long)m->n);
+    if (m->n < 1)
+        return FAB_FAIL(FAB_BAD_DATA, "mixture: %lld parts, expected at least 1", (long long)m->n);
     double sum = 0;
     for (int64_t j = 0; j < m->n; j++) {
         const fab_gauss *g = m->part[j], *g0 = m->part[0];
         if (!(m->weight[j] >= 0))
-            return FAB_FAIL(FAB_BAD_DATA, "mixture: weight %lld is %g, expected >= 0", (long long)j, m->weight[j]);
+            return FAB_FAIL(FAB_BAD_DATA, "mixture: weight %lld is %g, expected >= 0", (long long)j,
+                            m->weight[j]);
         if (g->D != g0->D || g->total != g0->total)
-            return FAB_FAIL(FAB_BAD_DATA, "mixture: part %lld has D = %lld, part 0 has D = %lld", (long long)j,
-                            (long long)g->D, (long long)g0->D);
+            return FAB_FAIL(
+                FAB_BAD_DATA,
+                "mixture: part %lld has D = %lld of a theta of %lld, part 0 has D = %lld of %lld",
+                (long long)j, (long long)g->D, (long long)(g->total ? g->total : g->D),
+                (long long)g0->D, (long long)(g0->total ? g0->total : g0->D));
         sum += m->weight[j];
     }
     if (!(fabs(sum - 1) <= WEIGHT_TOLERANCE))
@@ -66,13 +71,16 @@ static fab_status add_density(fab_solver *s, const fab_mixture *m, int64_t j, vo
 {
     const density *d = ctx;
     FAB_TRY(fab_solver_logpdf(s, d->x, d->one));
-    for (int64_t i = 0; i < d->x->n; i++) d->out[i] = log_add(d->out[i], log(m->weight[j]) + d->one[i]); /* 1 */
+    for (int64_t i = 0; i < d->x->n; i++)
+        d->out[i] = log_add(d->out[i], log(m->weight[j]) + d->one[i]); /* 1 */
     return FAB_OK;
 }
 
-fab_status fab_mixture_logpdf(const fab_mixture *m, const fab_rows *x, const fab_exec *e, double *out)
+fab_status fab_mixture_logpdf(const fab_mixture *m, const fab_rows *x, const fab_exec *e,
+                              double *out)
 {
     density d = {.x = x, .out = out};
+    if (x->n < 0) return FAB_FAIL(FAB_BAD_ARGUMENT, "density: %lld rows", (long long)x->n);
     FAB_TRY(fab_alloc_array((void **)&d.one, x->n, sizeof *d.one, "mixture"));
     for (int64_t i = 0; i < x->n; i++) out[i] = -INFINITY;
     const fab_status s = each_part(m, e, add_density, &d);
@@ -118,11 +126,13 @@ static fab_status draw_part(fab_solver *s, const fab_mixture *m, int64_t j, void
     return FAB_OK;
 }
 
-fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, int64_t first, int64_t n, fab_dtype type,
-                              void *out, int64_t ld, int64_t *from, const fab_exec *e)
+fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, int64_t first, int64_t n,
+                              fab_dtype type, void *out, int64_t ld, int64_t *from,
+                              const fab_exec *e)
 {
-    if (n < 0 || first < 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "sample: %lld draws from number %lld", (long long)n, (long long)first);
+    if (n < 0 || first < 0 || first > INT64_MAX - n)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "sample: %lld draws from number %lld", (long long)n,
+                        (long long)first);
     FAB_TRY(fab_mixture_check(m));
     draws d = {seed, first, n, ld, type, out, from};
     int64_t *own = NULL;
@@ -154,7 +164,8 @@ static fab_status add_moments(fab_solver *s, const fab_mixture *m, int64_t j, vo
     return FAB_OK;
 }
 
-fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean, double *variance)
+fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean,
+                               double *variance)
 {
     FAB_TRY(fab_mixture_check(m));
     const int64_t D = m->part[0]->D;
