@@ -1,0 +1,304 @@
+/* test_mixture.c - density, draws and moments of mixtures against dense algebra.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "fabayes/mixture.h"
+#include "dense.h"
+
+enum { D = 29, PARTS = 4, N = 67 };
+
+static const double weights[PARTS] = {0.5, 0.125, 0, 0.375};
+
+typedef struct four {
+    fab_gauss *g[PARTS];
+    const fab_gauss *part[PARTS];
+    fab_mixture m;
+} four;
+
+/* Both forms, both types, K = 3, 1, 0, 5; nothing depends on the part of weight 0. */
+static void make_four(four *f)
+{
+    f->g[0] = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 120, 1);
+    f->g[1] = some_gauss(FAB_PRECISION, FAB_F64, D, 1, 121, 1);
+    f->g[2] = some_gauss(FAB_COVARIANCE, FAB_F64, D, 0, 122, 1);
+    f->g[3] = some_gauss(FAB_PRECISION, FAB_F64, D, 5, 123, 1);
+    for (int j = 0; j < PARTS; j++) f->part[j] = f->g[j];
+    f->m = (fab_mixture){PARTS, f->part, weights};
+}
+
+static void free_four(four *f)
+{
+    for (int j = 0; j < PARTS; j++) fab_gauss_free(f->g[j]);
+}
+
+static const double log_two_pi = 1.8378770664093454836;
+
+static real log_density(const fab_gauss *g, const double *x)
+{
+    real *v = dense_new(g->D);
+    for (int64_t d = 0; d < g->D; d++) v[d] = (real)x[d] - g->mu[d];
+    return -((real)g->D * log_two_pi + dense_logdet(g->D, dense_covariance(g)) +
+             dense_quad(g->D, dense_precision(g), v)) /
+           2;
+}
+
+/* log sum w_j p_j, by the largest */
+static real log_mixture(const fab_mixture *m, const double *x)
+{
+    real term[PARTS], most = -1e300, sum = 0;
+    for (int64_t j = 0; j < m->n; j++) {
+        term[j] = m->weight[j] > 0 ? log(m->weight[j]) + log_density(m->part[j], x) : (real)-1e300;
+        most = r_max(most, term[j]);
+    }
+    for (int64_t j = 0; j < m->n; j++) sum += exp((double)(term[j] - most));
+    return most + log((double)sum);
+}
+
+/* A log density is right to c times its terms, c as in test_distance.c. */
+static void the_density_is_the_weighted_sum(void **state)
+{
+    (void)state;
+    four f;
+    make_four(&f);
+    double x[N * D], out[N];
+    for (int64_t j = 0; j < N; j++) /* near one part and far from all */
+        for (int64_t d = 0; d < D; d++)
+            x[j * D + d] = f.g[j % PARTS]->mu[d] + (j < 60 ? 1 : 1e4) * noise(124, j * D + d);
+    real kappa = 1;
+    for (int j = 0; j < PARTS; j++) kappa = r_max(kappa, dense_kappa(f.g[j]));
+    assert_ok(fab_mixture_logpdf(&f.m, &(fab_rows){x, FAB_F64, N, D}, NULL, out));
+    for (int64_t j = 0; j < N; j++) {
+        const real want = log_mixture(&f.m, x + j * D);
+        assert_near(out[j], want, 8 * (D + 10) * kappa * ROUND_F64 * (r_abs(want) + 4 * D));
+    }
+    const double one = 1;
+    double alone[N], logp[N];
+    fab_solver *s;
+    assert_ok(fab_mixture_logpdf(&(fab_mixture){1, f.part, &one}, &(fab_rows){x, FAB_F64, N, D},
+                                 NULL, alone));
+    assert_ok(fab_solver_init(&s, f.g[0], NULL));
+    assert_ok(fab_solver_logpdf(s, &(fab_rows){x, FAB_F64, N, D}, logp));
+    assert_memory_equal(alone, logp, sizeof alone); /* a mixture of one is that one */
+    fab_solver_free(s);
+    free_four(&f);
+}
+
+/* ---- draws ------------------------------------------------------------------------------------- */
+
+/* 40 000 draws: the share of each part within 5.2 standard errors (once in 1e6 for the three), none from
+ * the part of weight 0. */
+static void draws_come_from_the_parts_by_weight(void **state)
+{
+    (void)state;
+    enum { M = 40000 };
+    four f;
+    make_four(&f);
+    double *x = doubles((int64_t)M * D);
+    int64_t *from = dense_bytes(M * sizeof *from), count[PARTS] = {0};
+    assert_ok(fab_mixture_sample(&f.m, 29, 0, M, FAB_F64, x, D, from, NULL));
+    for (int i = 0; i < M; i++) count[from[i]]++;
+    assert_int_equal(count[2], 0);
+    for (int j = 0; j < PARTS; j++)
+        assert_near((double)count[j] / M, weights[j],
+                    5.2 * sqrt(weights[j] * (1 - weights[j]) / M));
+
+    double mean[D], variance[D]; /* and their moments are the mixture's, to 5.5 standard errors */
+    assert_ok(fab_mixture_moments(&f.m, NULL, mean, variance));
+    for (int64_t d = 0; d < D; d++) {
+        double sum = 0, square = 0, fourth = 0;
+        for (int64_t i = 0; i < M; i++) {
+            const double v = x[i * D + d] - mean[d];
+            sum += v / M, square += v * v / M, fourth += v * v * v * v / M;
+        }
+        assert_near(sum, 0, 5.5 * sqrt(variance[d] / M));
+        assert_near(square, variance[d], 5.5 * sqrt((fourth - square * square) / M));
+    }
+    free_four(&f);
+}
+
+static void a_draw_depends_on_seed_and_number_alone(void **state)
+{
+    (void)state;
+    enum { M = 101 };
+    four f;
+    make_four(&f);
+    double x[M * D], y[M * D], one[D];
+    int64_t from[M], again[M];
+    assert_ok(fab_mixture_sample(&f.m, 29, 7, M, FAB_F64, x, D, from, NULL));
+    for (int64_t piece = 1; piece < M; piece = 3 * piece + 1)
+        for (int64_t threads = 1; threads <= 4; threads *= 2) {
+            const fab_exec e = {.threads = threads};
+            for (int64_t i = 0; i < M; i += piece)
+                assert_ok(fab_mixture_sample(&f.m, 29, 7 + i, M - i < piece ? M - i : piece,
+                                             FAB_F64, y + i * D, D, piece == 1 ? NULL : again + i,
+                                             &e));
+            assert_memory_equal(x, y, sizeof x);
+            if (piece > 1) assert_memory_equal(from, again, sizeof from);
+        }
+    for (int64_t i = 0; i < M;
+         i += 10) { /* a draw of a part is the part's own draw of that number */
+        fab_solver *s;
+        assert_ok(fab_solver_init(&s, f.g[from[i]], NULL));
+        assert_ok(fab_solver_sample(s, 29, 7 + i, 1, FAB_F64, one, D));
+        assert_memory_equal(one, x + i * D, sizeof one);
+        fab_solver_free(s);
+    }
+    float z[3 * 31];
+    assert_ok(fab_mixture_sample(&f.m, 29, 7, 3, FAB_F32, z, 31, NULL, NULL));
+    for (int i = 0; i < 3; i++)
+        for (int d = 0; d < D; d++) assert_near(z[i * 31 + d], (float)x[i * D + d], 0);
+    free_four(&f);
+}
+
+/* ---- moments ----------------------------------------------------------------------------------- */
+
+static void moments_agree_with_dense_algebra(void **state)
+{
+    (void)state;
+    four f;
+    make_four(&f);
+    double mean[D], variance[D];
+    real kappa = 1;
+    for (int j = 0; j < PARTS; j++) kappa = r_max(kappa, dense_kappa(f.g[j]));
+    assert_ok(fab_mixture_moments(&f.m, NULL, mean, variance));
+    const real *S[PARTS];
+    for (int j = 0; j < PARTS; j++) S[j] = dense_covariance(f.g[j]);
+    for (int64_t d = 0; d < D; d++) {
+        real m = 0, v = 0, size = 0;
+        for (int j = 0; j < PARTS; j++)
+            m += (real)weights[j] * f.g[j]->mu[d], size += fabs(f.g[j]->mu[d]);
+        for (int j = 0; j < PARTS; j++) {
+            const real off = f.g[j]->mu[d] - m,
+                       inverse = f.g[j]->form == FAB_PRECISION ? 1 / f.g[j]->psi[d] : 0;
+            v += weights[j] * (S[j][d * D + d] + off * off);
+            size += inverse; /* the variance of a precision form is a difference from 1/psi */
+        }
+        assert_near(mean[d], m, 8 * ROUND_F64 * size);
+        assert_near(variance[d], v, 8 * (D + 10) * kappa * ROUND_F64 * (v + size * size));
+    }
+    free_four(&f);
+}
+
+static void points_have_moments_and_draws_but_no_density(void **state)
+{
+    (void)state;
+    const fab_gauss *part[2];
+    fab_gauss *g[2];
+    const double half[] = {0.25, 0.75};
+    double mean[D], variance[D], x[8 * D];
+    int64_t from[8];
+    for (int j = 0; j < 2; j++)
+        part[j] = g[j] = some_gauss(FAB_POINT, FAB_F64, D, 0, 125 + (uint64_t)j, 1);
+    const fab_mixture m = {2, part, half};
+    assert_ok(fab_mixture_moments(&m, NULL, mean, variance));
+    for (int d = 0; d < D; d++) {
+        const double gap = g[0]->mu[d] - g[1]->mu[d];
+        assert_near(mean[d], 0.25 * g[0]->mu[d] + 0.75 * g[1]->mu[d], 16 * ROUND_F64);
+        assert_near(variance[d], 0.1875 * gap * gap, 64 * ROUND_F64 * (1 + gap * gap));
+    }
+    assert_ok(fab_mixture_sample(&m, 1, 0, 8, FAB_F64, x, D, from, NULL));
+    for (int i = 0; i < 8; i++) assert_memory_equal(x + i * D, g[from[i]]->mu, D * sizeof *x);
+    assert_refused(fab_mixture_logpdf(&m, &(fab_rows){x, FAB_F64, 1, D}, NULL, mean),
+                   FAB_UNSUPPORTED, "a point has no density");
+    for (int j = 0; j < 2; j++) fab_gauss_free(g[j]);
+}
+
+/* ---- refusals ---------------------------------------------------------------------------------- */
+
+static void what_is_no_mixture_is_refused(void **state)
+{
+    (void)state;
+    four f;
+    make_four(&f);
+    double out[D], x[D] = {0};
+    const double wrong[][PARTS] = {{0.5, 0.5, 0.1, -0.1},
+                                   {0.5, 0.5, NAN, 0},
+                                   {0.5, 0.25, 0, 0},
+                                   {0.25, 0.25, 0.25, 0.25 + 2e-9},
+                                   {INFINITY, 0, 0, 0}};
+    const char *const words[] = {"weight 3 is -0.1", "weight 2 is nan", "sum to 0.75",
+                                 "sum to 1.000000002", "sum to inf"};
+    for (int i = 0; i < 5; i++) {
+        const fab_mixture m = {PARTS, f.part, wrong[i]};
+        assert_refused(fab_mixture_check(&m), FAB_BAD_DATA, words[i]);
+        assert_refused(fab_mixture_moments(&m, NULL, out, out), FAB_BAD_DATA, words[i]);
+        assert_refused(fab_mixture_sample(&m, 1, 0, 1, FAB_F64, out, D, NULL, NULL), FAB_BAD_DATA,
+                       words[i]);
+        assert_refused(fab_mixture_logpdf(&m, &(fab_rows){x, FAB_F64, 1, D}, NULL, out),
+                       FAB_BAD_DATA, words[i]);
+    }
+    const double close[] = {0.25, 0.25, 0.25, 0.25 + 1e-10};
+    assert_ok(fab_mixture_check(&(fab_mixture){PARTS, f.part, close}));
+    assert_refused(fab_mixture_check(&(fab_mixture){0, f.part, weights}), FAB_BAD_DATA, "0 parts");
+    fab_gauss *longer = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 1, 127, 1), *part;
+    assert_ok(fab_gauss_create_part(&part, FAB_COVARIANCE, FAB_F64, D, 1, 40));
+    f.part[3] = longer;
+    assert_refused(fab_mixture_check(&f.m), FAB_BAD_DATA, "part 3 has D = 30");
+    f.part[3] = part;
+    assert_refused(fab_mixture_check(&f.m), FAB_BAD_DATA, "theta of 40");
+    f.part[3] = f.g[3];
+    assert_refused(fab_mixture_sample(&f.m, 1, -1, 1, FAB_F64, out, D, NULL, NULL),
+                   FAB_BAD_ARGUMENT, "number -1");
+    assert_refused(fab_mixture_sample(&f.m, 1, 0, -1, FAB_F64, out, D, NULL, NULL),
+                   FAB_BAD_ARGUMENT, "-1 draws");
+    assert_refused(fab_mixture_sample(&f.m, 1, INT64_MAX, 1, FAB_F64, out, D, NULL, NULL),
+                   FAB_BAD_ARGUMENT, "draws");
+    assert_refused(fab_mixture_sample(&f.m, 1, 0, 1, FAB_F64, out, D - 1, NULL, NULL),
+                   FAB_BAD_ARGUMENT, "28 apart");
+    assert_refused(fab_mixture_logpdf(&f.m, &(fab_rows){x, FAB_F64, -1, D}, NULL, out),
+                   FAB_BAD_ARGUMENT, "-1 rows");
+    assert_refused(fab_mixture_logpdf(&f.m, &(fab_rows){x, FAB_F64, 1, D - 1}, NULL, out),
+                   FAB_BAD_ARGUMENT, "28 apart");
+    x[5] = NAN;
+    assert_refused(fab_mixture_logpdf(&f.m, &(fab_rows){x, FAB_F64, 1, D}, NULL, out), FAB_BAD_DATA,
+                   "column 5");
+    fab_gauss_free(longer);
+    fab_gauss_free(part);
+    free_four(&f);
+}
+
+/* ---- allocations ------------------------------------------------------------------------------- */
+
+static const fab_mixture *given;
+static double x_now[3 * D], out_now[3 * D], more_now[D];
+
+static fab_status logpdf_now(void)
+{
+    return fab_mixture_logpdf(given, &(fab_rows){x_now, FAB_F64, 3, D}, NULL, out_now);
+}
+
+static fab_status sample_now(void)
+{
+    return fab_mixture_sample(given, 1, 0, 3, FAB_F64, out_now, D, NULL, NULL);
+}
+
+static fab_status moments_now(void)
+{
+    return fab_mixture_moments(given, NULL, out_now, more_now);
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    four f;
+    make_four(&f);
+    given = &f.m;
+    assert_true(fail_every_allocation(logpdf_now) > PARTS);
+    assert_true(fail_every_allocation(sample_now) > PARTS);
+    assert_true(fail_every_allocation(moments_now) > PARTS);
+    free_four(&f);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_density_is_the_weighted_sum),
+        TEST(draws_come_from_the_parts_by_weight),
+        TEST(a_draw_depends_on_seed_and_number_alone),
+        TEST(moments_agree_with_dense_algebra),
+        TEST(points_have_moments_and_draws_but_no_density),
+        TEST(what_is_no_mixture_is_refused),
+        TEST(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
