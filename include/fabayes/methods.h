@@ -43,6 +43,9 @@ typedef struct fab_method {
 
     /* Bytes a handle of these settings needs for n rows, the rows themselves not counted. */
     double (*bytes)(const void *settings, int64_t n, const fab_exec *x);
+
+    /* A method of inference (infer.h) has these verbs instead of the ones above; NULL: vectors in. */
+    const struct fab_infer_verbs *infer;
 } fab_method;
 
 FAB_API int64_t fab_method_count(void);
