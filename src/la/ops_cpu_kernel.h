@@ -611,9 +611,9 @@ static void TYPED(block_times)(const fab_long *A, int64_t first, int64_t rows, c
         if (beta == 0) memset(C, 0, (size_t)(m * rows) * sizeof *C);
         return;
     }
-    const CBLAS_TRANSPOSE by_columns = A->cs == 1 ? CblasNoTrans : CblasTrans;
-    TYPED(gemm)(CblasTrans, by_columns, m, rows, A->k, M, ldm, TYPED(at)(A, first, 0),
-                A->cs == 1 ? A->rs : A->cs, beta, C, m);
+    const int by_rows = A->cs == 1 && A->rs >= A->k; /* a single row may have both steps 1 */
+    TYPED(gemm)(CblasTrans, by_rows ? CblasNoTrans : CblasTrans, m, rows, A->k, M, ldm, TYPED(at)(A, first, 0),
+                by_rows ? A->rs : A->cs, beta, C, m);
 }
 
 /* A row-major copy of a block, row i times h[i] (NULL: 1). */
