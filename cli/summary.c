@@ -175,7 +175,7 @@ static int say_table(const summary *s)
     printf("\n%-15s %.6f per row\n", "log-likelihood", s->d.loglik_mean);
     print_shares(s->turned);
     print_odd(s);
-    if (s->d.converged >= 0)
+    if (s->d.iterations > 0 && s->d.converged >= 0)
         printf("%-15s %" PRId64 ", %s\n", "iterations", s->d.iterations,
                s->d.converged ? "converged" : "stopped at max_iter");
     printf("%-15s %.3g s, %s rows/s\n", "time", f->seconds,

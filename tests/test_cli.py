@@ -5,38 +5,13 @@ Makes its own files with struct, json and NumPy, runs the program and looks at w
 Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
 """
 # SPDX-License-Identifier: MIT
-import json
 import math
 import os
 import resource
 import signal
-import struct
 import subprocess
-import sys
-import tempfile
-import unittest
 
-try:
-    import numpy as np
-except ImportError:
-    print("skipped: NumPy is missing")
-    sys.exit(77)
-
-FABAYES = ""
-TYPES = {"float64": "F64", "float32": "F32", "int64": "I64"}
-
-
-def safetensors(tensors, meta):
-    """The bytes of a safetensors file."""
-    header, data = {"__metadata__": meta}, b""
-    for name, a in tensors.items():
-        a = np.ascontiguousarray(a)
-        header[name] = {"dtype": TYPES[a.dtype.name], "shape": list(a.shape),
-                        "data_offsets": [len(data), len(data) + a.nbytes]}
-        data += a.tobytes()
-    text = json.dumps(header).encode()
-    text += b" " * (-len(text) % 8)
-    return struct.pack("<Q", len(text)) + text + data
+from cli_case import Case, np, run, safetensors
 
 
 def gauss(D, K, seed=1, dtype=np.float64):
@@ -57,67 +32,18 @@ def chi2_limit(k):
     return k * (1 - 2 / (9 * k) + 5 * math.sqrt(2 / (9 * k))) ** 3
 
 
-class Case(unittest.TestCase):
-    def setUp(self):
-        folder = tempfile.TemporaryDirectory()
-        self.addCleanup(folder.cleanup)
-        self.folder = folder.name
-
-    def path(self, name):
-        return os.path.join(self.folder, name)
-
-    def write(self, name, data):
-        with open(self.path(name), "wb") as f:
-            f.write(data)
-        return self.path(name)
-
-    def save(self, name, tensors, form="covariance", **meta):
-        """A posterior file; only `fabayes` and `form` stand in its metadata unless there is more."""
-        return self.write(name, safetensors(tensors, {"fabayes": "0.1.0", "form": form, **meta}))
-
-    def run_it(self, *args, **more):
-        return subprocess.run([FABAYES, *map(str, args)], stdout=more.pop("stdout", subprocess.PIPE),
-                              stderr=subprocess.PIPE, timeout=120, **more)
-
-    def good(self, *args):
-        """Standard output of a call that must succeed and say nothing on standard error."""
-        done = self.run_it(*args)
-        self.assertEqual((done.returncode, done.stderr), (0, b""))
-        return done.stdout.decode()
-
-    def good_json(self, *args):
-        """The one JSON object on standard output."""
-        return json.loads(self.good(*args, "--json"))
-
-    def bad(self, status, *args, says=()):
-        """A call that must end with `status` and one sentence, which holds the words of `says`."""
-        done = self.run_it(*args)
-        sentence = done.stderr.decode()
-        self.assertEqual(done.returncode, status, sentence)
-        self.assertEqual(done.stdout, b"")
-        self.assertTrue(sentence.startswith("fabayes: "), sentence)
-        self.assertEqual(sentence.count("\n"), 1, sentence)
-        for word in says:
-            self.assertIn(word, sentence)
-
-    def draws(self, file, n, *args):
-        out = self.path("draws.npy")
-        self.good("sample", file, "-n", n, "-o", out, *args)
-        return np.load(out)
-
-
 class Calls(Case):
     def test_alone_it_prints_the_usage(self):
         for args in ([], ["--help"], ["-h"], ["help"]):
             text = self.good(*args)
-            for verb in ("sample", "compare", "info", "methods"):
-                self.assertIn(verb, text)
+            for verb in ("fa", "update", "sample", "compare", "info", "methods", "demo"):
+                self.assertRegex(text, r"(?m)^  %s +" % verb)
 
     def test_it_knows_its_version(self):
         self.assertRegex(self.good("--version"), r"^fabayes \d+\.\d+\.\d+\n$")
 
     def test_every_verb_has_help(self):
-        for verb in ("sample", "compare", "info", "methods"):
+        for verb in ("fa", "update", "sample", "compare", "info", "methods", "demo"):
             text = self.good("help", verb)
             self.assertEqual(text, self.good(verb, "--help"))
             self.assertIn("usage: fabayes %s" % verb, text)
@@ -176,7 +102,7 @@ class Calls(Case):
         file = self.save("q", gauss(29, 3))
         for ignore in (False, True):
             handler = signal.SIG_IGN if ignore else signal.SIG_DFL
-            p = subprocess.Popen([FABAYES, "sample", file, "-n", "1000000"], stdout=subprocess.PIPE,
+            p = subprocess.Popen([self.program, "sample", file, "-n", "1000000"], stdout=subprocess.PIPE,
                                  stderr=subprocess.PIPE, restore_signals=False,
                                  preexec_fn=lambda: signal.signal(signal.SIGPIPE, handler))
             p.stdout.readline()
@@ -424,7 +350,7 @@ class Sample(Case):
 
     def test_an_interrupt_leaves_nothing_behind(self):
         file = self.save("q", gauss(2003, 30))
-        p = subprocess.Popen([FABAYES, "sample", file, "-n", "10000000", "-o", self.path("x.npy")],
+        p = subprocess.Popen([self.program, "sample", file, "-n", "10000000", "-o", self.path("x.npy")],
                              stderr=subprocess.PIPE)
         while len(os.listdir(self.folder)) == 1 and p.poll() is None: # until the draws have begun
             pass
@@ -436,7 +362,7 @@ class Sample(Case):
     def test_memory_does_not_grow_with_the_draws(self):
         file, used = self.save("q", gauss(1000, 3)), []
         for n in (10, 20000): # 160 MB of draws
-            p = subprocess.Popen([FABAYES, "sample", file, "-n", str(n), "-o", self.path("x.npy"),
+            p = subprocess.Popen([self.program, "sample", file, "-n", str(n), "-o", self.path("x.npy"),
                                   "--quiet"])
             status, usage = os.wait4(p.pid, 0)[1:]
             p.returncode = status
@@ -546,22 +472,5 @@ class Methods(Case):
             self.bad(2, "methods", m["name"] + "x", says=["did you mean '%s'?" % m["name"]])
 
 
-def main():
-    global FABAYES
-    if len(sys.argv) < 2:
-        sys.exit("usage: test_cli.py FABAYES [NAME ..]")
-    FABAYES = os.path.abspath(sys.argv[1])
-    os.environ["LC_ALL"] = "C"
-    tests = unittest.TestSuite()
-    for case in (Calls, Files, Info, Sample, Compare, Methods):
-        for test in unittest.defaultTestLoader.loadTestsFromTestCase(case):
-            if all(word in test.id() for word in sys.argv[2:]):
-                tests.addTest(test)
-    result = unittest.TextTestRunner(stream=sys.stdout, verbosity=2).run(tests)
-    failed = len({test.id() for test, _ in result.failures + result.errors})
-    print("%d passed, %d failed" % (result.testsRun - failed, failed))
-    sys.exit(1 if failed else 0)
-
-
 if __name__ == "__main__":
-    main()
+    run(Calls, Files, Info, Sample, Compare, Methods)
