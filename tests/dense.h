@@ -23,6 +23,21 @@ __extension__ typedef __float128 real;
 #define ROUND_F32 0x1p-24
 #define TEST(f)   cmocka_unit_test_teardown(f, dense_release)
 
+#ifdef FAB_SANITIZED /* a request beyond memory is answered NULL, as it is without sanitizers */
+const char *__asan_default_options(void);
+const char *__tsan_default_options(void);
+
+const char *__asan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+
+const char *__tsan_default_options(void)
+{
+    return "allocator_may_return_null=1";
+}
+#endif
+
 static inline double unit_of(fab_dtype type)
 {
     return type == FAB_F32 ? ROUND_F32 : ROUND_F64;

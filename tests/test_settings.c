@@ -135,8 +135,9 @@ static void every_type_reads_back_to_the_same_bits(void **state)
         check_round_trip(&s, "wide");
     }
     for (int i = 0; i < 20000; i++) {
-        const uint64_t bits = (uint64_t)(noise(1, i) * 0x1p62) << 1 ^
-                              (uint64_t)(noise(2, i) * 0x1p62);
+        uint64_t bits = 0;
+        for (int b = 0; b < 4; b++)
+            bits = bits << 16 | (uint64_t)(0x8000 * (1 + noise(1, 4 * i + b)));
         memcpy(&s.wide, &bits, sizeof s.wide);
         if (isfinite(s.wide)) check_round_trip(&s, "wide");
     }
