@@ -39,6 +39,10 @@
 #include "fabayes/ppca.h"
 #include "fabayes/pca.h"
 
+/* models and their data to a Gaussian */
+#include "fabayes/glm.h"
+#include "fabayes/infer.h"
+
 /* results to look at */
 #include "fabayes/report.h"
 

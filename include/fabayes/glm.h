@@ -30,11 +30,16 @@ typedef struct fab_glm {
     int64_t D;         /* features */
     int64_t classes;   /* categorical: at least 2; otherwise 1 */
     int64_t intercept; /* 1: the last coordinate (of each class) is the intercept */
-    double beta;       /* gaussian: noise precision */
+    double beta;       /* gaussian: noise precision; otherwise 1 */
 } fab_glm;
 
 /* Length of theta. */
 FAB_API int64_t fab_glm_size(const fab_glm *m);
+
+/* The model as it stands in a file: {"kind": "linear", "likelihood", "features", "classes", "intercept",
+ * "beta"}.  Gives a string: fab_text_free (settings.h).  Reading trusts nothing. */
+FAB_API fab_status fab_glm_json(const fab_glm *m, char **text);
+FAB_API fab_status fab_glm_from_json(fab_glm *m, const char *json);
 
 /* n examples in the caller's memory. */
 typedef struct fab_examples {

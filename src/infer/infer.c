@@ -1,0 +1,240 @@
+/* infer.c - the four verbs, the door check and the files of every method of inference.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/infer.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "estim/saved.h"
+#include "fabayes/posterior.h"
+#include "infer/glm_fields.h"
+#include <string.h>
+
+struct fab_infer {
+    const fab_method *m;
+    void *handle;
+    void *settings;   /* a copy, m->table->size bytes behind this struct */
+    fab_gauss *prior; /* a copy the method borrows, or NULL */
+    fab_glm model;
+    int64_t n;
+    const fab_gauss *q; /* NULL: to be computed */
+};
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static fab_status check_model(const fab_method *m, const fab_glm *g)
+{
+    const int many = g->likelihood == FAB_CATEGORICAL;
+    if (many && g->classes < 2)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: classes = %lld, expected at least 2 for a categorical target", m->name,
+                        (long long)g->classes);
+    if (!many && g->classes != 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: classes = %lld, expected 1 for a %s target", m->name,
+                        (long long)g->classes, fab_likelihood_name(g->likelihood));
+    if (g->D > ((int64_t)1 << 40) / g->classes - 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld classes of D = %lld coefficients are more than 2^40", m->name,
+                        (long long)g->classes, (long long)g->D);
+    return FAB_OK;
+}
+
+static fab_status check_prior(const fab_method *m, const fab_glm *g, const fab_gauss *prior)
+{
+    const int64_t size = fab_glm_size(g);
+    const fab_status s = fab_gauss_check(prior);
+    if (s != FAB_OK) return fab_prefix(s, "%s: prior: ", m->name);
+    if (prior->total)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior is over part of theta, expected all of it",
+                        m->name);
+    if (prior->form == FAB_POINT)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior is a point and has no width", m->name);
+    if (prior->D != size)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior has %lld coordinates, theta has %lld",
+                        m->name, (long long)prior->D, (long long)size);
+    return FAB_OK;
+}
+
+static fab_status build(fab_infer *f, const fab_gauss *prior, const fab_exec *x)
+{
+    if (prior) FAB_TRY(fab_gauss_copy(&f->prior, prior, FAB_F64));
+    return f->m->infer->init(&f->handle, f->settings, f->prior, x);
+}
+
+fab_status fab_infer_init(fab_infer **f, const fab_method *m, const void *settings,
+                          const fab_gauss *prior, const fab_exec *x)
+{
+    *f = NULL;
+    if (!m->infer)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors, it knows no model",
+                        m->name);
+    FAB_TRY(fab_settings_check(m->table, settings));
+    const fab_glm model = fab_glm_of(settings);
+    FAB_TRY(check_model(m, &model));
+    if (prior) FAB_TRY(check_prior(m, &model, prior));
+    fab_infer *new;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new + m->table->size, m->name));
+    *new = (fab_infer){.m = m, .settings = new + 1, .model = model};
+    memcpy(new->settings, settings, m->table->size);
+    const fab_status s = build(new, prior, x);
+    if (s != FAB_OK) {
+        fab_gauss_free(new->prior);
+        fab_release(new);
+        return s;
+    }
+    *f = new;
+    return FAB_OK;
+}
+
+void fab_infer_free(fab_infer *f)
+{
+    if (!f) return;
+    f->m->infer->free(f->handle);
+    fab_gauss_free(f->prior);
+    fab_release(f);
+}
+
+/* ---- update, result ---------------------------------------------------------------------------- */
+
+fab_status fab_infer_update(fab_infer *f, const fab_examples *e)
+{
+    FAB_TRY(fab_examples_check(f->m->name, &f->model, e));
+    if (e->x.n == 0) return FAB_OK;
+    if (!f->m->streams && f->n > 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
+                        f->m->name);
+    f->q = NULL;
+    FAB_TRY(f->m->infer->update(f->handle, e));
+    f->n += e->x.n;
+    return FAB_OK;
+}
+
+fab_status fab_infer_result(fab_infer *f, const fab_gauss **q)
+{
+    *q = NULL;
+    if (f->n < 1)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: no rows seen, expected at least 1", f->m->name);
+    if (!f->q) FAB_TRY(f->m->infer->result(f->handle, &f->q));
+    *q = f->q;
+    return FAB_OK;
+}
+
+fab_status fab_infer_report(fab_infer *f, fab_inference *r)
+{
+    const fab_gauss *q;
+    FAB_TRY(fab_infer_result(f, &q));
+    FAB_TRY(f->m->infer->report(f->handle, r));
+    r->n = f->n;
+    return FAB_OK;
+}
+
+fab_status fab_infer_model(fab_infer *f, fab_glm *m)
+{
+    fab_inference r = {.beta = 1};
+    if (f->model.likelihood == FAB_GAUSSIAN) FAB_TRY(fab_infer_report(f, &r));
+    *m = f->model;
+    m->beta = r.beta;
+    return FAB_OK;
+}
+
+const fab_method *fab_infer_method(const fab_infer *f)
+{
+    return f->m;
+}
+
+const void *fab_infer_settings(const fab_infer *f)
+{
+    return f->settings;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static fab_status describe_model(fab_infer *f, fab_tensors *t)
+{
+    fab_glm m;
+    char *json;
+    FAB_TRY(fab_infer_model(f, &m));
+    FAB_TRY(fab_glm_json(&m, &json));
+    const fab_status s = fab_tensors_set(t, "model", json);
+    fab_text_free(json);
+    return s;
+}
+
+/* A batch method stores alpha and beta as chosen; a stream its settings as given, to go on with them. */
+static fab_status describe_settings(fab_infer *f, fab_tensors *t)
+{
+    fab_inference r;
+    fab_glm_settings *s;
+    if (f->m->streams) return fab_saved_describe(t, f->m, f->settings, f->n);
+    FAB_TRY(fab_infer_report(f, &r));
+    FAB_TRY(fab_alloc_array((void **)&s, 1, f->m->table->size, f->m->name));
+    memcpy(s, f->settings, f->m->table->size);
+    if (fab_is_auto_f64(s->alpha) && r.alpha > 0) s->alpha = r.alpha;
+    if (fab_is_auto_f64(s->beta) && r.beta > 0) s->beta = r.beta;
+    const fab_status done = fab_saved_describe(t, f->m, s, f->n);
+    fab_release(s);
+    return done;
+}
+
+/* The prior precision in force, which the settings of a stream do not know. */
+static fab_status describe_alpha(fab_infer *f, fab_tensors *t)
+{
+    fab_inference r;
+    char number[32];
+    FAB_TRY(fab_infer_report(f, &r));
+    if (!(r.alpha > 0)) return FAB_OK; /* a given prior */
+    fab_print_double(number, sizeof number, r.alpha);
+    return fab_tensors_set(t, "alpha", number);
+}
+
+static fab_status describe(fab_infer *f, fab_tensors *t)
+{
+    FAB_TRY(describe_settings(f, t));
+    FAB_TRY(describe_model(f, t));
+    FAB_TRY(describe_alpha(f, t));
+    return f->m->infer->save ? f->m->infer->save(f->handle, t) : FAB_OK;
+}
+
+fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more)
+{
+    const fab_gauss *q;
+    fab_tensors *t;
+    FAB_TRY(fab_infer_result(f, &q));
+    FAB_TRY(fab_tensors_create(&t));
+    fab_status s = describe(f, t);
+    if (s == FAB_OK && more) s = fab_saved_add(t, more);
+    if (s == FAB_OK) s = fab_gauss_save(path, q, t);
+    fab_tensors_free(t);
+    return s;
+}
+
+static fab_status build_resumed(fab_infer **f, const fab_method *m, void *settings,
+                                const char *json, const fab_tensors *file, const fab_exec *x)
+{
+    fab_settings_defaults(m->table, settings);
+    FAB_TRY(fab_settings_from_json(m->table, settings, json));
+    FAB_TRY(fab_infer_init(f, m, settings, NULL, x));
+    const fab_status s = m->infer->load((*f)->handle, file);
+    if (s == FAB_OK) return FAB_OK;
+    fab_infer_free(*f);
+    *f = NULL;
+    return s;
+}
+
+fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, const fab_exec *x)
+{
+    const fab_method *m = NULL;
+    const char *json = NULL;
+    int64_t n = 0;
+    void *settings;
+    *f = NULL;
+    FAB_TRY(fab_saved_stream(file, &m, &json, &n));
+    if (!m->infer)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "method '%s' fits vectors: this file holds no model to continue", m->name);
+    FAB_TRY(fab_alloc_array(&settings, 1, m->table->size, m->name));
+    const fab_status s = build_resumed(f, m, settings, json, file, x);
+    fab_release(settings);
+    if (s == FAB_OK) (*f)->n = n;
+    return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s; /* a bad setting here came from the file */
+}

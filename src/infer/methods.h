@@ -1,0 +1,17 @@
+/* methods.h - the methods of inference, for the list in src/methods.c.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_METHODS_H
+#define FAB_INFER_METHODS_H
+
+#include "fabayes/methods.h"
+
+extern const fab_method fab_exact_method;
+extern const fab_method fab_ridge_method;
+extern const fab_method fab_laplace_method;
+extern const fab_method fab_map_method;
+extern const fab_method fab_kalman_method;
+extern const fab_method fab_rvga_method;
+extern const fab_method fab_lrvga_method;
+
+#endif
