@@ -10,6 +10,7 @@ import gzip
 import json
 import math
 import os
+import resource
 import signal
 import struct
 import subprocess
@@ -589,9 +590,9 @@ class Update(FaCase):
 
 class Demo(FaCase):
     def test_the_demo_shows_the_main_job(self):
-        start = time.time()
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
         j = self.good_json("demo", "-o", self.path("report"), "--quiet")
-        self.assertLess(time.time() - start, 60)
+        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 100) # 60 s on two cores
         errors = {m["method"]: m["covariance_distance"] for m in j["methods"]}
         self.assertLess(errors["recursive-em"], 1.08 * errors["ml"])
         self.assertTrue(j["same_after_load"])
