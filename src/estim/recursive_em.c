@@ -17,7 +17,8 @@
  * A block of more rows than coordinates is squeezed to D columns with the same X X' before 2.
  * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
  * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 is lent a trace of variance,
- * psi_min times the mean; it shrinks with the weight of the start, and result knows the coordinate by it.
+ * psi_min times the mean, which it keeps until it varies and by which result knows it.  Factors that the
+ * first rows do not show begin at random, small: EM could never raise them from 0.
  * Rows that are all the same make no start: they are counted, and the next ones are waited for.
  *
  * A wider R loses less of what the next blocks still need: at
@@ -44,10 +45,11 @@ enum { CENTRE_EXACT, CENTRE_NONE };
 enum { MAX_BLOCK = 1000 };
 #define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
 #define START_PSI 0.3     /* least psi of the start, relative to the variance */
-enum { SETTLE_ROUNDS = 20 };
+enum { MOST_ROUNDS = 20, LEAST_ROUNDS = 2, ROWS_PER_ROUND = 5 }; /* of settling: rows per factor earn rounds */
 #define SETTLED 0.01      /* relative change of psi (root mean square) that ends the start */
 #define SETTLE_TRACE 1e-6 /* weight of the start beside the first rows */
-#define SAME 1e-9         /* relative: a variance that is the trace lent, after rounding */
+#define UNSEEN 1e-6       /* of W' psi^-1 W: a factor the first rows do not show */
+#define SAME 1e-6         /* relative: a variance that is the one lent, after rounding */
 
 typedef struct recursive_em {
     fab_recursive_em_settings set; /* auto resolved */
@@ -62,7 +64,8 @@ typedef struct recursive_em {
     void *kept;         /* the pending rows while result works */
     double n;           /* weight of S: the rows in it, and the random start as one more */
     double rows;        /* weight of mu: the rows in it */
-    double trace;       /* variance in S of the coordinates that were constant at the start */
+    double trace;       /* variance lent to the coordinates that have been constant */
+    int64_t lent;       /* how many began so */
     fab_status fault;   /* of a block that failed: the stream cannot go on */
     int64_t pending;    /* rows in the columns of absorb */
     int64_t columns;    /* room there */
@@ -151,13 +154,14 @@ static void layout(fab_layout *l, void *handle)
     recursive_em *e = handle;
     const int64_t side = side_of(e), R = e->set.inner_rank, D = e->set.D;
     const int64_t least = e->columns > D ? D : R, wide = side > least ? side : least;
+    const int64_t eig = side > R ? side : side ? R : 0;
     const int64_t long_side = D > e->columns ? D : e->columns;
     e->v = fab_place(l, e->set.D, sizeof *e->v);
     e->before = fab_place(l, side ? e->set.D : 0, sizeof *e->before);
     e->psi = fab_place(l, R == e->set.K ? e->set.D : 0, sizeof *e->psi);
     e->gram = fab_place(l, side * side, sizeof *e->gram);
-    e->lambda = fab_place(l, side, sizeof *e->lambda);
-    e->eig = fab_place(l, side ? fab_eig_work(side) : 0, sizeof *e->eig);
+    e->lambda = fab_place(l, eig, sizeof *e->lambda);
+    e->eig = fab_place(l, eig ? fab_eig_work(eig) : 0, sizeof *e->eig);
     e->M = fab_place(l, wide * R, sizeof *e->M);
     e->norm = fab_place(l, R, sizeof *e->norm);
     const int64_t squeezed = e->columns > e->set.D ? e->set.D : 0;
@@ -260,13 +264,25 @@ static fab_status variances(recursive_em *e, const fab_long *X, double rows, dou
 static void lend(recursive_em *e, double mean)
 {
     e->trace = e->set.psi_min * mean;
-    for (int64_t i = 0; i < e->set.D; i++)
-        if (!(e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i])) e->v[i] = e->trace;
+    e->lent = 0;
+    for (int64_t i = 0; i < e->set.D; i++) {
+        if (e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i]) continue;
+        e->v[i] = e->trace;
+        e->lent++;
+    }
 }
 
+/* Is v_i what was lent? */
 static int lent(const recursive_em *e, int64_t i)
 {
-    return fabs(e->v[i] - e->trace) <= SAME * e->trace;
+    return e->lent > 0 && fabs(e->v[i] - e->trace) <= SAME * e->trace;
+}
+
+/* Set psi of the coordinates that live on loan, where it is `now`. */
+static void set_lent(recursive_em *e, double now, double psi)
+{
+    for (int64_t i = 0; i < e->set.D && e->lent; i++)
+        if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = psi;
 }
 
 static double loading(double s2)
@@ -376,13 +392,15 @@ static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
 /* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
  * been seen in so many rows.  A trace of the state stays in the target so that constant coordinates
  * have a psi. */
-static fab_status settle(recursive_em *e, double rows, int64_t k)
+static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
 {
     const int64_t D = e->set.D;
+    const double per_round = (double)(ROWS_PER_ROUND * e->set.inner_rank);
+    const int64_t rounds = clamp(rows / per_round, LEAST_ROUNDS, MOST_ROUNDS); /* few rows settle where psi vanishes */
     double change[2] = {INFINITY, 1};
-    for (int round = 0; round < SETTLE_ROUNDS && change[0] > SETTLED * SETTLED * change[1]; round++) {
+    for (int64_t round = 0; round < rounds && change[0] > SETTLED * SETTLED * change[1]; round++) {
         for (int64_t i = 0; i < D; i++)
-            if (lent(e, i)) e->S->psi[i] = e->trace / SETTLE_TRACE;
+            if (lent(e, i)) e->S->psi[i] = mean / SETTLE_TRACE; /* any number: the row of W is 0 */
         memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
         FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / rows, k));
         change[0] = 0, change[1] = (double)D;
@@ -397,6 +415,39 @@ static fab_status settle(recursive_em *e, double rows, int64_t k)
     return FAB_OK;
 }
 
+/* W <- W U, U the eigenvectors of W' psi^-1 W, and where those show nothing a random direction; psi gives
+ * what it takes, so that diag(S) is as it was. */
+static fab_status add_unseen(recursive_em *e)
+{
+    const int64_t D = e->set.D, R = e->set.inner_rank;
+    const fab_long W = fab_long_rows(e->S->F, D, R);
+    for (int64_t i = 0; i < D; i++) e->before[i] = 1 / e->S->psi[i];
+    e->run.ops->gram(&e->run, &W, e->before, e->M);
+    FAB_TRY(fab_sum(&e->run, e->M, R * R));
+    FAB_TRY(fab_eig(R, e->M, e->lambda, e->eig)); /* ascending */
+    int64_t unseen = 0;
+    while (unseen < R && unseen < e->columns && e->lambda[unseen] < UNSEEN) unseen++;
+    if (!unseen) return FAB_OK;
+    memset(e->M, 0, (size_t)(R * unseen) * sizeof *e->M);
+    e->run.ops->mult(&e->run, NULL, &W, e->M, 0, &W);
+    const fab_long Z = fab_long_rows(fab_absorb_columns(e->absorb), D, unseen); /* the columns are done with */
+    double total = 0;
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 1, &Z);
+    e->run.ops->rowquad(&e->run, &Z, NULL, unseen, 0, e->before);
+    for (int64_t i = 0; i < D; i++) total += e->before[i];
+    FAB_TRY(fab_sum(&e->run, &total, 1));
+    const double c = sqrt(START_SIGNAL / total);
+    for (int64_t i = 0; i < D; i++) {
+        const double psi = e->S->psi[i], share = lent(e, i) ? 0 : c * c * e->before[i];
+        e->before[i] = lent(e, i) ? 0 : c * sqrt(psi);
+        e->S->psi[i] = psi * (1 - share);
+    }
+    memset(e->M, 0, (size_t)(unseen * R) * sizeof *e->M);
+    for (int64_t k = 0; k < unseen; k++) e->M[k + k * unseen] = 1;
+    e->run.ops->mult(&e->run, e->before, &Z, e->M, 1, &W);
+    return FAB_OK;
+}
+
 /* L with L L' = B, B positive semidefinite: Cholesky, or scaled eigenvectors where that breaks down. */
 static fab_status half(recursive_em *e)
 {
@@ -405,9 +456,10 @@ static fab_status half(recursive_em *e)
     memcpy(e->B_copy, B, (size_t)(D * D) * sizeof *B);
     if (fab_chol(D, B) == FAB_OK) return FAB_OK;
     memcpy(B, e->B_copy, (size_t)(D * D) * sizeof *B);
-    for (int64_t i = 0; i < D; i++) scale[i] = B[i + i * D] > 0 ? sqrt(B[i + i * D]) : 1;
+    for (int64_t i = 0; i < D; i++) scale[i] = B[i + i * D] > 0 ? sqrt(B[i + i * D]) : 0;
     for (int64_t j = 0; j < D; j++)
-        for (int64_t i = 0; i < D; i++) B[i + j * D] /= scale[i] * scale[j];
+        for (int64_t i = 0; i < D; i++)
+            B[i + j * D] = scale[i] > 0 && scale[j] > 0 ? B[i + j * D] / scale[i] / scale[j] : 0;
     FAB_TRY(fab_eig(D, B, lambda, lambda + D));
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < D; i++) B[i + j * D] *= scale[i] * sqrt(lambda[j] > 0 ? lambda[j] : 0);
@@ -440,7 +492,8 @@ static fab_status start(recursive_em *e, int64_t k, double rows)
         FAB_TRY(start_svd(e, &X, rows));
         FAB_TRY(squeeze(e, &k));
         e->n = rows;
-        return settle(e, rows, k);
+        FAB_TRY(settle(e, rows, k, mean));
+        return add_unseen(e);
     }
     FAB_TRY(start_random(e, mean));
     e->n = 1 + rows;
@@ -461,7 +514,7 @@ static fab_status flush(recursive_em *e)
     if (!(e->n > 0)) return start(e, k, e->rows); /* 4, 5 */
     FAB_TRY(squeeze(e, &k));
     FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
-    e->trace *= e->n / after;
+    set_lent(e, e->trace * (e->n / after), e->trace);
     e->n = after;
     return FAB_OK;
 }
@@ -567,7 +620,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
     for (int64_t i = 0; i < D; i++)
-        if (fabs(e->v[i] - trace) <= SAME * trace) e->v[i] = 0; /* constant, but for what was lent */
+        if (fabs(e->v[i] - trace) <= SAME * trace) e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
     e->floored = fab_state_floor(&e->view, e->v, e->set.psi_min);
     FAB_TRY(fab_gauss_check(&e->view));
     *q = &e->view;
@@ -637,6 +690,8 @@ static fab_status load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_state_take(t, "state.pending", type, 2, (const int64_t[]){pending->shape[0], D},
                            fab_absorb_columns(e->absorb)));
     e->pending = pending->shape[0];
+    e->lent = 0;
+    for (int64_t i = 0; i < D; i++) e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
     return check_loaded(e);
 }
 
