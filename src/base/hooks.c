@@ -40,7 +40,8 @@ void fab_log(const char *format, ...)
 
 fab_status fab_progress(const char *what, int64_t done, int64_t total)
 {
-    if (!hooks.progress || hooks.progress(hooks.progress_ctx, what, done, total) == 0) return FAB_OK;
+    if (!hooks.progress || hooks.progress(hooks.progress_ctx, what, done, total) == 0)
+        return FAB_OK;
     return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld of %lld", what, (long long)done,
                     (long long)total);
 }

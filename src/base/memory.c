@@ -73,10 +73,12 @@ fab_status fab_build(void **handle, size_t size, const void *proto,
 {
     *handle = NULL;
     const size_t total = count_bytes(size, proto, layout);
-    if (total == SIZE_MAX) return FAB_FAIL(FAB_NO_MEMORY, "the sizes asked for do not fit into memory");
+    if (total == SIZE_MAX)
+        return FAB_FAIL(FAB_NO_MEMORY, "the sizes asked for do not fit into memory");
     char *block = total ? fab_alloc(total) : NULL;
     if (!block)
-        return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB", (double)(total ? total : size) / 1e6);
+        return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB",
+                        (double)(total ? total : size) / 1e6);
     memset(block, 0, total);
     memcpy(block, proto, size);
     fab_layout l = {block, 0};
@@ -93,6 +95,7 @@ fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *wha
     if (count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes))
         return FAB_FAIL(FAB_NO_MEMORY, "%s: the size does not fit into memory", what);
     *p = fab_alloc(bytes);
-    if (!*p) return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate %.3g MB", what, (double)bytes / 1e6);
+    if (!*p)
+        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate %.3g MB", what, (double)bytes / 1e6);
     return FAB_OK;
 }

@@ -56,7 +56,8 @@ void fab_normal_quad_f32(const uint32_t bits[4], float out[4])
 {
     for (int j = 0; j < 4; j += 2) {
         double a, b;
-        pair(((double)bits[j] + 0.5) * 0x1p-32, ((double)(bits[j + 1] >> 9) + 0.5) * 0x1p-23, &a, &b);
+        pair(((double)bits[j] + 0.5) * 0x1p-32, ((double)(bits[j + 1] >> 9) + 0.5) * 0x1p-23, &a,
+             &b);
         out[j] = (float)a;
         out[j + 1] = (float)b;
     }

@@ -52,8 +52,9 @@ fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: rows are %s, expected f64 or f32", who,
                         fab_dtype_name(x->type));
     if (x->n < 0 || x->ld < D || (x->n > 0 && !x->p))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld rows %lld apart do not hold vectors of length %lld",
-                        who, (long long)x->n, (long long)x->ld, (long long)D);
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld rows %lld apart do not hold vectors of length %lld", who,
+                        (long long)x->n, (long long)x->ld, (long long)D);
     for (int64_t j = 0; j < x->n; j++) {
         const int64_t bad = x->type == FAB_F32 ? bad_f32((const float *)x->p + j * x->ld, D)
                                                : bad_f64((const double *)x->p + j * x->ld, D);

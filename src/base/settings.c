@@ -136,9 +136,7 @@ static int read_value(const fab_field *f, const char *text, value *v)
         return 1;
     }
     switch (f->type) {
-    case FAB_F64:
-        v->d = strtod(text, &end);
-        return end != text && *end == '\0' && isfinite(v->d);
+    case FAB_F64: v->d = strtod(text, &end); return end != text && *end == '\0' && isfinite(v->d);
     case FAB_I64: {
         v->i = strtoll(text, &end, 10);
         if (end != text && *end == '\0') return errno == 0;
@@ -158,7 +156,8 @@ static int read_value(const fab_field *f, const char *text, value *v)
     return 0;
 }
 
-fab_status fab_settings_parse(const fab_table *t, void *settings, const char *name, const char *text)
+fab_status fab_settings_parse(const fab_table *t, void *settings, const char *name,
+                              const char *text)
 {
     const fab_field *f = fab_settings_find(t, name);
     if (!f) return unknown_name(t, name);
@@ -167,7 +166,9 @@ fab_status fab_settings_parse(const fab_table *t, void *settings, const char *na
         char range[256];
         allowed(f, range, sizeof range);
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %s = '%s' is not %s in %s%s", t->method, name, text,
-                        f->type == FAB_I64 ? "a whole number" : f->type == FAB_F64 ? "a number" : "a choice",
+                        f->type == FAB_I64   ? "a whole number"
+                        : f->type == FAB_F64 ? "a number"
+                                             : "a choice",
                         range, f->origin == FAB_AUTO ? " or auto" : "");
     }
     FAB_TRY(check_value(t, f, v));
@@ -213,7 +214,8 @@ fab_status fab_settings_json(const fab_table *t, const void *settings, char **te
 static int scalar_text(const json_t *j, char *buf, size_t size)
 {
     if (json_is_string(j)) return snprintf(buf, size, "%s", json_string_value(j)) < (int)size;
-    if (json_is_integer(j)) return snprintf(buf, size, "%lld", (long long)json_integer_value(j)) > 0;
+    if (json_is_integer(j))
+        return snprintf(buf, size, "%lld", (long long)json_integer_value(j)) > 0;
     if (json_is_real(j)) return fab_print_double(buf, size, json_real_value(j)) > 0;
     if (json_is_boolean(j)) return snprintf(buf, size, json_is_true(j) ? "true" : "false") > 0;
     return 0;
@@ -227,8 +229,9 @@ static fab_status set_all(const fab_table *t, void *settings, json_t *object)
     {
         char text[128];
         if (!scalar_text(item, text, sizeof text))
-            return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: setting '%s' is not a number, a choice or true|false",
-                            t->method, key);
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "%s: setting '%s' is not a number, a choice or true|false", t->method,
+                            key);
         FAB_TRY(fab_settings_parse(t, settings, key, text));
     }
     return FAB_OK;

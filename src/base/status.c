@@ -55,7 +55,8 @@ fab_status fab_prefix(fab_status s, const char *format, ...)
     const int used = vsnprintf(next, sizeof next, format, args);
     va_end(args);
     const size_t n = used < 0 ? 0 : (size_t)used < sizeof next ? (size_t)used : sizeof next - 1;
-    const size_t rest = strnlen(detail, sizeof next - 1 - n); /* a long front cuts the sentence's end */
+    const size_t rest =
+        strnlen(detail, sizeof next - 1 - n); /* a long front cuts the sentence's end */
     memcpy(next + n, detail, rest);
     next[n + rest] = '\0';
     memcpy(detail, next, sizeof next);

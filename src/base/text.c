@@ -75,7 +75,8 @@ void fab_text_free(char *text)
 int fab_print_double(char *buf, size_t size, double x)
 {
     char text[32]; /* whole, whatever the room in buf */
-    if (x == 0 && signbit(x)) return snprintf(buf, size, "-0.0"); /* "-0" is a whole number in JSON */
+    if (x == 0 && signbit(x))
+        return snprintf(buf, size, "-0.0"); /* "-0" is a whole number in JSON */
     for (int digits = 15; digits <= 17; digits++) {
         snprintf(text, sizeof text, "%.*g", digits, x);
         if (strtod(text, NULL) == x) break;

@@ -12,8 +12,16 @@ void *fab_absorb_columns(fab_absorb *ab);
 /* Absorb the first n of them, already checked. */
 fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n);
 
+/* With room for either cut, whatever the settings say; and absorb by the eigen cut in such a handle.
+ * *least: the smallest eigenvalue kept, psi being 1; EM cannot leave the span of F and needs it > 0. */
+fab_status fab_absorb_init_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                                const fab_absorb_settings *s, const fab_exec *x);
+fab_status fab_absorb_loaded_eigen(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n,
+                                   double *least);
+
 /* Bytes fab_absorb_init would take. */
-double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s, const fab_exec *x);
+double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s,
+                        const fab_exec *x);
 
 /* fab_gauss_cut into `out`, whose K is the rank to reach; mu is left alone. */
 fab_status fab_gauss_cut_into(fab_gauss *out, const fab_gauss *g, double tol, int64_t max_iter,

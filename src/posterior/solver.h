@@ -8,10 +8,11 @@
 #include "la/ops.h"
 
 /* fab_solver_init with workspace for small matrices up to room x room as well. */
-fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_exec *x, int64_t room);
+fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_exec *x,
+                                int64_t room);
 
 const fab_run *fab_solver_run(const fab_solver *s);
-const double *fab_solver_chol(const fab_solver *s); /* L, K x K: L L' = I + F' psi^-1 F */
+const double *fab_solver_chol(const fab_solver *s);   /* L, K x K: L L' = I + F' psi^-1 F */
 double fab_solver_logdet_matrix(const fab_solver *s); /* log det A */
 
 fab_status fab_solver_diag(fab_solver *s, double *out);         /* diag(A) */
