@@ -105,9 +105,8 @@ static real w2_of(const both *o)
 static void check_w2(const both *o, const fab_exec *x)
 {
     const int64_t n = o->a->D;
-    const real least = least_eigenvalue(n, o->Sa) < least_eigenvalue(n, o->Sb)
-                           ? least_eigenvalue(n, o->Sa)
-                           : least_eigenvalue(n, o->Sb);
+    const real la = least_eigenvalue(n, o->Sa), lb = least_eigenvalue(n, o->Sb),
+               least = la < lb ? la : lb;
     double out;
     assert_ok(fab_distance_w2(o->a, o->b, x, &out));
     assert_near(out, w2_of(o), o->c * r_sqrt(o->T / least));
