@@ -42,7 +42,7 @@
 
 enum { START_SVD, START_RANDOM };
 enum { CENTRE_EXACT, CENTRE_NONE };
-enum { MAX_BLOCK = 1000 };
+enum { MAX_BLOCK = 1000, SVD_ROWS = 10 }; /* rows per factor for the singular vectors of the start */
 #define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
 #define START_PSI 0.3     /* least psi of the start, relative to the variance */
 enum { MOST_ROUNDS = 20, LEAST_ROUNDS = 2, ROWS_PER_ROUND = 5 }; /* of settling: rows per factor earn rounds */
@@ -141,11 +141,18 @@ static int64_t columns_of(const fab_recursive_em_settings *s)
     return rows > 1 && s->centre == CENTRE_EXACT ? rows + 1 : rows;
 }
 
+/* Of the first rows so many show where the factors begin; settling takes all of them. */
+static int64_t svd_rows(const recursive_em *e, int64_t rows)
+{
+    const int64_t enough = SVD_ROWS * e->set.inner_rank;
+    return rows < enough ? rows : enough;
+}
+
 /* The start works on the smaller of D x D and rows x rows. */
 static int64_t side_of(const recursive_em *e)
 {
     if (e->set.start != START_SVD) return 0;
-    const int64_t rows = e->set.warmup + 1; /* and the mean of constant rows before */
+    const int64_t rows = svd_rows(e, e->set.warmup + 1); /* and the mean of constant rows before */
     return rows < e->set.D || e->run.comm.sum ? rows : e->set.D;
 }
 
@@ -329,8 +336,10 @@ static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows
 static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
 {
     const fab_long W = fab_long_rows(e->S->F, e->set.D, e->set.inner_rank);
-    const int by_rows = X->k < e->set.D || e->run.comm.sum;
-    FAB_TRY(by_rows ? svd_by_rows(e, X, rows, &W) : svd_by_columns(e, X, rows, &W));
+    const fab_long few = fab_long_vectors(X->p, X->n, svd_rows(e, X->k), X->cs);
+    const int by_rows = few.k < e->set.D || e->run.comm.sum;
+    const double share = rows * (double)few.k / (double)X->k;
+    FAB_TRY(by_rows ? svd_by_rows(e, &few, share, &W) : svd_by_columns(e, X, rows, &W));
     e->run.ops->rowquad(&e->run, &W, NULL, W.k, 0, e->S->psi);
     for (int64_t i = 0; i < e->set.D; i++) {
         const double rest = e->v[i] - e->S->psi[i], least = START_PSI * e->v[i];
