@@ -171,7 +171,8 @@ static inline real *sample_covariance(const fab_rows *x, const real *w, real *mu
 static inline real dense_loglik(int64_t D, const real *Sigma, const real *S)
 {
     return -(D * (real)1.8378770664093454836 + dense_logdet(D, Sigma) +
-             dense_trace_mul(D, dense_inverse(D, Sigma), S)) / 2;
+             dense_trace_mul(D, dense_inverse(D, Sigma), S)) /
+           2;
 }
 
 /* max |A - B| / max |B| */
