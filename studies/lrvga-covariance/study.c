@@ -7,7 +7,7 @@
  * Prints csv lines: problem, D, p, N, seed, method, KL(fit || sample), KL(sample || fit), seconds.
  *
  * SPDX-License-Identifier: MIT */
-#include "fa_model.h"
+#include "../common/fa_model.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

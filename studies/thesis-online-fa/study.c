@@ -7,7 +7,7 @@
  * point), seconds spent learning.
  *
  * SPDX-License-Identifier: MIT */
-#include "fa_model.h"
+#include "../common/fa_model.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
