@@ -25,7 +25,7 @@
  * K = 10, R = 2 K one pass stands within about a percent of converged maximum likelihood, R = K does not.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/recursive_em.h"
+#include "estim/recursive_em.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
@@ -34,50 +34,11 @@
 #include "estim/state.h"
 #include "fabayes/distance.h"
 #include "fabayes/random.h"
-#include "la/ops.h"
 #include "la/small.h"
-#include "posterior/absorb.h"
 #include <math.h>
 #include <string.h>
 
-enum { START_SVD, START_RANDOM };
-enum { CENTRE_EXACT, CENTRE_NONE };
-enum { MAX_BLOCK = 1000, SVD_ROWS = 10 }; /* rows per factor for the singular vectors of the start */
-#define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
-#define START_PSI 0.3     /* least psi of the start, relative to the variance */
-enum { MOST_ROUNDS = 20, LEAST_ROUNDS = 2, ROWS_PER_ROUND = 5 }; /* of settling: rows per factor earn rounds */
-#define SETTLED 0.01      /* relative change of psi (root mean square) that ends the start */
-#define SETTLE_TRACE 1e-6 /* weight of the start beside the first rows */
-#define UNSEEN 1e-6       /* of W' psi^-1 W: a factor the first rows do not show */
-#define SAME 1e-6         /* relative: a variance that is the one lent, after rounding */
-
-typedef struct recursive_em {
-    fab_recursive_em_settings set; /* auto resolved */
-    fab_exec exec;
-    fab_run run;
-    fab_absorb *absorb;
-    fab_gauss *S;       /* D x R: the state, mu included */
-    fab_gauss *tail;    /* D x R: with the pending rows, made by result */
-    fab_gauss *whole;   /* S or tail */
-    fab_gauss *q;       /* D x K, when R > K */
-    fab_gauss view;     /* the result */
-    void *kept;         /* the pending rows while result works */
-    double n;           /* weight of S: the rows in it, and the random start as one more */
-    double rows;        /* weight of mu: the rows in it */
-    double trace;       /* variance lent to the coordinates that have been constant */
-    int64_t lent;       /* how many began so */
-    fab_status fault;   /* of a block that failed: the stream cannot go on */
-    int64_t pending;    /* rows in the columns of absorb */
-    int64_t columns;    /* room there */
-    int64_t floored;
-    double *v;          /* D */
-    double *psi;        /* D, when R = K: psi of the result */
-    double *before;     /* D */
-    double *ones;       /* columns */
-    double *gram, *lambda, *eig; /* the start: side x side, side, scratch */
-    double *B, *B_copy, *B_work; /* a block squeezed: D x D each, scratch */
-    double *M, *norm;   /* the larger of side and R by R; R */
-} recursive_em;
+enum { MAX_BLOCK = 1000 };
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -87,15 +48,19 @@ static const char *const centres[] = {"exact", "none", NULL};
 static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors on this process"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
-    AUTOMATIC(block, I64, 1, 0x1p20, "rows absorbed at a time; auto: as many as `memory` holds, at most 1000"),
+    AUTOMATIC(block, I64, 1, 0x1p20,
+              "rows absorbed at a time; auto: as many as `memory` holds, at most 1000"),
     FIELD(inner, I64, 5, 1, 1000, "EM loops for each block"),
     AUTOMATIC(inner_rank, I64, 1, 8192, "rank kept inside, at least K; auto: 2 K, at most D"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(start, START_SVD, starts, "how F begins: from the first rows, or at random as in [L]"),
-    AUTOMATIC(warmup, I64, 1, 0x1p20, "rows the start is made from; auto: block or 4 inner_rank, the larger; 2 for random"),
+    AUTOMATIC(warmup, I64, 1, 0x1p20,
+              "rows the start is made from; auto: block or 4 inner_rank, the larger; 2 for random"),
     FIELD(start_eps, F64, 1e-8, 1e-300, 0.999, "random start: share of the variance that is in F"),
-    CHOICE(centre, CENTRE_EXACT, centres, "subtract the running mean exactly, or take rows of mean 0 as they are"),
-    FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"),
+    CHOICE(centre, CENTRE_EXACT, centres,
+           "subtract the running mean exactly, or take rows of mean 0 as they are"),
+    FIELD(forget, F64, 1, 0.5, 1,
+          "weight of the past for each new row; below 1 for streams that drift"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
     FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps"),
@@ -115,20 +80,15 @@ fab_recursive_em_settings fab_recursive_em_defaults(int64_t D, int64_t K)
     return s;
 }
 
-static int64_t clamp(double v, int64_t lo, int64_t hi)
-{
-    return v < (double)lo ? lo : v > (double)hi ? hi : (int64_t)v;
-}
-
 /* Put numbers where the rules say auto. */
 static void resolve(fab_recursive_em_settings *s)
 {
     const double fit = s->memory * 1e6 / (8 * (double)s->D);
-    if (fab_is_auto_i64(s->block)) s->block = clamp(fit, 1, MAX_BLOCK);
+    if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
     if (s->inner_rank > s->D) s->inner_rank = s->D;
     if (!fab_is_auto_i64(s->warmup)) return;
-    const int64_t wide = clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
+    const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
     const int64_t least = s->centre == CENTRE_NONE ? 1 : 2;
     s->warmup = s->start == START_RANDOM ? least : s->block > wide ? s->block : wide;
 }
@@ -141,18 +101,12 @@ static int64_t columns_of(const fab_recursive_em_settings *s)
     return rows > 1 && s->centre == CENTRE_EXACT ? rows + 1 : rows;
 }
 
-/* Of the first rows so many show where the factors begin; settling takes all of them. */
-static int64_t svd_rows(const recursive_em *e, int64_t rows)
-{
-    const int64_t enough = SVD_ROWS * e->set.inner_rank;
-    return rows < enough ? rows : enough;
-}
-
 /* The start works on the smaller of D x D and rows x rows. */
 static int64_t side_of(const recursive_em *e)
 {
     if (e->set.start != START_SVD) return 0;
-    const int64_t rows = svd_rows(e, e->set.warmup + 1); /* and the mean of constant rows before */
+    const int64_t rows =
+        fab_recursive_svd_rows(e, e->set.warmup + 1); /* and the mean of constant rows before */
     return rows < e->set.D || e->run.comm.sum ? rows : e->set.D;
 }
 
@@ -174,7 +128,8 @@ static void layout(fab_layout *l, void *handle)
     const int64_t squeezed = e->columns > e->set.D ? e->set.D : 0;
     e->B = fab_place(l, squeezed * squeezed, sizeof *e->B);
     e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
-    e->B_work = fab_place(l, squeezed ? 2 * squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
+    e->B_work =
+        fab_place(l, squeezed ? 2 * squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
     e->ones = fab_place(l, e->columns, sizeof *e->ones);
     const int64_t cols = wide > e->columns ? wide : e->columns;
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
@@ -194,7 +149,8 @@ static void release(void *handle)
 
 static fab_absorb_settings absorb_settings(const fab_recursive_em_settings *s)
 {
-    return (fab_absorb_settings){.inner = s->inner, .expand = s->expand, .cut = FAB_CUT_EM, .psi_min = s->psi_min};
+    return (fab_absorb_settings){
+        .inner = s->inner, .expand = s->expand, .cut = FAB_CUT_EM, .psi_min = s->psi_min};
 }
 
 static fab_status build_parts(recursive_em *e)
@@ -212,7 +168,8 @@ static fab_status check_settings(const fab_recursive_em_settings *s)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "recursive-em: inner_rank = %lld is below K = %lld",
                         (long long)s->inner_rank, (long long)s->K);
     if (s->warmup < 2 && s->centre == CENTRE_EXACT)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "recursive-em: warmup = 1 with centre = exact, expected at least 2");
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "recursive-em: warmup = 1 with centre = exact, expected at least 2");
     return FAB_OK;
 }
 
@@ -254,284 +211,12 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
            (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
-/* ---- the start -------------------------------------------------------------------------------- */
-
-/* v_i = variance of coordinate i in the centred columns X of `rows` rows, and their mean */
-static fab_status variances(recursive_em *e, const fab_long *X, double rows, double *mean)
-{
-    double total[2] = {0, (double)e->set.D};
-    e->run.ops->rowquad(&e->run, X, NULL, X->k, 0, e->v);
-    for (int64_t i = 0; i < e->set.D; i++) total[0] += e->v[i] /= rows;
-    FAB_TRY(fab_sum(&e->run, total, 2));
-    *mean = total[0] / total[1];
-    return FAB_OK;
-}
-
-/* A trace of the mean variance where a coordinate is constant. */
-static void lend(recursive_em *e, double mean)
-{
-    e->trace = e->set.psi_min * mean;
-    e->lent = 0;
-    for (int64_t i = 0; i < e->set.D; i++) {
-        if (e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i]) continue;
-        e->v[i] = e->trace;
-        e->lent++;
-    }
-}
-
-/* Is v_i what was lent? */
-static int lent(const recursive_em *e, int64_t i)
-{
-    return e->lent > 0 && fabs(e->v[i] - e->trace) <= SAME * e->trace;
-}
-
-/* Set psi of the coordinates that live on loan, where it is `now`. */
-static void set_lent(recursive_em *e, double now, double psi)
-{
-    for (int64_t i = 0; i < e->set.D && e->lent; i++)
-        if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = psi;
-}
-
-static double loading(double s2)
-{
-    return sqrt(s2 - 1 > START_SIGNAL ? s2 - 1 : START_SIGNAL);
-}
-
-/* 4 through the rows x rows Gram Z' Z = U s^2 U':  W = X U_R sqrt(..) / (s sqrt(m)) */
-static fab_status svd_by_rows(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
-{
-    const int64_t m = X->k, R = W->k;
-    for (int64_t i = 0; i < e->set.D; i++) e->S->psi[i] = 1 / e->v[i];
-    e->run.ops->gram(&e->run, X, e->S->psi, e->gram);
-    FAB_TRY(fab_sum(&e->run, e->gram, m * m));
-    FAB_TRY(fab_eig(m, e->gram, e->lambda, e->eig));
-    for (int64_t k = 0; k < R; k++) {
-        const int64_t from = m - 1 - k;
-        const double s2 = from >= 0 ? e->lambda[from] / rows : 0;
-        const double scale = s2 > 1e-12 ? loading(s2) / sqrt(s2 * rows) : 0;
-        for (int64_t j = 0; j < m; j++) e->M[j + k * m] = from >= 0 ? scale * e->gram[j + from * m] : 0;
-    }
-    e->run.ops->mult(&e->run, NULL, X, e->M, 0, W);
-    return FAB_OK;
-}
-
-/* 4 through the D x D matrix Z Z' = V s^2 V' */
-static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
-{
-    const int64_t D = e->set.D, R = W->k;
-    const fab_long table_of_rows = {X->p, X->k, D, X->cs, 1};
-    e->run.ops->gram(&e->run, &table_of_rows, NULL, e->gram);
-    for (int64_t j = 0; j < D; j++)
-        for (int64_t i = 0; i < D; i++) e->gram[i + j * D] /= rows * sqrt(e->v[i]) * sqrt(e->v[j]);
-    FAB_TRY(fab_eig(D, e->gram, e->lambda, e->eig));
-    for (int64_t i = 0; i < D; i++)
-        for (int64_t k = 0; k < R; k++) {
-            const int64_t from = D - 1 - k;
-            e->M[i * R + k] = lent(e, i) ? 0 : sqrt(e->v[i]) * loading(e->lambda[from]) * e->gram[i + from * D];
-        }
-    e->run.ops->put(&e->run, e->M, W);
-    return FAB_OK;
-}
-
-static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
-{
-    const fab_long W = fab_long_rows(e->S->F, e->set.D, e->set.inner_rank);
-    const fab_long few = fab_long_vectors(X->p, X->n, svd_rows(e, X->k), X->cs);
-    const int by_rows = few.k < e->set.D || e->run.comm.sum;
-    const double share = rows * (double)few.k / (double)X->k;
-    FAB_TRY(by_rows ? svd_by_rows(e, &few, share, &W) : svd_by_columns(e, X, rows, &W));
-    e->run.ops->rowquad(&e->run, &W, NULL, W.k, 0, e->S->psi);
-    for (int64_t i = 0; i < e->set.D; i++) {
-        const double rest = e->v[i] - e->S->psi[i], least = START_PSI * e->v[i];
-        e->S->psi[i] = rest > least ? rest : least;
-    }
-    return FAB_OK;
-}
-
-/* 5: a direction per column, from the numbers of the seed */
-static fab_status start_random(recursive_em *e, double c)
-{
-    const int64_t D = e->set.D, R = e->set.inner_rank;
-    const fab_long W = fab_long_rows(e->S->F, D, R);
-    double total = (double)D;
-    FAB_TRY(fab_sum(&e->run, &total, 1));
-    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 0, &W);
-    e->run.ops->colquad(&e->run, &W, NULL, e->norm);
-    FAB_TRY(fab_sum(&e->run, e->norm, R));
-    double *scale = e->M;
-    memset(scale, 0, (size_t)(R * R) * sizeof *scale);
-    for (int64_t k = 0; k < R; k++) scale[k + k * R] = sqrt(c) * sqrt(e->set.start_eps * total / (double)R / e->norm[k]);
-    e->run.ops->mult(&e->run, NULL, &W, scale, 0, &W);
-    for (int64_t i = 0; i < D; i++) e->S->psi[i] = (1 - e->set.start_eps) * c;
-    return FAB_OK;
-}
-
-/* ---- blocks ----------------------------------------------------------------------------------- */
-
-static fab_long columns(const recursive_em *e, int64_t first, int64_t k)
-{
-    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)(first * e->set.D) * e->run.ops->size;
-    return fab_long_vectors(p, e->set.D, k, e->set.D);
-}
-
-/* The running mean of the block goes into column m (m = 1: the row itself is it). */
-static fab_long block_mean(recursive_em *e, int64_t m)
-{
-    const fab_long X = columns(e, 0, m), mean = columns(e, m > 1 ? m : 0, 1);
-    if (m == 1) return mean;
-    for (int64_t j = 0; j < m; j++) e->ones[j] = 1 / (double)m;
-    e->run.ops->mult(&e->run, NULL, &X, e->ones, 0, &mean);
-    for (int64_t j = 0; j < m; j++) e->ones[j] = -1;
-    e->run.ops->mult(&e->run, NULL, &mean, e->ones, 1, &X);
-    return mean;
-}
-
-/* 1, 3  Centre a block of m rows, move mu, and say how many columns it has. */
-static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
-{
-    if (e->set.centre == CENTRE_NONE) return m;
-    const double after = e->rows + (double)m, r = sqrt(e->rows * (double)m / after);
-    const fab_long mean = block_mean(e, m);
-    e->run.ops->get(&e->run, &mean, e->v);
-    for (int64_t i = 0; i < e->set.D; i++) mu[i] += (double)m / after * e->v[i];
-    e->run.ops->mult(&e->run, NULL, &mean, &r, 0, &mean);
-    return m > 1 && e->rows > 0 ? m + 1 : m;
-}
-
-/* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
- * been seen in so many rows.  A trace of the state stays in the target so that constant coordinates
- * have a psi. */
-static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
-{
-    const int64_t D = e->set.D;
-    const double per_round = (double)(ROWS_PER_ROUND * e->set.inner_rank);
-    const int64_t rounds = clamp(rows / per_round, LEAST_ROUNDS, MOST_ROUNDS); /* few rows settle where psi vanishes */
-    double change[2] = {INFINITY, 1};
-    for (int64_t round = 0; round < rounds && change[0] > SETTLED * SETTLED * change[1]; round++) {
-        for (int64_t i = 0; i < D; i++)
-            if (lent(e, i)) e->S->psi[i] = mean / SETTLE_TRACE; /* any number: the row of W is 0 */
-        memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
-        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / rows, k));
-        change[0] = 0, change[1] = (double)D;
-        for (int64_t i = 0; i < D; i++) {
-            const double d = e->S->psi[i] / e->before[i] - 1;
-            if (!lent(e, i)) change[0] += d * d;
-        }
-        FAB_TRY(fab_sum(&e->run, change, 2));
-    }
-    for (int64_t i = 0; i < D; i++)
-        if (lent(e, i)) e->S->psi[i] = e->trace;
-    return FAB_OK;
-}
-
-/* W <- W U, U the eigenvectors of W' psi^-1 W, and where those show nothing a random direction; psi gives
- * what it takes, so that diag(S) is as it was. */
-static fab_status add_unseen(recursive_em *e)
-{
-    const int64_t D = e->set.D, R = e->set.inner_rank;
-    const fab_long W = fab_long_rows(e->S->F, D, R);
-    for (int64_t i = 0; i < D; i++) e->before[i] = 1 / e->S->psi[i];
-    e->run.ops->gram(&e->run, &W, e->before, e->M);
-    FAB_TRY(fab_sum(&e->run, e->M, R * R));
-    FAB_TRY(fab_eig(R, e->M, e->lambda, e->eig)); /* ascending */
-    int64_t unseen = 0;
-    while (unseen < R && unseen < e->columns && e->lambda[unseen] < UNSEEN) unseen++;
-    if (!unseen) return FAB_OK;
-    memset(e->M, 0, (size_t)(R * unseen) * sizeof *e->M);
-    e->run.ops->mult(&e->run, NULL, &W, e->M, 0, &W);
-    const fab_long Z = fab_long_rows(fab_absorb_columns(e->absorb), D, unseen); /* the columns are done with */
-    double total = 0;
-    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 1, &Z);
-    e->run.ops->rowquad(&e->run, &Z, NULL, unseen, 0, e->before);
-    for (int64_t i = 0; i < D; i++) total += e->before[i];
-    FAB_TRY(fab_sum(&e->run, &total, 1));
-    const double c = sqrt(START_SIGNAL / total);
-    for (int64_t i = 0; i < D; i++) {
-        const double psi = e->S->psi[i], share = lent(e, i) ? 0 : c * c * e->before[i];
-        e->before[i] = lent(e, i) ? 0 : c * sqrt(psi);
-        e->S->psi[i] = psi * (1 - share);
-    }
-    memset(e->M, 0, (size_t)(unseen * R) * sizeof *e->M);
-    for (int64_t k = 0; k < unseen; k++) e->M[k + k * unseen] = 1;
-    e->run.ops->mult(&e->run, e->before, &Z, e->M, 1, &W);
-    return FAB_OK;
-}
-
-/* L with L L' = B, B positive semidefinite: Cholesky, or scaled eigenvectors where that breaks down. */
-static fab_status half(recursive_em *e)
-{
-    const int64_t D = e->set.D;
-    double *B = e->B, *scale = e->B_work, *lambda = scale + D;
-    memcpy(e->B_copy, B, (size_t)(D * D) * sizeof *B);
-    if (fab_chol(D, B) == FAB_OK) return FAB_OK;
-    memcpy(B, e->B_copy, (size_t)(D * D) * sizeof *B);
-    for (int64_t i = 0; i < D; i++) scale[i] = B[i + i * D] > 0 ? sqrt(B[i + i * D]) : 0;
-    for (int64_t j = 0; j < D; j++)
-        for (int64_t i = 0; i < D; i++)
-            B[i + j * D] = scale[i] > 0 && scale[j] > 0 ? B[i + j * D] / scale[i] / scale[j] : 0;
-    FAB_TRY(fab_eig(D, B, lambda, lambda + D));
-    for (int64_t j = 0; j < D; j++)
-        for (int64_t i = 0; i < D; i++) B[i + j * D] *= scale[i] * sqrt(lambda[j] > 0 ? lambda[j] : 0);
-    return FAB_OK;
-}
-
-/* More columns than coordinates: D columns with the same X X' do as well, at a fraction of the cost. */
-static fab_status squeeze(recursive_em *e, int64_t *k)
-{
-    const int64_t D = e->set.D;
-    if (*k <= D || e->run.comm.sum) return FAB_OK;
-    void *X = fab_absorb_columns(e->absorb);
-    const fab_long rows = fab_long_rows(X, *k, D), columns_as_rows = fab_long_rows(X, D, D);
-    e->run.ops->gram(&e->run, &rows, NULL, e->B);
-    FAB_TRY(half(e));
-    e->run.ops->put(&e->run, e->B, &columns_as_rows);
-    *k = D;
-    return FAB_OK;
-}
-
-/* The k columns of the first rows, which weigh `rows`, make the state; n stays 0 when none varies. */
-static fab_status start(recursive_em *e, int64_t k, double rows)
-{
-    const fab_long X = columns(e, 0, k);
-    double mean;
-    FAB_TRY(variances(e, &X, rows, &mean));
-    if (!(mean > 0)) return FAB_OK;
-    if (e->set.start == START_SVD) {
-        lend(e, mean);
-        FAB_TRY(start_svd(e, &X, rows));
-        FAB_TRY(squeeze(e, &k));
-        e->n = rows;
-        FAB_TRY(settle(e, rows, k, mean));
-        return add_unseen(e);
-    }
-    FAB_TRY(start_random(e, mean));
-    e->n = 1 + rows;
-    return fab_absorb_loaded(e->absorb, e->S, 1 / e->n, 1 / e->n, k); /* 2 */
-}
-
-/* Absorb the m pending rows. */
-static fab_status flush(recursive_em *e)
-{
-    const int64_t m = e->pending;
-    const double keep = pow(e->set.forget, (double)m);
-    e->rows *= keep;
-    e->n *= keep;
-    int64_t k = centre_block(e, m, e->S->mu);
-    const double after = e->n + (double)m;
-    e->rows += (double)m;
-    e->pending = 0;
-    if (!(e->n > 0)) return start(e, k, e->rows); /* 4, 5 */
-    FAB_TRY(squeeze(e, &k));
-    FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
-    set_lent(e, e->trace * (e->n / after), e->trace);
-    e->n = after;
-    return FAB_OK;
-}
-
 static fab_status check_fault(const recursive_em *e)
 {
     if (e->fault == FAB_OK) return FAB_OK;
-    return FAB_FAIL(e->fault, "recursive-em: a block failed after %.0f rows, and the stream cannot go on", e->rows);
+    return FAB_FAIL(e->fault,
+                    "recursive-em: a block failed after %.0f rows, and the stream cannot go on",
+                    e->rows);
 }
 
 static fab_status update(void *handle, const fab_rows *rows)
@@ -540,17 +225,19 @@ static fab_status update(void *handle, const fab_rows *rows)
     FAB_TRY(check_fault(e));
     for (int64_t done = 0; done < rows->n;) {
         const int64_t full = e->n > 0 ? e->set.block : e->set.warmup;
-        const int64_t left = rows->n - done, room = full - e->pending, take = left < room ? left : room;
-        if (!(e->rows > 0) && e->pending == 0 && e->set.centre == CENTRE_EXACT) /* any point near the rows */
+        const int64_t left = rows->n - done, room = full - e->pending,
+                      take = left < room ? left : room;
+        if (!(e->rows > 0) && e->pending == 0 &&
+            e->set.centre == CENTRE_EXACT) /* any point near the rows */
             for (int64_t i = 0; i < e->set.D; i++) e->S->mu[i] = fab_rows_at(rows, done, i);
         const fab_rows part = fab_rows_part(rows, done, take);
-        const fab_long X = columns(e, e->pending, take);
+        const fab_long X = fab_recursive_columns(e, e->pending, take);
         e->run.ops->load(&e->run, &part, e->set.centre == CENTRE_EXACT ? e->S->mu : NULL, &X);
         e->pending += take;
         done += take;
         if (e->pending < full) break;
         const int before = fab_blas_enter();
-        e->fault = flush(e);
+        e->fault = fab_recursive_flush(e);
         fab_blas_leave(before);
         FAB_TRY(e->fault);
     }
@@ -578,7 +265,7 @@ static fab_status absorb_pending(recursive_em *e, double *n, double *trace)
     recursive_em copy = *e;
     copy.S = e->tail;
     const int before = fab_blas_enter();
-    const fab_status s = flush(&copy);
+    const fab_status s = fab_recursive_flush(&copy);
     fab_blas_leave(before);
     memcpy(X, e->kept, size);
     *n = copy.n;
@@ -610,7 +297,8 @@ static fab_status take_all(recursive_em *e, double *n, double *trace)
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
     if (!e->tail)
-        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->set.D, e->set.inner_rank));
+        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->set.D,
+                                 e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
     return absorb_pending(e, n, trace);
@@ -623,13 +311,15 @@ static fab_status result(void *handle, const fab_gauss **q)
     double n, trace;
     FAB_TRY(check_fault(e));
     FAB_TRY(take_all(e, &n, &trace));
-    if (!(n > 0)) return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
+    if (!(n > 0))
+        return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
     FAB_TRY(cut(e));
     const fab_long W = fab_long_rows(e->whole->F, D, R);
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
     for (int64_t i = 0; i < D; i++)
-        if (fabs(e->v[i] - trace) <= SAME * trace) e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
+        if (fabs(e->v[i] - trace) <= SAME * trace)
+            e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
     e->floored = fab_state_floor(&e->view, e->v, e->set.psi_min);
     FAB_TRY(fab_gauss_check(&e->view));
     *q = &e->view;
@@ -646,7 +336,8 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
     const fab_status status = fab_solver_entropy(s, &entropy);
     fab_solver_free(s);
     FAB_TRY(status);
-    if (e->set.inner_rank > e->set.K || e->floored) FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
+    if (e->set.inner_rank > e->set.K || e->floored)
+        FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
     *d = (fab_diagnostics){.floored = e->floored, .converged = -1, .loglik_mean = -entropy - kl};
     return FAB_OK;
 }
@@ -659,7 +350,8 @@ static fab_status save(void *handle, fab_tensors *t)
     const fab_dtype type = e->run.ops->type;
     const int64_t D = e->set.D, one = 1;
     FAB_TRY(fab_tensors_add(t, "state.mu", FAB_F64, 1, &D, e->S->mu));
-    FAB_TRY(fab_tensors_add(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
+    FAB_TRY(
+        fab_tensors_add(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
     FAB_TRY(fab_tensors_add(t, "state.psi", FAB_F64, 1, &D, e->S->psi));
     FAB_TRY(fab_tensors_add(t, "state.weight", FAB_F64, 1, &one, &e->n));
     FAB_TRY(fab_tensors_add(t, "state.rows", FAB_F64, 1, &one, &e->rows));
@@ -691,7 +383,8 @@ static fab_status load(void *handle, const fab_tensors *t)
     if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] > e->columns)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
     FAB_TRY(fab_state_take(t, "state.mu", FAB_F64, 1, &D, e->S->mu));
-    FAB_TRY(fab_state_take(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
+    FAB_TRY(
+        fab_state_take(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
     FAB_TRY(fab_state_take(t, "state.psi", FAB_F64, 1, &D, e->S->psi));
     FAB_TRY(fab_state_take(t, "state.weight", FAB_F64, 1, &one, &e->n));
     FAB_TRY(fab_state_take(t, "state.rows", FAB_F64, 1, &one, &e->rows));
@@ -705,7 +398,16 @@ static fab_status load(void *handle, const fab_tensors *t)
 }
 
 const fab_method fab_recursive_em_method = {
-    .name = "recursive-em", .summary = "recursive factor analysis in blocks, one pass: the default for a stream",
-    .streams = 1, .table = &table, .init = init, .update = update, .result = result,
-    .diagnostics = diagnostics, .free = release, .save = save, .load = load, .bytes = bytes,
+    .name = "recursive-em",
+    .summary = "recursive factor analysis in blocks, one pass: the default for a stream",
+    .streams = 1,
+    .table = &table,
+    .init = init,
+    .update = update,
+    .result = result,
+    .diagnostics = diagnostics,
+    .free = release,
+    .save = save,
+    .load = load,
+    .bytes = bytes,
 };

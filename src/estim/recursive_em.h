@@ -1,0 +1,55 @@
+/* recursive_em.h - the state of recursive-em, shared by its two files.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_ESTIM_RECURSIVE_EM_H
+#define FAB_ESTIM_RECURSIVE_EM_H
+
+#include "fabayes/recursive_em.h"
+#include "la/ops.h"
+#include "posterior/absorb.h"
+
+enum { START_SVD, START_RANDOM };
+enum { CENTRE_EXACT, CENTRE_NONE };
+#define SAME 1e-6 /* relative: a variance that is the one lent, after rounding */
+
+typedef struct recursive_em {
+    fab_recursive_em_settings set; /* auto resolved */
+    fab_exec exec;
+    fab_run run;
+    fab_absorb *absorb;
+    fab_gauss *S;     /* D x R: the state, mu included */
+    fab_gauss *tail;  /* D x R: with the pending rows, made by result */
+    fab_gauss *whole; /* S or tail */
+    fab_gauss *q;     /* D x K, when R > K */
+    fab_gauss view;   /* the result */
+    void *kept;       /* the pending rows while result works */
+    double n;         /* weight of S: the rows in it, and the random start as one more */
+    double rows;      /* weight of mu: the rows in it */
+    double trace;     /* variance lent to the coordinates that have been constant */
+    int64_t lent;     /* how many began so */
+    fab_status fault; /* of a block that failed: the stream cannot go on */
+    int64_t pending;  /* rows in the columns of absorb */
+    int64_t columns;  /* room there */
+    int64_t floored;
+    double *v;                   /* D */
+    double *psi;                 /* D, when R = K: psi of the result */
+    double *before;              /* D */
+    double *ones;                /* columns */
+    double *gram, *lambda, *eig; /* the start: side x side, side, scratch */
+    double *B, *B_copy, *B_work; /* a block squeezed: D x D each, scratch */
+    double *M, *norm;            /* the larger of side and R by R; R */
+} recursive_em;
+
+/* Columns first .. first + k - 1 of the room in absorb. */
+fab_long fab_recursive_columns(const recursive_em *e, int64_t first, int64_t k);
+
+/* Of `rows` first rows so many show where the factors begin; settling takes all of them. */
+int64_t fab_recursive_svd_rows(const recursive_em *e, int64_t rows);
+
+/* Absorb the pending rows: 1 to 5 of the pseudo-code in recursive_em.c. */
+fab_status fab_recursive_flush(recursive_em *e);
+
+/* v, kept inside [lo, hi]. */
+int64_t fab_recursive_clamp(double v, int64_t lo, int64_t hi);
+
+#endif
