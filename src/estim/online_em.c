@@ -70,7 +70,7 @@ static const fab_field fields[] = {
            "deviations that give the exact covariance, or [T]'s from the running mean"),
     FIELD(forget, F64, 1, 0.5, 1,
           "weight of the past for each new row; below 1 for streams that drift"),
-    FIELD(psi_min, F64, 1e-9, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");

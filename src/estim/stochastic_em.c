@@ -70,7 +70,7 @@ static const fab_field fields[] = {
            "variances"),
     CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
            "deviations that give the exact covariance, or [T]'s from the running mean"),
-    FIELD(psi_min, F64, 1e-9, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
