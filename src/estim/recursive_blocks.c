@@ -260,11 +260,11 @@ static fab_status half(recursive_em *e)
     return FAB_OK;
 }
 
-/* More columns than coordinates: D columns with the same X X' do as well, at a fraction of the cost. */
+/* Twice as many columns as coordinates: D columns with the same X X' do as well, for less work. */
 static fab_status squeeze(recursive_em *e, int64_t *k)
 {
     const int64_t D = e->set.D;
-    if (*k <= D || e->run.comm.sum) return FAB_OK;
+    if (*k < 2 * D || e->run.comm.sum) return FAB_OK;
     void *X = fab_absorb_columns(e->absorb);
     const fab_long rows = fab_long_rows(X, *k, D), columns_as_rows = fab_long_rows(X, D, D);
     e->run.ops->gram(&e->run, &rows, NULL, e->B);

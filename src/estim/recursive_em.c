@@ -14,7 +14,7 @@
  *   result:
  *   6  the pending rows are absorbed into a copy, and that is cut from R to K by EM on itself
  *
- * A block of more rows than coordinates is squeezed to D columns with the same X X' before 2.
+ * A block of 2 D rows or more is squeezed to D columns with the same X X' before 2.
  * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
  * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 is lent a trace of variance,
  * psi_min times the mean, which it keeps until it varies and by which result knows it.  Factors that the
@@ -114,7 +114,7 @@ static void layout(fab_layout *l, void *handle)
 {
     recursive_em *e = handle;
     const int64_t side = side_of(e), R = e->set.inner_rank, D = e->set.D;
-    const int64_t least = e->columns > D ? D : R, wide = side > least ? side : least;
+    const int64_t least = e->columns >= 2 * D ? D : R, wide = side > least ? side : least;
     const int64_t eig = side > R ? side : side ? R : 0;
     const int64_t long_side = D > e->columns ? D : e->columns;
     e->v = fab_place(l, e->set.D, sizeof *e->v);
@@ -125,7 +125,7 @@ static void layout(fab_layout *l, void *handle)
     e->eig = fab_place(l, eig ? fab_eig_work(eig) : 0, sizeof *e->eig);
     e->M = fab_place(l, wide * R, sizeof *e->M);
     e->norm = fab_place(l, R, sizeof *e->norm);
-    const int64_t squeezed = e->columns > e->set.D ? e->set.D : 0;
+    const int64_t squeezed = e->columns >= 2 * D ? D : 0;
     e->B = fab_place(l, squeezed * squeezed, sizeof *e->B);
     e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
     e->B_work =
