@@ -10,8 +10,9 @@
  * Minimised by L-BFGS (NLopt) over u_i = log(psi_i / S_ii), less the constants of 2: the search sees
  * correlations, and no unit changes it.  Bounds: psi between its floor and the coordinate's variance.  The
  * plain fixed point psi = diag(S) - |f_i|^2 has the same solution and needs 200 to 450 rounds where this
- * needs about 20.  Local optima exist: the first start is half of the variance, the others random shares
- * of it; the best is kept, and when they end apart the log hook hears of it.
+ * needs about 20.  Local optima exist: the first start comes from regressing each coordinate on the others
+ * (4), the second is half of the variance, further ones are random shares of it; the best is kept, and when
+ * they end apart the log hook hears of it.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/ml.h"
@@ -21,13 +22,14 @@
 #include "estim/methods.h"
 #include "estim/spectral.h"
 #include "fabayes/random.h"
+#include "la/small.h"
 #include <math.h>
 #include <nlopt.h>
 #include <string.h>
 
 enum { MEMORY = 20 }; /* vectors L-BFGS keeps */
 #define AT_FLOOR 1e-3 /* of log psi: as near to its bound as the search comes */
-#define APART 1e-8 /* relative difference of log-likelihoods that makes two optima */
+#define APART    1e-8 /* relative difference of log-likelihoods that makes two optima */
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -35,9 +37,12 @@ enum { MEMORY = 20 }; /* vectors L-BFGS keeps */
 static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
-    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names, "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; the whole needs at least D rows"),
-    FIELD(starts, I64, 2, 1, 1000, "starting points; the best end is kept"),
-    FIELD(tol, F64, 1e-12, 0, 1, "stop when the log-likelihood of the standardised columns changes by less, relative"),
+    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names,
+           "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; "
+           "the whole needs at least D rows"),
+    FIELD(starts, I64, 3, 1, 1000, "starting points; the best end is kept"),
+    FIELD(tol, F64, 1e-12, 0, 1,
+          "stop when the log-likelihood of the standardised columns changes by less, relative"),
     FIELD(max_iter, I64, 500, 1, 1e6, "evaluations of the likelihood per start"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random subspace and the further starts"),
@@ -64,10 +69,10 @@ typedef struct search {
     fab_eigs eigs;
     nlopt_opt opt;
     int64_t calls;
-    fab_status status;        /* of an evaluation that failed */
-    double *u, *best;         /* D: log(psi / variance), the best end */
-    double *v;                /* D: variance */
-    double *s;                /* D: psi^-1/2 */
+    fab_status status; /* of an evaluation that failed */
+    double *u, *best;  /* D: log(psi / variance), the best end */
+    double *v;         /* D: variance */
+    double *s;         /* D: psi^-1/2 */
     void *block;
 } search;
 
@@ -104,14 +109,40 @@ static double evaluate(unsigned n, const double *u, double *gradient, void *ctx)
 
 /* ---- the search ------------------------------------------------------------------------------- */
 
-static void begin(search *q, int64_t start)
+/* 4  share_i of the variance: (1 - K / 2D) of what regression on the other coordinates leaves over, which is
+ * 1 / (C^-1)_ii, C the correlations; a half where C has no inverse or is too large to have one formed. */
+static fab_status regression_shares(search *q, double *share)
 {
-    for (int64_t i = 0; i < q->b->D; i++) {
-        double share = 0.5;
-        if (start) fab_random_uniform((uint64_t)q->set->seed, (uint64_t)start, (uint64_t)i, 1, &share);
-        const double u = log(start ? 0.05 + 0.9 * share : share), least = log(q->b->psi_min);
-        q->u[i] = u > least ? u : least;
+    const int64_t D = q->b->D;
+    double *C;
+    for (int64_t i = 0; i < D; i++) share[i] = 0.5;
+    if (!q->t->S || D > FAB_DENSE_MAX) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&C, 2 * D * D, sizeof *C, "ml"));
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++)
+            C[i + j * D] = i == j ? 1 : q->t->S[i + j * D] / sqrt(q->v[i]) / sqrt(q->v[j]);
+    const int before = fab_blas_enter();
+    if (fab_chol(D, C) == FAB_OK) {
+        fab_chol_inv(D, C, C + D * D);
+        for (int64_t i = 0; i < D; i++)
+            share[i] = (1 - (double)q->b->K / (2 * (double)D)) / C[D * D + i + i * D];
     }
+    fab_blas_leave(before);
+    fab_release(C);
+    return FAB_OK;
+}
+
+static fab_status begin(search *q, int64_t start)
+{
+    const int64_t D = q->b->D;
+    const double least = log(q->b->psi_min);
+    if (start == 0) FAB_TRY(regression_shares(q, q->s));
+    if (start > 1) fab_random_uniform((uint64_t)q->set->seed, (uint64_t)start, 0, D, q->s);
+    for (int64_t i = 0; i < D; i++) {
+        const double u = log(start == 0 ? q->s[i] : start == 1 ? 0.5 : 0.05 + 0.9 * q->s[i]);
+        q->u[i] = u > least ? (u < 0 ? u : 0) : least;
+    }
+    return FAB_OK;
 }
 
 static fab_status minimise(search *q, double *value, int *converged)
@@ -119,7 +150,8 @@ static fab_status minimise(search *q, double *value, int *converged)
     const nlopt_result r = nlopt_optimize(q->opt, q->u, value);
     FAB_TRY(q->status);
     if (r == NLOPT_OUT_OF_MEMORY) return FAB_FAIL(FAB_NO_MEMORY, "ml: the optimiser has no memory");
-    if (r == NLOPT_INVALID_ARGS) return FAB_FAIL(FAB_NUMERIC, "ml: the optimiser refuses its bounds");
+    if (r == NLOPT_INVALID_ARGS)
+        return FAB_FAIL(FAB_NUMERIC, "ml: the optimiser refuses its bounds");
     *converged = r != NLOPT_MAXEVAL_REACHED; /* limited by rounding is as far as it goes */
     return FAB_OK;
 }
@@ -130,7 +162,7 @@ static fab_status every_start(search *q)
     for (int64_t start = 0; start < q->set->starts; start++) {
         double value = 0;
         int converged = 0;
-        begin(q, start);
+        FAB_TRY(begin(q, start));
         FAB_TRY(minimise(q, &value, &converged));
         if (value < least) {
             least = value;
@@ -141,7 +173,8 @@ static fab_status every_start(search *q)
     }
     q->b->report.iterations = q->calls;
     if (worst - least > APART * fabs(least))
-        fab_log("ml: the starts end apart, by %.3g in mean log-likelihood; the better one is kept", worst - least);
+        fab_log("ml: the starts end apart, by %.3g in mean log-likelihood; the better one is kept",
+                worst - least);
     return FAB_OK;
 }
 
@@ -177,7 +210,8 @@ static fab_status search_all(search *q)
     for (int64_t i = 0; i < D; i++) q->s[i] = exp(q->best[i] / 2) * sqrt(q->v[i]);
     fab_batch_set_factors(q->b, q->eigs.V, q->s, q->eigs.lambda); /* 1 */
     for (int64_t i = 0; i < D; i++) /* 0 at the bound: raised to the floor, and counted */
-        q->b->q->psi[i] = q->best[i] > log(q->b->psi_min) + AT_FLOOR ? exp(q->best[i]) * q->v[i] : 0;
+        q->b->q->psi[i] = q->best[i] > log(q->b->psi_min) + AT_FLOOR ? exp(q->best[i]) * q->v[i]
+                                                                     : 0;
     return FAB_OK;
 }
 
@@ -196,22 +230,35 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 static fab_status init(void **handle, const void *settings, const fab_exec *x)
 {
     const fab_ml_settings *s = settings;
-    const fab_batch proto = {.name = "ml", .D = s->D, .K = s->K, .psi_min = s->psi_min, .solve = solve,
+    const fab_batch proto = {.name = "ml",
+                             .D = s->D,
+                             .K = s->K,
+                             .psi_min = s->psi_min,
+                             .solve = solve,
                              .width = fab_eigs_width(s->D, s->K)};
-    if (s->D > 1000000000) return FAB_FAIL(FAB_UNSUPPORTED, "ml: D above 1e9 is for the streaming methods");
+    if (s->D > 1000000000)
+        return FAB_FAIL(FAB_UNSUPPORTED, "ml: D above 1e9 is for the streaming methods");
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
 
 static double bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     const fab_ml_settings *s = settings;
-    const double optimiser = 8.0 * (double)s->D * (2 * MEMORY + 12);
+    const double D = (double)s->D, optimiser = 8 * D * (2 * MEMORY + 12);
+    const double regression = s->D <= n && s->D <= FAB_DENSE_MAX ? 16 * D * D
+                                                                 : 0; /* the first start */
     return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x) +
-           fab_spectral_bytes(s->D, s->K, n, s->svd) + optimiser;
+           fab_spectral_bytes(s->D, s->K, n, s->svd) + optimiser + regression;
 }
 
 const fab_method fab_ml_method = {
-    .name = "ml", .summary = "batch maximum likelihood: the reference", .table = &table, .init = init,
-    .update = fab_batch_update, .result = fab_batch_result, .diagnostics = fab_batch_diagnostics,
-    .free = fab_batch_free, .bytes = bytes,
+    .name = "ml",
+    .summary = "batch maximum likelihood: the reference",
+    .table = &table,
+    .init = init,
+    .update = fab_batch_update,
+    .result = fab_batch_result,
+    .diagnostics = fab_batch_diagnostics,
+    .free = fab_batch_free,
+    .bytes = bytes,
 };
