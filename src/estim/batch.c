@@ -8,7 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#define AT_FLOOR 1e-9 /* relative: psi that was searched as a logarithm stands this near its floor */
+#define AT_FLOOR \
+    1e-9 /* relative: psi that was searched as a logarithm stands this near its floor */
 
 fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *settings, size_t size,
                           const fab_exec *x)
@@ -95,7 +96,8 @@ fab_status fab_batch_diagnostics(void *handle, fab_diagnostics *d)
 
 double fab_batch_bytes(int64_t D, int64_t K, int64_t n, int64_t width, const fab_exec *x)
 {
-    return fab_target_bytes(D, n, width, x) + 8 * (double)D * (double)(4 * K + 2) + 16 * (double)K * (double)K;
+    return fab_target_bytes(D, n, width, x) + 8 * (double)D * (double)(4 * K + 2) +
+           16 * (double)K * (double)K;
 }
 
 void fab_batch_set_factors(fab_batch *b, const double *V, const double *scale, const double *gain)
@@ -108,8 +110,8 @@ void fab_batch_set_factors(fab_batch *b, const double *V, const double *scale, c
 }
 
 /* -(D log 2 pi + sum log psi + log det M + tr(psi^-1 S) - tr(M^-1 P' S P)) / 2,  P = psi^-1 F */
-static fab_status loglik_with(const fab_batch *b, const fab_target *t, double *P, double *V, double *M,
-                              double *loglik)
+static fab_status loglik_with(const fab_batch *b, const fab_target *t, double *P, double *V,
+                              double *M, double *loglik)
 {
     const int64_t D = b->D, K = b->K;
     double sum = (double)D * 1.8378770664093454836, *PV = M + K * K;
@@ -131,7 +133,8 @@ static fab_status loglik_with(const fab_batch *b, const fab_target *t, double *P
 fab_status fab_batch_loglik(const fab_batch *b, const fab_target *t, double *loglik)
 {
     double *room;
-    FAB_TRY(fab_alloc_array((void **)&room, 2 * b->D * b->K + 2 * b->K * b->K, sizeof *room, b->name));
+    FAB_TRY(
+        fab_alloc_array((void **)&room, 2 * b->D * b->K + 2 * b->K * b->K, sizeof *room, b->name));
     double *V = room + b->D * b->K;
     const int before = fab_blas_enter();
     const fab_status s = loglik_with(b, t, room, V, V + b->D * b->K, loglik);

@@ -15,12 +15,12 @@ typedef struct fab_batch {
     int64_t D, K;
     fab_rows rows;
     fab_gauss *q;
-    double *F;             /* D x K, columns: what the method fills; q->F is made from it */
+    double *F; /* D x K, columns: what the method fills; q->F is made from it */
     fab_diagnostics report;
     double psi_min;
     fab_status (*solve)(struct fab_batch *b, const fab_target *t); /* fills q->psi, F, report */
-    int64_t width;         /* columns the target works with */
-    double settings[];     /* a copy of the method's settings */
+    int64_t width;     /* columns the target works with */
+    double settings[]; /* a copy of the method's settings */
 } fab_batch;
 
 /* Build a batch handle: `size` bytes of settings are copied behind it. */

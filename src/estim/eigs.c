@@ -21,8 +21,8 @@
 #include <string.h>
 
 enum { DEGREE = 8, MAX_ROUNDS = 40 };
-#define GROWTH 1e12   /* of the leading vector over the interval, in one filter */
-#define RANK 1e-14    /* theta_b at least, relative to theta_1 */
+#define GROWTH   1e12  /* of the leading vector over the interval, in one filter */
+#define RANK     1e-14 /* theta_b at least, relative to theta_1 */
 #define ROUNDING 1e-13 /* residuals below this part of theta_1 are rounding */
 
 int64_t fab_eigs_width(int64_t D, int64_t K)
@@ -58,10 +58,12 @@ double fab_eigs_bytes(int64_t D, int64_t K, int exact)
 
 fab_status fab_eigs_init(fab_eigs *e, const fab_target *t, int64_t K, int exact, uint64_t seed)
 {
-    *e = (fab_eigs){.t = t, .K = K, .b = fab_eigs_width(t->D, K), .exact = exact && t->S, .seed = seed};
+    *e = (fab_eigs){
+        .t = t, .K = K, .b = fab_eigs_width(t->D, K), .exact = exact && t->S, .seed = seed};
     fab_layout l = {NULL, 0};
     layout(&l, e);
-    FAB_TRY(fab_alloc_array(&e->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, "eigenvectors"));
+    FAB_TRY(
+        fab_alloc_array(&e->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, "eigenvectors"));
     l = (fab_layout){e->block, 0};
     layout(&l, e);
     return FAB_OK;
@@ -98,7 +100,8 @@ static void scale_rows(const double *s, int64_t D, int64_t k, const double *in, 
 }
 
 /* out = (A - sum over the first `settled` pairs of theta v v') in, k columns */
-static void apply(const fab_eigs *e, const double *s, int64_t settled, int64_t k, const double *in, double *out)
+static void apply(const fab_eigs *e, const double *s, int64_t settled, int64_t k, const double *in,
+                  double *out)
 {
     const int64_t D = e->t->D;
     if (s) scale_rows(s, D, k, in, e->Z);
@@ -133,7 +136,8 @@ static fab_status ritz(fab_eigs *e, const double *s)
 static double residual(const fab_eigs *e, int64_t k)
 {
     const int64_t D = e->t->D;
-    const double least = ROUNDING / FAB_EIGS_RESIDUAL, unit = 1 / e->lambda[0], size = unit * e->lambda[k];
+    const double least = ROUNDING / FAB_EIGS_RESIDUAL, unit = 1 / e->lambda[0],
+                 size = unit * e->lambda[k];
     double sum = 0;
     for (int64_t i = 0; i < D; i++) {
         const double r = unit * (e->W[i + k * D] - e->lambda[k] * e->V[i + k * D]);
@@ -157,7 +161,8 @@ static int64_t judge(fab_eigs *e)
 
 static int degree(double top)
 {
-    const double m = top > 1 ? log(2 * GROWTH) / acosh(top) : DEGREE; /* p(top) = cosh(m acosh top) */
+    const double m = top > 1 ? log(2 * GROWTH) / acosh(top)
+                             : DEGREE; /* p(top) = cosh(m acosh top) */
     return m < 1 ? 1 : m < DEGREE ? (int)m : DEGREE;
 }
 
@@ -199,10 +204,11 @@ static fab_status solve_subspace(fab_eigs *e, const double *s)
     }
     e->warm = 1;
     for (int round = 0;; round++) {
-        FAB_TRY(ritz(e, s));                                                               /* 1 */
-        const int64_t settled = judge(e);                                                  /* 2 */
-        if (e->worst <= FAB_EIGS_RESIDUAL || round == MAX_ROUNDS) return FAB_OK; /* as near as it came */
-        filter(e, s, settled);                                                             /* 3 */
+        FAB_TRY(ritz(e, s));              /* 1 */
+        const int64_t settled = judge(e); /* 2 */
+        if (e->worst <= FAB_EIGS_RESIDUAL || round == MAX_ROUNDS)
+            return FAB_OK;     /* as near as it came */
+        filter(e, s, settled); /* 3 */
         orthonormalise(e);
     }
 }

@@ -8,18 +8,18 @@
 
 typedef struct fab_eigs {
     const fab_target *t;
-    int64_t K, b;    /* pairs wanted, columns worked with */
-    int exact;       /* by the whole D x D matrix */
-    int warm;        /* V holds the vectors of the last call */
+    int64_t K, b; /* pairs wanted, columns worked with */
+    int exact;    /* by the whole D x D matrix */
+    int warm;     /* V holds the vectors of the last call */
     uint64_t seed;
-    double *lambda;  /* b, descending */
-    double *V;       /* D x b: eigenvectors in columns */
+    double *lambda;    /* b, descending */
+    double *V;         /* D x b: eigenvectors in columns */
     double *W, *Y, *Z; /* D x b */
-    double *T, *R;   /* b x b */
-    double *theta;   /* b */
-    double *dense;   /* exact: D x D */
+    double *T, *R;     /* b x b */
+    double *theta;     /* b */
+    double *dense;     /* exact: D x D */
     double *work;
-    double worst;    /* the largest relative residual left; 0 by the whole matrix */
+    double worst; /* the largest relative residual left; 0 by the whole matrix */
     void *block;
 } fab_eigs;
 

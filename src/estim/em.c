@@ -26,7 +26,8 @@ static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     SWITCH(expand, 1, "parameter-expanded EM"),
-    FIELD(tol, F64, 1e-12, 0, 1, "stop when the log-likelihood of the standardised columns changes by less, relative"),
+    FIELD(tol, F64, 1e-12, 0, 1,
+          "stop when the log-likelihood of the standardised columns changes by less, relative"),
     FIELD(max_iter, I64, 5000, 1, 1e9, "EM steps"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start"),
@@ -50,8 +51,8 @@ typedef struct steps {
     fab_batch *b;
     const fab_target *t;
     const fab_em_settings *set;
-    double *P, *V;                          /* D x K */
-    double *G, *PV, *right, *Q, *M, *work;  /* K x K; work 2 K x K */
+    double *P, *V;                         /* D x K */
+    double *G, *PV, *right, *Q, *M, *work; /* K x K; work 2 K x K */
     void *block;
 } steps;
 
@@ -61,7 +62,8 @@ static void begin(steps *e)
     const int64_t D = e->b->D, K = e->b->K;
     fab_random_normal((uint64_t)e->set->seed, 0, 0, D * K, FAB_F64, e->b->F);
     for (int64_t i = 0; i < D; i++) {
-        const double v = fab_target_varies(e->t, i) ? e->t->diag[i] : fab_batch_floor(e->b, e->t, i);
+        const double v = fab_target_varies(e->t, i) ? e->t->diag[i]
+                                                    : fab_batch_floor(e->b, e->t, i);
         e->b->q->psi[i] = v / 2;
         for (int64_t k = 0; k < K; k++) e->b->F[i + k * D] *= sqrt(v / (double)(2 * K));
     }
@@ -101,7 +103,8 @@ static fab_status maximisation(steps *e)
     if (!e->set->expand) fab_mm(FAB_N, FAB_N, D, K, K, 1, W, e->Q, 0, e->P);
     for (int64_t i = 0; i < D; i++) {
         double used = 0;
-        for (int64_t k = 0; k < K; k++) used += W[i + k * D] * (e->set->expand ? W : e->P)[i + k * D];
+        for (int64_t k = 0; k < K; k++)
+            used += W[i + k * D] * (e->set->expand ? W : e->P)[i + k * D];
         const double rest = e->t->diag[i] - used, floor = fab_batch_floor(e->b, e->t, i);
         psi[i] = rest > floor ? rest : floor;
     }
@@ -113,7 +116,8 @@ static fab_status iterate(steps *e)
     fab_diagnostics *d = &e->b->report;
     double before, now = -INFINITY, units = 0;
     begin(e);
-    for (int64_t i = 0; i < e->b->D; i++) units += log(2 * e->b->q->psi[i]) / 2; /* psi = variance / 2 */
+    for (int64_t i = 0; i < e->b->D; i++)
+        units += log(2 * e->b->q->psi[i]) / 2; /* psi = variance / 2 */
     d->converged = 0;
     while (d->iterations < e->set->max_iter && !d->converged) {
         before = now;
@@ -145,18 +149,26 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 static fab_status init(void **handle, const void *settings, const fab_exec *x)
 {
     const fab_em_settings *s = settings;
-    const fab_batch proto = {.name = "em", .D = s->D, .K = s->K, .psi_min = s->psi_min, .solve = solve,
-                             .width = s->K};
+    const fab_batch proto = {
+        .name = "em", .D = s->D, .K = s->K, .psi_min = s->psi_min, .solve = solve, .width = s->K};
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
 
 static double bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     const fab_em_settings *s = settings;
-    return fab_batch_bytes(s->D, s->K, n, s->K, x) + 16 * (double)s->D * (double)s->K + 56 * (double)s->K * (double)s->K;
+    return fab_batch_bytes(s->D, s->K, n, s->K, x) + 16 * (double)s->D * (double)s->K +
+           56 * (double)s->K * (double)s->K;
 }
 
 const fab_method fab_em_method = {
-    .name = "em", .summary = "batch EM", .table = &table, .init = init, .update = fab_batch_update,
-    .result = fab_batch_result, .diagnostics = fab_batch_diagnostics, .free = fab_batch_free, .bytes = bytes,
+    .name = "em",
+    .summary = "batch EM",
+    .table = &table,
+    .init = init,
+    .update = fab_batch_update,
+    .result = fab_batch_result,
+    .diagnostics = fab_batch_diagnostics,
+    .free = fab_batch_free,
+    .bytes = bytes,
 };

@@ -14,7 +14,9 @@
 static const fab_field fields[] = {
     REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
-    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names, "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; the whole needs at least D rows"),
+    CHOICE(svd, FAB_SVD_AUTO, fab_svd_names,
+           "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; "
+           "the whole needs at least D rows"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random subspace"),
 };
@@ -50,7 +52,11 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 static fab_status init(void **handle, const void *settings, const fab_exec *x)
 {
     const fab_ppca_settings *s = settings;
-    const fab_batch proto = {.name = "ppca", .D = s->D, .K = s->K, .psi_min = s->psi_min, .solve = solve,
+    const fab_batch proto = {.name = "ppca",
+                             .D = s->D,
+                             .K = s->K,
+                             .psi_min = s->psi_min,
+                             .solve = solve,
                              .width = fab_eigs_width(s->D, s->K)};
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
@@ -63,7 +69,13 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
 }
 
 const fab_method fab_ppca_method = {
-    .name = "ppca", .summary = "probabilistic PCA: one psi for all coordinates", .table = &table, .init = init,
-    .update = fab_batch_update, .result = fab_batch_result, .diagnostics = fab_batch_diagnostics,
-    .free = fab_batch_free, .bytes = bytes,
+    .name = "ppca",
+    .summary = "probabilistic PCA: one psi for all coordinates",
+    .table = &table,
+    .init = init,
+    .update = fab_batch_update,
+    .result = fab_batch_result,
+    .diagnostics = fab_batch_diagnostics,
+    .free = fab_batch_free,
+    .bytes = bytes,
 };

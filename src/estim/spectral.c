@@ -15,7 +15,8 @@ fab_status fab_spectral_choose(const char *who, int64_t svd, const fab_target *t
 {
     *exact = whole(svd, t->D, t->N);
     if (svd != FAB_SVD_EXACT || *exact) return FAB_OK;
-    return FAB_FAIL(FAB_UNSUPPORTED, "%s: svd = exact needs at least D = %lld rows, there are %lld; use auto", who,
+    return FAB_FAIL(FAB_UNSUPPORTED,
+                    "%s: svd = exact needs at least D = %lld rows, there are %lld; use auto", who,
                     (long long)t->D, (long long)t->N);
 }
 

@@ -19,7 +19,9 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
         same = v->shape[i] == shape[i];
         bytes *= (size_t)shape[i];
     }
-    if (!same) return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has not the type and shape the settings ask for", name);
+    if (!same)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has not the type and shape the settings ask for",
+                        name);
     if (bytes) memcpy(out, v->data, bytes);
     return FAB_OK;
 }

@@ -13,7 +13,8 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
 /* Mean log-likelihood per row of q for data whose variances are d2 (D) and whose correlations q has
  * fitted: with S = F F' + diag(d2 - rowdot(F, F)), -(D log 2 pi + log det + tr(Sigma^-1 S)) / 2.  Exact at
  * a maximum of the likelihood. */
-fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec *x, double *loglik);
+fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec *x,
+                            double *loglik);
 
 /* Raise psi to at least psi_min times the coordinate's variance d2_i; a constant coordinate, which has
  * none but rounding, gets psi_min times the mean variance.  Returns how many stand at the floor. */

@@ -23,7 +23,8 @@ static void layout(fab_layout *l, fab_target *t)
     t->S = dense ? fab_place(l, D * D, sizeof *t->S) : NULL;
     t->X = fab_place(l, dense ? fab_scatter_work(D) : D * DIRECT_ROWS, sizeof *t->X);
     t->C = fab_place(l, dense ? D : DIRECT_ROWS * k, sizeof *t->C);
-    t->run.work = fab_place(l, (int64_t)t->run.ops->work(D, rows, k > rows ? k : rows, t->run.threads), 1);
+    t->run.work =
+        fab_place(l, (int64_t)t->run.ops->work(D, rows, k > rows ? k : rows, t->run.threads), 1);
 }
 
 static fab_status prototype(fab_target *t, int64_t D, int64_t N, int64_t width, const fab_exec *x)
@@ -87,8 +88,8 @@ static void form_direct(fab_target *t)
     for (int64_t i = 0; i < t->D; i++) t->diag[i] /= (double)t->N;
 }
 
-fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, int64_t D, int64_t width,
-                           const fab_exec *x)
+fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, int64_t D,
+                           int64_t width, const fab_exec *x)
 {
     FAB_TRY(prototype(t, D, rows->n, width, x));
     t->rows = *rows;

@@ -16,8 +16,8 @@ typedef struct fab_target {
     fab_run run;       /* f64, with workspace for D x k, k up to `width` */
     int64_t width;
     fab_rows rows;
-    double *S;         /* D x D, or NULL */
-    double *X, *C;     /* without S: D x 128 columns, 128 x width */
+    double *S;     /* D x D, or NULL */
+    double *X, *C; /* without S: D x 128 columns, 128 x width */
     void *block;
 } fab_target;
 
@@ -25,8 +25,8 @@ typedef struct fab_target {
 double fab_target_bytes(int64_t D, int64_t N, int64_t width, const fab_exec *x);
 
 /* Borrows the rows until free.  Refuses rows that are all the same. */
-fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, int64_t D, int64_t width,
-                           const fab_exec *x);
+fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, int64_t D,
+                           int64_t width, const fab_exec *x);
 void fab_target_free(fab_target *t);
 
 /* V = S P, both D x k. */

@@ -9,7 +9,11 @@
 #include <cblas.h>
 #include <string.h>
 
-enum { PANEL = 1024, STRIP = 96, FEW_COLUMNS = 256 }; /* one thread below: too little work in a panel */
+enum {
+    PANEL = 1024,
+    STRIP = 96,
+    FEW_COLUMNS = 256
+}; /* one thread below: too little work in a panel */
 
 int64_t fab_scatter_work(int64_t D)
 {
@@ -36,14 +40,14 @@ static void load_panel(int threads, const fab_rows *x, int64_t first, int64_t n,
 static void add_strip(const double *panel, int64_t n, int64_t D, int64_t d0, double *S, double *sum)
 {
     const int64_t width = D - d0 < STRIP ? D - d0 : STRIP;
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)(D - d0), (int)width, (int)n, 1, panel + d0,
-                (int)D, panel + d0, (int)D, 1, S + d0 + d0 * D, (int)D);
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)(D - d0), (int)width, (int)n, 1,
+                panel + d0, (int)D, panel + d0, (int)D, 1, S + d0 + d0 * D, (int)D);
     for (int64_t i = 0; i < n; i++)
         for (int64_t d = d0; d < d0 + width; d++) sum[d] += panel[i * D + d];
 }
 
-void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c, double *S, double *sum,
-                 double *work)
+void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c, double *S,
+                 double *sum, double *work)
 {
     const int64_t strips = (D + STRIP - 1) / STRIP;
     const int threads = D < FEW_COLUMNS ? 1 : r->threads;
