@@ -42,6 +42,7 @@
 /* models and their data to a Gaussian */
 #include "fabayes/glm.h"
 #include "fabayes/infer.h"
+#include "fabayes/exact.h"
 
 /* results to look at */
 #include "fabayes/report.h"

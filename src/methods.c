@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
 #include "estim/methods.h"
+#include "infer/methods.h"
 #include <string.h>
 
 static const fab_method *const list[] = {
@@ -14,6 +15,8 @@ static const fab_method *const list[] = {
     &fab_em_method,
     &fab_ppca_method,
     &fab_pca_method,
+    &fab_exact_method,
+    &fab_ridge_method,
     NULL, /* the end */
 };
 

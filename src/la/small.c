@@ -193,6 +193,33 @@ fab_status fab_svd(int64_t m, int64_t n, double *A, double *U, double *s, double
     return FAB_OK;
 }
 
+int64_t fab_jacobi_work(int64_t m, int64_t n)
+{
+    return m + n > 6 ? m + n : 6;
+}
+
+fab_status fab_jacobi(int64_t m, int64_t n, double *A, double *s, double *work)
+{
+    double unused = 0;
+    if (n == 0) return FAB_OK;
+    if (!all_finite(m * n, A))
+        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: it is not finite", (long long)m,
+                        (long long)n);
+    const int before = fab_blas_enter();
+    const int info = LAPACKE_dgesvj_work(LAPACK_COL_MAJOR, 'G', 'U', 'N', (int)m, (int)n, A, ld(m), s,
+                                         0, &unused, 1, work, (int)fab_jacobi_work(m, n));
+    fab_blas_leave(before);
+    if (info != 0)
+        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: no convergence", (long long)m,
+                        (long long)n);
+    const double unit = work[0]; /* of the singular values */
+    for (int64_t j = 0; j < n; j++) {
+        s[j] *= unit;
+        if (!(s[j] > 0)) memset(A + j * m, 0, (size_t)m * sizeof *A);
+    }
+    return FAB_OK;
+}
+
 /* ---- QR ------------------------------------------------------------------------------------------ */
 
 enum { QR_PANEL = 64 }; /* columns per blocked step, at least what LAPACK prefers */

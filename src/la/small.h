@@ -35,6 +35,11 @@ fab_status fab_eig(int64_t n, double *A, double *w, double *work);
 int64_t fab_svd_work(int64_t m, int64_t n);
 fab_status fab_svd(int64_t m, int64_t n, double *A, double *U, double *s, double *Vt, double *work);
 
+/* One-sided Jacobi of A (m x n, m >= n, destroyed): U m x n in its place, s n descending, each to
+ * relative accuracy however differently the columns are scaled; columns of U where s = 0 are 0. */
+int64_t fab_jacobi_work(int64_t m, int64_t n);
+fab_status fab_jacobi(int64_t m, int64_t n, double *A, double *s, double *work);
+
 /* R of the QR of A (m x n, m >= n, destroyed): upper triangular n x n, zeros below. */
 int64_t fab_qr_work(int64_t m, int64_t n);
 void fab_qr_r(int64_t m, int64_t n, double *A, double *R, double *work);
