@@ -5,7 +5,10 @@
 #include "estim/eigs.h"
 #include "estim/state.h"
 #include "fa_case.h"
+#include "fabayes/em.h"
 #include "fabayes/ml.h"
+#include "fabayes/pca.h"
+#include "fabayes/ppca.h"
 
 static const char *const methods[] = {"ml", "em", "ppca", "pca"};
 enum { METHODS = 4 };
@@ -660,6 +663,25 @@ static void extreme_scales_change_nothing_but_the_scale(void **state)
             }
 }
 
+static void defaults_are_those_of_the_table(void **state)
+{
+    (void)state;
+    const fab_ml_settings ml = fab_ml_defaults(9, 2);
+    const fab_em_settings em = fab_em_defaults(9, 2);
+    const fab_ppca_settings ppca = fab_ppca_defaults(9, 2);
+    const fab_pca_settings pca = fab_pca_defaults(9, 2);
+    const void *const given[] = {&ml, &em, &ppca, &pca};
+    for (int m = 0; m < METHODS; m++) {
+        const fab_method *method = fab_method_find(methods[m]);
+        const any_settings s = settings_of(methods[m], 9, 2, "");
+        fab_estim *e;
+        assert_memory_equal(given[m], &s, method->table->size);
+        assert_ok(fab_estim_init(&e, method, given[m], NULL));
+        assert_ptr_equal(fab_estim_method(e), method);
+        fab_estim_free(e);
+    }
+}
+
 static void a_table_comes_in_one_update(void **state)
 {
     (void)state;
@@ -844,6 +866,7 @@ int main(void)
         TEST(f32_rows_and_f32_factors),
         TEST(any_number_of_threads_gives_the_same_bytes),
         TEST(extreme_scales_change_nothing_but_the_scale),
+        TEST(defaults_are_those_of_the_table),
         TEST(a_table_comes_in_one_update),
         TEST(a_fit_that_is_stopped_says_so),
         TEST(every_failed_allocation_is_reported),
