@@ -3,7 +3,7 @@
  * One pass over the rows.  Each block of rows is absorbed into a Gaussian of a rank wider than K, which
  * is cut to K when the result is asked for.  docs/methods/recursive-em.md has the equations.
  *
- * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 6) numbers.
+ * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 8) numbers.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_RECURSIVE_EM_H
