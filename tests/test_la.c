@@ -343,7 +343,7 @@ typedef struct sweep_case {
     double *G, *E, *H, *N;
 } sweep_case;
 
-enum { WITH_U = 1, GIVEN_PSI = 2, WITH_Q = 4, ALL_SUMS = 8, IN_PLACE = 16, NO_X = 32, HIGH_FLOOR = 64 };
+enum { WITH_U = 1, GIVEN_PSI = 2, WITH_Q = 4, ALL_SUMS = 8, IN_PLACE = 16, NO_X = 32, HIGH_FLOOR = 64, SCALED = 128, UPPER = 256 };
 
 static void sweep_vectors(sweep_case *t, const la_case *c)
 {
@@ -388,6 +388,8 @@ static sweep_case open_sweep(const la_case *c, int what)
     if (!(what & GIVEN_PSI)) s.psi_out = t.psi, s.base_out = t.d2;
     if (what & WITH_Q) s.Q = t.Q;
     s.floor = what & HIGH_FLOOR ? 0.9 : 1e-8;
+    if (what & SCALED) s.R = NULL, s.r0 = 0.3 / (double)c->k;
+    for (int64_t e = 0; e < c->k * c->k && what & UPPER; e++) t.R[e] = e % c->k <= e / c->k ? t.R[e] : 0;
     s.next = la_array(c->fast, data, 24, c->scale, c->n, c->m);
     s.G = t.G, s.N = t.N;
     if (what & ALL_SUMS) s.E = t.E, s.H = t.H, s.psi0 = t.psi0;
@@ -424,7 +426,9 @@ static void assert_same_sweep(const la_case *c, const sweep_case *a, const sweep
 static void check_sweep(la_case *c)
 {
     static const int whats[] = {0, WITH_U | ALL_SUMS, WITH_Q | IN_PLACE, GIVEN_PSI | WITH_U | ALL_SUMS | NO_X,
-                                IN_PLACE | ALL_SUMS | WITH_U, HIGH_FLOOR | WITH_Q | ALL_SUMS};
+                                IN_PLACE | ALL_SUMS | WITH_U, HIGH_FLOOR | WITH_Q | ALL_SUMS,
+                                SCALED | WITH_Q | IN_PLACE, SCALED | WITH_U | ALL_SUMS, UPPER | IN_PLACE,
+                                UPPER | WITH_U | ALL_SUMS};
     const size_t few = c->n * c->k * c->k > 300000 ? 2 : 1; /* every second one where it takes long */
     for (size_t w = (size_t)(c->n + c->k) % few; w < sizeof whats / sizeof *whats; w += few) {
         sweep_case fast = open_sweep(c, whats[w]), plain = open_sweep(c, whats[w]);

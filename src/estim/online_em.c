@@ -162,12 +162,10 @@ static void expand(online_em *e, double g, double c)
     for (int64_t k = 0; k < K; k++) e->C[k] = g * c * Lm[k];
 }
 
-/* 7  R = (1 - g) I, C = g c m', Q = H^-1 */
+/* 7  C = g c m', Q = H^-1; R = (1 - g) I is a number */
 static void keep(online_em *e, double g, double c)
 {
     const int64_t K = e->s.K;
-    memset(e->R, 0, (size_t)(K * K) * sizeof *e->R);
-    for (int64_t k = 0; k < K; k++) e->R[k + k * K] = 1 - g;
     for (int64_t k = 0; k < K; k++) e->C[k] = g * c * e->m[k];
     fab_chol_inv(K, e->L, e->Q);
 }
@@ -195,7 +193,8 @@ static fab_sweep pending(online_em *e, void *out, double *psi, double *base)
     const double g = e->small[PENDING_G], c = e->small[PENDING_C];
     fab_sweep w = {.n = D,
                    .K = K,
-                   .R = e->R,
+                   .R = e->set.expand ? e->R : NULL,
+                   .r0 = 1 - g,
                    .C = e->C,
                    .Q = e->set.expand ? NULL : e->Q,
                    .floor = e->set.psi_min,
@@ -310,7 +309,7 @@ static fab_status form_result(online_em *e)
     if (!e->s.done) FAB_TRY(warm_result(e));
     fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
     if (!e->set.expand) {
-        fab_mm(FAB_N, FAB_N, K, K, K, 1, e->R, e->Q, 0, e->T); /* F = A' H^-1 */
+        for (int64_t i = 0; i < K * K; i++) e->T[i] = w.r0 * e->Q[i]; /* F = A' H^-1 */
         fab_mm(FAB_N, FAB_N, 1, K, K, 1, e->C, e->Q, 0, e->m);
         w.R = e->T;
         w.C = e->m;

@@ -39,7 +39,7 @@ typedef struct online_sga {
     double *G;
 
     double *sums;                  /* G (K x K), r (K) */
-    double *Sigma, *R, *T, *C, *m; /* K x K; C, m: K */
+    double *Sigma, *T, *C, *m; /* K x K; C, m: K */
 } online_sga;
 
 static int64_t small_count(int64_t K)
@@ -92,14 +92,12 @@ static void layout(fab_layout *l, void *handle)
     e->small = fab_place(l, small_count(K), sizeof *e->small);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
-    e->R = fab_place(l, K * K, sizeof *e->R);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->C = fab_place(l, K, sizeof *e->C);
     e->m = fab_place(l, K, sizeof *e->m);
     if (!l->base) return;
     e->G = e->small + FAB_START_NUMBERS;
     for (int64_t i = 0; i < D; i++) e->one[i] = 1;
-    fab_add_identity(K, e->R);
 }
 
 static fab_status prototype(online_sga *e, const void *settings, const fab_exec *x)
@@ -199,7 +197,7 @@ static fab_status step_F(online_sga *e)
     fab_sweep w = {.n = D,
                    .K = K,
                    .w = F,
-                   .R = e->R,
+                   .r0 = 1,
                    .u = F,
                    .T = e->T,
                    .s_num = e->inverse,

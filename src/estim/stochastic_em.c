@@ -45,7 +45,7 @@ typedef struct stochastic_em {
     double *C;      /* 1 x K */
 
     double *sums;                  /* the one message: G (K x K), N (K) */
-    double *Sigma, *R, *T, *m, *n; /* K x K; m, n: K */
+    double *Sigma, *T, *m, *n; /* K x K; m, n: K */
 } stochastic_em;
 
 enum { PENDING_G = FAB_START_NUMBERS, PENDING_C, AVERAGES, NUMBERS };
@@ -103,7 +103,6 @@ static void layout(fab_layout *l, void *handle)
     e->small = fab_place(l, small_count(K), sizeof *e->small);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
-    e->R = fab_place(l, K * K, sizeof *e->R);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->m = fab_place(l, K, sizeof *e->m);
     e->n = fab_place(l, K, sizeof *e->n);
@@ -173,7 +172,7 @@ static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
     const double gamma = e->small[PENDING_G], c = e->small[PENDING_C];
     fab_sweep w = {.n = D,
                    .K = K,
-                   .R = e->R,
+                   .r0 = 1 - gamma,
                    .C = e->C,
                    .Q = e->Q,
                    .floor = e->set.psi_min,
@@ -184,7 +183,6 @@ static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
                    .d2 = e->s.d2,
                    .psi_out = psi,
                    .base_out = base};
-    scaled_identity(K, 1 - gamma, e->R);
     w.w = fab_long_rows(e->S2, D, K);
     w.out = fab_long_rows(out, D, K);
     if (gamma > 0) w.x = fab_long_vectors(e->last, D, 1, D);
@@ -308,7 +306,7 @@ static fab_status form_result(stochastic_em *e)
         FAB_TRY(m_step(e, 0, 0)); /* early, from the warm-up's averages so far */
     }
     fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
-    fab_mm(FAB_N, FAB_N, K, K, K, 1, e->R, e->Q, 0, e->T); /* W = S2 S3^-1 */
+    for (int64_t i = 0; i < K * K; i++) e->T[i] = w.r0 * e->Q[i]; /* W = S2 S3^-1 */
     fab_mm(FAB_N, FAB_N, 1, K, K, 1, e->C, e->Q, 0, e->n);
     w.R = e->T;
     w.C = e->n;

@@ -35,6 +35,7 @@ typedef struct fab_run {
 /* The fused pass over rows i = 0 .. n-1 (in place where arrays coincide: out may be w or u):
  *
  *   w_i'   = w_i R + (s_num_i / s_den_i) u_i T + x_i C        each term absent when its array is
+ *                                                             R NULL: r0 w_i, and w.k = K
  *   base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i
  *   psi_i' = max(base_i - w_i' Q w_i'^T, floor * base_i)      Q NULL: identity
  *
@@ -46,7 +47,8 @@ typedef struct fab_run {
 typedef struct fab_sweep {
     int64_t n, K;                /* local rows; columns of W' */
     fab_long w;                  /* n x w.k */
-    const double *R;             /* w.k x K */
+    const double *R;             /* w.k x K; zeros below its diagonal make it cheaper */
+    double r0;                   /* in place of R */
     fab_long u;                  /* n x u.k */
     const double *T;             /* u.k x K */
     const double *s_num, *s_den; /* n each, or both NULL: 1 */

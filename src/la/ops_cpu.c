@@ -292,7 +292,7 @@ static void cpu_randn(const fab_run *r, uint64_t seed, uint64_t stream, const fa
 /* Operations on one row. */
 static int64_t sweep_cost(const fab_sweep *s)
 {
-    const int64_t K = s->K, products = s->w.k + s->u.k + s->x.k + (s->psi_out && s->Q ? K : 2);
+    const int64_t K = s->K, products = (s->R ? s->w.k : 1) + s->u.k + s->x.k + (s->psi_out && s->Q ? K : 2);
     return K * (products + (s->G ? K : 0) + (s->E ? K : 0) + (s->H ? s->w.k : 0) + (s->N ? s->next.k : 0));
 }
 
@@ -314,14 +314,22 @@ static void put_below(const cpu_call *c, const double *A, int64_t rows, int64_t 
         }
 }
 
-/* R, T and C, one below the other. */
+/* C, T and R, one below the other: where R is upper triangular, columns end early. */
 static const void *stacked(cpu_call *c, const fab_sweep *s, int64_t rows)
 {
     void *M = place(c, (size_t)(rows * s->K) * c->run->ops->size);
-    put_below(c, s->R, s->w.k, s->K, M, rows, 0);
-    put_below(c, s->T, s->u.k, s->K, M, rows, s->w.k);
-    put_below(c, s->C, s->x.k, s->K, M, rows, s->w.k + s->u.k);
+    put_below(c, s->C, s->x.k, s->K, M, rows, 0);
+    put_below(c, s->T, s->u.k, s->K, M, rows, s->x.k);
+    if (s->R) put_below(c, s->R, s->w.k, s->K, M, rows, s->x.k + s->u.k);
     return M;
+}
+
+static int is_upper(const double *R, int64_t rows, int64_t cols)
+{
+    for (int64_t j = 0; R && j < cols; j++)
+        for (int64_t i = j + 1; i < rows; i++)
+            if (R[i + j * rows] != 0) return 0;
+    return 1;
 }
 
 /* v Q v' needs half of a symmetric Q: the diagonal, and what is above it twice. */
@@ -340,8 +348,12 @@ static void cpu_sweep(const fab_run *r, fab_sweep *s)
     const int64_t count = (s->G ? K * K : 0) + (s->E ? K * K : 0) + (s->H ? s->w.k * K : 0) +
                           (s->N ? K * s->next.k : 0) + 1;
     cpu_call c = begin(r, s->n, rows, cols, s->n * sweep_cost(s), count);
-    const int64_t stack = s->w.k + s->u.k + s->x.k;
-    const fab_job job = {.sweep = s, .M = stacked(&c, s, stack), .cols = stack, .Q = folded(&c, s->Q, K)};
+    const int64_t stack = s->x.k + s->u.k + (s->R ? s->w.k : 0);
+    const fab_job job = {.sweep = s,
+                         .M = stacked(&c, s, stack),
+                         .cols = stack,
+                         .upper = is_upper(s->R, s->w.k, K),
+                         .Q = folded(&c, s->Q, K)};
     double *sums = place(&c, (size_t)count * sizeof *sums);
     run(&c, kernels(r)->sweep, &job, sums);
     const double *from = sums;

@@ -24,7 +24,8 @@ typedef struct fab_job {
     double *out;            /* get */
     uint64_t seed, stream;  /* randn */
     int64_t first_row;      /* randn */
-    const fab_sweep *sweep; /* with M = R, T, C one below the other, `cols` rows in all, and */
+    const fab_sweep *sweep; /* with M = C, T, R one below the other, `cols` rows in all, */
+    int upper;              /* whether R is zero below its diagonal, and */
     const void *Q;          /* an upper triangular Q of the same quadratic form */
 } fab_job;
 

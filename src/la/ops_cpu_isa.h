@@ -93,6 +93,7 @@ static inline void also(fab_ahead *a, const void *p, int64_t bytes)
     a->runs++;
 }
 
+typedef double half_f64 __attribute__((vector_size(32), aligned(4), may_alias));
 typedef uint64_t bits_f64 __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
 /* Philox-4x32-10 of consecutive blocks, one per 64-bit lane; the words are in the low halves, what the

@@ -26,7 +26,8 @@
 #define LANES ((int)(VECTOR_BYTES / sizeof(REAL)))      /* numbers in a vector */
 #define QUARTER ((int)(16 / sizeof(REAL)))              /* numbers in 128 bits: the unit of turning */
 #define SUB_ROWS ((int)(1024 / sizeof(REAL)))           /* rows turned at a time */
-#define STRIDE (SUB_ROWS / LANES)                       /* vectors between columns of a turned block */
+#define COLUMN (SUB_ROWS + LANES)                       /* numbers between columns: no power of 2 */
+#define STRIDE (COLUMN / LANES)                       /* vectors between columns of a turned block */
 #define VEC TYPED(vec)
 #define INLINE static inline __attribute__((always_inline))
 
@@ -45,6 +46,45 @@ static const REAL *TYPED(roots)(const double *w, int64_t first, int64_t count, R
     if (!w) return NULL;
     for (int64_t i = 0; i < count; i++) h[i] = (REAL)sqrt(w[first + i]);
     return h;
+}
+
+#if REAL_BYTES == 8
+/* 1 / sqrt(v) of positive numbers, to about an ulp. */
+INLINE vec_f64 inverse_root(vec_f64 v)
+{
+#if VECTOR_BYTES == 64
+    vec_f64 y = (vec_f64)_mm512_rsqrt14_pd((__m512d)v);
+    y += 0.5 * y * (1 - v * y * y); /* 28 bits */
+    return y + 0.5 * y * (1 - v * y * y);
+#else
+    return 1 / ROOT_F64(v);
+#endif
+}
+#endif
+
+typedef REAL TYPED(rounded) __attribute__((vector_size(VECTOR_BYTES / 8 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+#define DOUBLES ((int64_t)(VECTOR_BYTES / sizeof(double)))
+
+/* h = psi^-1/2, rounded once. */
+static void TYPED(inverse_roots)(int64_t count, const double *psi, REAL *h)
+{
+    int64_t i = 0;
+    for (; i + DOUBLES <= count; i += DOUBLES)
+        *(TYPED(rounded) *)(h + i) =
+            __builtin_convertvector(inverse_root(*(const vec_any_f64 *)(psi + i)), TYPED(rounded));
+    for (; i < count; i++) h[i] = (REAL)(1 / sqrt(psi[i]));
+}
+
+/* h = psi0^1/2 psi^-1/2: it turns rows weighed by psi^-1/2 into rows weighed by psi0^1/2 psi^-1. */
+static void TYPED(second_roots)(int64_t count, const double *psi0, const double *psi, REAL *h)
+{
+    int64_t i = 0;
+    for (; i + DOUBLES <= count; i += DOUBLES) {
+        const vec_f64 p0 = *(const vec_any_f64 *)(psi0 + i), p = *(const vec_any_f64 *)(psi + i);
+        *(TYPED(rounded) *)(h + i) =
+            __builtin_convertvector(p0 * inverse_root(p0) * inverse_root(p), TYPED(rounded));
+    }
+    for (; i < count; i++) h[i] = (REAL)(sqrt(psi0[i] / psi[i]));
 }
 
 static const REAL *TYPED(factors)(const double *s, int64_t first, int64_t count, REAL *h)
@@ -84,7 +124,7 @@ static int TYPED(block_ends)(fab_span rows, int64_t i, int64_t m)
 static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, double *G)
 {
     const int64_t k = job->A->k, vectors = k * (k + 1) / 2;
-    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS), *acc = TAKE(vectors * LANES);
+    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *acc = TAKE(vectors * LANES);
     double *sums = TAKE_DOUBLES(vectors * LANES);
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
@@ -100,7 +140,7 @@ static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, do
 static void TYPED(cross_narrow)(const fab_job *job, fab_span rows, char *room, double *C)
 {
     const int64_t k = job->A->k, m = job->B->k;
-    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS), *Q = TAKE(m * SUB_ROWS), *acc = TAKE(k * m * LANES);
+    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = TAKE(m * COLUMN), *acc = TAKE(k * m * LANES);
     double *sums = TAKE_DOUBLES(k * m * LANES);
     memset(acc, 0, (size_t)(k * m * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(k * m * LANES) * sizeof *sums);
@@ -119,13 +159,13 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
 {
     char *room = scratch;
     const int64_t k = job->A->k;
-    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS);
+    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN);
     memset(q, 0, (size_t)k * sizeof *q);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, k * STRIDE);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
         for (int64_t j = 0; j < k; j++) {
-            const VEC *p = (const VEC *)(P + j * SUB_ROWS);
+            const VEC *p = (const VEC *)(P + j * COLUMN);
             VEC sum[1] = {{0}};
             TYPED(tile)(1, 1, 1, TYPED(steps)(m), p, p, &ahead, sum);
             for (int l = 0; l < LANES; l++) q[j] += (double)sum[0][l];
@@ -138,16 +178,15 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
 static void TYPED(mult_narrow)(const fab_job *job, fab_span rows, char *room)
 {
     const fab_long *A = job->A, *B = job->B;
-    REAL *h = TAKE(SUB_ROWS), *P = TAKE(A->k * SUB_ROWS), *Q = TAKE(B->k * SUB_ROWS);
+    REAL *h = TAKE(SUB_ROWS), *P = TAKE(A->k * COLUMN), *Q = TAKE(B->k * COLUMN);
+    const TYPED(factor) f = {.in = P, .M = job->M, .k = A->k, .ld = A->k, .lead = A->k,
+                             .start = job->beta != 0 ? Q : NULL, .r0 = (REAL)job->beta};
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         const int steps = TYPED(steps)(m);
         fab_ahead ahead = TYPED(rows_ahead)(A, B, i + m, TYPED(product_turns)(A->k, B->k));
         TYPED(pack)(A, i, m, TYPED(factors)(job->w, i, m, h), P);
-        if (job->beta != 0) {
-            for (int64_t r = 0; r < m; r++) h[r] = (REAL)job->beta;
-            TYPED(pack)(B, i, m, h, Q);
-        }
-        TYPED(product)(A->k, B->k, steps, P, job->M, job->beta != 0, &ahead, Q);
+        if (job->beta != 0) TYPED(pack)(B, i, m, NULL, Q);
+        TYPED(product)(&f, B->k, steps, &ahead, Q);
         TYPED(unpack)(Q, B, i, m);
     }
 }
@@ -162,13 +201,14 @@ static void TYPED(keep_dots)(const fab_job *job, int64_t first, int64_t count, c
 static void TYPED(rowquad_narrow)(const fab_job *job, fab_span rows, char *room)
 {
     const int64_t k = job->A->k, cols = job->M ? job->cols : k;
-    REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS), *Q = job->M ? TAKE(cols * SUB_ROWS) : P;
+    REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = job->M ? TAKE(cols * COLUMN) : P;
+    const TYPED(factor) f = {.in = P, .M = job->M, .k = k, .ld = k, .lead = k, .dot = dot};
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         const int steps = TYPED(steps)(m);
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, job->M ? TYPED(product_turns)(k, cols) : 0);
         TYPED(pack)(job->A, i, m, NULL, P);
-        if (job->M) TYPED(product)(k, cols, steps, P, job->M, 0, &ahead, Q);
-        TYPED(dots)(cols, steps, Q, Q, dot);
+        if (job->M && cols > 0) TYPED(product)(&f, cols, steps, &ahead, Q);
+        else TYPED(dots)(cols, steps, Q, Q, dot);
         TYPED(keep_dots)(job, i, m, dot);
     }
 }
@@ -178,7 +218,7 @@ static void TYPED(rowdot)(const fab_job *job, fab_span rows, void *scratch, doub
     (void)partial;
     char *room = scratch;
     const int64_t k = job->A->k;
-    REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * SUB_ROWS), *Q = TAKE(k * SUB_ROWS);
+    REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = TAKE(k * COLUMN);
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         TYPED(pack)(job->A, i, m, NULL, P);
         TYPED(pack)(job->B, i, m, NULL, Q);
@@ -289,6 +329,7 @@ static void TYPED(put)(const fab_job *job, fab_span rows, void *scratch, double 
 #undef LANES
 #undef QUARTER
 #undef SUB_ROWS
+#undef COLUMN
 #undef STRIDE
 #undef VEC
 #undef INLINE
@@ -301,3 +342,4 @@ static void TYPED(put)(const fab_job *job, fab_span rows, void *scratch, double 
 #undef ADD_SUMS
 #undef BETA
 #undef LOAD_COLUMN
+#undef DOUBLES

@@ -10,17 +10,18 @@
 
 /* A block of rows in the cache, and what is known of each row. */
 typedef struct TYPED(block) {
-    REAL *W, *U, *X, *O, *P, *next; /* the arrays of fab_sweep; O: W', P: W' Q (wide) */
+    REAL *X, *U, *W, *O, *P, *next; /* the arrays of fab_sweep; O: W', P: W' weighed (wide: W' Q) */
     REAL *h;                        /* row factors */
     REAL *ww, *xx, *qq;             /* |w_i|^2, |x_i|^2, w_i' Q w_i'^T */
-    double *base, *psi;             /* psi: psi' */
+    double *room[2];                /* psi' and base, where nobody keeps them */
+    const double *psi;              /* psi' */
 } TYPED(block);
 
 static char *TYPED(block_layout)(TYPED(block) *b, const fab_sweep *s, int64_t rows, char *room)
 {
-    b->W = TAKE((s->w.k + s->u.k + s->x.k) * rows); /* side by side: one product serves all three */
-    b->U = b->W + s->w.k * rows;
-    b->X = b->U + s->u.k * rows;
+    b->X = TAKE((s->x.k + s->u.k + s->w.k) * rows); /* side by side: one product serves all three */
+    b->U = b->X + s->x.k * rows;
+    b->W = b->U + s->u.k * rows;
     b->O = TAKE(s->K * rows);
     b->P = TAKE(s->K * rows);
     b->next = TAKE(s->next.k * rows);
@@ -28,8 +29,8 @@ static char *TYPED(block_layout)(TYPED(block) *b, const fab_sweep *s, int64_t ro
     b->ww = TAKE(rows);
     b->xx = TAKE(rows);
     b->qq = TAKE(rows);
-    b->base = TAKE_DOUBLES(rows);
-    b->psi = TAKE_DOUBLES(rows);
+    b->room[0] = TAKE_DOUBLES(rows);
+    b->room[1] = TAKE_DOUBLES(rows);
     return room;
 }
 
@@ -64,53 +65,47 @@ static int TYPED(wants_base)(const fab_sweep *s)
     return s->psi_out || s->base_out;
 }
 
-/* base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i */
-static void TYPED(base)(const fab_sweep *s, int64_t first, int64_t count, const TYPED(block) *b)
+/* What is not read counts as zeros. */
+static const double TYPED(no_doubles)[FAB_BLOCK_ROWS];
+static const REAL TYPED(no_rows)[FAB_BLOCK_ROWS];
+
+static const double *TYPED(doubles)(double c, const double *v, int64_t first)
 {
-    double *restrict base = b->base;
-    memset(base, 0, (size_t)count * sizeof *base);
-    for (int64_t i = 0; i < count && s->c0 != 0; i++) base[i] += s->c0 * s->psi[first + i];
-    for (int64_t i = 0; i < count && s->c1 != 0; i++) base[i] += s->c1 * (double)b->ww[i];
-    for (int64_t i = 0; i < count && s->c2 != 0; i++) base[i] += s->c2 * (double)b->xx[i];
-    for (int64_t i = 0; i < count && s->c3 != 0; i++) base[i] += s->c3 * s->d2[first + i];
+    return c != 0 ? v + first : TYPED(no_doubles);
 }
 
-/* psi_i' = max(base_i - w_i' Q w_i'^T, floor base_i); returns how often the floor acted. */
-static int64_t TYPED(floored)(double floor, int64_t count, const TYPED(block) *b)
+/* base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i,  psi_i' = max(base_i - w_i' Q w_i'^T, floor base_i);
+ * returns how often the floor acted.  psi_out may be psi, base_out d2. */
+static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count, const TYPED(block) *b, double *psi_out,
+                              double *base_out)
 {
-    const double *restrict base = b->base;
-    double *restrict psi = b->psi;
+    const double *psi = TYPED(doubles)(s->c0, s->psi, first), *d2 = TYPED(doubles)(s->c3, s->d2, first);
+    const REAL *ww = s->c1 != 0 ? b->ww : TYPED(no_rows), *xx = s->c2 != 0 ? b->xx : TYPED(no_rows);
+    const REAL *qq = s->psi_out ? b->qq : TYPED(no_rows);
+    const double c0 = s->c0, c1 = s->c1, c2 = s->c2, c3 = s->c3, floor = s->floor;
     int64_t acted = 0;
+#pragma omp simd reduction(+ : acted)
     for (int64_t i = 0; i < count; i++) {
-        const double left = base[i] - (double)b->qq[i], least = floor * base[i];
+        const double base = c0 * psi[i] + c1 * (double)ww[i] + c2 * (double)xx[i] + c3 * d2[i];
+        const double left = base - (double)qq[i], least = floor * base;
         acted += left < least;
-        psi[i] = left < least ? least : left;
+        psi_out[i] = left < least ? least : left;
+        base_out[i] = base;
     }
     return acted;
 }
 
 /* psi' of a block whose dot products are known; kept where it is wanted. */
-static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, const TYPED(block) *b)
+static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, TYPED(block) *b)
 {
-    int64_t acted = 0;
-    if (TYPED(wants_base)(s)) TYPED(base)(s, first, count, b);
-    if (s->psi_out) acted = TYPED(floored)(s->floor, count, b);
-    else
-        for (int64_t i = 0; i < count; i++) b->psi[i] = s->psi ? s->psi[first + i] : 1;
-    if (s->psi_out) memcpy(s->psi_out + first, b->psi, (size_t)count * sizeof *b->psi);
-    if (s->base_out) memcpy(s->base_out + first, b->base, (size_t)count * sizeof *b->base);
-    return acted;
-}
-
-static void TYPED(inverse_roots)(int64_t count, const TYPED(block) *b)
-{
-    for (int64_t i = 0; i < count; i++) b->h[i] = (REAL)(1 / sqrt(b->psi[i]));
-}
-
-/* What turns rows weighed by psi'^-1/2 into rows weighed by psi0^1/2 psi'^-1. */
-static void TYPED(second_roots)(const fab_sweep *s, int64_t first, int64_t count, const TYPED(block) *b)
-{
-    for (int64_t i = 0; i < count; i++) b->h[i] = (REAL)sqrt(s->psi0[first + i] / b->psi[i]);
+    double *base = s->base_out ? s->base_out + first : b->room[1];
+    double *psi = s->psi_out ? s->psi_out + first : b->room[0];
+    const int64_t acted = TYPED(wants_base)(s) ? TYPED(new_psi)(s, first, count, b, psi, base) : 0;
+    b->psi = psi;
+    if (s->psi_out) return acted;
+    for (int64_t i = 0; i < count && !s->psi; i++) psi[i] = 1;
+    if (s->psi) b->psi = s->psi + first;
+    return 0;
 }
 
 /* Rows past the last one weigh nothing. */
@@ -126,14 +121,27 @@ static int TYPED(wants_sums)(const fab_sweep *s)
 
 /* ---- narrow -------------------------------------------------------------------------------------- */
 
-static void TYPED(new_columns)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b,
+/* W' = r0 W + [X U W] M */
+static TYPED(factor) TYPED(sweep_factor)(const fab_sweep *s, const fab_job *job, const TYPED(block) *b)
+{
+    const int64_t k = job->cols, lead = s->x.k + s->u.k;
+    return (TYPED(factor)){.in = b->X,
+                           .M = job->M,
+                           .k = k,
+                           .ld = k,
+                           .lead = s->R && job->upper ? lead : k,
+                           .start = s->R || s->w.k == 0 ? NULL : b->W,
+                           .r0 = (REAL)s->r0,
+                           .dot = s->psi_out && !s->Q ? b->qq : NULL};
+}
+
+static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) *f, int64_t i, int64_t m, const TYPED(block) *b,
                                fab_ahead *ahead)
 {
-    const int steps = TYPED(steps)(m);
-    TYPED(pack)(&s->w, i, m, NULL, b->W);
-    TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
     TYPED(pack)(&s->x, i, m, NULL, b->X);
-    TYPED(product)(job->cols, s->K, steps, b->W, job->M, 0, ahead, b->O); /* 1: W, U, X lie side by side */
+    TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
+    TYPED(pack)(&s->w, i, m, NULL, b->W);
+    TYPED(product)(f, s->K, TYPED(steps)(m), ahead, b->O); /* 1: X, U, W lie side by side */
 }
 
 static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps, const TYPED(block) *b, fab_ahead *ahead)
@@ -141,34 +149,37 @@ static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(dots)(s->w.k, steps, b->W, b->W, b->ww);
     if (s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
-    if (!s->psi_out) return;
-    if (s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
-    else TYPED(dots)(s->K, steps, b->O, b->O, b->qq);
+    if (s->psi_out && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
 }
 
-/* 3: spread sums of G, H, N, E. */
+/* 3: spread sums of G, H, N, E; P holds W' weighed by h. */
 static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b, fab_ahead *ahead,
                                VEC *acc)
 {
     const int steps = TYPED(steps)(m);
-    TYPED(inverse_roots)(m, b);
-    TYPED(pad_rows)(m, b->h);
-    TYPED(scale_columns)(s->K, steps, b->h, b->O);
-    if (s->G) acc = TYPED(gram_tiles)(s->K, steps, b->O, ahead, acc);
+    if (s->G) acc = TYPED(gram_tiles)(s->K, steps, b->P, ahead, acc);
     if (s->H) {
         TYPED(scale_columns)(s->w.k, steps, b->h, b->W);
-        acc = TYPED(cross_tiles)(s->w.k, b->W, s->K, b->O, steps, ahead, acc);
+        acc = TYPED(cross_tiles)(s->w.k, b->W, s->K, b->P, steps, ahead, acc);
     }
     if (s->N) {
         TYPED(pack)(&s->next, i, m, b->h, b->next);
-        acc = TYPED(cross_tiles)(s->K, b->O, s->next.k, b->next, steps, ahead, acc);
+        acc = TYPED(cross_tiles)(s->K, b->P, s->next.k, b->next, steps, ahead, acc);
     }
     if (s->E) {
-        TYPED(second_roots)(s, i, m, b);
+        TYPED(second_roots)(m, s->psi0 + i, b->psi, b->h);
         TYPED(pad_rows)(m, b->h);
-        TYPED(scale_columns)(s->K, steps, b->h, b->O);
-        TYPED(gram_tiles)(s->K, steps, b->O, ahead, acc);
+        TYPED(scale_columns)(s->K, steps, b->h, b->P);
+        TYPED(gram_tiles)(s->K, steps, b->P, ahead, acc);
     }
+}
+
+/* 3 */
+static void TYPED(store_columns)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b)
+{
+    TYPED(inverse_roots)(m, b->psi, b->h);
+    TYPED(pad_rows)(m, b->h);
+    TYPED(unpack_scaled)(b->O, &s->out, i, m, b->h, b->P);
 }
 
 static int64_t TYPED(sum_vectors)(const fab_sweep *s)
@@ -186,9 +197,10 @@ static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPE
 }
 
 /* How often the inner loops turn on a block. */
-static int64_t TYPED(sweep_turns)(const fab_sweep *s)
+static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper)
 {
-    const int64_t K = s->K, products = TYPED(product_turns)(s->w.k + s->u.k + s->x.k, K);
+    const int64_t K = s->K, wide = s->u.k + s->x.k + (s->R ? s->w.k : 0);
+    const int64_t products = TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
     return products + (s->psi_out && s->Q ? TYPED(product_turns)(K, K) / 2 : 0) + (s->G ? TYPED(tile_turns)(K, K) / 2 : 0) +
            (s->H ? TYPED(tile_turns)(s->w.k, K) : 0) + (s->N ? TYPED(tile_turns)(K, s->next.k) : 0);
 }
@@ -212,9 +224,10 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
 {
     const fab_sweep *s = job->sweep;
     const TYPED(sums) at = TYPED(sums_layout)(s, partial);
-    const int64_t vectors = TYPED(sum_vectors)(s), turns = TYPED(sweep_turns)(s);
+    const int64_t vectors = TYPED(sum_vectors)(s), turns = TYPED(sweep_turns)(s, job->upper);
     TYPED(block) b;
-    room = TYPED(block_layout)(&b, s, SUB_ROWS, room);
+    room = TYPED(block_layout)(&b, s, COLUMN, room);
+    const TYPED(factor) f = TYPED(sweep_factor)(s, job, &b);
     REAL *acc = TAKE(vectors * LANES);
     double *sums = TAKE_DOUBLES(vectors * LANES);
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
@@ -222,11 +235,12 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     *at.floored = 0;
     FOR_BLOCKS(i, m, rows, SUB_ROWS) {
         fab_ahead ahead = TYPED(sweep_ahead)(s, i + m, turns);
-        TYPED(new_columns)(s, job, i, m, &b, &ahead);                                        /* 1 */
+        TYPED(new_columns)(s, &f, i, m, &b, &ahead);                          /* 1 */
         TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
-        *at.floored += (double)TYPED(block_psi)(s, i, m, &b);                        /* 2 */
-        TYPED(unpack)(b.O, &s->out, i, m);
-        if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);        /* 3 */
+        *at.floored += (double)TYPED(block_psi)(s, i, m, &b);                 /* 2 */
+        if (vectors > 0) TYPED(store_columns)(s, i, m, &b);                   /* 3 */
+        else TYPED(unpack)(b.O, &s->out, i, m);
+        if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
     }
     TYPED(sweep_fold)(s, sums, &at);
@@ -236,8 +250,10 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
 
 static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b)
 {
-    const REAL *R = job->M, *T = R + s->w.k, *C = T + s->u.k;
-    TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O);                    /* 1 */
+    const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
+    for (int64_t r = 0; r < m && !s->R; r++) b->h[r] = (REAL)s->r0;
+    if (s->R || s->w.k == 0) TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O); /* 1 */
+    else TYPED(copy_block)(&s->w, i, m, b->h, b->O);
     if (s->u.k > 0) {
         const fab_long scaled = {b->U, m, s->u.k, s->u.k, 1};
         TYPED(copy_block)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
@@ -267,7 +283,7 @@ static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_
 static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b, REAL *temporary,
                             const TYPED(sums) *at)
 {
-    TYPED(inverse_roots)(m, b);
+    TYPED(inverse_roots)(m, b->psi, b->h);
     if (s->H) TYPED(copy_block)(&s->w, i, m, b->h, b->W);
     TYPED(write_block)(b->O, &s->out, i, m);
     TYPED(scale_rows)(s->K, m, b->h, b->O);
@@ -278,7 +294,7 @@ static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPE
         TYPED(add_cross)(s->K, b->O, s->next.k, b->next, m, temporary, at->N);
     }
     if (s->E) {
-        TYPED(second_roots)(s, i, m, b);
+        TYPED(second_roots)(m, s->psi0 + i, b->psi, b->h);
         TYPED(scale_rows)(s->K, m, b->h, b->O);
         TYPED(add_gram)(s->K, m, b->O, temporary, at->E);
     }

@@ -80,10 +80,10 @@ INLINE int64_t TYPED(side)(int64_t k, int64_t from)
 static VEC *TYPED(gram_tiles)(int64_t k, int steps, const REAL *P, fab_ahead *ahead, VEC *acc)
 {
     for (int64_t a = 0; a < k; a += TILE) {
-        const VEC *Pa = (const VEC *)(P + a * SUB_ROWS);
+        const VEC *Pa = (const VEC *)(P + a * COLUMN);
         acc = TYPED(diagonal_tile)(TYPED(side)(k, a), steps, Pa, ahead, acc);
         for (int64_t b = a + TILE; b < k; b += TILE)
-            acc = TYPED(square_tile)(TILE, TYPED(side)(k, b), steps, Pa, (const VEC *)(P + b * SUB_ROWS), ahead,
+            acc = TYPED(square_tile)(TILE, TYPED(side)(k, b), steps, Pa, (const VEC *)(P + b * COLUMN), ahead,
                                      acc);
     }
     return acc;
@@ -94,8 +94,8 @@ static VEC *TYPED(cross_tiles)(int64_t k, const REAL *P, int64_t m, const REAL *
 {
     for (int64_t a = 0; a < k; a += TILE)
         for (int64_t b = 0; b < m; b += TILE)
-            acc = TYPED(square_tile)(TYPED(side)(k, a), TYPED(side)(m, b), steps, (const VEC *)(P + a * SUB_ROWS),
-                                     (const VEC *)(Q + b * SUB_ROWS), ahead, acc);
+            acc = TYPED(square_tile)(TYPED(side)(k, a), TYPED(side)(m, b), steps, (const VEC *)(P + a * COLUMN),
+                                     (const VEC *)(Q + b * COLUMN), ahead, acc);
     return acc;
 }
 
@@ -136,42 +136,72 @@ static void TYPED(settle)(int64_t vectors, REAL *acc, double *sums)
     }
 }
 
-/* out_j (+)= sum over k of in_k M(k, j), for tj columns j. */
-INLINE void TYPED(product_tile)(const int tj, int64_t k, int steps, const VEC *in, const REAL *M, int add,
-                               fab_ahead *ahead, VEC *out)
+/* out = r0 start + in M, column by column of a turned block. */
+typedef struct TYPED(factor) {
+    const REAL *in;    /* turned */
+    const REAL *M;     /* ld x m */
+    int64_t k, ld;     /* columns of in; rows of M */
+    int64_t lead;      /* column j of M ends after lead + j + 1 of its k rows; lead >= k: none does */
+    const REAL *start; /* m columns, turned, may be out; NULL: 0 */
+    REAL r0;
+    REAL *dot;         /* the rows' |out_i|^2, or NULL */
+} TYPED(factor);
+
+/* tj columns from column j0 of the product on.  What it starts from and whether it squares are known when
+ * it is compiled: the sums live in registers. */
+INLINE void TYPED(product_tile)(const int tj, const int started, const int squared, const TYPED(factor) *f, int64_t j0,
+                               int steps, fab_ahead *ahead, REAL *to)
 {
     fab_ahead coming = *ahead;
+    const int64_t last = f->lead + j0 + tj, k = last < f->k ? last : f->k, ld = f->ld;
+    const VEC *in = (const VEC *)f->in, *start = (const VEC *)(f->start + (started ? j0 * COLUMN : 0));
+    const REAL *M = f->M + j0 * ld, r0 = f->r0;
+    VEC *out = (VEC *)(to + j0 * COLUMN), *dot = (VEC *)f->dot;
     for (int v = 0; v < steps; v += DEPTH) {
-        VEC sum[5][DEPTH];
+        VEC sum[5][DEPTH], square[DEPTH];
         for (int j = 0; j < tj; j++)
-            for (int d = 0; d < DEPTH; d++) sum[j][d] = add ? out[j * STRIDE + v + d] : (VEC){0};
+            for (int d = 0; d < DEPTH; d++)
+                if (started) sum[j][d] = r0 * start[j * STRIDE + v + d];
+                else sum[j][d] = (VEC){0};
         for (int64_t i = 0; i < k; i++) {
             ask(&coming);
             VEC x[DEPTH];
             for (int d = 0; d < DEPTH; d++) x[d] = in[i * STRIDE + v + d];
             for (int j = 0; j < tj; j++)
-                for (int d = 0; d < DEPTH; d++) sum[j][d] += x[d] * M[i + j * k];
+                for (int d = 0; d < DEPTH; d++) sum[j][d] += x[d] * M[i + j * ld];
         }
         for (int j = 0; j < tj; j++)
             for (int d = 0; d < DEPTH; d++) out[j * STRIDE + v + d] = sum[j][d];
+        if (!squared) continue;
+        for (int d = 0; d < DEPTH; d++) square[d] = sum[0][d] * sum[0][d];
+        for (int j = 1; j < tj; j++)
+            for (int d = 0; d < DEPTH; d++) square[d] += sum[j][d] * sum[j][d];
+        for (int d = 0; d < DEPTH; d++) dot[v + d] += square[d];
     }
     *ahead = coming;
 }
 
-/* out (m columns) (+)= in (k columns) M (k x m). */
-static void TYPED(product)(int64_t k, int64_t m, int steps, const REAL *in, const REAL *M, int add, fab_ahead *ahead,
-                           REAL *out)
+INLINE void TYPED(product_tiles)(const int started, const int squared, const TYPED(factor) *f, int64_t m, int steps,
+                                 fab_ahead *ahead, REAL *out)
 {
-    for (int64_t j = 0; j < m; j += 5) {
-        VEC *o = (VEC *)(out + j * SUB_ROWS);
+    for (int64_t j = 0; j < m; j += 5)
         switch (m - j) {
-            case 1: TYPED(product_tile)(1, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
-            case 2: TYPED(product_tile)(2, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
-            case 3: TYPED(product_tile)(3, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
-            case 4: TYPED(product_tile)(4, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
-            default: TYPED(product_tile)(5, k, steps, (const VEC *)in, M + j * k, add, ahead, o); break;
+            case 1: TYPED(product_tile)(1, started, squared, f, j, steps, ahead, out); break;
+            case 2: TYPED(product_tile)(2, started, squared, f, j, steps, ahead, out); break;
+            case 3: TYPED(product_tile)(3, started, squared, f, j, steps, ahead, out); break;
+            case 4: TYPED(product_tile)(4, started, squared, f, j, steps, ahead, out); break;
+            default: TYPED(product_tile)(5, started, squared, f, j, steps, ahead, out); break;
         }
-    }
+}
+
+/* out, m columns. */
+static void TYPED(product)(const TYPED(factor) *f, int64_t m, int steps, fab_ahead *ahead, REAL *out)
+{
+    if (f->dot) memset(f->dot, 0, (size_t)steps * sizeof(VEC));
+    if (f->start && f->dot) TYPED(product_tiles)(1, 1, f, m, steps, ahead, out);
+    else if (f->start) TYPED(product_tiles)(1, 0, f, m, steps, ahead, out);
+    else if (f->dot) TYPED(product_tiles)(0, 1, f, m, steps, ahead, out);
+    else TYPED(product_tiles)(0, 0, f, m, steps, ahead, out);
 }
 
 /* dot_i += sum over tj columns j of P_ij (sum over the first k columns a of P_ia Q(a, j)). */

@@ -41,6 +41,30 @@ INLINE void TYPED(spread)(REAL *p, int64_t step, VEC v)
 #endif
 }
 
+#if VECTOR_BYTES == 64
+/* Two vectors from rows of two quarters that are `step` apart, and back: half as many loads and stores. */
+INLINE void TYPED(collect_pair)(const REAL *p, int64_t step, VEC *left, VEC *right)
+{
+    const half_f64 r0 = *(const half_f64 *)p, r1 = *(const half_f64 *)(p + step);
+    const half_f64 r2 = *(const half_f64 *)(p + 2 * step), r3 = *(const half_f64 *)(p + 3 * step);
+    const vec_f64 a = __builtin_shufflevector(r0, r1, 0, 1, 2, 3, 4, 5, 6, 7);
+    const vec_f64 b = __builtin_shufflevector(r2, r3, 0, 1, 2, 3, 4, 5, 6, 7);
+    *left = (VEC)__builtin_shufflevector(a, b, 0, 1, 4, 5, 8, 9, 12, 13);
+    *right = (VEC)__builtin_shufflevector(a, b, 2, 3, 6, 7, 10, 11, 14, 15);
+}
+
+INLINE void TYPED(spread_pair)(REAL *p, int64_t step, VEC left, VEC right)
+{
+    const vec_f64 l = (vec_f64)left, r = (vec_f64)right;
+    const vec_f64 a = __builtin_shufflevector(l, r, 0, 1, 8, 9, 2, 3, 10, 11);
+    const vec_f64 b = __builtin_shufflevector(l, r, 4, 5, 12, 13, 6, 7, 14, 15);
+    *(half_f64 *)p = __builtin_shufflevector(a, a, 0, 1, 2, 3);
+    *(half_f64 *)(p + step) = __builtin_shufflevector(a, a, 4, 5, 6, 7);
+    *(half_f64 *)(p + 2 * step) = __builtin_shufflevector(b, b, 0, 1, 2, 3);
+    *(half_f64 *)(p + 3 * step) = __builtin_shufflevector(b, b, 4, 5, 6, 7);
+}
+#endif
+
 /* Transpose each QUARTER x QUARTER square; its own inverse. */
 INLINE void TYPED(turn)(VEC v[QUARTER])
 {
@@ -69,19 +93,39 @@ INLINE int64_t TYPED(square)(int64_t j, int64_t k)
     return j + QUARTER <= k ? j : k - QUARTER;
 }
 
+/* Columns j .. of LANES rows at p, turned and scaled, to buf: one square wide, or two. */
+INLINE void TYPED(pack_square)(const REAL *p, int64_t rs, int64_t j, VEC h, REAL *buf)
+{
+    VEC v[QUARTER];
+    for (int r = 0; r < QUARTER; r++) v[r] = TYPED(collect)(p + r * rs + j, QUARTER * rs);
+    TYPED(turn)(v);
+    for (int c = 0; c < QUARTER; c++) *(VEC *)(buf + (j + c) * COLUMN) = v[c] * h;
+}
+
+#if VECTOR_BYTES == 64
+INLINE void TYPED(pack_pair)(const REAL *p, int64_t rs, int64_t j, VEC h, REAL *buf)
+{
+    VEC left[QUARTER], right[QUARTER];
+    for (int r = 0; r < QUARTER; r++) TYPED(collect_pair)(p + r * rs + j, QUARTER * rs, &left[r], &right[r]);
+    TYPED(turn)(left);
+    TYPED(turn)(right);
+    for (int c = 0; c < QUARTER; c++) *(VEC *)(buf + (j + c) * COLUMN) = left[c] * h;
+    for (int c = 0; c < QUARTER; c++) *(VEC *)(buf + (j + QUARTER + c) * COLUMN) = right[c] * h;
+}
+#endif
+
 INLINE void TYPED(pack_rows)(const fab_long *A, int64_t first, int64_t count, const REAL *scale, REAL *buf)
 {
-    for (int64_t i = 0; i < count; i += LANES) {
-        const REAL *p = TYPED(at)(A, first + i, 0);
+    const int64_t k = A->k, rs = A->rs;
+    const REAL *p = TYPED(at)(A, first, 0);
+    for (int64_t i = 0; i < count; i += LANES, p += LANES * rs) {
         VEC h = (VEC){0} + 1;
         if (scale) h = *(const VEC *)(scale + i);
-        for (int64_t jj = 0; jj < A->k; jj += QUARTER) {
-            const int64_t j = TYPED(square)(jj, A->k);
-            VEC v[QUARTER];
-            for (int r = 0; r < QUARTER; r++) v[r] = TYPED(collect)(p + r * A->rs + j, QUARTER * A->rs);
-            TYPED(turn)(v);
-            for (int c = 0; c < QUARTER; c++) *(VEC *)(buf + (j + c) * SUB_ROWS + i) = v[c] * h;
-        }
+        int64_t j = 0;
+#if VECTOR_BYTES == 64
+        for (; j + 2 * QUARTER <= k; j += 2 * QUARTER) TYPED(pack_pair)(p, rs, j, h, buf + i);
+#endif
+        for (; j < k; j += QUARTER) TYPED(pack_square)(p, rs, TYPED(square)(j, k), h, buf + i);
     }
 }
 
@@ -89,7 +133,7 @@ static void TYPED(pack_columns)(const fab_long *A, int64_t first, int64_t count,
 {
     for (int64_t j = 0; j < A->k; j++) {
         const REAL *p = TYPED(at)(A, first, j);
-        REAL *b = buf + j * SUB_ROWS;
+        REAL *b = buf + j * COLUMN;
         for (int64_t i = 0; i < count; i++) b[i] = scale ? scale[i] * p[i] : p[i];
     }
 }
@@ -98,7 +142,7 @@ static void TYPED(pack_each)(const fab_long *A, int64_t first, int64_t from, int
 {
     for (int64_t j = 0; j < A->k; j++)
         for (int64_t i = from; i < to; i++)
-            buf[j * SUB_ROWS + i] = (scale ? scale[i] : 1) * *TYPED(at)(A, first + i, j);
+            buf[j * COLUMN + i] = (scale ? scale[i] : 1) * *TYPED(at)(A, first + i, j);
 }
 
 /* Rows up to the next full step are zeros. */
@@ -111,7 +155,7 @@ static void TYPED(pad)(int64_t k, int64_t count, REAL *buf)
 {
     const int64_t end = TYPED(steps)(count) * LANES;
     for (int64_t j = 0; j < k && count < end; j++)
-        memset(buf + j * SUB_ROWS + count, 0, (size_t)(end - count) * sizeof *buf);
+        memset(buf + j * COLUMN + count, 0, (size_t)(end - count) * sizeof *buf);
 }
 
 /* buf = the turned block of `count` rows of A, row i times scale[i] (NULL: 1). */
@@ -129,17 +173,42 @@ static void TYPED(pack)(const fab_long *A, int64_t first, int64_t count, const R
     TYPED(pad)(A->k, count, buf);
 }
 
-INLINE void TYPED(unpack_rows)(const REAL *buf, const fab_long *A, int64_t first, int64_t count)
+/* The way back; with P, the columns times h go there too. */
+INLINE void TYPED(unpack_square)(const REAL *buf, int64_t j, REAL *p, int64_t rs, VEC h, REAL *P)
 {
-    for (int64_t i = 0; i < count; i += LANES) {
-        REAL *p = TYPED(at)(A, first + i, 0);
-        for (int64_t jj = 0; jj < A->k; jj += QUARTER) {
-            const int64_t j = TYPED(square)(jj, A->k);
-            VEC v[QUARTER];
-            for (int c = 0; c < QUARTER; c++) v[c] = *(const VEC *)(buf + (j + c) * SUB_ROWS + i);
-            TYPED(turn)(v);
-            for (int r = 0; r < QUARTER; r++) TYPED(spread)(p + r * A->rs + j, QUARTER * A->rs, v[r]);
-        }
+    VEC v[QUARTER];
+    for (int c = 0; c < QUARTER; c++) v[c] = *(const VEC *)(buf + (j + c) * COLUMN);
+    for (int c = 0; c < QUARTER && P; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
+    TYPED(turn)(v);
+    for (int r = 0; r < QUARTER; r++) TYPED(spread)(p + r * rs + j, QUARTER * rs, v[r]);
+}
+
+#if VECTOR_BYTES == 64
+INLINE void TYPED(unpack_pair)(const REAL *buf, int64_t j, REAL *p, int64_t rs, VEC h, REAL *P)
+{
+    VEC v[2 * QUARTER];
+    for (int c = 0; c < 2 * QUARTER; c++) v[c] = *(const VEC *)(buf + (j + c) * COLUMN);
+    for (int c = 0; c < 2 * QUARTER && P; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
+    TYPED(turn)(v);
+    TYPED(turn)(v + QUARTER);
+    for (int r = 0; r < QUARTER; r++) TYPED(spread_pair)(p + r * rs + j, QUARTER * rs, v[r], v[QUARTER + r]);
+}
+#endif
+
+INLINE void TYPED(unpack_rows)(const REAL *buf, const fab_long *A, int64_t first, int64_t count, const REAL *scale,
+                               REAL *P)
+{
+    const int64_t k = A->k, rs = A->rs;
+    REAL *p = TYPED(at)(A, first, 0);
+    for (int64_t i = 0; i < count; i += LANES, p += LANES * rs) {
+        VEC h = {0};
+        if (scale) h = *(const VEC *)(scale + i);
+        REAL *to = P ? P + i : NULL;
+        int64_t j = 0;
+#if VECTOR_BYTES == 64
+        for (; j + 2 * QUARTER <= k; j += 2 * QUARTER) TYPED(unpack_pair)(buf + i, j, p, rs, h, to);
+#endif
+        for (; j < k; j += QUARTER) TYPED(unpack_square)(buf + i, TYPED(square)(j, k), p, rs, h, to);
     }
 }
 
@@ -147,9 +216,21 @@ static void TYPED(unpack)(const REAL *buf, const fab_long *A, int64_t first, int
 {
     const int by_rows = A->cs == 1 && A->rs != 1 && A->k >= QUARTER;
     const int64_t full = by_rows ? count / LANES * LANES : 0;
-    TYPED(unpack_rows)(buf, A, first, full);
+    TYPED(unpack_rows)(buf, A, first, full, NULL, NULL);
     for (int64_t j = 0; j < A->k; j++)
-        for (int64_t i = full; i < count; i++) *TYPED(at)(A, first + i, j) = buf[j * SUB_ROWS + i];
+        for (int64_t i = full; i < count; i++) *TYPED(at)(A, first + i, j) = buf[j * COLUMN + i];
+}
+
+/* unpack, and P = the turned block with row i times h[i], up to the next full step (h is padded). */
+static void TYPED(unpack_scaled)(const REAL *buf, const fab_long *A, int64_t first, int64_t count, const REAL *h, REAL *P)
+{
+    const int by_rows = A->cs == 1 && A->rs != 1 && A->k >= QUARTER;
+    const int64_t full = by_rows ? count / LANES * LANES : 0, end = TYPED(steps)(count) * LANES;
+    TYPED(unpack_rows)(buf, A, first, full, h, P);
+    for (int64_t j = 0; j < A->k; j++) {
+        for (int64_t i = full; i < count; i++) *TYPED(at)(A, first + i, j) = buf[j * COLUMN + i];
+        for (int64_t i = full; i < end; i++) P[j * COLUMN + i] = buf[j * COLUMN + i] * h[i];
+    }
 }
 
 /* How often the inner loops below turn on a block: a k x m product of sums, a product by a k x m matrix. */
@@ -160,7 +241,7 @@ static int64_t TYPED(tile_turns)(int64_t k, int64_t m)
 
 static int64_t TYPED(product_turns)(int64_t k, int64_t m)
 {
-    return k * ((m + 4) / 5) * (STRIDE / DEPTH);
+    return k * ((m + 4) / 5) * (SUB_ROWS / LANES / DEPTH);
 }
 
 /* The memory of the next SUB_ROWS rows of A, and beside it of as wide a B that is going to be written

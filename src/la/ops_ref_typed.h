@@ -135,14 +135,15 @@ static void TYPED(randn)(const fab_run *r, uint64_t seed, uint64_t stream, const
         }
 }
 
-/* w_i' = w_i R + (s_num_i / s_den_i) u_i T + x_i C, rounded to REAL as it is stored. */
+/* w_i' = w_i R + (s_num_i / s_den_i) u_i T + x_i C (r0 w_i without R), rounded to REAL as it is stored. */
 static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u, double *x, double *out)
 {
     clear(out, s->K);
     TYPED(row)(&s->w, i, w);
     TYPED(row)(&s->u, i, u);
     TYPED(row)(&s->x, i, x);
-    add_row_times(out, 1, w, s->R, s->w.k, s->K);
+    if (s->R) add_row_times(out, 1, w, s->R, s->w.k, s->K);
+    for (int64_t j = 0; j < s->w.k && !s->R; j++) out[j] += s->r0 * w[j];
     add_row_times(out, s->s_num ? s->s_num[i] / s->s_den[i] : 1, u, s->T, s->u.k, s->K);
     add_row_times(out, 1, x, s->C, s->x.k, s->K);
     for (int64_t j = 0; j < s->K; j++) {

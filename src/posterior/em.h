@@ -15,7 +15,8 @@
 #include "fabayes/types.h"
 
 /* G = W' psi^-1 W and PV = P' V in; right (W' = V right) and Q (psi' = diag(S) - w' Q w''; left alone
- * when expanded, where Q = I) out; all K x K.  work: 2 K^2 doubles.  G is destroyed. */
+ * when expanded, where Q = I) out; all K x K.  work: 2 K^2 doubles, the last K^2
+ * of them L afterwards.  G is destroyed. */
 fab_status fab_em_step(int64_t K, int expand, double *G, const double *PV, double *right, double *Q,
                        double *work);
 
