@@ -50,7 +50,9 @@ static const fab_field fields[] = {
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     AUTOMATIC(block, I64, 1, 0x1p20,
               "rows absorbed at a time; auto: as many as `memory` holds, at most 1000"),
-    FIELD(inner, I64, 5, 1, 1000, "EM loops for each block"),
+    AUTOMATIC(inner, I64, 1, 1000,
+              "EM loops for each block; auto: 5, or 5000 / D, at most 50, when a block has 2 D "
+              "rows or more"),
     AUTOMATIC(inner_rank, I64, 1, 8192, "rank kept inside, at least K; auto: 2 K, at most D"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(start, START_SVD, starts, "how F begins: from the first rows, or at random as in [L]"),
@@ -85,6 +87,9 @@ static void resolve(fab_recursive_em_settings *s)
 {
     const double fit = s->memory * 1e6 / (8 * (double)s->D);
     if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
+    const double loops = s->block >= 2 * s->D ? 5000 / (double)s->D
+                                              : 5; /* squeezed, a loop costs little */
+    if (fab_is_auto_i64(s->inner)) s->inner = fab_recursive_clamp(loops, 5, 50);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
     if (s->inner_rank > s->D) s->inner_rank = s->D;
     if (!fab_is_auto_i64(s->warmup)) return;
