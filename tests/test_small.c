@@ -12,7 +12,7 @@
 
 /* ---- helpers ------------------------------------------------------------------------------------- */
 
-static const int64_t sizes[] = {1, 2, 7, 29, 100};
+static const int64_t sizes[] = {1, 2, 7, 29, 100, 150};
 enum { SIZES = sizeof sizes / sizeof *sizes };
 
 /* Room for everything a test of size n touches. */

@@ -2,8 +2,10 @@
  *
  * LAPACK is called through LAPACKE_*_work, which in column-major order allocates nothing.  But OpenBLAS
  * does, in a small product of two matrices that are both not transposed, and LAPACK's divide and
- * conquer (dsyevd, dgesdd) makes such products: so the QR iterations dsyev and dgesvd stand here, and
- * gemm.c goes round the product itself.  Every call takes the BLAS's threads down to one: its bits
+ * conquer (dsyevd, dgesdd) makes such products: so up to DIVIDE columns the QR iterations dsyev and dgesvd
+ * stand here.  Above, where divide and conquer is ten times faster, it is used: only the start of
+ * recursive-em and wide eigen cuts come here from an update.  gemm.c goes round the product itself.
+ * Every call takes the BLAS's threads down to one: its bits
  * depend on their number.
  *
  * SPDX-License-Identifier: MIT */
@@ -43,7 +45,8 @@ void fab_mm(fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k, double 
             const double *A, const double *B, double beta, double *C)
 {
     /* Column-major is row-major of the transposes: C' = op(B)' op(A)'. */
-    fab_gemm(FAB_F64, tb, ta, n, m, k, alpha, B, ld(tb == FAB_T ? n : k), A, ld(ta == FAB_T ? k : m), beta, C, ld(m));
+    fab_gemm(FAB_F64, tb, ta, n, m, k, alpha, B, ld(tb == FAB_T ? n : k), A,
+             ld(ta == FAB_T ? k : m), beta, C, ld(m));
 }
 
 /* y = beta y, where beta = 0 forgets even a NaN. */
@@ -109,8 +112,8 @@ fab_status fab_chol(int64_t n, double *A)
     fab_blas_leave(before);
     const int64_t pivot = bad_pivot(n, A, info);
     if (pivot)
-        return FAB_FAIL(FAB_NUMERIC, "a %lld x %lld matrix is not positive definite: pivot %lld", (long long)n,
-                        (long long)n, (long long)pivot);
+        return FAB_FAIL(FAB_NUMERIC, "a %lld x %lld matrix is not positive definite: pivot %lld",
+                        (long long)n, (long long)n, (long long)pivot);
     zero_above(n, A);
     return FAB_OK;
 }
@@ -119,8 +122,8 @@ void fab_tri_solve(fab_side side, fab_trans t, int64_t m, int64_t k, const doubl
 {
     if (m == 0 || k == 0) return;
     const int before = fab_blas_enter();
-    cblas_dtrsm(CblasColMajor, side == FAB_LEFT ? CblasLeft : CblasRight, CblasLower, op(t), CblasNonUnit, (int)m,
-                (int)k, 1, L, ld(side == FAB_LEFT ? m : k), B, ld(m));
+    cblas_dtrsm(CblasColMajor, side == FAB_LEFT ? CblasLeft : CblasRight, CblasLower, op(t),
+                CblasNonUnit, (int)m, (int)k, 1, L, ld(side == FAB_LEFT ? m : k), B, ld(m));
     fab_blas_leave(before);
 }
 
@@ -149,47 +152,81 @@ double fab_chol_logdet(int64_t n, const double *L)
 
 /* ---- eigen --------------------------------------------------------------------------------------- */
 
-enum { EIG_PANEL = 34 }; /* columns per blocked step, and two more */
+enum {
+    EIG_PANEL = 34,
+    DIVIDE = 128
+}; /* columns per blocked step, and two more; divide and conquer above */
+
+/* Divide and conquer: 1 + 6 n + 2 n^2 doubles, then 3 + 5 n integers. */
+static int64_t divide_doubles(int64_t n)
+{
+    return 1 + 6 * n + 2 * n * n;
+}
 
 int64_t fab_eig_work(int64_t n)
 {
-    return n * EIG_PANEL + 1;
+    return n > DIVIDE ? divide_doubles(n) + 3 + 5 * n : n * EIG_PANEL + 1;
+}
+
+static int eig_divide(int64_t n, double *A, double *w, double *work)
+{
+    const int64_t doubles = divide_doubles(n);
+    return LAPACKE_dsyevd_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n), w, work, (int)doubles,
+                               (lapack_int *)(void *)(work + doubles), (int)(3 + 5 * n));
 }
 
 fab_status fab_eig(int64_t n, double *A, double *w, double *work)
 {
     if (n == 0) return FAB_OK;
     if (!all_finite(n * n, A))
-        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: it is not finite", (long long)n, (long long)n);
+        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: it is not finite",
+                        (long long)n, (long long)n);
     const int before = fab_blas_enter();
-    const int info = LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n), w, work, (int)fab_eig_work(n));
+    const int info = n > DIVIDE ? eig_divide(n, A, w, work)
+                                : LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n),
+                                                     w, work, (int)fab_eig_work(n));
     fab_blas_leave(before);
     if (info != 0)
-        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: no convergence", (long long)n, (long long)n);
+        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: no convergence",
+                        (long long)n, (long long)n);
     return FAB_OK;
 }
 
 /* ---- SVD ----------------------------------------------------------------------------------------- */
 
-/* The least dgesvd takes: with more it multiplies blocks, and allocates there. */
+/* The least dgesvd takes (with more it multiplies blocks, and allocates there); divide and conquer takes
+ * 4 r^2 + 7 r doubles and the longer side, then 8 r integers. */
+static int64_t svd_doubles(int64_t m, int64_t n)
+{
+    const int64_t r = least(m, n), longer = m > n ? m : n, usual = 3 * r + longer;
+    if (r > DIVIDE) return 4 * r * r + 7 * r + longer;
+    return usual > 5 * r ? usual : 5 * r + 1;
+}
+
 int64_t fab_svd_work(int64_t m, int64_t n)
 {
-    const int64_t r = least(m, n), usual = 3 * r + (m > n ? m : n);
-    return usual > 5 * r ? usual : 5 * r + 1;
+    const int64_t r = least(m, n);
+    return svd_doubles(m, n) + (r > DIVIDE ? 8 * r : 0);
 }
 
 fab_status fab_svd(int64_t m, int64_t n, double *A, double *U, double *s, double *Vt, double *work)
 {
-    const int64_t r = least(m, n);
+    const int64_t r = least(m, n), doubles = svd_doubles(m, n);
     if (r == 0) return FAB_OK;
     if (!all_finite(m * n, A))
-        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: it is not finite", (long long)m, (long long)n);
+        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: it is not finite", (long long)m,
+                        (long long)n);
     const int before = fab_blas_enter();
-    const int info = LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'S', 'S', (int)m, (int)n, A, ld(m), s, U, ld(m), Vt, ld(r),
-                                         work, (int)fab_svd_work(m, n));
+    const int info = r > DIVIDE
+                         ? LAPACKE_dgesdd_work(LAPACK_COL_MAJOR, 'S', (int)m, (int)n, A, ld(m), s,
+                                               U, ld(m), Vt, ld(r), work, (int)doubles,
+                                               (lapack_int *)(void *)(work + doubles))
+                         : LAPACKE_dgesvd_work(LAPACK_COL_MAJOR, 'S', 'S', (int)m, (int)n, A, ld(m),
+                                               s, U, ld(m), Vt, ld(r), work, (int)doubles);
     fab_blas_leave(before);
     if (info != 0)
-        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: no convergence", (long long)m, (long long)n);
+        return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: no convergence", (long long)m,
+                        (long long)n);
     return FAB_OK;
 }
 
@@ -206,8 +243,8 @@ fab_status fab_jacobi(int64_t m, int64_t n, double *A, double *s, double *work)
         return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: it is not finite", (long long)m,
                         (long long)n);
     const int before = fab_blas_enter();
-    const int info = LAPACKE_dgesvj_work(LAPACK_COL_MAJOR, 'G', 'U', 'N', (int)m, (int)n, A, ld(m), s,
-                                         0, &unused, 1, work, (int)fab_jacobi_work(m, n));
+    const int info = LAPACKE_dgesvj_work(LAPACK_COL_MAJOR, 'G', 'U', 'N', (int)m, (int)n, A, ld(m),
+                                         s, 0, &unused, 1, work, (int)fab_jacobi_work(m, n));
     fab_blas_leave(before);
     if (info != 0)
         return FAB_FAIL(FAB_NUMERIC, "SVD of a %lld x %lld matrix: no convergence", (long long)m,
@@ -232,7 +269,8 @@ int64_t fab_qr_work(int64_t m, int64_t n)
 
 static void factor(int64_t m, int64_t n, double *A, double *R, double *work)
 {
-    LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (int)m, (int)n, A, ld(m), work, work + n, (int)(n * QR_PANEL));
+    LAPACKE_dgeqrf_work(LAPACK_COL_MAJOR, (int)m, (int)n, A, ld(m), work, work + n,
+                        (int)(n * QR_PANEL));
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++) R[i + j * n] = i <= j ? A[i + j * m] : 0;
 }
@@ -250,6 +288,7 @@ void fab_qr(int64_t m, int64_t n, double *A, double *R, double *work)
     if (n == 0) return;
     const int before = fab_blas_enter();
     factor(m, n, A, R, work);
-    LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, (int)m, (int)n, (int)n, A, ld(m), work, work + n, (int)(n * QR_PANEL));
+    LAPACKE_dorgqr_work(LAPACK_COL_MAJOR, (int)m, (int)n, (int)n, A, ld(m), work, work + n,
+                        (int)(n * QR_PANEL));
     fab_blas_leave(before);
 }
