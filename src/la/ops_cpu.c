@@ -1,7 +1,7 @@
 /* ops_cpu.c - the fast backend: chunks of rows, spread over threads, added in a fixed order.
  *
  * Rows are cut into at most FAB_MAX_CHUNKS chunks of whole blocks.  The cut depends on the number of
- * rows and the width alone, each chunk leaves its sums in its own place, and the places are added in
+ * rows, the width and the work alone, each chunk leaves its sums in its own place, and the places are added in
  * order: the same bits for any number of threads.  The instruction set is chosen at run time.
  *
  *     work:  small matrices in the kernel's precision | sums of every chunk | scratch of every thread
@@ -63,28 +63,12 @@ static const fab_kernels *kernels(const fab_run *r)
     return &fab_isa_current()->by_type[r->ops->type];
 }
 
-/* ---- chunks -------------------------------------------------------------------------------------- */
+/* ---- workspace ----------------------------------------------------------------------------------- */
 
 static int64_t round_up(int64_t n, int64_t unit)
 {
     return (n + unit - 1) / unit * unit;
 }
-
-/* Rows of a chunk: enough that the sums of all chunks (width x width each) take less room than the
- * rows themselves. */
-static int64_t chunk_rows(int64_t n, int64_t width)
-{
-    const int64_t even = (n + FAB_MAX_CHUNKS - 1) / FAB_MAX_CHUNKS;
-    return round_up(even > 4 * width ? even : 4 * width, FAB_BLOCK_ROWS);
-}
-
-static int64_t chunk_count(int64_t n, int64_t width)
-{
-    const int64_t rows = chunk_rows(n, width > 0 ? width : 1);
-    return (n + rows - 1) / rows;
-}
-
-/* ---- workspace ----------------------------------------------------------------------------------- */
 
 static int64_t larger(int64_t a, int64_t b)
 {
@@ -146,9 +130,26 @@ static const void *typed(cpu_call *c, const double *M, int64_t count)
     return copy;
 }
 
+/* ---- chunks -------------------------------------------------------------------------------------- */
+
+/* Rows of a chunk: enough that the sums of all chunks (width x width each) take less room than the
+ * rows themselves, and that a chunk is worth its beginning and end. */
+static int64_t chunk_rows(const cpu_call *c)
+{
+    const int64_t even = (c->n + FAB_MAX_CHUNKS - 1) / FAB_MAX_CHUNKS;
+    const int64_t worth = 2 * FAB_SMALL_WORK / (c->work / larger(c->n, 1) + 1);
+    return round_up(larger(even, larger(4 * c->width, worth)), FAB_BLOCK_ROWS);
+}
+
+static int64_t chunk_count(const cpu_call *c)
+{
+    const int64_t rows = chunk_rows(c);
+    return (c->n + rows - 1) / rows;
+}
+
 static fab_span chunk_span(const cpu_call *c, int64_t chunk)
 {
-    const int64_t rows = chunk_rows(c->n, c->width);
+    const int64_t rows = chunk_rows(c);
     return (fab_span){chunk * rows, smaller(rows, c->n - chunk * rows)};
 }
 
@@ -157,7 +158,7 @@ static fab_span chunk_span(const cpu_call *c, int64_t chunk)
 static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *job, _Atomic int64_t *next,
                         double *partial, void *scratch)
 {
-    const int64_t chunks = chunk_count(c->n, c->width);
+    const int64_t chunks = chunk_count(c);
     for (int64_t chunk = atomic_fetch_add(next, 1); chunk < chunks; chunk = atomic_fetch_add(next, 1))
         kernel(job, chunk_span(c, chunk), scratch, partial + chunk * c->count);
 }
@@ -165,7 +166,7 @@ static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *jo
 /* Run the kernel on every chunk, then add the chunks' sums, in order, to `sums` (c->count numbers). */
 static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, double *sums)
 {
-    const int64_t chunks = chunk_count(c->n, c->width);
+    const int64_t chunks = chunk_count(c);
     const int threads = c->work < FAB_SMALL_WORK ? 1 : (int)smaller(c->run->threads, chunks);
     double *partial = place(c, (size_t)(chunks * c->count) * sizeof *partial);
     char *scratch = place(c, 0);
