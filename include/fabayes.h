@@ -43,6 +43,7 @@
 #include "fabayes/glm.h"
 #include "fabayes/infer.h"
 #include "fabayes/exact.h"
+#include "fabayes/laplace.h"
 
 /* results to look at */
 #include "fabayes/report.h"

@@ -17,6 +17,8 @@ static const fab_method *const list[] = {
     &fab_pca_method,
     &fab_exact_method,
     &fab_ridge_method,
+    &fab_laplace_method,
+    &fab_map_method,
     NULL, /* the end */
 };
 

@@ -4,18 +4,15 @@
  *   2  alpha, beta: given, or by evidence from the singular values of R1
  *   3  R2 = R of [R1; prior root / sqrt(beta)];  A = beta R2'R2 is the posterior precision, z its last column
  *   4  mean = J R2^-1 z,  J from (b, c scaled) to (c, intercept):  c_j / scale_j,  b - centre'c
- *   5  G = J R2^-1: covariance = G G' / beta;  sigma_i = |row i of G|,  H = diag(1/sigma) G
- *   6  psi = k sigma^2 / beta,  F = G L / sqrt(beta),  L L' = I - k (H'H)^-1,  k = 1 / (2 |H^-1|^2)
- *
- * so that F F' + psi = G G' / beta exactly: H (I - k (H'H)^-1) H' = H H' - k I.  The eigenvalues of L L' lie
- * between 1/2 and 1, so nothing cancels, however ill conditioned the table is; and psi is as large as
- * the smallest eigenvalue of the correlations allows, up to a factor 2 D.
+ *   5  G = J R2^-1: covariance = G G' / beta
+ *   6  F F' + psi = G G' / beta, without loss (spread.c)
  *
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"
 #include "infer/exact_fit.h"
+#include "infer/spread.h"
 #include "la/small.h"
 #include <math.h>
 #include <string.h>
@@ -33,7 +30,6 @@ typedef struct tall {
     double *root;    /* P x P: root' root = prior precision, in the order of theta */
     double *prior_L; /* P x P: lower factor of F0 F0' + psi0 */
     double *G, *H;   /* P x P */
-    double *sigma;   /* P */
     double *base;    /* P: the theta whose prediction the target is taken from */
     double *work;
     double log_prior; /* log det of the prior precision */
@@ -52,7 +48,6 @@ static void layout(fab_layout *l, void *handle)
     t->centre = fab_place(l, t->D, sizeof(double));
     t->scale = fab_place(l, t->D, sizeof(double));
     t->factor = fab_place(l, t->D, sizeof(double));
-    t->sigma = fab_place(l, t->P, sizeof(double));
     t->base = fab_place(l, t->P, sizeof(double));
     t->R1 = fab_place(l, W2, sizeof(double));
     t->R2 = fab_place(l, W2, sizeof(double));
@@ -265,47 +260,25 @@ static void set_evidence(tall *t)
 
 /* ---- 5, 6: the Gaussian ----------------------------------------------------------------------- */
 
-/* H^-1 = R2 J^-1 diag(sigma), and its squared norm. */
-static double inverse_scaled(const tall *t, double *K)
+/* G^-1 = R2 J^-1 */
+static void inverse_root(const tall *t, double *Gi)
 {
     const int64_t P = t->P, W = t->W, first = t->c.intercept;
-    double norm2 = 0;
     for (int64_t j = 0; j < P; j++)
         for (int64_t i = 0; i < P; i++) {
             const int b = j == t->D; /* the intercept is column 0 */
-            double v = b ? t->R2[i] : t->R2[i + (first + j) * W] * t->scale[j];
-            if (first && !b) v += t->R2[i] * t->centre[j];
-            K[i + j * P] = v * t->sigma[j];
-            norm2 += K[i + j * P] * K[i + j * P];
+            Gi[i + j * P] = b ? t->R2[i] : t->R2[i + (first + j) * W] * t->scale[j];
+            if (first && !b) Gi[i + j * P] += t->R2[i] * t->centre[j];
         }
-    return norm2;
 }
 
 static fab_status set_spread(tall *t)
 {
     const int64_t P = t->P;
-    fab_gauss *q = t->fit->q;
-    const double unit = 1 / sqrt(t->fit->report.beta);
-    double *K = t->stack, *L = t->H;
     invert(t);
     for (int64_t j = 0; j < P; j++) to_theta(t, t->G + j * P); /* 5 */
-    for (int64_t i = 0; i < P; i++) {
-        double s = 0;
-        for (int64_t j = 0; j < P; j++) s = hypot(s, t->G[i + j * P]);
-        t->sigma[i] = s;
-    }
-    const double k = 0.5 / inverse_scaled(t, K); /* 6 */
-    fab_mm(FAB_N, FAB_T, P, P, P, -k, K, K, 0, L);
-    fab_symmetrise(P, L);
-    fab_add_identity(P, L);
-    FAB_TRY(fab_chol(P, L));
-    fab_mm(FAB_N, FAB_N, P, P, P, unit, t->G, L, 0, K);
-    for (int64_t i = 0; i < P; i++) {
-        const double sd = unit * t->sigma[i];
-        q->psi[i] = k * sd * sd;
-        for (int64_t j = 0; j < P; j++) fab_exact_put(q, i, j, K[i + j * P]);
-    }
-    return FAB_OK;
+    inverse_root(t, t->H);
+    return fab_spread(t->fit->q, 1 / sqrt(t->fit->report.beta), t->G, t->H, t->stack); /* 6 */
 }
 
 /* 1, with the target as it is left by theta = base */

@@ -1,0 +1,45 @@
+/* laplace.h - Laplace's approximation of a generalised linear model: the mode and the curvature there.
+ *
+ *     fab_laplace_settings s = fab_laplace_defaults(D);
+ *     s.likelihood = FAB_BERNOULLI;
+ *     fab_infer_init(&f, fab_method_find("laplace"), &s, NULL, NULL);
+ *
+ * Up to FAB_LAPLACE_MAX coordinates: Newton's method, the full curvature (covariance form, exact), the log
+ * evidence, and alpha by maximising it; memory about 4 P^2 numbers.  Above: L-BFGS, the curvature at rank K
+ * plus diagonal (precision form), alpha given; memory about P (2 K + 60).  `map` has the same settings and
+ * gives the mode alone.
+ * docs/methods/laplace.md has the equations.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_LAPLACE_H
+#define FABAYES_LAPLACE_H
+
+#include "fabayes/infer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+enum { FAB_LAPLACE_MAX = 2000 };
+
+typedef struct fab_laplace_settings {
+    int64_t D;
+    int64_t likelihood;
+    int64_t classes;
+    int64_t intercept;
+    double alpha;           /* auto: by the Laplace evidence, up to FAB_LAPLACE_MAX coordinates */
+    double beta;            /* gaussian: given */
+    double intercept_alpha; /* prior precision of intercepts */
+    int64_t seed;           /* not used */
+    int64_t K; /* rank of the curvature; auto: full up to FAB_LAPLACE_MAX coordinates, 20 above */
+    int64_t inner;    /* EM loops for each block of rows, at rank K */
+    double tol;       /* of the search for the mode, in nats */
+    int64_t max_iter; /* Newton steps, or evaluations of L-BFGS */
+} fab_laplace_settings;
+
+FAB_API fab_laplace_settings fab_laplace_defaults(int64_t D);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

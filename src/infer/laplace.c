@@ -1,0 +1,329 @@
+/* laplace.c - Laplace's approximation of a generalised linear model.
+ *
+ *   1  theta = argmax log p(y | theta) + log prior                             (mode.c)
+ *   2  A = sum w_i h_i (x_i, 1)(x_i, 1)' + A0, h_i = -d^2 log p / d eta^2       the curvature there
+ *   3  log evidence = log p(y | theta) + log prior(theta) + P/2 log 2 pi - log det A / 2
+ *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section
+ *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
+ *      form (laplace_rank.c)
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/laplace.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "infer/glm_fields.h"
+#include "infer/laplace_fit.h"
+#include "infer/methods.h"
+#include "infer/spread.h"
+#include "la/ops.h"
+#include "la/small.h"
+#include <math.h>
+#include <string.h>
+
+enum { RANK = 20 };   /* above FAB_LAPLACE_MAX coordinates */
+#define LOWEST  -23.0 /* range of log alpha, around the mean of |x_i|^2 summed over rows */
+#define HIGHEST 14.0
+#define STEP    2.3
+#define FINE    1e-4 /* of log alpha: the evidence is flat at its top */
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_laplace_settings
+static const fab_field fields[] = {
+    GLM_FIELDS,
+    AUTOMATIC(K, I64, 1, 4096,
+              "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),
+    FIELD(inner, I64, 3, 1, 1000, "EM loops for each block of rows, at rank K"),
+    FIELD(tol, F64, 1e-14, 0, 1, "stop when a step promises less, in nats"),
+    FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps, or evaluations of L-BFGS"),
+};
+GLM_LAYOUT(fields);
+const fab_table fab_laplace_table = TABLE("laplace", fields);
+const fab_table fab_map_table = TABLE("map", fields);
+#undef SETTINGS
+
+fab_laplace_settings fab_laplace_defaults(int64_t D)
+{
+    fab_laplace_settings s;
+    fab_settings_defaults(&fab_laplace_table, &s);
+    s.D = D;
+    return s;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static fab_status check(const fab_laplace_fit *fit)
+{
+    const fab_laplace_settings *s = &fit->s;
+    if (s->likelihood == FAB_GAUSSIAN && fab_is_auto_f64(s->beta))
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: beta of a gaussian target must be given; exact finds it", fit->who);
+    if (!fit->dense && fab_is_auto_f64(s->alpha))
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: alpha must be given above %d coordinates, here %lld",
+                        fit->who, FAB_LAPLACE_MAX, (long long)fit->P);
+    if (!fit->dense && fit->prior)
+        return FAB_FAIL(
+            FAB_UNSUPPORTED,
+            "%s: a prior from a file needs at most %d coordinates, here %lld; lrvga has no limit",
+            fit->who, FAB_LAPLACE_MAX, (long long)fit->P);
+    if (fit->K && s->likelihood == FAB_CATEGORICAL && !fit->point)
+        return FAB_FAIL(
+            FAB_UNSUPPORTED,
+            "%s: the curvature of a categorical model is kept in full only, up to %d coordinates",
+            fit->who, FAB_LAPLACE_MAX);
+    if (fit->K && fit->prior && !fit->point)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: rank K with a given prior is not offered; leave K out, or lrvga",
+                        fit->who);
+    if (fit->P > 100000000)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: more than 1e8 coordinates are for lrvga", fit->who);
+    return FAB_OK;
+}
+
+fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,
+                            const fab_gauss *prior, const fab_exec *x)
+{
+    const fab_laplace_settings *s = settings;
+    const fab_glm m = fab_glm_of(s);
+    const int64_t P = fab_glm_size(&m);
+    fab_laplace_fit fit = {.who = who,
+                           .s = *s,
+                           .prior = prior,
+                           .point = point,
+                           .P = P,
+                           .dense = P <= FAB_LAPLACE_MAX,
+                           .type = x && x->ops ? x->ops->type : FAB_F64};
+    fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : RANK;
+    if (x) fit.exec = *x;
+    *handle = NULL;
+    FAB_TRY(check(&fit));
+    if (x && x->comm)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process; lrvga may run in several", who);
+    FAB_TRY(fab_alloc_array(handle, 1, sizeof fit, who));
+    memcpy(*handle, &fit, sizeof fit);
+    return FAB_OK;
+}
+
+void fab_laplace_free(void *handle)
+{
+    fab_laplace_fit *fit = handle;
+    if (!fit) return;
+    fab_gauss_free(fit->q);
+    fab_release(fit);
+}
+
+fab_status fab_laplace_update(void *handle, const fab_examples *e)
+{
+    ((fab_laplace_fit *)handle)->e = *e;
+    return FAB_OK;
+}
+
+typedef struct room {
+    fab_mode m;
+    int64_t P;
+    int dense;
+    double *extra;
+} room;
+
+static void layout(fab_layout *l, void *handle)
+{
+    room *r = handle;
+    const int64_t square = r->dense ? r->P * r->P : 0;
+    r->m.theta = fab_place(l, r->P, sizeof(double));
+    r->m.gradient = fab_place(l, r->P, sizeof(double));
+    r->m.step = fab_place(l, r->P, sizeof(double));
+    r->m.trial = fab_place(l, r->P, sizeof(double));
+    r->m.scale = fab_place(l, r->P, sizeof(double));
+    r->m.A = fab_place(l, square, sizeof(double));
+    r->m.L = fab_place(l, square, sizeof(double));
+    r->extra = fab_place(l, square, sizeof(double));
+}
+
+/* ---- 1, 3, 4: the mode, the evidence, alpha ---------------------------------------------------- */
+
+static fab_status find_mode(fab_laplace_fit *fit, double alpha)
+{
+    if (!fit->prior) fab_objective_diagonal(fit->o, alpha, fit->s.intercept_alpha);
+    FAB_TRY(fit->dense ? fab_mode_newton(fit->o, fit->mode) : fab_mode_lbfgs(fit->o, fit->mode));
+    fit->report.alpha = fit->prior ? NAN : alpha;
+    fit->report.log_evidence =
+        fit->dense ? 0.5 * (fit->o->log_prior - fit->mode->logdet) - fit->mode->value : NAN;
+    return FAB_OK;
+}
+
+/* The evidence at log alpha = x; a curvature that cannot be factored has none. */
+static fab_status evidence(fab_laplace_fit *fit, double x, double *value)
+{
+    const fab_status s = find_mode(fit, exp(x));
+    *value = s == FAB_OK ? fit->report.log_evidence : -INFINITY;
+    if (s != FAB_NUMERIC) return s;
+    fab_mode_start(fit->o, fit->mode->theta);
+    return FAB_OK;
+}
+
+static fab_status golden(fab_laplace_fit *fit, double lo, double hi, double *at)
+{
+    const double part = 0.3819660112501051;
+    double a = lo + part * (hi - lo), b = hi - part * (hi - lo), fa, fb;
+    FAB_TRY(evidence(fit, a, &fa));
+    FAB_TRY(evidence(fit, b, &fb));
+    while (hi - lo > FINE) {
+        const int left = fa > fb;
+        if (left)
+            hi = b, b = a, fb = fa, a = lo + part * (hi - lo);
+        else
+            lo = a, a = b, fa = fb, b = hi - part * (hi - lo);
+        FAB_TRY(left ? evidence(fit, a, &fa) : evidence(fit, b, &fb));
+    }
+    *at = (lo + hi) / 2;
+    return FAB_OK;
+}
+
+static double mean_square(const fab_laplace_fit *fit)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < fit->e.x.n; j++)
+        for (int64_t i = 0; i < fit->s.D; i++) {
+            const double x = fab_rows_at(&fit->e.x, j, i);
+            sum += x * x * (fit->e.weight ? fit->e.weight[j] : 1);
+        }
+    return sum / (double)fit->s.D;
+}
+
+/* 4 */
+static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
+{
+    const double square = mean_square(fit), centre = log(square);
+    double best = -INFINITY, at = 0, value;
+    if (!(square > 0 && isfinite(square)))
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "%s: the features are all 0 or too large, so alpha cannot be found: give alpha",
+            fit->who);
+    for (double x = centre + HIGHEST; x >= centre + LOWEST; x -= STEP) {
+        FAB_TRY(evidence(fit, x, &value));
+        if (!(value > best)) continue;
+        best = value;
+        at = x;
+    }
+    if (!isfinite(best))
+        return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha", fit->who);
+    FAB_TRY(golden(fit, at - STEP, at + STEP, &at));
+    if (at > centre + HIGHEST - STEP)
+        fab_log("%s: the evidence sees no signal: alpha stands at the end of its range", fit->who);
+    *alpha = exp(at);
+    return FAB_OK;
+}
+
+/* ---- 5: the Gaussian -------------------------------------------------------------------------- */
+
+/* A = S^-1 L L' S^-1: the covariance has the root S L'^-1, whose inverse is L' S^-1. */
+static fab_status full(fab_laplace_fit *fit)
+{
+    const int64_t P = fit->P;
+    const double *scale = fit->mode->scale, *L = fit->mode->L;
+    double *G = fit->mode->A, *Gi = fit->extra;
+    FAB_TRY(fab_gauss_create(&fit->q, FAB_COVARIANCE, fit->type, P, P));
+    memset(G, 0, (size_t)(P * P) * sizeof *G);
+    fab_add_identity(P, G);
+    fab_tri_solve(FAB_LEFT, FAB_T, P, P, L, G);
+    for (int64_t j = 0; j < P; j++)
+        for (int64_t i = 0; i < P; i++) {
+            G[i + j * P] *= scale[i];
+            Gi[i + j * P] = L[j + i * P] / scale[j];
+        }
+    FAB_TRY(fab_spread(fit->q, 1, G, Gi, fit->mode->L));
+    return FAB_OK;
+}
+
+static fab_status solve(fab_laplace_fit *fit)
+{
+    double alpha = fit->s.alpha;
+    fit->o->e = &fit->e;
+    fit->mode->tol = fit->s.tol;
+    fit->mode->max_iter = fit->s.max_iter;
+    if (fit->prior)
+        memcpy(fit->mode->theta, fit->prior->mu, (size_t)fit->P * sizeof(double));
+    else
+        fab_mode_start(fit->o, fit->mode->theta);
+    if (!fit->prior && fab_is_auto_f64(alpha)) FAB_TRY(choose_alpha(fit, &alpha));
+    FAB_TRY(find_mode(fit, alpha)); /* 1, 3 */
+    fit->report.iterations = fit->mode->iterations;
+    fit->report.converged = fit->mode->converged;
+    fit->report.beta = fit->o->m.beta;
+    if (fit->point)
+        FAB_TRY(fab_gauss_create(&fit->q, FAB_POINT, fit->type, fit->P, 0));
+    else
+        FAB_TRY(fit->K ? fab_laplace_rank(fit) : full(fit)); /* 5 */
+    memcpy(fit->q->mu, fit->mode->theta, (size_t)fit->P * sizeof(double));
+    return FAB_OK;
+}
+
+fab_status fab_laplace_result(void *handle, const fab_gauss **q)
+{
+    fab_laplace_fit *fit = handle;
+    const fab_glm m = fab_glm_of(&fit->s);
+    const room proto = {.P = fit->P, .dense = fit->dense};
+    room *r;
+    fab_gauss_free(fit->q);
+    fit->q = NULL;
+    fit->report = (fab_inference){.log_evidence = NAN};
+    FAB_TRY(fab_objective_init(&fit->o, fit->who, &m, fit->prior, fit->dense, &fit->exec));
+    fab_status s = fab_build((void **)&r, sizeof *r, &proto, layout);
+    if (s == FAB_OK) {
+        const int before = fab_blas_enter();
+        fit->mode = &r->m;
+        fit->extra = r->extra;
+        s = solve(fit);
+        fab_blas_leave(before);
+        fab_release(r);
+    }
+    fab_objective_free(fit->o);
+    FAB_TRY(s);
+    FAB_TRY(fab_gauss_check(fit->q));
+    *q = fit->q;
+    return FAB_OK;
+}
+
+fab_status fab_laplace_report(void *handle, fab_inference *r)
+{
+    *r = ((const fab_laplace_fit *)handle)->report;
+    return FAB_OK;
+}
+
+/* ---- the method ------------------------------------------------------------------------------- */
+
+double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
+{
+    const fab_laplace_settings *s = settings;
+    const fab_glm m = fab_glm_of(s);
+    const double P = (double)fab_glm_size(&m), rows = 2.0 * FAB_OBJECTIVE_ROWS * (double)(s->D + 1);
+    const double K = fab_is_auto_i64(s->K) ? RANK : (double)s->K,
+                 element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
+    (void)n;
+    if (P <= FAB_LAPLACE_MAX) return 8 * (5 * P * P + 10 * P + rows) + element * P * P;
+    return 8 * (P * (60 + 4 * K) + rows) + element * P * 9 * K;
+}
+
+static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+                       const fab_exec *x)
+{
+    return fab_laplace_init(handle, "laplace", 0, settings, prior, x);
+}
+
+static const fab_infer_verbs verbs = {
+    .init = init,
+    .update = fab_laplace_update,
+    .result = fab_laplace_result,
+    .report = fab_laplace_report,
+    .free = fab_laplace_free,
+};
+
+const fab_method fab_laplace_method = {
+    .name = "laplace",
+    .summary = "the mode of a generalised linear model and the curvature there, with the evidence",
+    .table = &fab_laplace_table,
+    .bytes = fab_laplace_bytes,
+    .infer = &verbs,
+};

@@ -1,0 +1,40 @@
+/* laplace_fit.h - what laplace and map share.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_LAPLACE_FIT_H
+#define FAB_INFER_LAPLACE_FIT_H
+
+#include "fabayes/laplace.h"
+#include "infer/mode.h"
+
+typedef struct fab_laplace_fit {
+    const char *who;
+    fab_laplace_settings s;
+    const fab_gauss *prior; /* borrowed, or NULL */
+    fab_exec exec;
+    fab_dtype type; /* of F */
+    int point;      /* the mode alone */
+    int64_t P, K;   /* coordinates; rank of the curvature, 0: full */
+    int dense;      /* P x P matrices are affordable */
+    fab_examples e;
+    fab_objective *o;
+    fab_mode *mode;
+    double *extra; /* P x P when dense */
+    fab_gauss *q;
+    fab_inference report;
+} fab_laplace_fit;
+
+/* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
+fab_status fab_laplace_rank(fab_laplace_fit *fit);
+
+/* The verbs of laplace and map. */
+fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,
+                            const fab_gauss *prior, const fab_exec *x);
+fab_status fab_laplace_update(void *handle, const fab_examples *e);
+fab_status fab_laplace_result(void *handle, const fab_gauss **q);
+fab_status fab_laplace_report(void *handle, fab_inference *r);
+void fab_laplace_free(void *handle);
+double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x);
+extern const fab_table fab_laplace_table, fab_map_table;
+
+#endif

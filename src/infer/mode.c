@@ -1,0 +1,160 @@
+/* mode.c - the theta of highest posterior density: Newton's method for small models, L-BFGS for large.
+ *
+ *   1  f, g, A at theta;  A = S^-1 L L' S^-1, S = diag(A)^-1/2
+ *   2  step = -A^-1 g;  gain = g' A^-1 g / 2, what the step promises
+ *   3  halve the step until f falls by a share of what it promises
+ *   4  stop when gain <= tol, after that step; f is convex, so the mode is the only one
+ *
+ * SPDX-License-Identifier: MIT */
+#include "infer/mode.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "la/small.h"
+#include <math.h>
+#include <nlopt.h>
+#include <string.h>
+
+#define SHARE    1e-4 /* of the promised fall that a step must bring */
+#define ROUNDING 1e-9 /* of f: below this a step that brings nothing is the end */
+enum { HALVINGS = 60, MEMORY = 20 };
+
+static double weighted_mean(const fab_examples *e)
+{
+    double sum = 0, weights = 0;
+    for (int64_t j = 0; j < e->x.n; j++) {
+        const double w = e->weight ? e->weight[j] : 1;
+        sum += w * e->y[j];
+        weights += w;
+    }
+    return sum / weights;
+}
+
+void fab_mode_start(const fab_objective *o, double *theta)
+{
+    memset(theta, 0, (size_t)o->P * sizeof *theta);
+    if (!o->m.intercept || o->m.likelihood == FAB_CATEGORICAL) return;
+    const double mean = weighted_mean(o->e),
+                 share = (mean * (double)o->e->x.n + 0.5) / ((double)o->e->x.n + 1);
+    double *b = theta + o->m.D;
+    if (o->m.likelihood == FAB_GAUSSIAN) *b = mean;
+    if (o->m.likelihood == FAB_BERNOULLI) *b = log(share / (1 - share));
+    if (o->m.likelihood == FAB_POISSON) *b = log(share);
+}
+
+/* ---- Newton ----------------------------------------------------------------------------------- */
+
+/* 1 */
+static fab_status factor(fab_objective *o, fab_mode *m)
+{
+    const int64_t P = o->P;
+    m->logdet = 0;
+    for (int64_t i = 0; i < P; i++) {
+        m->scale[i] = 1 / sqrt(m->A[i + i * P]);
+        m->logdet -= 2 * log(m->scale[i]);
+    }
+    for (int64_t j = 0; j < P; j++)
+        for (int64_t i = 0; i < P; i++)
+            m->L[i + j * P] = m->A[i + j * P] * m->scale[i] * m->scale[j];
+    const fab_status s = fab_chol(P, m->L);
+    if (s != FAB_OK)
+        return fab_prefix(
+            s, "%s: the curvature at the mode, with a prior too weak for its columns: ", o->who);
+    m->logdet += fab_chol_logdet(P, m->L);
+    return FAB_OK;
+}
+
+/* 2 */
+static double promise(fab_objective *o, fab_mode *m)
+{
+    const int64_t P = o->P;
+    double gain = 0;
+    for (int64_t i = 0; i < P; i++) m->step[i] = -m->gradient[i] * m->scale[i];
+    fab_chol_solve(P, 1, m->L, m->step);
+    for (int64_t i = 0; i < P; i++) {
+        m->step[i] *= m->scale[i];
+        gain -= m->gradient[i] * m->step[i] / 2;
+    }
+    return gain;
+}
+
+/* 3: 1 when theta has moved */
+static int search(fab_objective *o, fab_mode *m, double gain)
+{
+    double t = 1;
+    for (int k = 0; k < HALVINGS; k++, t /= 2) {
+        for (int64_t i = 0; i < o->P; i++) m->trial[i] = m->theta[i] + t * m->step[i];
+        const double f = fab_objective_at(o, m->trial, NULL, NULL);
+        if (!(f <= m->value - SHARE * t * 2 * gain)) continue;
+        memcpy(m->theta, m->trial, (size_t)o->P * sizeof *m->theta);
+        return 1;
+    }
+    return 0;
+}
+
+/* 2 - 4: one step; 1 when it is the last.  So near the mode that f is too round to judge it, a step is taken
+ * as it is. */
+static int advance(fab_objective *o, fab_mode *m)
+{
+    const double gain = promise(o, m);
+    const int near = gain <= m->tol, moved = !near && search(o, m, gain);
+    m->converged = near || (!moved && gain <= ROUNDING * (1 + fabs(m->value)));
+    for (int64_t k = 0; k < o->P && m->converged; k++) m->theta[k] += m->step[k];
+    m->iterations++;
+    return !moved;
+}
+
+fab_status fab_mode_newton(fab_objective *o, fab_mode *m)
+{
+    int last = 0;
+    m->converged = 0;
+    for (int64_t i = 0;; i++) {
+        m->value = fab_objective_at(o, m->theta, m->gradient, m->A); /* 1 */
+        if (!isfinite(m->value))
+            return FAB_FAIL(FAB_NUMERIC,
+                            "%s: the log-likelihood is not finite: bring the columns to size",
+                            o->who);
+        FAB_TRY(factor(o, m));
+        FAB_TRY(fab_progress(o->who, i, 0));
+        if (last || i == m->max_iter) return FAB_OK;
+        last = advance(o, m);
+    }
+}
+
+/* ---- L-BFGS ----------------------------------------------------------------------------------- */
+
+typedef struct smooth {
+    fab_objective *o;
+    fab_mode *m;
+    nlopt_opt opt;
+    fab_status status;
+} smooth;
+
+static double evaluate(unsigned n, const double *theta, double *gradient, void *ctx)
+{
+    smooth *s = ctx;
+    (void)n;
+    s->status = fab_progress(s->o->who, s->m->iterations++, 0);
+    if (s->status != FAB_OK) nlopt_force_stop(s->opt);
+    const double f = fab_objective_at(s->o, theta, gradient, NULL);
+    return isfinite(f) ? f : HUGE_VAL;
+}
+
+fab_status fab_mode_lbfgs(fab_objective *o, fab_mode *m)
+{
+    smooth s = {.o = o, .m = m, .opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)o->P)};
+    if (!s.opt) return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
+    nlopt_set_min_objective(s.opt, evaluate, &s);
+    nlopt_set_vector_storage(s.opt, MEMORY);
+    nlopt_set_ftol_abs(s.opt, m->tol);
+    nlopt_set_ftol_rel(s.opt, 1e-15);
+    nlopt_set_maxeval(s.opt, (int)m->max_iter);
+    const nlopt_result r = nlopt_optimize(s.opt, m->theta, &m->value);
+    nlopt_destroy(s.opt);
+    FAB_TRY(s.status);
+    if (r == NLOPT_OUT_OF_MEMORY)
+        return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
+    if (r == NLOPT_INVALID_ARGS)
+        return FAB_FAIL(FAB_NUMERIC, "%s: the optimiser refuses its start", o->who);
+    m->converged = r != NLOPT_MAXEVAL_REACHED; /* limited by rounding is as far as it goes */
+    return FAB_OK;
+}

@@ -1,0 +1,30 @@
+/* mode.h - the theta of highest posterior density.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_MODE_H
+#define FAB_INFER_MODE_H
+
+#include "infer/objective.h"
+
+typedef struct fab_mode {
+    double *theta;                           /* P: start in, mode out */
+    double *gradient, *step, *trial, *scale; /* P each */
+    double *A; /* P x P: the curvature at the mode, destroyed by its factor */
+    double *L; /* P x P: lower factor of scale A scale, scale_i = A_ii^-1/2 */
+    double tol;
+    int64_t max_iter;
+    int64_t iterations, converged; /* out; iterations are added up */
+    double value;                  /* out: the objective */
+    double logdet;                 /* out: log det A */
+} fab_mode;
+
+/* A theta that predicts the weighted mean of y, where the model has an intercept; else 0. */
+void fab_mode_start(const fab_objective *o, double *theta);
+
+/* Newton's method with a line search; L and logdet belong to the mode. */
+fab_status fab_mode_newton(fab_objective *o, fab_mode *m);
+
+/* L-BFGS, without A and L. */
+fab_status fab_mode_lbfgs(fab_objective *o, fab_mode *m);
+
+#endif

@@ -1,0 +1,55 @@
+/* spread.c - a covariance given by its root, as F F' + diag(psi) without loss.
+ *
+ *   1  sigma_i = |row i of G|,  H = diag(1/sigma) G,  H^-1 = G^-1 diag(sigma)
+ *   2  k = 1 / (2 |H^-1|^2),  psi = k sigma^2
+ *   3  L L' = I - k (H'H)^-1,  F = G L
+ *
+ * F F' + psi = G G' since H (I - k (H'H)^-1) H' = H H' - k I.  The eigenvalues of L L' lie between 1/2 and
+ * 1, so nothing cancels, however ill conditioned G is; and psi is as large as the smallest eigenvalue of
+ * the correlations allows, up to a factor 2 D.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "infer/spread.h"
+#include "base/fail.h"
+#include "la/small.h"
+#include <math.h>
+
+static double row_norm(int64_t n, const double *G, int64_t i)
+{
+    double most = 0, sum = 0;
+    for (int64_t j = 0; j < n; j++) most = fmax(most, fabs(G[i + j * n]));
+    for (int64_t j = 0; j < n && most > 0; j++) sum += G[i + j * n] / most * (G[i + j * n] / most);
+    return most * sqrt(sum);
+}
+
+static void put(fab_gauss *q, int64_t at, double v)
+{
+    if (q->type == FAB_F32)
+        ((float *)q->F)[at] = (float)v;
+    else
+        ((double *)q->F)[at] = v;
+}
+
+fab_status fab_spread(fab_gauss *q, double unit, double *G, double *Gi, double *work)
+{
+    const int64_t n = q->D;
+    double norm2 = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const double sigma = row_norm(n, G, j); /* 1 */
+        for (int64_t i = 0; i < n; i++) {
+            Gi[i + j * n] *= sigma;
+            norm2 += Gi[i + j * n] * Gi[i + j * n];
+        }
+        q->psi[j] = sigma * unit;
+    }
+    const double k = 0.5 / norm2; /* 2 */
+    for (int64_t j = 0; j < n; j++) q->psi[j] *= k * q->psi[j];
+    fab_mm(FAB_N, FAB_T, n, n, n, -k, Gi, Gi, 0, work); /* 3 */
+    fab_symmetrise(n, work);
+    fab_add_identity(n, work);
+    FAB_TRY(fab_chol(n, work));
+    fab_mm(FAB_N, FAB_N, n, n, n, unit, G, work, 0, Gi);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) put(q, i * n + j, Gi[i + j * n]);
+    return FAB_OK;
+}
