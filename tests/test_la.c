@@ -501,6 +501,18 @@ static void chunks_of_several_blocks_agree_with_the_plain_loops(void **state)
     }
 }
 
+/* Vectors so many that BLAS reads them where they lie, then a block with too few rows for that. */
+static void many_vectors_agree_with_the_plain_loops(void **state)
+{
+    (void)state;
+    for (int which = 0; which < 4; which++) {
+        la_case c = open_case(which / 2 ? FAB_F32 : FAB_F64, which % 2 ? BY_ROWS : BY_COLUMNS, 613, 20, 230, 1);
+        check_sweep(&c);
+        check_cross(&c);
+        close_case(&c);
+    }
+}
+
 /* ---- threads, memory, BLAS ----------------------------------------------------------------------- */
 
 static void sweep_bytes(fab_dtype type, int64_t k, int threads, double *sums, double *out)
@@ -704,6 +716,7 @@ int main(void)
         cmocka_unit_test(randn_agrees_with_the_plain_loops),
         cmocka_unit_test(sweep_agrees_with_the_plain_loops_at_every_scale),
         cmocka_unit_test(chunks_of_several_blocks_agree_with_the_plain_loops),
+        cmocka_unit_test(many_vectors_agree_with_the_plain_loops),
         cmocka_unit_test(sweep_counts_the_rows_where_the_floor_acts),
         cmocka_unit_test(sweep_without_any_sum_only_moves_the_rows),
         cmocka_unit_test(sweep_is_the_same_for_any_thread_count),

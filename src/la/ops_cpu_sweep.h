@@ -259,11 +259,20 @@ static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, i
         TYPED(copy_block)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
         TYPED(block_times)(&scaled, 0, m, T, job->cols, s->K, 1, b->O);
     }
-    if (s->x.k > 0) TYPED(block_times)(&s->x, i, m, C, job->cols, s->K, 1, b->O);
+    if (TYPED(many_vectors)(&s->x, m, s->K)) TYPED(add_vectors_times)(&s->x, i, m, C, job->cols, s->K, b->P, b->O);
+    else if (s->x.k > 0) TYPED(block_times)(&s->x, i, m, C, job->cols, s->K, 1, b->O);
 }
 
 static void TYPED(norms)(const fab_long *A, int64_t i, int64_t m, REAL *copy, REAL *norm2)
 {
+    if (A->cs != 1) {
+        memset(norm2, 0, (size_t)m * sizeof *norm2);
+        for (int64_t j = 0; j < A->k; j++) {
+            const REAL *a = TYPED(at)(A, i, j);
+            for (int64_t r = 0; r < m; r++) norm2[r] += a[r] * a[r];
+        }
+        return;
+    }
     const REAL *P = TYPED(see_block)(A, i, m, NULL, copy);
     TYPED(row_dots)(A->k, m, P, P, norm2);
 }
@@ -289,7 +298,11 @@ static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPE
     TYPED(scale_rows)(s->K, m, b->h, b->O);
     if (s->G) TYPED(add_gram)(s->K, m, b->O, temporary, at->G);
     if (s->H) TYPED(add_cross)(s->w.k, b->W, s->K, b->O, m, temporary, at->H);
-    if (s->N) {
+    if (s->N && TYPED(many_vectors)(&s->next, m, s->K)) {
+        const fab_long weighed = {b->O, m, s->K, s->K, 1};
+        TYPED(copy_block)(&weighed, 0, m, b->h, b->P);
+        TYPED(add_vectors_cross)(s->K, b->P, &s->next, i, m, temporary, at->N);
+    } else if (s->N) {
         TYPED(copy_block)(&s->next, i, m, b->h, b->next);
         TYPED(add_cross)(s->K, b->O, s->next.k, b->next, m, temporary, at->N);
     }

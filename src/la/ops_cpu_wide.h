@@ -103,6 +103,31 @@ static void TYPED(add_cross)(int64_t k, const REAL *P, int64_t m, const REAL *Q,
     ADD_SUMS(k * m, temporary, C);
 }
 
+/* Many vectors are read where they lie: a copy costs as much as their products with few columns.  (OpenBLAS
+ * allocates in small products of two matrices that are both not transposed: these are large.) */
+static int TYPED(many_vectors)(const fab_long *A, int64_t rows, int64_t k)
+{
+    return A->cs != 1 && A->k >= 64 && A->k * rows * k >= 2000000;
+}
+
+/* B (rows x m, row-major) += (a block of A) M;  room: m x rows. */
+static void TYPED(add_vectors_times)(const fab_long *A, int64_t first, int64_t rows, const REAL *M, int64_t ldm,
+                                     int64_t m, REAL *room, REAL *B)
+{
+    TYPED(gemm)(CblasNoTrans, CblasNoTrans, rows, m, A->k, TYPED(at)(A, first, 0), A->cs, M, ldm, 0, room, rows);
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < m; j++) B[i * m + j] += room[j * rows + i];
+}
+
+/* C += P' (a block of A).  P: rows x k. */
+static void TYPED(add_vectors_cross)(int64_t k, const REAL *P, const fab_long *A, int64_t first, int64_t rows,
+                                     REAL *temporary, double *C)
+{
+    TYPED(gemm)(CblasNoTrans, CblasNoTrans, k, A->k, rows, P, k, TYPED(at)(A, first, 0), A->cs, BETA,
+                SUMS(temporary, C), k);
+    ADD_SUMS(k * A->k, temporary, C);
+}
+
 static void TYPED(mirror)(int64_t k, double *G)
 {
     for (int64_t j = 0; j < k; j++)
@@ -131,6 +156,11 @@ static void TYPED(cross_wide)(const fab_job *job, fab_span rows, char *room, dou
     FOR_BLOCKS(i, count, rows, FAB_BLOCK_ROWS) {
         const REAL *root = TYPED(roots)(job->w, i, count, h);
         const REAL *p = TYPED(see_block)(job->A, i, count, root, P);
+        if (TYPED(many_vectors)(job->B, count, k)) {
+            if (root) TYPED(scale_rows)(k, count, root, P);
+            TYPED(add_vectors_cross)(k, p, job->B, i, count, temporary, C);
+            continue;
+        }
         const REAL *q = TYPED(see_block)(job->B, i, count, root, Q);
         TYPED(add_cross)(k, p, m, q, count, temporary, C);
     }
