@@ -10,7 +10,7 @@
 set -eu
 
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
-       libnlopt-dev libsleef-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
+       libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
 check="clang clang-format libclang-rt-14-dev libomp-14-dev" # libomp-14-dev brings libarcher.so
 bench="python3-sklearn"
 
