@@ -26,6 +26,7 @@ enum { RANK = 20 };   /* above FAB_LAPLACE_MAX coordinates */
 #define HIGHEST 14.0
 #define STEP    2.3
 #define FINE    1e-4 /* of log alpha: the evidence is flat at its top */
+#define COARSE  1e-8 /* nats: a mode good enough to compare evidences */
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -241,13 +242,14 @@ static fab_status solve(fab_laplace_fit *fit)
 {
     double alpha = fit->s.alpha;
     fit->o->e = &fit->e;
-    fit->mode->tol = fit->s.tol;
     fit->mode->max_iter = fit->s.max_iter;
     if (fit->prior)
         memcpy(fit->mode->theta, fit->prior->mu, (size_t)fit->P * sizeof(double));
     else
         fab_mode_start(fit->o, fit->mode->theta);
+    fit->mode->tol = fmax(fit->s.tol, COARSE);
     if (!fit->prior && fab_is_auto_f64(alpha)) FAB_TRY(choose_alpha(fit, &alpha));
+    fit->mode->tol = fit->s.tol;
     FAB_TRY(find_mode(fit, alpha)); /* 1, 3 */
     fit->report.iterations = fit->mode->iterations;
     fit->report.converged = fit->mode->converged;

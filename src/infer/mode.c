@@ -14,8 +14,9 @@
 #include <nlopt.h>
 #include <string.h>
 
-#define SHARE    1e-4 /* of the promised fall that a step must bring */
-#define ROUNDING 1e-9 /* of f: below this a step that brings nothing is the end */
+#define SHARE    1e-4  /* of the promised fall that a step must bring */
+#define ROUNDING 1e-9  /* of f: below this a step that brings nothing is the end */
+#define BLIND    1e-13 /* of f: below this f cannot tell whether a step brings anything */
 enum { HALVINGS = 60, MEMORY = 20 };
 
 static double weighted_mean(const fab_examples *e)
@@ -95,12 +96,19 @@ static int search(fab_objective *o, fab_mode *m, double gain)
  * as it is. */
 static int advance(fab_objective *o, fab_mode *m)
 {
-    const double gain = promise(o, m);
-    const int near = gain <= m->tol, moved = !near && search(o, m, gain);
-    m->converged = near || (!moved && gain <= ROUNDING * (1 + fabs(m->value)));
+    const double gain = promise(o, m), size = 1 + fabs(m->value);
+    const int near = gain <= m->tol || gain <= BLIND * size, moved = !near && search(o, m, gain);
+    m->converged = near || (!moved && gain <= ROUNDING * size);
     for (int64_t k = 0; k < o->P && m->converged; k++) m->theta[k] += m->step[k];
     m->iterations++;
     return !moved;
+}
+
+/* The last step's own remainder, with the factor that is there: A has not changed. */
+static void polish(fab_objective *o, fab_mode *m)
+{
+    promise(o, m);
+    for (int64_t k = 0; k < o->P && m->converged; k++) m->theta[k] += m->step[k];
 }
 
 fab_status fab_mode_newton(fab_objective *o, fab_mode *m)
@@ -115,6 +123,7 @@ fab_status fab_mode_newton(fab_objective *o, fab_mode *m)
                             o->who);
         FAB_TRY(factor(o, m));
         FAB_TRY(fab_progress(o->who, i, 0));
+        if (last) polish(o, m);
         if (last || i == m->max_iter) return FAB_OK;
         last = advance(o, m);
     }
