@@ -1,0 +1,198 @@
+/* test_table.c - a table for regression: which column is what, and its units.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "fabayes/settings.h"
+#include "fabayes/table.h"
+#include "data/source.h"
+#include "files.h"
+#include <math.h>
+
+static fab_source *open_text(const char *text)
+{
+    fab_source *s;
+    assert_int_equal(fab_source_open_memory(&s, "rows", text, strlen(text), NULL, 1 << 18), FAB_OK);
+    return s;
+}
+
+static fab_dataset *read_text(const char *text, fab_columns c)
+{
+    fab_source *s = open_text(text);
+    fab_dataset *t;
+    if (fab_dataset_read(&t, s, &c) != FAB_OK) fail_msg("%s", fab_detail());
+    fab_source_close(s);
+    return t;
+}
+
+static const char four[] = "a,b,y,w\n1,7,10,1\n2,7,20,1\n6,7,60,2\n";
+
+static void columns_are_found_by_name_number_and_last(void **state)
+{
+    (void)state;
+    const fab_columns ways[] = {{.target = "y"}, {.target = "2"}};
+    for (int i = 0; i < 2; i++) {
+        fab_dataset *t = read_text(four, ways[i]);
+        assert_int_equal(t->n, 3);
+        assert_int_equal(t->D, 3);
+        assert_string_equal(t->target_name, "y");
+        assert_string_equal(t->name[2], "w");
+        assert_true(t->y[2] == 60 && t->x[6] == 6 && t->x[8] == 2);
+        fab_dataset_free(t);
+    }
+    fab_dataset *t = read_text(four, (fab_columns){.target = "last", .offset = "a"});
+    assert_string_equal(t->target_name, "w");
+    assert_string_equal(t->offset_name, "a");
+    assert_int_equal(t->D, 2);
+    assert_true(t->offset[2] == 6);
+    fab_dataset_free(t);
+}
+
+static void an_unknown_column_is_answered_with_the_nearest(void **state)
+{
+    (void)state;
+    fab_source *s = open_text("price,area\n1,2\n3,4\n");
+    fab_dataset *t;
+    assert_int_equal(fab_dataset_read(&t, s, &(fab_columns){.target = "prize"}), FAB_BAD_ARGUMENT);
+    assert_null(t);
+    assert_detail("prize", "did you mean 'price'?");
+    assert_int_equal(fab_dataset_read(&t, s, &(fab_columns){.target = "2"}), FAB_BAD_ARGUMENT);
+    assert_detail("no column 2", "has 2");
+    fab_source_close(s);
+}
+
+static void units_are_weighted_means_and_deviations(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_text(four, (fab_columns){.target = "y", .weight = "w"});
+    fab_scaling *k;
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    const double mean = (1 + 2 + 2 * 6) / 4.0; /* 3.75; squares 7.5625 + 3.0625 + 2 * 5.0625 */
+    const double sd = sqrt((7.5625 + 3.0625 + 10.125) / 4);
+    assert_true(fabs(k->mean[0] - mean) < 1e-14 && fabs(k->scale[0] - sd) < 1e-14);
+    assert_true(fabs(k->target_mean - 10 * mean) < 1e-13 &&
+                fabs(k->target_scale - 10 * sd) < 1e-13);
+    assert_true(k->scale[1] == 1); /* b hardly varies */
+    assert_true(fab_dataset_is_constant(t, 1) && !fab_dataset_is_constant(t, 0));
+    assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
+    assert_true(t->x[1] == 0 && fabs(t->x[4] - (6 - mean) / sd) < 1e-14);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+}
+
+static void huge_and_tiny_columns_have_units(void **state)
+{
+    (void)state;
+    fab_dataset *t =
+        read_text("a,b,y\n1e300,1e-300,1\n-1e300,3e-300,2\n", (fab_columns){.target = "y"});
+    fab_scaling *k;
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    assert_true(fabs(k->scale[0] / 1e300 - 1) < 1e-14 && fabs(k->scale[1] / 1e-300 - 1) < 1e-14);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+}
+
+static void libsvm_features_are_scaled_and_not_centred(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_text("-1 1:2 2:1\n+1 2:3\n-1 1:4 2:1\n", (fab_columns){0});
+    fab_scaling *k;
+    assert_string_equal(t->target_name, "label");
+    assert_int_equal(fab_dataset_levels(t, 9), 2);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
+    assert_true(k->mean[0] == 0 && fabs(k->scale[0] - sqrt(8.0 / 3)) < 1e-14);
+    assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
+    assert_true(t->y[0] == 0 && t->y[1] == 1 && t->x[2] == 0);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+}
+
+static void targets_without_information_are_refused(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_text("a,y\n1,5\n2,5\n", (fab_columns){.target = "y"});
+    fab_scaling *k;
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1), FAB_BAD_DATA);
+    assert_detail("'y'", "constant");
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_BAD_DATA);
+    assert_detail("'y'", "one class");
+    assert_null(k);
+    fab_dataset_free(t);
+}
+
+static void a_scaling_reads_back_from_its_text(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_text("\"a\"\"q\",b,y\n1.1,7,-1\n2.385,8,1\n",
+                               (fab_columns){.target = "y", .offset = "b"});
+    fab_scaling *k, *again;
+    char *text, *other;
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
+    assert_int_equal(fab_scaling_json(k, &text), FAB_OK);
+    assert_int_equal(fab_scaling_from_json(&again, text), FAB_OK);
+    assert_int_equal(fab_scaling_json(again, &other), FAB_OK);
+    assert_string_equal(text, other);
+    assert_true(again->mean[0] == k->mean[0] && again->level[0] == -1 && again->levels == 2);
+    fab_text_free(text);
+    fab_text_free(other);
+    fab_scaling_free(k);
+    fab_scaling_free(again);
+    fab_dataset_free(t);
+}
+
+static void bad_text_is_no_scaling(void **state)
+{
+    (void)state;
+    const char *const bad[] = {
+        "",
+        "[]",
+        "{}",
+        "{\"features\": []}",
+        "{\"features\": [\"a\"], \"means\": [0], \"scales\": [0], \"target\": \"y\"}",
+        "{\"features\": [\"a\"], \"means\": [0], \"scales\": [1], \"target\": \"y\"}",
+        "{\"features\": [1], \"means\": [0], \"scales\": [1], \"target\": \"y\"}"};
+    fab_scaling *k;
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(fab_scaling_from_json(&k, bad[i]), FAB_BAD_FILE);
+        assert_null(k);
+    }
+}
+
+static void a_model_finds_its_columns_in_another_order(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_text("a,b,y\n1,2,3\n4,5,7\n", (fab_columns){.target = "y"}), *other;
+    fab_scaling *k;
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 0, 1), FAB_OK);
+    fab_source *s = open_text("b,z,a\n2,0,1\n");
+    assert_int_equal(fab_dataset_read_as(&other, s, k, 0), FAB_OK);
+    assert_true(other->x[0] == 1 && other->x[1] == 2 && !other->y);
+    fab_dataset_free(other);
+    fab_source_close(s);
+    s = open_text("1,2\n3,4\n"); /* no names: by place */
+    assert_int_equal(fab_dataset_read_as(&other, s, k, 0), FAB_OK);
+    assert_true(other->x[0] == 1 && other->x[3] == 4);
+    fab_dataset_free(other);
+    fab_source_close(s);
+    s = open_text("a,c\n1,2\n");
+    assert_int_equal(fab_dataset_read_as(&other, s, k, 0), FAB_BAD_DATA);
+    assert_detail("'b'", "no column");
+    fab_source_close(s);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(columns_are_found_by_name_number_and_last),
+        cmocka_unit_test(an_unknown_column_is_answered_with_the_nearest),
+        cmocka_unit_test(units_are_weighted_means_and_deviations),
+        cmocka_unit_test(huge_and_tiny_columns_have_units),
+        cmocka_unit_test(libsvm_features_are_scaled_and_not_centred),
+        cmocka_unit_test(targets_without_information_are_refused),
+        cmocka_unit_test(a_scaling_reads_back_from_its_text),
+        cmocka_unit_test(bad_text_is_no_scaling),
+        cmocka_unit_test(a_model_finds_its_columns_in_another_order),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
