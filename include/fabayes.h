@@ -46,6 +46,9 @@
 #include "fabayes/exact.h"
 #include "fabayes/laplace.h"
 
+/* a Gaussian and a model to predictions */
+#include "fabayes/predict.h"
+
 /* results to look at */
 #include "fabayes/report.h"
 

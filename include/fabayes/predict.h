@@ -1,0 +1,57 @@
+/* predict.h - a Gaussian over theta and a linear model in, predictions and their scores out.
+ *
+ *     fab_predict_eta(q, &model, &x, offset, NULL, eta, variance);
+ *     fab_predict_y(&model, eta[i], variance[i], &p);        // p.mean, p.sd, p.lower, p.upper
+ *     fab_score(&model, n, eta, variance, y, &s);            // s.nll, s.rmse, ..
+ *
+ * The linear predictor eta of a row is Gaussian, and so are predictions of a gaussian target; those of
+ * the others are integrated over it.  Time O(n D K), no D x D matrix.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_PREDICT_H
+#define FABAYES_PREDICT_H
+
+#include "fabayes/gauss.h"
+#include "fabayes/glm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Mean and variance of the linear predictor of each row of x; offset: n numbers, or NULL.  A point has
+ * variance 0.  A categorical model has several predictors and is refused. */
+FAB_API fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
+                                   const double *offset, const fab_exec *exec, double *eta,
+                                   double *variance);
+
+/* What y will be.  Bernoulli: mean is the probability of 1. */
+typedef struct fab_prediction {
+    double mean, sd;
+    double lower, upper; /* 5 % and 95 % quantile */
+} fab_prediction;
+
+/* gaussian: in closed form, sd^2 = variance + 1/beta.  bernoulli: sigma(kappa eta),
+ * kappa = 1/sqrt(1 + pi variance/8).  poisson: mean exp(eta + variance/2), quantiles of the mixture. */
+FAB_API void fab_predict_y(const fab_glm *m, double eta, double variance, fab_prediction *p);
+
+/* log p(y), integrated over the linear predictor. */
+FAB_API double fab_predict_logp(const fab_glm *m, double eta, double variance, double y);
+
+/* Means over n rows.  What does not apply to the likelihood is NaN. */
+typedef struct fab_scores {
+    int64_t n;
+    double nll;                                           /* -log p(y) */
+    double rmse;                                          /* gaussian, poisson */
+    double mae, crps, coverage50, coverage90, coverage95; /* gaussian */
+    double accuracy, brier, auc; /* bernoulli; auc is NaN when one class is missing */
+    double ece;        /* calibration error: 15 bins of the probability of the likelier class */
+    double dispersion; /* poisson: (y - mean)^2 over its predicted variance; 1 when right */
+} fab_scores;
+
+FAB_API fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const double *variance,
+                             const double *y, fab_scores *s);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

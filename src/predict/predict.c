@@ -1,0 +1,138 @@
+/* predict.c - the linear predictor of rows, and the distribution of y that follows from it.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/predict.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "predict/counts.h"
+#include <math.h>
+#include <string.h>
+
+#define PI  3.14159265358979323846
+#define Z90 1.6448536269514722 /* 90 % of a normal lie within */
+
+/* ---- eta ---------------------------------------------------------------------------------------------- */
+
+enum { BLOCK = 256 }; /* rows at a time */
+
+static fab_status check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
+{
+    if (m->likelihood == FAB_CATEGORICAL)
+        return FAB_FAIL(FAB_UNSUPPORTED, "predict: a categorical model is not offered");
+    if (q->total) return FAB_FAIL(FAB_UNSUPPORTED, "predict: the Gaussian is over part of theta");
+    if (q->D != fab_glm_size(m))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "predict: the Gaussian has %lld coordinates, theta has %lld",
+                        (long long)q->D, (long long)fab_glm_size(m));
+    return x->ld >= m->D
+               ? FAB_OK
+               : FAB_FAIL(FAB_BAD_ARGUMENT, "predict: rows of %lld numbers, expected %lld",
+                          (long long)x->ld, (long long)m->D);
+}
+
+/* Rows first .. first + n - 1 with a 1 behind the features where there is an intercept. */
+static void gather(const fab_glm *m, const fab_rows *x, int64_t first, int64_t n, double *rows)
+{
+    const int64_t P = fab_glm_size(m);
+    for (int64_t i = 0; i < n; i++) {
+        const int64_t from = (first + i) * x->ld;
+        for (int64_t d = 0; d < m->D; d++)
+            rows[i * P + d] = x->type == FAB_F32 ? (double)((const float *)x->p)[from + d]
+                                                 : ((const double *)x->p)[from + d];
+        if (m->intercept) rows[i * P + m->D] = 1;
+    }
+}
+
+static double dot(int64_t n, const double *a, const double *b)
+{
+    double s = 0;
+    for (int64_t i = 0; i < n; i++) s += a[i] * b[i];
+    return s;
+}
+
+/* Means x.mu and variances x' S x of n gathered rows; `product` has as many numbers as the rows. */
+static fab_status block(const fab_gauss *q, fab_solver *solver, const double *rows, int64_t n,
+                        double *product, double *eta, double *variance)
+{
+    const fab_rows r = {rows, FAB_F64, n, q->D};
+    if (q->form != FAB_POINT) FAB_TRY(fab_solver_times_covariance(solver, &r, product));
+    for (int64_t i = 0; i < n; i++) {
+        const double *x = rows + i * q->D;
+        eta[i] = dot(q->D, x, q->mu);
+        variance[i] = q->form == FAB_POINT ? 0 : fmax(0, dot(q->D, x, product + i * q->D));
+    }
+    return FAB_OK;
+}
+
+static fab_status blocks(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
+                         fab_solver *solver, double *work, double *eta, double *variance)
+{
+    for (int64_t first = 0; first < x->n; first += BLOCK) {
+        const int64_t n = x->n - first < BLOCK ? x->n - first : BLOCK;
+        gather(m, x, first, n, work);
+        FAB_TRY(block(q, solver, work, n, work + BLOCK * q->D, eta + first, variance + first));
+        FAB_TRY(fab_progress("predict", first + n, x->n));
+    }
+    return FAB_OK;
+}
+
+fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
+                           const double *offset, const fab_exec *exec, double *eta,
+                           double *variance)
+{
+    fab_solver *solver;
+    double *work;
+    FAB_TRY(check(q, m, x));
+    FAB_TRY(fab_solver_init(&solver, q, exec));
+    fab_status s = fab_alloc_array((void **)&work, 2 * BLOCK * q->D, sizeof *work, "predict");
+    if (s == FAB_OK) {
+        s = blocks(q, m, x, solver, work, eta, variance);
+        fab_release(work);
+    }
+    fab_solver_free(solver);
+    for (int64_t i = 0; s == FAB_OK && offset && i < x->n; i++) eta[i] += offset[i];
+    return s;
+}
+
+/* ---- y ------------------------------------------------------------------------------------------------ */
+
+/* E sigma(eta), its probit form: eta / sqrt(1 + pi v / 8) */
+static double shrunk(double eta, double v)
+{
+    return eta / sqrt(1 + PI * v / 8);
+}
+
+static double sigmoid(double t)
+{
+    return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
+}
+
+/* log sigma(t) without overflow. */
+static double log_sigmoid(double t)
+{
+    return t >= 0 ? -log1p(exp(-t)) : t - log1p(exp(t));
+}
+
+void fab_predict_y(const fab_glm *m, double eta, double v, fab_prediction *p)
+{
+    if (m->likelihood == FAB_BERNOULLI) {
+        const double prob = sigmoid(shrunk(eta, v));
+        *p = (fab_prediction){prob, sqrt(prob * (1 - prob)), prob > 0.95, prob > 0.05};
+    } else if (m->likelihood == FAB_POISSON) {
+        const double mean = exp(eta + v / 2);
+        *p = (fab_prediction){mean, sqrt(mean + mean * mean * expm1(v)),
+                              fab_count_quantile(eta, v, 0.05), fab_count_quantile(eta, v, 0.95)};
+    } else {
+        const double sd = sqrt(v + 1 / m->beta);
+        *p = (fab_prediction){eta, sd, eta - Z90 * sd, eta + Z90 * sd};
+    }
+}
+
+double fab_predict_logp(const fab_glm *m, double eta, double v, double y)
+{
+    if (m->likelihood == FAB_BERNOULLI)
+        return log_sigmoid(y > 0 ? shrunk(eta, v) : -shrunk(eta, v));
+    if (m->likelihood == FAB_POISSON) return fab_count_logp(eta, v, y);
+    const double s2 = v + 1 / m->beta, d = y - eta;
+    return -0.5 * (log(2 * PI * s2) + d * d / s2);
+}

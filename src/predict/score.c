@@ -1,0 +1,143 @@
+/* score.c - how good predictions are: densities, errors, coverage, calibration.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/memory.h"
+#include "fabayes/predict.h"
+#include <math.h>
+#include <stdlib.h>
+
+#define Z50          0.67448975019608174 /* 50, 90, 95 % of a normal lie within */
+#define Z90          1.6448536269514722
+#define Z95          1.9599639845400545
+#define INV_SQRT_PI  0.56418958354775628695
+#define INV_SQRT_2PI 0.39894228040143267794
+
+enum { BINS = 15 };
+
+static void score_gaussian(double y, const fab_prediction *p, fab_scores *s)
+{
+    const double d = y - p->mean, z = d / p->sd, size = fabs(z);
+    const double density = INV_SQRT_2PI * exp(-z * z / 2);
+    s->rmse += d * d;
+    s->mae += fabs(d);
+    s->crps += p->sd * (z * erf(z / sqrt(2)) + 2 * density - INV_SQRT_PI);
+    s->coverage50 += size <= Z50;
+    s->coverage90 += size <= Z90;
+    s->coverage95 += size <= Z95;
+}
+
+static void score_count(double y, double mean, double v, fab_scores *s)
+{
+    const double d = y - mean;
+    s->rmse += d * d;
+    s->dispersion += d * d / (mean + mean * mean * expm1(v));
+}
+
+/* ---- classes -------------------------------------------------------------------------------------------- */
+
+typedef struct scored {
+    double p, y;
+} scored;
+
+static int by_p(const void *a, const void *b)
+{
+    const double p = ((const scored *)a)->p, q = ((const scored *)b)->p;
+    return (p > q) - (p < q);
+}
+
+/* The chance that a 1 has a larger p than a 0, equal ones counting half: by ranks. */
+static double area(scored *a, int64_t n)
+{
+    double ranks = 0, ones = 0;
+    qsort(a, (size_t)n, sizeof *a, by_p);
+    for (int64_t i = 0; i < n;) {
+        int64_t end = i;
+        while (end < n && a[end].p == a[i].p) end++;
+        for (int64_t j = i; j < end; j++)
+            if (a[j].y > 0) {
+                ranks += (double)(i + 1 + end) / 2;
+                ones++;
+            }
+        i = end;
+    }
+    return (ranks - ones * (ones + 1) / 2) / (ones * ((double)n - ones));
+}
+
+/* sum over bins of |right - confidence| / n */
+static double calibration_error(const scored *a, int64_t n)
+{
+    double gap[BINS] = {0}, sum = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const int says = a[i].p >= 0.5, right = says == (a[i].y > 0);
+        const double confidence = says ? a[i].p : 1 - a[i].p;
+        const int bin = (int)(confidence * BINS);
+        gap[bin < BINS ? bin : BINS - 1] += right - confidence;
+    }
+    for (int b = 0; b < BINS; b++) sum += fabs(gap[b]);
+    return sum / (double)n;
+}
+
+static void score_classes(scored *a, int64_t n, fab_scores *s)
+{
+    for (int64_t i = 0; i < n; i++) {
+        s->accuracy += (a[i].p >= 0.5) == (a[i].y > 0);
+        s->brier += (a[i].p - a[i].y) * (a[i].p - a[i].y);
+    }
+    s->accuracy /= (double)n;
+    s->brier /= (double)n;
+    s->ece = calibration_error(a, n);
+    s->auc = area(a, n);
+}
+
+static fab_status score_bernoulli(const fab_glm *m, int64_t n, const double *eta, const double *v,
+                                  const double *y, fab_scores *s)
+{
+    scored *a;
+    FAB_TRY(fab_alloc_array((void **)&a, n, sizeof *a, "score"));
+    for (int64_t i = 0; i < n; i++) {
+        fab_prediction p;
+        fab_predict_y(m, eta[i], v[i], &p);
+        a[i] = (scored){p.mean, y[i]};
+    }
+    score_classes(a, n, s);
+    fab_release(a);
+    return FAB_OK;
+}
+
+/* ---- all -------------------------------------------------------------------------------------------------- */
+
+/* Means of the sums; NaN for what does not apply. */
+static void finish(const fab_glm *m, fab_scores *s)
+{
+    const int real = m->likelihood == FAB_GAUSSIAN, count = m->likelihood == FAB_POISSON;
+    const double n = (double)s->n;
+    s->nll /= n;
+    s->rmse = real || count ? sqrt(s->rmse / n) : NAN;
+    s->mae = real ? s->mae / n : NAN;
+    s->crps = real ? s->crps / n : NAN;
+    s->coverage50 = real ? s->coverage50 / n : NAN;
+    s->coverage90 = real ? s->coverage90 / n : NAN;
+    s->coverage95 = real ? s->coverage95 / n : NAN;
+    s->dispersion = count ? s->dispersion / n : NAN;
+    if (real || count) s->accuracy = s->brier = s->ece = s->auc = NAN;
+}
+
+fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const double *v,
+                     const double *y, fab_scores *s)
+{
+    *s = (fab_scores){.n = n};
+    if (m->likelihood == FAB_CATEGORICAL)
+        return FAB_FAIL(FAB_UNSUPPORTED, "score: a categorical model is not offered");
+    if (n < 1) return FAB_FAIL(FAB_BAD_DATA, "score: there are no rows");
+    for (int64_t i = 0; i < n; i++) {
+        fab_prediction p;
+        s->nll -= fab_predict_logp(m, eta[i], v[i], y[i]);
+        if (m->likelihood == FAB_POISSON) score_count(y[i], exp(eta[i] + v[i] / 2), v[i], s);
+        if (m->likelihood != FAB_GAUSSIAN) continue;
+        fab_predict_y(m, eta[i], v[i], &p);
+        score_gaussian(y[i], &p, s);
+    }
+    if (m->likelihood == FAB_BERNOULLI) FAB_TRY(score_bernoulli(m, n, eta, v, y, s));
+    finish(m, s);
+    return FAB_OK;
+}

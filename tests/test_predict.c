@@ -1,0 +1,166 @@
+/* test_predict.c - predictions and scores against closed forms and plain numerical integration.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "dense.h"
+#include "fabayes/predict.h"
+#include "predict/counts.h"
+
+static void eta_has_the_moments_of_the_dense_gaussian(void **state)
+{
+    (void)state;
+    enum { D = 5, N = 3 };
+    const fab_form forms[] = {FAB_COVARIANCE, FAB_PRECISION};
+    const fab_glm m = {FAB_GAUSSIAN, D - 1, 1, 1, 2.385};
+    const double x[N * (D - 1)] = {1, 2, 3, 4, -1, 0.5, 0, 2, 0, 0, 0, 0}, offset[N] = {0, 1, 2};
+    const fab_rows rows = {x, FAB_F64, N, D - 1};
+    for (int f = 0; f < 2; f++) {
+        fab_gauss *q = some_gauss(forms[f], FAB_F64, D, 2, 1, 1);
+        fab_solver *s;
+        double S[D * D], eta[N], v[N];
+        assert_ok(fab_solver_init(&s, q, NULL));
+        assert_ok(fab_solver_dense(s, S));
+        assert_ok(fab_predict_eta(q, &m, &rows, offset, NULL, eta, v));
+        for (int i = 0; i < N; i++) {
+            double mean = offset[i], variance = 0, row[D] = {0};
+            for (int d = 0; d < D; d++) row[d] = d < D - 1 ? x[i * (D - 1) + d] : 1;
+            for (int d = 0; d < D; d++) {
+                mean += row[d] * q->mu[d];
+                for (int e = 0; e < D; e++) variance += row[d] * S[d * D + e] * row[e];
+            }
+            assert_true(fabs(eta[i] - mean) < 1e-12 * (1 + fabs(mean)));
+            assert_true(fabs(v[i] - variance) < 1e-12 * variance);
+        }
+        fab_solver_free(s);
+        fab_gauss_free(q);
+    }
+}
+
+static void a_point_has_no_width_and_sizes_are_checked(void **state)
+{
+    (void)state;
+    fab_gauss *q = some_gauss(FAB_POINT, FAB_F64, 2, 0, 1, 1);
+    const fab_glm m = {FAB_GAUSSIAN, 2, 1, 0, 4}, wrong = {FAB_GAUSSIAN, 2, 1, 1, 4};
+    const double x[2] = {1, 1};
+    const fab_rows rows = {x, FAB_F64, 1, 2};
+    double eta, v;
+    assert_ok(fab_predict_eta(q, &m, &rows, NULL, NULL, &eta, &v));
+    assert_true(v == 0 && fabs(eta - q->mu[0] - q->mu[1]) < 1e-15);
+    assert_refused(fab_predict_eta(q, &wrong, &rows, NULL, NULL, &eta, &v), FAB_BAD_ARGUMENT,
+                   "theta has 3");
+    fab_gauss_free(q);
+}
+
+static void gaussian_predictions_are_normal(void **state)
+{
+    (void)state;
+    const fab_glm m = {FAB_GAUSSIAN, 1, 1, 0, 0.25};
+    fab_prediction p;
+    fab_predict_y(&m, 2, 5, &p);
+    assert_true(p.mean == 2 && fabs(p.sd - 3) < 1e-15);
+    assert_true(fabs(p.upper - 2 - 3 * 1.6448536269514722) < 1e-14 &&
+                fabs(p.lower + p.upper - 4) < 1e-14);
+    assert_true(fabs(fab_predict_logp(&m, 2, 5, 3.5) + 0.5 * log(2 * M_PI * 9) + 0.125) < 1e-14);
+}
+
+static void probabilities_add_up_and_shrink_with_the_variance(void **state)
+{
+    (void)state;
+    const fab_glm m = {FAB_BERNOULLI, 1, 1, 0, 1};
+    fab_prediction p;
+    fab_predict_y(&m, 1.5, 8 / M_PI * 3, &p); /* kappa = 1/2 */
+    assert_true(fabs(p.mean - 1 / (1 + exp(-0.75))) < 1e-15);
+    assert_true(fabs(exp(fab_predict_logp(&m, 1.5, 2, 1)) + exp(fab_predict_logp(&m, 1.5, 2, 0)) -
+                     1) < 1e-14);
+    assert_true(isfinite(fab_predict_logp(&m, 1e4, 0, 0)));
+}
+
+/* The mixture by 200 001 plain nodes. */
+static double plain_count(double m, double v, double y)
+{
+    const int n = 200000;
+    const double reach = 14, h = 2 * reach / n;
+    double sum = 0;
+    for (int i = 0; i <= n; i++) {
+        const double z = -reach + i * h, eta = m + sqrt(v) * z;
+        sum += exp(y * eta - exp(eta) - lgamma(y + 1) - z * z / 2);
+    }
+    return log(sum * h) - 0.5 * log(2 * M_PI);
+}
+
+static void counts_are_integrated_over_their_rate(void **state)
+{
+    (void)state;
+    const double cases[][3] = {{0.3, 0.5, 0}, {0.3, 0.5, 7}, {3, 1e-4, 20},
+                               {-5, 9, 2},    {1, 100, 0},   {6, 2, 1000}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double *c = cases[i], got = fab_count_logp(c[0], c[1], c[2]),
+                     want = plain_count(c[0], c[1], c[2]);
+        if (!(fabs(got - want) < 1e-9 * (1 + fabs(want))))
+            fail_msg("case %zu: %.15g, not %.15g", i, got, want);
+    }
+    assert_true(fabs(fab_count_logp(1e-9, 0, 3) + 1 + log(6)) < 1e-8);
+    assert_true(isfinite(fab_count_logp(20, 1, 1e9)));
+}
+
+static void quantiles_of_counts_are_those_of_the_sum(void **state)
+{
+    (void)state;
+    const double cases[][2] = {{0.3, 0.5}, {2, 0}, {3, 1}, {-3, 0.1}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        const double q = fab_count_quantile(cases[i][0], cases[i][1], 0.95);
+        double below = 0;
+        for (double k = 0; k < q; k++) below += exp(fab_count_logp(cases[i][0], cases[i][1], k));
+        assert_true(below < 0.95);
+        assert_true(below + exp(fab_count_logp(cases[i][0], cases[i][1], q)) >= 0.95);
+        assert_true(fabs(fab_count_cdf(cases[i][0], cases[i][1], q) - below -
+                         exp(fab_count_logp(cases[i][0], cases[i][1], q))) < 1e-9);
+    }
+    const double many = fab_count_quantile(log(1e9), 0, 0.95); /* normal there */
+    assert_true(fabs(many - 1e9 - 1.6448536 * sqrt(1e9)) < 10);
+}
+
+static void scores_are_their_formulas(void **state)
+{
+    (void)state;
+    const fab_glm m = {FAB_GAUSSIAN, 1, 1, 0, 1}, b = {FAB_BERNOULLI, 1, 1, 0, 1},
+                  c = {FAB_POISSON, 1, 1, 0, 1};
+    const double eta[4] = {0, 0, 0, 0}, v[4] = {0, 0, 0, 0}, y[4] = {0.5, -1, 1.8, 3};
+    fab_scores s;
+    assert_ok(fab_score(&m, 4, eta, v, y, &s));
+    assert_true(fabs(s.rmse - sqrt((0.25 + 1 + 3.24 + 9) / 4)) < 1e-15 &&
+                fabs(s.mae - 6.3 / 4) < 1e-15);
+    assert_true(s.coverage50 == 0.25 && s.coverage90 == 0.5 && s.coverage95 == 0.75 &&
+                isnan(s.auc));
+    double crps = 0; /* integral of (cdf - step)^2 */
+    for (int i = 0; i < 4; i++)
+        for (int j = 0; j < 400000; j++) {
+            const double t = -10 + 20 * (j + 0.5) / 400000,
+                         f = 0.5 * erfc(-t / sqrt(2)) - (t >= y[i]);
+            crps += f * f * 20 / 400000 / 4;
+        }
+    assert_true(fabs(s.crps - crps) < 1e-5);
+    const double be[4] = {1, -1, 2, -2}, by[4] = {1, 1, 1, 0};
+    assert_ok(fab_score(&b, 4, be, v, by, &s));
+    assert_true(s.accuracy == 0.75 && s.auc == 1 && s.ece > 0 && isnan(s.rmse));
+    assert_ok(fab_score(&b, 3, be, v, by, &s));
+    assert_true(isnan(s.auc)); /* one class */
+    const double cy[4] = {0, 2, 1, 1};
+    assert_ok(fab_score(&c, 4, eta, v, cy, &s));
+    assert_true(fabs(s.dispersion - 0.5) < 1e-15 && fabs(s.nll - 1 - log(2) / 4) < 1e-14);
+    assert_refused(fab_score(&c, 0, eta, v, cy, &s), FAB_BAD_DATA, "no rows");
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(eta_has_the_moments_of_the_dense_gaussian),
+        cmocka_unit_test(a_point_has_no_width_and_sizes_are_checked),
+        cmocka_unit_test(gaussian_predictions_are_normal),
+        cmocka_unit_test(probabilities_add_up_and_shrink_with_the_variance),
+        cmocka_unit_test(counts_are_integrated_over_their_rate),
+        cmocka_unit_test(quantiles_of_counts_are_those_of_the_sum),
+        cmocka_unit_test(scores_are_their_formulas),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
