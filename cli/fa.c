@@ -25,6 +25,8 @@ static int find_settings(void *ctx, const fab_table **table, void **settings)
     fa_call *c = ctx;
     const fab_method *m = NULL;
     int status = method_named(&m, c->method ? c->method : "recursive-em");
+    if (status == DONE && m->infer)
+        status = say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it", m->name);
     if (status == DONE) status = fit_settings(&c->fit, m);
     if (status != DONE) return status;
     *table = m->table;

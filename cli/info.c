@@ -1,8 +1,7 @@
 /* info.c - `fabayes info`: what is in a posterior file.
  *
  * SPDX-License-Identifier: MIT */
-#include "options.h"
-#include "output.h"
+#include "linear.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdio.h>
@@ -69,7 +68,7 @@ static void put_shape(json_t *j, const fab_gauss *g)
     if (g->form != FAB_POINT) json_put(j, "share_in_F", json_number(share_of_F(g)));
 }
 
-static int say_json(const fab_posterior *p, const summary *s)
+static int say_json(const fab_posterior *p, const summary *s, const linear *l)
 {
     json_t *j = json_object();
     for (int64_t i = 0; i < fab_tensors_meta_count(p->file); i++) {
@@ -79,6 +78,7 @@ static int say_json(const fab_posterior *p, const summary *s)
     put_shape(j, p->mix.part[0]);
     json_put(j, "mean_range", json_range(s->mean_lo, s->mean_hi));
     json_put(j, "sd_range", json_range(s->sd_lo, s->sd_hi));
+    if (l->model.D) json_put(j, "coefficients", linear_json(l));
     if (p->mix.n > 1) {
         json_t *parts = json_array();
         for (int64_t i = 0; i < p->mix.n; i++) {
@@ -153,7 +153,7 @@ static void print_gauss(const fab_gauss *g)
     putchar('\n');
 }
 
-static int say_table(const char *file, const fab_posterior *p, const summary *s)
+static int say_table(const char *file, const fab_posterior *p, const summary *s, const linear *l)
 {
     const fab_mixture *m = &p->mix;
     print_value("file", file);
@@ -170,6 +170,7 @@ static int say_table(const char *file, const fab_posterior *p, const summary *s)
     printf("%-14s %.4g .. %.4g\n", "mean", s->mean_lo, s->mean_hi);
     printf("%-14s %.4g .. %.4g\n", "sd", s->sd_lo, s->sd_hi);
     print_meta(p->file);
+    if (l->model.D) linear_print(l);
     return DONE;
 }
 
@@ -187,7 +188,13 @@ static int run(const verb *self, int argc, char **argv)
     const fab_status loaded = fab_posterior_load(&p, file);
     if (loaded != FAB_OK) return say_status(loaded);
     status = summarise(file, &p->mix, &s);
-    if (status == DONE) status = json ? say_json(p, &s) : say_table(file, p, &s);
+    linear l = {0};
+    if (status == DONE && is_linear(p)) {
+        status = linear_take(&l, file, p);
+        if (status == DONE) status = linear_coefficients(&l);
+    }
+    if (status == DONE) status = json ? say_json(p, &s, &l) : say_table(file, p, &s, &l);
+    linear_close(&l);
     fab_posterior_free(p);
     return status;
 }

@@ -10,7 +10,8 @@
 #include <unistd.h>
 
 static const verb *const verbs[] = {
-    &verb_fa, &verb_update, &verb_sample, &verb_compare, &verb_info, &verb_methods, &verb_demo,
+    &verb_fa,     &verb_fit,     &verb_update, &verb_predict, &verb_score,
+    &verb_sample, &verb_compare, &verb_info,   &verb_methods, &verb_demo,
 };
 
 static int print_usage(void)

@@ -20,7 +20,7 @@ typedef struct verb {
     int (*run)(const struct verb *self, int argc, char **argv); /* argv behind the verb's name */
 } verb;
 
-extern const verb verb_fa, verb_update, verb_sample, verb_compare, verb_info, verb_methods,
-    verb_demo;
+extern const verb verb_fa, verb_fit, verb_predict, verb_score, verb_update, verb_sample,
+    verb_compare, verb_info, verb_methods, verb_demo;
 
 #endif

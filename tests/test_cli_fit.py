@@ -1,0 +1,248 @@
+#!/usr/bin/python3
+"""test_cli_fit.py - `fabayes fit`, `predict`, `score` and `info`, from outside: test_cli_fit.py FABAYES [NAME ..].
+
+Makes its own tables with NumPy and holds what comes out against closed forms.
+Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
+"""
+# SPDX-License-Identifier: MIT
+import math
+
+from cli_case import Case, np, run
+
+FIT_KEYS = ["method", "settings", "likelihood", "guessed", "target", "D", "K", "n", "alpha", "beta", "log_evidence",
+            "loglik_mean", "floored", "iterations", "converged", "constant_names", "seconds", "rows_per_s"]
+
+
+def csv(X, names):
+    lines = [",".join(names)] + [",".join(repr(float(v)) for v in row) for row in X]
+    return ("\n".join(lines) + "\n").encode()
+
+
+def linear_rows(n=60, D=4, seed=1):
+    """Columns of different units, and a target of its own."""
+    r = np.random.RandomState(seed)
+    X = r.randn(n, D) * 10.0 ** np.arange(-1, D - 1) + r.randn(D)
+    y = 20 + X @ (r.randn(D) / 10.0 ** np.arange(-1, D - 1)) + 0.5 * r.randn(n)
+    return X, y
+
+
+def ridge(X, y, alpha, beta):
+    """Mean and covariance of (coefficients, intercept) in the user's units; alpha, beta in fitting units."""
+    m, s, my, sy = X.mean(0), X.std(0), y.mean(), y.std()
+    Z, t = (X - m) / s, (y - my) / sy
+    S = np.linalg.inv(alpha * np.eye(X.shape[1]) + beta * Z.T @ Z)
+    b = beta * S @ Z.T @ t
+    A = np.vstack([np.hstack([np.diag(sy / s), np.zeros((len(s), 1))]), np.append(-sy * m / s, sy)])
+    full = np.zeros((len(s) + 1, len(s) + 1))
+    full[:-1, :-1], full[-1, -1] = S, 1 / (beta * len(y))
+    mean = A @ np.append(b, 0)
+    mean[-1] += my
+    return mean, A @ full @ A.T, sy * sy / beta
+
+
+class Linear(Case):
+    names = ["a", "b", "c", "d", "y"]
+
+    def setUp(self):
+        super().setUp()
+        self.X, self.y = linear_rows()
+        self.data = self.write("d.csv", csv(np.column_stack([self.X, self.y]), self.names))
+        self.file = self.path("q.safetensors")
+
+    def fit(self, *args):
+        return self.good_json("fit", self.data, "-y", "y", "-o", self.file, *args)
+
+    def predictions(self, data):
+        lines = self.good("predict", self.file, data).split("\n")
+        return lines[0], np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+
+    def test_coefficients_are_ridge_in_closed_form(self):
+        said = self.fit("--alpha=0.7", "--beta=3.1")
+        self.assertEqual(list(said), FIT_KEYS)
+        self.assertEqual((said["method"], said["likelihood"], said["guessed"]), ("exact", "gaussian", True))
+        mean, S, _ = ridge(self.X, self.y, 0.7, 3.1)
+        info = self.good_json("info", self.file)
+        self.assertEqual([c["name"] for c in info["coefficients"]], ["a", "b", "c", "d", "intercept"])
+        np.testing.assert_allclose([c["mean"] for c in info["coefficients"]], mean, rtol=1e-9)
+        np.testing.assert_allclose([c["sd"] for c in info["coefficients"]], np.sqrt(np.diag(S)), rtol=1e-9)
+        self.assertEqual((info["settings"]["alpha"], info["settings"]["beta"]), (0.7, 3.1))
+        self.assertEqual(info["scaling"]["features"], ["a", "b", "c", "d"])
+        np.testing.assert_allclose(info["scaling"]["scales"], self.X.std(0), rtol=1e-12)
+        self.assertIn("intercept", self.good("info", self.file))
+
+    def test_predictions_and_scores_are_their_formulas(self):
+        self.fit("--alpha=0.7", "--beta=3.1")
+        mean, S, noise = ridge(self.X, self.y, 0.7, 3.1)
+        X, y = linear_rows(37, seed=1)
+        X = X + 0.1
+        data = self.write("t.csv", csv(np.column_stack([y, X[:, ::-1]]), ["y", "d", "c", "b", "a"]))
+        head, p = self.predictions(data)
+        Z = np.column_stack([X, np.ones(len(X))])
+        m, sd = Z @ mean, np.sqrt(noise + np.einsum("ij,jk,ik->i", Z, S, Z))
+        self.assertEqual(head, "mean,sd,lower,upper")
+        z90 = 1.6448536269514722
+        np.testing.assert_allclose(p, np.column_stack([m, sd, m - z90 * sd, m + z90 * sd]), rtol=1e-9)
+        s = self.good_json("score", self.file, data)
+        self.assertEqual(list(s), ["n", "nll", "rmse", "mae", "crps", "coverage50", "coverage90", "coverage95"])
+        z = (y - m) / sd
+        erf = np.array([math.erf(v / math.sqrt(2)) for v in z])
+        crps = sd * (z * erf + 2 * np.exp(-z * z / 2) / math.sqrt(2 * math.pi) - 1 / math.sqrt(math.pi))
+        want = [37, np.mean(0.5 * np.log(2 * np.pi * sd ** 2) + z * z / 2), np.sqrt(np.mean((y - m) ** 2)),
+                np.mean(abs(y - m)), crps.mean()] + [np.mean(abs(z) <= t) for t in
+                                                     (0.6744897501960817, z90, 1.959963984540054)]
+        np.testing.assert_allclose(list(s.values()), want, rtol=1e-9)
+
+    def test_alpha_and_beta_are_found_and_stored(self):
+        said = self.fit()
+        info = self.good_json("info", self.file)
+        for name in ("alpha", "beta"):
+            self.assertGreater(said[name], 0)
+            self.assertEqual(info["settings"][name], said[name])
+            self.assertEqual(said["settings"][name], said[name])
+        mean, S, _ = ridge(self.X, self.y, said["alpha"], said["beta"])
+        np.testing.assert_allclose([c["mean"] for c in info["coefficients"]], mean, rtol=1e-8)
+
+    def test_raw_units_without_intercept(self):
+        self.fit("--no-scale", "--no-intercept", "--alpha=2", "--beta=3")
+        info = self.good_json("info", self.file)
+        S = np.linalg.inv(2 * np.eye(4) + 3 * self.X.T @ self.X)
+        self.assertEqual([c["name"] for c in info["coefficients"]], ["a", "b", "c", "d"])
+        np.testing.assert_allclose([c["mean"] for c in info["coefficients"]], 3 * S @ self.X.T @ self.y, rtol=1e-9)
+        np.testing.assert_allclose([c["sd"] for c in info["coefficients"]], np.sqrt(np.diag(S)), rtol=1e-9)
+
+    def test_a_weight_of_two_is_a_row_twice(self):
+        w = 1.0 + (np.arange(60) % 2)
+        twice = np.repeat(np.column_stack([self.X, self.y]), w.astype(int), 0)
+        a = self.write("w.csv", csv(np.column_stack([self.X, self.y, w]), self.names + ["w"]))
+        b = self.write("t.csv", csv(twice, self.names))
+        means = []
+        for args in ([a, "--weight", "w"], [b]):
+            self.good("fit", *args, "-y", "y", "-o", self.file, "--alpha=1", "--beta=2")
+            means.append([(c["mean"], c["sd"]) for c in self.good_json("info", self.file)["coefficients"]])
+        np.testing.assert_allclose(means[0], means[1], rtol=1e-9)
+
+    def test_point_methods_have_no_width(self):
+        self.fit("-m", "ridge", "--alpha=0.7", "--beta=3.1")
+        mean, _, noise = ridge(self.X, self.y, 0.7, 3.1)
+        info = self.good_json("info", self.file)
+        np.testing.assert_allclose([c["mean"] for c in info["coefficients"]], mean, rtol=1e-9)
+        self.assertEqual([c["sd"] for c in info["coefficients"]], [0] * 5)
+        np.testing.assert_allclose(self.predictions(self.data)[1][:, 1], math.sqrt(noise), rtol=1e-9)
+
+    def test_rows_keep_some_rows(self):
+        rows = self.write("rows.txt", b"\n".join(b"%d" % i for i in range(0, 60, 2)) + b"\n")
+        self.fit("--rows", rows, "--alpha=0.7", "--beta=3.1")
+        mean, _, _ = ridge(self.X[::2], self.y[::2], 0.7, 3.1)
+        info = self.good_json("info", self.file)
+        np.testing.assert_allclose([c["mean"] for c in info["coefficients"]], mean, rtol=1e-9)
+
+    def test_a_column_that_hardly_varies_is_left_to_the_prior(self):
+        X = self.X.copy()
+        X[:, 1] = 1e12
+        data = self.write("c.csv", csv(np.column_stack([X, self.y]), self.names))
+        said = self.good_json("fit", data, "-y", "y", "-o", self.file, "--alpha=4", "--beta=1")
+        self.assertEqual(said["constant_names"], ["b"])
+        b = self.good_json("info", self.file)["coefficients"][1]
+        self.assertLess(abs(b["mean"]), 1e-9)
+        self.assertAlmostEqual(b["sd"], self.y.std() / 2, delta=1e-9)
+
+    def test_wrong_calls_are_answered(self):
+        self.bad(2, "fit", self.data, says=["-y TARGET"])
+        self.bad(2, "fit", self.data, "-y", "yy", says=["'yy'", "did you mean 'y'?"])
+        self.bad(2, "fit", self.data, "-y", "9", says=["no column 9"])
+        self.bad(2, "fit", self.data, "-y", "y", "--likelihood", "gausian", says=["did you mean 'gaussian'?"])
+        self.bad(2, "fit", self.data, "-y", "y", "-m", "ml", says=["fabayes fa"])
+        self.bad(2, "fit", self.data, "-y", "y", "-m", "exakt", says=["did you mean 'exact'?"])
+        self.bad(2, "fit", self.data, "-y", "y", "-k", "3", says=["exact has no setting K"])
+        self.bad(2, "fit", self.data, "-y", "y", "--intercept=false", says=["--no-intercept"])
+        self.bad(2, "fit", self.data, "-y", "y", "--alpha=-1", says=["alpha"])
+        self.bad(2, "fit", self.data, "-y", "y", "--alfa=1", says=["did you mean"])
+        self.bad(2, "fa", self.data, "-k", "1", "-m", "exact", says=["fabayes fit"])
+
+    def test_bad_data_is_refused(self):
+        flat = self.write("f.csv", csv(np.column_stack([self.X, 0 * self.y + 3]), self.names))
+        self.bad(1, "fit", flat, "-y", "y", says=["'y'", "constant"])
+        self.bad(1, "fit", flat, "-y", "y", "--likelihood", "bernoulli", says=["one class"])
+        self.bad(1, "fit", self.data, "-y", "y", "--likelihood", "bernoulli", says=["more than two levels"])
+        self.fit()
+        short = self.write("s.csv", csv(self.X[:, :3], ["a", "b", "dd"]))
+        self.bad(1, "predict", self.file, short, says=["s.csv", "'c'"])
+        self.bad(1, "score", self.file, self.write("n.csv", csv(self.X, self.names[:4])), says=["'y'"])
+        self.bad(1, "predict", self.save("g.safetensors", {"mu": np.zeros(2), "psi": np.ones(2), "F": np.zeros((2, 0))}),
+                 self.data, says=["not a file of `fabayes fit`"])
+
+    def test_predict_writes_a_file(self):
+        self.fit()
+        out = self.path("p.csv")
+        self.assertEqual(self.good("predict", self.file, self.data, "-o", out), "")
+        with open(out) as f:
+            self.assertEqual(f.read(), self.good("predict", self.file, self.data))
+        self.bad(1, "predict", self.file, self.data, "-o", self.data, says=["is the input"])
+
+
+class Classes(Case):
+    def setUp(self):
+        super().setUp()
+        r = np.random.RandomState(3)
+        self.X = r.randn(200, 3) * [1, 10, 0.1] + [0, 5, 0]
+        eta = self.X @ [1.0, -0.2, 4.0] + 1
+        self.t = (r.rand(200) < 1 / (1 + np.exp(-eta))).astype(float)
+        self.data = self.write("b.csv", csv(np.column_stack([self.X, 2 * self.t - 1]), ["a", "b", "c", "y"]))
+        self.file = self.path("q.safetensors")
+
+    def test_two_levels_are_classes(self):
+        said = self.good_json("fit", self.data, "-y", "last", "-o", self.file, "--alpha=1")
+        self.assertEqual((said["method"], said["likelihood"], said["guessed"]), ("laplace", "bernoulli", True))
+        lines = self.good("predict", self.file, self.data).split("\n")
+        self.assertEqual(lines[0], "p_-1,p_1")
+        p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-14)
+        s = self.good_json("score", self.file, self.data)
+        self.assertEqual(list(s), ["n", "nll", "accuracy", "brier", "ece", "auc"])
+        q = p[:, 1]
+        pairs = np.subtract.outer(q[self.t == 1], q[self.t == 0])
+        conf, right, ece = np.maximum(q, 1 - q), (q >= 0.5) == (self.t == 1), 0
+        for b in range(15):
+            here = np.minimum((conf * 15).astype(int), 14) == b
+            ece += abs(np.sum(right[here] - conf[here])) / len(q)
+        want = [200, -np.mean(np.log(np.where(self.t == 1, q, 1 - q))), right.mean(), np.mean((q - self.t) ** 2), ece,
+                np.mean((pairs > 0) + 0.5 * (pairs == 0))]
+        np.testing.assert_allclose(list(s.values()), want, rtol=1e-9)
+        self.bad(2, "fit", self.data, "-y", "y", "--beta=2", says=["gaussian"])
+
+    def test_the_mode_is_that_of_newton(self):
+        self.good("fit", self.data, "-y", "y", "--alpha=1", "-o", self.file)
+        Z = np.column_stack([(self.X - self.X.mean(0)) / self.X.std(0), np.ones(200)])
+        A, w = np.diag([1, 1, 1, 1e-4]), np.zeros(4)
+        for _ in range(50):
+            p = 1 / (1 + np.exp(-Z @ w))
+            H = A + Z.T * (p * (1 - p)) @ Z
+            w = w + np.linalg.solve(H, Z.T @ (self.t - p) - A @ w)
+        coefficients = self.good_json("info", self.file)["coefficients"]
+        np.testing.assert_allclose([c["mean"] for c in coefficients[:3]], w[:3] / self.X.std(0), rtol=1e-7)
+        np.testing.assert_allclose([c["sd"] for c in coefficients[:3]],
+                                   np.sqrt(np.diag(np.linalg.inv(H))[:3]) / self.X.std(0), rtol=1e-6)
+
+    def test_libsvm_labels_need_no_target(self):
+        text = "".join("%+d %s\n" % (2 * t - 1, " ".join("%d:%r" % (i + 1, float(v)) for i, v in enumerate(x)))
+                       for x, t in zip(self.X, self.t))
+        data = self.write("b.svm", text.encode())
+        said = self.good_json("fit", data, "-o", self.file, "--alpha=1")
+        self.assertEqual((said["target"], said["likelihood"]), ("label", "bernoulli"))
+        short = self.write("s.svm", b"+1 1:0.5\n-1 1:1 2:3\n")
+        self.assertEqual(self.good_json("score", self.file, short)["n"], 2)
+
+    def test_counts_are_not_guessed(self):
+        y = np.random.RandomState(1).poisson(np.exp(0.3 * self.X[:, 0] + 1))
+        data = self.write("c.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
+        self.assertIn("--likelihood poisson", self.good("fit", data, "-y", "y"))
+        said = self.good_json("fit", data, "-y", "y", "--likelihood", "poisson", "-o", self.file, "--alpha=1")
+        self.assertEqual((said["likelihood"], said["guessed"]), ("poisson", False))
+        s = self.good_json("score", self.file, data)
+        self.assertEqual(list(s), ["n", "nll", "rmse", "dispersion"])
+        self.assertTrue(0.7 < s["dispersion"] < 1.3, s)
+        self.assertEqual(self.good("predict", self.file, data).split("\n")[0], "mean,sd,lower,upper")
+
+
+if __name__ == "__main__":
+    run(Linear, Classes)
