@@ -9,6 +9,7 @@
 #include "infer/mode.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rows.h"
 #include "la/small.h"
 #include <math.h>
 #include <nlopt.h>
@@ -17,7 +18,8 @@
 #define SHARE    1e-4  /* of the promised fall that a step must bring */
 #define ROUNDING 1e-9  /* of f: below this a step that brings nothing is the end */
 #define BLIND    1e-13 /* of f: below this f cannot tell whether a step brings anything */
-enum { HALVINGS = 60, MEMORY = 20 };
+#define ENOUGH   1e-6  /* of f: a bound on what L-BFGS leaves */
+enum { HALVINGS = 60, MEMORY = 20, RESTARTS = 20 };
 
 static double weighted_mean(const fab_examples *e)
 {
@@ -135,35 +137,74 @@ typedef struct smooth {
     fab_objective *o;
     fab_mode *m;
     nlopt_opt opt;
+    double
+        unit; /* the objective is told in this unit, so that the first step moves no eta by more than 1 */
     fab_status status;
 } smooth;
 
 static double evaluate(unsigned n, const double *theta, double *gradient, void *ctx)
 {
     smooth *s = ctx;
-    (void)n;
     s->status = fab_progress(s->o->who, s->m->iterations++, 0);
     if (s->status != FAB_OK) nlopt_force_stop(s->opt);
     const double f = fab_objective_at(s->o, theta, gradient, NULL);
-    return isfinite(f) ? f : HUGE_VAL;
+    for (unsigned i = 0; i < n && gradient; i++) gradient[i] /= s->unit;
+    return isfinite(f) ? f / s->unit : HUGE_VAL;
 }
 
+/* |gradient| times the longest row; at least 1 */
+static double first_unit(fab_objective *o, fab_mode *m)
+{
+    double longest = 0, g = 0;
+    fab_objective_at(o, m->theta, m->gradient, NULL);
+    for (int64_t i = 0; i < o->P; i++) g += m->gradient[i] * m->gradient[i];
+    for (int64_t j = 0; j < o->e->x.n; j++) {
+        double square = 1;
+        for (int64_t i = 0; i < o->m.D; i++)
+            square += fab_rows_at(&o->e->x, j, i) * fab_rows_at(&o->e->x, j, i);
+        longest = fmax(longest, square);
+    }
+    return fmax(1, sqrt(g * longest));
+}
+
+/* No more than this is left to gain: the curvature is at least A0, a diagonal. */
+static double left_to_gain(fab_objective *o, fab_mode *m)
+{
+    double bound = 0;
+    m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
+    for (int64_t i = 0; i < o->P; i++) bound += m->gradient[i] * m->gradient[i] / (2 * o->a0[i]);
+    return bound;
+}
+
+static nlopt_opt optimiser(const fab_mode *m, smooth *s)
+{
+    const nlopt_opt opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)s->o->P);
+    if (!opt) return NULL;
+    nlopt_set_min_objective(opt, evaluate, s);
+    nlopt_set_vector_storage(opt, MEMORY);
+    nlopt_set_ftol_abs(opt, m->tol / s->unit);
+    nlopt_set_ftol_rel(opt, 1e-15);
+    nlopt_set_maxeval(opt, (int)m->max_iter);
+    return opt;
+}
+
+/* A line search that ran into infinity ends it early: begin again from there. */
 fab_status fab_mode_lbfgs(fab_objective *o, fab_mode *m)
 {
-    smooth s = {.o = o, .m = m, .opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)o->P)};
-    if (!s.opt) return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
-    nlopt_set_min_objective(s.opt, evaluate, &s);
-    nlopt_set_vector_storage(s.opt, MEMORY);
-    nlopt_set_ftol_abs(s.opt, m->tol);
-    nlopt_set_ftol_rel(s.opt, 1e-15);
-    nlopt_set_maxeval(s.opt, (int)m->max_iter);
-    const nlopt_result r = nlopt_optimize(s.opt, m->theta, &m->value);
-    nlopt_destroy(s.opt);
-    FAB_TRY(s.status);
-    if (r == NLOPT_OUT_OF_MEMORY)
-        return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
-    if (r == NLOPT_INVALID_ARGS)
-        return FAB_FAIL(FAB_NUMERIC, "%s: the optimiser refuses its start", o->who);
-    m->converged = r != NLOPT_MAXEVAL_REACHED; /* limited by rounding is as far as it goes */
+    m->converged = 0;
+    for (int round = 0; round < RESTARTS && !m->converged; round++) {
+        smooth s = {.o = o, .m = m, .unit = first_unit(o, m)};
+        s.opt = optimiser(m, &s);
+        if (!s.opt) return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
+        const nlopt_result r = nlopt_optimize(s.opt, m->theta, &m->value);
+        nlopt_destroy(s.opt);
+        FAB_TRY(s.status);
+        if (r == NLOPT_OUT_OF_MEMORY)
+            return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
+        if (r == NLOPT_INVALID_ARGS)
+            return FAB_FAIL(FAB_NUMERIC, "%s: the optimiser refuses its start", o->who);
+        m->converged = left_to_gain(o, m) <= ENOUGH * (1 + fabs(m->value));
+        if (r == NLOPT_MAXEVAL_REACHED) break;
+    }
     return FAB_OK;
 }
