@@ -8,7 +8,7 @@
  *
  * alpha and beta are given, or found by maximising the evidence.  The intercept is not penalised.  At least
  * as many rows as coordinates: covariance form of rank D, from a QR of the table in blocks of rows, memory
- * about 7 D^2 numbers; fewer: precision form of rank N, memory about 3 D N numbers.  Up to min(N, D) =
+ * about 10 D^2 numbers; fewer: precision form of rank N, memory about 3 D N numbers.  Up to min(N, D) =
  * FAB_EXACT_MAX.  `ridge` has the same settings and gives the mean alone.
  * docs/methods/exact.md has the equations.
  *

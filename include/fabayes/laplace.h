@@ -5,8 +5,8 @@
  *     fab_infer_init(&f, fab_method_find("laplace"), &s, NULL, NULL);
  *
  * Up to FAB_LAPLACE_MAX coordinates: Newton's method, the full curvature (covariance form, exact), the log
- * evidence, and alpha by maximising it; memory about 4 P^2 numbers.  Above: L-BFGS, the curvature at rank K
- * plus diagonal (precision form), alpha given; memory about P (2 K + 60).  `map` has the same settings and
+ * evidence, and alpha by maximising it; memory about 6 P^2 numbers.  Above: L-BFGS, the curvature at rank K
+ * plus diagonal (precision form), alpha given; memory about P (13 K + 60).  `map` has the same settings and
  * gives the mode alone.
  * docs/methods/laplace.md has the equations.
  *
