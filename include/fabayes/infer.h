@@ -53,6 +53,7 @@ FAB_API fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tens
 FAB_API fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, const fab_exec *x);
 
 /* The verbs a method of inference brings; called by the functions above, which check what comes in.
+ * init's prior is a copy in f64 that stays until free; examples are borrowed until result.
  * Every settings table of inference starts with the fields of fab_glm_settings. */
 typedef struct fab_infer_verbs {
     fab_status (*init)(void **handle, const void *settings, const fab_gauss *prior, const fab_exec *x);
