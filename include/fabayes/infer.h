@@ -24,12 +24,12 @@ extern "C" {
 
 /* What a fit says about itself. */
 typedef struct fab_inference {
-    int64_t n;            /* rows seen */
-    int64_t iterations;   /* of a batch method; 0 for a stream */
-    int64_t converged;    /* 1 yes, 0 stopped at max_iter, -1 does not apply */
-    int64_t floored;      /* coordinates whose psi stands at its floor */
-    double alpha, beta;   /* precisions in force: of the prior, of the noise (gaussian) */
-    double log_evidence;  /* where the method knows it, else NaN */
+    int64_t n;           /* rows seen */
+    int64_t iterations;  /* of a batch method; 0 for a stream */
+    int64_t converged;   /* 1 yes, 0 stopped at max_iter, -1 does not apply */
+    int64_t floored;     /* coordinates whose psi stands at its floor */
+    double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
+    double log_evidence; /* where the method knows it, else NaN */
 } fab_inference;
 
 typedef struct fab_infer fab_infer;
@@ -43,8 +43,9 @@ FAB_API fab_status fab_infer_update(fab_infer *f, const fab_examples *e);
 FAB_API fab_status fab_infer_result(fab_infer *f, const fab_gauss **q);
 FAB_API void fab_infer_free(fab_infer *f); /* takes NULL */
 
-FAB_API fab_status fab_infer_report(fab_infer *f, fab_inference *r); /* computes the result if need be */
-FAB_API fab_status fab_infer_model(fab_infer *f, fab_glm *m);        /* with beta as in force */
+FAB_API fab_status fab_infer_report(fab_infer *f,
+                                    fab_inference *r);        /* computes the result if need be */
+FAB_API fab_status fab_infer_model(fab_infer *f, fab_glm *m); /* with beta as in force */
 FAB_API const fab_method *fab_infer_method(const fab_infer *f);
 FAB_API const void *fab_infer_settings(const fab_infer *f);
 
@@ -56,12 +57,13 @@ FAB_API fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, cons
  * init's prior is a copy in f64 that stays until free; examples are borrowed until result.
  * Every settings table of inference starts with the fields of fab_glm_settings. */
 typedef struct fab_infer_verbs {
-    fab_status (*init)(void **handle, const void *settings, const fab_gauss *prior, const fab_exec *x);
+    fab_status (*init)(void **handle, const void *settings, const fab_gauss *prior,
+                       const fab_exec *x);
     fab_status (*update)(void *handle, const fab_examples *e);
     fab_status (*result)(void *handle, const fab_gauss **q);
     fab_status (*report)(void *handle, fab_inference *r);
     void (*free)(void *handle);
-    fab_status (*save)(void *handle, fab_tensors *t);       /* NULL: cannot continue */
+    fab_status (*save)(void *handle, fab_tensors *t); /* NULL: cannot continue */
     fab_status (*load)(void *handle, const fab_tensors *t);
 } fab_infer_verbs;
 
