@@ -7,6 +7,12 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* The verb that runs it. */
+static const char *verb_of(const fab_method *m)
+{
+    return m->infer ? "fit" : "fa";
+}
+
 /* ---- for programs --------------------------------------------------------------------------------- */
 
 static json_t *json_default(const fab_field *f)
@@ -60,6 +66,7 @@ static json_t *json_method(const fab_method *m)
     json_t *j = json_object(), *settings = json_array();
     json_put(j, "name", json_text(m->name));
     json_put(j, "summary", json_text(m->summary));
+    json_put(j, "verb", json_text(verb_of(m)));
     json_put(j, "streams", json_boolean(m->streams));
     for (int64_t i = 0; i < m->table->n; i++)
         json_array_append_new(settings, json_field(&m->table->field[i]));
@@ -87,7 +94,8 @@ static int list_table(void)
     }
     for (int64_t i = 0; i < n; i++) {
         const fab_method *m = fab_method_at(i);
-        printf("%-16s %-8s %s\n", m->name, m->streams ? "stream" : "batch", m->summary);
+        printf("%-16s %-8s %-4s %s\n", m->name, m->streams ? "stream" : "batch", verb_of(m),
+               m->summary);
     }
     printf("\n`fabayes methods NAME` shows the settings of a method.\n");
     return DONE;
@@ -98,7 +106,8 @@ static int one_table(const fab_method *m)
     char *text;
     const fab_status s = fab_settings_table(m->table, &text);
     if (s != FAB_OK) return say_status(s);
-    printf("%s (%s): %s\n\n%s", m->name, m->streams ? "stream" : "batch", m->summary, text);
+    printf("%s (%s, %s): %s\n\n%s", m->name, verb_of(m), m->streams ? "stream" : "batch",
+           m->summary, text);
     fab_text_free(text);
     return DONE;
 }

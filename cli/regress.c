@@ -197,6 +197,7 @@ static int save(const fit_call *c)
     fab_status s = fab_tensors_create(&more);
     if (s == FAB_OK) s = fab_scaling_json(c->scaling, &text);
     if (s == FAB_OK) s = fab_tensors_set(more, "scaling", text);
+    if (s == FAB_BAD_ARGUMENT) s = FAB_BAD_DATA; /* a name in DATA that is not UTF-8 */
     if (s == FAB_OK) s = fab_infer_save(c->infer, c->output, more);
     fab_text_free(text);
     fab_tensors_free(more);

@@ -164,12 +164,20 @@ class Linear(Case):
         self.bad(1, "fit", flat, "-y", "y", says=["'y'", "constant"])
         self.bad(1, "fit", flat, "-y", "y", "--likelihood", "bernoulli", says=["one class"])
         self.bad(1, "fit", self.data, "-y", "y", "--likelihood", "bernoulli", says=["more than two levels"])
+        latin = self.write("l.csv", b"b\xe9,y\n1,2\n2,3\n3,5\n")
+        done = self.run_it("fit", latin, "-y", "y", "-o", self.file)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"is not UTF-8", done.stderr)
         self.fit()
         short = self.write("s.csv", csv(self.X[:, :3], ["a", "b", "dd"]))
         self.bad(1, "predict", self.file, short, says=["s.csv", "'c'"])
         self.bad(1, "score", self.file, self.write("n.csv", csv(self.X, self.names[:4])), says=["'y'"])
         self.bad(1, "predict", self.save("g.safetensors", {"mu": np.zeros(2), "psi": np.ones(2), "F": np.zeros((2, 0))}),
                  self.data, says=["not a file of `fabayes fit`"])
+
+    def test_methods_say_which_verb_runs_them(self):
+        verbs = {m["name"]: m["verb"] for m in self.good_json("methods")["methods"]}
+        self.assertEqual((verbs["exact"], verbs["ml"]), ("fit", "fa"))
 
     def test_predict_writes_a_file(self):
         self.fit()
