@@ -33,6 +33,7 @@ struct fab_absorb {
     fab_absorb_settings set;
     fab_run run;
     int64_t D, K, m;
+    int both; /* room for either cut */
     int64_t floored;
     void *X;                               /* m vectors of length D */
     void *W;                               /* D x K, when there is more than one loop */
@@ -81,14 +82,14 @@ static int eigen(const fab_absorb *ab)
 static void layout(fab_layout *l, void *handle)
 {
     fab_absorb *ab = handle;
-    const int64_t D = ab->D, K = ab->K, m = ab->m, Y = eigen(ab) ? K + m : 0;
-    const int64_t again = !eigen(ab) && ab->set.inner > 1;
+    const int64_t D = ab->D, K = ab->K, m = ab->m, by_eigen = eigen(ab) || ab->both;
+    const int64_t again = (!eigen(ab) || ab->both) && ab->set.inner > 1, Y = by_eigen ? K + m : 0;
     ab->X = fab_place(l, D * m, ab->run.ops->size);
     ab->W = again ? fab_place(l, D * K, ab->run.ops->size) : NULL;
     ab->psi = again ? fab_place(l, D, sizeof *ab->psi) : NULL;
     ab->diag = fab_place(l, D, sizeof *ab->diag);
     ab->w = fab_place(l, D, sizeof *ab->w);
-    ab->sums = fab_place(l, 3 * K * K + K * m + (eigen(ab) ? m * m : 0), sizeof *ab->sums);
+    ab->sums = fab_place(l, 3 * K * K + K * m + (by_eigen ? m * m : 0), sizeof *ab->sums);
     ab->PV = fab_place(l, 7 * K * K, sizeof *ab->PV);
     ab->right = ab->PV ? ab->PV + K * K : NULL;
     ab->Q = ab->PV ? ab->PV + 2 * K * K : NULL;
@@ -101,7 +102,7 @@ static void layout(fab_layout *l, void *handle)
     ab->eig = fab_place(l, Y ? fab_eig_work(Y) : 0, sizeof *ab->eig);
     const int64_t cols = K > m ? K : m;
     ab->run.work =
-        fab_place(l, (int64_t)ab->run.ops->work(D, eigen(ab) ? cols : K, cols, ab->run.threads), 1);
+        fab_place(l, (int64_t)ab->run.ops->work(D, by_eigen ? cols : K, cols, ab->run.threads), 1);
 }
 
 static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
@@ -122,6 +123,16 @@ fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
     *ab = NULL;
     fab_absorb proto;
     FAB_TRY(prototype(&proto, D, K, m, s, x));
+    return fab_build((void **)ab, sizeof proto, &proto, layout);
+}
+
+fab_status fab_absorb_init_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                                const fab_absorb_settings *s, const fab_exec *x)
+{
+    *ab = NULL;
+    fab_absorb proto;
+    FAB_TRY(prototype(&proto, D, K, m, s, x));
+    proto.both = 1;
     return fab_build((void **)ab, sizeof proto, &proto, layout);
 }
 
@@ -321,13 +332,26 @@ void *fab_absorb_columns(fab_absorb *ab)
     return ab->X;
 }
 
-fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n)
+static fab_status loaded(fab_absorb *ab, int by_eigen, fab_gauss *g, double a, double b, int64_t n)
 {
     const fab_long X = fab_long_vectors(ab->X, ab->D, n, ab->D);
     const int before = fab_blas_enter();
-    const fab_status s = eigen(ab) ? eigen_cut(ab, g, a, b, &X) : em_loops(ab, g, a, b, &X);
+    const fab_status s = by_eigen ? eigen_cut(ab, g, a, b, &X) : em_loops(ab, g, a, b, &X);
     fab_blas_leave(before);
     return s;
+}
+
+fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n)
+{
+    return loaded(ab, eigen(ab), g, a, b, n);
+}
+
+fab_status fab_absorb_loaded_eigen(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n,
+                                   double *least)
+{
+    FAB_TRY(loaded(ab, 1, g, a, b, n));
+    *least = ab->lambda[n]; /* K + n of them, ascending: the last K were kept */
+    return FAB_OK;
 }
 
 fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b,
