@@ -44,6 +44,8 @@
 #include "fabayes/glm.h"
 #include "fabayes/infer.h"
 #include "fabayes/exact.h"
+#include "fabayes/rvga.h"
+#include "fabayes/lrvga.h"
 #include "fabayes/laplace.h"
 
 /* a Gaussian and a model to predictions */

@@ -19,6 +19,9 @@ static const fab_method *const list[] = {
     &fab_ridge_method,
     &fab_laplace_method,
     &fab_map_method,
+    &fab_kalman_method,
+    &fab_rvga_method,
+    &fab_lrvga_method,
     NULL, /* the end */
 };
 

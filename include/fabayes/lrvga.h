@@ -1,0 +1,57 @@
+/* lrvga.h - limited-memory recursive variational inference: a stream of examples in, a Gaussian out.
+ *
+ *     fab_lrvga_settings s = fab_lrvga_defaults(D, K);
+ *     fab_infer *f;
+ *     const fab_gauss *q;
+ *
+ *     s.likelihood = FAB_BERNOULLI;
+ *     fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, NULL);
+ *     while (next(&examples)) fab_infer_update(f, &examples);
+ *     fab_infer_result(f, &q);                  // precision form, rank K
+ *     fab_infer_free(f);
+ *
+ * One pass, no learning rate.  Each block of rows moves the mean and is absorbed into a precision of a
+ * rank wider than K, which is cut to K when the result is asked for.  Gaussian, bernoulli and poisson
+ * targets.  docs/methods/lrvga.md has the equations.
+ *
+ * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers
+ * (and `warmup` columns instead of `block` when the prior is to be chosen).
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_LRVGA_H
+#define FABAYES_LRVGA_H
+
+#include "fabayes/infer.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fab_lrvga_settings {
+    int64_t D;
+    int64_t likelihood, classes, intercept;
+    double alpha, beta, intercept_alpha;
+    int64_t seed;
+    int64_t K;           /* rank of the result; more than the length of theta: that */
+    int64_t inner_rank;  /* rank R kept inside */
+    int64_t block;       /* rows absorbed at a time */
+    int64_t inner;       /* EM loops per block */
+    int64_t expand;      /* parameter-expanded EM */
+    int64_t cut;         /* fab_cut: back to rank R by EM or by eigenvectors */
+    int64_t gain;        /* 0 previous, 1 paper */
+    int64_t start;       /* 0 exact, 1 random */
+    double start_eps;    /* random start: share of the prior in F */
+    int64_t expectation; /* bernoulli: 0 probit, 1 quadrature */
+    int64_t warmup;      /* rows the prior is chosen from */
+    double forget;       /* weight of the past, per row */
+    double psi_min;      /* floor of psi, relative to the prior */
+    double tol;          /* of the cut from R to K */
+    int64_t max_iter;    /* of the cut */
+} fab_lrvga_settings;
+
+FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t D, int64_t K);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

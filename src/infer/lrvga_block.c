@@ -1,0 +1,297 @@
+/* lrvga_block.c - the steps of lrvga on its state: the start, and a block of rows.
+ *
+ * The numbers in the margin are those of lrvga.c.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/fail.h"
+#include "infer/glm_fields.h"
+#include "infer/lrvga_state.h"
+#include "infer/sequence.h"
+#include "la/small.h"
+#include <math.h>
+#include <string.h>
+
+#define SOUND 1e-8 /* an eigenvalue of W, psi being 1, that EM can work with */
+#define FREE \
+    1e-8 /* least prior precision of an intercept, noise being 1: no prior, but for rounding */
+#define BANK_FREE 1e6 /* variance of the intercept, noise being 1, while beta is unknown */
+
+/* ---- views -------------------------------------------------------------------------------------- */
+
+int fab_lrvga_gaussian(const fab_lrvga *e)
+{
+    return e->model.likelihood == FAB_GAUSSIAN;
+}
+
+int fab_lrvga_undecided(const fab_lrvga *e)
+{
+    if (fab_lrvga_gaussian(e) && fab_is_auto_f64(e->set.beta)) return 1;
+    return !e->n.given && fab_is_auto_f64(e->set.alpha);
+}
+
+fab_long fab_lrvga_factors(const fab_lrvga *e, const fab_gauss *g, int64_t first, int64_t k)
+{
+    return (fab_long){(char *)g->F + (size_t)first * e->run.ops->size, e->T, k, g->K, 1};
+}
+
+double fab_lrvga_prior_at(const fab_lrvga *e, int64_t i)
+{
+    if (e->n.given > 0) return e->psi0[i];
+    return i < e->model.D ? e->n.alpha : e->set.intercept_alpha;
+}
+
+fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k, int64_t length)
+{
+    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)(first * e->T) * e->run.ops->size;
+    return fab_long_vectors(p, length, k, e->T);
+}
+
+/* ---- the prior and the start ------------------------------------------------------------------- */
+
+/* The same in units of the noise. */
+static double prior_in_state(const fab_lrvga *e, int64_t i)
+{
+    const double p = fab_lrvga_prior_at(e, i) / e->n.beta0;
+    return i < e->model.D || e->n.given > 0 || p > FREE ? p : FREE;
+}
+
+/* 9 */
+static void choose(fab_lrvga *e)
+{
+    const int64_t n = e->pending;
+    const fab_long X = fab_lrvga_rows(e, 0, n, e->model.D);
+    const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.beta);
+    double alpha, beta = known ? e->set.beta : 0;
+    const double free = fab_lrvga_gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
+                                              : 1 / e->set.intercept_alpha;
+    e->run.ops->gram(&e->run, &X, NULL, e->A);
+    fab_prior_choose(e->model.likelihood, n, e->A, e->model.intercept ? free : 0, e->y, e->w,
+                     e->offset, &alpha, &beta, e->bank);
+    e->n.beta0 = fab_lrvga_gaussian(e) ? beta : 1;
+    e->n.alpha = alpha * e->n.beta0;
+}
+
+/* 8 */
+static void start_random(fab_lrvga *e, double trace)
+{
+    const int64_t R = e->set.inner_rank;
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, R);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 0, &W);
+    e->run.ops->colquad(&e->run, &W, NULL, e->C);
+    memset(e->M, 0, (size_t)(R * R) * sizeof *e->M);
+    for (int64_t k = 0; k < R; k++)
+        e->M[k + k * R] = sqrt(e->set.start_eps * trace / ((double)R * e->C[k]));
+    e->run.ops->mult(&e->run, NULL, &W, e->M, 0, &W);
+    for (int64_t i = 0; i < e->T; i++) e->S->psi[i] *= 1 - e->set.start_eps;
+    e->n.used = (double)R;
+    e->n.sound = 1;
+}
+
+/* W <- W sqrt(r) */
+static void scale_W(fab_lrvga *e, double r)
+{
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, (int64_t)e->n.used);
+    for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(r);
+    if (W.k) e->run.ops->axpy(&e->run, e->v, &W, 0, &W);
+}
+
+/* 7, 8: the state is the prior, in units of the noise. */
+fab_status fab_lrvga_start(fab_lrvga *e)
+{
+    double trace = 0;
+    if (!fab_lrvga_undecided(e)) e->n.beta0 = fab_lrvga_gaussian(e) ? e->set.beta : 1;
+    if (!fab_is_auto_f64(e->set.alpha)) e->n.alpha = e->set.alpha;
+    for (int64_t i = 0; i < e->T; i++) trace += e->S->psi[i] = prior_in_state(e, i);
+    if (e->n.given > 0)
+        scale_W(e, 1 / e->n.beta0);
+    else if (e->set.start == FAB_START_RANDOM)
+        start_random(e, trace);
+    e->n.started = 1;
+    return fab_gauss_check(e->S);
+}
+
+/* ---- a block of rows ---------------------------------------------------------------------------- */
+
+/* 1 */
+static void forget(fab_lrvga *e, int64_t m)
+{
+    const double a = pow(e->set.forget, (double)m);
+    if (!(a < 1)) return;
+    scale_W(e, a);
+    for (int64_t i = 0; i < e->T; i++)
+        e->S->psi[i] = a * e->S->psi[i] + (1 - a) * prior_in_state(e, i);
+    e->n.count *= a;
+    e->n.squares *= a;
+    e->n.power *= a;
+}
+
+/* M = L L' */
+static fab_status factor(fab_lrvga *e)
+{
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, (int64_t)e->n.used);
+    for (int64_t i = 0; i < e->T; i++) e->inverse[i] = 1 / e->S->psi[i];
+    if (W.k == 0) return FAB_OK;
+    e->run.ops->gram(&e->run, &W, e->inverse, e->M);
+    fab_add_identity(W.k, e->M);
+    return fab_chol(W.k, e->M);
+}
+
+/* 2, and eta */
+static fab_status project(fab_lrvga *e, const fab_long *X)
+{
+    const int64_t m = X->k, used = (int64_t)e->n.used;
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
+                   z = fab_long_vectors(e->z, e->T, 1, e->T);
+    FAB_TRY(factor(e));
+    e->run.ops->gram(&e->run, X, e->inverse, e->A);
+    if (used) {
+        e->run.ops->cross(&e->run, &W, e->inverse, X, e->C);
+        fab_tri_solve(FAB_LEFT, FAB_N, used, m, e->M, e->C);
+        fab_mm(FAB_T, FAB_N, m, m, used, -1, e->C, e->C, 1, e->A);
+    }
+    e->run.ops->put(&e->run, e->S->mu, &z);
+    e->run.ops->cross(&e->run, X, NULL, &z, e->eta);
+    for (int64_t j = 0; j < m; j++) e->eta[j] += e->offset[j];
+    for (int64_t j = 0; j < m; j++)
+        if (!isfinite(e->eta[j]) || !isfinite(e->A[j + j * m]))
+            return FAB_FAIL(FAB_NUMERIC,
+                            "lrvga: the predictor of a row is not finite after %.0f rows",
+                            e->n.rows);
+    return FAB_OK;
+}
+
+/* 3 */
+static void take_in_turn(fab_lrvga *e, int64_t m)
+{
+    fab_sequence s = {.likelihood = e->model.likelihood,
+                      .expectation = (fab_expectation)e->set.expectation,
+                      .m = m,
+                      .y = e->y,
+                      .w = e->w,
+                      .A = e->A,
+                      .eta = e->eta,
+                      .weight = e->gamma,
+                      .step = e->step,
+                      .C = e->B};
+    fab_sequence_run(&s);
+    e->n.count += (double)m;
+    for (int64_t j = 0; j < m; j++) e->n.power += e->w[j] * e->y[j] * e->y[j];
+    e->n.squares += s.squares;
+    e->n.logdet += s.logdet;
+    e->n.score += s.score;
+}
+
+/* 4 */
+static void move_mean(fab_lrvga *e, const fab_long *X, const double *g)
+{
+    const int64_t used = (int64_t)e->n.used;
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
+                   z = fab_long_vectors(e->z, e->T, 1, e->T);
+    e->run.ops->mult(&e->run, NULL, X, g, 0, &z);
+    if (used) {
+        e->run.ops->cross(&e->run, &W, e->inverse, &z, e->C);
+        fab_chol_solve(used, 1, e->M, e->C);
+        for (int64_t k = 0; k < used; k++) e->C[k] = -e->C[k];
+        e->run.ops->mult(&e->run, NULL, &W, e->C, 1, &z);
+    }
+    e->run.ops->get(&e->run, &z, e->v);
+    for (int64_t i = 0; i < e->T; i++) e->S->mu[i] += e->inverse[i] * e->v[i];
+}
+
+/* The precision of a coordinate given all others does not fall far below the prior's. */
+static void floor_psi(fab_lrvga *e)
+{
+    e->floored = 0;
+    for (int64_t i = 0; i < e->T; i++) {
+        const double least = e->set.psi_min * prior_in_state(e, i);
+        if (e->S->psi[i] >= least) continue;
+        e->S->psi[i] = least;
+        e->floored++;
+    }
+}
+
+/* 5 in place of EM: exact when R = T, and then psi stays the prior. */
+static fab_status absorb_eigen(fab_lrvga *e, int64_t m)
+{
+    double kept = 0;
+    memcpy(e->v, e->S->psi, (size_t)e->T * sizeof *e->v);
+    FAB_TRY(fab_absorb_loaded_eigen(e->absorb, e->S, 1, 1, m, &kept));
+    e->n.sound = kept > SOUND;
+    if (e->set.inner_rank == e->T) memcpy(e->S->psi, e->v, (size_t)e->T * sizeof *e->v);
+    return FAB_OK;
+}
+
+/* 5, 7 */
+static fab_status absorb(fab_lrvga *e, int64_t m)
+{
+    const int64_t R = e->set.inner_rank, used = (int64_t)e->n.used;
+    const int by_em = R < e->T && e->n.sound > 0 && e->set.cut == FAB_CUT_EM;
+    if (used + m <= R) {
+        const fab_long X = fab_lrvga_rows(e, 0, m, e->T), W = fab_lrvga_factors(e, e->S, used, m);
+        e->run.ops->axpy(&e->run, NULL, &X, 0, &W);
+        e->n.used += (double)m;
+        return FAB_OK;
+    }
+    e->n.used = (double)R;
+    FAB_TRY(by_em ? fab_absorb_loaded(e->absorb, e->S, 1, 1, m) : absorb_eigen(e, m));
+    floor_psi(e);
+    return FAB_OK;
+}
+
+/* 6, after 5: X holds sqrt(w) x, step the errors before the block */
+static fab_status move_mean_paper(fab_lrvga *e, const fab_long *X)
+{
+    FAB_TRY(factor(e));
+    for (int64_t j = 0; j < X->k; j++) e->step[j] *= sqrt(e->w[j]);
+    move_mean(e, X, e->step);
+    return FAB_OK;
+}
+
+/* The first m rows. */
+static fab_status process(fab_lrvga *e, int64_t m)
+{
+    const fab_long X = fab_lrvga_rows(e, 0, m, e->T);
+    const int paper = fab_lrvga_gaussian(e) && e->set.gain == FAB_GAIN_PAPER;
+    forget(e, m);            /* 1 */
+    FAB_TRY(project(e, &X)); /* 2 */
+    for (int64_t j = 0; j < m; j++) e->each[j] = e->y[j] - e->eta[j];
+    take_in_turn(e, m);                    /* 3 */
+    if (!paper) move_mean(e, &X, e->step); /* 4 */
+    if (paper) memcpy(e->step, e->each, (size_t)m * sizeof *e->step);
+    for (int64_t j = 0; j < m; j++) {
+        const fab_long x = fab_lrvga_rows(e, j, 1, e->T);
+        const double r = sqrt(e->gamma[j]);
+        e->run.ops->mult(&e->run, NULL, &x, &r, 0, &x);
+    }
+    FAB_TRY(absorb(e, m));                      /* 5 */
+    if (paper) FAB_TRY(move_mean_paper(e, &X)); /* 6 */
+    e->n.rows += (double)m;
+    return FAB_OK;
+}
+
+/* The first m rows leave. */
+static void drop(fab_lrvga *e, int64_t m)
+{
+    const size_t row = (size_t)e->T * e->run.ops->size, left = (size_t)(e->pending - m);
+    char *X = fab_absorb_columns(e->absorb);
+    e->pending -= m;
+    if (!left) return;
+    memmove(X, X + (size_t)m * row, left * row);
+    memmove(e->y, e->y + m, left * sizeof *e->y);
+    memmove(e->w, e->w + m, left * sizeof *e->w);
+    memmove(e->offset, e->offset + m, left * sizeof *e->offset);
+}
+
+fab_status fab_lrvga_flush(fab_lrvga *e, int all)
+{
+    if (!(e->n.started > 0)) {
+        choose(e);
+        FAB_TRY(fab_lrvga_start(e));
+    }
+    while (e->pending >= e->set.block || (all && e->pending > 0)) {
+        const int64_t m = e->pending < e->set.block ? e->pending : e->set.block;
+        FAB_TRY(process(e, m));
+        drop(e, m);
+    }
+    return FAB_OK;
+}

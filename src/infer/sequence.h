@@ -1,0 +1,46 @@
+/* sequence.h - rows one after the other, seen only through their products with each other.
+ *
+ * A block of rows X (D x m) meets a Gaussian N(mu, P).  All the recursive update needs are the m values
+ * eta_j = x_j . mu and the m x m matrix A = X' P X; one row after the other is taken in there, and what
+ * goes back to mu and P is small:  mu += P X step,  P^-1 += X diag(weight) X'.  A block of rows is then
+ * exactly the same as the rows one at a time.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_SEQUENCE_H
+#define FAB_INFER_SEQUENCE_H
+
+#include "infer/scalar.h"
+
+typedef struct fab_sequence {
+    fab_likelihood likelihood;
+    fab_expectation expectation;
+    int64_t m;
+    const double *y, *w; /* m */
+    double *A;           /* m x m: X' P X, destroyed */
+    double *eta;         /* m: predictors at mu, offsets included, destroyed */
+    double *weight;      /* m, out */
+    double *step;        /* m, out; NULL: not wanted */
+    double *C;           /* m x m scratch for step */
+
+    double squares; /* out, gaussian: sum of (y - eta)^2 / (1/w + v) one step ahead */
+    double logdet;  /* out, gaussian: sum of log(1/w + v) */
+    double score;   /* out: sum of fab_scalar_score */
+} fab_sequence;
+
+void fab_sequence_run(fab_sequence *s);
+
+/* The prior from the first rows: the mean of 1/alpha under the one-step-ahead scores of a bank of 17,
+ * half a decade apart, with the mean square of a row in the middle.
+ *
+ *   G         n x n: products of the features of the rows (no intercept in them)
+ *   intercept variance of the intercept, 0: none
+ *   beta      gaussian: noise precision; 0: to be found as well, n / squares
+ *
+ * Gives alpha (gaussian: alpha / beta, the prior in units of the noise) and beta.  work:
+ * fab_prior_work(n) doubles. */
+void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double intercept,
+                      const double *y, const double *w, const double *offset, double *alpha,
+                      double *beta, double *work);
+int64_t fab_prior_work(int64_t n);
+
+#endif

@@ -1,0 +1,175 @@
+/* stream_glm.h - examples of generalised linear models, and handles of the methods that stream them.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_TESTS_STREAM_GLM_H
+#define FAB_TESTS_STREAM_GLM_H
+
+#include "dense.h"
+#include "fabayes/distance.h"
+#include "fabayes/infer.h"
+#include "fabayes/posterior.h"
+
+typedef struct data {
+    int64_t D, n;
+    double *x, *y, *w, *offset; /* n x D, n, n or NULL, n or NULL */
+} data;
+
+static inline double sigmoid(double t)
+{
+    return 1 / (1 + exp(-t));
+}
+
+/* Rows x ~ N(0, scale^2), y of the likelihood at coefficients N(0, 1)/sqrt(D) and intercept 0.3. */
+static inline data make_data(fab_likelihood l, int64_t D, int64_t n, double scale)
+{
+    data d = {D, n, doubles(n * D), doubles(n), NULL, NULL};
+    double *theta = doubles(D), *z = doubles(n), *u = doubles(n);
+    fab_random_normal(21, 0, 0, D, FAB_F64, theta);
+    fab_random_normal(21, 1, 0, n * D, FAB_F64, d.x);
+    fab_random_normal(21, 2, 0, n, FAB_F64, z);
+    fab_random_uniform(21, 3, 0, n, u);
+    for (int64_t j = 0; j < n; j++) {
+        double eta = 0.3;
+        for (int64_t i = 0; i < D; i++) eta += d.x[j * D + i] * theta[i] / sqrt((double)D);
+        for (int64_t i = 0; i < D; i++) d.x[j * D + i] *= scale;
+        d.y[j] = l == FAB_GAUSSIAN    ? eta + 0.5 * z[j]
+                 : l == FAB_BERNOULLI ? u[j] < sigmoid(eta)
+                                      : floor(exp(eta) + u[j]);
+    }
+    return d;
+}
+
+/* Weights on (0.5, 1.5) and small offsets as well. */
+static inline void add_weights(data *d)
+{
+    d->w = doubles(d->n);
+    d->offset = doubles(d->n);
+    fab_random_uniform(21, 4, 0, d->n, d->w);
+    fab_random_normal(21, 5, 0, d->n, FAB_F64, d->offset);
+    for (int64_t j = 0; j < d->n; j++) d->w[j] += 0.5;
+    for (int64_t j = 0; j < d->n; j++) d->offset[j] *= 0.2;
+}
+
+static inline fab_examples rows_from(const data *d, int64_t first, int64_t n)
+{
+    return (fab_examples){{d->x + first * d->D, FAB_F64, n, d->D},
+                          d->y + first,
+                          d->w ? d->w + first : NULL,
+                          d->offset ? d->offset + first : NULL};
+}
+
+typedef struct any_settings {
+    int64_t field[40];
+} any_settings;
+
+/* Settings from "name=value name=value", on top of the defaults. */
+static inline fab_status try_settings(any_settings *s, const char *method, int64_t D,
+                                      const char *text)
+{
+    const fab_table *t = fab_method_find(method)->table;
+    char line[512], number[32], *save = NULL;
+    fab_settings_defaults(t, s);
+    snprintf(number, sizeof number, "%lld", (long long)D);
+    if (fab_settings_parse(t, s, "D", number) != FAB_OK) return FAB_BAD_ARGUMENT;
+    snprintf(line, sizeof line, "%s", text);
+    for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
+        char *value = strchr(word, '=');
+        *value++ = '\0';
+        if (fab_settings_parse(t, s, word, value) != FAB_OK) return FAB_BAD_ARGUMENT;
+    }
+    return FAB_OK;
+}
+
+static inline fab_infer *open_infer(const char *method, int64_t D, const char *text,
+                                    const fab_gauss *prior, const fab_exec *x)
+{
+    any_settings s;
+    fab_infer *f;
+    if (try_settings(&s, method, D, text) != FAB_OK) fail_msg("settings: %s", fab_detail());
+    if (fab_infer_init(&f, fab_method_find(method), &s, prior, x) != FAB_OK)
+        fail_msg("init: %s", fab_detail());
+    return f;
+}
+
+static inline void feed(fab_infer *f, const data *d, int64_t first, int64_t n)
+{
+    const fab_examples e = rows_from(d, first, n);
+    if (fab_infer_update(f, &e) != FAB_OK) fail_msg("update: %s", fab_detail());
+}
+
+static inline const fab_gauss *result_of(fab_infer *f)
+{
+    const fab_gauss *q = NULL;
+    if (fab_infer_result(f, &q) != FAB_OK) fail_msg("result: %s", fab_detail());
+    return q;
+}
+
+/* The result of all rows in one update.  Gives: fab_gauss_free. */
+static inline fab_gauss *fitted(const char *method, const data *d, const char *text,
+                                const fab_gauss *prior, const fab_exec *x)
+{
+    fab_gauss *copy;
+    fab_infer *f = open_infer(method, d->D, text, prior, x);
+    feed(f, d, 0, d->n);
+    const fab_gauss *q = result_of(f);
+    assert_int_equal(fab_gauss_copy(&copy, q, q->type), FAB_OK);
+    fab_infer_free(f);
+    return copy;
+}
+
+static inline void assert_same_bits(const fab_gauss *a, const fab_gauss *b)
+{
+    const size_t size = a->type == FAB_F32 ? 4 : 8;
+    assert_int_equal(a->D, b->D);
+    assert_int_equal(a->K, b->K);
+    assert_memory_equal(a->mu, b->mu, (size_t)a->D * 8);
+    assert_memory_equal(a->psi, b->psi, (size_t)a->D * 8);
+    assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
+}
+
+/* ---- the closed form ---------------------------------------------------------------------------- */
+
+typedef struct closed {
+    int64_t T;
+    real *S; /* covariance */
+    real *mu;
+} closed;
+
+/* Posterior of a linear model with an intercept as the last coordinate, prior N(0, 1/alpha, 1/intercept). */
+static inline closed closed_form(const data *d, double alpha, double beta, double intercept)
+{
+    const int64_t D = d->D, T = D + (intercept > 0);
+    real *A = dense_new(T * T), *b = dense_new(T);
+    for (int64_t i = 0; i < T; i++) A[i * T + i] = i < D ? alpha : intercept;
+    for (int64_t j = 0; j < d->n; j++) {
+        const real w = beta * (d->w ? d->w[j] : 1), y = d->y[j] - (d->offset ? d->offset[j] : 0);
+        for (int64_t i = 0; i < T; i++) {
+            const real xi = w * (i < D ? d->x[j * D + i] : 1);
+            b[i] += xi * y;
+            for (int64_t k = 0; k < T; k++) A[i * T + k] += xi * (k < D ? d->x[j * D + k] : 1);
+        }
+    }
+    real *S = dense_inverse(T, A);
+    return (closed){T, S, dense_mul(T, T, 1, S, b)};
+}
+
+/* The largest error of q, relative to the largest number of its kind. */
+static inline double distance_to(const fab_gauss *q, const closed *c)
+{
+    fab_solver *s;
+    double *S = doubles(c->T * c->T), worst = 0;
+    real top = 0, mean = 0;
+    assert_int_equal(q->D, c->T);
+    assert_int_equal(fab_solver_init(&s, q, NULL), FAB_OK);
+    assert_int_equal(fab_solver_dense(s, S), FAB_OK);
+    fab_solver_free(s);
+    for (int64_t i = 0; i < c->T * c->T; i++) top = r_max(top, r_abs(c->S[i]));
+    for (int64_t i = 0; i < c->T; i++) mean = r_max(mean, r_abs(c->mu[i]));
+    for (int64_t i = 0; i < c->T * c->T; i++)
+        worst = fmax(worst, (double)(r_abs(S[i] - c->S[i]) / top));
+    for (int64_t i = 0; i < c->T; i++)
+        worst = fmax(worst, (double)(r_abs(q->mu[i] - c->mu[i]) / mean));
+    return worst;
+}
+
+#endif
