@@ -62,10 +62,10 @@ static void choose(fab_lrvga *e)
     const fab_long X = fab_lrvga_rows(e, 0, n, e->model.D);
     const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.beta);
     double alpha, beta = known ? e->set.beta : 0;
-    const double free = fab_lrvga_gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
-                                              : 1 / e->set.intercept_alpha;
+    const double loose = fab_lrvga_gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
+                                               : 1 / e->set.intercept_alpha;
     e->run.ops->gram(&e->run, &X, NULL, e->A);
-    fab_prior_choose(e->model.likelihood, n, e->A, e->model.intercept ? free : 0, e->y, e->w,
+    fab_prior_choose(e->model.likelihood, n, e->A, e->model.intercept ? loose : 0, e->y, e->w,
                      e->offset, &alpha, &beta, e->bank);
     e->n.beta0 = fab_lrvga_gaussian(e) ? beta : 1;
     e->n.alpha = alpha * e->n.beta0;

@@ -230,12 +230,12 @@ static void choose(rvga *e)
     const int64_t n = e->pending;
     const int known = gaussian(e) && !fab_is_auto_f64(e->set.beta);
     double alpha, beta = known ? e->set.beta : 0;
-    const double free = gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
-                                    : 1 / e->set.intercept_alpha;
+    const double loose = gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
+                                     : 1 / e->set.intercept_alpha;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
             e->G[i + j * n] = dot(e->model.D, e->X + i * e->T, e->X + j * e->T);
-    fab_prior_choose(e->model.likelihood, n, e->G, e->model.intercept ? free : 0, e->y, e->w,
+    fab_prior_choose(e->model.likelihood, n, e->G, e->model.intercept ? loose : 0, e->y, e->w,
                      e->offset, &alpha, &beta, e->bank);
     e->n.beta0 = gaussian(e) ? beta : 1;
     e->n.alpha = alpha * e->n.beta0;
