@@ -37,19 +37,33 @@ static int write_rows(const char *path, const linear *l, const outlook *o)
     return csv_close(&c, DONE);
 }
 
+static int report(const char *file, const char *output, const outlook *o)
+{
+    json_t *j = json_object();
+    json_put(j, "file", json_text(file));
+    json_put(j, "output", json_text(output));
+    json_put(j, "n", json_integer(o->data->n));
+    return json_say(j);
+}
+
 static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
+    int64_t json = 0;
     const char *operand[2], *output = NULL;
     const option options[] = {
         OPTION_OUTPUT(&output, "write a csv file (default: standard output)"),
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
+        OPTION_JSON(&json),
     };
     const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     d.file = operand[1];
+    if (json && !output)
+        return say_wrong(
+            "predict: --json needs -o FILE; standard output would hold the predictions");
     if (output && (status = output_check(output, d.file)) != DONE) return status;
     if (output && (status = output_check(output, operand[0])) != DONE) return status;
     fab_posterior *p = NULL;
@@ -57,6 +71,7 @@ static int run(const verb *self, int argc, char **argv)
     outlook o = {0};
     status = outlook_of(operand[0], &d, 0, &p, &l, &o);
     if (status == DONE) status = write_rows(output, &l, &o);
+    if (status == DONE && json) status = report(operand[0], output, &o);
     outlook_close(&o);
     linear_close(&l);
     fab_posterior_free(p);

@@ -135,6 +135,7 @@ static int find_settings(void *ctx, const fab_table **table, void **settings)
     fit_call *c = ctx;
     int status = named_likelihood(c);
     progress_open(c->quiet);
+    fab_set_progress(progress_tick, NULL); /* Ctrl-C is heard while the library works */
     if (status == DONE) status = load(c);
     if (status == DONE) status = choose_likelihood(c);
     if (status == DONE) status = choose_method(c);

@@ -36,14 +36,14 @@ class Calls(Case):
     def test_alone_it_prints_the_usage(self):
         for args in ([], ["--help"], ["-h"], ["help"]):
             text = self.good(*args)
-            for verb in ("fa", "update", "sample", "compare", "info", "methods", "demo"):
+            for verb in ("fa", "fit", "update", "predict", "score", "sample", "compare", "info", "methods", "demo"):
                 self.assertRegex(text, r"(?m)^  %s +" % verb)
 
     def test_it_knows_its_version(self):
         self.assertRegex(self.good("--version"), r"^fabayes \d+\.\d+\.\d+\n$")
 
     def test_every_verb_has_help(self):
-        for verb in ("fa", "update", "sample", "compare", "info", "methods", "demo"):
+        for verb in ("fa", "fit", "update", "predict", "score", "sample", "compare", "info", "methods", "demo"):
             text = self.good("help", verb)
             self.assertEqual(text, self.good(verb, "--help"))
             self.assertIn("usage: fabayes %s" % verb, text)

@@ -185,6 +185,9 @@ class Linear(Case):
         self.assertEqual(self.good("predict", self.file, self.data, "-o", out), "")
         with open(out) as f:
             self.assertEqual(f.read(), self.good("predict", self.file, self.data))
+        self.assertEqual(self.good_json("predict", self.file, self.data, "-o", out),
+                         {"file": self.file, "output": out, "n": 60})
+        self.bad(2, "predict", self.file, self.data, "--json", says=["-o FILE"])
         self.bad(1, "predict", self.file, self.data, "-o", self.data, says=["is the input"])
 
 
