@@ -26,7 +26,7 @@ int fab_lrvga_gaussian(const fab_lrvga *e)
 int fab_lrvga_undecided(const fab_lrvga *e)
 {
     if (fab_lrvga_gaussian(e) && fab_is_auto_f64(e->set.beta)) return 1;
-    return !e->n.given && fab_is_auto_f64(e->set.alpha);
+    return !(e->n.given > 0) && fab_is_auto_f64(e->set.alpha);
 }
 
 fab_long fab_lrvga_factors(const fab_lrvga *e, const fab_gauss *g, int64_t first, int64_t k)

@@ -90,7 +90,7 @@ static int gaussian(const rvga *e)
 static int undecided(const rvga *e)
 {
     if (gaussian(e) && fab_is_auto_f64(e->set.beta)) return 1;
-    return !e->n.given && fab_is_auto_f64(e->set.alpha);
+    return !(e->n.given > 0) && fab_is_auto_f64(e->set.alpha);
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
