@@ -44,8 +44,10 @@ static int peer(const char *arguments, double *seconds, double *second)
     for (int threads = 1; threads <= 2; threads++) {
         char command[LINE], line[LINE];
         double a = 0, b = NAN;
-        snprintf(command, sizeof command, "OPENBLAS_NUM_THREADS=%d OMP_NUM_THREADS=%d /usr/bin/python3 %s/fa.py %s 2>/dev/null",
-                 threads, threads, peers, arguments);
+        snprintf(
+            command, sizeof command,
+            "OPENBLAS_NUM_THREADS=%d OMP_NUM_THREADS=%d /usr/bin/python3 %s/fa.py %s 2>/dev/null",
+            threads, threads, peers, arguments);
         FILE *p = popen(command, "r");
         const int got = p && fgets(line, sizeof line, p) ? sscanf(line, "%lf %lf", &a, &b) : 0;
         if (p) pclose(p);
@@ -72,9 +74,11 @@ static fab_estim *begin(const char *method, int64_t D, int64_t K, const char *co
     snprintf(number, sizeof number, "%lld", (long long)K);
     must(fab_settings_parse(m->table, settings, "K", number));
     if (more && strcmp(more[0], "paper") == 0) {
-        static const char *const paper[] = {"block", "1", "inner", "3", "expand", "false", "start", "random", "centre", "none"};
+        static const char *const paper[] = {"block", "1",     "inner",  "3",      "expand",
+                                            "false", "start", "random", "centre", "none"};
         must(fab_settings_parse(m->table, settings, "inner_rank", number));
-        for (int i = 0; i < 10; i += 2) must(fab_settings_parse(m->table, settings, paper[i], paper[i + 1]));
+        for (int i = 0; i < 10; i += 2)
+            must(fab_settings_parse(m->table, settings, paper[i], paper[i + 1]));
     }
     must(fab_estim_init(&e, m, settings, NULL));
     return e;
@@ -98,7 +102,8 @@ static double one_at_a_time(int64_t D, int64_t K, int vectors)
     return best;
 }
 
-static double rows_per_second(const char *method, int64_t D, int64_t K, int64_t n, const double *rows)
+static double rows_per_second(const char *method, int64_t D, int64_t K, int64_t n,
+                              const double *rows)
 {
     double best = INFINITY;
     for (int i = 0; i < 3; i++) {
@@ -136,10 +141,11 @@ static void bench_recursive(int64_t D, int64_t K, double goal)
     char arguments[64], what[128];
     double numpy, none;
     const double ours = one_at_a_time(D, K, quick ? 4 : 8);
-    snprintf(arguments, sizeof arguments, "recursive %lld %lld %d", (long long)D, (long long)K, quick ? 2 : 4);
+    snprintf(arguments, sizeof arguments, "recursive %lld %lld %d", (long long)D, (long long)K,
+             quick ? 2 : 4);
     if (!peer(arguments, &numpy, &none)) return;
-    snprintf(what, sizeof what, "recursive-em, one vector, D = %g, K = %lld: %.4g s, NumPy %.4g s", (double)D,
-             (long long)K, ours, numpy);
+    snprintf(what, sizeof what, "recursive-em, one vector, D = %g, K = %lld: %.4g s, NumPy %.4g s",
+             (double)D, (long long)K, ours, numpy);
     bar(what, numpy / ours, goal);
 }
 
@@ -150,7 +156,8 @@ static void bench_memory(int64_t D, int64_t K)
     const double state = 8.0 * (double)D * (double)(2 * K + 4), most = (double)use.ru_maxrss * 1024;
     const int pass = most <= 1.2 * state;
     missed += !pass;
-    printf("%-66s %8.3f times  (goal <= 1.2)  %s\n", "memory at most, the vector and the program included, of D (2 K + 4) numbers",
+    printf("%-66s %8.3f times  (goal <= 1.2)  %s\n",
+           "memory at most, the vector and the program included, of D (2 K + 4) numbers",
            most / state, pass ? "PASS" : "MISS");
 }
 
@@ -163,7 +170,8 @@ static void bench_default(int64_t D, int64_t K)
     const double ours = rows_per_second("recursive-em", D, K, n, rows);
     free(rows);
     if (!peer("recursive 1000 10 300", &numpy, &none)) return;
-    snprintf(what, sizeof what, "recursive-em (default), D = %lld, K = %lld: %.4g rows/s, NumPy %.4g", (long long)D,
+    snprintf(what, sizeof what,
+             "recursive-em (default), D = %lld, K = %lld: %.4g rows/s, NumPy %.4g", (long long)D,
              (long long)K, ours, 1 / numpy);
     bar(what, ours * numpy, 30);
 }
@@ -190,12 +198,13 @@ static void bench_ml(int64_t D, int64_t K)
     const int there = peer(arguments, &sklearn, &score);
     remove(path);
     if (!there) return;
-    snprintf(what, sizeof what, "ml, %lld x %lld, K = %lld: %.3g s, scikit-learn %.3g s", (long long)n, (long long)D,
-             (long long)K, ours, sklearn);
+    snprintf(what, sizeof what, "ml, %lld x %lld, K = %lld: %.3g s, scikit-learn %.3g s",
+             (long long)n, (long long)D, (long long)K, ours, sklearn);
     bar(what, sklearn / ours, 3);
     const int pass = d.loglik_mean >= score - 1e-9 * fabs(score);
     missed += !pass;
-    printf("%-66s %.8g, scikit-learn %.8g  %s\n", "    mean log-likelihood", d.loglik_mean, score, pass ? "PASS" : "MISS");
+    printf("%-66s %.8g, scikit-learn %.8g  %s\n", "    mean log-likelihood", d.loglik_mean, score,
+           pass ? "PASS" : "MISS");
 }
 
 /* ---- the cost of a vector --------------------------------------------------------------------- */
@@ -204,7 +213,8 @@ static void bench_ml(int64_t D, int64_t K)
 static double triad_rate(void)
 {
     const int64_t n = 8 << 20;
-    double *a = malloc((size_t)n * 8), *b = malloc((size_t)n * 8), *c = malloc((size_t)n * 8), best = INFINITY;
+    double *a = malloc((size_t)n * 8), *b = malloc((size_t)n * 8), *c = malloc((size_t)n * 8),
+           best = INFINITY;
     for (int64_t i = 0; i < n; i++) a[i] = 0, b[i] = 1, c[i] = (double)i;
     for (int t = 0; t < 10; t++) {
         const double before = fab_clock();
@@ -225,11 +235,14 @@ static double bytes_moved(int64_t D, int64_t K)
 
 static void bench_cost(const char *path)
 {
-    static const int64_t Ds[] = {1000, 10000, 100000, 1000000, 10000000}, Ks[] = {1, 3, 10, 30, 100};
+    static const int64_t Ds[] = {1000, 10000, 100000, 1000000, 10000000},
+                         Ks[] = {1, 3, 10, 30, 100};
     const double triad = triad_rate(), gemm_like = 17;
     FILE *out = path ? fopen(path, "w") : NULL;
-    printf("\nCost of one vector, three loops (recursive-em, block = 1); triad %.3g GB/s\n", triad / 1e9);
-    printf("%10s %5s %12s %14s %16s %10s\n", "D", "K", "seconds", "ns per D K", "share of triad", "GFLOP/s");
+    printf("\nCost of one vector, three loops (recursive-em, block = 1); triad %.3g GB/s\n",
+           triad / 1e9);
+    printf("%10s %5s %12s %14s %16s %10s\n", "D", "K", "seconds", "ns per D K", "share of triad",
+           "GFLOP/s");
     if (out) fprintf(out, "D,K,seconds,ns_per_DK,share_of_triad,gflops\n");
     for (int i = 0; i < (quick ? 3 : 5); i++)
         for (int k = 0; k < 5; k++) {
@@ -239,8 +252,9 @@ static void bench_cost(const char *path)
             const double gflops = gemm_like * (double)D * (double)(K * K) / s / 1e9;
             printf("%10lld %5lld %12.4g %14.3f %16.2f %10.1f\n", (long long)D, (long long)K, s,
                    1e9 * s / (double)(D * K), share, gflops);
-            if (out) fprintf(out, "%lld,%lld,%.6g,%.5g,%.4f,%.3f\n", (long long)D, (long long)K, s,
-                             1e9 * s / (double)(D * K), share, gflops);
+            if (out)
+                fprintf(out, "%lld,%lld,%.6g,%.5g,%.4f,%.3f\n", (long long)D, (long long)K, s,
+                        1e9 * s / (double)(D * K), share, gflops);
             fflush(stdout);
         }
     if (out) fclose(out);

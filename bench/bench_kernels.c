@@ -18,7 +18,8 @@
 enum { MOST_REPEATS = 1000 };
 
 static int threads = 2;
-static double least_seconds = 1.5; /* of repeating: the best of many on a machine that others use too */
+static double least_seconds =
+    1.5; /* of repeating: the best of many on a machine that others use too */
 static int64_t rows_long = 1000000, rows_wide = 1000000;
 static int missed;
 static const char *peer_folder = "bench/peers";
@@ -118,9 +119,11 @@ static void gemm(void *with)
 {
     const product *p = with;
     if (p->type == FAB_F64)
-        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, p->n, p->n, p->n, 1, p->A, p->n, p->B, p->n, 0, p->C, p->n);
+        cblas_dgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, p->n, p->n, p->n, 1, p->A, p->n,
+                    p->B, p->n, 0, p->C, p->n);
     else
-        cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, p->n, p->n, p->n, 1, p->A, p->n, p->B, p->n, 0, p->C, p->n);
+        cblas_sgemm(CblasColMajor, CblasNoTrans, CblasNoTrans, p->n, p->n, p->n, 1, p->A, p->n,
+                    p->B, p->n, 0, p->C, p->n);
 }
 
 static product open_product(fab_dtype type)
@@ -142,7 +145,8 @@ static double beside_ceiling(int narrow, fab_dtype type, task a, timing *of_a)
     triad t = narrow ? open_triad(type) : (triad){0};
     product p = narrow ? (product){0} : open_product(type);
     timing top;
-    const task ceiling = narrow ? (task){type == FAB_F64 ? triad_f64 : triad_f32, &t} : (task){gemm, &p};
+    const task ceiling = narrow ? (task){type == FAB_F64 ? triad_f64 : triad_f32, &t}
+                                : (task){gemm, &p};
     measure(a, of_a, ceiling, &top);
     const double amount = narrow ? 3 * 64e6 : 2.0 * p.n * p.n * p.n;
     void *all[] = {t.a, t.b, t.c, p.A, p.B, p.C};
@@ -170,7 +174,8 @@ static bench open_bench(const fab_ops *ops, int64_t D, int64_t K)
     b.x = la_array(ops, BY_COLUMNS, 3, 1, D, 1);
     b.next = la_array(ops, BY_COLUMNS, 4, 1, D, 1);
     b.psi = la_doubles(D), b.d2 = la_doubles(D), b.least = la_doubles(D);
-    b.M = la_doubles(K * K), b.U = la_doubles(K * K), b.C = la_doubles(K), b.G = la_doubles(K * K), b.N = la_doubles(K);
+    b.M = la_doubles(K * K), b.U = la_doubles(K * K), b.C = la_doubles(K), b.G = la_doubles(K * K),
+    b.N = la_doubles(K);
     la_fill_positive(5, 1, D, b.psi);
     la_fill_positive(6, (double)K, D, b.d2); /* well above |F'|^2: the floor sleeps */
     la_fill_positive(9, 1e-20, D, b.least);
@@ -184,7 +189,8 @@ static bench open_bench(const fab_ops *ops, int64_t D, int64_t K)
 
 static void close_bench(bench *b)
 {
-    void *all[] = {b->run.work, b->F.p, b->out.p, b->x.p, b->next.p, b->psi, b->d2, b->least, b->M, b->U, b->C, b->G, b->N};
+    void *all[] = {b->run.work, b->F.p, b->out.p, b->x.p, b->next.p, b->psi, b->d2,
+                   b->least,    b->M,   b->U,     b->C,   b->G,      b->N};
     for (size_t a = 0; a < sizeof all / sizeof *all; a++) fab_release(all[a]);
 }
 
@@ -211,9 +217,23 @@ static void do_randn(void *with)
 static void do_online(void *with)
 {
     bench *b = with;
-    b->sweep = (fab_sweep){.n = b->D, .K = b->K, .w = b->F, .R = b->U, .x = b->x, .C = b->C, .out = b->out,
-                           .c0 = 0.01, .psi = b->least, .c2 = 0.01, .c3 = 1, .d2 = b->d2, .floor = 1e-8,
-                           .psi_out = b->psi, .G = b->G, .N = b->N, .next = b->next};
+    b->sweep = (fab_sweep){.n = b->D,
+                           .K = b->K,
+                           .w = b->F,
+                           .R = b->U,
+                           .x = b->x,
+                           .C = b->C,
+                           .out = b->out,
+                           .c0 = 0.01,
+                           .psi = b->least,
+                           .c2 = 0.01,
+                           .c3 = 1,
+                           .d2 = b->d2,
+                           .floor = 1e-8,
+                           .psi_out = b->psi,
+                           .G = b->G,
+                           .N = b->N,
+                           .next = b->next};
     b->run.ops->sweep(&b->run, &b->sweep);
 }
 
@@ -221,9 +241,24 @@ static void do_online(void *with)
 static void do_plain(void *with)
 {
     bench *b = with;
-    b->sweep = (fab_sweep){.n = b->D, .K = b->K, .w = b->F, .r0 = 0.99, .x = b->x, .C = b->C, .out = b->out,
-                           .c0 = 0.01, .psi = b->least, .c2 = 0.01, .c3 = 1, .d2 = b->d2, .Q = b->M, .floor = 1e-8,
-                           .psi_out = b->psi, .G = b->G, .N = b->N, .next = b->next};
+    b->sweep = (fab_sweep){.n = b->D,
+                           .K = b->K,
+                           .w = b->F,
+                           .r0 = 0.99,
+                           .x = b->x,
+                           .C = b->C,
+                           .out = b->out,
+                           .c0 = 0.01,
+                           .psi = b->least,
+                           .c2 = 0.01,
+                           .c3 = 1,
+                           .d2 = b->d2,
+                           .Q = b->M,
+                           .floor = 1e-8,
+                           .psi_out = b->psi,
+                           .G = b->G,
+                           .N = b->N,
+                           .next = b->next};
     b->run.ops->sweep(&b->run, &b->sweep);
 }
 
@@ -231,17 +266,26 @@ static void do_plain(void *with)
 static void do_recursive(void *with)
 {
     bench *b = with;
-    b->sweep = (fab_sweep){.n = b->D, .K = b->K, .w = b->F, .R = b->M, .x = b->x, .C = b->C, .out = b->out,
-                           .psi = b->psi, .G = b->G, .N = b->N, .next = b->next};
+    b->sweep = (fab_sweep){.n = b->D,
+                           .K = b->K,
+                           .w = b->F,
+                           .R = b->M,
+                           .x = b->x,
+                           .C = b->C,
+                           .out = b->out,
+                           .psi = b->psi,
+                           .G = b->G,
+                           .N = b->N,
+                           .next = b->next};
     b->run.ops->sweep(&b->run, &b->sweep);
 }
 
 typedef struct entry {
     const char *name;
     void (*work)(void *);
-    int reads, writes;     /* D x K arrays */
-    int typed, vectors;    /* vectors of D: in the kernel's precision, in double */
-    int products;          /* of D K^2 */
+    int reads, writes;  /* D x K arrays */
+    int typed, vectors; /* vectors of D: in the kernel's precision, in double */
+    int products;       /* of D K^2 */
 } entry;
 
 static const entry entries[] = {
@@ -256,7 +300,8 @@ static const entry entries[] = {
 static int is_right(const entry *e, fab_dtype type, int64_t K)
 {
     const int64_t D = 3001;
-    bench fast = open_bench(fab_ops_find("cpu", type), D, K), plain = open_bench(fab_ops_find("ref", type), D, K);
+    bench fast = open_bench(fab_ops_find("cpu", type), D, K),
+          plain = open_bench(fab_ops_find("ref", type), D, K);
     e->work(&fast);
     e->work(&plain);
     const double bound = 600 * la_eps(type) * 4 * (double)D;
@@ -269,15 +314,15 @@ static int is_right(const entry *e, fab_dtype type, int64_t K)
     return right;
 }
 
-static void report(const char *name, fab_dtype type, int64_t D, int64_t K, double bytes, double flops, timing t,
-                   double fraction, const char *of, double rate,
-                   double bar)
+static void report(const char *name, fab_dtype type, int64_t D, int64_t K, double bytes,
+                   double flops, timing t, double fraction, const char *of, double rate, double bar)
 {
     const int pass = fraction >= bar;
     if (!pass) missed++;
-    printf("%-21s %s %8lld %4lld %9.1f %9.1f %9.3f %9.3f   %5.2f of %-5s (%.1f) %s, bar %.2f\n", name,
-           type == FAB_F64 ? "f64" : "f32", (long long)D, (long long)K, bytes / 1e6, flops / 1e6, t.best * 1e3,
-           t.median * 1e3, fraction, of, rate, pass ? "PASS" : "MISS", bar);
+    printf("%-21s %s %8lld %4lld %9.1f %9.1f %9.3f %9.3f   %5.2f of %-5s (%.1f) %s, bar %.2f\n",
+           name, type == FAB_F64 ? "f64" : "f32", (long long)D, (long long)K, bytes / 1e6,
+           flops / 1e6, t.best * 1e3, t.median * 1e3, fraction, of, rate, pass ? "PASS" : "MISS",
+           bar);
     fflush(stdout);
 }
 
@@ -286,18 +331,20 @@ static void time_entry(const entry *e, fab_dtype type, int64_t K)
     const int narrow = K <= FAB_NARROW;
     const int64_t D = narrow ? rows_long : rows_wide;
     if (!is_right(e, type, K)) {
-        printf("%-21s %s K = %lld differs from ops_ref: not timed\n", e->name, type == FAB_F64 ? "f64" : "f32", (long long)K);
+        printf("%-21s %s K = %lld differs from ops_ref: not timed\n", e->name,
+               type == FAB_F64 ? "f64" : "f32", (long long)K);
         missed++;
         return;
     }
     bench b = open_bench(fab_ops_find("cpu", type), D, K);
     const double size = type == FAB_F64 ? 8 : 4;
-    const double bytes = (double)D * (size * (double)(K * (e->reads + e->writes) + e->typed) + 8.0 * e->vectors);
+    const double bytes =
+        (double)D * (size * (double)(K * (e->reads + e->writes) + e->typed) + 8.0 * e->vectors);
     const double flops = 2.0 * (double)D * (double)(K * K) * e->products;
     timing t;
     const double highest = beside_ceiling(narrow, type, (task){e->work, &b}, &t);
-    report(e->name, type, D, K, bytes, flops, t, (narrow ? bytes : flops) / t.best / highest, narrow ? "triad" : "gemm", highest / 1e9,
-           narrow && type == FAB_F32 ? 0.5 : 0.6);
+    report(e->name, type, D, K, bytes, flops, t, (narrow ? bytes : flops) / t.best / highest,
+           narrow ? "triad" : "gemm", highest / 1e9, narrow && type == FAB_F32 ? 0.5 : 0.6);
     close_bench(&b);
 }
 
@@ -323,25 +370,32 @@ static void time_normals(fab_dtype type, double numpy)
     measure((task){do_randn, &b}, &t, (task){do_randn, &b}, &same);
     const double each = t.best / 2e6;
     if (numpy > 0)
-        report("normals, one core", type, 200000, 10, 2e6 * (double)b.run.ops->size, 0, t, numpy / each, "NumPy", 1e-6 / numpy,
-               type == FAB_F64 ? 2 : 3);
-    else printf("normals, one core %s: %.2f ns each; no NumPy to compare with\n", type == FAB_F64 ? "f64" : "f32", each * 1e9);
+        report("normals, one core", type, 200000, 10, 2e6 * (double)b.run.ops->size, 0, t,
+               numpy / each, "NumPy", 1e-6 / numpy, type == FAB_F64 ? 2 : 3);
+    else
+        printf("normals, one core %s: %.2f ns each; no NumPy to compare with\n",
+               type == FAB_F64 ? "f64" : "f32", each * 1e9);
     close_bench(&b);
 }
 
 int main(int argc, char **argv)
 {
     for (int a = 1; a < argc; a++) {
-        if (strcmp(argv[a], "--quick") == 0) least_seconds = 0.2, rows_wide = 100000;
-        else if (strcmp(argv[a], "--threads") == 0 && a + 1 < argc) threads = atoi(argv[++a]);
-        else peer_folder = argv[a];
+        if (strcmp(argv[a], "--quick") == 0)
+            least_seconds = 0.2, rows_wide = 100000;
+        else if (strcmp(argv[a], "--threads") == 0 && a + 1 < argc)
+            threads = atoi(argv[++a]);
+        else
+            peer_folder = argv[a];
     }
-    printf("%d threads, %s; the ceiling is measured beside each kernel\n", threads, fab_isa_current()->name);
-    printf("%-21s %-3s %8s %4s %9s %9s %9s %9s   %s\n", "kernel", "", "D", "K", "MB", "Mflop", "best ms", "median",
-           "fraction of the ceiling (its rate)");
+    printf("%d threads, %s; the ceiling is measured beside each kernel\n", threads,
+           fab_isa_current()->name);
+    printf("%-21s %-3s %8s %4s %9s %9s %9s %9s   %s\n", "kernel", "", "D", "K", "MB", "Mflop",
+           "best ms", "median", "fraction of the ceiling (its rate)");
     for (int64_t K = 10; K <= 100; K += 90)
         for (int type = FAB_F64; type <= FAB_F32; type++)
-            for (size_t e = 0; e < sizeof entries / sizeof *entries; e++) time_entry(&entries[e], (fab_dtype)type, K);
+            for (size_t e = 0; e < sizeof entries / sizeof *entries; e++)
+                time_entry(&entries[e], (fab_dtype)type, K);
     double numpy[2];
     numpy_normals(numpy);
     time_normals(FAB_F64, numpy[0]);

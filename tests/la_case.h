@@ -57,7 +57,8 @@ static inline void la_lend(fab_run *r, int64_t n, int64_t rows, int64_t cols)
 
 static inline int la_guard_holds(const fab_run *r, int64_t n, int64_t rows, int64_t cols)
 {
-    const unsigned char *guard = (const unsigned char *)r->work + r->ops->work(n, rows, cols, r->threads);
+    const unsigned char *guard = (const unsigned char *)r->work +
+                                 r->ops->work(n, rows, cols, r->threads);
     for (int b = 0; b < LA_GUARD; b++)
         if (guard[b] != 0xa5) return 0;
     return 1;
@@ -72,13 +73,15 @@ static inline fab_long la_view(fab_dtype type, la_layout layout, int64_t n, int6
     return (fab_long){fab_alloc(size * (size_t)((n + 2) * (k + 2))), n, k, rs, cs};
 }
 
-static inline fab_long la_array(const fab_ops *ops, la_layout layout, uint64_t stream, double scale, int64_t n, int64_t k)
+static inline fab_long la_array(const fab_ops *ops, la_layout layout, uint64_t stream, double scale,
+                                int64_t n, int64_t k)
 {
     const fab_run r = la_run(ops, 1);
     fab_long A = la_view(ops->type, layout, n, k);
     double *v = la_doubles(n * k);
     la_fill(stream, scale, n * k, v);
-    const fab_run ref = {.ops = ops->type == FAB_F64 ? &fab_ops_ref_f64 : &fab_ops_ref_f32, .threads = r.threads};
+    const fab_run ref = {.ops = ops->type == FAB_F64 ? &fab_ops_ref_f64 : &fab_ops_ref_f32,
+                         .threads = r.threads};
     ref.ops->put(&ref, v, &A);
     fab_release(v);
     return A;

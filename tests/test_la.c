@@ -24,9 +24,11 @@ typedef struct la_case {
     double scale;    /* of long arrays; weights go with 1/scale^2 */
 } la_case;
 
-static la_case open_case(fab_dtype type, la_layout layout, int64_t n, int64_t k, int64_t m, double scale)
+static la_case open_case(fab_dtype type, la_layout layout, int64_t n, int64_t k, int64_t m,
+                         double scale)
 {
-    la_case c = {.fast = fab_ops_find("cpu", type), .ref = fab_ops_find("ref", type), .layout = layout};
+    la_case c = {
+        .fast = fab_ops_find("cpu", type), .ref = fab_ops_find("ref", type), .layout = layout};
     c.n = n;
     c.k = k;
     c.m = m;
@@ -90,8 +92,8 @@ static void at_every_size(check_fn *check, double scale_f64, double scale_f32)
                     for (size_t b = 0; b < sizeof some_k / sizeof *some_k; b++) {
                         const int64_t m = some_m[(a + b) % 3];
                         if (!worth_trying(some_n[a], some_k[b], scale_f64)) continue;
-                        la_case c = open_case(t ? FAB_F32 : FAB_F64, (la_layout)layout, some_n[a], some_k[b], m,
-                                              t ? scale_f32 : scale_f64);
+                        la_case c = open_case(t ? FAB_F32 : FAB_F64, (la_layout)layout, some_n[a],
+                                              some_k[b], m, t ? scale_f32 : scale_f64);
                         check(&c);
                         close_case(&c);
                     }
@@ -133,7 +135,8 @@ static void gram_agrees_with_the_plain_loops_at_every_scale(void **state)
 static void check_cross(la_case *c)
 {
     fab_long A = la_array(c->fast, c->layout, 1, c->scale, c->n, c->k);
-    fab_long B = la_array(c->fast, c->layout == BY_ROWS ? BY_COLUMNS : BY_ROWS, 3, c->scale, c->n, c->m);
+    fab_long B =
+        la_array(c->fast, c->layout == BY_ROWS ? BY_COLUMNS : BY_ROWS, 3, c->scale, c->n, c->m);
     double *w = la_doubles(c->n), *C = la_doubles(c->k * c->m), *ref = la_doubles(c->k * c->m);
     la_fill_positive(2, 1 / (c->scale * c->scale), c->n, w);
     c->fast->cross(&c->run, &A, w, &B, C);
@@ -157,14 +160,16 @@ static void check_mult_with(la_case *c, const double *s, double beta)
 {
     const la_layout other = c->n % 2 ? c->layout : (la_layout)!c->layout;
     fab_long A = la_array(c->fast, c->layout, 1, 1, c->n, c->k);
-    fab_long B = la_array(c->fast, other, 3, 1, c->n, c->m), B2 = la_array(c->fast, other, 3, 1, c->n, c->m);
+    fab_long B = la_array(c->fast, other, 3, 1, c->n, c->m),
+             B2 = la_array(c->fast, other, 3, 1, c->n, c->m);
     double *M = la_doubles(c->k * c->m);
     la_fill(5, 1, c->k * c->m, M);
     c->fast->mult(&c->run, s, &A, M, beta, &B);
     c->ref->mult(&c->plain, s, &A, M, beta, &B2);
     double *b = la_values(c->fast, &B), *b2 = la_values(c->fast, &B2);
     assert_near(c->n * c->m, b, b2, row_bound(c, c->k, 2 * (double)c->k + fabs(beta)));
-    fab_release(A.p), fab_release(B.p), fab_release(B2.p), fab_release(M), fab_release(b), fab_release(b2);
+    fab_release(A.p), fab_release(B.p), fab_release(B2.p), fab_release(M), fab_release(b),
+        fab_release(b2);
 }
 
 static void check_mult(la_case *c)
@@ -184,7 +189,8 @@ static void mult_agrees_with_the_plain_loops(void **state)
 
 static void check_mult_in_place(la_case *c)
 {
-    fab_long A = la_array(c->fast, c->layout, 1, 1, c->n, c->k), B = la_array(c->fast, c->layout, 1, 1, c->n, c->k);
+    fab_long A = la_array(c->fast, c->layout, 1, 1, c->n, c->k),
+             B = la_array(c->fast, c->layout, 1, 1, c->n, c->k);
     double *M = la_doubles(c->k * c->k);
     la_fill(5, 1, c->k * c->k, M);
     c->fast->mult(&c->run, NULL, &A, M, 0, &B);
@@ -205,7 +211,8 @@ static void mult_with_beta_zero_does_not_read_its_target(void **state)
     (void)state;
     for (int64_t k = 10; k <= 100; k += 90) {
         la_case c = open_case(FAB_F64, BY_ROWS, 29, k, k, 1);
-        fab_long A = la_array(c.fast, BY_ROWS, 1, 1, 29, k), B = la_array(c.fast, BY_ROWS, 1, 1, 29, k);
+        fab_long A = la_array(c.fast, BY_ROWS, 1, 1, 29, k),
+                 B = la_array(c.fast, BY_ROWS, 1, 1, 29, k);
         for (int64_t e = 0; e < 29 * k; e++) ((double *)B.p)[e] = NAN;
         double *M = la_doubles(k * k);
         la_fill(5, 1, k * k, M);
@@ -218,7 +225,8 @@ static void mult_with_beta_zero_does_not_read_its_target(void **state)
 
 static void check_rows(la_case *c)
 {
-    fab_long A = la_array(c->fast, c->layout, 1, 1, c->n, c->k), B = la_array(c->fast, BY_ROWS, 3, 1, c->n, c->k);
+    fab_long A = la_array(c->fast, c->layout, 1, 1, c->n, c->k),
+             B = la_array(c->fast, BY_ROWS, 3, 1, c->n, c->k);
     double *M = la_doubles(c->k * c->m), *q = la_doubles(c->n), *ref = la_doubles(c->n);
     la_fill(5, 1, c->k * c->m, M);
     for (int pass = 0; pass < 6; pass++) {
@@ -251,7 +259,8 @@ static void check_axpy(la_case *c)
     la_fill(2, 1, c->n, s);
     for (int pass = 0; pass < 4; pass++) {
         const la_layout to = pass % 2 ? BY_ROWS : BY_COLUMNS;
-        fab_long B = la_array(c->fast, to, 3, 1, c->n, c->k), B2 = la_array(c->fast, to, 3, 1, c->n, c->k);
+        fab_long B = la_array(c->fast, to, 3, 1, c->n, c->k),
+                 B2 = la_array(c->fast, to, 3, 1, c->n, c->k);
         c->fast->axpy(&c->run, pass < 2 ? s : NULL, &A, pass == 3 ? 0 : 0.3, &B);
         c->ref->axpy(&c->plain, pass < 2 ? s : NULL, &A, pass == 3 ? 0 : 0.3, &B2);
         double *b = la_values(c->fast, &B), *b2 = la_values(c->fast, &B2);
@@ -278,8 +287,10 @@ static void check_load(la_case *c)
     la_fill(8, 1, c->n, mu);
     for (int64_t e = 0; e < ld * c->k; e++) xf[e] = (float)x[e];
     for (int pass = 0; pass < 4; pass++) {
-        const fab_rows rows = {pass % 2 ? (const void *)xf : (const void *)x, pass % 2 ? FAB_F32 : FAB_F64, c->k, ld};
-        fab_long X = la_view(c->fast->type, c->layout, c->n, c->k), X2 = la_view(c->fast->type, c->layout, c->n, c->k);
+        const fab_rows rows = {pass % 2 ? (const void *)xf : (const void *)x,
+                               pass % 2 ? FAB_F32 : FAB_F64, c->k, ld};
+        fab_long X = la_view(c->fast->type, c->layout, c->n, c->k),
+                 X2 = la_view(c->fast->type, c->layout, c->n, c->k);
         c->fast->load(&c->run, &rows, pass < 2 ? mu : NULL, &X);
         c->ref->load(&c->plain, &rows, pass < 2 ? mu : NULL, &X2);
         double *a = la_values(c->fast, &X), *b = la_values(c->fast, &X2);
@@ -319,7 +330,8 @@ static void get_gives_back_what_put_took_and_zero_clears(void **state)
 
 static void check_randn(la_case *c)
 {
-    fab_long A = la_view(c->fast->type, c->layout, c->n, c->k), B = la_view(c->fast->type, c->layout, c->n, c->k);
+    fab_long A = la_view(c->fast->type, c->layout, c->n, c->k),
+             B = la_view(c->fast->type, c->layout, c->n, c->k);
     c->run.comm.first_row = c->plain.comm.first_row = 77;
     c->fast->randn(&c->run, 5, 6, &A);
     c->ref->randn(&c->plain, 5, 6, &B);
@@ -343,7 +355,17 @@ typedef struct sweep_case {
     double *G, *E, *H, *N;
 } sweep_case;
 
-enum { WITH_U = 1, GIVEN_PSI = 2, WITH_Q = 4, ALL_SUMS = 8, IN_PLACE = 16, NO_X = 32, HIGH_FLOOR = 64, SCALED = 128, UPPER = 256 };
+enum {
+    WITH_U = 1,
+    GIVEN_PSI = 2,
+    WITH_Q = 4,
+    ALL_SUMS = 8,
+    IN_PLACE = 16,
+    NO_X = 32,
+    HIGH_FLOOR = 64,
+    SCALED = 128,
+    UPPER = 256
+};
 
 static void sweep_vectors(sweep_case *t, const la_case *c)
 {
@@ -360,9 +382,12 @@ static void sweep_vectors(sweep_case *t, const la_case *c)
 static void sweep_matrices(sweep_case *t, const la_case *c)
 {
     const int64_t K = c->k, m = c->m;
-    t->R = la_doubles(K * K), t->T = la_doubles(K * K), t->C = la_doubles(m * K), t->Q = la_doubles(K * K);
-    t->G = la_doubles(K * K), t->E = la_doubles(K * K), t->H = la_doubles(K * K), t->N = la_doubles(K * m);
-    const double small = 0.3 / (double)K; /* |w'|^2 well below base: psi' has no cancellation to speak of */
+    t->R = la_doubles(K * K), t->T = la_doubles(K * K), t->C = la_doubles(m * K),
+    t->Q = la_doubles(K * K);
+    t->G = la_doubles(K * K), t->E = la_doubles(K * K), t->H = la_doubles(K * K),
+    t->N = la_doubles(K * m);
+    const double small =
+        0.3 / (double)K; /* |w'|^2 well below base: psi' has no cancellation to speak of */
     la_fill(16, small, K * K, t->R);
     la_fill(17, small, K * K, t->T);
     la_fill(18, 0.3 / (double)(m * K), m * K, t->C);
@@ -376,7 +401,8 @@ static sweep_case open_sweep(const la_case *c, int what)
     const la_layout data = c->n % 2 ? BY_COLUMNS : BY_ROWS;
     sweep_vectors(&t, c);
     sweep_matrices(&t, c);
-    fab_sweep s = {.n = c->n, .K = c->k, .R = t.R, .c0 = 0.5, .c1 = 0.25, .c3 = 2, .psi = t.psi, .d2 = t.d2};
+    fab_sweep s = {
+        .n = c->n, .K = c->k, .R = t.R, .c0 = 0.5, .c1 = 0.25, .c3 = 2, .psi = t.psi, .d2 = t.d2};
     s.w = la_array(c->fast, c->layout, 21, c->scale, c->n, c->k);
     s.out = what & IN_PLACE ? s.w : la_view(c->fast->type, c->layout, c->n, c->k);
     if (what & WITH_U) {
@@ -384,12 +410,14 @@ static sweep_case open_sweep(const la_case *c, int what)
         s.T = t.T, s.s_num = t.num, s.s_den = t.den;
         if (!(what & IN_PLACE)) s.out = s.u;
     }
-    if (!(what & NO_X)) s.x = la_array(c->fast, data, 23, c->scale, c->n, c->m), s.C = t.C, s.c2 = 0.1;
+    if (!(what & NO_X))
+        s.x = la_array(c->fast, data, 23, c->scale, c->n, c->m), s.C = t.C, s.c2 = 0.1;
     if (!(what & GIVEN_PSI)) s.psi_out = t.psi, s.base_out = t.d2;
     if (what & WITH_Q) s.Q = t.Q;
     s.floor = what & HIGH_FLOOR ? 0.9 : 1e-8;
     if (what & SCALED) s.R = NULL, s.r0 = 0.3 / (double)c->k;
-    for (int64_t e = 0; e < c->k * c->k && what & UPPER; e++) t.R[e] = e % c->k <= e / c->k ? t.R[e] : 0;
+    for (int64_t e = 0; e < c->k * c->k && what & UPPER; e++)
+        t.R[e] = e % c->k <= e / c->k ? t.R[e] : 0;
     s.next = la_array(c->fast, data, 24, c->scale, c->n, c->m);
     s.G = t.G, s.N = t.N;
     if (what & ALL_SUMS) s.E = t.E, s.H = t.H, s.psi0 = t.psi0;
@@ -401,7 +429,8 @@ static void close_sweep(sweep_case *t)
 {
     if (t->s.w.p != t->s.out.p && t->s.u.p != t->s.out.p) fab_release(t->s.out.p);
     fab_release(t->s.w.p), fab_release(t->s.u.p), fab_release(t->s.x.p), fab_release(t->s.next.p);
-    double *all[] = {t->psi, t->psi0, t->d2, t->num, t->den, t->R, t->T, t->C, t->Q, t->G, t->E, t->H, t->N};
+    double *all[] = {t->psi, t->psi0, t->d2, t->num, t->den, t->R, t->T,
+                     t->C,   t->Q,    t->G,  t->E,   t->H,   t->N};
     for (size_t a = 0; a < sizeof all / sizeof *all; a++) fab_release(all[a]);
 }
 
@@ -410,7 +439,8 @@ static void close_sweep(sweep_case *t)
 static void assert_same_sweep(const la_case *c, const sweep_case *a, const sweep_case *b)
 {
     const int64_t K = c->k;
-    const double unit = c->scale, s2 = unit * unit, rounding = row_bound(c, 3 * K + c->m, 8 + (double)(K + c->m));
+    const double unit = c->scale, s2 = unit * unit,
+                 rounding = row_bound(c, 3 * K + c->m, 8 + (double)(K + c->m));
     double *out = la_values(c->fast, &a->s.out), *out2 = la_values(c->fast, &b->s.out);
     assert_near(c->n * K, out, out2, rounding * unit);
     assert_near(c->n, a->psi, b->psi, rounding * s2);
@@ -425,18 +455,27 @@ static void assert_same_sweep(const la_case *c, const sweep_case *a, const sweep
 
 static void check_sweep(la_case *c)
 {
-    static const int whats[] = {0, WITH_U | ALL_SUMS, WITH_Q | IN_PLACE, GIVEN_PSI | WITH_U | ALL_SUMS | NO_X,
-                                IN_PLACE | ALL_SUMS | WITH_U, HIGH_FLOOR | WITH_Q | ALL_SUMS,
-                                SCALED | WITH_Q | IN_PLACE, SCALED | WITH_U | ALL_SUMS, UPPER | IN_PLACE,
+    static const int whats[] = {0,
+                                WITH_U | ALL_SUMS,
+                                WITH_Q | IN_PLACE,
+                                GIVEN_PSI | WITH_U | ALL_SUMS | NO_X,
+                                IN_PLACE | ALL_SUMS | WITH_U,
+                                HIGH_FLOOR | WITH_Q | ALL_SUMS,
+                                SCALED | WITH_Q | IN_PLACE,
+                                SCALED | WITH_U | ALL_SUMS,
+                                UPPER | IN_PLACE,
                                 UPPER | WITH_U | ALL_SUMS};
-    const size_t few = c->n * c->k * c->k > 300000 ? 2 : 1; /* every second one where it takes long */
+    const size_t few = c->n * c->k * c->k > 300000 ? 2
+                                                   : 1; /* every second one where it takes long */
     for (size_t w = (size_t)(c->n + c->k) % few; w < sizeof whats / sizeof *whats; w += few) {
         sweep_case fast = open_sweep(c, whats[w]), plain = open_sweep(c, whats[w]);
         c->fast->sweep(&c->run, &fast.s);
         c->ref->sweep(&c->plain, &plain.s);
         assert_same_sweep(c, &fast, &plain);
-        if (!(whats[w] & HIGH_FLOOR)) assert_int_equal(fast.s.floored, plain.s.floored);
-        else assert_true(llabs((long long)(fast.s.floored - plain.s.floored)) <= 2 + c->n / 500);
+        if (!(whats[w] & HIGH_FLOOR))
+            assert_int_equal(fast.s.floored, plain.s.floored);
+        else
+            assert_true(llabs((long long)(fast.s.floored - plain.s.floored)) <= 2 + c->n / 500);
         close_sweep(&fast), close_sweep(&plain);
     }
 }
@@ -489,10 +528,12 @@ static void chunks_of_several_blocks_agree_with_the_plain_loops(void **state)
     (void)state;
     for (int which = 0; which < 6; which++) {
         static const int64_t widths[] = {3, 10, 33};
-        la_case c = open_case(which / 3 ? FAB_F32 : FAB_F64, BY_ROWS, 70003, widths[which % 3], 3, 1);
+        la_case c =
+            open_case(which / 3 ? FAB_F32 : FAB_F64, BY_ROWS, 70003, widths[which % 3], 3, 1);
         check_gram(&c);
         check_cross(&c);
-        sweep_case fast = open_sweep(&c, WITH_Q | ALL_SUMS), plain = open_sweep(&c, WITH_Q | ALL_SUMS);
+        sweep_case fast = open_sweep(&c, WITH_Q | ALL_SUMS),
+                   plain = open_sweep(&c, WITH_Q | ALL_SUMS);
         c.fast->sweep(&c.run, &fast.s);
         c.ref->sweep(&c.plain, &plain.s);
         assert_same_sweep(&c, &fast, &plain);
@@ -506,7 +547,8 @@ static void many_vectors_agree_with_the_plain_loops(void **state)
 {
     (void)state;
     for (int which = 0; which < 4; which++) {
-        la_case c = open_case(which / 2 ? FAB_F32 : FAB_F64, which % 2 ? BY_ROWS : BY_COLUMNS, 613, 20, 230, 1);
+        la_case c = open_case(which / 2 ? FAB_F32 : FAB_F64, which % 2 ? BY_ROWS : BY_COLUMNS, 613,
+                              20, 230, 1);
         check_sweep(&c);
         check_cross(&c);
         close_case(&c);
@@ -601,7 +643,8 @@ static void no_kernel_allocates(void **state)
     (void)state;
     if (!COUNTS_ALLOCATIONS) skip();
     for (int which = 0; which < 4; which++) {
-        la_case c = open_case(which / 2 ? FAB_F32 : FAB_F64, BY_ROWS, 20001, which % 2 ? 100 : 10, 3, 1);
+        la_case c =
+            open_case(which / 2 ? FAB_F32 : FAB_F64, BY_ROWS, 20001, which % 2 ? 100 : 10, 3, 1);
         sweep_case t = open_sweep(&c, WITH_Q | ALL_SUMS);
         double *q = la_doubles(c.n);
         run_all(&c, &t, q); /* OpenMP makes its threads */

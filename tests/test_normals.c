@@ -16,7 +16,8 @@
 
 enum { N = 1 << 20 };
 
-static void reference(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, fab_dtype type, double *out)
+static void reference(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, fab_dtype type,
+                      double *out)
 {
     for (int64_t i = 0; i < n; i++) {
         const uint64_t index = index0 + (uint64_t)i;
@@ -50,8 +51,10 @@ static void values_are_the_references_on_every_instruction_set(void **state)
         for (int type = FAB_F64; type <= FAB_F32; type++)
             for (size_t s = 0; s < sizeof starts / sizeof *starts; s++) {
                 fab_isa_force(fab_isa_available(which));
-                double *v = draw(UINT64_C(0x123456789abcdef0), UINT64_C(0xfedcba9876543210), starts[s], 5003, (fab_dtype)type);
-                reference(UINT64_C(0x123456789abcdef0), UINT64_C(0xfedcba9876543210), starts[s], 5003, (fab_dtype)type, expected);
+                double *v = draw(UINT64_C(0x123456789abcdef0), UINT64_C(0xfedcba9876543210),
+                                 starts[s], 5003, (fab_dtype)type);
+                reference(UINT64_C(0x123456789abcdef0), UINT64_C(0xfedcba9876543210), starts[s],
+                          5003, (fab_dtype)type, expected);
                 assert_true(la_distance(5003, v, expected) <= 64 * la_eps((fab_dtype)type));
                 fab_release(v);
             }
@@ -65,7 +68,8 @@ static void split_equals_whole(void **state)
     for (int type = FAB_F64; type <= FAB_F32; type++) {
         double *whole = draw(7, 8, 5, 1000, (fab_dtype)type);
         for (int64_t cut = 1; cut < 80; cut++) {
-            double *a = draw(7, 8, 5, cut, (fab_dtype)type), *b = draw(7, 8, 5 + (uint64_t)cut, 1000 - cut, (fab_dtype)type);
+            double *a = draw(7, 8, 5, cut, (fab_dtype)type),
+                   *b = draw(7, 8, 5 + (uint64_t)cut, 1000 - cut, (fab_dtype)type);
             assert_memory_equal(a, whole, (size_t)cut * sizeof *a);
             assert_memory_equal(b, whole + cut, (size_t)(1000 - cut) * sizeof *b);
             fab_release(a), fab_release(b);
@@ -166,7 +170,8 @@ static void neighbours_are_not_correlated(void **state)
     (void)state;
     for (int type = FAB_F64; type <= FAB_F32; type++) {
         double *v = draw(31, 5, 0, N, (fab_dtype)type);
-        double *stream = draw(31, 6, 0, N, (fab_dtype)type), *seed = draw(32, 5, 0, N, (fab_dtype)type);
+        double *stream = draw(31, 6, 0, N, (fab_dtype)type),
+               *seed = draw(32, 5, 0, N, (fab_dtype)type);
         const double sigma = 1 / sqrt((double)N);
         for (int lag = 1; lag <= 8; lag++) {
             assert_within_5_sigma(correlation(v, v + lag, N - lag), 0, sigma);

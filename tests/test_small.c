@@ -22,9 +22,11 @@ typedef struct room {
 
 static room open_room(int64_t n)
 {
-    const int64_t most = 4 * n * n + 64 * n + fab_eig_work(n) + fab_svd_work(2 * n, n) + fab_qr_work(2 * n, n);
-    room r = {la_doubles(2 * n * n), la_doubles(2 * n * n), la_doubles(2 * n * n), la_doubles(2 * n * n),
-              la_doubles(2 * n * n), la_doubles(n), la_doubles(most)};
+    const int64_t most = 4 * n * n + 64 * n + fab_eig_work(n) + fab_svd_work(2 * n, n) +
+                         fab_qr_work(2 * n, n);
+    room r = {la_doubles(2 * n * n), la_doubles(2 * n * n), la_doubles(2 * n * n),
+              la_doubles(2 * n * n), la_doubles(2 * n * n), la_doubles(n),
+              la_doubles(most)};
     return r;
 }
 
@@ -217,7 +219,8 @@ static void singular_vectors_rebuild_the_matrix(void **state)
 {
     (void)state;
     for (int t = 0; t < 2 * SIZES; t++) {
-        const int64_t n = sizes[t / 2], m = t % 2 ? 2 * n : n, rows = t % 4 == 3 ? n : m, cols = t % 4 == 3 ? m : n;
+        const int64_t n = sizes[t / 2], m = t % 2 ? 2 * n : n, rows = t % 4 == 3 ? n : m,
+                      cols = t % 4 == 3 ? m : n;
         room r = open_room(n);
         la_fill(9, 1, rows * cols, r.A);
         memcpy(r.B, r.A, (size_t)(rows * cols) * sizeof *r.A);

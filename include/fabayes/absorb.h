@@ -23,10 +23,10 @@ extern "C" {
 typedef enum fab_cut { FAB_CUT_EM = 0, FAB_CUT_EIGEN } fab_cut;
 
 typedef struct fab_absorb_settings {
-    int64_t inner;   /* EM loops per call */
-    int64_t expand;  /* parameter-expanded EM */
-    int64_t cut;     /* fab_cut: EM, or the leading eigenvectors (exact when nothing is cut off) */
-    double psi_min;  /* floor of psi, relative to the coordinate of diag(S) */
+    int64_t inner;  /* EM loops per call */
+    int64_t expand; /* parameter-expanded EM */
+    int64_t cut;    /* fab_cut: EM, or the leading eigenvectors (exact when nothing is cut off) */
+    double psi_min; /* floor of psi, relative to the coordinate of diag(S) */
 } fab_absorb_settings;
 
 FAB_API fab_absorb_settings fab_absorb_defaults(void);

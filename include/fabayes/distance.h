@@ -13,8 +13,8 @@ extern "C" {
 /* |mu_a - mu_b| / |mu_b| (Euclid);  FAB_UNSUPPORTED when mu_b = 0. */
 FAB_API fab_status fab_distance_mean(const fab_gauss *a, const fab_gauss *b, double *out);
 /* |S_a - S_b| / |S_b| (Frobenius), any two forms, O(D K^2). */
-FAB_API fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
-                                           double *out);
+FAB_API fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b,
+                                           const fab_exec *x, double *out);
 /* KL(a || b) in nats, any two forms, O(D K^2). */
 FAB_API fab_status fab_distance_kl(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
                                    double *out);

@@ -17,7 +17,7 @@ typedef struct fab_em_settings {
     int64_t expand;   /* parameter-expanded EM */
     double tol;       /* relative change of the log-likelihood */
     int64_t max_iter; /* EM steps */
-    double psi_min; /* floor of psi */
+    double psi_min;   /* floor of psi */
     int64_t seed;
 } fab_em_settings;
 

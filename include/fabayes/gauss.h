@@ -46,7 +46,8 @@ typedef struct fab_gauss {
 } fab_gauss;
 
 /* A Gaussian with mu = 0, F = 0, psi = 1 in memory of its own.  Gives *g. */
-FAB_API fab_status fab_gauss_create(fab_gauss **g, fab_form form, fab_dtype type, int64_t D, int64_t K);
+FAB_API fab_status fab_gauss_create(fab_gauss **g, fab_form form, fab_dtype type, int64_t D,
+                                    int64_t K);
 /* The same over D of `total` coordinates; theta = 0, index = 0 .. D-1. */
 FAB_API fab_status fab_gauss_create_part(fab_gauss **g, fab_form form, fab_dtype type, int64_t D,
                                          int64_t K, int64_t total);

@@ -33,7 +33,8 @@ FAB_API void fab_posterior_free(fab_posterior *p); /* takes NULL */
 /* Write a mixture (n = 1: a single Gaussian) atomically, with the metadata and the extra tensors of
  * `more` (or NULL).  Its `fabayes` and `form` are not taken; a tensor named as the posterior's own is
  * refused. */
-FAB_API fab_status fab_posterior_save(const char *path, const fab_mixture *m, const fab_tensors *more);
+FAB_API fab_status fab_posterior_save(const char *path, const fab_mixture *m,
+                                      const fab_tensors *more);
 FAB_API fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more);
 
 #ifdef __cplusplus

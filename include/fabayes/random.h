@@ -20,7 +20,8 @@ extern "C" {
 FAB_API void fab_random_bits(uint64_t seed, uint64_t stream, uint64_t block, uint32_t out[4]);
 
 /* Uniforms on (0, 1), never 0 or 1, for indices index0 .. index0 + n - 1 of a double stream. */
-FAB_API void fab_random_uniform(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, double *out);
+FAB_API void fab_random_uniform(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n,
+                                double *out);
 
 /* Standard normals for indices index0 .. index0 + n - 1; out holds n elements of `type` (F64 or F32).
  * The two types are different streams of numbers. */

@@ -21,9 +21,9 @@ fab_status fab_prefix(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
 #define FAB_FAIL(status, ...) fab_fail(status, __VA_ARGS__)
 
 /* Pass a failure up. */
-#define FAB_TRY(call)                          \
-    do {                                       \
-        const fab_status fab_try_ = (call);    \
+#define FAB_TRY(call)                            \
+    do {                                         \
+        const fab_status fab_try_ = (call);      \
         if (fab_try_ != FAB_OK) return fab_try_; \
     } while (0)
 

@@ -15,10 +15,12 @@
 #include "fabayes/settings.h"
 
 /* Rows of a table; define SETTINGS as the struct before using them. */
-#define FIELD_(name_, type_, origin_, value_, lo_, hi_, names_, help_, tune_, tlo_, thi_)   \
-    {.name = #name_, .type = type_, .offset = offsetof(SETTINGS, name_), .origin = origin_, \
-     .value = value_, .lo = lo_, .hi = hi_, .names = names_, .help = help_, .tune = tune_,  \
-     .tune_lo = tlo_, .tune_hi = thi_}
+#define FIELD_(name_, type_, origin_, value_, lo_, hi_, names_, help_, tune_, tlo_, thi_)      \
+    {                                                                                          \
+        .name = #name_, .type = type_, .offset = offsetof(SETTINGS, name_), .origin = origin_, \
+        .value = value_, .lo = lo_, .hi = hi_, .names = names_, .help = help_, .tune = tune_,  \
+        .tune_lo = tlo_, .tune_hi = thi_                                                       \
+    }
 
 #define FIELD(name, type, value, lo, hi, help) \
     FIELD_(name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
@@ -30,11 +32,15 @@
     FIELD_(name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
 #define SWITCH(name, value, help) \
     FIELD_(name, FAB_BOOL, FAB_VALUE, value, 0, 1, NULL, help, FAB_NO_TUNE, 0, 0)
-#define CHOICE(name, value, names, help) \
-    FIELD_(name, FAB_ENUM, FAB_VALUE, value, 0, sizeof names / sizeof *names - 2, names, help, FAB_NO_TUNE, 0, 0)
+#define CHOICE(name, value, names, help)                                                       \
+    FIELD_(name, FAB_ENUM, FAB_VALUE, value, 0, sizeof names / sizeof *names - 2, names, help, \
+           FAB_NO_TUNE, 0, 0)
 
-#define TABLE(method_, fields_) \
-    {.method = method_, .field = fields_, .n = sizeof fields_ / sizeof *fields_, .size = sizeof(SETTINGS)}
+#define TABLE(method_, fields_)                                                     \
+    {                                                                               \
+        .method = method_, .field = fields_, .n = sizeof fields_ / sizeof *fields_, \
+        .size = sizeof(SETTINGS)                                                    \
+    }
 
 /* Is a setting still to be chosen by its rule? */
 static inline int fab_is_auto_i64(int64_t v)

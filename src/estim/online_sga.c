@@ -38,7 +38,7 @@ typedef struct online_sga {
     double *small; /* what is saved: numbers of start.h, G (K x K) */
     double *G;
 
-    double *sums;                  /* G (K x K), r (K) */
+    double *sums;              /* G (K x K), r (K) */
     double *Sigma, *T, *C, *m; /* K x K; C, m: K */
 } online_sga;
 

@@ -44,7 +44,7 @@ typedef struct stochastic_em {
     double *S3, *Q; /* K x K */
     double *C;      /* 1 x K */
 
-    double *sums;                  /* the one message: G (K x K), N (K) */
+    double *sums;              /* the one message: G (K x K), N (K) */
     double *Sigma, *T, *m, *n; /* K x K; m, n: K */
 } stochastic_em;
 

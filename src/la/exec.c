@@ -9,12 +9,14 @@
 
 /* ---- tables -------------------------------------------------------------------------------------- */
 
-static const fab_ops *const tables[] = {&fab_ops_cpu_f64, &fab_ops_cpu_f32, &fab_ops_ref_f64, &fab_ops_ref_f32};
+static const fab_ops *const tables[] = {&fab_ops_cpu_f64, &fab_ops_cpu_f32, &fab_ops_ref_f64,
+                                        &fab_ops_ref_f32};
 
 const fab_ops *fab_ops_find(const char *backend, fab_dtype type)
 {
     for (size_t t = 0; t < sizeof tables / sizeof *tables; t++)
-        if (tables[t]->type == type && backend && strcmp(tables[t]->backend, backend) == 0) return tables[t];
+        if (tables[t]->type == type && backend && strcmp(tables[t]->backend, backend) == 0)
+            return tables[t];
     return NULL;
 }
 
@@ -30,9 +32,12 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
     static const fab_exec nothing = {0};
     if (!x) x = &nothing;
     if (x->threads < 0 || x->threads > 1 << 16)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "threads = %lld is outside [0, 65536]", (long long)x->threads);
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "threads = %lld is outside [0, 65536]",
+                        (long long)x->threads);
     const fab_ops *ops = fab_ops_as(x->ops ? x->ops : &fab_ops_cpu_f64, type);
-    if (!ops) return FAB_FAIL(FAB_BAD_ARGUMENT, "long arrays are f64 or f32, not %s", fab_dtype_name(type));
+    if (!ops)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "long arrays are f64 or f32, not %s",
+                        fab_dtype_name(type));
     *r = (fab_run){.ops = ops};
     if (x->comm) r->comm = *x->comm;
     r->threads = x->threads > 0 ? (int)x->threads : omp_get_max_threads();

@@ -13,15 +13,16 @@ static CBLAS_TRANSPOSE op(fab_trans t)
     return t == FAB_T ? CblasTrans : CblasNoTrans;
 }
 
-static void product(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k, double alpha,
-                    const void *A, int64_t lda, const void *B, int64_t ldb, double beta, void *C, int64_t ldc)
+static void product(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k,
+                    double alpha, const void *A, int64_t lda, const void *B, int64_t ldb,
+                    double beta, void *C, int64_t ldc)
 {
     if (type == FAB_F64)
-        cblas_dgemm(CblasRowMajor, op(ta), op(tb), (int)m, (int)n, (int)k, alpha, A, (int)lda, B, (int)ldb, beta, C,
-                    (int)ldc);
+        cblas_dgemm(CblasRowMajor, op(ta), op(tb), (int)m, (int)n, (int)k, alpha, A, (int)lda, B,
+                    (int)ldb, beta, C, (int)ldc);
     else
-        cblas_sgemm(CblasRowMajor, op(ta), op(tb), (int)m, (int)n, (int)k, (float)alpha, A, (int)lda, B, (int)ldb,
-                    (float)beta, C, (int)ldc);
+        cblas_sgemm(CblasRowMajor, op(ta), op(tb), (int)m, (int)n, (int)k, (float)alpha, A,
+                    (int)lda, B, (int)ldb, (float)beta, C, (int)ldc);
 }
 
 /* Steps of the inner index that are safe to take at once. */
@@ -36,12 +37,13 @@ void fab_gemm(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, 
               void *C, int64_t ldc)
 {
     if (m == 0 || n == 0) return;
-    const int64_t size = type == FAB_F64 ? sizeof(double) : sizeof(float), step = slice(type, ta, tb, m, n, k);
+    const int64_t size = type == FAB_F64 ? sizeof(double) : sizeof(float),
+                  step = slice(type, ta, tb, m, n, k);
     const char *a = A, *b = B;
     const int before = fab_blas_enter();
     product(type, ta, tb, m, n, step < k ? step : k, alpha, a, lda, b, ldb, beta, C, ldc);
     for (int64_t i = step; i < k; i += step) /* only where both are not transposed */
-        product(type, ta, tb, m, n, k - i < step ? k - i : step, alpha, a + i * size, lda, b + i * ldb * size, ldb, 1,
-                C, ldc);
+        product(type, ta, tb, m, n, k - i < step ? k - i : step, alpha, a + i * size, lda,
+                b + i * ldb * size, ldb, 1, C, ldc);
     fab_blas_leave(before);
 }

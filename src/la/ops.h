@@ -83,21 +83,23 @@ struct fab_ops {
     /* Reductions over the local rows.  w: n weights >= 0, or NULL for 1. */
     void (*gram)(const fab_run *r, const fab_long *A, const double *w, double *G); /* G = A' w A */
     void (*cross)(const fab_run *r, const fab_long *A, const double *w, const fab_long *B,
-                  double *C);                                                      /* C = A' w B */
-    void (*colquad)(const fab_run *r, const fab_long *A, const double *w, double *q); /* q_j = sum_i w_i a_ij^2 */
+                  double *C); /* C = A' w B */
+    void (*colquad)(const fab_run *r, const fab_long *A, const double *w,
+                    double *q); /* q_j = sum_i w_i a_ij^2 */
 
     /* Row by row.  s: n factors, or NULL for 1. */
     void (*mult)(const fab_run *r, const double *s, const fab_long *A, const double *M, double beta,
-                 const fab_long *B);                        /* B = s A M + beta B;  B may be A */
+                 const fab_long *B); /* B = s A M + beta B;  B may be A */
     void (*rowquad)(const fab_run *r, const fab_long *A, const double *M, int64_t cols, double beta,
-                    double *q);                             /* q_i = |a_i M|^2 + beta q_i;  M NULL: I */
+                    double *q); /* q_i = |a_i M|^2 + beta q_i;  M NULL: I */
     void (*rowdot)(const fab_run *r, const fab_long *A, const fab_long *B, double beta,
-                   double *q);                              /* q_i = a_i . b_i + beta q_i */
+                   double *q); /* q_i = a_i . b_i + beta q_i */
     void (*axpy)(const fab_run *r, const double *s, const fab_long *A, double beta,
-                 const fab_long *B);                        /* B = s A + beta B, elementwise */
+                 const fab_long *B); /* B = s A + beta B, elementwise */
 
     /* In and out.  mu: n numbers, or NULL for 0. */
-    void (*load)(const fab_run *r, const fab_rows *x, const double *mu, const fab_long *X); /* X(:,j) = x_j - mu */
+    void (*load)(const fab_run *r, const fab_rows *x, const double *mu,
+                 const fab_long *X);                               /* X(:,j) = x_j - mu */
     void (*get)(const fab_run *r, const fab_long *A, double *out); /* out[i * k + j] = A(i, j) */
     void (*put)(const fab_run *r, const double *in, const fab_long *A);
     void (*zero)(const fab_run *r, const fab_long *A);
@@ -114,7 +116,7 @@ extern const fab_ops fab_ops_ref_f64, fab_ops_ref_f32, fab_ops_cpu_f64, fab_ops_
 const fab_ops *fab_ops_as(const fab_ops *ops, fab_dtype type);
 
 /* Views. */
-fab_long fab_long_rows(void *F, int64_t n, int64_t k);               /* row-major n x k */
+fab_long fab_long_rows(void *F, int64_t n, int64_t k);                /* row-major n x k */
 fab_long fab_long_vectors(void *X, int64_t n, int64_t k, int64_t ld); /* k vectors of length n */
 
 /* Make *x (or NULL) definite; `type` chooses the precision.  work is left NULL. */

@@ -92,7 +92,8 @@ size_t fab_scratch_size(int64_t rows, int64_t cols, size_t size)
     const int64_t widest = larger(rows, cols), narrow = smaller(widest, FAB_NARROW_SIDE);
     const int64_t blocks = (6 * widest + 8) * FAB_BLOCK_ROWS + rows * cols + 512;
     const int64_t spread = 4 * narrow * smaller(narrow, FAB_NARROW) * FAB_NARROW_LANES + 512;
-    return (size_t)blocks * size + (size_t)spread * (size + sizeof(double)) + 2 * FAB_BLOCK_ROWS * sizeof(double);
+    return (size_t)blocks * size + (size_t)spread * (size + sizeof(double)) +
+           2 * FAB_BLOCK_ROWS * sizeof(double);
 }
 
 static size_t cpu_work(int64_t n, int64_t rows, int64_t cols, int threads)
@@ -100,18 +101,19 @@ static size_t cpu_work(int64_t n, int64_t rows, int64_t cols, int threads)
     rows = larger(rows, 1);
     cols = larger(cols, 1);
     const size_t chunks = (size_t)smaller(FAB_MAX_CHUNKS, n / FAB_BLOCK_ROWS + 1);
-    const size_t scratch = (size_t)round_up((int64_t)fab_scratch_size(rows, cols, sizeof(double)), 64);
+    const size_t scratch =
+        (size_t)round_up((int64_t)fab_scratch_size(rows, cols, sizeof(double)), 64);
     return small_bytes(rows, cols) * (3 + chunks) + scratch * (size_t)threads;
 }
 
 /* What a call lays into run->work. */
 typedef struct cpu_call {
     const fab_run *run;
-    char *room;        /* what is left of the workspace */
-    int64_t n, width;  /* rows; the widest array */
-    int64_t work;      /* elementary operations */
-    int64_t count;     /* numbers that each chunk sums */
-    size_t scratch;    /* bytes of one thread's scratch */
+    char *room;       /* what is left of the workspace */
+    int64_t n, width; /* rows; the widest array */
+    int64_t work;     /* elementary operations */
+    int64_t count;    /* numbers that each chunk sums */
+    size_t scratch;   /* bytes of one thread's scratch */
 } cpu_call;
 
 static void *place(cpu_call *c, size_t bytes)
@@ -155,11 +157,12 @@ static fab_span chunk_span(const cpu_call *c, int64_t chunk)
 
 /* One thread's part: take the next chunk until there is none.  (A counter of our own: OpenMP's dynamic
  * loops allocate in some run-time libraries.) */
-static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *job, _Atomic int64_t *next,
-                        double *partial, void *scratch)
+static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *job,
+                        _Atomic int64_t *next, double *partial, void *scratch)
 {
     const int64_t chunks = chunk_count(c);
-    for (int64_t chunk = atomic_fetch_add(next, 1); chunk < chunks; chunk = atomic_fetch_add(next, 1))
+    for (int64_t chunk = atomic_fetch_add(next, 1); chunk < chunks;
+         chunk = atomic_fetch_add(next, 1))
         kernel(job, chunk_span(c, chunk), scratch, partial + chunk * c->count);
 }
 
@@ -173,7 +176,8 @@ static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, doub
     _Atomic int64_t next = 0;
     if (threads > 1) {
 #pragma omp parallel num_threads(threads)
-        take_chunks(c, kernel, job, &next, partial, scratch + c->scratch * (size_t)omp_get_thread_num());
+        take_chunks(c, kernel, job, &next, partial,
+                    scratch + c->scratch * (size_t)omp_get_thread_num());
     } else
         take_chunks(c, kernel, job, &next, partial, scratch);
     for (int64_t e = 0; e < c->count; e++) sums[e] = 0;
@@ -181,15 +185,17 @@ static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, doub
         for (int64_t e = 0; e < c->count; e++) sums[e] += partial[chunk * c->count + e];
 }
 
-static cpu_call begin(const fab_run *r, int64_t n, int64_t rows, int64_t cols, int64_t work, int64_t count)
+static cpu_call begin(const fab_run *r, int64_t n, int64_t rows, int64_t cols, int64_t work,
+                      int64_t count)
 {
-    return (cpu_call){.run = r,
-                      .room = r->work,
-                      .n = n,
-                      .width = larger(larger(rows, cols), 1),
-                      .work = work,
-                      .count = count,
-                      .scratch = (size_t)round_up((int64_t)fab_scratch_size(rows, cols, r->ops->size), 64)};
+    return (cpu_call){
+        .run = r,
+        .room = r->work,
+        .n = n,
+        .width = larger(larger(rows, cols), 1),
+        .work = work,
+        .count = count,
+        .scratch = (size_t)round_up((int64_t)fab_scratch_size(rows, cols, r->ops->size), 64)};
 }
 
 static void run(cpu_call *c, fab_kernel *kernel, const fab_job *job, double *sums)
@@ -208,7 +214,8 @@ static void cpu_gram(const fab_run *r, const fab_long *A, const double *w, doubl
     run(&c, kernels(r)->gram, &job, G);
 }
 
-static void cpu_cross(const fab_run *r, const fab_long *A, const double *w, const fab_long *B, double *C)
+static void cpu_cross(const fab_run *r, const fab_long *A, const double *w, const fab_long *B,
+                      double *C)
 {
     const fab_job job = {.A = A, .w = w, .B = B};
     cpu_call c = begin(r, A->n, A->k, B->k, A->n * (A->k * B->k + A->k + B->k), A->k * B->k);
@@ -222,29 +229,34 @@ static void cpu_colquad(const fab_run *r, const fab_long *A, const double *w, do
     run(&c, kernels(r)->colquad, &job, q);
 }
 
-static void cpu_mult(const fab_run *r, const double *s, const fab_long *A, const double *M, double beta,
-                     const fab_long *B)
+static void cpu_mult(const fab_run *r, const double *s, const fab_long *A, const double *M,
+                     double beta, const fab_long *B)
 {
     cpu_call c = begin(r, B->n, A->k, B->k, B->n * (A->k * B->k + A->k + B->k), 0);
-    const fab_job job = {.A = A, .w = s, .M = typed(&c, M, A->k * B->k), .cols = B->k, .beta = beta, .B = B};
+    const fab_job job = {
+        .A = A, .w = s, .M = typed(&c, M, A->k * B->k), .cols = B->k, .beta = beta, .B = B};
     run(&c, kernels(r)->mult, &job, NULL);
 }
 
-static void cpu_rowquad(const fab_run *r, const fab_long *A, const double *M, int64_t cols, double beta, double *q)
+static void cpu_rowquad(const fab_run *r, const fab_long *A, const double *M, int64_t cols,
+                        double beta, double *q)
 {
     cpu_call c = begin(r, A->n, A->k, M ? cols : 1, A->n * A->k * (M ? cols + 1 : 2), 0);
-    const fab_job job = {.A = A, .M = typed(&c, M, A->k * cols), .cols = cols, .beta = beta, .q = q};
+    const fab_job job = {
+        .A = A, .M = typed(&c, M, A->k * cols), .cols = cols, .beta = beta, .q = q};
     run(&c, kernels(r)->rowquad, &job, NULL);
 }
 
-static void cpu_rowdot(const fab_run *r, const fab_long *A, const fab_long *B, double beta, double *q)
+static void cpu_rowdot(const fab_run *r, const fab_long *A, const fab_long *B, double beta,
+                       double *q)
 {
     const fab_job job = {.A = A, .B = B, .beta = beta, .q = q};
     cpu_call c = begin(r, A->n, A->k, 1, 2 * A->n * A->k, 0);
     run(&c, kernels(r)->rowdot, &job, NULL);
 }
 
-static void cpu_axpy(const fab_run *r, const double *s, const fab_long *A, double beta, const fab_long *B)
+static void cpu_axpy(const fab_run *r, const double *s, const fab_long *A, double beta,
+                     const fab_long *B)
 {
     const fab_job job = {.A = A, .w = s, .beta = beta, .B = B};
     cpu_call c = begin(r, A->n, A->k, 1, 2 * A->n * A->k, 0);
@@ -293,8 +305,10 @@ static void cpu_randn(const fab_run *r, uint64_t seed, uint64_t stream, const fa
 /* Operations on one row. */
 static int64_t sweep_cost(const fab_sweep *s)
 {
-    const int64_t K = s->K, products = (s->R ? s->w.k : 1) + s->u.k + s->x.k + (s->psi_out && s->Q ? K : 2);
-    return K * (products + (s->G ? K : 0) + (s->E ? K : 0) + (s->H ? s->w.k : 0) + (s->N ? s->next.k : 0));
+    const int64_t K = s->K,
+                  products = (s->R ? s->w.k : 1) + s->u.k + s->x.k + (s->psi_out && s->Q ? K : 2);
+    return K * (products + (s->G ? K : 0) + (s->E ? K : 0) + (s->H ? s->w.k : 0) +
+                (s->N ? s->next.k : 0));
 }
 
 /* Hand the next `count` sums to whoever wants them. */
@@ -306,12 +320,15 @@ static void deal(const double **from, double *to, int64_t count)
 }
 
 /* M(i0 + i, j) = A(i, j) of rows x cols, in the kernels' precision; M has ld rows. */
-static void put_below(const cpu_call *c, const double *A, int64_t rows, int64_t cols, void *M, int64_t ld, int64_t i0)
+static void put_below(const cpu_call *c, const double *A, int64_t rows, int64_t cols, void *M,
+                      int64_t ld, int64_t i0)
 {
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++) {
-            if (c->run->ops->type == FAB_F64) ((double *)M)[i0 + i + j * ld] = A[i + j * rows];
-            else ((float *)M)[i0 + i + j * ld] = (float)A[i + j * rows];
+            if (c->run->ops->type == FAB_F64)
+                ((double *)M)[i0 + i + j * ld] = A[i + j * rows];
+            else
+                ((float *)M)[i0 + i + j * ld] = (float)A[i + j * rows];
         }
 }
 
@@ -339,13 +356,15 @@ static const void *folded(cpu_call *c, const double *Q, int64_t K)
     if (!Q) return NULL;
     double *upper = place(c, (size_t)(K * K) * sizeof *upper);
     for (int64_t j = 0; j < K; j++)
-        for (int64_t i = 0; i < K; i++) upper[i + j * K] = i < j ? 2 * Q[i + j * K] : i == j ? Q[i + j * K] : 0;
+        for (int64_t i = 0; i < K; i++)
+            upper[i + j * K] = i < j ? 2 * Q[i + j * K] : i == j ? Q[i + j * K] : 0;
     return typed(c, upper, K * K);
 }
 
 static void cpu_sweep(const fab_run *r, fab_sweep *s)
 {
-    const int64_t K = s->K, rows = larger(larger(K, s->w.k), larger(s->u.k, s->x.k)), cols = larger(K, s->next.k);
+    const int64_t K = s->K, rows = larger(larger(K, s->w.k), larger(s->u.k, s->x.k)),
+                  cols = larger(K, s->next.k);
     const int64_t count = (s->G ? K * K : 0) + (s->E ? K * K : 0) + (s->H ? s->w.k * K : 0) +
                           (s->N ? K * s->next.k : 0) + 1;
     cpu_call c = begin(r, s->n, rows, cols, s->n * sweep_cost(s), count);
@@ -365,12 +384,12 @@ static void cpu_sweep(const fab_run *r, fab_sweep *s)
     s->floored = (int64_t)*from;
 }
 
-#define CPU_TABLE(t, real)                                                                              \
-    {                                                                                                   \
-        .backend = "cpu", .type = t, .size = sizeof(real), .work = cpu_work, .gram = cpu_gram,          \
-        .cross = cpu_cross, .colquad = cpu_colquad, .mult = cpu_mult, .rowquad = cpu_rowquad,           \
-        .rowdot = cpu_rowdot, .axpy = cpu_axpy, .load = cpu_load, .get = cpu_get, .put = cpu_put,       \
-        .zero = cpu_zero, .randn = cpu_randn, .sweep = cpu_sweep                                        \
+#define CPU_TABLE(t, real)                                                                        \
+    {                                                                                             \
+        .backend = "cpu", .type = t, .size = sizeof(real), .work = cpu_work, .gram = cpu_gram,    \
+        .cross = cpu_cross, .colquad = cpu_colquad, .mult = cpu_mult, .rowquad = cpu_rowquad,     \
+        .rowdot = cpu_rowdot, .axpy = cpu_axpy, .load = cpu_load, .get = cpu_get, .put = cpu_put, \
+        .zero = cpu_zero, .randn = cpu_randn, .sweep = cpu_sweep                                  \
     }
 
 const fab_ops fab_ops_cpu_f64 = CPU_TABLE(FAB_F64, double);

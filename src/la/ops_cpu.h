@@ -13,8 +13,8 @@
 /* What a kernel was asked; each uses the fields it needs. */
 typedef struct fab_job {
     const fab_long *A, *B;
-    const double *w;  /* weights or row factors, n, or NULL */
-    const void *M;    /* A->k x cols, column-major, in the kernel's precision */
+    const double *w; /* weights or row factors, n, or NULL */
+    const void *M;   /* A->k x cols, column-major, in the kernel's precision */
     int64_t cols;
     double beta;
     double *q;              /* n */

@@ -2,6 +2,6 @@
  *
  * SPDX-License-Identifier: MIT */
 #define VECTOR_BYTES 32
-#define ISA_NAME "avx2"
-#define ISA_TABLE fab_isa_avx2
+#define ISA_NAME     "avx2"
+#define ISA_TABLE    fab_isa_avx2
 #include "la/ops_cpu_isa.h"

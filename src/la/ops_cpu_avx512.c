@@ -2,6 +2,6 @@
  *
  * SPDX-License-Identifier: MIT */
 #define VECTOR_BYTES 64
-#define ISA_NAME "avx512"
-#define ISA_TABLE fab_isa_avx512
+#define ISA_NAME     "avx512"
+#define ISA_TABLE    fab_isa_avx512
 #include "la/ops_cpu_isa.h"

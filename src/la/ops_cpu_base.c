@@ -2,6 +2,6 @@
  *
  * SPDX-License-Identifier: MIT */
 #define VECTOR_BYTES 16
-#define ISA_NAME "base"
-#define ISA_TABLE fab_isa_base
+#define ISA_NAME     "base"
+#define ISA_TABLE    fab_isa_base
 #include "la/ops_cpu_isa.h"

@@ -31,30 +31,30 @@
 
 /* More registers: larger tiles. */
 #if VECTOR_BYTES == 64
-#define TILE 5
+#define TILE  5
 #define DEPTH 4
 #else
-#define TILE 3
+#define TILE  3
 #define DEPTH 2
 #endif
 
 /* What the vector extensions of C do not name. */
 #if !defined(__x86_64__)
-#define MULTIPLY_LOW(a, b) (((a) & 0xffffffffu) * ((b) & 0xffffffffu))
-#define ROOT_F64(v) root_f64(v)
-#define ROOT_F32(v) root_f32(v)
+#define MULTIPLY_LOW(a, b) (((a)&0xffffffffu) * ((b)&0xffffffffu))
+#define ROOT_F64(v)        root_f64(v)
+#define ROOT_F32(v)        root_f32(v)
 #elif VECTOR_BYTES == 16
 #define MULTIPLY_LOW(a, b) ((bits_f64)_mm_mul_epu32((__m128i)(a), (__m128i)(b)))
-#define ROOT_F64(v) ((vec_f64)_mm_sqrt_pd((__m128d)(v)))
-#define ROOT_F32(v) ((vec_f32)_mm_sqrt_ps((__m128)(v)))
+#define ROOT_F64(v)        ((vec_f64)_mm_sqrt_pd((__m128d)(v)))
+#define ROOT_F32(v)        ((vec_f32)_mm_sqrt_ps((__m128)(v)))
 #elif VECTOR_BYTES == 32
 #define MULTIPLY_LOW(a, b) ((bits_f64)_mm256_mul_epu32((__m256i)(a), (__m256i)(b)))
-#define ROOT_F64(v) ((vec_f64)_mm256_sqrt_pd((__m256d)(v)))
-#define ROOT_F32(v) ((vec_f32)_mm256_sqrt_ps((__m256)(v)))
+#define ROOT_F64(v)        ((vec_f64)_mm256_sqrt_pd((__m256d)(v)))
+#define ROOT_F32(v)        ((vec_f32)_mm256_sqrt_ps((__m256)(v)))
 #else
 #define MULTIPLY_LOW(a, b) ((bits_f64)_mm512_mul_epu32((__m512i)(a), (__m512i)(b)))
-#define ROOT_F64(v) ((vec_f64)_mm512_sqrt_pd((__m512d)(v)))
-#define ROOT_F32(v) ((vec_f32)_mm512_sqrt_ps((__m512)(v)))
+#define ROOT_F64(v)        ((vec_f64)_mm512_sqrt_pd((__m512d)(v)))
+#define ROOT_F32(v)        ((vec_f32)_mm512_sqrt_ps((__m512)(v)))
 #endif
 
 /* Memory that will be needed soon: p .. end, and what is `beside` it (0: nothing) to be written. */
@@ -98,7 +98,8 @@ typedef uint64_t bits_f64 __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
 /* Philox-4x32-10 of consecutive blocks, one per 64-bit lane; the words are in the low halves, what the
  * high halves hold means nothing.  (Salmon, Moraes, Dror, Shaw, 2011; base/random.c has one block.) */
-static inline __attribute__((always_inline)) void philox(uint64_t seed, uint64_t stream, uint64_t block, bits_f64 x[4])
+static inline __attribute__((always_inline)) void philox(uint64_t seed, uint64_t stream,
+                                                         uint64_t block, bits_f64 x[4])
 {
     static const uint64_t lane[] = {0, 1, 2, 3, 4, 5, 6, 7};
     bits_f64 first, zero = {0};
@@ -109,7 +110,8 @@ static inline __attribute__((always_inline)) void philox(uint64_t seed, uint64_t
     x[2] = zero + stream;
     x[3] = zero + (stream >> 32);
     for (int round = 0; round < 10; round++) {
-        const bits_f64 p = MULTIPLY_LOW(x[0], zero + 0xD2511F53u), q = MULTIPLY_LOW(x[2], zero + 0xCD9E8D57u);
+        const bits_f64 p = MULTIPLY_LOW(x[0], zero + 0xD2511F53u),
+                       q = MULTIPLY_LOW(x[2], zero + 0xCD9E8D57u);
         x[0] = (q >> 32) ^ x[1] ^ key0;
         x[1] = q;
         x[2] = (p >> 32) ^ x[3] ^ key1;
@@ -136,20 +138,20 @@ static inline root_vec_f32 root_f32(root_vec_f32 v)
 }
 #endif
 
-#define REAL double
-#define REAL_BYTES 8
-#define WORD uint64_t
-#define TYPED(name) name##_f64
-#define BLAS(name) cblas_d##name
-#define ROOT ROOT_F64
-#define UNPACK_LO UNPACK_LO_F64
-#define UNPACK_HI UNPACK_HI_F64
+#define REAL          double
+#define REAL_BYTES    8
+#define WORD          uint64_t
+#define TYPED(name)   name##_f64
+#define BLAS(name)    cblas_d##name
+#define ROOT          ROOT_F64
+#define UNPACK_LO     UNPACK_LO_F64
+#define UNPACK_HI     UNPACK_HI_F64
 #define JOIN_QUARTERS 0, 1, 2, 3
-#define JOIN_HALVES 0, 1, 2, 3, 4, 5, 6, 7
-#define QUARTER_0 0, 1
-#define QUARTER_1 2, 3
-#define QUARTER_2 4, 5
-#define QUARTER_3 6, 7
+#define JOIN_HALVES   0, 1, 2, 3, 4, 5, 6, 7
+#define QUARTER_0     0, 1
+#define QUARTER_1     2, 3
+#define QUARTER_2     4, 5
+#define QUARTER_3     6, 7
 #include "la/ops_cpu_kernel.h"
 #undef REAL
 #undef REAL_BYTES
@@ -166,27 +168,28 @@ static inline root_vec_f32 root_f32(root_vec_f32 v)
 #undef QUARTER_2
 #undef QUARTER_3
 
-#define REAL float
-#define REAL_BYTES 4
-#define WORD uint32_t
-#define TYPED(name) name##_f32
-#define BLAS(name) cblas_s##name
-#define ROOT ROOT_F32
-#define UNPACK_LO UNPACK_LO_F32
-#define UNPACK_HI UNPACK_HI_F32
+#define REAL          float
+#define REAL_BYTES    4
+#define WORD          uint32_t
+#define TYPED(name)   name##_f32
+#define BLAS(name)    cblas_s##name
+#define ROOT          ROOT_F32
+#define UNPACK_LO     UNPACK_LO_F32
+#define UNPACK_HI     UNPACK_HI_F32
 #define JOIN_QUARTERS 0, 1, 2, 3, 4, 5, 6, 7
-#define JOIN_HALVES 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
-#define QUARTER_0 0, 1, 2, 3
-#define QUARTER_1 4, 5, 6, 7
-#define QUARTER_2 8, 9, 10, 11
-#define QUARTER_3 12, 13, 14, 15
+#define JOIN_HALVES   0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15
+#define QUARTER_0     0, 1, 2, 3
+#define QUARTER_1     4, 5, 6, 7
+#define QUARTER_2     8, 9, 10, 11
+#define QUARTER_3     12, 13, 14, 15
 #include "la/ops_cpu_kernel.h"
 
-#define KERNELS(t)                                                                                    \
-    {                                                                                                 \
-        .gram = gram_##t, .cross = cross_##t, .colquad = colquad_##t, .mult = mult_##t,               \
-        .rowquad = rowquad_##t, .rowdot = rowdot_##t, .axpy = axpy_##t, .load = load_##t,             \
-        .get = get_##t, .put = put_##t, .randn = randn_##t, .sweep = sweep_##t, .normals = normals_##t \
+#define KERNELS(t)                                                                        \
+    {                                                                                     \
+        .gram = gram_##t, .cross = cross_##t, .colquad = colquad_##t, .mult = mult_##t,   \
+        .rowquad = rowquad_##t, .rowdot = rowdot_##t, .axpy = axpy_##t, .load = load_##t, \
+        .get = get_##t, .put = put_##t, .randn = randn_##t, .sweep = sweep_##t,           \
+        .normals = normals_##t                                                            \
     }
 
 const fab_isa ISA_TABLE = {ISA_NAME, {KERNELS(f64), KERNELS(f32)}};

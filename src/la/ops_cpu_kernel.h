@@ -23,16 +23,17 @@
  *
  * SPDX-License-Identifier: MIT */
 
-#define LANES ((int)(VECTOR_BYTES / sizeof(REAL)))      /* numbers in a vector */
-#define QUARTER ((int)(16 / sizeof(REAL)))              /* numbers in 128 bits: the unit of turning */
-#define SUB_ROWS ((int)(1024 / sizeof(REAL)))           /* rows turned at a time */
-#define COLUMN (SUB_ROWS + LANES)                       /* numbers between columns: no power of 2 */
-#define STRIDE (COLUMN / LANES)                       /* vectors between columns of a turned block */
-#define VEC TYPED(vec)
-#define INLINE static inline __attribute__((always_inline))
+#define LANES    ((int)(VECTOR_BYTES / sizeof(REAL))) /* numbers in a vector */
+#define QUARTER  ((int)(16 / sizeof(REAL)))           /* numbers in 128 bits: the unit of turning */
+#define SUB_ROWS ((int)(1024 / sizeof(REAL)))         /* rows turned at a time */
+#define COLUMN   (SUB_ROWS + LANES)                   /* numbers between columns: no power of 2 */
+#define STRIDE   (COLUMN / LANES) /* vectors between columns of a turned block */
+#define VEC      TYPED(vec)
+#define INLINE   static inline __attribute__((always_inline))
 
 typedef REAL VEC __attribute__((vector_size(VECTOR_BYTES), may_alias));
-typedef REAL TYPED(vec_any) __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
+typedef REAL TYPED(vec_any)
+    __attribute__((vector_size(VECTOR_BYTES), aligned(sizeof(REAL)), may_alias));
 typedef REAL TYPED(quarter) __attribute__((vector_size(16), aligned(sizeof(REAL)), may_alias));
 
 #include "la/ops_cpu_turn.h"
@@ -62,7 +63,8 @@ INLINE vec_f64 inverse_root(vec_f64 v)
 }
 #endif
 
-typedef REAL TYPED(rounded) __attribute__((vector_size(VECTOR_BYTES / 8 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+typedef REAL TYPED(rounded)
+    __attribute__((vector_size(VECTOR_BYTES / 8 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
 #define DOUBLES ((int64_t)(VECTOR_BYTES / sizeof(double)))
 
 /* h = psi^-1/2, rounded once. */
@@ -101,7 +103,7 @@ static void *TYPED(take)(char **scratch, int64_t count, size_t size)
     *scratch += ((size_t)count * size + 63) / 64 * 64;
     return p;
 }
-#define TAKE(count) TYPED(take)(&room, (count), sizeof(REAL))
+#define TAKE(count)         TYPED(take)(&room, (count), sizeof(REAL))
 #define TAKE_DOUBLES(count) TYPED(take)(&room, (count), sizeof(double))
 
 static int64_t TYPED(span_end)(fab_span s, int64_t i, int64_t step)
@@ -109,8 +111,8 @@ static int64_t TYPED(span_end)(fab_span s, int64_t i, int64_t step)
     return s.first + s.count - i < step ? s.first + s.count - i : step;
 }
 
-#define FOR_BLOCKS(i, m, rows, step)                                                      \
-    for (int64_t i = (rows).first, m = TYPED(span_end)(rows, i, step); m > 0;             \
+#define FOR_BLOCKS(i, m, rows, step)                                          \
+    for (int64_t i = (rows).first, m = TYPED(span_end)(rows, i, step); m > 0; \
          i += m, m = TYPED(span_end)(rows, i, step))
 
 /* Does this block of SUB_ROWS end a block of FAB_BLOCK_ROWS, or the chunk? */
@@ -128,7 +130,8 @@ static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, do
     double *sums = TAKE_DOUBLES(vectors * LANES);
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
-    FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, TYPED(tile_turns)(k, k) / 2);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
         TYPED(gram_tiles)(k, TYPED(steps)(m), P, &ahead, (VEC *)acc);
@@ -140,11 +143,13 @@ static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, do
 static void TYPED(cross_narrow)(const fab_job *job, fab_span rows, char *room, double *C)
 {
     const int64_t k = job->A->k, m = job->B->k;
-    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = TAKE(m * COLUMN), *acc = TAKE(k * m * LANES);
+    REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = TAKE(m * COLUMN),
+         *acc = TAKE(k * m * LANES);
     double *sums = TAKE_DOUBLES(k * m * LANES);
     memset(acc, 0, (size_t)(k * m * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(k * m * LANES) * sizeof *sums);
-    FOR_BLOCKS(i, count, rows, SUB_ROWS) {
+    FOR_BLOCKS(i, count, rows, SUB_ROWS)
+    {
         const REAL *root = TYPED(roots)(job->w, i, count, h);
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + count, TYPED(tile_turns)(k, m));
         TYPED(pack)(job->A, i, count, root, P);
@@ -161,7 +166,8 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
     const int64_t k = job->A->k;
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN);
     memset(q, 0, (size_t)k * sizeof *q);
-    FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, k * STRIDE);
         TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
         for (int64_t j = 0; j < k; j++) {
@@ -179,9 +185,15 @@ static void TYPED(mult_narrow)(const fab_job *job, fab_span rows, char *room)
 {
     const fab_long *A = job->A, *B = job->B;
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(A->k * COLUMN), *Q = TAKE(B->k * COLUMN);
-    const TYPED(factor) f = {.in = P, .M = job->M, .k = A->k, .ld = A->k, .lead = A->k,
-                             .start = job->beta != 0 ? Q : NULL, .r0 = (REAL)job->beta};
-    FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+    const TYPED(factor) f = {.in = P,
+                             .M = job->M,
+                             .k = A->k,
+                             .ld = A->k,
+                             .lead = A->k,
+                             .start = job->beta != 0 ? Q : NULL,
+                             .r0 = (REAL)job->beta};
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
         const int steps = TYPED(steps)(m);
         fab_ahead ahead = TYPED(rows_ahead)(A, B, i + m, TYPED(product_turns)(A->k, B->k));
         TYPED(pack)(A, i, m, TYPED(factors)(job->w, i, m, h), P);
@@ -203,12 +215,16 @@ static void TYPED(rowquad_narrow)(const fab_job *job, fab_span rows, char *room)
     const int64_t k = job->A->k, cols = job->M ? job->cols : k;
     REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = job->M ? TAKE(cols * COLUMN) : P;
     const TYPED(factor) f = {.in = P, .M = job->M, .k = k, .ld = k, .lead = k, .dot = dot};
-    FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
         const int steps = TYPED(steps)(m);
-        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, job->M ? TYPED(product_turns)(k, cols) : 0);
+        fab_ahead ahead =
+            TYPED(rows_ahead)(job->A, NULL, i + m, job->M ? TYPED(product_turns)(k, cols) : 0);
         TYPED(pack)(job->A, i, m, NULL, P);
-        if (job->M && cols > 0) TYPED(product)(&f, cols, steps, &ahead, Q);
-        else TYPED(dots)(cols, steps, Q, Q, dot);
+        if (job->M && cols > 0)
+            TYPED(product)(&f, cols, steps, &ahead, Q);
+        else
+            TYPED(dots)(cols, steps, Q, Q, dot);
         TYPED(keep_dots)(job, i, m, dot);
     }
 }
@@ -219,7 +235,8 @@ static void TYPED(rowdot)(const fab_job *job, fab_span rows, void *scratch, doub
     char *room = scratch;
     const int64_t k = job->A->k;
     REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = TAKE(k * COLUMN);
-    FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
         TYPED(pack)(job->A, i, m, NULL, P);
         TYPED(pack)(job->B, i, m, NULL, Q);
         TYPED(dots)(k, TYPED(steps)(m), P, Q, dot);
@@ -238,28 +255,36 @@ static int TYPED(narrow)(int64_t k, int64_t m)
 
 static void TYPED(gram)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
-    if (job->A->k <= FAB_NARROW) TYPED(gram_narrow)(job, rows, scratch, partial);
-    else TYPED(gram_wide)(job, rows, scratch, partial);
+    if (job->A->k <= FAB_NARROW)
+        TYPED(gram_narrow)(job, rows, scratch, partial);
+    else
+        TYPED(gram_wide)(job, rows, scratch, partial);
 }
 
 static void TYPED(cross)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
-    if (TYPED(narrow)(job->A->k, job->B->k)) TYPED(cross_narrow)(job, rows, scratch, partial);
-    else TYPED(cross_wide)(job, rows, scratch, partial);
+    if (TYPED(narrow)(job->A->k, job->B->k))
+        TYPED(cross_narrow)(job, rows, scratch, partial);
+    else
+        TYPED(cross_wide)(job, rows, scratch, partial);
 }
 
 static void TYPED(mult)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
     (void)partial;
-    if (TYPED(narrow)(job->A->k, job->B->k)) TYPED(mult_narrow)(job, rows, scratch);
-    else TYPED(mult_wide)(job, rows, scratch);
+    if (TYPED(narrow)(job->A->k, job->B->k))
+        TYPED(mult_narrow)(job, rows, scratch);
+    else
+        TYPED(mult_wide)(job, rows, scratch);
 }
 
 static void TYPED(rowquad)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
     (void)partial;
-    if (TYPED(narrow)(job->A->k, job->M ? job->cols : 0)) TYPED(rowquad_narrow)(job, rows, scratch);
-    else TYPED(rowquad_wide)(job, rows, scratch);
+    if (TYPED(narrow)(job->A->k, job->M ? job->cols : 0))
+        TYPED(rowquad_narrow)(job, rows, scratch);
+    else
+        TYPED(rowquad_wide)(job, rows, scratch);
 }
 
 /* ---- elementwise, in and out --------------------------------------------------------------------- */
@@ -287,9 +312,9 @@ static void TYPED(axpy)(const fab_job *job, fab_span rows, void *scratch, double
     }
 }
 
-#define LOAD_COLUMN(type)                                                                 \
-    for (int64_t i = rows.first; i < rows.first + rows.count; i++)                        \
-        to[i * X->rs] = (REAL)((double)((const type *)x->p)[j * x->ld + i] - (mu ? mu[i] : 0))
+#define LOAD_COLUMN(type)                                          \
+    for (int64_t i = rows.first; i < rows.first + rows.count; i++) \
+    to[i * X->rs] = (REAL)((double)((const type *)x->p)[j * x->ld + i] - (mu ? mu[i] : 0))
 
 static void TYPED(load)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
@@ -300,8 +325,10 @@ static void TYPED(load)(const fab_job *job, fab_span rows, void *scratch, double
     const double *mu = job->mu;
     for (int64_t j = 0; j < x->n; j++) {
         REAL *to = TYPED(at)(X, 0, j);
-        if (x->type == FAB_F64) LOAD_COLUMN(double);
-        else LOAD_COLUMN(float);
+        if (x->type == FAB_F64)
+            LOAD_COLUMN(double);
+        else
+            LOAD_COLUMN(float);
     }
 }
 

@@ -8,38 +8,44 @@
  *
  * SPDX-License-Identifier: MIT */
 
-#define BLOCKS (VECTOR_BYTES / 8)                       /* Philox blocks in a vector */
-#define GROUP (2 * LANES)                               /* normals they make */
-#define PER_BLOCK (2 * 8 / (int)sizeof(REAL))           /* normals of one block */
-#define BITS TYPED(bits)
+#define BLOCKS    (VECTOR_BYTES / 8)          /* Philox blocks in a vector */
+#define GROUP     (2 * LANES)                 /* normals they make */
+#define PER_BLOCK (2 * 8 / (int)sizeof(REAL)) /* normals of one block */
+#define BITS      TYPED(bits)
 
 typedef WORD BITS __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
 /* Constants by precision: double | float. */
 #if REAL_BYTES == 8
-#define MANTISSA 52
-#define ONE_BITS 0x3ff0000000000000u
-#define HALF_ROOT_BITS 0x3fe6a09e667f3bcdu              /* sqrt(1/2) */
-#define INTEGER_BITS 0x4330000000000000u                /* 2^52 */
-#define ROUNDER 0x1.8p52
-#define EXPONENT_BIAS (0x1p52 + 1023)
-static const double TYPED(log_terms)[] = {6.666666666666735130e-01, 3.999999999940941908e-01, 2.857142874366239149e-01,
-    2.222219843214978396e-01, 1.818357216161805012e-01, 1.531383769920937332e-01, 1.479819860511658591e-01};
+#define MANTISSA       52
+#define ONE_BITS       0x3ff0000000000000u
+#define HALF_ROOT_BITS 0x3fe6a09e667f3bcdu /* sqrt(1/2) */
+#define INTEGER_BITS   0x4330000000000000u /* 2^52 */
+#define ROUNDER        0x1.8p52
+#define EXPONENT_BIAS  (0x1p52 + 1023)
+static const double TYPED(log_terms)[] = {6.666666666666735130e-01, 3.999999999940941908e-01,
+                                          2.857142874366239149e-01, 2.222219843214978396e-01,
+                                          1.818357216161805012e-01, 1.531383769920937332e-01,
+                                          1.479819860511658591e-01};
 static const double TYPED(sin_terms)[] = {-1.66666666666666324348e-01, 8.33333333332248946124e-03,
-    -1.98412698298579493134e-04, 2.75573137070700676789e-06, -2.50507602534068634195e-08, 1.58969099521155010221e-10};
+                                          -1.98412698298579493134e-04, 2.75573137070700676789e-06,
+                                          -2.50507602534068634195e-08, 1.58969099521155010221e-10};
 static const double TYPED(cos_terms)[] = {4.16666666666666019037e-02, -1.38888888888741095749e-03,
-    2.48015872894767294178e-05, -2.75573143513906633035e-07, 2.08757232129817482790e-09, -1.13596475577881948265e-11};
+                                          2.48015872894767294178e-05, -2.75573143513906633035e-07,
+                                          2.08757232129817482790e-09, -1.13596475577881948265e-11};
 enum { TYPED(LOG_TERMS) = 7, TYPED(ARC_TERMS) = 6 };
 #else
-#define MANTISSA 23
-#define ONE_BITS 0x3f800000u
+#define MANTISSA       23
+#define ONE_BITS       0x3f800000u
 #define HALF_ROOT_BITS 0x3f3504f3u
-#define INTEGER_BITS 0x4b000000u                        /* 2^23 */
-#define ROUNDER 0x1.8p23f
-#define EXPONENT_BIAS (0x1p23f + 127)
-static const float TYPED(log_terms)[] = {0xaaaaaa.0p-24f, 0xccce13.0p-25f, 0x91e9ee.0p-25f, 0xf89e26.0p-26f};
+#define INTEGER_BITS   0x4b000000u /* 2^23 */
+#define ROUNDER        0x1.8p23f
+#define EXPONENT_BIAS  (0x1p23f + 127)
+static const float TYPED(log_terms)[] = {0xaaaaaa.0p-24f, 0xccce13.0p-25f, 0x91e9ee.0p-25f,
+                                         0xf89e26.0p-26f};
 static const float TYPED(sin_terms)[] = {-1.6666654611e-1f, 8.3321608736e-3f, -1.9515295891e-4f};
-static const float TYPED(cos_terms)[] = {4.166664568298827e-2f, -1.388731625493765e-3f, 2.443315711809948e-5f};
+static const float TYPED(cos_terms)[] = {4.166664568298827e-2f, -1.388731625493765e-3f,
+                                         2.443315711809948e-5f};
 enum { TYPED(LOG_TERMS) = 4, TYPED(ARC_TERMS) = 3 };
 #endif
 
@@ -81,7 +87,8 @@ INLINE VEC TYPED(log_unit)(BITS word)
     const VEC e = TYPED(exponent)(TYPED(unit)(word), &f);
 #else
     const VEC u = (__builtin_convertvector(word, VEC) + 0.5f) * 0x1p-32f;
-    const VEC rest = (__builtin_convertvector(~word, VEC) + 0.5f) * 0x1p-32f; /* 1 - u, to all its digits */
+    const VEC rest = (__builtin_convertvector(~word, VEC) + 0.5f) *
+                     0x1p-32f; /* 1 - u, to all its digits */
     const VEC e = TYPED(exponent)(u, &f);
     const BITS near_one = (BITS)(word >= 0xb6000000u); /* there e = 0 */
     f = (VEC)(((BITS)f & ~near_one) | ((BITS)-rest & near_one));
@@ -96,7 +103,8 @@ INLINE void TYPED(circle)(VEC u, VEC *cosine, VEC *sine)
     const BITS quarter = (BITS)rounded;
     const VEC x = (u - (rounded - ROUNDER) * (REAL)0.25) * (REAL)6.283185307179586477, z = x * x;
     const VEC s = x + x * z * TYPED(horner)(TYPED(ARC_TERMS), TYPED(sin_terms), z);
-    const VEC c = 1 - (z * (REAL)0.5 - z * z * TYPED(horner)(TYPED(ARC_TERMS), TYPED(cos_terms), z));
+    const VEC c = 1 -
+                  (z * (REAL)0.5 - z * z * TYPED(horner)(TYPED(ARC_TERMS), TYPED(cos_terms), z));
     const BITS swap = 0 - (quarter & 1);
     const int sign = 8 * (int)sizeof(WORD) - 2;
     *cosine = (VEC)((((BITS)c & ~swap) | ((BITS)s & swap)) ^ (((quarter + 1) & 2) << sign));
@@ -112,7 +120,8 @@ INLINE void TYPED(words)(uint64_t seed, uint64_t stream, uint64_t block, BITS *r
     *radius = x[1] << 32 | (x[0] & 0xffffffffu);
     *angle = x[3] << 32 | (x[2] & 0xffffffffu);
 #else
-    *radius = (BITS)(x[2] << 32 | (x[0] & 0xffffffffu)); /* lane 2b: words 0, 1; lane 2b + 1: words 2, 3 */
+    *radius = (BITS)(x[2] << 32 |
+                     (x[0] & 0xffffffffu)); /* lane 2b: words 0, 1; lane 2b + 1: words 2, 3 */
     *angle = (BITS)(x[3] << 32 | (x[1] & 0xffffffffu));
 #endif
 }
@@ -123,7 +132,7 @@ INLINE void TYPED(group)(uint64_t seed, uint64_t stream, uint64_t block, REAL *o
     BITS radius, angle;
     VEC c, s;
     TYPED(words)(seed, stream, block, &radius, &angle);
-    const VEC r = ROOT(TYPED(log_unit)(radius) * -2);                                /* sqrt(-2 log u1) */
+    const VEC r = ROOT(TYPED(log_unit)(radius) * -2); /* sqrt(-2 log u1) */
     TYPED(circle)(TYPED(unit)(angle), &c, &s);
     TYPED(spread)(out, 2 * QUARTER, LOW(r * c, r * s));
     TYPED(spread)(out + QUARTER, 2 * QUARTER, HIGH(r * c, r * s));

@@ -17,7 +17,7 @@ typedef struct TYPED(block) {
     const double *psi;              /* psi' */
 } TYPED(block);
 
-static char *TYPED(block_layout)(TYPED(block) *b, const fab_sweep *s, int64_t rows, char *room)
+static char *TYPED(block_layout)(TYPED(block) * b, const fab_sweep *s, int64_t rows, char *room)
 {
     b->X = TAKE((s->x.k + s->u.k + s->w.k) * rows); /* side by side: one product serves all three */
     b->U = b->X + s->x.k * rows;
@@ -76,10 +76,11 @@ static const double *TYPED(doubles)(double c, const double *v, int64_t first)
 
 /* base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i,  psi_i' = max(base_i - w_i' Q w_i'^T, floor base_i);
  * returns how often the floor acted.  psi_out may be psi, base_out d2. */
-static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count, const TYPED(block) *b, double *psi_out,
-                              double *base_out)
+static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count,
+                              const TYPED(block) * b, double *psi_out, double *base_out)
 {
-    const double *psi = TYPED(doubles)(s->c0, s->psi, first), *d2 = TYPED(doubles)(s->c3, s->d2, first);
+    const double *psi = TYPED(doubles)(s->c0, s->psi, first),
+                 *d2 = TYPED(doubles)(s->c3, s->d2, first);
     const REAL *ww = s->c1 != 0 ? b->ww : TYPED(no_rows), *xx = s->c2 != 0 ? b->xx : TYPED(no_rows);
     const REAL *qq = s->psi_out ? b->qq : TYPED(no_rows);
     const double c0 = s->c0, c1 = s->c1, c2 = s->c2, c3 = s->c3, floor = s->floor;
@@ -96,7 +97,7 @@ static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count, 
 }
 
 /* psi' of a block whose dot products are known; kept where it is wanted. */
-static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, TYPED(block) *b)
+static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, TYPED(block) * b)
 {
     double *base = s->base_out ? s->base_out + first : b->room[1];
     double *psi = s->psi_out ? s->psi_out + first : b->room[0];
@@ -122,7 +123,8 @@ static int TYPED(wants_sums)(const fab_sweep *s)
 /* ---- narrow -------------------------------------------------------------------------------------- */
 
 /* W' = r0 W + [X U W] M */
-static TYPED(factor) TYPED(sweep_factor)(const fab_sweep *s, const fab_job *job, const TYPED(block) *b)
+static TYPED(factor)
+    TYPED(sweep_factor)(const fab_sweep *s, const fab_job *job, const TYPED(block) * b)
 {
     const int64_t k = job->cols, lead = s->x.k + s->u.k;
     return (TYPED(factor)){.in = b->X,
@@ -135,8 +137,8 @@ static TYPED(factor) TYPED(sweep_factor)(const fab_sweep *s, const fab_job *job,
                            .dot = s->psi_out && !s->Q ? b->qq : NULL};
 }
 
-static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) *f, int64_t i, int64_t m, const TYPED(block) *b,
-                               fab_ahead *ahead)
+static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) * f, int64_t i, int64_t m,
+                               const TYPED(block) * b, fab_ahead *ahead)
 {
     TYPED(pack)(&s->x, i, m, NULL, b->X);
     TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
@@ -144,7 +146,8 @@ static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) *f, int64
     TYPED(product)(f, s->K, TYPED(steps)(m), ahead, b->O); /* 1: X, U, W lie side by side */
 }
 
-static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps, const TYPED(block) *b, fab_ahead *ahead)
+static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps,
+                               const TYPED(block) * b, fab_ahead *ahead)
 {
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(dots)(s->w.k, steps, b->W, b->W, b->ww);
@@ -153,8 +156,8 @@ static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps
 }
 
 /* 3: spread sums of G, H, N, E; P holds W' weighed by h. */
-static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b, fab_ahead *ahead,
-                               VEC *acc)
+static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b,
+                               fab_ahead *ahead, VEC *acc)
 {
     const int steps = TYPED(steps)(m);
     if (s->G) acc = TYPED(gram_tiles)(s->K, steps, b->P, ahead, acc);
@@ -175,7 +178,7 @@ static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const T
 }
 
 /* 3 */
-static void TYPED(store_columns)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b)
+static void TYPED(store_columns)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b)
 {
     TYPED(inverse_roots)(m, b->psi, b->h);
     TYPED(pad_rows)(m, b->h);
@@ -185,10 +188,11 @@ static void TYPED(store_columns)(const fab_sweep *s, int64_t i, int64_t m, const
 static int64_t TYPED(sum_vectors)(const fab_sweep *s)
 {
     const int64_t triangle = s->K * (s->K + 1) / 2;
-    return (s->G ? triangle : 0) + (s->E ? triangle : 0) + (s->H ? s->w.k * s->K : 0) + (s->N ? s->K * s->next.k : 0);
+    return (s->G ? triangle : 0) + (s->E ? triangle : 0) + (s->H ? s->w.k * s->K : 0) +
+           (s->N ? s->K * s->next.k : 0);
 }
 
-static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPED(sums) *at)
+static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPED(sums) * at)
 {
     if (s->G) sums = TYPED(gram_fold)(s->K, sums, at->G);
     if (s->H) sums = TYPED(cross_fold)(s->w.k, s->K, sums, at->H);
@@ -201,8 +205,9 @@ static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper)
 {
     const int64_t K = s->K, wide = s->u.k + s->x.k + (s->R ? s->w.k : 0);
     const int64_t products = TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
-    return products + (s->psi_out && s->Q ? TYPED(product_turns)(K, K) / 2 : 0) + (s->G ? TYPED(tile_turns)(K, K) / 2 : 0) +
-           (s->H ? TYPED(tile_turns)(s->w.k, K) : 0) + (s->N ? TYPED(tile_turns)(K, s->next.k) : 0);
+    return products + (s->psi_out && s->Q ? TYPED(product_turns)(K, K) / 2 : 0) +
+           (s->G ? TYPED(tile_turns)(K, K) / 2 : 0) + (s->H ? TYPED(tile_turns)(s->w.k, K) : 0) +
+           (s->N ? TYPED(tile_turns)(K, s->next.k) : 0);
 }
 
 /* What the next block will touch: rows, and the short runs of vectors that hardware does not foresee. */
@@ -233,13 +238,16 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
     *at.floored = 0;
-    FOR_BLOCKS(i, m, rows, SUB_ROWS) {
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
         fab_ahead ahead = TYPED(sweep_ahead)(s, i + m, turns);
-        TYPED(new_columns)(s, &f, i, m, &b, &ahead);                          /* 1 */
+        TYPED(new_columns)(s, &f, i, m, &b, &ahead); /* 1 */
         TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
-        *at.floored += (double)TYPED(block_psi)(s, i, m, &b);                 /* 2 */
-        if (vectors > 0) TYPED(store_columns)(s, i, m, &b);                   /* 3 */
-        else TYPED(unpack)(b.O, &s->out, i, m);
+        *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
+        if (vectors > 0)
+            TYPED(store_columns)(s, i, m, &b); /* 3 */
+        else
+            TYPED(unpack)(b.O, &s->out, i, m);
         if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
     }
@@ -248,19 +256,24 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
 
 /* ---- wide ---------------------------------------------------------------------------------------- */
 
-static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b)
+static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m,
+                            const TYPED(block) * b)
 {
     const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
     for (int64_t r = 0; r < m && !s->R; r++) b->h[r] = (REAL)s->r0;
-    if (s->R || s->w.k == 0) TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O); /* 1 */
-    else TYPED(copy_block)(&s->w, i, m, b->h, b->O);
+    if (s->R || s->w.k == 0)
+        TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O); /* 1 */
+    else
+        TYPED(copy_block)(&s->w, i, m, b->h, b->O);
     if (s->u.k > 0) {
         const fab_long scaled = {b->U, m, s->u.k, s->u.k, 1};
         TYPED(copy_block)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
         TYPED(block_times)(&scaled, 0, m, T, job->cols, s->K, 1, b->O);
     }
-    if (TYPED(many_vectors)(&s->x, m, s->K)) TYPED(add_vectors_times)(&s->x, i, m, C, job->cols, s->K, b->P, b->O);
-    else if (s->x.k > 0) TYPED(block_times)(&s->x, i, m, C, job->cols, s->K, 1, b->O);
+    if (TYPED(many_vectors)(&s->x, m, s->K))
+        TYPED(add_vectors_times)(&s->x, i, m, C, job->cols, s->K, b->P, b->O);
+    else if (s->x.k > 0)
+        TYPED(block_times)(&s->x, i, m, C, job->cols, s->K, 1, b->O);
 }
 
 static void TYPED(norms)(const fab_long *A, int64_t i, int64_t m, REAL *copy, REAL *norm2)
@@ -277,7 +290,8 @@ static void TYPED(norms)(const fab_long *A, int64_t i, int64_t m, REAL *copy, RE
     TYPED(row_dots)(A->k, m, P, P, norm2);
 }
 
-static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m, const TYPED(block) *b)
+static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m,
+                                  const TYPED(block) * b)
 {
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(norms)(&s->w, i, m, b->W, b->ww);
@@ -289,8 +303,8 @@ static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_
 }
 
 /* 3, on rows that are not yet stored: out may be w. */
-static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) *b, REAL *temporary,
-                            const TYPED(sums) *at)
+static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b,
+                            REAL *temporary, const TYPED(sums) * at)
 {
     TYPED(inverse_roots)(m, b->psi, b->h);
     if (s->H) TYPED(copy_block)(&s->w, i, m, b->h, b->W);
@@ -324,12 +338,15 @@ static void TYPED(sweep_wide)(const fab_job *job, fab_span rows, char *room, dou
     REAL *temporary = TAKE(largest);
     memset(temporary, 0, (size_t)largest * sizeof *temporary);
     memset(partial, 0, (size_t)(at.floored + 1 - partial) * sizeof *partial);
-    FOR_BLOCKS(i, m, rows, FAB_BLOCK_ROWS) {
-        TYPED(new_rows)(s, job, i, m, &b);                                           /* 1 */
+    FOR_BLOCKS(i, m, rows, FAB_BLOCK_ROWS)
+    {
+        TYPED(new_rows)(s, job, i, m, &b); /* 1 */
         TYPED(row_quadratics)(s, job, i, m, &b);
-        *at.floored += (double)TYPED(block_psi)(s, i, m, &b);                        /* 2 */
-        if (TYPED(wants_sums)(s)) TYPED(row_sums)(s, i, m, &b, temporary, &at);      /* 3 */
-        else TYPED(write_block)(b.O, &s->out, i, m);
+        *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
+        if (TYPED(wants_sums)(s))
+            TYPED(row_sums)(s, i, m, &b, temporary, &at); /* 3 */
+        else
+            TYPED(write_block)(b.O, &s->out, i, m);
     }
     if (s->G) TYPED(mirror)(s->K, at.G);
     if (s->E) TYPED(mirror)(s->K, at.E);
@@ -338,8 +355,10 @@ static void TYPED(sweep_wide)(const fab_job *job, fab_span rows, char *room, dou
 static void TYPED(sweep)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
     const fab_sweep *s = job->sweep;
-    const int narrow = TYPED(narrow)(s->K, s->x.k) && TYPED(narrow)(s->K, s->next.k) && s->K <= FAB_NARROW &&
-                       s->w.k <= FAB_NARROW && s->u.k <= FAB_NARROW;
-    if (narrow) TYPED(sweep_narrow)(job, rows, scratch, partial);
-    else TYPED(sweep_wide)(job, rows, scratch, partial);
+    const int narrow = TYPED(narrow)(s->K, s->x.k) && TYPED(narrow)(s->K, s->next.k) &&
+                       s->K <= FAB_NARROW && s->w.k <= FAB_NARROW && s->u.k <= FAB_NARROW;
+    if (narrow)
+        TYPED(sweep_narrow)(job, rows, scratch, partial);
+    else
+        TYPED(sweep_wide)(job, rows, scratch, partial);
 }

@@ -10,8 +10,8 @@ INLINE int TYPED(place)(const int tn, const int diagonal, const int a, const int
 
 /* acc(a, b) += sum over rows of P_a Q_b, a tile of tm x tn (its upper triangle when diagonal).  All
  * loops but that over rows have constant lengths: the sums live in registers. */
-INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int steps, const VEC *P, const VEC *Q, fab_ahead *ahead,
-                      VEC *acc)
+INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int steps, const VEC *P,
+                        const VEC *Q, fab_ahead *ahead, VEC *acc)
 {
     fab_ahead coming = *ahead;
     VEC sum[TILE][TILE];
@@ -37,20 +37,38 @@ INLINE VEC *TYPED(tile)(const int tm, const int tn, const int diagonal, int step
 }
 
 #define SIZES(m, n) \
-    case (m) * 8 + (n): return TYPED(tile)(m, n, 0, steps, P, Q, ahead, acc)
+    case (m)*8 + (n): return TYPED(tile)(m, n, 0, steps, P, Q, ahead, acc)
 
-static VEC *TYPED(square_tile)(int64_t tm, int64_t tn, int steps, const VEC *P, const VEC *Q, fab_ahead *ahead,
-                               VEC *acc)
+static VEC *TYPED(square_tile)(int64_t tm, int64_t tn, int steps, const VEC *P, const VEC *Q,
+                               fab_ahead *ahead, VEC *acc)
 {
     switch (tm * 8 + tn) {
-        SIZES(1, 1); SIZES(1, 2); SIZES(1, 3);
-        SIZES(2, 1); SIZES(2, 2); SIZES(2, 3);
-        SIZES(3, 1); SIZES(3, 2); SIZES(3, 3);
+        SIZES(1, 1);
+        SIZES(1, 2);
+        SIZES(1, 3);
+        SIZES(2, 1);
+        SIZES(2, 2);
+        SIZES(2, 3);
+        SIZES(3, 1);
+        SIZES(3, 2);
+        SIZES(3, 3);
 #if TILE == 5
-        SIZES(1, 4); SIZES(2, 4); SIZES(3, 4); SIZES(4, 4); SIZES(5, 4);
-        SIZES(1, 5); SIZES(2, 5); SIZES(3, 5); SIZES(4, 5); SIZES(5, 5);
-        SIZES(4, 1); SIZES(4, 2); SIZES(4, 3);
-        SIZES(5, 1); SIZES(5, 2); SIZES(5, 3);
+        SIZES(1, 4);
+        SIZES(2, 4);
+        SIZES(3, 4);
+        SIZES(4, 4);
+        SIZES(5, 4);
+        SIZES(1, 5);
+        SIZES(2, 5);
+        SIZES(3, 5);
+        SIZES(4, 5);
+        SIZES(5, 5);
+        SIZES(4, 1);
+        SIZES(4, 2);
+        SIZES(4, 3);
+        SIZES(5, 1);
+        SIZES(5, 2);
+        SIZES(5, 3);
 #endif
     }
     return acc;
@@ -60,12 +78,12 @@ static VEC *TYPED(square_tile)(int64_t tm, int64_t tn, int steps, const VEC *P, 
 static VEC *TYPED(diagonal_tile)(int64_t t, int steps, const VEC *P, fab_ahead *ahead, VEC *acc)
 {
     switch (t) {
-        case 1: return TYPED(tile)(1, 1, 1, steps, P, P, ahead, acc);
-        case 2: return TYPED(tile)(2, 2, 1, steps, P, P, ahead, acc);
-        case 3: return TYPED(tile)(3, 3, 1, steps, P, P, ahead, acc);
+    case 1: return TYPED(tile)(1, 1, 1, steps, P, P, ahead, acc);
+    case 2: return TYPED(tile)(2, 2, 1, steps, P, P, ahead, acc);
+    case 3: return TYPED(tile)(3, 3, 1, steps, P, P, ahead, acc);
 #if TILE == 5
-        case 4: return TYPED(tile)(4, 4, 1, steps, P, P, ahead, acc);
-        case 5: return TYPED(tile)(5, 5, 1, steps, P, P, ahead, acc);
+    case 4: return TYPED(tile)(4, 4, 1, steps, P, P, ahead, acc);
+    case 5: return TYPED(tile)(5, 5, 1, steps, P, P, ahead, acc);
 #endif
     }
     return acc;
@@ -83,19 +101,20 @@ static VEC *TYPED(gram_tiles)(int64_t k, int steps, const REAL *P, fab_ahead *ah
         const VEC *Pa = (const VEC *)(P + a * COLUMN);
         acc = TYPED(diagonal_tile)(TYPED(side)(k, a), steps, Pa, ahead, acc);
         for (int64_t b = a + TILE; b < k; b += TILE)
-            acc = TYPED(square_tile)(TILE, TYPED(side)(k, b), steps, Pa, (const VEC *)(P + b * COLUMN), ahead,
-                                     acc);
+            acc = TYPED(square_tile)(TILE, TYPED(side)(k, b), steps, Pa,
+                                     (const VEC *)(P + b * COLUMN), ahead, acc);
     }
     return acc;
 }
 
-static VEC *TYPED(cross_tiles)(int64_t k, const REAL *P, int64_t m, const REAL *Q, int steps, fab_ahead *ahead,
-                               VEC *acc)
+static VEC *TYPED(cross_tiles)(int64_t k, const REAL *P, int64_t m, const REAL *Q, int steps,
+                               fab_ahead *ahead, VEC *acc)
 {
     for (int64_t a = 0; a < k; a += TILE)
         for (int64_t b = 0; b < m; b += TILE)
-            acc = TYPED(square_tile)(TYPED(side)(k, a), TYPED(side)(m, b), steps, (const VEC *)(P + a * COLUMN),
-                                     (const VEC *)(Q + b * COLUMN), ahead, acc);
+            acc = TYPED(square_tile)(TYPED(side)(k, a), TYPED(side)(m, b), steps,
+                                     (const VEC *)(P + a * COLUMN), (const VEC *)(Q + b * COLUMN),
+                                     ahead, acc);
     return acc;
 }
 
@@ -138,31 +157,35 @@ static void TYPED(settle)(int64_t vectors, REAL *acc, double *sums)
 
 /* out = r0 start + in M, column by column of a turned block. */
 typedef struct TYPED(factor) {
-    const REAL *in;    /* turned */
-    const REAL *M;     /* ld x m */
-    int64_t k, ld;     /* columns of in; rows of M */
-    int64_t lead;      /* column j of M ends after lead + j + 1 of its k rows; lead >= k: none does */
+    const REAL *in; /* turned */
+    const REAL *M;  /* ld x m */
+    int64_t k, ld;  /* columns of in; rows of M */
+    int64_t lead;   /* column j of M ends after lead + j + 1 of its k rows; lead >= k: none does */
     const REAL *start; /* m columns, turned, may be out; NULL: 0 */
     REAL r0;
-    REAL *dot;         /* the rows' |out_i|^2, or NULL */
+    REAL *dot; /* the rows' |out_i|^2, or NULL */
 } TYPED(factor);
 
 /* tj columns from column j0 of the product on.  What it starts from and whether it squares are known when
  * it is compiled: the sums live in registers. */
-INLINE void TYPED(product_tile)(const int tj, const int started, const int squared, const TYPED(factor) *f, int64_t j0,
-                               int steps, fab_ahead *ahead, REAL *to)
+INLINE void TYPED(product_tile)(const int tj, const int started, const int squared,
+                                const TYPED(factor) * f, int64_t j0, int steps, fab_ahead *ahead,
+                                REAL *to)
 {
     fab_ahead coming = *ahead;
     const int64_t last = f->lead + j0 + tj, k = last < f->k ? last : f->k, ld = f->ld;
-    const VEC *in = (const VEC *)f->in, *start = (const VEC *)(f->start + (started ? j0 * COLUMN : 0));
+    const VEC *in = (const VEC *)f->in,
+              *start = (const VEC *)(f->start + (started ? j0 * COLUMN : 0));
     const REAL *M = f->M + j0 * ld, r0 = f->r0;
     VEC *out = (VEC *)(to + j0 * COLUMN), *dot = (VEC *)f->dot;
     for (int v = 0; v < steps; v += DEPTH) {
         VEC sum[5][DEPTH], square[DEPTH];
         for (int j = 0; j < tj; j++)
             for (int d = 0; d < DEPTH; d++)
-                if (started) sum[j][d] = r0 * start[j * STRIDE + v + d];
-                else sum[j][d] = (VEC){0};
+                if (started)
+                    sum[j][d] = r0 * start[j * STRIDE + v + d];
+                else
+                    sum[j][d] = (VEC){0};
         for (int64_t i = 0; i < k; i++) {
             ask(&coming);
             VEC x[DEPTH];
@@ -181,32 +204,36 @@ INLINE void TYPED(product_tile)(const int tj, const int started, const int squar
     *ahead = coming;
 }
 
-INLINE void TYPED(product_tiles)(const int started, const int squared, const TYPED(factor) *f, int64_t m, int steps,
-                                 fab_ahead *ahead, REAL *out)
+INLINE void TYPED(product_tiles)(const int started, const int squared, const TYPED(factor) * f,
+                                 int64_t m, int steps, fab_ahead *ahead, REAL *out)
 {
-    for (int64_t j = 0; j < m; j += 5)
-        switch (m - j) {
-            case 1: TYPED(product_tile)(1, started, squared, f, j, steps, ahead, out); break;
-            case 2: TYPED(product_tile)(2, started, squared, f, j, steps, ahead, out); break;
-            case 3: TYPED(product_tile)(3, started, squared, f, j, steps, ahead, out); break;
-            case 4: TYPED(product_tile)(4, started, squared, f, j, steps, ahead, out); break;
-            default: TYPED(product_tile)(5, started, squared, f, j, steps, ahead, out); break;
+    for (int64_t j = 0; j < m; j += 5) switch (m - j) {
+        case 1: TYPED(product_tile)(1, started, squared, f, j, steps, ahead, out); break;
+        case 2: TYPED(product_tile)(2, started, squared, f, j, steps, ahead, out); break;
+        case 3: TYPED(product_tile)(3, started, squared, f, j, steps, ahead, out); break;
+        case 4: TYPED(product_tile)(4, started, squared, f, j, steps, ahead, out); break;
+        default: TYPED(product_tile)(5, started, squared, f, j, steps, ahead, out); break;
         }
 }
 
 /* out, m columns. */
-static void TYPED(product)(const TYPED(factor) *f, int64_t m, int steps, fab_ahead *ahead, REAL *out)
+static void TYPED(product)(const TYPED(factor) * f, int64_t m, int steps, fab_ahead *ahead,
+                           REAL *out)
 {
     if (f->dot) memset(f->dot, 0, (size_t)steps * sizeof(VEC));
-    if (f->start && f->dot) TYPED(product_tiles)(1, 1, f, m, steps, ahead, out);
-    else if (f->start) TYPED(product_tiles)(1, 0, f, m, steps, ahead, out);
-    else if (f->dot) TYPED(product_tiles)(0, 1, f, m, steps, ahead, out);
-    else TYPED(product_tiles)(0, 0, f, m, steps, ahead, out);
+    if (f->start && f->dot)
+        TYPED(product_tiles)(1, 1, f, m, steps, ahead, out);
+    else if (f->start)
+        TYPED(product_tiles)(1, 0, f, m, steps, ahead, out);
+    else if (f->dot)
+        TYPED(product_tiles)(0, 1, f, m, steps, ahead, out);
+    else
+        TYPED(product_tiles)(0, 0, f, m, steps, ahead, out);
 }
 
 /* dot_i += sum over tj columns j of P_ij (sum over the first k columns a of P_ia Q(a, j)). */
-INLINE void TYPED(quadratic_tile)(const int tj, int64_t k, int64_t ld, int steps, const VEC *P, const REAL *Q,
-                                 fab_ahead *ahead, VEC *dot)
+INLINE void TYPED(quadratic_tile)(const int tj, int64_t k, int64_t ld, int steps, const VEC *P,
+                                  const REAL *Q, fab_ahead *ahead, VEC *dot)
 {
     fab_ahead coming = *ahead;
     for (int v = 0; v < steps; v += DEPTH) {
@@ -221,13 +248,15 @@ INLINE void TYPED(quadratic_tile)(const int tj, int64_t k, int64_t ld, int steps
                 for (int d = 0; d < DEPTH; d++) sum[j][d] += p[d] * Q[a + j * ld];
         }
         for (int j = 0; j < tj; j++)
-            for (int d = 0; d < DEPTH; d++) dot[v + d] += sum[j][d] * P[(k - tj + j) * STRIDE + v + d];
+            for (int d = 0; d < DEPTH; d++)
+                dot[v + d] += sum[j][d] * P[(k - tj + j) * STRIDE + v + d];
     }
     *ahead = coming;
 }
 
 /* dot_i = P_i Q P_i' for an upper triangular Q. */
-static void TYPED(quadratics)(int64_t k, int steps, const REAL *P, const REAL *Q, fab_ahead *ahead, REAL *dot)
+static void TYPED(quadratics)(int64_t k, int steps, const REAL *P, const REAL *Q, fab_ahead *ahead,
+                              REAL *dot)
 {
     const VEC *p = (const VEC *)P;
     VEC *to = (VEC *)dot;
@@ -235,11 +264,11 @@ static void TYPED(quadratics)(int64_t k, int steps, const REAL *P, const REAL *Q
     for (int64_t j = 0; j < k; j += 5) {
         const REAL *q = Q + j * k;
         switch (k - j) {
-            case 1: TYPED(quadratic_tile)(1, k, k, steps, p, q, ahead, to); break;
-            case 2: TYPED(quadratic_tile)(2, k, k, steps, p, q, ahead, to); break;
-            case 3: TYPED(quadratic_tile)(3, k, k, steps, p, q, ahead, to); break;
-            case 4: TYPED(quadratic_tile)(4, k, k, steps, p, q, ahead, to); break;
-            default: TYPED(quadratic_tile)(5, j + 5, k, steps, p, q, ahead, to); break;
+        case 1: TYPED(quadratic_tile)(1, k, k, steps, p, q, ahead, to); break;
+        case 2: TYPED(quadratic_tile)(2, k, k, steps, p, q, ahead, to); break;
+        case 3: TYPED(quadratic_tile)(3, k, k, steps, p, q, ahead, to); break;
+        case 4: TYPED(quadratic_tile)(4, k, k, steps, p, q, ahead, to); break;
+        default: TYPED(quadratic_tile)(5, j + 5, k, steps, p, q, ahead, to); break;
         }
     }
 }

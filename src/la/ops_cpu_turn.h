@@ -4,7 +4,7 @@
 
 /* ---- turning rows into columns and back ---------------------------------------------------------- */
 
-#define LOW(a, b) __builtin_shufflevector(a, b, UNPACK_LO)
+#define LOW(a, b)  __builtin_shufflevector(a, b, UNPACK_LO)
 #define HIGH(a, b) __builtin_shufflevector(a, b, UNPACK_HI)
 
 /* A vector from 128-bit quarters that are `step` apart, and back. */
@@ -19,7 +19,8 @@ INLINE VEC TYPED(collect)(const REAL *p, int64_t step)
 #if VECTOR_BYTES == 32
     return (VEC)__builtin_shufflevector(a, b, JOIN_QUARTERS);
 #else
-    const TYPED(quarter) c = *(const TYPED(quarter) *)(p + 2 * step), d = *(const TYPED(quarter) *)(p + 3 * step);
+    const TYPED(quarter) c = *(const TYPED(quarter) *)(p + 2 * step),
+                         d = *(const TYPED(quarter) *)(p + 3 * step);
     return (VEC)__builtin_shufflevector(__builtin_shufflevector(a, b, JOIN_QUARTERS),
                                         __builtin_shufflevector(c, d, JOIN_QUARTERS), JOIN_HALVES);
 #endif
@@ -106,7 +107,8 @@ INLINE void TYPED(pack_square)(const REAL *p, int64_t rs, int64_t j, VEC h, REAL
 INLINE void TYPED(pack_pair)(const REAL *p, int64_t rs, int64_t j, VEC h, REAL *buf)
 {
     VEC left[QUARTER], right[QUARTER];
-    for (int r = 0; r < QUARTER; r++) TYPED(collect_pair)(p + r * rs + j, QUARTER * rs, &left[r], &right[r]);
+    for (int r = 0; r < QUARTER; r++)
+        TYPED(collect_pair)(p + r * rs + j, QUARTER * rs, &left[r], &right[r]);
     TYPED(turn)(left);
     TYPED(turn)(right);
     for (int c = 0; c < QUARTER; c++) *(VEC *)(buf + (j + c) * COLUMN) = left[c] * h;
@@ -114,7 +116,8 @@ INLINE void TYPED(pack_pair)(const REAL *p, int64_t rs, int64_t j, VEC h, REAL *
 }
 #endif
 
-INLINE void TYPED(pack_rows)(const fab_long *A, int64_t first, int64_t count, const REAL *scale, REAL *buf)
+INLINE void TYPED(pack_rows)(const fab_long *A, int64_t first, int64_t count, const REAL *scale,
+                             REAL *buf)
 {
     const int64_t k = A->k, rs = A->rs;
     const REAL *p = TYPED(at)(A, first, 0);
@@ -129,7 +132,8 @@ INLINE void TYPED(pack_rows)(const fab_long *A, int64_t first, int64_t count, co
     }
 }
 
-static void TYPED(pack_columns)(const fab_long *A, int64_t first, int64_t count, const REAL *scale, REAL *buf)
+static void TYPED(pack_columns)(const fab_long *A, int64_t first, int64_t count, const REAL *scale,
+                                REAL *buf)
 {
     for (int64_t j = 0; j < A->k; j++) {
         const REAL *p = TYPED(at)(A, first, j);
@@ -138,7 +142,8 @@ static void TYPED(pack_columns)(const fab_long *A, int64_t first, int64_t count,
     }
 }
 
-static void TYPED(pack_each)(const fab_long *A, int64_t first, int64_t from, int64_t to, const REAL *scale, REAL *buf)
+static void TYPED(pack_each)(const fab_long *A, int64_t first, int64_t from, int64_t to,
+                             const REAL *scale, REAL *buf)
 {
     for (int64_t j = 0; j < A->k; j++)
         for (int64_t i = from; i < to; i++)
@@ -159,15 +164,18 @@ static void TYPED(pad)(int64_t k, int64_t count, REAL *buf)
 }
 
 /* buf = the turned block of `count` rows of A, row i times scale[i] (NULL: 1). */
-static void TYPED(pack)(const fab_long *A, int64_t first, int64_t count, const REAL *scale, REAL *buf)
+static void TYPED(pack)(const fab_long *A, int64_t first, int64_t count, const REAL *scale,
+                        REAL *buf)
 {
     const int by_rows = A->cs == 1 && A->rs != 1 && A->k >= QUARTER;
     const int64_t full = by_rows ? count / LANES * LANES : 0;
     if (A->rs == 1)
         TYPED(pack_columns)(A, first, count, scale, buf);
     else {
-        if (scale) TYPED(pack_rows)(A, first, full, scale, buf);
-        else TYPED(pack_rows)(A, first, full, NULL, buf);
+        if (scale)
+            TYPED(pack_rows)(A, first, full, scale, buf);
+        else
+            TYPED(pack_rows)(A, first, full, NULL, buf);
         TYPED(pack_each)(A, first, full, count, scale, buf);
     }
     TYPED(pad)(A->k, count, buf);
@@ -191,12 +199,13 @@ INLINE void TYPED(unpack_pair)(const REAL *buf, int64_t j, REAL *p, int64_t rs, 
     for (int c = 0; c < 2 * QUARTER && P; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
     TYPED(turn)(v);
     TYPED(turn)(v + QUARTER);
-    for (int r = 0; r < QUARTER; r++) TYPED(spread_pair)(p + r * rs + j, QUARTER * rs, v[r], v[QUARTER + r]);
+    for (int r = 0; r < QUARTER; r++)
+        TYPED(spread_pair)(p + r * rs + j, QUARTER * rs, v[r], v[QUARTER + r]);
 }
 #endif
 
-INLINE void TYPED(unpack_rows)(const REAL *buf, const fab_long *A, int64_t first, int64_t count, const REAL *scale,
-                               REAL *P)
+INLINE void TYPED(unpack_rows)(const REAL *buf, const fab_long *A, int64_t first, int64_t count,
+                               const REAL *scale, REAL *P)
 {
     const int64_t k = A->k, rs = A->rs;
     REAL *p = TYPED(at)(A, first, 0);
@@ -208,7 +217,8 @@ INLINE void TYPED(unpack_rows)(const REAL *buf, const fab_long *A, int64_t first
 #if VECTOR_BYTES == 64
         for (; j + 2 * QUARTER <= k; j += 2 * QUARTER) TYPED(unpack_pair)(buf + i, j, p, rs, h, to);
 #endif
-        for (; j < k; j += QUARTER) TYPED(unpack_square)(buf + i, TYPED(square)(j, k), p, rs, h, to);
+        for (; j < k; j += QUARTER)
+            TYPED(unpack_square)(buf + i, TYPED(square)(j, k), p, rs, h, to);
     }
 }
 
@@ -222,7 +232,8 @@ static void TYPED(unpack)(const REAL *buf, const fab_long *A, int64_t first, int
 }
 
 /* unpack, and P = the turned block with row i times h[i], up to the next full step (h is padded). */
-static void TYPED(unpack_scaled)(const REAL *buf, const fab_long *A, int64_t first, int64_t count, const REAL *h, REAL *P)
+static void TYPED(unpack_scaled)(const REAL *buf, const fab_long *A, int64_t first, int64_t count,
+                                 const REAL *h, REAL *P)
 {
     const int by_rows = A->cs == 1 && A->rs != 1 && A->k >= QUARTER;
     const int64_t full = by_rows ? count / LANES * LANES : 0, end = TYPED(steps)(count) * LANES;
@@ -247,7 +258,8 @@ static int64_t TYPED(product_turns)(int64_t k, int64_t m)
 /* The memory of the next SUB_ROWS rows of A, and beside it of as wide a B that is going to be written
  * (NULL: none).  The products ask for it little by little, in `turns` turns, so that it arrives while
  * they compute. */
-static fab_ahead TYPED(rows_ahead)(const fab_long *A, const fab_long *B, int64_t first, int64_t turns)
+static fab_ahead TYPED(rows_ahead)(const fab_long *A, const fab_long *B, int64_t first,
+                                   int64_t turns)
 {
     const fab_ahead none = {.runs = 0};
     if (A->cs != 1 || A->rs == 1 || first >= A->n) return none;

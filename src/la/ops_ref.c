@@ -37,7 +37,8 @@ static double norm2(int64_t n, const double *v)
 }
 
 /* y += v M;  M is rows x cols, column-major. */
-static void add_row_times(double *y, double scale, const double *v, const double *M, int64_t rows, int64_t cols)
+static void add_row_times(double *y, double scale, const double *v, const double *M, int64_t rows,
+                          int64_t cols)
 {
     for (int64_t j = 0; j < cols; j++)
         for (int64_t k = 0; k < rows; k++) y[j] += scale * v[k] * M[k + j * rows];
@@ -54,7 +55,8 @@ static double quadratic(int64_t n, const double *v, const double *Q)
 }
 
 /* C += (scale a)' (scale b). */
-static void add_outer(double *C, double scale, int64_t rows, const double *a, int64_t cols, const double *b)
+static void add_outer(double *C, double scale, int64_t rows, const double *a, int64_t cols,
+                      const double *b)
 {
     for (int64_t j = 0; j < cols; j++)
         for (int64_t i = 0; i < rows; i++) C[i + j * rows] += scale * a[i] * (scale * b[j]);
@@ -77,7 +79,8 @@ static double sweep_base(const fab_sweep *s, int64_t i, const double *w, const d
 }
 
 /* Row i's psi', kept where it is wanted. */
-static double sweep_psi(fab_sweep *s, int64_t i, const double *w, const double *x, const double *out)
+static double sweep_psi(fab_sweep *s, int64_t i, const double *w, const double *x,
+                        const double *out)
 {
     if (!s->psi_out && !s->base_out) return s->psi ? s->psi[i] : 1;
     const double given = s->psi && !s->psi_out ? s->psi[i] : 1;
@@ -89,9 +92,9 @@ static double sweep_psi(fab_sweep *s, int64_t i, const double *w, const double *
     return s->psi_out[i] = left < least ? least : left;
 }
 
-#define REAL double
-#define TYPED(name) name##_f64
-#define TYPE FAB_F64
+#define REAL         double
+#define TYPED(name)  name##_f64
+#define TYPE         FAB_F64
 #define NORMAL_BLOCK 2
 #define normal_block fab_normal_pair_f64
 #include "la/ops_ref_typed.h"
@@ -101,9 +104,9 @@ static double sweep_psi(fab_sweep *s, int64_t i, const double *w, const double *
 #undef NORMAL_BLOCK
 #undef normal_block
 
-#define REAL float
-#define TYPED(name) name##_f32
-#define TYPE FAB_F32
+#define REAL         float
+#define TYPED(name)  name##_f32
+#define TYPE         FAB_F32
 #define NORMAL_BLOCK 4
 #define normal_block fab_normal_quad_f32
 #include "la/ops_ref_typed.h"

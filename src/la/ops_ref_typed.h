@@ -17,7 +17,8 @@ static void TYPED(row)(const fab_long *A, int64_t i, double *v)
     for (int64_t j = 0; j < A->k; j++) v[j] = TYPED(value)(A, i, j);
 }
 
-static void TYPED(cross)(const fab_run *r, const fab_long *A, const double *w, const fab_long *B, double *C)
+static void TYPED(cross)(const fab_run *r, const fab_long *A, const double *w, const fab_long *B,
+                         double *C)
 {
     (void)r;
     clear(C, A->k * B->k);
@@ -46,8 +47,8 @@ static void TYPED(colquad)(const fab_run *r, const fab_long *A, const double *w,
     }
 }
 
-static void TYPED(mult)(const fab_run *r, const double *s, const fab_long *A, const double *M, double beta,
-                        const fab_long *B)
+static void TYPED(mult)(const fab_run *r, const double *s, const fab_long *A, const double *M,
+                        double beta, const fab_long *B)
 {
     double *a = r->work, *b = a + A->k;
     for (int64_t i = 0; i < B->n; i++) {
@@ -58,7 +59,8 @@ static void TYPED(mult)(const fab_run *r, const double *s, const fab_long *A, co
     }
 }
 
-static void TYPED(rowquad)(const fab_run *r, const fab_long *A, const double *M, int64_t cols, double beta, double *q)
+static void TYPED(rowquad)(const fab_run *r, const fab_long *A, const double *M, int64_t cols,
+                           double beta, double *q)
 {
     double *a = r->work, *b = a + A->k;
     for (int64_t i = 0; i < A->n; i++) {
@@ -71,7 +73,8 @@ static void TYPED(rowquad)(const fab_run *r, const fab_long *A, const double *M,
     }
 }
 
-static void TYPED(rowdot)(const fab_run *r, const fab_long *A, const fab_long *B, double beta, double *q)
+static void TYPED(rowdot)(const fab_run *r, const fab_long *A, const fab_long *B, double beta,
+                          double *q)
 {
     (void)r;
     for (int64_t i = 0; i < A->n; i++) {
@@ -81,7 +84,8 @@ static void TYPED(rowdot)(const fab_run *r, const fab_long *A, const fab_long *B
     }
 }
 
-static void TYPED(axpy)(const fab_run *r, const double *s, const fab_long *A, double beta, const fab_long *B)
+static void TYPED(axpy)(const fab_run *r, const double *s, const fab_long *A, double beta,
+                        const fab_long *B)
 {
     (void)r;
     for (int64_t i = 0; i < A->n; i++)
@@ -97,7 +101,8 @@ static void TYPED(load)(const fab_run *r, const fab_rows *x, const double *mu, c
     for (int64_t j = 0; j < x->n; j++)
         for (int64_t i = 0; i < X->n; i++) {
             const int64_t e = j * x->ld + i;
-            const double v = x->type == FAB_F64 ? ((const double *)x->p)[e] : (double)((const float *)x->p)[e];
+            const double v = x->type == FAB_F64 ? ((const double *)x->p)[e]
+                                                : (double)((const float *)x->p)[e];
             *TYPED(at)(X, i, j) = (REAL)(v - (mu ? mu[i] : 0));
         }
 }
@@ -136,7 +141,8 @@ static void TYPED(randn)(const fab_run *r, uint64_t seed, uint64_t stream, const
 }
 
 /* w_i' = w_i R + (s_num_i / s_den_i) u_i T + x_i C (r0 w_i without R), rounded to REAL as it is stored. */
-static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u, double *x, double *out)
+static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u, double *x,
+                             double *out)
 {
     clear(out, s->K);
     TYPED(row)(&s->w, i, w);

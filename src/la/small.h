@@ -15,8 +15,8 @@ void fab_mm(fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k, double 
 /* y = alpha op(A) x + beta y;  A is m x n. */
 void fab_mv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, const double *x,
             double beta, double *y);
-void fab_add_identity(int64_t n, double *A);              /* A += I */
-void fab_symmetrise(int64_t n, double *A);                /* A = (A + A') / 2 */
+void fab_add_identity(int64_t n, double *A); /* A += I */
+void fab_symmetrise(int64_t n, double *A);   /* A = (A + A') / 2 */
 
 /* A = L L' in place; L in the lower triangle, zeros above.  FAB_NUMERIC with the pivot when A is not
  * positive definite or not finite. */

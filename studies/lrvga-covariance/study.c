@@ -29,11 +29,14 @@ typedef struct variant {
 } variant;
 
 static const variant variants[] = {
-    {"recursive-em, one loop [L]", "recursive-em",
+    {"recursive-em, one loop [L]",
+     "recursive-em",
      {"block", "1", "inner", "1", "expand", "false", "start", "random", "centre", "none"}},
-    {"recursive-em, three loops [L]", "recursive-em",
+    {"recursive-em, three loops [L]",
+     "recursive-em",
      {"block", "1", "inner", "3", "expand", "false", "start", "random", "centre", "none"}},
-    {"recursive-em, three loops, expanded", "recursive-em",
+    {"recursive-em, three loops, expanded",
+     "recursive-em",
      {"block", "1", "inner", "3", "expand", "true", "start", "random", "centre", "none"}},
     {"recursive-em (default)", "recursive-em", {"centre", "none"}},
     {"stochastic-em [L]", "stochastic-em", {NULL}},
@@ -137,7 +140,8 @@ static fab_gauss *sample_covariance(const problem *p)
             for (int64_t b = 0; b < k; b++) s -= L[a * D + b] * L[k * D + b];
             L[a * D + k] = s;
         }
-        const double pivot = L[k * D + k], root = pivot > 1e-14 * trace / (double)D ? sqrt(pivot) : 0;
+        const double pivot = L[k * D + k],
+                     root = pivot > 1e-14 * trace / (double)D ? sqrt(pivot) : 0;
         for (int64_t a = k; a < D; a++) L[a * D + k] = root > 0 ? L[a * D + k] / root : 0;
     }
     for (int64_t i = 0; i < D; i++) g->psi[i] = 1e-12 * trace / (double)D;
@@ -158,8 +162,8 @@ static void fit(const variant *v, const problem *p)
     memset(centred->mu, 0, (size_t)p->D * sizeof *centred->mu);
     must(fab_distance_kl(centred, p->sample, NULL, &forward));
     must(fab_distance_kl(p->sample, centred, NULL, &backward));
-    printf("%s,%lld,%lld,%lld,%llu,\"%s\",%.6g,%.6g,%.4g\n", p->name, (long long)p->D, (long long)p->p,
-           (long long)p->N, p->seed, v->label, forward, backward, seconds);
+    printf("%s,%lld,%lld,%lld,%llu,\"%s\",%.6g,%.6g,%.4g\n", p->name, (long long)p->D,
+           (long long)p->p, (long long)p->N, p->seed, v->label, forward, backward, seconds);
     fflush(stdout);
     fab_gauss_free(centred);
     fab_estim_free(e);
@@ -191,9 +195,10 @@ static void memory(int64_t D, int64_t K)
         }
         struct rusage use;
         getrusage(RUSAGE_SELF, &use);
-        printf("memory,%lld,%lld,%d,0,\"%s\",%.4g s a vector,%.4g GB at most,%.4g GB of state D (2 K + 4)\n",
-               (long long)D, (long long)K, VECTORS, variants[i].label, best, (double)use.ru_maxrss / 1e6,
-               8e-9 * (double)D * (double)(2 * K + 4));
+        printf("memory,%lld,%lld,%d,0,\"%s\",%.4g s a vector,%.4g GB at most,%.4g GB of state D (2 "
+               "K + 4)\n",
+               (long long)D, (long long)K, VECTORS, variants[i].label, best,
+               (double)use.ru_maxrss / 1e6, 8e-9 * (double)D * (double)(2 * K + 4));
         fab_estim_free(e);
     }
     free(row);

@@ -69,9 +69,10 @@ static void print(const char *label, const fab_gauss *q, const job *j, int64_t n
     must(fab_distance_covariance(q, j->truth, &one, &distance));
     if (n == j->T) must(fab_distance_w2(q, j->truth, &one, &w2));
     if (n == j->T) fresh = score(q, j);
-    printf("%lld,%lld,%g,%g,%s,%llu,%lld,%s,%.8g,%.8g,%.10g,%.4g\n", (long long)j->D, (long long)j->K, j->lo,
-           j->hi, j->columns ? "columns" : "rows", (unsigned long long)j->seed, (long long)n, label, distance,
-           w2 / (double)j->D, fresh, seconds);
+    printf("%lld,%lld,%g,%g,%s,%llu,%lld,%s,%.8g,%.8g,%.10g,%.4g\n", (long long)j->D,
+           (long long)j->K, j->lo, j->hi, j->columns ? "columns" : "rows",
+           (unsigned long long)j->seed, (long long)n, label, distance, w2 / (double)j->D, fresh,
+           seconds);
     fflush(stdout);
 }
 
@@ -106,9 +107,12 @@ static void run(const job *j)
     learner all[] = {
         {.label = "recursive-em", .method = "recursive-em"},
         {.label = "online-em", .method = "online-em"},
-        {.label = "online-em [T]", .method = "online-em",
+        {.label = "online-em [T]",
+         .method = "online-em",
          .settings = {"expand", "false", "start", "orthonormal", "centre", "running"}},
-        {.label = "online-sga [T]", .method = "online-sga", .settings = {"start", "orthonormal", "centre", "running"}},
+        {.label = "online-sga [T]",
+         .method = "online-sga",
+         .settings = {"start", "orthonormal", "centre", "running"}},
     };
     const int n_all = (int)(sizeof all / sizeof *all);
     int64_t done = 0;
@@ -139,8 +143,13 @@ int main(int argc, char **argv)
         fprintf(stderr, "usage: study D K LO HI columns|rows SEED ROWS\n");
         return 2;
     }
-    job j = {.D = atoll(argv[1]), .K = atoll(argv[2]), .lo = atof(argv[3]), .hi = atof(argv[4]),
-             .columns = strcmp(argv[5], "columns") == 0, .seed = strtoull(argv[6], NULL, 10), .T = atoll(argv[7])};
+    job j = {.D = atoll(argv[1]),
+             .K = atoll(argv[2]),
+             .lo = atof(argv[3]),
+             .hi = atof(argv[4]),
+             .columns = strcmp(argv[5], "columns") == 0,
+             .seed = strtoull(argv[6], NULL, 10),
+             .T = atoll(argv[7])};
     j.truth = fa_model(j.D, j.K, j.lo, j.hi, j.columns, j.seed);
     j.rows = make_rows(&j, 0, j.T);
     j.fresh = make_rows(&j, 1 << 20, FRESH);
