@@ -6,10 +6,9 @@ static void TYPED(gemm)(CBLAS_TRANSPOSE ta, CBLAS_TRANSPOSE tb, int64_t m, int64
                         const REAL *A, int64_t lda, const REAL *B, int64_t ldb, REAL beta, REAL *C,
                         int64_t ldc)
 {
-    if (m > 0 && n > 0)
-        BLAS(gemm)
-        (CblasColMajor, ta, tb, (int)m, (int)n, (int)k, 1, A, (int)(lda > 1 ? lda : 1), B,
-         (int)(ldb > 1 ? ldb : 1), beta, C, (int)(ldc > 1 ? ldc : 1));
+    if (m > 0 && n > 0) BLAS(gemm)
+    (CblasColMajor, ta, tb, (int)m, (int)n, (int)k, 1, A, (int)(lda > 1 ? lda : 1), B,
+     (int)(ldb > 1 ? ldb : 1), beta, C, (int)(ldc > 1 ? ldc : 1));
 }
 
 /* C' (m x rows, rows contiguous) = M' (a block of A)' + beta C'. */
