@@ -134,13 +134,14 @@ static const void *typed(cpu_call *c, const double *M, int64_t count)
 
 /* ---- chunks -------------------------------------------------------------------------------------- */
 
-/* Rows of a chunk: enough that the sums of all chunks (width x width each) take less room than the
- * rows themselves, and that a chunk is worth its beginning and end. */
+/* Rows of a chunk: enough that its sums (`count` numbers) take a quarter of the room of its rows (`width`
+ * numbers each) at most, and that a chunk is worth its beginning and end. */
 static int64_t chunk_rows(const cpu_call *c)
 {
     const int64_t even = (c->n + FAB_MAX_CHUNKS - 1) / FAB_MAX_CHUNKS;
     const int64_t worth = 2 * FAB_SMALL_WORK / (c->work / larger(c->n, 1) + 1);
-    return round_up(larger(even, larger(4 * c->width, worth)), FAB_BLOCK_ROWS);
+    const int64_t sums = 4 * c->count / larger(c->width, 1);
+    return round_up(larger(even, larger(sums, worth)), FAB_BLOCK_ROWS);
 }
 
 static int64_t chunk_count(const cpu_call *c)
