@@ -5,13 +5,13 @@ set multiplot layout 3,2 title "Distance of the learned covariance from the trut
 set logscale xy
 set format x "10^{%L}"
 set format y "%g"
-set yrange [0.01:3]
+set yrange [0.01:10]
 set grid lc rgb "#dddddd"
-set key bottom left samplen 1.5 spacing 1.1 font ",11"
+set key top right samplen 1.5 spacing 1.05 font ",10"
 cell(D, hi, m) = sprintf("(%d, 10, 1.0, %.1f, 'rows') %s", D, hi, m)
 do for [hi in "10 100 1000"] {
     do for [D in "100 1000"] {
-        set title sprintf("D = %s, s^2 ~ U(1, %s)", D, hi)
+        set title sprintf("D = %s, spectrum [1, %s]", D, hi)
         set xlabel (hi eq "1000" ? "rows seen" : "")
         plot "means.dat" index cell(int(D), real(hi), "online-sga [T]") using 1:2:3 with yerrorlines lc rgb "#999999" pt 7 ps 0.4 title "online SGA [T]", \
              "" index cell(int(D), real(hi), "online-em [T]") using 1:2:3 with yerrorlines lc rgb "#e69f00" pt 7 ps 0.4 title "online EM [T]", \
