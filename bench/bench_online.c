@@ -77,7 +77,7 @@ static void verify(const char *name, int64_t K, const char *setting, fab_dtype t
     enum { D = 517, N = 200 };
     const fab_exec fast = {.ops = fab_ops_find("cpu", type)},
                    plain = {.ops = fab_ops_find("ref", type)};
-    double *x = make_rows(D, N), distance;
+    double *x = make_rows(D, N), distance = 1;
     const fab_gauss *p, *q;
     fab_estim *a = open_method(name, D, K, setting, &fast),
               *b = open_method(name, D, K, setting, &plain);

@@ -404,7 +404,8 @@ static sweep_case open_sweep(const la_case *c, int what)
     fab_sweep s = {
         .n = c->n, .K = c->k, .R = t.R, .c0 = 0.5, .c1 = 0.25, .c3 = 2, .psi = t.psi, .d2 = t.d2};
     s.w = la_array(c->fast, c->layout, 21, c->scale, c->n, c->k);
-    s.out = what & IN_PLACE ? s.w : la_view(c->fast->type, c->layout, c->n, c->k);
+    if (what & IN_PLACE) s.out = s.w;
+    if (!(what & (IN_PLACE | WITH_U))) s.out = la_view(c->fast->type, c->layout, c->n, c->k);
     if (what & WITH_U) {
         s.u = la_array(c->fast, c->layout, 22, c->scale, c->n, c->k);
         s.T = t.T, s.s_num = t.num, s.s_den = t.den;

@@ -213,6 +213,8 @@ static fab_status init(void **handle, const void *settings, const fab_gauss *pri
 {
     fab_lrvga proto, *e;
     *handle = NULL;
+    if (x && x->ops && x->ops->type == FAB_F32) /* errors of the mean add up over the blocks */
+        return FAB_FAIL(FAB_UNSUPPORTED, "lrvga: works in f64; in f32 the mean loses its digits");
     FAB_TRY(prototype(&proto, settings, prior, x));
     FAB_TRY(fab_build((void **)&e, sizeof *e, &proto, layout));
     const fab_status s = begin(e, prior);
