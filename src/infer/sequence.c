@@ -16,10 +16,10 @@
 static void take_in(fab_sequence *s, int64_t j, int64_t k, double gain)
 {
     const int64_t m = s->m;
-    const double *a = s->A + j * m, *c = s->C + j * m, ak = gain * a[k];
-    double *Ak = s->A + k * m, *Ck = s->C + k * m;
+    const double *a = s->A + j * m, ak = gain * a[k];
+    double *Ak = s->A + k * m;
     for (int64_t i = k; i < m; i++) Ak[i] -= ak * a[i];
-    for (int64_t i = 0; s->step && i <= j; i++) Ck[i] -= ak * c[i];
+    for (int64_t i = 0; s->step && i <= j; i++) s->C[i + k * m] -= ak * s->C[i + j * m];
 }
 
 static void begin(fab_sequence *s)

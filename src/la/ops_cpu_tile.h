@@ -175,8 +175,8 @@ INLINE void TYPED(product_tile)(const int tj, const int started, const int squar
     fab_ahead coming = *ahead;
     const int64_t last = f->lead + j0 + tj, k = last < f->k ? last : f->k, ld = f->ld;
     const VEC *in = (const VEC *)f->in,
-              *start = (const VEC *)(f->start + (started ? j0 * COLUMN : 0));
-    const REAL *M = f->M + j0 * ld, r0 = f->r0;
+              *start = started ? (const VEC *)(f->start + j0 * COLUMN) : NULL;
+    const REAL *M = f->M ? f->M + j0 * ld : NULL, r0 = f->r0;
     VEC *out = (VEC *)(to + j0 * COLUMN), *dot = (VEC *)f->dot;
     for (int v = 0; v < steps; v += DEPTH) {
         VEC sum[5][DEPTH], square[DEPTH];

@@ -85,7 +85,7 @@ INLINE void TYPED(turn)(VEC v[QUARTER])
 
 INLINE REAL *TYPED(at)(const fab_long *A, int64_t i, int64_t j)
 {
-    return (REAL *)A->p + i * A->rs + j * A->cs;
+    return A->p ? (REAL *)A->p + i * A->rs + j * A->cs : NULL;
 }
 
 /* First of QUARTER columns to turn, the last square overlapping the one before. */
