@@ -513,6 +513,7 @@ static void sweep_without_any_sum_only_moves_the_rows(void **state)
             both[b]->G = both[b]->N = both[b]->psi_out = both[b]->base_out = NULL;
             both[b]->psi = both[b]->d2 = NULL;
             both[b]->c0 = both[b]->c1 = both[b]->c2 = both[b]->c3 = 0;
+            fab_release(both[b]->next.p);
             both[b]->next = (fab_long){0};
         }
         c.fast->sweep(&c.run, &fast.s);
