@@ -5,7 +5,11 @@
  *     fab_score(&model, n, eta, variance, y, &s);            // s.nll, s.rmse, ..
  *
  * The linear predictor eta of a row is Gaussian, and so are predictions of a gaussian target; those of
- * the others are integrated over it.  Time O(n D K), no D x D matrix.
+ * the others are integrated over it.  Time O(n D K), no D x D matrix.  A categorical model has one predictor
+ * for each class:
+ *
+ *     fab_predict_classes(q, &model, &x, offset, 0, 0, NULL, logp);     // n x classes
+ *     fab_score_classes(model.classes, n, logp, y, &s);
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_PREDICT_H
@@ -50,6 +54,25 @@ typedef struct fab_scores {
 
 FAB_API fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const double *variance,
                              const double *y, fab_scores *s);
+
+/* ---- several classes ------------------------------------------------------------------------------ */
+
+/* Means (n x classes) and covariances (n x classes x classes) of the linear predictors of each row of x under
+ * a categorical model.  A point has covariance 0. */
+FAB_API fab_status fab_predict_etas(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
+                                    const double *offset, const fab_exec *exec, double *eta,
+                                    double *covariance);
+
+/* The log of the probability of each class (n x classes), softmax integrated over the predictors: samples 0 by
+ * a fixed rule of 1024 points, good to about 0.002; else by `samples` draws of `seed` for each row. */
+FAB_API fab_status fab_predict_classes(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
+                                       const double *offset, int64_t samples, int64_t seed,
+                                       const fab_exec *exec, double *logp);
+
+/* nll; accuracy and ece of the likeliest class; brier, summed over classes (so twice that of a bernoulli
+ * target for two); auc, the mean over classes of each against the others, NaN when y lacks one. */
+FAB_API fab_status fab_score_classes(int64_t classes, int64_t n, const double *logp,
+                                     const double *y, fab_scores *s);
 
 #ifdef __cplusplus
 }

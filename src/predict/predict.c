@@ -4,7 +4,9 @@
 #include "fabayes/predict.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rows.h"
 #include "predict/counts.h"
+#include "predict/eta.h"
 #include <math.h>
 #include <string.h>
 
@@ -13,12 +15,10 @@
 
 /* ---- eta ---------------------------------------------------------------------------------------------- */
 
-enum { BLOCK = 256 }; /* rows at a time */
+enum { BLOCK = FAB_PREDICT_ROWS };
 
-static fab_status check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
+fab_status fab_predict_check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
 {
-    if (m->likelihood == FAB_CATEGORICAL)
-        return FAB_FAIL(FAB_UNSUPPORTED, "predict: a categorical model is not offered");
     if (q->total) return FAB_FAIL(FAB_UNSUPPORTED, "predict: the Gaussian is over part of theta");
     if (q->D != fab_glm_size(m))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
@@ -30,16 +30,12 @@ static fab_status check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
                           (long long)x->ld, (long long)m->D);
 }
 
-/* Rows first .. first + n - 1 with a 1 behind the features where there is an intercept. */
-static void gather(const fab_glm *m, const fab_rows *x, int64_t first, int64_t n, double *rows)
+void fab_predict_gather(const fab_glm *m, const fab_rows *x, int64_t first, int64_t n, double *rows)
 {
-    const int64_t P = fab_glm_size(m);
-    for (int64_t i = 0; i < n; i++) {
-        const int64_t from = (first + i) * x->ld;
-        for (int64_t d = 0; d < m->D; d++)
-            rows[i * P + d] = x->type == FAB_F32 ? (double)((const float *)x->p)[from + d]
-                                                 : ((const double *)x->p)[from + d];
-        if (m->intercept) rows[i * P + m->D] = 1;
+    const int64_t width = m->D + m->intercept;
+    for (int64_t j = 0; j < n; j++) {
+        for (int64_t i = 0; i < m->D; i++) rows[j * width + i] = fab_rows_at(x, first + j, i);
+        if (m->intercept) rows[j * width + m->D] = 1;
     }
 }
 
@@ -69,7 +65,7 @@ static fab_status blocks(const fab_gauss *q, const fab_glm *m, const fab_rows *x
 {
     for (int64_t first = 0; first < x->n; first += BLOCK) {
         const int64_t n = x->n - first < BLOCK ? x->n - first : BLOCK;
-        gather(m, x, first, n, work);
+        fab_predict_gather(m, x, first, n, work);
         FAB_TRY(block(q, solver, work, n, work + BLOCK * q->D, eta + first, variance + first));
         FAB_TRY(fab_progress("predict", first + n, x->n));
     }
@@ -82,7 +78,10 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
 {
     fab_solver *solver;
     double *work;
-    FAB_TRY(check(q, m, x));
+    FAB_TRY(fab_predict_check(q, m, x));
+    if (m->likelihood == FAB_CATEGORICAL)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "predict: a categorical model has several predictors: fab_predict_etas");
     FAB_TRY(fab_solver_init(&solver, q, exec));
     fab_status s = fab_alloc_array((void **)&work, 2 * BLOCK * q->D, sizeof *work, "predict");
     if (s == FAB_OK) {

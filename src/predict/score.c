@@ -12,6 +12,8 @@
 #define INV_SQRT_PI  0.56418958354775628695
 #define INV_SQRT_2PI 0.39894228040143267794
 
+#define FAR_ABOVE_0 1e-6 /* a log probability may exceed 0 by rounding */
+
 enum { BINS = 15 };
 
 static void score_gaussian(double y, const fab_prediction *p, fab_scores *s)
@@ -63,29 +65,36 @@ static double area(scored *a, int64_t n)
     return (ranks - ones * (ones + 1) / 2) / (ones * ((double)n - ones));
 }
 
-/* sum over bins of |right - confidence| / n */
-static double calibration_error(const scored *a, int64_t n)
+/* sum over bins of |right - confidence| */
+typedef struct bins {
+    double gap[BINS];
+} bins;
+
+static void put_in_bin(bins *b, double confidence, int right)
 {
-    double gap[BINS] = {0}, sum = 0;
-    for (int64_t i = 0; i < n; i++) {
-        const int says = a[i].p >= 0.5, right = says == (a[i].y > 0);
-        const double confidence = says ? a[i].p : 1 - a[i].p;
-        const int bin = (int)(confidence * BINS);
-        gap[bin < BINS ? bin : BINS - 1] += right - confidence;
-    }
-    for (int b = 0; b < BINS; b++) sum += fabs(gap[b]);
+    const int at = (int)(confidence * BINS);
+    b->gap[at < BINS ? at : BINS - 1] += right - confidence;
+}
+
+static double calibration_error(const bins *b, int64_t n)
+{
+    double sum = 0;
+    for (int i = 0; i < BINS; i++) sum += fabs(b->gap[i]);
     return sum / (double)n;
 }
 
-static void score_classes(scored *a, int64_t n, fab_scores *s)
+static void score_pairs(scored *a, int64_t n, fab_scores *s)
 {
+    bins b = {{0}};
     for (int64_t i = 0; i < n; i++) {
-        s->accuracy += (a[i].p >= 0.5) == (a[i].y > 0);
+        const int says = a[i].p >= 0.5, right = says == (a[i].y > 0);
+        s->accuracy += right;
         s->brier += (a[i].p - a[i].y) * (a[i].p - a[i].y);
+        put_in_bin(&b, says ? a[i].p : 1 - a[i].p, right);
     }
     s->accuracy /= (double)n;
     s->brier /= (double)n;
-    s->ece = calibration_error(a, n);
+    s->ece = calibration_error(&b, n);
     s->auc = area(a, n);
 }
 
@@ -99,7 +108,70 @@ static fab_status score_bernoulli(const fab_glm *m, int64_t n, const double *eta
         fab_predict_y(m, eta[i], v[i], &p);
         a[i] = (scored){p.mean, y[i]};
     }
-    score_classes(a, n, s);
+    score_pairs(a, n, s);
+    fab_release(a);
+    return FAB_OK;
+}
+
+/* ---- several classes -------------------------------------------------------------------------------------- */
+
+static fab_status check_classes(int64_t C, int64_t n, const double *logp, const double *y)
+{
+    if (n < 1) return FAB_FAIL(FAB_BAD_DATA, "score: there are no rows");
+    if (C < 2)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "score: %lld classes, expected 2 or more", (long long)C);
+    for (int64_t i = 0; i < n; i++)
+        if (!(y[i] >= 0 && y[i] < (double)C && y[i] == floor(y[i])))
+            return FAB_FAIL(FAB_BAD_DATA, "score: row %lld: y = %g is no class of 0 .. %lld",
+                            (long long)i, y[i], (long long)(C - 1));
+    for (int64_t i = 0; i < n * C; i++)
+        if (!(logp[i] < FAR_ABOVE_0))
+            return FAB_FAIL(FAB_BAD_DATA, "score: row %lld: %g is no log probability",
+                            (long long)(i / C), logp[i]);
+    return FAB_OK;
+}
+
+/* One row: its likeliest class, the first of equal ones. */
+static void score_row(int64_t C, const double *logp, int64_t mine, bins *b, fab_scores *s)
+{
+    int64_t best = 0;
+    for (int64_t k = 0; k < C; k++) {
+        const double gap = exp(logp[k]) - (k == mine);
+        if (logp[k] > logp[best]) best = k;
+        s->brier += gap * gap;
+    }
+    s->nll -= logp[mine];
+    s->accuracy += best == mine;
+    put_in_bin(b, exp(logp[best]), best == mine);
+}
+
+/* The mean over classes of the area of each against all others; NaN when one is missing. */
+static double macro_area(int64_t C, int64_t n, const double *logp, const double *y, scored *a)
+{
+    double sum = 0;
+    for (int64_t k = 0; k < C; k++) {
+        for (int64_t i = 0; i < n; i++) a[i] = (scored){logp[i * C + k], y[i] == (double)k};
+        sum += area(a, n);
+    }
+    return sum / (double)C;
+}
+
+fab_status fab_score_classes(int64_t C, int64_t n, const double *logp, const double *y,
+                             fab_scores *s)
+{
+    bins b = {{0}};
+    scored *a;
+    *s = (fab_scores){.n = n};
+    FAB_TRY(check_classes(C, n, logp, y));
+    FAB_TRY(fab_alloc_array((void **)&a, n, sizeof *a, "score"));
+    for (int64_t i = 0; i < n; i++) score_row(C, logp + i * C, (int64_t)y[i], &b, s);
+    s->nll /= (double)n;
+    s->accuracy /= (double)n;
+    s->brier /= (double)n;
+    s->ece = calibration_error(&b, n);
+    s->auc = macro_area(C, n, logp, y, a);
+    s->rmse = s->mae = s->crps = s->coverage50 = s->coverage90 = s->coverage95 = s->dispersion =
+        NAN;
     fab_release(a);
     return FAB_OK;
 }
@@ -127,7 +199,9 @@ fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const doubl
 {
     *s = (fab_scores){.n = n};
     if (m->likelihood == FAB_CATEGORICAL)
-        return FAB_FAIL(FAB_UNSUPPORTED, "score: a categorical model is not offered");
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "score: a categorical model is scored by its probabilities: "
+                        "fab_score_classes");
     if (n < 1) return FAB_FAIL(FAB_BAD_DATA, "score: there are no rows");
     for (int64_t i = 0; i < n; i++) {
         fab_prediction p;
