@@ -21,7 +21,8 @@ static int64_t first_column(const data *d)
 
 int data_open(data *d, const data_options *o)
 {
-    const fab_source_options s = {(fab_format)o->format, o->features, o->rows};
+    const fab_source_options s = {
+        .format = (fab_format)o->format, .features = o->features, .rows = o->rows};
     *d = (data){.o = *o};
     const fab_status opened = fab_source_open(&d->source, o->file, &s);
     if (opened != FAB_OK) return say_status(opened);

@@ -129,7 +129,8 @@ void linear_print(const linear *l)
 
 int table_open(fab_source **s, const data_options *o)
 {
-    const fab_source_options options = {(fab_format)o->format, o->features, o->rows};
+    const fab_source_options options = {
+        .format = (fab_format)o->format, .features = o->features, .rows = o->rows};
     const fab_status opened = fab_source_open(s, o->file, &options);
     return opened == FAB_OK ? DONE : say_status(opened);
 }

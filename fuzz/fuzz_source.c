@@ -1,6 +1,8 @@
-/* fuzz_source.c - any bytes as a table: refused with a sentence, or the same finite rows for every window.
+/* fuzz_source.c - any bytes as a table: refused with a sentence, or the same rows for every window: finite
+ * numbers, codes of words, and NaN where missing values are asked for.
  *
- * The first byte chooses format, number of features and the size of the window; the rest is the file.
+ * The first byte chooses format, number of features and the size of the window, the second one the options
+ * missing, words and categorical; the rest is the file.
  *
  * SPDX-License-Identifier: MIT */
 #include "data/number.h"
@@ -20,22 +22,33 @@ static void *small_alloc(size_t bytes)
 /* A refusal blames the file, by name, in one line without control characters. */
 static void check_sentence(fab_status s)
 {
-    must(s == FAB_BAD_FILE || s == FAB_BAD_DATA || s == FAB_NO_MEMORY);
+    must(s == FAB_BAD_FILE || s == FAB_BAD_DATA || s == FAB_NO_MEMORY || s == FAB_BAD_ARGUMENT);
     must(strncmp(fab_detail(), "fuzz.csv", 8) == 0);
     for (const char *c = fab_detail(); *c; c++) must((unsigned char)*c >= 0x20 && *c != 0x7f);
 }
 
 typedef struct outcome {
     fab_status opened, ended;
-    int64_t columns, rows;
+    int64_t columns, rows, missing;
     uint64_t bits; /* a sum over the values */
 } outcome;
 
-static void add_rows(outcome *r, const double *x, int64_t n)
+/* A code of a column of words has its word. */
+static void check_code(const fab_source *s, int64_t column, double x)
+{
+    must(x >= 0 && x < (double)fab_source_words(s, column));
+    const char *word = fab_source_word(s, column, (int64_t)x);
+    must(word && (double)(int64_t)x == x);
+    touch(word, strlen(word));
+}
+
+static void add_rows(outcome *r, const fab_source *s, const double *x, int64_t n)
 {
     for (int64_t i = 0; i < n; i++) {
         uint64_t bits;
-        must(isfinite(x[i]));
+        must(isfinite(x[i]) || (r->missing && isnan(x[i])));
+        if (fab_source_is_words(s, i % r->columns) && !isnan(x[i]))
+            check_code(s, i % r->columns, x[i]);
         memcpy(&bits, &x[i], sizeof bits);
         r->bits = r->bits * 31 + bits;
     }
@@ -57,7 +70,7 @@ static void read_rows(fab_source *s, outcome *r)
         int64_t got, done, total;
         const fab_status status = fab_source_next(s, BATCH, x, &got);
         must(got >= 0 && got <= BATCH);
-        add_rows(r, x, got * r->columns);
+        add_rows(r, s, x, got * r->columns);
         r->rows += got;
         fab_source_position(s, &done, &total);
         must(done >= 0 && done <= total);
@@ -69,7 +82,7 @@ static void read_rows(fab_source *s, outcome *r)
 
 static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_options *o, size_t room)
 {
-    outcome r = {FAB_OK, FAB_OK, 0, 0, 0};
+    outcome r = {.missing = o->missing};
     fab_source *s;
     r.opened = fab_source_open_memory(&s, "fuzz.csv", bytes, size, o, room);
     if (r.opened != FAB_OK) {
@@ -85,14 +98,25 @@ static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_opti
     return r;
 }
 
+static fab_source_options choose(uint8_t first, uint8_t second)
+{
+    static const char *const lists[] = {NULL, "0", "a,last", "x1, 3"};
+    const int words = second & 1;
+    return (fab_source_options){.format = (fab_format)(first % 7),
+                                .features = first & 64 ? 5 : 0,
+                                .words = words,
+                                .missing = second >> 1 & 1,
+                                .categorical = words ? lists[second >> 2 & 3] : NULL};
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    if (size == 0) return 0;
+    if (size < 2) return 0;
     fab_set_allocator(small_alloc, free);
-    const uint8_t choice = *bytes++;
-    const fab_source_options o = {(fab_format)(choice % 7), choice & 64 ? 5 : 0, NULL};
-    const outcome a = read_all(bytes, size - 1, &o, 2 + choice / 7 % 16);
-    const outcome b = read_all(bytes, size - 1, &o, 1 << 16);
+    const fab_source_options o = choose(bytes[0], bytes[1]);
+    const size_t room = 2 + bytes[0] / 7 % 16;
+    const outcome a = read_all(bytes + 2, size - 2, &o, room);
+    const outcome b = read_all(bytes + 2, size - 2, &o, 1 << 16);
     if (a.opened == FAB_NO_MEMORY || b.opened == FAB_NO_MEMORY) return 0;
     if (a.ended == FAB_NO_MEMORY || b.ended == FAB_NO_MEMORY) return 0;
     must(a.opened == b.opened && a.ended == b.ended && a.columns == b.columns);

@@ -1,6 +1,6 @@
 """make_corpus.py FOLDER - the seeds of the fuzz targets: good files, and files broken in one place each.
 
-Writes FOLDER/fuzz_npy/* and FOLDER/fuzz_tensors/*.
+Writes FOLDER/fuzz_npy/*, FOLDER/fuzz_tensors/* and FOLDER/fuzz_source/*.
 """
 # SPDX-License-Identifier: MIT
 import json
@@ -70,8 +70,36 @@ def tensors_seeds():
     yield "length", struct.pack("<Q", 1 << 63) + b"{}"
 
 
+def source_seeds():
+    auto, words, missing = 0, 1, 2
+
+    def table(text, options=0, form=auto):
+        return bytes((form, options)) + text.encode("latin-1")
+
+    yield "csv", table("a,b\n1,-2.5e3\n3,.5\n")
+    yield "semicolons", table("a;b\n1;2\n3;4\n")
+    yield "tsv", table("a\tb\n1\t2\n3\t4\n")
+    yield "text", table("1 2\n3\t4\n")
+    yield "libsvm", table("1 1:2 3:4\n-1 2:5\n")
+    yield "idx", table("\0\0\x08\x01\0\0\0\x03abc")
+    yield "npy", bytes((auto, missing)) + npy(
+        "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", b"\0\0\0\0\0\0\xf8\x7f")
+    yield "words", table('x,color\n1,red\n2,"a ""b"", c"\n3,red\n', words)
+    yield "headless", table("1,red\n2,blue\n", words)
+    yield "names", table("city,color\nRome,red\nNew York,blue\n", words)
+    yield "index", table(",color\n0,red\n1,blue\n", words)
+    yield "holes", table("x,color\n1,red\n,NA\n?,blue\nnan,\n", words | missing)
+    yield "numbers", table("x y\n1 .\n- 2\nn/a 3\n", missing)
+    yield "infinite", table("x,c\ninf,a\n1,b\n1e999,c\n", words | missing)
+    yield "listed", table("a,b,3\n1,2,3\n1,5,4\n", words | 2 << 2)
+    yield "numbered", table("1\t2\n3\t\n", words | missing | 1 << 2)
+    yield "late", table("x,y\n" + "1,2\n" * 17000 + "1,red\n", words)
+    yield "open", table('x,c\n1,red\n2,"blue\n', words)
+
+
 def main(folder):
-    for target, seeds in (("fuzz_npy", npy_seeds()), ("fuzz_tensors", tensors_seeds())):
+    for target, seeds in (("fuzz_npy", npy_seeds()), ("fuzz_tensors", tensors_seeds()),
+                          ("fuzz_source", source_seeds())):
         os.makedirs(os.path.join(folder, target), exist_ok=True)
         for name, data in seeds:
             with open(os.path.join(folder, target, name), "wb") as file:

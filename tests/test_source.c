@@ -6,7 +6,7 @@
 #include "data/source.h"
 #include "fabayes/npy.h"
 #include "fabayes/random.h"
-#include "files.h"
+#include "source_case.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <locale.h>
@@ -16,72 +16,19 @@
 
 /* ---- what the tests share ---------------------------------------------------------------------- */
 
-enum { MANY = 4096 };
-static const size_t rooms[] = {2, 3, 5, 7, 16, 61, 1 << 18};
-enum { ROOMS = sizeof rooms / sizeof *rooms };
-
-/* Read all rows of an open source, a few at a time; the values go to out.  Closes it. */
-static fab_status drain(fab_source *s, double *out, int64_t *rows)
-{
-    const int64_t D = fab_source_columns(s);
-    fab_status status = FAB_OK;
-    int64_t got = 1;
-    for (*rows = 0; status == FAB_OK && got > 0; *rows += got) {
-        assert_true((*rows + 3) * D <= MANY);
-        status = fab_source_next(s, 3, out + *rows * D, &got);
-    }
-    fab_source_close(s);
-    return status;
-}
-
-static fab_status read_memory(const void *bytes, size_t n, const fab_source_options *o, size_t room,
-                              double *out, int64_t *rows)
-{
-    fab_source *s;
-    *rows = 0;
-    const fab_status status = fab_source_open_memory(&s, "rows.csv", bytes, n, o, room);
-    if (status == FAB_OK) return drain(s, out, rows);
-    assert_null(s);
-    return status;
-}
-
-/* The bytes hold rows x columns values, whatever the window. */
-static void check_values(const void *bytes, size_t n, const fab_source_options *o,
-                         fab_format format, int64_t rows, int64_t columns, const double *values)
-{
-    for (int i = 0; i < ROOMS; i++) {
-        double out[MANY];
-        int64_t got;
-        fab_source *s;
-        if (fab_source_open_memory(&s, "rows.csv", bytes, n, o, rooms[i]) != FAB_OK)
-            fail_msg("%s", fab_detail());
-        assert_int_equal(fab_source_format(s), format);
-        assert_int_equal(fab_source_columns(s), columns);
-        if (drain(s, out, &got) != FAB_OK) fail_msg("%s", fab_detail());
-        assert_int_equal(got, rows);
-        assert_memory_equal(out, values, (size_t)(rows * columns) * sizeof *values);
-    }
-}
-
 static void check_text(const char *text, fab_format format, int64_t rows, int64_t columns,
                        const double *values)
 {
     check_values(text, strlen(text), NULL, format, rows, columns, values);
-    const fab_source_options given = {format, 0, NULL};
+    const fab_source_options given = {.format = format};
     check_values(text, strlen(text), &given, format, rows, columns, values);
 }
 
-/* The bytes are refused, in exactly these words, whatever the window. */
 static void check_refused_bytes(const void *bytes, size_t n, fab_format format,
                                 const char *sentence)
 {
-    const fab_source_options o = {format, 0, NULL};
-    for (int i = 0; i < ROOMS; i++) {
-        double out[MANY];
-        int64_t rows;
-        assert_int_not_equal(read_memory(bytes, n, &o, rooms[i], out, &rows), FAB_OK);
-        assert_string_equal(fab_detail(), sentence);
-    }
+    const fab_source_options o = {.format = format};
+    check_refused_with(bytes, n, &o, sentence);
 }
 
 static void check_refused(const char *text, const char *sentence)
@@ -334,8 +281,8 @@ static void libsvm_ignores_and_counts_features_that_were_not_asked_for(void **st
     (void)state;
     const char *text = "1 1:2 5:1 9:1\n0 2:3 7:1\n";
     const double two[] = {1, 2, 0, 0, 0, 3}, wide[] = {1, 2, 0, 0, 0, 1, 0, 0, 0, 1, 0, 0};
-    const fab_source_options narrow = {FAB_FORMAT_AUTO, 2, NULL},
-                             wider = {FAB_FORMAT_LIBSVM, 11, NULL};
+    const fab_source_options narrow = {.format = FAB_FORMAT_AUTO, .features = 2},
+                             wider = {.format = FAB_FORMAT_LIBSVM, .features = 11};
     double out[24];
     int64_t rows;
     int said = 0;
@@ -690,8 +637,8 @@ static void files_that_cannot_be_read_are_refused(void **state)
     assert_int_equal(fab_source_open(&s, folder, NULL), FAB_BAD_FILE);
     assert_detail(folder, "is a folder, not a file");
     assert_int_equal(fab_source_open(&s, NULL, NULL), FAB_BAD_ARGUMENT);
-    const fab_source_options negative = {FAB_FORMAT_AUTO, -1, NULL},
-                             unknown = {(fab_format)17, 0, NULL};
+    const fab_source_options negative = {.format = FAB_FORMAT_AUTO, .features = -1},
+                             unknown = {.format = (fab_format)17};
     assert_int_equal(fab_source_open(&s, "a", &negative), FAB_BAD_ARGUMENT);
     put_bytes(in_folder("a.csv"), "1,2\n", 4);
     assert_int_equal(fab_source_open(&s, in_folder("a.csv"), &unknown), FAB_BAD_ARGUMENT);
@@ -732,7 +679,7 @@ static void rows_behind_a_bad_row_keep_their_numbers(void **state)
     (void)state;
     const char *text = "0 0\n1 1\n2 x\n3 3\n4 4\n";
     put_bytes(in_folder("keep.txt"), "2\n3\n", 4);
-    const fab_source_options o = {FAB_FORMAT_AUTO, 0, in_folder("keep.txt")};
+    const fab_source_options o = {.format = FAB_FORMAT_AUTO, .rows = in_folder("keep.txt")};
     fab_source *s;
     double out[6];
     int64_t got;
@@ -772,7 +719,7 @@ static void skip_passes_rows_and_says_when_there_are_fewer(void **state)
 static fab_status read_kept(const char *list, double *out, int64_t *rows)
 {
     static const char text[] = "a b\n0 0\n1 10\n2 x\n3 30\n4 40\n";
-    const fab_source_options o = {FAB_FORMAT_AUTO, 0, in_folder("keep.txt")};
+    const fab_source_options o = {.format = FAB_FORMAT_AUTO, .rows = in_folder("keep.txt")};
     put_bytes(in_folder("keep.txt"), list, strlen(list));
     return read_memory(text, sizeof text - 1, &o, 5, out, rows);
 }
@@ -813,7 +760,7 @@ static void a_bad_list_of_rows_is_refused(void **state)
     assert_int_equal(read_kept("2\n", out, &rows), FAB_BAD_DATA);
     assert_detail("rows.csv", "line 4, column 2 ('b'): 'x' is not a number");
     fab_source *s;
-    const fab_source_options both = {FAB_FORMAT_AUTO, 0, "-"};
+    const fab_source_options both = {.format = FAB_FORMAT_AUTO, .rows = "-"};
     assert_int_equal(fab_source_open(&s, "-", &both), FAB_BAD_ARGUMENT);
     assert_detail("rows", "standard input is already the data");
 }
@@ -870,7 +817,7 @@ static void read_two_features(void)
     fab_source *s;
     double out[MANY];
     int64_t rows;
-    const fab_source_options two = {FAB_FORMAT_AUTO, 2, NULL};
+    const fab_source_options two = {.format = FAB_FORMAT_AUTO, .features = 2};
     assert_int_equal(fab_source_open(&s, "-", &two), FAB_OK);
     assert_int_equal(drain(s, out, &rows), FAB_OK);
     const double dense[] = {1, 0, 2};
@@ -976,7 +923,7 @@ static const char *work_rows;
 
 static fab_status open_and_read(void)
 {
-    const fab_source_options o = {FAB_FORMAT_AUTO, 0, work_rows};
+    const fab_source_options o = {.format = FAB_FORMAT_AUTO, .rows = work_rows};
     fab_source *s;
     fab_status status = fab_source_open_memory(&s, "rows.csv", work_text, work_size, &o, 2);
     double out[64];

@@ -7,7 +7,8 @@
  *
  * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; .gz of any of them;
  * "-" is standard input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing
- * values and ragged rows are refused with file, line and column.  docs/data.md has the rules.
+ * values and ragged rows are refused with file, line and column; options take missing values as NaN and
+ * columns of words as codes.  Infinity is never taken.  docs/data.md has the rules.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_SOURCE_H
@@ -38,6 +39,12 @@ typedef struct fab_source_options {
     fab_format format;
     int64_t features; /* libsvm: number of features; 0: found by a first pass (not for a pipe) */
     const char *rows; /* a file of 0-based row numbers to keep, or NULL for all */
+    int64_t
+        missing; /* 1: a missing value (empty, NA, nan, ?, ..) is NaN in the row; 0: it is refused */
+    int64_t words; /* 1: a column of words is read as codes; 0: a word is refused */
+    const char
+        *categorical; /* comma-separated names or 0-based numbers of columns to read as words even
+                                where they look like numbers, or NULL; needs words = 1 */
 } fab_source_options;
 
 typedef struct fab_source fab_source;
@@ -51,6 +58,12 @@ FAB_API int64_t fab_source_columns(const fab_source *s);
 /* The name in the header; "x3" for column 3 without one (libsvm: "label", "x1", "x2", ...).  Lends until
  * close.  NULL when there is no such column, or no memory to make the names. */
 FAB_API const char *fab_source_name(const fab_source *s, int64_t column);
+/* A column of words?  Its values are the codes 0, 1, .. of the words in the order in which they were met. */
+FAB_API int fab_source_is_words(const fab_source *s, int64_t column);
+/* How many different words have been met so far; 0 for a column of numbers. */
+FAB_API int64_t fab_source_words(const fab_source *s, int64_t column);
+/* The word of a code.  Lends until close.  NULL when there is no such code. */
+FAB_API const char *fab_source_word(const fab_source *s, int64_t column, int64_t code);
 FAB_API fab_format fab_source_format(const fab_source *s);
 /* Rows in the whole file where the format knows (npy, idx), else -1. */
 FAB_API int64_t fab_source_rows(const fab_source *s);

@@ -84,28 +84,36 @@ static int64_t count(fab_span line, char c)
     return inside ? anywhere : outside;
 }
 
-/* A blank between two other bytes of one tab-separated field? */
+/* Could a number end or start with this byte? */
+static int is_digit(char c)
+{
+    return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+';
+}
+
+/* A blank between two numbers of one tab-separated field?  Between words it is part of a name. */
 static int has_inner_blank(fab_span line)
 {
     for (size_t i = 1; i + 1 < line.n; i++)
-        if (line.p[i] == ' ' && line.p[i - 1] != '\t' && line.p[i - 1] != ' ') {
+        if (line.p[i] == ' ' && is_digit(line.p[i - 1])) {
             while (i + 1 < line.n && line.p[i] == ' ') i++;
-            if (line.p[i] != '\t' && line.p[i] != ' ') return 1;
+            if (is_digit(line.p[i])) return 1;
         }
     return 0;
 }
 
-/* The same number of tabs in every line, and no blanks inside the fields of the last. */
+/* The same number of tabs in every line, one of them in front of something, and no blanks between numbers
+ * inside the fields of the last. */
 static int sniff_tsv(fab_span head)
 {
     fab_span line = {NULL, 0};
-    int64_t lines = 0, tabs = 0;
+    int64_t lines = 0, tabs = 0, inside = 0;
     while (fab_lines_each(&head, &line, &lines)) {
         const int64_t n = count(line, '\t');
         if (n == 0 || (lines > 1 && n != tabs)) return 0;
+        inside |= memchr(line.p, '\t', fab_lines_trimmed(line)) != NULL;
         tabs = n;
     }
-    return lines > 0 && !has_inner_blank(line);
+    return inside && !has_inner_blank(line);
 }
 
 /* The first row of the head, which may be several lines when a quote goes on; if it never closes, one. */

@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/bytes.h"
 #include "base/memory.h"
-#include "data/lines.h"
+#include "data/cells.h"
 #include "data/number.h"
 #include <stdio.h>
 #include <string.h>
@@ -98,7 +98,7 @@ static fab_status refuse_pair(const fab_source *s, const char *p, size_t n)
         return FAB_FAIL(FAB_BAD_DATA, "%s: line %lld: '%s' does not follow in increasing order",
                         s->in.name, line, shown);
     snprintf(place, sizeof place, "line %lld, index %lld", line, (long long)index);
-    return fab_lines_refuse(s, place, colon + 1, n - (size_t)(colon + 1 - p));
+    return fab_cells_refuse(s, place, colon + 1, n - (size_t)(colon + 1 - p));
 }
 
 static fab_status refuse(const fab_source *s, const char *line, const char *end, const char *fault)
@@ -108,7 +108,7 @@ static fab_status refuse(const fab_source *s, const char *line, const char *end,
     while (!at_stop(stop, end)) stop++;
     if (fault > line) return refuse_pair(s, fault, (size_t)(stop - fault));
     snprintf(place, sizeof place, "line %lld, label", (long long)s->in.lines);
-    return fab_lines_refuse(s, place, fault, (size_t)(stop - fault));
+    return fab_cells_refuse(s, place, fault, (size_t)(stop - fault));
 }
 
 /* Once at the end, or when the source is closed before. */

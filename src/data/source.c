@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "data/source.h"
 #include "base/memory.h"
+#include "data/words.h"
 #include "fabayes/settings.h"
 #include <stdio.h>
 #include <string.h>
@@ -39,19 +40,19 @@ fab_status fab_format_find(fab_format *f, const char *name)
                     near ? near : "", near ? "'?" : "");
 }
 
-static fab_status copy_text(char **copy, const char *text)
+fab_status fab_copy_text(char **out, const char *s)
 {
-    void *p;
-    const size_t n = strlen(text) + 1;
-    FAB_TRY(fab_alloc_array(&p, (int64_t)n, 1, text));
-    *copy = memcpy(p, text, n);
+    *out = NULL;
+    if (!s) return FAB_OK;
+    const size_t n = strlen(s) + 1;
+    FAB_TRY(fab_alloc_array((void **)out, (int64_t)n, 1, s));
+    memcpy(*out, s, n);
     return FAB_OK;
 }
 
 /* ---- the format ------------------------------------------------------------------------------ */
 
-/* Bytes that no text has. */
-static int is_binary(unsigned char c)
+int fab_is_binary(unsigned char c)
 {
     return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
 }
@@ -60,7 +61,7 @@ static fab_status check_text(const fab_source *s, fab_span head)
 {
     for (size_t i = 0; i < head.n; i++) {
         const unsigned char c = (unsigned char)head.p[i];
-        if (is_binary(c))
+        if (fab_is_binary(c))
             return FAB_FAIL(FAB_BAD_FILE, "%s: is neither npy nor idx nor text: byte %zu is 0x%02x",
                             s->in.name, i, c);
     }
@@ -107,18 +108,30 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
                         (long long)o->features, INT32_MAX);
     if (o->rows && strcmp(o->rows, "-") == 0 && strcmp(path, "-") == 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "rows: standard input is already the data");
+    if (o->categorical && !o->words)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: categorical is given, and words are not asked for",
+                        path);
     void *p;
     FAB_TRY(fab_alloc_array(&p, 1, sizeof **s, path));
     *s = p;
-    **s = (fab_source){.in.file = -1, .rows = -1, .features = o->features};
-    return copy_text(&(*s)->path, path);
+    **s = (fab_source){.in.file = -1,
+                       .rows = -1,
+                       .features = o->features,
+                       .missing = o->missing != 0,
+                       .with_words = o->words != 0};
+    return fab_copy_text(&(*s)->path, path);
 }
 
 /* The stream is there: find the format and read the head. */
 static fab_status start(fab_source *s, const fab_source_options *o)
 {
     FAB_TRY(choose(s, o->format));
+    s->categorical = o->categorical;
     FAB_TRY(s->reader->open(s));
+    s->categorical = NULL;
+    if (o->categorical && !s->words)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: is %s: only csv, tsv and text have columns of words",
+                        s->in.name, s->reader->name);
     return o->rows ? fab_source_keep(s, o->rows) : FAB_OK;
 }
 
@@ -133,7 +146,7 @@ static fab_status finish_open(fab_source **s, fab_status status, const fab_sourc
 
 static const fab_source_options *defaults(const fab_source_options *o)
 {
-    static const fab_source_options all_default = {FAB_FORMAT_AUTO, 0, NULL};
+    static const fab_source_options all_default = {.format = FAB_FORMAT_AUTO};
     return o ? o : &all_default;
 }
 
@@ -160,11 +173,18 @@ fab_status fab_source_open(fab_source **s, const char *path, const fab_source_op
     return fab_source_open_room(s, path, o, FAB_STREAM_ROOM);
 }
 
+static void release_words(fab_source *s)
+{
+    for (int64_t j = 0; s->words && j < s->columns; j++) fab_words_free(s->words[j]);
+    fab_release(s->words);
+}
+
 void fab_source_close(fab_source *s)
 {
     if (!s) return;
     if (s->ignored) fab_libsvm_say_ignored(s);
     fab_stream_close(&s->in);
+    release_words(s);
     fab_release(s->path);
     fab_release(s->names);
     fab_release(s->made);
@@ -217,6 +237,31 @@ const char *fab_source_name(const fab_source *s, int64_t column)
     if (!s->made && make_names((fab_source *)s) != FAB_OK)
         return NULL; /* made when first asked for */
     return s->made + column * s->made_width;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* NULL: a column of numbers, or none at all. */
+static const fab_words *words_of(const fab_source *s, int64_t column)
+{
+    return s->words && column >= 0 && column < s->columns ? s->words[column] : NULL;
+}
+
+int fab_source_is_words(const fab_source *s, int64_t column)
+{
+    return words_of(s, column) != NULL;
+}
+
+int64_t fab_source_words(const fab_source *s, int64_t column)
+{
+    const fab_words *w = words_of(s, column);
+    return w ? w->count : 0;
+}
+
+const char *fab_source_word(const fab_source *s, int64_t column, int64_t code)
+{
+    const fab_words *w = words_of(s, column);
+    return w && code >= 0 && code < w->count ? w->word[code] : NULL;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

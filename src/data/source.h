@@ -44,6 +44,10 @@ struct fab_source {
     char *kept_path;       /* ours */
     const char *kept_name; /* the same in words */
 
+    int missing, with_words;  /* options; with_words: columns of words may be */
+    const char *categorical;  /* an option, borrowed while opening */
+    struct fab_words **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
+
     char separator;                    /* csv and tsv */
     int64_t features, ignored;         /* libsvm: asked for (0: count them); values above them */
     const struct fab_element *element; /* npy and idx */
@@ -57,6 +61,18 @@ fab_status fab_source_open_memory(fab_source **s, const char *name, const void *
 
 /* Keep only the rows whose numbers stand in the file `path`. */
 fab_status fab_source_keep(fab_source *s, const char *path);
+
+/* A byte that no text has: a control character other than tab and line ends. */
+int fab_is_binary(unsigned char c);
+/* A copy of a string.  NULL stays NULL. */
+fab_status fab_copy_text(char **out, const char *s);
+
+/* The column of that name, or -1. */
+int64_t fab_source_column(const fab_source *s, const char *name);
+/* The column of that name, else of that 0-based number, else "last": a column may be called "3". */
+fab_status fab_source_find_column(const fab_source *s, const char *word, int64_t *column);
+/* Fail with `kind`: there is no such column, and the nearest name. */
+fab_status fab_source_no_column(fab_status kind, const fab_source *s, const char *name);
 
 /* Tell the log how many values of a libsvm file were ignored since it was last told. */
 void fab_libsvm_say_ignored(fab_source *s);

@@ -2,23 +2,12 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "data/table.h"
-#include "fabayes/settings.h"
-#include <errno.h>
 #include <stdlib.h>
 #include <string.h>
 
 enum { PIECE = 1 << 20 }; /* numbers read at a time */
 
 /* ---- names -------------------------------------------------------------------------------------- */
-
-fab_status fab_copy_text(char **out, const char *s)
-{
-    *out = NULL;
-    if (!s) return FAB_OK;
-    FAB_TRY(fab_alloc_array((void **)out, (int64_t)strlen(s) + 1, 1, "table"));
-    memcpy(*out, s, strlen(s) + 1);
-    return FAB_OK;
-}
 
 fab_status fab_names_create(char ***names, int64_t D)
 {
@@ -31,50 +20,6 @@ void fab_names_free(char **names, int64_t D)
 {
     for (int64_t d = 0; names && d < D; d++) fab_release(names[d]);
     fab_release(names);
-}
-
-static int64_t column_named(const fab_source *s, const char *name)
-{
-    for (int64_t c = 0; c < fab_source_columns(s); c++) {
-        const char *known = fab_source_name(s, c);
-        if (known && strcmp(known, name) == 0) return c;
-    }
-    return -1;
-}
-
-static fab_status no_column(fab_status kind, const fab_source *s, const char *name)
-{
-    const int64_t n = fab_source_columns(s);
-    const char **names;
-    FAB_TRY(fab_alloc_array((void **)&names, n, sizeof *names, "table"));
-    for (int64_t c = 0; c < n; c++) names[c] = fab_source_name(s, c);
-    const char *near = names[0] ? fab_nearest(name, names, n) : NULL;
-    const fab_status done =
-        near ? FAB_FAIL(kind, "there is no column '%s'; did you mean '%s'?", name, near)
-             : FAB_FAIL(kind, "there is no column '%s' among the %lld of the file", name,
-                        (long long)n);
-    fab_release(names);
-    return done;
-}
-
-/* A name first: a column may be called "3" or "last". */
-static fab_status find_column(const fab_source *s, const char *word, int64_t *column)
-{
-    char *end;
-    *column = column_named(s, word);
-    if (*column >= 0) return FAB_OK;
-    if (strcmp(word, "last") == 0) {
-        *column = fab_source_columns(s) - 1;
-        return FAB_OK;
-    }
-    errno = 0;
-    const long long i = strtoll(word, &end, 10);
-    if (end == word || *end || errno || i < 0) return no_column(FAB_BAD_ARGUMENT, s, word);
-    if (i >= fab_source_columns(s))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no column %lld: the file has %lld", i,
-                        (long long)fab_source_columns(s));
-    *column = i;
-    return FAB_OK;
 }
 
 /* ---- which column is what ------------------------------------------------------------------------- */
@@ -96,9 +41,9 @@ static fab_status check_roles(const plan *p)
 static fab_status plan_roles(plan *p, const fab_source *s, const fab_columns *c)
 {
     p->target = p->weight = p->offset = -1;
-    if (c->target) FAB_TRY(find_column(s, c->target, &p->target));
-    if (c->weight) FAB_TRY(find_column(s, c->weight, &p->weight));
-    if (c->offset) FAB_TRY(find_column(s, c->offset, &p->offset));
+    if (c->target) FAB_TRY(fab_source_find_column(s, c->target, &p->target));
+    if (c->weight) FAB_TRY(fab_source_find_column(s, c->weight, &p->weight));
+    if (c->offset) FAB_TRY(fab_source_find_column(s, c->offset, &p->offset));
     if (!c->target && fab_source_format(s) == FAB_FORMAT_LIBSVM) p->target = 0;
     return check_roles(p);
 }
@@ -129,8 +74,8 @@ static int has_names(const fab_source *s)
 
 static fab_status need_column(const fab_source *s, const char *name, int64_t *column)
 {
-    *column = name ? column_named(s, name) : -1;
-    return !name || *column >= 0 ? FAB_OK : no_column(FAB_BAD_DATA, s, name);
+    *column = name ? fab_source_column(s, name) : -1;
+    return !name || *column >= 0 ? FAB_OK : fab_source_no_column(FAB_BAD_DATA, s, name);
 }
 
 static fab_status plan_model(plan *p, const fab_source *s, const fab_scaling *k, int with_target)

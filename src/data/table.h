@@ -5,10 +5,9 @@
 #define FAB_DATA_TABLE_H
 
 #include "base/memory.h"
+#include "data/source.h"
 #include "fabayes/table.h"
 
-/* A copy of a string.  NULL stays NULL. */
-fab_status fab_copy_text(char **out, const char *s);
 /* D empty names, and their end. */
 fab_status fab_names_create(char ***names, int64_t D);
 void fab_names_free(char **names, int64_t D); /* takes NULL */

@@ -1,0 +1,39 @@
+/* words.h - the different words of one column, each with its code: 0, 1, .. in the order of meeting them.
+ *
+ *     FAB_TRY(fab_words_room(w, n + 1, &to));      a word is written where it may stay: no copy is made
+ *     memcpy(to, word, n), to[n] = '\0';
+ *     FAB_TRY(fab_words_code(w, n, &code));        FAB_WORDS_MAX: one too many
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_DATA_WORDS_H
+#define FAB_DATA_WORDS_H
+
+#include "base/fail.h"
+#include <stddef.h>
+#include <stdint.h>
+
+/* More different words than this are an identifier, not a category. */
+enum { FAB_WORDS_MAX = 100000 };
+
+typedef struct fab_words {
+    int64_t count;
+    char **word; /* count, each ended by a zero byte; they never move */
+
+    const char *name;       /* speaks in messages */
+    struct fab_page *pages; /* the text, the page in use first */
+    int64_t slots;          /* a power of two, at least twice the room for words */
+    int32_t *slot;          /* slots: 1 + code, or 0 */
+    int64_t word_room;
+} fab_words;
+
+/* An empty dictionary.  Borrows name until it is freed.  Gives *w. */
+fab_status fab_words_create(fab_words **w, const char *name);
+void fab_words_free(fab_words *w); /* takes NULL */
+
+/* Room for the next word, of n bytes with its end.  Lends until the next call with this w. */
+fab_status fab_words_room(fab_words *w, size_t n, char **to);
+/* The code of the word of n bytes that was written into the room; a new one stays there.  FAB_WORDS_MAX
+ * when the word is new and there are that many already. */
+fab_status fab_words_code(fab_words *w, size_t n, int64_t *code);
+
+#endif
