@@ -42,6 +42,8 @@
 
 /* models and their data to a Gaussian */
 #include "fabayes/glm.h"
+#include "fabayes/model.h"
+#include "fabayes/net.h"
 #include "fabayes/infer.h"
 #include "fabayes/exact.h"
 #include "fabayes/rvga.h"

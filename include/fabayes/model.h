@@ -1,0 +1,75 @@
+/* model.h - a model is a function of one vector theta: that is all the inference methods know of it.
+ *
+ * A network (net.h) fills this struct, or you do, for anything that has a gradient:
+ *
+ *     static fab_status loss(void *self, const double *theta, const fab_examples *e, double *loss,
+ *                            double *gradient) { ... }
+ *
+ *     fab_model m = {.D = 3, .head = {.likelihood = FAB_GAUSSIAN, .D = 2, .classes = 1, .beta = 1},
+ *                    .self = &mine, .loss = loss};
+ *     fab_infer_init_model(&f, fab_method_find("sgd"), &settings, &m, NULL, NULL);
+ *
+ * theta and a summed gradient are D doubles.  Whatever has one row per example or D x k numbers is in the
+ * model's `type`.  One thread at a time may use a model; no function of it allocates.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_MODEL_H
+#define FABAYES_MODEL_H
+
+#include "fabayes/glm.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct fab_model {
+    int64_t D; /* length of theta */
+    int64_t
+        free; /* so many coordinates at its end are left alone by a prior: log noise precision */
+    fab_glm head;    /* D: features of a row; likelihood, classes, beta: of y given the outputs */
+    int64_t outputs; /* numbers the model computes from a row */
+    int64_t batch;   /* rows at most in one call of anything but `loss`, which takes any number */
+    fab_dtype type;  /* of rows, Jacobians and D x k arrays */
+    void *self;      /* borrowed by whoever uses the model */
+
+    /* The average of -weight log p(y | x, theta) over the examples and, where gradient is not NULL, its
+     * gradient.  A loss that is not finite is returned as it is. */
+    fab_status (*loss)(void *self, const double *theta, const fab_examples *e, double *loss,
+                       double *gradient);
+
+    /* What follows may be NULL. */
+
+    /* A theta to start from; NULL: zeros. */
+    void (*start)(void *self, uint64_t seed, double *theta);
+    /* Random parts of the next losses (dropout) are draw number `step` of seed; step < 0: off. */
+    void (*noise)(void *self, uint64_t seed, int64_t step);
+    /* Hold the noise precision of a gaussian target at beta. */
+    fab_status (*hold)(void *self, double beta);
+    /* The model as it stands in a file.  Gives a string: fab_text_free. */
+    fab_status (*json)(void *self, char **text);
+
+    /* n x outputs numbers of n rows. */
+    fab_status (*predict)(void *self, const double *theta, const fab_rows *x, double *out);
+    /* Row i outputs + o of J, ld numbers apart: the gradient of output o of row i. */
+    fab_status (*jacobian)(void *self, const double *theta, const fab_rows *x, void *J, int64_t ld);
+
+    /* Gradients g_i of -weight log p of each of n examples, kept inside until the next call of anything
+     * above; the functions below use them.  G is n x D with rows g_i. */
+    fab_status (*examples)(void *self, const double *theta, const fab_examples *e);
+    void (*rows)(void *self, void *G, int64_t ld); /* G itself */
+    void (*gram)(void *self, double *C);           /* n x n: G G' */
+    void (*squares)(void *self, double *sum);      /* D: sum_i g_i^2 */
+    /* k up to FAB_MODEL_COLUMNS */
+    void (*combine)(void *self, int64_t k, const double *V, void *out); /* D x k: G' V, V n x k */
+    void (*project)(void *self, int64_t k, const void *U, double *out); /* n x k: G U, U D x k */
+} fab_model;
+
+enum { FAB_MODEL_COLUMNS = 512 };
+
+/* Sizes and functions that no model can do without?  The sentence starts with `who`. */
+FAB_API fab_status fab_model_check(const char *who, const fab_model *m);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,56 @@
+/* nn.c - which table of layer kernels runs here, products of any size, and tasks on threads.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "la/nn.h"
+#include "la/ops_cpu.h"
+#include <omp.h>
+#include <string.h>
+
+/* Steps of a product up to which vector code without packing is the faster; BLAS also allocates below 10^6
+ * when nothing is transposed (gemm.c). */
+#define SMALL_STEPS        1e6
+#define SMALL_STEPS_TURNED 2.5e5
+
+const fab_nn *fab_nn_find(fab_dtype type)
+{
+    const int which = type == FAB_F32;
+#if defined(__x86_64__)
+    const fab_isa *isa = fab_isa_current();
+    if (isa == &fab_isa_avx512) return &fab_nn_avx512[which];
+    if (isa == &fab_isa_avx2) return &fab_nn_avx2[which];
+#endif
+    return &fab_nn_base[which];
+}
+
+static void *at(const fab_nn *nn, const void *p, int64_t i)
+{
+    return (char *)(uintptr_t)p + (size_t)i * nn->size;
+}
+
+void fab_nn_product(const fab_nn *nn, const fab_product *p)
+{
+    const double steps = (double)p->m * (double)p->n * (double)p->k;
+    const int turned = p->ta == FAB_T || p->tb == FAB_T;
+    if (steps <= (turned ? SMALL_STEPS_TURNED : SMALL_STEPS)) {
+        nn->product(p);
+        return;
+    }
+    for (int64_t i = 0; p->bias && i < p->m; i++) {
+        if (p->add)
+            nn->add(p->n, p->bias, at(nn, p->C, i * p->ldc));
+        else
+            memcpy(at(nn, p->C, i * p->ldc), p->bias, (size_t)p->n * nn->size);
+    }
+    fab_gemm(nn->type, p->ta, p->tb, p->m, p->n, p->k, 1, p->A, p->lda, p->B, p->ldb,
+             p->add || p->bias, p->C, p->ldc);
+}
+
+void fab_parallel(int threads, int64_t count, fab_task *task, void *ctx)
+{
+    if (threads <= 1 || count <= 1) {
+        for (int64_t i = 0; i < count; i++) task(ctx, i, 0);
+        return;
+    }
+#pragma omp parallel for num_threads(threads) schedule(dynamic)
+    for (int64_t i = 0; i < count; i++) task(ctx, i, omp_get_thread_num());
+}

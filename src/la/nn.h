@@ -1,0 +1,92 @@
+/* nn.h - what the layers of networks are made of: products, activations, images, in one precision.
+ *
+ * Matrices are row-major; `type` is that of the table.  Nothing allocates, nothing starts threads: a network
+ * cuts its batch into blocks and gives them to fab_parallel.  The entries are compiled once per precision
+ * and instruction set (nn_kernel.h).
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_LA_NN_H
+#define FAB_LA_NN_H
+
+#include "la/small.h"
+#include <stddef.h>
+
+typedef enum fab_curve { FAB_RELU, FAB_TANH, FAB_SIGMOID } fab_curve;
+
+/* C (m x n) = op(A) op(B) + bias + (add ? C : 0); the inner size is k; bias: n numbers added to every row, or
+ * NULL.  B may not be transposed when A is. */
+typedef struct fab_product {
+    fab_trans ta, tb;
+    int64_t m, n, k;
+    const void *A;
+    int64_t lda;
+    const void *B;
+    int64_t ldb;
+    const void *bias;
+    int add;
+    void *C;
+    int64_t ldc;
+} fab_product;
+
+/* An image of c channels of h x w, seen through windows of side x side with `pad` zeros around it. */
+typedef struct fab_window {
+    int64_t c, h, w, side, pad, oh, ow; /* oh x ow windows */
+} fab_window;
+
+typedef struct fab_nn {
+    fab_dtype type;
+    size_t size; /* bytes of a number */
+
+    void (*narrow)(int64_t n, const double *x, void *out);                         /* out = x */
+    void (*widen)(int64_t n, double scale, const void *x, double beta, double *y); /* s x + b y */
+    void (*product)(const fab_product *p); /* small ones: see fab_nn_product */
+    void (*column_sums)(int64_t m, int64_t n, const void *A, int add, void *out); /* n */
+    void (*row_sums)(int64_t m, int64_t n, const void *A, int add, void *out);    /* m */
+    void (*fill_rows)(int64_t m, int64_t n, const void *x, void *A);   /* A(i, :) = x_i */
+    void (*add)(int64_t n, const void *x, void *y);                    /* y += x */
+    void (*scale)(int64_t n, const double *s, const void *x, void *y); /* y = s x */
+    void (*square)(int64_t n, const void *x, void *y);                 /* y = x^2 */
+
+    void (*curve)(fab_curve c, int64_t n, const void *x, void *y); /* y = c(x), may be x */
+    void (*slope)(fab_curve c, int64_t n, const void *y, const void *dy, void *dx); /* c'(x) dy */
+
+    /* out[i] = a[i] (x) d[i], m rows: p x q numbers, then the q of d[i] again; rows ld apart */
+    void (*outer)(int64_t m, int64_t p, int64_t q, const void *a, const void *d, void *out,
+                  int64_t ld);
+    /* C += (a + 1) d, elementwise */
+    void (*gram_terms)(int64_t n, const void *a, const void *d, double *C);
+    /* X[i][o k + c] = d[i][o] V[i][c];  and y[i][c] += sum_o X[i][o k + c] d[i][o] */
+    void (*spread)(int64_t m, int64_t q, int64_t ldd, int64_t k, const void *d, const double *V,
+                   void *X);
+    void (*gather)(int64_t m, int64_t q, int64_t ldd, int64_t k, const void *X, const void *d,
+                   double *y);
+
+    /* The same from rows G (n x p): C += G G';  out (p x k) = G' V;  y (n x k) += G U */
+    void (*self_product)(int64_t n, int64_t p, const void *G, double *C);
+    void (*combine_rows)(int64_t n, int64_t p, int64_t k, const void *G, const double *V,
+                         void *out);
+    void (*project_rows)(int64_t n, int64_t p, int64_t k, const void *G, const void *U, double *y);
+
+    /* col (c side^2 x oh ow) holds what each window sees; back adds it up again. */
+    void (*windows)(const fab_window *w, const void *image, void *col);
+    void (*back)(const fab_window *w, const void *col, void *image);
+    /* Squares of side x side, side apart: the largest or the mean of each; and its gradient. */
+    void (*pool)(const fab_window *w, int mean, const void *image, void *out);
+    void (*unpool)(const fab_window *w, int mean, const void *image, const void *dout, void *din);
+} fab_nn;
+
+/* The table of a precision, for this machine. */
+const fab_nn *fab_nn_find(fab_dtype type);
+
+/* The product by whatever is faster: vector code up to a size, then BLAS on one thread. */
+void fab_nn_product(const fab_nn *nn, const fab_product *p);
+
+/* One table per instruction set and precision. */
+extern const fab_nn fab_nn_base[2];
+extern const fab_nn fab_nn_avx2[2], fab_nn_avx512[2]; /* x86-64 only */
+
+/* task(ctx, i, thread) for i = 0 .. count-1, in any order, on at most `threads` threads. */
+typedef void fab_task(void *ctx, int64_t i, int thread);
+void fab_parallel(int threads, int64_t count, fab_task *task, void *ctx);
+
+#endif

@@ -1,0 +1,74 @@
+/* nn_isa.h - the kernels of layers for one instruction set, both precisions, as the table NN_TABLE.
+ *
+ * Included by nn_base.c, nn_avx2.c and nn_avx512.c, each compiled for its set.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "la/nn.h"
+#include <math.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Vectors of which only the first `count` numbers exist. */
+#if VECTOR_BYTES == 64
+#define LOAD_PART_F64(p, count) \
+    ((vec_f64)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), (p)))
+#define LOAD_PART_F32(p, count) \
+    ((vec_f32)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), (p)))
+#define STORE_PART_F64(p, count, v) \
+    _mm512_mask_storeu_pd((p), (__mmask8)((1u << (count)) - 1), (__m512d)(v))
+#define STORE_PART_F32(p, count, v) \
+    _mm512_mask_storeu_ps((p), (__mmask16)((1u << (count)) - 1), (__m512)(v))
+#define STREAM_F64(p, v) _mm512_stream_pd((p), (__m512d)(v))
+#define STREAM_F32(p, v) _mm512_stream_ps((p), (__m512)(v))
+#elif VECTOR_BYTES == 32
+#define STREAM_F64(p, v) _mm256_stream_pd((p), (__m256d)(v))
+#define STREAM_F32(p, v) _mm256_stream_ps((p), (__m256)(v))
+#elif defined(__x86_64__)
+#define STREAM_F64(p, v) _mm_stream_pd((p), (__m128d)(v))
+#define STREAM_F32(p, v) _mm_stream_ps((p), (__m128)(v))
+#endif
+
+#define REAL        double
+#define REAL_BYTES  8
+#define TYPED(name) name##_f64
+#define MATH(name)  name
+#define LOAD_PART   LOAD_PART_F64
+#define STORE_PART  STORE_PART_F64
+#define STREAM      STREAM_F64
+#include "la/nn_kernel.h"
+#include "la/nn_image.h"
+#undef REAL
+#undef REAL_BYTES
+#undef TYPED
+#undef MATH
+#undef LOAD_PART
+#undef STORE_PART
+#undef STREAM
+
+#define REAL        float
+#define REAL_BYTES  4
+#define TYPED(name) name##_f32
+#define MATH(name)  name##f
+#define LOAD_PART   LOAD_PART_F32
+#define STORE_PART  STORE_PART_F32
+#define STREAM      STREAM_F32
+#include "la/nn_kernel.h"
+#include "la/nn_image.h"
+
+#define NN_ENTRIES(t, type_, real)                                                              \
+    {                                                                                           \
+        .type = type_, .size = sizeof(real), .narrow = narrow_##t, .widen = widen_##t,          \
+        .product = product_##t, .column_sums = column_sums_##t, .add = add_##t,                 \
+        .square = square_##t, .curve = curve_##t, .slope = slope_##t, .outer = outer_##t,       \
+        .gram_terms = gram_terms_##t, .spread = spread_##t, .gather = gather_##t,               \
+        .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
+        .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
+        .self_product = self_product_##t, .combine_rows = combine_rows_##t,                     \
+        .project_rows = project_rows_##t                                                        \
+    }
+
+const fab_nn NN_TABLE[2] = {NN_ENTRIES(f64, FAB_F64, double), NN_ENTRIES(f32, FAB_F32, float)};

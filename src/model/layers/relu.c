@@ -1,0 +1,23 @@
+/* relu.c - the activation max(x, 0).
+ *
+ * SPDX-License-Identifier: MIT */
+#include "model/layers/curve.h"
+
+static void forward(const fab_layer *l, const fab_flow *f)
+{
+    fab_curve_forward(FAB_RELU, l, f);
+}
+
+static void backward(const fab_layer *l, const fab_flow *f)
+{
+    fab_curve_backward(FAB_RELU, l, f);
+}
+
+const fab_layer_kind fab_layer_relu = {
+    .name = "relu",
+    .elementwise = 1,
+    .keeps = 1,
+    .shape = fab_layer_same,
+    .forward = forward,
+    .backward = backward,
+};
