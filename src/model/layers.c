@@ -9,24 +9,31 @@
 enum { MOST = 1 << 24 }; /* of any width */
 
 static const fab_layer_kind *const list[] = {
-    &fab_layer_dense, &fab_layer_relu,    &fab_layer_tanh,    &fab_layer_sigmoid, &fab_layer_conv,
-    &fab_layer_pool,  &fab_layer_flatten, &fab_layer_dropout, &fab_layer_fork,    &fab_layer_join,
+    &fab_layer_dense,
+    &fab_layer_relu,
+    &fab_layer_tanh,
+    &fab_layer_sigmoid,
+    &fab_layer_conv,
+    &fab_layer_pool,
+    &fab_layer_flatten,
+    &fab_layer_dropout,
+    &fab_layer_fork,
+    &fab_layer_join,
+    NULL, /* the end */
 };
-enum { KINDS = sizeof list / sizeof *list };
 
 const fab_layer_kind *fab_layer_find(const char *name)
 {
-    for (int i = 0; i < KINDS; i++)
+    for (int i = 0; list[i]; i++)
         if (strcmp(list[i]->name, name) == 0) return list[i];
     return NULL;
 }
 
-int64_t fab_layer_names(const char *const **names)
+int64_t fab_layer_names(const char *names[FAB_LAYER_KINDS])
 {
-    static const char *all[KINDS];
-    for (int i = 0; i < KINDS; i++) all[i] = list[i]->name;
-    *names = all;
-    return KINDS;
+    int64_t n = 0;
+    for (; list[n] && n < FAB_LAYER_KINDS; n++) names[n] = list[n]->name;
+    return n;
 }
 
 int64_t fab_shape_size(fab_shape s)

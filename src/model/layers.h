@@ -84,7 +84,8 @@ struct fab_layer_kind {
 
 /* The kind of that name, or NULL; the names, for the nearest one. */
 const fab_layer_kind *fab_layer_find(const char *name);
-int64_t fab_layer_names(const char *const **names);
+enum { FAB_LAYER_KINDS = 64 }; /* room for their names */
+int64_t fab_layer_names(const char *names[FAB_LAYER_KINDS]);
 
 /* For shape(): the text "8x3" of a shape; refusals that name the layer and both shapes. */
 enum { FAB_SHAPE_TEXT = 72 };

@@ -81,8 +81,8 @@ static fab_status parse_mlp(fab_net *net, const char *text)
 
 static fab_status unknown_layer(const char *name)
 {
-    const char *const *names;
-    const int64_t n = fab_layer_names(&names);
+    const char *names[FAB_LAYER_KINDS];
+    const int64_t n = fab_layer_names(names);
     const char *near = fab_nearest(name, names, n);
     return FAB_FAIL(FAB_BAD_ARGUMENT, "network: there is no layer '%s'%s%s%s", name,
                     near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
