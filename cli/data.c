@@ -19,13 +19,38 @@ static int64_t first_column(const data *d)
     return d->columns - d->D;
 }
 
+int table_open(fab_source **s, const data_options *o)
+{
+    const fab_source_options options = {.format = (fab_format)o->format,
+                                        .features = o->features,
+                                        .rows = o->rows,
+                                        .missing = o->missing,
+                                        .words = o->words,
+                                        .categorical = o->categorical};
+    const fab_status opened = fab_source_open(s, o->file, &options);
+    return opened == FAB_OK ? DONE : say_status(opened);
+}
+
+int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k)
+{
+    data_options as = *o;
+    char *categorical = NULL;
+    const fab_status found = fab_scaling_categorical(k, &categorical);
+    if (found != FAB_OK) return say_status(found);
+    as.words = 1;
+    as.missing = k->fill != NULL;
+    as.categorical = categorical;
+    if (k->sparse) as.features = k->D;
+    const int status = table_open(s, &as);
+    fab_text_free(categorical);
+    return status;
+}
+
 int data_open(data *d, const data_options *o)
 {
-    const fab_source_options s = {
-        .format = (fab_format)o->format, .features = o->features, .rows = o->rows};
     *d = (data){.o = *o};
-    const fab_status opened = fab_source_open(&d->source, o->file, &s);
-    if (opened != FAB_OK) return say_status(opened);
+    const int status = table_open(&d->source, o);
+    if (status != DONE) return status;
     const int labelled = fab_source_format(d->source) == FAB_FORMAT_LIBSVM;
     d->columns = fab_source_columns(d->source);
     d->D = d->columns - labelled;

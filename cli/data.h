@@ -11,6 +11,8 @@
 typedef struct data_options {
     const char *file, *rows;
     int64_t format, features;
+    int64_t missing, words; /* 1: values may be missing; columns may hold words */
+    const char *categorical;
 } data_options;
 
 extern const char *const format_names[]; /* in the order of fab_format */
@@ -58,6 +60,11 @@ const char *data_name(const data *d, int64_t coordinate);
 int data_tick(const data *d, const char *what);
 /* Can DATA be read a second time? */
 int data_is_file(const data_options *o);
+
+/* Open DATA to read it as a table. */
+int table_open(fab_source **s, const data_options *o);
+/* The same for a model in these units: with its levels, and with missing values where it can fill them. */
+int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k);
 
 /* The names of the coordinates as metadata, {"names": [..]}; NULL when the file has none of its own.
  * Gives: free. */

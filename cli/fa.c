@@ -1,6 +1,7 @@
 /* fa.c - `fabayes fa`: factor analysis of the rows of DATA.
  *
  * SPDX-License-Identifier: MIT */
+#include "saved.h"
 #include "summary.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -98,52 +99,16 @@ static int check_call(const fa_call *c)
 
 /* ---- --resume ------------------------------------------------------------------------------------- */
 
-static int check_same(const fa_call *c, const void *old)
-{
-    const fab_table *t = c->fit.method->table;
-    for (int64_t i = 0; i < t->n; i++) {
-        const fab_field *f = &t->field[i];
-        char then[64], now[64];
-        const int same = memcmp((const char *)old + f->offset,
-                                (const char *)c->fit.settings + f->offset, 8) == 0;
-        if (same) continue;
-        fab_settings_print(f, old, then, sizeof then);
-        fab_settings_print(f, c->fit.settings, now, sizeof now);
-        return say_failed("%s: was made with %s = %s, and this call says %s", c->output, f->name,
-                          then, now);
-    }
-    return DONE;
-}
-
 /* Was the file made by this call?  With -k auto a finished file has another K. */
-static int check_settings(const fa_call *c, const char *text)
-{
-    const fab_table *t = c->fit.method->table;
-    void *old = malloc(t->size);
-    if (!old) return say_failed("out of memory");
-    fab_settings_defaults(t, old);
-    const fab_status s = fab_settings_from_json(t, old, text);
-    if (s == FAB_OK && c->by_bic) setting_put(t, old, "K", setting_get(t, c->fit.settings, "K"));
-    const int status = s == FAB_OK ? check_same(c, old) : say_status_of(c->output, s);
-    free(old);
-    return status;
-}
-
 static int check_saved(const fa_call *c, const fab_tensors *t)
 {
-    const char *method = fab_tensors_get(t, "method"), *settings = fab_tensors_get(t, "settings");
-    const fab_tensor *F = fab_tensors_find(t, "F");
-    if (!method || !settings || !F)
-        return say_failed("%s: is not a file of `fabayes fa`: there is nothing to resume",
-                          c->output);
-    if (strcmp(method, c->fit.method->name) != 0)
-        return say_failed("%s: was made by %s, and this call says %s", c->output, method,
-                          c->fit.method->name);
-    if (F->type != (fab_dtype)c->dtype)
-        return say_failed("%s: holds %s, and this call says %s", c->output, fab_dtype_name(F->type),
-                          dtype_names[c->dtype]);
-    const int status = data_check_names(&c->fit.data, c->output, fab_tensors_get(t, "features"));
-    return status == DONE ? check_settings(c, settings) : status;
+    const fit *f = &c->fit;
+    int status = saved_check_method(c->output, t, "fa", f->method, (fab_dtype)c->dtype);
+    if (status == DONE)
+        status = data_check_names(&f->data, c->output, fab_tensors_get(t, "features"));
+    if (status != DONE) return status;
+    return saved_check_settings(c->output, fab_tensors_get(t, "settings"), f->method->table,
+                                f->settings, c->by_bic ? "K" : NULL);
 }
 
 static int resume(fa_call *c)

@@ -55,17 +55,6 @@ void fit_close(fit *f)
 
 /* ---- memory --------------------------------------------------------------------------------------- */
 
-double memory_free(void)
-{
-    char line[256];
-    double kb = INFINITY;
-    FILE *f = fopen("/proc/meminfo", "r");
-    while (f && fgets(line, sizeof line, f))
-        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) break;
-    if (f) fclose(f);
-    return kb * 1024;
-}
-
 /* Bytes for n rows: the work of the method, the buffer, and the table of a batch method. */
 static double bytes_for(const fit *f, int64_t n)
 {

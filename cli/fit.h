@@ -47,7 +47,4 @@ int fit_resume(fit *f, const char *file, fab_tensors *t, int64_t K);
 int fit_keep_metadata(fit *f, const fab_tensors *t);
 int fit_set_names(fit *f); /* the names of the coordinates, where DATA has some */
 
-/* Bytes of memory that are free, or a large number where nobody says. */
-double memory_free(void);
-
 #endif

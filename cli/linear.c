@@ -1,4 +1,4 @@
-/* linear.c - a fitted linear model: from its file to coefficients and predictions in the user's units.
+/* linear.c - a fitted linear model: from its file to coefficients in the user's units.
  *
  *     coefficient_j = theta_j s_y / s_j
  *     intercept     = m_y + s_y (theta_0 - sum_j theta_j m_j / s_j)
@@ -16,7 +16,13 @@ int is_linear(const fab_posterior *p)
 {
     const char *model = fab_tensors_get(p->file, "model");
     return p->mix.n == 1 && model && strstr(model, "\"linear\"") &&
-           !strstr(model, "\"categorical\"") && fab_tensors_get(p->file, "scaling") != NULL;
+           fab_tensors_get(p->file, "scaling") != NULL;
+}
+
+/* Levels that the target of such a model has. */
+static int64_t levels_of(const fab_glm *m)
+{
+    return m->likelihood == FAB_BERNOULLI ? 2 : m->likelihood == FAB_CATEGORICAL ? m->classes : 0;
 }
 
 int linear_take(linear *l, const char *file, const fab_posterior *p)
@@ -26,9 +32,8 @@ int linear_take(linear *l, const char *file, const fab_posterior *p)
     fab_status s = fab_glm_from_json(&l->model, fab_tensors_get(p->file, "model"));
     if (s == FAB_OK) s = fab_scaling_from_json(&l->scaling, fab_tensors_get(p->file, "scaling"));
     if (s != FAB_OK) return say_status_of(file, s);
-    const int64_t levels = l->model.likelihood == FAB_BERNOULLI ? 2 : 0;
     if (l->scaling->D != l->model.D || l->q->D != fab_glm_size(&l->model) || l->q->total ||
-        l->scaling->levels != levels)
+        l->scaling->levels != levels_of(&l->model))
         return say_failed("%s: its Gaussian, model and scaling do not belong together", file);
     return DONE;
 }
@@ -42,42 +47,73 @@ void linear_close(linear *l)
 
 /* ---- coefficients ------------------------------------------------------------------------------------- */
 
-/* The intercept is a . theta + m_y. */
-static void intercept_row(const linear *l, double *a)
+static int64_t width_of(const linear *l)
 {
-    const fab_scaling *k = l->scaling;
-    for (int64_t d = 0; d < k->D; d++) a[d] = -k->target_scale * k->mean[d] / k->scale[d];
-    a[k->D] = k->target_scale;
+    return l->model.D + l->model.intercept;
 }
 
-static fab_status intercept(linear *l, fab_solver *solver, double *a, double *product)
+void linear_to_user(const linear *l, double *theta)
 {
-    const int64_t P = l->q->D;
+    const fab_scaling *k = l->scaling;
+    for (int64_t c = 0; c < l->model.classes; c++, theta += width_of(l)) {
+        double shift = 0;
+        for (int64_t d = 0; d < k->D; d++) {
+            theta[d] *= k->target_scale / k->scale[d];
+            shift += theta[d] * k->mean[d];
+        }
+        if (l->model.intercept)
+            theta[k->D] = k->target_mean + k->target_scale * theta[k->D] - shift;
+    }
+}
+
+/* The intercept of class c is a . theta + m_y. */
+static void intercept_row(const linear *l, int64_t c, double *a)
+{
+    const fab_scaling *k = l->scaling;
+    const int64_t first = c * width_of(l);
+    memset(a, 0, (size_t)l->q->D * sizeof *a);
+    for (int64_t d = 0; d < k->D; d++) a[first + d] = -k->target_scale * k->mean[d] / k->scale[d];
+    a[first + k->D] = k->target_scale;
+}
+
+static fab_status intercept(linear *l, fab_solver *solver, int64_t c, double *a, double *product)
+{
+    const int64_t P = l->q->D, at = c * width_of(l) + l->model.D;
     double mean = l->scaling->target_mean, variance = 0;
-    const fab_rows row = {a, FAB_F64, 1, P};
-    fab_status s = FAB_OK;
-    intercept_row(l, a);
-    if (l->q->form != FAB_POINT) s = fab_solver_times_covariance(solver, &row, product);
-    for (int64_t i = 0; s == FAB_OK && i < P; i++) {
+    const fab_rows row = {.p = a, .type = FAB_F64, .n = 1, .ld = P};
+    intercept_row(l, c, a);
+    if (l->q->form != FAB_POINT) {
+        const fab_status s = fab_solver_times_covariance(solver, &row, product);
+        if (s != FAB_OK) return s;
+    }
+    for (int64_t i = 0; i < P; i++) {
         mean += a[i] * l->q->mu[i];
         if (l->q->form != FAB_POINT) variance += a[i] * product[i];
     }
-    l->mean[P - 1] = mean;
-    l->sd[P - 1] = sqrt(fmax(0, variance));
-    return s;
+    l->mean[at] = mean;
+    l->sd[at] = sqrt(fmax(0, variance));
+    return FAB_OK;
+}
+
+static void slopes(linear *l, const double *variance)
+{
+    const fab_scaling *k = l->scaling;
+    for (int64_t i = 0; i < l->q->D; i++) {
+        const int64_t d = i % width_of(l);
+        if (d == k->D) continue; /* an intercept */
+        const double unit = k->target_scale / k->scale[d];
+        l->mean[i] = unit * l->q->mu[i];
+        l->sd[i] = l->q->form == FAB_POINT ? 0 : unit * sqrt(variance[i]);
+    }
 }
 
 static fab_status coefficients(linear *l, fab_solver *solver, double *work)
 {
-    const fab_scaling *k = l->scaling;
-    const int point = l->q->form == FAB_POINT;
-    const fab_status s = point ? FAB_OK : fab_solver_variances(solver, work);
-    for (int64_t d = 0; s == FAB_OK && d < k->D; d++) {
-        const double unit = k->target_scale / k->scale[d];
-        l->mean[d] = unit * l->q->mu[d];
-        l->sd[d] = point ? 0 : unit * sqrt(work[d]);
-    }
-    return s == FAB_OK && l->model.intercept ? intercept(l, solver, work, work + l->q->D) : s;
+    fab_status s = l->q->form == FAB_POINT ? FAB_OK : fab_solver_variances(solver, work);
+    if (s == FAB_OK) slopes(l, work);
+    for (int64_t c = 0; c < l->model.classes && l->model.intercept && s == FAB_OK; c++)
+        s = intercept(l, solver, c, work, work + l->q->D);
+    return s;
 }
 
 int linear_coefficients(linear *l)
@@ -95,15 +131,26 @@ int linear_coefficients(linear *l)
 
 static const char *coefficient_name(const linear *l, int64_t i)
 {
-    return i < l->model.D ? l->scaling->name[i] : "intercept";
+    const int64_t d = i % width_of(l);
+    return d < l->model.D ? l->scaling->name[d] : "intercept";
+}
+
+/* The class whose coefficient i is, or NULL: there is one predictor. */
+static const char *coefficient_class(const linear *l, int64_t i, char buf[32])
+{
+    if (l->model.classes == 1) return NULL;
+    return fab_scaling_class(l->scaling, i / width_of(l), buf);
 }
 
 json_t *linear_json(const linear *l)
 {
     json_t *all = json_array();
     for (int64_t i = 0; i < l->q->D; i++) {
+        char buf[32];
         json_t *one = json_object();
+        const char *class = coefficient_class(l, i, buf);
         json_put(one, "name", json_text(coefficient_name(l, i)));
+        if (class) json_put(one, "class", json_text(class));
         json_put(one, "mean", json_number(l->mean[i]));
         json_put(one, "sd", json_number(l->sd[i]));
         json_array_append_new(all, one);
@@ -111,85 +158,26 @@ json_t *linear_json(const linear *l)
     return all;
 }
 
+static void print_coefficient(const linear *l, int64_t i)
+{
+    char buf[32];
+    const char *class = coefficient_class(l, i, buf);
+    if (class) printf("%-16s ", class);
+    printf("%-24s %14.6g %12.4g\n", coefficient_name(l, i), l->mean[i], l->sd[i]);
+}
+
 void linear_print(const linear *l)
 {
     enum { SHOWN = 40 };
     const int64_t P = l->q->D;
-    printf("\n%-24s %14s %12s\n", "coefficient", "mean", "sd");
+    putchar('\n');
+    if (l->model.classes > 1) printf("%-16s ", "class");
+    printf("%-24s %14s %12s\n", "coefficient", "mean", "sd");
     for (int64_t i = 0; i < P; i++) {
         if (i == SHOWN && P > SHOWN + 1) {
             printf("... %" PRId64 " more; `fabayes info --json` shows all\n", P - 1 - i);
             i = P - 1;
         }
-        printf("%-24s %14.6g %12.4g\n", coefficient_name(l, i), l->mean[i], l->sd[i]);
+        print_coefficient(l, i);
     }
-}
-
-/* ---- predictions ---------------------------------------------------------------------------------------- */
-
-int table_open(fab_source **s, const data_options *o)
-{
-    const fab_source_options options = {
-        .format = (fab_format)o->format, .features = o->features, .rows = o->rows};
-    const fab_status opened = fab_source_open(s, o->file, &options);
-    return opened == FAB_OK ? DONE : say_status(opened);
-}
-
-static int read_table(outlook *o, const linear *l, const data_options *d, int with_target)
-{
-    fab_source *source = NULL;
-    data_options sized = *d;
-    if (l->scaling->sparse) sized.features = l->scaling->D;
-    int status = table_open(&source, &sized);
-    if (status != DONE) return status;
-    fab_status s = fab_dataset_read_as(&o->data, source, l->scaling, with_target);
-    if (s == FAB_OK) s = fab_scaling_apply(l->scaling, o->data);
-    fab_source_close(source);
-    return s == FAB_OK ? DONE : say_status_of(d->file, s);
-}
-
-/* From fitting units to the user's. */
-static void to_user(outlook *o, const fab_scaling *k)
-{
-    const double u = k->target_scale;
-    for (int64_t i = 0; i < o->data->n; i++) {
-        o->eta[i] = k->target_mean + u * o->eta[i];
-        o->variance[i] *= u * u;
-        if (o->data->y) o->data->y[i] = k->target_mean + u * o->data->y[i];
-    }
-    if (o->model.likelihood == FAB_GAUSSIAN) o->model.beta /= u * u;
-}
-
-int outlook_open(outlook *o, const linear *l, const data_options *d, int with_target)
-{
-    *o = (outlook){.model = l->model};
-    const int status = read_table(o, l, d, with_target);
-    if (status != DONE) return status;
-    const fab_dataset *t = o->data;
-    const fab_rows x = {t->x, FAB_F64, t->n, t->D};
-    const fab_examples e = {x, t->y, NULL, t->offset};
-    o->eta = malloc(2 * (size_t)t->n * sizeof *o->eta);
-    if (!o->eta) return say_failed("%s: no memory for the predictions", d->file);
-    o->variance = o->eta + t->n;
-    fab_status s = with_target ? fab_examples_check(d->file, &o->model, &e) : FAB_OK;
-    if (s == FAB_OK) s = fab_predict_eta(l->q, &o->model, &x, t->offset, NULL, o->eta, o->variance);
-    if (s != FAB_OK) return say_status_of(d->file, s);
-    to_user(o, l->scaling);
-    return DONE;
-}
-
-void outlook_close(outlook *o)
-{
-    fab_dataset_free(o->data);
-    free(o->eta);
-    *o = (outlook){0};
-}
-
-int outlook_of(const char *file, const data_options *d, int with_target, fab_posterior **p,
-               linear *l, outlook *o)
-{
-    const fab_status s = fab_posterior_load(p, file);
-    if (s != FAB_OK) return say_status(s);
-    const int status = linear_take(l, file, *p);
-    return status == DONE ? outlook_open(o, l, d, with_target) : status;
 }

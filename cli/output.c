@@ -49,6 +49,8 @@ int say_status(fab_status s)
 int say_status_of(const char *file, fab_status s)
 {
     const char *detail = fab_detail()[0] ? fab_detail() : fab_strerror(s);
+    const size_t n = strlen(file);
+    if (strncmp(detail, file, n) == 0 && detail[n] == ':') return say_failed("%s", detail);
     return say_failed("%s: %s", file, detail);
 }
 
@@ -140,6 +142,17 @@ const char *human_seconds(double s, char *buf, size_t size)
     else
         snprintf(buf, size, "%lldh %02lldm", t / 3600, t / 60 % 60);
     return buf;
+}
+
+double memory_free(void)
+{
+    char line[256];
+    double kb = INFINITY;
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) break;
+    if (f) fclose(f);
+    return kb * 1024;
 }
 
 /* ---- long work ------------------------------------------------------------------------------------ */

@@ -46,6 +46,9 @@ const char *human_count(double x, char *buf, size_t size);
 /* 83 -> "1m 23s" */
 const char *human_seconds(double s, char *buf, size_t size);
 
+/* Bytes of memory that are free, or a large number where nobody says. */
+double memory_free(void);
+
 /* ---- long work ---- */
 
 /* Listen to the library's notes and, where standard error is a terminal, show a progress bar; `quiet`

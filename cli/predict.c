@@ -2,38 +2,62 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "csv.h"
-#include "linear.h"
+#include "outlook.h"
+#include <math.h>
 
-static void print_head(FILE *f, const linear *l)
+static void print_classes(FILE *f, const fab_scaling *k)
 {
-    if (l->model.likelihood == FAB_BERNOULLI)
-        fprintf(f, "p_%.15g,p_%.15g\n", l->scaling->level[0], l->scaling->level[1]);
-    else
-        fprintf(f, "mean,sd,lower,upper\n");
+    char buf[32], name[256];
+    for (int64_t c = 0; c < k->levels; c++) {
+        snprintf(name, sizeof name, "p_%s", fab_scaling_class(k, c, buf));
+        csv_name(f, name);
+        fputc(c + 1 < k->levels ? ',' : '\n', f);
+    }
 }
 
-static void print_rows(FILE *f, const linear *l, const outlook *o)
+static void print_class_rows(FILE *f, const outlook *o)
 {
-    print_head(f, l);
-    for (int64_t i = 0; i < o->data->n && !ferror(f); i++) {
+    const int64_t C = o->model.classes;
+    print_classes(f, o->linear.scaling);
+    for (int64_t i = 0; i < o->n && !ferror(f); i++)
+        for (int64_t c = 0; c < C; c++)
+            fprintf(f, "%.17g%c", exp(o->logp[i * C + c]), c + 1 < C ? ',' : '\n');
+}
+
+static void print_rows(FILE *f, const outlook *o)
+{
+    const int two = o->model.likelihood == FAB_BERNOULLI;
+    if (two)
+        print_classes(f, o->linear.scaling);
+    else
+        fprintf(f, "mean,sd,lower,upper\n");
+    for (int64_t i = 0; i < o->n && !ferror(f); i++) {
         fab_prediction p;
         fab_predict_y(&o->model, o->eta[i], o->variance[i], &p);
-        if (l->model.likelihood == FAB_BERNOULLI)
+        if (two)
             fprintf(f, "%.17g,%.17g\n", 1 - p.mean, p.mean);
         else
             fprintf(f, "%.17g,%.17g,%.17g,%.17g\n", p.mean, p.sd, p.lower, p.upper);
     }
 }
 
-static int write_rows(const char *path, const linear *l, const outlook *o)
+static void print(FILE *f, const outlook *o)
+{
+    if (o->logp)
+        print_class_rows(f, o);
+    else
+        print_rows(f, o);
+}
+
+static int write_rows(const char *path, const outlook *o)
 {
     csv c;
     if (!path) {
-        print_rows(stdout, l, o);
+        print(stdout, o);
         return output_flush();
     }
     if (csv_open(&c, path) != DONE) return FAILED;
-    print_rows(c.f, l, o);
+    print(c.f, o);
     return csv_close(&c, DONE);
 }
 
@@ -42,20 +66,23 @@ static int report(const char *file, const char *output, const outlook *o)
     json_t *j = json_object();
     json_put(j, "file", json_text(file));
     json_put(j, "output", json_text(output));
-    json_put(j, "n", json_integer(o->data->n));
+    json_put(j, "n", json_integer(o->n));
     return json_say(j);
 }
 
 static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
-    int64_t json = 0;
+    int64_t json = 0, quiet = 0, samples = 0, seed = 0;
     const char *operand[2], *output = NULL;
     const option options[] = {
         OPTION_OUTPUT(&output, "write a csv file (default: standard output)"),
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
+        OPTION_SAMPLES(&samples),
+        OPTION_SEED(&seed),
         OPTION_JSON(&json),
+        OPTION_QUIET(&quiet),
     };
     const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
     int status;
@@ -66,15 +93,14 @@ static int run(const verb *self, int argc, char **argv)
             "predict: --json needs -o FILE; standard output would hold the predictions");
     if (output && (status = output_check(output, d.file)) != DONE) return status;
     if (output && (status = output_check(output, operand[0])) != DONE) return status;
-    fab_posterior *p = NULL;
-    linear l = {0};
-    outlook o = {0};
-    status = outlook_of(operand[0], &d, 0, &p, &l, &o);
-    if (status == DONE) status = write_rows(output, &l, &o);
+    outlook o;
+    progress_open(quiet);
+    fab_set_progress(progress_tick, NULL);
+    status = outlook_open(&o, operand[0], &d, 0, samples, seed);
+    progress_close();
+    if (status == DONE) status = write_rows(output, &o);
     if (status == DONE && json) status = report(operand[0], output, &o);
     outlook_close(&o);
-    linear_close(&l);
-    fab_posterior_free(p);
     return status;
 }
 

@@ -1,350 +1,251 @@
 /* regress.c - `fabayes fit`: a linear or generalised linear model of one column of DATA.
  *
  * SPDX-License-Identifier: MIT */
-#include "linear.h"
+#include "learned.h"
+#include "saved.h"
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
-enum { EXACT_MOST = 5000 }; /* features up to which exact is the default */
+enum {
+    EXACT_MOST = 5000,   /* features up to which exact is the default */
+    LAPLACE_MOST = 2000, /* and laplace */
+    SCALE_ROWS = 1000
+};
 
 typedef struct fit_call {
-    data_options data;
-    fab_columns columns;
-    const char *method, *likelihood, *k, *output, *seed;
-    int64_t no_scale, no_intercept, json, quiet, threads;
-
-    fab_dataset *table;
-    fab_scaling *scaling;
-    fab_likelihood kind;
-    int guessed, counts; /* the likelihood is a guess; the target could be counts */
-    char **constant;     /* names of features that hardly vary */
-    int64_t constants;
-    const fab_method *m;
-    fab_glm_settings *settings; /* of the method, which begins with these */
-    fab_infer *infer;
-    double start;
+    learning l;
+    const char *method, *likelihood, *k, *seed, *prior;
+    int64_t missing, dtype, resume, json;
+    int guessed; /* the likelihood is a guess */
 } fit_call;
 
-/* ---- the data --------------------------------------------------------------------------------------- */
-
-static int load(fit_call *c)
-{
-    fab_source *source = NULL;
-    int status = table_open(&source, &c->data);
-    if (status != DONE) return status;
-    const int labelled = fab_source_format(source) == FAB_FORMAT_LIBSVM;
-    if (!c->columns.target && !labelled)
-        status = say_wrong("fit: -y TARGET, the column to explain, is missing");
-    else if (c->data.features && !labelled)
-        status = say_wrong("%s: --features is for libsvm files", c->data.file);
-    if (status == DONE) {
-        const fab_status s = fab_dataset_read(&c->table, source, &c->columns);
-        if (s == FAB_BAD_ARGUMENT)
-            status = say_wrong("%s: %s", c->data.file, fab_detail());
-        else if (s != FAB_OK)
-            status = say_status_of(c->data.file, s);
-    }
-    fab_source_close(source);
-    return status;
-}
-
-static int is_count(double y)
-{
-    return y >= 0 && y == floor(y);
-}
-
-static int choose_likelihood(fit_call *c)
-{
-    const fab_dataset *t = c->table;
-    const int64_t levels = fab_dataset_levels(t, 3);
-    if (c->likelihood && c->kind == FAB_BERNOULLI && levels > 2)
-        return say_failed("%s: target '%s' has more than two levels; bernoulli needs two",
-                          c->data.file, t->target_name);
-    if (c->likelihood) return DONE;
-    c->guessed = c->counts = 1;
-    c->kind = levels == 2 ? FAB_BERNOULLI : FAB_GAUSSIAN;
-    for (int64_t i = 0; i < t->n && c->counts; i++) c->counts = is_count(t->y[i]);
-    c->counts &= c->kind == FAB_GAUSSIAN;
-    return DONE;
-}
+/* ---- the likelihood --------------------------------------------------------------------------------- */
 
 static int named_likelihood(fit_call *c)
 {
     if (!c->likelihood) return DONE;
     for (int i = 0; fab_likelihood_names[i]; i++)
         if (strcmp(c->likelihood, fab_likelihood_names[i]) == 0) {
-            c->kind = (fab_likelihood)i;
-            if (c->kind == FAB_CATEGORICAL)
-                return say_wrong("fit: --likelihood categorical is not offered; bernoulli tells "
-                                 "two classes apart");
+            c->l.kind = (fab_likelihood)i;
             return DONE;
         }
     const char *near = fab_nearest(c->likelihood, fab_likelihood_names, 4);
     if (near)
         return say_wrong("fit: there is no likelihood '%s'; did you mean '%s'?", c->likelihood,
                          near);
-    return say_wrong("fit: there is no likelihood '%s'; gaussian, bernoulli and poisson are there",
+    return say_wrong("fit: there is no likelihood '%s'; gaussian, bernoulli, categorical and "
+                     "poisson are there",
                      c->likelihood);
 }
 
-/* Names of columns that hardly vary: said, and left to the prior. */
-static int note_constants(fit_call *c)
+/* Two levels are bernoulli, other words categorical, other numbers gaussian. */
+static int choose_likelihood(fit_call *c)
 {
-    const fab_dataset *t = c->table;
-    c->constant = malloc((size_t)t->D * sizeof *c->constant);
-    if (!c->constant) return say_failed("out of memory");
-    for (int64_t d = 0; d < t->D; d++)
-        if (fab_dataset_is_constant(t, d)) c->constant[c->constants++] = t->name[d];
+    const fab_dataset *t = c->l.table;
+    const int64_t levels = fab_dataset_levels(t, 3);
+    if (c->likelihood && c->l.kind == FAB_BERNOULLI && levels > 2)
+        return say_failed("%s: target '%s' has more than two levels; bernoulli needs two, and "
+                          "categorical takes any number",
+                          c->l.data.file, t->target_name);
+    if (c->likelihood) return DONE;
+    c->guessed = 1;
+    c->l.kind = levels == 2 ? FAB_BERNOULLI : t->target_words.n ? FAB_CATEGORICAL : FAB_GAUSSIAN;
     return DONE;
-}
-
-static int scale(fit_call *c)
-{
-    const fab_target target = c->kind == FAB_GAUSSIAN    ? FAB_TARGET_REAL
-                              : c->kind == FAB_BERNOULLI ? FAB_TARGET_CLASSES
-                                                         : FAB_TARGET_COUNTS;
-    int status = note_constants(c);
-    if (status != DONE) return status;
-    fab_status s =
-        fab_scaling_create(&c->scaling, c->table, target, !c->no_scale, !c->no_intercept);
-    if (s == FAB_OK) s = fab_scaling_apply(c->scaling, c->table);
-    return s == FAB_OK ? DONE : say_status_of(c->data.file, s);
 }
 
 /* ---- the method ------------------------------------------------------------------------------------- */
 
-static int choose_method(fit_call *c)
+static const char *default_method(const fit_call *c)
 {
-    const char *name = c->method;
-    if (!name && c->kind != FAB_GAUSSIAN) name = "laplace";
-    if (!name) name = c->table->D <= EXACT_MOST ? "exact" : "lrvga";
-    if (!c->method && !fab_method_find(name))
-        return say_wrong(
-            "fit: no method is there for this %s target by default; `fabayes methods` lists them",
-            fab_likelihood_name(c->kind));
-    const int status = method_named(&c->m, name);
-    if (status == DONE && !c->m->infer)
-        return say_wrong("fit: %s fits vectors, not a target; `fabayes fa` runs it", c->m->name);
+    const int64_t columns = c->l.table->columns;
+    if (c->l.kind == FAB_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
+    return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
+}
+
+static int choose_method(fit_call *c, const fab_method **m)
+{
+    const int status = method_named(m, c->method ? c->method : default_method(c));
+    if (status == DONE && !(*m)->infer)
+        return say_wrong("fit: %s fits vectors, not a target; `fabayes fa` runs it", (*m)->name);
     return status;
+}
+
+static int choose(fit_call *c, const fab_method **m)
+{
+    const int status = choose_likelihood(c);
+    return status == DONE ? choose_method(c, m) : status;
 }
 
 static int find_settings(void *ctx, const fab_table **table, void **settings)
 {
     fit_call *c = ctx;
+    const fab_method *m = NULL;
     int status = named_likelihood(c);
-    progress_open(c->quiet);
+    progress_open(c->l.quiet);
     fab_set_progress(progress_tick, NULL); /* Ctrl-C is heard while the library works */
-    if (status == DONE) status = load(c);
-    if (status == DONE) status = choose_likelihood(c);
-    if (status == DONE) status = choose_method(c);
+    c->l.columns.missing = (fab_missing)c->missing;
+    c->l.data.missing = c->missing != FAB_MISSING_REFUSE;
+    c->l.data.words = 1;
+    if (status == DONE) status = learning_open(&c->l);
+    if (status == DONE) status = choose(c, &m);
+    if (status == DONE && !m->streams) {
+        status = learning_load(&c->l);
+        if (status == DONE) status = choose(c, &m); /* all rows may say otherwise */
+    }
+    if (status == DONE) status = learning_settings(&c->l, m);
     if (status != DONE) return status;
-    c->settings = malloc(c->m->table->size);
-    if (!c->settings) return say_failed("out of memory");
-    fab_settings_defaults(c->m->table, c->settings);
-    *table = c->m->table;
-    *settings = c->settings;
+    *table = m->table;
+    *settings = c->l.settings;
     return DONE;
 }
 
+/* ---- settings ----------------------------------------------------------------------------------------- */
+
 static int put_text(const fit_call *c, const char *name, const char *text)
 {
+    const fab_table *t = c->l.method->table;
     if (!text) return DONE;
-    if (!fab_settings_find(c->m->table, name))
-        return say_wrong("fit: %s has no setting %s", c->m->name, name);
-    const fab_status s = fab_settings_parse(c->m->table, c->settings, name, text);
+    if (!fab_settings_find(t, name))
+        return say_wrong("fit: %s has no setting %s", c->l.method->name, name);
+    const fab_status s = fab_settings_parse(t, c->l.settings, name, text);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int put_settings(fit_call *c)
 {
-    fab_glm_settings *s = c->settings;
-    if (s->D || s->classes != 1 || !s->intercept)
-        return say_wrong(
-            "fit: D and classes come from DATA, the intercept from --no-intercept; they are no "
-            "settings here");
+    fab_glm_settings *s = c->l.settings;
+    if (s->D || s->classes != 1 || !s->intercept || s->likelihood)
+        return say_wrong("fit: D and classes come from DATA, the intercept from --no-intercept, "
+                         "the likelihood from --likelihood; they are no settings here");
     int status = put_text(c, "K", c->k);
     if (status == DONE) status = put_text(c, "seed", c->seed);
-    s->D = c->table->D;
-    s->likelihood = c->kind;
-    s->intercept = !c->no_intercept;
-    if (status == DONE && c->kind != FAB_GAUSSIAN && s->beta > 0)
+    s->likelihood = c->l.kind;
+    s->intercept = !c->l.no_intercept;
+    if (status == DONE && c->l.kind != FAB_GAUSSIAN && s->beta > 0)
         return say_wrong("fit: beta is the noise of a gaussian target; this one is %s",
-                         fab_likelihood_name(c->kind));
+                         fab_likelihood_name(c->l.kind));
     return status;
 }
 
-/* ---- the fit ---------------------------------------------------------------------------------------- */
-
-static int infer(fit_call *c)
+/* Options that need one another. */
+static int check_call(const fit_call *c)
 {
-    const fab_dataset *t = c->table;
-    const fab_examples e = {{t->x, FAB_F64, t->n, t->D}, t->y, t->weight, t->offset};
-    const fab_exec exec = {.threads = c->threads};
-    const fab_gauss *q;
-    fab_status s = fab_infer_init(&c->infer, c->m, c->settings, NULL, &exec);
-    if (s != FAB_OK) return say_status(s);
-    s = fab_infer_update(c->infer, &e);
-    if (s == FAB_OK) s = fab_infer_result(c->infer, &q);
-    return s == FAB_OK ? DONE : say_status_of(c->data.file, s);
-}
-
-static int save(const fit_call *c)
-{
-    fab_tensors *more = NULL;
-    char *text = NULL;
-    if (!c->output) return DONE;
-    fab_status s = fab_tensors_create(&more);
-    if (s == FAB_OK) s = fab_scaling_json(c->scaling, &text);
-    if (s == FAB_OK) s = fab_tensors_set(more, "scaling", text);
-    if (s == FAB_BAD_ARGUMENT) s = FAB_BAD_DATA; /* a name in DATA that is not UTF-8 */
-    if (s == FAB_OK) s = fab_infer_save(c->infer, c->output, more);
-    fab_text_free(text);
-    fab_tensors_free(more);
-    return s == FAB_OK ? DONE : say_status(s);
-}
-
-/* Mean log p(y | x, the posterior mean) of the rows, in the user's units. */
-static double loglik_mean(const fit_call *c, const fab_gauss *q, const fab_glm *m)
-{
-    const fab_dataset *t = c->table;
-    double sum = 0;
-    for (int64_t i = 0; i < t->n; i++) {
-        double eta = m->intercept ? q->mu[m->D] : 0;
-        for (int64_t d = 0; d < m->D; d++) eta += t->x[i * t->D + d] * q->mu[d];
-        if (t->offset) eta += t->offset[i];
-        sum += fab_glm_loglik(m, t->y[i], &eta, NULL, NULL);
-    }
-    return sum / (double)t->n - log(c->scaling->target_scale);
-}
-
-/* ---- what it says ------------------------------------------------------------------------------------ */
-
-typedef struct found {
-    const fab_gauss *q;
-    fab_glm model;
-    fab_inference r;
-    double loglik, seconds;
-} found;
-
-static json_t *json_settings(const fit_call *c, const fab_inference *r)
-{
-    char *text = NULL;
-    fab_glm_settings *s = c->settings;
-    if (!(s->alpha > 0) && r->alpha > 0) s->alpha = r->alpha; /* as chosen */
-    if (!(s->beta > 0) && r->beta > 0 && c->kind == FAB_GAUSSIAN) s->beta = r->beta;
-    if (fab_settings_json(c->m->table, s, &text) != FAB_OK) return json_null();
-    json_t *j = json_loads(text, 0, NULL);
-    fab_text_free(text);
-    return j ? j : json_null();
-}
-
-static int say_json(const fit_call *c, const found *f)
-{
-    json_t *j = json_object(), *names = json_array();
-    for (int64_t i = 0; i < c->constants; i++)
-        json_array_append_new(names, json_text(c->constant[i]));
-    json_put(j, "method", json_text(c->m->name));
-    json_put(j, "settings", json_settings(c, &f->r));
-    json_put(j, "likelihood", json_text(fab_likelihood_name(c->kind)));
-    json_put(j, "guessed", json_boolean(c->guessed));
-    json_put(j, "target", json_text(c->scaling->target));
-    json_put(j, "D", json_integer(f->model.D));
-    json_put(j, "K", json_integer(f->q->K));
-    json_put(j, "n", json_integer(f->r.n));
-    json_put(j, "alpha", json_number(f->r.alpha));
-    json_put(j, "beta", json_number(f->r.beta));
-    json_put(j, "log_evidence", json_number(f->r.log_evidence));
-    json_put(j, "loglik_mean", json_number(f->loglik));
-    json_put(j, "floored", json_integer(f->r.floored));
-    json_put(j, "iterations", json_integer(f->r.iterations));
-    json_put(j, "converged", f->r.converged < 0 ? json_null() : json_boolean(f->r.converged));
-    json_put(j, "constant_names", names);
-    json_put(j, "seconds", json_number(f->seconds));
-    json_put(j, "rows_per_s", json_number((double)f->r.n / f->seconds));
-    return json_say(j);
-}
-
-static int say_table(const fit_call *c, const found *f)
-{
-    if (c->quiet) return DONE;
-    printf("%s of '%s' (%s%s) on %" PRId64 " features, %" PRId64 " rows, %.3g s\n", c->m->name,
-           c->scaling->target, fab_likelihood_name(c->kind),
-           c->guessed ? ", guessed from its values" : "", f->model.D, f->r.n, f->seconds);
-    if (c->counts)
-        printf("whole numbers: if '%s' counts, say --likelihood poisson\n", c->scaling->target);
-    printf("alpha = %.4g", f->r.alpha);
-    if (c->kind == FAB_GAUSSIAN) printf(", beta = %.4g", f->r.beta);
-    if (isfinite(f->r.log_evidence)) printf(", log evidence = %.6g", f->r.log_evidence);
-    printf(" (fitting units), log-likelihood per row = %.6g\n", f->loglik);
-    if (f->r.converged == 0)
-        printf("not converged after %" PRId64 " iterations\n", f->r.iterations);
-    for (int64_t i = 0; i < c->constants && i < 10; i++)
-        printf("'%s' hardly varies: its coefficient is left to the prior\n", c->constant[i]);
+    const learning *l = &c->l;
+    const char *given = l->checkpoint ? "checkpoint" : "resume";
+    if (!l->checkpoint && !c->resume) return DONE;
+    if (!l->output) return say_wrong("fit: --%s needs -o FILE", given);
+    if (!l->method->streams)
+        return say_wrong("fit: %s is a batch method: there is nothing to --%s", l->method->name,
+                         given);
     return DONE;
 }
 
-static int finish(const fit_call *c)
+/* ---- the fit ------------------------------------------------------------------------------------------ */
+
+/* Units, and the settings that come from them. */
+static int scale(fit_call *c)
 {
-    found f = {0};
-    fab_status s = fab_infer_result(c->infer, &f.q);
-    if (s == FAB_OK) s = fab_infer_model(c->infer, &f.model);
-    if (s == FAB_OK) s = fab_infer_report(c->infer, &f.r);
-    if (s != FAB_OK) return say_status_of(c->data.file, s);
-    const int status = save(c);
+    learning *l = &c->l;
+    int status = c->prior ? learning_take_prior(l, c->prior) : DONE;
+    if (status == DONE) status = learning_scale(l);
     if (status != DONE) return status;
-    f.loglik = loglik_mean(c, f.q, &f.model);
-    f.seconds = fab_clock() - c->start;
-    progress_close();
-    return c->json ? say_json(c, &f) : say_table(c, &f);
+    l->settings->D = l->scaling->D;
+    if (l->kind == FAB_CATEGORICAL) l->settings->classes = l->scaling->levels;
+    return DONE;
+}
+
+/* Behind the rows that the file has seen. */
+static int skip(fit_call *c, const fab_tensors *t)
+{
+    learning *l = &c->l;
+    const char *read = fab_tensors_get(t, "read");
+    const int64_t behind = read ? strtoll(read, NULL, 10) : -1;
+    if (behind < fab_feed_rows(l->feed))
+        return say_failed("%s: is not a file that this call left behind", l->output);
+    const fab_status s = fab_feed_skip(l->feed, behind - fab_feed_rows(l->feed));
+    fab_dataset_clear(l->table);
+    l->rows = 0;
+    return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
+}
+
+static int resume(fit_call *c)
+{
+    learning *l = &c->l;
+    fab_tensors *t = NULL;
+    const fab_status s = fab_tensors_read(&t, l->output);
+    if (s != FAB_OK) return say_status(s);
+    int status = saved_check_method(l->output, t, "fit", l->method, (fab_dtype)c->dtype);
+    if (status == DONE)
+        status = saved_check_settings(l->output, fab_tensors_get(t, "settings"), l->method->table,
+                                      l->settings, NULL);
+    if (status == DONE) status = learning_resume(l, l->output, t);
+    if (status == DONE) status = skip(c, t);
+    fab_tensors_free(t);
+    return status;
+}
+
+static int begin(fit_call *c)
+{
+    struct stat there;
+    const int again = c->resume && stat(c->l.output, &there) == 0;
+    return again ? resume(c) : learning_begin(&c->l);
 }
 
 static int fit_all(fit_call *c)
 {
-    int status = c->output ? output_check(c->output, c->data.file) : DONE;
+    learning *l = &c->l;
+    l->exec =
+        (fab_exec){.ops = fab_ops_find("cpu", (fab_dtype)c->dtype), .threads = l->exec.threads};
+    int status = l->output ? output_check(l->output, l->data.file) : DONE;
     if (status == DONE) status = put_settings(c);
+    if (status == DONE) status = check_call(c);
     if (status == DONE) status = scale(c);
-    if (status == DONE) status = infer(c);
-    return status == DONE ? finish(c) : status;
-}
-
-static void close_all(fit_call *c)
-{
-    fab_infer_free(c->infer);
-    fab_dataset_free(c->table);
-    fab_scaling_free(c->scaling);
-    free(c->constant);
-    free(c->settings);
+    if (status == DONE) status = begin(c);
+    if (status == DONE) status = learning_rows(l);
+    if (status == DONE) status = learning_save(l);
+    return status == DONE ? learned_say(l, c->guessed, c->json) : status;
 }
 
 static int run(const verb *self, int argc, char **argv)
 {
-    fit_call c = {.start = fab_clock()};
+    fit_call c = {
+        .l = {.verb = "fit", .start = fab_clock(), .scale_rows = SCALE_ROWS, .resumable = 1}};
+    learning *l = &c.l;
     // clang-format off
     const option options[] = {
-        {"target", 'y', OPT_TEXT, &c.columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"},
-        {"method", 'm', OPT_TEXT, &c.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact, or laplace where there is no closed form)"},
-        {"likelihood", 0, OPT_TEXT, &c.likelihood, "L", 0, 0, NULL, "gaussian, bernoulli or poisson (default: two levels bernoulli, else gaussian)"},
+        {"target", 'y', OPT_TEXT, &l->columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"},
+        {"method", 'm', OPT_TEXT, &c.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact, or laplace where there is no closed form; lrvga for many features)"},
+        {"likelihood", 0, OPT_TEXT, &c.likelihood, "L", 0, 0, NULL, "gaussian, bernoulli, categorical or poisson (default: two levels bernoulli, other words categorical, else gaussian)"},
         {NULL, 'k', OPT_TEXT, &c.k, "K", 0, 0, NULL, "rank, where the method has one"},
-        OPTION_OUTPUT(&c.output, "save the posterior, the model and the scaling"),
-        {"weight", 0, OPT_TEXT, &c.columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"},
-        {"offset", 0, OPT_TEXT, &c.columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor"},
-        {"no-scale", 0, OPT_FLAG, &c.no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"},
-        {"no-intercept", 0, OPT_FLAG, &c.no_intercept, NULL, 0, 0, NULL, "no intercept, and nothing is centred"},
-        OPTION_FORMAT(&c.data.format),
-        OPTION_ROWS(&c.data.rows),
-        OPTION_FEATURES(&c.data.features),
+        OPTION_OUTPUT(&l->output, "save the posterior, the model and the scaling"),
+        {"prior", 0, OPT_TEXT, &c.prior, "FILE", 0, 0, NULL, "a Gaussian over the coefficients; of an earlier fit: its posterior, in its units"},
+        {"weight", 0, OPT_TEXT, &l->columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"},
+        {"offset", 0, OPT_TEXT, &l->columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor"},
+        {"missing", 0, OPT_CHOICE, &c.missing, "WAY", 0, 0, fab_missing_names, "refuse, drop the row, or take the mean (default refuse)"},
+        {"categorical", 0, OPT_TEXT, &l->data.categorical, "COLUMNS", 0, 0, NULL, "columns of numbers to read as words, separated by commas"},
+        {"no-scale", 0, OPT_FLAG, &l->no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"},
+        {"no-intercept", 0, OPT_FLAG, &l->no_intercept, NULL, 0, 0, NULL, "no intercept, and nothing is centred"},
+        {"scale-rows", 0, OPT_I64, &l->scale_rows, "N", 1, 0x1p40, NULL, "rows that the units of a stream come from (default 1000)"},
+        {"checkpoint", 0, OPT_I64, &l->checkpoint, "N", 1, 0x1p53, NULL, "save to the output every N rows"},
+        {"resume", 0, OPT_FLAG, &c.resume, NULL, 0, 0, NULL, "go on from the output, behind the rows it has seen"},
+        {"memory", 0, OPT_F64, &l->memory, "MB", 0.001, 1e9, NULL, "for the whole fit (default: what is free)"},
+        OPTION_FORMAT(&l->data.format),
+        OPTION_ROWS(&l->data.rows),
+        OPTION_FEATURES(&l->data.features),
+        OPTION_DTYPE(&c.dtype, "element type of F and of the work (default f64)"),
         {"seed", 0, OPT_TEXT, &c.seed, "N", 0, 0, NULL, "seed of the random numbers (default: the method's)"},
-        OPTION_THREADS(&c.threads),
+        OPTION_THREADS(&l->exec.threads),
         OPTION_JSON(&c.json),
-        OPTION_QUIET(&c.quiet),
+        OPTION_QUIET(&l->quiet),
     };
     // clang-format on
-    const call_shape shape = {options, COUNT(options), &c.data.file, 1, 1, find_settings, &c};
+    const call_shape shape = {options, COUNT(options), &l->data.file, 1, 1, find_settings, &c};
     int status;
     if (options_parse(self, &shape, argc, argv, NULL, &status)) status = fit_all(&c);
-    close_all(&c);
+    learning_close(l);
     return status;
 }
 

@@ -1,7 +1,7 @@
 /* score.c - `fabayes score`: how good the predictions of FILE for DATA are, in the user's units.
  *
  * SPDX-License-Identifier: MIT */
-#include "linear.h"
+#include "outlook.h"
 #include <inttypes.h>
 
 typedef struct line {
@@ -25,22 +25,28 @@ static int lines_of(const fab_glm *m, const fab_scores *s, line *l)
                             {"ece", s->ece},
                             {"auc", s->auc}};
     const line counts[] = {{"nll", s->nll}, {"rmse", s->rmse}, {"dispersion", s->dispersion}};
-    const int kind = (int)m->likelihood;
-    const line *from = kind == FAB_GAUSSIAN ? real : kind == FAB_BERNOULLI ? classes : counts;
-    const int n = kind == FAB_GAUSSIAN    ? COUNT(real)
-                  : kind == FAB_BERNOULLI ? COUNT(classes)
-                                          : COUNT(counts);
+    const struct {
+        const line *line;
+        int n;
+    } all[] = {[FAB_GAUSSIAN] = {real, COUNT(real)},
+               [FAB_BERNOULLI] = {classes, COUNT(classes)},
+               [FAB_POISSON] = {counts, COUNT(counts)},
+               [FAB_CATEGORICAL] = {classes, COUNT(classes)}};
+    const line *from = all[m->likelihood].line;
+    const int n = all[m->likelihood].n;
     for (int i = 0; i < n; i++) l[i] = from[i];
     return n;
 }
 
-static int say(const fab_glm *m, const fab_scores *s, int64_t json)
+static int say(const outlook *o, const fab_scores *s, int64_t json)
 {
     line l[8];
-    const int n = lines_of(m, s, l);
+    const int n = lines_of(&o->model, s, l);
     if (!json) {
         printf("%-12s %" PRId64 "\n", "rows", s->n);
         for (int i = 0; i < n; i++) printf("%-12s %.6g\n", l[i].name, l[i].value);
+        if (o->dropped)
+            printf("%" PRId64 " rows were left out: their target is missing\n", o->dropped);
         return DONE;
     }
     json_t *j = json_object();
@@ -49,28 +55,35 @@ static int say(const fab_glm *m, const fab_scores *s, int64_t json)
     return json_say(j);
 }
 
+static fab_status score(const outlook *o, fab_scores *s)
+{
+    if (o->logp) return fab_score_classes(o->model.classes, o->n, o->logp, o->y, s);
+    return fab_score(&o->model, o->n, o->eta, o->variance, o->y, s);
+}
+
 static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
     const char *operand[2];
-    int64_t json = 0;
-    const option options[] = {OPTION_FORMAT(&d.format), OPTION_ROWS(&d.rows), OPTION_JSON(&json)};
+    int64_t json = 0, quiet = 0, samples = 0, seed = 0;
+    const option options[] = {OPTION_FORMAT(&d.format), OPTION_ROWS(&d.rows),
+                              OPTION_SAMPLES(&samples), OPTION_SEED(&seed),
+                              OPTION_JSON(&json),       OPTION_QUIET(&quiet)};
     const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     d.file = operand[1];
-    fab_posterior *p = NULL;
-    linear l = {0};
-    outlook o = {0};
+    outlook o;
     fab_scores s;
-    status = outlook_of(operand[0], &d, 1, &p, &l, &o);
+    progress_open(quiet);
+    fab_set_progress(progress_tick, NULL);
+    status = outlook_open(&o, operand[0], &d, 1, samples, seed);
+    progress_close();
     if (status == DONE) {
-        const fab_status scored = fab_score(&o.model, o.data->n, o.eta, o.variance, o.data->y, &s);
-        status = scored == FAB_OK ? say(&o.model, &s, json) : say_status_of(d.file, scored);
+        const fab_status scored = score(&o, &s);
+        status = scored == FAB_OK ? say(&o, &s, json) : say_status_of(d.file, scored);
     }
     outlook_close(&o);
-    linear_close(&l);
-    fab_posterior_free(p);
     return status;
 }
 

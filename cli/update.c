@@ -1,6 +1,9 @@
 /* update.c - `fabayes update`: continue a streaming fit with more rows.
  *
+ * A file with a model in it was made by `fit`, one without by `fa`.
+ *
  * SPDX-License-Identifier: MIT */
+#include "learned.h"
 #include "summary.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -10,7 +13,8 @@ typedef struct update_call {
     const char *file, *output;
     data_options data;
     int64_t threads, json, quiet;
-    fit fit;
+    fit fit;           /* of vectors */
+    learning learning; /* of a model */
 } update_call;
 
 static int check_file(const update_call *c, const fab_tensors *t)
@@ -18,8 +22,8 @@ static int check_file(const update_call *c, const fab_tensors *t)
     const char *method = fab_tensors_get(t, "method");
     const fab_method *m = method ? fab_method_find(method) : NULL;
     if (!method || !fab_tensors_get(t, "settings") || !fab_tensors_get(t, "n"))
-        return say_failed("%s: is not a file of `fabayes fa`: there is nothing to continue",
-                          c->file);
+        return say_failed(
+            "%s: is not a file of `fabayes fa` or `fit`: there is nothing to continue", c->file);
     if (!m) return say_failed("%s: was made by method '%s', which is not known", c->file, method);
     if (!m->streams)
         return say_failed("%s: was made by %s, a batch method, and cannot be continued; fit again "
@@ -32,8 +36,7 @@ static int check_file(const update_call *c, const fab_tensors *t)
 static int take_file(update_call *c, fab_tensors *t)
 {
     fit *f = &c->fit;
-    int status = check_file(c, t);
-    if (status == DONE) status = fit_settings(f, fab_method_find(fab_tensors_get(t, "method")));
+    int status = fit_settings(f, fab_method_find(fab_tensors_get(t, "method")));
     if (status == DONE) status = fit_resume(f, c->file, t, 0);
     if (status == DONE) status = data_open(&f->data, &c->data);
     if (status != DONE) return status;
@@ -46,7 +49,7 @@ static int take_file(update_call *c, fab_tensors *t)
     return status == DONE ? fit_keep_metadata(f, t) : status; /* names in the file stay */
 }
 
-static int finish(update_call *c)
+static int finish_vectors(update_call *c)
 {
     const fab_gauss *q;
     factors turned = {0};
@@ -60,19 +63,60 @@ static int finish(update_call *c)
     return status;
 }
 
-static int update(update_call *c)
+static int update_vectors(update_call *c, fab_tensors *t)
 {
-    fab_tensors *t = NULL;
     c->fit.verb = "update";
     c->fit.output = c->output ? c->output : c->file;
     c->fit.quiet = c->quiet;
     c->fit.exec.threads = c->threads;
+    int status = take_file(c, t);
+    if (status == DONE) status = fit_rows(&c->fit);
+    return status == DONE ? finish_vectors(c) : status;
+}
+
+/* ---- a model ---------------------------------------------------------------------------------------- */
+
+/* The settings of the file. */
+static int take_settings(learning *l, const update_call *c, const fab_tensors *t)
+{
+    const int status = learning_settings(l, fab_method_find(fab_tensors_get(t, "method")));
+    if (status != DONE) return status;
+    const fab_status s =
+        fab_settings_from_json(l->method->table, l->settings, fab_tensors_get(t, "settings"));
+    return s == FAB_OK ? DONE : say_status_of(c->file, s);
+}
+
+static int update_model(update_call *c, const fab_tensors *t)
+{
+    const fab_tensor *F = fab_tensors_find(t, "F");
+    learning *l = &c->learning;
+    l->verb = "update";
+    l->data = c->data;
+    l->output = c->output ? c->output : c->file;
+    l->quiet = c->quiet;
+    l->start = fab_clock();
+    l->exec.threads = c->threads;
+    if (F)
+        l->exec.ops = fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
+    fab_set_progress(progress_tick, NULL);
+    int status = take_settings(l, c, t);
+    if (status == DONE) status = learning_resume(l, c->file, t);
+    if (status == DONE) status = learning_open_as(l);
+    if (status == DONE) status = learning_rows(l);
+    if (status == DONE) status = learning_save(l);
+    return status == DONE ? learned_say(l, 0, c->json) : status;
+}
+
+static int update(update_call *c)
+{
+    fab_tensors *t = NULL;
     const fab_status s = fab_tensors_read(&t, c->file);
     if (s != FAB_OK) return say_status(s);
-    int status = take_file(c, t);
+    int status = check_file(c, t);
+    if (status == DONE)
+        status = fab_tensors_get(t, "model") ? update_model(c, t) : update_vectors(c, t);
     fab_tensors_free(t);
-    if (status == DONE) status = fit_rows(&c->fit);
-    return status == DONE ? finish(c) : status;
+    return status;
 }
 
 static int run(const verb *self, int argc, char **argv)
@@ -98,6 +142,7 @@ static int run(const verb *self, int argc, char **argv)
     progress_open(c.quiet);
     status = update(&c);
     fit_close(&c.fit);
+    learning_close(&c.learning);
     return status;
 }
 

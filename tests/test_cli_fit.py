@@ -9,8 +9,9 @@ import math
 
 from cli_case import Case, np, run
 
-FIT_KEYS = ["method", "settings", "likelihood", "guessed", "target", "D", "K", "n", "alpha", "beta", "log_evidence",
-            "loglik_mean", "floored", "iterations", "converged", "constant_names", "seconds", "rows_per_s"]
+FIT_KEYS = ["method", "settings", "likelihood", "guessed", "target", "D", "K", "n", "rows", "dropped", "order", "alpha",
+            "beta", "log_evidence", "loglik_mean", "floored", "iterations", "converged", "constant_names", "output", "bytes",
+            "seconds", "rows_per_s"]
 
 
 def csv(X, names):
@@ -66,7 +67,7 @@ class Linear(Case):
         np.testing.assert_allclose([c["mean"] for c in info["coefficients"]], mean, rtol=1e-9)
         np.testing.assert_allclose([c["sd"] for c in info["coefficients"]], np.sqrt(np.diag(S)), rtol=1e-9)
         self.assertEqual((info["settings"]["alpha"], info["settings"]["beta"]), (0.7, 3.1))
-        self.assertEqual(info["scaling"]["features"], ["a", "b", "c", "d"])
+        self.assertEqual(info["scaling"]["columns"], ["a", "b", "c", "d"])
         np.testing.assert_allclose(info["scaling"]["scales"], self.X.std(0), rtol=1e-12)
         self.assertIn("intercept", self.good("info", self.file))
 
@@ -255,5 +256,105 @@ class Classes(Case):
         self.assertEqual(self.good("predict", self.file, data).split("\n")[0], "mean,sd,lower,upper")
 
 
+class Words(Case):
+    """Columns of words, missing values, and targets with several classes."""
+
+    def setUp(self):
+        super().setUp()
+        r = np.random.RandomState(5)
+        self.colour, self.size = r.randint(0, 3, 80), r.randn(80)
+        self.y = np.array([1.0, 3.0, -2.0])[self.colour] + 2 * self.size + 0.3 * r.randn(80)
+        self.words = ["red", "green", "blue, dark"]
+        self.file = self.path("q.safetensors")
+
+    def table(self, name, colour, size, y):
+        lines = ["colour,size,y"] + ['"%s",%s,%r' % (c, s, v) for c, s, v in zip(colour, size, y.tolist())]
+        return self.write(name, ("\n".join(lines) + "\n").encode())
+
+    def data(self):
+        return self.table("d.csv", [self.words[c] for c in self.colour], self.size.tolist(), self.y)
+
+    def hot(self):
+        """One column per level, the levels sorted, and the size."""
+        order = sorted(self.words)
+        H = np.array([[float(self.words[c] == w) for w in order] for c in self.colour])
+        return np.column_stack([H, self.size])
+
+    def coefficients(self):
+        return np.array([[c["mean"], c["sd"]] for c in self.good_json("info", self.file)["coefficients"]])
+
+    def test_levels_are_columns_of_zeros_and_ones(self):
+        self.good("fit", self.data(), "-y", "y", "-o", self.file, "--alpha=0.7", "--beta=3")
+        mean, S, _ = ridge(self.hot(), self.y, 0.7, 3)
+        names = [c["name"] for c in self.good_json("info", self.file)["coefficients"]]
+        self.assertEqual(names, ["colour=blue, dark", "colour=green", "colour=red", "size", "intercept"])
+        np.testing.assert_allclose(self.coefficients(), np.column_stack([mean, np.sqrt(np.diag(S))]), rtol=1e-9)
+        lines = self.good("predict", self.file, self.data()).split("\n")[1:-1]
+        np.testing.assert_allclose([float(l.split(",")[0]) for l in lines],
+                                   np.column_stack([self.hot(), np.ones(80)]) @ mean, rtol=1e-9)
+
+    def test_a_level_of_no_fit_is_refused(self):
+        self.good("fit", self.data(), "-y", "y", "-o", self.file)
+        pink = self.table("p.csv", ["red", "pink"], [1, 2], np.zeros(2))
+        self.bad(1, "predict", self.file, pink, says=["p.csv", "'colour'", "row 1", "'pink'", "3 levels"])
+
+    def test_numbers_are_read_as_words_when_asked(self):
+        text = self.table("n.csv", ["%d" % (7 * c) for c in self.colour], self.size.tolist(), self.y)
+        self.good("fit", text, "-y", "y", "-o", self.file, "--categorical", "colour", "--alpha=0.7", "--beta=3")
+        names = [c["name"] for c in self.good_json("info", self.file)["coefficients"]]
+        self.assertEqual(names[:3], ["colour=0", "colour=14", "colour=7"])
+        self.assertEqual(self.good_json("score", self.file, text)["n"], 80)
+        self.bad(2, "fit", text, "-y", "y", "--categorical", "color", says=["did you mean 'colour'?"])
+
+    def test_missing_values_are_refused_dropped_or_the_mean(self):
+        size, y = ["%r" % v for v in self.size], self.y.copy()
+        size[3], size[5], y[7] = "NA", "", np.nan
+        data = self.table("m.csv", [self.words[c] for c in self.colour], size, y)
+        self.bad(1, "fit", data, "-y", "y", says=["m.csv", "line 5", "'size'"])
+        said = self.good_json("fit", data, "-y", "y", "--missing", "drop", "-o", self.file, "--alpha=0.7", "--beta=3")
+        keep = np.setdiff1d(np.arange(80), [3, 5, 7])
+        self.assertEqual((said["n"], said["dropped"]), (77, 3))
+        np.testing.assert_allclose(self.coefficients()[:, 0], ridge(self.hot()[keep], self.y[keep], 0.7, 3)[0], rtol=1e-9)
+        self.bad(1, "predict", self.file, data, says=["line 5"])
+        said = self.good_json("fit", data, "-y", "y", "--missing", "mean", "-o", self.file, "--alpha=0.7", "--beta=3")
+        self.assertEqual((said["n"], said["dropped"]), (79, 1))
+        mean = np.mean(np.delete(self.size, [3, 5, 7]))
+        lines = self.good("predict", self.file, data).split("\n")[1:-1]
+        b, at = self.coefficients()[:, 0], sorted(self.words).index(self.words[self.colour[3]])
+        self.assertAlmostEqual(float(lines[3].split(",")[0]), b[at] + b[3] * mean + b[4], places=9)
+
+    def test_words_are_classes(self):
+        r = np.random.RandomState(2)
+        X = r.randn(300, 2)
+        kind = np.argmax(X @ r.randn(2, 3) * 3 + r.gumbel(size=(300, 3)), 1)
+        names = ["setosa", "virginica", "versicolor"]
+        lines = ["a,b,kind"] + ["%r,%r,%s" % (a, b, names[k]) for (a, b), k in zip(X.tolist(), kind)]
+        data = self.write("k.csv", ("\n".join(lines) + "\n").encode())
+        said = self.good_json("fit", data, "-y", "kind", "-o", self.file)
+        self.assertEqual((said["likelihood"], said["method"], said["settings"]["classes"]), ("categorical", "laplace", 3))
+        out = self.good("predict", self.file, data).split("\n")
+        self.assertEqual(out[0], "p_setosa,p_versicolor,p_virginica")
+        p = np.array([[float(v) for v in l.split(",")] for l in out[1:-1]])
+        np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
+        right = np.array([sorted(names).index(names[k]) for k in kind])
+        s = self.good_json("score", self.file, data)
+        self.assertEqual(list(s), ["n", "nll", "accuracy", "brier", "ece", "auc"])
+        np.testing.assert_allclose([s["nll"], s["accuracy"]],
+                                   [-np.mean(np.log(p[np.arange(300), right])), np.mean(p.argmax(1) == right)], rtol=1e-9)
+        first = self.good_json("info", self.file)["coefficients"]
+        self.assertEqual([(c["class"], c["name"]) for c in first[:4]],
+                         [("setosa", "a"), ("setosa", "b"), ("setosa", "intercept"), ("versicolor", "a")])
+        drawn = self.good_json("score", self.file, data, "--samples", "2000", "--seed", "3")
+        self.assertLess(abs(drawn["nll"] - s["nll"]), 0.01)
+
+    def test_draws_are_in_the_users_units(self):
+        self.good("fit", self.data(), "-y", "y", "-o", self.file)
+        want, draws = self.coefficients(), self.draws(self.file, 20000)
+        se = want[:, 1] / math.sqrt(20000)  # five means within 5 se: false alarm 3e-6
+        self.assertTrue(np.all(abs(draws.mean(0) - want[:, 0]) < 5 * se))
+        np.testing.assert_allclose(draws.std(0), want[:, 1], rtol=5 / math.sqrt(40000))
+        np.testing.assert_allclose(self.draws(self.file, 50, "--dtype", "f32"), draws[:50], rtol=1e-6, atol=1e-6)
+
+
 if __name__ == "__main__":
-    run(Linear, Classes)
+    run(Linear, Classes, Words)

@@ -146,15 +146,27 @@ static void bad_text_is_no_scaling(void **state)
         "",
         "[]",
         "{}",
-        "{\"features\": []}",
-        "{\"features\": [\"a\"], \"means\": [0], \"scales\": [0], \"target\": \"y\"}",
-        "{\"features\": [\"a\"], \"means\": [0], \"scales\": [1], \"target\": \"y\"}",
-        "{\"features\": [1], \"means\": [0], \"scales\": [1], \"target\": \"y\"}"};
+        "{\"columns\": []}",
+        "{\"columns\": [\"a\"], \"means\": [0], \"scales\": [0], \"target\": \"y\"}",
+        "{\"columns\": [\"a\"], \"means\": [0], \"scales\": [1], \"target\": \"y\"}",
+        "{\"columns\": [1], \"means\": [0], \"scales\": [1], \"target\": \"y\"}"};
     fab_scaling *k;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(fab_scaling_from_json(&k, bad[i]), FAB_BAD_FILE);
         assert_null(k);
     }
+}
+
+static fab_status read_as(fab_dataset **t, fab_source *s, const fab_scaling *k)
+{
+    fab_feed *f;
+    *t = NULL;
+    const fab_status found = fab_feed_open_as(&f, s, k, FAB_READ_FEATURES);
+    if (found != FAB_OK) return found;
+    assert_int_equal(fab_feed_table(f, t), FAB_OK);
+    assert_int_equal(fab_feed_read(f, INT64_MAX, *t), FAB_OK);
+    fab_feed_close(f);
+    return FAB_OK;
 }
 
 static void a_model_finds_its_columns_in_another_order(void **state)
@@ -164,21 +176,151 @@ static void a_model_finds_its_columns_in_another_order(void **state)
     fab_scaling *k;
     assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 0, 1), FAB_OK);
     fab_source *s = open_text("b,z,a\n2,0,1\n");
-    assert_int_equal(fab_dataset_read_as(&other, s, k, 0), FAB_OK);
+    assert_int_equal(read_as(&other, s, k), FAB_OK);
     assert_true(other->x[0] == 1 && other->x[1] == 2 && !other->y);
     fab_dataset_free(other);
     fab_source_close(s);
     s = open_text("1,2\n3,4\n"); /* no names: by place */
-    assert_int_equal(fab_dataset_read_as(&other, s, k, 0), FAB_OK);
+    assert_int_equal(read_as(&other, s, k), FAB_OK);
     assert_true(other->x[0] == 1 && other->x[3] == 4);
     fab_dataset_free(other);
     fab_source_close(s);
     s = open_text("a,c\n1,2\n");
-    assert_int_equal(fab_dataset_read_as(&other, s, k, 0), FAB_BAD_DATA);
+    assert_int_equal(read_as(&other, s, k), FAB_BAD_DATA);
     assert_detail("'b'", "no column");
     fab_source_close(s);
     fab_scaling_free(k);
     fab_dataset_free(t);
+}
+
+static fab_source *open_words(const char *text)
+{
+    fab_source *s;
+    const fab_source_options o = {.words = 1, .missing = 1};
+    assert_int_equal(fab_source_open_memory(&s, "rows", text, strlen(text), &o, 1 << 18), FAB_OK);
+    return s;
+}
+
+static const char kinds[] = "kind,a,y\nred,1,10\nblue,2,20\nred,,30\ngreen,4,40\n,5,50\n";
+
+static void pieces_of_a_feed_are_the_whole_table(void **state)
+{
+    (void)state;
+    const fab_columns c = {.target = "y", .missing = FAB_MISSING_MEAN};
+    fab_source *s = open_words(kinds), *other = open_words(kinds);
+    fab_dataset *whole, *part;
+    fab_feed *f;
+    assert_int_equal(fab_dataset_read(&whole, s, &c), FAB_OK);
+    assert_int_equal(fab_feed_open(&f, other, &c), FAB_OK);
+    assert_int_equal(fab_feed_table(f, &part), FAB_OK);
+    for (int64_t i = 0; i < 5; i++) {
+        fab_dataset_clear(part);
+        assert_int_equal(fab_feed_read(f, 1, part), FAB_OK);
+        assert_int_equal(part->n, 1);
+        assert_memory_equal(part->x, whole->x + 2 * i, 2 * sizeof(double));
+        assert_true(part->y[0] == whole->y[i]);
+    }
+    assert_int_equal(fab_feed_rows(f), 5);
+    assert_false(fab_feed_at_end(f));
+    assert_int_equal(fab_feed_read(f, 1, part), FAB_OK);
+    assert_true(fab_feed_at_end(f) && part->n == 1);
+    assert_int_equal(part->words[0].n, 3);
+    assert_string_equal(part->words[0].word[2], "green");
+    fab_feed_close(f);
+    fab_dataset_free(part);
+    fab_dataset_free(whole);
+    fab_source_close(other);
+    fab_source_close(s);
+}
+
+static void missing_values_take_the_mean_of_their_column(void **state)
+{
+    (void)state;
+    fab_source *s = open_words(kinds);
+    fab_dataset *t;
+    fab_scaling *k;
+    char *text, *names;
+    assert_int_equal(
+        fab_dataset_read(&t, s, &(fab_columns){.target = "y", .missing = FAB_MISSING_MEAN}),
+        FAB_OK);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 0, 1), FAB_OK);
+    assert_int_equal(k->D, 4); /* blue, green, red, a */
+    assert_string_equal(k->name[0], "kind=blue");
+    assert_string_equal(k->name[3], "a");
+    assert_true(k->fill[0] == 0.25 && k->fill[2] == 0.5 && fabs(k->fill[3] - 3) < 1e-15);
+    assert_int_equal(fab_scaling_categorical(k, &names), FAB_OK);
+    assert_string_equal(names, "kind");
+    assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
+    const double want[] = {0, 0, 1, 1, 1, 0, 0, 2, 0, 0, 1, 3, 0, 1, 0, 4, .25, .25, .5, 5};
+    for (int i = 0; i < 20; i++) assert_true(fabs(t->x[i] - want[i]) < 1e-15);
+    assert_int_equal(fab_scaling_json(k, &text), FAB_OK);
+    assert_non_null(
+        strstr(text, "{\"name\": \"kind\", \"levels\": [\"blue\", \"green\", \"red\"]}"));
+    fab_text_free(text);
+    fab_text_free(names);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+    fab_source_close(s);
+}
+
+static void rows_without_a_value_are_dropped_and_counted(void **state)
+{
+    (void)state;
+    fab_source *s = open_words(kinds);
+    fab_dataset *t;
+    assert_int_equal(
+        fab_dataset_read(&t, s, &(fab_columns){.target = "y", .missing = FAB_MISSING_DROP}),
+        FAB_OK);
+    assert_true(t->n == 3 && t->dropped == 2 && t->y[2] == 40);
+    fab_dataset_free(t);
+    fab_source_close(s);
+}
+
+static void a_survey_finds_what_the_first_rows_lack(void **state)
+{
+    (void)state;
+    static const char text[] = "k,a,y\nu,1,0\nv,2,0\nu,3,1\nw,4,2\n";
+    fab_source *s = open_words(text), *again = open_words(text);
+    fab_dataset *t;
+    fab_scaling *k;
+    fab_feed *f, *look;
+    assert_int_equal(fab_feed_open(&f, s, &(fab_columns){.target = "y"}), FAB_OK);
+    assert_int_equal(fab_feed_open(&look, again, &(fab_columns){.target = "y"}), FAB_OK);
+    assert_int_equal(fab_feed_table(f, &t), FAB_OK);
+    assert_int_equal(fab_feed_read(f, 2, t), FAB_OK);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_BAD_DATA);
+    assert_int_equal(fab_feed_survey(look, t), FAB_OK);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
+    assert_true(k->levels == 3 && k->level[2] == 2 && k->D == 4);
+    for (fab_dataset_clear(t); !fab_feed_at_end(f); fab_dataset_clear(t)) {
+        assert_int_equal(fab_feed_read(f, 1, t), FAB_OK);
+        assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
+    }
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+    fab_feed_close(look);
+    fab_feed_close(f);
+    fab_source_close(again);
+    fab_source_close(s);
+}
+
+static void words_for_a_number_are_refused(void **state)
+{
+    (void)state;
+    fab_source *s = open_words("a,y\n1,u\n2,v\n3,u\n");
+    fab_dataset *t;
+    fab_scaling *k;
+    char buf[32];
+    assert_int_equal(fab_dataset_read(&t, s, &(fab_columns){.target = "y"}), FAB_OK);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1), FAB_BAD_DATA);
+    assert_detail("'y'", "'u' is not a number");
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
+    assert_string_equal(fab_scaling_class(k, 1, buf), "v");
+    assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
+    assert_true(t->y[0] == 0 && t->y[1] == 1 && t->y[2] == 0);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+    fab_source_close(s);
 }
 
 int main(void)
@@ -193,6 +335,11 @@ int main(void)
         cmocka_unit_test(a_scaling_reads_back_from_its_text),
         cmocka_unit_test(bad_text_is_no_scaling),
         cmocka_unit_test(a_model_finds_its_columns_in_another_order),
+        cmocka_unit_test(pieces_of_a_feed_are_the_whole_table),
+        cmocka_unit_test(missing_values_take_the_mean_of_their_column),
+        cmocka_unit_test(rows_without_a_value_are_dropped_and_counted),
+        cmocka_unit_test(a_survey_finds_what_the_first_rows_lack),
+        cmocka_unit_test(words_for_a_number_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

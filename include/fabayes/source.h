@@ -39,12 +39,11 @@ typedef struct fab_source_options {
     fab_format format;
     int64_t features; /* libsvm: number of features; 0: found by a first pass (not for a pipe) */
     const char *rows; /* a file of 0-based row numbers to keep, or NULL for all */
-    int64_t
-        missing; /* 1: a missing value (empty, NA, nan, ?, ..) is NaN in the row; 0: it is refused */
-    int64_t words; /* 1: a column of words is read as codes; 0: a word is refused */
-    const char
-        *categorical; /* comma-separated names or 0-based numbers of columns to read as words even
-                                where they look like numbers, or NULL; needs words = 1 */
+    int64_t missing;  /* 1: a missing value (empty, NA, nan, ?, ..) is NaN in the row; 0: refused */
+    int64_t words;    /* 1: a column of words is read as codes; 0: a word is refused */
+    /* Comma-separated names or 0-based numbers of columns to read as words even where they look like
+     * numbers, or NULL; needs words = 1. */
+    const char *categorical;
 } fab_source_options;
 
 typedef struct fab_source fab_source;

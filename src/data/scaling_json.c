@@ -6,6 +6,7 @@
 #include "fabayes/settings.h"
 #include <jansson.h>
 #include <math.h>
+#include <string.h>
 
 /* ---- writing ---------------------------------------------------------------------------------------- */
 
@@ -33,15 +34,36 @@ static void add_name(fab_text *t, const char *key, const char *name)
     fab_text_add_json(t, name);
 }
 
+static void add_texts(fab_text *t, char *const *text, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        fab_text_add(t, i ? ", " : "[");
+        fab_text_add_json(t, text[i]);
+    }
+    fab_text_add(t, "]");
+}
+
+/* A column of numbers is its name, one of words {"name", "levels"}. */
+static void add_columns(fab_text *t, const fab_scaling *k)
+{
+    for (int64_t c = 0; c < k->columns; c++) {
+        const fab_column *o = &k->column[c];
+        fab_text_add(t, c ? ", " : "[");
+        if (o->levels) fab_text_add(t, "{\"name\": ");
+        fab_text_add_json(t, o->name);
+        if (!o->levels) continue;
+        fab_text_add(t, ", \"levels\": ");
+        add_texts(t, o->level, o->levels);
+        fab_text_add(t, "}");
+    }
+    fab_text_add(t, "]");
+}
+
 fab_status fab_scaling_json(const fab_scaling *k, char **text)
 {
     fab_text t = {0};
-    fab_text_add(&t, "{\"features\": [");
-    for (int64_t d = 0; d < k->D; d++) {
-        if (d) fab_text_add(&t, ", ");
-        fab_text_add_json(&t, k->name[d]);
-    }
-    fab_text_add(&t, "]");
+    fab_text_add(&t, "{\"columns\": ");
+    add_columns(&t, k);
     add_numbers(&t, "means", k->mean, k->D);
     add_numbers(&t, "scales", k->scale, k->D);
     add_name(&t, "target", k->target);
@@ -51,7 +73,12 @@ fab_status fab_scaling_json(const fab_scaling *k, char **text)
     add_number(&t, k->target_scale);
     add_name(&t, "weight", k->weight);
     add_name(&t, "offset", k->offset);
-    if (k->levels) add_numbers(&t, "levels", k->level, k->levels);
+    if (k->fill) add_numbers(&t, "fill", k->fill, k->D);
+    if (k->level) add_numbers(&t, "levels", k->level, k->levels);
+    if (k->level_name) {
+        fab_text_add(&t, ", \"levels\": ");
+        add_texts(&t, k->level_name, k->levels);
+    }
     if (k->sparse) fab_text_add(&t, ", \"sparse\": true");
     fab_text_add(&t, "}");
     return fab_text_give(&t, text);
@@ -75,25 +102,59 @@ static fab_status take_numbers(const json_t *o, const char *key, double *x, int6
     return FAB_OK;
 }
 
-static fab_status take_names(fab_scaling *k, const json_t *features)
+/* The strings of a list, *n of them. */
+static fab_status take_texts(const json_t *a, const char *key, int64_t *n, char ***text)
 {
-    FAB_TRY(fab_names_create(&k->name, k->D));
-    for (int64_t d = 0; d < k->D; d++) {
-        const char *name = json_string_value(json_array_get(features, (size_t)d));
-        if (!name) return FAB_FAIL(FAB_BAD_FILE, "scaling: a feature has no name");
-        FAB_TRY(fab_copy_text(&k->name[d], name));
+    const int64_t many = (int64_t)json_array_size(a);
+    FAB_TRY(fab_names_create(text, many));
+    for (*n = 0; *n < many; ++*n) {
+        const char *one = json_string_value(json_array_get(a, (size_t)*n));
+        if (!one) return FAB_FAIL(FAB_BAD_FILE, "scaling: '%s' are not all strings", key);
+        FAB_TRY(fab_copy_text(&(*text)[*n], one));
+        if (*n && strcmp((*text)[*n - 1], one) >= 0)
+            return ++*n, FAB_FAIL(FAB_BAD_FILE, "scaling: '%s' are not in order", key);
     }
     return FAB_OK;
+}
+
+static fab_status take_column(fab_column *c, const json_t *o)
+{
+    const json_t *levels = json_object_get(o, "levels");
+    const char *name = json_string_value(json_is_object(o) ? json_object_get(o, "name") : o);
+    if (!name) return FAB_FAIL(FAB_BAD_FILE, "scaling: a column has no name");
+    FAB_TRY(fab_copy_text(&c->name, name));
+    if (!json_is_object(o)) return FAB_OK;
+    if (json_array_size(levels) < 1)
+        return FAB_FAIL(FAB_BAD_FILE, "scaling: column '%s' has no levels", name);
+    return take_texts(levels, "levels", &c->levels, &c->level);
+}
+
+static fab_status take_features(fab_scaling *k, const json_t *columns)
+{
+    const int64_t n = (int64_t)json_array_size(columns);
+    if (n < 1) return FAB_FAIL(FAB_BAD_FILE, "scaling: there are no columns");
+    FAB_TRY(fab_alloc_array((void **)&k->column, n, sizeof *k->column, "scaling"));
+    memset(k->column, 0, (size_t)n * sizeof *k->column);
+    k->columns = n;
+    for (int64_t c = 0; c < n; c++) {
+        k->column[c].first = k->D;
+        FAB_TRY(take_column(&k->column[c], json_array_get(columns, (size_t)c)));
+        k->D += k->column[c].levels ? k->column[c].levels : 1;
+    }
+    return fab_scaling_name(k);
 }
 
 static fab_status take_levels(fab_scaling *k, const json_t *o)
 {
     const json_t *a = json_object_get(o, "levels");
     if (!a) return FAB_OK;
-    k->levels = (int64_t)json_array_size(a);
-    if (k->levels < 2) return FAB_FAIL(FAB_BAD_FILE, "scaling: 'levels' are fewer than 2");
-    FAB_TRY(fab_alloc_array((void **)&k->level, k->levels, sizeof *k->level, "scaling"));
-    return take_numbers(o, "levels", k->level, k->levels, 0);
+    const int64_t n = (int64_t)json_array_size(a);
+    if (n < 2) return FAB_FAIL(FAB_BAD_FILE, "scaling: 'levels' are fewer than 2");
+    if (json_is_string(json_array_get(a, 0)))
+        return take_texts(a, "levels", &k->levels, &k->level_name);
+    FAB_TRY(fab_alloc_array((void **)&k->level, n, sizeof *k->level, "scaling"));
+    k->levels = n;
+    return take_numbers(o, "levels", k->level, n, 0);
 }
 
 static fab_status take_columns(fab_scaling *k, const json_t *o)
@@ -110,17 +171,20 @@ static fab_status take_columns(fab_scaling *k, const json_t *o)
     return FAB_OK;
 }
 
+static fab_status take_fill(fab_scaling *k, const json_t *o)
+{
+    if (!json_object_get(o, "fill")) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&k->fill, k->D, sizeof *k->fill, "scaling"));
+    return take_numbers(o, "fill", k->fill, k->D, 0);
+}
+
 static fab_status take(fab_scaling *k, const json_t *o)
 {
-    const json_t *features = json_object_get(o, "features");
-    k->D = (int64_t)json_array_size(features);
-    if (k->D < 1) return FAB_FAIL(FAB_BAD_FILE, "scaling: there are no features");
-    FAB_TRY(fab_alloc_array((void **)&k->mean, 2 * k->D, sizeof *k->mean, "scaling"));
-    k->scale = k->mean + k->D;
-    FAB_TRY(take_names(k, features));
+    FAB_TRY(take_features(k, json_object_get(o, "columns")));
     FAB_TRY(take_numbers(o, "means", k->mean, k->D, 0));
     FAB_TRY(take_numbers(o, "scales", k->scale, k->D, 1));
     FAB_TRY(take_columns(k, o));
+    FAB_TRY(take_fill(k, o));
     return take_levels(k, o);
 }
 

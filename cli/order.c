@@ -1,0 +1,54 @@
+/* order.c - do the rows of a stream come sorted by their target?
+ *
+ * SPDX-License-Identifier: MIT */
+#include "order.h"
+#include <stdlib.h>
+
+enum { LEAST_ROWS = 50 }; /* fewer say nothing */
+#define FEW_CHANGES \
+    0.1           /* of those that shuffled rows have: 50 shuffled rows have as few once in 1e9 */
+#define ALIKE 0.8 /* correlation of neighbours: 50 shuffled rows reach it once in 1e8 */
+
+int order_watch(order *o, const double *y, int64_t n, int64_t classes)
+{
+    if (classes && !o->count) {
+        o->count = calloc((size_t)classes, sizeof *o->count);
+        if (!o->count) return 1;
+        o->classes = classes;
+    }
+    for (int64_t i = 0; i < n; i++, o->n++) {
+        if (classes) o->count[(int64_t)y[i]]++;
+        o->changes += o->n > 0 && y[i] != o->last;
+        o->square += y[i] * y[i];
+        o->product += o->n > 0 ? y[i] * o->last : 0;
+        o->last = y[i];
+    }
+    return 0;
+}
+
+/* Changes of class that rows in random order would have. */
+static double expected_changes(const order *o)
+{
+    double same = 0;
+    for (int64_t c = 0; c < o->classes; c++) {
+        const double p = (double)o->count[c] / (double)o->n;
+        same += p * p;
+    }
+    return (double)(o->n - 1) * (1 - same);
+}
+
+const char *order_verdict(const order *o)
+{
+    if (o->n < LEAST_ROWS) return NULL;
+    if (o->classes && (double)o->changes < FEW_CHANGES * expected_changes(o))
+        return "the rows come in long runs of one class";
+    if (!o->classes && o->product > ALIKE * o->square)
+        return "the rows come sorted by their target, or drift";
+    return NULL;
+}
+
+void order_close(order *o)
+{
+    free(o->count);
+    *o = (order){0};
+}
