@@ -24,6 +24,7 @@
 
 /* data */
 #include "fabayes/source.h"
+#include "fabayes/split.h"
 #include "fabayes/table.h"
 
 /* the list of methods */

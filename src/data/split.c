@@ -1,0 +1,245 @@
+/* split.c - which rows go where: training and test rows, folds, mini-batches.
+ *
+ *   1  order = 0 .. n-1, shuffled
+ *   2  with classes: sorted by class; rows of one class keep their random order
+ *   3  deal:  n rows to k folds in turn, beginning with a random one; or m of n rows to the test part, as
+ *      evenly spaced as can be, with a random start (systematic sampling)
+ *   4  the rows of each part in rising order
+ *
+ * Dealing in the order of the classes is what stratifies: neighbours in that order go to different folds.
+ * The random start gives every row the same chance, m / n, also the only row of its class.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/split.h"
+#include "base/memory.h"
+#include "fabayes/random.h"
+#include <math.h>
+#include <stdlib.h>
+
+/* Streams of random numbers, far from the small ones of the methods; those of the epochs follow the last. */
+enum { STREAM_OF_ORDER = 0x73706C00, STREAM_OF_START, STREAM_OF_EPOCHS };
+
+struct fab_split {
+    int64_t n, parts;
+    int64_t *row;   /* n, part after part */
+    int64_t *start; /* parts + 1: part p is row[start[p]] .. row[start[p + 1] - 1] */
+};
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_split *s = handle;
+    s->row = fab_place(l, s->n, sizeof *s->row);
+    s->start = fab_place(l, s->parts + 1, sizeof *s->start);
+}
+
+void fab_split_free(fab_split *s)
+{
+    fab_release(s);
+}
+
+/* ---- 2: the order of the classes ------------------------------------------------------------- */
+
+typedef struct place {
+    double y;
+    int64_t at, row; /* where the row stood in the random order */
+} place;
+
+static int by_class(const void *a, const void *b)
+{
+    const place *p = a, *q = b;
+    if (p->y != q->y) return p->y < q->y ? -1 : 1;
+    return (p->at > q->at) - (p->at < q->at);
+}
+
+static fab_status check_classes(int64_t n, const double *y)
+{
+    for (int64_t i = 0; y && i < n; i++)
+        if (!isfinite(y[i]))
+            return FAB_FAIL(FAB_BAD_DATA, "split: the class of row %lld is %g", (long long)i, y[i]);
+    return FAB_OK;
+}
+
+static fab_status sort_by_class(int64_t n, const double *y, int64_t *order)
+{
+    place *places;
+    FAB_TRY(fab_alloc_array((void **)&places, n, sizeof *places, "split"));
+    for (int64_t i = 0; i < n; i++) places[i] = (place){y[order[i]], i, order[i]};
+    qsort(places, (size_t)n, sizeof *places, by_class);
+    for (int64_t i = 0; i < n; i++) order[i] = places[i].row;
+    fab_release(places);
+    return FAB_OK;
+}
+
+/* ---- 3: deal --------------------------------------------------------------------------------- */
+
+/* A random number of 0 .. n-1. */
+static int64_t random_start(uint64_t seed, int64_t n)
+{
+    double u;
+    fab_random_uniform(seed, STREAM_OF_START, 0, 1, &u);
+    const int64_t start = (int64_t)(u * (double)n);
+    return start < n ? start : n - 1;
+}
+
+/* Position after position: its fold. */
+static void deal_folds(int64_t n, int64_t k, int64_t fold, const int64_t *order, int64_t *part)
+{
+    for (int64_t i = 0; i < n; i++) {
+        part[order[i]] = fold;
+        fold = fold + 1 < k ? fold + 1 : 0;
+    }
+}
+
+/* Each position adds m to the account; whenever it reaches n, n are paid for a row in part 1. */
+static void deal_test(int64_t n, int64_t m, int64_t account, const int64_t *order, int64_t *part)
+{
+    for (int64_t i = 0; i < n; i++) {
+        const int pays = account >= n - m;
+        part[order[i]] = pays;
+        account += pays ? m - n : m;
+    }
+}
+
+/* ---- 4: the parts ---------------------------------------------------------------------------- */
+
+static void collect(fab_split *s, const int64_t *part)
+{
+    for (int64_t p = 0; p <= s->parts; p++) s->start[p] = 0;
+    for (int64_t i = 0; i < s->n; i++) s->start[part[i] + 1]++;
+    for (int64_t p = 0; p < s->parts; p++) s->start[p + 1] += s->start[p];
+    for (int64_t i = 0; i < s->n; i++) s->row[s->start[part[i]]++] = i;
+    for (int64_t p = s->parts; p > 0; p--) s->start[p] = s->start[p - 1]; /* they have moved on */
+    s->start[0] = 0;
+}
+
+/* tested = 0: folds; else how many rows are tested. */
+static fab_status fill(fab_split *s, int64_t tested, const double *y, uint64_t seed)
+{
+    int64_t *part;
+    fab_random_shuffle(seed, STREAM_OF_ORDER, s->n, s->row); /* 1 */
+    if (y) FAB_TRY(sort_by_class(s->n, y, s->row));          /* 2 */
+    FAB_TRY(fab_alloc_array((void **)&part, s->n, sizeof *part, "split"));
+    if (tested)
+        deal_test(s->n, tested, random_start(seed, s->n), s->row, part); /* 3 */
+    else
+        deal_folds(s->n, s->parts, random_start(seed, s->parts), s->row, part);
+    collect(s, part); /* 4 */
+    fab_release(part);
+    return FAB_OK;
+}
+
+static fab_status build(fab_split **s, int64_t n, int64_t parts, int64_t tested, const double *y,
+                        uint64_t seed)
+{
+    const fab_split proto = {.n = n, .parts = parts};
+    FAB_TRY(check_classes(n, y));
+    FAB_TRY(fab_build((void **)s, sizeof **s, &proto, layout));
+    const fab_status status = fill(*s, tested, y, seed);
+    if (status == FAB_OK) return FAB_OK;
+    fab_split_free(*s);
+    *s = NULL;
+    return status;
+}
+
+/* ---- the public verbs ------------------------------------------------------------------------ */
+
+fab_status fab_split_test(fab_split **s, int64_t n, double fraction, const double *y, uint64_t seed)
+{
+    *s = NULL;
+    if (!(fraction > 0 && fraction < 1))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "split: a test part of %g is not between 0 and 1",
+                        fraction);
+    const int64_t tested = llround(fraction * (double)n);
+    if (tested < 1 || tested >= n)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "split: %g of %lld rows leaves no row to %s with",
+                        fraction, (long long)n, tested < 1 ? "test" : "train");
+    return build(s, n, 2, tested, y, seed);
+}
+
+fab_status fab_split_folds(fab_split **s, int64_t n, int64_t k, const double *y, uint64_t seed)
+{
+    *s = NULL;
+    if (k < 2 || k > n)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "split: %lld folds of %lld rows; 2 to %lld are possible",
+                        (long long)k, (long long)n, (long long)n);
+    return build(s, n, k, 0, y, seed);
+}
+
+int64_t fab_split_parts(const fab_split *s)
+{
+    return s->parts;
+}
+
+int64_t fab_split_part(const fab_split *s, int64_t part, const int64_t **rows)
+{
+    *rows = s->row;
+    if (part < 0 || part >= s->parts) return 0;
+    *rows += s->start[part];
+    return s->start[part + 1] - s->start[part];
+}
+
+/* The rows that are not in a rising list. */
+int64_t fab_split_rest(const fab_split *s, int64_t part, int64_t *rows)
+{
+    const int64_t *left, n = fab_split_part(s, part, &left), rest = s->n - n;
+    const int64_t *const end = left + n;
+    for (int64_t i = 0; rows && i < s->n; i++) {
+        if (left < end && *left == i)
+            left++;
+        else
+            *rows++ = i;
+    }
+    return rest;
+}
+
+/* ---- mini-batches ---------------------------------------------------------------------------- */
+
+struct fab_batches {
+    int64_t n, size, epoch; /* epoch -1: none is in `order` */
+    uint64_t seed;
+    int64_t *order; /* n */
+};
+
+static void layout_batches(fab_layout *l, void *handle)
+{
+    fab_batches *b = handle;
+    b->order = fab_place(l, b->n, sizeof *b->order);
+}
+
+fab_status fab_batches_create(fab_batches **b, int64_t n, int64_t size, uint64_t seed)
+{
+    const fab_batches proto = {.n = n, .size = size, .epoch = -1, .seed = seed};
+    *b = NULL;
+    if (n < 1) return FAB_FAIL(FAB_BAD_ARGUMENT, "batches: there are no rows");
+    if (size < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "batches: a size of %lld is below 1", (long long)size);
+    return fab_build((void **)b, sizeof **b, &proto, layout_batches);
+}
+
+void fab_batches_free(fab_batches *b)
+{
+    fab_release(b);
+}
+
+int64_t fab_batches_per_epoch(const fab_batches *b)
+{
+    return (b->n - 1) / b->size + 1;
+}
+
+fab_status fab_batches_get(fab_batches *b, int64_t epoch, int64_t i, const int64_t **rows,
+                           int64_t *count)
+{
+    if (epoch < 0 || i < 0 || i >= fab_batches_per_epoch(b))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "batches: there is no batch %lld of epoch %lld: an epoch has %lld",
+                        (long long)i, (long long)epoch, (long long)fab_batches_per_epoch(b));
+    if (epoch != b->epoch)
+        fab_random_shuffle(b->seed, STREAM_OF_EPOCHS + (uint64_t)epoch, b->n, b->order);
+    b->epoch = epoch;
+    const int64_t left = b->n - i * b->size;
+    *rows = b->order + i * b->size;
+    *count = left < b->size ? left : b->size;
+    return FAB_OK;
+}
