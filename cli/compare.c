@@ -1,8 +1,7 @@
 /* compare.c - `fabayes compare`: how far A, the estimate, is from B, the reference.
  *
  * SPDX-License-Identifier: MIT */
-#include "options.h"
-#include "output.h"
+#include "units.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -133,20 +132,72 @@ static int same_space(const char *const *file, const fab_gauss *a, const fab_gau
     return DONE;
 }
 
+/* ---- units ------------------------------------------------------------------------------------------ */
+
+typedef struct side {
+    fab_posterior *p;
+    linear linear;   /* of a file of `fit`; otherwise zeros */
+    fab_gauss *user; /* in the user's units; NULL: as in the file */
+} side;
+
+static int same_scaling(const side *s)
+{
+    return strcmp(fab_tensors_get(s[0].p->file, "scaling"),
+                  fab_tensors_get(s[1].p->file, "scaling")) == 0;
+}
+
+static int take_linear(side *s, const char *const *file)
+{
+    int status = linear_take(&s[0].linear, file[0], s[0].p);
+    if (status == DONE) status = linear_take(&s[1].linear, file[1], s[1].p);
+    return status;
+}
+
+/* Two linear models are compared in the user's units. */
+static int to_user(side *s, const char *const *file)
+{
+    if (is_linear(s[0].p) != is_linear(s[1].p))
+        return say_failed("%s is a file of `fabayes fit` and %s is not: they have different units",
+                          file[!is_linear(s[0].p)], file[is_linear(s[0].p)]);
+    int status = is_linear(s[0].p) ? take_linear(s, file) : DONE;
+    if (status != DONE || !s[0].linear.q) return status;
+    if (!units_allow(&s[0].linear) || !units_allow(&s[1].linear)) {
+        if (same_scaling(s)) return DONE; /* the same units: those of the fit will do */
+        return say_failed("%s and %s were scaled differently, and are too large (more than %d "
+                          "coordinates) to be brought to the user's units",
+                          file[0], file[1], FAB_DENSE_MAX);
+    }
+    status = units_gauss(&s[0].user, &s[0].linear);
+    return status == DONE ? units_gauss(&s[1].user, &s[1].linear) : status;
+}
+
+static const fab_gauss *gauss_of(const side *s)
+{
+    return s->user ? s->user : s->p->mix.part[0];
+}
+
+static void close_side(side *s)
+{
+    linear_close(&s->linear);
+    fab_gauss_free(s->user);
+    fab_posterior_free(s->p);
+}
+
 static int compare(const char *const *file, int64_t threads, int64_t json)
 {
-    fab_posterior *p[2] = {NULL, NULL};
+    side s[2] = {{0}};
     answer all[COUNT(distances)] = {{0}};
-    int status = load_one(&p[0], file[0]);
-    if (status == DONE) status = load_one(&p[1], file[1]);
+    int status = load_one(&s[0].p, file[0]);
+    if (status == DONE) status = load_one(&s[1].p, file[1]);
+    if (status == DONE) status = same_space(file, s[0].p->mix.part[0], s[1].p->mix.part[0]);
+    if (status == DONE) status = to_user(s, file);
     if (status == DONE) {
-        const pair both = {p[0]->mix.part[0], p[1]->mix.part[0], {.threads = threads}};
-        status = same_space(file, both.a, both.b);
-        if (status == DONE) status = find_all(&both, all);
+        const pair both = {gauss_of(&s[0]), gauss_of(&s[1]), {.threads = threads}};
+        status = find_all(&both, all);
         if (status == DONE) status = json ? say_json(all) : say_table(file, &both, all);
     }
-    fab_posterior_free(p[0]);
-    fab_posterior_free(p[1]);
+    close_side(&s[0]);
+    close_side(&s[1]);
     return status;
 }
 

@@ -176,6 +176,20 @@ class Linear(Case):
         self.bad(1, "predict", self.save("g.safetensors", {"mu": np.zeros(2), "psi": np.ones(2), "F": np.zeros((2, 0))}),
                  self.data, says=["not a file of `fabayes fit`"])
 
+    def test_files_of_different_scalings_are_compared_in_the_users_units(self):
+        other = self.path("o.safetensors")
+        rows = self.write("rows.txt", b"\n".join(b"%d" % i for i in range(40)) + b"\n")
+        self.fit("--alpha=0.7", "--beta=3.1")
+        self.good("fit", self.data, "-y", "y", "--rows", rows, "-o", other, "--alpha=0.9", "--beta=2")
+        (m, S, _), (n, T, _) = ridge(self.X, self.y, 0.7, 3.1), ridge(self.X[:40], self.y[:40], 0.9, 2)
+        got = self.good_json("compare", self.file, other)
+        norm, Ti = np.linalg.norm, np.linalg.inv(T)
+        kl = 0.5 * (np.trace(Ti @ S) - 5 + (n - m) @ Ti @ (n - m) + np.linalg.slogdet(T)[1] - np.linalg.slogdet(S)[1])
+        np.testing.assert_allclose([got["mean_distance"], got["covariance_distance"], got["kl_ab"]],
+                                   [norm(m - n) / norm(n), norm(S - T) / norm(T), kl], rtol=1e-6)
+        plain = self.save("p.safetensors", {"mu": np.zeros(5), "psi": np.ones(5), "F": np.zeros((5, 0))})
+        self.bad(1, "compare", self.file, plain, says=["different units"])
+
     def test_methods_say_which_verb_runs_them(self):
         verbs = {m["name"]: m["verb"] for m in self.good_json("methods")["methods"]}
         self.assertEqual((verbs["exact"], verbs["ml"]), ("fit", "fa"))

@@ -701,6 +701,32 @@ static void a_copy_is_equal_and_separate(void **state)
     fab_solver_free(NULL);
 }
 
+static void a_dense_covariance_comes_back(void **state)
+{
+    (void)state;
+    enum { D = 7 };
+    double S[D * D], back[D * D];
+    fab_gauss *g;
+    fab_solver *s;
+    for (int i = 0; i < D; i++) /* exp(-|i - j|) in units of 10^i */
+        for (int j = 0; j < D; j++) S[i * D + j] = pow(10, i + j - D) * exp(-abs(i - j));
+    assert_int_equal(fab_gauss_from_dense(&g, D, S), FAB_OK);
+    assert_int_equal(g->K, D);
+    assert_int_equal(fab_solver_init(&s, g, NULL), FAB_OK);
+    assert_int_equal(fab_solver_dense(s, back), FAB_OK);
+    for (int i = 0; i < D; i++)
+        for (int j = 0; j < D; j++) {
+            const double unit = sqrt(S[i * D + i] * S[j * D + j]);
+            assert_true(fabs(back[i * D + j] - S[i * D + j]) <= 100 * D * ROUND_F64 * unit);
+        }
+    fab_solver_free(s);
+    fab_gauss_free(g);
+    S[0] = -1;
+    assert_int_equal(fab_gauss_from_dense(&g, D, S), FAB_NUMERIC);
+    assert_null(g);
+    assert_int_equal(fab_gauss_from_dense(&g, FAB_DENSE_MAX + 1, S), FAB_UNSUPPORTED);
+}
+
 static void a_copy_that_does_not_fit_f32_is_refused(void **state)
 {
     (void)state;
@@ -924,6 +950,7 @@ int main(void)
         TEST(a_draw_over_part_of_theta_leaves_the_rest_in_place),
         TEST(forms_have_names),
         TEST(a_copy_is_equal_and_separate),
+        TEST(a_dense_covariance_comes_back),
         TEST(a_copy_that_does_not_fit_f32_is_refused),
         TEST(impossible_shapes_are_refused),
         TEST(a_bad_number_is_named),

@@ -58,6 +58,10 @@ FAB_API void fab_gauss_free(fab_gauss *g); /* takes NULL */
 /* Sizes sensible, all numbers finite, psi > 0, index increasing?  The sentence names the coordinate. */
 FAB_API fab_status fab_gauss_check(const fab_gauss *g);
 
+/* A Gaussian with mu = 0 and this covariance (D x D, positive definite, D up to FAB_DENSE_MAX), K = D.
+ * Gives *g. */
+FAB_API fab_status fab_gauss_from_dense(fab_gauss **g, int64_t D, const double *S);
+
 /* The marginal of the n coordinates in `index` (increasing), in the same form.  Gives *out. */
 FAB_API fab_status fab_gauss_marginal(fab_gauss **out, const fab_gauss *g, const int64_t *index,
                                       int64_t n, const fab_exec *x);

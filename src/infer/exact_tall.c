@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "infer/exact_fit.h"
-#include "infer/spread.h"
+#include "posterior/spread.h"
 #include "la/small.h"
 #include <math.h>
 #include <string.h>

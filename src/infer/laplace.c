@@ -15,7 +15,7 @@
 #include "infer/glm_fields.h"
 #include "infer/laplace_fit.h"
 #include "infer/methods.h"
-#include "infer/spread.h"
+#include "posterior/spread.h"
 #include "la/ops.h"
 #include "la/small.h"
 #include <math.h>

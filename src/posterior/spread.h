@@ -1,8 +1,8 @@
 /* spread.h - a covariance given by its root, as F F' + diag(psi) without loss.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_SPREAD_H
-#define FAB_INFER_SPREAD_H
+#ifndef FAB_POSTERIOR_SPREAD_H
+#define FAB_POSTERIOR_SPREAD_H
 
 #include "fabayes/gauss.h"
 

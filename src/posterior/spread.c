@@ -9,7 +9,7 @@
  * the correlations allows, up to a factor 2 D.
  *
  * SPDX-License-Identifier: MIT */
-#include "infer/spread.h"
+#include "posterior/spread.h"
 #include "base/fail.h"
 #include "la/small.h"
 #include <math.h>
