@@ -17,10 +17,13 @@ static const double u0s[] = {-30, -2.385, 0, 0.3, 7, 100},
 /* Both equations hold, relative to the size of their terms. */
 static void check_bernoulli(fab_expectation e, double y, double w, double u0, double v0)
 {
-    const fab_scalar s = fab_scalar_update(FAB_BERNOULLI, e, y, w, u0, v0);
+    const fab_rule r = {.likelihood = FAB_BERNOULLI, .expectation = e, .draws = 30, .seed = 7};
+    const fab_scalar s = fab_scalar_update(&r, 3, y, w, u0, v0);
     const double sign = y > 0 ? 1 : -1;
-    double miss, slope;
-    fab_logistic_moments(e, sign * s.u, s.v, &miss, &slope);
+    double z[30];
+    fab_random_normal(7, 3, 0, 30, FAB_F64, z);
+    const fab_logistic m = fab_logistic_at(&(fab_nodes){e, 30, z}, sign * s.u, s.v);
+    const double miss = m.miss, slope = m.slope;
     const double ru = s.u - u0 - v0 * w * sign * miss, rv = s.v - v0 / (1 + v0 * w * slope);
     const double size = fabs(s.u) + fabs(u0) + 1e-3;
     if (!(fabs(ru) < 1e-9 * size && fabs(rv) <= 1e-9 * v0))
@@ -33,7 +36,7 @@ static void check_bernoulli(fab_expectation e, double y, double w, double u0, do
 static void a_surprise_under_a_wide_prior_is_solved(void **state)
 {
     (void)state;
-    for (int e = FAB_PROBIT; e <= FAB_QUADRATURE; e++)
+    for (int e = FAB_PROBIT; e <= FAB_SAMPLED; e++)
         for (double sd = 3; sd < 3000; sd *= 1.3)
             for (double z = -4; z <= 4; z += 0.25) {
                 check_bernoulli((fab_expectation)e, 1, 1.46529, z * sd, sd * sd);
@@ -44,7 +47,7 @@ static void a_surprise_under_a_wide_prior_is_solved(void **state)
 static void bernoulli_scalars_solve_their_equations(void **state)
 {
     (void)state;
-    for (int e = FAB_PROBIT; e <= FAB_QUADRATURE; e++)
+    for (int e = FAB_PROBIT; e <= FAB_SAMPLED; e++)
         for (int i = 0; i < 6; i++)
             for (int k = 0; k < 7; k++)
                 for (int y = 0; y < 2; y++)
@@ -59,7 +62,8 @@ static void poisson_scalars_solve_their_equations(void **state)
         for (int k = 0; k < 7; k++)
             for (int j = 0; j < 4; j++) {
                 const double u0 = u0s[i], v0 = v0s[k], y = ys[j];
-                const fab_scalar s = fab_scalar_update(FAB_POISSON, FAB_PROBIT, y, 1, u0, v0);
+                const fab_scalar s =
+                    fab_scalar_update(&(fab_rule){.likelihood = FAB_POISSON}, 0, y, 1, u0, v0);
                 assert_true(isfinite(s.u) && s.v > 0 && s.v <= v0 * (1 + 1e-12) && s.weight >= 0);
                 const double mean = exp(s.u + s.v / 2),
                              size = fabs(s.u) + fabs(u0) + v0 * y + v0 * mean + 1e-3;
@@ -90,10 +94,32 @@ static void quadrature_is_the_integral(void **state)
     const double us[] = {-9, -1, 0, 2.385, 14}, vs[] = {0.01, 0.5, 3, 15.9, 16.1, 100, 4000};
     for (int i = 0; i < 5; i++)
         for (int k = 0; k < 7; k++) {
-            double miss, slope;
-            fab_logistic_moments(FAB_QUADRATURE, us[i], vs[k], &miss, &slope);
-            assert_true(fabs(miss - simpson(us[i], vs[k], 0)) < 1e-12);
-            assert_true(fabs(slope - simpson(us[i], vs[k], 1)) < 1e-12);
+            const fab_logistic m =
+                fab_logistic_at(&(fab_nodes){.expectation = FAB_QUADRATURE}, us[i], vs[k]);
+            assert_true(fabs(m.miss - simpson(us[i], vs[k], 0)) < 1e-12);
+            assert_true(fabs(m.slope - simpson(us[i], vs[k], 1)) < 1e-12);
+        }
+}
+
+/* Differences over a step h err by h^2 times a third derivative, all below 1 here, and rounding over h. */
+static void derivatives_are_the_limits_of_differences(void **state)
+{
+    (void)state;
+    const double us[] = {-3, -0.4, 0, 2.385}, vs[] = {0.3, 1, 9, 30}, h = 1e-4, tol = 1e-7;
+    double z[50];
+    fab_random_normal(7, 3, 0, 50, FAB_F64, z);
+    for (int e = FAB_PROBIT; e <= FAB_SAMPLED; e++)
+        for (int i = 0; i < 16; i++) {
+            const fab_nodes n = {(fab_expectation)e, 50, z};
+            const double u = us[i % 4], v = vs[i / 4];
+            const fab_logistic m = fab_logistic_at(&n, u, v), left = fab_logistic_at(&n, u - h, v),
+                               right = fab_logistic_at(&n, u + h, v),
+                               low = fab_logistic_at(&n, u, v - h),
+                               high = fab_logistic_at(&n, u, v + h);
+            assert_true(fabs((right.miss - left.miss) / (2 * h) + m.slope) < tol);
+            assert_true(fabs((right.slope - left.slope) / (2 * h) - m.slope_u) < tol);
+            assert_true(fabs((high.miss - low.miss) / (2 * h) - m.miss_v) < tol);
+            assert_true(fabs((high.slope - low.slope) / (2 * h) - m.slope_v) < tol);
         }
 }
 
@@ -101,10 +127,11 @@ static void a_scalar_without_variance_is_the_likelihood_itself(void **state)
 {
     (void)state;
     const double p = sigmoid(0.7);
-    const fab_scalar b = fab_scalar_update(FAB_BERNOULLI, FAB_QUADRATURE, 1, 1, 0.7, 0);
+    const fab_scalar b = fab_scalar_update(
+        &(fab_rule){.likelihood = FAB_BERNOULLI, .expectation = FAB_QUADRATURE}, 0, 1, 1, 0.7, 0);
     assert_true(fabs(b.error - (1 - p)) < 1e-15 && fabs(b.weight - p * (1 - p)) < 1e-15 &&
                 b.u == 0.7);
-    const fab_scalar c = fab_scalar_update(FAB_POISSON, FAB_PROBIT, 3, 2, 0.7, 0);
+    const fab_scalar c = fab_scalar_update(&(fab_rule){.likelihood = FAB_POISSON}, 0, 3, 2, 0.7, 0);
     assert_true(fabs(c.error - 2 * (3 - exp(0.7))) < 1e-14 &&
                 fabs(c.weight - 2 * exp(0.7)) < 1e-14);
 }
@@ -122,6 +149,116 @@ static void kalman_is_the_closed_form(void **state)
     assert_true(distance_to(q, &c) < 1e-11);
     fab_gauss_free(q);
 }
+
+/* ---- the schemes of [L], in dense algebra ------------------------------------------------------ */
+
+typedef struct oracle {
+    real S[D * D], mu[D]; /* precision */
+} oracle;
+
+/* w (y - E m) and w E m' of a row under N(mu, S^-1), sigma as a probit. */
+static void expect(const real *S, const real *mu, const double *x, double y, real *error,
+                   real *weight)
+{
+    const real *P = dense_inverse(D, S);
+    real u = 0, v = 0;
+    for (int i = 0; i < D; i++) u += x[i] * mu[i];
+    for (int i = 0; i < D * D; i++) v += x[i / D] * P[i] * x[i % D];
+    const real k = 1 / r_sqrt(1 + (real)acos(-1) * v / 8);
+    const double p = sigmoid((double)(k * u));
+    *error = y - p;
+    *weight = k * p * (1 - p);
+}
+
+static void add_row(const oracle *o, const double *x, real error, real weight, oracle *to)
+{
+    real S[D * D], mu[D];
+    for (int i = 0; i < D * D; i++) S[i] = o->S[i] + weight * x[i / D] * x[i % D];
+    const real *P = dense_inverse(D, S);
+    for (int i = 0; i < D; i++) {
+        mu[i] = o->mu[i];
+        for (int k = 0; k < D; k++) mu[i] += P[i * D + k] * x[k] * error;
+    }
+    memcpy(to->S, S, sizeof S);
+    memcpy(to->mu, mu, sizeof mu);
+}
+
+/* [L] (137)-(140); explicit: the first two lines, mirror prox: (141)-(143) */
+static void oracle_row(oracle *o, const char *scheme, const double *x, double y)
+{
+    real error, first, weight;
+    oracle hat;
+    expect(o->S, o->mu, x, y, &error, &first);
+    add_row(o, x, error, first, &hat);
+    if (strcmp(scheme, "explicit") != 0) {
+        expect(hat.S, hat.mu, x, y, &error, &weight);
+        add_row(o, x, error, strcmp(scheme, "mirror-prox") ? weight : first, &hat);
+    }
+    *o = hat;
+}
+
+static void the_schemes_of_the_paper_are_settings(void **state)
+{
+    (void)state;
+    const char *const schemes[] = {"explicit", "extra-gradient", "mirror-prox"};
+    const data d = make_data(FAB_BERNOULLI, D, 100, 1);
+    for (int s = 0; s < 3; s++) {
+        oracle o = {.mu = {0}};
+        char text[200];
+        for (int i = 0; i < D; i++) o.S[i * D + i] = 0.7;
+        for (int64_t j = 0; j < d.n; j++) oracle_row(&o, schemes[s], d.x + j * D, d.y[j]);
+        const closed c = {D, dense_inverse(D, o.S), o.mu};
+        snprintf(text, sizeof text,
+                 "likelihood=bernoulli alpha=0.7 intercept=false expectation=probit scheme=%s",
+                 schemes[s]);
+        fab_gauss *q = fitted("rvga", &d, text, NULL, NULL);
+        const double e = distance_to(q, &c);
+        if (!(e < 1e-11)) fail_msg("%s: %.3g", schemes[s], e);
+        fab_gauss_free(q);
+    }
+}
+
+/* Means over n draws err by n^-1/2: far fewer draws, a larger distance from the integral. */
+static void sampled_expectations_approach_the_integral(void **state)
+{
+    (void)state;
+    const data d = make_data(FAB_BERNOULLI, D, 400, 1);
+    fab_gauss *q = fitted("rvga", &d, "likelihood=bernoulli alpha=0.7", NULL, NULL);
+    double few = 0, many = 0;
+    for (int draws = 4; draws <= 1024; draws *= 256) {
+        char text[200];
+        snprintf(text, sizeof text, "likelihood=bernoulli alpha=0.7 expectation=sampled draws=%d",
+                 draws);
+        fab_gauss *p = fitted("rvga", &d, text, NULL, NULL);
+        assert_int_equal(fab_distance_mean(p, q, draws == 4 ? &few : &many), FAB_OK);
+        fab_gauss_free(p);
+    }
+    fab_gauss_free(q);
+    assert_true(many < 0.25 * few && few < 0.3);
+}
+
+/* exp(0.5 v) of a wide prior has no finite mean: the open schemes cannot, the implicit one can. */
+static void a_scheme_that_overflows_says_so(void **state)
+{
+    (void)state;
+    const char *const schemes[] = {"implicit", "explicit", "mirror-prox"};
+    data d = make_data(FAB_POISSON, D, 50, 40);
+    for (int s = 0; s < 3; s++) {
+        char text[200];
+        snprintf(text, sizeof text, "likelihood=poisson alpha=1e-3 scheme=%s", schemes[s]);
+        fab_infer *f = open_infer("rvga", D, text, NULL, NULL);
+        const fab_examples e = rows_from(&d, 0, d.n);
+        assert_int_equal(fab_infer_update(f, &e), s == 0 ? FAB_OK : FAB_NUMERIC);
+        if (s > 0) {
+            assert_non_null(strstr(fab_detail(), schemes[s]));
+            assert_int_equal(fab_infer_update(f, &e), FAB_NUMERIC);
+            assert_non_null(strstr(fab_detail(), "cannot go on"));
+        }
+        fab_infer_free(f);
+    }
+}
+
+/* ---- the methods again --------------------------------------------------------------------------- */
 
 static void a_posterior_is_a_prior(void **state)
 {
@@ -245,6 +382,10 @@ int main(void)
         TEST(bernoulli_scalars_solve_their_equations),
         TEST(poisson_scalars_solve_their_equations),
         TEST(quadrature_is_the_integral),
+        TEST(derivatives_are_the_limits_of_differences),
+        TEST(the_schemes_of_the_paper_are_settings),
+        TEST(sampled_expectations_approach_the_integral),
+        TEST(a_scheme_that_overflows_says_so),
         TEST(a_scalar_without_variance_is_the_likelihood_itself),
         TEST(kalman_is_the_closed_form),
         TEST(a_posterior_is_a_prior),

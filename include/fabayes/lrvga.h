@@ -15,7 +15,7 @@
  * targets.  docs/methods/lrvga.md has the equations.
  *
  * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers
- * (and `warmup` columns instead of `block` when the prior is to be chosen).
+ * (and `warmup` columns instead of `block` when the prior is to be chosen, and for GLMs).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_LRVGA_H
@@ -41,8 +41,11 @@ typedef struct fab_lrvga_settings {
     int64_t gain;        /* 0 previous, 1 paper */
     int64_t start;       /* 0 exact, 1 random */
     double start_eps;    /* random start: share of the prior in F */
-    int64_t expectation; /* bernoulli: 0 probit, 1 quadrature */
-    int64_t warmup;      /* rows the prior is chosen from */
+    int64_t expectation; /* bernoulli: 0 probit, 1 quadrature, 2 sampled */
+    int64_t draws;       /* of a sampled expectation */
+    int64_t scheme;      /* GLMs: 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox */
+    int64_t sweeps;      /* GLMs: times the rows of a block are looked at again */
+    int64_t warmup;      /* rows of the first block */
     double forget;       /* weight of the past, per row */
     double psi_min;      /* floor of psi, relative to the prior */
     double tol;          /* of the cut from R to K */

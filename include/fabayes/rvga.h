@@ -27,7 +27,9 @@ typedef struct fab_rvga_settings {
     int64_t likelihood, classes, intercept;
     double alpha, beta, intercept_alpha;
     int64_t seed;
-    int64_t expectation; /* bernoulli: 0 probit, 1 quadrature */
+    int64_t expectation; /* bernoulli: 0 probit, 1 quadrature, 2 sampled */
+    int64_t draws;       /* of a sampled expectation */
+    int64_t scheme;      /* GLMs: 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox */
     int64_t warmup;      /* rows the prior is chosen from */
 } fab_rvga_settings;
 

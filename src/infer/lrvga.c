@@ -6,6 +6,7 @@
  *   1  forget: S <- a S + (1 - a) prior, a = forget^m
  *   2  A = X' P X = X' psi^-1 X - C' M^-1 C,   M = I + W' psi^-1 W,  C = W' psi^-1 X
  *   3  rows in turn inside A: weights gamma, step g                        (sequence.c, scalar.c)
+ *      GLMs: the rows again, each given all others                         (revisit.c)
  *   4  mu += P X g = psi^-1 (X g - W M^-1 W' psi^-1 X g)                   the gain has the previous P
  *   5  X_j <- sqrt(gamma_j) x_j,  S <- S + X X', back to rank R             (absorb)
  *   6  gain = paper ([L] (24), gaussian): instead of 4, mu += P X (y - X' mu) with the P of 5
@@ -13,6 +14,7 @@
  *   7  exact: psi = the prior, W the first columns while they fit, the eigen cut until W has rank R, EM on
  *   8  random ([L] 5.1.2): psi = (1 - eps) prior, columns of W of norm sqrt(eps tr(prior) / R)
  *   9  alpha or beta unknown: the first `warmup` rows choose them          (fab_prior_choose)
+ *      GLMs: these rows are the first block
  *   result:
  *  10  the pending rows go into a copy, that is cut from R to K by EM on itself
  *  11  beta unknown: beta = rows / sum of squared errors one step ahead, each over its variance
@@ -55,9 +57,12 @@ static const fab_field fields[] = {
     CHOICE(gain, FAB_GAIN_PREVIOUS, gains, "gaussian: the mean moves by the covariance before the block, or after it as in [L]"),
     CHOICE(start, FAB_START_EXACT, starts, "F begins with the first rows, or at random as in [L]"),
     FIELD(start_eps, F64, 1e-8, 1e-300, 0.999, "random start: share of the prior that is in F"),
-    CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, or by quadrature"),
-    AUTOMATIC(warmup, I64, 1, 0x1p16, "rows that choose alpha and beta when these are auto, by their one-step-ahead "
-              "score; auto: 200, fewer than 64 MB of them, at least 20"),
+    CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, by quadrature, or by draws"),
+    FIELD(draws, I64, 10, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row"),
+    CHOICE(scheme, FAB_IMPLICIT, fab_scheme_names, "GLMs: expectations after the row, before it, or after a first step, with its weight or the first one"),
+    FIELD(sweeps, I64, 10, 0, 1000, "GLMs: at most so many times the rows of a block are looked at again, each given the others"),
+    AUTOMATIC(warmup, I64, 1, 0x1p16, "rows of the first block, where they choose alpha or beta or the model is a GLM; "
+              "auto: 200, fewer than 64 MB of them, at least 20"),
     FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"),
     FIELD(psi_min, F64, 0.1, 0, 1, "floor of psi, relative to the prior precision of the coordinate"),
     FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
@@ -98,8 +103,8 @@ static void resolve(fab_lrvga_settings *s, int64_t T)
 static void layout(fab_layout *l, void *handle)
 {
     fab_lrvga *e = handle;
-    const int64_t T = e->T, R = e->set.inner_rank, m = e->set.block, n = e->columns;
-    const int64_t bank = fab_lrvga_undecided(e) ? n : 0, side = bank > m ? bank : m;
+    const int64_t T = e->T, R = e->set.inner_rank, n = e->columns;
+    const int64_t bank = fab_lrvga_undecided(e) ? n : 0, again = fab_lrvga_revisits(e) ? n : 0;
     e->y = fab_place(l, 3 * n, sizeof *e->y);
     e->w = e->y ? e->y + n : NULL;
     e->offset = e->y ? e->y + 2 * n : NULL;
@@ -109,9 +114,12 @@ static void layout(fab_layout *l, void *handle)
     e->inverse = fab_place(l, T, sizeof *e->inverse);
     e->z = fab_place(l, T, e->run.ops->size);
     e->M = fab_place(l, R * R, sizeof *e->M);
-    e->C = fab_place(l, R * (m > 1 ? m : 1), sizeof *e->C);
-    e->A = fab_place(l, side * side, sizeof *e->A);
-    e->B = fab_place(l, m * m, sizeof *e->B);
+    e->C = fab_place(l, R * n, sizeof *e->C);
+    e->A = fab_place(l, n * n, sizeof *e->A);
+    e->B = fab_place(l, n * n, sizeof *e->B);
+    e->A0 = fab_place(l, again * again, sizeof *e->A0);
+    e->V = fab_place(l, again * again, sizeof *e->V);
+    e->again = fab_place(l, 6 * again, sizeof *e->again);
     e->eta = fab_place(l, n, sizeof *e->eta);
     e->gamma = fab_place(l, n, sizeof *e->gamma);
     e->step = fab_place(l, n, sizeof *e->step);
@@ -153,8 +161,8 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_gauss 
     e->n.given = prior != NULL;
     resolve(&e->set, e->T);
     FAB_TRY(check_settings(&e->set, x));
-    e->columns = fab_lrvga_undecided(e) && e->set.warmup > e->set.block ? e->set.warmup
-                                                                        : e->set.block;
+    const int first = fab_lrvga_undecided(e) || !fab_lrvga_gaussian(e);
+    e->columns = first && e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
     e->exec = (fab_exec){.ops = e->run.ops, .threads = e->run.threads};
     return FAB_OK;
@@ -274,7 +282,7 @@ static fab_status update(void *handle, const fab_examples *x)
     fab_lrvga *e = handle;
     FAB_TRY(check_fault(e));
     for (int64_t done = 0; done < x->x.n;) {
-        const int64_t full = e->n.started > 0 ? e->set.block : e->columns;
+        const int64_t full = fab_lrvga_next(e);
         const int64_t take = least(x->x.n - done, full - e->pending);
         keep(e, x, done, take);
         done += take;

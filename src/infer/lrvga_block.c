@@ -29,6 +29,23 @@ int fab_lrvga_undecided(const fab_lrvga *e)
     return !(e->n.given > 0) && fab_is_auto_f64(e->set.alpha);
 }
 
+int fab_lrvga_revisits(const fab_lrvga *e)
+{
+    return !fab_lrvga_gaussian(e) && e->set.sweeps > 0 && e->columns > 1;
+}
+
+static fab_rule rule_of(const fab_lrvga *e)
+{
+    return (fab_rule){e->model.likelihood, (fab_expectation)e->set.expectation,
+                      (fab_scheme)e->set.scheme, e->set.draws, (uint64_t)e->set.seed};
+}
+
+int64_t fab_lrvga_next(const fab_lrvga *e)
+{
+    const int first = fab_lrvga_gaussian(e) ? !(e->n.started > 0) : !(e->n.rows > 0);
+    return first ? e->columns : e->set.block;
+}
+
 fab_long fab_lrvga_factors(const fab_lrvga *e, const fab_gauss *g, int64_t first, int64_t k)
 {
     return (fab_long){(char *)g->F + (size_t)first * e->run.ops->size, e->T, k, g->K, 1};
@@ -160,11 +177,33 @@ static fab_status project(fab_lrvga *e, const fab_long *X)
     return FAB_OK;
 }
 
-/* 3 */
-static void take_in_turn(fab_lrvga *e, int64_t m)
+static void add_scores(fab_lrvga *e, const fab_sequence *s)
 {
-    fab_sequence s = {.likelihood = e->model.likelihood,
-                      .expectation = (fab_expectation)e->set.expectation,
+    e->n.count += (double)s->m;
+    for (int64_t j = 0; j < s->m; j++) e->n.power += e->w[j] * e->y[j] * e->y[j];
+    e->n.squares += s->squares;
+    e->n.logdet += s->logdet;
+    e->n.score += s->score;
+}
+
+static fab_status check_finite(const fab_lrvga *e, int64_t m)
+{
+    for (int64_t j = 0; j < m; j++)
+        if (!isfinite(e->gamma[j]) || !isfinite(e->step[j]))
+            return FAB_FAIL(FAB_NUMERIC, "lrvga: row %.0f has no finite update under scheme = %s",
+                            e->n.rows + (double)j, fab_scheme_names[e->set.scheme]);
+    return FAB_OK;
+}
+
+/* 3 */
+static fab_status take_in_turn(fab_lrvga *e, int64_t m)
+{
+    const int again = fab_lrvga_revisits(e);
+    double *const error = again ? e->again : NULL, *const u = again ? error + m : NULL,
+                  *const eta = again ? u + m : NULL;
+    const fab_rule rule = rule_of(e);
+    fab_sequence s = {.rule = &rule,
+                      .first = 1 + (uint64_t)e->n.rows,
                       .m = m,
                       .y = e->y,
                       .w = e->w,
@@ -172,13 +211,18 @@ static void take_in_turn(fab_lrvga *e, int64_t m)
                       .eta = e->eta,
                       .weight = e->gamma,
                       .step = e->step,
-                      .C = e->B};
+                      .C = e->B,
+                      .error = error,
+                      .u = u};
+    if (again) {
+        memcpy(e->A0, e->A, (size_t)(m * m) * sizeof *e->A);
+        memcpy(eta, e->eta, (size_t)m * sizeof *eta);
+    }
     fab_sequence_run(&s);
-    e->n.count += (double)m;
-    for (int64_t j = 0; j < m; j++) e->n.power += e->w[j] * e->y[j] * e->y[j];
-    e->n.squares += s.squares;
-    e->n.logdet += s.logdet;
-    e->n.score += s.score;
+    add_scores(e, &s);
+    if (again)
+        fab_sequence_revisit(&s, &(fab_revisit){e->A0, eta, e->V, e->A, eta + m, e->set.sweeps});
+    return check_finite(e, m);
 }
 
 /* 4 */
@@ -255,7 +299,7 @@ static fab_status process(fab_lrvga *e, int64_t m)
     forget(e, m);            /* 1 */
     FAB_TRY(project(e, &X)); /* 2 */
     for (int64_t j = 0; j < m; j++) e->each[j] = e->y[j] - e->eta[j];
-    take_in_turn(e, m);                    /* 3 */
+    FAB_TRY(take_in_turn(e, m));           /* 3 */
     if (!paper) move_mean(e, &X, e->step); /* 4 */
     if (paper) memcpy(e->step, e->each, (size_t)m * sizeof *e->step);
     for (int64_t j = 0; j < m; j++) {
@@ -288,8 +332,8 @@ fab_status fab_lrvga_flush(fab_lrvga *e, int all)
         choose(e);
         FAB_TRY(fab_lrvga_start(e));
     }
-    while (e->pending >= e->set.block || (all && e->pending > 0)) {
-        const int64_t m = e->pending < e->set.block ? e->pending : e->set.block;
+    while (e->pending >= fab_lrvga_next(e) || (all && e->pending > 0)) {
+        const int64_t next = fab_lrvga_next(e), m = e->pending < next ? e->pending : next;
         FAB_TRY(process(e, m));
         drop(e, m);
     }

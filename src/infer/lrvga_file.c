@@ -57,7 +57,7 @@ fab_status fab_lrvga_load(void *handle, const fab_tensors *t)
     const int64_t T = e->T, count = NUMBERS;
     const fab_tensor *pending = fab_tensors_find(t, "state.pending");
     FAB_TRY(fab_state_take(t, "state.numbers", FAB_F64, 1, &count, &e->n));
-    const int64_t full = e->n.started > 0 ? e->set.block : e->columns;
+    const int64_t full = fab_lrvga_next(e);
     if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] >= full)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
     const int64_t n = pending->shape[0];

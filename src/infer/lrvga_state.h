@@ -43,8 +43,10 @@ typedef struct fab_lrvga {
     double *v, *inverse;           /* T; 1 / psi */
     void *z;                       /* a long vector */
     double *M, *C;                 /* R x R, R x block */
-    double *A, *B;                 /* block x block or warmup x warmup; block x block */
+    double *A, *B;                 /* columns x columns */
+    double *A0, *V;                /* the same, when rows are looked at again */
     double *eta, *gamma, *step;    /* columns */
+    double *again;                 /* 6 columns: errors, u, eta, and scratch of the sweeps */
     double *bank;                  /* the choice of the prior */
 } fab_lrvga;
 
@@ -54,6 +56,8 @@ enum { FAB_START_EXACT = 0, FAB_START_RANDOM };
 /* Is something about the prior or the noise to be found in the first rows? */
 int fab_lrvga_undecided(const fab_lrvga *e);
 int fab_lrvga_gaussian(const fab_lrvga *e);
+/* Are the rows of a block looked at again? */
+int fab_lrvga_revisits(const fab_lrvga *e);
 
 /* Prior precision of coordinate i. */
 double fab_lrvga_prior_at(const fab_lrvga *e, int64_t i);
@@ -65,6 +69,8 @@ fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k, int64_t le
 
 /* The state becomes the prior; alpha and beta are known. */
 fab_status fab_lrvga_start(fab_lrvga *e);
+/* Rows that make the next block. */
+int64_t fab_lrvga_next(const fab_lrvga *e);
 /* Take in whole blocks of the pending rows; all of them when `all`. */
 fab_status fab_lrvga_flush(fab_lrvga *e, int all);
 

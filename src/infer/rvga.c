@@ -45,7 +45,8 @@ typedef struct rvga {
     const char *name;
     fab_glm model;
     numbers n;
-    numbers shown; /* of the result */
+    numbers shown;    /* of the result */
+    fab_status fault; /* of a row that failed: the stream cannot go on */
     int64_t T, pending, room;
     double *mu;             /* T */
     double *P;              /* T x T */
@@ -64,7 +65,9 @@ typedef struct rvga {
 // clang-format off
 static const fab_field fields[] = {
     GLM_FIELDS,
-    CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, or by quadrature"),
+    CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, by quadrature, or by draws"),
+    FIELD(draws, I64, 10, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row"),
+    CHOICE(scheme, FAB_IMPLICIT, fab_scheme_names, "GLMs: expectations after the row, before it, or after a first step, with its weight or the first one"),
     FIELD(warmup, I64, 200, 1, 0x1p16, "rows that choose alpha and beta when these are auto, by their one-step-ahead score"),
 };
 // clang-format on
@@ -241,14 +244,18 @@ static void choose(rvga *e)
     e->n.alpha = alpha * e->n.beta0;
 }
 
-static void take_row(rvga *e, int64_t j)
+static fab_status take_row(rvga *e, int64_t j)
 {
     const int64_t T = e->T;
+    const fab_rule rule = {e->model.likelihood, (fab_expectation)e->set.expectation,
+                           (fab_scheme)e->set.scheme, e->set.draws, (uint64_t)e->set.seed};
     const double *x = e->X + j * T, y = e->y[j], w = e->w[j];
     fab_mv(FAB_N, T, T, 1, e->P, x, 0, e->p); /* 1 */
     const double u0 = dot(T, x, e->mu) + e->offset[j], v = dot(T, x, e->p), v0 = v > 0 ? v : 0;
-    const fab_scalar s = fab_scalar_update(e->model.likelihood, (fab_expectation)e->set.expectation,
-                                           y, w, u0, v0); /* 2 */
+    const fab_scalar s = fab_scalar_update(&rule, 1 + (uint64_t)e->n.rows, y, w, u0, v0); /* 2 */
+    if (!isfinite(s.error) || !isfinite(s.weight))
+        return FAB_FAIL(FAB_NUMERIC, "%s: row %.0f has no finite update under scheme = %s", e->name,
+                        e->n.rows, fab_scheme_names[e->set.scheme]);
     const double gain = s.weight / (1 + s.weight * v0), r = y - u0, variance = 1 / w + v0;
     for (int64_t i = 0; i < T; i++) e->mu[i] += s.error * e->p[i]; /* 3 */
     for (int64_t k = 0; k < T; k++) {
@@ -260,6 +267,7 @@ static void take_row(rvga *e, int64_t j)
     e->n.squares += gaussian(e) ? r * r / variance : 0;
     e->n.logdet += log(variance);
     e->n.score += fab_scalar_score(e->model.likelihood, y, w, u0, v0, &s);
+    return FAB_OK;
 }
 
 static fab_status flush(rvga *e)
@@ -268,7 +276,7 @@ static fab_status flush(rvga *e)
         choose(e);
         FAB_TRY(start(e));
     }
-    for (int64_t j = 0; j < e->pending; j++) take_row(e, j);
+    for (int64_t j = 0; j < e->pending; j++) FAB_TRY(take_row(e, j));
     e->pending = 0;
     return FAB_OK;
 }
@@ -284,17 +292,24 @@ static void keep(rvga *e, const fab_examples *x, int64_t row)
     e->pending++;
 }
 
+static fab_status check_fault(const rvga *e)
+{
+    if (e->fault == FAB_OK) return FAB_OK;
+    return FAB_FAIL(e->fault, "%s: a row failed after %.0f rows, and the stream cannot go on",
+                    e->name, e->n.rows);
+}
+
 static fab_status update(void *handle, const fab_examples *x)
 {
     rvga *e = handle;
+    FAB_TRY(check_fault(e));
     const int before = fab_blas_enter();
-    fab_status s = FAB_OK;
-    for (int64_t row = 0; row < x->x.n && s == FAB_OK; row++) {
+    for (int64_t row = 0; row < x->x.n && e->fault == FAB_OK; row++) {
         keep(e, x, row);
-        if (e->n.started > 0 || e->pending == e->room) s = flush(e);
+        if (e->n.started > 0 || e->pending == e->room) e->fault = flush(e);
     }
     fab_blas_leave(before);
-    return s;
+    return e->fault;
 }
 
 /* ---- the result ------------------------------------------------------------------------------- */
@@ -349,6 +364,7 @@ static fab_status take_all(rvga *e)
 static fab_status result(void *handle, const fab_gauss **q)
 {
     rvga *e = handle;
+    FAB_TRY(check_fault(e));
     if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_COVARIANCE, FAB_F64, e->T, e->T));
     e->shown = e->n;
     const int before = fab_blas_enter();

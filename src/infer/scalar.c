@@ -1,19 +1,21 @@
-/* scalar.c - the implicit scalar equations of recursive variational inference, solved with brackets.
+/* scalar.c - the scalar equations of recursive variational inference, the implicit ones inside brackets.
  *
  *   gaussian   closed: weight = w, error = w (y - u0) / (1 + w v0)
- *   bernoulli  1  signs turned so that y = 1:  u = u0 + v0 w E sigma(-eta)
- *              2  for a fixed v, u - u0 - v0 w E sigma(-eta) increases in u, slope 1 + v0 w E sigma':
+ *   bernoulli  1  signs turned so that y = 1:  u = u0 + v0 w E sigma(-eta),  v = v0 / (1 + v0 w E sigma')
+ *              2  Newton in (u, v), inside the box that holds the solution; if it does not get there:
+ *              3  for a fixed v, u - u0 - v0 w E sigma(-eta) increases in u, slope 1 + v0 w E sigma':
  *                 Newton inside [u0, u0 + v0 w]
- *              3  v - v0 / (1 + v0 w E sigma') changes sign on [v0 / (1 + v0 w / 4), v0]
- *   poisson    4  E m = E m' = exp(u + v/2), so for a fixed v  q + exp(q) = u0 + v0 w y + log(v0 w) + v/2,
+ *              4  v - v0 / (1 + v0 w E sigma') changes sign on [v0 / (1 + v0 w / 4), v0]
+ *   poisson    5  E m = E m' = exp(u + v/2), so for a fixed v  q + exp(q) = u0 + v0 w y + log(v0 w) + v/2,
  *                 exp(q) = v0 w E m (Lambert's function of an exponential: nothing overflows)
- *              5  v - v0 / (1 + exp(q(v))) increases on [0, v0]
- *   quadrature 6  the trapezoid rule on the line, exponentially exact: a step of at most 0.65 standard
- *                 deviations and 0.45, since sigma has its poles at +- i pi; beyond 4 standard deviations
- *                 only where sigma differs from a probit whose expectation is closed
+ *              6  v - v0 / (1 + exp(q(v))) increases on [0, v0]
+ *   schemes    7  explicit: e, h = w (y - E m), w E m' at (u0, v0);  error = e / (1 + h v0), weight = h
+ *              8  extra-gradient: 7 gives (u1, v1); e, h there, again from (u0, v0)
+ *              9  mirror prox: e of 8, h of 7
  *
  * SPDX-License-Identifier: MIT */
 #include "infer/scalar.h"
+#include "fabayes/random.h"
 #include <math.h>
 #include <stddef.h>
 
@@ -21,70 +23,21 @@
 #define ROOT_2_PI     2.5066282746310002
 #define TINY          1e-290 /* a variance below this is none */
 #define CLOSE         1e-14  /* relative width of a bracket that is small enough */
-#define TAIL          8.5    /* standard deviations beyond which a normal is nothing */
-#define FAR           40.0   /* where sigma and a probit agree to rounding */
-#define WIDE          4.0    /* standard deviation from which the probit is taken out */
-enum { MAX_STEPS = 200 };
+#define STEP          1e-11  /* relative step of Newton after which the next would be rounding */
+enum { MAX_STEPS = 200, MAX_NEWTON = 25 };
 
-const char *const fab_expectation_names[3] = {"probit", "quadrature", NULL};
-
-/* ---- expectations of the logistic -------------------------------------------------------------- */
-
-static double sigma(double t)
-{
-    const double e = exp(-fabs(t));
-    return (t > 0 ? 1 : e) / (1 + e);
-}
-
-static double sigma_slope(double t)
-{
-    const double e = exp(-fabs(t));
-    return e / ((1 + e) * (1 + e));
-}
-
-static double normal_tail(double t) /* P(z > t) */
-{
-    return 0.5 * erfc(t * 0.70710678118654752440);
-}
-
-/* 6 */
-static void quadrature(double u, double v, double *miss, double *slope)
-{
-    const double s = sqrt(v), c = sqrt(1 / PROBIT_SCALE2);
-    const int wide = s > WIDE;
-    double from = u - TAIL * s - fmin(v, fmax(u, 0)), to = u + TAIL * s;
-    if (wide) from = fmax(u - TAIL * s, -FAR), to = fmin(to, FAR);
-    const double h = fmin(0.65 * s, 0.45), unit = h / (s * ROOT_2_PI);
-    *miss = wide ? normal_tail(c * u / sqrt(1 + c * c * v)) : 0;
-    *slope = 0;
-    const long n = from < to ? (long)((to - from) / h) + 1 : 0;
-    for (long i = 0; i < n; i++) {
-        const double eta = from + (double)i * h, z = (eta - u) / s, p = unit * exp(-0.5 * z * z);
-        *miss += p * (sigma(-eta) - (wide ? normal_tail(c * eta) : 0));
-        *slope += p * sigma_slope(eta);
-    }
-    if (!(*miss > 0)) *miss = 0;
-}
-
-void fab_logistic_moments(fab_expectation e, double u, double v, double *miss, double *slope)
-{
-    if (e == FAB_QUADRATURE && v > TINY) {
-        quadrature(u, v, miss, slope);
-        return;
-    }
-    const double k = sqrt(PROBIT_SCALE2 / (v + PROBIT_SCALE2)); /* [L] (53) */
-    *miss = sigma(-k * u);
-    *slope = k * sigma_slope(k * u);
-}
+const char *const fab_scheme_names[5] = {"implicit", "explicit", "extra-gradient", "mirror-prox",
+                                         NULL};
 
 /* ---- a root inside a bracket ------------------------------------------------------------------- */
 
 /* One example, and the best u for the v tried last. */
 typedef struct equation {
-    fab_expectation e;
+    const fab_nodes *nodes;
     double y, w, u0, v0;
-    double u, miss, slope; /* bernoulli */
-    double q;              /* poisson */
+    double u, v; /* bernoulli */
+    fab_logistic m;
+    double q; /* poisson */
 } equation;
 
 typedef double residual_fn(equation *q, double v);
@@ -117,20 +70,47 @@ static double root(residual_fn *f, equation *q, double a, double b)
 
 /* ---- bernoulli --------------------------------------------------------------------------------- */
 
-/* 2: Newton, and a bisection where a step leaves the bracket or is not half the one before the last. */
+static double clamped(double x, double lo, double hi)
+{
+    return x < lo ? lo : x > hi ? hi : x;
+}
+
+/* 2: 1 when it has arrived. */
+static int newton(equation *q)
+{
+    const double gain = q->v0 * q->w, least = q->v0 / (1 + gain / 4);
+    double u = q->u0, v = q->v0;
+    for (int i = 0; i < MAX_NEWTON; i++) {
+        const fab_logistic m = q->m = fab_logistic_at(q->nodes, u, v);
+        const double grow = 1 + gain * m.slope;
+        const double f = u - q->u0 - gain * m.miss, f_u = grow, f_v = -gain * m.miss_v;
+        const double g = v * grow - q->v0, g_u = v * gain * m.slope_u,
+                     g_v = grow + v * gain * m.slope_v;
+        const double det = f_u * g_v - f_v * g_u;
+        const double du = (g_v * f - f_v * g) / det, dv = (f_u * g - g_u * f) / det;
+        q->u = u, q->v = v;
+        if (fabs(du) <= STEP * (fabs(u) + fabs(q->u0)) && fabs(dv) <= STEP * v) return 1;
+        if (!isfinite(du) || !isfinite(dv)) return 0;
+        u = clamped(u - du, q->u0, q->u0 + gain);
+        v = clamped(v - dv, least, q->v0);
+    }
+    return 0;
+}
+
+/* 3: Newton, and a bisection where a step leaves the bracket or is not half the one before the last. */
 static void solve_u(equation *q, double v)
 {
     const double gain = q->v0 * q->w;
     double lo = q->u0, hi = q->u0 + gain, last = gain, before = gain;
     double u = q->u >= lo && q->u <= hi ? q->u : lo;
     for (int i = 0; i < MAX_STEPS; i++) {
-        fab_logistic_moments(q->e, u, v, &q->miss, &q->slope);
-        const double f = u - q->u0 - gain * q->miss;
+        q->m = fab_logistic_at(q->nodes, u, v);
+        const double f = u - q->u0 - gain * q->m.miss;
         if (f < 0)
             lo = u;
         else
             hi = u;
-        double next = u - f / (1 + gain * q->slope);
+        double next = u - f / (1 + gain * q->m.slope);
         if (!(next > lo && next < hi) || fabs(next - u) > 0.5 * before) next = 0.5 * (lo + hi);
         before = last;
         last = fabs(next - u);
@@ -138,23 +118,27 @@ static void solve_u(equation *q, double v)
         if (last <= CLOSE * (fabs(u) + fabs(q->u0)) || hi - lo <= CLOSE * fabs(hi)) break;
     }
     q->u = u;
-    fab_logistic_moments(q->e, u, v, &q->miss, &q->slope);
+    q->v = v;
+    q->m = fab_logistic_at(q->nodes, u, v);
 }
 
-/* 3 */
+/* 4 */
 static double bernoulli_residual(equation *q, double v)
 {
     solve_u(q, v);
-    return v - q->v0 / (1 + q->v0 * q->w * q->slope);
+    return v - q->v0 / (1 + q->v0 * q->w * q->m.slope);
 }
 
-static fab_scalar bernoulli(fab_expectation e, double y, double w, double u0, double v0)
+static fab_scalar bernoulli(const fab_nodes *n, double y, double w, double u0, double v0)
 {
     const double sign = y > 0 ? 1 : -1; /* 1 */
-    equation q = {.e = e, .w = w, .u0 = sign * u0, .v0 = v0, .u = sign * u0};
-    const double v = v0 > TINY ? root(bernoulli_residual, &q, v0 / (1 + v0 * w / 4), v0) : 0;
-    solve_u(&q, v);
-    return (fab_scalar){sign * q.u, v, sign * w * q.miss, w * q.slope};
+    equation q = {.nodes = n, .w = w, .u0 = sign * u0, .v0 = v0};
+    if (!(v0 > TINY) || !newton(&q)) {
+        q.u = q.u0;
+        const double v = v0 > TINY ? root(bernoulli_residual, &q, v0 / (1 + v0 * w / 4), v0) : 0;
+        solve_u(&q, v);
+    }
+    return (fab_scalar){sign * q.u, q.v, sign * w * q.m.miss, w * q.m.slope};
 }
 
 /* ---- poisson ----------------------------------------------------------------------------------- */
@@ -171,7 +155,7 @@ static double lambert(double sum)
     return q;
 }
 
-/* 4, 5 */
+/* 5, 6 */
 static double poisson_residual(equation *q, double v)
 {
     const double gain = q->v0 * q->w;
@@ -190,15 +174,54 @@ static fab_scalar poisson(double y, double w, double u0, double v0)
     return (fab_scalar){u, v, error, w * mean};
 }
 
+/* ---- the other schemes -------------------------------------------------------------------------- */
+
+/* w (y - E m) and w E m' under N(u, v). */
+static void expect(const fab_rule *r, const fab_nodes *n, double y, double w, double u, double v,
+                   double *error, double *weight)
+{
+    if (r->likelihood == FAB_POISSON) {
+        const double mean = exp(u + 0.5 * v);
+        *error = w * (y - mean);
+        *weight = w * mean;
+        return;
+    }
+    const double sign = y > 0 ? 1 : -1;
+    const fab_logistic m = fab_logistic_at(n, sign * u, v);
+    *error = sign * w * m.miss;
+    *weight = w * m.slope;
+}
+
+static fab_scalar moved(double e, double h, double u0, double v0)
+{
+    const double error = e / (1 + h * v0);
+    return (fab_scalar){u0 + v0 * error, v0 / (1 + h * v0), error, h};
+}
+
+/* 7, 8, 9 */
+static fab_scalar open_loop(const fab_rule *r, const fab_nodes *n, double y, double w, double u0,
+                            double v0)
+{
+    double e, h, again;
+    expect(r, n, y, w, u0, v0, &e, &h);
+    const fab_scalar first = moved(e, h, u0, v0);
+    if (r->scheme == FAB_EXPLICIT) return first;
+    expect(r, n, y, w, first.u, first.v, &e, &again);
+    return moved(e, r->scheme == FAB_EXTRA_GRADIENT ? again : h, u0, v0);
+}
+
 /* ---- the verbs --------------------------------------------------------------------------------- */
 
-fab_scalar fab_scalar_update(fab_likelihood l, fab_expectation e, double y, double w, double u0,
+fab_scalar fab_scalar_update(const fab_rule *r, uint64_t row, double y, double w, double u0,
                              double v0)
 {
-    if (l == FAB_BERNOULLI) return bernoulli(e, y, w, u0, v0);
-    if (l == FAB_POISSON) return poisson(y, w, u0, v0);
-    const double error = w * (y - u0) / (1 + w * v0);
-    return (fab_scalar){u0 + v0 * error, v0 / (1 + w * v0), error, w};
+    double z[FAB_MAX_DRAWS];
+    const fab_nodes n = {r->expectation, r->draws, z};
+    if (r->likelihood == FAB_GAUSSIAN) return moved(w * (y - u0), w, u0, v0);
+    if (r->likelihood == FAB_BERNOULLI && r->expectation == FAB_SAMPLED)
+        fab_random_normal(r->seed, row, 0, r->draws, FAB_F64, z);
+    if (r->scheme != FAB_IMPLICIT) return open_loop(r, &n, y, w, u0, v0);
+    return r->likelihood == FAB_BERNOULLI ? bernoulli(&n, y, w, u0, v0) : poisson(y, w, u0, v0);
 }
 
 double fab_scalar_score(fab_likelihood l, double y, double w, double u0, double v0,

@@ -9,32 +9,49 @@
  *
  *     u = u0 + v0 w (y - E m(eta)),   v = v0 / (1 + v0 w E m'(eta))        m the mean of y given eta
  *
+ * The other schemes of [L] replace the expectations after the example by earlier ones.
+ *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_SCALAR_H
 #define FAB_INFER_SCALAR_H
 
 #include "fabayes/glm.h"
+#include "infer/logistic.h"
 
-/* How E m and E m' of the logistic are computed: sigma as a probit ([L] (51)-(53)), or by quadrature. */
-typedef enum fab_expectation { FAB_PROBIT = 0, FAB_QUADRATURE } fab_expectation;
-extern const char *const fab_expectation_names[3];
+/* Where the expectations are taken: after the example; before it; after a first explicit step ([L] (36));
+ * the same with the weight of the first step ([L] (141)-(143)). */
+typedef enum fab_scheme {
+    FAB_IMPLICIT = 0,
+    FAB_EXPLICIT,
+    FAB_EXTRA_GRADIENT,
+    FAB_MIRROR_PROX
+} fab_scheme;
+extern const char *const fab_scheme_names[5];
+
+enum { FAB_MAX_DRAWS = 1024 };
+
+/* How an example is taken in. */
+typedef struct fab_rule {
+    fab_likelihood likelihood;
+    fab_expectation expectation; /* bernoulli */
+    fab_scheme scheme;
+    int64_t draws; /* of a sampled expectation, at most FAB_MAX_DRAWS */
+    uint64_t seed; /* of the draws; their stream is the number of the row */
+} fab_rule;
 
 typedef struct fab_scalar {
     double u, v;   /* mean and variance of eta after the example */
-    double error;  /* w (y - E m) */
+    double error;  /* of the mean, along P x before the example */
     double weight; /* w E m' >= 0 */
 } fab_scalar;
 
 /* Update by one example y of weight w > 0 (gaussian: the noise has precision w). */
-fab_scalar fab_scalar_update(fab_likelihood l, fab_expectation e, double y, double w, double u0,
+fab_scalar fab_scalar_update(const fab_rule *r, uint64_t row, double y, double w, double u0,
                              double v0);
 
 /* What the example says about the prior: the log density of y under N(u0, v0) (bernoulli by probit; a
  * bound from the update s for poisson, where the integral has no closed form). */
 double fab_scalar_score(fab_likelihood l, double y, double w, double u0, double v0,
                         const fab_scalar *s);
-
-/* E sigma(-eta) and E sigma'(eta) for eta ~ N(u, v). */
-void fab_logistic_moments(fab_expectation e, double u, double v, double *miss, double *slope);
 
 #endif

@@ -34,11 +34,11 @@ static void begin(fab_sequence *s)
 static void add_scores(fab_sequence *s, int64_t j, double u0, double v0, const fab_scalar *q)
 {
     const double variance = 1 / s->w[j] + v0, r = s->y[j] - u0;
-    if (s->likelihood == FAB_GAUSSIAN) {
+    if (s->rule->likelihood == FAB_GAUSSIAN) {
         s->squares += r * r / variance;
         s->logdet += log(variance);
     }
-    s->score += fab_scalar_score(s->likelihood, s->y[j], s->w[j], u0, v0, q);
+    s->score += fab_scalar_score(s->rule->likelihood, s->y[j], s->w[j], u0, v0, q);
 }
 
 void fab_sequence_run(fab_sequence *s)
@@ -48,8 +48,9 @@ void fab_sequence_run(fab_sequence *s)
     for (int64_t j = 0; j < m; j++) {
         const double *a = s->A + j * m, u0 = s->eta[j], v0 = a[j] > 0 ? a[j] : 0;
         const fab_scalar q =
-            fab_scalar_update(s->likelihood, s->expectation, s->y[j], s->w[j], u0, v0); /* 1 */
+            fab_scalar_update(s->rule, s->first + (uint64_t)j, s->y[j], s->w[j], u0, v0); /* 1 */
         s->weight[j] = q.weight;
+        if (s->error) s->error[j] = q.error, s->u[j] = q.u;
         add_scores(s, j, u0, v0, &q);
         for (int64_t i = 0; s->step && i <= j; i++) s->step[i] += q.error * s->C[i + j * m]; /* 2 */
         for (int64_t i = j + 1; i < m; i++) s->eta[i] += q.error * a[i];
@@ -85,7 +86,7 @@ static double score_of(bank *b, double alpha, double *beta)
     memcpy(s->eta, b->offset, (size_t)n * sizeof *s->eta);
     fab_sequence_run(s);
     *beta = 1;
-    if (s->likelihood != FAB_GAUSSIAN) return s->score;
+    if (s->rule->likelihood != FAB_GAUSSIAN) return s->score;
     const double squares = s->squares > b->floor ? s->squares : b->floor;
     *beta = b->beta > 0 ? b->beta : (double)n / squares;
     return 0.5 * ((double)n * log(*beta) - *beta * squares - s->logdet);
@@ -130,8 +131,8 @@ void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double inter
                       const double *y, const double *w, const double *offset, double *alpha,
                       double *beta, double *work)
 {
-    bank b = {.s = {.likelihood = l,
-                    .expectation = FAB_PROBIT,
+    const fab_rule rule = {.likelihood = l, .expectation = FAB_PROBIT};
+    bank b = {.s = {.rule = &rule,
                     .m = n,
                     .y = y,
                     .w = w,

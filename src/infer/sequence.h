@@ -12,8 +12,8 @@
 #include "infer/scalar.h"
 
 typedef struct fab_sequence {
-    fab_likelihood likelihood;
-    fab_expectation expectation;
+    const fab_rule *rule;
+    uint64_t first; /* number of the first row: the address of its draws */
     int64_t m;
     const double *y, *w; /* m */
     double *A;           /* m x m: X' P X, destroyed */
@@ -21,6 +21,7 @@ typedef struct fab_sequence {
     double *weight;      /* m, out */
     double *step;        /* m, out; NULL: not wanted */
     double *C;           /* m x m scratch for step */
+    double *error, *u;   /* m, out: the errors, and each predictor after its own row; or NULL */
 
     double squares; /* out, gaussian: sum of (y - eta)^2 / (1/w + v) one step ahead */
     double logdet;  /* out, gaussian: sum of log(1/w + v) */
@@ -28,6 +29,20 @@ typedef struct fab_sequence {
 } fab_sequence;
 
 void fab_sequence_run(fab_sequence *s);
+
+/* The rows of the same block again, each given all others, until none of them moves its predictor by more
+ * than a thousandth of its standard deviation: the block then meets N(mu, P) as a whole, and the order of its rows
+ * is forgotten.  After fab_sequence_run with `error` and `u`;
+ * weight and step are replaced, or left as they are when the numbers do not allow it. */
+typedef struct fab_revisit {
+    const double *A;   /* m x m: X' P X */
+    const double *eta; /* m: predictors at mu */
+    double *V, *B;     /* m x m scratch */
+    double *site;      /* 3 m scratch */
+    int64_t sweeps;    /* at most so many */
+} fab_revisit;
+
+void fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
 
 /* The prior from the first rows: the mean of 1/alpha under the one-step-ahead scores of a bank of 17,
  * half a decade apart, with the mean square of a row in the middle.
