@@ -50,6 +50,7 @@
 #include "fabayes/rvga.h"
 #include "fabayes/lrvga.h"
 #include "fabayes/laplace.h"
+#include "fabayes/sgd.h"
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"

@@ -22,6 +22,7 @@ static const fab_method *const list[] = {
     &fab_kalman_method,
     &fab_rvga_method,
     &fab_lrvga_method,
+    &fab_sgd_method,
     NULL, /* the end */
 };
 

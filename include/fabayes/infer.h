@@ -10,6 +10,9 @@
  *     fab_infer_free(f);
  *
  * Streams take any number of updates, batch methods their whole table in one, borrowed until result.
+ * Methods for networks, and for any function of theta with a gradient, take it as a fab_model:
+ *
+ *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL);
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_INFER_H
@@ -17,6 +20,7 @@
 
 #include "fabayes/glm.h"
 #include "fabayes/methods.h"
+#include "fabayes/model.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -30,6 +34,8 @@ typedef struct fab_inference {
     int64_t floored;     /* coordinates whose psi stands at its floor */
     double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
     double log_evidence; /* where the method knows it, else NaN */
+    double loss;         /* of a model: average of -log p in the last epoch, else NaN */
+    double held_out;     /* the same of rows held out, where there are any, else NaN */
 } fab_inference;
 
 typedef struct fab_infer fab_infer;
@@ -38,8 +44,17 @@ typedef struct fab_infer fab_infer;
  * and intercept_alpha for intercepts). */
 FAB_API fab_status fab_infer_init(fab_infer **f, const fab_method *m, const void *settings,
                                   const fab_gauss *prior, const fab_exec *x);
+/* The same for any model.  Copies *model, borrows model->self until free; a beta among the settings is held in
+ * the model.  prior NULL: precision alpha for all coordinates but the model's free ones. */
+FAB_API fab_status fab_infer_init_model(fab_infer **f, const fab_method *m, const void *settings,
+                                        const fab_model *model, const fab_gauss *prior,
+                                        const fab_exec *x);
+/* Bytes a method needs for a model and n rows, both not counted. */
+FAB_API double fab_infer_model_bytes(const fab_method *m, const void *settings,
+                                     const fab_model *model, int64_t n);
 FAB_API fab_status fab_infer_update(fab_infer *f, const fab_examples *e);
-/* The posterior of the rows so far.  Lends until the next update or free. */
+/* The posterior of the rows so far.  Lends until the next update or free.  A run that the progress hook stopped
+ * (FAB_STOPPED) goes on when result is called again. */
 FAB_API fab_status fab_infer_result(fab_infer *f, const fab_gauss **q);
 FAB_API void fab_infer_free(fab_infer *f); /* takes NULL */
 
@@ -53,12 +68,26 @@ FAB_API const void *fab_infer_settings(const fab_infer *f);
 FAB_API fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more);
 FAB_API fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, const fab_exec *x);
 
+/* Save a run as it stands, after a stop for example: the posterior so far and the state to go on from.  Methods
+ * for models only. */
+FAB_API fab_status fab_infer_checkpoint(fab_infer *f, const char *path, const fab_tensors *more);
+/* Go on with a saved run: the same model and, in the update that follows, the same rows give the same bytes as
+ * a run that was never stopped.  The settings come from the file. */
+FAB_API fab_status fab_infer_resume_model(fab_infer **f, const fab_tensors *file,
+                                          const fab_model *model, const fab_gauss *prior,
+                                          const fab_exec *x);
+
 /* The verbs a method of inference brings; called by the functions above, which check what comes in.
  * init's prior is a copy in f64 that stays until free; examples are borrowed until result.
- * Every settings table of inference starts with the fields of fab_glm_settings. */
+ * Settings tables start with the fields of fab_glm_settings where there is an init, of fab_model_settings where
+ * there is an init_model. */
 typedef struct fab_infer_verbs {
     fab_status (*init)(void **handle, const void *settings, const fab_gauss *prior,
-                       const fab_exec *x);
+                       const fab_exec *x); /* NULL: needs a model */
+    fab_status (*init_model)(void **handle, const void *settings, const fab_model *model,
+                             const fab_gauss *prior, const fab_exec *x); /* NULL: takes none */
+    double (*model_bytes)(const void *settings, const fab_model *model, int64_t n);
+    fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
     fab_status (*update)(void *handle, const fab_examples *e);
     fab_status (*result)(void *handle, const fab_gauss **q);
     fab_status (*report)(void *handle, fab_inference *r);
@@ -67,7 +96,17 @@ typedef struct fab_infer_verbs {
     fab_status (*load)(void *handle, const fab_tensors *t);
 } fab_infer_verbs;
 
-/* The settings every method of inference begins with. */
+/* The settings every method for any model begins with. */
+typedef struct fab_model_settings {
+    double alpha;   /* prior precision of the weights */
+    double beta;    /* gaussian: noise precision; auto: as the model has it */
+    int64_t epochs; /* passes over the rows */
+    int64_t batch;  /* rows in a step */
+    double rate;    /* learning rate */
+    int64_t seed;
+} fab_model_settings;
+
+/* The settings every method of generalised linear models begins with. */
 typedef struct fab_glm_settings {
     int64_t D;              /* features */
     int64_t likelihood;     /* fab_likelihood */

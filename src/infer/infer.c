@@ -8,6 +8,7 @@
 #include "estim/saved.h"
 #include "fabayes/posterior.h"
 #include "infer/glm_fields.h"
+#include <math.h>
 #include <string.h>
 
 struct fab_infer {
@@ -16,6 +17,7 @@ struct fab_infer {
     void *settings;   /* a copy, m->table->size bytes behind this struct */
     fab_gauss *prior; /* a copy the method borrows, or NULL */
     fab_glm model;
+    fab_model any; /* D = 0: the model is `model` */
     int64_t n;
     const fab_gauss *q; /* NULL: to be computed */
 };
@@ -39,9 +41,8 @@ static fab_status check_model(const fab_method *m, const fab_glm *g)
     return FAB_OK;
 }
 
-static fab_status check_prior(const fab_method *m, const fab_glm *g, const fab_gauss *prior)
+static fab_status check_prior(const fab_method *m, int64_t size, const fab_gauss *prior)
 {
-    const int64_t size = fab_glm_size(g);
     const fab_status s = fab_gauss_check(prior);
     if (s != FAB_OK) return fab_prefix(s, "%s: prior: ", m->name);
     if (prior->total)
@@ -57,24 +58,21 @@ static fab_status check_prior(const fab_method *m, const fab_glm *g, const fab_g
 
 static fab_status build(fab_infer *f, const fab_gauss *prior, const fab_exec *x)
 {
+    const fab_infer_verbs *v = f->m->infer;
     if (prior) FAB_TRY(fab_gauss_copy(&f->prior, prior, FAB_F64));
-    return f->m->infer->init(&f->handle, f->settings, f->prior, x);
+    return f->any.D ? v->init_model(&f->handle, f->settings, &f->any, f->prior, x)
+                    : v->init(&f->handle, f->settings, f->prior, x);
 }
 
-fab_status fab_infer_init(fab_infer **f, const fab_method *m, const void *settings,
-                          const fab_gauss *prior, const fab_exec *x)
+/* A handle for a model that has passed its checks; `any` NULL: a linear one. */
+static fab_status open_handle(fab_infer **f, const fab_method *m, const void *settings,
+                              const fab_glm *model, const fab_model *any, const fab_gauss *prior,
+                              const fab_exec *x)
 {
-    *f = NULL;
-    if (!m->infer)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors, it knows no model",
-                        m->name);
-    FAB_TRY(fab_settings_check(m->table, settings));
-    const fab_glm model = fab_glm_of(settings);
-    FAB_TRY(check_model(m, &model));
-    if (prior) FAB_TRY(check_prior(m, &model, prior));
     fab_infer *new;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new + m->table->size, m->name));
-    *new = (fab_infer){.m = m, .settings = new + 1, .model = model};
+    *new = (fab_infer){.m = m, .settings = new + 1, .model = *model};
+    if (any) new->any = *any;
     memcpy(new->settings, settings, m->table->size);
     const fab_status s = build(new, prior, x);
     if (s != FAB_OK) {
@@ -84,6 +82,56 @@ fab_status fab_infer_init(fab_infer **f, const fab_method *m, const void *settin
     }
     *f = new;
     return FAB_OK;
+}
+
+fab_status fab_infer_init(fab_infer **f, const fab_method *m, const void *settings,
+                          const fab_gauss *prior, const fab_exec *x)
+{
+    *f = NULL;
+    if (!m->infer)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors, it knows no model",
+                        m->name);
+    if (!m->infer->init)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method needs a network, or a model of yours",
+                        m->name);
+    FAB_TRY(fab_settings_check(m->table, settings));
+    const fab_glm model = fab_glm_of(settings);
+    FAB_TRY(check_model(m, &model));
+    if (prior) FAB_TRY(check_prior(m, fab_glm_size(&model), prior));
+    return open_handle(f, m, settings, &model, NULL, prior, x);
+}
+
+static fab_status check_any(const fab_method *m, const fab_model *model, const fab_gauss *prior)
+{
+    if (!m->infer || !m->infer->init_model)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method does not take any model", m->name);
+    FAB_TRY(fab_model_check(m->name, model));
+    FAB_TRY(check_model(m, &model->head));
+    return prior ? check_prior(m, model->D, prior) : FAB_OK;
+}
+
+fab_status fab_infer_init_model(fab_infer **f, const fab_method *m, const void *settings,
+                                const fab_model *model, const fab_gauss *prior, const fab_exec *x)
+{
+    const fab_model_settings *s = settings;
+    *f = NULL;
+    FAB_TRY(check_any(m, model, prior));
+    FAB_TRY(fab_settings_check(m->table, settings));
+    fab_model any = *model;
+    if (!fab_is_auto_f64(s->beta)) {
+        if (!model->hold)
+            return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: beta = %g cannot be held in this model", m->name,
+                            s->beta);
+        FAB_TRY(model->hold(model->self, s->beta));
+        any.head.beta = s->beta;
+    }
+    return open_handle(f, m, settings, &any.head, &any, prior, x);
+}
+
+double fab_infer_model_bytes(const fab_method *m, const void *settings, const fab_model *model,
+                             int64_t n)
+{
+    return m->infer && m->infer->model_bytes ? m->infer->model_bytes(settings, model, n) : 0;
 }
 
 void fab_infer_free(fab_infer *f)
@@ -124,6 +172,7 @@ fab_status fab_infer_report(fab_infer *f, fab_inference *r)
     const fab_gauss *q;
     FAB_TRY(fab_infer_result(f, &q));
     FAB_TRY(f->m->infer->report(f->handle, r));
+    if (!f->any.D) r->loss = r->held_out = NAN;
     r->n = f->n;
     return FAB_OK;
 }
@@ -149,12 +198,26 @@ const void *fab_infer_settings(const fab_infer *f)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-static fab_status describe_model(fab_infer *f, fab_tensors *t)
+/* A model without words for itself. */
+static fab_status unknown_json(const fab_model *m, char **json)
+{
+    fab_text t = {0};
+    fab_text_add(&t, "{\"kind\": \"callback\", \"parameters\": %lld}", (long long)m->D);
+    return fab_text_give(&t, json);
+}
+
+static fab_status model_json(fab_infer *f, char **json)
 {
     fab_glm m;
-    char *json;
+    if (f->any.D) return f->any.json ? f->any.json(f->any.self, json) : unknown_json(&f->any, json);
     FAB_TRY(fab_infer_model(f, &m));
-    FAB_TRY(fab_glm_json(&m, &json));
+    return fab_glm_json(&m, json);
+}
+
+static fab_status describe_model(fab_infer *f, fab_tensors *t)
+{
+    char *json;
+    FAB_TRY(model_json(f, &json));
     const fab_status s = fab_tensors_set(t, "model", json);
     fab_text_free(json);
     return s;
@@ -165,7 +228,7 @@ static fab_status describe_settings(fab_infer *f, fab_tensors *t)
 {
     fab_inference r;
     fab_glm_settings *s;
-    if (f->m->streams) return fab_saved_describe(t, f->m, f->settings, f->n);
+    if (f->m->streams || f->any.D) return fab_saved_describe(t, f->m, f->settings, f->n);
     FAB_TRY(fab_infer_report(f, &r));
     FAB_TRY(fab_alloc_array((void **)&s, 1, f->m->table->size, f->m->name));
     memcpy(s, f->settings, f->m->table->size);
@@ -191,21 +254,36 @@ static fab_status describe(fab_infer *f, fab_tensors *t)
 {
     FAB_TRY(describe_settings(f, t));
     FAB_TRY(describe_model(f, t));
-    FAB_TRY(describe_alpha(f, t));
+    if (!f->any.D) FAB_TRY(describe_alpha(f, t));
     return f->m->infer->save ? f->m->infer->save(f->handle, t) : FAB_OK;
 }
 
-fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more)
+static fab_status write_file(fab_infer *f, const char *path, const fab_gauss *q,
+                             const fab_tensors *more)
 {
-    const fab_gauss *q;
     fab_tensors *t;
-    FAB_TRY(fab_infer_result(f, &q));
     FAB_TRY(fab_tensors_create(&t));
     fab_status s = describe(f, t);
     if (s == FAB_OK && more) s = fab_saved_add(t, more);
     if (s == FAB_OK) s = fab_gauss_save(path, q, t);
     fab_tensors_free(t);
     return s;
+}
+
+fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more)
+{
+    const fab_gauss *q;
+    FAB_TRY(fab_infer_result(f, &q));
+    return write_file(f, path, q, more);
+}
+
+fab_status fab_infer_checkpoint(fab_infer *f, const char *path, const fab_tensors *more)
+{
+    const fab_gauss *q;
+    if (!f->m->infer->so_far)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: only a finished fit can be saved", f->m->name);
+    FAB_TRY(f->m->infer->so_far(f->handle, &q));
+    return write_file(f, path, q, more);
 }
 
 static fab_status build_resumed(fab_infer **f, const fab_method *m, void *settings,
@@ -219,6 +297,40 @@ static fab_status build_resumed(fab_infer **f, const fab_method *m, void *settin
     fab_infer_free(*f);
     *f = NULL;
     return s;
+}
+
+/* ---- going on with a model --------------------------------------------------------------------- */
+
+static fab_status model_resumed(fab_infer **f, const fab_method *m, void *settings,
+                                const fab_tensors *file, const fab_model *model,
+                                const fab_gauss *prior, const fab_exec *x)
+{
+    fab_settings_defaults(m->table, settings);
+    FAB_TRY(fab_settings_from_json(m->table, settings, fab_tensors_get(file, "settings")));
+    FAB_TRY(fab_infer_init_model(f, m, settings, model, prior, x));
+    const fab_status s = m->infer->load((*f)->handle, file);
+    if (s == FAB_OK) return FAB_OK;
+    fab_infer_free(*f);
+    *f = NULL;
+    return s;
+}
+
+fab_status fab_infer_resume_model(fab_infer **f, const fab_tensors *file, const fab_model *model,
+                                  const fab_gauss *prior, const fab_exec *x)
+{
+    const char *name = fab_tensors_get(file, "method");
+    const fab_method *m = name ? fab_method_find(name) : NULL;
+    void *settings;
+    *f = NULL;
+    if (!m || !fab_tensors_get(file, "settings") || !m->infer || !m->infer->init_model ||
+        !m->infer->load)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "method '%s': this file holds no run of a model to go on with",
+                        name ? name : "");
+    FAB_TRY(fab_alloc_array(&settings, 1, m->table->size, m->name));
+    const fab_status s = model_resumed(f, m, settings, file, model, prior, x);
+    fab_release(settings);
+    return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s;
 }
 
 fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, const fab_exec *x)

@@ -13,5 +13,6 @@ extern const fab_method fab_map_method;
 extern const fab_method fab_kalman_method;
 extern const fab_method fab_rvga_method;
 extern const fab_method fab_lrvga_method;
+extern const fab_method fab_sgd_method;
 
 #endif

@@ -32,6 +32,16 @@
 #define STREAM_F32(p, v) _mm_stream_ps((p), (__m128)(v))
 #endif
 
+void NN_ADAM(int64_t n, double b1, double b2, double rate, double root, double eps, const double *g,
+             double *restrict m, double *restrict v, double *restrict theta)
+{
+    for (int64_t d = 0; d < n; d++) {
+        m[d] += (1 - b1) * (g[d] - m[d]);
+        v[d] += (1 - b2) * (g[d] * g[d] - v[d]);
+        theta[d] -= rate * m[d] / (root * sqrt(v[d]) + eps);
+    }
+}
+
 #define REAL        double
 #define REAL_BYTES  8
 #define TYPED(name) name##_f64

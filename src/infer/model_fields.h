@@ -1,0 +1,36 @@
+/* model_fields.h - the rows that the settings table of every method for any model begins with.
+ *
+ *     #define SETTINGS fab_sgd_settings
+ *     static const fab_field fields[] = {
+ *         MODEL_FIELDS(200, 32, 0.01),
+ *         FIELD(momentum, F64, 0.9, 0, 1, "..."),
+ *     };
+ *     MODEL_LAYOUT(fields);
+ *
+ * The struct repeats the members of fab_model_settings (infer.h), in their order, before its own.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_MODEL_FIELDS_H
+#define FAB_INFER_MODEL_FIELDS_H
+
+#include "base/settings.h"
+#include "fabayes/infer.h"
+
+#define MODEL_FIELDS(epochs_, batch_, rate_)                                                 \
+    TUNED(alpha, F64, 1, 1e-300, 1e300, LOG, 1e-2, 1e2, "prior precision of every weight"),  \
+        AUTOMATIC(beta, F64, 1e-300, 1e300,                                                  \
+                  "precision of the noise of a gaussian target; auto: as the model has it"), \
+        FIELD(epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"),                      \
+        FIELD(batch, I64, batch_, 1, 0x1p24, "rows in a step"),                              \
+        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, 1e-3, 1e-1, "learning rate"),            \
+        FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start, the batches and the draws")
+
+/* The table describes the whole struct, and the struct begins as fab_model_settings does. */
+#define MODEL_LAYOUT(fields_)                                                              \
+    _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields_ / sizeof *fields_,               \
+                   "every setting has its row");                                           \
+    _Static_assert(offsetof(SETTINGS, seed) == offsetof(fab_model_settings, seed) &&       \
+                       offsetof(SETTINGS, epochs) == offsetof(fab_model_settings, epochs), \
+                   "settings begin with those of fab_model_settings")
+
+#endif

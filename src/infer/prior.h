@@ -1,0 +1,28 @@
+/* prior.h - minus the log prior of a model's theta and its gradient.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_PRIOR_H
+#define FAB_INFER_PRIOR_H
+
+#include "fabayes/gauss.h"
+#include "fabayes/model.h"
+
+/* Precision alpha around 0 for all coordinates but the model's free ones, or a given Gaussian. */
+typedef struct fab_prior {
+    int64_t D, weights;
+    double alpha;
+    const fab_gauss *q;    /* NULL: alpha */
+    fab_solver *solver;    /* of q */
+    double *diff, *pulled; /* D each, with q */
+} fab_prior;
+
+/* Borrows q until close. */
+fab_status fab_prior_open(fab_prior *p, const fab_model *m, double alpha, const fab_gauss *q,
+                          const fab_exec *x);
+void fab_prior_close(fab_prior *p);
+
+/* (theta - mean)' precision (theta - mean) / 2, times scale; its gradient, times scale, is added. */
+fab_status fab_prior_add(fab_prior *p, double scale, const double *theta, double *value,
+                         double *gradient);
+
+#endif
