@@ -293,8 +293,10 @@ static fab_status add_plot(const demo *m, fab_page *page)
     fab_curve curve[COUNT(m->all)];
     for (int i = 0; i < m->trials; i++) {
         const trial *t = &m->all[i];
-        curve[i] = (fab_curve){t->method->streams ? t->name : "ml, all rows", t->rows, t->error,
-                               t->points};
+        curve[i] = (fab_curve){.name = t->method->streams ? t->name : "ml, all rows",
+                               .x = t->rows,
+                               .y = t->error,
+                               .n = t->points};
     }
     const fab_plot plot = {
         "Error of the covariance", "vectors read", "|S - truth| / |truth|", 1, 1, curve, m->trials};

@@ -20,6 +20,11 @@ static int count(const char *text, const char *word)
     return n;
 }
 
+static fab_curve line_of(const char *name, const double *x, const double *y, int64_t n)
+{
+    return (fab_curve){.name = name, .x = x, .y = y, .n = n};
+}
+
 static fab_plot plot_of(const fab_curve *curve, int64_t n)
 {
     return (fab_plot){"a < b & \"c\"", "x", "y", 1, 1, curve, n};
@@ -28,7 +33,8 @@ static fab_plot plot_of(const fab_curve *curve, int64_t n)
 static void a_plot_has_a_line_for_each_curve_and_a_dash_for_a_level(void **state)
 {
     (void)state;
-    const fab_curve curve[] = {{"one", xs, ys, 3}, {"two", xs, ys, 2}, {"level", NULL, ys + 1, 1}};
+    const fab_curve curve[] = {line_of("one", xs, ys, 3), line_of("two", xs, ys, 2),
+                               line_of("level", NULL, ys + 1, 1)};
     const fab_plot p = plot_of(curve, 3);
     char *svg;
     assert_int_equal(fab_plot_svg(&p, &svg), FAB_OK);
@@ -39,10 +45,99 @@ static void a_plot_has_a_line_for_each_curve_and_a_dash_for_a_level(void **state
     fab_text_free(svg);
 }
 
+static fab_curve band_of(const char *name, const double *y, const double *upper, int64_t n)
+{
+    return (fab_curve){.name = name, .x = xs, .y = y, .n = n, .style = FAB_BAND, .upper = upper};
+}
+
+static void bands_lie_under_lines_and_points_on_top(void **state)
+{
+    (void)state;
+    const double upper[] = {7.1, 0.7, 0.9};
+    const fab_curve curve[] = {
+        {.name = "truth", .x = xs, .y = ys, .n = 3, .style = FAB_POINTS},
+        line_of("mean", xs, ys, 3),
+        band_of("band", ys, upper, 3),
+        {.name = "one point", .x = xs, .y = ys, .n = 1, .style = FAB_POINTS},
+    };
+    const fab_plot p = plot_of(curve, 4);
+    char *svg;
+    assert_int_equal(fab_plot_svg(&p, &svg), FAB_OK);
+    const char *band = strstr(svg, "<polygon class=\"band\""), *line = strstr(svg, "<polyline"),
+               *points = strstr(svg, "<g class=\"points\"");
+    assert_true(band && band < line && line < points);
+    assert_int_equal(count(svg, "<g class"), count(svg, "</g>"));
+    assert_int_equal(count(points, "<circle r="), 3 + 1);
+    assert_int_equal(count(svg, "class=\"name\""), 4);
+    fab_text_free(svg);
+}
+
+/* Places of a polygon or polyline in the picture: how many, the least and the largest height. */
+static int read_places(const char *svg, const char *tag, double *top, double *bottom)
+{
+    int n = 0, used;
+    double x, y;
+    const char *at = strstr(strstr(svg, tag), "points=\"") + 8;
+    for (; sscanf(at, "%lf,%lf %n", &x, &y, &used) == 2; at += used, n++) {
+        if (n == 0 || y < *top) *top = y;
+        if (n == 0 || y > *bottom) *bottom = y;
+    }
+    return n;
+}
+
+static void a_band_reaches_from_its_lower_to_its_upper_edge(void **state)
+{
+    (void)state;
+    const double lower[] = {1, 2, 1.5}, upper[] = {3, 2, 4};
+    const fab_curve curve[] = {band_of("band", lower, upper, 3), line_of("low", xs, lower, 3),
+                               line_of("high", xs, upper, 3)};
+    double band[2], low[2], high[2];
+    for (int64_t scale = 0; scale < 2; scale++) {
+        const fab_plot both = {"t", "x", "y", scale, scale, curve, 3};
+        char *svg;
+        assert_int_equal(fab_plot_svg(&both, &svg), FAB_OK);
+        assert_int_equal(read_places(svg, "<polygon", &band[0], &band[1]), 6);
+        const char *second = strstr(svg, "<polyline");
+        assert_int_equal(read_places(second, "<polyline", &low[0], &low[1]), 3);
+        assert_int_equal(read_places(second + 1, "<polyline", &high[0], &high[1]), 3);
+        assert_float_equal(band[0], high[0], 0);
+        assert_float_equal(band[1], low[1], 0);
+        fab_text_free(svg);
+    }
+}
+
+static void refuses(fab_curve curve, fab_status status, const char *says)
+{
+    const fab_plot p = plot_of(&curve, 1);
+    char *svg;
+    assert_int_equal(fab_plot_svg(&p, &svg), status);
+    assert_null(svg);
+    assert_non_null(strstr(fab_detail(), "'the curve'"));
+    assert_non_null(strstr(fab_detail(), says));
+}
+
+static void odd_curves_are_refused_by_name(void **state)
+{
+    (void)state;
+    const double crossing[] = {3, 0.1, 0.02}, hole[] = {3, NAN, 0.02};
+    fab_curve odd = line_of("the curve", xs, ys, 3);
+    refuses(band_of("the curve", ys, crossing, 3), FAB_BAD_DATA, "from 0.7 up to 0.1 at point 1");
+    refuses(band_of("the curve", ys, hole, 3), FAB_BAD_DATA, "nan at point 1");
+    refuses(band_of("the curve", ys, NULL, 3), FAB_BAD_ARGUMENT, "no upper edge");
+    refuses(band_of("the curve", ys, ys, 1), FAB_BAD_ARGUMENT, "expected 2 or more");
+    odd.upper = ys;
+    refuses(odd, FAB_BAD_ARGUMENT, "is no band");
+    odd.upper = NULL;
+    odd.style = (fab_curve_style)3;
+    refuses(odd, FAB_BAD_ARGUMENT, "style 3");
+    odd.n = 0;
+    refuses(odd, FAB_BAD_ARGUMENT, "no points");
+}
+
 static void text_is_escaped(void **state)
 {
     (void)state;
-    const fab_curve curve = {"<name>", xs, ys, 3};
+    const fab_curve curve = line_of("<name>", xs, ys, 3);
     const fab_plot p = plot_of(&curve, 1);
     char *svg;
     assert_int_equal(fab_plot_svg(&p, &svg), FAB_OK);
@@ -57,7 +152,7 @@ static void numbers_without_a_place_are_refused(void **state)
     const double bad[] = {NAN, INFINITY, 0, -1};
     for (int i = 0; i < 4; i++) {
         const double y[] = {1, bad[i]};
-        const fab_curve curve = {"the curve", xs, y, 2};
+        const fab_curve curve = line_of("the curve", xs, y, 2);
         const fab_plot p = plot_of(&curve, 1);
         char *svg = (char *)&curve;
         assert_int_equal(fab_plot_svg(&p, &svg), FAB_BAD_DATA);
@@ -74,7 +169,7 @@ static void a_range_of_no_width_is_drawn(void **state)
     (void)state;
     for (int64_t scale = 0; scale < 2; scale++) {
         const double y[] = {0.7, 0.7};
-        const fab_curve curve = {"flat", y, y, 2}, level = {"level", NULL, y, 1};
+        const fab_curve curve = line_of("flat", y, y, 2), level = line_of("level", NULL, y, 1);
         const fab_plot a = {"t", "x", "y", scale, scale, &curve, 1},
                        b = {"t", "x", "y", scale, scale, &level, 1};
         char *svg;
@@ -91,7 +186,7 @@ static void a_page_with_a_bad_plot_is_not_written(void **state)
 {
     (void)state;
     const double y[] = {1, NAN};
-    const fab_curve curve = {"bad", xs, y, 2};
+    const fab_curve curve = line_of("bad", xs, y, 2);
     const fab_plot p = plot_of(&curve, 1);
     fab_page *page;
     assert_int_equal(fab_page_create(&page, "t"), FAB_OK);
@@ -102,14 +197,46 @@ static void a_page_with_a_bad_plot_is_not_written(void **state)
     fab_page_free(NULL);
 }
 
+/* The file, or "" where there is none; lent until the next call. */
+static const char *text_of(const char *path)
+{
+    static char text[20000];
+    FILE *f = fopen(path, "r");
+    const size_t n = f ? fread(text, 1, sizeof text - 1, f) : 0;
+    if (f) fclose(f);
+    text[n] = 0;
+    return text;
+}
+
+static void headings_stand_under_the_parts_of_a_page(void **state)
+{
+    (void)state;
+    fab_page *page;
+    assert_int_equal(fab_page_create(&page, "t"), FAB_OK);
+    fab_page_heading(page, "alone");
+    fab_page_part(page, "a < b");
+    fab_page_heading(page, "below");
+    assert_int_equal(fab_page_write(page, "parts.html"), FAB_OK);
+    fab_page_free(page);
+    const char *text = text_of("parts.html");
+    assert_non_null(strstr(text, "<h2>alone</h2>"));
+    assert_non_null(strstr(text, "<h2 class=\"part\">a &lt; b</h2>"));
+    assert_non_null(strstr(text, "<h3>below</h3>"));
+    remove("parts.html");
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_plot_has_a_line_for_each_curve_and_a_dash_for_a_level),
+        cmocka_unit_test(bands_lie_under_lines_and_points_on_top),
+        cmocka_unit_test(a_band_reaches_from_its_lower_to_its_upper_edge),
+        cmocka_unit_test(odd_curves_are_refused_by_name),
         cmocka_unit_test(text_is_escaped),
         cmocka_unit_test(numbers_without_a_place_are_refused),
         cmocka_unit_test(a_range_of_no_width_is_drawn),
         cmocka_unit_test(a_page_with_a_bad_plot_is_not_written),
+        cmocka_unit_test(headings_stand_under_the_parts_of_a_page),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

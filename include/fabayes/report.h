@@ -20,11 +20,19 @@
 extern "C" {
 #endif
 
-/* A line through n points, in their order; n = 1: a level, dashed across the plot at y[0]. */
+typedef enum fab_curve_style {
+    FAB_LINE, /* through the points in their order; n = 1: a level, dashed across the plot at y[0] */
+    FAB_POINTS, /* a marker at each point */
+    FAB_BAND    /* between y and upper, filled and half transparent; at least two points */
+} fab_curve_style;
+
+/* Bands are drawn first, points last; the colours follow the order of the curves. */
 typedef struct fab_curve {
-    const char *name; /* stands beside the end of the line */
+    const char *name; /* stands beside the last point */
     const double *x, *y;
     int64_t n;
+    fab_curve_style style;
+    const double *upper; /* n, of a band, which has y as its lower edge; else NULL */
 } fab_curve;
 
 typedef struct fab_plot {
@@ -35,7 +43,7 @@ typedef struct fab_plot {
 } fab_plot;
 
 /* The plot as an <svg> element.  Gives a string: fab_text_free (settings.h).  A number that is not finite,
- * or not positive on a logarithmic axis, is refused with the name of its curve. */
+ * or not positive on a logarithmic axis, and a band whose edges cross are refused with the name of the curve. */
 FAB_API fab_status fab_plot_svg(const fab_plot *p, char **svg);
 
 typedef struct fab_page fab_page;
@@ -44,6 +52,8 @@ typedef struct fab_page fab_page;
 FAB_API fab_status fab_page_create(fab_page **page, const char *title);
 FAB_API void fab_page_free(fab_page *page); /* takes NULL */
 
+/* A part of a page with several; the headings behind it stand under it. */
+FAB_API void fab_page_part(fab_page *page, const char *text);
 FAB_API void fab_page_heading(fab_page *page, const char *text);
 FAB_API void fab_page_text(fab_page *page, const char *text);
 FAB_API void fab_page_code(fab_page *page, const char *text); /* lines as they are */

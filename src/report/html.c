@@ -11,6 +11,7 @@
 
 struct fab_page {
     fab_text body;
+    int has_parts;
     fab_status fault; /* of a plot that could not be drawn */
 };
 
@@ -20,7 +21,9 @@ static const char style[] =
     "main { max-width: 860px; margin: 2.5rem auto; padding: 2.2rem 2.6rem; background: #fff;\n"
     "       border: 1px solid #e2e5ea; border-radius: 10px; }\n"
     "h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 1rem; }\n"
-    "h2 { font-size: 1.15rem; margin: 2rem 0 0.6rem; }\n"
+    "h2, h3 { font-size: 1.15rem; margin: 2rem 0 0.6rem; }\n"
+    "h2.part { font-size: 1.45rem; line-height: 1.25; margin: 3rem 0 1rem; padding-top: 1.6rem;\n"
+    "          border-top: 2px solid #1d2330; }\n"
     "figure { margin: 1.4rem 0; } figure svg { width: 100%; height: auto; }\n"
     "figcaption { color: #5b6472; font-size: 0.9rem; }\n"
     "table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }\n"
@@ -78,9 +81,17 @@ void fab_page_free(fab_page *page)
     fab_release(page);
 }
 
+void fab_page_part(fab_page *page, const char *text)
+{
+    page->has_parts = 1;
+    fab_text_add(&page->body, "<h2 class=\"part\">");
+    fab_xml_add(&page->body, text);
+    fab_text_add(&page->body, "</h2>\n");
+}
+
 void fab_page_heading(fab_page *page, const char *text)
 {
-    element(page, "h2", text);
+    element(page, page->has_parts ? "h3" : "h2", text);
 }
 
 void fab_page_text(fab_page *page, const char *text)

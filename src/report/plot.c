@@ -1,9 +1,11 @@
-/* plot.c - lines in a frame, as SVG.
+/* plot.c - lines, points and bands in a frame, as SVG.
  *
- *   1  the range of all numbers on each axis, widened to room around the lines
+ *   1  the range of all numbers on each axis, widened to room around the curves
  *   2  ticks: 1, 2, 5 times a power of ten; on a logarithmic axis of more than two decades the powers
- *   3  the lines, in the colours of Okabe and Ito, which also the colour-blind tell apart
- *   4  the names beside the ends of the lines, pushed apart where they would overlap
+ *   3  the bands, then the lines, then the points, in the colours of Okabe and Ito, which also the
+ *      colour-blind tell apart
+ *   4  the names beside the ends of the curves, pushed apart where they would overlap, each behind a
+ *      sample of its curve
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
@@ -21,9 +23,12 @@ enum {
     TOP = 46,
     BOTTOM = 58,
     CURVES = 8,
-    TICKS = 32
+    TICKS = 32,
+    GAP = 10, /* between the frame and the names */
+    KEY = 16  /* a sample of a curve in front of its name */
 };
 #define LINE_STEP 17.0 /* between two names */
+#define MARKER    2.6  /* radius of a point */
 
 static const char *const colour[CURVES] = {"#0072B2", "#D55E00", "#009E73", "#CC79A7",
                                            "#56B4E9", "#E69F00", "#000000", "#7F7F7F"};
@@ -61,6 +66,49 @@ static fab_status widen(axis *a, const double *v, int64_t n, const char *name)
         if (u > a->hi) a->hi = u;
     }
     return FAB_OK;
+}
+
+static fab_status check_band(const fab_curve *c)
+{
+    for (int64_t i = 0; i < c->n; i++)
+        if (c->upper[i] < c->y[i])
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "plot: the band '%s' goes from %g up to %g at point %" PRId64, c->name,
+                            c->y[i], c->upper[i], i);
+    return FAB_OK;
+}
+
+static fab_status check_curve(const fab_curve *c)
+{
+    const int style = (int)c->style, band = style == FAB_BAND;
+    if (c->n < 1) return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: '%s' has no points", c->name);
+    if (style < FAB_LINE || style > FAB_BAND)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: '%s' has style %d, which there is not", c->name,
+                        style);
+    if (band && !c->upper)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: the band '%s' has no upper edge", c->name);
+    if (!band && c->upper)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: '%s' has an upper edge and is no band", c->name);
+    if (band && c->n < 2)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: the band '%s' has 1 point, expected 2 or more",
+                        c->name);
+    return FAB_OK;
+}
+
+static int is_level(const fab_curve *c)
+{
+    return c->style == FAB_LINE && c->n == 1;
+}
+
+/* Checks the curve and makes room for it. */
+static fab_status take_curve(picture *g, const fab_curve *c)
+{
+    FAB_TRY(check_curve(c));
+    if (!is_level(c)) FAB_TRY(widen(&g->x, c->x, c->n, c->name));
+    FAB_TRY(widen(&g->y, c->y, c->n, c->name));
+    if (c->style != FAB_BAND) return FAB_OK;
+    FAB_TRY(widen(&g->y, c->upper, c->n, c->name));
+    return check_band(c);
 }
 
 static void add_tick(axis *a, double v)
@@ -113,12 +161,7 @@ static fab_status find_axes(picture *g)
     const fab_plot *p = g->p;
     g->x = (axis){p->log_x, INFINITY, -INFINITY, LEFT, WIDTH - RIGHT, {0}, 0};
     g->y = (axis){p->log_y, INFINITY, -INFINITY, HEIGHT - BOTTOM, TOP, {0}, 0};
-    for (int64_t i = 0; i < p->curves; i++) {
-        const fab_curve *c = &p->curve[i];
-        if (c->n < 1) return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: '%s' has no points", c->name);
-        if (c->n > 1) FAB_TRY(widen(&g->x, c->x, c->n, c->name));
-        FAB_TRY(widen(&g->y, c->y, c->n, c->name));
-    }
+    for (int64_t i = 0; i < p->curves; i++) FAB_TRY(take_curve(g, &p->curve[i]));
     if (!(g->x.hi >= g->x.lo)) g->x.lo = g->x.hi = p->log_x ? 0 : 1; /* levels alone */
     finish_axis(&g->x, 0.02);
     finish_axis(&g->y, 0.06);
@@ -178,25 +221,87 @@ static void draw_labels(picture *g)
     fab_text_add(t, "</text>\n");
 }
 
-/* 3 */
-static void draw_curve(picture *g, int64_t i)
+static void add_point(picture *g, double x, double y)
+{
+    fab_text_add(&g->out, "%.2f,%.2f ", place(&g->x, x), place(&g->y, y));
+}
+
+static void draw_level(picture *g, int64_t i)
+{
+    const double y = place(&g->y, g->p->curve[i].y[0]);
+    fab_text_add(
+        &g->out,
+        "<line class=\"level\" stroke=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.2f\" y2=\"%.2f\"/>\n",
+        colour[i], LEFT, WIDTH - RIGHT, y, y);
+}
+
+static void draw_line(picture *g, int64_t i)
 {
     const fab_curve *c = &g->p->curve[i];
-    if (c->n == 1) {
-        const double y = place(&g->y, c->y[0]);
-        fab_text_add(
-            &g->out,
-            "<line class=\"level\" stroke=\"%s\" x1=\"%d\" x2=\"%d\" y1=\"%.2f\" y2=\"%.2f\"/>\n",
-            colour[i], LEFT, WIDTH - RIGHT, y, y);
+    if (is_level(c)) {
+        draw_level(g, i);
         return;
     }
     fab_text_add(&g->out, "<polyline class=\"curve\" stroke=\"%s\" points=\"", colour[i]);
-    for (int64_t j = 0; j < c->n; j++)
-        fab_text_add(&g->out, "%s%.2f,%.2f", j ? " " : "", place(&g->x, c->x[j]),
-                     place(&g->y, c->y[j]));
+    for (int64_t j = 0; j < c->n; j++) add_point(g, c->x[j], c->y[j]);
     fab_text_add(&g->out, "\"/>\n");
     fab_text_add(&g->out, "<circle fill=\"%s\" r=\"3.5\" cx=\"%.2f\" cy=\"%.2f\"/>\n", colour[i],
                  place(&g->x, c->x[c->n - 1]), place(&g->y, c->y[c->n - 1]));
+}
+
+static void draw_points(picture *g, int64_t i)
+{
+    const fab_curve *c = &g->p->curve[i];
+    fab_text_add(&g->out, "<g class=\"points\" fill=\"%s\">\n", colour[i]);
+    for (int64_t j = 0; j < c->n; j++)
+        fab_text_add(&g->out, "<circle r=\"%g\" cx=\"%.2f\" cy=\"%.2f\"/>\n", MARKER,
+                     place(&g->x, c->x[j]), place(&g->y, c->y[j]));
+    fab_text_add(&g->out, "</g>\n");
+}
+
+/* Along the lower edge and back along the upper one. */
+static void draw_band(picture *g, int64_t i)
+{
+    const fab_curve *c = &g->p->curve[i];
+    fab_text_add(&g->out, "<polygon class=\"band\" fill=\"%s\" points=\"", colour[i]);
+    for (int64_t j = 0; j < c->n; j++) add_point(g, c->x[j], c->y[j]);
+    for (int64_t j = c->n - 1; j >= 0; j--) add_point(g, c->x[j], c->upper[j]);
+    fab_text_add(&g->out, "\"/>\n");
+}
+
+/* 3 */
+static void draw_curves(picture *g)
+{
+    static const struct {
+        fab_curve_style style;
+        void (*draw)(picture *g, int64_t i);
+    } layer[] = {{FAB_BAND, draw_band}, {FAB_LINE, draw_line}, {FAB_POINTS, draw_points}};
+    for (int k = 0; k < 3; k++)
+        for (int64_t i = 0; i < g->p->curves; i++)
+            if (g->p->curve[i].style == layer[k].style) layer[k].draw(g, i);
+}
+
+/* Height of the last point; of a band, half way between its edges. */
+static double end_of(const picture *g, const fab_curve *c)
+{
+    const double y = place(&g->y, c->y[c->n - 1]);
+    return c->style == FAB_BAND ? (y + place(&g->y, c->upper[c->n - 1])) / 2 : y;
+}
+
+/* A sample of curve i, KEY wide, in front of its name. */
+static void draw_key(picture *g, int64_t i, double y)
+{
+    const fab_curve *c = &g->p->curve[i];
+    const int x = WIDTH - RIGHT + GAP;
+    if (c->style == FAB_BAND)
+        fab_text_add(&g->out, "<path class=\"band\" fill=\"%s\" d=\"M%d %.1f h%d v10 h-%d z\"/>\n",
+                     colour[i], x, y - 5, KEY, KEY);
+    else if (c->style == FAB_POINTS)
+        fab_text_add(&g->out, "<circle fill=\"%s\" r=\"%g\" cx=\"%d\" cy=\"%.1f\"/>\n", colour[i],
+                     MARKER, x + KEY / 2, y);
+    else
+        fab_text_add(&g->out, "<path class=\"%s\" stroke=\"%s\" d=\"M%d %.1f h%d\"/>\n",
+                     is_level(c) ? "level" : "curve", colour[i], x, y, KEY);
 }
 
 /* 4: from top to bottom, each at least a line below the one above; then back up from the lower edge */
@@ -206,8 +311,7 @@ static void draw_names(picture *g)
     double y[CURVES];
     const int64_t n = g->p->curves;
     for (int64_t i = 0; i < n; i++) {
-        const fab_curve *c = &g->p->curve[i];
-        const double at = place(&g->y, c->y[c->n - 1]);
+        const double at = end_of(g, &g->p->curve[i]);
         int64_t j = i;
         for (; j > 0 && y[j - 1] > at; j--) y[j] = y[j - 1], order[j] = order[j - 1];
         y[j] = at;
@@ -219,8 +323,9 @@ static void draw_names(picture *g)
     for (int64_t i = n - 1; i >= 0; i--, edge -= LINE_STEP)
         if (y[i] > edge) y[i] = edge;
     for (int64_t i = 0; i < n; i++) {
+        draw_key(g, order[i], y[i]);
         fab_text_add(&g->out, "<text class=\"name\" fill=\"%s\" x=\"%d\" y=\"%.1f\">",
-                     colour[order[i]], WIDTH - RIGHT + 12, y[i] + 4.5);
+                     colour[order[i]], WIDTH - RIGHT + GAP + KEY + 6, y[i] + 4.5);
         fab_xml_add(&g->out, g->p->curve[order[i]].name);
         fab_text_add(&g->out, "</text>\n");
     }
@@ -236,12 +341,13 @@ static void draw(picture *g)
     fab_text_add(&g->out,
                  "<style>.grid { stroke: #e2e5ea; } .axis { stroke: #8a93a1; fill: none; } "
                  ".curve { fill: none; stroke-width: 2.4; stroke-linejoin: round; } "
+                 ".band { fill-opacity: 0.25; } "
                  ".level { stroke-width: 1.8; stroke-dasharray: 7 5; } "
                  ".title { font-size: 15px; font-weight: 600; fill: #1d2330; } "
                  ".name { font-weight: 600; }</style>\n");
     draw_ticks(g);
     draw_labels(g);
-    for (int64_t i = 0; i < g->p->curves; i++) draw_curve(g, i);
+    draw_curves(g);
     draw_names(g);
     fab_text_add(&g->out, "</svg>\n");
 }
