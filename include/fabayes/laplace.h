@@ -5,9 +5,9 @@
  *     fab_infer_init(&f, fab_method_find("laplace"), &s, NULL, NULL);
  *
  * Up to FAB_LAPLACE_MAX coordinates: Newton's method, the full curvature (covariance form, exact), the log
- * evidence, and alpha by maximising it; memory about 6 P^2 numbers.  Above: L-BFGS, the curvature at rank K
- * plus diagonal (precision form), alpha given; memory about P (13 K + 60).  `map` has the same settings and
- * gives the mode alone.
+ * evidence, and alpha by maximising it; memory about 6 P^2 numbers.  Above: Newton's steps by conjugate
+ * gradients, the curvature at rank K plus diagonal (precision form), an estimate of the evidence; memory about
+ * P (3 K + 44).  The prior may be any Gaussian.  `map` has the same settings and gives the mode alone.
  * docs/methods/laplace.md has the equations.
  *
  * SPDX-License-Identifier: MIT */
@@ -27,14 +27,15 @@ typedef struct fab_laplace_settings {
     int64_t likelihood;
     int64_t classes;
     int64_t intercept;
-    double alpha;           /* auto: by the Laplace evidence, up to FAB_LAPLACE_MAX coordinates */
+    double alpha;           /* auto: by the Laplace evidence */
     double beta;            /* gaussian: given */
     double intercept_alpha; /* prior precision of intercepts */
-    int64_t seed;           /* not used */
+    int64_t seed;           /* of the start at rank K and of the estimate of the evidence */
     int64_t K; /* rank of the curvature; auto: full up to FAB_LAPLACE_MAX coordinates, 20 above */
-    int64_t inner;    /* EM loops for each block of rows, at rank K */
+    int64_t inner;    /* EM loops that bring the curvature to rank K, at most */
+    double rank_tol;  /* they end when psi changes by less */
     double tol;       /* of the search for the mode, in nats */
-    int64_t max_iter; /* Newton steps, or evaluations of L-BFGS */
+    int64_t max_iter; /* Newton steps */
 } fab_laplace_settings;
 
 FAB_API fab_laplace_settings fab_laplace_defaults(int64_t D);

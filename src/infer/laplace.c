@@ -3,7 +3,9 @@
  *   1  theta = argmax log p(y | theta) + log prior                             (mode.c)
  *   2  A = sum w_i h_i (x_i, 1)(x_i, 1)' + A0, h_i = -d^2 log p / d eta^2       the curvature there
  *   3  log evidence = log p(y | theta) + log prior(theta) + P/2 log 2 pi - log det A / 2
- *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section
+ *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section.  Above FAB_LAPLACE_MAX
+ *      coordinates log det A is an estimate (laplace_logdet.c), and the hill is climbed from where the prior
+ *      gives eta the variance 1
  *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
  *      form (laplace_rank.c)
  *
@@ -26,6 +28,7 @@ enum { RANK = 20 };   /* above FAB_LAPLACE_MAX coordinates */
 #define HIGHEST 14.0
 #define STEP    2.3
 #define FINE    1e-4 /* of log alpha: the evidence is flat at its top */
+#define ROUGH   0.1  /* the same, where the evidence is estimated */
 #define COARSE  1e-8 /* nats: a mode good enough to compare evidences */
 
 /* ---- settings --------------------------------------------------------------------------------- */
@@ -35,9 +38,10 @@ static const fab_field fields[] = {
     GLM_FIELDS,
     AUTOMATIC(K, I64, 1, 4096,
               "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),
-    FIELD(inner, I64, 3, 1, 1000, "EM loops for each block of rows, at rank K"),
+    FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"),
+    FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
     FIELD(tol, F64, 1e-14, 0, 1, "stop when a step promises less, in nats"),
-    FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps, or evaluations of L-BFGS"),
+    FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps"),
 };
 GLM_LAYOUT(fields);
 const fab_table fab_laplace_table = TABLE("laplace", fields);
@@ -60,23 +64,6 @@ static fab_status check(const fab_laplace_fit *fit)
     if (s->likelihood == FAB_GAUSSIAN && fab_is_auto_f64(s->beta))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: beta of a gaussian target must be given; exact finds it", fit->who);
-    if (!fit->dense && fab_is_auto_f64(s->alpha))
-        return FAB_FAIL(FAB_UNSUPPORTED, "%s: alpha must be given above %d coordinates, here %lld",
-                        fit->who, FAB_LAPLACE_MAX, (long long)fit->P);
-    if (!fit->dense && fit->prior)
-        return FAB_FAIL(
-            FAB_UNSUPPORTED,
-            "%s: a prior from a file needs at most %d coordinates, here %lld; lrvga has no limit",
-            fit->who, FAB_LAPLACE_MAX, (long long)fit->P);
-    if (fit->K && s->likelihood == FAB_CATEGORICAL && !fit->point)
-        return FAB_FAIL(
-            FAB_UNSUPPORTED,
-            "%s: the curvature of a categorical model is kept in full only, up to %d coordinates",
-            fit->who, FAB_LAPLACE_MAX);
-    if (fit->K && fit->prior && !fit->point)
-        return FAB_FAIL(FAB_UNSUPPORTED,
-                        "%s: rank K with a given prior is not offered; leave K out, or lrvga",
-                        fit->who);
     if (fit->P > 100000000)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: more than 1e8 coordinates are for lrvga", fit->who);
     return FAB_OK;
@@ -96,6 +83,7 @@ fab_status fab_laplace_init(void **handle, const char *who, int point, const voi
                            .dense = P <= FAB_LAPLACE_MAX,
                            .type = x && x->ops ? x->ops->type : FAB_F64};
     fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : RANK;
+    fit.weigh = fit.dense || (!prior && (!point || fab_is_auto_f64(s->alpha)));
     if (x) fit.exec = *x;
     *handle = NULL;
     FAB_TRY(check(&fit));
@@ -136,6 +124,9 @@ static void layout(fab_layout *l, void *handle)
     r->m.step = fab_place(l, r->P, sizeof(double));
     r->m.trial = fab_place(l, r->P, sizeof(double));
     r->m.scale = fab_place(l, r->P, sizeof(double));
+    r->m.residual = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
+    r->m.direction = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
+    r->m.product = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
     r->m.A = fab_place(l, square, sizeof(double));
     r->m.L = fab_place(l, square, sizeof(double));
     r->extra = fab_place(l, square, sizeof(double));
@@ -145,11 +136,14 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status find_mode(fab_laplace_fit *fit, double alpha)
 {
+    double *logdet = &fit->mode->logdet;
     if (!fit->prior) fab_objective_diagonal(fit->o, alpha, fit->s.intercept_alpha);
-    FAB_TRY(fit->dense ? fab_mode_newton(fit->o, fit->mode) : fab_mode_lbfgs(fit->o, fit->mode));
+    FAB_TRY(fit->dense ? fab_mode_newton(fit->o, fit->mode)
+                       : fab_mode_newton_cg(fit->o, fit->mode));
+    if (fit->weigh && !fit->dense) FAB_TRY(fab_laplace_logdet(fit, logdet));
     fit->report.alpha = fit->prior ? NAN : alpha;
-    fit->report.log_evidence =
-        fit->dense ? 0.5 * (fit->o->log_prior - fit->mode->logdet) - fit->mode->value : NAN;
+    fit->report.log_evidence = fit->weigh ? 0.5 * (fit->o->log_prior - *logdet) - fit->mode->value
+                                          : NAN;
     return FAB_OK;
 }
 
@@ -163,13 +157,13 @@ static fab_status evidence(fab_laplace_fit *fit, double x, double *value)
     return FAB_OK;
 }
 
-static fab_status golden(fab_laplace_fit *fit, double lo, double hi, double *at)
+static fab_status golden(fab_laplace_fit *fit, double lo, double hi, double fine, double *at)
 {
     const double part = 0.3819660112501051;
     double a = lo + part * (hi - lo), b = hi - part * (hi - lo), fa, fb;
     FAB_TRY(evidence(fit, a, &fa));
     FAB_TRY(evidence(fit, b, &fb));
-    while (hi - lo > FINE) {
+    while (hi - lo > fine) {
         const int left = fa > fb;
         if (left)
             hi = b, b = a, fb = fa, a = lo + part * (hi - lo);
@@ -192,25 +186,51 @@ static double mean_square(const fab_laplace_fit *fit)
     return sum / (double)fit->s.D;
 }
 
-/* 4 */
+/* The best log alpha of a grid over the whole range */
+static fab_status scan(fab_laplace_fit *fit, double centre, double *at)
+{
+    double best = -INFINITY, value;
+    for (double x = centre + HIGHEST; x >= centre + LOWEST; x -= STEP) {
+        FAB_TRY(evidence(fit, x, &value));
+        if (!(value > best)) continue;
+        best = value;
+        *at = x;
+    }
+    if (isfinite(best)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha", fit->who);
+}
+
+/* The nearest hilltop from *at, in steps of the grid: one way as long as it goes up, or else the other. */
+static fab_status climb(fab_laplace_fit *fit, double centre, double *at)
+{
+    double best, value = 0;
+    FAB_TRY(evidence(fit, *at, &best));
+    for (int way = -1, moved = 0; way <= 1 && !moved; way += 2)
+        for (double x = *at + way * STEP; x > centre + LOWEST && x < centre + HIGHEST;
+             x += way * STEP) {
+            FAB_TRY(evidence(fit, x, &value));
+            if (!(value > best)) break;
+            best = value;
+            *at = x;
+            moved = 1;
+        }
+    if (isfinite(best)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha near %g", fit->who,
+                    exp(*at));
+}
+
+/* 4  Estimates are dear and not exact: no need to find their top to FINE. */
 static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
 {
     const double square = mean_square(fit), centre = log(square);
-    double best = -INFINITY, at = 0, value;
+    double at = log(square * (double)fit->s.D / (double)fit->e.x.n); /* var(eta) = 1, a priori */
     if (!(square > 0 && isfinite(square)))
         return FAB_FAIL(
             FAB_BAD_DATA,
             "%s: the features are all 0 or too large, so alpha cannot be found: give alpha",
             fit->who);
-    for (double x = centre + HIGHEST; x >= centre + LOWEST; x -= STEP) {
-        FAB_TRY(evidence(fit, x, &value));
-        if (!(value > best)) continue;
-        best = value;
-        at = x;
-    }
-    if (!isfinite(best))
-        return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha", fit->who);
-    FAB_TRY(golden(fit, at - STEP, at + STEP, &at));
+    FAB_TRY(fit->dense ? scan(fit, centre, &at) : climb(fit, centre, &at));
+    FAB_TRY(golden(fit, at - STEP, at + STEP, fit->dense ? FINE : ROUGH, &at));
     if (at > centre + HIGHEST - STEP)
         fab_log("%s: the evidence sees no signal: alpha stands at the end of its range", fit->who);
     *alpha = exp(at);
@@ -241,7 +261,6 @@ static fab_status full(fab_laplace_fit *fit)
 static fab_status solve(fab_laplace_fit *fit)
 {
     double alpha = fit->s.alpha;
-    fit->o->e = &fit->e;
     fit->mode->max_iter = fit->s.max_iter;
     if (fit->prior)
         memcpy(fit->mode->theta, fit->prior->mu, (size_t)fit->P * sizeof(double));
@@ -267,11 +286,13 @@ fab_status fab_laplace_result(void *handle, const fab_gauss **q)
     fab_laplace_fit *fit = handle;
     const fab_glm m = fab_glm_of(&fit->s);
     const room proto = {.P = fit->P, .dense = fit->dense};
+    const int64_t rank = fit->point ? 1 : fit->K, columns = rank > FAB_PROBES ? rank : FAB_PROBES;
     room *r;
     fab_gauss_free(fit->q);
     fit->q = NULL;
     fit->report = (fab_inference){.log_evidence = NAN};
-    FAB_TRY(fab_objective_init(&fit->o, fit->who, &m, fit->prior, fit->dense, &fit->exec));
+    FAB_TRY(fab_objective_init(&fit->o, fit->who, &m, &fit->e, fit->prior, fit->dense, columns,
+                               &fit->exec));
     fab_status s = fab_build((void **)&r, sizeof *r, &proto, layout);
     if (s == FAB_OK) {
         const int before = fab_blas_enter();
@@ -300,12 +321,12 @@ double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     const fab_laplace_settings *s = settings;
     const fab_glm m = fab_glm_of(s);
-    const double P = (double)fab_glm_size(&m), rows = 2.0 * FAB_OBJECTIVE_ROWS * (double)(s->D + 1);
+    const double P = (double)fab_glm_size(&m), rows = 2 * fab_objective_block(s->D + 1);
     const double K = fab_is_auto_i64(s->K) ? RANK : (double)s->K,
                  element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
     (void)n;
-    if (P <= FAB_LAPLACE_MAX) return 8 * (5 * P * P + 10 * P + rows) + element * P * P;
-    return 8 * (P * (60 + 4 * K) + rows) + element * P * 9 * K;
+    if (P <= FAB_LAPLACE_MAX) return 8 * (5 * P * P + 14 * P + rows) + element * P * P;
+    return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows) + element * P * K;
 }
 
 static fab_status init(void **handle, const void *settings, const fab_gauss *prior,

@@ -16,6 +16,7 @@ typedef struct fab_laplace_fit {
     int point;      /* the mode alone */
     int64_t P, K;   /* coordinates; rank of the curvature, 0: full */
     int dense;      /* P x P matrices are affordable */
+    int weigh;      /* the evidence is wanted */
     fab_examples e;
     fab_objective *o;
     fab_mode *mode;
@@ -26,6 +27,10 @@ typedef struct fab_laplace_fit {
 
 /* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
 fab_status fab_laplace_rank(fab_laplace_fit *fit);
+
+/* log det of the curvature at the mode under a plain prior, estimated with FAB_PROBES random vectors. */
+enum { FAB_PROBES = 8 };
+fab_status fab_laplace_logdet(fab_laplace_fit *fit, double *logdet);
 
 /* The verbs of laplace and map. */
 fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,

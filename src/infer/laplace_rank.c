@@ -1,79 +1,142 @@
-/* laplace_rank.c - the curvature at the mode, as rank K plus diagonal.
+/* laplace_rank.c - the curvature at the mode, as rank K plus diagonal, in precision form.
  *
- *   1  A = diag(A0) + sum c_i c_i',  c_i = sqrt(w_i h_i) (x_i, 1)
- *   2  the first R = 2 K columns are F as they are
- *   3  blocks of the others are absorbed, rank R kept
- *   4  EM brings R down to K
+ *   1  A = A0 + sum w_j h_j (x_j, 1)(x_j, 1)', known by its diagonal and its products A V alone
+ *   2  psi = diag(A)/2, W random, |w_i|^2 about diag(A)_i/2
+ *   3  V = A psi^-1 W,  W <- V right,  psi <- diag(A) - |w_i|^2     parameter-expanded EM (posterior/em.h)
+ *   4  until the root mean square of psi'/psi - 1 is below `rank_tol`, or after `inner` loops
+ *
+ * EM makes KL(q || N(theta, A^-1)) fall.  With at most K rows, one predictor and a plain prior there is nothing
+ * to cut: F is the columns of the rows, psi = diag(A0).
  *
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
 #include "fabayes/absorb.h"
+#include "fabayes/random.h"
 #include "infer/laplace_fit.h"
+#include "la/ops.h"
+#include "la/small.h"
+#include "posterior/em.h"
 #include <math.h>
 #include <string.h>
 
-#define CUT_TOL 1e-6 /* of psi, from rank R to K */
-enum { CUT_LOOPS = 1000 };
+enum { STREAM = 1 }; /* of the random numbers in 2 */
 
-static int64_t least(int64_t a, int64_t b)
+typedef struct fitter {
+    int64_t P, K;
+    fab_run run;
+    double *diag, *psi, *weight; /* P: diag(A); psi; 1/psi */
+    double *W, *V;               /* P x K, row-major */
+    double *G, *PV, *right;      /* K x K */
+    double *work;                /* 2 K^2 */
+    double floor;                /* of psi, relative to diag(A) */
+    int64_t floored;
+} fitter;
+
+static void layout(fab_layout *l, void *handle)
 {
-    return a < b ? a : b;
+    fitter *e = handle;
+    const int64_t P = e->P, K = e->K;
+    e->diag = fab_place(l, P, sizeof(double));
+    e->psi = fab_place(l, P, sizeof(double));
+    e->weight = fab_place(l, P, sizeof(double));
+    e->W = fab_place(l, P * K, sizeof(double));
+    e->V = fab_place(l, P * K, sizeof(double));
+    e->G = fab_place(l, K * K, sizeof(double));
+    e->PV = fab_place(l, K * K, sizeof(double));
+    e->right = fab_place(l, K * K, sizeof(double));
+    e->work = fab_place(l, 2 * K * K, sizeof(double));
+    e->run.work = fab_place(l, (int64_t)e->run.ops->work(P, K, K, e->run.threads), 1);
 }
 
-static void put_column(fab_gauss *g, int64_t k, const double *c)
+/* 2 */
+static void begin(fitter *e, int64_t seed)
 {
-    for (int64_t i = 0; i < g->D; i++)
-        if (g->type == FAB_F32)
-            ((float *)g->F)[i * g->K + k] = (float)c[i];
-        else
-            ((double *)g->F)[i * g->K + k] = c[i];
+    const int64_t K = e->K;
+    fab_random_normal((uint64_t)seed, STREAM, 0, e->P * K, FAB_F64, e->W);
+    for (int64_t i = 0; i < e->P * K; i++) e->W[i] *= sqrt(e->diag[i / K] / (double)(2 * K));
+    for (int64_t i = 0; i < e->P; i++) e->psi[i] = e->diag[i] / 2;
 }
 
-/* 2, 3; c: room for `block` columns */
-static fab_status take_rows(fab_laplace_fit *fit, fab_absorb *ab, fab_gauss *g, int64_t block,
-                            double *c)
+/* psi = diag(A) - |w_i|^2; the root mean square of its relative change */
+static double take_diagonal(fitter *e)
 {
-    const double *theta = fit->mode->theta;
-    const int64_t N = fit->e.x.n, P = fit->P;
-    for (int64_t first = 0; first < N;) {
-        const int64_t whole = first < g->K ? g->K - first : N - first, n = least(whole, block);
-        fab_objective_columns(fit->o, theta, first, n, c);
-        const fab_rows rows = {c, FAB_F64, n, P};
-        for (int64_t j = 0; j < n && first < g->K; j++) put_column(g, first + j, c + j * P);
-        if (first >= g->K) FAB_TRY(fab_absorb_update(ab, g, 1, 1, &rows));
-        FAB_TRY(fab_progress(fit->who, first += n, N));
+    const fab_long W = fab_long_rows(e->W, e->P, e->K);
+    double *square = e->weight, sum = 0;
+    e->run.ops->rowquad(&e->run, &W, NULL, e->K, 0, square);
+    e->floored = 0;
+    for (int64_t i = 0; i < e->P; i++) {
+        const double least = e->floor * e->diag[i], psi = e->diag[i] - square[i];
+        const double now = psi > least ? psi : least, change = now / e->psi[i] - 1;
+        e->floored += now > psi;
+        e->psi[i] = now;
+        sum += change * change;
     }
-    fit->report.floored = N > g->K ? fab_absorb_floored(ab) : 0;
+    return sqrt(sum / (double)e->P);
+}
+
+/* 3 */
+static fab_status loop(fab_laplace_fit *fit, fitter *e, double *change)
+{
+    const fab_long W = fab_long_rows(e->W, e->P, e->K), V = fab_long_rows(e->V, e->P, e->K);
+    for (int64_t i = 0; i < e->P; i++) e->weight[i] = 1 / e->psi[i];
+    e->run.ops->gram(&e->run, &W, e->weight, e->G);
+    e->run.ops->axpy(&e->run, e->weight, &W, 0, &W); /* psi^-1 W */
+    FAB_TRY(fab_objective_times(fit->o, e->K, e->W, e->V));
+    e->run.ops->cross(&e->run, &W, NULL, &V, e->PV);
+    fab_symmetrise(e->K, e->PV);
+    FAB_TRY(fab_em_step(e->K, 1, e->G, e->PV, e->right, NULL, e->work));
+    e->run.ops->mult(&e->run, NULL, &V, e->right, 0, &W);
+    *change = take_diagonal(e);
     return FAB_OK;
 }
 
-static fab_status absorb_all(fab_laplace_fit *fit, fab_gauss *g, int64_t block, double *c)
+static fab_status expectation_maximisation(fab_laplace_fit *fit, fitter *e)
 {
-    fab_absorb_settings s = fab_absorb_defaults();
-    fab_exec exec = fit->exec;
-    fab_absorb *ab;
-    s.inner = fit->s.inner;
-    FAB_TRY(fab_absorb_init(&ab, fit->P, g->K, block, &s, &exec));
-    const fab_status status = take_rows(fit, ab, g, block, c);
-    fab_absorb_free(ab);
-    return status;
+    double change = INFINITY;
+    FAB_TRY(fab_objective_diag(fit->o, e->diag)); /* 1 */
+    begin(e, fit->s.seed);
+    for (int64_t i = 0; i < fit->s.inner && change > fit->s.rank_tol; i++) { /* 4 */
+        FAB_TRY(loop(fit, e, &change));
+        FAB_TRY(fab_progress(fit->who, i, fit->s.inner));
+    }
+    fit->report.floored = e->floored;
+    return FAB_OK;
+}
+
+/* F and psi as the posterior keeps them */
+static fab_status keep(fab_laplace_fit *fit, int64_t K, const double *F, const double *psi)
+{
+    FAB_TRY(fab_gauss_create(&fit->q, FAB_PRECISION, fit->type, fit->P, K));
+    memcpy(fit->q->psi, psi, (size_t)fit->P * sizeof *psi);
+    for (int64_t i = 0; i < fit->P * K; i++)
+        if (fit->type == FAB_F32)
+            ((float *)fit->q->F)[i] = (float)F[i];
+        else
+            ((double *)fit->q->F)[i] = F[i];
+    return FAB_OK;
+}
+
+static fab_status all_columns(fab_laplace_fit *fit)
+{
+    const int64_t N = fit->e.x.n;
+    double *F;
+    FAB_TRY(fab_alloc_array((void **)&F, fit->P * N, sizeof *F, fit->who));
+    fab_objective_columns(fit->o, F);
+    const fab_status s = keep(fit, N, F, fit->o->a0);
+    fab_release(F);
+    return s;
 }
 
 fab_status fab_laplace_rank(fab_laplace_fit *fit)
 {
-    const int64_t N = fit->e.x.n, P = fit->P, K = least(fit->K, N), R = least(least(2 * K, N), P);
-    const int64_t block = least(FAB_OBJECTIVE_ROWS, 2 * R > 32 ? 2 * R : 32);
-    fab_gauss *g;
-    double *c = NULL;
-    FAB_TRY(fab_gauss_create(&g, FAB_PRECISION, fit->type, P, R));
-    memcpy(g->psi, fit->o->a0, (size_t)P * sizeof *g->psi); /* 1 */
-    fab_status s = fab_alloc_array((void **)&c, P * block, sizeof *c, fit->who);
-    if (s == FAB_OK) s = absorb_all(fit, g, block, c);
-    fab_release(c);
-    if (s == FAB_OK && R > K)
-        s = fab_gauss_cut(&fit->q, g, K, CUT_TOL, CUT_LOOPS, &fit->exec); /* 4 */
-    if (s == FAB_OK && R == K) s = fab_gauss_copy(&fit->q, g, fit->type);
-    fab_gauss_free(g);
+    fitter proto = {.P = fit->P, .K = fit->K, .floor = fab_absorb_defaults().psi_min}, *e;
+    fab_objective_bend(fit->o, fit->mode->theta);
+    if (fit->e.x.n <= fit->K && fit->o->m.classes == 1 && !fit->prior) return all_columns(fit);
+    FAB_TRY(fab_run_init(&proto.run, &fit->exec, FAB_F64));
+    FAB_TRY(fab_build((void **)&e, sizeof proto, &proto, layout));
+    fab_status s = expectation_maximisation(fit, e);
+    if (s == FAB_OK) s = keep(fit, e->K, e->W, e->psi);
+    fab_release(e);
     return s;
 }

@@ -1,7 +1,7 @@
-/* mode.c - the theta of highest posterior density: Newton's method for small models, L-BFGS for large.
+/* mode.c - the theta of highest posterior density by Newton's method.
  *
  *   1  f, g, A at theta;  A = S^-1 L L' S^-1, S = diag(A)^-1/2
- *   2  step = -A^-1 g;  gain = g' A^-1 g / 2, what the step promises
+ *   2  step = -A^-1 g, by the factor, or for large models by conjugate gradients;  gain = g' A^-1 g / 2, what the step promises
  *   3  halve the step until f falls by a share of what it promises
  *   4  stop when gain <= tol, after that step; f is convex, so the mode is the only one
  *
@@ -9,17 +9,15 @@
 #include "infer/mode.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/rows.h"
 #include "la/small.h"
 #include <math.h>
-#include <nlopt.h>
 #include <string.h>
 
 #define SHARE    1e-4  /* of the promised fall that a step must bring */
 #define ROUNDING 1e-9  /* of f: below this a step that brings nothing is the end */
 #define BLIND    1e-13 /* of f: below this f cannot tell whether a step brings anything */
-#define ENOUGH   1e-6  /* of f: a bound on what L-BFGS leaves */
-enum { HALVINGS = 60, MEMORY = 20, RESTARTS = 20 };
+#define FORCING  1e-2  /* of r' S r: a step of conjugate gradients ends there, or earlier */
+enum { HALVINGS = 60, CONJUGATE_STEPS = 2000 };
 
 static double weighted_mean(const fab_examples *e)
 {
@@ -96,14 +94,20 @@ static int search(fab_objective *o, fab_mode *m, double gain)
 
 /* 2 - 4: one step; 1 when it is the last.  So near the mode that f is too round to judge it, a step is taken
  * as it is. */
-static int advance(fab_objective *o, fab_mode *m)
+static int advance(fab_objective *o, fab_mode *m, double gain)
 {
-    const double gain = promise(o, m), size = 1 + fabs(m->value);
+    const double size = 1 + fabs(m->value);
     const int near = gain <= m->tol || gain <= BLIND * size, moved = !near && search(o, m, gain);
     m->converged = near || (!moved && gain <= ROUNDING * size);
     for (int64_t k = 0; k < o->P && m->converged; k++) m->theta[k] += m->step[k];
     m->iterations++;
     return !moved;
+}
+
+static fab_status not_finite(const fab_objective *o)
+{
+    return FAB_FAIL(FAB_NUMERIC, "%s: the log-likelihood is not finite: bring the columns to size",
+                    o->who);
 }
 
 /* The last step's own remainder, with the factor that is there: A has not changed. */
@@ -119,92 +123,80 @@ fab_status fab_mode_newton(fab_objective *o, fab_mode *m)
     m->converged = 0;
     for (int64_t i = 0;; i++) {
         m->value = fab_objective_at(o, m->theta, m->gradient, m->A); /* 1 */
-        if (!isfinite(m->value))
-            return FAB_FAIL(FAB_NUMERIC,
-                            "%s: the log-likelihood is not finite: bring the columns to size",
-                            o->who);
+        if (!isfinite(m->value)) return not_finite(o);
         FAB_TRY(factor(o, m));
         FAB_TRY(fab_progress(o->who, i, 0));
         if (last) polish(o, m);
         if (last || i == m->max_iter) return FAB_OK;
-        last = advance(o, m);
+        last = advance(o, m, promise(o, m));
     }
 }
 
-/* ---- L-BFGS ----------------------------------------------------------------------------------- */
+/* ---- Newton by conjugate gradients -------------------------------------------------------------- */
 
-typedef struct smooth {
-    fab_objective *o;
-    fab_mode *m;
-    nlopt_opt opt;
-    double
-        unit; /* the objective is told in this unit, so that the first step moves no eta by more than 1 */
-    fab_status status;
-} smooth;
-
-static double evaluate(unsigned n, const double *theta, double *gradient, void *ctx)
+static double dot(int64_t n, const double *a, const double *b)
 {
-    smooth *s = ctx;
-    s->status = fab_progress(s->o->who, s->m->iterations++, 0);
-    if (s->status != FAB_OK) nlopt_force_stop(s->opt);
-    const double f = fab_objective_at(s->o, theta, gradient, NULL);
-    for (unsigned i = 0; i < n && gradient; i++) gradient[i] /= s->unit;
-    return isfinite(f) ? f / s->unit : HUGE_VAL;
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += a[i] * b[i];
+    return sum;
 }
 
-/* |gradient| times the longest row; at least 1 */
-static double first_unit(fab_objective *o, fab_mode *m)
+/* r' S r, S = diag(A)^-1; with fewer rows than coordinates diag(A0)^-1: A is then A0 but for those rows, and so
+ * many steps are enough */
+static double size_of(const fab_mode *m, int64_t P)
 {
-    double longest = 0, g = 0;
-    fab_objective_at(o, m->theta, m->gradient, NULL);
-    for (int64_t i = 0; i < o->P; i++) g += m->gradient[i] * m->gradient[i];
-    for (int64_t j = 0; j < o->e->x.n; j++) {
-        double square = 1;
-        for (int64_t i = 0; i < o->m.D; i++)
-            square += fab_rows_at(&o->e->x, j, i) * fab_rows_at(&o->e->x, j, i);
-        longest = fmax(longest, square);
+    double sum = 0;
+    for (int64_t i = 0; i < P; i++) sum += m->residual[i] * m->scale[i] * m->residual[i];
+    return sum;
+}
+
+/* One step of conjugate gradients, *size = r' S r before and after. */
+static fab_status conjugate_step(fab_objective *o, fab_mode *m, double *size)
+{
+    const int64_t P = o->P;
+    double *r = m->residual, *d = m->direction;
+    FAB_TRY(fab_objective_times(o, 1, d, m->product));
+    const double t = *size / dot(P, d, m->product), before = *size;
+    for (int64_t i = 0; i < P; i++) m->step[i] += t * d[i];
+    for (int64_t i = 0; i < P; i++) r[i] -= t * m->product[i];
+    *size = size_of(m, P);
+    for (int64_t i = 0; i < P; i++) d[i] = m->scale[i] * r[i] + *size / before * d[i];
+    return FAB_OK;
+}
+
+/* 2  step = -A^-1 g as far as it pays: the residual falls to a share of the gradient that goes to 0 with it */
+static fab_status conjugate(fab_objective *o, fab_mode *m, double *first)
+{
+    const int64_t P = o->P;
+    const int few = o->e->x.n * o->m.classes < P;
+    fab_objective_bend(o, m->theta);
+    FAB_TRY(few ? fab_objective_diag_prior(o, m->scale) : fab_objective_diag(o, m->scale));
+    for (int64_t i = 0; i < P; i++) {
+        m->scale[i] = 1 / m->scale[i];
+        m->step[i] = 0;
+        m->residual[i] = -m->gradient[i];
+        m->direction[i] = m->scale[i] * m->residual[i];
     }
-    return fmax(1, sqrt(g * longest));
-}
-
-/* No more than this is left to gain: the curvature is at least A0, a diagonal. */
-static double left_to_gain(fab_objective *o, fab_mode *m)
-{
-    double bound = 0;
-    m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
-    for (int64_t i = 0; i < o->P; i++) bound += m->gradient[i] * m->gradient[i] / (2 * o->a0[i]);
-    return bound;
-}
-
-static nlopt_opt optimiser(const fab_mode *m, smooth *s)
-{
-    const nlopt_opt opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)s->o->P);
-    if (!opt) return NULL;
-    nlopt_set_min_objective(opt, evaluate, s);
-    nlopt_set_vector_storage(opt, MEMORY);
-    nlopt_set_ftol_abs(opt, m->tol / s->unit);
-    nlopt_set_ftol_rel(opt, 1e-15);
-    nlopt_set_maxeval(opt, (int)m->max_iter);
-    return opt;
-}
-
-/* A line search that ran into infinity ends it early: begin again from there. */
-fab_status fab_mode_lbfgs(fab_objective *o, fab_mode *m)
-{
-    m->converged = 0;
-    for (int round = 0; round < RESTARTS && !m->converged; round++) {
-        smooth s = {.o = o, .m = m, .unit = first_unit(o, m)};
-        s.opt = optimiser(m, &s);
-        if (!s.opt) return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
-        const nlopt_result r = nlopt_optimize(s.opt, m->theta, &m->value);
-        nlopt_destroy(s.opt);
-        FAB_TRY(s.status);
-        if (r == NLOPT_OUT_OF_MEMORY)
-            return FAB_FAIL(FAB_NO_MEMORY, "%s: the optimiser has no memory", o->who);
-        if (r == NLOPT_INVALID_ARGS)
-            return FAB_FAIL(FAB_NUMERIC, "%s: the optimiser refuses its start", o->who);
-        m->converged = left_to_gain(o, m) <= ENOUGH * (1 + fabs(m->value));
-        if (r == NLOPT_MAXEVAL_REACHED) break;
+    double size = size_of(m, P);
+    if (!(*first > 0)) *first = size;
+    const double enough = size * fmin(FORCING, sqrt(size / *first));
+    for (int64_t i = 0; i < CONJUGATE_STEPS && size > enough; i++) {
+        FAB_TRY(conjugate_step(o, m, &size));
+        FAB_TRY(fab_progress(o->who, i, 0));
     }
     return FAB_OK;
+}
+
+fab_status fab_mode_newton_cg(fab_objective *o, fab_mode *m)
+{
+    double first = 0;
+    int last = 0;
+    m->converged = 0;
+    for (int64_t i = 0;; i++) {
+        m->value = fab_objective_at(o, m->theta, m->gradient, NULL); /* 1 */
+        if (!isfinite(m->value)) return not_finite(o);
+        if (last || i == m->max_iter) return FAB_OK;
+        FAB_TRY(conjugate(o, m, &first)); /* 2 */
+        last = advance(o, m, -dot(o->P, m->gradient, m->step) / 2);
+    }
 }

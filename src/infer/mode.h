@@ -9,6 +9,7 @@
 typedef struct fab_mode {
     double *theta;                           /* P: start in, mode out */
     double *gradient, *step, *trial, *scale; /* P each */
+    double *residual, *direction, *product;  /* P each, of conjugate gradients */
     double *A; /* P x P: the curvature at the mode, destroyed by its factor */
     double *L; /* P x P: lower factor of scale A scale, scale_i = A_ii^-1/2 */
     double tol;
@@ -24,7 +25,7 @@ void fab_mode_start(const fab_objective *o, double *theta);
 /* Newton's method with a line search; L and logdet belong to the mode. */
 fab_status fab_mode_newton(fab_objective *o, fab_mode *m);
 
-/* L-BFGS, without A and L. */
-fab_status fab_mode_lbfgs(fab_objective *o, fab_mode *m);
+/* The same with the steps by conjugate gradients, without A, L and logdet. */
+fab_status fab_mode_newton_cg(fab_objective *o, fab_mode *m);
 
 #endif

@@ -5,18 +5,19 @@
  *   value     = -sum w log p(y | eta) + (theta - m0)' A0 (theta - m0) / 2
  *   gradient  = -sum w slope (x, 1) + A0 (theta - m0)
  *   A         =  sum w curvature (x, 1)(x, 1)' + A0            block (k, l) for classes k, l
+ *   A V       =  sum (x, 1) [w curvature ((x, 1)' V)] + A0 V   curvature diag(p) - p p' for classes
  *
  * SPDX-License-Identifier: MIT */
 #include "infer/objective.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/rows.h"
 #include "la/small.h"
 #include "posterior/solver.h"
 #include <math.h>
 #include <string.h>
 
-enum { ROWS = FAB_OBJECTIVE_ROWS };
+enum { MOST_ROWS = 256, FEWEST_ROWS = 8, STRIP = 96 }; /* of a block; columns of A at a time */
+#define BLOCK_NUMBERS 0x1p21 /* a block of rows has no more, but for the fewest rows */
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
@@ -33,39 +34,64 @@ static void layout(fab_layout *l, void *handle)
     o->a0 = fab_place(l, o->P, sizeof(double));
     o->m0 = fab_place(l, o->P, sizeof(double));
     o->A0 = b->full ? fab_place(l, o->P * o->P, sizeof(double)) : NULL;
-    o->x = fab_place(l, o->width * ROWS, sizeof(double));
-    o->z = fab_place(l, o->width * ROWS, sizeof(double));
-    o->eta = fab_place(l, C * ROWS, sizeof(double));
-    o->slope = fab_place(l, C * ROWS, sizeof(double));
-    o->curve = fab_place(l, C * C * ROWS, sizeof(double));
-    o->small = b->dense ? fab_place(l, o->width * o->width, sizeof(double)) : NULL;
+    o->x =
+        fab_place(l, b->dense || o->e->x.type == FAB_F32 ? o->width * o->rows : 0, sizeof(double));
+    o->z = fab_place(l, b->dense ? o->width * o->rows : 0, sizeof(double));
+    o->eta = fab_place(l, C * o->rows, sizeof(double));
+    o->slope = fab_place(l, C * o->rows, sizeof(double));
+    o->curve = fab_place(l, (b->dense ? C * C : 1) * o->rows, sizeof(double));
+    o->bent = fab_place(l, o->e->x.n * C, sizeof(double));
+    o->ahead = fab_place(l, C * o->rows * o->columns, sizeof(double));
+    o->back = fab_place(l, C * o->rows * o->columns, sizeof(double));
     o->diff = fab_place(l, o->P, sizeof(double));
+    o->pull = fab_place(l, o->P, sizeof(double));
 }
 
 /* A0 from a given prior. */
+static fab_status form_prior(fab_objective *o, int inverse)
+{
+    double *work = NULL;
+    FAB_TRY(
+        fab_alloc_array((void **)&work, fab_solver_matrix_work(o->given), sizeof *work, o->who));
+    const fab_status s = fab_solver_matrix(o->given, inverse, o->A0, work);
+    fab_release(work);
+    fab_solver_free(o->given);
+    o->given = NULL;
+    return s;
+}
+
 static fab_status take_prior(fab_objective *o, const fab_gauss *prior, const fab_exec *x)
 {
-    fab_solver *s;
-    double *work = NULL;
-    FAB_TRY(fab_solver_init(&s, prior, x));
-    fab_status status =
-        fab_alloc_array((void **)&work, fab_solver_matrix_work(s), sizeof *work, o->who);
-    if (status == FAB_OK) status = fab_solver_matrix(s, prior->form == FAB_COVARIANCE, o->A0, work);
-    if (status == FAB_OK) status = fab_solver_logdet(s, &o->log_prior);
+    FAB_TRY(fab_solver_init(&o->given, prior, x));
+    FAB_TRY(fab_solver_logdet(o->given, &o->log_prior));
     o->log_prior = -o->log_prior;
+    o->precision = prior->form == FAB_PRECISION;
     memcpy(o->m0, prior->mu, (size_t)o->P * sizeof *o->m0);
-    fab_release(work);
-    fab_solver_free(s);
-    return status;
+    return o->A0 ? form_prior(o, !o->precision) : FAB_OK;
+}
+
+static int64_t rows_of_block(const fab_examples *e, int64_t width)
+{
+    const double fit = BLOCK_NUMBERS / (double)width;
+    const int64_t rows = fit > MOST_ROWS     ? MOST_ROWS
+                         : fit > FEWEST_ROWS ? (int64_t)fit
+                                             : FEWEST_ROWS;
+    return rows < e->x.n ? rows : e->x.n;
 }
 
 fab_status fab_objective_init(fab_objective **o, const char *who, const fab_glm *m,
-                              const fab_gauss *prior, int dense, const fab_exec *x)
+                              const fab_examples *e, const fab_gauss *prior, int dense,
+                              int64_t columns, const fab_exec *x)
 {
-    const built proto = {
-        .o = {.who = who, .m = *m, .width = m->D + m->intercept, .P = fab_glm_size(m)},
-        .full = prior != NULL,
-        .dense = dense};
+    const built proto = {.o = {.who = who,
+                               .e = e,
+                               .m = *m,
+                               .width = m->D + m->intercept,
+                               .P = fab_glm_size(m),
+                               .columns = columns,
+                               .rows = rows_of_block(e, m->D + m->intercept)},
+                         .full = dense && prior != NULL,
+                         .dense = dense};
     FAB_TRY(fab_build((void **)o, sizeof proto, &proto, layout));
     if (!prior) return FAB_OK;
     const fab_status s = take_prior(*o, prior, x);
@@ -75,8 +101,15 @@ fab_status fab_objective_init(fab_objective **o, const char *who, const fab_glm 
     return s;
 }
 
+double fab_objective_block(int64_t width)
+{
+    return fmax(BLOCK_NUMBERS, (double)FEWEST_ROWS * (double)width);
+}
+
 void fab_objective_free(fab_objective *o)
 {
+    if (!o) return;
+    fab_solver_free(o->given);
     fab_release(o);
 }
 
@@ -92,18 +125,70 @@ void fab_objective_diagonal(fab_objective *o, double alpha, double intercept_alp
 
 /* ---- rows ------------------------------------------------------------------------------------- */
 
-/* Rows with their 1, as columns of o->x, and eta. */
-static void load(fab_objective *o, const double *theta, int64_t first, int64_t n)
+static int64_t block_rows(const fab_objective *o, int64_t first)
 {
-    const int64_t D = o->m.D, width = o->width, C = o->m.classes;
-    for (int64_t j = 0; j < n; j++) {
-        double *x = o->x + j * width;
-        for (int64_t i = 0; i < D; i++) x[i] = fab_rows_at(&o->e->x, first + j, i);
-        if (width > D) x[D] = 1;
+    const int64_t left = o->e->x.n - first;
+    return left < o->rows ? left : o->rows;
+}
+
+static double weight_of(const fab_objective *o, int64_t j)
+{
+    return o->e->weight ? o->e->weight[j] : 1;
+}
+
+/* Rows of features, ld apart: the caller's, or converted. */
+typedef struct view {
+    const double *p;
+    int64_t n, ld;
+} view;
+
+static view view_of(fab_objective *o, int64_t first)
+{
+    const fab_rows *rows = &o->e->x;
+    const int64_t n = block_rows(o, first), D = o->m.D;
+    if (rows->type == FAB_F64)
+        return (view){(const double *)rows->p + first * rows->ld, n, rows->ld};
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < D; i++)
+            o->x[j * D + i] = (double)((const float *)rows->p)[(first + j) * rows->ld + i];
+    return (view){o->x, n, D};
+}
+
+/* out (n x k) = (x, 1) V, V (D + intercept) x k */
+static void forth(const fab_objective *o, const view *x, int64_t k, const double *V, double *out)
+{
+    const int64_t D = o->m.D;
+    if (k == 1)
+        fab_gemv(FAB_N, x->n, D, 1, x->p, x->ld, V, 0, out);
+    else
+        fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
+    for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[i] += V[D * k + i % k];
+}
+
+/* out ((D + intercept) x k) += a (x, 1)' U, U n x k */
+static void back(const fab_objective *o, const view *x, int64_t k, double a, const double *U,
+                 double *out)
+{
+    const int64_t D = o->m.D;
+    if (k == 1)
+        fab_gemv(FAB_T, x->n, D, a, x->p, x->ld, U, 1, out);
+    else
+        fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
+    for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[D * k + i % k] += a * U[i];
+}
+
+/* o->eta (n x classes) */
+static void predict(fab_objective *o, const double *theta, int64_t first, const view *x)
+{
+    const int64_t C = o->m.classes, D = o->m.D, W = o->width;
+    if (C == 1)
+        forth(o, x, 1, theta, o->eta);
+    else
+        fab_gemm(FAB_F64, FAB_N, FAB_T, x->n, C, D, 1, x->p, x->ld, theta, W, 0, o->eta, C);
+    for (int64_t i = 0; i < x->n * C; i++) {
+        if (C > 1 && o->m.intercept) o->eta[i] += theta[i % C * W + D];
+        if (o->e->offset) o->eta[i] += o->e->offset[first + i / C];
     }
-    fab_mm(FAB_T, FAB_N, C, n, width, 1, theta, o->x, 0, o->eta);
-    for (int64_t j = 0; j < n && o->e->offset; j++)
-        for (int64_t k = 0; k < C; k++) o->eta[j * C + k] += o->e->offset[first + j];
 }
 
 /* Log-likelihoods of the block, weighted; slopes and curvatures likewise. */
@@ -112,7 +197,7 @@ static double score(fab_objective *o, int64_t first, int64_t n, int curve)
     const int64_t C = o->m.classes;
     double sum = 0;
     for (int64_t j = 0; j < n; j++) {
-        const double w = o->e->weight ? o->e->weight[first + j] : 1;
+        const double w = weight_of(o, first + j);
         double *h = curve ? o->curve + j * C * C : NULL;
         sum += w * fab_glm_loglik(&o->m, o->e->y[first + j], o->eta + j * C, o->slope + j * C, h);
         for (int64_t k = 0; k < C; k++) o->slope[j * C + k] *= w;
@@ -121,37 +206,65 @@ static double score(fab_objective *o, int64_t first, int64_t n, int curve)
     return sum;
 }
 
-/* A(k, l) += sum curvature_kl x x' for one pair of classes */
+/* gradient -= sum slope (x, 1) */
+static void add_slopes(fab_objective *o, const view *x, double *gradient)
+{
+    const int64_t C = o->m.classes, D = o->m.D, W = o->width;
+    if (C == 1) {
+        back(o, x, 1, -1, o->slope, gradient);
+        return;
+    }
+    fab_gemm(FAB_F64, FAB_T, FAB_N, C, D, x->n, -1, o->slope, C, x->p, x->ld, 1, gradient, W);
+    for (int64_t i = 0; i < x->n * C && o->m.intercept; i++) gradient[i % C * W + D] -= o->slope[i];
+}
+
+/* o->x = (x, 1); x may lie in o->x, closer */
+static void widen(fab_objective *o, const view *x)
+{
+    const int64_t D = o->m.D, W = o->width;
+    for (int64_t j = x->n - 1; j >= 0; j--) {
+        memmove(o->x + j * W, x->p + j * x->ld, (size_t)D * sizeof *o->x);
+        if (W > D) o->x[j * W + D] = 1;
+    }
+}
+
+/* A(k, l) += sum curvature_kl (x, 1)(x, 1)', the lower triangle of A, row-major */
 static void add_block(fab_objective *o, int64_t n, int64_t k, int64_t l, double *A)
 {
-    const int64_t width = o->width, C = o->m.classes, P = o->P;
+    const int64_t W = o->width, C = o->m.classes, P = o->P;
     for (int64_t j = 0; j < n; j++) {
         const double h = o->curve[j * C * C + k * C + l];
-        for (int64_t i = 0; i < width; i++) o->z[j * width + i] = h * o->x[j * width + i];
+        for (int64_t i = 0; i < W; i++) o->z[j * W + i] = h * o->x[j * W + i];
     }
-    fab_mm(FAB_N, FAB_T, width, width, n, 1, o->z, o->x, 0, o->small);
-    for (int64_t j = 0; j < width; j++)
-        for (int64_t i = 0; i < width; i++) {
-            const double v = o->small[i + j * width];
-            A[k * width + i + (l * width + j) * P] += v;
-            if (k != l) A[l * width + j + (k * width + i) * P] += v;
-        }
+    for (int64_t at = 0; at < W; at += STRIP) {
+        const int64_t cols = W - at < STRIP ? W - at : STRIP, from = k == l ? at : 0;
+        fab_gemm(FAB_F64, FAB_T, FAB_N, W - from, cols, n, 1, o->z + from, W, o->x + at, W, 1,
+                 A + (k * W + from) * P + l * W + at, P);
+    }
 }
 
 /* ---- value, gradient, curvature --------------------------------------------------------------- */
+
+/* o->pull = A0 o->diff */
+static fab_status pull(fab_objective *o)
+{
+    const int64_t P = o->P;
+    const fab_rows diff = {o->diff, FAB_F64, 1, P};
+    if (o->given) return fab_solver_times_precision(o->given, &diff, o->pull);
+    if (o->A0) fab_mv(FAB_N, P, P, 1, o->A0, o->diff, 0, o->pull);
+    for (int64_t i = 0; i < P && !o->A0; i++) o->pull[i] = o->a0[i] * o->diff[i];
+    return FAB_OK;
+}
 
 /* (theta - m0)' A0 (theta - m0) / 2 */
 static double prior(fab_objective *o, const double *theta, double *gradient, double *A)
 {
     const int64_t P = o->P;
-    double sum = 0, *pull = o->diff;
-    for (int64_t i = 0; i < P; i++) pull[i] = theta[i] - o->m0[i];
-    for (int64_t i = 0; i < P; i++) {
-        double p = o->A0 ? 0 : o->a0[i] * pull[i];
-        for (int64_t j = 0; j < P && o->A0; j++) p += o->A0[j + i * P] * pull[j];
-        sum += p * pull[i];
-        if (gradient) gradient[i] = p;
-    }
+    double sum = 0;
+    for (int64_t i = 0; i < P; i++) o->diff[i] = theta[i] - o->m0[i];
+    if (pull(o) != FAB_OK) return NAN;
+    for (int64_t i = 0; i < P; i++) sum += o->pull[i] * o->diff[i];
+    if (gradient) memcpy(gradient, o->pull, (size_t)P * sizeof *gradient);
     if (A && o->A0) memcpy(A, o->A0, (size_t)(P * P) * sizeof *A);
     if (A && !o->A0) {
         memset(A, 0, (size_t)(P * P) * sizeof *A);
@@ -160,30 +273,120 @@ static double prior(fab_objective *o, const double *theta, double *gradient, dou
     return sum / 2;
 }
 
+static void mirror(int64_t P, double *A)
+{
+    for (int64_t i = 0; i < P; i++)
+        for (int64_t j = 0; j < i; j++) A[j * P + i] = A[i * P + j];
+}
+
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A)
 {
-    const int64_t N = o->e->x.n, C = o->m.classes;
     double value = prior(o, theta, gradient, A);
-    for (int64_t first = 0; first < N; first += ROWS) {
-        const int64_t n = N - first < ROWS ? N - first : ROWS;
-        load(o, theta, first, n);
-        value -= score(o, first, n, A != NULL);
-        if (gradient) fab_mm(FAB_N, FAB_T, o->width, C, n, -1, o->x, o->slope, 1, gradient);
-        for (int64_t k = 0; k < C && A; k++)
-            for (int64_t l = k; l < C; l++) add_block(o, n, k, l, A);
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        predict(o, theta, first, &x);
+        value -= score(o, first, x.n, A != NULL);
+        if (gradient) add_slopes(o, &x, gradient);
+        if (A) widen(o, &x);
+        for (int64_t k = 0; k < o->m.classes && A; k++)
+            for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
     }
-    if (A) fab_symmetrise(o->P, A);
+    if (A) mirror(o->P, A);
     return value;
 }
 
-void fab_objective_columns(fab_objective *o, const double *theta, int64_t first, int64_t n,
-                           double *out)
+/* ---- products with the curvature -------------------------------------------------------------- */
+
+void fab_objective_bend(fab_objective *o, const double *theta)
 {
-    load(o, theta, first, n);
-    score(o, first, n, 1);
-    for (int64_t j = 0; j < n; j++) {
-        const double root = sqrt(o->curve[j]);
-        for (int64_t i = 0; i < o->width; i++)
-            out[j * o->width + i] = root * o->x[j * o->width + i];
+    const int64_t C = o->m.classes;
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        double *out = o->bent + first * C;
+        predict(o, theta, first, &x);
+        score(o, first, x.n, C == 1);
+        for (int64_t i = 0; i < x.n * C; i++) {
+            const int64_t j = first + i / C;
+            out[i] = C == 1 ? o->curve[i]
+                            : (o->e->y[j] == (double)(i % C)) - o->slope[i] / weight_of(o, j);
+        }
+    }
+}
+
+/* back = curvature ahead, for row j of the block: n x k numbers for each class */
+static void bend(fab_objective *o, int64_t first, int64_t n, int64_t k, int64_t j)
+{
+    const int64_t C = o->m.classes;
+    const double w = weight_of(o, first + j), *p = o->bent + (first + j) * C;
+    for (int64_t c = 0; c < k; c++) {
+        const double *t = o->ahead + j * k + c;
+        double *u = o->back + j * k + c, mean = 0;
+        for (int64_t l = 0; l < C && C > 1; l++) mean += p[l] * t[l * n * k];
+        for (int64_t l = 0; l < C && C > 1; l++) u[l * n * k] = w * p[l] * (t[l * n * k] - mean);
+        if (C == 1) *u = *p * *t;
+    }
+}
+
+/* out = A0 V */
+static fab_status times_prior(fab_objective *o, int64_t k, const double *V, double *out)
+{
+    for (int64_t i = 0; i < o->P * k && !o->given && !o->A0; i++) out[i] = o->a0[i / k] * V[i];
+    for (int64_t c = 0; c < k && (o->given || o->A0); c++) {
+        for (int64_t i = 0; i < o->P; i++) o->diff[i] = V[i * k + c];
+        FAB_TRY(pull(o));
+        for (int64_t i = 0; i < o->P; i++) out[i * k + c] = o->pull[i];
+    }
+    return FAB_OK;
+}
+
+fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, double *out)
+{
+    const int64_t C = o->m.classes, W = o->width;
+    FAB_TRY(times_prior(o, k, V, out));
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        for (int64_t l = 0; l < C; l++) forth(o, &x, k, V + l * W * k, o->ahead + l * x.n * k);
+        for (int64_t j = 0; j < x.n; j++) bend(o, first, x.n, k, j);
+        for (int64_t l = 0; l < C; l++) back(o, &x, k, 1, o->back + l * x.n * k, out + l * W * k);
+    }
+    return FAB_OK;
+}
+
+fab_status fab_objective_diag_prior(fab_objective *o, double *diag)
+{
+    if (o->given)
+        return o->precision ? fab_solver_diag(o->given, diag)
+                            : fab_solver_diag_inverse(o->given, diag);
+    for (int64_t i = 0; i < o->P; i++) diag[i] = o->A0 ? o->A0[i + i * o->P] : o->a0[i];
+    return FAB_OK;
+}
+
+fab_status fab_objective_diag(fab_objective *o, double *diag)
+{
+    const int64_t C = o->m.classes, W = o->width, D = o->m.D;
+    FAB_TRY(fab_objective_diag_prior(o, diag));
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        for (int64_t i = 0; i < x.n * C; i++) {
+            const double *row = x.p + i / C * x.ld, p = o->bent[first * C + i];
+            const double h = C == 1 ? p : weight_of(o, first + i / C) * p * (1 - p);
+            double *out = diag + i % C * W;
+            for (int64_t d = 0; d < D; d++) out[d] += h * row[d] * row[d];
+            if (W > D) out[D] += h;
+        }
+    }
+    return FAB_OK;
+}
+
+void fab_objective_columns(fab_objective *o, double *F)
+{
+    const int64_t N = o->e->x.n, W = o->width, D = o->m.D;
+    for (int64_t first = 0; first < N; first += o->rows) {
+        const view x = view_of(o, first);
+        for (int64_t j = 0; j < x.n; j++) {
+            const double root = sqrt(o->bent[first + j]);
+            for (int64_t i = 0; i < W; i++)
+                F[i * N + first + j] = root * (i < D ? x.p[j * x.ld + i] : 1);
+        }
     }
 }

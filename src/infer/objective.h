@@ -7,38 +7,51 @@
 #include "fabayes/gauss.h"
 #include "fabayes/glm.h"
 
-enum { FAB_OBJECTIVE_ROWS = 256 }; /* at a time */
-
 typedef struct fab_objective {
     const char *who;
     fab_glm m;
     const fab_examples *e;
     int64_t width, P;    /* D + intercept; coordinates of theta: classes x width */
+    int64_t columns;     /* of the widest fab_objective_times */
+    int64_t rows;        /* of a block */
     double *a0, *m0;     /* P each: prior precision (a diagonal) and mean */
     double *A0;          /* P x P: prior precision when it is no diagonal, or NULL */
+    fab_solver *given;   /* the prior as it came, without A0; or NULL */
+    int precision;       /* its form */
     double log_prior;    /* log det of the prior precision */
-    double *x, *z;       /* width x ROWS each: rows with their 1, and scaled */
-    double *eta, *slope; /* classes x ROWS */
-    double *curve;       /* classes x classes x ROWS */
-    double *small;       /* width x width; NULL: no curvatures are asked for */
-    double *diff;        /* P */
+    double *x;           /* rows x width: features of f32 rows, or features with their 1 */
+    double *z;           /* the same, scaled; where curvatures are asked for */
+    double *eta, *slope; /* rows x classes */
+    double *curve;       /* rows x classes x classes */
+    double *bent; /* N x classes: w times the curvature, or the probabilities of several classes */
+    double *ahead, *back; /* rows x columns for each class */
+    double *diff, *pull;  /* P each */
 } fab_objective;
 
-/* Room for all of it; `dense` asks for curvatures, `prior` (or NULL) for a full A0, which it fills. */
+/* Room for all of it.  `dense` asks for curvatures and turns a given prior into A0; else it stays as it is.
+ * Borrows examples and prior until free. */
 fab_status fab_objective_init(fab_objective **o, const char *who, const fab_glm *m,
-                              const fab_gauss *prior, int dense, const fab_exec *x);
+                              const fab_examples *e, const fab_gauss *prior, int dense,
+                              int64_t columns, const fab_exec *x);
 void fab_objective_free(fab_objective *o); /* takes NULL */
+
+/* Numbers of a block of rows of so many features, at most. */
+double fab_objective_block(int64_t width);
 
 /* A diagonal prior of mean 0. */
 void fab_objective_diagonal(fab_objective *o, double alpha, double intercept_alpha);
 
 /* -log p(y | theta) + (theta - m0)' A0 (theta - m0) / 2; where asked for its gradient (P) and its second
- * derivative (P x P). */
+ * derivative (P x P).  NaN or infinite where theta is out of reach. */
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A);
 
-/* Columns sqrt(curvature) (x, 1) of the rows first .. first + n - 1 at theta, one after the other, of a model
- * with one linear predictor: out is P x n. */
-void fab_objective_columns(fab_objective *o, const double *theta, int64_t first, int64_t n,
-                           double *out);
+/* Keep what the second derivative A at theta is made of: the functions below speak of it. */
+void fab_objective_bend(fab_objective *o, const double *theta);
+/* out = A V, both P x k, row-major; without A in memory. */
+fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, double *out);
+fab_status fab_objective_diag(fab_objective *o, double *diag);       /* of A */
+fab_status fab_objective_diag_prior(fab_objective *o, double *diag); /* of A0 */
+/* Columns sqrt(curvature) (x, 1) of all rows, of a model with one linear predictor: F is P x N, row-major. */
+void fab_objective_columns(fab_objective *o, double *F);
 
 #endif

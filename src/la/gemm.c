@@ -47,3 +47,12 @@ void fab_gemm(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, 
                 b + i * ldb * size, ldb, 1, C, ldc);
     fab_blas_leave(before);
 }
+
+void fab_gemv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
+              const double *x, double beta, double *y)
+{
+    if (m == 0 || n == 0) return;
+    const int before = fab_blas_enter();
+    cblas_dgemv(CblasRowMajor, op(t), (int)m, (int)n, alpha, A, (int)lda, x, 1, beta, y, 1);
+    fab_blas_leave(before);
+}

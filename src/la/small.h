@@ -46,6 +46,10 @@ void fab_qr_r(int64_t m, int64_t n, double *A, double *R, double *work);
 /* Q (m x n) in place of A, R as above. */
 void fab_qr(int64_t m, int64_t n, double *A, double *R, double *work);
 
+/* y = alpha op(A) x + beta y; A is m x n, row-major, rows lda apart. */
+void fab_gemv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
+              const double *x, double beta, double *y);
+
 /* The networks' product, row-major, single-threaded: C = alpha op(A) op(B) + beta C in f64 or f32. */
 void fab_gemm(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k,
               double alpha, const void *A, int64_t lda, const void *B, int64_t ldb, double beta,
