@@ -142,8 +142,9 @@ typedef struct side {
 
 static int same_scaling(const side *s)
 {
-    return strcmp(fab_tensors_get(s[0].p->file, "scaling"),
-                  fab_tensors_get(s[1].p->file, "scaling")) == 0;
+    const char *a = fab_tensors_get(s[0].p->file, "scaling"),
+               *b = fab_tensors_get(s[1].p->file, "scaling");
+    return a && b ? strcmp(a, b) == 0 : !a && !b;
 }
 
 static int take_linear(side *s, const char *const *file)
@@ -159,8 +160,13 @@ static int to_user(side *s, const char *const *file)
     if (is_linear(s[0].p) != is_linear(s[1].p))
         return say_failed("%s is a file of `fabayes fit` and %s is not: they have different units",
                           file[!is_linear(s[0].p)], file[is_linear(s[0].p)]);
-    int status = is_linear(s[0].p) ? take_linear(s, file) : DONE;
-    if (status != DONE || !s[0].linear.q) return status;
+    if (!is_linear(s[0].p)) {
+        if (same_scaling(s)) return DONE;
+        return say_failed("%s and %s were scaled differently: their weights cannot be compared",
+                          file[0], file[1]);
+    }
+    int status = take_linear(s, file);
+    if (status != DONE) return status;
     if (!units_allow(&s[0].linear) || !units_allow(&s[1].linear)) {
         if (same_scaling(s)) return DONE; /* the same units: those of the fit will do */
         return say_failed("%s and %s were scaled differently, and are too large (more than %d "

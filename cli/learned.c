@@ -25,6 +25,7 @@ static double loglik_mean(const learning *l, const found *f)
     const fab_glm *m = &f->model;
     const int64_t width = m->D + m->intercept;
     double sum = 0, eta[CLASSES];
+    if (l->net) return -f->r.loss - log(l->scaling->target_scale); /* in the last epoch */
     if (l->method->streams || m->classes > CLASSES) return NAN;
     for (int64_t i = 0; i < t->n; i++) {
         for (int64_t c = 0; c < m->classes; c++) {
@@ -42,13 +43,24 @@ static double loglik_mean(const learning *l, const found *f)
 static json_t *json_settings(const learning *l, const fab_inference *r)
 {
     char *text = NULL;
-    fab_glm_settings *s = l->settings;
-    if (!(s->alpha > 0) && r->alpha > 0) s->alpha = r->alpha; /* as chosen */
-    if (!(s->beta > 0) && r->beta > 0 && s->likelihood == FAB_GAUSSIAN) s->beta = r->beta;
-    if (fab_settings_json(l->method->table, s, &text) != FAB_OK) return json_null();
+    fab_glm_settings *s = learning_glm(l);
+    if (s && !(s->alpha > 0) && r->alpha > 0) s->alpha = r->alpha; /* as chosen */
+    if (s && !(s->beta > 0) && r->beta > 0 && s->likelihood == FAB_GAUSSIAN) s->beta = r->beta;
+    if (fab_settings_json(l->method->table, l->settings, &text) != FAB_OK) return json_null();
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
     return j ? j : json_null();
+}
+
+/* A network in its own words. */
+static void put_net(json_t *j, const learning *l, const found *f)
+{
+    char *text = NULL;
+    if (!l->net || fab_net_text(l->net, &text) != FAB_OK) return;
+    json_put(j, "model", json_text(text));
+    json_put(j, "parameters", json_integer(f->q->D));
+    json_put(j, "held_out", json_number(f->r.held_out));
+    fab_text_free(text);
 }
 
 static void put_rows(json_t *j, const learning *l, const found *f)
@@ -77,6 +89,7 @@ static int say_json(const learning *l, const found *f)
     json_put(j, "beta", json_number(f->r.beta));
     json_put(j, "log_evidence", json_number(f->r.log_evidence));
     json_put(j, "loglik_mean", json_number(f->loglik));
+    put_net(j, l, f);
     json_put(j, "floored", json_integer(f->r.floored));
     json_put(j, "iterations", json_integer(f->r.iterations));
     json_put(j, "converged", f->r.converged < 0 ? json_null() : json_boolean(f->r.converged));
@@ -117,6 +130,16 @@ static void say_numbers(const found *f)
     printf("\n");
 }
 
+static void say_net(const learning *l, const found *f)
+{
+    char *text = NULL;
+    if (!l->net || fab_net_text(l->net, &text) != FAB_OK) return;
+    printf("%s: %" PRId64 " parameters, %" PRId64 " epochs", text, f->q->D, f->r.iterations);
+    if (isfinite(f->r.held_out)) printf(", held-out loss %.5g", f->r.held_out);
+    printf("\n");
+    fab_text_free(text);
+}
+
 static int say_table(const learning *l, const found *f)
 {
     const char *verdict = order_verdict(&l->order);
@@ -124,6 +147,7 @@ static int say_table(const learning *l, const found *f)
     printf("%s of '%s' (%s%s) on %" PRId64 " features, %" PRId64 " rows, %.3g s\n", l->method->name,
            l->scaling->target, fab_likelihood_name(f->model.likelihood),
            f->guessed ? ", guessed from its values" : "", f->model.D, f->r.n, f->seconds);
+    say_net(l, f);
     if (could_count(l, f))
         printf("whole numbers: if '%s' counts, say --likelihood poisson\n", l->scaling->target);
     say_numbers(f);

@@ -18,6 +18,7 @@ enum {
 void learning_close(learning *l)
 {
     fab_infer_free(l->infer);
+    fab_net_free(l->net);
     fab_posterior_free(l->prior);
     fab_dataset_free(l->table);
     fab_scaling_free(l->scaling);
@@ -35,6 +36,11 @@ int learning_settings(learning *l, const fab_method *m)
     if (!l->settings) return say_failed("out of memory");
     fab_settings_defaults(m->table, l->settings);
     return DONE;
+}
+
+fab_glm_settings *learning_glm(const learning *l)
+{
+    return l->method->infer->init ? l->settings : NULL;
 }
 
 int64_t learning_classes(const learning *l)
@@ -218,26 +224,59 @@ int learning_take_prior(learning *l, const char *file)
 
 /* ---- the inference ------------------------------------------------------------------------------------- */
 
+static double bytes_of(const learning *l)
+{
+    const int64_t n = l->method->streams ? 0 : l->table->n;
+    if (!l->net) return l->method->bytes(l->settings, n, &l->exec);
+    return fab_net_bytes(l->net) +
+           fab_infer_model_bytes(l->method, l->settings, fab_net_model(l->net), n);
+}
+
 static int check_memory(learning *l)
 {
     char need[24], room[24];
-    const int64_t n = l->method->streams ? 0 : l->table->n;
     const double limit = l->memory > 0 ? 1e6 * l->memory : memory_free();
-    l->needed = l->method->bytes(l->settings, n, &l->exec);
+    l->needed = bytes_of(l);
     if (!(l->needed > limit)) return DONE;
     return say_failed("%s: %s needs %sB for %" PRId64 " features, and %sB are %s", l->data.file,
-                      l->method->name, human_count(l->needed, need, sizeof need), l->settings->D,
+                      l->method->name, human_count(l->needed, need, sizeof need), l->scaling->D,
                       human_count(limit, room, sizeof room),
                       l->memory > 0 ? "allowed by --memory" : "free");
 }
 
+static int build_net(learning *l)
+{
+    const fab_model_settings *s = l->settings;
+    const fab_net_plan plan = {.layers = l->layers ? l->layers : "linear",
+                               .features = l->scaling->D,
+                               .likelihood = l->kind,
+                               .classes = l->kind == FAB_CATEGORICAL ? l->scaling->levels : 1,
+                               .noise = (fab_noise)l->noise,
+                               .beta = s->beta > 0 ? s->beta : 1,
+                               .batch = s->batch};
+    const fab_status made = fab_net_init(&l->net, &plan, &l->exec);
+    return made == FAB_OK ? DONE : say_status(made);
+}
+
 int learning_begin(learning *l)
 {
-    const int status = check_memory(l);
+    int status = learning_glm(l) ? DONE : build_net(l);
+    if (status == DONE) status = check_memory(l);
     if (status != DONE) return status;
     const fab_gauss *prior = l->prior ? l->prior->mix.part[0] : NULL;
-    const fab_status s = fab_infer_init(&l->infer, l->method, l->settings, prior, &l->exec);
+    const fab_status s = l->net
+                             ? fab_infer_init_model(&l->infer, l->method, l->settings,
+                                                    fab_net_model(l->net), prior, &l->exec)
+                             : fab_infer_init(&l->infer, l->method, l->settings, prior, &l->exec);
     return s == FAB_OK ? DONE : say_status(s);
+}
+
+/* The inference of the file; a network is built first, as this call says. */
+static fab_status resume_infer(learning *l, const fab_tensors *t)
+{
+    const fab_gauss *prior = l->prior ? l->prior->mix.part[0] : NULL;
+    if (!l->net) return fab_infer_resume(&l->infer, t, &l->exec);
+    return fab_infer_resume_model(&l->infer, t, fab_net_model(l->net), prior, &l->exec);
 }
 
 int learning_resume(learning *l, const char *file, const fab_tensors *t)
@@ -247,7 +286,10 @@ int learning_resume(learning *l, const char *file, const fab_tensors *t)
         return say_failed("%s: has no scaling, and rows cannot be brought to its units", file);
     fab_scaling_free(l->scaling);
     fab_status s = fab_scaling_from_json(&l->scaling, scaling);
-    if (s == FAB_OK) s = fab_infer_resume(&l->infer, t, &l->exec);
+    if (s != FAB_OK) return say_status_of(file, s);
+    const int status = learning_glm(l) ? DONE : build_net(l);
+    if (status != DONE) return status;
+    s = resume_infer(l, t);
     return s == FAB_OK ? DONE : say_status_of(file, s);
 }
 
@@ -287,16 +329,6 @@ static int take_next(learning *l)
     return status;
 }
 
-int learning_rows(learning *l)
-{
-    const fab_gauss *q;
-    int status = l->table->n > 0 ? take_in(l) : DONE;
-    while (status == DONE && l->method->streams && !fab_feed_at_end(l->feed)) status = take_next(l);
-    if (status != DONE) return status;
-    const fab_status s = fab_infer_result(l->infer, &q);
-    return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
-}
-
 /* ---- files ---------------------------------------------------------------------------------------------- */
 
 static fab_status describe(const learning *l, fab_tensors *more)
@@ -311,13 +343,66 @@ static fab_status describe(const learning *l, fab_tensors *more)
     return s;
 }
 
-int learning_save(const learning *l)
+typedef fab_status save_fn(fab_infer *f, const char *path, const fab_tensors *more);
+
+static int save_by(const learning *l, save_fn *save)
 {
     fab_tensors *more = NULL;
     if (!l->output) return DONE;
     fab_status s = fab_tensors_create(&more);
     if (s == FAB_OK) s = describe(l, more);
-    if (s == FAB_OK) s = fab_infer_save(l->infer, l->output, more);
+    if (s == FAB_OK) s = save(l->infer, l->output, more);
     fab_tensors_free(more);
     return s == FAB_OK ? DONE : say_status(s);
+}
+
+int learning_save(const learning *l)
+{
+    return save_by(l, fab_infer_save);
+}
+
+static int learning_checkpoint(const learning *l)
+{
+    return save_by(l, fab_infer_checkpoint);
+}
+
+/* ---- the result ------------------------------------------------------------------------------------------ */
+
+/* Epochs of a network between saves: the run is stopped, saved, and goes on. */
+typedef struct pause {
+    int64_t every, last;
+    int due; /* the stop is ours, and not that of a person */
+} pause;
+
+static int pause_tick(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    pause *p = ctx;
+    if (progress_tick(NULL, what, done, total)) return 1;
+    p->due = p->every && done < total && done != p->last && done % p->every == 0;
+    p->last = done;
+    return p->due;
+}
+
+static int finish(learning *l)
+{
+    pause p = {.every = l->net ? l->checkpoint : 0, .last = -1};
+    const fab_gauss *q;
+    int status = DONE;
+    fab_set_progress(pause_tick, &p);
+    fab_status s = fab_infer_result(l->infer, &q);
+    while (s == FAB_STOPPED && p.due && status == DONE) {
+        status = learning_checkpoint(l);
+        s = fab_infer_result(l->infer, &q);
+    }
+    fab_set_progress(progress_tick, NULL);
+    if (s == FAB_STOPPED && l->checkpoint && l->net) learning_checkpoint(l);
+    if (status != DONE) return status;
+    return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
+}
+
+int learning_rows(learning *l)
+{
+    int status = l->table->n > 0 ? take_in(l) : DONE;
+    while (status == DONE && l->method->streams && !fab_feed_at_end(l->feed)) status = take_next(l);
+    return status == DONE ? finish(l) : status;
 }

@@ -31,14 +31,19 @@ typedef struct learning {
     char **constant; /* names of columns that hardly vary */
     int64_t constants;
 
+    const char *layers; /* of a network; NULL: a linear model of a method that knows it */
+    int64_t noise;      /* fab_noise of a network with a gaussian target */
+    fab_net *net;
+
     const fab_method *method;
-    fab_glm_settings *settings; /* of the method, which begins with these; owned */
+    void *settings; /* of the method; owned */
     fab_exec exec;
     fab_infer *infer;
     fab_posterior *prior;
     const char *output; /* NULL: no file */
-    int64_t checkpoint; /* rows between saves; 0: only at the end */
-    int64_t resumable;  /* 1: the file says how many rows of DATA are in it */
+    int64_t
+        checkpoint;    /* rows of a stream, epochs of a network between saves; 0: only at the end */
+    int64_t resumable; /* 1: the file says how many rows of DATA are in it */
     int64_t quiet;
 
     order order;
@@ -57,7 +62,7 @@ int learning_scale(learning *l);
 int learning_take_prior(learning *l, const char *file);
 /* A new inference for the settings. */
 int learning_begin(learning *l);
-/* Go on from an open file of a stream, in its units. */
+/* Go on from an open file, in its units. */
 int learning_resume(learning *l, const char *file, const fab_tensors *t);
 /* Open DATA in the units of l->scaling, target and weight included. */
 int learning_open_as(learning *l);
@@ -66,6 +71,8 @@ int learning_rows(learning *l);
 int learning_save(const learning *l); /* to l->output; without one nothing */
 void learning_close(learning *l);
 
+/* The settings of a method for linear models; NULL: it takes a network. */
+fab_glm_settings *learning_glm(const learning *l);
 /* The defaults of method m as l->settings. */
 int learning_settings(learning *l, const fab_method *m);
 /* Classes of the target, 0 when it has none. */

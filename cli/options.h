@@ -53,7 +53,7 @@ extern const char *const dtype_names[]; /* in the order of fab_dtype */
     {"threads", 0, OPT_I64, where_, "N", 1, 4096, NULL, "threads (default: all cores)"}
 #define OPTION_SAMPLES(where_) \
     {"samples", 0, OPT_I64, where_, "N", 1, 0x1p31, NULL, \
-     "draws per row for several classes (default: a rule without draws)"}
+     "draws of theta (default: 100 for a network; a linear model needs none)"}
 #define OPTION_DTYPE(where_, help_) {"dtype", 0, OPT_CHOICE, where_, NULL, 0, 0, dtype_names, help_}
 // clang-format on
 

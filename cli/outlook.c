@@ -4,16 +4,20 @@
 #include "outlook.h"
 #include <inttypes.h>
 #include <stdlib.h>
+#include <string.h>
 
-enum { PIECE_NUMBERS = 1 << 21 }; /* of the features read at a time: 16 MB */
+enum {
+    PIECE_NUMBERS =
+        1 << 21,  /* of the features read, and of draws of predictors, at a time: 16 MB */
+    SAMPLES = 100 /* of a network */
+};
 
 typedef struct reading {
     const char *file;
+    const outlook_options *how;
     fab_source *source;
     fab_feed *feed;
     fab_dataset *table;
-    int with_target;
-    int64_t samples, seed;
 } reading;
 
 static int several(const outlook *o)
@@ -21,12 +25,18 @@ static int several(const outlook *o)
     return o->model.classes > 1;
 }
 
+/* Numbers or counts of a network: mixtures, which two numbers do not describe. */
+static int by_draws(const outlook *o)
+{
+    return o->net && o->model.likelihood != FAB_BERNOULLI && !several(o);
+}
+
 /* ---- room ------------------------------------------------------------------------------------------- */
 
-static int grow(double **p, int64_t numbers)
+static int grow(void *p, int64_t count, size_t size)
 {
-    double *new = realloc(*p, (size_t)numbers * sizeof *new);
-    if (new) *p = new;
+    void *new = realloc(*(void **)p, (size_t)count * size);
+    if (new) *(void **)p = new;
     return new != NULL;
 }
 
@@ -34,102 +44,184 @@ static int make_room(outlook *o, const reading *r, int64_t n)
 {
     if (n <= o->room) return DONE;
     const int64_t room = n > 2 * o->room ? n : 2 * o->room;
-    int made = !r->with_target || grow(&o->y, room);
+    int made = !r->how->with_target || grow(&o->y, room, sizeof *o->y);
     if (several(o))
-        made = made && grow(&o->logp, room * o->model.classes);
+        made = made && grow(&o->logp, room * o->model.classes, sizeof *o->logp);
+    else if (by_draws(o))
+        made = made && grow(&o->p, room, sizeof *o->p);
     else
-        made = made && grow(&o->eta, room) && grow(&o->variance, room);
+        made = made && grow(&o->eta, room, sizeof *o->eta) &&
+               grow(&o->variance, room, sizeof *o->variance);
     if (!made) return say_failed("%s: no memory for %" PRId64 " predictions", r->file, n);
     o->room = room;
     return DONE;
 }
 
-/* ---- a piece ---------------------------------------------------------------------------------------- */
+/* ---- a piece of a linear model ------------------------------------------------------------------------ */
 
-static fab_status predict(outlook *o, const reading *r)
+static fab_status predict_linear(outlook *o, const reading *r, const fab_rows *x)
 {
-    const fab_dataset *t = r->table;
     const fab_gauss *q = o->linear.q;
-    const fab_rows x = {.p = t->x, .type = FAB_F64, .n = t->n, .ld = t->D};
+    const double *offset = r->table->offset;
     if (several(o)) /* each row has draws of its own, whatever the pieces */
-        return fab_predict_classes(q, &o->linear.model, &x, t->offset, r->samples, r->seed + o->n,
-                                   NULL, o->logp + o->n * o->model.classes);
-    return fab_predict_eta(q, &o->linear.model, &x, t->offset, NULL, o->eta + o->n,
-                           o->variance + o->n);
+        return fab_predict_classes(q, &o->linear.model, x, offset, r->how->samples,
+                                   r->how->seed + o->n, NULL, o->logp + o->n * o->model.classes);
+    const fab_status s =
+        fab_predict_eta(q, &o->linear.model, x, offset, NULL, o->eta + o->n, o->variance + o->n);
+    const double u = o->scaling->target_scale;
+    for (int64_t i = o->n; s == FAB_OK && i < o->n + x->n; i++) { /* to the user's units */
+        o->eta[i] = o->scaling->target_mean + u * o->eta[i];
+        o->variance[i] *= u * u;
+    }
+    return s;
 }
 
-/* From fitting units to the user's. */
-static void to_user(outlook *o, const fab_dataset *t)
+/* ---- a piece of a network ------------------------------------------------------------------------------ */
+
+static void add_scores(fab_scores *sum, const fab_scores *s)
 {
-    const fab_scaling *k = o->linear.scaling;
-    const double u = k->target_scale;
-    for (int64_t i = 0; i < t->n; i++) {
-        const int64_t at = o->n + i;
-        if (o->eta) o->eta[at] = k->target_mean + u * o->eta[at];
-        if (o->variance) o->variance[at] *= u * u;
-        if (o->y) o->y[at] = k->target_mean + u * t->y[i];
-    }
+    const double n = (double)s->n;
+    sum->n += s->n;
+    sum->nll += n * s->nll;
+    sum->rmse += n * s->rmse * s->rmse;
+    sum->mae += n * s->mae;
+    sum->crps += n * s->crps;
+    sum->coverage50 += n * s->coverage50;
+    sum->coverage90 += n * s->coverage90;
+    sum->coverage95 += n * s->coverage95;
+    sum->dispersion += n * s->dispersion;
 }
+
+static fab_status take_draws(outlook *o, const reading *r, fab_draws *d)
+{
+    fab_scores s;
+    fab_draws_to_units(d, o->scaling->target_mean, o->scaling->target_scale);
+    for (int64_t i = 0; i < d->n; i++) {
+        const int64_t at = o->n + i;
+        if (several(o))
+            fab_draws_classes(d, i, o->logp + at * o->model.classes);
+        else if (by_draws(o))
+            fab_draws_predict(d, i, &o->p[at]);
+        else { /* two classes: the predictor that gives this probability */
+            double logp[2];
+            fab_draws_classes(d, i, logp);
+            o->eta[at] = logp[1] - logp[0];
+            o->variance[at] = 0;
+        }
+    }
+    if (!r->how->with_target || !by_draws(o)) return FAB_OK;
+    const fab_status scored = fab_draws_score(d, o->y + o->n, &s);
+    if (scored == FAB_OK) add_scores(&o->sum, &s);
+    return scored;
+}
+
+static fab_status predict_net(outlook *o, const reading *r, const fab_rows *x)
+{
+    fab_draws *d;
+    const int64_t samples = r->how->samples ? r->how->samples : SAMPLES;
+    fab_status s = fab_draws_create(&d, fab_net_model(o->net), &o->posterior->mix, x,
+                                    r->table->offset, samples, (uint64_t)r->how->seed, NULL);
+    if (s != FAB_OK) return s;
+    s = take_draws(o, r, d);
+    fab_draws_free(d);
+    return s;
+}
+
+/* ---- pieces -------------------------------------------------------------------------------------------- */
 
 static int take_piece(outlook *o, reading *r)
 {
     const fab_dataset *t = r->table;
-    const fab_examples e = {
-        {.p = t->x, .type = FAB_F64, .n = t->n, .ld = t->D}, t->y, NULL, t->offset};
+    const fab_scaling *k = o->scaling;
+    const fab_rows x = {.p = t->x, .type = FAB_F64, .n = t->n, .ld = t->D};
+    const fab_examples e = {x, t->y, NULL, t->offset};
     const int status = make_room(o, r, o->n + t->n);
     if (status != DONE) return status;
-    fab_status s = r->with_target ? fab_examples_check(r->file, &o->linear.model, &e) : FAB_OK;
-    if (s == FAB_OK) s = predict(o, r);
+    fab_status s = r->how->with_target ? fab_examples_check(r->file, &o->model, &e) : FAB_OK;
+    for (int64_t i = 0; o->y && i < t->n; i++)
+        o->y[o->n + i] = k->target_mean + k->target_scale * t->y[i];
+    if (s == FAB_OK) s = o->net ? predict_net(o, r, &x) : predict_linear(o, r, &x);
     if (s != FAB_OK) return say_status_of(r->file, s);
-    to_user(o, t);
     o->n += t->n;
     return DONE;
 }
 
+static int64_t piece_rows(const outlook *o, const reading *r)
+{
+    const int64_t samples = r->how->samples ? r->how->samples : SAMPLES,
+                  draws = o->net ? samples * o->model.classes : 0;
+    const int64_t numbers = draws > r->table->columns ? draws : r->table->columns;
+    return PIECE_NUMBERS / numbers > 0 ? PIECE_NUMBERS / numbers : 1;
+}
+
 static int next_piece(outlook *o, reading *r)
 {
-    const int64_t most = PIECE_NUMBERS / r->table->columns;
     fab_dataset_clear(r->table);
-    fab_status s = fab_feed_read(r->feed, most > 0 ? most : 1, r->table);
-    if (s == FAB_OK) s = fab_scaling_apply(o->linear.scaling, r->table);
+    fab_status s = fab_feed_read(r->feed, piece_rows(o, r), r->table);
+    if (s == FAB_OK) s = fab_scaling_apply(o->scaling, r->table);
     if (s != FAB_OK) return say_status_of(r->file, s);
     return r->table->n > 0 ? take_piece(o, r) : DONE;
 }
 
-/* ---- all -------------------------------------------------------------------------------------------- */
-
 static int read_all(outlook *o, reading *r, const data_options *d)
 {
-    const fab_scaling *k = o->linear.scaling;
+    const fab_scaling *k = o->scaling;
     int status = table_open_as(&r->source, d, k);
     if (status != DONE) return status;
     fab_status s = fab_feed_open_as(&r->feed, r->source, k,
-                                    r->with_target ? FAB_READ_TARGET : FAB_READ_FEATURES);
+                                    r->how->with_target ? FAB_READ_TARGET : FAB_READ_FEATURES);
     if (s == FAB_OK) s = fab_feed_table(r->feed, &r->table);
     if (s != FAB_OK) return say_status_of(r->file, s);
     while (status == DONE && !fab_feed_at_end(r->feed)) status = next_piece(o, r);
     if (status != DONE) return status;
     o->dropped = r->table->dropped;
     if (o->n == 0) return say_failed("%s: there are no rows", r->file);
-    if (o->dropped && !r->with_target)
+    if (o->dropped && !r->how->with_target)
         return say_failed("%s: offset '%s' is missing in %" PRId64 " rows", r->file, k->offset,
                           o->dropped);
     return DONE;
 }
 
-int outlook_open(outlook *o, const char *file, const data_options *d, int with_target,
-                 int64_t samples, int64_t seed)
+/* ---- the file ------------------------------------------------------------------------------------------- */
+
+static int take_net(outlook *o, const char *file)
 {
-    reading r = {.file = d->file, .with_target = with_target, .samples = samples, .seed = seed};
+    const fab_tensors *t = o->posterior->file;
+    const char *scaling = fab_tensors_get(t, "scaling");
+    if (!scaling) return say_failed("%s: is a network without a scaling", file);
+    fab_status s = fab_net_from_json(&o->net, fab_tensors_get(t, "model"), 0, NULL);
+    if (s == FAB_OK) s = fab_scaling_from_json(&o->net_scaling, scaling);
+    if (s != FAB_OK) return say_status_of(file, s);
+    o->scaling = o->net_scaling;
+    o->model = fab_net_model(o->net)->head;
+    const int64_t levels = o->model.likelihood == FAB_BERNOULLI ? 2
+                           : several(o)                         ? o->model.classes
+                                                                : 0;
+    if (o->scaling->D != o->model.D || o->scaling->levels != levels)
+        return say_failed("%s: its network and its scaling do not belong together", file);
+    return DONE;
+}
+
+static int take_linear(outlook *o, const char *file)
+{
+    const int status = linear_take(&o->linear, file, o->posterior);
+    if (status != DONE) return status;
+    o->scaling = o->linear.scaling;
+    o->model = o->linear.model;
+    if (o->model.likelihood == FAB_GAUSSIAN)
+        o->model.beta /= o->scaling->target_scale * o->scaling->target_scale;
+    return DONE;
+}
+
+int outlook_open(outlook *o, const char *file, const data_options *d, const outlook_options *how)
+{
+    reading r = {.file = d->file, .how = how};
     *o = (outlook){0};
     const fab_status s = fab_posterior_load(&o->posterior, file);
     if (s != FAB_OK) return say_status(s);
-    int status = linear_take(&o->linear, file, o->posterior);
-    if (status != DONE) return status;
-    o->model = o->linear.model;
-    if (o->model.likelihood == FAB_GAUSSIAN)
-        o->model.beta /= o->linear.scaling->target_scale * o->linear.scaling->target_scale;
-    status = read_all(o, &r, d);
+    const char *model = fab_tensors_get(o->posterior->file, "model");
+    int status = model && strstr(model, "\"network\"") ? take_net(o, file) : take_linear(o, file);
+    if (status == DONE) status = read_all(o, &r, d);
     fab_dataset_free(r.table);
     fab_feed_close(r.feed);
     fab_source_close(r.source);
@@ -139,10 +231,13 @@ int outlook_open(outlook *o, const char *file, const data_options *d, int with_t
 void outlook_close(outlook *o)
 {
     linear_close(&o->linear);
+    fab_net_free(o->net);
+    fab_scaling_free(o->net_scaling);
     fab_posterior_free(o->posterior);
     free(o->y);
     free(o->eta);
     free(o->variance);
     free(o->logp);
+    free(o->p);
     *o = (outlook){0};
 }

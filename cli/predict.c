@@ -18,7 +18,7 @@ static void print_classes(FILE *f, const fab_scaling *k)
 static void print_class_rows(FILE *f, const outlook *o)
 {
     const int64_t C = o->model.classes;
-    print_classes(f, o->linear.scaling);
+    print_classes(f, o->scaling);
     for (int64_t i = 0; i < o->n && !ferror(f); i++)
         for (int64_t c = 0; c < C; c++)
             fprintf(f, "%.17g%c", exp(o->logp[i * C + c]), c + 1 < C ? ',' : '\n');
@@ -28,12 +28,15 @@ static void print_rows(FILE *f, const outlook *o)
 {
     const int two = o->model.likelihood == FAB_BERNOULLI;
     if (two)
-        print_classes(f, o->linear.scaling);
+        print_classes(f, o->scaling);
     else
         fprintf(f, "mean,sd,lower,upper\n");
     for (int64_t i = 0; i < o->n && !ferror(f); i++) {
         fab_prediction p;
-        fab_predict_y(&o->model, o->eta[i], o->variance[i], &p);
+        if (o->p)
+            p = o->p[i];
+        else
+            fab_predict_y(&o->model, o->eta[i], o->variance[i], &p);
         if (two)
             fprintf(f, "%.17g,%.17g\n", 1 - p.mean, p.mean);
         else
@@ -73,14 +76,15 @@ static int report(const char *file, const char *output, const outlook *o)
 static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
-    int64_t json = 0, quiet = 0, samples = 0, seed = 0;
+    int64_t json = 0, quiet = 0;
+    outlook_options how = {0};
     const char *operand[2], *output = NULL;
     const option options[] = {
         OPTION_OUTPUT(&output, "write a csv file (default: standard output)"),
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
-        OPTION_SAMPLES(&samples),
-        OPTION_SEED(&seed),
+        OPTION_SAMPLES(&how.samples),
+        OPTION_SEED(&how.seed),
         OPTION_JSON(&json),
         OPTION_QUIET(&quiet),
     };
@@ -96,7 +100,7 @@ static int run(const verb *self, int argc, char **argv)
     outlook o;
     progress_open(quiet);
     fab_set_progress(progress_tick, NULL);
-    status = outlook_open(&o, operand[0], &d, 0, samples, seed);
+    status = outlook_open(&o, operand[0], &d, &how);
     progress_close();
     if (status == DONE) status = write_rows(output, &o);
     if (status == DONE && json) status = report(operand[0], output, &o);

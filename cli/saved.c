@@ -40,12 +40,12 @@ int saved_check_method(const char *file, const fab_tensors *t, const char *maker
 {
     const char *method = fab_tensors_get(t, "method");
     const fab_tensor *F = fab_tensors_find(t, "F");
-    if (!method || !fab_tensors_get(t, "settings") || !F)
+    if (!method || !fab_tensors_get(t, "settings"))
         return say_failed("%s: is not a file of `fabayes %s`: there is nothing to resume", file,
                           maker);
     if (strcmp(method, m->name) != 0)
         return say_failed("%s: was made by %s, and this call says %s", file, method, m->name);
-    if (F->type != type)
+    if (F && F->type != type) /* a point has none */
         return say_failed("%s: holds %s, and this call says %s", file, fab_dtype_name(F->type),
                           fab_dtype_name(type));
     return DONE;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "outlook.h"
 #include <inttypes.h>
+#include <math.h>
 
 typedef struct line {
     const char *name;
@@ -55,8 +56,27 @@ static int say(const outlook *o, const fab_scores *s, int64_t json)
     return json_say(j);
 }
 
+/* Scores of pieces become scores of the whole. */
+static void finish(const fab_scores *sum, fab_scores *s)
+{
+    const double n = (double)sum->n;
+    *s = (fab_scores){.n = sum->n,
+                      .nll = sum->nll / n,
+                      .rmse = sqrt(sum->rmse / n),
+                      .mae = sum->mae / n,
+                      .crps = sum->crps / n,
+                      .coverage50 = sum->coverage50 / n,
+                      .coverage90 = sum->coverage90 / n,
+                      .coverage95 = sum->coverage95 / n,
+                      .dispersion = sum->dispersion / n};
+}
+
 static fab_status score(const outlook *o, fab_scores *s)
 {
+    if (o->p) {
+        finish(&o->sum, s);
+        return FAB_OK;
+    }
     if (o->logp) return fab_score_classes(o->model.classes, o->n, o->logp, o->y, s);
     return fab_score(&o->model, o->n, o->eta, o->variance, o->y, s);
 }
@@ -65,10 +85,11 @@ static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
     const char *operand[2];
-    int64_t json = 0, quiet = 0, samples = 0, seed = 0;
-    const option options[] = {OPTION_FORMAT(&d.format), OPTION_ROWS(&d.rows),
-                              OPTION_SAMPLES(&samples), OPTION_SEED(&seed),
-                              OPTION_JSON(&json),       OPTION_QUIET(&quiet)};
+    int64_t json = 0, quiet = 0;
+    outlook_options how = {.with_target = 1};
+    const option options[] = {OPTION_FORMAT(&d.format),     OPTION_ROWS(&d.rows),
+                              OPTION_SAMPLES(&how.samples), OPTION_SEED(&how.seed),
+                              OPTION_JSON(&json),           OPTION_QUIET(&quiet)};
     const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
@@ -77,7 +98,7 @@ static int run(const verb *self, int argc, char **argv)
     fab_scores s;
     progress_open(quiet);
     fab_set_progress(progress_tick, NULL);
-    status = outlook_open(&o, operand[0], &d, 1, samples, seed);
+    status = outlook_open(&o, operand[0], &d, &how);
     progress_close();
     if (status == DONE) {
         const fab_status scored = score(&o, &s);

@@ -54,6 +54,7 @@
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"
+#include "fabayes/draws.h"
 
 /* results to look at */
 #include "fabayes/report.h"

@@ -65,7 +65,7 @@ static void predictors_have_the_moments_of_the_dense_gaussian(void **state)
             for (int r = 0; r < 3; r++) {
                 const fab_glm m = model_of(classes[c]);
                 fab_gauss *q = some_gauss((fab_form)form, FAB_F64, m.classes * W,
-                                          form == FAB_POINT ? 0 : ranks[r], 1, 3 + (uint64_t)c);
+                                          form == FAB_POINT ? 0 : ranks[r], 1, 3.0 + (double)c);
                 double *eta = doubles(N * m.classes), *S = doubles(N * m.classes * m.classes);
                 assert_ok(fab_predict_etas(q, &m, &rows, offset, NULL, eta, S));
                 assert_true(moments_error(q, &m, eta, S, &rows, offset) < 1e-11);

@@ -109,19 +109,35 @@ double fab_count_cdf(double m, double v, double k)
     return sum / weight;
 }
 
-double fab_count_quantile(double m, double v, double p)
+double fab_count_least(double (*cdf)(const void *ctx, double k), const void *ctx, double p)
 {
     double lo = -1, hi = 1;
-    while (fab_count_cdf(m, v, hi) < p && hi < 1e300) {
+    while (cdf(ctx, hi) < p && hi < 1e300) {
         lo = hi;
         hi *= 2;
     }
     while (hi - lo > 1 && hi - lo > 1e-9 * hi) {
         const double k = floor(lo + (hi - lo) / 2);
-        if (fab_count_cdf(m, v, k) < p)
+        if (cdf(ctx, k) < p)
             lo = k;
         else
             hi = k;
     }
     return hi;
+}
+
+typedef struct log_rate {
+    double m, v;
+} log_rate;
+
+static double cdf_of(const void *ctx, double k)
+{
+    const log_rate *r = ctx;
+    return fab_count_cdf(r->m, r->v, k);
+}
+
+double fab_count_quantile(double m, double v, double p)
+{
+    const log_rate r = {m, v};
+    return fab_count_least(cdf_of, &r, p);
 }

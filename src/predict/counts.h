@@ -9,5 +9,7 @@ double fab_count_logp(double m, double v, double y);
 double fab_count_cdf(double m, double v, double k);
 /* The least k with P(Y <= k) >= p. */
 double fab_count_quantile(double m, double v, double p);
+/* The same for any P(Y <= k). */
+double fab_count_least(double (*cdf)(const void *ctx, double k), const void *ctx, double p);
 
 #endif

@@ -1,8 +1,8 @@
 /* score.c - how good predictions are: densities, errors, coverage, calibration.
  *
  * SPDX-License-Identifier: MIT */
+#include "predict/score.h"
 #include "base/memory.h"
-#include "fabayes/predict.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -98,19 +98,29 @@ static void score_pairs(scored *a, int64_t n, fab_scores *s)
     s->auc = area(a, n);
 }
 
-static fab_status score_bernoulli(const fab_glm *m, int64_t n, const double *eta, const double *v,
-                                  const double *y, fab_scores *s)
+fab_status fab_score_probabilities(int64_t n, const double *p, const double *y, fab_scores *s)
 {
     scored *a;
     FAB_TRY(fab_alloc_array((void **)&a, n, sizeof *a, "score"));
-    for (int64_t i = 0; i < n; i++) {
-        fab_prediction p;
-        fab_predict_y(m, eta[i], v[i], &p);
-        a[i] = (scored){p.mean, y[i]};
-    }
+    for (int64_t i = 0; i < n; i++) a[i] = (scored){p[i], y[i]};
     score_pairs(a, n, s);
     fab_release(a);
     return FAB_OK;
+}
+
+static fab_status score_bernoulli(const fab_glm *m, int64_t n, const double *eta, const double *v,
+                                  const double *y, fab_scores *s)
+{
+    double *p;
+    FAB_TRY(fab_alloc_array((void **)&p, n, sizeof *p, "score"));
+    for (int64_t i = 0; i < n; i++) {
+        fab_prediction one;
+        fab_predict_y(m, eta[i], v[i], &one);
+        p[i] = one.mean;
+    }
+    const fab_status done = fab_score_probabilities(n, p, y, s);
+    fab_release(p);
+    return done;
 }
 
 /* ---- several classes -------------------------------------------------------------------------------------- */
@@ -178,10 +188,9 @@ fab_status fab_score_classes(int64_t C, int64_t n, const double *logp, const dou
 
 /* ---- all -------------------------------------------------------------------------------------------------- */
 
-/* Means of the sums; NaN for what does not apply. */
-static void finish(const fab_glm *m, fab_scores *s)
+void fab_score_finish(fab_likelihood l, fab_scores *s)
 {
-    const int real = m->likelihood == FAB_GAUSSIAN, count = m->likelihood == FAB_POISSON;
+    const int real = l == FAB_GAUSSIAN, count = l == FAB_POISSON;
     const double n = (double)s->n;
     s->nll /= n;
     s->rmse = real || count ? sqrt(s->rmse / n) : NAN;
@@ -212,6 +221,6 @@ fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const doubl
         score_gaussian(y[i], &p, s);
     }
     if (m->likelihood == FAB_BERNOULLI) FAB_TRY(score_bernoulli(m, n, eta, v, y, s));
-    finish(m, s);
+    fab_score_finish(m->likelihood, s);
     return FAB_OK;
 }

@@ -1,0 +1,200 @@
+/* draws.c - predictions of any model by draws of theta.
+ *
+ *   1  theta_s ~ q, s = 1 .. S; of a mixture of points each point once, with its weight
+ *   2  eta_s,i = the model's predictor of row i, beta_s,i the precision of its noise
+ *   3  p(y_i) = sum_s w_s p(y_i | eta_s,i, beta_s,i)
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/draws.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include <math.h>
+#include <string.h>
+
+enum { THETA_NUMBERS = 1 << 20 }; /* of draws made at a time: 8 MB, or one draw */
+
+typedef struct drawing {
+    const fab_model *m;
+    const fab_mixture *q;
+    const fab_rows *x;
+    const double *offset;
+    const fab_exec *exec;
+    uint64_t seed;
+    int64_t D, at_once;
+    double *theta; /* at_once x D */
+    double *out;   /* batch x outputs */
+    fab_draws *d;
+} drawing;
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_draws *d = handle;
+    const int gaussian = d->head.likelihood == FAB_GAUSSIAN;
+    d->eta = fab_place(l, d->samples * d->n * d->head.classes, sizeof(double));
+    d->beta = gaussian ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
+    d->weight = fab_place(l, d->samples, sizeof(double));
+}
+
+void fab_draws_free(fab_draws *d)
+{
+    fab_release(d);
+}
+
+static int all_points(const fab_mixture *q)
+{
+    int64_t points = 0;
+    for (int64_t i = 0; i < q->n; i++) points += q->part[i]->form == FAB_POINT;
+    return points == q->n;
+}
+
+static fab_status check(const fab_model *m, const fab_mixture *q, const fab_rows *x,
+                        int64_t samples)
+{
+    const fab_gauss *g = q->part[0];
+    FAB_TRY(fab_model_check("draws", m));
+    FAB_TRY(fab_mixture_check(q));
+    if (!m->predict) return FAB_FAIL(FAB_UNSUPPORTED, "draws: the model has no function `predict`");
+    if ((g->total ? g->total : g->D) != m->D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "draws: the Gaussian has %lld coordinates, the model has %lld",
+                        (long long)(g->total ? g->total : g->D), (long long)m->D);
+    if (samples < 1 && !all_points(q))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "draws: %lld samples, expected at least 1",
+                        (long long)samples);
+    if (x->n < 1) return FAB_FAIL(FAB_BAD_DATA, "draws: there are no rows");
+    return FAB_OK;
+}
+
+/* ---- 1, 2 --------------------------------------------------------------------------------------------- */
+
+/* Predictors and noise of rows first .. first + n - 1 from the outputs of draw s. */
+static void take_outputs(const drawing *g, int64_t s, const double *theta, int64_t first, int64_t n)
+{
+    const fab_model *m = g->m;
+    fab_draws *d = g->d;
+    const int64_t C = d->head.classes, O = m->outputs;
+    for (int64_t i = 0; i < n; i++) {
+        const double *out = g->out + i * O;
+        const int64_t at = s * d->n + first + i;
+        for (int64_t c = 0; c < C; c++)
+            d->eta[at * C + c] = out[c] + (g->offset ? g->offset[first + i] : 0);
+        if (d->beta)
+            d->beta[at] = O == 2    ? exp(out[1])          /* an output */
+                          : m->free ? exp(theta[m->D - 1]) /* a coordinate of theta */
+                                    : m->head.beta;
+    }
+}
+
+static fab_status predict(const drawing *g, int64_t s, const double *theta)
+{
+    const int64_t batch = g->m->batch, n = g->x->n;
+    for (int64_t first = 0; first < n; first += batch) {
+        const int64_t count = n - first < batch ? n - first : batch;
+        const fab_rows part = fab_rows_part(g->x, first, count);
+        FAB_TRY(g->m->predict(g->m->self, theta, &part, g->out));
+        take_outputs(g, s, theta, first, count);
+    }
+    return fab_progress("predict", s + 1, g->d->samples);
+}
+
+static fab_status predict_points(const drawing *g)
+{
+    for (int64_t s = 0; s < g->d->samples; s++) {
+        g->d->weight[s] = g->q->weight[s];
+        FAB_TRY(predict(g, s, g->q->part[s]->mu));
+    }
+    return FAB_OK;
+}
+
+static fab_status predict_draws(const drawing *g)
+{
+    const int64_t S = g->d->samples;
+    for (int64_t first = 0; first < S; first += g->at_once) {
+        const int64_t n = S - first < g->at_once ? S - first : g->at_once;
+        FAB_TRY(
+            fab_mixture_sample(g->q, g->seed, first, n, FAB_F64, g->theta, g->D, NULL, g->exec));
+        for (int64_t j = 0; j < n; j++) {
+            g->d->weight[first + j] = 1 / (double)S;
+            FAB_TRY(predict(g, first + j, g->theta + j * g->D));
+        }
+    }
+    return FAB_OK;
+}
+
+static fab_status fill(drawing *g)
+{
+    const int points = all_points(g->q) && !g->q->part[0]->total;
+    FAB_TRY(
+        fab_alloc_array((void **)&g->out, g->m->batch * g->m->outputs, sizeof *g->out, "draws"));
+    if (!points)
+        FAB_TRY(fab_alloc_array((void **)&g->theta, g->at_once * g->D, sizeof *g->theta, "draws"));
+    return points ? predict_points(g) : predict_draws(g);
+}
+
+fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab_mixture *q,
+                            const fab_rows *x, const double *offset, int64_t samples, uint64_t seed,
+                            const fab_exec *exec)
+{
+    *d = NULL;
+    FAB_TRY(check(m, q, x, samples));
+    const int points = all_points(q) && !q->part[0]->total;
+    const fab_draws proto = {.head = m->head, .n = x->n, .samples = points ? q->n : samples};
+    drawing g = {.m = m, .q = q, .x = x, .offset = offset, .exec = exec, .seed = seed, .D = m->D};
+    g.at_once = THETA_NUMBERS / m->D > 0 ? THETA_NUMBERS / m->D : 1;
+    if (g.at_once > proto.samples) g.at_once = proto.samples;
+    FAB_TRY(fab_build((void **)&g.d, sizeof proto, &proto, layout));
+    const fab_status s = fill(&g);
+    fab_release(g.theta);
+    fab_release(g.out);
+    if (s == FAB_OK)
+        *d = g.d;
+    else
+        fab_draws_free(g.d);
+    return s;
+}
+
+void fab_draws_to_units(fab_draws *d, double mean, double scale)
+{
+    for (int64_t i = 0; d->beta && i < d->samples * d->n; i++) {
+        d->eta[i] = mean + scale * d->eta[i];
+        d->beta[i] /= scale * scale;
+    }
+}
+
+/* ---- 3 ------------------------------------------------------------------------------------------------ */
+
+/* The likelihood of draw s for row i. */
+static fab_glm head_of(const fab_draws *d, int64_t s, int64_t i)
+{
+    fab_glm head = d->head;
+    if (d->beta) head.beta = d->beta[s * d->n + i];
+    return head;
+}
+
+static const double *eta_of(const fab_draws *d, int64_t s, int64_t i)
+{
+    return d->eta + (s * d->n + i) * d->head.classes;
+}
+
+double fab_draws_logp(const fab_draws *d, int64_t i, double y)
+{
+    double most = -INFINITY, sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int64_t s = 0; s < d->samples; s++) {
+            const fab_glm head = head_of(d, s, i);
+            const double l = fab_glm_loglik(&head, y, eta_of(d, s, i), NULL, NULL);
+            if (pass == 0)
+                most = fmax(most, l);
+            else
+                sum += d->weight[s] * exp(l - most);
+        }
+    return most > -INFINITY ? most + log(sum) : most;
+}
+
+void fab_draws_classes(const fab_draws *d, int64_t i, double *logp)
+{
+    const int64_t C = d->head.likelihood == FAB_BERNOULLI ? 2 : d->head.classes;
+    for (int64_t c = 0; c < C; c++) logp[c] = fab_draws_logp(d, i, (double)c);
+}

@@ -1,0 +1,14 @@
+/* score.h - sums of scores that several kinds of predictions share.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_PREDICT_SCORE_H
+#define FAB_PREDICT_SCORE_H
+
+#include "fabayes/predict.h"
+
+/* Accuracy, brier, ece and auc of n probabilities of 1; y is 0 or 1. */
+fab_status fab_score_probabilities(int64_t n, const double *p, const double *y, fab_scores *s);
+/* Sums become means; NaN for what does not apply to the likelihood. */
+void fab_score_finish(fab_likelihood l, fab_scores *s);
+
+#endif

@@ -1,0 +1,115 @@
+#!/usr/bin/python3
+"""test_cli_net.py - networks from the command line: test_cli_net.py FABAYES [NAME ..].
+
+Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
+"""
+# SPDX-License-Identifier: MIT
+import math
+
+from cli_case import Case, np, run
+
+
+def csv(X, y, names=None):
+    names = names or ["c%d" % i for i in range(X.shape[1])] + ["y"]
+    lines = [",".join(names)] + [",".join("%.9g" % v for v in row) + ",%s" % t for row, t in zip(X, y)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+class Net(Case):
+    def setUp(self):
+        super().setUp()
+        r = np.random.RandomState(0)
+        self.X = r.randn(400, 3)
+        self.y = 5 + 10 * (np.sin(2 * self.X[:, 0]) + self.X[:, 1] ** 2) + r.randn(400)
+        self.data = self.write("d.csv", csv(self.X[:300], self.y[:300]))
+        self.test = self.write("t.csv", csv(self.X[300:], self.y[300:]))
+        self.file = self.path("n.safetensors")
+
+    def fit(self, *args, **more):
+        return self.good_json("fit", more.get("data", self.data), "-y", "y", "--model", more.get("model", "mlp:40"), "-o",
+                              more.get("file", self.file), *args)
+
+    def test_a_network_learns_what_a_line_cannot(self):
+        said = self.fit("-m", "map")
+        self.assertEqual((said["method"], said["model"], said["parameters"]), ("sgd", "dense:40,relu,dense:1", 202))
+        net = self.good_json("score", self.file, self.test)
+        self.assertEqual(list(net), ["n", "nll", "rmse", "mae", "crps", "coverage50", "coverage90", "coverage95"])
+        self.good("fit", self.data, "-y", "y", "-o", self.file)
+        line = self.good_json("score", self.file, self.test)
+        self.assertLess(net["rmse"], 0.4 * line["rmse"])
+        self.assertEqual(self.good_json("info", self.path("n.safetensors"))["form"], "covariance")
+
+    def test_predictions_are_in_the_users_units(self):
+        self.fit("--beta=25")
+        lines = self.good("predict", self.file, self.test).split("\n")
+        p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        self.assertEqual(lines[0], "mean,sd,lower,upper")
+        sd = np.std(np.genfromtxt(self.data, delimiter=",", skip_header=1)[:, -1]) / 5
+        np.testing.assert_allclose(p[:, 1], sd, rtol=1e-7)
+        np.testing.assert_allclose(p[:, 3] - p[:, 0], 1.6448536269514722 * sd, rtol=1e-6)
+        y = np.genfromtxt(self.test, delimiter=",", skip_header=1)[:, -1]
+        s = self.good_json("score", self.file, self.test)
+        z = (y - p[:, 0]) / sd
+        np.testing.assert_allclose([s["rmse"], s["nll"], s["coverage90"]],
+                                   [np.sqrt(np.mean((y - p[:, 0]) ** 2)), np.mean(z * z / 2) + math.log(sd * math.sqrt(2 * math.pi)),
+                                    np.mean(abs(z) <= 1.6448536269514722)], rtol=1e-6)
+
+    def test_classes_have_probabilities(self):
+        kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
+        data = self.write("k.csv", csv(self.X, kind))
+        said = self.fit(data=data)
+        self.assertEqual(said["likelihood"], "categorical")
+        s = self.good_json("score", self.file, data)
+        self.assertGreater(s["accuracy"], 0.85)
+        two = self.write("b.csv", csv(self.X, np.where(self.y > 10, "yes", "no")))
+        self.fit(data=two)
+        lines = self.good("predict", self.file, two).split("\n")
+        self.assertEqual(lines[0], "p_no,p_yes")
+        p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        s = self.good_json("score", self.file, two)
+        right = (self.y > 10).astype(int)
+        np.testing.assert_allclose(s["nll"], -np.mean(np.log(p[np.arange(400), right])), rtol=1e-9)
+
+    def test_images_go_through_convolutions(self):
+        r = np.random.RandomState(1)
+        t = r.randint(0, 2, 200)
+        images = r.rand(200, 6, 6) * 0.5
+        images[t == 1, 2:4, :] += 0.7  # a bar across, or up
+        images[t == 0, :, 2:4] += 0.7
+        data = self.write("i.csv", csv(images.reshape(200, 36), t))
+        self.fit("--epochs=30", data=data, model="input:1x6x6,conv:4x3,relu,pool:2,flatten")
+        self.assertGreater(self.good_json("score", self.file, data)["accuracy"], 0.98)
+
+    def test_a_stopped_run_goes_on_to_the_same_bytes(self):
+        whole, part = self.path("w"), self.path("p")
+        self.fit("--epochs=60", file=whole)
+        self.fit("--epochs=60", "--checkpoint", "7", file=part)
+        with open(whole, "rb") as a, open(part, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        self.fit("--epochs=60", "--resume", file=part)
+        with open(whole, "rb") as a, open(part, "rb") as b:
+            self.assertEqual(a.read(), b.read())
+        self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", "--epochs=61", "-o", part, "--resume",
+                 says=["epochs = 60", "says 61"])
+
+    def test_wrong_calls_are_answered(self):
+        call = ["fit", self.data, "-y", "y", "--model"]
+        self.bad(2, *call, "mlp:x", says=["mlp:x"])
+        self.bad(2, *call, "mlp:40", "-m", "exact", says=["exact", "linear models"])
+        self.bad(2, *call, "input:1x2x2,conv:8x3", says=["4 numbers", "3"])
+        self.bad(2, *call, "mlp:40", "--no-intercept", says=["biases"])
+        self.bad(2, *call, "mlp:40", "--noise", "loud", says=["'loud'"])
+        self.bad(2, "fit", self.data, "-y", "y", "--noise", "fixed", says=["networks"])
+        self.bad(1, *call, "mlp:40", "--rate=1e9", "--optimiser=sgd", "--epochs=5", says=["rate"])
+
+    def test_networks_of_other_units_are_not_compared(self):
+        other = self.path("o")
+        self.fit("--epochs=2")
+        self.fit("--epochs=3", file=other)
+        self.assertGreater(self.good_json("compare", self.file, other)["mean_distance"], 0)
+        self.fit("--epochs=2", data=self.test, file=other)
+        self.bad(1, "compare", self.file, other, says=["scaled differently"])
+
+
+if __name__ == "__main__":
+    run(Net)
