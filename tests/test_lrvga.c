@@ -297,31 +297,46 @@ static void one_pass_is_near_the_exact_posterior(void **state)
     }
 }
 
-/* 90 % intervals of the coefficients, alpha and beta unknown: 200 sets of 8 coefficients, 3 standard errors
- * of their pooled coverage (sets counted as 8 independent intervals: the posterior is nearly diagonal). */
+/* How many of P coefficients N(0, sd^2) lie inside their 90 % interval, alpha and beta unknown. */
+static double inside(uint64_t set, int P, int N, double sd)
+{
+    double *x = doubles(N * P), *y = doubles(N), *theta = doubles(P), *variance = doubles(P + 1);
+    double count = 0;
+    fab_solver *s;
+    fab_random_normal(31 + set, 0, 0, P, FAB_F64, theta);
+    fab_random_normal(31 + set, 1, 0, N * P, FAB_F64, x);
+    fab_random_normal(31 + set, 2, 0, N, FAB_F64, y);
+    for (int j = 0; j < N; j++) y[j] = 2 * y[j] + 5;
+    for (int i = 0; i < N * P; i++) y[i / P] += x[i] * sd * theta[i % P];
+    const data d = {P, N, x, y, NULL, NULL};
+    fab_gauss *q = fitted("lrvga", &d, "K=51 warmup=100", NULL, NULL);
+    assert_int_equal(fab_solver_init(&s, q, NULL), FAB_OK);
+    assert_int_equal(fab_solver_variances(s, variance), FAB_OK);
+    for (int i = 0; i < P; i++)
+        count += fabs(q->mu[i] - sd * theta[i]) < 1.6449 * sqrt(variance[i]);
+    fab_solver_free(s);
+    fab_gauss_free(q);
+    return count;
+}
+
+/* 200 sets of 20 to 50 coefficients and 90 to 800 rows, signals from strong to a tenth of the noise. A set is one
+ * number, for its intervals share alpha and beta; three standard errors: 1 false alarm in 370. */
 static void intervals_cover_when_alpha_and_beta_are_found(void **state)
 {
     (void)state;
-    enum { SETS = 200, P = 8, N = 400 };
-    double inside = 0, x[N * P], y[N], theta[P], variance[P + 1];
-    for (uint64_t set = 0; set < SETS; set++) {
-        fab_random_normal(31 + set, 0, 0, P, FAB_F64, theta);
-        fab_random_normal(31 + set, 1, 0, N * P, FAB_F64, x);
-        fab_random_normal(31 + set, 2, 0, N, FAB_F64, y);
-        for (int j = 0; j < N; j++) y[j] = 2 * y[j] + 5;
-        for (int i = 0; i < N * P; i++) y[i / P] += x[i] * theta[i % P];
-        const data d = {P, N, x, y, NULL, NULL};
-        fab_gauss *q = fitted("lrvga", &d, "K=9 warmup=60", NULL, NULL);
-        fab_solver *s;
-        assert_int_equal(fab_solver_init(&s, q, NULL), FAB_OK);
-        assert_int_equal(fab_solver_variances(s, variance), FAB_OK);
-        for (int i = 0; i < P; i++)
-            inside += fabs(q->mu[i] - theta[i]) < 1.6449 * sqrt(variance[i]);
-        fab_solver_free(s);
-        fab_gauss_free(q);
+    enum { SETS = 200 };
+    const int coefficients[] = {20, 35, 50}, rows[] = {90, 200, 400, 800};
+    const double sds[] = {2, 0.5, 0.15};
+    double sum = 0, squares = 0;
+    for (int set = 0; set < SETS; set++) {
+        const int P = coefficients[set % 3];
+        const double share = inside((uint64_t)set, P, rows[set % 4], sds[set / 12 % 3]) / P;
+        sum += share / SETS;
+        squares += share * share / SETS;
     }
-    const double cover = inside / (SETS * P), error = sqrt(0.9 * 0.1 / (SETS * P));
-    if (!(fabs(cover - 0.9) < 3 * error)) fail_msg("coverage %g", cover);
+    const double error = sqrt((squares - sum * sum) / (SETS - 1));
+    if (!(fabs(sum - 0.9) < 3 * error)) fail_msg("coverage %g, standard error %g", sum, error);
+    assert_true(error < 0.01);
 }
 
 static void forgetting_follows_a_stream_that_drifts(void **state)

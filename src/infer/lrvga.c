@@ -17,7 +17,7 @@
  *      GLMs: these rows are the first block
  *   result:
  *  10  the pending rows go into a copy, that is cut from R to K by EM on itself
- *  11  beta unknown: beta = rows / sum of squared errors one step ahead, each over its variance
+ *  11  beta unknown: from the squared errors one step ahead, each over its variance   (fab_noise)
  *
  * With R = D nothing is ever cut off, and psi stays the prior: the closed form, whatever the block.  What a
  * narrow R loses is mostly in the mean, for steps 3 and 4 of all later rows need P; hence R > K.
@@ -36,8 +36,7 @@
 enum { WIDER = 40 };                           /* auto inner_rank: 2 K and so many more */
 enum { WARMUP_LEAST = 20, WARMUP_MOST = 200 }; /* auto warmup */
 #define WARMUP_BYTES 64e6
-#define NOISELESS    1e-20 /* least noise variance, relative to y^2 */
-#define LEAST_PSI    1e-9  /* inside a block, relative to the coordinate's precision */
+#define LEAST_PSI    1e-9 /* inside a block, relative to the coordinate's precision */
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -358,8 +357,7 @@ static double noise(const fab_lrvga *e)
     const fab_lrvga_numbers *n = &e->shown;
     if (!fab_lrvga_gaussian(e)) return 1;
     if (!fab_is_auto_f64(e->set.beta)) return e->set.beta;
-    const double least_squares = n->power > 0 ? NOISELESS * n->power : n->count;
-    return n->count / (n->squares > least_squares ? n->squares : least_squares);
+    return fab_noise(n->count - n->lost - (double)e->model.intercept, n->squares, n->power);
 }
 
 /* From units of the noise to precisions.  The prior's share was put in with the first beta. */
@@ -396,7 +394,7 @@ static fab_status report(void *handle, fab_inference *r)
 {
     const fab_lrvga *e = handle;
     const fab_lrvga_numbers *n = &e->shown;
-    const double beta = noise(e), rows = n->count, two_pi = 6.283185307179586477;
+    const double beta = noise(e), rows = n->rows, two_pi = 6.283185307179586477;
     const double fit = 0.5 * (rows * log(beta / two_pi) - beta * n->squares - n->logdet);
     *r = (fab_inference){.converged = -1,
                          .floored = e->floored,

@@ -78,14 +78,16 @@ static void choose(fab_lrvga *e)
     const int64_t n = e->pending;
     const fab_long X = fab_lrvga_rows(e, 0, n, e->model.D);
     const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.beta);
-    double alpha, beta = known ? e->set.beta : 0;
-    const double loose = fab_lrvga_gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
-                                               : 1 / e->set.intercept_alpha;
+    fab_prior prior = {.beta = known ? e->set.beta : 0};
+    const double loose = fab_lrvga_gaussian(e)
+                             ? known ? prior.beta / e->set.intercept_alpha : BANK_FREE
+                             : 1 / e->set.intercept_alpha;
     e->run.ops->gram(&e->run, &X, NULL, e->A);
     fab_prior_choose(e->model.likelihood, n, e->A, e->model.intercept ? loose : 0, e->y, e->w,
-                     e->offset, &alpha, &beta, e->bank);
-    e->n.beta0 = fab_lrvga_gaussian(e) ? beta : 1;
-    e->n.alpha = alpha * e->n.beta0;
+                     e->offset, &prior, e->bank);
+    e->n.beta0 = fab_lrvga_gaussian(e) ? prior.beta : 1;
+    e->n.alpha = prior.alpha * e->n.beta0;
+    e->n.lost = e->n.given > 0 ? 0 : prior.lost;
 }
 
 /* 8 */
@@ -138,6 +140,7 @@ static void forget(fab_lrvga *e, int64_t m)
     for (int64_t i = 0; i < e->T; i++)
         e->S->psi[i] = a * e->S->psi[i] + (1 - a) * prior_in_state(e, i);
     e->n.count *= a;
+    e->n.lost *= a;
     e->n.squares *= a;
     e->n.power *= a;
 }

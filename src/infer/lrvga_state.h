@@ -17,6 +17,7 @@ typedef struct fab_lrvga_numbers {
     double alpha, beta0;   /* prior precision; the unit of S */
     double rows;           /* in S and mu */
     double count, squares; /* gaussian: 11 */
+    double lost;           /* rows that say nothing about the noise */
     double power;          /* sum of w y^2: what no noise is measured by */
     double logdet, score;  /* one step ahead */
 } fab_lrvga_numbers;

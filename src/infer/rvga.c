@@ -7,7 +7,7 @@
  *   3  mu += error p,  P -= weight / (1 + weight v0) p p'
  *   start: 4  P = prior; alpha or beta unknown: the first `warmup` rows choose them  (fab_prior_choose)
  *   result: 5  P = V diag(l) V', c = 0.999 min l:  psi = c, F = V (l - c)^1/2, over beta
- *           6  beta unknown: rows / sum of squared errors one step ahead, each over its variance
+ *           6  beta unknown: from the squared errors one step ahead, each over its variance   (fab_noise)
  *
  * Linear, this is the Kalman filter with a state that rests, and exact.
  *
@@ -28,7 +28,6 @@
 
 #define SHARE     0.999 /* of the least eigenvalue: psi of the result */
 #define BANK_FREE 1e6   /* variance of the intercept, noise being 1, while beta is unknown */
-#define NOISELESS 1e-20 /* least noise variance, relative to y^2 */
 #define FREE      1e-8  /* least prior precision of an intercept, noise being 1 */
 
 /* The numbers of the state, saved as they are. */
@@ -36,6 +35,7 @@ typedef struct numbers {
     double started, given;
     double alpha, beta0; /* prior precision; the unit of P */
     double rows, squares;
+    double lost;  /* rows that say nothing about the noise */
     double power; /* sum of w y^2: what no noise is measured by */
     double logdet, score;
 } numbers;
@@ -232,16 +232,17 @@ static void choose(rvga *e)
 {
     const int64_t n = e->pending;
     const int known = gaussian(e) && !fab_is_auto_f64(e->set.beta);
-    double alpha, beta = known ? e->set.beta : 0;
-    const double loose = gaussian(e) ? known ? beta / e->set.intercept_alpha : BANK_FREE
+    fab_prior prior = {.beta = known ? e->set.beta : 0};
+    const double loose = gaussian(e) ? known ? prior.beta / e->set.intercept_alpha : BANK_FREE
                                      : 1 / e->set.intercept_alpha;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
             e->G[i + j * n] = dot(e->model.D, e->X + i * e->T, e->X + j * e->T);
     fab_prior_choose(e->model.likelihood, n, e->G, e->model.intercept ? loose : 0, e->y, e->w,
-                     e->offset, &alpha, &beta, e->bank);
-    e->n.beta0 = gaussian(e) ? beta : 1;
-    e->n.alpha = alpha * e->n.beta0;
+                     e->offset, &prior, e->bank);
+    e->n.beta0 = gaussian(e) ? prior.beta : 1;
+    e->n.alpha = prior.alpha * e->n.beta0;
+    e->n.lost = e->n.given > 0 ? 0 : prior.lost;
 }
 
 static fab_status take_row(rvga *e, int64_t j)
@@ -320,8 +321,7 @@ static double noise(const rvga *e)
     const numbers *n = &e->shown;
     if (!gaussian(e)) return 1;
     if (!fab_is_auto_f64(e->set.beta)) return e->set.beta;
-    const double least = n->power > 0 ? NOISELESS * n->power : n->rows;
-    return n->rows / (n->squares > least ? n->squares : least);
+    return fab_noise(n->rows - n->lost - (double)e->model.intercept, n->squares, n->power);
 }
 
 /* 5 */

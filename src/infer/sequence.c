@@ -63,7 +63,9 @@ void fab_sequence_run(fab_sequence *s)
 
 enum { BANK = 17, FINE = 32 };
 #define BANK_STEP 1.1512925464970228 /* log(10) / 2 */
-#define LEAST     1e-20              /* noise variance of targets without noise, relative to y^2 */
+#define ORDER     4.0   /* of the mean of 1/alpha: near the upper end of what the rows allow */
+#define LEAST_DF  0.5   /* of the noise of a stream of one row */
+#define LEAST     1e-20 /* noise variance of targets without noise, relative to y^2 */
 
 typedef struct bank {
     fab_sequence s;
@@ -100,6 +102,12 @@ static double unit_of(int64_t n, const double *G)
     return sum > 0 && isfinite(sum) ? sum : 1;
 }
 
+double fab_noise(double df, double squares, double power)
+{
+    const double some = fmax(df, LEAST_DF), least = power > 0 ? LEAST * power : some;
+    return some / fmax(squares, least) * (some / (some + 2));
+}
+
 static double floor_of(int64_t n, const double *y)
 {
     double sum = 0;
@@ -107,9 +115,9 @@ static double floor_of(int64_t n, const double *y)
     return sum > 0 ? LEAST * sum : (double)n;
 }
 
-/* The mean of the prior variance 1/alpha under exp(score), which is a parabola between three neighbours,
- * as a place in the bank: the best alpha when the rows decide, a wide prior when they do not
- * (a narrow one would be sure of what nobody knows). */
+/* The mean of order ORDER of the prior variance 1/alpha under exp(score), which is a parabola between three
+ * neighbours, as a place in the bank: the best alpha when the rows decide, a wide prior when they do not.
+ * A narrow one would be sure of what nobody knows; under a wide one intervals keep their promise. */
 static double wide_place(const double *score, int best)
 {
     double sum = 0, variance = 0;
@@ -122,14 +130,27 @@ static double wide_place(const double *score, int best)
                           0.5 * x * x * (up + down - 2 * score[i]);
         const double p = exp(fmin(at - score[best], 50));
         sum += p;
-        variance += p * exp(-BANK_STEP * ((double)t / FINE - best));
+        variance += p * exp(-ORDER * BANK_STEP * ((double)t / FINE - best));
     }
-    return best - log(variance / sum) / BANK_STEP;
+    return best - log(variance / sum) / (ORDER * BANK_STEP);
+}
+
+/* The top of the parabola through the best score and its neighbours. */
+static double top_place(const double *score, int best)
+{
+    if (best == 0 || best == BANK - 1) return best;
+    const double down = score[best - 1], up = score[best + 1], bend = 2 * score[best] - up - down;
+    return bend > 0 ? best + 0.5 * (up - down) / bend : best;
+}
+
+static double bank_at(double unit, double place)
+{
+    return unit * exp((place - (double)(BANK / 2)) * BANK_STEP);
 }
 
 void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double intercept,
-                      const double *y, const double *w, const double *offset, double *alpha,
-                      double *beta, double *work)
+                      const double *y, const double *w, const double *offset, fab_prior *prior,
+                      double *work)
 {
     const fab_rule rule = {.likelihood = l, .expectation = FAB_PROBIT};
     bank b = {.s = {.rule = &rule,
@@ -143,14 +164,16 @@ void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double inter
               .offset = offset,
               .intercept = intercept,
               .floor = floor_of(n, y),
-              .beta = l == FAB_GAUSSIAN ? *beta : 0};
+              .beta = l == FAB_GAUSSIAN ? prior->beta : 0};
     const double unit = unit_of(n, G);
-    double score[BANK];
+    double score[BANK], beta;
     int best = 0;
     for (int i = 0; i < BANK; i++) {
-        score[i] = score_of(&b, unit * exp((i - BANK / 2) * BANK_STEP), beta);
+        score[i] = score_of(&b, bank_at(unit, i), &beta);
         if (score[i] > score[best]) best = i;
     }
-    *alpha = unit * exp((wide_place(score, best) - BANK / 2) * BANK_STEP);
-    score_of(&b, *alpha, beta);
+    score_of(&b, bank_at(unit, top_place(score, best)), &beta);
+    prior->alpha = bank_at(unit, wide_place(score, best));
+    score_of(&b, prior->alpha, &prior->beta);
+    prior->lost = fmax(0, (double)n * (1 - beta / prior->beta));
 }

@@ -44,18 +44,29 @@ typedef struct fab_revisit {
 
 void fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
 
-/* The prior from the first rows: the mean of 1/alpha under the one-step-ahead scores of a bank of 17,
+/* A prior, found in the first rows. */
+typedef struct fab_prior {
+    double alpha; /* gaussian: alpha / beta, the prior in units of the noise */
+    double beta;  /* gaussian: noise precision; in: 0, to be found as well */
+    double
+        lost; /* gaussian, beta found: rows that say nothing about the noise under this prior, which
+                     is wider than the best one */
+} fab_prior;
+
+/* The prior from the first rows: a wide mean of 1/alpha under the one-step-ahead scores of a bank of 17,
  * half a decade apart, with the mean square of a row in the middle.
  *
  *   G         n x n: products of the features of the rows (no intercept in them)
  *   intercept variance of the intercept, 0: none
- *   beta      gaussian: noise precision; 0: to be found as well, n / squares
- *
- * Gives alpha (gaussian: alpha / beta, the prior in units of the noise) and beta.  work:
- * fab_prior_work(n) doubles. */
+ *   work      fab_prior_work(n) doubles */
 void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double intercept,
-                      const double *y, const double *w, const double *offset, double *alpha,
-                      double *beta, double *work);
+                      const double *y, const double *w, const double *offset, fab_prior *prior,
+                      double *work);
 int64_t fab_prior_work(int64_t n);
+
+/* Precision of the noise from a sum of `df` squares; `power` is the sum of squares of the targets.  With the
+ * noise integrated out theta has Student's distribution, of variance df / (df - 2) times larger: beta is
+ * smaller by df / (df + 2), the same but for df near 2, so that a Gaussian is as wide. */
+double fab_noise(double df, double squares, double power);
 
 #endif
