@@ -469,16 +469,16 @@ static void every_failed_allocation_is_reported(void **state)
 
 static fab_status add_words(void)
 {
-    fab_words *w;
+    fab_dictionary *w;
     int64_t code;
-    fab_status status = fab_words_create(&w, "words");
+    fab_status status = fab_dictionary_create(&w, "words");
     for (int i = 0; status == FAB_OK && i < 300; i++) {
         char *to;
-        status = fab_words_room(w, 32, &to);
-        if (status == FAB_OK) status = fab_words_code(w, (size_t)sprintf(to, "w%d", i), &code);
+        status = fab_dictionary_room(w, 32, &to);
+        if (status == FAB_OK) status = fab_dictionary_code(w, (size_t)sprintf(to, "w%d", i), &code);
         if (status == FAB_OK) assert_int_equal(code, i);
     }
-    fab_words_free(w);
+    fab_dictionary_free(w);
     return status;
 }
 

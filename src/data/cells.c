@@ -180,12 +180,12 @@ static fab_status read_word(const fab_source *s, int64_t column, const fab_cut *
     if (kind == FAB_CELL_EMPTY || kind == FAB_CELL_MISSING)
         return s->missing ? FAB_OK : refuse_missing(s, column, f);
     FAB_TRY(check_bytes(s, column, f->p, f->n));
-    fab_words *words = s->words[column];
+    fab_dictionary *words = s->words[column];
     char *to;
     int64_t code;
-    FAB_TRY(fab_words_room(words, f->n + 1, &to));
+    FAB_TRY(fab_dictionary_room(words, f->n + 1, &to));
     const char *end = fab_cell_copy(to, f);
-    FAB_TRY(fab_words_code(words, (size_t)(end - 1 - to), &code));
+    FAB_TRY(fab_dictionary_code(words, (size_t)(end - 1 - to), &code));
     if (code == FAB_WORDS_MAX) return refuse_identifier(s, column);
     *x = (double)code;
     return FAB_OK;

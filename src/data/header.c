@@ -135,7 +135,7 @@ static fab_status make_words(fab_source *s, int64_t column)
         s->words = p;
         for (int64_t j = 0; j < s->columns; j++) s->words[j] = NULL;
     }
-    return s->words[column] ? FAB_OK : fab_words_create(&s->words[column], s->in.name);
+    return s->words[column] ? FAB_OK : fab_dictionary_create(&s->words[column], s->in.name);
 }
 
 static fab_status make_noted_words(fab_source *s, const unsigned char *noted)

@@ -175,7 +175,7 @@ fab_status fab_source_open(fab_source **s, const char *path, const fab_source_op
 
 static void release_words(fab_source *s)
 {
-    for (int64_t j = 0; s->words && j < s->columns; j++) fab_words_free(s->words[j]);
+    for (int64_t j = 0; s->words && j < s->columns; j++) fab_dictionary_free(s->words[j]);
     fab_release(s->words);
 }
 
@@ -242,7 +242,7 @@ const char *fab_source_name(const fab_source *s, int64_t column)
 /* ---- words ----------------------------------------------------------------------------------- */
 
 /* NULL: a column of numbers, or none at all. */
-static const fab_words *words_of(const fab_source *s, int64_t column)
+static const fab_dictionary *words_of(const fab_source *s, int64_t column)
 {
     return s->words && column >= 0 && column < s->columns ? s->words[column] : NULL;
 }
@@ -254,13 +254,13 @@ int fab_source_is_words(const fab_source *s, int64_t column)
 
 int64_t fab_source_words(const fab_source *s, int64_t column)
 {
-    const fab_words *w = words_of(s, column);
+    const fab_dictionary *w = words_of(s, column);
     return w ? w->count : 0;
 }
 
 const char *fab_source_word(const fab_source *s, int64_t column, int64_t code)
 {
-    const fab_words *w = words_of(s, column);
+    const fab_dictionary *w = words_of(s, column);
     return w && code >= 0 && code < w->count ? w->word[code] : NULL;
 }
 

@@ -46,7 +46,7 @@ struct fab_source {
 
     int missing, with_words;  /* options; with_words: columns of words may be */
     const char *categorical;  /* an option, borrowed while opening */
-    struct fab_words **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
+    struct fab_dictionary **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
 
     char separator;                    /* csv and tsv */
     int64_t features, ignored;         /* libsvm: asked for (0: count them); values above them */

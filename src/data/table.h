@@ -6,7 +6,6 @@
 
 #include "base/memory.h"
 #include "data/source.h"
-#include "data/source.h"
 #include "fabayes/table.h"
 
 /* D empty names, and their end. */

@@ -22,17 +22,17 @@ typedef struct fab_page {
 
 /* ---- life ------------------------------------------------------------------------------------ */
 
-fab_status fab_words_create(fab_words **w, const char *name)
+fab_status fab_dictionary_create(fab_dictionary **w, const char *name)
 {
     void *p;
     *w = NULL;
     FAB_TRY(fab_alloc_array(&p, 1, sizeof **w, name));
     *w = p;
-    **w = (fab_words){.name = name};
+    **w = (fab_dictionary){.name = name};
     return FAB_OK;
 }
 
-void fab_words_free(fab_words *w)
+void fab_dictionary_free(fab_dictionary *w)
 {
     if (!w) return;
     for (fab_page *page = w->pages; page;) {
@@ -47,7 +47,7 @@ void fab_words_free(fab_words *w)
 
 /* ---- room for text --------------------------------------------------------------------------- */
 
-static fab_status add_page(fab_words *w, size_t least)
+static fab_status add_page(fab_dictionary *w, size_t least)
 {
     void *p;
     size_t room = w->pages ? 2 * w->pages->room : FIRST_PAGE;
@@ -62,7 +62,7 @@ static fab_status add_page(fab_words *w, size_t least)
     return FAB_OK;
 }
 
-fab_status fab_words_room(fab_words *w, size_t n, char **to)
+fab_status fab_dictionary_room(fab_dictionary *w, size_t n, char **to)
 {
     if (!w->pages || w->pages->room - w->pages->used < n) FAB_TRY(add_page(w, n));
     *to = w->pages->text + w->pages->used;
@@ -80,14 +80,14 @@ static uint64_t hash(const char *p, size_t n)
 }
 
 /* The slot of the word, or the free one where it belongs. */
-static int64_t find(const fab_words *w, const char *p, size_t n)
+static int64_t find(const fab_dictionary *w, const char *p, size_t n)
 {
     const uint64_t mask = (uint64_t)w->slots - 1;
     for (uint64_t i = hash(p, n) & mask;; i = (i + 1) & mask)
         if (w->slot[i] == 0 || strcmp(w->word[w->slot[i] - 1], p) == 0) return (int64_t)i;
 }
 
-static fab_status grow_words(fab_words *w, int64_t room)
+static fab_status grow_words(fab_dictionary *w, int64_t room)
 {
     void *p;
     FAB_TRY(fab_alloc_array(&p, room, sizeof *w->word, w->name));
@@ -97,7 +97,7 @@ static fab_status grow_words(fab_words *w, int64_t room)
     return FAB_OK;
 }
 
-static fab_status grow_slots(fab_words *w, int64_t slots)
+static fab_status grow_slots(fab_dictionary *w, int64_t slots)
 {
     void *p;
     FAB_TRY(fab_alloc_array(&p, slots, sizeof *w->slot, w->name));
@@ -111,7 +111,7 @@ static fab_status grow_slots(fab_words *w, int64_t slots)
 }
 
 /* Room for one more word; the slots are grown first, so that a failure leaves both tables whole. */
-static fab_status grow(fab_words *w)
+static fab_status grow(fab_dictionary *w)
 {
     if (w->count < w->word_room) return FAB_OK;
     const int64_t room = w->word_room ? 2 * w->word_room : FIRST_WORDS;
@@ -121,7 +121,7 @@ static fab_status grow(fab_words *w)
     return FAB_OK;
 }
 
-fab_status fab_words_code(fab_words *w, size_t n, int64_t *code)
+fab_status fab_dictionary_code(fab_dictionary *w, size_t n, int64_t *code)
 {
     char *p = w->pages->text + w->pages->used;
     FAB_TRY(grow(w));

@@ -1,8 +1,8 @@
 /* words.h - the different words of one column, each with its code: 0, 1, .. in the order of meeting them.
  *
- *     FAB_TRY(fab_words_room(w, n + 1, &to));      a word is written where it may stay: no copy is made
+ *     FAB_TRY(fab_dictionary_room(w, n + 1, &to));      a word is written where it may stay: no copy is made
  *     memcpy(to, word, n), to[n] = '\0';
- *     FAB_TRY(fab_words_code(w, n, &code));        FAB_WORDS_MAX: one too many
+ *     FAB_TRY(fab_dictionary_code(w, n, &code));        FAB_WORDS_MAX: one too many
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_DATA_WORDS_H
@@ -15,7 +15,7 @@
 /* More different words than this are an identifier, not a category. */
 enum { FAB_WORDS_MAX = 100000 };
 
-typedef struct fab_words {
+typedef struct fab_dictionary {
     int64_t count;
     char **word; /* count, each ended by a zero byte; they never move */
 
@@ -24,16 +24,16 @@ typedef struct fab_words {
     int64_t slots;          /* a power of two, at least twice the room for words */
     int32_t *slot;          /* slots: 1 + code, or 0 */
     int64_t word_room;
-} fab_words;
+} fab_dictionary;
 
 /* An empty dictionary.  Borrows name until it is freed.  Gives *w. */
-fab_status fab_words_create(fab_words **w, const char *name);
-void fab_words_free(fab_words *w); /* takes NULL */
+fab_status fab_dictionary_create(fab_dictionary **w, const char *name);
+void fab_dictionary_free(fab_dictionary *w); /* takes NULL */
 
 /* Room for the next word, of n bytes with its end.  Lends until the next call with this w. */
-fab_status fab_words_room(fab_words *w, size_t n, char **to);
+fab_status fab_dictionary_room(fab_dictionary *w, size_t n, char **to);
 /* The code of the word of n bytes that was written into the room; a new one stays there.  FAB_WORDS_MAX
  * when the word is new and there are that many already. */
-fab_status fab_words_code(fab_words *w, size_t n, int64_t *code);
+fab_status fab_dictionary_code(fab_dictionary *w, size_t n, int64_t *code);
 
 #endif
