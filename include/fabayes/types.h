@@ -18,11 +18,17 @@ typedef enum fab_dtype { FAB_F64 = 0, FAB_F32, FAB_I64, FAB_BOOL, FAB_ENUM } fab
 FAB_API const char *fab_dtype_name(fab_dtype t);
 
 /* n vectors, one per row, in the caller's memory: vector j starts at element j * ld of p.  The length
- * of a vector is the D of the handle it is given to; ld >= D. */
+ * of a vector is the D of the handle it is given to; ld >= D.
+ *
+ * Sparse, when `start` is given: vector j has the values p[start[j]] .. p[start[j + 1] - 1] at the
+ * coordinates index[start[j]] .. , rising and below D, and is 0 elsewhere; ld says how long it is.  The
+ * methods of inference and predictions take sparse rows; whatever does not refuses them. */
 typedef struct fab_rows {
     const void *p;
     fab_dtype type; /* FAB_F64 or FAB_F32 */
     int64_t n, ld;
+    const int64_t *start; /* n + 1; NULL: dense */
+    const int32_t *index; /* one for each value */
 } fab_rows;
 
 /* One of several processes that each hold some coordinates of theta.  `sum` adds buf over all of them,

@@ -1,9 +1,10 @@
-/* rows.c - element types, and the check at the door for vectors that come in.
+/* rows.c - vectors that come in, dense or sparse: the check at the door, and ways to read them.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/rows.h"
 #include "base/fail.h"
 #include <math.h>
+#include <string.h>
 
 const char *fab_dtype_name(fab_dtype t)
 {
@@ -11,17 +12,92 @@ const char *fab_dtype_name(fab_dtype t)
     return (int)t >= 0 && t <= FAB_ENUM ? name[t] : "unknown";
 }
 
+/* ---- elements --------------------------------------------------------------------------------- */
+
+static double element(const fab_rows *x, int64_t at)
+{
+    return x->type == FAB_F32 ? (double)((const float *)x->p)[at] : ((const double *)x->p)[at];
+}
+
 double fab_rows_at(const fab_rows *x, int64_t j, int64_t i)
 {
-    const int64_t at = j * x->ld + i;
-    return x->type == FAB_F32 ? (double)((const float *)x->p)[at] : ((const double *)x->p)[at];
+    if (!x->start) return element(x, j * x->ld + i);
+    int64_t low = x->start[j], high = x->start[j + 1];
+    while (low < high) {
+        const int64_t middle = low + (high - low) / 2;
+        if (x->index[middle] < i)
+            low = middle + 1;
+        else
+            high = middle;
+    }
+    return low < x->start[j + 1] && x->index[low] == i ? element(x, low) : 0;
 }
 
 fab_rows fab_rows_part(const fab_rows *x, int64_t first, int64_t n)
 {
     const int64_t size = x->type == FAB_F32 ? (int64_t)sizeof(float) : (int64_t)sizeof(double);
-    return (fab_rows){(const char *)x->p + first * x->ld * size, x->type, n, x->ld};
+    fab_rows part = *x;
+    part.n = n;
+    if (x->start)
+        part.start += first;
+    else
+        part.p = (const char *)x->p + first * x->ld * size;
+    return part;
 }
+
+void fab_rows_get(const fab_rows *x, int64_t j, int64_t D, double *out)
+{
+    if (x->start) {
+        memset(out, 0, (size_t)D * sizeof *out);
+        for (int64_t k = x->start[j]; k < x->start[j + 1]; k++) out[x->index[k]] = element(x, k);
+    } else {
+        for (int64_t i = 0; i < D; i++) out[i] = element(x, j * x->ld + i);
+    }
+}
+
+void fab_rows_copy(const fab_rows *x, int64_t j, int64_t D, void *out)
+{
+    const size_t size = x->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    const fab_rows row = fab_rows_part(x, j, 1);
+    if (!x->start) {
+        memcpy(out, row.p, (size_t)D * size);
+        return;
+    }
+    memset(out, 0, (size_t)D * size);
+    for (int64_t k = row.start[0]; k < row.start[1]; k++)
+        memcpy((char *)out + (size_t)x->index[k] * size, (const char *)x->p + (size_t)k * size,
+               size);
+}
+
+int64_t fab_rows_stored(const fab_rows *x, int64_t j, int64_t D)
+{
+    return x->start ? x->start[j + 1] - x->start[j] : D;
+}
+
+double fab_rows_value(const fab_rows *x, int64_t j, int64_t k)
+{
+    return element(x, (x->start ? x->start[j] : j * x->ld) + k);
+}
+
+void fab_rows_dot(const fab_rows *x, int64_t j, int64_t k, const double *V, double *out)
+{
+    for (int64_t c = 0; c < k; c++) out[c] = 0;
+    for (int64_t at = x->start[j]; at < x->start[j + 1]; at++) {
+        const double value = element(x, at), *row = V + x->index[at] * k;
+        for (int64_t c = 0; c < k; c++) out[c] += value * row[c];
+    }
+}
+
+void fab_rows_add(const fab_rows *x, int64_t j, int64_t k, double a, const double *u, double *V)
+{
+    for (int64_t at = x->start[j]; at < x->start[j + 1]; at++) {
+        const double value = a * element(x, at);
+        double *row = V + x->index[at] * k;
+        for (int64_t c = 0; c < k; c++) row[c] += value * u[c];
+    }
+}
+
+/* ---- the check -------------------------------------------------------------------------------- */
 
 /* How many of n numbers are not finite (a count, so that the loop has no branches). */
 static int64_t bad_f64(const double *v, int64_t n)
@@ -38,6 +114,26 @@ static int64_t bad_f32(const float *v, int64_t n)
     return bad;
 }
 
+/* Row j of sparse rows: where it stands, its coordinates and its values. */
+static fab_status check_sparse(const char *who, const fab_rows *x, int64_t j, int64_t D)
+{
+    if (x->start[j] < 0 || x->start[j + 1] < x->start[j])
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: row %lld has the values %lld to %lld", who,
+                        (long long)j, (long long)x->start[j], (long long)x->start[j + 1]);
+    for (int64_t k = x->start[j]; k < x->start[j + 1]; k++) {
+        const long long i = x->index[k];
+        if (i < 0 || i >= D || (k > x->start[j] && i <= x->index[k - 1]))
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "%s: row %lld has the coordinate %lld, expected rising ones below %lld",
+                            who, (long long)j, i, (long long)D);
+        if (!isfinite(element(x, k)))
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "%s: row %lld, column %lld is %g, expected a finite number", who,
+                            (long long)j, i, element(x, k));
+    }
+    return FAB_OK;
+}
+
 static fab_status name_bad(const char *who, const fab_rows *x, int64_t j, int64_t D)
 {
     int64_t i = 0;
@@ -51,14 +147,24 @@ fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D)
     if (x->type != FAB_F64 && x->type != FAB_F32)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: rows are %s, expected f64 or f32", who,
                         fab_dtype_name(x->type));
-    if (x->n < 0 || x->ld < D || (x->n > 0 && !x->p))
+    if (x->n < 0 || x->ld < D || (x->n > 0 && !x->p && !x->start))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: %lld rows %lld apart do not hold vectors of length %lld", who,
                         (long long)x->n, (long long)x->ld, (long long)D);
-    for (int64_t j = 0; j < x->n; j++) {
+    if (x->start && !(x->p && x->index) && x->n > 0 && x->start[x->n] > x->start[0])
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: sparse rows without values or coordinates", who);
+    for (int64_t j = 0; x->start && j < x->n; j++) FAB_TRY(check_sparse(who, x, j, D));
+    for (int64_t j = 0; !x->start && j < x->n; j++) {
         const int64_t bad = x->type == FAB_F32 ? bad_f32((const float *)x->p + j * x->ld, D)
                                                : bad_f64((const double *)x->p + j * x->ld, D);
         if (bad) return name_bad(who, x, j, D);
     }
     return FAB_OK;
+}
+
+fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D)
+{
+    if (x->start)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: the rows are sparse, expected dense ones", who);
+    return fab_rows_check(who, x, D);
 }

@@ -1,4 +1,4 @@
-/* rows.h - the check at the door for vectors that come in.
+/* rows.h - vectors that come in, dense or sparse: the check at the door, and ways to read them.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_BASE_ROWS_H
@@ -6,14 +6,28 @@
 
 #include "fabayes/types.h"
 
-/* Usable pointer, type and stride for vectors of length D, and every number finite?  The sentence
- * starts with `who` and names row and column. */
+/* Usable pointer, type and stride for vectors of length D, and every number finite?  Of sparse ones also:
+ * coordinates rising and below D?  The sentence starts with `who` and names row and column. */
 fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D);
+/* The same, and dense? */
+fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D);
 
-/* Element i of vector j. */
+/* Element i of vector j; of a sparse one after a search. */
 double fab_rows_at(const fab_rows *x, int64_t j, int64_t i);
 
 /* Vectors first .. first + n - 1 of x. */
 fab_rows fab_rows_part(const fab_rows *x, int64_t first, int64_t n);
+
+/* The D elements of vector j, as doubles or in the type that they have. */
+void fab_rows_get(const fab_rows *x, int64_t j, int64_t D, double *out);
+void fab_rows_copy(const fab_rows *x, int64_t j, int64_t D, void *out);
+
+/* The elements of vector j that are stored, D of a dense one: how many, and one of them. */
+int64_t fab_rows_stored(const fab_rows *x, int64_t j, int64_t D);
+double fab_rows_value(const fab_rows *x, int64_t j, int64_t k);
+
+/* Of a sparse vector j, with V of k columns, row-major: out (k) = V' x_j, and V += a x_j u'. */
+void fab_rows_dot(const fab_rows *x, int64_t j, int64_t k, const double *V, double *out);
+void fab_rows_add(const fab_rows *x, int64_t j, int64_t k, double a, const double *u, double *V);
 
 #endif

@@ -44,8 +44,8 @@ struct fab_source {
     char *kept_path;       /* ours */
     const char *kept_name; /* the same in words */
 
-    int missing, with_words;  /* options; with_words: columns of words may be */
-    const char *categorical;  /* an option, borrowed while opening */
+    int missing, with_words;       /* options; with_words: columns of words may be */
+    const char *categorical;       /* an option, borrowed while opening */
     struct fab_dictionary **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
 
     char separator;                    /* csv and tsv */

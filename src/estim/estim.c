@@ -58,7 +58,7 @@ void fab_estim_free(fab_estim *e)
 
 fab_status fab_estim_update(fab_estim *e, const fab_rows *rows)
 {
-    FAB_TRY(fab_rows_check(e->m->name, rows, e->D));
+    FAB_TRY(fab_rows_check_dense(e->m->name, rows, e->D));
     if (rows->n == 0) return FAB_OK;
     if (!e->m->streams && e->n > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",

@@ -179,8 +179,8 @@ static double mean_square(const fab_laplace_fit *fit)
 {
     double sum = 0;
     for (int64_t j = 0; j < fit->e.x.n; j++)
-        for (int64_t i = 0; i < fit->s.D; i++) {
-            const double x = fab_rows_at(&fit->e.x, j, i);
+        for (int64_t k = 0; k < fab_rows_stored(&fit->e.x, j, fit->s.D); k++) {
+            const double x = fab_rows_value(&fit->e.x, j, k);
             sum += x * x * (fit->e.weight ? fit->e.weight[j] : 1);
         }
     return sum / (double)fit->s.D;

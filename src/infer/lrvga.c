@@ -249,12 +249,26 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
 
 /* ---- update ------------------------------------------------------------------------------------ */
 
+/* Sparse rows become dense in the block, one after the other through e->v. */
+static void load(fab_lrvga *e, const fab_rows *rows)
+{
+    const int64_t D = e->model.D;
+    const fab_rows one = {.p = e->v, .type = FAB_F64, .n = 1, .ld = D};
+    for (int64_t j = 0; rows->start && j < rows->n; j++) {
+        const fab_long X = fab_lrvga_rows(e, e->pending + j, 1, D);
+        fab_rows_get(rows, j, D, e->v);
+        e->run.ops->load(&e->run, &one, NULL, &X);
+    }
+    const fab_long X = fab_lrvga_rows(e, e->pending, rows->n, D);
+    if (!rows->start) e->run.ops->load(&e->run, rows, NULL, &X);
+}
+
 /* Rows first .. first + n - 1 behind the pending ones. */
 static void keep(fab_lrvga *e, const fab_examples *x, int64_t first, int64_t n)
 {
     const fab_rows part = fab_rows_part(&x->x, first, n);
     const fab_long X = fab_lrvga_rows(e, e->pending, n, e->model.D);
-    e->run.ops->load(&e->run, &part, NULL, &X);
+    load(e, &part);
     for (int64_t j = 0; j < n; j++) {
         e->y[e->pending + j] = x->y[first + j];
         e->w[e->pending + j] = x->weight ? x->weight[first + j] : 1;

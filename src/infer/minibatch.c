@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "infer/minibatch.h"
 #include "base/memory.h"
+#include "base/rows.h"
 #include "fabayes/random.h"
 #include <math.h>
-#include <string.h>
 
 enum { HELD_STREAM = 201, EPOCH_STREAM = 1 << 20 };
 
@@ -73,8 +73,7 @@ int64_t fab_minibatch_steps(const fab_minibatch *b)
 static void copy_row(fab_minibatch *b, int64_t i, int64_t from)
 {
     const fab_examples *e = b->all;
-    const size_t row = (size_t)b->features * b->bytes;
-    memcpy(b->x + (size_t)i * row, (const char *)e->x.p + (size_t)(from * e->x.ld) * b->bytes, row);
+    fab_rows_copy(&e->x, from, b->features, b->x + (size_t)(i * b->features) * b->bytes);
     b->y[i] = e->y[from];
     if (e->weight) b->w[i] = e->weight[from];
     if (e->offset) b->o[i] = e->offset[from];

@@ -1,6 +1,7 @@
 /* objective.c - minus the log posterior of a generalised linear model, its gradient and curvature.
  *
- * Rows come in blocks: eta = X theta, slopes and curvatures row by row, then products again.
+ * Rows come in blocks: eta = X theta, slopes and curvatures row by row, then products again.  Blocks of
+ * sparse rows are made dense only where A is formed.
  *
  *   value     = -sum w log p(y | eta) + (theta - m0)' A0 (theta - m0) / 2
  *   gradient  = -sum w slope (x, 1) + A0 (theta - m0)
@@ -11,6 +12,7 @@
 #include "infer/objective.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rows.h"
 #include "la/small.h"
 #include "posterior/solver.h"
 #include <math.h>
@@ -34,8 +36,8 @@ static void layout(fab_layout *l, void *handle)
     o->a0 = fab_place(l, o->P, sizeof(double));
     o->m0 = fab_place(l, o->P, sizeof(double));
     o->A0 = b->full ? fab_place(l, o->P * o->P, sizeof(double)) : NULL;
-    o->x =
-        fab_place(l, b->dense || o->e->x.type == FAB_F32 ? o->width * o->rows : 0, sizeof(double));
+    const int whole = b->dense || (o->e->x.type == FAB_F32 && !o->e->x.start);
+    o->x = whole ? fab_place(l, o->width * o->rows, sizeof(double)) : NULL;
     o->z = fab_place(l, b->dense ? o->width * o->rows : 0, sizeof(double));
     o->eta = fab_place(l, C * o->rows, sizeof(double));
     o->slope = fab_place(l, C * o->rows, sizeof(double));
@@ -136,32 +138,30 @@ static double weight_of(const fab_objective *o, int64_t j)
     return o->e->weight ? o->e->weight[j] : 1;
 }
 
-/* Rows of features, ld apart: the caller's, or converted. */
+/* Rows of features, ld apart: the caller's, or converted; p NULL: sparse ones. */
 typedef struct view {
     const double *p;
     int64_t n, ld;
+    fab_rows sparse;
 } view;
 
 static view view_of(fab_objective *o, int64_t first)
 {
-    const fab_rows *rows = &o->e->x;
     const int64_t n = block_rows(o, first), D = o->m.D;
-    if (rows->type == FAB_F64)
-        return (view){(const double *)rows->p + first * rows->ld, n, rows->ld};
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < D; i++)
-            o->x[j * D + i] = (double)((const float *)rows->p)[(first + j) * rows->ld + i];
-    return (view){o->x, n, D};
+    const fab_rows rows = fab_rows_part(&o->e->x, first, n);
+    if (rows.start && !o->x) return (view){NULL, n, D, rows};
+    if (rows.type == FAB_F64 && !rows.start) return (view){rows.p, n, rows.ld, {0}};
+    for (int64_t j = 0; j < n; j++) fab_rows_get(&rows, j, D, o->x + j * D);
+    return (view){o->x, n, D, {0}};
 }
 
 /* out (n x k) = (x, 1) V, V (D + intercept) x k */
 static void forth(const fab_objective *o, const view *x, int64_t k, const double *V, double *out)
 {
     const int64_t D = o->m.D;
-    if (k == 1)
-        fab_gemv(FAB_N, x->n, D, 1, x->p, x->ld, V, 0, out);
-    else
-        fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
+    for (int64_t j = 0; j < x->n && !x->p; j++) fab_rows_dot(&x->sparse, j, k, V, out + j * k);
+    if (x->p && k == 1) fab_gemv(FAB_N, x->n, D, 1, x->p, x->ld, V, 0, out);
+    if (x->p && k > 1) fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
     for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[i] += V[D * k + i % k];
 }
 
@@ -170,11 +170,19 @@ static void back(const fab_objective *o, const view *x, int64_t k, double a, con
                  double *out)
 {
     const int64_t D = o->m.D;
-    if (k == 1)
-        fab_gemv(FAB_T, x->n, D, a, x->p, x->ld, U, 1, out);
-    else
-        fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
+    for (int64_t j = 0; j < x->n && !x->p; j++) fab_rows_add(&x->sparse, j, k, a, U + j * k, out);
+    if (x->p && k == 1) fab_gemv(FAB_T, x->n, D, a, x->p, x->ld, U, 1, out);
+    if (x->p && k > 1) fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
     for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[D * k + i % k] += a * U[i];
+}
+
+/* eta (n x classes) = x theta', theta classes x W, of several classes, without intercepts */
+static void forth_classes(const fab_objective *o, const view *x, const double *theta, double *eta)
+{
+    const int64_t C = o->m.classes, W = o->width;
+    if (x->p) fab_gemm(FAB_F64, FAB_N, FAB_T, x->n, C, o->m.D, 1, x->p, x->ld, theta, W, 0, eta, C);
+    for (int64_t i = 0; i < x->n * C && !x->p; i++)
+        fab_rows_dot(&x->sparse, i / C, 1, theta + i % C * W, &eta[i]);
 }
 
 /* o->eta (n x classes) */
@@ -184,7 +192,7 @@ static void predict(fab_objective *o, const double *theta, int64_t first, const 
     if (C == 1)
         forth(o, x, 1, theta, o->eta);
     else
-        fab_gemm(FAB_F64, FAB_N, FAB_T, x->n, C, D, 1, x->p, x->ld, theta, W, 0, o->eta, C);
+        forth_classes(o, x, theta, o->eta);
     for (int64_t i = 0; i < x->n * C; i++) {
         if (C > 1 && o->m.intercept) o->eta[i] += theta[i % C * W + D];
         if (o->e->offset) o->eta[i] += o->e->offset[first + i / C];
@@ -214,7 +222,10 @@ static void add_slopes(fab_objective *o, const view *x, double *gradient)
         back(o, x, 1, -1, o->slope, gradient);
         return;
     }
-    fab_gemm(FAB_F64, FAB_T, FAB_N, C, D, x->n, -1, o->slope, C, x->p, x->ld, 1, gradient, W);
+    if (x->p)
+        fab_gemm(FAB_F64, FAB_T, FAB_N, C, D, x->n, -1, o->slope, C, x->p, x->ld, 1, gradient, W);
+    for (int64_t i = 0; i < x->n * C && !x->p; i++)
+        fab_rows_add(&x->sparse, i / C, 1, -1, &o->slope[i], gradient + i % C * W);
     for (int64_t i = 0; i < x->n * C && o->m.intercept; i++) gradient[i % C * W + D] -= o->slope[i];
 }
 
@@ -361,6 +372,17 @@ fab_status fab_objective_diag_prior(fab_objective *o, double *diag)
     return FAB_OK;
 }
 
+/* out += h x^2 for row j of the block, coordinate by coordinate */
+static void add_squares(const view *x, int64_t j, int64_t D, double h, double *out)
+{
+    const double *row = x->p ? x->p + j * x->ld : NULL;
+    for (int64_t d = 0; d < D && x->p; d++) out[d] += h * row[d] * row[d];
+    for (int64_t k = 0; !x->p && k < fab_rows_stored(&x->sparse, j, D); k++) {
+        const double value = fab_rows_value(&x->sparse, j, k);
+        out[x->sparse.index[x->sparse.start[j] + k]] += h * value * value;
+    }
+}
+
 fab_status fab_objective_diag(fab_objective *o, double *diag)
 {
     const int64_t C = o->m.classes, W = o->width, D = o->m.D;
@@ -368,10 +390,10 @@ fab_status fab_objective_diag(fab_objective *o, double *diag)
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
         for (int64_t i = 0; i < x.n * C; i++) {
-            const double *row = x.p + i / C * x.ld, p = o->bent[first * C + i];
+            const double p = o->bent[first * C + i];
             const double h = C == 1 ? p : weight_of(o, first + i / C) * p * (1 - p);
             double *out = diag + i % C * W;
-            for (int64_t d = 0; d < D; d++) out[d] += h * row[d] * row[d];
+            add_squares(&x, i / C, D, h, out);
             if (W > D) out[D] += h;
         }
     }
@@ -381,12 +403,9 @@ fab_status fab_objective_diag(fab_objective *o, double *diag)
 void fab_objective_columns(fab_objective *o, double *F)
 {
     const int64_t N = o->e->x.n, W = o->width, D = o->m.D;
-    for (int64_t first = 0; first < N; first += o->rows) {
-        const view x = view_of(o, first);
-        for (int64_t j = 0; j < x.n; j++) {
-            const double root = sqrt(o->bent[first + j]);
-            for (int64_t i = 0; i < W; i++)
-                F[i * N + first + j] = root * (i < D ? x.p[j * x.ld + i] : 1);
-        }
+    for (int64_t j = 0; j < N; j++) {
+        const double root = sqrt(o->bent[j]);
+        fab_rows_get(&o->e->x, j, D, o->diff); /* P = W: one predictor */
+        for (int64_t i = 0; i < W; i++) F[i * N + j] = root * (i < D ? o->diff[i] : 1);
     }
 }

@@ -19,7 +19,7 @@ typedef struct fab_objective {
     fab_solver *given;   /* the prior as it came, without A0; or NULL */
     int precision;       /* its form */
     double log_prior;    /* log det of the prior precision */
-    double *x;           /* rows x width: features of f32 rows, or features with their 1 */
+    double *x;           /* rows x width: features of f32 rows, or features with their 1; or NULL */
     double *z;           /* the same, scaled; where curvatures are asked for */
     double *eta, *slope; /* rows x classes */
     double *curve;       /* rows x classes x classes */

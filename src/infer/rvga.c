@@ -285,7 +285,7 @@ static fab_status flush(rvga *e)
 static void keep(rvga *e, const fab_examples *x, int64_t row)
 {
     double *to = e->X + e->pending * e->T;
-    for (int64_t i = 0; i < e->model.D; i++) to[i] = fab_rows_at(&x->x, row, i);
+    fab_rows_get(&x->x, row, e->model.D, to);
     if (e->model.intercept) to[e->model.D] = 1;
     e->y[e->pending] = x->y[row];
     e->w[e->pending] = x->weight ? x->weight[row] : 1;

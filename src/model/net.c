@@ -271,6 +271,8 @@ fab_status fab_net_take(fab_net *net, const double *theta, const fab_rows *x)
     if (x->n < 1 || x->n > net->model.batch)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: a batch of %lld rows, expected 1 to %lld",
                         (long long)x->n, (long long)net->model.batch);
+    if (x->start)
+        return FAB_FAIL(FAB_UNSUPPORTED, "network: the rows are sparse, expected dense ones");
     net->n = x->n;
     net->typed = theta;
     if (net->nn->type == FAB_F64) return FAB_OK;

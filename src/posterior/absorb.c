@@ -358,7 +358,7 @@ fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b,
                              const fab_rows *columns)
 {
     FAB_TRY(check(ab, g, a, b, columns->n));
-    FAB_TRY(fab_rows_check("absorb", columns, ab->D));
+    FAB_TRY(fab_rows_check_dense("absorb", columns, ab->D));
     const fab_long X = fab_long_vectors(ab->X, ab->D, columns->n, ab->D);
     ab->run.ops->load(&ab->run, columns, NULL, &X);
     return fab_absorb_loaded(ab, g, a, b, columns->n);

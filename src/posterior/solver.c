@@ -389,7 +389,7 @@ static fab_status in_batches(fab_solver *s, const char *who, verb_fn *verb, cons
                              const double *mu, double *out, int64_t step)
 {
     FAB_TRY(refuse_point(s, who));
-    FAB_TRY(fab_rows_check(who, x, s->D));
+    FAB_TRY(fab_rows_check_dense(who, x, s->D));
     const int before = fab_blas_enter();
     fab_status status = FAB_OK;
     for (int64_t first = 0; first < x->n && status == FAB_OK; first += s->B) {

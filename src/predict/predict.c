@@ -34,7 +34,7 @@ void fab_predict_gather(const fab_glm *m, const fab_rows *x, int64_t first, int6
 {
     const int64_t width = m->D + m->intercept;
     for (int64_t j = 0; j < n; j++) {
-        for (int64_t i = 0; i < m->D; i++) rows[j * width + i] = fab_rows_at(x, first + j, i);
+        fab_rows_get(x, first + j, m->D, rows + j * width);
         if (m->intercept) rows[j * width + m->D] = 1;
     }
 }

@@ -1,0 +1,343 @@
+/* test_sparse.c - sparse rows: read like dense ones, fitted like dense ones, refused where they are not taken.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "base/rows.h"
+#include "fabayes.h"
+#include "files.h"
+#include "infer/objective.h"
+#include <float.h>
+#include <math.h>
+
+enum { SEED = 2385, NONZEROS = 7 };
+
+/* n rows of length D with NONZEROS values each, sparse and dense, and a target of each likelihood. */
+typedef struct table {
+    int64_t n, D;
+    double *value, *x, *y[4]; /* n x NONZEROS, n x D, n each */
+    float *narrow;            /* value, rounded: they are the same numbers */
+    int64_t *start;
+    int32_t *index;
+} table;
+
+static table make_table(int64_t n, int64_t D)
+{
+    table t = {.n = n, .D = D};
+    const size_t values = (size_t)(n * NONZEROS);
+    t.value = malloc(values * sizeof *t.value);
+    t.narrow = malloc(values * sizeof *t.narrow);
+    t.index = malloc(values * sizeof *t.index);
+    t.start = malloc((size_t)(n + 1) * sizeof *t.start);
+    t.x = calloc((size_t)(n * D), sizeof *t.x);
+    fab_random_normal(SEED, 0, 0, n * NONZEROS, FAB_F32, t.narrow);
+    for (int k = 0; k < 4; k++) t.y[k] = malloc((size_t)n * sizeof *t.y[k]);
+    for (int64_t j = 0; j < n; j++) {
+        double u[NONZEROS];
+        fab_random_uniform(SEED, 1, (uint64_t)(j * NONZEROS), NONZEROS, u);
+        t.start[j] = j * NONZEROS;
+        for (int64_t k = 0; k < NONZEROS; k++) {
+            const int64_t at = j * NONZEROS + k, room = D / NONZEROS;
+            t.value[at] = (double)t.narrow[at];
+            t.index[at] = (int32_t)(k * room + (int64_t)(u[k] * (double)room));
+            t.x[j * D + t.index[at]] = t.value[at];
+        }
+        t.y[FAB_GAUSSIAN][j] = 2 * u[0] - u[1];
+        t.y[FAB_BERNOULLI][j] = u[2] > 0.4;
+        t.y[FAB_POISSON][j] = floor(4 * u[3]);
+        t.y[FAB_CATEGORICAL][j] = floor(3 * u[4]);
+    }
+    t.start[n] = n * NONZEROS;
+    return t;
+}
+
+static void free_table(table *t)
+{
+    for (int k = 0; k < 4; k++) free(t->y[k]);
+    free(t->value);
+    free(t->narrow);
+    free(t->index);
+    free(t->start);
+    free(t->x);
+}
+
+static fab_rows dense_of(const table *t)
+{
+    return (fab_rows){.p = t->x, .type = FAB_F64, .n = t->n, .ld = t->D};
+}
+
+static fab_rows sparse_of(const table *t)
+{
+    return (fab_rows){.p = t->value,
+                      .type = FAB_F64,
+                      .n = t->n,
+                      .ld = t->D,
+                      .start = t->start,
+                      .index = t->index};
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+static void check_like_dense(const fab_rows *s, const fab_rows *d, int64_t D)
+{
+    double row[64], a[64], b[64];
+    assert_int_equal(fab_rows_check("t", s, D), FAB_OK);
+    for (int64_t j = 0; j < d->n; j++) {
+        double dot = 0, squares = 0, more = 0, product, three = 3;
+        fab_rows_get(s, j, D, row);
+        for (int64_t i = 0; i < D; i++) {
+            const double x = fab_rows_at(d, j, i);
+            assert_true(fab_rows_at(s, j, i) == x && row[i] == x);
+            a[i] = b[i] = (double)i - 2.385;
+            dot += x * a[i];
+            squares += x * x;
+            b[i] += 1.5 * x;
+        }
+        fab_rows_dot(s, j, 1, a, &product);
+        assert_true(fabs(product - dot) <= NONZEROS * DBL_EPSILON * 64 * 64);
+        fab_rows_add(s, j, 1, 0.5, &three, a);
+        for (int64_t i = 0; i < D; i++) assert_true(a[i] == b[i]);
+        for (int64_t k = 0; k < fab_rows_stored(s, j, D); k++)
+            more += fab_rows_value(s, j, k) * fab_rows_value(s, j, k);
+        assert_true(more == squares);
+        fab_rows_get(d, j, D, a);
+        assert_memory_equal(a, row, (size_t)D * sizeof *a);
+        fab_rows_copy(s, j, D, b);
+        for (int64_t i = 0; i < D; i++)
+            assert_true((s->type == FAB_F32 ? (double)((float *)b)[i] : b[i]) == row[i]);
+    }
+    assert_int_equal(fab_rows_stored(d, 0, D), D);
+    assert_true(fab_rows_value(d, 1, 3) == fab_rows_at(d, 1, 3));
+}
+
+static void sparse_rows_read_like_dense_ones(void **state)
+{
+    (void)state;
+    table t = make_table(11, 29);
+    fab_rows s = sparse_of(&t), d = dense_of(&t);
+    check_like_dense(&s, &d, 29);
+    const fab_rows ps = fab_rows_part(&s, 4, 5), pd = fab_rows_part(&d, 4, 5);
+    check_like_dense(&ps, &pd, 29);
+    s.p = t.narrow;
+    s.type = FAB_F32;
+    check_like_dense(&s, &d, 29);
+    free_table(&t);
+}
+
+static void an_empty_row_is_zero(void **state)
+{
+    (void)state;
+    const int64_t start[] = {0, 0, 0};
+    const fab_rows s = {.type = FAB_F64, .n = 2, .ld = 3, .start = start};
+    double row[3] = {1, 1, 1};
+    assert_int_equal(fab_rows_check("t", &s, 3), FAB_OK);
+    assert_int_equal(fab_rows_stored(&s, 1, 3), 0);
+    assert_true(fab_rows_at(&s, 0, 2) == 0);
+    fab_rows_get(&s, 1, 3, row);
+    assert_true(row[0] == 0 && row[1] == 0 && row[2] == 0);
+}
+
+static void check_refused(const table *t, const char *words)
+{
+    const fab_rows s = sparse_of(t);
+    assert_int_not_equal(fab_rows_check("t", &s, t->D), FAB_OK);
+    assert_detail("t: ", words);
+}
+
+static void bad_sparse_rows_are_refused(void **state)
+{
+    (void)state;
+    table t = make_table(5, 29);
+    const int32_t before = t.index[16];
+    t.index[16] = t.index[15];
+    check_refused(&t, "row 2 has the coordinate");
+    t.index[16] = 29;
+    check_refused(&t, "row 2 has the coordinate 29, expected rising ones below 29");
+    t.index[16] = -1;
+    check_refused(&t, "row 2 has the coordinate -1");
+    t.index[16] = before;
+    t.value[16] = NAN;
+    check_refused(&t, "row 2, column");
+    t.value[16] = 1;
+    t.start[3] = t.start[2] - 1;
+    check_refused(&t, "row 2 has the values 14 to 13");
+    fab_rows s = sparse_of(&t);
+    s.index = NULL;
+    assert_int_equal(fab_rows_check("t", &s, 29), FAB_BAD_ARGUMENT);
+    assert_detail("t: ", "sparse rows without values or coordinates");
+    free_table(&t);
+}
+
+static void what_takes_no_sparse_rows_says_so(void **state)
+{
+    (void)state;
+    table t = make_table(5, 29);
+    const fab_rows s = sparse_of(&t);
+    const fab_online_em_settings set = fab_online_em_defaults(29, 2);
+    fab_estim *e;
+    assert_int_equal(fab_estim_init(&e, fab_method_find("online-em"), &set, NULL), FAB_OK);
+    assert_int_equal(fab_estim_update(e, &s), FAB_UNSUPPORTED);
+    assert_string_equal(fab_detail(), "online-em: the rows are sparse, expected dense ones");
+    fab_estim_free(e);
+    fab_gauss *g;
+    fab_solver *solver;
+    double out[5];
+    assert_int_equal(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, 29, 1), FAB_OK);
+    for (int i = 0; i < 29; i++) g->psi[i] = 1;
+    assert_int_equal(fab_solver_init(&solver, g, NULL), FAB_OK);
+    assert_int_equal(fab_solver_logpdf(solver, &s, out), FAB_UNSUPPORTED);
+    assert_detail("", "the rows are sparse, expected dense ones");
+    fab_solver_free(solver);
+    fab_gauss_free(g);
+    free_table(&t);
+}
+
+/* ---- the objective ------------------------------------------------------------------------------- */
+
+/* Value and gradient at a random theta: sums of n (NONZEROS + 1) products of numbers below 8 in another
+ * order, so within n (NONZEROS + 1) eps times the sum of their sizes, which n * 64 bounds. */
+static void check_objective(const table *t, fab_likelihood kind)
+{
+    const fab_glm m = {.likelihood = kind,
+                       .D = t->D,
+                       .classes = kind == FAB_CATEGORICAL ? 3 : 1,
+                       .intercept = 1,
+                       .beta = 1.5};
+    const fab_examples d = {.x = dense_of(t), .y = t->y[kind]},
+                       s = {.x = sparse_of(t), .y = t->y[kind]};
+    const int64_t P = fab_glm_size(&m);
+    double *theta = malloc((size_t)P * sizeof *theta), *a = malloc((size_t)(2 * P) * sizeof *a),
+           *b = malloc((size_t)(2 * P) * sizeof *b), *V = malloc((size_t)(2 * P) * sizeof *V);
+    fab_objective *od, *os;
+    fab_random_uniform(SEED, 2, 0, P, theta);
+    fab_random_uniform(SEED, 3, 0, 2 * P, V);
+    assert_int_equal(fab_objective_init(&od, "t", &m, &d, NULL, 0, 2, NULL), FAB_OK);
+    assert_int_equal(fab_objective_init(&os, "t", &m, &s, NULL, 0, 2, NULL), FAB_OK);
+    assert_null(os->x); /* nothing is made dense */
+    fab_objective_diagonal(od, 2, 0.1);
+    fab_objective_diagonal(os, 2, 0.1);
+    const double rounding = (double)t->n * (NONZEROS + 1) * DBL_EPSILON * (double)t->n * 64;
+    const double fd = fab_objective_at(od, theta, a, NULL),
+                 fs = fab_objective_at(os, theta, b, NULL);
+    assert_true(fabs(fd - fs) <= rounding);
+    for (int64_t i = 0; i < P; i++) assert_true(fabs(a[i] - b[i]) <= rounding);
+    fab_objective_bend(od, theta);
+    fab_objective_bend(os, theta);
+    assert_int_equal(fab_objective_diag(od, a), FAB_OK);
+    assert_int_equal(fab_objective_diag(os, b), FAB_OK);
+    for (int64_t i = 0; i < P; i++) assert_true(fabs(a[i] - b[i]) <= rounding);
+    assert_int_equal(fab_objective_times(od, 2, V, a), FAB_OK);
+    assert_int_equal(fab_objective_times(os, 2, V, b), FAB_OK);
+    for (int64_t i = 0; i < 2 * P; i++) assert_true(fabs(a[i] - b[i]) <= rounding);
+    fab_objective_free(od);
+    fab_objective_free(os);
+    free(theta);
+    free(V);
+    free(a);
+    free(b);
+}
+
+static void the_objective_of_sparse_rows_is_that_of_dense_ones(void **state)
+{
+    (void)state;
+    table t = make_table(300, 61); /* more than a block of rows */
+    for (int kind = 0; kind < 4; kind++) check_objective(&t, (fab_likelihood)kind);
+    free_table(&t);
+}
+
+/* ---- methods ------------------------------------------------------------------------------------- */
+
+static fab_infer *fit(const char *method, const void *settings, const fab_rows *x, const double *y,
+                      const fab_gauss **q)
+{
+    fab_infer *f;
+    const fab_examples e = {.x = *x, .y = y};
+    if (fab_infer_init(&f, fab_method_find(method), settings, NULL, NULL) != FAB_OK ||
+        fab_infer_update(f, &e) != FAB_OK || fab_infer_result(f, q) != FAB_OK)
+        fail_msg("%s", fab_detail());
+    return f;
+}
+
+/* The same bytes from sparse and from dense rows, and the same predictions. */
+static void check_same_bytes(const table *t, const char *method, const void *settings,
+                             const double *y)
+{
+    const fab_rows s = sparse_of(t), d = dense_of(t);
+    const fab_gauss *qs, *qd;
+    fab_infer *fs = fit(method, settings, &s, y, &qs), *fd = fit(method, settings, &d, y, &qd);
+    assert_int_equal(qs->K, qd->K);
+    assert_memory_equal(qs->mu, qd->mu, (size_t)qd->D * sizeof(double));
+    if (qd->form != FAB_POINT) {
+        assert_memory_equal(qs->psi, qd->psi, (size_t)qd->D * sizeof(double));
+        assert_memory_equal(qs->F, qd->F, (size_t)(qd->D * qd->K) * sizeof(double));
+    }
+    fab_glm m;
+    double out[4][300];
+    assert_int_equal(fab_infer_model(fd, &m), FAB_OK);
+    assert_int_equal(fab_predict_eta(qd, &m, &s, NULL, NULL, out[0], out[1]), FAB_OK);
+    assert_int_equal(fab_predict_eta(qd, &m, &d, NULL, NULL, out[2], out[3]), FAB_OK);
+    assert_memory_equal(out[0], out[2], (size_t)t->n * sizeof(double));
+    assert_memory_equal(out[1], out[3], (size_t)t->n * sizeof(double));
+    fab_infer_free(fs);
+    fab_infer_free(fd);
+}
+
+static void methods_give_the_same_bytes_from_sparse_rows(void **state)
+{
+    (void)state;
+    table t = make_table(300, 29);
+    fab_exact_settings exact = fab_exact_defaults(29);
+    fab_laplace_settings laplace = fab_laplace_defaults(29);
+    fab_lrvga_settings lrvga = fab_lrvga_defaults(29, 5);
+    fab_rvga_settings rvga = fab_rvga_defaults(29);
+    laplace.likelihood = lrvga.likelihood = rvga.likelihood = FAB_BERNOULLI;
+    check_same_bytes(&t, "exact", &exact, t.y[FAB_GAUSSIAN]);
+    check_same_bytes(&t, "laplace", &laplace, t.y[FAB_BERNOULLI]);
+    check_same_bytes(&t, "map", &laplace, t.y[FAB_BERNOULLI]);
+    check_same_bytes(&t, "rvga", &rvga, t.y[FAB_BERNOULLI]);
+    check_same_bytes(&t, "lrvga", &lrvga, t.y[FAB_BERNOULLI]);
+    free_table(&t);
+}
+
+/* Above FAB_LAPLACE_MAX coordinates nothing is made dense.  Both end where a step promises less than
+ * ROUNDING (1 + f) = 1e-9 (1 + f) (mode.c), and f is at least alpha / 2 |theta - mode|^2 above its least. */
+static void map_of_many_coordinates_is_that_of_dense_rows(void **state)
+{
+    (void)state;
+    table t = make_table(150, 4001);
+    fab_laplace_settings s = fab_laplace_defaults(t.D);
+    const fab_rows sparse = sparse_of(&t), dense = dense_of(&t);
+    const fab_gauss *a, *b;
+    s.likelihood = FAB_BERNOULLI;
+    s.alpha = 1;
+    s.intercept_alpha = 1;
+    fab_infer *fa = fit("map", &s, &sparse, t.y[FAB_BERNOULLI], &a);
+    fab_infer *fb = fit("map", &s, &dense, t.y[FAB_BERNOULLI], &b);
+    fab_inference ra, rb;
+    assert_int_equal(fab_infer_report(fa, &ra), FAB_OK);
+    assert_int_equal(fab_infer_report(fb, &rb), FAB_OK);
+    assert_true(ra.converged == 1 && rb.converged == 1);
+    double far = 0;
+    for (int64_t i = 0; i < a->D; i++) far += (a->mu[i] - b->mu[i]) * (a->mu[i] - b->mu[i]);
+    const double f = (double)t.n * log(2), gap = sqrt(2 * 1e-9 * (1 + f) / s.alpha);
+    assert_true(sqrt(far) <= 2 * gap);
+    assert_true(fabs(a->mu[t.index[0]]) > 0.01); /* and they have learned something */
+    fab_infer_free(fa);
+    fab_infer_free(fb);
+    free_table(&t);
+}
+
+#define TEST(name) cmocka_unit_test(name)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(sparse_rows_read_like_dense_ones),
+        TEST(an_empty_row_is_zero),
+        TEST(bad_sparse_rows_are_refused),
+        TEST(what_takes_no_sparse_rows_says_so),
+        TEST(the_objective_of_sparse_rows_is_that_of_dense_ones),
+        TEST(methods_give_the_same_bytes_from_sparse_rows),
+        TEST(map_of_many_coordinates_is_that_of_dense_rows),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
