@@ -2,7 +2,7 @@
 #
 #   make            build the library and the command line        make check    all the rules, 10 minutes
 #   make test       set up, build, run every test                 make bench    timings
-#   make demo       the main job on built-in data                 make fuzz     fuzz each reader TIME seconds
+#   make demo       the main jobs on built-in data                make fuzz     fuzz each reader TIME seconds
 #   make install    into PREFIX                                   make clean    remove the build folder
 BUILD ?= build
 PREFIX ?= /usr/local

@@ -1,400 +1,119 @@
-/* demo.c - `fabayes demo`: the main job on built-in data, with a report to look at.
- *
- * A known factor model makes a stream of vectors.  Each streaming method reads it once, and its Gaussian is
- * held against the truth on the way; batch maximum likelihood then sees the whole table.  The Gaussian of
- * recursive-em is saved, loaded and sampled.
+/* demo.c - `fabayes demo`: the main jobs on built-in data, with a report to look at.
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
+#include "demo.h"
 #include "options.h"
-#include "output.h"
 #include <errno.h>
-#include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
 
-enum { DIM = 1000, RANK = 10, ROWS = 20000, POINTS = 16, FIRST = 200, DRAWS = 1000, SEED = 7 };
-
-typedef struct trial {
-    const char *name;
-    const fab_method *method;
-    double rows[POINTS], error[POINTS]; /* |S - truth| / |truth| after so many rows */
-    int64_t points;
-    double kl, bytes, seconds;
-} trial;
+static const demo_part *const parts[] = {&demo_houses, &demo_stream};
 
 typedef struct demo {
-    const char *folder;
-    int64_t threads, json, quiet;
-    fab_exec exec;
-    fab_gauss *truth;
-    double *table; /* ROWS x DIM */
-    trial all[3];  /* the last is the batch method */
-    int trials;
-    char file[600], page[600];
-    int64_t same;            /* the loaded Gaussian is the saved one */
-    double entropy, sampled; /* of it, and minus the mean log density of draws from it */
+    demo_call call;
+    int64_t json, quiet;
+    void *part[COUNT(parts)];
+    char page[DEMO_PATH];
     double seconds;
 } demo;
 
-/* ---- the data ------------------------------------------------------------------------------------- */
+/* ---- what the parts share ------------------------------------------------------------------------- */
 
-static double uniform(uint64_t stream, int64_t i)
+int demo_path(char path[DEMO_PATH], const demo_call *call, const char *name)
 {
-    double u;
-    fab_random_uniform(SEED, stream, (uint64_t)i, 1, &u);
-    return u;
+    if (snprintf(path, DEMO_PATH, "%s/%s", call->folder, name) < DEMO_PATH) return DONE;
+    return say_failed("demo: the name of the folder is too long");
 }
 
-/* Columns of F made orthonormal, one after the other. */
-static void orthonormalise(double *F)
+void demo_print_table(const char *const *cell, int rows, int columns)
 {
-    for (int k = 0; k < RANK; k++) {
-        for (int j = 0; j <= k; j++) {
-            double dot = 0;
-            for (int d = 0; d < DIM; d++) dot += F[d * RANK + k] * F[d * RANK + j];
-            const double scale = j < k ? -dot : 1 / sqrt(dot) - 1; /* j = k: to length 1 */
-            for (int d = 0; d < DIM; d++) F[d * RANK + k] += scale * F[d * RANK + j];
+    for (int i = 0; i < rows; i++)
+        for (int j = 0; j < columns; j++) {
+            int width = 0;
+            for (int k = 0; k < rows; k++) {
+                const int length = (int)strlen(cell[k * columns + j]);
+                if (length > width) width = length;
+            }
+            printf(j ? "  %*s" : "%-*s", width, cell[i * columns + j]);
+            if (j == columns - 1) putchar('\n');
         }
-    }
-}
-
-/* Orthonormal columns, row d scaled by s_d with s_d^2 in (1, 10), and psi_d in (0, 10). */
-static int make_truth(demo *m)
-{
-    const fab_status s = fab_gauss_create(&m->truth, FAB_COVARIANCE, FAB_F64, DIM, RANK);
-    if (s != FAB_OK) return say_status(s);
-    double *F = m->truth->F;
-    fab_random_normal(SEED, 1, 0, DIM * RANK, FAB_F64, F);
-    fab_random_normal(SEED, 2, 0, DIM, FAB_F64, m->truth->mu);
-    orthonormalise(F);
-    for (int d = 0; d < DIM; d++) {
-        const double scale = sqrt(1 + 9 * uniform(3, d));
-        for (int k = 0; k < RANK; k++) F[d * RANK + k] *= scale;
-        m->truth->psi[d] = 10 * uniform(4, d);
-    }
-    return DONE;
-}
-
-static int make_rows(demo *m)
-{
-    fab_solver *solver = NULL;
-    m->table = malloc(sizeof(double) * ROWS * DIM);
-    if (!m->table) return say_failed("demo: no memory for %d rows of %d numbers", ROWS, DIM);
-    fab_status s = fab_solver_init(&solver, m->truth, &m->exec);
-    if (s == FAB_OK) s = fab_solver_sample(solver, SEED, 0, ROWS, FAB_F64, m->table, DIM);
-    fab_solver_free(solver);
-    return s == FAB_OK ? DONE : say_status(s);
-}
-
-/* ---- the trials ----------------------------------------------------------------------------------- */
-
-static fab_status note_error(const demo *m, trial *t, fab_estim *e)
-{
-    const fab_gauss *q;
-    fab_status s = fab_estim_result(e, &q);
-    double *error = &t->error[t->points];
-    if (s == FAB_OK) s = fab_distance_covariance(q, m->truth, &m->exec, error);
-    if (s == FAB_OK) s = fab_distance_kl(m->truth, q, &m->exec, &t->kl);
-    t->rows[t->points++] = (double)fab_estim_rows(e);
-    return s;
-}
-
-/* Rows seen at the i-th look: FIRST .. ROWS, evenly spaced for a logarithmic axis. */
-static int64_t look_at(int i)
-{
-    return (int64_t)(FIRST * pow((double)ROWS / FIRST, (double)i / (POINTS - 1)) + 0.5);
-}
-
-static fab_status run_stream(const demo *m, trial *t, fab_estim *e)
-{
-    for (int64_t seen = 0, i = 0; i < POINTS; i++) {
-        const int64_t n = look_at((int)i) - seen;
-        const fab_rows rows = {m->table + seen * DIM, FAB_F64, n, DIM};
-        const double start = fab_clock();
-        fab_status s = fab_estim_update(e, &rows);
-        t->seconds += fab_clock() - start;
-        if (s == FAB_OK) s = note_error(m, t, e);
-        if (s != FAB_OK) return s;
-        seen += n;
-        if (progress_tick(NULL, t->name, seen, ROWS)) return FAB_STOPPED;
-    }
-    return FAB_OK;
-}
-
-static fab_status run_batch(const demo *m, trial *t, fab_estim *e)
-{
-    const fab_gauss *q;
-    const fab_rows rows = {m->table, FAB_F64, ROWS, DIM};
-    const double start = fab_clock();
-    fab_status s = fab_estim_update(e, &rows);
-    fab_set_progress(progress_tick, NULL);
-    if (s == FAB_OK) s = fab_estim_result(e, &q);
-    fab_set_progress(NULL, NULL);
-    t->seconds = fab_clock() - start;
-    return s == FAB_OK ? note_error(m, t, e) : s;
-}
-
-/* ---- saved, loaded, sampled ----------------------------------------------------------------------- */
-
-static int64_t same_gauss(const fab_gauss *a, const fab_gauss *b)
-{
-    return a->D == b->D && a->K == b->K && memcmp(a->mu, b->mu, DIM * sizeof(double)) == 0 &&
-           memcmp(a->psi, b->psi, DIM * sizeof(double)) == 0 &&
-           memcmp(a->F, b->F, DIM * RANK * sizeof(double)) == 0;
-}
-
-static fab_status sample(demo *m, const fab_gauss *q)
-{
-    fab_solver *solver = NULL;
-    double *draws = malloc(sizeof(double) * DRAWS * (DIM + 1)), *density = draws + DRAWS * DIM;
-    if (!draws) return FAB_NO_MEMORY;
-    const fab_rows rows = {draws, FAB_F64, DRAWS, DIM};
-    fab_status s = fab_solver_init(&solver, q, &m->exec);
-    if (s == FAB_OK) s = fab_solver_sample(solver, SEED + 1, 0, DRAWS, FAB_F64, draws, DIM);
-    if (s == FAB_OK) s = fab_solver_logpdf(solver, &rows, density);
-    if (s == FAB_OK) s = fab_solver_entropy(solver, &m->entropy);
-    for (int i = 0; i < DRAWS && s == FAB_OK; i++) m->sampled -= density[i] / DRAWS;
-    fab_solver_free(solver);
-    free(draws);
-    return s;
-}
-
-static fab_status save_and_use(demo *m, fab_estim *e)
-{
-    const fab_gauss *q;
-    fab_posterior *p = NULL;
-    fab_status s = fab_estim_result(e, &q);
-    if (s == FAB_OK) s = fab_estim_save(e, m->file, NULL);
-    if (s == FAB_OK) s = fab_posterior_load(&p, m->file);
-    if (s == FAB_OK) {
-        m->same = same_gauss(q, p->mix.part[0]);
-        s = sample(m, p->mix.part[0]);
-    }
-    fab_posterior_free(p);
-    return s;
-}
-
-static fab_status run_trial(demo *m, trial *t, void *settings)
-{
-    fab_estim *e = NULL;
-    const fab_table *table = t->method->table;
-    fab_settings_defaults(table, settings);
-    fab_status s = fab_settings_parse(table, settings, "D", "1000");
-    if (s == FAB_OK) s = fab_settings_parse(table, settings, "K", "10");
-    if (s == FAB_OK) s = fab_estim_init(&e, t->method, settings, &m->exec);
-    if (s == FAB_OK) s = t->method->streams ? run_stream(m, t, e) : run_batch(m, t, e);
-    if (s == FAB_OK && t == m->all) s = save_and_use(m, e);
-    t->bytes = t->method->bytes(settings, ROWS, &m->exec);
-    if (!t->method->streams) t->bytes += 8.0 * ROWS * DIM;
-    fab_estim_free(e);
-    return s;
-}
-
-static int run_trials(demo *m)
-{
-    static const char *const names[] = {"recursive-em", "online-em", "ml"};
-    for (int i = 0; i < COUNT(names); i++) {
-        const fab_method *method = fab_method_find(names[i]);
-        if (!method) continue;
-        trial *t = &m->all[m->trials++];
-        *t = (trial){.name = names[i], .method = method};
-        void *settings = malloc(method->table->size);
-        const fab_status s = settings ? run_trial(m, t, settings) : FAB_NO_MEMORY;
-        free(settings);
-        if (s == FAB_STOPPED) return say_failed("demo: stopped");
-        if (s != FAB_OK) return say_status(s);
-    }
-    return DONE;
 }
 
 /* ---- what is said --------------------------------------------------------------------------------- */
 
-static double last_error(const trial *t)
-{
-    return t->error[t->points - 1];
-}
-
-enum { COLUMNS = 7, CELL = 32 };
-
-/* The table, also for the page: a head and a row for each method. */
-static void make_cells(const demo *m, char cell[][CELL])
-{
-    static const char *const head[COLUMNS] = {"method",     "reads", "seconds", "memory MB",
-                                              "error of S", "to ml", "KL"};
-    for (int j = 0; j < COLUMNS; j++) snprintf(cell[j], CELL, "%s", head[j]);
-    for (int i = 0; i < m->trials; i++) {
-        const trial *t = &m->all[i];
-        char(*c)[CELL] = cell + (i + 1) * COLUMNS;
-        snprintf(c[0], CELL, "%s", t->name);
-        snprintf(c[1], CELL, "%s", t->method->streams ? "a stream, once" : "the whole table");
-        snprintf(c[2], CELL, "%.2f", t->seconds);
-        snprintf(c[3], CELL, "%.0f", t->bytes / 1e6);
-        snprintf(c[4], CELL, "%.5f", last_error(t));
-        snprintf(c[5], CELL, "%.3f", last_error(t) / last_error(&m->all[m->trials - 1]));
-        snprintf(c[6], CELL, "%.4f", t->kl);
-    }
-}
-
-static int say_table(const demo *m)
-{
-    char cell[4 * COLUMNS][CELL];
-    make_cells(m, cell);
-    printf("A stream of %d vectors of D = %d, from a factor model of K = %d that is known.\n\n",
-           ROWS, DIM, RANK);
-    for (int i = 0; i <= m->trials; i++) {
-        const char(*c)[CELL] = (const char(*)[CELL])cell + i * COLUMNS;
-        printf("%-14s %-16s %8s %10s %11s %7s %8s\n", c[0], c[1], c[2], c[3], c[4], c[5], c[6]);
-    }
-    printf("\nerror of S: |S - truth| / |truth|, Frobenius; to ml: over that of ml; KL(truth || "
-           "q), nats\n\n");
-    printf("%-10s %s\n", "saved", m->file);
-    printf("%-10s %s\n", "loaded", m->same ? "the same bytes" : "NOT the same bytes");
-    printf("%-10s %d draws, minus their mean log density %.2f; the entropy is %.2f\n", "sampled",
-           DRAWS, m->sampled, m->entropy);
-    printf("%-10s %s\n", "report", m->page);
-    printf("%-10s %.1f s\n", "time", m->seconds);
-    return DONE;
-}
-
-static int say_json(const demo *m)
-{
-    json_t *j = json_object(), *list = json_array();
-    for (int i = 0; i < m->trials; i++) {
-        const trial *t = &m->all[i];
-        json_t *row = json_object();
-        json_put(row, "method", json_text(t->name));
-        json_put(row, "seconds", json_number(t->seconds));
-        json_put(row, "bytes", json_number(t->bytes));
-        json_put(row, "covariance_distance", json_number(last_error(t)));
-        json_put(row, "kl", json_number(t->kl));
-        json_array_append_new(list, row);
-    }
-    json_put(j, "D", json_integer(DIM));
-    json_put(j, "K", json_integer(RANK));
-    json_put(j, "n", json_integer(ROWS));
-    json_put(j, "methods", list);
-    json_put(j, "same_after_load", json_boolean(m->same));
-    json_put(j, "entropy", json_number(m->entropy));
-    json_put(j, "minus_mean_log_density", json_number(m->sampled));
-    json_put(j, "file", json_text(m->file));
-    json_put(j, "report", json_text(m->page));
-    json_put(j, "seconds", json_number(m->seconds));
-    return json_say(j);
-}
-
-/* ---- the page ------------------------------------------------------------------------------------- */
-
-static fab_status add_plot(const demo *m, fab_page *page)
-{
-    fab_curve curve[COUNT(m->all)];
-    for (int i = 0; i < m->trials; i++) {
-        const trial *t = &m->all[i];
-        curve[i] = (fab_curve){.name = t->method->streams ? t->name : "ml, all rows",
-                               .x = t->rows,
-                               .y = t->error,
-                               .n = t->points};
-    }
-    const fab_plot plot = {
-        "Error of the covariance", "vectors read", "|S - truth| / |truth|", 1, 1, curve, m->trials};
-    return fab_page_plot(
-        page, &plot,
-        "Relative Frobenius error of the learned covariance while the stream is read; the "
-        "dashed level is batch maximum likelihood on all rows.");
-}
-
-static void add_table(const demo *m, fab_page *page)
-{
-    char cell[4 * COLUMNS][CELL];
-    const char *shown[4 * COLUMNS];
-    make_cells(m, cell);
-    for (int i = 0; i < 4 * COLUMNS; i++) shown[i] = cell[i];
-    fab_page_heading(page, "At the end of the stream");
-    fab_page_table(page, shown, m->trials + 1, COLUMNS);
-    fab_page_text(
-        page,
-        "Error of S is |S - truth| / |truth| in the Frobenius norm, \"to ml\" its ratio to the "
-        "error of batch maximum likelihood, KL is KL(truth || estimate) in nats. Seconds are "
-        "those of learning alone.");
-}
-
 static fab_status fill_page(const demo *m, fab_page *page)
 {
-    char text[1200];
-    snprintf(
-        text, sizeof text,
-        "A factor model with D = %d coordinates and K = %d factors makes %d vectors. A streaming "
-        "method "
-        "sees each of them once and keeps a Gaussian with covariance F F' + diag(psi), in memory "
-        "that "
-        "does not grow with the stream. Batch maximum likelihood has the whole table in memory.",
-        DIM, RANK, ROWS);
-    fab_page_text(page, text);
-    const fab_status s = add_plot(m, page);
-    if (s != FAB_OK) return s;
-    add_table(m, page);
-    fab_page_heading(page, "Saved, loaded, sampled");
-    snprintf(text, sizeof text,
-             "The Gaussian of recursive-em was saved to %s and loaded again: %s. %d draws from it "
-             "have a mean "
-             "log density of %.2f; minus its entropy is %.2f.",
-             m->file, m->same ? "the same bytes" : "NOT the same bytes", DRAWS, -m->sampled,
-             -m->entropy);
-    fab_page_text(page, text);
-    fab_page_heading(page, "The same with your own data");
-    fab_page_code(page, "fabayes fa rows.csv -k auto -o q.safetensors    # read once, rank by BIC\n"
-                        "fabayes update q.safetensors more.csv           # go on with more rows\n"
-                        "fabayes sample q.safetensors -n 1000 -o draws.npy");
+    fab_page_text(page,
+                  "Two jobs on data made by a rule that is known, so that what was learned can "
+                  "be held against it.");
+    for (int i = 0; i < COUNT(parts); i++) {
+        const fab_status s = parts[i]->show(m->part[i], page);
+        if (s != FAB_OK) return s;
+    }
     return fab_page_write(page, m->page);
 }
 
 static int write_page(const demo *m)
 {
     fab_page *page = NULL;
-    fab_status s = fab_page_create(&page, "fabayes: a stream of vectors, read once");
+    fab_status s = fab_page_create(&page, "fabayes: what it does, on built-in data");
     if (s == FAB_OK) s = fill_page(m, page);
     fab_page_free(page);
     return s == FAB_OK ? DONE : say_status(s);
+}
+
+static int say_json(const demo *m)
+{
+    json_t *j = json_object();
+    for (int i = 0; i < COUNT(parts); i++) json_put(j, parts[i]->key, parts[i]->json(m->part[i]));
+    json_put(j, "report", json_text(m->page));
+    json_put(j, "seconds", json_number(m->seconds));
+    return json_say(j);
+}
+
+static int say_text(const demo *m)
+{
+    for (int i = 0; i < COUNT(parts); i++) {
+        parts[i]->print(m->part[i]);
+        putchar('\n');
+    }
+    printf("%-10s %s\n", "report", m->page);
+    printf("%-10s %.1f s\n", "time", m->seconds);
+    return DONE;
 }
 
 /* ---- the verb ------------------------------------------------------------------------------------- */
 
 static int make_folder(demo *m)
 {
-    if (mkdir(m->folder, 0777) != 0 && errno != EEXIST)
-        return say_failed("%s: cannot be made: %s", m->folder, strerror(errno));
-    const int a = snprintf(m->file, sizeof m->file, "%s/q.safetensors", m->folder);
-    const int b = snprintf(m->page, sizeof m->page, "%s/index.html", m->folder);
-    if (a < COUNT(m->file) && b < COUNT(m->page)) return DONE;
-    return say_failed("demo: the name of the folder is too long");
+    if (mkdir(m->call.folder, 0777) != 0 && errno != EEXIST)
+        return say_failed("%s: cannot be made: %s", m->call.folder, strerror(errno));
+    return demo_path(m->page, &m->call, "index.html");
 }
 
 static int run_demo(demo *m)
 {
     const double start = fab_clock();
-    m->exec.threads = m->threads;
     int status = make_folder(m);
-    if (status == DONE) status = make_truth(m);
-    if (status == DONE) status = make_rows(m);
-    if (status == DONE) status = run_trials(m);
+    for (int i = 0; i < COUNT(parts) && status == DONE; i++)
+        status = parts[i]->run(&m->part[i], &m->call);
     if (status == DONE) status = write_page(m);
     m->seconds = fab_clock() - start;
     progress_close();
     if (status == DONE && m->json) status = say_json(m);
-    if (status == DONE && !m->json && !m->quiet) status = say_table(m);
+    if (status == DONE && !m->json && !m->quiet) status = say_text(m);
     return status;
 }
 
 static int run(const verb *self, int argc, char **argv)
 {
-    demo m = {.folder = "report"};
+    demo m = {.call = {.folder = "report"}};
     const option options[] = {
-        {"output", 'o', OPT_TEXT, &m.folder, "FOLDER", 0, 0, NULL,
-         "for the page and the Gaussian (default report)"},
-        OPTION_THREADS(&m.threads),
+        {"output", 'o', OPT_TEXT, &m.call.folder, "FOLDER", 0, 0, NULL,
+         "for the page and the other files (default report)"},
+        OPTION_THREADS(&m.call.exec.threads),
         OPTION_JSON(&m.json),
         OPTION_QUIET(&m.quiet),
     };
@@ -403,10 +122,9 @@ static int run(const verb *self, int argc, char **argv)
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     progress_open(m.quiet);
     status = run_demo(&m);
-    fab_gauss_free(m.truth);
-    free(m.table);
+    for (int i = 0; i < COUNT(parts); i++) parts[i]->free(m.part[i]);
     return status;
 }
 
 const verb verb_demo = {"demo", "[-o FOLDER]",
-                        "the main job on built-in data, with a report to look at", run};
+                        "the main jobs on built-in data, with a report to look at", run};

@@ -1,5 +1,5 @@
 #!/usr/bin/python3
-"""test_cli_fa.py - `fabayes fa`, `update` and `demo`, from outside: test_cli_fa.py FABAYES [NAME ..].
+"""test_cli_fa.py - `fabayes fa` and `update`, from outside: test_cli_fa.py FABAYES [NAME ..].
 
 Makes its own tables with NumPy, runs the program and holds what comes out against dense algebra.
 With the word Study behind the program: the long versions alone.
@@ -10,13 +10,11 @@ import gzip
 import json
 import math
 import os
-import resource
 import signal
 import struct
 import subprocess
 import sys
 import time
-import xml.etree.ElementTree
 
 from cli_case import Case, np, run
 
@@ -590,23 +588,7 @@ class Update(FaCase):
         self.assertEqual(self.bytes_of(q), before)
 
 
-class Demo(FaCase):
-    def test_the_demo_shows_the_main_job(self):
-        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
-        j = self.good_json("demo", "-o", self.path("report"), "--quiet")
-        self.assertLess(resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before, 100) # 60 s on two cores
-        errors = {m["method"]: m["covariance_distance"] for m in j["methods"]}
-        self.assertLess(errors["recursive-em"], 1.08 * errors["ml"])
-        self.assertTrue(j["same_after_load"])
-        # the mean of 1000 half chi-squares of 1000 degrees: 5 sigma
-        self.assertLess(abs(j["entropy"] - j["minus_mean_log_density"]), 5 * math.sqrt(500 / 1000))
-        page = xml.etree.ElementTree.parse(self.path("report/index.html"))
-        lines = page.findall(".//{http://www.w3.org/2000/svg}polyline")
-        self.assertEqual(len(lines), len(errors) - 1)
-        self.assertEqual(self.good_json("info", self.path("report/q.safetensors"))["n"], "20000")
-
-
 if __name__ == "__main__":
     if "Study" in sys.argv:
         run(Study)
-    run(Fa, Memory, OddData, Rank, Factors, Checkpoint, Update, Demo)
+    run(Fa, Memory, OddData, Rank, Factors, Checkpoint, Update)

@@ -1,0 +1,151 @@
+#!/usr/bin/python3
+"""test_cli_demo.py - `fabayes demo`, from outside: test_cli_demo.py FABAYES [NAME ..].
+
+Runs it once; holds its files against the verbs they are said to come from, its numbers against NumPy.
+Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
+"""
+# SPDX-License-Identifier: MIT
+import csv
+import json
+import math
+import os
+import resource
+import subprocess
+import tempfile
+import xml.etree.ElementTree
+
+from cli_case import Case, np, run
+from test_cli_fit import ridge
+
+SVG = "{http://www.w3.org/2000/svg}"
+HOUSES_KEYS = ["n", "n_held_out", "alpha", "beta", "log_evidence", "noise", "noise_true", "worths", "nll", "rmse",
+               "coverage50", "coverage90", "coverage95", "table", "held_out", "file"]
+STREAM_KEYS = ["D", "K", "n", "methods", "same_after_load", "entropy", "minus_mean_log_density", "file"]
+NUMBERS = ["area", "rooms", "age", "distance"]
+DISTRICTS = ["oldtown", "harbour", "hill", "station"]
+
+
+def table(path):
+    """Features, one for each district, and the price."""
+    with open(path) as f:
+        rows = list(csv.DictReader(f))
+    X = [[float(r[c]) for c in NUMBERS] + [float(r["district"] == d) for d in DISTRICTS] for r in rows]
+    return np.array(X), np.array([float(r["price"]) for r in rows])
+
+
+class Demo(Case):
+    @classmethod
+    def setUpClass(cls):
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        cls.report = os.path.join(folder.name, "report")
+        before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+        done = subprocess.run([cls.program, "demo", "-o", cls.report, "--quiet", "--json"], stdout=subprocess.PIPE,
+                              stderr=subprocess.PIPE, timeout=300)
+        cls.cpu = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+        cls.done, cls.said = done, json.loads(done.stdout)
+
+    def in_report(self, name):
+        return os.path.join(self.report, name)
+
+    def bytes_of(self, path):
+        with open(path, "rb") as f:
+            return f.read()
+
+    def svgs(self):
+        return xml.etree.ElementTree.parse(self.in_report("index.html")).findall(".//%ssvg" % SVG)
+
+    def test_it_is_silent_and_quick_and_says_all_keys(self):
+        self.assertEqual((self.done.returncode, self.done.stderr), (0, b""))
+        self.assertLess(self.cpu, 100)  # 10 s on an idle machine
+        self.assertEqual(list(self.said), ["houses", "stream", "report", "seconds"])
+        self.assertEqual(list(self.said["houses"]), HOUSES_KEYS)
+        self.assertEqual(list(self.said["stream"]), STREAM_KEYS)
+
+    def test_the_stream_comes_close_to_maximum_likelihood(self):
+        j = self.said["stream"]
+        errors = {m["method"]: m["covariance_distance"] for m in j["methods"]}
+        self.assertLess(errors["recursive-em"], 1.08 * errors["ml"])
+        self.assertTrue(j["same_after_load"])
+        # the mean of 1000 half chi-squares of 1000 degrees: 5 sigma
+        self.assertLess(abs(j["entropy"] - j["minus_mean_log_density"]), 5 * math.sqrt(500 / 1000))
+        self.assertEqual(len(self.svgs()[2].findall(SVG + "polyline")), len(errors) - 1)
+        self.assertEqual(self.good_json("info", self.in_report("q.safetensors"))["n"], "20000")
+
+    def test_the_houses_are_fitted_and_scored_as_the_shell_does_it(self):
+        j, mine = self.said["houses"], self.path("m.safetensors")
+        fit = self.good_json("fit", self.in_report("houses.csv"), "-y", "price", "-o", mine)
+        self.assertEqual(fit["method"], "exact")
+        self.assertEqual(self.bytes_of(j["file"]), self.bytes_of(mine))
+        self.assertEqual([j[k] for k in ("n", "alpha", "beta", "log_evidence")],
+                         [fit[k] for k in ("n", "alpha", "beta", "log_evidence")])
+        score = self.good_json("score", mine, self.in_report("held_out.csv"))
+        for key in ("nll", "rmse", "coverage50", "coverage90", "coverage95"):
+            self.assertEqual(j[key], score[key])
+
+    def test_the_worths_are_the_closed_form_and_near_the_rule(self):
+        j = self.said["houses"]
+        X, y = table(self.in_report("houses.csv"))
+        self.assertEqual((len(y), j["n_held_out"]), (400, 200))
+        mean, S, noise = ridge(X, y, j["alpha"], j["beta"])
+        A = np.zeros((8, 9))
+        A[:4, :4] = np.eye(4)
+        A[4:7, 4], A[4:7, 5:8] = -1, np.eye(3)
+        A[7, 4] = A[7, 8] = 1
+        worths = j["worths"]
+        self.assertEqual([w["name"] for w in worths], NUMBERS + DISTRICTS[1:] + ["start"])
+        sd = np.sqrt(np.diag(A @ S @ A.T))
+        np.testing.assert_allclose([w["mean"] for w in worths], A @ mean, rtol=1e-8)
+        np.testing.assert_allclose([w["sd"] for w in worths], sd, rtol=1e-8)
+        np.testing.assert_allclose([w["upper"] - w["lower"] for w in worths], 2 * 1.6448536269514722 * sd, rtol=1e-8)
+        self.assertTrue(np.all(abs(A @ mean - [w["true"] for w in worths]) < 5 * sd))  # false alarm 5e-6
+        self.assertAlmostEqual(j["noise"], math.sqrt(noise), places=8)
+        self.assertLess(abs(j["noise"] / j["noise_true"] - 1), 5 / math.sqrt(2 * len(y)))
+
+    def predictions(self):
+        """Mean, sd, lower, upper and the price of the held-out rows, by rising mean."""
+        lines = self.good("predict", self.in_report("houses.safetensors"), self.in_report("held_out.csv")).split("\n")
+        p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        p = np.column_stack([p, table(self.in_report("held_out.csv"))[1]])
+        return p[np.argsort(p[:, 0])]
+
+    def places(self, svg):
+        """Centres of the markers; the line; the edges of the band, from left to right."""
+        points = [(float(c.get("cx")), float(c.get("cy"))) for c in svg.find(SVG + "g").findall(SVG + "circle")]
+        read = lambda e: np.array([[float(v) for v in xy.split(",")] for xy in e.get("points").split()])
+        band = read(svg.find(SVG + "polygon"))
+        half = len(band) // 2
+        return np.array(points), read(svg.find(SVG + "polyline")), band[:half], band[half:][::-1]
+
+    def assert_drawn(self, numbers, places):
+        """Places are a linear map of the numbers, to the two digits they are written with."""
+        (a, b), n = np.polyfit(numbers, places, 1), len(places)
+        self.assertEqual(len(numbers), n)
+        self.assertLess(abs(a * np.array(numbers) + b - places).max(), 0.02)
+
+    def test_the_first_plot_shows_predictions_intervals_and_prices(self):
+        points, line, low, high = self.places(self.svgs()[0])
+        mean, _, lower, upper, price = self.predictions().T
+        drawn = np.concatenate([e[:, 1] for e in (points, line, low, high)])
+        self.assert_drawn(np.concatenate([price, mean, lower, upper]), drawn)
+        self.assert_drawn(np.arange(200), points[:, 0])
+
+    def test_the_second_plot_shows_the_share_inside_each_interval(self):
+        points, line, low, high = self.places(self.svgs()[1])
+        mean, sd, _, _, price = self.predictions().T
+        depth = np.array([math.erf(z / math.sqrt(2)) for z in abs(price - mean) / sd])
+        levels = np.arange(5, 100, 5)
+        inside = [100 * (depth <= p / 100).mean() for p in levels]
+        chance = 100 * 1.6448536269514722 * np.sqrt(levels / 100 * (1 - levels / 100) / 200)
+        drawn = np.concatenate([e[:, 1] for e in (points, line, low, high)])
+        self.assert_drawn(np.concatenate([inside, [0, 100], levels - chance, levels + chance]), drawn)
+        self.assertAlmostEqual(inside[9] / 100, self.said["houses"]["coverage50"], places=12)
+        self.assertAlmostEqual(inside[17] / 100, self.said["houses"]["coverage90"], places=12)
+
+    def test_a_folder_that_cannot_be_made_is_named(self):
+        folder = os.path.join(self.write("file", b""), "report")
+        self.bad(1, "demo", "-o", folder, says=[folder, "cannot be made"])
+
+
+if __name__ == "__main__":
+    run(Demo)
