@@ -389,7 +389,7 @@ static void foreign_files_do_not_resume(void **state)
     assert_ok(fab_tensors_set(t, "method", "sgd"));
     assert_ok(fab_tensors_set(t, "settings", "{}"));
     assert_refused(fab_infer_resume_model(&f, t, fab_net_model(net), NULL, NULL), FAB_BAD_FILE,
-                   "state.theta is missing");
+                   "no tensor 'state.theta'");
     assert_null(f);
     fab_tensors_free(t);
     fab_net_free(net);
