@@ -142,6 +142,21 @@ class Demo(Case):
         self.assertAlmostEqual(inside[9] / 100, self.said["houses"]["coverage50"], places=12)
         self.assertAlmostEqual(inside[17] / 100, self.said["houses"]["coverage90"], places=12)
 
+    def test_the_commands_of_the_readme_print_what_it_shows(self):
+        with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "README.md")) as f:
+            section = f.read().split("## A table of your own\n")[1].split("\n## ")[0]
+        rows, commands, scores = (block.strip().split("\n") for block in section.split("```")[1::2])
+        self.assertEqual(rows, self.bytes_of(self.in_report("houses.csv")).decode().split("\n")[:len(rows)])
+        os.symlink(self.report, self.path("report"))
+        said = {}
+        for command in commands[1:]:  # behind the name of the language
+            words = command.split("#")[0].split()
+            done = self.run_it(*words[1:], cwd=self.folder)
+            self.assertEqual((words[0], done.returncode, done.stderr), ("fabayes", 0, b""), command)
+            said[words[1]] = done.stdout.decode().strip().split("\n")
+        self.assertEqual(said["score"], scores)
+        self.assertTrue(self.bytes_of(self.path("predicted.csv")).startswith(b"mean,sd,lower,upper\n"))
+
     def test_a_folder_that_cannot_be_made_is_named(self):
         folder = os.path.join(self.write("file", b""), "report")
         self.bad(1, "demo", "-o", folder, says=[folder, "cannot be made"])
