@@ -18,6 +18,16 @@ typedef struct found {
     int guessed;
 } found;
 
+static double dot_row(const fab_dataset *t, int64_t i, const double *theta)
+{
+    const fab_sparse *r = &t->cells;
+    double sum = 0;
+    for (int64_t d = 0; d < t->D && !t->packed; d++) sum += t->x[i * t->D + d] * theta[d];
+    for (int64_t k = t->packed ? r->start[i] : 0; t->packed && k < r->start[i + 1]; k++)
+        sum += r->value[k] * theta[r->index[k]];
+    return sum;
+}
+
 /* Mean log p(y | x, the posterior mean) of the table of a batch method, in the user's units. */
 static double loglik_mean(const learning *l, const found *f)
 {
@@ -31,7 +41,7 @@ static double loglik_mean(const learning *l, const found *f)
         for (int64_t c = 0; c < m->classes; c++) {
             const double *theta = f->q->mu + c * width;
             eta[c] = (m->intercept ? theta[m->D] : 0) + (t->offset ? t->offset[i] : 0);
-            for (int64_t d = 0; d < m->D; d++) eta[c] += t->x[i * t->D + d] * theta[d];
+            eta[c] += dot_row(t, i, theta);
         }
         sum += fab_glm_loglik(m, t->y[i], eta, NULL, NULL);
     }

@@ -112,12 +112,14 @@ int learning_open(learning *l)
     return status;
 }
 
-/* The table doubles when it grows. */
+/* The table doubles when it grows; a sparse one has 12 bytes for each value. */
 static int check_table(const learning *l)
 {
     char room[24];
+    const fab_dataset *t = l->table;
     const double limit = l->memory > 0 ? 1e6 * l->memory : memory_free();
-    if (16.0 * (double)l->table->n * (double)l->table->columns < limit) return DONE;
+    const double bytes = t->packed ? 12.0 * (double)t->cells.values : 8.0 * (double)(t->n * t->D);
+    if (2 * bytes < limit) return DONE;
     return say_failed("%s: %" PRId64 " rows of %" PRId64 " columns and more are too many for the "
                       "%sB %s; -m lrvga reads them as a stream",
                       l->data.file, l->table->n, l->table->columns,
@@ -151,11 +153,15 @@ int learning_open_as(learning *l)
 static int note_constants(learning *l)
 {
     const fab_dataset *t = l->table;
+    char *is_constant = malloc((size_t)t->columns);
     l->constant = malloc((size_t)t->columns * sizeof *l->constant);
-    if (!l->constant) return say_failed("out of memory");
-    for (int64_t c = 0; c < t->columns; c++)
-        if (fab_dataset_is_constant(t, c)) l->constant[l->constants++] = t->name[c];
-    return DONE;
+    const int made = l->constant && is_constant;
+    const fab_status s = made ? fab_dataset_constants(t, is_constant) : FAB_OK;
+    for (int64_t c = 0; made && s == FAB_OK && c < t->columns; c++)
+        if (is_constant[c]) l->constant[l->constants++] = t->name[c];
+    free(is_constant);
+    if (!made) return say_failed("out of memory");
+    return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int has_words(const fab_dataset *t)
@@ -302,7 +308,7 @@ static int take_in(learning *l)
     if (s != FAB_OK) return say_status_of(l->data.file, s);
     if (l->method->streams && order_watch(&l->order, t->y, t->n, learning_classes(l)))
         return say_failed("out of memory");
-    const fab_examples e = {{t->x, FAB_F64, t->n, t->D}, t->y, t->weight, t->offset};
+    const fab_examples e = {fab_dataset_rows(t), t->y, t->weight, t->offset};
     s = fab_infer_update(l->infer, &e);
     return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
 }

@@ -133,7 +133,7 @@ static int take_piece(outlook *o, reading *r)
 {
     const fab_dataset *t = r->table;
     const fab_scaling *k = o->scaling;
-    const fab_rows x = {.p = t->x, .type = FAB_F64, .n = t->n, .ld = t->D};
+    const fab_rows x = fab_dataset_rows(t);
     const fab_examples e = {x, t->y, NULL, t->offset};
     const int status = make_room(o, r, o->n + t->n);
     if (status != DONE) return status;

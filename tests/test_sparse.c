@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "base/rows.h"
+#include "data/source.h"
 #include "fabayes.h"
 #include "files.h"
 #include "infer/objective.h"
@@ -326,6 +327,190 @@ static void map_of_many_coordinates_is_that_of_dense_rows(void **state)
     free_table(&t);
 }
 
+/* ---- files --------------------------------------------------------------------------------------- */
+
+static fab_source *open_libsvm(const char *text, int64_t features)
+{
+    const fab_source_options o = {.format = FAB_FORMAT_LIBSVM, .features = features};
+    fab_source *s;
+    if (fab_source_open_memory(&s, "rows.svm", text, strlen(text), &o, 16) != FAB_OK)
+        fail_msg("%s", fab_detail());
+    return s;
+}
+
+static void libsvm_rows_are_given_as_they_stand(void **state)
+{
+    (void)state;
+    fab_source *s = open_libsvm("1 1:0.5 3:-2\n-1\n2.5 2:7 4:9\n", 3);
+    fab_sparse r = {0};
+    int64_t got;
+    assert_int_equal(fab_source_next_sparse(s, 1, &r, &got), FAB_OK);
+    assert_int_equal(got, 1);
+    assert_int_equal(fab_source_next_sparse(s, 9, &r, &got), FAB_OK);
+    assert_int_equal(got, 2);
+    assert_true(r.n == 3 && r.values == 3); /* 4:9 is above the 3 features */
+    const int64_t start[] = {0, 2, 2, 3};
+    const int32_t index[] = {0, 2, 1};
+    const double value[] = {0.5, -2, 7}, label[] = {1, -1, 2.5};
+    assert_memory_equal(r.start, start, sizeof start);
+    assert_memory_equal(r.index, index, sizeof index);
+    assert_memory_equal(r.value, value, sizeof value);
+    assert_memory_equal(r.label, label, sizeof label);
+    assert_int_equal(fab_source_next_sparse(s, 9, &r, &got), FAB_OK);
+    assert_int_equal(got, 0);
+    fab_sparse_free(&r);
+    fab_source_close(s);
+}
+
+static void a_bad_sparse_row_adds_nothing(void **state)
+{
+    (void)state;
+    fab_source *s = open_libsvm("1 1:0.5\n1 1:2 1:3\n2 2:7\n", 0);
+    fab_sparse r = {0};
+    double dense[3];
+    int64_t got;
+    assert_int_equal(fab_source_next_sparse(s, 9, &r, &got), FAB_BAD_DATA);
+    assert_string_equal(fab_detail(),
+                        "rows.svm: line 2: '1:3' does not follow in increasing order");
+    assert_true(got == 1 && r.n == 1 && r.values == 1);
+    assert_int_equal(fab_source_next(s, 1, dense, &got), FAB_OK); /* dense again */
+    assert_true(got == 1 && dense[0] == 2 && dense[1] == 0 && dense[2] == 7);
+    fab_sparse_free(&r);
+    fab_source_close(s);
+    assert_int_equal(fab_source_open_memory(&s, "rows.csv", "1,2\n", 4, NULL, 16), FAB_OK);
+    assert_int_equal(fab_source_next_sparse(s, 1, &r, &got), FAB_UNSUPPORTED);
+    assert_string_equal(fab_detail(), "rows.csv: is csv: only libsvm has sparse rows");
+    fab_source_close(s);
+}
+
+/* The table as a libsvm file, and as csv with the label first. */
+static char *print_table(const table *t, int libsvm)
+{
+    char *text = malloc((size_t)(t->n * (t->D + 2)) * 32), *p = text;
+    if (!libsvm) p += sprintf(p, "label");
+    for (int64_t i = 1; i <= t->D && !libsvm; i++) p += sprintf(p, ",x%d", (int)i);
+    if (!libsvm) p += sprintf(p, "\n");
+    for (int64_t j = 0; j < t->n; j++, p += sprintf(p, "\n")) {
+        p += sprintf(p, "%.17g", t->y[FAB_GAUSSIAN][j]);
+        for (int64_t k = 0; k < NONZEROS && libsvm; k++)
+            p +=
+                sprintf(p, " %d:%.17g", t->index[j * NONZEROS + k] + 1, t->value[j * NONZEROS + k]);
+        for (int64_t i = 0; i < t->D && !libsvm; i++) p += sprintf(p, ",%.17g", t->x[j * t->D + i]);
+    }
+    return text;
+}
+
+static fab_dataset *read_table(const char *text, fab_columns columns)
+{
+    fab_source *s;
+    fab_dataset *t;
+    if (fab_source_open_memory(&s, "rows", text, strlen(text), NULL, 64) != FAB_OK ||
+        fab_dataset_read(&t, s, &columns) != FAB_OK)
+        fail_msg("%s", fab_detail());
+    fab_source_close(s);
+    return t;
+}
+
+/* Scales within rounding: sums of n terms in another order. */
+static void a_libsvm_table_stays_sparse_and_has_the_units_of_a_dense_one(void **state)
+{
+    (void)state;
+    enum { D = 28 };
+    table t = make_table(60, D);
+    char *sparse = print_table(&t, 1), *dense = print_table(&t, 0);
+    fab_dataset *a = read_table(sparse, (fab_columns){0});
+    fab_dataset *b = read_table(dense, (fab_columns){.target = "label"});
+    assert_true(a->packed && !b->packed && !a->x);
+    assert_true(a->D == D && b->D == D);
+    assert_memory_equal(a->y, b->y, (size_t)t.n * sizeof *a->y);
+    char ca[D], cb[D];
+    assert_int_equal(fab_dataset_constants(a, ca), FAB_OK);
+    assert_int_equal(fab_dataset_constants(b, cb), FAB_OK);
+    assert_memory_equal(ca, cb, sizeof ca);
+    fab_scaling *ka, *kb;
+    assert_int_equal(fab_scaling_create(&ka, a, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    b->sparse = 1; /* never centred */
+    assert_int_equal(fab_scaling_create(&kb, b, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    assert_int_equal(fab_scaling_apply(ka, a), FAB_OK);
+    assert_int_equal(fab_scaling_apply(kb, b), FAB_OK);
+    assert_true(a->packed);
+    const fab_rows x = fab_dataset_rows(a), y = fab_dataset_rows(b);
+    for (int64_t d = 0; d < D; d++) {
+        assert_true(fabs(ka->scale[d] - kb->scale[d]) <= 60 * DBL_EPSILON * kb->scale[d]);
+        for (int64_t j = 0; j < t.n; j++)
+            assert_true(fabs(fab_rows_at(&x, j, d) - fab_rows_at(&y, j, d)) <=
+                        61 * DBL_EPSILON * fabs(fab_rows_at(&y, j, d)));
+    }
+    fab_scaling_free(ka);
+    fab_scaling_free(kb);
+    fab_dataset_free(a);
+    fab_dataset_free(b);
+    free(sparse);
+    free(dense);
+    free_table(&t);
+}
+
+static void units_with_means_make_a_sparse_table_dense(void **state)
+{
+    (void)state;
+    fab_dataset *a = read_table("1 1:2 2:1\n2 2:3\n4 1:1\n", (fab_columns){0});
+    fab_dataset *b =
+        read_table("label,x1,x2\n1,2,1\n2,0,3\n4,1,0\n", (fab_columns){.target = "label"});
+    fab_scaling *k;
+    assert_int_equal(fab_scaling_create(&k, b, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    assert_int_equal(fab_scaling_apply(k, a), FAB_OK);
+    assert_int_equal(fab_scaling_apply(k, b), FAB_OK);
+    assert_false(a->packed);
+    assert_memory_equal(a->x, b->x, 6 * sizeof *a->x);
+    fab_scaling_free(k);
+    fab_dataset_free(a);
+    fab_dataset_free(b);
+}
+
+static void another_target_than_the_label_makes_a_libsvm_table_dense(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_table("1 1:2 2:1\n2 2:3\n", (fab_columns){.target = "x2"});
+    const double x[] = {1, 2, 2, 0}, y[] = {1, 3};
+    assert_false(t->packed);
+    assert_memory_equal(t->x, x, sizeof x);
+    assert_memory_equal(t->y, y, sizeof y);
+    fab_dataset_free(t);
+}
+
+/* 1000 rows of 200000 features with 50 values each: 50000 numbers, where a dense table had 1.6 GB. */
+static void many_features_take_memory_by_their_values(void **state)
+{
+    (void)state;
+    enum { ROWS = 1000, EACH = 50, STEP = 4000 };
+    char *text = malloc(ROWS * EACH * 24), *p = text;
+    for (int j = 0; j < ROWS; j++, p += sprintf(p, "\n")) {
+        p += sprintf(p, "%d", j % 2);
+        for (int k = 0; k < EACH; k++)
+            p += sprintf(p, " %d:%d", STEP * k + (j * 7919 + k * 104729) % STEP + 1,
+                         1 + (j + k) % 3);
+    }
+    fab_dataset *t = read_table(text, (fab_columns){0});
+    fab_scaling *k;
+    assert_true(t->packed && t->n == ROWS && t->cells.values == ROWS * EACH);
+    assert_true(t->D > (EACH - 1) * STEP && t->D <= EACH * STEP);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
+    assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
+    fab_laplace_settings s = fab_laplace_defaults(t->D);
+    s.likelihood = FAB_BERNOULLI;
+    s.alpha = 1;
+    const fab_rows x = fab_dataset_rows(t);
+    const fab_gauss *q;
+    fab_infer *f = fit("map", &s, &x, t->y, &q);
+    fab_inference r;
+    assert_int_equal(fab_infer_report(f, &r), FAB_OK);
+    assert_int_equal(r.converged, 1);
+    fab_infer_free(f);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+    free(text);
+}
+
 #define TEST(name) cmocka_unit_test(name)
 
 int main(void)
@@ -338,6 +523,12 @@ int main(void)
         TEST(the_objective_of_sparse_rows_is_that_of_dense_ones),
         TEST(methods_give_the_same_bytes_from_sparse_rows),
         TEST(map_of_many_coordinates_is_that_of_dense_rows),
+        TEST(libsvm_rows_are_given_as_they_stand),
+        TEST(a_bad_sparse_row_adds_nothing),
+        TEST(a_libsvm_table_stays_sparse_and_has_the_units_of_a_dense_one),
+        TEST(units_with_means_make_a_sparse_table_dense),
+        TEST(another_target_than_the_label_makes_a_libsvm_table_dense),
+        TEST(many_features_take_memory_by_their_values),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

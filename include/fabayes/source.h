@@ -74,6 +74,19 @@ FAB_API void fab_source_position(const fab_source *s, int64_t *done, int64_t *to
  * rows before the bad one are in *got, the sentence names the place, and the next call goes on behind the
  * bad row; a file that cannot be read on fails again. */
 FAB_API fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got);
+/* Rows of a libsvm file as they stand, one behind the other; start with zeros. */
+typedef struct fab_sparse {
+    int64_t n, values; /* rows; values of all of them */
+    double *label;     /* n */
+    int64_t *start;    /* n + 1: row j has the values start[j] .. start[j + 1] - 1 */
+    int32_t *index;    /* values: features, from 0, rising within a row */
+    double *value;     /* values */
+    int64_t row_room, value_room;
+} fab_sparse;
+FAB_API void fab_sparse_free(fab_sparse *r); /* what it holds */
+
+/* As fab_source_next for a libsvm file: adds at most `max` rows to *r, which grows. */
+FAB_API fab_status fab_source_next_sparse(fab_source *s, int64_t max, fab_sparse *r, int64_t *got);
 /* Pass over `n` rows without looking at their values; fails when there are fewer. */
 FAB_API fab_status fab_source_skip(fab_source *s, int64_t n);
 

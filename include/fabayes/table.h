@@ -46,7 +46,12 @@ typedef struct fab_dataset {
     int64_t room;    /* rows there is memory for */
     int64_t levels;  /* values of the target that a survey met besides those of the rows */
     double *level;   /* levels, rising */
+    int64_t packed;  /* 1: the features are in `cells`, as a libsvm file has them, and not in x */
+    fab_sparse cells;
 } fab_dataset;
+
+/* The features, sparse when they are packed.  Lends until the table changes. */
+FAB_API fab_rows fab_dataset_rows(const fab_dataset *t);
 
 /* What becomes of a row with a missing value. */
 typedef enum fab_missing {
@@ -130,8 +135,8 @@ FAB_API fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab
                                       int standardise, int centre);
 FAB_API void fab_scaling_free(fab_scaling *k); /* takes NULL */
 
-/* Is column c one that hardly varies?  Its coefficient is then left to the prior. */
-FAB_API int fab_dataset_is_constant(const fab_dataset *t, int64_t c);
+/* Which columns hardly vary?  constant[c] = 1 or 0; their coefficients are left to the prior. */
+FAB_API fab_status fab_dataset_constants(const fab_dataset *t, char *constant);
 /* Levels of the target: how many different values, counted up to `most`. */
 FAB_API int64_t fab_dataset_levels(const fab_dataset *t, int64_t most);
 

@@ -23,6 +23,7 @@ double fab_rows_at(const fab_rows *x, int64_t j, int64_t i)
 {
     if (!x->start) return element(x, j * x->ld + i);
     int64_t low = x->start[j], high = x->start[j + 1];
+    if (i < high - low && x->index[low + i] == i) return element(x, low + i); /* no gap so far */
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (x->index[middle] < i)

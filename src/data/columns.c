@@ -6,11 +6,24 @@
 #include "data/source.h"
 #include "fabayes/settings.h"
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
+/* The column of a name that was made up, x3, or -1. */
+static int64_t made_up(const fab_source *s, const char *name)
+{
+    char *end = NULL, again[24];
+    if (s->first_name && strcmp(name, s->first_name) == 0) return 0;
+    const long long c = name[0] == 'x' ? strtoll(name + 1, &end, 10) : -1;
+    if (c < (s->first_name ? 1 : 0) || c >= s->columns || *end) return -1;
+    snprintf(again, sizeof again, "x%lld", c);
+    return strcmp(again, name) == 0 ? c : -1; /* not x03 */
+}
+
 int64_t fab_source_column(const fab_source *s, const char *name)
 {
+    if (!s->names) return made_up(s, name);
     for (int64_t c = 0; c < s->columns; c++) {
         const char *known = fab_source_name(s, c);
         if (known && strcmp(known, name) == 0) return c;

@@ -6,6 +6,7 @@
 #include <string.h>
 
 enum { PIECE = 1 << 17 }; /* numbers read at a time: 1 MB */
+enum { ROWS = 1 << 12 };  /* sparse rows read at a time */
 
 struct fab_feed {
     fab_source *source;
@@ -14,15 +15,28 @@ struct fab_feed {
     int64_t columns, most; /* of the source; rows read at a time */
     int64_t rows;          /* read or skipped */
     int at_end;
-    double *piece; /* most x columns */
+    int packed;    /* rows stay sparse */
+    double *piece; /* most x columns; NULL: they stay sparse */
 };
 
 /* ---- life ------------------------------------------------------------------------------------------ */
+
+/* A libsvm file whose label is the target or left out, and whose features are all wanted in their order? */
+static int stays_sparse(const fab_feed *f)
+{
+    const fab_roles *r = &f->role;
+    if (fab_source_format(f->source) != FAB_FORMAT_LIBSVM || r->n != f->columns - 1) return 0;
+    for (int64_t c = 0; c < r->n; c++)
+        if (r->feature[c] != c + 1) return 0;
+    return r->target <= 0 && r->weight < 0 && r->offset < 0;
+}
 
 static fab_status start(fab_feed *f, fab_status found)
 {
     if (found != FAB_OK) return found;
     f->columns = fab_source_columns(f->source);
+    f->packed = stays_sparse(f);
+    if (f->packed) return FAB_OK;
     f->most = PIECE / f->columns > 0 ? PIECE / f->columns : 1;
     return fab_alloc_array((void **)&f->piece, f->most * f->columns, sizeof *f->piece, "feed");
 }
@@ -104,6 +118,7 @@ fab_status fab_feed_table(const fab_feed *f, fab_dataset **t)
     *new = (fab_dataset){.D = f->role.n,
                          .columns = f->role.n,
                          .fills = f->missing == FAB_MISSING_MEAN,
+                         .packed = f->packed,
                          .sparse = fab_source_format(f->source) == FAB_FORMAT_LIBSVM};
     const fab_status s = name_columns(new, f);
     if (s == FAB_OK)
@@ -130,7 +145,7 @@ static fab_status make_room(fab_dataset *t, const fab_roles *r, int64_t rows)
     if (rows <= t->room) return FAB_OK;
     const int64_t room = 2 * t->n > rows ? 2 * t->n : rows;
     t->room = 0; /* until all have grown */
-    FAB_TRY(grow_array(&t->x, t->n * t->D, room * t->D));
+    if (!t->packed) FAB_TRY(grow_array(&t->x, t->n * t->D, room * t->D));
     if (r->target >= 0) FAB_TRY(grow_array(&t->y, t->n, room));
     if (r->weight >= 0) FAB_TRY(grow_array(&t->weight, t->n, room));
     if (r->offset >= 0) FAB_TRY(grow_array(&t->offset, t->n, room));
@@ -192,9 +207,28 @@ static fab_status tick(const fab_feed *f)
     return fab_progress("read", done, total);
 }
 
+static fab_status read_sparse(fab_feed *f, int64_t most, fab_dataset *t)
+{
+    int64_t got;
+    t->packed = 1;
+    for (int64_t left = most; left > 0 && !f->at_end; left -= got) {
+        FAB_TRY(fab_source_next_sparse(f->source, left < ROWS ? left : ROWS, &t->cells, &got));
+        f->rows += got;
+        f->at_end = got == 0;
+        FAB_TRY(tick(f));
+    }
+    if (f->role.target >= 0 && t->cells.n > t->n) {
+        FAB_TRY(make_room(t, &f->role, t->cells.n));
+        memcpy(t->y + t->n, t->cells.label + t->n, (size_t)(t->cells.n - t->n) * sizeof *t->y);
+    }
+    t->n = t->cells.n;
+    return FAB_OK;
+}
+
 fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
 {
     int64_t got = 1;
+    if (f->packed) return read_sparse(f, most, t);
     for (int64_t left = most; left > 0 && !f->at_end; left -= got) {
         FAB_TRY(fab_source_next(f->source, left < f->most ? left : f->most, f->piece, &got));
         FAB_TRY(make_room(t, &f->role, t->n + got));
@@ -218,10 +252,30 @@ static fab_status survey_levels(fab_dataset *t)
     return fab_alloc_array((void **)&t->level, FAB_MOST_LEVELS + 1, sizeof *t->level, "table");
 }
 
+static fab_status survey_sparse(fab_feed *f, fab_dataset *t, fab_sparse *rows)
+{
+    while (!f->at_end) {
+        int64_t got;
+        rows->n = rows->values = 0;
+        FAB_TRY(fab_source_next_sparse(f->source, ROWS, rows, &got));
+        if (f->role.target >= 0) fab_levels_add(rows->label, got, t->level, &t->levels);
+        f->rows += got;
+        f->at_end = got == 0;
+        FAB_TRY(tick(f));
+    }
+    return FAB_OK;
+}
+
 fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
 {
     const int64_t target = f->role.target;
     FAB_TRY(survey_levels(t));
+    if (f->packed) {
+        fab_sparse rows = {0};
+        const fab_status s = survey_sparse(f, t, &rows);
+        fab_sparse_free(&rows);
+        return s;
+    }
     while (!f->at_end) {
         int64_t got;
         FAB_TRY(fab_source_next(f->source, f->most, f->piece, &got));

@@ -1,4 +1,4 @@
-/* libsvm.c - sparse rows, "label index:value index:value ...", as dense ones.
+/* libsvm.c - sparse rows, "label index:value index:value ...", as they stand or as dense ones.
  *
  * Indices count from 1 and increase.  Column 0 is `label`, column i is feature i.  How many features there
  * are is given, or counted in a first pass over the file.
@@ -12,6 +12,8 @@
 #include <string.h>
 
 enum { MAX_INDEX = INT32_MAX }; /* as in LIBSVM itself */
+enum { PAIR_BYTES = 4 };        /* at least, with the blank in front: " 1:2" */
+enum { FIRST_ROWS = 16 };
 
 static const char *skip(const char *p, const char *end)
 {
@@ -56,26 +58,74 @@ static const char *read_pair(const char *p, const char *end, int64_t *index, dou
     return p && at_stop(p, end) ? p : NULL;
 }
 
-/* Fill the row; gives the word that is wrong, or NULL. */
-static const char *read_row(fab_source *s, const char *p, const char *end, double *out)
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+void fab_sparse_free(fab_sparse *r)
 {
-    int64_t last = 0, above = 0;
-    memset(out, 0, (size_t)s->columns * sizeof *out);
-    const char *q = read_label(p, end, &out[0]);
+    fab_release(r->label);
+    fab_release(r->start);
+    fab_release(r->index);
+    fab_release(r->value);
+    *r = (fab_sparse){0};
+}
+
+static fab_status grow(void **array, int64_t used, int64_t room, size_t size, const char *name)
+{
+    void *p;
+    FAB_TRY(fab_alloc_array(&p, room, size, name));
+    if (used) memcpy(p, *array, (size_t)used * size);
+    fab_release(*array);
+    *array = p;
+    return FAB_OK;
+}
+
+/* Room for one more row of so many values. */
+static fab_status make_room(fab_sparse *r, int64_t values, const char *name)
+{
+    if (r->n == r->row_room) {
+        const int64_t room = r->row_room ? 2 * r->row_room : FIRST_ROWS;
+        FAB_TRY(grow((void **)&r->label, r->n, room, sizeof *r->label, name));
+        FAB_TRY(grow((void **)&r->start, r->n ? r->n + 1 : 0, room + 1, sizeof *r->start, name));
+        r->row_room = room;
+    }
+    if (r->values + values > r->value_room) {
+        const int64_t room = 2 * r->values + values;
+        FAB_TRY(grow((void **)&r->index, r->values, room, sizeof *r->index, name));
+        FAB_TRY(grow((void **)&r->value, r->values, room, sizeof *r->value, name));
+        r->value_room = room;
+    }
+    r->start[r->n] = r->values;
+    return FAB_OK;
+}
+
+/* Add the row, which has room; gives the word that is wrong, or NULL. */
+static const char *read_row(fab_source *s, const char *p, const char *end, fab_sparse *r)
+{
+    int64_t last = 0, above = 0, at = r->values;
+    const char *q = read_label(p, end, &r->label[r->n]);
     if (!q) return p;
     for (p = skip(q, end); p < end; p = skip(q, end)) {
         int64_t index;
-        double value;
-        q = read_pair(p, end, &index, &value);
+        q = read_pair(p, end, &index, &r->value[at]);
         if (!q || index <= last) return p;
         last = index;
+        r->index[at] = (int32_t)(index - 1);
         if (index < s->columns)
-            out[index] = value;
+            at++;
         else
             above++;
     }
     s->ignored += above;
+    r->values = at;
+    r->start[++r->n] = at;
     return NULL;
+}
+
+static void spread(const fab_source *s, const fab_sparse *row, double *out)
+{
+    memset(out, 0, (size_t)s->columns * sizeof *out);
+    out[0] = row->label[0];
+    for (int64_t k = 0; k < row->values; k++) out[1 + row->index[k]] = row->value[k];
 }
 
 /* ---- sentences ------------------------------------------------------------------------------- */
@@ -170,9 +220,14 @@ static fab_status next(fab_source *s, double *out, int *got)
     }
     *got = 1;
     if (!out) return FAB_OK;
+    fab_sparse *r = s->sparse ? s->sparse : &s->one;
+    if (r == &s->one) r->n = r->values = 0;
     const char *end = line.p + line.n, *p = skip(line.p, end);
-    const char *fault = read_row(s, p, end, out);
-    return fault ? refuse(s, p, end, fault) : FAB_OK;
+    FAB_TRY(make_room(r, 1 + (end - p) / PAIR_BYTES, s->in.name));
+    const char *fault = read_row(s, p, end, r);
+    if (fault) return refuse(s, p, end, fault);
+    if (r == &s->one) spread(s, r, out);
+    return FAB_OK;
 }
 
 /* A line whose first word is a number and whose second starts like index:value. */

@@ -9,18 +9,13 @@
 
 /* ---- moments of a column ---------------------------------------------------------------------------- */
 
-typedef struct moment {
-    double mean, sd;
-    int constant; /* nothing but rounding */
-} moment;
-
 /* n numbers, NaN: missing.  Divided by the largest, so that nothing overflows. */
-static moment moments(const double *x, int64_t n, const double *weight)
+static fab_moment moments(const double *x, int64_t n, const double *weight)
 {
-    moment c = {0};
+    fab_moment c = {0};
     double size = 0, spread = 0, total = 0, sum = 0, squares = 0;
     for (int64_t i = 0; i < n; i++) size = fmax(size, fabs(x[i])); /* fmax passes over NaN */
-    if (!(size > 0)) return (moment){.constant = 1};
+    if (!(size > 0)) return (fab_moment){.constant = 1};
     for (int64_t i = 0; i < n; i++) {
         if (isnan(x[i])) continue;
         const double w = weight ? weight[i] : 1;
@@ -48,16 +43,22 @@ static void gather(const fab_dataset *t, int64_t c, int64_t word, double *out)
     }
 }
 
-int fab_dataset_is_constant(const fab_dataset *t, int64_t c)
+static int is_constant(const fab_dataset *t, int64_t c)
 {
-    double first = NAN, least = INFINITY, most = -INFINITY;
+    double least = INFINITY, most = -INFINITY;
     for (int64_t i = 0; i < t->n; i++) {
         const double x = t->x[i * t->D + c];
-        if (isnan(first)) first = x;
         least = fmin(least, x);
         most = fmax(most, x);
     }
     return !(most - least > 2 * FAB_NEAR_CONSTANT * fmax(fabs(least), fabs(most)));
+}
+
+fab_status fab_dataset_constants(const fab_dataset *t, char *constant)
+{
+    if (t->packed) return fab_packed_constants(t, constant);
+    for (int64_t c = 0; c < t->columns; c++) constant[c] = (char)is_constant(t, c);
+    return FAB_OK;
 }
 
 /* ---- levels ----------------------------------------------------------------------------------------- */
@@ -190,22 +191,32 @@ typedef struct units {
     double *x; /* n: one feature */
 } units;
 
-static void put_feature(fab_scaling *k, const fab_dataset *t, const units *u, int64_t d)
+static void put_feature(fab_scaling *k, const fab_dataset *t, const units *u, int64_t d,
+                        fab_moment m)
 {
-    const moment m = moments(u->x, t->n, t->weight);
     k->mean[d] = u->standardise && u->centre && !t->sparse ? m.mean : 0;
     k->scale[d] = u->standardise && !m.constant ? m.sd : 1;
     if (k->fill) k->fill[d] = m.mean;
 }
 
+static fab_status put_packed(fab_scaling *k, const fab_dataset *t, const units *u)
+{
+    fab_moment *m;
+    FAB_TRY(fab_packed_moments(t, &m));
+    for (int64_t d = 0; d < k->D; d++) put_feature(k, t, u, d, m[d]);
+    fab_release(m);
+    return FAB_OK;
+}
+
 static fab_status put_features(fab_scaling *k, const fab_dataset *t, units u)
 {
+    if (t->packed) return put_packed(k, t, &u);
     FAB_TRY(fab_alloc_array((void **)&u.x, t->n, sizeof *u.x, "scaling"));
     for (int64_t c = 0; c < k->columns; c++) {
         const fab_column *o = &k->column[c];
         for (int64_t l = 0; l < (o->levels ? o->levels : 1); l++) {
             gather(t, c, o->levels ? find_word(&t->words[c], o->level[l]) : -1, u.x);
-            put_feature(k, t, &u, o->first + l);
+            put_feature(k, t, &u, o->first + l, moments(u.x, t->n, t->weight));
         }
     }
     fab_release(u.x);
@@ -219,7 +230,7 @@ static fab_status put_target(fab_scaling *k, const fab_dataset *t, fab_target ta
         return FAB_FAIL(FAB_BAD_DATA, "target '%s': '%s' is not a number", t->target_name,
                         t->target_words.word[0]);
     if (target == FAB_TARGET_COUNTS) return FAB_OK;
-    const moment c = moments(t->y, t->n, t->weight);
+    const fab_moment c = moments(t->y, t->n, t->weight);
     if (c.constant)
         return FAB_FAIL(FAB_BAD_DATA, "target '%s': is constant, %g; there is nothing to explain",
                         t->target_name, t->y[0]);

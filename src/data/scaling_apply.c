@@ -71,10 +71,12 @@ static fab_status apply_target(const fab_scaling *k, fab_dataset *t)
 
 static void apply_numbers(const fab_scaling *k, fab_dataset *t)
 {
-    for (int64_t i = 0; i < t->n; i++) {
+    for (int64_t i = 0; i < t->n && !t->packed; i++) {
         double *x = t->x + i * t->D;
         for (int64_t d = 0; d < t->D; d++) x[d] = to_fitting(k, d, x[d]);
     }
+    for (int64_t i = 0; i < t->cells.values && t->packed; i++)
+        t->cells.value[i] = to_fitting(k, t->cells.index[i], t->cells.value[i]);
 }
 
 /* Where the words of a column stand among its levels; numbers are looked up as they are printed. */
@@ -168,9 +170,18 @@ static int has_levels(const fab_scaling *k)
     return levels > 0;
 }
 
+/* Does a zero stay one? */
+static int keeps_zeros(const fab_scaling *k)
+{
+    for (int64_t d = 0; d < k->D; d++)
+        if (k->mean[d] != 0) return 0;
+    return !has_levels(k);
+}
+
 fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
 {
     FAB_TRY(check_columns(k, t));
+    if (t->packed && !keeps_zeros(k)) FAB_TRY(fab_packed_open(t));
     if (t->y) FAB_TRY(apply_target(k, t));
     if (has_levels(k))
         FAB_TRY(apply_words(k, t));

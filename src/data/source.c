@@ -185,6 +185,7 @@ void fab_source_close(fab_source *s)
     if (s->ignored) fab_libsvm_say_ignored(s);
     fab_stream_close(&s->in);
     release_words(s);
+    fab_sparse_free(&s->one);
     fab_release(s->path);
     fab_release(s->names);
     fab_release(s->made);
@@ -308,6 +309,24 @@ fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got
         if (!one) break;
     }
     return FAB_OK;
+}
+
+fab_status fab_source_next_sparse(fab_source *s, int64_t max, fab_sparse *r, int64_t *got)
+{
+    double unused;
+    fab_status status = FAB_OK;
+    int one = 1;
+    *got = 0;
+    if (s->reader->format != FAB_FORMAT_LIBSVM)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: is %s: only libsvm has sparse rows", s->in.name,
+                        s->reader->name);
+    s->sparse = r;
+    while (status == FAB_OK && *got < max && one) {
+        status = step(s, &unused, &one);
+        *got += status == FAB_OK && one;
+    }
+    s->sparse = NULL;
+    return status;
 }
 
 fab_status fab_source_skip(fab_source *s, int64_t n)

@@ -48,8 +48,9 @@ struct fab_source {
     const char *categorical;       /* an option, borrowed while opening */
     struct fab_dictionary **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
 
-    char separator;                    /* csv and tsv */
-    int64_t features, ignored;         /* libsvm: asked for (0: count them); values above them */
+    char separator;            /* csv and tsv */
+    int64_t features, ignored; /* libsvm: asked for (0: count them); values above them */
+    fab_sparse one, *sparse;   /* libsvm: a row of its own; where rows go instead, or NULL */
     const struct fab_element *element; /* npy and idx */
 };
 

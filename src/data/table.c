@@ -39,6 +39,7 @@ void fab_dataset_free(fab_dataset *t)
     fab_release(t->weight);
     fab_release(t->offset);
     fab_release(t->level);
+    fab_sparse_free(&t->cells);
     fab_release(t);
 }
 
@@ -46,7 +47,17 @@ void fab_dataset_clear(fab_dataset *t)
 {
     if (t->D != t->columns) t->room = 0; /* the rows were made wider: their memory does not fit */
     t->D = t->columns;
-    t->n = 0;
+    t->n = t->cells.n = t->cells.values = 0;
+}
+
+fab_rows fab_dataset_rows(const fab_dataset *t)
+{
+    fab_rows x = {.p = t->x, .type = FAB_F64, .n = t->n, .ld = t->D};
+    if (!t->packed) return x;
+    x.p = t->cells.value;
+    x.start = t->cells.start;
+    x.index = t->cells.index;
+    return x;
 }
 
 fab_status fab_dataset_read(fab_dataset **t, fab_source *s, const fab_columns *c)

@@ -28,6 +28,18 @@ enum { FAB_MOST_LEVELS = 1000 };
 /* Put the different values of y into level, rising, *found of them and at most FAB_MOST_LEVELS + 1. */
 void fab_levels_add(const double *y, int64_t n, double *level, int64_t *found);
 
+/* A column of numbers: its weighted mean and standard deviation. */
+typedef struct fab_moment {
+    double mean, sd;
+    int constant; /* nothing but rounding */
+} fab_moment;
+
+/* Of a table whose features are packed: moments of all columns (gives an array), those that hardly vary, and
+ * the features in x after all. */
+fab_status fab_packed_moments(const fab_dataset *t, fab_moment **m);
+fab_status fab_packed_constants(const fab_dataset *t, char *constant);
+fab_status fab_packed_open(fab_dataset *t);
+
 /* The names of the features from the columns and their levels, and room for means and scales. */
 fab_status fab_scaling_name(fab_scaling *k);
 

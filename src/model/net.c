@@ -271,8 +271,6 @@ fab_status fab_net_take(fab_net *net, const double *theta, const fab_rows *x)
     if (x->n < 1 || x->n > net->model.batch)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: a batch of %lld rows, expected 1 to %lld",
                         (long long)x->n, (long long)net->model.batch);
-    if (x->start)
-        return FAB_FAIL(FAB_UNSUPPORTED, "network: the rows are sparse, expected dense ones");
     net->n = x->n;
     net->typed = theta;
     if (net->nn->type == FAB_F64) return FAB_OK;
@@ -281,12 +279,29 @@ fab_status fab_net_take(fab_net *net, const double *theta, const fab_rows *x)
     return FAB_OK;
 }
 
+static void load_sparse(const fab_nn *nn, const fab_rows *x, int64_t row, int64_t D, void *to)
+{
+    memset(to, 0, (size_t)D * nn->size);
+    for (int64_t k = 0; k < fab_rows_stored(x, row, D); k++) {
+        const int32_t d = x->index[x->start[row] + k];
+        const double value = fab_rows_value(x, row, k);
+        if (nn->type == FAB_F64)
+            ((double *)to)[d] = value;
+        else
+            ((float *)to)[d] = (float)value;
+    }
+}
+
 void fab_net_load(fab_net *net, const fab_rows *x, fab_part rows)
 {
     const int64_t D = net->model.head.D;
     const fab_nn *nn = net->nn;
     for (int64_t i = rows.first; i < rows.first + rows.count; i++) {
         void *to = fab_at(nn, net->act[0], i * D);
+        if (x->start) {
+            load_sparse(nn, x, i, D, to);
+            continue;
+        }
         const double *wide = (const double *)x->p + i * x->ld;
         const float *narrow = (const float *)x->p + i * x->ld;
         if (x->type == nn->type)
