@@ -465,14 +465,15 @@ static void directions_that_come_late_are_taken_up(void **state)
 
 /* ---- promises of a stream ------------------------------------------------------------------------- */
 
-#define VARIANTS 6
+#define VARIANTS 7
 static const char *const variants[VARIANTS] = {
     "K=3 inner_rank=9 block=10 warmup=35",
     "K=3 inner_rank=9 alpha=1 beta=2 block=7 forget=0.99",
     "likelihood=bernoulli K=3 block=10 warmup=35",
     "likelihood=poisson alpha=1 K=3 inner_rank=5 block=1 warmup=1 start=random",
     "K=40 alpha=1",
-    "likelihood=bernoulli alpha=1 K=3 block=10 warmup=35 expectation=sampled scheme=mirror-prox"};
+    "likelihood=bernoulli alpha=1 K=3 block=10 warmup=35 expectation=sampled scheme=mirror-prox",
+    "likelihood=categorical classes=3 K=3 inner_rank=9 block=10 warmup=35 draws=4 sweeps=1"};
 
 static data variant_data(int v)
 {
@@ -481,6 +482,7 @@ static data variant_data(int v)
                                         : FAB_GAUSSIAN,
                        D, 217, 1);
     add_weights(&d);
+    for (int64_t j = 0; j < d.n && v == 6; j++) d.y[j] = d.y[j] < 0 ? 0 : d.y[j] < 0.5 ? 1 : 2;
     return d;
 }
 
@@ -620,7 +622,7 @@ static void what_cannot_be_done_is_said(void **state)
     (void)state;
     const struct {
         const char *text, *words;
-    } bad[] = {{"likelihood=categorical classes=3", "categorical"},
+    } bad[] = {{"likelihood=categorical classes=3 scheme=explicit", "expected implicit"},
                {"K=5 inner_rank=4", "inner_rank = 4 is below K = 5"}};
     any_settings s;
     fab_infer *f;

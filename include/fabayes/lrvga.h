@@ -11,8 +11,8 @@
  *     fab_infer_free(f);
  *
  * One pass, no learning rate.  Each block of rows moves the mean and is absorbed into a precision of a
- * rank wider than K, which is cut to K when the result is asked for.  Gaussian, bernoulli and poisson
- * targets.  docs/methods/lrvga.md has the equations.
+ * rank wider than K, which is cut to K when the result is asked for.  Gaussian, bernoulli, poisson
+ * and categorical targets.  docs/methods/lrvga.md has the equations.
  *
  * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers
  * (and `warmup` columns instead of `block` when the prior is to be chosen, and for GLMs).
@@ -34,7 +34,7 @@ typedef struct fab_lrvga_settings {
     int64_t seed;
     int64_t K;           /* rank of the result; more than the length of theta: that */
     int64_t inner_rank;  /* rank R kept inside */
-    int64_t block;       /* rows absorbed at a time */
+    int64_t block;       /* columns absorbed at a time: rows times classes */
     int64_t inner;       /* EM loops per block */
     int64_t expand;      /* parameter-expanded EM */
     int64_t cut;         /* fab_cut: back to rank R by EM or by eigenvectors */

@@ -7,6 +7,8 @@
  *   2  A = X' P X = X' psi^-1 X - C' M^-1 C,   M = I + W' psi^-1 W,  C = W' psi^-1 X
  *   3  rows in turn inside A: weights gamma, step g                        (sequence.c, scalar.c)
  *      GLMs: the rows again, each given all others                         (revisit.c)
+ *      categorical: a row is C columns, X its copies in the place of each class, and the weight a C x C
+ *      matrix, of which 5 takes the root                                   (class_block.c, classes.c)
  *   4  mu += P X g = psi^-1 (X g - W M^-1 W' psi^-1 X g)                   the gain has the previous P
  *   5  X_j <- sqrt(gamma_j) x_j,  S <- S + X X', back to rank R             (absorb)
  *   6  gain = paper ([L] (24), gaussian): instead of 4, mu += P X (y - X' mu) with the P of 5
@@ -27,14 +29,15 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
+#include "infer/classes.h"
 #include "infer/glm_fields.h"
 #include "infer/methods.h"
 #include "infer/sequence.h"
 #include <math.h>
 #include <string.h>
 
-enum { WIDER = 40 };                           /* auto inner_rank: 2 K and so many more */
-enum { WARMUP_LEAST = 20, WARMUP_MOST = 200 }; /* auto warmup */
+enum { WIDER = 40 }; /* auto inner_rank: 2 K and so many more */
+enum { WARMUP_LEAST = 20, WARMUP_MOST = 200, WARMUP_COLUMNS = 400 }; /* auto warmup */
 #define WARMUP_BYTES 64e6
 #define LEAST_PSI    1e-9 /* inside a block, relative to the coordinate's precision */
 
@@ -49,7 +52,7 @@ static const fab_field fields[] = {
     GLM_FIELDS,
     FIELD(K, I64, 10, 1, 65536, "rank of the result, at most the length of theta"),
     AUTOMATIC(inner_rank, I64, 1, 65536, "rank kept inside, at least K; auto: 2 K + 40, at most the length of theta"),
-    FIELD(block, I64, 50, 1, 0x1p16, "rows absorbed at a time"),
+    FIELD(block, I64, 50, 1, 0x1p16, "columns absorbed at a time: rows, each of which counts once for every class"),
     FIELD(inner, I64, 3, 1, 1000, "EM loops for each block"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(cut, FAB_CUT_EM, cuts, "back to inner_rank by EM, or by the leading eigenvectors"),
@@ -57,11 +60,11 @@ static const fab_field fields[] = {
     CHOICE(start, FAB_START_EXACT, starts, "F begins with the first rows, or at random as in [L]"),
     FIELD(start_eps, F64, 1e-8, 1e-300, 0.999, "random start: share of the prior that is in F"),
     CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, by quadrature, or by draws"),
-    FIELD(draws, I64, 10, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row"),
+    FIELD(draws, I64, 64, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row, pairs of them for a categorical one"),
     CHOICE(scheme, FAB_IMPLICIT, fab_scheme_names, "GLMs: expectations after the row, before it, or after a first step, with its weight or the first one"),
     FIELD(sweeps, I64, 10, 0, 1000, "GLMs: at most so many times the rows of a block are looked at again, each given the others"),
     AUTOMATIC(warmup, I64, 1, 0x1p16, "rows of the first block, where they choose alpha or beta or the model is a GLM; "
-              "auto: 200, fewer than 64 MB of them, at least 20"),
+              "auto: 200, fewer than 64 MB of them, at least 20; categorical: 400 over the classes"),
     FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"),
     FIELD(psi_min, F64, 0.1, 0, 1, "floor of psi, relative to the prior precision of the coordinate"),
     FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
@@ -92,9 +95,12 @@ static void resolve(fab_lrvga_settings *s, int64_t T)
     s->K = least(s->K, T);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K + WIDER;
     s->inner_rank = least(s->inner_rank, T);
+    s->block = s->block > s->classes ? s->block / s->classes : 1;
     if (!fab_is_auto_i64(s->warmup)) return;
-    const double fit = WARMUP_BYTES / (8 * (double)T);
+    const double fit = WARMUP_BYTES / (8 * (double)(T * s->classes));
     s->warmup = fit < WARMUP_LEAST ? WARMUP_LEAST : fit > WARMUP_MOST ? WARMUP_MOST : (int64_t)fit;
+    if (s->warmup > WARMUP_COLUMNS / s->classes)
+        s->warmup = s->classes < WARMUP_COLUMNS ? WARMUP_COLUMNS / s->classes : 1;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -102,11 +108,12 @@ static void resolve(fab_lrvga_settings *s, int64_t T)
 static void layout(fab_layout *l, void *handle)
 {
     fab_lrvga *e = handle;
-    const int64_t T = e->T, R = e->set.inner_rank, n = e->columns;
-    const int64_t bank = fab_lrvga_undecided(e) ? n : 0, again = fab_lrvga_revisits(e) ? n : 0;
-    e->y = fab_place(l, 3 * n, sizeof *e->y);
-    e->w = e->y ? e->y + n : NULL;
-    e->offset = e->y ? e->y + 2 * n : NULL;
+    const int64_t T = e->T, R = e->set.inner_rank, rows = e->room, C = e->classes, n = rows * C;
+    const int64_t bank = fab_lrvga_undecided(e) ? rows : 0, again = fab_lrvga_revisits(e) ? n : 0;
+    const int64_t many = fab_lrvga_categorical(e);
+    e->y = fab_place(l, 3 * rows, sizeof *e->y);
+    e->w = e->y ? e->y + rows : NULL;
+    e->offset = e->y ? e->y + 2 * rows : NULL;
     e->each = fab_place(l, n, sizeof *e->each);
     e->psi0 = fab_place(l, T, sizeof *e->psi0);
     e->v = fab_place(l, T, sizeof *e->v);
@@ -115,9 +122,11 @@ static void layout(fab_layout *l, void *handle)
     e->M = fab_place(l, R * R, sizeof *e->M);
     e->C = fab_place(l, R * n, sizeof *e->C);
     e->A = fab_place(l, n * n, sizeof *e->A);
-    e->B = fab_place(l, n * n, sizeof *e->B);
+    e->B = fab_place(l, n * (n + many * 2 * C), sizeof *e->B);
     e->A0 = fab_place(l, again * again, sizeof *e->A0);
-    e->V = fab_place(l, again * again, sizeof *e->V);
+    e->V = fab_place(l, many ? n * n : again * again, sizeof *e->V);
+    e->root = fab_place(l, many * n * C, sizeof *e->root);
+    e->site = fab_place(l, many * (2 * n + fab_class_block_work(C, e->set.draws)), sizeof *e->site);
     e->again = fab_place(l, 6 * again, sizeof *e->again);
     e->eta = fab_place(l, n, sizeof *e->eta);
     e->gamma = fab_place(l, n, sizeof *e->gamma);
@@ -141,9 +150,10 @@ static void release(void *handle)
 
 static fab_status check_settings(const fab_lrvga_settings *s, const fab_exec *x)
 {
-    if (s->likelihood == FAB_CATEGORICAL)
-        return FAB_FAIL(FAB_UNSUPPORTED, "lrvga: categorical targets are not supported, expected "
-                                         "gaussian, bernoulli or poisson");
+    if (s->likelihood == FAB_CATEGORICAL && s->scheme != FAB_IMPLICIT)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "lrvga: scheme = %s, expected implicit for a categorical target",
+                        fab_scheme_names[s->scheme]);
     if (s->inner_rank < s->K)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "lrvga: inner_rank = %lld is below K = %lld",
                         (long long)s->inner_rank, (long long)s->K);
@@ -157,11 +167,13 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_gauss 
 {
     *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings, .model = fab_glm_of(settings)};
     e->T = fab_glm_size(&e->model);
+    e->classes = e->model.classes;
+    e->part = e->T / e->classes;
     e->n.given = prior != NULL;
     resolve(&e->set, e->T);
     FAB_TRY(check_settings(&e->set, x));
     const int first = fab_lrvga_undecided(e) || !fab_lrvga_gaussian(e);
-    e->columns = first && e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
+    e->room = first && e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
     e->exec = (fab_exec){.ops = e->run.ops, .threads = e->run.threads};
     return FAB_OK;
@@ -173,7 +185,8 @@ static fab_status build_parts(fab_lrvga *e)
     const fab_absorb_settings a = {
         .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
     FAB_TRY(fab_gauss_create(&e->S, FAB_PRECISION, e->run.ops->type, e->T, s->inner_rank));
-    return fab_absorb_init_both(&e->absorb, e->T, s->inner_rank, e->columns, &a, &e->exec);
+    return fab_absorb_init_both(&e->absorb, e->T, s->inner_rank, e->room * e->classes, &a,
+                                &e->exec);
 }
 
 /* The given prior, of rank at most R, into the state. */
@@ -210,7 +223,7 @@ static fab_status take_prior(fab_lrvga *e, const fab_gauss *prior)
 static fab_status begin(fab_lrvga *e, const fab_gauss *prior)
 {
     FAB_TRY(build_parts(e));
-    for (int64_t j = 0; j < e->columns; j++) e->each[j] = 1;
+    for (int64_t j = 0; j < e->room * e->classes; j++) e->each[j] = 1;
     if (prior) FAB_TRY(take_prior(e, prior));
     return fab_lrvga_undecided(e) ? FAB_OK : fab_lrvga_start(e);
 }
@@ -243,42 +256,49 @@ static double bytes(const void *settings, int64_t n, const fab_exec *x)
         .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
     const double size = (double)proto.run.ops->size, ranks = (double)(s->inner_rank + s->K);
     return (double)proto.T * (ranks * size + 32) +
-           fab_absorb_bytes(proto.T, s->inner_rank, proto.columns, &a, &proto.exec) +
+           fab_absorb_bytes(proto.T, s->inner_rank, proto.room * proto.classes, &a, &proto.exec) +
            (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
 /* ---- update ------------------------------------------------------------------------------------ */
 
 /* Sparse rows become dense in the block, one after the other through e->v. */
-static void load(fab_lrvga *e, const fab_rows *rows)
+static void load(fab_lrvga *e, const fab_rows *rows, int64_t c)
 {
     const int64_t D = e->model.D;
     const fab_rows one = {.p = e->v, .type = FAB_F64, .n = 1, .ld = D};
     for (int64_t j = 0; rows->start && j < rows->n; j++) {
-        const fab_long X = fab_lrvga_rows(e, e->pending + j, 1, D);
+        const fab_long X = fab_lrvga_features(e, e->pending + j, 1, c);
         fab_rows_get(rows, j, D, e->v);
         e->run.ops->load(&e->run, &one, NULL, &X);
     }
-    const fab_long X = fab_lrvga_rows(e, e->pending, rows->n, D);
+    const fab_long X = fab_lrvga_features(e, e->pending, rows->n, c);
     if (!rows->start) e->run.ops->load(&e->run, rows, NULL, &X);
+}
+
+/* Features and intercept of the rows, in the place of class c. */
+static void put_rows(fab_lrvga *e, const fab_rows *part, int64_t c)
+{
+    const fab_long X = fab_lrvga_features(e, e->pending, part->n, c);
+    load(e, part, c);
+    if (!e->model.intercept) return;
+    const size_t at = (size_t)e->model.D * e->run.ops->size;
+    const fab_long one = {(char *)X.p + at, 1, X.k, 1, X.cs};
+    for (int64_t j = 0; j < X.k; j++) e->each[j] = 1;
+    e->run.ops->put(&e->run, e->each, &one);
 }
 
 /* Rows first .. first + n - 1 behind the pending ones. */
 static void keep(fab_lrvga *e, const fab_examples *x, int64_t first, int64_t n)
 {
     const fab_rows part = fab_rows_part(&x->x, first, n);
-    const fab_long X = fab_lrvga_rows(e, e->pending, n, e->model.D);
-    load(e, &part);
+    const fab_long X = fab_lrvga_rows(e, e->pending, n);
+    if (e->classes > 1) e->run.ops->zero(&e->run, &X);
+    for (int64_t c = 0; c < e->classes; c++) put_rows(e, &part, c);
     for (int64_t j = 0; j < n; j++) {
         e->y[e->pending + j] = x->y[first + j];
         e->w[e->pending + j] = x->weight ? x->weight[first + j] : 1;
         e->offset[e->pending + j] = x->offset ? x->offset[first + j] : 0;
-    }
-    if (e->model.intercept) {
-        const size_t at = (size_t)e->model.D * e->run.ops->size;
-        const fab_long one = {(char *)X.p + at, 1, n, 1, e->T};
-        for (int64_t j = 0; j < n; j++) e->each[j] = 1;
-        e->run.ops->put(&e->run, e->each, &one);
     }
     e->pending += n;
 }
@@ -320,8 +340,8 @@ static void copy_gauss(const fab_lrvga *e, fab_gauss *to, const fab_gauss *from)
 /* The rows and their y, w, offset, out of the way and back. */
 static void swap_rows(fab_lrvga *e, int back)
 {
-    const size_t rows = (size_t)(e->pending * e->T) * e->run.ops->size,
-                 side = (size_t)(3 * e->columns);
+    const size_t rows = (size_t)(e->pending * e->classes * e->T) * e->run.ops->size,
+                 side = (size_t)(3 * e->room);
     char *kept = e->kept, *X = fab_absorb_columns(e->absorb);
     memcpy(back ? (void *)e->y : kept, back ? kept : (void *)e->y, side * sizeof *e->y);
     kept += side * sizeof *e->y;
@@ -331,7 +351,7 @@ static void swap_rows(fab_lrvga *e, int back)
 /* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
 static fab_status take_all(fab_lrvga *e)
 {
-    const int64_t size = 3 * e->columns * 8 + e->columns * e->T * (int64_t)e->run.ops->size;
+    const int64_t size = 3 * e->room * 8 + e->room * e->classes * e->T * (int64_t)e->run.ops->size;
     if (!e->tail)
         FAB_TRY(
             fab_gauss_create(&e->tail, FAB_PRECISION, e->run.ops->type, e->T, e->set.inner_rank));
@@ -430,7 +450,7 @@ static const fab_infer_verbs verbs = {.init = init,
 
 const fab_method fab_lrvga_method = {
     .name = "lrvga",
-    .summary = "one pass, precision of rank K: linear, logistic, poisson; for large D",
+    .summary = "one pass, precision of rank K: linear, logistic, poisson, softmax; for large D",
     .streams = 1,
     .table = &table,
     .bytes = bytes,

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
+#include "infer/classes.h"
 #include "infer/glm_fields.h"
 #include "infer/lrvga_state.h"
 #include "infer/sequence.h"
@@ -23,6 +24,11 @@ int fab_lrvga_gaussian(const fab_lrvga *e)
     return e->model.likelihood == FAB_GAUSSIAN;
 }
 
+int fab_lrvga_categorical(const fab_lrvga *e)
+{
+    return e->model.likelihood == FAB_CATEGORICAL;
+}
+
 int fab_lrvga_undecided(const fab_lrvga *e)
 {
     if (fab_lrvga_gaussian(e) && fab_is_auto_f64(e->set.beta)) return 1;
@@ -31,7 +37,7 @@ int fab_lrvga_undecided(const fab_lrvga *e)
 
 int fab_lrvga_revisits(const fab_lrvga *e)
 {
-    return !fab_lrvga_gaussian(e) && e->set.sweeps > 0 && e->columns > 1;
+    return !fab_lrvga_gaussian(e) && e->set.sweeps > 0 && e->room > 1 && e->classes == 1;
 }
 
 static fab_rule rule_of(const fab_lrvga *e)
@@ -43,7 +49,7 @@ static fab_rule rule_of(const fab_lrvga *e)
 int64_t fab_lrvga_next(const fab_lrvga *e)
 {
     const int first = fab_lrvga_gaussian(e) ? !(e->n.started > 0) : !(e->n.rows > 0);
-    return first ? e->columns : e->set.block;
+    return first ? e->room : e->set.block;
 }
 
 fab_long fab_lrvga_factors(const fab_lrvga *e, const fab_gauss *g, int64_t first, int64_t k)
@@ -54,13 +60,21 @@ fab_long fab_lrvga_factors(const fab_lrvga *e, const fab_gauss *g, int64_t first
 double fab_lrvga_prior_at(const fab_lrvga *e, int64_t i)
 {
     if (e->n.given > 0) return e->psi0[i];
-    return i < e->model.D ? e->n.alpha : e->set.intercept_alpha;
+    return i % e->part < e->model.D ? e->n.alpha : e->set.intercept_alpha;
 }
 
-fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k, int64_t length)
+fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k)
 {
-    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)(first * e->T) * e->run.ops->size;
-    return fab_long_vectors(p, length, k, e->T);
+    const int64_t at = first * e->classes * e->T;
+    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)at * e->run.ops->size;
+    return fab_long_vectors(p, e->T, k * e->classes, e->T);
+}
+
+fab_long fab_lrvga_features(const fab_lrvga *e, int64_t first, int64_t k, int64_t c)
+{
+    const int64_t row = e->classes * e->T, at = first * row + c * (e->T + e->part);
+    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)at * e->run.ops->size;
+    return fab_long_vectors(p, e->model.D, k, row);
 }
 
 /* ---- the prior and the start ------------------------------------------------------------------- */
@@ -69,22 +83,22 @@ fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k, int64_t le
 static double prior_in_state(const fab_lrvga *e, int64_t i)
 {
     const double p = fab_lrvga_prior_at(e, i) / e->n.beta0;
-    return i < e->model.D || e->n.given > 0 || p > FREE ? p : FREE;
+    return i % e->part < e->model.D || e->n.given > 0 || p > FREE ? p : FREE;
 }
 
 /* 9 */
 static void choose(fab_lrvga *e)
 {
     const int64_t n = e->pending;
-    const fab_long X = fab_lrvga_rows(e, 0, n, e->model.D);
+    const fab_long X = fab_lrvga_features(e, 0, n, 0);
     const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.beta);
     fab_prior prior = {.beta = known ? e->set.beta : 0};
     const double loose = fab_lrvga_gaussian(e)
                              ? known ? prior.beta / e->set.intercept_alpha : BANK_FREE
                              : 1 / e->set.intercept_alpha;
     e->run.ops->gram(&e->run, &X, NULL, e->A);
-    fab_prior_choose(e->model.likelihood, n, e->A, e->model.intercept ? loose : 0, e->y, e->w,
-                     e->offset, &prior, e->bank);
+    fab_prior_choose(&e->model, n, e->A, e->model.intercept ? loose : 0, e->y, e->w, e->offset,
+                     &prior, e->bank);
     e->n.beta0 = fab_lrvga_gaussian(e) ? prior.beta : 1;
     e->n.alpha = prior.alpha * e->n.beta0;
     e->n.lost = e->n.given > 0 ? 0 : prior.lost;
@@ -171,7 +185,7 @@ static fab_status project(fab_lrvga *e, const fab_long *X)
     }
     e->run.ops->put(&e->run, e->S->mu, &z);
     e->run.ops->cross(&e->run, X, NULL, &z, e->eta);
-    for (int64_t j = 0; j < m; j++) e->eta[j] += e->offset[j];
+    for (int64_t j = 0; j < m; j++) e->eta[j] += e->offset[j / e->classes];
     for (int64_t j = 0; j < m; j++)
         if (!isfinite(e->eta[j]) || !isfinite(e->A[j + j * m]))
             return FAB_FAIL(FAB_NUMERIC,
@@ -274,7 +288,8 @@ static fab_status absorb(fab_lrvga *e, int64_t m)
     const int64_t R = e->set.inner_rank, used = (int64_t)e->n.used;
     const int by_em = R < e->T && e->n.sound > 0 && e->set.cut == FAB_CUT_EM;
     if (used + m <= R) {
-        const fab_long X = fab_lrvga_rows(e, 0, m, e->T), W = fab_lrvga_factors(e, e->S, used, m);
+        const fab_long X = fab_lrvga_rows(e, 0, m / e->classes),
+                       W = fab_lrvga_factors(e, e->S, used, m);
         e->run.ops->axpy(&e->run, NULL, &X, 0, &W);
         e->n.used += (double)m;
         return FAB_OK;
@@ -283,6 +298,44 @@ static fab_status absorb(fab_lrvga *e, int64_t m)
     FAB_TRY(by_em ? fab_absorb_loaded(e->absorb, e->S, 1, 1, m) : absorb_eigen(e, m));
     floor_psi(e);
     return FAB_OK;
+}
+
+/* 3, categorical */
+static fab_status take_classes(fab_lrvga *e, int64_t m)
+{
+    const int64_t n = m * e->classes;
+    const fab_rule rule = rule_of(e);
+    fab_class_block b = {.rule = &rule,
+                         .first = 1 + (uint64_t)e->n.rows,
+                         .m = m,
+                         .C = e->classes,
+                         .sweeps = e->set.sweeps,
+                         .y = e->y,
+                         .w = e->w,
+                         .A = e->A,
+                         .eta = e->eta,
+                         .root = e->root,
+                         .step = e->step,
+                         .V = e->V,
+                         .B = e->B,
+                         .site = e->site,
+                         .d = e->site + n,
+                         .work = e->site + 2 * n};
+    const fab_status s = fab_class_block_run(&b);
+    if (s != FAB_OK) return fab_prefix(s, "lrvga: after %.0f rows, ", e->n.rows);
+    e->n.score += b.score;
+    return FAB_OK;
+}
+
+/* X_j <- X_j root of the weight */
+static void weigh(fab_lrvga *e, int64_t m)
+{
+    const int64_t C = e->classes;
+    for (int64_t j = 0; j < m; j++) {
+        const fab_long x = fab_lrvga_rows(e, j, 1);
+        const double r = C > 1 ? 0 : sqrt(e->gamma[j]);
+        e->run.ops->mult(&e->run, NULL, &x, C > 1 ? e->root + j * C * C : &r, 0, &x);
+    }
 }
 
 /* 6, after 5: X holds sqrt(w) x, step the errors before the block */
@@ -297,20 +350,16 @@ static fab_status move_mean_paper(fab_lrvga *e, const fab_long *X)
 /* The first m rows. */
 static fab_status process(fab_lrvga *e, int64_t m)
 {
-    const fab_long X = fab_lrvga_rows(e, 0, m, e->T);
+    const fab_long X = fab_lrvga_rows(e, 0, m);
     const int paper = fab_lrvga_gaussian(e) && e->set.gain == FAB_GAIN_PAPER;
     forget(e, m);            /* 1 */
     FAB_TRY(project(e, &X)); /* 2 */
-    for (int64_t j = 0; j < m; j++) e->each[j] = e->y[j] - e->eta[j];
-    FAB_TRY(take_in_turn(e, m));           /* 3 */
-    if (!paper) move_mean(e, &X, e->step); /* 4 */
+    for (int64_t j = 0; j < m && paper; j++) e->each[j] = e->y[j] - e->eta[j];
+    FAB_TRY(fab_lrvga_categorical(e) ? take_classes(e, m) : take_in_turn(e, m)); /* 3 */
+    if (!paper) move_mean(e, &X, e->step);                                       /* 4 */
     if (paper) memcpy(e->step, e->each, (size_t)m * sizeof *e->step);
-    for (int64_t j = 0; j < m; j++) {
-        const fab_long x = fab_lrvga_rows(e, j, 1, e->T);
-        const double r = sqrt(e->gamma[j]);
-        e->run.ops->mult(&e->run, NULL, &x, &r, 0, &x);
-    }
-    FAB_TRY(absorb(e, m));                      /* 5 */
+    weigh(e, m);
+    FAB_TRY(absorb(e, X.k));                    /* 5 */
     if (paper) FAB_TRY(move_mean_paper(e, &X)); /* 6 */
     e->n.rows += (double)m;
     return FAB_OK;
@@ -319,7 +368,8 @@ static fab_status process(fab_lrvga *e, int64_t m)
 /* The first m rows leave. */
 static void drop(fab_lrvga *e, int64_t m)
 {
-    const size_t row = (size_t)e->T * e->run.ops->size, left = (size_t)(e->pending - m);
+    const size_t row = (size_t)(e->classes * e->T) * e->run.ops->size,
+                 left = (size_t)(e->pending - m);
     char *X = fab_absorb_columns(e->absorb);
     e->pending -= m;
     if (!left) return;

@@ -22,7 +22,7 @@ fab_status fab_lrvga_save(void *handle, fab_tensors *t)
     FAB_TRY(fab_tensors_add(t, "state.y", FAB_F64, 1, &n, e->y));
     FAB_TRY(fab_tensors_add(t, "state.weight", FAB_F64, 1, &n, e->w));
     FAB_TRY(fab_tensors_add(t, "state.offset", FAB_F64, 1, &n, e->offset));
-    return fab_tensors_add(t, "state.pending", type, 2, (const int64_t[]){n, T},
+    return fab_tensors_add(t, "state.pending", type, 2, (const int64_t[]){n * e->classes, T},
                            fab_absorb_columns(e->absorb));
 }
 
@@ -45,7 +45,10 @@ static fab_status check_loaded(const fab_lrvga *e)
             return FAB_FAIL(FAB_BAD_FILE, "state.prior[%lld] is %g, expected a number > 0",
                             (long long)i, e->psi0[i]);
     const fab_examples x = {
-        {fab_absorb_columns(e->absorb), e->run.ops->type, e->pending, e->T}, e->y, e->w, e->offset};
+        {fab_absorb_columns(e->absorb), e->run.ops->type, e->pending, e->T * e->classes},
+        e->y,
+        e->w,
+        e->offset};
     if (fab_examples_check("state.pending", &e->model, &x) != FAB_OK) return FAB_BAD_FILE;
     return fab_gauss_check(e->S) == FAB_OK ? FAB_OK : FAB_BAD_FILE;
 }
@@ -58,9 +61,10 @@ fab_status fab_lrvga_load(void *handle, const fab_tensors *t)
     const fab_tensor *pending = fab_tensors_find(t, "state.pending");
     FAB_TRY(fab_state_take(t, "state.numbers", FAB_F64, 1, &count, &e->n));
     const int64_t full = fab_lrvga_next(e);
-    if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] >= full)
+    if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] % e->classes ||
+        pending->shape[0] / e->classes >= full)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
-    const int64_t n = pending->shape[0];
+    const int64_t n = pending->shape[0] / e->classes;
     FAB_TRY(fab_state_take(t, "state.mu", FAB_F64, 1, &T, e->S->mu));
     FAB_TRY(
         fab_state_take(t, "state.F", type, 2, (const int64_t[]){T, e->set.inner_rank}, e->S->F));
@@ -69,7 +73,7 @@ fab_status fab_lrvga_load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_state_take(t, "state.y", FAB_F64, 1, &n, e->y));
     FAB_TRY(fab_state_take(t, "state.weight", FAB_F64, 1, &n, e->w));
     FAB_TRY(fab_state_take(t, "state.offset", FAB_F64, 1, &n, e->offset));
-    FAB_TRY(fab_state_take(t, "state.pending", type, 2, (const int64_t[]){n, T},
+    FAB_TRY(fab_state_take(t, "state.pending", type, 2, (const int64_t[]){n * e->classes, T},
                            fab_absorb_columns(e->absorb)));
     e->pending = n;
     return check_loaded(e);

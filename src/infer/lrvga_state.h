@@ -33,22 +33,26 @@ typedef struct fab_lrvga {
     fab_gauss *q;    /* T x K: the result */
     void *kept;      /* the pending rows while result works */
     fab_lrvga_numbers n;
-    fab_lrvga_numbers shown;       /* of the result */
-    fab_status fault;              /* of a block that failed: the stream cannot go on */
-    int64_t floored;               /* coordinates at the floor after the last block */
-    int64_t T;                     /* length of theta */
-    int64_t pending;               /* rows in the columns of absorb */
-    int64_t columns;               /* room there */
-    double *y, *w, *offset, *each; /* columns */
-    double *psi0;                  /* T: the given prior's psi */
-    double *v, *inverse;           /* T; 1 / psi */
-    void *z;                       /* a long vector */
-    double *M, *C;                 /* R x R, R x block */
-    double *A, *B;                 /* columns x columns */
-    double *A0, *V;                /* the same, when rows are looked at again */
-    double *eta, *gamma, *step;    /* columns */
-    double *again;                 /* 6 columns: errors, u, eta, and scratch of the sweeps */
-    double *bank;                  /* the choice of the prior */
+    fab_lrvga_numbers shown;    /* of the result */
+    fab_status fault;           /* of a block that failed: the stream cannot go on */
+    int64_t floored;            /* coordinates at the floor after the last block */
+    int64_t T;                  /* length of theta */
+    int64_t part;               /* of which belongs to one class */
+    int64_t classes;            /* columns of a row: the row in the place of each class */
+    int64_t pending;            /* rows in the columns of absorb */
+    int64_t room;               /* for so many rows */
+    double *y, *w, *offset;     /* room */
+    double *each;               /* columns = room x classes */
+    double *psi0;               /* T: the given prior's psi */
+    double *v, *inverse;        /* T; 1 / psi */
+    void *z;                    /* a long vector */
+    double *M, *C;              /* R x R, R x block */
+    double *A, *B;              /* columns x columns */
+    double *A0, *V;             /* the same, when rows are looked at again */
+    double *eta, *gamma, *step; /* columns */
+    double *again;              /* 6 columns: errors, u, eta, and scratch of the sweeps */
+    double *root, *site;        /* categorical: classes x columns; scratch of the block */
+    double *bank;               /* the choice of the prior */
 } fab_lrvga;
 
 enum { FAB_GAIN_PREVIOUS = 0, FAB_GAIN_PAPER };
@@ -57,7 +61,8 @@ enum { FAB_START_EXACT = 0, FAB_START_RANDOM };
 /* Is something about the prior or the noise to be found in the first rows? */
 int fab_lrvga_undecided(const fab_lrvga *e);
 int fab_lrvga_gaussian(const fab_lrvga *e);
-/* Are the rows of a block looked at again? */
+int fab_lrvga_categorical(const fab_lrvga *e);
+/* Are the rows of a block looked at again, one predictor each? */
 int fab_lrvga_revisits(const fab_lrvga *e);
 
 /* Prior precision of coordinate i. */
@@ -65,8 +70,10 @@ double fab_lrvga_prior_at(const fab_lrvga *e, int64_t i);
 
 /* k columns of the F of g from number `first` on. */
 fab_long fab_lrvga_factors(const fab_lrvga *e, const fab_gauss *g, int64_t first, int64_t k);
-/* k pending rows from number `first` on, their first `length` coordinates. */
-fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k, int64_t length);
+/* The columns of k pending rows from number `first` on. */
+fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k);
+/* The features of k pending rows, in the place of class c. */
+fab_long fab_lrvga_features(const fab_lrvga *e, int64_t first, int64_t k, int64_t c);
 
 /* The state becomes the prior; alpha and beta are known. */
 fab_status fab_lrvga_start(fab_lrvga *e);

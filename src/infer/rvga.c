@@ -5,6 +5,7 @@
  *   1  p = P x,  u0 = x . mu + offset,  v0 = x . p
  *   2  error, weight = scalar update                                       (scalar.c)
  *   3  mu += error p,  P -= weight / (1 + weight v0) p p'
+ *      categorical: x in the place of each class, error C, weight C x C     (classes.c)
  *   start: 4  P = prior; alpha or beta unknown: the first `warmup` rows choose them  (fab_prior_choose)
  *   result: 5  P = V diag(l) V', c = 0.999 min l:  psi = c, F = V (l - c)^1/2, over beta
  *           6  beta unknown: from the squared errors one step ahead, each over its variance   (fab_noise)
@@ -17,6 +18,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "estim/state.h"
+#include "infer/classes.h"
 #include "infer/glm_fields.h"
 #include "infer/methods.h"
 #include "infer/sequence.h"
@@ -48,11 +50,13 @@ typedef struct rvga {
     numbers shown;    /* of the result */
     fab_status fault; /* of a row that failed: the stream cannot go on */
     int64_t T, pending, room;
+    int64_t classes, part;  /* 1 unless categorical; coordinates of one class */
     double *mu;             /* T */
     double *P;              /* T x T */
-    double *X;              /* room x T: pending rows, one after the other */
+    double *X;              /* room x part: pending rows, one after the other */
     double *y, *w, *offset; /* room */
-    double *p;              /* T */
+    double *p;              /* T x classes */
+    double *many;           /* categorical: scratch of a row */
     double *V, *lambda;     /* T x T, T: the result */
     double *eig, *bank, *G; /* scratch */
     fab_gauss *q;
@@ -66,7 +70,7 @@ typedef struct rvga {
 static const fab_field fields[] = {
     GLM_FIELDS,
     CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, by quadrature, or by draws"),
-    FIELD(draws, I64, 10, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row"),
+    FIELD(draws, I64, 64, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row, pairs of them for a categorical one"),
     CHOICE(scheme, FAB_IMPLICIT, fab_scheme_names, "GLMs: expectations after the row, before it, or after a first step, with its weight or the first one"),
     FIELD(warmup, I64, 200, 1, 0x1p16, "rows that choose alpha and beta when these are auto, by their one-step-ahead score"),
 };
@@ -98,17 +102,25 @@ static int undecided(const rvga *e)
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
+/* Numbers that a row of several classes needs. */
+static int64_t classes_work(const rvga *e)
+{
+    return 6 * e->classes * e->classes + 3 * e->classes +
+           fab_classes_work(e->classes, e->set.draws) + e->T * e->classes;
+}
+
 static void layout(fab_layout *l, void *handle)
 {
     rvga *e = handle;
     const int64_t T = e->T, n = e->room;
     e->mu = fab_place(l, T, sizeof *e->mu);
     e->P = fab_place(l, T * T, sizeof *e->P);
-    e->X = fab_place(l, n * T, sizeof *e->X);
+    e->X = fab_place(l, n * e->part, sizeof *e->X);
     e->y = fab_place(l, n, sizeof *e->y);
     e->w = fab_place(l, n, sizeof *e->w);
     e->offset = fab_place(l, n, sizeof *e->offset);
-    e->p = fab_place(l, T, sizeof *e->p);
+    e->p = fab_place(l, T * e->classes, sizeof *e->p);
+    e->many = fab_place(l, e->classes > 1 ? classes_work(e) : 0, sizeof *e->many);
     e->V = fab_place(l, T * T, sizeof *e->V);
     e->lambda = fab_place(l, T, sizeof *e->lambda);
     e->eig = fab_place(l, fab_eig_work(T), sizeof *e->eig);
@@ -127,12 +139,14 @@ static void release(void *handle)
 
 static fab_status check_settings(const rvga *e, const fab_exec *x)
 {
-    if (e->model.likelihood == FAB_CATEGORICAL)
-        return FAB_FAIL(FAB_UNSUPPORTED, "%s: categorical targets are not supported", e->name);
     if (strcmp(e->name, "kalman") == 0 && !gaussian(e))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "kalman: the target is %s, expected gaussian (rvga takes the others)",
                         fab_likelihood_name(e->model.likelihood));
+    if (e->classes > 1 && e->set.scheme != FAB_IMPLICIT)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: scheme = %s, expected implicit for a categorical target", e->name,
+                        fab_scheme_names[e->set.scheme]);
     if (e->T > FAB_DENSE_MAX)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: theta has %lld coordinates, offered up to %d; lrvga takes more",
@@ -148,6 +162,8 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
     *e = (rvga){
         .set = *(const fab_rvga_settings *)settings, .name = name, .model = fab_glm_of(settings)};
     e->T = fab_glm_size(&e->model);
+    e->classes = e->model.classes;
+    e->part = e->T / e->classes;
     e->n.given = prior != NULL;
     e->room = undecided(e) ? e->set.warmup : 1;
     return check_settings(e, x);
@@ -156,8 +172,9 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
 /* Prior precision of coordinate i in units of the noise. */
 static double prior_at(const rvga *e, int64_t i)
 {
-    const double p = (i < e->model.D ? e->n.alpha : e->set.intercept_alpha) / e->n.beta0;
-    return i < e->model.D || p > FREE ? p : FREE;
+    const int feature = i % e->part < e->model.D;
+    const double p = (feature ? e->n.alpha : e->set.intercept_alpha) / e->n.beta0;
+    return feature || p > FREE ? p : FREE;
 }
 
 /* 4 */
@@ -237,26 +254,69 @@ static void choose(rvga *e)
                                      : 1 / e->set.intercept_alpha;
     for (int64_t j = 0; j < n; j++)
         for (int64_t i = 0; i < n; i++)
-            e->G[i + j * n] = dot(e->model.D, e->X + i * e->T, e->X + j * e->T);
-    fab_prior_choose(e->model.likelihood, n, e->G, e->model.intercept ? loose : 0, e->y, e->w,
-                     e->offset, &prior, e->bank);
+            e->G[i + j * n] = dot(e->model.D, e->X + i * e->part, e->X + j * e->part);
+    fab_prior_choose(&e->model, n, e->G, e->model.intercept ? loose : 0, e->y, e->w, e->offset,
+                     &prior, e->bank);
     e->n.beta0 = gaussian(e) ? prior.beta : 1;
     e->n.alpha = prior.alpha * e->n.beta0;
     e->n.lost = e->n.given > 0 ? 0 : prior.lost;
 }
 
+static fab_rule rule_of(const rvga *e)
+{
+    return (fab_rule){e->model.likelihood, (fab_expectation)e->set.expectation,
+                      (fab_scheme)e->set.scheme, e->set.draws, (uint64_t)e->set.seed};
+}
+
+static fab_status check_update(const rvga *e, double error, double weight)
+{
+    if (isfinite(error) && isfinite(weight)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "%s: row %.0f has no finite update under scheme = %s", e->name,
+                    e->n.rows, fab_scheme_names[e->set.scheme]);
+}
+
+/* 1, several classes: p = P X (T x C), u0, V0 = X' p */
+static void project(const rvga *e, int64_t j, double *u0, double *V0)
+{
+    const int64_t T = e->T, C = e->classes, n = e->part;
+    const double *x = e->X + j * n;
+    for (int64_t c = 0; c < C; c++) {
+        u0[c] = dot(n, x, e->mu + c * n) + e->offset[j];
+        fab_mv(FAB_N, T, n, 1, e->P + c * n * T, x, 0, e->p + c * T);
+        for (int64_t k = 0; k < C; k++) V0[k + c * C] = dot(n, x, e->p + c * T + k * n);
+    }
+}
+
+/* 1 to 3 with an error and a weight for each class */
+static fab_status take_class_row(rvga *e, int64_t j)
+{
+    const int64_t T = e->T, C = e->classes;
+    double *V0 = e->many, *K = V0 + C * C, *root = K + C * C, *scratch = root + C * C,
+           *u0 = scratch + 3 * C * C, *pK = u0 + 3 * C, *more = pK + T * C;
+    fab_site s = {.error = u0 + C, .root = root, .u = u0 + 2 * C};
+    const fab_rule rule = rule_of(e);
+    project(e, j, u0, V0); /* 1 */
+    fab_classes_update(&rule, 1 + (uint64_t)e->n.rows, C, e->y[j], e->w[j], u0, V0, C, &s,
+                       more); /* 2 */
+    FAB_TRY(check_update(e, s.error[0], 1));
+    FAB_TRY(fab_classes_gain(C, root, V0, C, 1, K, scratch));
+    fab_mv(FAB_N, T, C, 1, e->p, s.error, 1, e->mu); /* 3 */
+    fab_mm(FAB_N, FAB_N, T, C, C, 1, e->p, K, 0, pK);
+    fab_mm(FAB_N, FAB_T, T, T, C, -1, pK, e->p, 1, e->P);
+    e->n.rows++;
+    e->n.score += s.score;
+    return FAB_OK;
+}
+
 static fab_status take_row(rvga *e, int64_t j)
 {
     const int64_t T = e->T;
-    const fab_rule rule = {e->model.likelihood, (fab_expectation)e->set.expectation,
-                           (fab_scheme)e->set.scheme, e->set.draws, (uint64_t)e->set.seed};
+    const fab_rule rule = rule_of(e);
     const double *x = e->X + j * T, y = e->y[j], w = e->w[j];
     fab_mv(FAB_N, T, T, 1, e->P, x, 0, e->p); /* 1 */
     const double u0 = dot(T, x, e->mu) + e->offset[j], v = dot(T, x, e->p), v0 = v > 0 ? v : 0;
     const fab_scalar s = fab_scalar_update(&rule, 1 + (uint64_t)e->n.rows, y, w, u0, v0); /* 2 */
-    if (!isfinite(s.error) || !isfinite(s.weight))
-        return FAB_FAIL(FAB_NUMERIC, "%s: row %.0f has no finite update under scheme = %s", e->name,
-                        e->n.rows, fab_scheme_names[e->set.scheme]);
+    FAB_TRY(check_update(e, s.error, s.weight));
     const double gain = s.weight / (1 + s.weight * v0), r = y - u0, variance = 1 / w + v0;
     for (int64_t i = 0; i < T; i++) e->mu[i] += s.error * e->p[i]; /* 3 */
     for (int64_t k = 0; k < T; k++) {
@@ -277,14 +337,15 @@ static fab_status flush(rvga *e)
         choose(e);
         FAB_TRY(start(e));
     }
-    for (int64_t j = 0; j < e->pending; j++) FAB_TRY(take_row(e, j));
+    for (int64_t j = 0; j < e->pending; j++)
+        FAB_TRY(e->classes > 1 ? take_class_row(e, j) : take_row(e, j));
     e->pending = 0;
     return FAB_OK;
 }
 
 static void keep(rvga *e, const fab_examples *x, int64_t row)
 {
-    double *to = e->X + e->pending * e->T;
+    double *to = e->X + e->pending * e->part;
     fab_rows_get(&x->x, row, e->model.D, to);
     if (e->model.intercept) to[e->model.D] = 1;
     e->y[e->pending] = x->y[row];
@@ -402,7 +463,7 @@ static fab_status save(void *handle, fab_tensors *t)
     FAB_TRY(fab_tensors_add(t, "state.y", FAB_F64, 1, &n, e->y));
     FAB_TRY(fab_tensors_add(t, "state.weight", FAB_F64, 1, &n, e->w));
     FAB_TRY(fab_tensors_add(t, "state.offset", FAB_F64, 1, &n, e->offset));
-    return fab_tensors_add(t, "state.pending", FAB_F64, 2, (const int64_t[]){n, T}, e->X);
+    return fab_tensors_add(t, "state.pending", FAB_F64, 2, (const int64_t[]){n, e->part}, e->X);
 }
 
 static fab_status check_loaded(const rvga *e)
@@ -415,7 +476,7 @@ static fab_status check_loaded(const rvga *e)
         (n->started != 0 && n->started != 1) || (n->given != 0 && n->given != 1) ||
         (n->started > 0 && !(n->beta0 > 0)))
         return FAB_FAIL(FAB_BAD_FILE, "the numbers of the state do not belong together");
-    const fab_examples x = {{e->X, FAB_F64, e->pending, e->T}, e->y, e->w, e->offset};
+    const fab_examples x = {{e->X, FAB_F64, e->pending, e->part}, e->y, e->w, e->offset};
     return fab_examples_check("state.pending", &e->model, &x) == FAB_OK ? FAB_OK : FAB_BAD_FILE;
 }
 
@@ -435,7 +496,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_state_take(t, "state.y", FAB_F64, 1, &n, e->y));
     FAB_TRY(fab_state_take(t, "state.weight", FAB_F64, 1, &n, e->w));
     FAB_TRY(fab_state_take(t, "state.offset", FAB_F64, 1, &n, e->offset));
-    FAB_TRY(fab_state_take(t, "state.pending", FAB_F64, 2, (const int64_t[]){n, T}, e->X));
+    FAB_TRY(fab_state_take(t, "state.pending", FAB_F64, 2, (const int64_t[]){n, e->part}, e->X));
     e->pending = n;
     return check_loaded(e);
 }
@@ -457,7 +518,7 @@ static const fab_infer_verbs kalman_verbs = {.init = init_kalman,
 
 const fab_method fab_rvga_method = {
     .name = "rvga",
-    .summary = "one pass, full covariance: linear, logistic, poisson; for small D",
+    .summary = "one pass, full covariance: linear, logistic, poisson, softmax; for small D",
     .streams = 1,
     .table = &table,
     .bytes = bytes,

@@ -70,13 +70,26 @@ enum { BANK = 17, FINE = 32 };
 typedef struct bank {
     fab_sequence s;
     const double *G, *offset;
+    const double *y;
+    double *is;              /* categorical: 1 where y is the class in question */
+    int64_t classes;         /* 1 for the others */
     double intercept, floor; /* floor of squares */
     double beta;             /* 0: to be found */
 } bank;
 
 int64_t fab_prior_work(int64_t n)
 {
-    return n * n + 2 * n;
+    return n * n + 3 * n;
+}
+
+/* The rows in turn under a prior precision. */
+static void run_bank(bank *b, double alpha)
+{
+    fab_sequence *s = &b->s;
+    const int64_t n = s->m;
+    for (int64_t i = 0; i < n * n; i++) s->A[i] = b->G[i] / alpha + b->intercept;
+    memcpy(s->eta, b->offset, (size_t)n * sizeof *s->eta);
+    fab_sequence_run(s);
 }
 
 /* Score of a prior precision; *beta as in force. */
@@ -84,11 +97,14 @@ static double score_of(bank *b, double alpha, double *beta)
 {
     fab_sequence *s = &b->s;
     const int64_t n = s->m;
-    for (int64_t i = 0; i < n * n; i++) s->A[i] = b->G[i] / alpha + b->intercept;
-    memcpy(s->eta, b->offset, (size_t)n * sizeof *s->eta);
-    fab_sequence_run(s);
+    double score = 0;
     *beta = 1;
-    if (s->rule->likelihood != FAB_GAUSSIAN) return s->score;
+    for (int64_t c = 0; c < b->classes; c++) {
+        for (int64_t j = 0; j < n && b->classes > 1; j++) b->is[j] = b->y[j] == (double)c;
+        run_bank(b, alpha);
+        score += s->score;
+    }
+    if (s->rule->likelihood != FAB_GAUSSIAN) return score;
     const double squares = s->squares > b->floor ? s->squares : b->floor;
     *beta = b->beta > 0 ? b->beta : (double)n / squares;
     return 0.5 * ((double)n * log(*beta) - *beta * squares - s->logdet);
@@ -148,19 +164,24 @@ static double bank_at(double unit, double place)
     return unit * exp((place - (double)(BANK / 2)) * BANK_STEP);
 }
 
-void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double intercept,
+void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
                       const double *y, const double *w, const double *offset, fab_prior *prior,
                       double *work)
 {
+    const fab_likelihood l = model->classes > 1 ? FAB_BERNOULLI : model->likelihood;
     const fab_rule rule = {.likelihood = l, .expectation = FAB_PROBIT};
+    double *is = work + n * n + 2 * n;
     bank b = {.s = {.rule = &rule,
                     .m = n,
-                    .y = y,
+                    .y = model->classes > 1 ? is : y,
                     .w = w,
                     .A = work,
                     .eta = work + n * n,
                     .weight = work + n * n + n},
               .G = G,
+              .y = y,
+              .is = is,
+              .classes = model->classes,
               .offset = offset,
               .intercept = intercept,
               .floor = floor_of(n, y),

@@ -58,8 +58,10 @@ typedef struct fab_prior {
  *
  *   G         n x n: products of the features of the rows (no intercept in them)
  *   intercept variance of the intercept, 0: none
- *   work      fab_prior_work(n) doubles */
-void fab_prior_choose(fab_likelihood l, int64_t n, const double *G, double intercept,
+ *   work      fab_prior_work(n) doubles
+ *
+ * Categorical: the sum of the scores of each class against the rest. */
+void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
                       const double *y, const double *w, const double *offset, fab_prior *prior,
                       double *work);
 int64_t fab_prior_work(int64_t n);
