@@ -6,10 +6,9 @@
 #include <omp.h>
 #include <string.h>
 
-/* Steps of a product up to which vector code without packing is the faster; BLAS also allocates below 10^6
- * when nothing is transposed (gemm.c). */
-#define SMALL_STEPS        1e6
-#define SMALL_STEPS_TURNED 2.5e5
+/* Steps of a product up to which vector code without packing is as fast as BLAS, or faster: beyond, its columns
+ * leave the caches. */
+#define SMALL_STEPS 1e8
 
 const fab_nn *fab_nn_find(fab_dtype type)
 {
@@ -41,8 +40,7 @@ static void *at(const fab_nn *nn, const void *p, int64_t i)
 void fab_nn_product(const fab_nn *nn, const fab_product *p)
 {
     const double steps = (double)p->m * (double)p->n * (double)p->k;
-    const int turned = p->ta == FAB_T || p->tb == FAB_T;
-    if (steps <= (turned ? SMALL_STEPS_TURNED : SMALL_STEPS)) {
+    if (steps <= SMALL_STEPS) {
         nn->product(p);
         return;
     }

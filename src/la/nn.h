@@ -11,7 +11,7 @@
 #include "la/small.h"
 #include <stddef.h>
 
-typedef enum fab_curve { FAB_RELU, FAB_TANH, FAB_SIGMOID } fab_curve;
+typedef enum fab_activation { FAB_RELU, FAB_TANH, FAB_SIGMOID } fab_activation;
 
 /* C (m x n) = op(A) op(B) + bias + (add ? C : 0); the inner size is k; bias: n numbers added to every row, or
  * NULL.  B may not be transposed when A is. */
@@ -47,8 +47,9 @@ typedef struct fab_nn {
     void (*scale)(int64_t n, const double *s, const void *x, void *y); /* y = s x */
     void (*square)(int64_t n, const void *x, void *y);                 /* y = x^2 */
 
-    void (*curve)(fab_curve c, int64_t n, const void *x, void *y); /* y = c(x), may be x */
-    void (*slope)(fab_curve c, int64_t n, const void *y, const void *dy, void *dx); /* c'(x) dy */
+    void (*curve)(fab_activation c, int64_t n, const void *x, void *y); /* y = c(x), may be x */
+    void (*slope)(fab_activation c, int64_t n, const void *y, const void *dy,
+                  void *dx); /* c'(x) dy */
 
     /* out[i] = a[i] (x) d[i], m rows: p x q numbers, then the q of d[i] again; rows ld apart */
     void (*outer)(int64_t m, int64_t p, int64_t q, const void *a, const void *d, void *out,

@@ -17,6 +17,21 @@ static void TYPED(inside)(const fab_window *w, int64_t v, int64_t *first, int64_
     if (*end < *first) *end = *first;
 }
 
+/* to = from, or to += from: short runs, without a call. */
+INLINE void TYPED(run)(int64_t n, const REAL *from, REAL *to, const int adds)
+{
+    int64_t j = 0;
+    for (; j + LANES <= n; j += LANES) {
+        VEC v = TYPED(load)(from + j);
+        if (adds) v += TYPED(load)(to + j);
+        *(ANY *)(to + j) = v;
+    }
+    if (j == n) return;
+    VEC v = TYPED(load_part)(from + j, n - j);
+    if (adds) v += TYPED(load_part)(to + j, n - j);
+    TYPED(store_part)(to + j, n - j, v);
+}
+
 static void TYPED(windows)(const fab_window *w, const void *in, void *out)
 {
     REAL *col = out;
@@ -30,8 +45,7 @@ static void TYPED(windows)(const fab_window *w, const void *in, void *out)
             const int outside = row < 0 || row >= w->h;
             if (outside || first > 0 || end < w->ow) memset(col, 0, (size_t)w->ow * sizeof *col);
             if (outside) continue;
-            memcpy(col + first, image + row * w->w + first + v - w->pad,
-                   (size_t)(end - first) * sizeof *col);
+            TYPED(run)(end - first, image + row * w->w + first + v - w->pad, col + first, 0);
         }
     }
 }
@@ -48,8 +62,7 @@ static void TYPED(back)(const fab_window *w, const void *in, void *out)
         for (int64_t y = 0; y < w->oh; y++, col += w->ow) {
             const int64_t row = y + u - w->pad;
             if (row < 0 || row >= w->h) continue;
-            REAL *to = image + row * w->w + v - w->pad;
-            for (int64_t x = first; x < end; x++) to[x] += col[x];
+            TYPED(run)(end - first, col + first, image + row * w->w + first + v - w->pad, 1);
         }
     }
 }
@@ -74,11 +87,42 @@ static REAL TYPED(mean_of)(const fab_window *w, const REAL *p)
     return sum / (REAL)(w->side * w->side);
 }
 
+/* A row of squares of 2 x 2: the largest of each. */
+static void TYPED(pool_two)(int64_t n, const REAL *a, const REAL *b, REAL *to)
+{
+    for (int64_t x = 0; x < n; x++) {
+        const REAL top = a[2 * x] > a[2 * x + 1] ? a[2 * x] : a[2 * x + 1],
+                   low = b[2 * x] > b[2 * x + 1] ? b[2 * x] : b[2 * x + 1];
+        to[x] = top > low ? top : low;
+    }
+}
+
+/* Its gradient, to the first place that has the largest. */
+static void TYPED(unpool_two)(int64_t n, const REAL *restrict a, const REAL *restrict b,
+                              const REAL *restrict d, REAL *restrict da, REAL *restrict db)
+{
+    for (int64_t x = 0; x < n; x++) {
+        const REAL p = a[2 * x], q = a[2 * x + 1], r = b[2 * x], s = b[2 * x + 1];
+        const int second = q > p, fourth = s > r;
+        const REAL top = second ? q : p, low = fourth ? s : r, v = d[x];
+        const int below = low > top;
+        da[2 * x] = below || second ? 0 : v;
+        da[2 * x + 1] = below || !second ? 0 : v;
+        db[2 * x] = !below || fourth ? 0 : v;
+        db[2 * x + 1] = !below || !fourth ? 0 : v;
+    }
+}
+
 static void TYPED(pool)(const fab_window *w, int mean, const void *image, void *out)
 {
     REAL *to = out;
     for (int64_t r = 0; r < w->c * w->oh; r++) {
         const REAL *p = (const REAL *)image + (r / w->oh * w->h + r % w->oh * w->side) * w->w;
+        if (!mean && w->side == 2) {
+            TYPED(pool_two)(w->ow, p, p + w->w, to);
+            to += w->ow;
+            continue;
+        }
         for (int64_t x = 0; x < w->ow; x++, p += w->side)
             *to++ = mean ? TYPED(mean_of)(w, p) : p[TYPED(largest)(w, p)];
     }
@@ -91,6 +135,12 @@ static void TYPED(unpool)(const fab_window *w, int mean, const void *image, cons
     memset(din, 0, (size_t)(w->c * w->h * w->w) * sizeof(REAL));
     for (int64_t r = 0; r < w->c * w->oh; r++) {
         const int64_t row = (r / w->oh * w->h + r % w->oh * w->side) * w->w;
+        if (!mean && w->side == 2) {
+            const REAL *a = (const REAL *)image + row;
+            TYPED(unpool_two)(w->ow, a, a + w->w, d, (REAL *)din + row, (REAL *)din + row + w->w);
+            d += w->ow;
+            continue;
+        }
         for (int64_t x = 0; x < w->ow; x++, d++) {
             const int64_t at = row + x * w->side;
             REAL *to = (REAL *)din + at;

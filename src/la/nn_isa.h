@@ -22,6 +22,8 @@
     _mm512_mask_storeu_pd((p), (__mmask8)((1u << (count)) - 1), (__m512d)(v))
 #define STORE_PART_F32(p, count, v) \
     _mm512_mask_storeu_ps((p), (__mmask16)((1u << (count)) - 1), (__m512)(v))
+#define FOLD_F64(v)      _mm512_reduce_add_pd((__m512d)(v))
+#define FOLD_F32(v)      _mm512_reduce_add_ps((__m512)(v))
 #define STREAM_F64(p, v) _mm512_stream_pd((p), (__m512d)(v))
 #define STREAM_F32(p, v) _mm512_stream_ps((p), (__m512)(v))
 #elif VECTOR_BYTES == 32
@@ -49,6 +51,7 @@ void NN_ADAM(int64_t n, double b1, double b2, double rate, double root, double e
 #define LOAD_PART   LOAD_PART_F64
 #define STORE_PART  STORE_PART_F64
 #define STREAM      STREAM_F64
+#define FOLD        FOLD_F64
 #include "la/nn_kernel.h"
 #include "la/nn_image.h"
 #undef REAL
@@ -58,6 +61,7 @@ void NN_ADAM(int64_t n, double b1, double b2, double rate, double root, double e
 #undef LOAD_PART
 #undef STORE_PART
 #undef STREAM
+#undef FOLD
 
 #define REAL        float
 #define REAL_BYTES  4
@@ -66,6 +70,7 @@ void NN_ADAM(int64_t n, double b1, double b2, double rate, double root, double e
 #define LOAD_PART   LOAD_PART_F32
 #define STORE_PART  STORE_PART_F32
 #define STREAM      STREAM_F32
+#define FOLD        FOLD_F32
 #include "la/nn_kernel.h"
 #include "la/nn_image.h"
 

@@ -1,10 +1,11 @@
 /* nn_kernel.h - products, activations and the arithmetic of example gradients, in one precision.
  *
- * Included by nn_isa.h, once per precision.  A product has one of two forms, whichever lets vectors run
+ * Included by nn_isa.h, once per precision.  A product has one of three forms, whichever lets vectors run
  * along memory:
  *
  *   rows     C(i, :) += A(i, l) B(l, :)     a tile of ROWS x 2 vectors of C stays in registers
  *   dots     C(i, j) = A(i, :) . B(j, :)    a tile of 2 x 4 sums, folded at the end
+ *   turned   rows again, with tiles of a transposed B written down first
  *
  * A product with one column turns into one with one row where its columns are contiguous.
  *
@@ -45,12 +46,15 @@ INLINE void TYPED(store_part)(REAL *p, int64_t count, VEC v)
 
 INLINE REAL TYPED(fold)(VEC v)
 {
-    REAL part[LANES], sum = 0;
+#if VECTOR_BYTES == 64
+    return FOLD(v);
+#else
+    REAL part[LANES];
     memcpy(part, &v, sizeof v);
     for (int half = LANES / 2; half > 0; half /= 2)
         for (int l = 0; l < half; l++) part[l] += part[l + half];
-    sum = part[0];
-    return sum;
+    return part[0];
+#endif
 }
 
 /* ---- in and out --------------------------------------------------------------------------------------- */
@@ -222,6 +226,37 @@ static void TYPED(by_dots)(const TYPED(view) * p, int64_t m, int64_t n)
     }
 }
 
+/* ---- products, by rows of a transposed B ------------------------------------------------------------------ */
+
+enum { TYPED(DEPTH) = 256 }; /* rows of the transposed tile, on the stack */
+
+/* C += A B', tile by tile of columns: the tile of B' is written down once and serves all rows. */
+static void TYPED(by_turned)(const TYPED(view) * p, int64_t m, int64_t n)
+{
+    enum { WIDE = 2 * VECTOR_BYTES / sizeof(REAL) };
+    REAL tile[TYPED(DEPTH) * WIDE] __attribute__((aligned(64)));
+    for (int64_t j = 0; j < n; j += WIDE)
+        for (int64_t l = 0; l < p->k; l += TYPED(DEPTH)) {
+            const int64_t cols = n - j < WIDE ? n - j : WIDE,
+                          depth = p->k - l < TYPED(DEPTH) ? p->k - l : TYPED(DEPTH);
+            for (int64_t s = 0; s < cols; s++)
+                for (int64_t t = 0; t < depth; t++)
+                    tile[t * cols + s] = p->b[(j + s) * p->ldb + l + t];
+            const TYPED(view)
+                part = {p->a + l,       tile,   p->bias && l == 0 ? p->bias + j : NULL,
+                        p->c + j,       p->ra,  1,
+                        cols,           p->ldc, depth,
+                        p->add || l > 0};
+            TYPED(by_rows)(&part, m, cols);
+        }
+}
+
+/* Writing B' down pays when many rows use it, or when the dots would be short. */
+static int TYPED(turning_pays)(const fab_product *p)
+{
+    return p->n > 1 && (p->m >= 24 || (p->m >= 4 && p->k < 2 * LANES));
+}
+
 static void TYPED(product)(const fab_product *p)
 {
     const int turned = p->ta == FAB_T;
@@ -233,7 +268,10 @@ static void TYPED(product)(const fab_product *p)
         v.a = p->B, v.ra = 1, v.ca = p->ldb, v.b = p->A, v.ldb = p->lda;
         TYPED(by_rows)(&v, 1, p->m);
     } else if (p->tb == FAB_T && !(p->k == 1 && p->ldb == 1)) {
-        TYPED(by_dots)(&v, p->m, p->n);
+        if (TYPED(turning_pays)(p))
+            TYPED(by_turned)(&v, p->m, p->n);
+        else
+            TYPED(by_dots)(&v, p->m, p->n);
     } else if (p->tb == FAB_N && column && !turned) {
         v.ldb = 0;
         TYPED(by_dots)(&v, p->m, 1);
@@ -244,7 +282,7 @@ static void TYPED(product)(const fab_product *p)
 
 /* ---- activations ---------------------------------------------------------------------------------------- */
 
-static void TYPED(curve)(fab_curve c, int64_t n, const void *in, void *out)
+static void TYPED(curve)(fab_activation c, int64_t n, const void *in, void *out)
 {
     const REAL *x = in;
     REAL *y = out;
@@ -257,7 +295,8 @@ static void TYPED(curve)(fab_curve c, int64_t n, const void *in, void *out)
 }
 
 /* The slope from the value: relu 1 where y > 0, tanh 1 - y^2, sigmoid y (1 - y). */
-static void TYPED(slope)(fab_curve c, int64_t n, const void *value, const void *dout, void *din)
+static void TYPED(slope)(fab_activation c, int64_t n, const void *value, const void *dout,
+                         void *din)
 {
     const REAL *y = value, *dy = dout;
     REAL *dx = din;

@@ -381,9 +381,9 @@ static void add_partials(fab_net *net)
     }
 }
 
-/* The sum of the losses of one batch; the sum of gradients is added to *gradient. */
-static fab_status batch_loss(fab_net *net, const double *theta, const fab_examples *e, double *sum,
-                             double *gradient)
+/* The losses of one batch, added to *sum; its gradients, times share, added to *gradient or (first) put there. */
+static fab_status batch_loss(fab_net *net, const double *theta, const fab_examples *e, double share,
+                             int first, double *sum, double *gradient)
 {
     call c = {net, theta, e, gradient != NULL};
     FAB_TRY(fab_net_take(net, theta, &e->x)); /* 1 */
@@ -393,8 +393,10 @@ static fab_status batch_loss(fab_net *net, const double *theta, const fab_exampl
     if (!gradient) return FAB_OK;
     fab_parallel(threads, net->tasks, part_task, &c); /* 3 */
     if (net->partials) add_partials(net);
-    net->nn->widen(net->weights, 1, net->gradient, 1, gradient);
-    for (int64_t i = 0; net->model.free && i < net->n; i++) gradient[net->weights] += net->slope[i];
+    net->nn->widen(net->weights, share, net->gradient, !first, gradient); /* 4 */
+    if (net->model.free && first) gradient[net->weights] = 0;
+    for (int64_t i = 0; net->model.free && i < net->n; i++)
+        gradient[net->weights] += share * net->slope[i];
     return FAB_OK;
 }
 
@@ -414,13 +416,11 @@ static fab_status loss(void *self, const double *theta, const fab_examples *e, d
     const int64_t N = e->x.n, batch = net->model.batch;
     double sum = 0;
     if (N < 1) return FAB_FAIL(FAB_BAD_DATA, "network: an empty batch has no loss");
-    if (gradient) memset(gradient, 0, (size_t)net->model.D * sizeof *gradient);
     for (int64_t first = 0; first < N; first += batch) {
         const fab_examples part = part_of(e, first, N - first < batch ? N - first : batch);
-        FAB_TRY(batch_loss(net, theta, &part, &sum, gradient));
+        FAB_TRY(batch_loss(net, theta, &part, 1 / (double)N, first == 0, &sum, gradient));
     }
-    *value = sum / (double)N; /* 4 */
-    for (int64_t d = 0; gradient && d < net->model.D; d++) gradient[d] /= (double)N;
+    *value = sum / (double)N;
     return FAB_OK;
 }
 

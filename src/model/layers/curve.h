@@ -6,12 +6,12 @@
 
 #include "model/layers.h"
 
-static inline void fab_curve_forward(fab_curve c, const fab_layer *l, const fab_flow *f)
+static inline void fab_curve_forward(fab_activation c, const fab_layer *l, const fab_flow *f)
 {
     f->nn->curve(c, f->n * l->outputs, f->in, f->out);
 }
 
-static inline void fab_curve_backward(fab_curve c, const fab_layer *l, const fab_flow *f)
+static inline void fab_curve_backward(fab_activation c, const fab_layer *l, const fab_flow *f)
 {
     if (f->din) f->nn->slope(c, f->n * l->outputs, f->out, f->dout, f->din);
 }
