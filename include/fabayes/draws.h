@@ -29,6 +29,10 @@ typedef struct fab_draws {
     double *eta;     /* samples x n x classes: predictors, offsets added */
     double *beta;    /* samples x n: noise precisions of a gaussian target, else NULL */
     double *weight;  /* samples, sum 1 */
+
+    /* Linearised, else NULL. */
+    double *variance; /* samples x n: of eta, of one predictor */
+    double *logp;     /* n x classes: log probabilities of several classes */
 } fab_draws;
 
 /* Draw theta `samples` times and compute the predictors of all rows.  offset: n numbers, or NULL.  Holds one theta
@@ -36,6 +40,12 @@ typedef struct fab_draws {
 FAB_API fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab_mixture *q,
                                     const fab_rows *x, const double *offset, int64_t samples,
                                     uint64_t seed, const fab_exec *exec);
+/* The same without draws: the outputs of each part of q are Gaussian with mean f(mu) and covariance J S J', J the
+ * model's Jacobian at mu; exact for a linear model.  `samples` is then the number of parts.  Holds a few rows of J
+ * at a time.  Gives *d. */
+FAB_API fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixture *q,
+                                       const fab_rows *x, const double *offset,
+                                       const fab_exec *exec);
 FAB_API void fab_draws_free(fab_draws *d); /* takes NULL */
 
 /* From the units of a fit to the user's: y = mean + scale y'.  Gaussian targets. */

@@ -5,7 +5,7 @@
  *   3  p(y_i) = sum_s w_s p(y_i | eta_s,i, beta_s,i)
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/draws.h"
+#include "predict/draws.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include <math.h>
@@ -31,10 +31,22 @@ typedef struct drawing {
 static void layout(fab_layout *l, void *handle)
 {
     fab_draws *d = handle;
-    const int gaussian = d->head.likelihood == FAB_GAUSSIAN;
+    const int gaussian = d->head.likelihood == FAB_GAUSSIAN, spread = d->variance != NULL,
+              classes = d->head.likelihood == FAB_CATEGORICAL;
     d->eta = fab_place(l, d->samples * d->n * d->head.classes, sizeof(double));
     d->beta = gaussian ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
+    d->variance = spread ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
+    d->logp = spread && classes ? fab_place(l, d->n * d->head.classes, sizeof(double)) : NULL;
     d->weight = fab_place(l, d->samples, sizeof(double));
+}
+
+fab_status fab_draws_new(fab_draws **d, const fab_glm *head, int64_t n, int64_t samples,
+                         int linearised)
+{
+    double asked; /* for a spread: while room is counted nothing else tells */
+    const fab_draws proto = {
+        .head = *head, .n = n, .samples = samples, .variance = linearised ? &asked : NULL};
+    return fab_build((void **)d, sizeof proto, &proto, layout);
 }
 
 void fab_draws_free(fab_draws *d)
@@ -49,8 +61,7 @@ static int all_points(const fab_mixture *q)
     return points == q->n;
 }
 
-static fab_status check(const fab_model *m, const fab_mixture *q, const fab_rows *x,
-                        int64_t samples)
+fab_status fab_draws_check(const fab_model *m, const fab_mixture *q, const fab_rows *x)
 {
     const fab_gauss *g = q->part[0];
     FAB_TRY(fab_model_check("draws", m));
@@ -60,14 +71,16 @@ static fab_status check(const fab_model *m, const fab_mixture *q, const fab_rows
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "draws: the Gaussian has %lld coordinates, the model has %lld",
                         (long long)(g->total ? g->total : g->D), (long long)m->D);
-    if (samples < 1 && !all_points(q))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "draws: %lld samples, expected at least 1",
-                        (long long)samples);
     if (x->n < 1) return FAB_FAIL(FAB_BAD_DATA, "draws: there are no rows");
     return FAB_OK;
 }
 
 /* ---- 1, 2 --------------------------------------------------------------------------------------------- */
+
+double fab_draws_beta(const fab_model *m, const double *theta, const double *out)
+{
+    return m->outputs == 2 ? exp(out[1]) : m->free ? exp(theta[m->D - 1]) : m->head.beta;
+}
 
 /* Predictors and noise of rows first .. first + n - 1 from the outputs of draw s. */
 static void take_outputs(const drawing *g, int64_t s, const double *theta, int64_t first, int64_t n)
@@ -80,10 +93,7 @@ static void take_outputs(const drawing *g, int64_t s, const double *theta, int64
         const int64_t at = s * d->n + first + i;
         for (int64_t c = 0; c < C; c++)
             d->eta[at * C + c] = out[c] + (g->offset ? g->offset[first + i] : 0);
-        if (d->beta)
-            d->beta[at] = O == 2    ? exp(out[1])          /* an output */
-                          : m->free ? exp(theta[m->D - 1]) /* a coordinate of theta */
-                                    : m->head.beta;
+        if (d->beta) d->beta[at] = fab_draws_beta(m, theta, out);
     }
 }
 
@@ -138,13 +148,15 @@ fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab_mixture
                             const fab_exec *exec)
 {
     *d = NULL;
-    FAB_TRY(check(m, q, x, samples));
+    FAB_TRY(fab_draws_check(m, q, x));
     const int points = all_points(q) && !q->part[0]->total;
-    const fab_draws proto = {.head = m->head, .n = x->n, .samples = points ? q->n : samples};
+    if (samples < 1 && !points)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "draws: %lld samples, expected at least 1",
+                        (long long)samples);
     drawing g = {.m = m, .q = q, .x = x, .offset = offset, .exec = exec, .seed = seed, .D = m->D};
     g.at_once = THETA_NUMBERS / m->D > 0 ? THETA_NUMBERS / m->D : 1;
-    if (g.at_once > proto.samples) g.at_once = proto.samples;
-    FAB_TRY(fab_build((void **)&g.d, sizeof proto, &proto, layout));
+    if (g.at_once > samples && !points) g.at_once = samples;
+    FAB_TRY(fab_draws_new(&g.d, &m->head, x->n, points ? q->n : samples, 0));
     const fab_status s = fill(&g);
     fab_release(g.theta);
     fab_release(g.out);
@@ -160,31 +172,30 @@ void fab_draws_to_units(fab_draws *d, double mean, double scale)
     for (int64_t i = 0; d->beta && i < d->samples * d->n; i++) {
         d->eta[i] = mean + scale * d->eta[i];
         d->beta[i] /= scale * scale;
+        if (d->variance) d->variance[i] *= scale * scale;
     }
 }
 
 /* ---- 3 ------------------------------------------------------------------------------------------------ */
 
-/* The likelihood of draw s for row i. */
-static fab_glm head_of(const fab_draws *d, int64_t s, int64_t i)
+/* log p(y) of component s for row i. */
+static double component_logp(const fab_draws *d, int64_t s, int64_t i, double y)
 {
+    const int64_t at = s * d->n + i;
+    const double *eta = d->eta + at * d->head.classes;
     fab_glm head = d->head;
-    if (d->beta) head.beta = d->beta[s * d->n + i];
-    return head;
-}
-
-static const double *eta_of(const fab_draws *d, int64_t s, int64_t i)
-{
-    return d->eta + (s * d->n + i) * d->head.classes;
+    if (d->beta) head.beta = d->beta[at];
+    return d->variance ? fab_predict_logp(&head, *eta, d->variance[at], y)
+                       : fab_glm_loglik(&head, y, eta, NULL, NULL);
 }
 
 double fab_draws_logp(const fab_draws *d, int64_t i, double y)
 {
     double most = -INFINITY, sum = 0;
+    if (d->logp) return d->logp[i * d->head.classes + (int64_t)y];
     for (int pass = 0; pass < 2; pass++)
         for (int64_t s = 0; s < d->samples; s++) {
-            const fab_glm head = head_of(d, s, i);
-            const double l = fab_glm_loglik(&head, y, eta_of(d, s, i), NULL, NULL);
+            const double l = component_logp(d, s, i, y);
             if (pass == 0)
                 most = fmax(most, l);
             else

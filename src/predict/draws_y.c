@@ -18,18 +18,33 @@
 
 /* ---- moments ------------------------------------------------------------------------------------------ */
 
-/* Mean of y under draw s, and its variance. */
+/* The variance of the predictor of component s: 0 of a draw. */
+static double spread_of(const fab_draws *d, int64_t s, int64_t i)
+{
+    return d->variance ? d->variance[s * d->n + i] : 0;
+}
+
+/* The variance of y under component s of a gaussian target. */
+static double variance_of(const fab_draws *d, int64_t s, int64_t i)
+{
+    return spread_of(d, s, i) + 1 / d->beta[s * d->n + i];
+}
+
+/* Mean of y under component s, and its variance. */
 static void moments_of(const fab_draws *d, int64_t s, int64_t i, double *mean, double *variance)
 {
-    const double eta = d->eta[s * d->n + i];
+    const double eta = d->eta[s * d->n + i], v = spread_of(d, s, i);
     if (d->beta) {
         *mean = eta;
-        *variance = 1 / d->beta[s * d->n + i];
+        *variance = variance_of(d, s, i);
     } else if (d->head.likelihood == FAB_POISSON) {
-        *mean = *variance = exp(eta);
+        *mean = exp(eta + v / 2);
+        *variance = *mean + *mean * *mean * expm1(v);
     } else {
-        *mean = eta >= 0 ? 1 / (1 + exp(-eta)) : exp(eta) / (1 + exp(eta));
-        *variance = *mean * (1 - *mean);
+        fab_prediction p;
+        fab_predict_y(&d->head, eta, v, &p);
+        *mean = p.mean;
+        *variance = p.mean * (1 - p.mean);
     }
 }
 
@@ -55,8 +70,8 @@ static double cdf(const fab_draws *d, int64_t i, double y)
     double sum = 0;
     for (int64_t s = 0; s < d->samples; s++) {
         const double eta = d->eta[s * d->n + i];
-        sum += d->weight[s] * (d->beta ? 0.5 * erfc((eta - y) * sqrt(d->beta[s * d->n + i] / 2))
-                                       : fab_count_cdf(eta, 0, y));
+        sum += d->weight[s] * (d->beta ? 0.5 * erfc((eta - y) / sqrt(2 * variance_of(d, s, i)))
+                                       : fab_count_cdf(eta, spread_of(d, s, i), y));
     }
     return sum;
 }
@@ -116,14 +131,12 @@ static double crps(const fab_draws *d, int64_t i, double y)
 {
     double sum = 0;
     for (int64_t s = 0; s < d->samples; s++) {
-        const int64_t a = s * d->n + i;
-        sum += d->weight[s] * spread(y - d->eta[a], 1 / d->beta[a]);
-        for (int64_t t = 0; t < s; t++) { /* twice, halved */
-            const int64_t b = t * d->n + i;
+        const double m = d->eta[s * d->n + i], v = variance_of(d, s, i);
+        sum += d->weight[s] * spread(y - m, v);
+        for (int64_t t = 0; t < s; t++) /* twice, halved */
             sum -= d->weight[s] * d->weight[t] *
-                   spread(d->eta[a] - d->eta[b], 1 / d->beta[a] + 1 / d->beta[b]);
-        }
-        sum -= 0.5 * d->weight[s] * d->weight[s] * spread(0, 2 / d->beta[a]);
+                   spread(m - d->eta[t * d->n + i], v + variance_of(d, t, i));
+        sum -= 0.5 * d->weight[s] * d->weight[s] * spread(0, 2 * v);
     }
     return sum;
 }
