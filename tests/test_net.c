@@ -381,6 +381,30 @@ static void a_batch_in_pieces_has_the_same_loss(void **state)
     fab_net_free(large);
 }
 
+static void sparse_rows_are_rows(void **state)
+{
+    (void)state;
+    const chain *c = &chains[6];
+    fab_examples e = some_examples(c, 13, 4), thin = e;
+    double *x = (double *)(uintptr_t)e.x.p, *value = doubles(13 * c->features);
+    int64_t start[14] = {0};
+    int32_t *index = (int32_t *)doubles(13 * c->features);
+    for (int64_t i = 0, k = 0; i < 13 * c->features; i++) {
+        if (i % 3) x[i] = 0;
+        if (i % 3 == 0) value[k] = x[i], index[k++] = (int32_t)(i % c->features);
+        start[i / c->features + 1] = k;
+    }
+    thin.x = (fab_rows){value, FAB_F64, 13, c->features, start, index};
+    for (int t = 0; t < 2; t++) {
+        fab_net *net = new_net(c, t ? FAB_F32 : FAB_F64, 13, 1);
+        const fab_model *m = fab_net_model(net);
+        const double *theta = some_theta(m);
+        assert_memory_equal(gradient_at(m, theta, &e), gradient_at(m, theta, &thin),
+                            (size_t)m->D * sizeof(double));
+        fab_net_free(net);
+    }
+}
+
 static void nothing_allocates_after_init(void **state)
 {
     (void)state;
@@ -567,6 +591,7 @@ int main(void)
         TEST(products_agree_with_rows),
         TEST(threads_do_not_change_a_bit),
         TEST(a_batch_in_pieces_has_the_same_loss),
+        TEST(sparse_rows_are_rows),
         TEST(nothing_allocates_after_init),
         TEST(every_instruction_set_multiplies_alike),
         TEST(networks_read_back_from_text_and_json),

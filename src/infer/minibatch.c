@@ -4,6 +4,7 @@
 #include "infer/minibatch.h"
 #include "base/memory.h"
 #include "base/rows.h"
+#include "base/rows.h"
 #include "fabayes/random.h"
 #include <math.h>
 

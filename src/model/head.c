@@ -6,18 +6,12 @@
 
 double fab_net_output(const fab_net *net, int64_t i, int64_t o)
 {
-    const int64_t at = i * net->model.outputs + o;
-    const void *out = net->act[net->L];
-    return net->nn->type == FAB_F32 ? (double)((const float *)out)[at] : ((const double *)out)[at];
+    return fab_get(net->nn, net->act[net->L], i * net->model.outputs + o);
 }
 
 static void set_slope(fab_net *net, int64_t i, int64_t o, double v)
 {
-    const int64_t at = i * net->model.outputs + o;
-    if (net->nn->type == FAB_F32)
-        ((float *)net->del[net->L])[at] = (float)v;
-    else
-        ((double *)net->del[net->L])[at] = v;
+    fab_put(net->nn, net->del[net->L], i * net->model.outputs + o, v);
 }
 
 /* The head of row i: its noise may be a coordinate of theta or an output. */

@@ -97,10 +97,22 @@ int64_t fab_layer_number(const char **text);
 /* The same shape out as in, no parameters. */
 fab_status fab_layer_same(fab_layer *l);
 
-/* Element i of an array. */
+/* Element i of an array: its place, to write, to read. */
 static inline void *fab_at(const fab_nn *nn, const void *p, int64_t i)
 {
     return (char *)(uintptr_t)p + (size_t)i * nn->size;
+}
+
+static inline void fab_put(const fab_nn *nn, void *p, int64_t i, double v)
+{
+    if (nn->type == FAB_F32)
+        ((float *)p)[i] = (float)v;
+    else
+        ((double *)p)[i] = v;
+}
+static inline double fab_get(const fab_nn *nn, const void *p, int64_t i)
+{
+    return nn->type == FAB_F32 ? (double)((const float *)p)[i] : ((const double *)p)[i];
 }
 
 extern const fab_layer_kind fab_layer_dense, fab_layer_relu, fab_layer_tanh, fab_layer_sigmoid;

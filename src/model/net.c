@@ -279,38 +279,27 @@ fab_status fab_net_take(fab_net *net, const double *theta, const fab_rows *x)
     return FAB_OK;
 }
 
-static void load_sparse(const fab_nn *nn, const fab_rows *x, int64_t row, int64_t D, void *to)
+/* Row j in the network's precision. */
+static void load_row(const fab_nn *nn, const fab_rows *x, int64_t j, int64_t D, void *to)
 {
-    memset(to, 0, (size_t)D * nn->size);
-    for (int64_t k = 0; k < fab_rows_stored(x, row, D); k++) {
-        const int32_t d = x->index[x->start[row] + k];
-        const double value = fab_rows_value(x, row, k);
-        if (nn->type == FAB_F64)
-            ((double *)to)[d] = value;
-        else
-            ((float *)to)[d] = (float)value;
+    if (x->type == nn->type) {
+        fab_rows_copy(x, j, D, to);
+    } else if (x->start) { /* sparse */
+        memset(to, 0, (size_t)D * nn->size);
+        for (int64_t k = 0; k < fab_rows_stored(x, j, D); k++)
+            fab_put(nn, to, x->index[x->start[j] + k], fab_rows_value(x, j, k));
+    } else if (nn->type == FAB_F32) {
+        nn->narrow(D, (const double *)x->p + j * x->ld, to);
+    } else {
+        fab_rows_get(x, j, D, to);
     }
 }
 
 void fab_net_load(fab_net *net, const fab_rows *x, fab_part rows)
 {
     const int64_t D = net->model.head.D;
-    const fab_nn *nn = net->nn;
-    for (int64_t i = rows.first; i < rows.first + rows.count; i++) {
-        void *to = fab_at(nn, net->act[0], i * D);
-        if (x->start) {
-            load_sparse(nn, x, i, D, to);
-            continue;
-        }
-        const double *wide = (const double *)x->p + i * x->ld;
-        const float *narrow = (const float *)x->p + i * x->ld;
-        if (x->type == nn->type)
-            memcpy(to, nn->type == FAB_F64 ? (const void *)wide : narrow, (size_t)D * nn->size);
-        else if (x->type == FAB_F64)
-            nn->narrow(D, wide, to);
-        else
-            for (int64_t d = 0; d < D; d++) ((double *)to)[d] = (double)narrow[d];
-    }
+    for (int64_t i = rows.first; i < rows.first + rows.count; i++)
+        load_row(net->nn, x, i, D, fab_at(net->nn, net->act[0], i * D));
 }
 
 void fab_net_forward(fab_net *net, fab_part rows, int thread)

@@ -48,20 +48,6 @@ static fab_status examples(void *self, const double *theta, const fab_examples *
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
-/* Element i of an array in the network's precision. */
-static void put(const fab_nn *nn, void *p, int64_t i, double v)
-{
-    if (nn->type == FAB_F32)
-        ((float *)p)[i] = (float)v;
-    else
-        ((double *)p)[i] = v;
-}
-
-static double get(const fab_nn *nn, const void *p, int64_t i)
-{
-    return nn->type == FAB_F32 ? (double)((const float *)p)[i] : ((const double *)p)[i];
-}
-
 /* Rows of the block, layer by layer; `step` rows of the output lie between two examples. */
 static void write_rows(const fab_net *net, fab_part rows, int thread, void *out, int64_t ld)
 {
@@ -85,7 +71,7 @@ static void rows(void *self, void *G, int64_t ld)
     call c = {.net = net, .rows = G, .ld = ld};
     fab_parallel(fab_net_threads(net, net->n), fab_net_blocks(net->n), rows_task, &c);
     for (int64_t i = 0; net->model.free && i < net->n; i++)
-        put(net->nn, G, i * ld + net->weights, net->slope[i]); /* 3 */
+        fab_put(net->nn, G, i * ld + net->weights, net->slope[i]); /* 3 */
 }
 
 /* The gradient of one output: del[L] is 1 there and 0 elsewhere. */
@@ -93,7 +79,7 @@ static void point_at(fab_net *net, fab_part rows, int64_t o)
 {
     const int64_t C = net->model.outputs;
     for (int64_t i = rows.first * C; i < (rows.first + rows.count) * C; i++)
-        put(net->nn, net->del[net->L], i, i % C == o);
+        fab_put(net->nn, net->del[net->L], i, i % C == o);
 }
 
 static void jacobian_task(void *ctx, int64_t b, int thread)
@@ -119,7 +105,7 @@ static fab_status jacobian(void *self, const double *theta, const fab_rows *x, v
     FAB_TRY(fab_net_take(net, theta, x));
     fab_parallel(fab_net_threads(net, net->n), fab_net_blocks(net->n), jacobian_task, &c);
     for (int64_t i = 0; net->model.free && i < net->n * net->model.outputs; i++)
-        put(net->nn, J, i * ld + net->weights, 0);
+        fab_put(net->nn, J, i * ld + net->weights, 0);
     return FAB_OK;
 }
 
@@ -187,7 +173,7 @@ static void combine(void *self, int64_t k, const double *V, void *out)
     for (int64_t c = 0; net->model.free && c < k; c++) { /* 3 */
         double sum = 0;
         for (int64_t i = 0; i < net->n; i++) sum += net->slope[i] * V[i * k + c];
-        put(nn, out, net->weights * k + c, sum);
+        fab_put(nn, out, net->weights * k + c, sum);
     }
 }
 
@@ -196,7 +182,7 @@ static void project(void *self, int64_t k, const void *U, double *out)
     const fab_net *net = self;
     const fab_nn *nn = net->nn;
     for (int64_t i = 0; i < net->n * k; i++) /* 3 */
-        out[i] = net->model.free ? net->slope[i / k] * get(nn, U, net->weights * k + i % k) : 0;
+        out[i] = net->model.free ? net->slope[i / k] * fab_get(nn, U, net->weights * k + i % k) : 0;
     for (int64_t i = net->first_params; i < net->L; i++) {
         const fab_layer *l = &net->layer[i];
         const fab_flow f = whole(net, i);
