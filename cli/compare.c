@@ -212,7 +212,7 @@ static int run(const verb *self, int argc, char **argv)
     int64_t threads = 0, json = 0;
     const char *file[2];
     const option options[] = {OPTION_THREADS(&threads), OPTION_JSON(&json)};
-    const call_shape shape = {options, COUNT(options), file, 2, 2, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), file, 2, 2, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     return compare(file, threads, json);

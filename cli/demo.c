@@ -117,7 +117,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_JSON(&m.json),
         OPTION_QUIET(&m.quiet),
     };
-    const call_shape shape = {options, COUNT(options), NULL, 0, 0, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), NULL, 0, 0, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     progress_open(m.quiet);

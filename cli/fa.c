@@ -207,7 +207,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_QUIET(&c.quiet),
     };
     // clang-format on
-    const call_shape shape = {options, COUNT(options), &c.data.file, 1, 1, find_settings, &c};
+    const call_shape shape = {options, COUNT(options), &c.data.file, 1, 1, find_settings, &c, NULL};
     int status;
     if (options_parse(self, &shape, argc, argv, NULL, &status)) status = fa(&c);
     rank_close(&c.ranks);

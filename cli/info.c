@@ -179,7 +179,7 @@ static int run(const verb *self, int argc, char **argv)
     int64_t json = 0;
     const char *file;
     const option options[] = {OPTION_JSON(&json)};
-    const call_shape shape = {options, COUNT(options), &file, 1, 1, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), &file, 1, 1, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
 

@@ -10,7 +10,7 @@
 #include <unistd.h>
 
 static const verb *const verbs[] = {
-    &verb_fa,     &verb_fit,     &verb_update, &verb_predict, &verb_score,
+    &verb_fa,     &verb_fit,     &verb_update, &verb_predict, &verb_score, &verb_tune,
     &verb_sample, &verb_compare, &verb_info,   &verb_methods, &verb_demo,
 };
 

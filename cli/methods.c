@@ -138,7 +138,7 @@ static int run(const verb *self, int argc, char **argv)
     int given, status;
     const char *name;
     const option options[] = {OPTION_JSON(&json)};
-    const call_shape shape = {options, COUNT(options), &name, 0, 1, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), &name, 0, 1, NULL, NULL, NULL};
     if (!options_parse(self, &shape, argc, argv, &given, &status)) return status;
     if (!given) return json ? list_json() : list_table();
 

@@ -203,6 +203,16 @@ static int take_all(call *c)
 }
 
 /* The `--name=value` words, now that the method is known. */
+static int take_setting(const call *c, const fab_table *t, void *settings, const fab_field *field,
+                        const char *text)
+{
+    int taken = 0;
+    const int status = c->s->own ? c->s->own(c->s->ctx, field, text, &taken) : DONE;
+    if (status != DONE || taken) return status;
+    const fab_status s = fab_settings_parse(t, settings, field->name, text);
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
 static int take_settings(call *c)
 {
     const fab_table *t = NULL;
@@ -214,9 +224,10 @@ static int take_settings(call *c)
         char name[64];
         const char *word = c->argv[c->pending[i]] + 2, *equals = strchr(word, '=');
         snprintf(name, sizeof name, "%.*s", (int)(equals - word), word);
-        if (!fab_settings_find(t, name)) return unknown(c, t, name);
-        const fab_status s = fab_settings_parse(t, settings, name, equals + 1);
-        if (s != FAB_OK) return say_status(s);
+        const fab_field *field = fab_settings_find(t, name);
+        if (!field) return unknown(c, t, name);
+        const int given = take_setting(c, t, settings, field, equals + 1);
+        if (given != DONE) return given;
     }
     return DONE;
 }

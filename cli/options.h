@@ -2,7 +2,7 @@
  *
  *     const option options[] = {OPTION_SEED(&c.seed), OPTION_JSON(&c.json)};
  *     const char *file[1];
- *     const call_shape shape = {options, COUNT(options), file, 1, 1, NULL, NULL};
+ *     const call_shape shape = {options, COUNT(options), file, 1, 1, NULL, NULL, NULL};
  *     int status;
  *     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
  *
@@ -61,6 +61,9 @@ extern const char *const dtype_names[]; /* in the order of fab_dtype */
  * the table and the struct it describes.  Not DONE: it has said why. */
 typedef int settings_fn(void *ctx, const fab_table **table, void **settings);
 
+/* A `--name=text` of the verb's own kind: *taken = 1 keeps it from the settings.  Not DONE: it has said why. */
+typedef int own_fn(void *ctx, const fab_field *field, const char *text, int *taken);
+
 typedef struct call_shape {
     const option *option;
     int options;
@@ -68,6 +71,7 @@ typedef struct call_shape {
     int least, most;
     settings_fn *settings; /* NULL: the verb has no `--name=value` settings */
     void *ctx;
+    own_fn *own; /* NULL: all go to the settings */
 } call_shape;
 
 /* Read argv into the table's places.  1: go on; *operands (or NULL) is how many came.  0: end with

@@ -68,11 +68,9 @@ static fab_status predict_linear(outlook *o, const reading *r, const fab_rows *x
                                    r->how->seed + o->n, NULL, o->logp + o->n * o->model.classes);
     const fab_status s =
         fab_predict_eta(q, &o->linear.model, x, offset, NULL, o->eta + o->n, o->variance + o->n);
-    const double u = o->scaling->target_scale;
-    for (int64_t i = o->n; s == FAB_OK && i < o->n + x->n; i++) { /* to the user's units */
-        o->eta[i] = o->scaling->target_mean + u * o->eta[i];
-        o->variance[i] *= u * u;
-    }
+    if (s == FAB_OK)
+        fab_predict_to_units(o->scaling->target_mean, o->scaling->target_scale, x->n, o->eta + o->n,
+                             o->variance + o->n);
     return s;
 }
 

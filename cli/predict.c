@@ -88,7 +88,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_JSON(&json),
         OPTION_QUIET(&quiet),
     };
-    const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     d.file = operand[1];

@@ -185,7 +185,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_JSON(&c.json),
         OPTION_QUIET(&c.quiet),
     };
-    const call_shape shape = {options, COUNT(options), &c.file, 1, 1, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), &c.file, 1, 1, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     if (!c.n) return say_wrong("sample: -n N, the number of draws, is missing");

@@ -90,7 +90,7 @@ static int run(const verb *self, int argc, char **argv)
     const option options[] = {OPTION_FORMAT(&d.format),     OPTION_ROWS(&d.rows),
                               OPTION_SAMPLES(&how.samples), OPTION_SEED(&how.seed),
                               OPTION_JSON(&json),           OPTION_QUIET(&quiet)};
-    const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     d.file = operand[1];

@@ -132,7 +132,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_JSON(&c.json),
         OPTION_QUIET(&c.quiet),
     };
-    const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL};
+    const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     c.file = operand[0];

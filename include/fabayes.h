@@ -56,6 +56,10 @@
 #include "fabayes/predict.h"
 #include "fabayes/draws.h"
 
+/* settings by cross-validation */
+#include "fabayes/recipe.h"
+#include "fabayes/tune.h"
+
 /* results to look at */
 #include "fabayes/report.h"
 

@@ -92,6 +92,27 @@ class Net(Case):
         self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", "--epochs=61", "-o", part, "--resume",
                  says=["epochs = 60", "says 61"])
 
+    def test_tune_finds_and_fits_the_best(self):
+        table = self.path("trials.csv")
+        call = ["tune", self.data, "-y", "y", "--model", "mlp:10", "--epochs=20", "--trials", "6", "--folds", "3",
+                "--rate=0.001:0.1:log", "--table", table, "--quiet"]
+        said = self.good_json(*call, "-o", self.file)
+        trials = said["trials"]
+        self.assertEqual(len(trials), 6)
+        self.assertEqual(said["best"]["nll"], min(t["nll"] for t in trials))
+        self.assertTrue(all(0.001 <= t["settings"]["rate"] <= 0.1 for t in trials))
+        self.assertEqual(self.good_json("info", self.file)["settings"]["rate"], said["best"]["settings"]["rate"])
+        with open(table) as f:
+            lines = f.read().split("\n")
+        self.assertEqual(lines[0], "trial,rate,nll,se,failed,seconds")
+        with open(table, "w") as f:
+            f.write("\n".join(lines[:4]) + "\n")
+        again = self.good_json(*call, "--resume", "--threads", "1")
+        self.assertEqual([t["nll"] for t in again["trials"]], [t["nll"] for t in trials])
+        self.bad(1, *call, "--resume", "--seed", "9", says=["trials.csv", "line 2", "not a trial of this search"])
+        self.bad(2, "tune", self.data, "-y", "y", "--alpha=1:x", says=["alpha=1:x", "LO:HI"])
+        self.bad(2, "tune", self.data, "-y", "y", says=["exact proposes nothing"])
+
     def test_wrong_calls_are_answered(self):
         call = ["fit", self.data, "-y", "y", "--model"]
         self.bad(2, *call, "mlp:x", says=["mlp:x"])

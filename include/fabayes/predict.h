@@ -28,6 +28,10 @@ FAB_API fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const f
                                    const double *offset, const fab_exec *exec, double *eta,
                                    double *variance);
 
+/* Predictors of a gaussian target from the units of a fit to the user's: y = mean + scale y'. */
+FAB_API void fab_predict_to_units(double mean, double scale, int64_t n, double *eta,
+                                  double *variance);
+
 /* What y will be.  Bernoulli: mean is the probability of 1. */
 typedef struct fab_prediction {
     double mean, sd;

@@ -93,6 +93,10 @@ FAB_API fab_status fab_feed_survey(fab_feed *f, fab_dataset *t);
 FAB_API void fab_dataset_free(fab_dataset *t);  /* takes NULL */
 FAB_API void fab_dataset_clear(fab_dataset *t); /* no rows; columns, words and memory stay */
 
+/* Rows `index`[0 .. n-1] of t, in the user's units.  Gives *out. */
+FAB_API fab_status fab_dataset_take(fab_dataset **out, const fab_dataset *t, const int64_t *index,
+                                    int64_t n);
+
 /* All rows of a source. */
 FAB_API fab_status fab_dataset_read(fab_dataset **t, fab_source *s, const fab_columns *c);
 

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 199309L
+#include "base/hooks.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <stdarg.h>
@@ -38,8 +39,16 @@ void fab_log(const char *format, ...)
     hooks.log(hooks.log_ctx, sentence);
 }
 
+static _Thread_local fab_stop *quiet; /* of this thread; NULL: it tells the hook */
+
+void fab_progress_quietly(fab_stop *stop)
+{
+    quiet = stop;
+}
+
 fab_status fab_progress(const char *what, int64_t done, int64_t total)
 {
+    if (quiet) return atomic_load(quiet) ? FAB_FAIL(FAB_STOPPED, "%s: stopped", what) : FAB_OK;
     if (!hooks.progress || hooks.progress(hooks.progress_ctx, what, done, total) == 0)
         return FAB_OK;
     return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld of %lld", what, (long long)done,

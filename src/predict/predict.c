@@ -93,6 +93,14 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
     return s;
 }
 
+void fab_predict_to_units(double mean, double scale, int64_t n, double *eta, double *variance)
+{
+    for (int64_t i = 0; i < n; i++) {
+        eta[i] = mean + scale * eta[i];
+        variance[i] *= scale * scale;
+    }
+}
+
 /* ---- y ------------------------------------------------------------------------------------------------ */
 
 /* E sigma(eta), its probit form: eta / sqrt(1 + pi v / 8) */

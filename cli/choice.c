@@ -1,0 +1,158 @@
+/* choice.c - which model of DATA is fitted, and how.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "choice.h"
+#include <string.h>
+
+enum {
+    EXACT_MOST = 5000,  /* features up to which exact is the default */
+    LAPLACE_MOST = 2000 /* and laplace */
+};
+
+/* ---- the likelihood --------------------------------------------------------------------------------- */
+
+static int named_likelihood(choice *c)
+{
+    if (!c->likelihood) return DONE;
+    for (int i = 0; fab_likelihood_names[i]; i++)
+        if (strcmp(c->likelihood, fab_likelihood_names[i]) == 0) {
+            c->l.kind = (fab_likelihood)i;
+            return DONE;
+        }
+    const char *near = fab_nearest(c->likelihood, fab_likelihood_names, 4);
+    if (near)
+        return say_wrong("%s: there is no likelihood '%s'; did you mean '%s'?", c->l.verb,
+                         c->likelihood, near);
+    return say_wrong("%s: there is no likelihood '%s'; gaussian, bernoulli, categorical and "
+                     "poisson are there",
+                     c->l.verb, c->likelihood);
+}
+
+/* Two levels are bernoulli, other words categorical, other numbers gaussian. */
+static int choose_likelihood(choice *c)
+{
+    const fab_dataset *t = c->l.table;
+    const int64_t levels = fab_dataset_levels(t, 3);
+    if (c->likelihood && c->l.kind == FAB_BERNOULLI && levels > 2)
+        return say_failed("%s: target '%s' has more than two levels; bernoulli needs two, and "
+                          "categorical takes any number",
+                          c->l.data.file, t->target_name);
+    if (c->likelihood) return DONE;
+    c->guessed = 1;
+    c->l.kind = levels == 2 ? FAB_BERNOULLI : t->target_words.n ? FAB_CATEGORICAL : FAB_GAUSSIAN;
+    return DONE;
+}
+
+/* ---- the method ------------------------------------------------------------------------------------- */
+
+static const char *default_method(const choice *c)
+{
+    const int64_t columns = c->l.table->columns;
+    if (c->l.layers) return "sgd";
+    if (c->l.kind == FAB_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
+    return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
+}
+
+/* The mode of a network is found by sgd. */
+static const char *chosen_method(const choice *c)
+{
+    if (!c->method) return default_method(c);
+    return c->l.layers && strcmp(c->method, "map") == 0 ? "sgd" : c->method;
+}
+
+static int choose_method(choice *c, const fab_method **m)
+{
+    const int status = method_named(m, chosen_method(c));
+    if (status != DONE) return status;
+    if (!(*m)->infer)
+        return say_wrong("%s: %s fits vectors, not a target; `fabayes fa` runs it", c->l.verb,
+                         (*m)->name);
+    if (c->l.layers && !(*m)->infer->init_model)
+        return say_wrong("%s: %s knows linear models, not %s", c->l.verb, (*m)->name, c->l.layers);
+    return DONE;
+}
+
+static int choose(choice *c, const fab_method **m)
+{
+    const int status = choose_likelihood(c);
+    return status == DONE ? choose_method(c, m) : status;
+}
+
+int choice_settings(void *ctx, const fab_table **table, void **settings)
+{
+    choice *c = ctx;
+    const fab_method *m = NULL;
+    int status = named_likelihood(c);
+    progress_open(c->l.quiet);
+    fab_set_progress(progress_tick, NULL); /* Ctrl-C is heard while the library works */
+    c->l.columns.missing = (fab_missing)c->missing;
+    c->l.data.missing = c->missing != FAB_MISSING_REFUSE;
+    c->l.data.words = 1;
+    c->l.layers = c->model && strcmp(c->model, "linear") != 0 ? c->model : NULL;
+    if (status == DONE) status = learning_open(&c->l);
+    if (status == DONE) status = choose(c, &m);
+    if (status == DONE && (!m->streams || c->whole)) {
+        status = learning_load(&c->l);
+        if (status == DONE) status = choose(c, &m); /* all rows may say otherwise */
+    }
+    if (status == DONE) status = learning_settings(&c->l, m);
+    if (status != DONE) return status;
+    *table = m->table;
+    *settings = c->l.settings;
+    return DONE;
+}
+
+/* ---- settings ----------------------------------------------------------------------------------------- */
+
+static int put_text(const choice *c, const char *name, const char *text)
+{
+    const fab_table *t = c->l.method->table;
+    if (!text) return DONE;
+    if (!fab_settings_find(t, name))
+        return say_wrong("%s: %s has no setting %s", c->l.verb, c->l.method->name, name);
+    const fab_status s = fab_settings_parse(t, c->l.settings, name, text);
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
+static int put_glm(choice *c, fab_glm_settings *s)
+{
+    if (s->D || s->classes != 1 || !s->intercept || s->likelihood)
+        return say_wrong("%s: D and classes come from DATA, the intercept from --no-intercept, "
+                         "the likelihood from --likelihood; they are no settings here",
+                         c->l.verb);
+    s->likelihood = c->l.kind;
+    s->intercept = !c->l.no_intercept;
+    if (c->l.kind != FAB_GAUSSIAN && s->beta > 0)
+        return say_wrong("%s: beta is the noise of a gaussian target; this one is %s", c->l.verb,
+                         fab_likelihood_name(c->l.kind));
+    return DONE;
+}
+
+/* The noise of a gaussian target is held where beta is given, and else learned. */
+static int put_model(choice *c, const fab_model_settings *s)
+{
+    learning *l = &c->l;
+    if (l->no_intercept)
+        return say_wrong("%s: --no-intercept is for linear models; layers have their biases",
+                         c->l.verb);
+    l->noise = s->beta > 0 || l->kind != FAB_GAUSSIAN ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
+    if (!c->noise) return DONE;
+    if (l->kind != FAB_GAUSSIAN)
+        return say_wrong("%s: --noise is for a gaussian target", c->l.verb);
+    for (int i = 0; fab_noise_names[i]; i++)
+        if (strcmp(c->noise, fab_noise_names[i]) == 0) {
+            l->noise = i;
+            return DONE;
+        }
+    return say_wrong("%s: --noise is fixed, learned or output, not '%s'", c->l.verb, c->noise);
+}
+
+int choice_put(choice *c)
+{
+    fab_glm_settings *glm = learning_glm(&c->l);
+    int status = put_text(c, "K", c->k);
+    if (status == DONE) status = put_text(c, "seed", c->seed);
+    if (status != DONE) return status;
+    if (glm && c->noise) return say_wrong("%s: --noise is for networks", c->l.verb);
+    return glm ? put_glm(c, glm) : put_model(c, c->l.settings);
+}

@@ -1,0 +1,72 @@
+/* tune.h - search for settings by cross-validation: trial t has settings drawn by (seed, t) alone.
+ *
+ *     fab_tune_plan p = {.trials = 30, .folds = 5, .seed = 1, .range = ranges, .ranges = 2};
+ *     fab_tune *t;
+ *     fab_tune_create(&t, &recipe, &settings, table, &p);
+ *     while (!fab_tune_done(t)) fab_tune_step(t);             // the next trials, side by side
+ *     fab_tune_settings(t, fab_tune_best(t), &settings);
+ *     fab_tune_free(t);
+ *
+ * Every trial is fitted to every training fold and scored on the rows left out: mean -log p(y), in the user's
+ * units.  The number of threads changes no result.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_TUNE_H
+#define FABAYES_TUNE_H
+
+#include "fabayes/recipe.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* A setting that is searched: uniform in [lo, hi], or its logarithm is. */
+typedef struct fab_range {
+    const char *name;
+    double lo, hi;
+    int64_t log;
+} fab_range;
+
+typedef struct fab_tune_plan {
+    int64_t trials, folds;
+    int64_t seed;
+    int64_t threads;        /* 0: all cores */
+    const fab_range *range; /* ranges; 0 of them: those the settings table proposes */
+    int64_t ranges;
+} fab_tune_plan;
+
+typedef struct fab_trial {
+    const double *value; /* of each range */
+    int64_t done;        /* 0: not yet */
+    int64_t failed;      /* folds that could not be fitted; `why` says it of the first */
+    double nll, se;      /* mean over folds, and its standard error; infinite when a fold failed */
+    double seconds;
+    char why[256];
+} fab_trial;
+
+typedef struct fab_tune fab_tune;
+
+/* Copies settings and plan, borrows the recipe's strings until free.  Ranges outside those of the settings are
+ * refused.  Gives *t. */
+FAB_API fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void *settings,
+                                   const fab_dataset *table, const fab_tune_plan *p);
+FAB_API void fab_tune_free(fab_tune *t); /* takes NULL */
+
+/* Run the next trials that are not done, as many as there are threads.  FAB_STOPPED leaves them undone. */
+FAB_API fab_status fab_tune_step(fab_tune *t);
+FAB_API int fab_tune_done(const fab_tune *t);
+
+FAB_API int64_t fab_tune_ranges(const fab_tune *t, const fab_range **range); /* lends */
+FAB_API const fab_trial *fab_tune_trial(const fab_tune *t, int64_t i);       /* lends */
+/* The trial of the least nll so far; -1: none. */
+FAB_API int64_t fab_tune_best(const fab_tune *t);
+/* The settings of a trial. */
+FAB_API fab_status fab_tune_settings(const fab_tune *t, int64_t i, void *settings);
+/* What is known of trial i from before: it is not run again. */
+FAB_API fab_status fab_tune_recall(fab_tune *t, int64_t i, double nll, double se, int64_t failed,
+                                   double seconds);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

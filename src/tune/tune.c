@@ -1,0 +1,331 @@
+/* tune.c - search for settings by cross-validation, trials side by side.
+ *
+ *   1  the rows are cut into folds once (by class where the target has classes), each in units of its own
+ *   2  trial t: each range's value from uniform number t of its stream
+ *   for the trials that are not done, as many at a time as there are threads:
+ *   3  every (trial, fold) is a task of one thread: fit, predict, score
+ *   4  nll = mean over folds, se = its standard error; a fold that fails makes both infinite
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/tune.h"
+#include "base/hooks.h"
+#include "base/memory.h"
+#include "fabayes/random.h"
+#include "fabayes/split.h"
+#include "la/nn.h"
+#include "la/ops.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STREAM = 0x74756e65 }; /* of random numbers: the first of the ranges' */
+
+typedef struct job {
+    int64_t trial, fold;
+    fab_status status;
+    double nll, seconds;
+    char why[256];
+} job;
+
+struct fab_tune {
+    fab_recipe r;
+    fab_tune_plan p;
+    int threads;
+    fab_fold **fold; /* folds; owned */
+    void *settings;  /* a copy */
+    fab_range *range;
+    double *value; /* trials x ranges */
+    fab_trial *trial;
+    job *job;             /* threads x folds */
+    char *trial_settings; /* threads x size */
+    fab_stop stop;
+    int64_t finished; /* trials */
+};
+
+/* ---- ranges ------------------------------------------------------------------------------------------- */
+
+static fab_status check_range(const fab_table *t, const fab_range *r)
+{
+    const fab_field *f = fab_settings_find(t, r->name);
+    if (!f) return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s has no setting %s", t->method, r->name);
+    if (f->type != FAB_F64 && f->type != FAB_I64)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s is not a number", r->name);
+    if (!(r->lo >= f->lo && r->hi <= f->hi && r->lo <= r->hi) || (r->log && !(r->lo > 0)))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s = %g:%g%s is not a range inside [%g, %g]",
+                        r->name, r->lo, r->hi, r->log ? ":log" : "", f->lo, f->hi);
+    return FAB_OK;
+}
+
+/* Those of the settings table. */
+static int64_t propose(const fab_table *t, fab_range *out)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < t->n; i++) {
+        const fab_field *f = &t->field[i];
+        if (f->tune == FAB_NO_TUNE) continue;
+        if (out) out[n] = (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_LOG};
+        n++;
+    }
+    return n;
+}
+
+/* 2 */
+static void draw_values(fab_tune *t)
+{
+    for (int64_t j = 0; j < t->p.ranges; j++) {
+        const fab_range *r = &t->range[j];
+        const fab_field *f = fab_settings_find(t->r.method->table, r->name);
+        for (int64_t i = 0; i < t->p.trials; i++) {
+            double u, *v = &t->value[i * t->p.ranges + j];
+            fab_random_uniform((uint64_t)t->p.seed, STREAM + (uint64_t)j, (uint64_t)i, 1, &u);
+            *v = r->log ? exp(log(r->lo) + u * (log(r->hi) - log(r->lo)))
+                        : r->lo + u * (r->hi - r->lo);
+            *v = fmin(fmax(*v, r->lo), r->hi);
+            if (f->type == FAB_I64) *v = nearbyint(*v);
+        }
+    }
+}
+
+static void put_values(const fab_tune *t, int64_t i, void *settings)
+{
+    memcpy(settings, t->settings, t->r.method->table->size);
+    for (int64_t j = 0; j < t->p.ranges; j++) {
+        const fab_field *f = fab_settings_find(t->r.method->table, t->range[j].name);
+        const double v = t->value[i * t->p.ranges + j];
+        const int64_t whole = (int64_t)v;
+        if (f->type == FAB_I64)
+            memcpy((char *)settings + f->offset, &whole, sizeof whole);
+        else
+            memcpy((char *)settings + f->offset, &v, sizeof v);
+    }
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_tune *t = handle;
+    const int64_t size = (int64_t)t->r.method->table->size;
+    t->fold = fab_place(l, t->p.folds, sizeof *t->fold);
+    t->settings = fab_place(l, size, 1);
+    t->range = fab_place(l, t->p.ranges, sizeof *t->range);
+    t->value = fab_place(l, t->p.trials * t->p.ranges, sizeof *t->value);
+    t->trial = fab_place(l, t->p.trials, sizeof *t->trial);
+    t->job = fab_place(l, t->threads * t->p.folds, sizeof *t->job);
+    t->trial_settings = fab_place(l, t->threads * size, 1);
+}
+
+/* 1, one fold */
+static fab_status make_fold(fab_tune *t, const fab_dataset *table, const fab_split *split,
+                            int64_t k, int64_t *train)
+{
+    const int64_t *test;
+    const int64_t n_test = fab_split_part(split, k, &test);
+    const int64_t n_train = fab_split_rest(split, k, train);
+    return fab_fold_create(&t->fold[k], &t->r, table, train, n_train, test, n_test);
+}
+
+static fab_status make_folds(fab_tune *t, const fab_dataset *table)
+{
+    const int classes = t->r.likelihood == FAB_BERNOULLI || t->r.likelihood == FAB_CATEGORICAL;
+    fab_split *split;
+    int64_t *train;
+    FAB_TRY(fab_split_folds(&split, table->n, t->p.folds, classes ? table->y : NULL,
+                            (uint64_t)t->p.seed));
+    fab_status s = fab_alloc_array((void **)&train, table->n, sizeof *train, "tune");
+    for (int64_t k = 0; s == FAB_OK && k < t->p.folds; k++)
+        s = make_fold(t, table, split, k, train);
+    fab_release(train);
+    fab_split_free(split);
+    return s;
+}
+
+static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab_tune_plan *p)
+{
+    if (!r->method->infer)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s fits vectors, not a target", r->method->name);
+    if (r->layers && !r->method->infer->init_model)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s knows linear models, no networks",
+                        r->method->name);
+    if (p->trials < 1 || p->folds < 2 || p->folds > table->n)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "tune: %lld trials of %lld folds of %lld rows; expected at least 1 and 2",
+                        (long long)p->trials, (long long)p->folds, (long long)table->n);
+    for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->table, &p->range[i]));
+    return FAB_OK;
+}
+
+static void fill(fab_tune *t, const void *settings, const fab_tune_plan *p)
+{
+    memcpy(t->settings, settings, t->r.method->table->size);
+    if (p->ranges)
+        memcpy(t->range, p->range, (size_t)p->ranges * sizeof *t->range);
+    else
+        propose(t->r.method->table, t->range);
+    t->p.range = t->range;
+    draw_values(t);
+    for (int64_t i = 0; i < t->p.trials; i++)
+        t->trial[i] = (fab_trial){.value = t->value + i * t->p.ranges};
+}
+
+fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void *settings,
+                           const fab_dataset *table, const fab_tune_plan *p)
+{
+    fab_tune proto = {.r = *r, .p = *p}, *new;
+    fab_run run;
+    *t = NULL;
+    FAB_TRY(check(r, table, p));
+    FAB_TRY(fab_run_init(&run, &(fab_exec){.threads = p->threads}, FAB_F64));
+    proto.threads = run.threads;
+    if (!p->ranges) proto.p.ranges = propose(r->method->table, NULL);
+    if (!proto.p.ranges)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s proposes no settings to search; name one",
+                        r->method->name);
+    FAB_TRY(fab_build((void **)&new, sizeof proto, &proto, layout));
+    fill(new, settings, p);
+    const fab_status s = make_folds(new, table);
+    if (s == FAB_OK)
+        *t = new;
+    else
+        fab_tune_free(new);
+    return s;
+}
+
+void fab_tune_free(fab_tune *t)
+{
+    if (!t) return;
+    for (int64_t k = 0; k < t->p.folds; k++) fab_fold_free(t->fold[k]);
+    fab_release(t);
+}
+
+/* ---- trials ------------------------------------------------------------------------------------------- */
+
+/* 3 */
+static void run_job(void *ctx, int64_t i, int thread)
+{
+    fab_tune *t = ctx;
+    job *j = &t->job[i];
+    fab_scores s;
+    const int64_t slot = i / t->p.folds;
+    const double start = fab_clock();
+    if (thread == 0 && fab_progress("tune", t->finished, t->p.trials) != FAB_OK)
+        atomic_store(&t->stop, 1); /* the others hear it at their next look */
+    fab_progress_quietly(&t->stop);
+    j->status = fab_progress("tune", 0, 0);
+    if (j->status == FAB_OK)
+        j->status = fab_fold_score(t->fold[j->fold], &t->r,
+                                   t->trial_settings + (size_t)slot * t->r.method->table->size, &s);
+    fab_progress_quietly(NULL);
+    j->nll = j->status == FAB_OK ? s.nll : INFINITY;
+    snprintf(j->why, sizeof j->why, "%s", j->status == FAB_OK ? "" : fab_detail());
+    j->seconds = fab_clock() - start;
+}
+
+/* 4 */
+static void finish_trial(fab_tune *t, int64_t slot)
+{
+    const int64_t folds = t->p.folds;
+    const job *j = t->job + slot * folds;
+    fab_trial *r = &t->trial[j->trial];
+    double sum = 0, squares = 0;
+    r->failed = 0;
+    r->seconds = 0;
+    for (int64_t k = 0; k < folds; k++) {
+        const int bad = j[k].status != FAB_OK || !isfinite(j[k].nll);
+        if (bad && r->failed++ == 0) snprintf(r->why, sizeof r->why, "%s", j[k].why);
+        sum += j[k].nll / (double)folds;
+        r->seconds += j[k].seconds;
+    }
+    for (int64_t k = 0; k < folds; k++) squares += (j[k].nll - sum) * (j[k].nll - sum);
+    r->nll = r->failed ? INFINITY : sum;
+    r->se = r->failed ? INFINITY : sqrt(squares / (double)((folds - 1) * folds));
+    r->done = 1;
+}
+
+static int64_t next_undone(const fab_tune *t, int64_t from)
+{
+    while (from < t->p.trials && t->trial[from].done) from++;
+    return from;
+}
+
+static int64_t plan_jobs(fab_tune *t)
+{
+    const int64_t folds = t->p.folds;
+    int64_t slots = 0;
+    for (int64_t i = next_undone(t, 0); i < t->p.trials && slots < t->threads;
+         i = next_undone(t, i + 1), slots++) {
+        put_values(t, i, t->trial_settings + (size_t)slots * t->r.method->table->size);
+        for (int64_t k = 0; k < folds; k++)
+            t->job[slots * folds + k] = (job){.trial = i, .fold = k};
+    }
+    return slots;
+}
+
+fab_status fab_tune_step(fab_tune *t)
+{
+    const int64_t slots = plan_jobs(t), folds = t->p.folds;
+    FAB_TRY(fab_progress("tune", t->finished, t->p.trials));
+    const int before = fab_blas_enter();
+    atomic_store(&t->stop, 0);
+    fab_parallel(t->threads, slots * folds, run_job, t);
+    fab_blas_leave(before);
+    for (int64_t i = 0; i < slots * folds; i++)
+        if (t->job[i].status == FAB_STOPPED || t->job[i].status == FAB_NO_MEMORY)
+            return FAB_FAIL(t->job[i].status, "%s", t->job[i].why);
+    for (int64_t s = 0; s < slots; s++) finish_trial(t, s);
+    t->finished += slots;
+    return fab_progress("tune", t->finished, t->p.trials);
+}
+
+/* ---- answers ------------------------------------------------------------------------------------------ */
+
+int fab_tune_done(const fab_tune *t)
+{
+    return next_undone(t, 0) == t->p.trials;
+}
+
+int64_t fab_tune_ranges(const fab_tune *t, const fab_range **range)
+{
+    *range = t->range;
+    return t->p.ranges;
+}
+
+const fab_trial *fab_tune_trial(const fab_tune *t, int64_t i)
+{
+    return i >= 0 && i < t->p.trials ? &t->trial[i] : NULL;
+}
+
+int64_t fab_tune_best(const fab_tune *t)
+{
+    int64_t best = -1;
+    for (int64_t i = 0; i < t->p.trials; i++)
+        if (t->trial[i].done && isfinite(t->trial[i].nll) &&
+            (best < 0 || t->trial[i].nll < t->trial[best].nll))
+            best = i;
+    return best;
+}
+
+fab_status fab_tune_settings(const fab_tune *t, int64_t i, void *settings)
+{
+    if (i < 0 || i >= t->p.trials)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: there is no trial %lld of %lld", (long long)i,
+                        (long long)t->p.trials);
+    put_values(t, i, settings);
+    return FAB_OK;
+}
+
+fab_status fab_tune_recall(fab_tune *t, int64_t i, double nll, double se, int64_t failed,
+                           double seconds)
+{
+    if (i < 0 || i >= t->p.trials)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: there is no trial %lld of %lld", (long long)i,
+                        (long long)t->p.trials);
+    t->finished += !t->trial[i].done;
+    t->trial[i] = (fab_trial){.value = t->trial[i].value,
+                              .done = 1,
+                              .failed = failed,
+                              .nll = failed ? INFINITY : nll,
+                              .se = failed ? INFINITY : se,
+                              .seconds = seconds};
+    return FAB_OK;
+}

@@ -1,0 +1,274 @@
+/* test_tune.c - settings by cross-validation.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "fabayes/exact.h"
+#include "fabayes/hooks.h"
+#include "fabayes/random.h"
+#include "fabayes/sgd.h"
+#include "fabayes/split.h"
+#include "fabayes/tune.h"
+#include "data/source.h"
+#include "files.h"
+#include <math.h>
+
+enum { N = 60 };
+
+/* y = 2 a - b + noise of sd 0.5, in csv. */
+static fab_dataset *some_table(void)
+{
+    static char text[N * 80];
+    double r[3 * N];
+    size_t used = (size_t)snprintf(text, sizeof text, "a,b,y\n");
+    fab_random_normal(3, 1, 0, 3 * N, FAB_F64, r);
+    for (int i = 0; i < N; i++)
+        used += (size_t)snprintf(text + used, sizeof text - used, "%.17g,%.17g,%.17g\n", r[3 * i],
+                                 10 * r[3 * i + 1],
+                                 7 + 2 * r[3 * i] - r[3 * i + 1] + 0.5 * r[3 * i + 2]);
+    fab_source *s;
+    fab_dataset *t;
+    assert_int_equal(fab_source_open_memory(&s, "rows", text, used, NULL, 1 << 18), FAB_OK);
+    assert_int_equal(fab_dataset_read(&t, s, &(fab_columns){.target = "y"}), FAB_OK);
+    fab_source_close(s);
+    return t;
+}
+
+static const fab_recipe linear = {.likelihood = FAB_GAUSSIAN, .standardise = 1, .intercept = 1};
+
+static fab_recipe recipe_of(const char *method, const char *layers)
+{
+    fab_recipe r = linear;
+    r.method = fab_method_find(method);
+    r.layers = layers;
+    r.samples = 10;
+    return r;
+}
+
+/* Ridge with two features in plain loops: the mean nll of the test rows. */
+static double plain_nll(const fab_dataset *t, const int64_t *train, int64_t n, const int64_t *test,
+                        int64_t m, double alpha, double beta)
+{
+    double mean[3] = {0}, sd[3] = {0}, A[3] = {alpha, 0, alpha}, b[2] = {0}, nll = 0;
+    for (int j = 0; j < 3; j++) {
+        for (int64_t i = 0; i < n; i++)
+            mean[j] += (j < 2 ? t->x[2 * train[i] + j] : t->y[train[i]]) / (double)n;
+        for (int64_t i = 0; i < n; i++)
+            sd[j] += pow((j < 2 ? t->x[2 * train[i] + j] : t->y[train[i]]) - mean[j], 2) /
+                     (double)n;
+        sd[j] = sqrt(sd[j]);
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const double u = (t->x[2 * train[i]] - mean[0]) / sd[0],
+                     v = (t->x[2 * train[i] + 1] - mean[1]) / sd[1],
+                     y = (t->y[train[i]] - mean[2]) / sd[2];
+        A[0] += beta * u * u;
+        A[1] += beta * u * v;
+        A[2] += beta * v * v;
+        b[0] += beta * u * y;
+        b[1] += beta * v * y;
+    }
+    const double det = A[0] * A[2] - A[1] * A[1];
+    const double S[3] = {A[2] / det, -A[1] / det, A[0] / det};
+    const double w0 = S[0] * b[0] + S[1] * b[1], w1 = S[1] * b[0] + S[2] * b[1];
+    for (int64_t i = 0; i < m; i++) {
+        const double u = (t->x[2 * test[i]] - mean[0]) / sd[0],
+                     v = (t->x[2 * test[i] + 1] - mean[1]) / sd[1];
+        const double variance =
+            (S[0] * u * u + 2 * S[1] * u * v + S[2] * v * v + 1 / beta + 1 / (beta * (double)n)) *
+            sd[2] * sd[2];
+        const double d = t->y[test[i]] - mean[2] - sd[2] * (w0 * u + w1 * v);
+        nll += 0.5 * (log(2 * M_PI * variance) + d * d / variance) / (double)m;
+    }
+    return nll;
+}
+
+static void a_fold_is_scaled_by_its_training_rows_alone(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("exact", NULL);
+    fab_exact_settings s = fab_exact_defaults(0);
+    int64_t train[40], test[20];
+    fab_fold *f;
+    fab_scores got;
+    for (int i = 0; i < N; i++)
+        if (i % 3)
+            train[i - i / 3 - 1] = i;
+        else
+            test[i / 3] = i;
+    s.alpha = 0.7;
+    s.beta = 3;
+    assert_int_equal(fab_fold_create(&f, &r, t, train, 40, test, 20), FAB_OK);
+    assert_int_equal(fab_fold_score(f, &r, &s, &got), FAB_OK);
+    assert_int_equal(got.n, 20);
+    assert_true(fabs(got.nll - plain_nll(t, train, 40, test, 20, 0.7, 3)) < 1e-10);
+    fab_fold_free(f);
+    test[3] = N;
+    assert_int_equal(fab_fold_create(&f, &r, t, train, 40, test, 20), FAB_BAD_ARGUMENT);
+    assert_detail("row 60", "of 60");
+    fab_dataset_free(t);
+}
+
+static fab_tune *search(const fab_recipe *r, const void *settings, const fab_dataset *t,
+                        const fab_range *range, int64_t ranges, int64_t threads)
+{
+    const fab_tune_plan p = {
+        .trials = 7, .folds = 4, .seed = 5, .threads = threads, .range = range, .ranges = ranges};
+    fab_tune *u;
+    if (fab_tune_create(&u, r, settings, t, &p) != FAB_OK) fail_msg("%s", fab_detail());
+    return u;
+}
+
+static void the_best_trial_has_the_least_mean_over_folds(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("exact", NULL);
+    const fab_range range[] = {{"alpha", 1e-3, 1e3, 1}, {"beta", 0.1, 100, 1}};
+    fab_exact_settings s = fab_exact_defaults(0), chosen;
+    fab_tune *u = search(&r, &s, t, range, 2, 1);
+    while (!fab_tune_done(u)) assert_int_equal(fab_tune_step(u), FAB_OK);
+    fab_split *split;
+    int64_t train[N];
+    const int64_t *test, best = fab_tune_best(u);
+    assert_int_equal(fab_split_folds(&split, N, 4, NULL, 5), FAB_OK);
+    for (int64_t i = 0; i < 7; i++) {
+        const fab_trial *q = fab_tune_trial(u, i);
+        double sum = 0;
+        for (int64_t k = 0; k < 4; k++) {
+            const int64_t m = fab_split_part(split, k, &test), n = fab_split_rest(split, k, train);
+            sum += plain_nll(t, train, n, test, m, q->value[0], q->value[1]) / 4;
+        }
+        assert_true(fabs(q->nll - sum) < 1e-10 && q->failed == 0 && q->se > 0);
+        assert_true(q->value[0] >= 1e-3 && q->value[0] <= 1e3);
+        assert_true(fab_tune_trial(u, best)->nll <= q->nll);
+    }
+    assert_int_equal(fab_tune_settings(u, best, &chosen), FAB_OK);
+    assert_true(chosen.alpha == fab_tune_trial(u, best)->value[0]);
+    assert_int_equal(fab_tune_settings(u, 7, &chosen), FAB_BAD_ARGUMENT);
+    fab_split_free(split);
+    fab_tune_free(u);
+    fab_dataset_free(t);
+}
+
+static void any_number_of_threads_finds_the_same(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("sgd", "mlp:5");
+    fab_sgd_settings s = fab_sgd_defaults();
+    s.epochs = 4;
+    double nll[7];
+    for (int64_t threads = 1; threads <= 4; threads++) {
+        fab_tune *u = search(&r, &s, t, NULL, 0, threads);
+        while (!fab_tune_done(u)) assert_int_equal(fab_tune_step(u), FAB_OK);
+        for (int64_t i = 0; i < 7; i++) {
+            if (threads == 1) nll[i] = fab_tune_trial(u, i)->nll;
+            assert_true(fab_tune_trial(u, i)->nll == nll[i]);
+        }
+        fab_tune_free(u);
+    }
+    fab_dataset_free(t);
+}
+
+static void what_is_recalled_is_not_run_again(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("exact", NULL);
+    const fab_range range[] = {{"alpha", 1e-3, 1e3, 1}};
+    const fab_exact_settings s = fab_exact_defaults(0);
+    fab_tune *u = search(&r, &s, t, range, 1, 1);
+    for (int64_t i = 0; i < 7; i++)
+        if (i != 3) assert_int_equal(fab_tune_recall(u, i, 10 + (double)i, 1, 0, 0), FAB_OK);
+    assert_false(fab_tune_done(u));
+    assert_int_equal(fab_tune_step(u), FAB_OK);
+    assert_true(fab_tune_done(u) && fab_tune_best(u) == 3);
+    assert_true(fab_tune_trial(u, 6)->nll == 16);
+    fab_tune_free(u);
+    fab_dataset_free(t);
+}
+
+/* A rate of 1e200 explodes: the trial fails, says why, and the others go on. */
+static void a_trial_that_fails_is_no_candidate(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("sgd", "mlp:5");
+    const fab_range range[] = {{"rate", 1e-3, 1e280, 1}};
+    fab_sgd_settings s = fab_sgd_defaults();
+    s.epochs = 3;
+    s.optimiser = FAB_SGD;
+    fab_tune *u = search(&r, &s, t, range, 1, 2);
+    int64_t failed = 0;
+    while (!fab_tune_done(u)) assert_int_equal(fab_tune_step(u), FAB_OK);
+    for (int64_t i = 0; i < 7; i++) {
+        const fab_trial *q = fab_tune_trial(u, i);
+        failed += q->failed > 0;
+        if (q->failed) assert_true(isinf(q->nll) && strlen(q->why) > 10);
+    }
+    assert_true(failed >= 3);
+    fab_tune_free(u);
+    fab_dataset_free(t);
+}
+
+static int stop_at_once(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)ctx, (void)what, (void)done, (void)total;
+    return 1;
+}
+
+static void a_stop_leaves_the_trials_undone(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("sgd", "mlp:5");
+    const fab_sgd_settings s = fab_sgd_defaults();
+    fab_tune *u = search(&r, &s, t, NULL, 0, 2);
+    fab_set_progress(stop_at_once, NULL);
+    assert_int_equal(fab_tune_step(u), FAB_STOPPED);
+    fab_set_progress(NULL, NULL);
+    assert_int_equal(fab_tune_trial(u, 0)->done, 0);
+    assert_int_equal(fab_tune_best(u), -1);
+    assert_int_equal(fab_tune_step(u), FAB_OK);
+    assert_int_equal(fab_tune_trial(u, 0)->done, 1);
+    fab_tune_free(u);
+    fab_dataset_free(t);
+}
+
+static void impossible_searches_are_refused(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("exact", NULL), net = recipe_of("exact", "mlp:5");
+    const fab_exact_settings s = fab_exact_defaults(0);
+    const fab_range bad[] = {{"alfa", 1, 2, 0}, {"alpha", 2, 1, 0}, {"alpha", -1, 2, 1}};
+    fab_tune *u;
+    for (int i = 0; i < 3; i++) {
+        const fab_tune_plan p = {.trials = 3, .folds = 3, .range = &bad[i], .ranges = 1};
+        assert_int_equal(fab_tune_create(&u, &r, &s, t, &p), FAB_BAD_ARGUMENT);
+        assert_detail(bad[i].name, "tune");
+        assert_null(u);
+    }
+    const fab_tune_plan few = {.trials = 3, .folds = 1}, none = {.trials = 3, .folds = 3};
+    assert_int_equal(fab_tune_create(&u, &r, &s, t, &few), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_tune_create(&u, &r, &s, t, &none), FAB_BAD_ARGUMENT);
+    assert_detail("exact", "proposes no settings");
+    assert_int_equal(fab_tune_create(&u, &net, &s, t, &none), FAB_BAD_ARGUMENT);
+    assert_detail("exact", "linear models");
+    fab_dataset_free(t);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        cmocka_unit_test(a_fold_is_scaled_by_its_training_rows_alone),
+        cmocka_unit_test(the_best_trial_has_the_least_mean_over_folds),
+        cmocka_unit_test(any_number_of_threads_finds_the_same),
+        cmocka_unit_test(what_is_recalled_is_not_run_again),
+        cmocka_unit_test(a_trial_that_fails_is_no_candidate),
+        cmocka_unit_test(a_stop_leaves_the_trials_undone),
+        cmocka_unit_test(impossible_searches_are_refused),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
