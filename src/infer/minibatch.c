@@ -5,19 +5,17 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/rows.h"
-#include "fabayes/random.h"
+#include "fabayes/split.h"
+#include <assert.h>
 #include <math.h>
-
-enum { HELD_STREAM = 201, EPOCH_STREAM = 1 << 20 };
+#include <string.h>
 
 struct fab_minibatch {
     const fab_examples *all;
     int64_t features, size, rows, held; /* rows to train with; rows held out */
     size_t bytes;                       /* of a number of x */
-    uint64_t seed;
-    int64_t epoch;     /* whose order is at hand; -1: none */
+    fab_batches *batches;               /* of places in base */
     int64_t *base;     /* rows + held: numbers of rows, those to train with first */
-    int64_t *order;    /* rows: places in base */
     char *x;           /* size x features */
     double *y, *w, *o; /* size */
 };
@@ -26,11 +24,25 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_minibatch *b = handle;
     b->base = fab_place(l, b->rows + b->held, sizeof *b->base);
-    b->order = fab_place(l, b->rows, sizeof *b->order);
     b->x = fab_place(l, b->size * b->features, b->bytes);
     b->y = fab_place(l, b->size, sizeof *b->y);
     b->w = fab_place(l, b->size, sizeof *b->w);
     b->o = fab_place(l, b->size, sizeof *b->o);
+}
+
+/* Which rows are held out. */
+static fab_status hold_out(fab_minibatch *b, double part, uint64_t seed)
+{
+    const int64_t *test;
+    fab_split *s;
+    for (int64_t i = 0; i < b->rows; i++) b->base[i] = i;
+    if (b->held == 0) return FAB_OK;
+    FAB_TRY(fab_split_test(&s, b->rows + b->held, part, NULL, seed));
+    fab_split_rest(s, 1, b->base);
+    fab_split_part(s, 1, &test);
+    memcpy(b->base + b->rows, test, (size_t)b->held * sizeof *test);
+    fab_split_free(s);
+    return FAB_OK;
 }
 
 fab_status fab_minibatch_init(fab_minibatch **b, const char *who, const fab_examples *all,
@@ -46,17 +58,20 @@ fab_status fab_minibatch_init(fab_minibatch **b, const char *who, const fab_exam
                                  .size = size < n - held ? size : n - held,
                                  .rows = n - held,
                                  .held = held,
-                                 .bytes = all->x.type == FAB_F32 ? sizeof(float) : sizeof(double),
-                                 .seed = seed,
-                                 .epoch = -1};
+                                 .bytes = all->x.type == FAB_F32 ? sizeof(float) : sizeof(double)};
     FAB_TRY(fab_build((void **)b, sizeof proto, &proto, layout));
-    for (int64_t i = 0; i < n; i++) (*b)->base[i] = i;
-    if (held) fab_random_shuffle(seed, HELD_STREAM, n, (*b)->base);
-    return FAB_OK;
+    fab_status s = hold_out(*b, held_out, seed);
+    if (s == FAB_OK) s = fab_batches_create(&(*b)->batches, (*b)->rows, (*b)->size, seed);
+    if (s == FAB_OK) return FAB_OK;
+    fab_minibatch_free(*b);
+    *b = NULL;
+    return s;
 }
 
 void fab_minibatch_free(fab_minibatch *b)
 {
+    if (!b) return;
+    fab_batches_free(b->batches);
     fab_release(b);
 }
 
@@ -67,7 +82,7 @@ int64_t fab_minibatch_rows(const fab_minibatch *b)
 
 int64_t fab_minibatch_steps(const fab_minibatch *b)
 {
-    return (b->rows + b->size - 1) / b->size;
+    return fab_batches_per_epoch(b->batches);
 }
 
 /* Copy row `from` of the table to place i. */
@@ -90,11 +105,11 @@ static fab_examples copied(const fab_minibatch *b, int64_t n)
 
 fab_examples fab_minibatch_get(fab_minibatch *b, int64_t epoch, int64_t i)
 {
-    const int64_t first = i * b->size, left = b->rows - first, n = left < b->size ? left : b->size;
-    if (epoch != b->epoch)
-        fab_random_shuffle(b->seed, EPOCH_STREAM + (uint64_t)epoch, b->rows, b->order);
-    b->epoch = epoch;
-    for (int64_t j = 0; j < n; j++) copy_row(b, j, b->base[b->order[first + j]]);
+    const int64_t *place = NULL;
+    int64_t n = 0;
+    assert(epoch >= 0 && i < fab_minibatch_steps(b)); /* the one way to fail */
+    (void)fab_batches_get(b->batches, epoch, i, &place, &n);
+    for (int64_t j = 0; j < n; j++) copy_row(b, j, b->base[place[j]]);
     return copied(b, n);
 }
 
