@@ -71,6 +71,8 @@ static fab_mode some_mode(int64_t P)
     double **vectors[] = {&m.theta, &m.gradient, &m.step,      &m.trial,
                           &m.scale, &m.residual, &m.direction, &m.product};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++) *vectors[i] = doubles(P);
+    m.moves = doubles(FAB_PAIRS * P);
+    m.turns = doubles(FAB_PAIRS * P);
     m.A = doubles(P * P);
     m.L = doubles(P * P);
     return m;

@@ -7,6 +7,7 @@
 #include <stdarg.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 #include <cmocka.h>
 
@@ -130,6 +131,35 @@ static void gemm_is_row_major_in_both_precisions(void **state)
 }
 
 /* ---- Cholesky ------------------------------------------------------------------------------------ */
+
+static void rows_may_lie_apart(void **state)
+{
+    (void)state;
+    enum { M = 9, N = 5, LD = 7, LC = 6 };
+    double A[M * LD], x[M], y[M], C[N * LC];
+    la_fill(1, 1, M * LD, A);
+    la_fill(1, 2, M, x);
+    la_fill(1, 3, M, y);
+    la_fill(1, 4, N * LC, C);
+    double Ax[M], Atx[N], want[N * LC];
+    memcpy(want, C, sizeof C);
+    for (int i = 0; i < M; i++) {
+        Ax[i] = 0.5 * y[i];
+        for (int j = 0; j < N; j++) Ax[i] += 2 * A[i * LD + j] * x[j];
+    }
+    for (int j = 0; j < N; j++) {
+        Atx[j] = 0;
+        for (int i = 0; i < M; i++) Atx[j] += A[i * LD + j] * x[i];
+        for (int k = 0; k <= j; k++)
+            for (int i = 0; i < M; i++) want[j * LC + k] += A[i * LD + j] * A[i * LD + k];
+    }
+    fab_gemv(FAB_N, M, N, 2, A, LD, x, 0.5, y);
+    assert_near(M, y, Ax, bound(M));
+    fab_gemv(FAB_T, M, N, 1, A, LD, x, 0, y);
+    assert_near(N, y, Atx, bound(M));
+    fab_syrk(M, N, A, LD, C, LC); /* nothing above the diagonal is touched */
+    assert_near(N * LC, C, want, bound(M));
+}
 
 static void a_cholesky_factor_multiplies_back(void **state)
 {
@@ -332,6 +362,7 @@ int main(void)
         cmocka_unit_test(an_empty_product_still_scales_its_target),
         cmocka_unit_test(a_product_made_in_slices_is_the_same),
         cmocka_unit_test(gemm_is_row_major_in_both_precisions),
+        cmocka_unit_test(rows_may_lie_apart),
         cmocka_unit_test(a_cholesky_factor_multiplies_back),
         cmocka_unit_test(solving_with_a_factor_undoes_multiplying),
         cmocka_unit_test(the_log_determinant_is_that_of_the_matrix),

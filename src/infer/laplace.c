@@ -124,6 +124,8 @@ static void layout(fab_layout *l, void *handle)
     r->m.step = fab_place(l, r->P, sizeof(double));
     r->m.trial = fab_place(l, r->P, sizeof(double));
     r->m.scale = fab_place(l, r->P, sizeof(double));
+    r->m.moves = fab_place(l, r->dense ? FAB_PAIRS * r->P : 0, sizeof(double));
+    r->m.turns = fab_place(l, r->dense ? FAB_PAIRS * r->P : 0, sizeof(double));
     r->m.residual = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
     r->m.direction = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
     r->m.product = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
@@ -325,7 +327,8 @@ double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
     const double K = fab_is_auto_i64(s->K) ? RANK : (double)s->K,
                  element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
     (void)n;
-    if (P <= FAB_LAPLACE_MAX) return 8 * (5 * P * P + 14 * P + rows) + element * P * P;
+    if (P <= FAB_LAPLACE_MAX)
+        return 8 * (5 * P * P + (14 + 2 * FAB_PAIRS) * P + rows) + element * P * P;
     return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows) + element * P * K;
 }
 

@@ -18,7 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { MOST_ROWS = 256, FEWEST_ROWS = 8, STRIP = 96 }; /* of a block; columns of A at a time */
+enum { MOST_ROWS = 256, FEWEST_ROWS = 8 }; /* of a block */
 #define BLOCK_NUMBERS 0x1p21 /* a block of rows has no more, but for the fewest rows */
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -243,15 +243,15 @@ static void widen(fab_objective *o, const view *x)
 static void add_block(fab_objective *o, int64_t n, int64_t k, int64_t l, double *A)
 {
     const int64_t W = o->width, C = o->m.classes, P = o->P;
+    double *block = A + k * W * P + l * W;
     for (int64_t j = 0; j < n; j++) {
-        const double h = o->curve[j * C * C + k * C + l];
-        for (int64_t i = 0; i < W; i++) o->z[j * W + i] = h * o->x[j * W + i];
+        const double h = o->curve[j * C * C + k * C + l], by = k == l ? sqrt(h) : h;
+        for (int64_t i = 0; i < W; i++) o->z[j * W + i] = by * o->x[j * W + i];
     }
-    for (int64_t at = 0; at < W; at += STRIP) {
-        const int64_t cols = W - at < STRIP ? W - at : STRIP, from = k == l ? at : 0;
-        fab_gemm(FAB_F64, FAB_T, FAB_N, W - from, cols, n, 1, o->z + from, W, o->x + at, W, 1,
-                 A + (k * W + from) * P + l * W + at, P);
-    }
+    if (k == l)
+        fab_syrk(n, W, o->z, W, block, P);
+    else
+        fab_gemm(FAB_F64, FAB_T, FAB_N, W, W, n, 1, o->z, W, o->x, W, 1, block, P);
 }
 
 /* ---- value, gradient, curvature --------------------------------------------------------------- */

@@ -56,3 +56,12 @@ void fab_gemv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, 
     cblas_dgemv(CblasRowMajor, op(t), (int)m, (int)n, alpha, A, (int)lda, x, 1, beta, y, 1);
     fab_blas_leave(before);
 }
+
+void fab_syrk(int64_t m, int64_t n, const double *A, int64_t lda, double *C, int64_t ldc)
+{
+    if (m == 0 || n == 0) return;
+    const int before = fab_blas_enter();
+    cblas_dsyrk(CblasRowMajor, CblasLower, CblasTrans, (int)n, (int)m, 1, A, (int)lda, 1, C,
+                (int)ldc);
+    fab_blas_leave(before);
+}

@@ -50,6 +50,9 @@ void fab_qr(int64_t m, int64_t n, double *A, double *R, double *work);
 void fab_gemv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
               const double *x, double beta, double *y);
 
+/* The lower triangle of C += A' A;  A is m x n and C n x n, row-major, rows lda and ldc apart. */
+void fab_syrk(int64_t m, int64_t n, const double *A, int64_t lda, double *C, int64_t ldc);
+
 /* The networks' product, row-major, single-threaded: C = alpha op(A) op(B) + beta C in f64 or f32. */
 void fab_gemm(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k,
               double alpha, const void *A, int64_t lda, const void *B, int64_t ldb, double beta,
