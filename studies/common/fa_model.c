@@ -3,17 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "fa_model.h"
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 enum { MODEL_STREAMS = 1000000 }; /* rows use the streams below, the model those from here on */
-
-void must(fab_status s)
-{
-    if (s == FAB_OK) return;
-    fprintf(stderr, "%s\n", fab_detail());
-    exit(1);
-}
 
 /* Orthonormal columns from normal ones: Gram-Schmidt, twice. */
 static void orthonormalise(double *V, int64_t D, int64_t K)

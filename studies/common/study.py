@@ -34,6 +34,22 @@ def fabayes(*args):
     return json.loads(call("fabayes", *args, "--json"))
 
 
+def number_or_text(word):
+    for kind in (int, float):
+        try:
+            return kind(word)
+        except ValueError:
+            pass
+    return word
+
+
+def measure(program, columns, *args):
+    """The csv lines that a study in C prints, as dictionaries; shown while it runs on."""
+    text = call(program, *args)
+    print(text, end="", file=sys.stderr)
+    return [dict(zip(columns, map(number_or_text, row))) for row in csv.reader(text.splitlines())]
+
+
 def data(*parts):
     """The path of a data set, or None where it is absent."""
     path = os.path.join(DATA, *parts)

@@ -45,13 +45,6 @@ static const variant variants[] = {
 
 /* ---- problems --------------------------------------------------------------------------------- */
 
-static double *numbers(int64_t n)
-{
-    double *p = malloc((size_t)n * sizeof *p);
-    if (!p) exit(1);
-    return p;
-}
-
 /* Divide by the mean norm of the rows, as the authors do. */
 static void normalise(problem *p)
 {

@@ -1,31 +1,30 @@
 /* study.c - Bayesian linear regression in one pass at rank p against the exact posterior: [L] Fig. 2.
  *
- *     study d N SEED P..          prints csv lines: d, N, seed, p, method, KL(fit || exact), the part of
+ *     study PROBLEM d N SEED P..  prints csv lines: problem, d, N, seed, p, method, KL(fit || exact), the part of
  *                                 it that is in the mean, the KL of the best precision of rank p (at the
  *                                 exact mean), KL over that, seconds
  *
- * x ~ N(0, M' diag(1, 1/2, .., 1/d) M), divided by the mean norm; y = x . theta + N(0, 1), theta ~ N(0, I),
- * which is the prior too ([L] 5.2).  STUDY_SETTINGS="name value .." adds a line with those settings.
+ * x ~ N(0, M' diag(1, 1/2, .., 1/d) M); y = x . theta + N(0, 1); the prior is N(0, I).  PROBLEM `text` is [L] 5.2: x
+ * divided by the mean norm, theta ~ N(0, I).  `program` is what its program does: x divided by the norm of the
+ * spectrum, which leaves it twice as long, and theta uniform and of length 1.
  *
  * SPDX-License-Identifier: MIT */
-#include "../common/fa_model.h"
+#include "../common/fits.h"
+#include "../common/inputs.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
-enum { MAX_SETTINGS = 512, MAX_WORDS = 32 };
+enum { THETA_STREAM = 2, NOISE_STREAM = 3 };
 
 typedef struct problem {
+    const char *kind;
     int64_t d, N;
     unsigned long long seed;
     double *x, *y;    /* N x d, N */
     fab_gauss *exact; /* precision form of rank d */
 } problem;
-
-typedef struct variant {
-    const char *label, *settings[MAX_WORDS];
-} variant;
 
 static const variant variants[] = {
     {"lrvga (default)", {NULL}},
@@ -35,56 +34,39 @@ static const variant variants[] = {
       "random", NULL}},
 };
 
-static double *numbers(int64_t n)
-{
-    double *p = calloc((size_t)n, sizeof *p);
-    if (!p) exit(1);
-    return p;
-}
+static const char *const base[] = {"K", "K", "intercept", "false", "alpha", "1", "beta", "1", NULL};
 
 /* ---- the problem -------------------------------------------------------------------------------- */
 
-/* Rows times a uniform orthogonal matrix: reflections that send e_k to a random direction of e_k .. e_d. */
-static void rotate(const problem *p, double *x)
-{
-    double *v = numbers(p->d);
-    for (int64_t k = 0; k < p->d; k++) {
-        double norm2 = 0;
-        fab_random_normal(p->seed, 1000 + (uint64_t)k, 0, p->d - k, FAB_F64, v);
-        for (int64_t i = 0; i < p->d - k; i++) norm2 += v[i] * v[i];
-        v[0] += copysign(sqrt(norm2), v[0]);
-        norm2 = 2 * sqrt(norm2) * fabs(v[0]);
-        for (int64_t j = 0; j < p->N; j++) {
-            double *row = x + j * p->d + k, dot = 0;
-            for (int64_t i = 0; i < p->d - k; i++) dot += row[i] * v[i];
-            for (int64_t i = 0; i < p->d - k; i++) row[i] -= 2 * dot / norm2 * v[i];
-        }
-    }
-    free(v);
-}
-
 static void make_rows(problem *p)
 {
-    double mean = 0;
     p->x = numbers(p->N * p->d);
-    fab_random_normal(p->seed, 1, 0, p->N * p->d, FAB_F64, p->x);
-    for (int64_t j = 0; j < p->N; j++)
-        for (int64_t i = 0; i < p->d; i++) p->x[j * p->d + i] /= sqrt((double)(i + 1));
-    rotate(p, p->x);
-    for (int64_t j = 0; j < p->N; j++) {
-        double norm2 = 0;
-        for (int64_t i = 0; i < p->d; i++) norm2 += p->x[j * p->d + i] * p->x[j * p->d + i];
-        mean += sqrt(norm2) / (double)p->N;
+    inputs_draw(p->d, p->N, p->seed, p->x);
+    if (strcmp(p->kind, "text") == 0)
+        inputs_normalise(p->d, p->N, p->x);
+    else
+        inputs_divide_by_spectrum(p->d, p->N, p->x);
+}
+
+/* theta of the problem, d numbers. */
+static void draw_theta(const problem *p, double *theta)
+{
+    double norm2 = 0;
+    if (strcmp(p->kind, "text") == 0) {
+        fab_random_normal(p->seed, THETA_STREAM, 0, p->d, FAB_F64, theta);
+        return;
     }
-    for (int64_t i = 0; i < p->N * p->d; i++) p->x[i] /= mean;
+    fab_random_uniform(p->seed, THETA_STREAM, 0, p->d, theta);
+    for (int64_t i = 0; i < p->d; i++) norm2 += pow(2 * theta[i] - 1, 2);
+    for (int64_t i = 0; i < p->d; i++) theta[i] = (2 * theta[i] - 1) / sqrt(norm2);
 }
 
 static void make_targets(problem *p)
 {
     double *theta = numbers(p->d);
     p->y = numbers(p->N);
-    fab_random_normal(p->seed, 2, 0, p->d, FAB_F64, theta);
-    fab_random_normal(p->seed, 3, 0, p->N, FAB_F64, p->y);
+    draw_theta(p, theta);
+    fab_random_normal(p->seed, NOISE_STREAM, 0, p->N, FAB_F64, p->y);
     for (int64_t j = 0; j < p->N; j++)
         for (int64_t i = 0; i < p->d; i++) p->y[j] += p->x[j * p->d + i] * theta[i];
     free(theta);
@@ -138,35 +120,15 @@ static void divergence(const problem *p, const fab_gauss *q, double *kl, double 
     fab_gauss_free(at_mean);
 }
 
-static void set(const fab_method *m, void *settings, const char *name, const char *value,
-                int64_t rank)
-{
-    char number[32];
-    snprintf(number, sizeof number, "%lld", (long long)rank);
-    must(fab_settings_parse(m->table, settings, name, strcmp(value, "K") == 0 ? number : value));
-}
-
 static void fit(const variant *v, const problem *p, int64_t rank, double best)
 {
-    const fab_method *m = fab_method_find("lrvga");
-    double settings[MAX_SETTINGS], kl, mean;
+    const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->d}, .y = p->y};
+    double seconds, kl, mean;
     const fab_gauss *q;
-    fab_infer *f;
-    fab_settings_defaults(m->table, settings);
-    set(m, settings, "D", "K", p->d);
-    set(m, settings, "K", "K", rank);
-    set(m, settings, "intercept", "false", 0);
-    set(m, settings, "alpha", "1", 0);
-    set(m, settings, "beta", "1", 0);
-    for (int i = 0; i + 1 < MAX_WORDS && v->settings[i]; i += 2)
-        set(m, settings, v->settings[i], v->settings[i + 1], rank);
-    must(fab_infer_init(&f, m, settings, NULL, &(fab_exec){.threads = 1}));
-    const double before = fab_clock();
-    must(fab_infer_update(f, &(fab_examples){.x = {p->x, FAB_F64, p->N, p->d}, .y = p->y}));
+    fab_infer *f = fit_variant("lrvga", base, v, rank, &e, &seconds);
     must(fab_infer_result(f, &q));
-    const double seconds = fab_clock() - before;
     divergence(p, q, &kl, &mean);
-    printf("%lld,%lld,%llu,%lld,\"%s\",%.6g,%.6g,%.6g,%.4g,%.3g\n", (long long)p->d,
+    printf("%s,%lld,%lld,%llu,%lld,\"%s\",%.6g,%.6g,%.6g,%.4g,%.3g\n", p->kind, (long long)p->d,
            (long long)p->N, p->seed, (long long)rank, v->label, kl, mean, best, kl / best, seconds);
     fflush(stdout);
     fab_infer_free(f);
@@ -183,34 +145,24 @@ static double best_of(const problem *p, int64_t rank)
     return kl;
 }
 
-/* A line with the settings of the environment. */
-static void fit_custom(const problem *p, int64_t rank, double best)
+static void fit_rank(const problem *p, int64_t rank)
 {
-    char words[1024];
-    variant v = {.label = "custom"};
-    const char *text = getenv("STUDY_SETTINGS");
-    if (!text) return;
-    snprintf(words, sizeof words, "%s", text);
-    int n = 0;
-    for (char *w = strtok(words, " "); w && n < MAX_WORDS - 1; w = strtok(NULL, " "))
-        v.settings[n++] = w;
-    fit(&v, p, rank, best);
+    const double best = best_of(p, rank);
+    for (size_t k = 0; k < sizeof variants / sizeof *variants; k++)
+        fit(&variants[k], p, rank, best);
 }
 
 int main(int argc, char **argv)
 {
-    if (argc < 5) return fprintf(stderr, "usage: study d N SEED P..\n"), 2;
-    problem p = {.d = atoll(argv[1]), .N = atoll(argv[2]), .seed = strtoull(argv[3], NULL, 10)};
+    if (argc < 6) return fprintf(stderr, "usage: study text|program d N SEED P..\n"), 2;
+    problem p = {.kind = argv[1],
+                 .d = atoll(argv[2]),
+                 .N = atoll(argv[3]),
+                 .seed = strtoull(argv[4], NULL, 10)};
     make_rows(&p);
     make_targets(&p);
     solve_exactly(&p);
-    for (int i = 4; i < argc; i++) {
-        const int64_t rank = atoll(argv[i]);
-        const double best = best_of(&p, rank);
-        for (size_t k = 0; k < sizeof variants / sizeof *variants; k++)
-            if (!getenv("STUDY_SETTINGS")) fit(&variants[k], &p, rank, best);
-        fit_custom(&p, rank, best);
-    }
+    for (int i = 5; i < argc; i++) fit_rank(&p, atoll(argv[i]));
     fab_gauss_free(p.exact);
     free(p.x);
     free(p.y);

@@ -51,7 +51,8 @@ def main():
     for line in csv.DictReader(open(os.path.join(HERE, "results.csv"))):
         folder = os.path.join(DATA, "uci", line["set"])
         rows = np.loadtxt(os.path.join(folder, "data.txt"))
-        part = [np.loadtxt(os.path.join(folder, "index_%s_%s.txt" % (p, line["split"])), int) for p in ("train", "test")]
+        part = [np.loadtxt(os.path.join(folder, "index_%s_%s.txt" % (name, line["split"])), int)
+                for name in ("train", "test")]
         found = scores(rows, *part, int(open(os.path.join(folder, "index_target.txt")).read()))
         worst = np.maximum(worst, np.abs(np.array(found) / [float(line["rmse"]), float(line["nll"])] - 1))
     print("largest relative difference: RMSE %.1e, NLL %.1e" % tuple(worst))

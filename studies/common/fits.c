@@ -1,0 +1,56 @@
+/* fits.c - fits of regressions whose settings are words.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fits.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { MAX_SETTINGS = 512 };
+
+static void set_words(const fab_method *m, void *settings, const char *const *words, int64_t rank)
+{
+    char number[32];
+    snprintf(number, sizeof number, "%lld", (long long)rank);
+    for (int i = 0; words[i]; i += 2) {
+        const char *value = strcmp(words[i + 1], "K") == 0 ? number : words[i + 1];
+        must(fab_settings_parse(m->table, settings, words[i], value));
+    }
+}
+
+fab_infer *begin_variant(const char *method, const char *const *base, const variant *v, int64_t D,
+                         int64_t rank)
+{
+    const fab_method *m = fab_method_find(method);
+    double settings[MAX_SETTINGS];
+    char width[32];
+    fab_infer *f;
+    snprintf(width, sizeof width, "%lld", (long long)D);
+    fab_settings_defaults(m->table, settings);
+    must(fab_settings_parse(m->table, settings, "D", width));
+    set_words(m, settings, base, rank);
+    set_words(m, settings, v->settings, rank);
+    must(fab_infer_init(&f, m, settings, NULL, &(fab_exec){.threads = 1}));
+    return f;
+}
+
+fab_infer *fit_variant(const char *method, const char *const *base, const variant *v, int64_t rank,
+                       const fab_examples *e, double *seconds)
+{
+    fab_infer *f = begin_variant(method, base, v, e->x.ld, rank);
+    const fab_gauss *q;
+    const double before = fab_clock();
+    must(fab_infer_update(f, e));
+    must(fab_infer_result(f, &q));
+    *seconds = fab_clock() - before;
+    return f;
+}
+
+variant variant_of_words(const char *label, char *words)
+{
+    variant v = {.label = label};
+    int n = 0;
+    for (char *w = strtok(words, " "); w && n < MAX_WORDS - 1; w = strtok(NULL, " "))
+        v.settings[n++] = w;
+    return v;
+}
