@@ -54,6 +54,9 @@ extern const char *const dtype_names[]; /* in the order of fab_dtype */
 #define OPTION_SAMPLES(where_) \
     {"samples", 0, OPT_I64, where_, "N", 1, 0x1p31, NULL, \
      "draws of theta (default: 100 for a network; a linear model needs none)"}
+#define OPTION_LINEARISED(where_) \
+    {"linearised", 0, OPT_FLAG, where_, NULL, 0, 0, NULL, \
+     "a network by its slope at the mean, instead of draws"}
 #define OPTION_DTYPE(where_, help_) {"dtype", 0, OPT_CHOICE, where_, NULL, 0, 0, dtype_names, help_}
 // clang-format on
 

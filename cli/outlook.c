@@ -116,9 +116,13 @@ static fab_status take_draws(outlook *o, const reading *r, fab_draws *d)
 static fab_status predict_net(outlook *o, const reading *r, const fab_rows *x)
 {
     fab_draws *d;
+    const fab_model *m = fab_net_model(o->net);
+    const fab_mixture *q = &o->posterior->mix;
+    const double *offset = r->table->offset;
     const int64_t samples = r->how->samples ? r->how->samples : SAMPLES;
-    fab_status s = fab_draws_create(&d, fab_net_model(o->net), &o->posterior->mix, x,
-                                    r->table->offset, samples, (uint64_t)r->how->seed, NULL);
+    fab_status s = r->how->linearised ? fab_draws_linearise(&d, m, q, x, offset, NULL)
+                                      : fab_draws_create(&d, m, q, x, offset, samples,
+                                                         (uint64_t)r->how->seed, NULL);
     if (s != FAB_OK) return s;
     s = take_draws(o, r, d);
     fab_draws_free(d);
@@ -219,6 +223,8 @@ int outlook_open(outlook *o, const char *file, const data_options *d, const outl
     if (s != FAB_OK) return say_status(s);
     const char *model = fab_tensors_get(o->posterior->file, "model");
     int status = model && strstr(model, "\"network\"") ? take_net(o, file) : take_linear(o, file);
+    if (status == DONE && how->linearised && !o->net)
+        status = say_wrong("--linearised is for networks: a linear model needs no draws");
     if (status == DONE) status = read_all(o, &r, d);
     fab_dataset_free(r.table);
     fab_feed_close(r.feed);

@@ -84,6 +84,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
         OPTION_SAMPLES(&how.samples),
+        OPTION_LINEARISED(&how.linearised),
         OPTION_SEED(&how.seed),
         OPTION_JSON(&json),
         OPTION_QUIET(&quiet),

@@ -61,6 +61,7 @@ class Net(Case):
         self.assertEqual(said["likelihood"], "categorical")
         s = self.good_json("score", self.file, data)
         self.assertGreater(s["accuracy"], 0.85)
+        self.assertLess(abs(self.good_json("score", self.file, data, "--linearised")["nll"] - s["nll"]), 1e-9)  # a point
         two = self.write("b.csv", csv(self.X, np.where(self.y > 10, "yes", "no")))
         self.fit(data=two)
         lines = self.good("predict", self.file, two).split("\n")
@@ -121,6 +122,8 @@ class Net(Case):
         self.bad(2, *call, "mlp:40", "--no-intercept", says=["biases"])
         self.bad(2, *call, "mlp:40", "--noise", "loud", says=["'loud'"])
         self.bad(2, "fit", self.data, "-y", "y", "--noise", "fixed", says=["networks"])
+        self.good("fit", self.data, "-y", "y", "-o", self.file)
+        self.bad(2, "score", self.file, self.test, "--linearised", says=["networks"])
         self.bad(1, *call, "mlp:40", "--rate=1e9", "--optimiser=sgd", "--epochs=5", says=["rate"])
 
     def test_networks_of_other_units_are_not_compared(self):

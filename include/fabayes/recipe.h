@@ -26,7 +26,7 @@ typedef struct fab_recipe {
     fab_noise noise;    /* of a network with a gaussian target */
     fab_likelihood likelihood;
     int64_t standardise, intercept;
-    int64_t samples; /* draws of theta for the predictions of a network */
+    int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */
 } fab_recipe;
 
 typedef struct fab_fold fab_fold;

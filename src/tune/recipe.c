@@ -162,8 +162,10 @@ static fab_status score_net(const trial *t, fab_scores *s)
     FAB_TRY(fab_infer_result(t->infer, &q));
     const fab_mixture mix = {1, &q, &one};
     const fab_model_settings *set = t->settings;
-    FAB_TRY(fab_draws_create(&draws, fab_net_model(t->net), &mix, &x, d->offset, t->r->samples,
-                             (uint64_t)set->seed, &alone));
+    const fab_model *m = fab_net_model(t->net);
+    FAB_TRY(t->r->samples ? fab_draws_create(&draws, m, &mix, &x, d->offset, t->r->samples,
+                                             (uint64_t)set->seed, &alone)
+                          : fab_draws_linearise(&draws, m, &mix, &x, d->offset, &alone));
     fab_draws_to_units(draws, t->f->k->target_mean, t->f->k->target_scale);
     const fab_status done = fab_draws_score(draws, t->f->y, s);
     fab_draws_free(draws);
