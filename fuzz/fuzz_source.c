@@ -1,5 +1,5 @@
 /* fuzz_source.c - any bytes as a table: refused with a sentence, or the same rows for every window: finite
- * numbers, codes of words, and NaN where missing values are asked for.
+ * numbers, codes of words, and NaN where missing values are asked for.  Sparse rows are the dense ones.
  *
  * The first byte chooses format, number of features and the size of the window, the second one the options
  * missing, words and categorical; the rest is the file.
@@ -62,13 +62,33 @@ static void touch_names(const fab_source *s, int64_t columns)
     }
 }
 
+/* The next rows, of a libsvm file as they stand if that is asked for, and then dense. */
+static fab_status next_rows(fab_source *s, int sparse, double *x, int64_t *got)
+{
+    fab_sparse r = {0};
+    const int64_t columns = fab_source_columns(s);
+    if (!sparse) return fab_source_next(s, BATCH, x, got);
+    const fab_status status = fab_source_next_sparse(s, BATCH, &r, got);
+    must(r.n == *got && *got <= BATCH);
+    memset(x, 0, (size_t)(*got * columns) * sizeof *x);
+    for (int64_t i = 0; i < *got; i++, x += columns) {
+        x[0] = r.label[i];
+        for (int64_t k = r.start[i]; k < r.start[i + 1]; k++) {
+            must(r.index[k] >= 0 && r.index[k] < columns - 1);
+            x[1 + r.index[k]] = r.value[k];
+        }
+    }
+    fab_sparse_free(&r);
+    return status;
+}
+
 /* Read on behind bad rows; a failure that stays is the end. */
-static void read_rows(fab_source *s, outcome *r)
+static void read_rows(fab_source *s, int sparse, outcome *r)
 {
     static double x[BATCH * MAX_COLUMNS];
     for (int failures = 0; failures < 100;) {
         int64_t got, done, total;
-        const fab_status status = fab_source_next(s, BATCH, x, &got);
+        const fab_status status = next_rows(s, sparse, x, &got);
         must(got >= 0 && got <= BATCH);
         add_rows(r, s, x, got * r->columns);
         r->rows += got;
@@ -80,7 +100,8 @@ static void read_rows(fab_source *s, outcome *r)
     }
 }
 
-static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_options *o, size_t room)
+static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_options *o, size_t room,
+                        int sparse)
 {
     outcome r = {.missing = o->missing};
     fab_source *s;
@@ -93,7 +114,8 @@ static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_opti
     r.columns = fab_source_columns(s);
     must(r.columns > 0);
     touch_names(s, r.columns);
-    if (r.columns <= MAX_COLUMNS) read_rows(s, &r);
+    sparse = sparse && fab_source_format(s) == FAB_FORMAT_LIBSVM;
+    if (r.columns <= MAX_COLUMNS) read_rows(s, sparse, &r);
     fab_source_close(s);
     return r;
 }
@@ -115,8 +137,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     fab_set_allocator(small_alloc, free);
     const fab_source_options o = choose(bytes[0], bytes[1]);
     const size_t room = 2 + bytes[0] / 7 % 16;
-    const outcome a = read_all(bytes + 2, size - 2, &o, room);
-    const outcome b = read_all(bytes + 2, size - 2, &o, 1 << 16);
+    const outcome a = read_all(bytes + 2, size - 2, &o, room, 0);
+    const outcome b = read_all(bytes + 2, size - 2, &o, 1 << 16, 1);
     if (a.opened == FAB_NO_MEMORY || b.opened == FAB_NO_MEMORY) return 0;
     if (a.ended == FAB_NO_MEMORY || b.ended == FAB_NO_MEMORY) return 0;
     must(a.opened == b.opened && a.ended == b.ended && a.columns == b.columns);

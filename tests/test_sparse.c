@@ -467,6 +467,70 @@ static void units_with_means_make_a_sparse_table_dense(void **state)
     fab_dataset_free(b);
 }
 
+static void zeros_that_are_not_there_count(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_table("1 1:5 2:3\n2 2:3\n4 1:5 2:3\n", (fab_columns){0});
+    char constant[2];
+    fab_scaling *k;
+    assert_int_equal(fab_dataset_constants(t, constant), FAB_OK);
+    assert_true(!constant[0] && constant[1]);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    assert_true(fabs(k->scale[0] - sqrt(50.0 / 9)) <= 4 * DBL_EPSILON); /* of 5, 0, 5 */
+    assert_true(k->scale[1] == 1 && k->mean[0] == 0 && k->mean[1] == 0);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+}
+
+/* A model whose columns stand in another order reads the file dense, by name; x01 is no name of it. */
+static void columns_in_another_order_make_a_libsvm_table_dense(void **state)
+{
+    (void)state;
+    fab_dataset *t = read_table("label,x2,x1\n1,2,1\n2,0,3\n", (fab_columns){.target = "label"});
+    fab_scaling *k;
+    fab_source *s = open_libsvm("1 1:7 2:9\n", 0);
+    fab_feed *f;
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 0, 1), FAB_OK);
+    fab_dataset_free(t);
+    assert_int_equal(fab_feed_open_as(&f, s, k, FAB_READ_FEATURES), FAB_OK);
+    assert_int_equal(fab_feed_table(f, &t), FAB_OK);
+    assert_int_equal(fab_feed_read(f, 9, t), FAB_OK);
+    assert_true(!t->packed && t->n == 1 && t->x[0] == 9 && t->x[1] == 7);
+    assert_int_equal(fab_source_column(s, "x2"), 2);
+    assert_int_equal(fab_source_column(s, "label"), 0);
+    assert_int_equal(fab_source_column(s, "x0"), -1);
+    assert_int_equal(fab_source_column(s, "x01"), -1);
+    assert_int_equal(fab_source_column(s, "x3"), -1);
+    fab_feed_close(f);
+    fab_source_close(s);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+}
+
+static const char *sparse_text;
+static fab_status read_and_scale(void)
+{
+    fab_source *s;
+    fab_dataset *t = NULL;
+    fab_scaling *k = NULL;
+    fab_status status =
+        fab_source_open_memory(&s, "rows", sparse_text, strlen(sparse_text), NULL, 64);
+    if (status == FAB_OK) status = fab_dataset_read(&t, s, &(fab_columns){0});
+    if (status == FAB_OK) status = fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1);
+    if (status == FAB_OK) status = fab_scaling_apply(k, t);
+    fab_scaling_free(k);
+    fab_dataset_free(t);
+    fab_source_close(s);
+    return status;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    sparse_text = "1 1:5 2:3\n2 2:3\n4 1:5 2:3\n";
+    assert_true(fail_every_allocation(read_and_scale) > 15);
+}
+
 static void another_target_than_the_label_makes_a_libsvm_table_dense(void **state)
 {
     (void)state;
@@ -527,6 +591,9 @@ int main(void)
         TEST(a_bad_sparse_row_adds_nothing),
         TEST(a_libsvm_table_stays_sparse_and_has_the_units_of_a_dense_one),
         TEST(units_with_means_make_a_sparse_table_dense),
+        TEST(zeros_that_are_not_there_count),
+        TEST(columns_in_another_order_make_a_libsvm_table_dense),
+        TEST(every_failed_allocation_is_reported),
         TEST(another_target_than_the_label_makes_a_libsvm_table_dense),
         TEST(many_features_take_memory_by_their_values),
     };

@@ -100,6 +100,7 @@ fab_status fab_feed_skip(fab_feed *f, int64_t rows)
 
 static fab_status name_columns(fab_dataset *t, const fab_feed *f)
 {
+    if (!fab_source_name(f->source, 0)) return FAB_NO_MEMORY; /* which it has said */
     FAB_TRY(fab_names_create(&t->name, t->columns));
     FAB_TRY(fab_alloc_array((void **)&t->words, t->columns, sizeof *t->words, "table"));
     memset(t->words, 0, (size_t)t->columns * sizeof *t->words);
