@@ -67,13 +67,22 @@ static int say_feed(const learning *l, fab_status s)
     return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
 }
 
+/* A value that is missing can be taken, when asked for. */
+static int say_read(const learning *l, fab_status s)
+{
+    if (s == FAB_BAD_DATA && strstr(fab_detail(), "a missing value"))
+        return say_failed("%s; --missing drop leaves the row out, --missing mean fills it",
+                          fab_detail());
+    return say_status_of(l->data.file, s);
+}
+
 static int read_rows(learning *l, int64_t most)
 {
     const int64_t before = l->table->n;
     const fab_status s = fab_feed_read(l->feed, most, l->table);
     l->rows += l->table->n - before;
     l->dropped = l->table->dropped;
-    return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
+    return s == FAB_OK ? DONE : say_read(l, s);
 }
 
 static int64_t at_most(int64_t rows, int64_t numbers, int64_t columns)

@@ -324,7 +324,7 @@ class Words(Case):
         size, y = ["%r" % v for v in self.size], self.y.copy()
         size[3], size[5], y[7] = "NA", "", np.nan
         data = self.table("m.csv", [self.words[c] for c in self.colour], size, y)
-        self.bad(1, "fit", data, "-y", "y", says=["m.csv", "line 5", "'size'"])
+        self.bad(1, "fit", data, "-y", "y", says=["m.csv", "line 5", "'size'", "'NA' is a missing value", "--missing mean"])
         said = self.good_json("fit", data, "-y", "y", "--missing", "drop", "-o", self.file, "--alpha=0.7", "--beta=3")
         keep = np.setdiff1d(np.arange(80), [3, 5, 7])
         self.assertEqual((said["n"], said["dropped"]), (77, 3))

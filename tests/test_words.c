@@ -337,7 +337,7 @@ static void a_missing_value_is_refused_otherwise(void **state)
                   "rows.csv: line 3, column 2 ('c'): 'NA' is a missing value");
     check_refused("x,c\n1,red\nnan,red\n", &only_words, "rows.csv: line 3, column 1 ('x') is NaN");
     check_refused("x,c\n1,red\n?,red\n", &only_words,
-                  "rows.csv: line 3, column 1 ('x'): '?' is not a number");
+                  "rows.csv: line 3, column 1 ('x'): '?' is a missing value");
 }
 
 static void infinity_is_never_taken(void **state)

@@ -113,13 +113,6 @@ static fab_status refuse_word(const fab_source *s, int64_t column, const fab_cut
                     s->in.name, tell_place(place, s, column), fab_show(shown, f->p, f->n), name);
 }
 
-static fab_status refuse_number(const fab_source *s, int64_t column, const fab_cut *f)
-{
-    char place[PLACE];
-    if (s->with_words && fab_cell_kind(f) == FAB_CELL_WORD) return refuse_word(s, column, f);
-    return fab_cells_refuse(s, tell_place(place, s, column), f->p, f->n);
-}
-
 static fab_status refuse_missing(const fab_source *s, int64_t column, const fab_cut *f)
 {
     char place[PLACE], shown[FAB_SHOWN];
@@ -127,6 +120,16 @@ static fab_status refuse_missing(const fab_source *s, int64_t column, const fab_
     if (f->n == 0) return fab_cells_refuse(s, place, f->p, f->n);
     return FAB_FAIL(FAB_BAD_DATA, "%s: %s: '%s' is a missing value", s->in.name, place,
                     fab_show(shown, f->p, f->n));
+}
+
+static fab_status refuse_number(const fab_source *s, int64_t column, const fab_cut *f)
+{
+    char place[PLACE];
+    const fab_cell kind = fab_cell_kind(f);
+    if (s->with_words && kind == FAB_CELL_WORD) return refuse_word(s, column, f);
+    if (kind == FAB_CELL_MISSING && !fab_number_word(f->p, f->n))
+        return refuse_missing(s, column, f);
+    return fab_cells_refuse(s, tell_place(place, s, column), f->p, f->n);
 }
 
 static fab_status refuse_count(const fab_source *s, int64_t n)
