@@ -486,7 +486,7 @@ static void a_first_row_with_missing_values_is_no_header(void **state)
     check_refused("1,-inf,3\n1,2,3\n", "rows.csv: line 1, column 2 is -Inf");
     check_refused("1,,3\n1,2,3\n", "rows.csv: line 1, column 2 is empty: a missing value");
     check_refused("1,NA,3\n1,2,3\n", "rows.csv: line 1, column 2: 'NA' is a missing value");
-    check_refused("1,?,3\n1,2,3\n", "rows.csv: line 1, column 2: '?' is not a number");
+    check_refused("1,?,3\n1,2,3\n", "rows.csv: line 1, column 2: '?' is a missing value");
     check_refused("1,1e999,3\n", "rows.csv: line 1, column 2: '1e999' is too large for a double");
 }
 

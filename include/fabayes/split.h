@@ -13,7 +13,7 @@
  *
  * Rows are numbered from 0.  The same seed gives the same rows on every machine; each use has random
  * numbers of its own (random.h), so one seed serves them all.  Memory: n row numbers; twice that, or with
- * classes four times that, while a split is made.
+ * classes five times that, while a split is made.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_SPLIT_H
