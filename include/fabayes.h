@@ -51,6 +51,7 @@
 #include "fabayes/lrvga.h"
 #include "fabayes/laplace.h"
 #include "fabayes/sgd.h"
+#include "fabayes/vifa.h"
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"

@@ -51,8 +51,9 @@ static void adam(const call *c, int64_t first, int64_t end)
 {
     const fab_optim *o = c->o;
     const double t = (double)o->t, one = 1 - pow(o->momentum, t), two = 1 - pow(o->second, t);
-    fab_adam(end - first, o->momentum, o->second, c->rate / one, 1 / sqrt(two), o->epsilon,
-             c->g + first, o->m + first, o->v + first, c->theta + first);
+    fab_nn_find(FAB_F64)->adam(end - first, o->momentum, o->second, c->rate / one, 1 / sqrt(two),
+                               o->epsilon, c->g + first, o->m + first, o->v + first,
+                               c->theta + first);
 }
 
 static void chunk_task(void *ctx, int64_t i, int thread)

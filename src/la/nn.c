@@ -21,17 +21,6 @@ const fab_nn *fab_nn_find(fab_dtype type)
     return &fab_nn_base[which];
 }
 
-void fab_adam(int64_t n, double b1, double b2, double rate, double root, double eps,
-              const double *g, double *m, double *v, double *theta)
-{
-    fab_adam_fn *f = fab_adam_base;
-#if defined(__x86_64__)
-    const fab_isa *isa = fab_isa_current();
-    f = isa == &fab_isa_avx512 ? fab_adam_avx512 : isa == &fab_isa_avx2 ? fab_adam_avx2 : f;
-#endif
-    f(n, b1, b2, rate, root, eps, g, m, v, theta);
-}
-
 static void *at(const fab_nn *nn, const void *p, int64_t i)
 {
     return (char *)(uintptr_t)p + (size_t)i * nn->size;

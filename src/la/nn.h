@@ -46,6 +46,9 @@ typedef struct fab_nn {
     void (*add)(int64_t n, const void *x, void *y);                    /* y += x */
     void (*scale)(int64_t n, const double *s, const void *x, void *y); /* y = s x */
     void (*square)(int64_t n, const void *x, void *y);                 /* y = x^2 */
+    /* A step of Adam: m += (1 - b1)(g - m), v += (1 - b2)(g^2 - v), x -= rate m / (root sqrt(v) + eps). */
+    void (*adam)(int64_t n, double b1, double b2, double rate, double root, double eps,
+                 const void *g, void *m, void *v, void *x);
 
     void (*curve)(fab_activation c, int64_t n, const void *x, void *y); /* y = c(x), may be x */
     void (*slope)(fab_activation c, int64_t n, const void *y, const void *dy,
@@ -81,12 +84,6 @@ const fab_nn *fab_nn_find(fab_dtype type);
 
 /* The product by whatever is faster: vector code up to a size, then BLAS on one thread. */
 void fab_nn_product(const fab_nn *nn, const fab_product *p);
-
-/* One step of Adam: m += (1 - b1)(g - m), v += (1 - b2)(g^2 - v), theta -= rate m / (root sqrt(v) + eps). */
-typedef void fab_adam_fn(int64_t n, double b1, double b2, double rate, double root, double eps,
-                         const double *g, double *m, double *v, double *theta);
-fab_adam_fn fab_adam;
-extern fab_adam_fn fab_adam_base, fab_adam_avx2, fab_adam_avx512;
 
 /* One table per instruction set and precision. */
 extern const fab_nn fab_nn_base[2];

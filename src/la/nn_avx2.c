@@ -3,5 +3,4 @@
  * SPDX-License-Identifier: MIT */
 #define VECTOR_BYTES 32
 #define NN_TABLE     fab_nn_avx2
-#define NN_ADAM      fab_adam_avx2
 #include "la/nn_isa.h"

@@ -3,5 +3,4 @@
  * SPDX-License-Identifier: MIT */
 #define VECTOR_BYTES 64
 #define NN_TABLE     fab_nn_avx512
-#define NN_ADAM      fab_adam_avx512
 #include "la/nn_isa.h"

@@ -3,5 +3,4 @@
  * SPDX-License-Identifier: MIT */
 #define VECTOR_BYTES 16
 #define NN_TABLE     fab_nn_base
-#define NN_ADAM      fab_adam_base
 #include "la/nn_isa.h"

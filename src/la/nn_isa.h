@@ -34,16 +34,6 @@
 #define STREAM_F32(p, v) _mm_stream_ps((p), (__m128)(v))
 #endif
 
-void NN_ADAM(int64_t n, double b1, double b2, double rate, double root, double eps, const double *g,
-             double *restrict m, double *restrict v, double *restrict theta)
-{
-    for (int64_t d = 0; d < n; d++) {
-        m[d] += (1 - b1) * (g[d] - m[d]);
-        v[d] += (1 - b2) * (g[d] * g[d] - v[d]);
-        theta[d] -= rate * m[d] / (root * sqrt(v[d]) + eps);
-    }
-}
-
 #define REAL        double
 #define REAL_BYTES  8
 #define TYPED(name) name##_f64
@@ -83,7 +73,7 @@ void NN_ADAM(int64_t n, double b1, double b2, double rate, double root, double e
         .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
         .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
         .self_product = self_product_##t, .combine_rows = combine_rows_##t,                     \
-        .project_rows = project_rows_##t                                                        \
+        .project_rows = project_rows_##t, .adam = adam_##t                                      \
     }
 
 const fab_nn NN_TABLE[2] = {NN_ENTRIES(f64, FAB_F64, double), NN_ENTRIES(f32, FAB_F32, float)};

@@ -125,6 +125,19 @@ static void TYPED(scale)(int64_t n, const double *s, const void *in, void *out)
     for (int64_t i = 0; i < n; i++) y[i] = (REAL)s[i] * x[i];
 }
 
+static void TYPED(adam)(int64_t n, double b1, double b2, double rate, double root, double eps,
+                        const void *gradient, void *first, void *second, void *theta)
+{
+    const REAL *g = gradient, one = (REAL)(1 - b1), two = (REAL)(1 - b2);
+    const REAL r = (REAL)rate, s = (REAL)root, e = (REAL)eps;
+    REAL *restrict m = first, *restrict v = second, *restrict x = theta;
+    for (int64_t i = 0; i < n; i++) {
+        m[i] += one * (g[i] - m[i]);
+        v[i] += two * (g[i] * g[i] - v[i]);
+        x[i] -= r * m[i] / (s * MATH(sqrt)(v[i]) + e);
+    }
+}
+
 /* ---- products, by rows ---------------------------------------------------------------------------------- */
 
 /* A product as its kernels see it: A(i, l) at a[i ra + l ca]. */

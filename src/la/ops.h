@@ -51,7 +51,7 @@ typedef struct fab_sweep {
     double r0;                   /* in place of R */
     fab_long u;                  /* n x u.k */
     const double *T;             /* u.k x K */
-    const double *s_num, *s_den; /* n each, or both NULL: 1 */
+    const double *s_num, *s_den; /* n each, or NULL: 1; s_num not without s_den */
     fab_long x;                  /* n x x.k */
     const double *C;             /* x.k x K */
     fab_long out;                /* n x K */

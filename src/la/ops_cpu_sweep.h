@@ -55,8 +55,12 @@ static TYPED(sums) TYPED(sums_layout)(const fab_sweep *s, double *partial)
 /* s_num / s_den, rounded once. */
 static const REAL *TYPED(ratios)(const fab_sweep *s, int64_t first, int64_t count, REAL *h)
 {
-    if (!s->s_num) return NULL;
-    for (int64_t i = 0; i < count; i++) h[i] = (REAL)(s->s_num[first + i] / s->s_den[first + i]);
+    if (!s->s_den) return NULL;
+    if (s->s_num)
+        for (int64_t i = 0; i < count; i++)
+            h[i] = (REAL)(s->s_num[first + i] / s->s_den[first + i]);
+    else
+        for (int64_t i = 0; i < count; i++) h[i] = (REAL)(1 / s->s_den[first + i]);
     return h;
 }
 

@@ -150,7 +150,8 @@ static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u
     TYPED(row)(&s->x, i, x);
     if (s->R) add_row_times(out, 1, w, s->R, s->w.k, s->K);
     for (int64_t j = 0; j < s->w.k && !s->R; j++) out[j] += s->r0 * w[j];
-    add_row_times(out, s->s_num ? s->s_num[i] / s->s_den[i] : 1, u, s->T, s->u.k, s->K);
+    const double num = s->s_num ? s->s_num[i] : 1;
+    add_row_times(out, s->s_den ? num / s->s_den[i] : 1, u, s->T, s->u.k, s->K);
     add_row_times(out, 1, x, s->C, s->x.k, s->K);
     for (int64_t j = 0; j < s->K; j++) {
         *TYPED(at)(&s->out, i, j) = (REAL)out[j];
