@@ -52,6 +52,7 @@
 #include "fabayes/laplace.h"
 #include "fabayes/sgd.h"
 #include "fabayes/vifa.h"
+#include "fabayes/swag.h"
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"

@@ -25,6 +25,8 @@ static const fab_method *const list[] = {
     &fab_sgd_method,
     &fab_vifa_method,
     &fab_meanfield_method,
+    &fab_swa_method,
+    &fab_swag_method,
     NULL, /* the end */
 };
 

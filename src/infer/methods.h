@@ -16,5 +16,7 @@ extern const fab_method fab_lrvga_method;
 extern const fab_method fab_sgd_method;
 extern const fab_method fab_vifa_method;
 extern const fab_method fab_meanfield_method;
+extern const fab_method fab_swa_method;
+extern const fab_method fab_swag_method;
 
 #endif

@@ -32,6 +32,8 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
                   .n = m->D,
                   .threads = run.threads},
         .total = s->epochs,
+        .setting = "rate",
+        .rate = s->rate,
         .number = {[FAB_TRAIN_BEST] = INFINITY, [FAB_TRAIN_LOSS] = NAN, [FAB_TRAIN_HELD] = NAN}};
     return FAB_OK;
 }
@@ -88,12 +90,11 @@ void fab_train_close(fab_train *t)
 
 fab_status fab_train_not_finite(const fab_train *t, const char *what, double value)
 {
-    return FAB_FAIL(
-        FAB_NUMERIC,
-        "%s: %s is %g at step %lld (epoch %lld): lower rate (now %g) or set clip; theta "
-        "is back where the epoch began",
-        t->who, what, value, (long long)t->optim.t + 1,
-        (long long)t->number[FAB_TRAIN_EPOCH] + t->after + 1, t->s.rate);
+    return FAB_FAIL(FAB_NUMERIC,
+                    "%s: %s is %g at step %lld (epoch %lld): lower %s (now %g) or set clip; theta "
+                    "is back where the epoch began",
+                    t->who, what, value, (long long)t->optim.t + 1,
+                    (long long)t->number[FAB_TRAIN_EPOCH] + t->after + 1, t->setting, t->rate);
 }
 
 /* 3 - 6 */

@@ -58,7 +58,9 @@ typedef struct fab_train {
     fab_minibatch *batches;
     int64_t total; /* epochs of the method, for the progress hook: s.epochs and what follows */
     int64_t after; /* of them, epochs done after training */
-    int done;      /* trained */
+    const char *setting; /* the rate in force: "rate" in training */
+    double rate;         /* and its value, for sentences */
+    int done;            /* trained */
     double number[FAB_TRAIN_NUMBERS];
     double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
     double *best;                    /* D: of the best held-out score */
