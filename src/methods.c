@@ -6,6 +6,7 @@
 #include "infer/methods.h"
 #include <string.h>
 
+// clang-format off
 static const fab_method *const list[] = {
     &fab_recursive_em_method,
     &fab_online_em_method,
@@ -29,6 +30,7 @@ static const fab_method *const list[] = {
     &fab_swag_method,
     NULL, /* the end */
 };
+// clang-format on
 
 int64_t fab_method_count(void)
 {
