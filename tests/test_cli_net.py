@@ -5,6 +5,8 @@ Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
 """
 # SPDX-License-Identifier: MIT
 import math
+import os
+import subprocess
 
 from cli_case import Case, np, run
 
@@ -125,6 +127,16 @@ class Net(Case):
         self.good("fit", self.data, "-y", "y", "-o", self.file)
         self.bad(2, "score", self.file, self.test, "--linearised", says=["networks"])
         self.bad(1, *call, "mlp:40", "--rate=1e9", "--optimiser=sgd", "--epochs=5", says=["rate"])
+
+    def test_the_example_in_C_trains_a_network(self):
+        example = os.path.join(os.path.dirname(self.program), "example_network")
+        if not os.path.exists(example):
+            self.skipTest("the examples are not built")
+        done = subprocess.run([example, self.data, "y", "mlp:40"], stdout=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0)
+        said = done.stdout.decode()
+        self.assertTrue(said.startswith("202 parameters, 240 rows; 60 test rows: rmse "), said)
+        self.assertLess(float(said.split("rmse ")[1].split(",")[0]), 4)
 
     def test_networks_of_other_units_are_not_compared(self):
         other = self.path("o")
