@@ -121,6 +121,7 @@ static void layout(fab_layout *l, void *handle)
     e->z = fab_place(l, T, e->run.ops->size);
     e->M = fab_place(l, R * R, sizeof *e->M);
     e->C = fab_place(l, R * n, sizeof *e->C);
+    e->line = fab_place(l, 3 * (R > n ? R : n), sizeof *e->line);
     e->A = fab_place(l, n * n, sizeof *e->A);
     e->B = fab_place(l, n * (n + many * 2 * C), sizeof *e->B);
     e->A0 = fab_place(l, again * again, sizeof *e->A0);
@@ -154,6 +155,10 @@ static fab_status check_settings(const fab_lrvga_settings *s, const fab_exec *x)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: scheme = %s, expected implicit for a categorical target",
                         fab_scheme_names[s->scheme]);
+    if (s->likelihood == FAB_CATEGORICAL && x && x->ops && x->ops->type == FAB_F32)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "lrvga: f32 for a categorical target, expected f64: nothing "
+                        "holds what the intercepts have in common");
     if (s->inner_rank < s->K)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "lrvga: inner_rank = %lld is below K = %lld",
                         (long long)s->inner_rank, (long long)s->K);
@@ -233,8 +238,6 @@ static fab_status init(void **handle, const void *settings, const fab_gauss *pri
 {
     fab_lrvga proto, *e;
     *handle = NULL;
-    if (x && x->ops && x->ops->type == FAB_F32) /* errors of the mean add up over the blocks */
-        return FAB_FAIL(FAB_UNSUPPORTED, "lrvga: works in f64; in f32 the mean loses its digits");
     FAB_TRY(prototype(&proto, settings, prior, x));
     FAB_TRY(fab_build((void **)&e, sizeof *e, &proto, layout));
     const fab_status s = begin(e, prior);

@@ -159,15 +159,51 @@ static void forget(fab_lrvga *e, int64_t m)
     e->n.power *= a;
 }
 
+/* Coordinate i of each column. */
+static void get_row(const fab_lrvga *e, const fab_long *A, int64_t i, double *row)
+{
+    const fab_long one = {(char *)A->p + (size_t)(i * A->rs) * e->run.ops->size, 1, A->k, A->rs,
+                          A->cs};
+    e->run.ops->get(&e->run, &one, row);
+}
+
+/* C = A' psi^-1 B.  An intercept has next to no prior, and what its large 1 / psi adds is nearly all taken away again
+ * in 2: that share in double, so that f32 keeps its digits for the others. */
+static void cross(fab_lrvga *e, const fab_long *A, const fab_long *B, double *C)
+{
+    double *const a = e->line, *const b = e->line + A->k;
+    const int64_t count = e->model.intercept ? e->classes : 0;
+    memcpy(e->v, e->inverse, (size_t)e->T * sizeof *e->v);
+    for (int64_t c = 0; c < count; c++) e->v[e->model.D + c * e->part] = 0;
+    if (A == B)
+        e->run.ops->gram(&e->run, A, e->v, C);
+    else
+        e->run.ops->cross(&e->run, A, e->v, B, C);
+    for (int64_t c = 0; c < count; c++) {
+        const int64_t i = e->model.D + c * e->part;
+        get_row(e, A, i, a);
+        get_row(e, B, i, b);
+        for (int64_t k = 0; k < B->k; k++)
+            for (int64_t j = 0; j < A->k; j++) C[j + k * A->k] += a[j] * e->inverse[i] * b[k];
+    }
+}
+
 /* M = L L' */
 static fab_status factor(fab_lrvga *e)
 {
     const fab_long W = fab_lrvga_factors(e, e->S, 0, (int64_t)e->n.used);
     for (int64_t i = 0; i < e->T; i++) e->inverse[i] = 1 / e->S->psi[i];
     if (W.k == 0) return FAB_OK;
-    e->run.ops->gram(&e->run, &W, e->inverse, e->M);
+    cross(e, &W, &W, e->M);
     fab_add_identity(W.k, e->M);
     return fab_chol(W.k, e->M);
+}
+
+/* C = L^-1 W' psi^-1 X */
+static void whiten(fab_lrvga *e, const fab_long *W, const fab_long *X)
+{
+    cross(e, W, X, e->C);
+    fab_tri_solve(FAB_LEFT, FAB_N, W->k, X->k, e->M, e->C);
 }
 
 /* 2, and eta */
@@ -177,10 +213,9 @@ static fab_status project(fab_lrvga *e, const fab_long *X)
     const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
     FAB_TRY(factor(e));
-    e->run.ops->gram(&e->run, X, e->inverse, e->A);
+    cross(e, X, X, e->A);
     if (used) {
-        e->run.ops->cross(&e->run, &W, e->inverse, X, e->C);
-        fab_tri_solve(FAB_LEFT, FAB_N, used, m, e->M, e->C);
+        whiten(e, &W, X);
         fab_mm(FAB_T, FAB_N, m, m, used, -1, e->C, e->C, 1, e->A);
     }
     e->run.ops->put(&e->run, e->S->mu, &z);
@@ -242,20 +277,37 @@ static fab_status take_in_turn(fab_lrvga *e, int64_t m)
     return check_finite(e, m);
 }
 
-/* 4 */
+/* v = X g - W t at the intercepts, in double: 1 / psi is large there */
+static void correct_intercepts(fab_lrvga *e, const fab_long *X, const double *g, const fab_long *W,
+                               const double *t)
+{
+    double *const row = e->line;
+    for (int64_t c = 0; c < e->classes && e->model.intercept; c++) {
+        const int64_t i = e->model.D + c * e->part;
+        e->v[i] = 0;
+        get_row(e, X, i, row);
+        for (int64_t j = 0; j < X->k; j++) e->v[i] += row[j] * g[j];
+        get_row(e, W, i, row);
+        for (int64_t k = 0; k < W->k; k++) e->v[i] -= row[k] * t[k];
+    }
+}
+
+/* 4: mu += psi^-1 (X g - W t),  t = M^-1 W' psi^-1 X g */
 static void move_mean(fab_lrvga *e, const fab_long *X, const double *g)
 {
     const int64_t used = (int64_t)e->n.used;
     const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
+    double *const t = e->line + (used > X->k ? used : X->k);
     e->run.ops->mult(&e->run, NULL, X, g, 0, &z);
     if (used) {
-        e->run.ops->cross(&e->run, &W, e->inverse, &z, e->C);
-        fab_chol_solve(used, 1, e->M, e->C);
-        for (int64_t k = 0; k < used; k++) e->C[k] = -e->C[k];
-        e->run.ops->mult(&e->run, NULL, &W, e->C, 1, &z);
+        fab_mv(FAB_N, used, X->k, -1, e->C, g, 0, t);
+        fab_tri_solve(FAB_LEFT, FAB_T, used, 1, e->M, t);
+        e->run.ops->mult(&e->run, NULL, &W, t, 1, &z);
+        for (int64_t k = 0; k < used; k++) t[k] = -t[k];
     }
     e->run.ops->get(&e->run, &z, e->v);
+    correct_intercepts(e, X, g, &W, t);
     for (int64_t i = 0; i < e->T; i++) e->S->mu[i] += e->inverse[i] * e->v[i];
 }
 
@@ -341,7 +393,9 @@ static void weigh(fab_lrvga *e, int64_t m)
 /* 6, after 5: X holds sqrt(w) x, step the errors before the block */
 static fab_status move_mean_paper(fab_lrvga *e, const fab_long *X)
 {
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, (int64_t)e->n.used);
     FAB_TRY(factor(e));
+    whiten(e, &W, X);
     for (int64_t j = 0; j < X->k; j++) e->step[j] *= sqrt(e->w[j]);
     move_mean(e, X, e->step);
     return FAB_OK;

@@ -46,7 +46,8 @@ typedef struct fab_lrvga {
     double *psi0;               /* T: the given prior's psi */
     double *v, *inverse;        /* T; 1 / psi */
     void *z;                    /* a long vector */
-    double *M, *C;              /* R x R, R x block */
+    double *M, *C;              /* R x R: L, L L' = M; R x columns: L^-1 W' psi^-1 X */
+    double *line;               /* 3 max(R, columns): one coordinate of two long arrays, scratch */
     double *A, *B;              /* columns x columns */
     double *A0, *V;             /* the same, when rows are looked at again */
     double *eta, *gamma, *step; /* columns */
