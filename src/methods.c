@@ -24,6 +24,7 @@ static const fab_method *const list[] = {
     &fab_rvga_method,
     &fab_lrvga_method,
     &fab_sgd_method,
+    &fab_ensemble_method,
     &fab_vifa_method,
     &fab_meanfield_method,
     &fab_swa_method,

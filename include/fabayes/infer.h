@@ -20,6 +20,7 @@
 
 #include "fabayes/glm.h"
 #include "fabayes/methods.h"
+#include "fabayes/mixture.h"
 #include "fabayes/model.h"
 
 #ifdef __cplusplus
@@ -56,6 +57,9 @@ FAB_API fab_status fab_infer_update(fab_infer *f, const fab_examples *e);
 /* The posterior of the rows so far.  Lends until the next update or free.  A run that the progress hook stopped
  * (FAB_STOPPED) goes on when result is called again. */
 FAB_API fab_status fab_infer_result(fab_infer *f, const fab_gauss **q);
+/* The same of all runs (fab_model_settings), with equal weights; result and report are those of the first.  Lends
+ * until the next update or free. */
+FAB_API fab_status fab_infer_mixture(fab_infer *f, fab_mixture *m);
 FAB_API void fab_infer_free(fab_infer *f); /* takes NULL */
 
 FAB_API fab_status fab_infer_report(fab_infer *f,
@@ -64,7 +68,7 @@ FAB_API fab_status fab_infer_model(fab_infer *f, fab_glm *m); /* with beta as in
 FAB_API const fab_method *fab_infer_method(const fab_infer *f);
 FAB_API const void *fab_infer_settings(const fab_infer *f);
 
-/* Save posterior, model (JSON), settings and, for a stream, its state; go on from there. */
+/* Save posterior (of several runs: the mixture), model (JSON), settings and, for a stream, its state; go on from there. */
 FAB_API fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more);
 FAB_API fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, const fab_exec *x);
 
@@ -104,6 +108,7 @@ typedef struct fab_model_settings {
     int64_t batch;  /* rows in a step */
     double rate;    /* learning rate */
     int64_t seed;
+    int64_t runs; /* independent runs, with seeds seed, seed + 1, .. */
 } fab_model_settings;
 
 /* The settings every method of generalised linear models begins with. */

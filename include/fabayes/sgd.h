@@ -36,7 +36,7 @@ typedef struct fab_sgd_settings {
     double alpha, beta;
     int64_t epochs, batch;
     double rate;
-    int64_t seed;
+    int64_t seed, runs;
 
     int64_t optimiser;       /* fab_optimiser */
     double momentum;         /* of nesterov; the first moment of adam */

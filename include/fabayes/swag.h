@@ -36,7 +36,7 @@ typedef struct fab_swa_settings {
     double alpha, beta;
     int64_t epochs, batch;
     double rate;
-    int64_t seed;
+    int64_t seed, runs;
     int64_t optimiser;
     double momentum, second, epsilon;
     int64_t schedule;
@@ -54,7 +54,7 @@ typedef struct fab_swag_settings {
     double alpha, beta;
     int64_t epochs, batch;
     double rate;
-    int64_t seed;
+    int64_t seed, runs;
     int64_t optimiser;
     double momentum, second, epsilon;
     int64_t schedule;

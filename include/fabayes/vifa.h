@@ -44,7 +44,7 @@ typedef struct fab_vifa_settings {
     double alpha, beta;
     int64_t epochs, batch;
     double rate;
-    int64_t seed;
+    int64_t seed, runs;
 
     int64_t K;
     int64_t draws;                    /* L, in a step */

@@ -8,12 +8,13 @@
 #include "estim/saved.h"
 #include "fabayes/posterior.h"
 #include "infer/glm_fields.h"
+#include "infer/runs.h"
 #include <math.h>
 #include <string.h>
 
 struct fab_infer {
     const fab_method *m;
-    void *handle;
+    fab_runs runs;    /* one handle, or one for each of several seeds */
     void *settings;   /* a copy, m->table->size bytes behind this struct */
     fab_gauss *prior; /* a copy the method borrows, or NULL */
     fab_glm model;
@@ -59,9 +60,11 @@ static fab_status check_prior(const fab_method *m, int64_t size, const fab_gauss
 static fab_status build(fab_infer *f, const fab_gauss *prior, const fab_exec *x)
 {
     const fab_infer_verbs *v = f->m->infer;
+    fab_model_settings *s = f->settings;
+    FAB_TRY(fab_runs_init(&f->runs, v, f->any.D ? s->runs : 1, f->m->name));
     if (prior) FAB_TRY(fab_gauss_copy(&f->prior, prior, FAB_F64));
-    return f->any.D ? v->init_model(&f->handle, f->settings, &f->any, f->prior, x)
-                    : v->init(&f->handle, f->settings, f->prior, x);
+    return f->any.D ? fab_runs_build(&f->runs, s, &f->any, f->prior, x)
+                    : v->init(&f->runs.handle[0], f->settings, f->prior, x);
 }
 
 /* A handle for a model that has passed its checks; `any` NULL: a linear one. */
@@ -76,8 +79,7 @@ static fab_status open_handle(fab_infer **f, const fab_method *m, const void *se
     memcpy(new->settings, settings, m->table->size);
     const fab_status s = build(new, prior, x);
     if (s != FAB_OK) {
-        fab_gauss_free(new->prior);
-        fab_release(new);
+        fab_infer_free(new);
         return s;
     }
     *f = new;
@@ -131,13 +133,15 @@ fab_status fab_infer_init_model(fab_infer **f, const fab_method *m, const void *
 double fab_infer_model_bytes(const fab_method *m, const void *settings, const fab_model *model,
                              int64_t n)
 {
-    return m->infer && m->infer->model_bytes ? m->infer->model_bytes(settings, model, n) : 0;
+    if (!m->infer || !m->infer->model_bytes) return 0;
+    const fab_model_settings *s = settings;
+    return (double)s->runs * m->infer->model_bytes(settings, model, n);
 }
 
 void fab_infer_free(fab_infer *f)
 {
     if (!f) return;
-    f->m->infer->free(f->handle);
+    fab_runs_free(&f->runs);
     fab_gauss_free(f->prior);
     fab_release(f);
 }
@@ -152,7 +156,7 @@ fab_status fab_infer_update(fab_infer *f, const fab_examples *e)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
                         f->m->name);
     f->q = NULL;
-    FAB_TRY(f->m->infer->update(f->handle, e));
+    FAB_TRY(fab_runs_update(&f->runs, e));
     f->n += e->x.n;
     return FAB_OK;
 }
@@ -162,8 +166,17 @@ fab_status fab_infer_result(fab_infer *f, const fab_gauss **q)
     *q = NULL;
     if (f->n < 1)
         return FAB_FAIL(FAB_BAD_DATA, "%s: no rows seen, expected at least 1", f->m->name);
-    if (!f->q) FAB_TRY(f->m->infer->result(f->handle, &f->q));
-    *q = f->q;
+    if (!f->q) FAB_TRY(fab_runs_parts(&f->runs, f->m->infer->result));
+    *q = f->q = f->runs.part[0];
+    return FAB_OK;
+}
+
+fab_status fab_infer_mixture(fab_infer *f, fab_mixture *m)
+{
+    const fab_gauss *q;
+    *m = (fab_mixture){0};
+    FAB_TRY(fab_infer_result(f, &q));
+    *m = fab_runs_mixture(&f->runs);
     return FAB_OK;
 }
 
@@ -171,7 +184,7 @@ fab_status fab_infer_report(fab_infer *f, fab_inference *r)
 {
     const fab_gauss *q;
     FAB_TRY(fab_infer_result(f, &q));
-    FAB_TRY(f->m->infer->report(f->handle, r));
+    FAB_TRY(f->m->infer->report(f->runs.handle[0], r));
     if (!f->any.D) r->loss = r->held_out = NAN;
     r->n = f->n;
     return FAB_OK;
@@ -255,17 +268,17 @@ static fab_status describe(fab_infer *f, fab_tensors *t)
     FAB_TRY(describe_settings(f, t));
     FAB_TRY(describe_model(f, t));
     if (!f->any.D) FAB_TRY(describe_alpha(f, t));
-    return f->m->infer->save ? f->m->infer->save(f->handle, t) : FAB_OK;
+    return fab_runs_save(&f->runs, t);
 }
 
-static fab_status write_file(fab_infer *f, const char *path, const fab_gauss *q,
-                             const fab_tensors *more)
+static fab_status write_file(fab_infer *f, const char *path, const fab_tensors *more)
 {
+    const fab_mixture m = fab_runs_mixture(&f->runs);
     fab_tensors *t;
     FAB_TRY(fab_tensors_create(&t));
     fab_status s = describe(f, t);
     if (s == FAB_OK && more) s = fab_saved_add(t, more);
-    if (s == FAB_OK) s = fab_gauss_save(path, q, t);
+    if (s == FAB_OK) s = fab_posterior_save(path, &m, t);
     fab_tensors_free(t);
     return s;
 }
@@ -274,16 +287,15 @@ fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *mor
 {
     const fab_gauss *q;
     FAB_TRY(fab_infer_result(f, &q));
-    return write_file(f, path, q, more);
+    return write_file(f, path, more);
 }
 
 fab_status fab_infer_checkpoint(fab_infer *f, const char *path, const fab_tensors *more)
 {
-    const fab_gauss *q;
     if (!f->m->infer->so_far)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: only a finished fit can be saved", f->m->name);
-    FAB_TRY(f->m->infer->so_far(f->handle, &q));
-    return write_file(f, path, q, more);
+    FAB_TRY(fab_runs_parts(&f->runs, f->m->infer->so_far));
+    return write_file(f, path, more);
 }
 
 static fab_status build_resumed(fab_infer **f, const fab_method *m, void *settings,
@@ -292,7 +304,7 @@ static fab_status build_resumed(fab_infer **f, const fab_method *m, void *settin
     fab_settings_defaults(m->table, settings);
     FAB_TRY(fab_settings_from_json(m->table, settings, json));
     FAB_TRY(fab_infer_init(f, m, settings, NULL, x));
-    const fab_status s = m->infer->load((*f)->handle, file);
+    const fab_status s = fab_runs_load(&(*f)->runs, file);
     if (s == FAB_OK) return FAB_OK;
     fab_infer_free(*f);
     *f = NULL;
@@ -308,7 +320,7 @@ static fab_status model_resumed(fab_infer **f, const fab_method *m, void *settin
     fab_settings_defaults(m->table, settings);
     FAB_TRY(fab_settings_from_json(m->table, settings, fab_tensors_get(file, "settings")));
     FAB_TRY(fab_infer_init_model(f, m, settings, model, prior, x));
-    const fab_status s = m->infer->load((*f)->handle, file);
+    const fab_status s = fab_runs_load(&(*f)->runs, file);
     if (s == FAB_OK) return FAB_OK;
     fab_infer_free(*f);
     *f = NULL;

@@ -31,9 +31,11 @@ typedef struct sgd {
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
 #define SETTINGS fab_sgd_settings
+enum { MEMBERS = 5 }; /* of an ensemble */
 static const fab_field fields[] = {TRAIN_FIELDS(200, 32, 0.01)};
+static const fab_field several[] = {TRAIN_RUNS(200, 32, 0.01, MEMBERS)};
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("sgd", fields);
+static const fab_table table = TABLE("sgd", fields), ensemble = TABLE("ensemble", several);
 #undef SETTINGS
 
 fab_sgd_settings fab_sgd_defaults(void)
@@ -143,5 +145,12 @@ const fab_method fab_sgd_method = {
     .name = "sgd",
     .summary = "the mode of a network or any other model, a point, by stochastic gradients",
     .table = &table,
+    .infer = &verbs,
+};
+
+const fab_method fab_ensemble_method = {
+    .name = "ensemble",
+    .summary = "sgd from several starts: a mixture of points",
+    .table = &ensemble,
     .infer = &verbs,
 };

@@ -18,8 +18,9 @@
 #include "infer/prior.h"
 
 /* The rows of a settings table that repeat fab_sgd_settings. */
-#define TRAIN_FIELDS(epochs_, batch_, rate_)                                                       \
-    MODEL_FIELDS(epochs_, batch_, rate_),                                                          \
+#define TRAIN_FIELDS(epochs_, batch_, rate_) TRAIN_RUNS(epochs_, batch_, rate_, 1)
+#define TRAIN_RUNS(epochs_, batch_, rate_, runs_)                                                  \
+    RUNS_FIELDS(epochs_, batch_, rate_, runs_),                                                    \
         CHOICE(optimiser, FAB_ADAM, fab_optimiser_names, "how a gradient becomes a step"),         \
         FIELD(momentum, F64, 0.9, 0, 0.999999,                                                     \
               "of nesterov; weight of the past in adam's first moment"),                           \

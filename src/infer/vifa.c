@@ -315,6 +315,8 @@ static fab_status step(fab_vifa *f, int64_t total)
     *average = s.t == 0 ? loss : *average + share * (loss - *average);
     f->number[FAB_VIFA_STEP]++;
     f->number[FAB_VIFA_MOVES] = (double)f->of_gamma.t;
+    f->number[FAB_VIFA_EPOCHS] = floor(f->number[FAB_VIFA_STEP] * (double)fab_vifa_batches(&f->s) /
+                                       (double)fab_minibatch_steps(f->batches));
     return FAB_OK;
 }
 
@@ -438,7 +440,7 @@ static fab_status report(void *handle, fab_inference *r)
 {
     const fab_vifa *f = handle;
     const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
-    *r = (fab_inference){.iterations = (int64_t)f->number[FAB_VIFA_STEP],
+    *r = (fab_inference){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
                          .converged = -1,
                          .alpha = f->given ? NAN : f->s.alpha,
                          .beta = noise ? exp(f->c[f->m.D - 1]) : f->m.head.beta,

@@ -12,7 +12,14 @@
 #include "la/ops.h"
 
 /* What is saved beside the arrays. */
-enum { FAB_VIFA_STEP, FAB_VIFA_MOVES, FAB_VIFA_LOSS, FAB_VIFA_BOUND, FAB_VIFA_NUMBERS };
+enum {
+    FAB_VIFA_STEP,   /* steps done */
+    FAB_VIFA_MOVES,  /* of them, with F and gamma */
+    FAB_VIFA_EPOCHS, /* passes over the rows done */
+    FAB_VIFA_LOSS,
+    FAB_VIFA_BOUND,
+    FAB_VIFA_NUMBERS
+};
 /* Random streams: F at the start; z of draw number i at FAB_VIFA_DRAWS + 2 i, its h behind it. */
 enum { FAB_VIFA_START = 202, FAB_VIFA_DRAWS = 1 << 8 };
 /* Coordinates a thread takes at a time; so many such parts are worth a team. */

@@ -156,11 +156,9 @@ static fab_status score_net(const trial *t, fab_scores *s)
 {
     const fab_dataset *d = t->f->test;
     const fab_rows x = fab_dataset_rows(d);
-    const double one = 1;
-    const fab_gauss *q;
+    fab_mixture mix;
     fab_draws *draws;
-    FAB_TRY(fab_infer_result(t->infer, &q));
-    const fab_mixture mix = {1, &q, &one};
+    FAB_TRY(fab_infer_mixture(t->infer, &mix));
     const fab_model_settings *set = t->settings;
     const fab_model *m = fab_net_model(t->net);
     FAB_TRY(t->r->samples ? fab_draws_create(&draws, m, &mix, &x, d->offset, t->r->samples,

@@ -1,0 +1,195 @@
+/* test_runs.c - independent runs of a method: each as it would be alone, mixed, saved, gone on with.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "fabayes/net.h"
+#include "fabayes/posterior.h"
+#include "fabayes/settings.h"
+#include "fabayes/sgd.h"
+#include "fabayes/vifa.h"
+#include "linear_case.h"
+
+enum { RUNS = 3, SEED = 5 };
+
+typedef struct setting {
+    problem p;
+    fab_examples e;
+    fab_net *net;
+    const fab_model *m;
+} setting;
+
+static setting *some_setting(void)
+{
+    setting *s = dense_bytes(sizeof *s);
+    const fab_net_plan plan = {.layers = "mlp:4", .features = 3, .classes = 1, .beta = 1};
+    s->p = some_problem(30, 3, 4);
+    s->e = examples_of(&s->p);
+    assert_ok(fab_net_init(&s->net, &plan, NULL));
+    s->m = fab_net_model(s->net);
+    return s;
+}
+
+static fab_vifa_settings vifa_settings(int64_t seed, int64_t runs)
+{
+    fab_vifa_settings s = fab_vifa_defaults();
+    s.K = 2;
+    s.epochs = 20;
+    s.seed = seed;
+    s.runs = runs;
+    return s;
+}
+
+static fab_infer *open_run(const char *method, const setting *t, const void *s)
+{
+    fab_infer *f;
+    assert_ok(fab_infer_init_model(&f, fab_method_find(method), s, t->m, NULL, NULL));
+    assert_ok(fab_infer_update(f, &t->e));
+    return f;
+}
+
+static void assert_same(const fab_gauss *a, const fab_gauss *b)
+{
+    assert_int_equal(a->D, b->D);
+    assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof(double));
+    assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * sizeof(double));
+    assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof(double));
+}
+
+static void each_run_is_what_it_is_alone(void **state)
+{
+    (void)state;
+    setting *t = some_setting();
+    fab_vifa_settings s = vifa_settings(SEED, RUNS);
+    fab_infer *all = open_run("vifa", t, &s);
+    const fab_gauss *q;
+    fab_mixture mix;
+    assert_ok(fab_infer_mixture(all, &mix));
+    assert_int_equal(mix.n, RUNS);
+    assert_ok(fab_mixture_check(&mix));
+    for (int64_t i = 0; i < RUNS; i++) {
+        s = vifa_settings(SEED + i, 1);
+        fab_infer *one = open_run("vifa", t, &s);
+        fab_mixture alone;
+        assert_ok(fab_infer_result(one, &q));
+        assert_same(mix.part[i], q);
+        assert_ok(fab_infer_mixture(one, &alone));
+        assert_true(alone.n == 1 && alone.part[0] == q && alone.weight[0] == 1);
+        fab_infer_free(one);
+    }
+    assert_ok(fab_infer_result(all, &q));
+    assert_ptr_equal(q, mix.part[0]);
+    assert_int_equal(((const fab_model_settings *)fab_infer_settings(all))->seed, SEED);
+    fab_infer_free(all);
+    fab_net_free(t->net);
+}
+
+static void an_ensemble_is_a_mixture_of_points(void **state)
+{
+    (void)state;
+    setting *t = some_setting();
+    const fab_method *ensemble = fab_method_find("ensemble");
+    fab_sgd_settings s;
+    fab_posterior *back;
+    fab_settings_defaults(ensemble->table, &s);
+    assert_int_equal(s.runs, 5);
+    s.epochs = 5;
+    fab_infer *f = open_run("ensemble", t, &s);
+    assert_ok(fab_infer_save(f, in_folder("e.safetensors"), NULL));
+    assert_ok(fab_posterior_load(&back, in_folder("e.safetensors")));
+    assert_int_equal(back->mix.n, 5);
+    assert_int_equal(back->mix.part[4]->form, FAB_POINT);
+    assert_string_equal(fab_tensors_get(back->file, "method"), "ensemble");
+    assert_non_null(fab_tensors_find(back->file, "4.state.theta"));
+    assert_true(fab_infer_model_bytes(ensemble, &s, t->m, 30) > 5.0 * 8 * 3 * (double)t->m->D);
+    fab_posterior_free(back);
+    fab_infer_free(f);
+    fab_net_free(t->net);
+}
+
+static int stop_once(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    int *calls = ctx;
+    (void)what;
+    (void)done;
+    (void)total;
+    return ++*calls == 3; /* in the second run */
+}
+
+static void stopped_runs_go_on_to_the_same_bytes(void **state)
+{
+    (void)state;
+    setting *t = some_setting();
+    const fab_vifa_settings s = vifa_settings(SEED, RUNS);
+    fab_infer *whole = open_run("vifa", t, &s), *half = open_run("vifa", t, &s), *again;
+    fab_mixture a, b;
+    fab_tensors *file;
+    int calls = 0;
+    assert_ok(fab_infer_mixture(whole, &a));
+    fab_set_progress(stop_once, &calls);
+    assert_int_equal(fab_infer_mixture(half, &b), FAB_STOPPED);
+    fab_set_progress(NULL, NULL);
+    assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+    assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
+    assert_ok(fab_infer_resume_model(&again, file, t->m, NULL, NULL));
+    assert_ok(fab_infer_update(again, &t->e));
+    assert_ok(fab_infer_mixture(again, &b));
+    for (int64_t i = 0; i < RUNS; i++) assert_same(a.part[i], b.part[i]);
+    fab_tensors_free(file);
+    fab_infer_free(whole);
+    fab_infer_free(half);
+    fab_infer_free(again);
+    fab_net_free(t->net);
+}
+
+static void a_run_that_fails_is_named(void **state)
+{
+    (void)state;
+    setting *t = some_setting();
+    fab_vifa_settings s = vifa_settings(SEED, RUNS);
+    fab_mixture mix;
+    s.optimiser = FAB_VIFA_SGD;
+    s.rate = 1e6;
+    fab_infer *f = open_run("vifa", t, &s);
+    assert_refused(fab_infer_mixture(f, &mix), FAB_NUMERIC, "run 1 of 3: vifa: ");
+    assert_int_equal(mix.n, 0);
+    fab_infer_free(f);
+    s.runs = 0;
+    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, t->m, NULL, NULL),
+                   FAB_BAD_ARGUMENT, "runs = 0");
+    fab_net_free(t->net);
+}
+
+static const setting *at_hand;
+
+static fab_status run_and_close(void)
+{
+    fab_vifa_settings s = vifa_settings(SEED, RUNS);
+    fab_infer *f = NULL;
+    fab_mixture mix;
+    s.epochs = 1;
+    fab_status done = fab_infer_init_model(&f, fab_method_find("vifa"), &s, at_hand->m, NULL, NULL);
+    if (done == FAB_OK) done = fab_infer_update(f, &at_hand->e);
+    if (done == FAB_OK) done = fab_infer_mixture(f, &mix);
+    fab_infer_free(f);
+    return done;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    at_hand = some_setting();
+    assert_true(fail_every_allocation(run_and_close) >= 3 * RUNS);
+    fab_net_free(at_hand->net);
+}
+
+#define FILES(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(each_run_is_what_it_is_alone),          FILES(an_ensemble_is_a_mixture_of_points),
+        FILES(stopped_runs_go_on_to_the_same_bytes), TEST(a_run_that_fails_is_named),
+        TEST(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
