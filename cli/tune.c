@@ -140,9 +140,18 @@ static int recall_all(tune_call *c)
 
 /* ---- the search ------------------------------------------------------------------------------------------ */
 
+/* A noise that is searched is held in each trial. */
+static void hold_noise(tune_call *c)
+{
+    for (int64_t j = 0; j < c->ranges; j++)
+        if (strcmp(c->range[j].name, "beta") == 0 && !c->choice.noise)
+            c->choice.l.noise = FAB_NOISE_FIXED;
+}
+
 static int open_search(tune_call *c)
 {
     learning *l = &c->choice.l;
+    hold_noise(c);
     c->recipe = (fab_recipe){.method = l->method,
                              .layers = l->layers,
                              .noise = (fab_noise)l->noise,
