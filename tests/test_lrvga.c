@@ -445,6 +445,22 @@ static void hard_columns_fit(void **state)
     }
 }
 
+static void a_prior_too_wide_for_doubles_is_said(void **state)
+{
+    (void)state;
+    const char *const likelihood[] = {"bernoulli", "poisson", "categorical classes=2"};
+    for (int l = 0; l < 3; l++) {
+        data d = make_data(FAB_BERNOULLI, D, 300, 1e12);
+        char text[200];
+        snprintf(text, sizeof text, "likelihood=%s alpha=1e-6", likelihood[l]);
+        assert_int_equal(fits(&d, text), FAB_NUMERIC);
+        assert_non_null(strstr(fab_detail(), "scale the columns"));
+        snprintf(text, sizeof text, "likelihood=%s draws=4",
+                 likelihood[l]); /* alpha in their units */
+        assert_int_equal(fits(&d, text), FAB_OK);
+    }
+}
+
 /* A first block of few directions leaves the rest of F empty; later rows must find their way in. */
 static void directions_that_come_late_are_taken_up(void **state)
 {
@@ -692,6 +708,7 @@ int main(void)
         TEST(hard_labels_fit),
         TEST(hard_targets_fit),
         TEST(hard_columns_fit),
+        TEST(a_prior_too_wide_for_doubles_is_said),
         TEST(directions_that_come_late_are_taken_up),
         TEST(split_equals_whole),
         TEST(result_does_not_disturb_the_stream),

@@ -15,7 +15,8 @@
 #define SOUND 1e-8 /* an eigenvalue of W, psi being 1, that EM can work with */
 #define FREE \
     1e-8 /* least prior precision of an intercept, noise being 1: no prior, but for rounding */
-#define BANK_FREE 1e6 /* variance of the intercept, noise being 1, while beta is unknown */
+#define WIDEST    1e15 /* variance of a predictor beside weights near 1: all digits of a double */
+#define BANK_FREE 1e6  /* variance of the intercept, noise being 1, while beta is unknown */
 
 /* ---- views -------------------------------------------------------------------------------------- */
 
@@ -206,6 +207,23 @@ static void whiten(fab_lrvga *e, const fab_long *W, const fab_long *X)
     fab_tri_solve(FAB_LEFT, FAB_N, W->k, X->k, e->M, e->C);
 }
 
+/* Of m columns; a GLM has no use for a predictor that may be anything. */
+static fab_status check_predictors(const fab_lrvga *e, int64_t m)
+{
+    for (int64_t j = 0; j < m; j++) {
+        const double row = e->n.rows + (double)(j / e->classes), variance = e->A[j + j * m];
+        if (!isfinite(e->eta[j]) || !isfinite(variance))
+            return FAB_FAIL(FAB_NUMERIC, "lrvga: the predictor of row %.0f is not finite", row);
+        if (!fab_lrvga_gaussian(e) && variance > WIDEST)
+            return FAB_FAIL(
+                FAB_NUMERIC,
+                "lrvga: the predictor of row %.0f has variance %g under the prior, and digits "
+                "run out at %g: scale the columns or raise alpha",
+                row, variance, WIDEST);
+    }
+    return FAB_OK;
+}
+
 /* 2, and eta */
 static fab_status project(fab_lrvga *e, const fab_long *X)
 {
@@ -221,12 +239,7 @@ static fab_status project(fab_lrvga *e, const fab_long *X)
     e->run.ops->put(&e->run, e->S->mu, &z);
     e->run.ops->cross(&e->run, X, NULL, &z, e->eta);
     for (int64_t j = 0; j < m; j++) e->eta[j] += e->offset[j / e->classes];
-    for (int64_t j = 0; j < m; j++)
-        if (!isfinite(e->eta[j]) || !isfinite(e->A[j + j * m]))
-            return FAB_FAIL(FAB_NUMERIC,
-                            "lrvga: the predictor of a row is not finite after %.0f rows",
-                            e->n.rows);
-    return FAB_OK;
+    return check_predictors(e, m);
 }
 
 static void add_scores(fab_lrvga *e, const fab_sequence *s)
