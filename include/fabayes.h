@@ -53,6 +53,7 @@
 #include "fabayes/sgd.h"
 #include "fabayes/vifa.h"
 #include "fabayes/swag.h"
+#include "fabayes/slang.h"
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"

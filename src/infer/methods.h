@@ -19,5 +19,7 @@ extern const fab_method fab_vifa_method;
 extern const fab_method fab_meanfield_method;
 extern const fab_method fab_swa_method;
 extern const fab_method fab_swag_method;
+extern const fab_method fab_slang_method;
+extern const fab_method fab_vogn_method;
 
 #endif
