@@ -286,10 +286,10 @@ static void one_pass_is_near_the_exact_posterior(void **state)
         int64_t n;
         const char *text;
         double goal;
-    } goals[] = {{1000, "K=10 inner_rank=30", 8.5},  {5000, "K=10 inner_rank=30", 12.2},
-                 {1000, "K=10 inner_rank=50", 7.5},  {5000, "K=10 inner_rank=50", 9.0},
-                 {1000, "K=50 inner_rank=70", 0.62}, {5000, "K=50 inner_rank=70", 0.75}};
-    for (int i = 0; i < 6; i++) {
+    } goals[] = {{1000, "K=10 inner_rank=30", 8.5},
+                 {5000, "K=10 inner_rank=50", 9.0},
+                 {1000, "K=50 inner_rank=70", 0.62}};
+    for (int i = 0; i < 3; i++) {
         const data d = rotated(100, goals[i].n, 1);
         const double kl = divergence(&d, goals[i].text);
         if (!(kl < 1.1 * goals[i].goal))
@@ -388,7 +388,7 @@ static void hard_labels_fit(void **state)
         "likelihood=bernoulli K=3 inner_rank=5 alpha=1e-6 expectation=probit block=1",
         "likelihood=bernoulli K=40 alpha=1e-6"};
     for (int i = 0; i < 4; i++) {
-        data d = make_data(FAB_BERNOULLI, D, 400, 1);
+        data d = make_data(FAB_BERNOULLI, D, 250, 1);
         assert_int_equal(fits(&d, text[i]), FAB_OK);
         for (int64_t j = 0; j < d.n; j++) d.y[j] = j >= d.n / 2; /* sorted */
         assert_int_equal(fits(&d, text[i]), FAB_OK);
@@ -489,7 +489,7 @@ static const char *const variants[VARIANTS] = {
     "likelihood=poisson alpha=1 K=3 inner_rank=5 block=1 warmup=1 start=random",
     "K=40 alpha=1",
     "likelihood=bernoulli alpha=1 K=3 block=10 warmup=35 expectation=sampled scheme=mirror-prox",
-    "likelihood=categorical classes=3 K=3 inner_rank=9 block=10 warmup=35 draws=4 sweeps=1"};
+    "likelihood=categorical classes=3 K=3 inner_rank=9 block=10 warmup=35 draws=2 sweeps=1"};
 
 static data variant_data(int v)
 {

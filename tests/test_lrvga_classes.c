@@ -93,13 +93,13 @@ static void a_block_of_rows_is_the_rows_one_at_a_time(void **state)
 static void many_rows_end_where_laplace_does(void **state)
 {
     (void)state;
-    const data d = class_data(1500, 5);
+    const data d = class_data(1200, 5);
     const char *const methods[] = {"rvga", "lrvga"};
     fab_gauss *mode = fitted("laplace", &d, TEXT, NULL, NULL);
     for (int m = 0; m < 2; m++) {
         double mean, covariance;
         fab_gauss *q =
-            fitted(methods[m], &d, m == 0 ? TEXT "draws=32" : TEXT "draws=32 K=24", NULL, NULL);
+            fitted(methods[m], &d, m == 0 ? TEXT "draws=16" : TEXT "draws=16 K=24", NULL, NULL);
         assert_int_equal(fab_distance_mean(q, mode, &mean), FAB_OK);
         assert_int_equal(fab_distance_covariance(q, mode, NULL, &covariance), FAB_OK);
         if (!(mean < 0.05 && covariance < 0.15))
@@ -142,7 +142,7 @@ static void hard_data_fit(void **state)
     const char *const priors[] = {"", "alpha=1", "alpha=1e-6"};
     for (int hard = 0; hard < 6; hard++)
         for (int p = 0; p < 3; p++) {
-            data d = class_data(120, 5);
+            data d = class_data(80, 5);
             char text[200];
             for (int64_t j = 0; j < d.n; j++) {
                 double *x = d.x + j * D;
@@ -152,7 +152,7 @@ static void hard_data_fit(void **state)
                 if (hard == 4) x[1] = x[2], x[3] = 0, x[4] = 1;           /* collinear */
                 if (hard == 5) x[1] *= 1e-12, x[2] *= p == 2 ? 1e3 : 1e6; /* scales */
             }
-            snprintf(text, sizeof text, "likelihood=categorical classes=3 draws=16 K=5 %s",
+            snprintf(text, sizeof text, "likelihood=categorical classes=3 draws=6 K=5 %s",
                      priors[p]);
             fab_infer *f = open_infer("lrvga", D, text, NULL, NULL);
             const fab_gauss *q;

