@@ -8,6 +8,7 @@
 #include "fabayes/settings.h"
 #include "la/nn.h"
 #include "la_case.h"
+#include "model/net_state.h"
 #include "plain.h"
 
 /* ---- the list ----------------------------------------------------------------------------------------- */
@@ -345,6 +346,20 @@ static void products_agree_with_rows(void **state)
     for_all(check_products);
 }
 
+/* So many parameters that the rows of five examples are not written down at once. */
+static void products_of_a_large_layer_go_through_parts_of_the_rows(void **state)
+{
+    (void)state;
+    const chain c = {"input:9x11x11,conv:900x11,relu,flatten", 1089, FAB_GAUSSIAN, 1,
+                     FAB_NOISE_FIXED};
+    fab_net *net = new_net(&c, FAB_F32, 5, 1);
+    const fab_model *m = fab_net_model(net);
+    const fab_examples e = some_examples(&c, 5, 11);
+    assert_true(m->D * 5 > FAB_NET_ROWS);
+    check_products(&c, FAB_F32, m, some_theta(m), &e);
+    fab_net_free(net);
+}
+
 /* ---- bits and memory ---------------------------------------------------------------------------------- */
 
 static const chain wide = {"mlp:300,200", 90, FAB_CATEGORICAL, 5, FAB_NOISE_FIXED},
@@ -589,6 +604,7 @@ int main(void)
         TEST(jacobians_are_the_slopes_of_the_outputs),
         TEST(example_gradients_are_jacobians_times_the_slopes_of_the_head),
         TEST(products_agree_with_rows),
+        TEST(products_of_a_large_layer_go_through_parts_of_the_rows),
         TEST(threads_do_not_change_a_bit),
         TEST(a_batch_in_pieces_has_the_same_loss),
         TEST(sparse_rows_are_rows),

@@ -65,9 +65,11 @@ typedef struct fab_nn {
     void (*gather)(int64_t m, int64_t q, int64_t ldd, int64_t k, const void *X, const void *d,
                    double *y);
 
-    /* The same from rows G (n x p): C += G G';  out (p x k) = G' V;  y (n x k) += G U */
-    void (*self_product)(int64_t n, int64_t p, const void *G, double *C);
-    void (*combine_rows)(int64_t n, int64_t p, int64_t k, const void *G, const double *V,
+    /* The same from rows G (n x p), H (m x p):  C (n x m, ldc apart) += G H';  out (p x k) = G' V, or += with add;
+     * y (n x k) += G U */
+    void (*cross_rows)(int64_t n, int64_t m, int64_t p, const void *G, const void *H, double *C,
+                       int64_t ldc);
+    void (*combine_rows)(int64_t n, int64_t p, int64_t k, const void *G, const double *V, int add,
                          void *out);
     void (*project_rows)(int64_t n, int64_t p, int64_t k, const void *G, const void *U, double *y);
 

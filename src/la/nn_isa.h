@@ -72,7 +72,7 @@
         .gram_terms = gram_terms_##t, .spread = spread_##t, .gather = gather_##t,               \
         .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
         .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
-        .self_product = self_product_##t, .combine_rows = combine_rows_##t,                     \
+        .cross_rows = cross_rows_##t, .combine_rows = combine_rows_##t,                         \
         .project_rows = project_rows_##t, .adam = adam_##t                                      \
     }
 

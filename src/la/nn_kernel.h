@@ -388,25 +388,25 @@ static void TYPED(gather)(int64_t m, int64_t q, int64_t ldd, int64_t k, const vo
 
 /* ---- the same from rows --------------------------------------------------------------------------------- */
 
-static void TYPED(self_product)(int64_t n, int64_t p, const void *G, double *C)
+static void TYPED(cross_rows)(int64_t n, int64_t m, int64_t p, const void *G, const void *H,
+                              double *C, int64_t ldc)
 {
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j <= i; j++) {
+        for (int64_t j = 0; j < m; j++) {
             REAL dot;
             TYPED(view)
-            v = {(const REAL *)G + i * p, (const REAL *)G + j * p, NULL, &dot, p, 1, p, 1, p, 0};
+            v = {(const REAL *)G + i * p, (const REAL *)H + j * p, NULL, &dot, p, 1, p, 1, p, 0};
             TYPED(dots)(&v, 0, 0, 1, 1);
-            C[i * n + j] += (double)dot;
-            if (j < i) C[j * n + i] += (double)dot;
+            C[i * ldc + j] += (double)dot;
         }
 }
 
 static void TYPED(combine_rows)(int64_t n, int64_t p, int64_t k, const void *in, const double *V,
-                                void *out)
+                                int more, void *out)
 {
     const REAL *G = in;
     REAL *y = out;
-    memset(y, 0, (size_t)(p * k) * sizeof *y);
+    if (!more) memset(y, 0, (size_t)(p * k) * sizeof *y);
     for (int64_t i = 0; i < n; i++)
         for (int64_t d = 0; d < p; d++)
             for (int64_t c = 0; c < k; c++) y[d * k + c] += G[i * p + d] * (REAL)V[i * k + c];

@@ -68,6 +68,13 @@ static int64_t larger(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
+/* Numbers that the example products of a layer need beside its rows. */
+static int64_t product_scratch(const fab_layer *l, int64_t batch)
+{
+    return l->kind->product_scratch ? l->kind->product_scratch(l, batch)
+                                    : 2 * fab_net_rows_at_once(l, batch) * l->params;
+}
+
 /* Offsets in theta and what the workspace must hold. */
 static void count(fab_net *net)
 {
@@ -83,9 +90,7 @@ static void count(fab_net *net)
         if (net->first_params < 0) net->first_params = i;
         if (k->gradient) net->tasks += (k->parts(l) + FAB_NET_PANEL - 1) / FAB_NET_PANEL;
         if (!k->gradient) net->partials += l->params;
-        net->product_scratch = larger(net->product_scratch,
-                                      k->product_scratch ? k->product_scratch(l, net->model.batch)
-                                                         : net->model.batch * l->params);
+        net->product_scratch = larger(net->product_scratch, product_scratch(l, net->model.batch));
     }
     net->weights = at;
     net->model.D = at + (net->noise == FAB_NOISE_LEARNED);
@@ -142,20 +147,22 @@ static void describe(fab_net *net, const fab_net_plan *p)
 
 static void offer(fab_net *net);
 
-static fab_status build(fab_net **out, fab_net *proto)
+static fab_status build(fab_net **out, fab_net *proto, int64_t expected)
 {
     fab_layout counted = {0};
     count(proto);
+    if (expected && expected != proto->model.D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "model: it says %lld parameters, its layers have %lld",
+                        (long long)expected, (long long)proto->model.D);
     layout(&counted, proto);
     proto->bytes = sizeof *proto + counted.used;
     FAB_TRY(fab_build((void **)out, sizeof *proto, proto, layout));
-    fab_net *net = *out;
-    list_tasks(net);
-    offer(net);
+    list_tasks(*out);
+    offer(*out);
     return FAB_OK;
 }
 
-fab_status fab_net_init(fab_net **net, const fab_net_plan *p, const fab_exec *x)
+fab_status fab_net_init_sized(fab_net **net, const fab_net_plan *p, int64_t D, const fab_exec *x)
 {
     fab_net *proto;
     fab_run run;
@@ -166,9 +173,14 @@ fab_status fab_net_init(fab_net **net, const fab_net_plan *p, const fab_exec *x)
     *proto = (fab_net){.nn = fab_nn_find(run.ops->type), .threads = run.threads};
     describe(proto, p);
     fab_status s = fab_net_parse(proto, p->layers);
-    if (s == FAB_OK) s = build(net, proto);
+    if (s == FAB_OK) s = build(net, proto, D);
     fab_release(proto);
     return s;
+}
+
+fab_status fab_net_init(fab_net **net, const fab_net_plan *p, const fab_exec *x)
+{
+    return fab_net_init_sized(net, p, 0, x);
 }
 
 void fab_net_free(fab_net *net)

@@ -2,7 +2,7 @@
  *
  *   1  examples: rows through the layers, the head and back; activations and their gradients stay
  *   2  a product asks layer after layer; one that cannot do without rows writes those of its own parameters
- *      into the scratch
+ *      into the scratch, some examples at a time
  *   3  a learned noise is one more coordinate, at the end
  *
  * SPDX-License-Identifier: MIT */
@@ -109,14 +109,68 @@ static fab_status jacobian(void *self, const double *theta, const fab_rows *x, v
     return FAB_OK;
 }
 
-/* ---- 2: products -------------------------------------------------------------------------------------- */
+/* ---- 2: products through rows, some examples at a time ------------------------------------------------ */
 
-/* Rows n x params of a layer that has no products of its own. */
-static const void *own_rows(const fab_net *net, const fab_layer *l, const fab_flow *f)
+/* Rows part (count x params) of layer i, in half `side` of the scratch. */
+static const void *own_rows(const fab_net *net, int64_t i, fab_part part, int side)
 {
-    l->kind->rows(l, f, net->products, l->params);
-    return net->products;
+    const fab_layer *l = &net->layer[i];
+    const fab_flow f = fab_net_flow(net, i, part, 0);
+    const int64_t room = fab_net_rows_at_once(l, net->model.batch) * l->params;
+    void *G = fab_at(net->nn, net->products, side * room);
+    l->kind->rows(l, &f, G, l->params);
+    return G;
 }
+
+/* Part number b of the examples, and whether there is one. */
+static int next_part(const fab_net *net, int64_t i, int64_t b, fab_part *part)
+{
+    const int64_t step = fab_net_rows_at_once(&net->layer[i], net->model.batch),
+                  left = net->n - b * step;
+    *part = (fab_part){b * step, left < step ? left : step};
+    return left > 0;
+}
+
+static void gram_by_rows(const fab_net *net, int64_t i, double *C)
+{
+    const int64_t n = net->n, p = net->layer[i].params;
+    fab_part u, v;
+    for (int64_t a = 0; next_part(net, i, a, &u); a++) {
+        const void *G = own_rows(net, i, u, 0);
+        for (int64_t b = 0; next_part(net, i, b, &v); b++)
+            net->nn->cross_rows(u.count, v.count, p, G, a == b ? G : own_rows(net, i, v, 1),
+                                C + u.first * n + v.first, n);
+    }
+}
+
+static void squares_by_rows(const fab_net *net, int64_t i, void *sum)
+{
+    const int64_t p = net->layer[i].params;
+    fab_part u;
+    for (int64_t a = 0; next_part(net, i, a, &u); a++) {
+        void *G = (void *)(uintptr_t)own_rows(net, i, u, 0);
+        net->nn->square(u.count * p, G, G);
+        net->nn->column_sums(u.count, p, G, a > 0, sum);
+    }
+}
+
+static void combine_by_rows(const fab_net *net, int64_t i, int64_t k, const double *V, void *out)
+{
+    fab_part u;
+    for (int64_t a = 0; next_part(net, i, a, &u); a++)
+        net->nn->combine_rows(u.count, net->layer[i].params, k, own_rows(net, i, u, 0),
+                              V + u.first * k, a > 0, out);
+}
+
+static void project_by_rows(const fab_net *net, int64_t i, int64_t k, const void *U, double *out)
+{
+    fab_part u;
+    for (int64_t a = 0; next_part(net, i, a, &u); a++)
+        net->nn->project_rows(u.count, net->layer[i].params, k, own_rows(net, i, u, 0), U,
+                              out + u.first * k);
+}
+
+/* ---- 2: products -------------------------------------------------------------------------------------- */
 
 static void gram(void *self, double *C)
 {
@@ -131,7 +185,7 @@ static void gram(void *self, double *C)
         if (l->kind->gram)
             l->kind->gram(l, &f, C);
         else
-            net->nn->self_product(n, l->params, own_rows(net, l, &f), C);
+            gram_by_rows(net, i, C);
     }
 }
 
@@ -143,13 +197,11 @@ static void squares(void *self, double *sum)
         const fab_layer *l = &net->layer[i];
         const fab_flow f = whole(net, i);
         void *to = fab_at(nn, net->gradient, l->at);
-        if (l->params && l->kind->squares) {
+        if (!l->params) continue;
+        if (l->kind->squares)
             l->kind->squares(l, &f, to);
-        } else if (l->params) {
-            void *G = (void *)(uintptr_t)own_rows(net, l, &f);
-            nn->square(net->n * l->params, G, G);
-            nn->column_sums(net->n, l->params, G, 0, to);
-        }
+        else
+            squares_by_rows(net, i, to);
     }
     nn->widen(net->weights, 1, net->gradient, 0, sum);
     if (net->model.free) sum[net->weights] = 0; /* 3 */
@@ -165,10 +217,11 @@ static void combine(void *self, int64_t k, const double *V, void *out)
         const fab_layer *l = &net->layer[i];
         const fab_flow f = whole(net, i);
         void *to = fab_at(nn, out, l->at * k);
-        if (l->params && l->kind->combine)
+        if (!l->params) continue;
+        if (l->kind->combine)
             l->kind->combine(l, &f, k, V, to);
-        else if (l->params)
-            nn->combine_rows(net->n, l->params, k, own_rows(net, l, &f), V, to);
+        else
+            combine_by_rows(net, i, k, V, to);
     }
     for (int64_t c = 0; net->model.free && c < k; c++) { /* 3 */
         double sum = 0;
@@ -187,10 +240,11 @@ static void project(void *self, int64_t k, const void *U, double *out)
         const fab_layer *l = &net->layer[i];
         const fab_flow f = whole(net, i);
         const void *from = fab_at(nn, U, l->at * k);
-        if (l->params && l->kind->project)
+        if (!l->params) continue;
+        if (l->kind->project)
             l->kind->project(l, &f, k, from, out);
-        else if (l->params)
-            nn->project_rows(net->n, l->params, k, own_rows(net, l, &f), from, out);
+        else
+            project_by_rows(net, i, k, from, out);
     }
 }
 

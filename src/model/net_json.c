@@ -88,22 +88,17 @@ static fab_status read_plan(json_t *o, fab_net_plan *p)
     return FAB_OK;
 }
 
-/* Build it, and see that theta is as long as the file says. */
+/* Build it, if theta is as long as the file says. */
 static fab_status build(fab_net **net, json_t *o, fab_net_plan *p, const fab_exec *x)
 {
     char *text;
+    const int64_t D = json_integer_value(json_object_get(o, "parameters"));
+    if (D < 1) return FAB_FAIL(FAB_BAD_FILE, "model: it does not say how many parameters it has");
     FAB_TRY(read_layers(o, &text));
     p->layers = text;
-    const fab_status s = fab_net_init(net, p, x);
+    const fab_status s = fab_net_init_sized(net, p, D, x);
     fab_text_free(text);
-    if (s != FAB_OK) return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s;
-    const int64_t said = json_integer_value(json_object_get(o, "parameters"));
-    if (said == (*net)->model.D) return FAB_OK;
-    const int64_t found = (*net)->model.D;
-    fab_net_free(*net);
-    *net = NULL;
-    return FAB_FAIL(FAB_BAD_FILE, "model: it says %lld parameters, its layers have %lld",
-                    (long long)said, (long long)found);
+    return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s;
 }
 
 fab_status fab_net_from_json(fab_net **net, const char *json, int64_t batch, const fab_exec *x)

@@ -54,6 +54,14 @@ struct fab_net {
     fab_net_task *task;            /* tasks */
 };
 
+/* Example gradients of a layer that are written down at a time, where it has no products without rows. */
+enum { FAB_NET_ROWS = 1 << 22 }; /* numbers, unless one example has more */
+static inline int64_t fab_net_rows_at_once(const fab_layer *l, int64_t n)
+{
+    const int64_t most = FAB_NET_ROWS / l->params;
+    return most < 1 ? 1 : most < n ? most : n;
+}
+
 /* How n rows are cut into blocks: a function of n alone. */
 static inline int64_t fab_net_blocks(int64_t n)
 {
@@ -64,6 +72,9 @@ static inline fab_part fab_net_block(int64_t n, int64_t b)
     const int64_t blocks = fab_net_blocks(n), rows = (n + blocks - 1) / blocks, first = b * rows;
     return (fab_part){first, n - first < rows ? n - first : rows};
 }
+
+/* fab_net_init; refuses a network whose theta has not D coordinates (0: any) before it takes memory for it. */
+fab_status fab_net_init_sized(fab_net **net, const fab_net_plan *p, int64_t D, const fab_exec *x);
 
 /* Layer l as it sees rows part of the batch; thread: whose scratch. */
 fab_flow fab_net_flow(const fab_net *net, int64_t l, fab_part rows, int thread);
