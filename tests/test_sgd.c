@@ -216,6 +216,16 @@ static void any_function_with_a_gradient_is_a_model(void **state)
     fab_infer_free(f);
 }
 
+static fab_status outputs_of_nothing(void *self, const double *theta, const fab_rows *x,
+                                     double *out)
+{
+    (void)self;
+    (void)theta;
+    (void)x;
+    (void)out;
+    return FAB_OK;
+}
+
 static void bad_models_are_refused(void **state)
 {
     (void)state;
@@ -229,6 +239,9 @@ static void bad_models_are_refused(void **state)
     assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT, "D = 0");
     m = good, m.loss = NULL;
     assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT, "no loss");
+    m = good, m.predict = outputs_of_nothing;
+    assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+                   "0 outputs of batches of 0 rows");
     m = good, m.head.classes = 2;
     assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
                    "expected 1 for a gaussian");

@@ -19,5 +19,10 @@ fab_status fab_model_check(const char *who, const fab_model *m)
                         "%s: the head of the model has %lld features, %lld classes, beta = %g; all "
                         "must be > 0",
                         who, (long long)m->head.D, (long long)m->head.classes, m->head.beta);
+    if ((m->predict || m->jacobian || m->examples) && (m->batch < 1 || m->outputs < 1))
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "%s: the model computes %lld outputs of batches of %lld rows; both must be > 0", who,
+            (long long)m->outputs, (long long)m->batch);
     return FAB_OK;
 }
