@@ -524,6 +524,42 @@ static void bad_layers_are_refused_with_their_shapes(void **state)
     }
 }
 
+/* Random words of the grammar: refused with a sentence, or a network that reads back. */
+static void any_text_is_refused_or_read_back(void **state)
+{
+    (void)state;
+    static const char *const words[] = {
+        "dense:5", "dense:12",  "relu",    "tanh",        ",",        ",",
+        ",",       "residual(", ")",       ":",           "conv:2x3", "pool",
+        "pool:2",  "mlp:",      "flatten", "dropout:.5",  "x",        "7",
+        ":same",   ":mean",     "-",       "input:1x3x4,"};
+    enum { WORDS = sizeof words / sizeof *words, TRIES = 20000, LONGEST = 9 };
+    double *u = doubles(LONGEST + 1);
+    int64_t built = 0;
+    for (uint64_t t = 0; t < TRIES; t++) {
+        char text[200] = "", *json, *again;
+        fab_net *net, *back;
+        fab_random_uniform(7, t, 0, LONGEST + 1, u);
+        for (int w = 0; w < (int)(LONGEST * u[LONGEST]) + 1; w++)
+            strcat(text, words[(int)(WORDS * u[w])]);
+        const fab_net_plan p = {
+            .layers = text, .features = 12, .classes = 1, .beta = 1, .batch = 1};
+        const fab_status s = fab_net_init(&net, &p, NULL);
+        assert_true(s == FAB_OK || (s == FAB_BAD_ARGUMENT && strstr(fab_detail(), "network: ")));
+        if (s != FAB_OK) continue;
+        built++;
+        assert_ok(fab_net_json(net, &json));
+        assert_ok(fab_net_from_json(&back, json, 1, NULL));
+        assert_ok(fab_net_json(back, &again));
+        assert_string_equal(json, again);
+        fab_text_free(json);
+        fab_text_free(again);
+        fab_net_free(net);
+        fab_net_free(back);
+    }
+    assert_true(built > TRIES / 50);
+}
+
 static void bad_plans_are_refused(void **state)
 {
     (void)state;
@@ -612,6 +648,7 @@ int main(void)
         TEST(every_instruction_set_multiplies_alike),
         TEST(networks_read_back_from_text_and_json),
         TEST(bad_layers_are_refused_with_their_shapes),
+        TEST(any_text_is_refused_or_read_back),
         TEST(bad_plans_are_refused),
         TEST(bad_json_is_refused),
         TEST(batches_must_fit),

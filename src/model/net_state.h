@@ -27,11 +27,13 @@ struct fab_net {
     int64_t L;                       /* layers */
     fab_layer layer[FAB_NET_LAYERS]; /* L */
     fab_shape input;
-    int64_t has_input;      /* 1: its shape was written */
-    int64_t weights;        /* coordinates of theta that are weights: the first of them */
-    int64_t first_params;   /* the first layer with parameters: gradients go back no further */
-    int64_t tasks, scratch; /* numbers of scratch for one thread, for the example products */
-    int64_t product_scratch, partials; /* partials: numbers a block's partial gradients take */
+    int64_t has_input;    /* 1: its shape was written */
+    int64_t weights;      /* coordinates of theta that are weights: the first of them */
+    int64_t first_params; /* the first layer with parameters: gradients go back no further */
+    int64_t tasks;        /* parts of gradients */
+    int64_t partials;     /* numbers that a block leaves of layers whose gradients have no parts */
+    int64_t scratch;      /* numbers a thread needs beside the rows */
+    int64_t product_scratch; /* and the products of example gradients */
     int threads;
     size_t bytes;
     const fab_nn *nn;
