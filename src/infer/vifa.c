@@ -198,10 +198,8 @@ static void start(fab_vifa *f)
             memcpy(f->c, f->given->mu, (size_t)f->m.D * sizeof(double));
     }
     if (f->s.start == FAB_VIFA_ZERO) memset(f->c, 0, (size_t)f->W * sizeof(double));
-    for (int64_t i = 0; i < f->W; i++) {
-        f->gamma[i] = gamma;
-        f->psi[i] = exp(gamma);
-    }
+    for (int64_t i = 0; i < f->W; i++) f->gamma[i] = gamma;
+    f->nn->exps(f->W, f->gamma, f->psi);
     if (f->K == 0) return;
     f->run.ops->randn(&f->run, (uint64_t)f->s.seed, FAB_VIFA_START, &F);
     for (int64_t k = 0; k < f->K; k++) f->turn[k + k * f->K] = f->s.start_sd * f->s.start_F;
@@ -372,7 +370,7 @@ static void keep(fab_vifa *f, int back)
     memcpy(back ? f->c : f->good_c, back ? f->good_c : f->c, D);
     memcpy(back ? f->gamma : f->good_gamma, back ? f->good_gamma : f->gamma, W);
     if (F > 0) memcpy(back ? f->F : f->good_F, back ? f->good_F : f->F, F);
-    for (int64_t i = 0; i < f->W && back; i++) f->psi[i] = exp(f->gamma[i]);
+    if (back) f->nn->exps(f->W, f->gamma, f->psi);
 }
 
 static fab_status tell(const fab_vifa *f, int64_t total)
@@ -500,7 +498,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     if (!(f->number[FAB_VIFA_STEP] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say step %g", f->who,
                         f->number[FAB_VIFA_STEP]);
-    for (int64_t i = 0; i < f->W; i++) f->psi[i] = exp(f->gamma[i]);
+    f->nn->exps(f->W, f->gamma, f->psi);
     f->of_c.t = (int64_t)f->number[FAB_VIFA_STEP];
     f->of_gamma.t = (int64_t)f->number[FAB_VIFA_MOVES];
     return FAB_OK;

@@ -139,11 +139,11 @@ static void gradient_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, i
         memset(v, 0, (size_t)count * sizeof *v);
     if (path)
         for (int64_t i = 0; i < count; i++) v[i] -= weight * sign * z[i] / sqrt(psi[i]);
-    for (int64_t i = 0; i < count; i++) {
-        v[i] += scale * g[i];
-        gc[i] += v[i];
-        gg[i] += v[i] * sign * z[i];
-    }
+    for (int64_t i = 0; i < count; i++) v[i] += scale * g[i];
+    if (d->l == 0)
+        for (int64_t i = 0; i < count; i++) gc[i] = v[i], gg[i] = v[i] * sign * z[i];
+    else
+        for (int64_t i = 0; i < count; i++) gc[i] += v[i], gg[i] += v[i] * sign * z[i];
     if (f->K > 0) f->nn->narrow(count, v, at(f, d->v, first));
 }
 
@@ -170,7 +170,8 @@ static fab_status add_gradient(fab_vifa *f, fab_vifa_step *s, draw *d, const fab
     if (fab_vifa_samples_prior(f))
         FAB_TRY(fab_prior_add(&f->prior, 1 / d->scale, f->theta, &penalty, f->g)); /* 4 */
     fab_vifa_each(f, s, gradient_chunk, d);
-    for (int64_t i = f->W; i < f->m.D; i++) f->gc[i] += d->scale * f->g[i];
+    for (int64_t i = f->W; i < f->m.D; i++)
+        f->gc[i] = (d->l > 0 ? f->gc[i] : 0) + d->scale * f->g[i];
     return FAB_OK;
 }
 
@@ -186,8 +187,6 @@ fab_status fab_vifa_draws(fab_vifa *f, fab_vifa_step *s)
 {
     const fab_long V = fab_long_vectors(f->V, f->W, 1, f->W), GF = fab_long_rows(f->GF, f->W, f->K);
     fab_examples batch = {0};
-    memset(f->gc, 0, (size_t)f->m.D * sizeof(double));
-    memset(f->gg, 0, (size_t)f->W * sizeof(double));
     for (int64_t l = 0; l < f->s.draws; l++) {
         draw d = draw_of(f, s, l);
         make_theta(f, s, &d); /* 2 */

@@ -312,10 +312,8 @@ static void psi_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, int64_
     const double *gamma = f->gamma + first;
     double *next = f->next + first, most = 0;
     (void)s, (void)thread, (void)ctx;
-    for (int64_t i = 0; i < count; i++) {
-        next[i] = exp(gamma[i]);
-        most = fabs(gamma[i]) > most ? fabs(gamma[i]) : most;
-    }
+    for (int64_t i = 0; i < count; i++) most = fabs(gamma[i]) > most ? fabs(gamma[i]) : most;
+    f->nn->exps(count, gamma, next); /* 10 */
     f->sums[2 * (first / FAB_VIFA_CHUNK)] = most;
 }
 
