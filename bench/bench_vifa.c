@@ -146,9 +146,10 @@ static void beside_peer(void)
         printf("WRONG: not compared\n");
         missed = 1;
     } else
-        printf("step %.1f us (median %.1f), PyTorch's %.1f (%.1f): ratio %.1f (%.1f), wanted 30: %s\n",
-               1e6 * ours, 1e6 * middle, 1e6 * best, 1e6 * median, ratio, median / middle,
-               ratio >= 30 ? "PASS" : "MISS");
+        printf(
+            "step %.1f us (median %.1f), PyTorch's %.1f (%.1f): ratio %.1f (%.1f), wanted 30: %s\n",
+            1e6 * ours, 1e6 * middle, 1e6 * best, 1e6 * median, ratio, median / middle,
+            ratio >= 30 ? "PASS" : "MISS");
     if (ratio < 30) missed = 1;
     fab_infer_free(f);
     fab_net_free(net);
@@ -237,11 +238,13 @@ static void beside_memory(void)
     run(f, &e, 0);
     const double seconds = timed.seconds[0] - gradient / LARGE_STEPS, ceiling = triad();
     const double part = moved() / seconds / ceiling, pass = 8.0 * (double)coordinates * K / ceiling;
-    printf("\nD = %lld, K = %d, sgd, 1 draw, %lld threads: step %.3f s without the gradient (%.3f s); triad %.1f "
+    printf("\nD = %lld, K = %d, sgd, 1 draw, %lld threads: step %.3f s without the gradient (%.3f "
+           "s); triad %.1f "
            "GB/s\n",
            (long long)coordinates, K, (long long)threads, seconds, gradient / LARGE_STEPS,
            1e-9 * ceiling);
-    printf("3 passes over F; %.1f GB moved at %.2f of triad, wanted 0.50: %s; as long as %.1f passes at triad\n",
+    printf("3 passes over F; %.1f GB moved at %.2f of triad, wanted 0.50: %s; as long as %.1f "
+           "passes at triad\n",
            1e-9 * moved(), part, part >= 0.5 ? "PASS" : "MISS", seconds / pass);
     if (part < 0.5) missed = 1;
     fab_infer_free(f);

@@ -268,6 +268,7 @@ static void the_optimum_is_a_minimum(void **state)
     fab_infer_free(k->exact);
 }
 
+/* KL above the least one. */
 static double excess(known *k, const fab_vifa_settings *s, double *mean)
 {
     fab_infer *f = open_run(&k->model, s, NULL, &k->e);

@@ -33,6 +33,7 @@
 
 enum { LEAST_LAP = 10 }; /* steps */
 #define MEMORY 0.01      /* weight of a step in the running average of the loss */
+#define FAR    1e6       /* a loss so many times that of the first step: the run has diverged */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
@@ -305,12 +306,15 @@ static fab_vifa_step step_of(const fab_vifa *f, int64_t t, int64_t total)
 static fab_status step(fab_vifa *f, int64_t total)
 {
     fab_vifa_step s = step_of(f, (int64_t)f->number[FAB_VIFA_STEP], total);
-    FAB_TRY(fab_vifa_factor(f));
+    if (fab_vifa_factor(f) != FAB_OK) return fab_vifa_diverged(f, s.t, "F' psi^-1 F", NAN);
     FAB_TRY(fab_vifa_draws(f, &s));
     FAB_TRY(fab_vifa_move(f, &s));
     const double loss = s.loss / s.rows, share = fmax(1 / ((double)s.t + 1), MEMORY);
     double *average = &f->number[FAB_VIFA_LOSS];
     *average = s.t == 0 ? loss : *average + share * (loss - *average);
+    if (s.t == 0) f->number[FAB_VIFA_FIRST] = loss;
+    if (!(loss <= FAR * (1 + fabs(f->number[FAB_VIFA_FIRST]))))
+        return fab_vifa_diverged(f, s.t, "the loss", loss);
     f->number[FAB_VIFA_STEP]++;
     f->number[FAB_VIFA_MOVES] = (double)f->of_gamma.t;
     f->number[FAB_VIFA_EPOCHS] = floor(f->number[FAB_VIFA_STEP] * (double)fab_vifa_batches(&f->s) /

@@ -147,15 +147,6 @@ static void gradient_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, i
     if (f->K > 0) f->nn->narrow(count, v, at(f, d->v, first));
 }
 
-static fab_status not_finite(const fab_vifa *f, const fab_vifa_step *s, double loss)
-{
-    return FAB_FAIL(
-        FAB_NUMERIC,
-        "%s: the loss is %g at step %lld: lower rate (now %g), or set clip; the state is "
-        "back where the epoch began",
-        f->who, loss, (long long)s->t + 1, f->s.rate);
-}
-
 /* 3 - 5 */
 static fab_status add_gradient(fab_vifa *f, fab_vifa_step *s, draw *d, const fab_examples *batch)
 {
@@ -163,7 +154,7 @@ static fab_status add_gradient(fab_vifa *f, fab_vifa_step *s, draw *d, const fab
     double loss, penalty = 0;
     if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.seed, s->t * f->s.draws + d->l);
     FAB_TRY(f->m.loss(f->m.self, f->theta, batch, &loss, f->g)); /* 3 */
-    if (!isfinite(loss)) return not_finite(f, s, loss);
+    if (!isfinite(loss)) return fab_vifa_diverged(f, s->t, "the loss", loss);
     s->loss += loss * rows;
     s->rows += rows;
     d->scale = (double)fab_minibatch_steps(f->batches) * rows; /* unbiased for uneven batches */

@@ -16,6 +16,7 @@ enum {
     FAB_VIFA_STEP,   /* steps done */
     FAB_VIFA_MOVES,  /* of them, with F and gamma */
     FAB_VIFA_EPOCHS, /* passes over the rows done */
+    FAB_VIFA_FIRST,  /* loss of the first step */
     FAB_VIFA_LOSS,
     FAB_VIFA_BOUND,
     FAB_VIFA_NUMBERS
@@ -92,6 +93,9 @@ fab_status fab_vifa_move(fab_vifa *f, const fab_vifa_step *s);
 fab_status fab_vifa_factor(fab_vifa *f);
 /* G of F and psi. */
 void fab_vifa_gram(fab_vifa *f);
+
+/* The sentence of a run that left the numbers. */
+fab_status fab_vifa_diverged(const fab_vifa *f, int64_t t, const char *what, double value);
 
 typedef void fab_vifa_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, int64_t count,
                             int thread, void *ctx);

@@ -33,6 +33,16 @@ fab_long fab_vifa_F(const fab_vifa *f)
     return fab_long_rows(f->F, f->W, f->K);
 }
 
+fab_status fab_vifa_diverged(const fab_vifa *f, int64_t t, const char *what, double value)
+{
+    const char *other = f->s.optimiser == FAB_VIFA_NATURAL ? "lower reach" : "set clip";
+    return FAB_FAIL(
+        FAB_NUMERIC,
+        "%s: %s is %g at step %lld: lower rate (now %g), or %s; the state is back where the "
+        "epoch began",
+        f->who, what, value, (long long)t + 1, f->s.rate, other);
+}
+
 /* ---- M ---------------------------------------------------------------------------------------------------- */
 
 void fab_vifa_gram(fab_vifa *f)
@@ -104,11 +114,7 @@ static fab_status finish_gradients(fab_vifa *f, const fab_vifa_step *s, norms *n
     n->c = sqrt(n->c);
     n->gamma = sqrt(n->gamma);
     if (isfinite(n->c) && isfinite(n->gamma)) return FAB_OK;
-    return FAB_FAIL(
-        FAB_NUMERIC,
-        "%s: the norm of the gradient is %g at step %lld: lower rate (now %g), or set clip; "
-        "the state is back where the epoch began",
-        f->who, n->c + n->gamma, (long long)s->t + 1, f->s.rate);
+    return fab_vifa_diverged(f, s->t, "the norm of the gradient", n->c + n->gamma);
 }
 
 /* ---- gradient of F, or F less a part of it ------------------------------------------------------------------ */
@@ -329,11 +335,7 @@ static fab_status step_gamma(fab_vifa *f, const fab_vifa_step *s, double norm)
     fab_vifa_each(f, s, psi_chunk, NULL);
     for (int64_t i = 0; i * FAB_VIFA_CHUNK < f->W; i++)
         if (!(f->sums[2 * i] <= MOST_GAMMA))
-            return FAB_FAIL(
-                FAB_NUMERIC,
-                "%s: |log psi| reaches %g at step %lld: lower rate (now %g) or rate_psi; the "
-                "state is back where the epoch began",
-                f->who, f->sums[2 * i], (long long)s->t + 1, f->s.rate);
+            return fab_vifa_diverged(f, s->t, "the largest |log psi|", f->sums[2 * i]);
     return FAB_OK;
 }
 

@@ -46,7 +46,8 @@ typedef struct fab_nn {
     void (*add)(int64_t n, const void *x, void *y);                    /* y += x */
     void (*scale)(int64_t n, const double *s, const void *x, void *y); /* y = s x */
     void (*square)(int64_t n, const void *x, void *y);                 /* y = x^2 */
-    void (*exps)(int64_t n, const double *x, double *y); /* y = e^x, |x| <= 700, to 2 units in the last place */
+    void (*exps)(int64_t n, const double *x,
+                 double *y); /* y = e^x, |x| <= 700, to 2 units in the last place */
     /* A step of Adam: m += (1 - b1)(g - m), v += (1 - b2)(g^2 - v), x -= rate m / (root sqrt(v) + eps). */
     void (*adam)(int64_t n, double b1, double b2, double rate, double root, double eps,
                  const void *g, void *m, void *v, void *x);

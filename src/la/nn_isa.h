@@ -41,7 +41,8 @@ typedef int64_t wide_bits __attribute__((vector_size(VECTOR_BYTES)));
 
 INLINE wide exp_wide(wide x)
 {
-    const double whole = 0x1.8p52; /* adding it rounds to an integer, which stands in its low bits */
+    const double whole =
+        0x1.8p52; /* adding it rounds to an integer, which stands in its low bits */
     const wide shifted = x * 1.4426950408889634074 + whole, k = shifted - whole;
     const wide r = x - k * 0x1.62e42fee00000p-1 - k * 0x1.a39ef35793c76p-33;
     wide sum = r * (1.0 / 13) + 1;
@@ -100,7 +101,7 @@ static void exps(int64_t n, const double *x, double *y)
         .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
         .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
         .cross_rows = cross_rows_##t, .combine_rows = combine_rows_##t,                         \
-        .project_rows = project_rows_##t, .adam = adam_##t, .exps = exps                                      \
+        .project_rows = project_rows_##t, .adam = adam_##t, .exps = exps                        \
     }
 
 const fab_nn NN_TABLE[2] = {NN_ENTRIES(f64, FAB_F64, double), NN_ENTRIES(f32, FAB_F32, float)};

@@ -1,0 +1,107 @@
+/* vifa_linear.c - vifa of a linear model, whose posterior and whose optimum at rank K are known.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "vifa_linear.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+enum { STARTS = 8 }; /* of the optimum's search */
+
+/* The average of -log p(y | x, theta) and its gradient. */
+static fab_status linear_loss(void *self, const double *theta, const fab_examples *e, double *loss,
+                              double *gradient)
+{
+    const linear_case *c = self;
+    const double n = (double)e->x.n;
+    *loss = -0.5 * log(c->beta / 6.283185307179586477);
+    for (int64_t d = 0; d < c->D && gradient; d++) gradient[d] = 0;
+    for (int64_t i = 0; i < e->x.n; i++) {
+        const double *x = (const double *)e->x.p + i * e->x.ld;
+        double r = e->y[i];
+        for (int64_t d = 0; d < c->D; d++) r -= x[d] * theta[d];
+        *loss += 0.5 * c->beta * r * r / n;
+        for (int64_t d = 0; d < c->D && gradient; d++) gradient[d] -= c->beta * r * x[d] / n;
+    }
+    return FAB_OK;
+}
+
+void linear_case_solve(linear_case *c)
+{
+    fab_exact_settings s = fab_exact_defaults(c->D);
+    fab_inference r;
+    s.intercept = 0;
+    if (c->alpha > 0) s.alpha = c->alpha;
+    if (c->beta > 0) s.beta = c->beta;
+    must(fab_infer_init(&c->fit, fab_method_find("exact"), &s, NULL, NULL));
+    must(fab_infer_update(c->fit, &c->e));
+    must(fab_infer_result(c->fit, &c->posterior));
+    must(fab_infer_report(c->fit, &r));
+    c->alpha = r.alpha;
+    c->beta = r.beta;
+    must(fab_vifa_optimum(&c->best, &c->kl, c->posterior, c->K, STARTS, 1));
+}
+
+void linear_case_free(linear_case *c)
+{
+    fab_infer_free(c->fit);
+    fab_gauss_free(c->best);
+}
+
+static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const variant *v)
+{
+    const fab_method *m = fab_method_find("vifa");
+    fab_vifa_settings s = fab_vifa_defaults();
+    char rows[32];
+    s.alpha = c->alpha;
+    s.K = c->K;
+    s.seed = seed;
+    snprintf(rows, sizeof rows, "%lld", (long long)c->e.x.n);
+    for (int i = 0; v->settings[i]; i += 2) {
+        const char *value = v->settings[i + 1];
+        must(fab_settings_parse(m->table, &s, v->settings[i], strcmp(value, "N") ? value : rows));
+    }
+    return s;
+}
+
+/* Steps of a run: a step takes a batch for each draw or pair of draws. */
+static int64_t steps_of(const linear_case *c, const fab_vifa_settings *s)
+{
+    const int64_t each = s->shared ? 1 : s->pairs ? (s->draws + 1) / 2 : s->draws;
+    return s->epochs * ((c->e.x.n + s->batch - 1) / s->batch) / each;
+}
+
+static void print_line(const linear_case *c, const char *name, int64_t seed, const char *label,
+                       const fab_gauss *q, const fab_vifa_settings *s, double seconds)
+{
+    double mean, covariance, w2, best, kl;
+    must(fab_distance_mean(q, c->posterior, &mean));
+    must(fab_distance_covariance(q, c->posterior, NULL, &covariance));
+    must(fab_distance_covariance(c->best, c->posterior, NULL, &best));
+    must(fab_distance_w2(q, c->posterior, NULL, &w2));
+    must(fab_distance_kl(q, c->posterior, NULL, &kl));
+    printf("%s,%lld,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.3g\n", name, (long long)seed,
+           label, mean, covariance, w2 / (double)c->D, best, kl, c->kl, (long long)steps_of(c, s),
+           (long long)s->epochs, seconds);
+    fflush(stdout);
+}
+
+void linear_case_run(const linear_case *c, const char *name, int64_t seed, const variant *v,
+                     fab_gauss **q)
+{
+    const fab_model m = {.D = c->D,
+                         .head = {.D = c->D, .classes = 1, .beta = c->beta},
+                         .self = (void *)(uintptr_t)c,
+                         .loss = linear_loss};
+    const fab_vifa_settings s = settings_of(c, seed, v);
+    const fab_gauss *found;
+    fab_infer *f;
+    must(
+        fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, NULL, &(fab_exec){.threads = 1}));
+    const double begin = fab_clock();
+    must(fab_infer_update(f, &c->e));
+    must(fab_infer_result(f, &found));
+    print_line(c, name, seed, v->label, found, &s, fab_clock() - begin);
+    if (q) must(fab_gauss_copy(q, found, FAB_F64));
+    fab_infer_free(f);
+}

@@ -1,0 +1,90 @@
+/* study.c - vifa on synthetic data in two dimensions: [T] section 5.2.1, Table 5.1 and Fig. 5.1.
+ *
+ *     study SEEDS [DENSITY]   prints csv lines (vifa_linear.h) for seeds 1 .. SEEDS; writes the two densities of the
+ *                             first seed, on a grid, into the file DENSITY
+ *
+ * 1000 rows x ~ N(0, [1 .5; .5 1]); theta ~ N(0, 100 I); y = x . theta + N(0, 10); K = 1.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "../common/vifa_linear.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+enum { ROWS = 1000, X_STREAM = 1, THETA_STREAM = 2, NOISE_STREAM = 3, GRID = 101 };
+#define ALPHA 0.01
+#define BETA  0.1
+
+static const variant variants[] = {
+    {"[T]", {"start",     "zero",  "start_sd", "1",        "start_F", "0.1",     "draws",
+             "10",        "pairs", "false",    "batch",    "100",     "entropy", "closed",
+             "optimiser", "sgd",   "schedule", "constant", "rate",    "0.01",    "rate_F",
+             "0.01",      "clip",  "10",       "epochs",   "5000",    NULL}},
+    {"default", {NULL}},
+    {"natural",
+     {"optimiser", "natural", "batch", "N", "draws", "10", "shared", "true", "rate", "0.5",
+      "rate_psi", "2", "start_sd", "0.3", "start_F", "1", "epochs", "500", NULL}},
+};
+enum { VARIANTS = sizeof variants / sizeof *variants, SHOWN = 1 };
+
+static void make_rows(uint64_t seed, double *x, double *y)
+{
+    double theta[2];
+    fab_random_normal(seed, X_STREAM, 0, 2 * ROWS, FAB_F64, x);
+    fab_random_normal(seed, THETA_STREAM, 0, 2, FAB_F64, theta);
+    fab_random_normal(seed, NOISE_STREAM, 0, ROWS, FAB_F64, y);
+    for (int64_t i = 0; i < ROWS; i++) {
+        x[2 * i + 1] = 0.5 * x[2 * i] + sqrt(0.75) * x[2 * i + 1];
+        y[i] /= sqrt(BETA);
+        for (int64_t d = 0; d < 2; d++) y[i] += x[2 * i + d] * theta[d] / sqrt(ALPHA);
+    }
+}
+
+/* log density of p and q on a grid of four standard deviations around p. */
+static void write_density(const char *path, const fab_gauss *p, const fab_gauss *q)
+{
+    FILE *out = fopen(path, "w");
+    double variance[2], point[2], logp[2];
+    fab_solver *s[2];
+    if (!out) exit(1);
+    must(fab_solver_init(&s[0], p, NULL));
+    must(fab_solver_init(&s[1], q, NULL));
+    must(fab_solver_variances(s[0], variance));
+    for (int i = 0; i < GRID * GRID; i++) {
+        point[0] = p->mu[0] + sqrt(variance[0]) * (8.0 * (i / GRID) / (GRID - 1) - 4);
+        point[1] = p->mu[1] + sqrt(variance[1]) * (8.0 * (i % GRID) / (GRID - 1) - 4);
+        const fab_rows row = {point, FAB_F64, 1, 2};
+        for (int j = 0; j < 2; j++) must(fab_solver_logpdf(s[j], &row, &logp[j]));
+        fprintf(out, "%.6g %.6g %.6g %.6g\n%s", point[0], point[1], exp(logp[0]), exp(logp[1]),
+                i % GRID == GRID - 1 ? "\n" : "");
+    }
+    fab_solver_free(s[0]);
+    fab_solver_free(s[1]);
+    fclose(out);
+}
+
+static void one_seed(int64_t seed, const char *density)
+{
+    double *x = numbers(2 * ROWS), *y = numbers(ROWS);
+    make_rows((uint64_t)seed, x, y);
+    linear_case c = {.D = 2, .K = 1, .alpha = ALPHA, .beta = BETA};
+    c.e = (fab_examples){.x = {x, FAB_F64, ROWS, 2}, .y = y};
+    linear_case_solve(&c);
+    for (int v = 0; v < VARIANTS; v++) {
+        fab_gauss *q;
+        linear_case_run(&c, "synthetic", seed, &variants[v], &q);
+        if (density && seed == 1 && v == SHOWN) write_density(density, c.posterior, q);
+        fab_gauss_free(q);
+    }
+    linear_case_free(&c);
+    free(x);
+    free(y);
+}
+
+int main(int argc, char **argv)
+{
+    if (argc < 2) return fprintf(stderr, "usage: study SEEDS [DENSITY]\n"), 2;
+    for (int64_t seed = 1; seed <= atoll(argv[1]); seed++)
+        one_seed(seed, argc > 2 ? argv[2] : NULL);
+    return 0;
+}
