@@ -402,8 +402,8 @@ static char *print_table(const table *t, int libsvm)
 
 static fab_dataset *read_table(const char *text, fab_columns columns)
 {
-    fab_source *s;
-    fab_dataset *t;
+    fab_source *s = NULL;
+    fab_dataset *t = NULL;
     if (fab_source_open_memory(&s, "rows", text, strlen(text), NULL, 64) != FAB_OK ||
         fab_dataset_read(&t, s, &columns) != FAB_OK)
         fail_msg("%s", fab_detail());
