@@ -33,6 +33,7 @@ typedef struct choice {
     {"memory", 0, OPT_F64, &(c_)->l.memory, "MB", 0.001, 1e9, NULL, "for the whole fit (default: what is free)"}, \
     OPTION_FORMAT(&(c_)->l.data.format), \
     OPTION_ROWS(&(c_)->l.data.rows), \
+    OPTION_LABELS(&(c_)->l.data.labels), \
     OPTION_FEATURES(&(c_)->l.data.features), \
     {"seed", 0, OPT_TEXT, &(c_)->seed, "N", 0, 0, NULL, "seed of the random numbers (default: the method's)"}, \
     OPTION_THREADS(&(c_)->l.exec.threads), \

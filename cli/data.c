@@ -46,6 +46,16 @@ int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k)
     return status;
 }
 
+int labels_open(fab_source **labels, fab_feed *feed, const data_options *o)
+{
+    if (!o->labels) return DONE;
+    const data_options as = {.file = o->labels, .rows = o->rows, .words = 1};
+    const int status = table_open(labels, &as);
+    if (status != DONE) return status;
+    const fab_status s = fab_feed_set_labels(feed, *labels);
+    return s == FAB_OK ? DONE : say_status_of(o->labels, s);
+}
+
 int data_open(data *d, const data_options *o)
 {
     *d = (data){.o = *o};

@@ -13,6 +13,7 @@ typedef struct data_options {
     int64_t format, features;
     int64_t missing, words; /* 1: values may be missing; columns may hold words */
     const char *categorical;
+    const char *labels; /* a file of the target alone, or NULL */
 } data_options;
 
 extern const char *const format_names[]; /* in the order of fab_format */
@@ -23,6 +24,8 @@ extern const char *const format_names[]; /* in the order of fab_format */
      "csv, tsv, text, npy, libsvm or idx (default: from the content)"}
 #define OPTION_ROWS(where_) \
     {"rows", 0, OPT_TEXT, where_, "FILE", 0, 0, NULL, "keep the 0-based row numbers listed in FILE"}
+#define OPTION_LABELS(where_) \
+    {"labels", 0, OPT_TEXT, where_, "FILE", 0, 0, NULL, "the target, one column, row by row: the labels of an idx file"}
 #define OPTION_FEATURES(where_) \
     {"features", 0, OPT_I64, where_, "N", 1, 0x1p40, NULL, \
      "libsvm: number of features (default: from a first pass)"}
@@ -65,6 +68,9 @@ int data_is_file(const data_options *o);
 int table_open(fab_source **s, const data_options *o);
 /* The same for a model in these units: with its levels, and with missing values where it can fill them. */
 int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k);
+
+/* Give the feed the labels of o, where there are some; the source is kept in *labels. */
+int labels_open(fab_source **labels, fab_feed *feed, const data_options *o);
 
 /* The names of the coordinates as metadata, {"names": [..]}; NULL when the file has none of its own.
  * Gives: free. */

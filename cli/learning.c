@@ -24,6 +24,7 @@ void learning_close(learning *l)
     fab_scaling_free(l->scaling);
     fab_feed_close(l->feed);
     fab_source_close(l->source);
+    fab_source_close(l->labels);
     order_close(&l->order);
     free(l->constant);
     free(l->settings);
@@ -53,7 +54,10 @@ int64_t learning_classes(const learning *l)
 static int check_target(const learning *l)
 {
     const int labelled = fab_source_format(l->source) == FAB_FORMAT_LIBSVM;
-    if (!l->columns.target && !labelled)
+    if (l->data.labels && (l->columns.target || labelled))
+        return say_wrong("%s: --labels brings the target: -y and libsvm labels are another",
+                         l->verb);
+    if (!l->columns.target && !labelled && !l->data.labels)
         return say_wrong("%s: -y TARGET, the column to explain, is missing", l->verb);
     if (l->data.features && !labelled)
         return say_wrong("%s: --features is for libsvm files", l->data.file);
@@ -94,15 +98,18 @@ static int64_t at_most(int64_t rows, int64_t numbers, int64_t columns)
 /* Look through all of DATA for words and classes that its first rows do not show. */
 static int survey(learning *l)
 {
-    fab_source *source = NULL;
+    fab_source *source = NULL, *labels = NULL;
     fab_feed *feed = NULL;
     if (fab_feed_at_end(l->feed) || !data_is_file(&l->data)) return DONE;
     int status = table_open(&source, &l->data);
     if (status != DONE) return status;
     fab_status s = fab_feed_open(&feed, source, &l->columns);
-    if (s == FAB_OK) s = fab_feed_survey(feed, l->table);
+    if (s == FAB_OK) status = labels_open(&labels, feed, &l->data);
+    if (s == FAB_OK && status == DONE) s = fab_feed_survey(feed, l->table);
     fab_feed_close(feed);
     fab_source_close(source);
+    fab_source_close(labels);
+    if (status != DONE) return status;
     return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
 }
 
@@ -112,7 +119,10 @@ int learning_open(learning *l)
     if (status == DONE) status = check_target(l);
     if (status != DONE) return status;
     fab_status s = fab_feed_open(&l->feed, l->source, &l->columns);
-    if (s == FAB_OK) s = fab_feed_table(l->feed, &l->table);
+    if (s != FAB_OK) return say_feed(l, s);
+    status = labels_open(&l->labels, l->feed, &l->data);
+    if (status != DONE) return status;
+    s = fab_feed_table(l->feed, &l->table);
     if (s != FAB_OK) return say_feed(l, s);
     status = read_rows(l, at_most(l->scale_rows, FIRST_NUMBERS, l->table->columns));
     if (status == DONE && l->table->n == 0)
@@ -151,8 +161,12 @@ int learning_open_as(learning *l)
 {
     int status = table_open_as(&l->source, &l->data, l->scaling);
     if (status != DONE) return status;
-    fab_status s = fab_feed_open_as(&l->feed, l->source, l->scaling, FAB_READ_WEIGHT);
-    if (s == FAB_OK) s = fab_feed_table(l->feed, &l->table);
+    const fab_reading what = l->data.labels ? FAB_READ_FEATURES : FAB_READ_WEIGHT;
+    fab_status s = fab_feed_open_as(&l->feed, l->source, l->scaling, what);
+    if (s != FAB_OK) return say_feed(l, s);
+    status = labels_open(&l->labels, l->feed, &l->data);
+    if (status != DONE) return status;
+    s = fab_feed_table(l->feed, &l->table);
     return say_feed(l, s);
 }
 

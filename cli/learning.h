@@ -23,7 +23,7 @@ typedef struct learning {
     int64_t no_scale, no_intercept;
     double memory; /* MB a fit may take; 0: what is free */
 
-    fab_source *source;
+    fab_source *source, *labels;
     fab_feed *feed;
     fab_dataset *table; /* the rows at hand */
     fab_scaling *scaling;

@@ -15,7 +15,7 @@ enum {
 typedef struct reading {
     const char *file;
     const outlook_options *how;
-    fab_source *source;
+    fab_source *source, *labels;
     fab_feed *feed;
     fab_dataset *table;
 } reading;
@@ -170,9 +170,13 @@ static int read_all(outlook *o, reading *r, const data_options *d)
     const fab_scaling *k = o->scaling;
     int status = table_open_as(&r->source, d, k);
     if (status != DONE) return status;
-    fab_status s = fab_feed_open_as(&r->feed, r->source, k,
-                                    r->how->with_target ? FAB_READ_TARGET : FAB_READ_FEATURES);
-    if (s == FAB_OK) s = fab_feed_table(r->feed, &r->table);
+    const int target = r->how->with_target && !d->labels;
+    fab_status s =
+        fab_feed_open_as(&r->feed, r->source, k, target ? FAB_READ_TARGET : FAB_READ_FEATURES);
+    if (s != FAB_OK) return say_status_of(r->file, s);
+    status = labels_open(&r->labels, r->feed, d);
+    if (status != DONE) return status;
+    s = fab_feed_table(r->feed, &r->table);
     if (s != FAB_OK) return say_status_of(r->file, s);
     while (status == DONE && !fab_feed_at_end(r->feed)) status = next_piece(o, r);
     if (status != DONE) return status;
@@ -229,6 +233,7 @@ int outlook_open(outlook *o, const char *file, const data_options *d, const outl
     fab_dataset_free(r.table);
     fab_feed_close(r.feed);
     fab_source_close(r.source);
+    fab_source_close(r.labels);
     return status;
 }
 

@@ -87,9 +87,13 @@ static int run(const verb *self, int argc, char **argv)
     const char *operand[2];
     int64_t json = 0, quiet = 0;
     outlook_options how = {.with_target = 1};
-    const option options[] = {OPTION_FORMAT(&d.format),     OPTION_ROWS(&d.rows),
-                              OPTION_SAMPLES(&how.samples), OPTION_LINEARISED(&how.linearised),
-                              OPTION_SEED(&how.seed),       OPTION_JSON(&json),
+    const option options[] = {OPTION_FORMAT(&d.format),
+                              OPTION_ROWS(&d.rows),
+                              OPTION_LABELS(&d.labels),
+                              OPTION_SAMPLES(&how.samples),
+                              OPTION_LINEARISED(&how.linearised),
+                              OPTION_SEED(&how.seed),
+                              OPTION_JSON(&json),
                               OPTION_QUIET(&quiet)};
     const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL, NULL};
     int status;

@@ -127,6 +127,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_OUTPUT(&c.output, "save there (default: replace FILE)"),
         OPTION_FORMAT(&c.data.format),
         OPTION_ROWS(&c.data.rows),
+        OPTION_LABELS(&c.data.labels),
         OPTION_FEATURES(&c.data.features),
         OPTION_THREADS(&c.threads),
         OPTION_JSON(&c.json),

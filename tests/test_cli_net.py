@@ -83,6 +83,21 @@ class Net(Case):
         self.fit("--epochs=30", data=data, model="input:1x6x6,conv:4x3,relu,pool:2,flatten")
         self.assertGreater(self.good_json("score", self.file, data)["accuracy"], 0.98)
 
+    def test_images_and_labels_are_two_idx_files(self):
+        r = np.random.RandomState(1)
+        t = r.randint(0, 3, 150).astype(np.uint8)
+        images = r.randint(0, 50, (150, 4, 4)).astype(np.uint8)
+        images[np.arange(150), t, :] += 150
+        a = self.write("images", bytes([0, 0, 8, 3, 0, 0, 0, 150, 0, 0, 0, 4, 0, 0, 0, 4]) + images.tobytes())
+        b = self.write("labels", bytes([0, 0, 8, 1, 0, 0, 0, 150]) + t.tobytes())
+        rows = self.write("rows.txt", b"\n".join(b"%d" % i for i in range(0, 150, 2)) + b"\n")
+        call = ["fit", a, "--labels", b, "--likelihood", "categorical", "--model", "mlp:8", "--epochs=30", "-o", self.file]
+        self.assertEqual(self.good_json(*call, "--rows", rows)["n"], 75)
+        self.assertGreater(self.good_json("score", self.file, a, "--labels", b)["accuracy"], 0.98)
+        self.bad(2, *call, "-y", "0", says=["--labels brings the target"])
+        few = self.write("few", bytes([0, 0, 8, 1, 0, 0, 0, 149]) + t[:149].tobytes())
+        self.bad(1, "fit", a, "--labels", few, "--likelihood", "categorical", says=["fewer labels than rows", "row 149"])
+
     def test_a_stopped_run_goes_on_to_the_same_bytes(self):
         whole, part = self.path("w"), self.path("p")
         self.fit("--epochs=60", file=whole)

@@ -307,6 +307,52 @@ static void a_survey_finds_what_the_first_rows_lack(void **state)
     fab_source_close(s);
 }
 
+static void labels_stand_in_a_file_of_their_own(void **state)
+{
+    (void)state;
+    fab_source *s = open_words("1,2\n3,4\n5,6\n"), *labels = open_words("kind\nu\nv\nu\n"),
+               *wide = open_words(four);
+    fab_feed *f;
+    fab_dataset *t;
+    assert_int_equal(fab_feed_open(&f, s, &(fab_columns){0}), FAB_OK);
+    assert_int_equal(fab_feed_set_labels(f, wide), FAB_BAD_DATA);
+    assert_detail("one column", "4");
+    assert_int_equal(fab_feed_set_labels(f, labels), FAB_OK);
+    assert_int_equal(fab_feed_set_labels(f, labels), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_feed_table(f, &t), FAB_OK);
+    assert_int_equal(fab_feed_read(f, 2, t), FAB_OK);
+    assert_int_equal(fab_feed_read(f, INT64_MAX, t), FAB_OK);
+    assert_true(t->n == 3 && t->D == 2 && t->x[4] == 5 && t->x[5] == 6);
+    assert_true(t->y[0] == 0 && t->y[1] == 1 && t->y[2] == 0);
+    assert_string_equal(t->target_words.word[1], "v");
+    assert_string_equal(t->target_name, "label");
+    fab_dataset_free(t);
+    fab_feed_close(f);
+    fab_source_close(s);
+    fab_source_close(labels);
+    fab_source_close(wide);
+}
+
+static void labels_and_rows_are_as_many(void **state)
+{
+    (void)state;
+    const char *const bad[] = {"1\n2\n", "1\n2\n3\n4\n"}, *const says[] = {"fewer", "more"};
+    for (int i = 0; i < 2; i++) {
+        fab_source *s = open_words("1,2\n3,4\n5,6\n"), *labels = open_words(bad[i]);
+        fab_feed *f;
+        fab_dataset *t;
+        assert_int_equal(fab_feed_open(&f, s, &(fab_columns){0}), FAB_OK);
+        assert_int_equal(fab_feed_set_labels(f, labels), FAB_OK);
+        assert_int_equal(fab_feed_table(f, &t), FAB_OK);
+        assert_int_equal(fab_feed_read(f, INT64_MAX, t), FAB_BAD_DATA);
+        assert_detail(says[i], i ? "row 4" : "row 2");
+        fab_dataset_free(t);
+        fab_feed_close(f);
+        fab_source_close(s);
+        fab_source_close(labels);
+    }
+}
+
 static void words_for_a_number_are_refused(void **state)
 {
     (void)state;
@@ -343,6 +389,8 @@ int main(void)
         cmocka_unit_test(rows_without_a_value_are_dropped_and_counted),
         cmocka_unit_test(a_survey_finds_what_the_first_rows_lack),
         cmocka_unit_test(words_for_a_number_are_refused),
+        cmocka_unit_test(labels_stand_in_a_file_of_their_own),
+        cmocka_unit_test(labels_and_rows_are_as_many),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -76,6 +76,9 @@ typedef struct fab_feed fab_feed;
  * until close. */
 FAB_API fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c);
 FAB_API void fab_feed_close(fab_feed *f); /* takes NULL */
+/* The target stands in a source of its own, one column, row by row (the labels of idx files).  For a feed without
+ * target that has read nothing yet.  Borrows labels until close. */
+FAB_API fab_status fab_feed_set_labels(fab_feed *f, fab_source *labels);
 /* An empty table for its rows.  Gives *t. */
 FAB_API fab_status fab_feed_table(const fab_feed *f, fab_dataset **t);
 /* Add the next rows to t, `most` of the file at most; at the end t->n stays as it was and

@@ -12,7 +12,9 @@ struct fab_feed {
     fab_source *source;
     fab_roles role;
     fab_missing missing;
-    int64_t columns, most; /* of the source; rows read at a time */
+    fab_source *labels;    /* the target comes from there, and stands behind the columns; or NULL */
+    double *label;         /* most */
+    int64_t columns, most; /* of a row; rows read at a time */
     int64_t rows;          /* read or skipped */
     int at_end;
     int packed;    /* rows stay sparse */
@@ -71,7 +73,26 @@ void fab_feed_close(fab_feed *f)
     if (!f) return;
     fab_release(f->role.feature);
     fab_release(f->piece);
+    fab_release(f->label);
     fab_release(f);
+}
+
+fab_status fab_feed_set_labels(fab_feed *f, fab_source *labels)
+{
+    double *piece;
+    if (fab_source_columns(labels) != 1)
+        return FAB_FAIL(FAB_BAD_DATA, "labels are one column, and the file has %lld",
+                        (long long)fab_source_columns(labels));
+    if (f->packed || f->role.target >= 0 || f->labels)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "the rows have their target with them: labels are one more");
+    FAB_TRY(fab_alloc_array((void **)&f->label, f->most, sizeof *f->label, "feed"));
+    FAB_TRY(fab_alloc_array((void **)&piece, f->most * (f->columns + 1), sizeof *piece, "feed"));
+    fab_release(f->piece);
+    f->piece = piece;
+    f->labels = labels;
+    f->role.target = f->columns++;
+    return FAB_OK;
 }
 
 int fab_feed_at_end(const fab_feed *f)
@@ -92,6 +113,7 @@ int64_t fab_feed_rows(const fab_feed *f)
 fab_status fab_feed_skip(fab_feed *f, int64_t rows)
 {
     FAB_TRY(fab_source_skip(f->source, rows));
+    if (f->labels) FAB_TRY(fab_source_skip(f->labels, rows));
     f->rows += rows;
     return FAB_OK;
 }
@@ -106,7 +128,8 @@ static fab_status name_columns(fab_dataset *t, const fab_feed *f)
     memset(t->words, 0, (size_t)t->columns * sizeof *t->words);
     for (int64_t c = 0; c < t->columns; c++)
         FAB_TRY(fab_copy_text(&t->name[c], fab_source_name(f->source, f->role.feature[c])));
-    FAB_TRY(fab_copy_text(&t->target_name, fab_source_name(f->source, f->role.target)));
+    FAB_TRY(fab_copy_text(&t->target_name,
+                          f->labels ? "label" : fab_source_name(f->source, f->role.target)));
     FAB_TRY(fab_copy_text(&t->weight_name, fab_source_name(f->source, f->role.weight)));
     return fab_copy_text(&t->offset_name, fab_source_name(f->source, f->role.offset));
 }
@@ -198,7 +221,32 @@ static fab_status keep_words(const fab_feed *f, fab_dataset *t)
 {
     for (int64_t c = 0; c < t->columns; c++)
         FAB_TRY(add_words(&t->words[c], f->source, f->role.feature[c]));
+    if (f->labels) return add_words(&t->target_words, f->labels, 0);
     return add_words(&t->target_words, f->source, f->role.target);
+}
+
+/* The labels of `got` rows (0: the end, where there must be none left), behind the columns of each. */
+static fab_status add_labels(fab_feed *f, int64_t got)
+{
+    const int64_t width = f->columns;
+    int64_t labels;
+    FAB_TRY(fab_source_next(f->labels, got ? got : 1, f->label, &labels));
+    if (labels != got)
+        return FAB_FAIL(FAB_BAD_DATA, "there are %s labels than rows: row %lld has %s",
+                        labels < got ? "fewer" : "more", (long long)(f->rows + labels),
+                        labels < got ? "none" : "no columns");
+    for (int64_t i = got - 1; i >= 0; i--) {
+        memmove(f->piece + i * width, f->piece + i * (width - 1),
+                (size_t)(width - 1) * sizeof *f->piece);
+        f->piece[i * width + width - 1] = f->label[i];
+    }
+    return FAB_OK;
+}
+
+static fab_status next(fab_feed *f, int64_t most, int64_t *got)
+{
+    FAB_TRY(fab_source_next(f->source, most < f->most ? most : f->most, f->piece, got));
+    return f->labels ? add_labels(f, *got) : FAB_OK;
 }
 
 static fab_status tick(const fab_feed *f)
@@ -231,7 +279,7 @@ fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
     int64_t got = 1;
     if (f->packed) return read_sparse(f, most, t);
     for (int64_t left = most; left > 0 && !f->at_end; left -= got) {
-        FAB_TRY(fab_source_next(f->source, left < f->most ? left : f->most, f->piece, &got));
+        FAB_TRY(next(f, left, &got));
         FAB_TRY(make_room(t, &f->role, t->n + got));
         for (int64_t i = 0; i < got; i++)
             if (is_dropped(f, f->piece + i * f->columns))
@@ -279,7 +327,7 @@ fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
     }
     while (!f->at_end) {
         int64_t got;
-        FAB_TRY(fab_source_next(f->source, f->most, f->piece, &got));
+        FAB_TRY(next(f, f->most, &got));
         for (int64_t i = 0; i < got; i++) {
             const double *row = f->piece + i * f->columns;
             if (target >= 0 && !is_dropped(f, row))
