@@ -158,8 +158,9 @@ INLINE void TYPED(tile)(const TYPED(view) * p, int64_t i, int64_t j, const int r
     for (int r = 0; r < rows; r++)
         for (int v = 0; v < vecs; v++) {
             VEC start = {0};
-            const REAL *bias = p->bias + j + v * LANES, *old = c + r * p->ldc + v * LANES;
-            if (p->bias) start += part ? TYPED(load_part)(bias, part) : TYPED(load)(bias);
+            const REAL *bias = p->bias ? p->bias + j + v * LANES : NULL,
+                       *old = c + r * p->ldc + v * LANES;
+            if (bias) start += part ? TYPED(load_part)(bias, part) : TYPED(load)(bias);
             if (p->add) start += part ? TYPED(load_part)(old, part) : TYPED(load)(old);
             acc[r][v] = start;
         }

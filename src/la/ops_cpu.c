@@ -119,7 +119,7 @@ typedef struct cpu_call {
 static void *place(cpu_call *c, size_t bytes)
 {
     void *p = c->room;
-    c->room += round_up((int64_t)bytes, 64);
+    if (bytes) c->room += round_up((int64_t)bytes, 64); /* a call that needs none may have none */
     return p;
 }
 

@@ -121,9 +121,11 @@ static void project(predictors *p, int64_t n)
     const fab_long X = fab_long_vectors(p->X, p->W, n, p->W);
     p->run.ops->load(&p->run, &rows, NULL, &X);
     for (int64_t k = 0; k < p->C; k++) {
-        char *const from = (char *)p->G + (size_t)(k * p->W * p->K) * p->run.ops->size;
-        const fab_long G = fab_long_rows(from, p->W, p->K);
-        if (p->K) p->run.ops->cross(&p->run, &G, NULL, &X, p->t + k * p->K * BLOCK);
+        if (p->K) {
+            char *const from = (char *)p->G + (size_t)(k * p->W * p->K) * p->run.ops->size;
+            const fab_long G = fab_long_rows(from, p->W, p->K);
+            p->run.ops->cross(&p->run, &G, NULL, &X, p->t + k * p->K * BLOCK);
+        }
         p->run.ops->colquad(&p->run, &X, p->d + k * p->W, p->v + k * BLOCK);
     }
 }

@@ -92,11 +92,8 @@ static void put_values(const fab_tune *t, int64_t i, void *settings)
     for (int64_t j = 0; j < t->p.ranges; j++) {
         const fab_field *f = fab_settings_find(t->r.method->table, t->range[j].name);
         const double v = t->value[i * t->p.ranges + j];
-        const int64_t whole = (int64_t)v;
-        if (f->type == FAB_I64)
-            memcpy((char *)settings + f->offset, &whole, sizeof whole);
-        else
-            memcpy((char *)settings + f->offset, &v, sizeof v);
+        const int64_t whole = f->type == FAB_I64 ? (int64_t)v : 0;
+        memcpy((char *)settings + f->offset, f->type == FAB_I64 ? (const void *)&whole : &v, 8);
     }
 }
 
