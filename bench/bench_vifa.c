@@ -117,6 +117,8 @@ static fab_vifa_settings paper(void)
     s.pairs = 0;
     s.entropy = FAB_VIFA_CLOSED;
     s.schedule = FAB_CONSTANT;
+    s.rate = 0.01;
+    s.rate_psi = 1;
     s.epochs = (STEPS * DRAWS * BATCH + ROWS - 1) / ROWS;
     return s;
 }

@@ -43,7 +43,7 @@ static const char *const starts[] = {"zero", "model", NULL};
 
 #define SETTINGS fab_vifa_settings
 #define VIFA_FIELDS(K_)                                                                            \
-    MODEL_FIELDS(400, 32, 0.01), FIELD(K, I64, K_, 0, 4096, "number of factors; 0: a diagonal"),   \
+    MODEL_FIELDS(400, 32, 0.005), FIELD(K, I64, K_, 0, 4096, "number of factors; 0: a diagonal"),  \
         FIELD(draws, I64, 2, 1, 4096, "draws of theta in a step"),                                 \
         SWITCH(pairs, 1, "draws come as h, z and -h, -z, on the same rows"),                       \
         SWITCH(shared, 0, "all draws of a step see the same rows"),                                \

@@ -48,6 +48,22 @@ void linear_case_free(linear_case *c)
     fab_gauss_free(c->best);
 }
 
+linear_case linear_case_scaled(const linear_case *c, double *y)
+{
+    const int64_t n = c->e.x.n;
+    linear_case out = *c;
+    double mean = 0, square = 0;
+    for (int64_t i = 0; i < n; i++) mean += c->e.y[i] / (double)n;
+    for (int64_t i = 0; i < n; i++) square += pow(c->e.y[i] - mean, 2) / (double)n;
+    for (int64_t i = 0; i < n; i++) y[i] = c->e.y[i] / sqrt(square);
+    out.e.y = y;
+    out.alpha *= square;
+    out.beta *= square;
+    out.unit = sqrt(square);
+    linear_case_solve(&out);
+    return out;
+}
+
 static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const variant *v)
 {
     const fab_method *m = fab_method_find("vifa");
@@ -80,6 +96,7 @@ static void print_line(const linear_case *c, const char *name, int64_t seed, con
     must(fab_distance_covariance(c->best, c->posterior, NULL, &best));
     must(fab_distance_w2(q, c->posterior, NULL, &w2));
     must(fab_distance_kl(q, c->posterior, NULL, &kl));
+    if (c->unit > 0) w2 *= c->unit;
     printf("%s,%lld,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.3g\n", name, (long long)seed,
            label, mean, covariance, w2 / (double)c->D, best, kl, c->kl, (long long)steps_of(c, s),
            (long long)s->epochs, seconds);

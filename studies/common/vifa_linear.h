@@ -15,11 +15,16 @@ typedef struct linear_case {
     const fab_gauss *posterior;
     fab_gauss *best; /* of rank K: the deterministic optimum */
     double kl;       /* its KL from the posterior */
+    double unit;     /* of y; 0: its own */
 } linear_case;
 
 /* Posterior and optimum; alpha and beta are then known. */
 void linear_case_solve(linear_case *c);
 void linear_case_free(linear_case *c);
+
+/* The same problem, solved, with the target in units of its standard deviation, as `fabayes fit` has it; y has a number per
+ * row and stays until free. */
+linear_case linear_case_scaled(const linear_case *c, double *y);
 
 /* Run vifa with the settings of v ("N" stands for the number of rows) and print a csv line: name, seed, label,
  * relative distance of mean and covariance, W2 / D, covariance distance of the optimum, KL of both, steps, epochs,

@@ -13,12 +13,12 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { RANK = 3, SPLIT_STREAM = 1, MOST_FEATURES = 64, MOST_ROWS = 20000, OURS = 2 };
+enum { RANK = 3, SPLIT_STREAM = 1, MOST_FEATURES = 64, MOST_ROWS = 20000, OURS = 2, DEFAULT = 0 };
 
 static const char *const paper[] = {
-    "start",     "zero",  "start_sd", "1",        "start_F", "0.1",     "draws",
-    "10",        "pairs", "false",    "batch",    "100",     "entropy", "closed",
-    "optimiser", "sgd",   "schedule", "constant", "clip",    "10",      NULL};
+    "start",    "zero",     "start_sd", "1",   "start_F", "0.1",    "draws",     "10",
+    "pairs",    "false",    "batch",    "100", "entropy", "closed", "optimiser", "sgd",
+    "schedule", "constant", "rate_psi", "1",   "clip",    "10",     NULL};
 static const variant ours[] = {
     {"default", {NULL}},
     {"natural",
@@ -113,19 +113,22 @@ static void one_seed(const table *t, const char *name, int64_t seed, const varia
                      const char *picture)
 {
     const int64_t n = t->rows / 2;
-    double *x = numbers(n * t->D), *y = numbers(n);
+    double *x = numbers(n * t->D), *y = numbers(n), *scaled = numbers(n);
     take_half(t, (uint64_t)seed, n, x, y);
     linear_case c = {.D = t->D, .K = RANK};
     c.e = (fab_examples){.x = {x, FAB_F64, n, t->D}, .y = y};
     linear_case_solve(&c);
+    linear_case own = linear_case_scaled(&c, scaled);
     linear_case_run(&c, name, seed, theirs, NULL);
     for (int v = 0; v < OURS; v++) {
         fab_gauss *q;
-        linear_case_run(&c, name, seed, &ours[v], &q);
+        linear_case_run(v == DEFAULT ? &own : &c, name, seed, &ours[v], &q);
         if (picture && seed == 1 && v == OURS - 1) write_picture(picture, c.posterior, q);
         fab_gauss_free(q);
     }
+    linear_case_free(&own);
     linear_case_free(&c);
+    free(scaled);
     free(x);
     free(y);
 }

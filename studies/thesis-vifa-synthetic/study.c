@@ -16,16 +16,16 @@ enum { ROWS = 1000, X_STREAM = 1, THETA_STREAM = 2, NOISE_STREAM = 3, GRID = 101
 #define BETA  0.1
 
 static const variant variants[] = {
-    {"[T]", {"start",     "zero",  "start_sd", "1",        "start_F", "0.1",     "draws",
-             "10",        "pairs", "false",    "batch",    "100",     "entropy", "closed",
-             "optimiser", "sgd",   "schedule", "constant", "rate",    "0.01",    "rate_F",
-             "0.01",      "clip",  "10",       "epochs",   "5000",    NULL}},
+    {"[T]", {"start",    "zero",     "start_sd", "1",    "start_F", "0.1",    "draws",     "10",
+             "pairs",    "false",    "batch",    "100",  "entropy", "closed", "optimiser", "sgd",
+             "schedule", "constant", "rate",     "0.01", "rate_F",  "0.01",   "rate_psi",  "1",
+             "clip",     "10",       "epochs",   "5000", NULL}},
     {"default", {NULL}},
     {"natural",
      {"optimiser", "natural", "batch", "N", "draws", "10", "shared", "true", "rate", "0.5",
       "rate_psi", "2", "start_sd", "0.3", "start_F", "1", "epochs", "500", NULL}},
 };
-enum { VARIANTS = sizeof variants / sizeof *variants, SHOWN = 1 };
+enum { VARIANTS = sizeof variants / sizeof *variants, DEFAULT = 1 };
 
 static void make_rows(uint64_t seed, double *x, double *y)
 {
@@ -65,18 +65,22 @@ static void write_density(const char *path, const fab_gauss *p, const fab_gauss 
 
 static void one_seed(int64_t seed, const char *density)
 {
-    double *x = numbers(2 * ROWS), *y = numbers(ROWS);
+    double *x = numbers(2 * ROWS), *y = numbers(ROWS), *scaled = numbers(ROWS);
     make_rows((uint64_t)seed, x, y);
     linear_case c = {.D = 2, .K = 1, .alpha = ALPHA, .beta = BETA};
     c.e = (fab_examples){.x = {x, FAB_F64, ROWS, 2}, .y = y};
     linear_case_solve(&c);
+    linear_case own = linear_case_scaled(&c, scaled);
     for (int v = 0; v < VARIANTS; v++) {
+        const linear_case *p = v == DEFAULT ? &own : &c;
         fab_gauss *q;
-        linear_case_run(&c, "synthetic", seed, &variants[v], &q);
-        if (density && seed == 1 && v == SHOWN) write_density(density, c.posterior, q);
+        linear_case_run(p, "synthetic", seed, &variants[v], &q);
+        if (density && seed == 1 && v == DEFAULT) write_density(density, own.posterior, q);
         fab_gauss_free(q);
     }
+    linear_case_free(&own);
     linear_case_free(&c);
+    free(scaled);
     free(x);
     free(y);
 }
