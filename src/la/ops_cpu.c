@@ -164,7 +164,7 @@ static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *jo
     const int64_t chunks = chunk_count(c);
     for (int64_t chunk = atomic_fetch_add(next, 1); chunk < chunks;
          chunk = atomic_fetch_add(next, 1))
-        kernel(job, chunk_span(c, chunk), scratch, partial + chunk * c->count);
+        kernel(job, chunk_span(c, chunk), scratch, c->count ? partial + chunk * c->count : NULL);
 }
 
 /* Run the kernel on every chunk, then add the chunks' sums, in order, to `sums` (c->count numbers). */
@@ -178,7 +178,7 @@ static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, doub
     if (threads > 1) {
 #pragma omp parallel num_threads(threads)
         take_chunks(c, kernel, job, &next, partial,
-                    scratch + c->scratch * (size_t)omp_get_thread_num());
+                    c->scratch ? scratch + c->scratch * (size_t)omp_get_thread_num() : NULL);
     } else
         take_chunks(c, kernel, job, &next, partial, scratch);
     for (int64_t e = 0; e < c->count; e++) sums[e] = 0;
