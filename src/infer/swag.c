@@ -143,6 +143,8 @@ static void layout(fab_layout *l, void *handle)
     f->V = f->point ? NULL : fab_place(l, D, sizeof(double));
     f->sum = f->s.window ? fab_place(l, D, sizeof(double)) : NULL;
     f->Dhat = fab_place(l, D * ring_of(&f->s), f->run.ops->size);
+    f->run.work =
+        fab_place(l, (int64_t)f->run.ops->work(D, ring_of(&f->s) + 1, 1, f->run.threads), 1);
 }
 
 static void release(void *handle)
