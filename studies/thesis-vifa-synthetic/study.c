@@ -6,14 +6,13 @@
  * 1000 rows x ~ N(0, [1 .5; .5 1]); theta ~ N(0, 100 I); y = x . theta + N(0, 10); K = 1.
  *
  * SPDX-License-Identifier: MIT */
+#include "../common/synthetic.h"
 #include "../common/vifa_linear.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum { ROWS = 1000, X_STREAM = 1, THETA_STREAM = 2, NOISE_STREAM = 3, GRID = 101 };
-#define ALPHA 0.01
-#define BETA  0.1
+enum { ROWS = SYNTHETIC_ROWS, GRID = 101 };
 
 static const variant variants[] = {
     {"[T]", {"start",    "zero",     "start_sd", "1",    "start_F", "0.1",    "draws",     "10",
@@ -26,19 +25,6 @@ static const variant variants[] = {
       "rate_psi", "2", "start_sd", "0.3", "start_F", "1", "epochs", "500", NULL}},
 };
 enum { VARIANTS = sizeof variants / sizeof *variants, DEFAULT = 1 };
-
-static void make_rows(uint64_t seed, double *x, double *y)
-{
-    double theta[2];
-    fab_random_normal(seed, X_STREAM, 0, 2 * ROWS, FAB_F64, x);
-    fab_random_normal(seed, THETA_STREAM, 0, 2, FAB_F64, theta);
-    fab_random_normal(seed, NOISE_STREAM, 0, ROWS, FAB_F64, y);
-    for (int64_t i = 0; i < ROWS; i++) {
-        x[2 * i + 1] = 0.5 * x[2 * i] + sqrt(0.75) * x[2 * i + 1];
-        y[i] /= sqrt(BETA);
-        for (int64_t d = 0; d < 2; d++) y[i] += x[2 * i + d] * theta[d] / sqrt(ALPHA);
-    }
-}
 
 /* log density of p and q on a grid of four standard deviations around p. */
 static void write_density(const char *path, const fab_gauss *p, const fab_gauss *q)
@@ -66,8 +52,8 @@ static void write_density(const char *path, const fab_gauss *p, const fab_gauss 
 static void one_seed(int64_t seed, const char *density)
 {
     double *x = numbers(2 * ROWS), *y = numbers(ROWS), *scaled = numbers(ROWS);
-    make_rows((uint64_t)seed, x, y);
-    linear_case c = {.D = 2, .K = 1, .alpha = ALPHA, .beta = BETA};
+    synthetic_rows((uint64_t)seed, x, y);
+    linear_case c = {.D = 2, .K = 1, .alpha = SYNTHETIC_ALPHA, .beta = SYNTHETIC_BETA};
     c.e = (fab_examples){.x = {x, FAB_F64, ROWS, 2}, .y = y};
     linear_case_solve(&c);
     linear_case own = linear_case_scaled(&c, scaled);
