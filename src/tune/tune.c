@@ -145,9 +145,11 @@ static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s knows linear models, no networks",
                         r->method->name);
     if (p->trials < 1 || p->folds < 2 || p->folds > table->n)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "tune: %lld trials of %lld folds of %lld rows; expected at least 1 and 2",
-                        (long long)p->trials, (long long)p->folds, (long long)table->n);
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "tune: %lld trials of %lld folds of %lld rows; expected a trial or more, and from "
+            "2 folds to one for each row",
+            (long long)p->trials, (long long)p->folds, (long long)table->n);
     for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->table, &p->range[i]));
     return FAB_OK;
 }
