@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum {
+    SCALE_ROWS = 1000,       /* that the units of a stream come from, unless the call says */
     FIRST_NUMBERS = 1 << 27, /* that the first rows may hold: 1 GB */
     LOAD_NUMBERS = 1 << 24,  /* of a table read before the memory is looked at again */
     PIECE_NUMBERS = 1 << 17  /* of a stream read at a time: 1 MB */
@@ -124,7 +125,8 @@ int learning_open(learning *l)
     if (status != DONE) return status;
     s = fab_feed_table(l->feed, &l->table);
     if (s != FAB_OK) return say_feed(l, s);
-    status = read_rows(l, at_most(l->scale_rows, FIRST_NUMBERS, l->table->columns));
+    status = read_rows(
+        l, at_most(l->scale_rows ? l->scale_rows : SCALE_ROWS, FIRST_NUMBERS, l->table->columns));
     if (status == DONE && l->table->n == 0)
         return say_failed("%s: there are no rows", l->data.file);
     if (status == DONE && fab_dataset_levels(l->table, 2) < 2) status = survey(l); /* sorted? */

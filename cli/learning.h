@@ -19,7 +19,7 @@ typedef struct learning {
     const char *verb;
     data_options data;
     fab_columns columns;
-    int64_t scale_rows; /* rows that the units of a stream come from */
+    int64_t scale_rows; /* rows that the units of a stream come from; 0: 1000 */
     int64_t no_scale, no_intercept;
     double memory; /* MB a fit may take; 0: what is free */
 

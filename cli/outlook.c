@@ -219,6 +219,19 @@ static int take_linear(outlook *o, const char *file)
     return DONE;
 }
 
+/* No option may be given and mean nothing. */
+static int check_options(const outlook *o, const outlook_options *how)
+{
+    if (how->linearised && !o->net)
+        return say_wrong("--linearised is for networks: a linear model needs no draws");
+    if (how->linearised && how->samples)
+        return say_wrong("--linearised predicts without draws, and --samples asks for some");
+    if (how->samples && !o->net && !several(o))
+        return say_wrong(
+            "--samples is for networks and for several classes: this model needs no draws");
+    return DONE;
+}
+
 int outlook_open(outlook *o, const char *file, const data_options *d, const outlook_options *how)
 {
     reading r = {.file = d->file, .how = how};
@@ -227,8 +240,7 @@ int outlook_open(outlook *o, const char *file, const data_options *d, const outl
     if (s != FAB_OK) return say_status(s);
     const char *model = fab_tensors_get(o->posterior->file, "model");
     int status = model && strstr(model, "\"network\"") ? take_net(o, file) : take_linear(o, file);
-    if (status == DONE && how->linearised && !o->net)
-        status = say_wrong("--linearised is for networks: a linear model needs no draws");
+    if (status == DONE) status = check_options(o, how);
     if (status == DONE) status = read_all(o, &r, d);
     fab_dataset_free(r.table);
     fab_feed_close(r.feed);

@@ -10,8 +10,6 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { SCALE_ROWS = 1000 };
-
 typedef struct fit_call {
     choice choice;
     const char *prior;
@@ -23,6 +21,9 @@ static int check_call(const fit_call *c)
 {
     const learning *l = &c->choice.l;
     const char *given = l->checkpoint ? "checkpoint" : "resume";
+    if (l->scale_rows && !l->method->streams)
+        return say_wrong("fit: %s takes its units from all rows: --scale-rows is for streams",
+                         l->method->name);
     if (!l->checkpoint && !c->resume) return DONE;
     if (!l->output) return say_wrong("fit: --%s needs -o FILE", given);
     if (!l->method->streams && learning_glm(l))
@@ -102,9 +103,7 @@ static int fit_all(fit_call *c)
 
 static int run(const verb *self, int argc, char **argv)
 {
-    fit_call c = {
-        .choice.l = {
-            .verb = "fit", .start = fab_clock(), .scale_rows = SCALE_ROWS, .resumable = 1}};
+    fit_call c = {.choice.l = {.verb = "fit", .start = fab_clock(), .resumable = 1}};
     learning *l = &c.choice.l;
     // clang-format off
     const option options[] = {

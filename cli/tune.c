@@ -275,8 +275,7 @@ static int tune(tune_call *c)
 
 static int run(const verb *self, int argc, char **argv)
 {
-    tune_call c = {.choice = {.l = {.verb = "tune", .start = fab_clock(), .scale_rows = INT64_MAX},
-                              .whole = 1},
+    tune_call c = {.choice = {.l = {.verb = "tune", .start = fab_clock()}, .whole = 1},
                    .trials = TRIALS,
                    .folds = FOLDS,
                    .samples = SAMPLES};

@@ -65,6 +65,7 @@ static int finish_vectors(update_call *c)
 
 static int update_vectors(update_call *c, fab_tensors *t)
 {
+    if (c->data.labels) return say_wrong("update: %s is of vectors, which have no labels", c->file);
     c->fit.verb = "update";
     c->fit.output = c->output ? c->output : c->file;
     c->fit.quiet = c->quiet;

@@ -203,6 +203,8 @@ class Linear(Case):
         self.assertEqual(self.good_json("predict", self.file, self.data, "-o", out),
                          {"file": self.file, "output": out, "n": 60})
         self.bad(2, "predict", self.file, self.data, "--json", says=["-o FILE"])
+        self.bad(2, "predict", self.file, self.data, "--samples", "9", says=["needs no draws"])
+        self.bad(2, "fit", self.data, "-y", "y", "--scale-rows", "9", says=["exact", "streams"])
         self.bad(1, "predict", self.file, self.data, "-o", self.data, says=["is the input"])
 
 
