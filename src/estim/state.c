@@ -26,6 +26,35 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
     return FAB_OK;
 }
 
+/* The shape of a tensor; its number of dimensions. */
+static int shape_of(const fab_state *v, int64_t shape[2])
+{
+    shape[0] = v->n;
+    shape[1] = v->k;
+    return v->k > 0 ? 2 : 1;
+}
+
+static const fab_state *end_of(const fab_states *s)
+{
+    return s->of + sizeof s->of / sizeof s->of[0];
+}
+
+fab_status fab_states_save(const fab_states *s, fab_tensors *t)
+{
+    int64_t shape[2];
+    for (const fab_state *v = s->of; v < end_of(s) && v->name; v++)
+        if (v->p) FAB_TRY(fab_tensors_add(t, v->name, v->type, shape_of(v, shape), shape, v->p));
+    return FAB_OK;
+}
+
+fab_status fab_states_load(const fab_states *s, const fab_tensors *t)
+{
+    int64_t shape[2];
+    for (const fab_state *v = s->of; v < end_of(s) && v->name; v++)
+        if (v->p) FAB_TRY(fab_state_take(t, v->name, v->type, shape_of(v, shape), shape, v->p));
+    return FAB_OK;
+}
+
 fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec *x, double *loglik)
 {
     fab_solver *s;

@@ -10,6 +10,23 @@
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
                           const int64_t *shape, void *out);
 
+/* One tensor of a method's state, lent: n numbers, or n x k where k > 0.  With p = NULL there is none. */
+typedef struct fab_state {
+    const char *name;
+    fab_dtype type;
+    int64_t n, k;
+    void *p;
+} fab_state;
+
+/* All of them, in the order of the file; the first without a name ends the list. */
+typedef struct fab_states {
+    fab_state of[12];
+} fab_states;
+
+/* Add them to a file; take them from one. */
+fab_status fab_states_save(const fab_states *s, fab_tensors *t);
+fab_status fab_states_load(const fab_states *s, const fab_tensors *t);
+
 /* Mean log-likelihood per row of q for data whose variances are d2 (D) and whose correlations q has
  * fitted: with S = F F' + diag(d2 - rowdot(F, F)), -(D log 2 pi + log det + tr(Sigma^-1 S)) / 2.  Exact at
  * a maximum of the likelihood. */

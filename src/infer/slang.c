@@ -364,36 +364,23 @@ static fab_status report(void *handle, fab_inference *r)
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-enum { TENSORS = 8 };
-typedef struct saved {
-    const char *name;
-    fab_dtype type;
-    int64_t n;
-    void *p;
-} saved;
-
-static void state_of(const fab_slang *f, saved out[TENSORS])
+static fab_states state_of(fab_slang *f)
 {
     const int64_t D = f->m.D, K = f->s.K;
-    const saved all[TENSORS] = {
-        {"state.numbers", FAB_F64, FAB_SLANG_NUMBERS, (void *)(uintptr_t)f->number},
-        {"state.mu", FAB_F64, D, f->mu},
-        {"state.psi", FAB_F64, D, f->psi},
-        {"state.diag", FAB_F64, D, f->diag},
-        {"state.mean", FAB_F64, D, f->mean},
-        {"state.F", f->run.ops->type, D * K, f->U},
-        {"state.lambda", FAB_F64, K, f->lambda},
-        {"state.L", FAB_F64, K * K, f->L}};
-    memcpy(out, all, sizeof all);
+    return (fab_states){{{"state.numbers", FAB_F64, FAB_SLANG_NUMBERS, 0, f->number},
+                         {"state.mu", FAB_F64, D, 0, f->mu},
+                         {"state.psi", FAB_F64, D, 0, f->psi},
+                         {"state.diag", FAB_F64, D, 0, f->diag},
+                         {"state.mean", FAB_F64, D, 0, f->mean},
+                         {"state.F", f->run.ops->type, D * K, 0, f->U},
+                         {"state.lambda", FAB_F64, K, 0, f->lambda},
+                         {"state.L", FAB_F64, K * K, 0, f->L}}};
 }
 
 static fab_status save(void *handle, fab_tensors *t)
 {
-    saved all[TENSORS];
-    state_of(handle, all);
-    for (int i = 0; i < TENSORS; i++)
-        FAB_TRY(fab_tensors_add(t, all[i].name, all[i].type, 1, &all[i].n, all[i].p));
-    return FAB_OK;
+    const fab_states all = state_of(handle);
+    return fab_states_save(&all, t);
 }
 
 static fab_status check_loaded(const fab_slang *f)
@@ -413,10 +400,8 @@ static fab_status check_loaded(const fab_slang *f)
 static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_slang *f = handle;
-    saved all[TENSORS];
-    state_of(f, all);
-    for (int i = 0; i < TENSORS; i++)
-        FAB_TRY(fab_state_take(t, all[i].name, all[i].type, 1, &all[i].n, all[i].p));
+    const fab_states all = state_of(f);
+    FAB_TRY(fab_states_load(&all, t));
     FAB_TRY(check_loaded(f));
     for (int64_t i = 0; i < f->m.D; i++) f->w[i] = 1 / f->psi[i];
     return FAB_OK;

@@ -434,37 +434,32 @@ static fab_status report(void *handle, fab_inference *r)
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
+static fab_states state_of(swag *f)
+{
+    const int64_t D = f->train.m.D, ring = ring_of(&f->s);
+    return (fab_states){{{"state.averaged", FAB_F64, NUMBERS, 0, f->number},
+                         {"state.mean", FAB_F64, D, 0, f->mean},
+                         {"state.squares", FAB_F64, D, 0, f->V},
+                         {"state.sum", FAB_F64, D, 0, f->sum},
+                         {"state.columns", f->q->type, D, ring, ring ? f->Dhat : NULL}}};
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     swag *f = handle;
-    const int64_t D = f->train.m.D, count = NUMBERS, ring = ring_of(&f->s);
+    const fab_states all = state_of(f);
     FAB_TRY(fab_train_save(&f->train, t));
-    FAB_TRY(fab_tensors_add(t, "state.averaged", FAB_F64, 1, &count, f->number));
-    FAB_TRY(fab_tensors_add(t, "state.mean", FAB_F64, 1, &D, f->mean));
-    if (f->V) FAB_TRY(fab_tensors_add(t, "state.squares", FAB_F64, 1, &D, f->V));
-    if (f->sum) FAB_TRY(fab_tensors_add(t, "state.sum", FAB_F64, 1, &D, f->sum));
-    if (f->factor) return fab_recursive_em_method.save(f->factor, t);
-    if (!ring) return FAB_OK;
-    return fab_tensors_add(t, "state.columns", f->q->type, 2, (const int64_t[]){D, ring}, f->Dhat);
-}
-
-static fab_status load_vectors(swag *f, const fab_tensors *t)
-{
-    const int64_t D = f->train.m.D, count = NUMBERS, ring = ring_of(&f->s);
-    FAB_TRY(fab_train_load(&f->train, t));
-    FAB_TRY(fab_state_take(t, "state.averaged", FAB_F64, 1, &count, f->number));
-    FAB_TRY(fab_state_take(t, "state.mean", FAB_F64, 1, &D, f->mean));
-    if (f->V) FAB_TRY(fab_state_take(t, "state.squares", FAB_F64, 1, &D, f->V));
-    if (f->sum) FAB_TRY(fab_state_take(t, "state.sum", FAB_F64, 1, &D, f->sum));
-    if (f->factor) return fab_recursive_em_method.load(f->factor, t);
-    if (!ring) return FAB_OK;
-    return fab_state_take(t, "state.columns", f->q->type, 2, (const int64_t[]){D, ring}, f->Dhat);
+    FAB_TRY(fab_states_save(&all, t));
+    return f->factor ? fab_recursive_em_method.save(f->factor, t) : FAB_OK;
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
 {
     swag *f = handle;
-    FAB_TRY(load_vectors(f, t));
+    const fab_states all = state_of(f);
+    FAB_TRY(fab_train_load(&f->train, t));
+    FAB_TRY(fab_states_load(&all, t));
+    if (f->factor) FAB_TRY(fab_recursive_em_method.load(f->factor, t));
     if (!(f->number[AVERAGED] >= 0 && f->number[AVERAGED] <= (double)f->s.average &&
           f->number[KEPT] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %g of %lld, %g iterates",

@@ -216,41 +216,26 @@ void fab_train_report(const fab_train *t, const double *theta, fab_inference *r)
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-enum { MOST = 5 };
-typedef struct saved {
-    const char *name;
-    double *p;
-    int64_t n;
-} saved;
-
-/* The tensors that make up the state; how many. */
-static int state_of(fab_train *t, saved out[MOST])
+static fab_states state_of(fab_train *t)
 {
     const int64_t D = t->m.D, moments = fab_optim_moments(t->optim.kind);
-    int n = 0;
-    out[n++] = (saved){"state.theta", t->theta, D};
-    out[n++] = (saved){"state.numbers", t->number, FAB_TRAIN_NUMBERS};
-    if (moments > 0) out[n++] = (saved){"state.m", t->optim.m, D};
-    if (moments > 1) out[n++] = (saved){"state.v", t->optim.v, D};
-    if (t->s.held_out > 0) out[n++] = (saved){"state.best", t->best, D};
-    return n;
+    return (fab_states){{{"state.theta", FAB_F64, D, 0, t->theta},
+                         {"state.numbers", FAB_F64, FAB_TRAIN_NUMBERS, 0, t->number},
+                         {"state.m", FAB_F64, D, 0, moments > 0 ? t->optim.m : NULL},
+                         {"state.v", FAB_F64, D, 0, moments > 1 ? t->optim.v : NULL},
+                         {"state.best", FAB_F64, D, 0, t->s.held_out > 0 ? t->best : NULL}}};
 }
 
 fab_status fab_train_save(fab_train *t, fab_tensors *file)
 {
-    saved all[MOST];
-    const int n = state_of(t, all);
-    for (int i = 0; i < n; i++)
-        FAB_TRY(fab_tensors_add(file, all[i].name, FAB_F64, 1, &all[i].n, all[i].p));
-    return FAB_OK;
+    const fab_states all = state_of(t);
+    return fab_states_save(&all, file);
 }
 
 fab_status fab_train_load(fab_train *t, const fab_tensors *file)
 {
-    saved all[MOST];
-    const int n = state_of(t, all);
-    for (int i = 0; i < n; i++)
-        FAB_TRY(fab_state_take(file, all[i].name, FAB_F64, 1, &all[i].n, all[i].p));
+    const fab_states all = state_of(t);
+    FAB_TRY(fab_states_load(&all, file));
     const double epochs = t->number[FAB_TRAIN_EPOCH];
     if (!(epochs >= 0 && epochs <= (double)t->s.epochs && t->number[FAB_TRAIN_STEP] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say epoch %g of %lld", t->who, epochs,

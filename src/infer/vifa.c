@@ -454,50 +454,33 @@ static fab_status report(void *handle, fab_inference *r)
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-typedef struct saved {
-    const char *name;
-    fab_dtype type;
-    void *p;
-    int64_t n;
-} saved;
-
-enum { MOST_SAVED = 10 };
-
-/* The tensors that make up the state beside the result's F; how many. */
-static int state_of(fab_vifa *f, saved out[MOST_SAVED])
+/* Beside the result's F. */
+static fab_states state_of(fab_vifa *f)
 {
     const int64_t D = f->m.D, W = f->W, WK = W * f->K;
-    int n = 0;
-    out[n++] = (saved){"state.numbers", FAB_F64, f->number, FAB_VIFA_NUMBERS};
-    out[n++] = (saved){"state.c", FAB_F64, f->c, D};
-    out[n++] = (saved){"state.gamma", FAB_F64, f->gamma, W};
-    if (f->s.optimiser != FAB_VIFA_ADAM) return n;
-    out[n++] = (saved){"state.m_c", FAB_F64, f->of_c.m, D};
-    out[n++] = (saved){"state.v_c", FAB_F64, f->of_c.v, D};
-    out[n++] = (saved){"state.m_gamma", FAB_F64, f->of_gamma.m, W};
-    out[n++] = (saved){"state.v_gamma", FAB_F64, f->of_gamma.v, W};
-    if (WK == 0) return n;
-    out[n++] = (saved){"state.m_F", f->nn->type, f->mF, WK};
-    out[n++] = (saved){"state.v_F", f->nn->type, f->vF, WK};
-    return n;
+    const int adam = f->s.optimiser == FAB_VIFA_ADAM;
+    return (fab_states){{{"state.numbers", FAB_F64, FAB_VIFA_NUMBERS, 0, f->number},
+                         {"state.c", FAB_F64, D, 0, f->c},
+                         {"state.gamma", FAB_F64, W, 0, f->gamma},
+                         {"state.m_c", FAB_F64, D, 0, adam ? f->of_c.m : NULL},
+                         {"state.v_c", FAB_F64, D, 0, adam ? f->of_c.v : NULL},
+                         {"state.m_gamma", FAB_F64, W, 0, adam ? f->of_gamma.m : NULL},
+                         {"state.v_gamma", FAB_F64, W, 0, adam ? f->of_gamma.v : NULL},
+                         {"state.m_F", f->nn->type, WK, 0, adam && WK ? f->mF : NULL},
+                         {"state.v_F", f->nn->type, WK, 0, adam && WK ? f->vF : NULL}}};
 }
 
 static fab_status save(void *handle, fab_tensors *t)
 {
-    saved all[MOST_SAVED];
-    const int n = state_of(handle, all);
-    for (int i = 0; i < n; i++)
-        FAB_TRY(fab_tensors_add(t, all[i].name, all[i].type, 1, &all[i].n, all[i].p));
-    return FAB_OK;
+    const fab_states all = state_of(handle);
+    return fab_states_save(&all, t);
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_vifa *f = handle;
-    saved all[MOST_SAVED];
-    const int n = state_of(f, all);
-    for (int i = 0; i < n; i++)
-        FAB_TRY(fab_state_take(t, all[i].name, all[i].type, 1, &all[i].n, all[i].p));
+    const fab_states all = state_of(f);
+    FAB_TRY(fab_states_load(&all, t));
     if (f->K > 0) FAB_TRY(fab_state_take(t, "F", f->nn->type, 2, (int64_t[]){f->W, f->K}, f->F));
     if (!(f->number[FAB_VIFA_STEP] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say step %g", f->who,
