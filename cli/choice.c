@@ -53,17 +53,11 @@ static const char *default_method(const choice *c)
     return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
 }
 
-/* The mode of a network is found by sgd. */
-static const char *chosen_method(const choice *c)
-{
-    if (!c->method) return default_method(c);
-    return c->l.layers && strcmp(c->method, "map") == 0 ? "sgd" : c->method;
-}
-
 static int choose_method(choice *c, const fab_method **m)
 {
-    const int status = method_named(m, chosen_method(c));
+    const int status = method_named(m, c->method ? c->method : default_method(c));
     if (status != DONE) return status;
+    if (c->l.layers) *m = fab_method_of_networks(*m);
     if (!(*m)->infer)
         return say_wrong("%s: %s fits vectors, not a target; `fabayes fa` runs it", c->l.verb,
                          (*m)->name);

@@ -6,11 +6,18 @@
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <string.h>
 
 /* The verb that runs it. */
 static const char *verb_of(const fab_method *m)
 {
     return m->infer ? "fit" : "fa";
+}
+
+/* Has it settings of its own for networks? */
+static int own_network(const fab_method *m)
+{
+    return m->network && strcmp(m->network->name, m->name) == 0;
 }
 
 /* ---- for programs --------------------------------------------------------------------------------- */
@@ -61,16 +68,23 @@ static json_t *json_field(const fab_field *f)
     return j;
 }
 
+static json_t *json_settings(const fab_table *t)
+{
+    json_t *settings = json_array();
+    for (int64_t i = 0; i < t->n; i++) json_array_append_new(settings, json_field(&t->field[i]));
+    return settings;
+}
+
 static json_t *json_method(const fab_method *m)
 {
-    json_t *j = json_object(), *settings = json_array();
+    json_t *j = json_object();
     json_put(j, "name", json_text(m->name));
     json_put(j, "summary", json_text(m->summary));
     json_put(j, "verb", json_text(verb_of(m)));
     json_put(j, "streams", json_boolean(m->streams));
-    for (int64_t i = 0; i < m->table->n; i++)
-        json_array_append_new(settings, json_field(&m->table->field[i]));
-    json_put(j, "settings", settings);
+    json_put(j, "settings", json_settings(m->table));
+    if (m->network) json_put(j, "network", json_text(m->network->name));
+    if (own_network(m)) json_put(j, "network_settings", json_settings(m->network->table));
     return j;
 }
 
@@ -101,7 +115,7 @@ static int list_table(void)
     return DONE;
 }
 
-static int one_table(const fab_method *m)
+static int settings_table(const fab_method *m)
 {
     char *text;
     const fab_status s = fab_settings_table(m->table, &text);
@@ -109,6 +123,18 @@ static int one_table(const fab_method *m)
     printf("%s (%s, %s): %s\n\n%s", m->name, verb_of(m), m->streams ? "stream" : "batch",
            m->summary, text);
     fab_text_free(text);
+    return DONE;
+}
+
+static int one_table(const fab_method *m)
+{
+    const int status = settings_table(m);
+    if (status != DONE || !m->network) return status;
+    if (own_network(m)) {
+        printf("\n");
+        return settings_table(m->network);
+    }
+    printf("\nFor networks it is %s.\n", m->network->name);
     return DONE;
 }
 

@@ -51,3 +51,8 @@ const fab_method *fab_method_find(const char *name)
         if (strcmp(list[i]->name, name) == 0) return list[i];
     return NULL;
 }
+
+const fab_method *fab_method_of_networks(const fab_method *m)
+{
+    return m->network ? m->network : m;
+}

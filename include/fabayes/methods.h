@@ -46,11 +46,15 @@ typedef struct fab_method {
 
     /* A method of inference (infer.h) has these verbs instead of the ones above; NULL: vectors in. */
     const struct fab_infer_verbs *infer;
+    /* A method of linear models: who does the same for networks, with settings of its own; or NULL. */
+    const struct fab_method *network;
 } fab_method;
 
 FAB_API int64_t fab_method_count(void);
 FAB_API const fab_method *fab_method_at(int64_t i);
 FAB_API const fab_method *fab_method_find(const char *name); /* NULL: no such method */
+/* Who does for networks what m does for linear models; m itself where there is no other. */
+FAB_API const fab_method *fab_method_of_networks(const fab_method *m);
 
 #ifdef __cplusplus
 }

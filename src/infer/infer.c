@@ -117,6 +117,7 @@ fab_status fab_infer_init_model(fab_infer **f, const fab_method *m, const void *
 {
     const fab_model_settings *s = settings;
     *f = NULL;
+    m = fab_method_of_networks(m);
     FAB_TRY(check_any(m, model, prior));
     FAB_TRY(fab_settings_check(m->table, settings));
     fab_model any = *model;
@@ -133,6 +134,7 @@ fab_status fab_infer_init_model(fab_infer **f, const fab_method *m, const void *
 double fab_infer_model_bytes(const fab_method *m, const void *settings, const fab_model *model,
                              int64_t n)
 {
+    m = fab_method_of_networks(m);
     if (!m->infer || !m->infer->model_bytes) return 0;
     const fab_model_settings *s = settings;
     return (double)s->runs * m->infer->model_bytes(settings, model, n);
@@ -334,6 +336,7 @@ fab_status fab_infer_resume_model(fab_infer **f, const fab_tensors *file, const 
     const fab_method *m = name ? fab_method_find(name) : NULL;
     void *settings;
     *f = NULL;
+    if (m) m = fab_method_of_networks(m);
     if (!m || !fab_tensors_get(file, "settings") || !m->infer || !m->infer->init_model ||
         !m->infer->load)
         return FAB_FAIL(FAB_BAD_FILE,

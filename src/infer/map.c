@@ -24,4 +24,5 @@ const fab_method fab_map_method = {
     .table = &fab_map_table,
     .bytes = fab_laplace_bytes,
     .infer = &verbs,
+    .network = &fab_sgd_method,
 };

@@ -5,6 +5,7 @@
  *   3  p(y_i) = sum_s w_s p(y_i | eta_s,i, beta_s,i)
  *
  * SPDX-License-Identifier: MIT */
+#include "model/ggn.h"
 #include "predict/draws.h"
 #include "base/memory.h"
 #include "base/rows.h"
@@ -77,11 +78,6 @@ fab_status fab_draws_check(const fab_model *m, const fab_mixture *q, const fab_r
 
 /* ---- 1, 2 --------------------------------------------------------------------------------------------- */
 
-double fab_draws_beta(const fab_model *m, const double *theta, const double *out)
-{
-    return m->outputs == 2 ? exp(out[1]) : m->free ? exp(theta[m->D - 1]) : m->head.beta;
-}
-
 /* Predictors and noise of rows first .. first + n - 1 from the outputs of draw s. */
 static void take_outputs(const drawing *g, int64_t s, const double *theta, int64_t first, int64_t n)
 {
@@ -93,7 +89,7 @@ static void take_outputs(const drawing *g, int64_t s, const double *theta, int64
         const int64_t at = s * d->n + first + i;
         for (int64_t c = 0; c < C; c++)
             d->eta[at * C + c] = out[c] + (g->offset ? g->offset[first + i] : 0);
-        if (d->beta) d->beta[at] = fab_draws_beta(m, theta, out);
+        if (d->beta) d->beta[at] = fab_model_beta(m, theta, out);
     }
 }
 

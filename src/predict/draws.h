@@ -13,7 +13,4 @@ fab_status fab_draws_new(fab_draws **d, const fab_glm *head, int64_t n, int64_t 
 /* Do model and Gaussians belong together? */
 fab_status fab_draws_check(const fab_model *m, const fab_mixture *q, const fab_rows *x);
 
-/* The noise precision of a row with these outputs: an output, a coordinate of theta, or a fixed number. */
-double fab_draws_beta(const fab_model *m, const double *theta, const double *out);
-
 #endif

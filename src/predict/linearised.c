@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "base/rows.h"
+#include "model/ggn.h"
 #include "predict/draws.h"
 #include "predict/softmax.h"
 #include <math.h>
@@ -116,7 +117,7 @@ static fab_status add_row(slopes *k, int64_t c, int64_t i, int64_t row)
     fab_draws *d = k->d;
     double *out = k->out + i * k->m->outputs;
     const int64_t at = c * d->n + row, C = d->head.classes;
-    if (d->beta) d->beta[at] = fab_draws_beta(k->m, k->theta, out);
+    if (d->beta) d->beta[at] = fab_model_beta(k->m, k->theta, out);
     for (int64_t o = 0; o < C; o++) out[o] += k->offset ? k->offset[row] : 0;
     memcpy(d->eta + at * C, out, (size_t)C * sizeof *out);
     d->variance[at] = k->cov[0];
