@@ -26,7 +26,6 @@
 #include "base/settings.h"
 #include "estim/methods.h"
 #include "estim/start.h"
-#include "estim/state.h"
 #include "la/small.h"
 #include "posterior/em.h"
 #include <string.h>
@@ -335,26 +334,27 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
     return fab_start_diagnostics(&((online_em *)handle)->s, d);
 }
 
+static fab_states state_of(online_em *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    const fab_dtype type = e->s.run.ops->type;
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+                         {"state.d", type, D, 0, e->last},
+                         {"state.A", type, D, K, e->A}}};
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     online_em *e = handle;
-    const fab_dtype type = e->s.run.ops->type;
-    const int64_t count = small_count(e->s.K);
-    FAB_TRY(fab_start_save(&e->s, t, e->small));
-    FAB_TRY(fab_tensors_add(t, "state.small", FAB_F64, 1, &count, e->small));
-    FAB_TRY(fab_tensors_add(t, "state.d", type, 1, &e->s.D, e->last));
-    return fab_tensors_add(t, "state.A", type, 2, (int64_t[]){e->s.D, e->s.K}, e->A);
+    const fab_states all = state_of(e);
+    return fab_start_save(&e->s, e->small, &all, t);
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
 {
     online_em *e = handle;
-    const fab_dtype type = e->s.run.ops->type;
-    const int64_t count = small_count(e->s.K);
-    FAB_TRY(fab_state_take(t, "state.small", FAB_F64, 1, &count, e->small));
-    FAB_TRY(fab_start_load(&e->s, t, e->small));
-    FAB_TRY(fab_state_take(t, "state.d", type, 1, &e->s.D, e->last));
-    return fab_state_take(t, "state.A", type, 2, (int64_t[]){e->s.D, e->s.K}, e->A);
+    const fab_states all = state_of(e);
+    return fab_start_load(&e->s, e->small, &all, t);
 }
 
 const fab_method fab_online_em_method = {

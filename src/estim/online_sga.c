@@ -20,7 +20,6 @@
 #include "base/settings.h"
 #include "estim/methods.h"
 #include "estim/start.h"
-#include "estim/state.h"
 #include "la/small.h"
 #include "posterior/em.h"
 #include <math.h>
@@ -287,24 +286,27 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
     return fab_start_diagnostics(&((online_sga *)handle)->s, d);
 }
 
+static fab_states state_of(online_sga *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    const fab_dtype type = e->s.run.ops->type;
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+                         {"state.psi", FAB_F64, D, 0, e->psi},
+                         {"state.F", type, D, K, e->s.q.F}}};
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     online_sga *e = handle;
-    const int64_t count = small_count(e->s.K);
-    FAB_TRY(fab_start_save(&e->s, t, e->small));
-    FAB_TRY(fab_tensors_add(t, "state.small", FAB_F64, 1, &count, e->small));
-    return fab_tensors_add(t, "state.psi", FAB_F64, 1, &e->s.D, e->psi);
+    const fab_states all = state_of(e);
+    return fab_start_save(&e->s, e->small, &all, t);
 }
 
-/* F is the result's own; in the warm-up it is made again. */
 static fab_status load(void *handle, const fab_tensors *t)
 {
     online_sga *e = handle;
-    const int64_t count = small_count(e->s.K);
-    FAB_TRY(fab_state_take(t, "state.small", FAB_F64, 1, &count, e->small));
-    FAB_TRY(fab_start_load(&e->s, t, e->small));
-    FAB_TRY(fab_state_take(t, "state.psi", FAB_F64, 1, &e->s.D, e->psi));
-    FAB_TRY(fab_state_take(t, "F", e->s.run.ops->type, 2, (int64_t[]){e->s.D, e->s.K}, e->s.q.F));
+    const fab_states all = state_of(e);
+    FAB_TRY(fab_start_load(&e->s, e->small, &all, t));
     invert_psi(e);
     return FAB_OK;
 }

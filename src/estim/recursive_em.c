@@ -349,20 +349,24 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
+static fab_states state_of(recursive_em *e, int64_t pending)
+{
+    const fab_dtype type = e->run.ops->type;
+    const int64_t D = e->set.D;
+    return (fab_states){{{"state.mu", FAB_F64, D, 0, e->S->mu},
+                         {"state.F", type, D, e->set.inner_rank, e->S->F},
+                         {"state.psi", FAB_F64, D, 0, e->S->psi},
+                         {"state.weight", FAB_F64, 1, 0, &e->n},
+                         {"state.rows", FAB_F64, 1, 0, &e->rows},
+                         {"state.trace", FAB_F64, 1, 0, &e->trace},
+                         {"state.pending", type, pending, D, fab_absorb_columns(e->absorb)}}};
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     recursive_em *e = handle;
-    const fab_dtype type = e->run.ops->type;
-    const int64_t D = e->set.D, one = 1;
-    FAB_TRY(fab_tensors_add(t, "state.mu", FAB_F64, 1, &D, e->S->mu));
-    FAB_TRY(
-        fab_tensors_add(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
-    FAB_TRY(fab_tensors_add(t, "state.psi", FAB_F64, 1, &D, e->S->psi));
-    FAB_TRY(fab_tensors_add(t, "state.weight", FAB_F64, 1, &one, &e->n));
-    FAB_TRY(fab_tensors_add(t, "state.rows", FAB_F64, 1, &one, &e->rows));
-    FAB_TRY(fab_tensors_add(t, "state.trace", FAB_F64, 1, &one, &e->trace));
-    return fab_tensors_add(t, "state.pending", type, 2, (const int64_t[]){e->pending, D},
-                           fab_absorb_columns(e->absorb));
+    const fab_states all = state_of(e, e->pending);
+    return fab_states_save(&all, t);
 }
 
 /* Numbers from a file: weights that add up, and rows that passed the door. */
@@ -382,23 +386,15 @@ static fab_status check_loaded(const recursive_em *e)
 static fab_status load(void *handle, const fab_tensors *t)
 {
     recursive_em *e = handle;
-    const fab_dtype type = e->run.ops->type;
-    const int64_t D = e->set.D, one = 1;
     const fab_tensor *pending = fab_tensors_find(t, "state.pending");
     if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] > e->columns)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
-    FAB_TRY(fab_state_take(t, "state.mu", FAB_F64, 1, &D, e->S->mu));
-    FAB_TRY(
-        fab_state_take(t, "state.F", type, 2, (const int64_t[]){D, e->set.inner_rank}, e->S->F));
-    FAB_TRY(fab_state_take(t, "state.psi", FAB_F64, 1, &D, e->S->psi));
-    FAB_TRY(fab_state_take(t, "state.weight", FAB_F64, 1, &one, &e->n));
-    FAB_TRY(fab_state_take(t, "state.rows", FAB_F64, 1, &one, &e->rows));
-    FAB_TRY(fab_state_take(t, "state.trace", FAB_F64, 1, &one, &e->trace));
-    FAB_TRY(fab_state_take(t, "state.pending", type, 2, (const int64_t[]){pending->shape[0], D},
-                           fab_absorb_columns(e->absorb)));
+    const fab_states all = state_of(e, pending->shape[0]);
+    FAB_TRY(fab_states_load(&all, t));
     e->pending = pending->shape[0];
     e->lent = 0;
-    for (int64_t i = 0; i < D; i++) e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
+    for (int64_t i = 0; i < e->set.D; i++)
+        e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
     return check_loaded(e);
 }
 

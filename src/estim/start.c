@@ -4,7 +4,6 @@
  * SPDX-License-Identifier: MIT */
 #include "estim/start.h"
 #include "base/fail.h"
-#include "estim/state.h"
 #include "la/small.h"
 #include <float.h>
 #include <math.h>
@@ -258,16 +257,27 @@ fab_status fab_start_diagnostics(fab_start *s, fab_diagnostics *d)
 
 /* ---- files ------------------------------------------------------------------------------------ */
 
-fab_status fab_start_save(fab_start *s, fab_tensors *t, double *numbers)
+static fab_states state_of(fab_start *s)
 {
-    const double now[FAB_START_NUMBERS] = {(double)s->t, s->weight, s->g, s->c, (double)s->done};
-    memcpy(numbers, now, sizeof now);
-    FAB_TRY(fab_tensors_add(t, "state.d2", FAB_F64, 1, &s->D, s->d2));
-    return fab_tensors_add(t, "state.least", FAB_F64, 1, &s->D, s->least);
+    return (fab_states){{{"state.mu", FAB_F64, s->D, 0, s->q.mu},
+                         {"state.d2", FAB_F64, s->D, 0, s->d2},
+                         {"state.least", FAB_F64, s->D, 0, s->least}}};
 }
 
-fab_status fab_start_load(fab_start *s, const fab_tensors *t, const double *numbers)
+fab_status fab_start_save(fab_start *s, double *numbers, const fab_states *more, fab_tensors *t)
 {
+    const double now[FAB_START_NUMBERS] = {(double)s->t, s->weight, s->g, s->c, (double)s->done};
+    const fab_states all = state_of(s);
+    memcpy(numbers, now, sizeof now);
+    FAB_TRY(fab_states_save(&all, t));
+    return fab_states_save(more, t);
+}
+
+fab_status fab_start_load(fab_start *s, const double *numbers, const fab_states *more,
+                          const fab_tensors *t)
+{
+    const fab_states all = state_of(s);
+    FAB_TRY(fab_states_load(more, t));
     if (!(numbers[0] >= 0 && numbers[0] <= 0x1p53))
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.small' counts %g rows", numbers[0]);
     s->t = (int64_t)numbers[0];
@@ -275,7 +285,5 @@ fab_status fab_start_load(fab_start *s, const fab_tensors *t, const double *numb
     s->g = numbers[2];
     s->c = numbers[3];
     s->done = numbers[4] != 0;
-    FAB_TRY(fab_state_take(t, "mu", FAB_F64, 1, &s->D, s->q.mu));
-    FAB_TRY(fab_state_take(t, "state.d2", FAB_F64, 1, &s->D, s->d2));
-    return fab_state_take(t, "state.least", FAB_F64, 1, &s->D, s->least);
+    return fab_states_load(&all, t);
 }

@@ -24,6 +24,7 @@
 #define FAB_ESTIM_START_H
 
 #include "base/memory.h"
+#include "estim/state.h"
 #include "fabayes/methods.h"
 #include "la/ops.h"
 
@@ -83,10 +84,12 @@ fab_status fab_start_diagnostics(fab_start *s, fab_diagnostics *d);
 fab_status fab_start_fail(fab_start *s, fab_status fault);
 fab_status fab_start_check(const fab_start *s);
 
-/* The state in files: state.d2, state.least, and five numbers for state.small; mu is the result's. */
+/* The state in files: state.mu, state.d2, state.least, and what the method has more.  `numbers` stand first in
+ * a tensor of these, state.small. */
 enum { FAB_START_NUMBERS = 5 };
-fab_status fab_start_save(fab_start *s, fab_tensors *t, double *numbers);
-fab_status fab_start_load(fab_start *s, const fab_tensors *t, const double *numbers);
+fab_status fab_start_save(fab_start *s, double *numbers, const fab_states *more, fab_tensors *t);
+fab_status fab_start_load(fab_start *s, const double *numbers, const fab_states *more,
+                          const fab_tensors *t);
 
 /* M = I + G;  Sigma = M^-1,  m = Sigma r.  G becomes the Cholesky factor of M. */
 fab_status fab_start_e_step(int64_t K, double *G, const double *r, double *Sigma, double *m);

@@ -24,7 +24,6 @@
 #include "base/settings.h"
 #include "estim/methods.h"
 #include "estim/start.h"
-#include "estim/state.h"
 #include "la/small.h"
 #include "posterior/em.h"
 #include <math.h>
@@ -332,32 +331,29 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
     return fab_start_diagnostics(&((stochastic_em *)handle)->s, d);
 }
 
+static fab_states state_of(stochastic_em *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    const fab_dtype type = e->s.run.ops->type;
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+                         {"state.d", type, D, 0, e->last},
+                         {"state.S2", type, D, K, e->S2},
+                         {"state.Wbar", type, D, K, e->Wbar},
+                         {"state.psibar", FAB_F64, D, 0, e->psibar}}};
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     stochastic_em *e = handle;
-    const fab_dtype type = e->s.run.ops->type;
-    const int64_t D = e->s.D, shape[2] = {D, e->s.K}, count = small_count(e->s.K);
-    FAB_TRY(fab_start_save(&e->s, t, e->small));
-    FAB_TRY(fab_tensors_add(t, "state.small", FAB_F64, 1, &count, e->small));
-    FAB_TRY(fab_tensors_add(t, "state.d", type, 1, &D, e->last));
-    FAB_TRY(fab_tensors_add(t, "state.S2", type, 2, shape, e->S2));
-    if (!e->Wbar) return FAB_OK;
-    FAB_TRY(fab_tensors_add(t, "state.Wbar", type, 2, shape, e->Wbar));
-    return fab_tensors_add(t, "state.psibar", FAB_F64, 1, &D, e->psibar);
+    const fab_states all = state_of(e);
+    return fab_start_save(&e->s, e->small, &all, t);
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
 {
     stochastic_em *e = handle;
-    const fab_dtype type = e->s.run.ops->type;
-    const int64_t D = e->s.D, shape[2] = {D, e->s.K}, count = small_count(e->s.K);
-    FAB_TRY(fab_state_take(t, "state.small", FAB_F64, 1, &count, e->small));
-    FAB_TRY(fab_start_load(&e->s, t, e->small));
-    FAB_TRY(fab_state_take(t, "state.d", type, 1, &D, e->last));
-    FAB_TRY(fab_state_take(t, "state.S2", type, 2, shape, e->S2));
-    if (!e->Wbar) return FAB_OK;
-    FAB_TRY(fab_state_take(t, "state.Wbar", type, 2, shape, e->Wbar));
-    return fab_state_take(t, "state.psibar", FAB_F64, 1, &D, e->psibar);
+    const fab_states all = state_of(e);
+    return fab_start_load(&e->s, e->small, &all, t);
 }
 
 const fab_method fab_stochastic_em_method = {
