@@ -108,7 +108,7 @@ static int list_table(void)
     }
     for (int64_t i = 0; i < n; i++) {
         const fab_method *m = fab_method_at(i);
-        printf("%-16s %-8s %-4s %s\n", m->name, m->streams ? "stream" : "batch", verb_of(m),
+        printf("%-18s %-8s %-4s %s\n", m->name, m->streams ? "stream" : "batch", verb_of(m),
                m->summary);
     }
     printf("\n`fabayes methods NAME` shows the settings of a method.\n");

@@ -29,6 +29,8 @@ static const fab_method *const list[] = {
     &fab_meanfield_method,
     &fab_swa_method,
     &fab_swag_method,
+    &fab_multiswag_method,
+    &fab_iterate_averaging_method,
     &fab_slang_method,
     &fab_vogn_method,
     NULL, /* the end */

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
+#include "fabayes/estim.h"
 #include "fabayes/net.h"
 #include "fabayes/swag.h"
 #include "linear_case.h"
@@ -219,7 +220,7 @@ static void factors_of_all_iterates_are_nearer_than_the_last_columns(void **stat
         const fab_gauss *q;
         int64_t n;
         s.average = 600;
-        s.columns = k ? FAB_FACTOR : FAB_LAST;
+        s.columns = k ? FAB_BY_RECURSIVE_EM : FAB_LAST;
         fab_infer *f = open_run("swag", &m, &s, &e, NULL);
         assert_ok(fab_infer_result(f, &q));
         const double *x = iterates(&r, &s, &n);
@@ -228,8 +229,95 @@ static void factors_of_all_iterates_are_nearer_than_the_last_columns(void **stat
         fab_infer_free(f);
         fab_net_free(net);
     }
-    assert_true(error[FAB_FACTOR] < 0.15);
-    assert_true(error[FAB_LAST] > 2 * error[FAB_FACTOR]);
+    assert_true(error[FAB_BY_RECURSIVE_EM] < 0.15);
+    assert_true(error[FAB_LAST] > 2 * error[FAB_BY_RECURSIVE_EM]);
+}
+
+/* The settings swag gives to the method of `columns`, as its docs page says. */
+static void hand_settings(const fab_method *m, const fab_swag_settings *s, int64_t *out)
+{
+    const struct {
+        const char *name;
+        int64_t value;
+    } set[] = {{"D", D}, {"K", s->K}, {"seed", s->seed}, {"warmup", 2 * s->K}, {"start", 2}};
+    const int count = strcmp(m->name, "recursive-em") == 0 ? 3 : 5; /* start: variance */
+    fab_settings_defaults(m->table, out);
+    for (int i = 0; i < count; i++)
+        memcpy((char *)out + fab_settings_find(m->table, set[i].name)->offset, &set[i].value, 8);
+}
+
+static void columns_by_a_method_are_its_fit_of_the_iterates(void **state)
+{
+    (void)state;
+    const char *const names[] = {"recursive-em", "online-em", "stochastic-em", "online-sga"};
+    const problem p = some_problem(N, D - 1, 5);
+    const fab_examples e = examples_of(&p);
+    for (int k = 0; k < 4; k++) {
+        const fab_method *method = fab_method_find(names[k]);
+        int64_t n, by_hand[32];
+        const fab_gauss *q, *hand;
+        fab_swag_settings s = quick();
+        fab_net *net = linear_net(D - 1);
+        fab_estim *est;
+        recorder r;
+        const fab_model m = recorded(&r, net);
+        s.every = 7; /* the last step is not kept: the model has seen every iterate */
+        assert_ok(fab_settings_parse(fab_method_find("swag")->table, &s, "columns", names[k]));
+        fab_infer *f = open_run("swag", &m, &s, &e, NULL);
+        assert_ok(fab_infer_result(f, &q));
+        const double *x = iterates(&r, &s, &n);
+        hand_settings(method, &s, by_hand);
+        assert_ok(fab_estim_init(&est, method, by_hand, NULL));
+        for (int64_t j = 6; j < n - 1; j += 7) {
+            const fab_rows row = {.p = x + j * D, .type = FAB_F64, .n = 1, .ld = D};
+            assert_ok(fab_estim_update(est, &row));
+        }
+        assert_int_equal(fab_estim_rows(est), 17);
+        assert_ok(fab_estim_result(est, &hand));
+        assert_memory_equal(q->psi, hand->psi, D * sizeof(double));
+        assert_memory_equal(q->F, hand->F, (size_t)(D * s.K) * sizeof(double));
+        fab_estim_free(est);
+        fab_infer_free(f);
+        fab_net_free(net);
+    }
+}
+
+static void assert_same(const fab_gauss *a, const fab_gauss *b)
+{
+    const size_t size = a->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof(double));
+    if (a->form == FAB_POINT) return;
+    assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof(double));
+    assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
+}
+
+static void presets_are_swag_with_other_defaults(void **state)
+{
+    (void)state;
+    const problem p = some_problem(N, D - 1, 5);
+    const fab_examples e = examples_of(&p);
+    for (int k = 0; k < 2; k++) {
+        const fab_method *preset = fab_method_find(k ? "iterate-averaging" : "multiswag");
+        fab_swag_settings s = fab_swag_defaults(), set;
+        fab_mixture mix, same;
+        fab_net *net = linear_net(D - 1);
+        fab_settings_defaults(preset->table, &set);
+        if (k == 0) s.runs = 5;
+        if (k == 1) s.window = 1, s.columns = FAB_BY_RECURSIVE_EM;
+        assert_memory_equal(&s, &set, sizeof s);
+        s.epochs = set.epochs = 3;
+        s.average = set.average = 9;
+        s.K = set.K = 4;
+        fab_infer *f = open_run(preset->name, fab_net_model(net), &set, &e, NULL),
+                  *g = open_run("swag", fab_net_model(net), &s, &e, NULL);
+        assert_ok(fab_infer_mixture(f, &mix));
+        assert_ok(fab_infer_mixture(g, &same));
+        assert_int_equal(mix.n, k ? 1 : 5);
+        for (int64_t i = 0; i < mix.n; i++) assert_same(mix.part[i], same.part[i]);
+        fab_infer_free(f);
+        fab_infer_free(g);
+        fab_net_free(net);
+    }
 }
 
 /* A coordinate that never moves has no variance: its psi is the floor, and that is said. */
@@ -279,15 +367,6 @@ static int stop_at(void *ctx, const char *what, int64_t done, int64_t total)
     return done == *(const int64_t *)ctx;
 }
 
-static void assert_same(const fab_gauss *a, const fab_gauss *b)
-{
-    const size_t size = a->type == FAB_F32 ? sizeof(float) : sizeof(double);
-    assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof(double));
-    if (a->form == FAB_POINT) return;
-    assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof(double));
-    assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
-}
-
 static void stop_and_go_on(const char *method, const fab_swag_settings *s, int64_t stop,
                            const fab_exec *x)
 {
@@ -332,7 +411,8 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         fab_swag_settings s = quick();
         s.optimiser = k % 4;
         s.rate = s.swag_rate = 0.01;
-        s.columns = k & 1 ? FAB_FACTOR : FAB_LAST;
+        s.columns = k & 1 ? FAB_BY_RECURSIVE_EM + k / 2 : FAB_LAST;
+        s.K = 2;
         s.window = k & 2;
         s.window /= 2;
         s.every = 5; /* not a divisor of the steps of an epoch */
@@ -401,12 +481,17 @@ static void settings_that_do_not_fit_are_refused(void **state)
     s.K = 3;
     assert_refused(fab_infer_init_model(&f, swag, &s, &two, NULL, NULL), FAB_BAD_ARGUMENT,
                    "K = 3 columns for D = 2");
-    s.K = 0, s.columns = FAB_FACTOR;
+    s.K = 0, s.columns = FAB_BY_RECURSIVE_EM;
     assert_refused(fab_infer_init_model(&f, swag, &s, &two, NULL, NULL), FAB_BAD_ARGUMENT,
-                   "columns = factor with K = 0");
+                   "columns = recursive-em with K = 0");
     s.K = 2, s.columns = FAB_LAST, s.average = 2, s.every = FAB_AUTO_I64;
     f = open_run("swag", &two, &s, &e, NULL);
     assert_refused(fab_infer_result(f, &q), FAB_BAD_ARGUMENT, "keep 2 iterates");
+    fab_infer_free(f);
+    s.columns = FAB_BY_ONLINE_EM, s.average = 5;
+    f = open_run("swag", &two, &s, &e, NULL);
+    assert_refused(fab_infer_result(f, &q), FAB_BAD_ARGUMENT,
+                   "keep 5 iterates, expected at least 6");
     fab_infer_free(f);
 }
 
@@ -418,7 +503,7 @@ static fab_status fit_and_close(void)
     const fab_gauss *q;
     fab_infer *f = NULL;
     s.K = 1;
-    s.columns = FAB_FACTOR;
+    s.columns = FAB_BY_RECURSIVE_EM;
     s.epochs = 2;
     fab_status done = fab_infer_init_model(&f, fab_method_find("swag"), &s, &two, NULL, NULL);
     if (done == FAB_OK) done = fab_infer_update(f, &e);
@@ -441,6 +526,8 @@ int main(void)
         TEST(the_moments_are_those_of_the_iterates),
         TEST(swa_is_the_mean_of_swag_and_a_point),
         TEST(factors_of_all_iterates_are_nearer_than_the_last_columns),
+        TEST(columns_by_a_method_are_its_fit_of_the_iterates),
+        TEST(presets_are_swag_with_other_defaults),
         TEST(a_coordinate_that_never_moves_is_counted),
         FILES(a_stopped_run_goes_on_to_the_same_bytes),
         TEST(the_bits_do_not_depend_on_threads),

@@ -11,10 +11,10 @@
  *     fab_infer_result(f, &q);                     // q->mu, q->F, q->psi: the covariance
  *     fab_infer_free(f);
  *
- * "swa" takes fab_swa_settings and gives the mean of the iterates alone, a point.
+ * "swa" takes fab_swa_settings and gives the mean of the iterates alone, a point.  "multiswag" (five runs, mixed) and
+ * "iterate-averaging" (means over windows) are swag with other defaults.
  *
- * Memory: that of sgd, two or three vectors of length D, and D x 2 K numbers (columns = factor: what recursive-em
- * needs).  docs/methods/swag.md has the equations.
+ * Memory: that of sgd, two or three vectors of length D, and D x 2 K numbers (columns by a method: what that needs).  docs/methods/swag.md has the equations.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_SWAG_H
@@ -27,8 +27,11 @@ extern "C" {
 #endif
 
 typedef enum fab_swag_columns {
-    FAB_LAST = 0, /* the last K deviations from the running mean */
-    FAB_FACTOR    /* K factors of all iterates, by recursive-em */
+    FAB_LAST = 0,        /* the last K deviations from the running mean */
+    FAB_BY_RECURSIVE_EM, /* K factors of all iterates, by this method */
+    FAB_BY_ONLINE_EM,
+    FAB_BY_STOCHASTIC_EM,
+    FAB_BY_ONLINE_SGA
 } fab_swag_columns;
 
 /* Begins as fab_sgd_settings. */

@@ -19,6 +19,8 @@ extern const fab_method fab_vifa_method;
 extern const fab_method fab_meanfield_method;
 extern const fab_method fab_swa_method;
 extern const fab_method fab_swag_method;
+extern const fab_method fab_multiswag_method;
+extern const fab_method fab_iterate_averaging_method;
 extern const fab_method fab_slang_method;
 extern const fab_method fab_vogn_method;
 

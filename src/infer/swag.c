@@ -1,4 +1,5 @@
-/* swag.c - averages of a training run, and the Gaussian of its iterates: swa and swag ([T] 3.1.1).
+/* swag.c - averages of a training run, and the Gaussian of its iterates: swa and swag ([T] 3.1.1); multiswag, swag
+ * from several starts; iterate-averaging, swag of means over windows ([T] B.2).
  *
  *   1  theta = trained as in sgd.c; the best one where rows are held out
  *   for every epoch of `average`, for every batch
@@ -6,10 +7,10 @@
  *     every `every` steps
  *       3  x = theta, or the mean of theta over these steps (window)
  *       4  d = x - mean;  n += 1;  mean += d / n;  V += d (x - mean)                         (Welford)
- *       5  n >= 2: column (n - 2) mod K of Dhat = d;  columns = factor: recursive-em takes x
+ *       5  n >= 2: column (n - 2) mod K of Dhat = d;  or the method that `columns` names takes x
  *   result
  *     6  mu = mean;  psi = scale V / (2 n);  F = sqrt(scale / (2 (k - 1))) Dhat,  k = min(n - 1, K)
- *        K = 0: psi = scale V / n;  columns = factor: F F' + psi = scale times the fit of all x
+ *        K = 0: psi = scale V / n;  columns by a method: F F' + psi = scale times its fit of all x
  *     7  psi = max(psi, psi_min), counted
  *
  * The deviation is from the mean before it moves: after it, the first one is 0 and the others are short by
@@ -20,10 +21,9 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/swag.h"
-#include "estim/methods.h"
 #include "estim/state.h"
-#include "fabayes/recursive_em.h"
 #include "infer/methods.h"
+#include "infer/swag_factor.h"
 #include "infer/train.h"
 #include "la/ops.h"
 #include <math.h>
@@ -43,38 +43,44 @@ typedef struct swag {
     double *mean, *V;       /* D; V NULL for swa */
     double *sum;            /* D: of theta since the last iterate; NULL without `window` */
     void *Dhat;             /* D x K, row-major: a ring of deviations */
-    void *factor;           /* recursive-em, or NULL */
+    fab_swag_factor factor; /* of all iterates, when `columns` names a method */
     int64_t floored;
     fab_gauss *q;
 } swag;
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
-#define AVERAGE_FIELDS                                                                           \
-    TRAIN_FIELDS(200, 32, 0.01), FIELD(average, I64, 50, 1, 0x1p40, "epochs that are averaged"), \
-        TUNED(swag_rate, F64, 0.002, 1e-300, 1e300, LOG, 1e-4, 1e-1,                             \
-              "learning rate in these epochs, constant"),                                        \
-        AUTOMATIC(every, I64, 1, 0x1p40, "steps between two iterates kept; auto: an epoch"),     \
-        SWITCH(window, 0, "keep the mean of these steps instead of the last theta")
+#define AVERAGE_FIELDS(runs_, window_)                                                       \
+    TRAIN_RUNS(200, 32, 0.01, runs_),                                                        \
+        FIELD(average, I64, 50, 1, 0x1p40, "epochs that are averaged"),                      \
+        TUNED(swag_rate, F64, 0.002, 1e-300, 1e300, LOG, 1e-4, 1e-1,                         \
+              "learning rate in these epochs, constant"),                                    \
+        AUTOMATIC(every, I64, 1, 0x1p40, "steps between two iterates kept; auto: an epoch"), \
+        SWITCH(window, window_, "keep the mean of these steps instead of the last theta")
 
 #define SETTINGS fab_swa_settings
-static const fab_field swa_fields[] = {AVERAGE_FIELDS};
+static const fab_field swa_fields[] = {AVERAGE_FIELDS(1, 0)};
 MODEL_LAYOUT(swa_fields);
 static const fab_table swa_table = TABLE("swa", swa_fields);
 #undef SETTINGS
 
 #define SETTINGS fab_swag_settings
-static const char *const kinds[] = {"last", "factor", NULL};
-static const fab_field fields[] = {
-    AVERAGE_FIELDS,
-    AUTOMATIC(K, I64, 0, 4096, "columns of F; 0: the diagonal alone; auto: 20, at most D"),
-    CHOICE(columns, FAB_LAST, kinds,
-           "what F is made of: the last K deviations, or K factors of all iterates"),
-    FIELD(scale, F64, 1, 1e-300, 1e300, "factor of the covariance"),
-    FIELD(psi_min, F64, 1e-30, 1e-300, 1, "floor of psi"),
-};
+#define SWAG_FIELDS(runs_, window_, columns_)                                                    \
+    AVERAGE_FIELDS(runs_, window_),                                                              \
+        AUTOMATIC(K, I64, 0, 4096, "columns of F; 0: the diagonal alone; auto: 20, at most D"),  \
+        CHOICE(columns, columns_, fab_swag_columns_names,                                        \
+               "what F is made of: the last K deviations, or K factors of all iterates by this " \
+               "method"),                                                                        \
+        FIELD(scale, F64, 1, 1e-300, 1e300, "factor of the covariance"),                         \
+        FIELD(psi_min, F64, 1e-30, 1e-300, 1, "floor of psi")
+
+enum { RUNS = 5 }; /* of multiswag */
+static const fab_field fields[] = {SWAG_FIELDS(1, 0, FAB_LAST)},
+                       several[] = {SWAG_FIELDS(RUNS, 0, FAB_LAST)},
+                       windows[] = {SWAG_FIELDS(1, 1, FAB_BY_RECURSIVE_EM)};
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("swag", fields);
+static const fab_table table = TABLE("swag", fields), multiswag = TABLE("multiswag", several),
+                       averaging = TABLE("iterate-averaging", windows);
 #undef SETTINGS
 
 _Static_assert(offsetof(fab_swa_settings, average) == sizeof(fab_sgd_settings) &&
@@ -115,8 +121,9 @@ static fab_status check(const fab_swag_settings *s, int64_t D)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
                         (long long)s->K, (long long)D);
-    if (s->columns == FAB_FACTOR && s->K < 1)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = factor with K = 0, expected K >= 1");
+    if (s->columns != FAB_LAST && s->K < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
+                        fab_swag_columns_names[s->columns]);
     return FAB_OK;
 }
 
@@ -125,13 +132,6 @@ static fab_status check(const fab_swag_settings *s, int64_t D)
 static int64_t ring_of(const fab_swag_settings *s)
 {
     return s->columns == FAB_LAST ? s->K : 0;
-}
-
-static fab_recursive_em_settings factor_settings(const fab_swag_settings *s, int64_t D)
-{
-    fab_recursive_em_settings r = fab_recursive_em_defaults(D, s->K);
-    r.seed = s->seed;
-    return r;
 }
 
 static void layout(fab_layout *l, void *handle)
@@ -151,7 +151,7 @@ static void release(void *handle)
 {
     swag *f = handle;
     if (!f) return;
-    if (f->factor) fab_recursive_em_method.free(f->factor);
+    fab_swag_factor_free(&f->factor);
     fab_gauss_free(f->q);
     fab_release(f);
 }
@@ -161,9 +161,7 @@ static fab_status build_parts(swag *f)
     const int64_t D = f->train.m.D;
     const fab_form form = f->point ? FAB_POINT : FAB_COVARIANCE;
     FAB_TRY(fab_gauss_create(&f->q, form, f->run.ops->type, D, f->s.K));
-    if (f->s.columns != FAB_FACTOR) return FAB_OK;
-    const fab_recursive_em_settings r = factor_settings(&f->s, D);
-    return fab_recursive_em_method.init(&f->factor, &r, &f->train.exec);
+    return fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
 }
 
 static fab_status open_run(void **handle, const fab_swag_settings *s, int point, const fab_model *m,
@@ -207,12 +205,8 @@ static double swag_bytes(const void *settings, const fab_model *m, int64_t n)
     resolve(&s, m->D);
     const int64_t vectors = 4 + s.window; /* mean, V, and the result's */
     const double columns = (double)(s.K + ring_of(&s)), D = (double)m->D;
-    double sum = fab_train_bytes(settings, m, n) + sizeof(double) * D * ((double)vectors + columns);
-    if (s.columns == FAB_FACTOR) {
-        const fab_recursive_em_settings r = factor_settings(&s, m->D);
-        sum += fab_recursive_em_method.bytes(&r, n, NULL);
-    }
-    return sum;
+    return fab_train_bytes(settings, m, n) + sizeof(double) * D * ((double)vectors + columns) +
+           fab_swag_factor_bytes(&s, m->D, n);
 }
 
 static double swa_bytes(const void *settings, const fab_model *m, int64_t n)
@@ -248,10 +242,7 @@ static fab_status keep(swag *f, double *x)
     const int64_t D = f->train.m.D, K = f->s.K, ring = ring_of(&f->s);
     const double n = f->number[KEPT] + 1;
     FAB_TRY(check_iterate(f, x));
-    if (f->factor) {
-        const fab_rows row = {.p = x, .type = FAB_F64, .n = 1, .ld = D};
-        FAB_TRY(fab_recursive_em_method.update(f->factor, &row));
-    }
+    if (f->factor.method) FAB_TRY(fab_swag_factor_take(&f->factor, x, D));
     welford(f, n, x);
     f->number[KEPT] = n;
     if (!ring || n < 2) return FAB_OK;
@@ -292,13 +283,20 @@ static fab_status epoch(swag *f)
     return FAB_OK;
 }
 
+/* Iterates without which there is no result: a mean, a variance, two columns, a start and a step from it. */
+static int64_t fewest(const swag *f)
+{
+    const int64_t warmup = fab_swag_factor_warmup(&f->s);
+    if (f->point) return 1;
+    if (f->s.K == 0) return 2;
+    return warmup > 1 ? warmup + 2 : 3;
+}
+
 static fab_status check_count(const swag *f)
 {
     const int64_t steps = fab_minibatch_steps(f->train.batches) * f->s.average,
                   kept = fab_is_auto_i64(f->s.every) ? f->s.average : steps / f->s.every,
-                  least = f->point ? 1
-                          : f->s.K ? 3
-                                   : 2;
+                  least = fewest(f);
     if (kept >= least) return FAB_OK;
     return FAB_FAIL(FAB_BAD_ARGUMENT,
                     "%s: average = %lld epochs keep %lld iterates, expected at least %lld: raise "
@@ -374,10 +372,7 @@ static void from_deviations(swag *f)
 static fab_status from_factors(swag *f)
 {
     const fab_gauss *fit;
-    fab_diagnostics d;
-    FAB_TRY(fab_recursive_em_method.result(f->factor, &fit));
-    FAB_TRY(fab_recursive_em_method.diagnostics(f->factor, &d));
-    f->floored = d.floored;
+    FAB_TRY(fab_swag_factor_result(&f->factor, &fit, &f->floored));
     for (int64_t i = 0; i < f->q->D; i++) f->q->psi[i] = f->s.scale * fit->psi[i];
     scale_columns(f, sqrt(f->s.scale), fit->F);
     return FAB_OK;
@@ -403,7 +398,7 @@ static fab_status so_far(void *handle, const fab_gauss **q)
     if (f->point) return FAB_OK;
     f->floored = 0;
     memset(f->q->psi, 0, (size_t)f->q->D * sizeof(double));
-    if (n >= 2 && f->factor)
+    if (n >= 2 && f->factor.method)
         FAB_TRY(from_factors(f));
     else if (n >= 2)
         from_deviations(f);
@@ -450,7 +445,7 @@ static fab_status save(void *handle, fab_tensors *t)
     const fab_states all = state_of(f);
     FAB_TRY(fab_train_save(&f->train, t));
     FAB_TRY(fab_states_save(&all, t));
-    return f->factor ? fab_recursive_em_method.save(f->factor, t) : FAB_OK;
+    return f->factor.method ? f->factor.method->save(f->factor.handle, t) : FAB_OK;
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
@@ -459,7 +454,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_states all = state_of(f);
     FAB_TRY(fab_train_load(&f->train, t));
     FAB_TRY(fab_states_load(&all, t));
-    if (f->factor) FAB_TRY(fab_recursive_em_method.load(f->factor, t));
+    if (f->factor.method) FAB_TRY(f->factor.method->load(f->factor.handle, t));
     if (!(f->number[AVERAGED] >= 0 && f->number[AVERAGED] <= (double)f->s.average &&
           f->number[KEPT] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %g of %lld, %g iterates",
@@ -507,4 +502,18 @@ const fab_method fab_swa_method = {
     .summary = "the mean of the iterates of a training run, a point",
     .table = &swa_table,
     .infer = &swa_verbs,
+};
+
+const fab_method fab_multiswag_method = {
+    .name = "multiswag",
+    .summary = "swag from several starts: a mixture of Gaussians",
+    .table = &multiswag,
+    .infer = &swag_verbs,
+};
+
+const fab_method fab_iterate_averaging_method = {
+    .name = "iterate-averaging",
+    .summary = "swag of the means over disjoint windows of a training run",
+    .table = &averaging,
+    .infer = &swag_verbs,
 };

@@ -7,7 +7,7 @@
  * gradient ("weight decay"):
  *   1  500 epochs, rate 0.001, batches of 100, lambda 0
  *   2  100 epochs at a constant rate, with lambda; theta after every step, or its mean over disjoint windows
- *   3  the Gaussian of these: swag with columns = factor, whose covariance in two dimensions is the empirical one
+ *   3  the Gaussian of these: swag with columns = recursive-em, whose covariance in two dimensions is the empirical one
  * and the posterior is that of alpha = 0.01, beta = 0.1.  [T] takes lambda = alpha / beta, which belongs to
  * sum (y - x . theta)^2 + lambda |theta|^2; to the gradient of the mean belongs 2 alpha / (beta N) = 2e-4.
  *
@@ -30,11 +30,16 @@ typedef struct variant {
 } variant;
 
 static const variant variants[] = {
-    {"iterates", 0.1, 0.1, 100, 1, FAB_FACTOR},    {"iterates", 0.1, 0.001, 100, 1, FAB_FACTOR},
-    {"iterates", 0.1, 2e-4, 100, 1, FAB_FACTOR},   {"iterates", 0.01, 0.1, 100, 1, FAB_FACTOR},
-    {"iterates", 0.01, 0.001, 100, 1, FAB_FACTOR}, {"iterates", 0.01, 2e-4, 100, 1, FAB_FACTOR},
-    {"windows", 0.1, 0.001, 100, 10, FAB_FACTOR},  {"windows", 0.1, 2e-4, 100, 10, FAB_FACTOR},
-    {"windows", 0.1, 0.001, 10, 50, FAB_FACTOR},   {"windows", 0.1, 2e-4, 10, 50, FAB_FACTOR},
+    {"iterates", 0.1, 0.1, 100, 1, FAB_BY_RECURSIVE_EM},
+    {"iterates", 0.1, 0.001, 100, 1, FAB_BY_RECURSIVE_EM},
+    {"iterates", 0.1, 2e-4, 100, 1, FAB_BY_RECURSIVE_EM},
+    {"iterates", 0.01, 0.1, 100, 1, FAB_BY_RECURSIVE_EM},
+    {"iterates", 0.01, 0.001, 100, 1, FAB_BY_RECURSIVE_EM},
+    {"iterates", 0.01, 2e-4, 100, 1, FAB_BY_RECURSIVE_EM},
+    {"windows", 0.1, 0.001, 100, 10, FAB_BY_RECURSIVE_EM},
+    {"windows", 0.1, 2e-4, 100, 10, FAB_BY_RECURSIVE_EM},
+    {"windows", 0.1, 0.001, 10, 50, FAB_BY_RECURSIVE_EM},
+    {"windows", 0.1, 2e-4, 10, 50, FAB_BY_RECURSIVE_EM},
     {"swag", 0.1, 2e-4, 100, 10, FAB_LAST},
 };
 
@@ -116,7 +121,7 @@ static fab_infer *collect(uint64_t seed, const fab_examples *e, const squares *q
     s.swag_rate = v->rate;
     s.every = v->window;
     s.window = v->window > 1;
-    s.K = v->columns == FAB_FACTOR ? 1 : 2;
+    s.K = v->columns == FAB_BY_RECURSIVE_EM ? 1 : 2;
     s.columns = v->columns;
     s.seed = (int64_t)seed;
     must(fab_infer_init_model(&f, fab_method_find("swag"), &s, &m, NULL, NULL));
