@@ -148,5 +148,7 @@ int choice_put(choice *c)
     if (status == DONE) status = put_text(c, "seed", c->seed);
     if (status != DONE) return status;
     if (glm && c->noise) return say_wrong("%s: --noise is for networks", c->l.verb);
+    if (glm && (c->l.nu > 0 || c->l.floor > 0))
+        return say_wrong("%s: --nu and --noise-floor are for networks", c->l.verb);
     return glm ? put_glm(c, glm) : put_model(c, c->l.settings);
 }

@@ -284,6 +284,8 @@ static int build_net(learning *l)
                                .classes = l->kind == FAB_CATEGORICAL ? l->scaling->levels : 1,
                                .noise = (fab_noise)l->noise,
                                .beta = s->beta > 0 ? s->beta : 1,
+                               .nu = l->nu,
+                               .floor = l->floor / l->scaling->target_scale,
                                .batch = s->batch};
     const fab_status made = fab_net_init(&l->net, &plan, &l->exec);
     return made == FAB_OK ? DONE : say_status(made);

@@ -33,6 +33,8 @@ typedef struct learning {
 
     const char *layers; /* of a network; NULL: a linear model of a method that knows it */
     int64_t noise;      /* fab_noise of a network with a gaussian target */
+    double nu,
+        floor; /* of that noise: degrees of freedom, least scale in the user's units; 0: none */
     fab_net *net;
 
     const fab_method *method;

@@ -155,6 +155,8 @@ static int open_search(tune_call *c)
     c->recipe = (fab_recipe){.method = l->method,
                              .layers = l->layers,
                              .noise = (fab_noise)l->noise,
+                             .nu = l->nu,
+                             .floor = l->floor,
                              .likelihood = l->kind,
                              .standardise = !l->no_scale,
                              .intercept = !l->no_intercept,

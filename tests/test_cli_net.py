@@ -56,6 +56,25 @@ class Net(Case):
                                    [np.sqrt(np.mean((y - p[:, 0]) ** 2)), np.mean(z * z / 2) + math.log(sd * math.sqrt(2 * math.pi)),
                                     np.mean(abs(z) <= 1.6448536269514722)], rtol=1e-6)
 
+    def test_a_few_wrong_rows_hardly_move_noise_with_heavy_tails(self):
+        wrong = self.y[:300].copy()
+        wrong[::20] += 200
+        data = self.write("wrong.csv", csv(self.X[:300], wrong))
+        clean = self.write("clean.csv", csv(self.X[300:], self.y[300:]))
+        scores = []
+        for tails in ([], ["--nu", "3"]):
+            self.fit("--noise", "learned", *tails, data=data)
+            scores.append(self.good_json("score", self.file, clean))
+        self.assertLess(scores[1]["rmse"], 0.4 * scores[0]["rmse"])
+        self.assertLess(scores[1]["nll"], scores[0]["nll"] - 0.5)
+        self.assertEqual(self.good_json("info", self.file)["model"]["nu"], 3)
+
+    def test_learned_noise_stays_above_its_floor(self):
+        self.assertAlmostEqual(self.fit("--noise-floor", "3")["beta"] ** -0.5 * np.std(self.y[:300]), 3, delta=0.01)
+        self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "3", "--beta=2", says=["floor", "fixed"])
+        self.bad(2, "fit", self.data, "-y", "y", "--nu", "3", says=["--nu", "networks"])
+        self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--nu", "1", says=["nu = 1"])
+
     def test_classes_have_probabilities(self):
         kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
         data = self.write("k.csv", csv(self.X, kind))

@@ -243,6 +243,39 @@ static void what_does_not_belong_together_is_refused(void **state)
     fab_net_free(net);
 }
 
+static void tails_of_student_are_in_densities_quantiles_and_scores(void **state)
+{
+    (void)state;
+    const fab_net_plan plan = {
+        .layers = "linear", .features = D, .classes = 1, .beta = 4, .nu = 4, .batch = 2};
+    fab_net *net;
+    assert_int_equal(fab_net_init(&net, &plan, NULL), FAB_OK);
+    const fab_model *m = fab_net_model(net);
+    fab_gauss *g[2] = {point(m, 0), point(m, 0.4)};
+    fab_draws *d = draw(m, (const fab_gauss *const *)g, 2, 0);
+    fab_prediction p;
+    fab_scores s;
+    double y[N], sum = 0;
+    for (int i = 0; i < N; i++) {
+        const double a = d->eta[i], b = d->eta[N + i];
+        fab_draws_predict(d, i, &p);
+        assert_true(fabs(p.sd * p.sd - (2.0 / 4 + (a - b) * (a - b) / 4)) < 1e-13);
+        y[i] = p.upper * (1 - 1e-9); /* just inside 90 % */
+        sum += integrate_crps(d, i, y[i]) / N;
+    }
+    const double z = 2 * (0.3 - d->eta[0]),
+                 v = 2 * (0.3 - d->eta[N]); /* t of 4: 3/8 (1 + t^2/4)^-5/2 */
+    const double want = 2 * 3.0 / 8 * (pow(1 + z * z / 4, -2.5) + pow(1 + v * v / 4, -2.5)) / 2;
+    assert_true(fabs(fab_draws_logp(d, 0, 0.3) - log(want)) < 1e-10);
+    assert_int_equal(fab_draws_score(d, y, &s), FAB_OK);
+    assert_true(fabs(s.crps - sum) < 1e-4 * sum); /* what is integrated ends at +-20 */
+    assert_true(s.coverage90 == 1 && s.coverage50 == 0);
+    fab_draws_free(d);
+    fab_gauss_free(g[0]);
+    fab_gauss_free(g[1]);
+    fab_net_free(net);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -251,6 +284,7 @@ int main(void)
         cmocka_unit_test(draws_of_a_gaussian_have_its_moments),
         cmocka_unit_test(probabilities_of_classes_are_averaged),
         cmocka_unit_test(counts_have_quantiles_of_the_mixture),
+        cmocka_unit_test(tails_of_student_are_in_densities_quantiles_and_scores),
         cmocka_unit_test(what_does_not_belong_together_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

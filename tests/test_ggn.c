@@ -11,11 +11,14 @@ enum { N = 13, D = 3, CLASSES = 3, MOST = CLASSES };
 typedef struct kind {
     fab_likelihood likelihood;
     fab_noise noise;
+    double nu;
 } kind;
 
-static const kind kinds[] = {{FAB_GAUSSIAN, FAB_NOISE_FIXED},  {FAB_GAUSSIAN, FAB_NOISE_LEARNED},
-                             {FAB_GAUSSIAN, FAB_NOISE_OUTPUT}, {FAB_BERNOULLI, FAB_NOISE_FIXED},
-                             {FAB_POISSON, FAB_NOISE_FIXED},   {FAB_CATEGORICAL, FAB_NOISE_FIXED}};
+static const kind kinds[] = {
+    {FAB_GAUSSIAN, FAB_NOISE_FIXED},    {FAB_GAUSSIAN, FAB_NOISE_LEARNED},
+    {FAB_GAUSSIAN, FAB_NOISE_OUTPUT},   {FAB_BERNOULLI, FAB_NOISE_FIXED},
+    {FAB_POISSON, FAB_NOISE_FIXED},     {FAB_CATEGORICAL, FAB_NOISE_FIXED},
+    {FAB_GAUSSIAN, FAB_NOISE_FIXED, 5}, {FAB_GAUSSIAN, FAB_NOISE_OUTPUT, 3}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static fab_net *net_of(const kind *k, const fab_exec *x)
@@ -25,7 +28,8 @@ static fab_net *net_of(const kind *k, const fab_exec *x)
                             .likelihood = k->likelihood,
                             .classes = k->likelihood == FAB_CATEGORICAL ? CLASSES : 1,
                             .noise = k->noise,
-                            .beta = 2.385};
+                            .beta = 2.385,
+                            .nu = k->nu};
     fab_net *net;
     assert_ok(fab_net_init(&net, &p, x));
     return net;
@@ -58,7 +62,7 @@ static void lambda_of(const fab_model *m, const fab_examples *e, int64_t i, cons
     if (g.likelihood == FAB_GAUSSIAN && m->outputs == 2) g.beta = exp(out[1]);
     fab_glm_loglik(&g, e->y[i], eta, NULL, L);
     if (g.likelihood != FAB_GAUSSIAN || m->outputs == 1) return;
-    L[1] = L[2] = 0, L[3] = 0.5;
+    L[1] = L[2] = 0, L[3] = g.nu > 0 ? g.nu / (g.nu + 3) / 2 : 0.5;
 }
 
 static double at(const fab_model *m, const void *p, int64_t i)

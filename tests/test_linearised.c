@@ -171,6 +171,33 @@ static void a_gaussian_over_part_of_theta_spreads_that_part(void **state)
     fab_gauss_free(whole);
 }
 
+/* A linear model: eta is normal, and y is eta plus a t: their convolution by the mid-point rule. */
+static void heavy_tails_are_folded_with_the_spread(void **state)
+{
+    (void)state;
+    enum { STEPS = 4000 };
+    const fab_net_plan plan = {
+        .layers = "linear", .features = D, .classes = 1, .beta = 2, .nu = 3, .batch = 7};
+    const problem p = some_problem(N, D, 5);
+    const fab_glm head = {.likelihood = FAB_GAUSSIAN, .D = D, .classes = 1, .beta = 2, .nu = 3};
+    fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 2, 1, 1);
+    fab_net *net;
+    assert_ok(fab_net_init(&net, &plan, NULL));
+    fab_draws *d = linearise(net, q, &p);
+    for (int64_t i = 0; i < N; i++) {
+        const double mean = d->eta[i], sd = sqrt(d->variance[i]), h = 16.0 / STEPS;
+        double sum = 0;
+        for (int k = 0; k < STEPS; k++) {
+            const double z = -8 + (k + 0.5) * h, eta = mean + sd * z;
+            sum += h * exp(-z * z / 2 + fab_glm_loglik(&head, p.y[i], &eta, NULL, NULL));
+        }
+        assert_true(fabs(fab_draws_logp(d, i, p.y[i]) - log(sum / sqrt(2 * M_PI))) < 1e-8);
+    }
+    fab_draws_free(d);
+    fab_net_free(net);
+    fab_gauss_free(q);
+}
+
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
@@ -200,6 +227,7 @@ int main(void)
         TEST(classes_are_those_of_a_categorical_model),
         TEST(parts_of_a_mixture_keep_their_weights_and_units),
         TEST(a_gaussian_over_part_of_theta_spreads_that_part),
+        TEST(heavy_tails_are_folded_with_the_spread),
         TEST(what_does_not_fit_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -19,6 +19,7 @@ typedef struct chain {
     fab_likelihood likelihood;
     int64_t classes;
     fab_noise noise;
+    double nu, floor;
 } chain;
 
 static const chain chains[] = {
@@ -38,6 +39,9 @@ static const chain chains[] = {
     {"residual(residual(dense:4,relu),dense:4),tanh", 4, FAB_CATEGORICAL, 3, FAB_NOISE_FIXED},
     {"input:2x4x4,residual(conv:2x3:same,relu),flatten,dropout:0.2,residual(tanh)", 32, FAB_POISSON,
      1, FAB_NOISE_FIXED},
+    {"mlp:6", 3, FAB_GAUSSIAN, 1, FAB_NOISE_FIXED, .nu = 2.7},
+    {"mlp:6", 3, FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED, .nu = 4.1, .floor = 0.1},
+    {"mlp:6:tanh", 3, FAB_GAUSSIAN, 1, FAB_NOISE_OUTPUT, .nu = 30},
 };
 enum { CHAINS = sizeof chains / sizeof *chains, MOST = 67 };
 static const int64_t batches[] = {1, 2, 13, MOST};
@@ -57,6 +61,8 @@ static fab_net *new_net(const chain *c, fab_dtype type, int64_t batch, int64_t t
                             .classes = c->classes,
                             .noise = c->noise,
                             .beta = 1.7,
+                            .nu = c->nu,
+                            .floor = c->floor,
                             .batch = batch};
     fab_net *net;
     assert_ok(fab_net_init(&net, &p, &x));
@@ -576,6 +582,32 @@ static void bad_plans_are_refused(void **state)
     assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "at least 2");
     p.classes = 3, p.noise = FAB_NOISE_LEARNED;
     assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "no noise to learn");
+    p = good, p.nu = 2;
+    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "nu = 2 ");
+    p = good, p.floor = 0.1;
+    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "floor of the noise is 0.1");
+}
+
+/* Beyond the floor the loss does not change, and the gradient leads back but never further. */
+static void noise_stays_above_its_floor(void **state)
+{
+    (void)state;
+    const chain c = {"linear", 2, FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED, .floor = 0.5};
+    fab_net *net = new_net(&c, FAB_F64, 8, 1);
+    const fab_model *m = fab_net_model(net);
+    fab_examples e = some_examples(&c, 8, 1);
+    double *theta = some_theta(m), *y = doubles(8), out[8];
+    theta[m->D - 1] = log(4) + 1;
+    const double far = loss_at(m, theta, &e);
+    assert_true(gradient_at(m, theta, &e)[m->D - 1] > 0); /* rows far off ask for more noise */
+    assert_ok(m->predict(m->self, theta, &e.x, out));
+    for (int64_t i = 0; i < 8; i++) y[i] = out[i] + e.offset[i];
+    e.y = y;
+    assert_true(gradient_at(m, theta, &e)[m->D - 1] == 0); /* rows that fit would have less */
+    e.y = some_examples(&c, 8, 1).y;
+    theta[m->D - 1] = log(4);
+    assert_true(fabs(loss_at(m, theta, &e) - far) < 1e-14 * far);
+    fab_net_free(net);
 }
 
 static void bad_json_is_refused(void **state)
@@ -650,6 +682,7 @@ int main(void)
         TEST(bad_layers_are_refused_with_their_shapes),
         TEST(any_text_is_refused_or_read_back),
         TEST(bad_plans_are_refused),
+        TEST(noise_stays_above_its_floor),
         TEST(bad_json_is_refused),
         TEST(batches_must_fit),
         TEST(every_failed_allocation_is_reported),

@@ -41,8 +41,8 @@ FAB_API fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab
                                     const fab_rows *x, const double *offset, int64_t samples,
                                     uint64_t seed, const fab_exec *exec);
 /* The same without draws: the outputs of each part of q are Gaussian with mean f(mu) and covariance J S J', J the
- * model's Jacobian at mu; exact for a linear model.  `samples` is then the number of parts.  Holds a few rows of J
- * at a time.  Gives *d. */
+ * model's Jacobian at mu; exact for a linear model.  `samples` is then the number of parts (64 times as many of noise of
+ * Student's t, which is made of normals).  Holds a few rows of J at a time.  Gives *d. */
 FAB_API fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixture *q,
                                        const fab_rows *x, const double *offset,
                                        const fab_exec *exec);

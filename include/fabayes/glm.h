@@ -31,6 +31,11 @@ typedef struct fab_glm {
     int64_t classes;   /* categorical: at least 2; otherwise 1 */
     int64_t intercept; /* 1: the last coordinate (of each class) is the intercept */
     double beta;       /* gaussian: noise precision; otherwise 1 */
+
+    /* Gaussian targets of networks. */
+    double
+        nu; /* 0: normal noise; > 2: Student's t of so many degrees of freedom, scale beta^-1/2 */
+    double beta_most; /* the largest precision of a noise that is learned; 0: any */
 } fab_glm;
 
 /* Length of theta. */

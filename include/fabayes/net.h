@@ -48,6 +48,8 @@ typedef struct fab_net_plan {
     int64_t classes; /* categorical: at least 2; otherwise 1 */
     fab_noise noise; /* gaussian */
     double beta;     /* gaussian: > 0 */
+    double nu;       /* gaussian: 0, or > 2: noise of Student's t with so many degrees of freedom */
+    double floor;    /* gaussian, noise not fixed: its scale is at least this; 0: any */
     int64_t batch;   /* rows at a time: the workspace is sized for them; 0: FAB_NET_BATCH */
 } fab_net_plan;
 
@@ -70,7 +72,7 @@ FAB_API double fab_net_bytes(const fab_net *net);
 FAB_API fab_status fab_net_text(const fab_net *net, char **text);
 
 /* The network as it stands in a file: {"kind": "network", "features", "likelihood", "classes", "noise", "beta",
- * "layers": [{"layer", "in", "out", "offset", "parameters"}]}.  Gives a string: fab_text_free. */
+ * "nu", "floor", "layers": [{"layer", "in", "out", "offset", "parameters"}]}.  Gives a string: fab_text_free. */
 FAB_API fab_status fab_net_json(const fab_net *net, char **text);
 /* Build it again; trusts nothing.  Gives *net. */
 FAB_API fab_status fab_net_from_json(fab_net **net, const char *json, int64_t batch,

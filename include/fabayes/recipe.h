@@ -24,6 +24,7 @@ typedef struct fab_recipe {
     const fab_method *method;
     const char *layers; /* of a network; NULL: a linear model */
     fab_noise noise;    /* of a network with a gaussian target */
+    double nu, floor;   /* as in fab_net_plan, the floor in the user's units */
     fab_likelihood likelihood;
     int64_t standardise, intercept;
     int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */

@@ -23,6 +23,7 @@
 #include "infer/model_fields.h"
 #include "infer/slang_state.h"
 #include "la/small.h"
+#include "model/ggn.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -355,7 +356,8 @@ static fab_status report(void *handle, fab_inference *r)
                          .converged = -1,
                          .floored = (int64_t)f->number[FAB_SLANG_FLOORED],
                          .alpha = f->given ? NAN : f->s.alpha,
-                         .beta = noise ? exp(f->mu[f->m.D - 1]) : f->m.head.beta,
+                         .beta = noise ? fab_glm_beta(&f->m.head, f->mu[f->m.D - 1])
+                                       : f->m.head.beta,
                          .log_evidence = NAN,
                          .loss = f->number[FAB_SLANG_LOSS],
                          .held_out = NAN};

@@ -4,6 +4,7 @@
 #include "infer/train.h"
 #include "estim/state.h"
 #include "la/ops.h"
+#include "model/ggn.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -208,7 +209,8 @@ void fab_train_report(const fab_train *t, const double *theta, fab_inference *r)
     *r = (fab_inference){.iterations = (int64_t)epochs + t->after,
                          .converged = epochs < (double)t->s.epochs ? 1 : -1,
                          .alpha = t->given ? NAN : t->s.alpha,
-                         .beta = noise ? exp(theta[t->m.D - 1]) : t->m.head.beta,
+                         .beta = noise ? fab_glm_beta(&t->m.head, theta[t->m.D - 1])
+                                       : t->m.head.beta,
                          .log_evidence = NAN,
                          .loss = t->number[FAB_TRAIN_LOSS],
                          .held_out = best < INFINITY ? best : NAN};

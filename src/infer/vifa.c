@@ -27,6 +27,7 @@
 #include "infer/methods.h"
 #include "infer/model_fields.h"
 #include "infer/vifa_state.h"
+#include "model/ggn.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -442,13 +443,14 @@ static fab_status report(void *handle, fab_inference *r)
 {
     const fab_vifa *f = handle;
     const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
-    *r = (fab_inference){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
-                         .converged = -1,
-                         .alpha = f->given ? NAN : f->s.alpha,
-                         .beta = noise ? exp(f->c[f->m.D - 1]) : f->m.head.beta,
-                         .log_evidence = f->number[FAB_VIFA_BOUND],
-                         .loss = f->number[FAB_VIFA_LOSS],
-                         .held_out = NAN};
+    *r =
+        (fab_inference){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
+                        .converged = -1,
+                        .alpha = f->given ? NAN : f->s.alpha,
+                        .beta = noise ? fab_glm_beta(&f->m.head, f->c[f->m.D - 1]) : f->m.head.beta,
+                        .log_evidence = f->number[FAB_VIFA_BOUND],
+                        .loss = f->number[FAB_VIFA_LOSS],
+                        .held_out = NAN};
     return FAB_OK;
 }
 

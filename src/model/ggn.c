@@ -13,9 +13,17 @@
 #include "model/layers.h"
 #include <math.h>
 
+double fab_glm_beta(const fab_glm *g, double log_beta)
+{
+    const double beta = exp(log_beta);
+    return g->beta_most > 0 && beta > g->beta_most ? g->beta_most : beta;
+}
+
 double fab_model_beta(const fab_model *m, const double *theta, const double *out)
 {
-    return m->outputs == 2 ? exp(out[1]) : m->free ? exp(theta[m->D - 1]) : m->head.beta;
+    return m->outputs == 2 ? fab_glm_beta(&m->head, out[1])
+           : m->free       ? fab_glm_beta(&m->head, theta[m->D - 1])
+                           : m->head.beta;
 }
 
 fab_status fab_ggn_check(const char *who, const fab_model *m)
@@ -40,7 +48,7 @@ static void bend_one(const fab_model *m, const double *theta, const fab_examples
     if (g.likelihood == FAB_GAUSSIAN) g.beta = fab_model_beta(m, theta, out);
     fab_glm_loglik(&g, e->y[i], &eta, NULL, &h);
     out[0] = sqrt(w * h);
-    if (m->outputs == 2) out[1] = sqrt(w / 2);
+    if (m->outputs == 2) out[1] = sqrt(w * (g.nu > 0 ? g.nu / (g.nu + 3) : 1) / 2);
 }
 
 /* 3: out <- p */

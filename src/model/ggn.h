@@ -2,7 +2,8 @@
  *
  *     sum_i w_i J_i' Lambda_i J_i,     J_i = d outputs / d theta (outputs x D),  Lambda_i = E[-d^2 log p / d outputs^2]
  *
- *     gaussian      beta; where the log noise is a second output also 1/2
+ *     gaussian      beta; where the log noise is a second output also 1/2; of Student's t (nu + 1) / (nu + 3) beta
+ *                   and nu / (nu + 3) / 2
  *     bernoulli     p (1 - p)             poisson   the mean
  *     categorical   diag(p) - p p'
  *
@@ -12,6 +13,8 @@
 
 #include "fabayes/model.h"
 
+/* The noise precision of a learned or computed logarithm: no more than beta_most. */
+double fab_glm_beta(const fab_glm *g, double log_beta);
 /* The noise precision of a gaussian row with these outputs: an output, a coordinate of theta, or a fixed number. */
 double fab_model_beta(const fab_model *m, const double *theta, const double *out);
 

@@ -6,10 +6,13 @@
  *   poisson      for y >= 16, with d = eta - log y:  -y (exp(d) - 1 - d) - log(2 pi y)/2 - Stirling's rest
  *   categorical  against the largest eta
  *
+ * Student's t is a gaussian whose rows count (nu + 1) / (nu + beta r^2) times: rows far off pull less.
+ *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/glm.h"
 #include "base/fail.h"
 #include "base/rows.h"
+#include "base/student.h"
 #include <math.h>
 #include <stddef.h>
 
@@ -79,6 +82,15 @@ static double gaussian(double beta, double y, double eta, double *gradient, doub
     return 0.5 * (log(beta) - LOG_2_PI - beta * r * r);
 }
 
+/* The curvature is the expected one: the other is negative beyond sqrt(nu / beta). */
+static double student(const fab_glm *m, double y, double eta, double *gradient, double *curvature)
+{
+    const double r = y - eta, nu = m->nu, z2 = m->beta * r * r;
+    if (gradient) *gradient = m->beta * r * (nu + 1) / (nu + z2);
+    if (curvature) *curvature = m->beta * (nu + 1) / (nu + 3);
+    return 0.5 * log(m->beta) + fab_student_log_top(nu) - (nu + 1) / 2 * log1p(z2 / nu);
+}
+
 static double bernoulli(double y, double eta, double *gradient, double *curvature)
 {
     const double t = y > 0 ? -eta : eta; /* log p = -log(1 + exp(t)) */
@@ -139,6 +151,8 @@ double fab_glm_loglik(const fab_glm *m, double y, const double *eta, double *gra
     case FAB_BERNOULLI: return bernoulli(y, *eta, gradient, curvature);
     case FAB_POISSON: return poisson(y, *eta, gradient, curvature);
     case FAB_CATEGORICAL: return categorical(m->classes, y, eta, gradient, curvature);
-    default: return gaussian(m->beta, y, *eta, gradient, curvature);
+    default:
+        return m->nu > 0 ? student(m, y, *eta, gradient, curvature)
+                         : gaussian(m->beta, y, *eta, gradient, curvature);
     }
 }

@@ -1,6 +1,7 @@
 /* head.c - the likelihood on top of a network: from its outputs to losses and their slopes.
  *
  * SPDX-License-Identifier: MIT */
+#include "model/ggn.h"
 #include "model/net_state.h"
 #include <math.h>
 
@@ -18,9 +19,17 @@ static void set_slope(fab_net *net, int64_t i, int64_t o, double v)
 static fab_glm head_of(const fab_net *net, const double *theta, int64_t i)
 {
     fab_glm g = net->model.head;
-    if (net->noise == FAB_NOISE_LEARNED) g.beta = exp(theta[net->weights]);
-    if (net->noise == FAB_NOISE_OUTPUT) g.beta = exp(fab_net_output(net, i, 1));
+    if (net->noise == FAB_NOISE_LEARNED) g.beta = fab_glm_beta(&g, theta[net->weights]);
+    if (net->noise == FAB_NOISE_OUTPUT) g.beta = fab_glm_beta(&g, fab_net_output(net, i, 1));
     return g;
+}
+
+/* Of -log p by the log precision; pull: residual times gradient, beta r^2 of a normal.  At the floor it is 0 where the
+ * precision would rise. */
+static double noise_slope(const fab_glm *g, double pull)
+{
+    const double slope = -0.5 * (1 - pull);
+    return g->beta_most > 0 && g->beta >= g->beta_most && slope < 0 ? 0 : slope;
 }
 
 /* One predictor per row. */
@@ -32,7 +41,7 @@ static void one(fab_net *net, const double *theta, const fab_examples *e, int64_
     double d = 0;
     net->losses[i] = -w * fab_glm_loglik(&g, e->y[i], &eta, slopes ? &d : NULL, NULL);
     if (!slopes) return;
-    const double r = e->y[i] - eta, by_noise = -w * 0.5 * (1 - g.beta * r * r);
+    const double by_noise = w * noise_slope(&g, d * (e->y[i] - eta));
     set_slope(net, i, 0, -w * d);
     if (net->noise == FAB_NOISE_OUTPUT) set_slope(net, i, 1, by_noise);
     if (net->noise == FAB_NOISE_LEARNED) net->slope[i] = by_noise;

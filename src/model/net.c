@@ -18,6 +18,7 @@
 const char *const fab_noise_names[4] = {"fixed", "learned", "output", NULL};
 
 enum { START_STREAM = 101 }; /* of the random numbers theta starts from */
+#define MOST_NU     1e6      /* degrees of freedom beyond which t is as good as normal */
 #define SMALL_STEPS 4e6      /* multiplications of a batch that one thread does as fast as two */
 
 /* ---- the workspace ------------------------------------------------------------------------------------ */
@@ -124,6 +125,18 @@ static fab_status check_plan(const fab_net_plan *p)
     if (!gaussian && p->noise != FAB_NOISE_FIXED)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: a %s target has no noise to learn",
                         fab_likelihood_name(p->likelihood));
+    if (p->nu != 0 && !(gaussian && p->nu > 2 && p->nu <= MOST_NU))
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "network: nu = %g of a %s target; degrees of freedom are more than 2, at most %g, "
+            "and of a gaussian one",
+            p->nu, fab_likelihood_name(p->likelihood), MOST_NU);
+    if (p->floor != 0 && !(p->floor > 0 && isfinite(p->floor) && p->noise != FAB_NOISE_FIXED))
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "network: the floor of the noise is %g, and the noise %s; expected more than 0, and "
+            "a noise that is learned or an output",
+            p->floor, fab_noise_names[p->noise]);
     if (p->batch < 0 || p->batch > 1 << 24)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: batch = %lld, expected 1 to 2^24",
                         (long long)p->batch);
@@ -142,7 +155,9 @@ static void describe(fab_net *net, const fab_net_plan *p)
     net->model.head = (fab_glm){.likelihood = p->likelihood,
                                 .D = p->features,
                                 .classes = p->classes,
-                                .beta = p->likelihood == FAB_GAUSSIAN ? p->beta : 1};
+                                .beta = p->likelihood == FAB_GAUSSIAN ? p->beta : 1,
+                                .nu = p->nu,
+                                .beta_most = p->floor > 0 ? 1 / (p->floor * p->floor) : 0};
 }
 
 static void offer(fab_net *net);

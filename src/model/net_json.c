@@ -5,6 +5,7 @@
 #include "fabayes/settings.h"
 #include "model/net_state.h"
 #include <jansson.h>
+#include <math.h>
 #include <string.h>
 
 /* ---- out ---------------------------------------------------------------------------------------------- */
@@ -19,6 +20,20 @@ static void add_layer(fab_text *t, const fab_layer *l)
                  (long long)l->params);
 }
 
+/* What few networks have. */
+static void add_noise(fab_text *t, const fab_glm *g)
+{
+    char number[32];
+    if (g->nu > 0) {
+        fab_print_double(number, sizeof number, g->nu);
+        fab_text_add(t, "\"nu\": %s, ", number);
+    }
+    if (g->beta_most > 0) {
+        fab_print_double(number, sizeof number, 1 / sqrt(g->beta_most));
+        fab_text_add(t, "\"floor\": %s, ", number);
+    }
+}
+
 fab_status fab_net_json(const fab_net *net, char **text)
 {
     const fab_glm *g = &net->model.head;
@@ -29,6 +44,7 @@ fab_status fab_net_json(const fab_net *net, char **text)
                  fab_likelihood_name(g->likelihood), (long long)g->D);
     fab_text_add(&t, "\"classes\": %lld, \"noise\": \"%s\", \"beta\": %s, ", (long long)g->classes,
                  fab_noise_names[net->noise], beta);
+    add_noise(&t, g);
     fab_text_add(&t, "\"parameters\": %lld, ", (long long)net->model.D);
     if (net->has_input) fab_text_add(&t, "\"input\": \"%s\", ", fab_shape_text(net->input, shape));
     fab_text_add(&t, "\"layers\": [");
@@ -85,6 +101,8 @@ static fab_status read_plan(json_t *o, fab_net_plan *p)
     p->features = json_integer_value(json_object_get(o, "features"));
     p->classes = json_integer_value(json_object_get(o, "classes"));
     p->beta = json_number_value(json_object_get(o, "beta"));
+    p->nu = json_number_value(json_object_get(o, "nu"));
+    p->floor = json_number_value(json_object_get(o, "floor"));
     return FAB_OK;
 }
 

@@ -3,10 +3,12 @@
  *   gaussian   F(y) = sum_s w_s Phi((y - m_s) / sd_s); quantiles by bisection;
  *              crps = sum_s w_s A(y - m_s, sd_s^2) - sum_s,t w_s w_t A(m_s - m_t, sd_s^2 + sd_t^2) / 2,
  *              A(m, v) = 2 sqrt(v) phi(m / sqrt(v)) + m (2 Phi(m / sqrt(v)) - 1)
+ *              Student's t: F of t, and crps = int_x<y F^2 + int_x>y (1 - F)^2 by Simpson's rule
  *   poisson    F(k) = sum_s w_s P(Poisson(exp(eta_s)) <= k)
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
+#include "base/student.h"
 #include "fabayes/draws.h"
 #include "predict/counts.h"
 #include "predict/score.h"
@@ -15,6 +17,8 @@
 #define INV_SQRT_2PI 0.39894228040143267794
 #define REACH        40    /* standard deviations beyond which a normal has nothing */
 #define CLOSE        1e-12 /* of a quantile, relative to the spread */
+#define CRPS_REACH   9.0   /* of u = asinh(x / sd): 4000 standard deviations */
+enum { CRPS_STEPS = 64 };
 
 /* ---- moments ------------------------------------------------------------------------------------------ */
 
@@ -27,7 +31,8 @@ static double spread_of(const fab_draws *d, int64_t s, int64_t i)
 /* The variance of y under component s of a gaussian target. */
 static double variance_of(const fab_draws *d, int64_t s, int64_t i)
 {
-    return spread_of(d, s, i) + 1 / d->beta[s * d->n + i];
+    const double nu = d->head.nu, tails = nu > 0 ? nu / (nu - 2) : 1;
+    return spread_of(d, s, i) + tails / d->beta[s * d->n + i];
 }
 
 /* Mean of y under component s, and its variance. */
@@ -65,14 +70,19 @@ static void mixture_moments(const fab_draws *d, int64_t i, double *mean, double 
 
 /* ---- distribution --------------------------------------------------------------------------------------- */
 
+static double component_cdf(const fab_draws *d, int64_t s, int64_t i, double y)
+{
+    const int64_t at = s * d->n + i;
+    const double eta = d->eta[at];
+    if (!d->beta) return fab_count_cdf(eta, spread_of(d, s, i), y);
+    if (d->head.nu > 0) return fab_student_cdf(d->head.nu, (y - eta) * sqrt(d->beta[at]));
+    return 0.5 * erfc((eta - y) / sqrt(2 * variance_of(d, s, i)));
+}
+
 static double cdf(const fab_draws *d, int64_t i, double y)
 {
     double sum = 0;
-    for (int64_t s = 0; s < d->samples; s++) {
-        const double eta = d->eta[s * d->n + i];
-        sum += d->weight[s] * (d->beta ? 0.5 * erfc((eta - y) / sqrt(2 * variance_of(d, s, i)))
-                                       : fab_count_cdf(eta, spread_of(d, s, i), y));
-    }
+    for (int64_t s = 0; s < d->samples; s++) sum += d->weight[s] * component_cdf(d, s, i, y);
     return sum;
 }
 
@@ -127,6 +137,23 @@ static double spread(double m, double v)
     return 2 * sd * INV_SQRT_2PI * exp(-z * z / 2) + m * erf(z / sqrt(2));
 }
 
+static double simpson(int k)
+{
+    return k == 0 || k == CRPS_STEPS ? 1.0 / 3 : k % 2 ? 4.0 / 3 : 2.0 / 3;
+}
+
+/* Of heavy tails: sd * sum over x = y +- sd sinh(u). */
+static double tailed_crps(const fab_draws *d, int64_t i, double y, double sd)
+{
+    double sum = 0;
+    for (int k = 0; k <= CRPS_STEPS; k++) {
+        const double u = CRPS_REACH * k / CRPS_STEPS, x = sd * sinh(u), below = cdf(d, i, y - x),
+                     above = 1 - cdf(d, i, y + x);
+        sum += simpson(k) * cosh(u) * (below * below + above * above);
+    }
+    return sd * sum * CRPS_REACH / CRPS_STEPS;
+}
+
 static double crps(const fab_draws *d, int64_t i, double y)
 {
     double sum = 0;
@@ -141,11 +168,12 @@ static double crps(const fab_draws *d, int64_t i, double y)
     return sum;
 }
 
-static void score_real(const fab_draws *d, int64_t i, double y, double mean, fab_scores *s)
+static void score_real(const fab_draws *d, int64_t i, double y, double mean, double variance,
+                       fab_scores *s)
 {
     const double inside = fabs(2 * cdf(d, i, y) - 1); /* of the central interval that reaches y */
     s->mae += fabs(y - mean);
-    s->crps += crps(d, i, y);
+    s->crps += d->head.nu > 0 ? tailed_crps(d, i, y, sqrt(variance)) : crps(d, i, y);
     s->coverage50 += inside <= 0.50;
     s->coverage90 += inside <= 0.90;
     s->coverage95 += inside <= 0.95;
@@ -182,7 +210,7 @@ fab_status fab_draws_score(const fab_draws *d, const double *y, fab_scores *s)
         s->nll -= fab_draws_logp(d, i, y[i]);
         s->rmse += (y[i] - mean) * (y[i] - mean);
         s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
-        if (d->beta) score_real(d, i, y[i], mean, s);
+        if (d->beta) score_real(d, i, y[i], mean, variance, s);
     }
     if (d->head.likelihood == FAB_BERNOULLI) FAB_TRY(score_two(d, y, s));
     fab_score_finish(d->head.likelihood, s);

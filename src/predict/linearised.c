@@ -7,9 +7,13 @@
  *   3  one predictor: eta and its variance are a component; several classes: E softmax (softmax.c), and
  *      log p = log sum_c weight_c p_c
  *
+ * Student's t is split into the normals it is made of, components of their own: with a predictor that is normal too, all is
+ * normal again.
+ *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "base/rows.h"
+#include "base/student.h"
 #include "model/ggn.h"
 #include "predict/draws.h"
 #include "predict/softmax.h"
@@ -167,6 +171,35 @@ static fab_status fill(const slopes *proto)
     return s;
 }
 
+/* Components c FAB_STUDENT_NORMALS + j: component c with the j-th precision of its noise. */
+static void split_component(const fab_draws *from, int64_t c, const double *precision,
+                            const double *weight, fab_draws *to)
+{
+    for (int64_t j = 0; j < FAB_STUDENT_NORMALS; j++) {
+        const int64_t s = c * FAB_STUDENT_NORMALS + j;
+        to->weight[s] = from->weight[c] * weight[j];
+        for (int64_t i = 0; i < from->n; i++) {
+            to->eta[s * to->n + i] = from->eta[c * from->n + i];
+            to->beta[s * to->n + i] = from->beta[c * from->n + i] * precision[j];
+            to->variance[s * to->n + i] = from->variance[c * from->n + i];
+        }
+    }
+}
+
+static fab_status split_tails(fab_draws **d)
+{
+    double precision[FAB_STUDENT_NORMALS], weight[FAB_STUDENT_NORMALS];
+    fab_draws *from = *d, *to;
+    fab_glm head = from->head;
+    head.nu = 0;
+    fab_student_normals(from->head.nu, precision, weight);
+    FAB_TRY(fab_draws_new(&to, &head, from->n, from->samples * FAB_STUDENT_NORMALS, 1));
+    for (int64_t c = 0; c < from->samples; c++) split_component(from, c, precision, weight, to);
+    fab_draws_free(from);
+    *d = to;
+    return FAB_OK;
+}
+
 fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixture *q,
                                const fab_rows *x, const double *offset, const fab_exec *exec)
 {
@@ -179,7 +212,8 @@ fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixt
     const double fit = floor(JACOBIAN_NUMBERS / ((double)m->D * (double)m->outputs));
     k.rows = fit < 1 ? 1 : fit < (double)m->batch ? (int64_t)fit : m->batch;
     FAB_TRY(fab_draws_new(&k.d, &m->head, x->n, q->n, 1));
-    const fab_status s = fill(&k);
+    fab_status s = fill(&k);
+    if (s == FAB_OK && m->head.nu > 0) s = split_tails(&k.d);
     if (s == FAB_OK)
         *d = k.d;
     else

@@ -101,6 +101,8 @@ static fab_status open_net(trial *t)
                                .likelihood = t->r->likelihood,
                                .classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1,
                                .noise = t->r->noise,
+                               .nu = t->r->nu,
+                               .floor = t->r->floor / t->f->k->target_scale,
                                .beta = s->beta > 0 ? s->beta : 1,
                                .batch = s->batch};
     FAB_TRY(fab_net_init(&t->net, &plan, &alone));
