@@ -2,11 +2,17 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
+#include "fabayes/recipe.h"
+#include "fabayes/sgd.h"
+#include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 enum {
-    EXACT_MOST = 5000,  /* features up to which exact is the default */
-    LAPLACE_MOST = 2000 /* and laplace */
+    EXACT_MOST = 5000,   /* features up to which exact is the default */
+    LAPLACE_MOST = 2000, /* and laplace */
+    FLOOR_FOLDS = 5,     /* of the cross-validation of --noise-floor auto */
+    FLOOR_RUNS = 3       /* networks of a fold */
 };
 
 /* ---- the likelihood --------------------------------------------------------------------------------- */
@@ -141,6 +147,48 @@ static int put_model(choice *c, const fab_model_settings *s)
     return say_wrong("%s: --noise is fixed, learned or output, not '%s'", c->l.verb, c->noise);
 }
 
+/* Cross-validation of the mode: networks trained as those of the method are. */
+static int find_floor(learning *l)
+{
+    const fab_model_settings *given = l->settings;
+    const fab_recipe r = {.method = fab_method_find("sgd"),
+                          .layers = l->layers,
+                          .noise = (fab_noise)l->noise,
+                          .nu = l->nu,
+                          .likelihood = l->kind,
+                          .standardise = !l->no_scale,
+                          .intercept = 1,
+                          .samples = 1};
+    fab_sgd_settings s = fab_sgd_defaults();
+    if (l->method->streams)
+        return say_wrong("%s: --noise-floor auto needs all rows, and %s takes them as a stream",
+                         l->verb, l->method->name);
+    s.alpha = given->alpha;
+    s.epochs = given->epochs;
+    s.batch = given->batch;
+    s.rate = given->rate;
+    s.seed = given->seed;
+    s.runs = FLOOR_RUNS;
+    const fab_status done = fab_recipe_noise(&r, &s, l->table, FLOOR_FOLDS, (uint64_t)s.seed,
+                                             l->exec.threads, &l->floor, &l->density);
+    return done == FAB_OK ? DONE : say_status_of(l->data.file, done);
+}
+
+static int put_floor(choice *c)
+{
+    learning *l = &c->l;
+    char *end;
+    if (l->kind != FAB_GAUSSIAN || l->noise == FAB_NOISE_FIXED)
+        return say_wrong("%s: --noise-floor is for the noise of a gaussian target that is learned "
+                         "or an output; here it is %s",
+                         l->verb, l->kind == FAB_GAUSSIAN ? "fixed" : fab_likelihood_name(l->kind));
+    if (strcmp(c->floor, "auto") == 0) return find_floor(l);
+    l->floor = strtod(c->floor, &end);
+    if (*end || !(l->floor > 0 && l->floor < INFINITY))
+        return say_wrong("%s: --noise-floor is a number > 0 or auto, not '%s'", l->verb, c->floor);
+    return DONE;
+}
+
 int choice_put(choice *c)
 {
     fab_glm_settings *glm = learning_glm(&c->l);
@@ -148,7 +196,9 @@ int choice_put(choice *c)
     if (status == DONE) status = put_text(c, "seed", c->seed);
     if (status != DONE) return status;
     if (glm && c->noise) return say_wrong("%s: --noise is for networks", c->l.verb);
-    if (glm && (c->l.nu > 0 || c->l.floor > 0))
+    if (glm && (c->l.nu > 0 || c->floor))
         return say_wrong("%s: --nu and --noise-floor are for networks", c->l.verb);
-    return glm ? put_glm(c, glm) : put_model(c, c->l.settings);
+    if (glm) return put_glm(c, glm);
+    status = put_model(c, c->l.settings);
+    return status == DONE && c->floor ? put_floor(c) : status;
 }

@@ -10,10 +10,11 @@
 
 typedef struct choice {
     learning l;
-    const char *method, *likelihood, *k, *seed, *model, *noise; /* as the call says, or NULL */
-    int64_t missing;                                            /* fab_missing */
-    int whole;   /* 1: the table is read whole for any method */
-    int guessed; /* the likelihood is a guess */
+    const char *method, *likelihood, *k, *seed, *model, *noise,
+        *floor;      /* as the call says, or NULL */
+    int64_t missing; /* fab_missing */
+    int whole;       /* 1: the table is read whole for any method */
+    int guessed;     /* the likelihood is a guess */
 } choice;
 
 // clang-format off
@@ -30,7 +31,7 @@ typedef struct choice {
     {"no-scale", 0, OPT_FLAG, &(c_)->l.no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"}, \
     {"no-intercept", 0, OPT_FLAG, &(c_)->l.no_intercept, NULL, 0, 0, NULL, "no intercept, and nothing is centred"}, \
     {"noise", 0, OPT_TEXT, &(c_)->noise, "KIND", 0, 0, NULL, "of a network's gaussian target: fixed, learned or output (default: learned, fixed where beta is given)"}, \
-    {"noise-floor", 0, OPT_F64, &(c_)->l.floor, "SD", 1e-300, 1e300, NULL, "least scale of a network's noise that is learned, in the units of the target (default: none)"}, \
+    {"noise-floor", 0, OPT_TEXT, &(c_)->floor, "SD|auto", 0, 0, NULL, "least scale of a network's noise that is learned, in the units of the target; auto: by cross-validation (default: none)"}, \
     {"nu", 0, OPT_F64, &(c_)->l.nu, "NU", 2.001, 1e6, NULL, "the noise of a network's gaussian target is Student's t of NU degrees of freedom (default: normal)"}, \
     {"memory", 0, OPT_F64, &(c_)->l.memory, "MB", 0.001, 1e9, NULL, "for the whole fit (default: what is free)"}, \
     OPTION_FORMAT(&(c_)->l.data.format), \

@@ -70,6 +70,8 @@ static void put_net(json_t *j, const learning *l, const found *f)
     json_put(j, "model", json_text(text));
     json_put(j, "parameters", json_integer(f->q->D));
     json_put(j, "held_out", json_number(f->r.held_out));
+    json_put(j, "noise_floor", l->floor > 0 ? json_number(l->floor) : json_null());
+    json_put(j, "noise_density", l->density != 0 ? json_number(l->density) : json_null());
     fab_text_free(text);
 }
 
@@ -147,6 +149,9 @@ static void say_net(const learning *l, const found *f)
     printf("%s: %" PRId64 " parameters, %" PRId64 " epochs", text, f->q->D, f->r.iterations);
     if (isfinite(f->r.held_out)) printf(", held-out loss %.5g", f->r.held_out);
     printf("\n");
+    if (l->density != 0)
+        printf("noise at least %.5g: rows left out have a mean log density of %.5g\n", l->floor,
+               l->density);
     fab_text_free(text);
 }
 

@@ -33,8 +33,10 @@ typedef struct learning {
 
     const char *layers; /* of a network; NULL: a linear model of a method that knows it */
     int64_t noise;      /* fab_noise of a network with a gaussian target */
-    double nu,
-        floor; /* of that noise: degrees of freedom, least scale in the user's units; 0: none */
+    /* Of that noise: */
+    double nu;      /* degrees of freedom; 0: normal */
+    double floor;   /* least scale, in the user's units; 0: none */
+    double density; /* mean log density of rows left out, where they have set the floor; else 0 */
     fab_net *net;
 
     const fab_method *method;

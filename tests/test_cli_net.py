@@ -73,7 +73,20 @@ class Net(Case):
         self.assertAlmostEqual(self.fit("--noise-floor", "3")["beta"] ** -0.5 * np.std(self.y[:300]), 3, delta=0.01)
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "3", "--beta=2", says=["floor", "fixed"])
         self.bad(2, "fit", self.data, "-y", "y", "--nu", "3", says=["--nu", "networks"])
+        self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "low", says=["'low'", "auto"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--nu", "1", says=["nu = 1"])
+
+    def test_rows_left_out_say_how_large_the_noise_is(self):
+        few = self.write("few.csv", csv(self.X[:60], self.y[:60]))  # 60 rows, 202 weights: learned noise is far too small
+        alone = self.fit("--epochs=400", data=few)
+        found = self.fit("--epochs=400", "--noise-floor", "auto", "--threads", "1", data=few, file=self.path("f.safetensors"))
+        again = self.fit("--epochs=400", "--noise-floor", "auto", "--threads", "2", data=few, file=self.path("g.safetensors"))
+        self.assertIsNone(alone["noise_floor"])
+        self.assertEqual(found["noise_floor"], again["noise_floor"])
+        floor = self.good_json("score", self.path("f.safetensors"), self.test)
+        self.assertLess(floor["nll"], self.good_json("score", self.file, self.test)["nll"] - 1)
+        self.assertGreater(found["noise_density"], -self.good_json("score", self.file, self.test)["nll"])
+        self.assertEqual(*[open(self.path(f), "rb").read() for f in ("f.safetensors", "g.safetensors")])
 
     def test_classes_have_probabilities(self):
         kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]

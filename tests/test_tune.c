@@ -259,6 +259,42 @@ static void impossible_searches_are_refused(void **state)
     fab_dataset_free(t);
 }
 
+/* The likeliest normal around one network's predictions has the variance of its errors. */
+static void noise_is_the_error_of_rows_left_out(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    fab_recipe r = recipe_of("sgd", "linear");
+    fab_sgd_settings s = fab_sgd_defaults();
+    fab_split *split;
+    double scale, density, squares = 0;
+    r.noise = FAB_NOISE_LEARNED;
+    s.epochs = 20;
+    assert_int_equal(fab_split_folds(&split, N, 4, NULL, 9), FAB_OK);
+    for (int64_t k = 0; k < 4; k++) {
+        int64_t train[N];
+        const int64_t *test, m = fab_split_part(split, k, &test),
+                             n = fab_split_rest(split, k, train);
+        fab_fold *f;
+        fab_scores scores;
+        assert_int_equal(fab_fold_create(&f, &r, t, train, n, test, m), FAB_OK);
+        assert_int_equal(fab_fold_score(f, &r, &s, &scores), FAB_OK);
+        squares += (double)m * scores.rmse * scores.rmse / N;
+        fab_fold_free(f);
+    }
+    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_OK);
+    assert_true(fabs(scale / sqrt(squares) - 1) < 1e-3); /* where the search ends */
+    assert_true(fabs(density + 0.5 * (log(2 * M_PI * squares) + 1)) < 1e-6);
+    s.rate = 1e200;
+    s.optimiser = FAB_SGD;
+    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_NUMERIC);
+    assert_detail("fold 0", "rate");
+    r.likelihood = FAB_POISSON;
+    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_BAD_ARGUMENT);
+    fab_split_free(split);
+    fab_dataset_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -269,6 +305,7 @@ int main(void)
         cmocka_unit_test(a_trial_that_fails_is_no_candidate),
         cmocka_unit_test(a_stop_leaves_the_trials_undone),
         cmocka_unit_test(impossible_searches_are_refused),
+        cmocka_unit_test(noise_is_the_error_of_rows_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -43,6 +43,13 @@ FAB_API void fab_fold_free(fab_fold *f); /* takes NULL */
 FAB_API fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
                                   fab_scores *s);
 
+/* The scale of the noise of a network's gaussian target, in the user's units, under which the rows left out of `folds` fits
+ * have the highest mean log density: a floor for the noise of a fit of all rows.  *density: that density.  Folds are
+ * fitted side by side on `threads` (0: all cores); the result is the same for any number. */
+FAB_API fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab_dataset *t,
+                                    int64_t folds, uint64_t seed, int64_t threads, double *scale,
+                                    double *density);
+
 #ifdef __cplusplus
 }
 #endif

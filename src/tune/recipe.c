@@ -6,8 +6,8 @@
  *   4  predictions of the test rows and their scores, back in the user's units
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/recipe.h"
 #include "base/memory.h"
+#include "tune/fold.h"
 #include <string.h>
 
 struct fab_fold {
@@ -154,35 +154,69 @@ static fab_status score_linear(const trial *t, fab_scores *s)
     return done;
 }
 
-static fab_status score_net(const trial *t, fab_scores *s)
+static fab_status draw_net(const trial *t, fab_draws **draws)
 {
     const fab_dataset *d = t->f->test;
     const fab_rows x = fab_dataset_rows(d);
     fab_mixture mix;
-    fab_draws *draws;
     FAB_TRY(fab_infer_mixture(t->infer, &mix));
     const fab_model_settings *set = t->settings;
     const fab_model *m = fab_net_model(t->net);
-    FAB_TRY(t->r->samples ? fab_draws_create(&draws, m, &mix, &x, d->offset, t->r->samples,
+    FAB_TRY(t->r->samples ? fab_draws_create(draws, m, &mix, &x, d->offset, t->r->samples,
                                              (uint64_t)set->seed, &alone)
-                          : fab_draws_linearise(&draws, m, &mix, &x, d->offset, &alone));
-    fab_draws_to_units(draws, t->f->k->target_mean, t->f->k->target_scale);
+                          : fab_draws_linearise(draws, m, &mix, &x, d->offset, &alone));
+    fab_draws_to_units(*draws, t->f->k->target_mean, t->f->k->target_scale);
+    return FAB_OK;
+}
+
+static fab_status score_net(const trial *t, fab_scores *s)
+{
+    fab_draws *draws;
+    FAB_TRY(draw_net(t, &draws));
     const fab_status done = fab_draws_score(draws, t->f->y, s);
     fab_draws_free(draws);
     return done;
 }
 
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+static fab_status open_trial(trial *t, const void *settings)
+{
+    const size_t size = t->r->method->table->size;
+    FAB_TRY(fab_alloc_array(&t->settings, 1, size, "fold"));
+    memcpy(t->settings, settings, size);
+    return fit(t);
+}
+
+static void close_trial(trial *t)
+{
+    fab_infer_free(t->infer);
+    fab_net_free(t->net);
+    fab_release(t->settings);
+}
+
 fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
                           fab_scores *s)
 {
-    const size_t size = r->method->table->size;
     trial t = {.f = f, .r = r};
-    FAB_TRY(fab_alloc_array(&t.settings, 1, size, "fold"));
-    memcpy(t.settings, settings, size);
-    fab_status done = fit(&t);
+    fab_status done = open_trial(&t, settings);
     if (done == FAB_OK) done = t.net ? score_net(&t, s) : score_linear(&t, s);
-    fab_infer_free(t.infer);
-    fab_net_free(t.net);
-    fab_release(t.settings);
+    close_trial(&t);
     return done;
+}
+
+fab_status fab_fold_draws(const fab_fold *f, const fab_recipe *r, const void *settings,
+                          fab_draws **d)
+{
+    trial t = {.f = f, .r = r};
+    *d = NULL;
+    fab_status done = open_trial(&t, settings);
+    if (done == FAB_OK) done = draw_net(&t, d);
+    close_trial(&t);
+    return done;
+}
+
+const double *fab_fold_y(const fab_fold *f)
+{
+    return f->y;
 }

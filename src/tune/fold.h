@@ -1,0 +1,17 @@
+/* fold.h - what a fold holds, for the files that fit it.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_TUNE_FOLD_H
+#define FAB_TUNE_FOLD_H
+
+#include "fabayes/recipe.h"
+
+/* Fit a network to the training rows as fab_fold_score does; the predictions of the test rows, in the user's units.
+ * Gives *d. */
+fab_status fab_fold_draws(const fab_fold *f, const fab_recipe *r, const void *settings,
+                          fab_draws **d);
+
+/* The targets of the test rows, in the user's units.  Lends. */
+const double *fab_fold_y(const fab_fold *f);
+
+#endif
