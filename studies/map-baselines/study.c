@@ -8,7 +8,7 @@
  * Prints rows, test rows, parameters, RMSE (user's units) or error rate, -log p per test row, seconds of training.
  *
  * SPDX-License-Identifier: MIT */
-#include "../common/fa_model.h"
+#include "../common/images.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -101,40 +101,13 @@ static void table(char **argv)
 
 /* ---- images ------------------------------------------------------------------------------------------- */
 
-static double *read_all(const char *path, int64_t *rows, int64_t *columns)
-{
-    fab_source *s;
-    int64_t got;
-    must(fab_source_open(&s, path, NULL));
-    *rows = fab_source_rows(s);
-    *columns = fab_source_columns(s);
-    double *p = malloc((size_t)(*rows * *columns) * sizeof *p);
-    if (!p) exit(1);
-    for (int64_t done = 0; done < *rows; done += got)
-        must(fab_source_next(s, *rows - done, p + done * *columns, &got));
-    fab_source_close(s);
-    return p;
-}
-
-static fab_dataset read_images(const char *images, const char *labels)
-{
-    fab_dataset t = {0};
-    int64_t n, one;
-    t.x = read_all(images, &t.n, &t.D);
-    t.y = read_all(labels, &n, &one);
-    for (int64_t i = 0; i < t.n * t.D; i++) t.x[i] /= 255;
-    return t;
-}
-
 static void images(char **argv)
 {
     const recipe r = recipe_of(argv + 4);
-    const fab_dataset a = read_images(argv[0], argv[1]), b = read_images(argv[2], argv[3]);
+    fab_dataset a = images_read(argv[0], argv[1]), b = images_read(argv[2], argv[3]);
     run(&r, FAB_CATEGORICAL, 10, 1, &a, &b);
-    free(a.x);
-    free(a.y);
-    free(b.x);
-    free(b.y);
+    images_free(&a);
+    images_free(&b);
 }
 
 int main(int argc, char **argv)
