@@ -23,8 +23,8 @@ typedef struct room {
 
 static room open_room(int64_t n)
 {
-    const int64_t most = 4 * n * n + 64 * n + fab_eig_work(n) + fab_svd_work(2 * n, n) +
-                         fab_qr_work(2 * n, n);
+    const int64_t most = 4 * n * n + 64 * n + fab_eig_work(n) + fab_eig_top_work(n) +
+                         fab_svd_work(2 * n, n) + fab_qr_work(2 * n, n);
     room r = {la_doubles(2 * n * n), la_doubles(2 * n * n), la_doubles(2 * n * n),
               la_doubles(2 * n * n), la_doubles(2 * n * n), la_doubles(n),
               la_doubles(most)};
@@ -245,6 +245,36 @@ static void eigenvectors_rebuild_the_matrix(void **state)
     }
 }
 
+/* Of X'X with X of `rank` rows: the values of all eigenvectors, and vectors that are orthonormal and belong to them. */
+static void the_leading_eigenvectors_are_those_of_all(void **state)
+{
+    (void)state;
+    for (int t = 0; t < 3 * SIZES; t++) {
+        const int64_t n = sizes[t / 3],
+                      rank = t % 3 == 0   ? n
+                             : t % 3 == 1 ? (n + 1) / 2
+                                          : 0,
+                      k = t % 2 ? n : (n + 2) / 3;
+        const double tol = bound(n);
+        room r = open_room(n);
+        la_fill(1, 1, n * n, r.U);
+        fab_mm(FAB_T, FAB_N, n, n, rank, 1, r.U, r.U, 0, r.A);
+        memcpy(r.B, r.A, (size_t)(n * n) * sizeof *r.A);
+        assert_int_equal(fab_eig(n, r.B, r.C, r.work), FAB_OK);
+        memcpy(r.B, r.A, (size_t)(n * n) * sizeof *r.A);
+        assert_int_equal(fab_eig_top(n, k, r.B, r.w, r.V, r.work), FAB_OK);
+        assert_near(k, r.w, r.C + n - k, tol);
+        fab_mm(FAB_N, FAB_N, n, k, n, 1, r.A, r.V, 0, r.U);
+        fab_mm(FAB_T, FAB_N, k, k, n, 1, r.V, r.V, 0, r.B);
+        identity(k, r.C);
+        assert_near(k * k, r.B, r.C, tol);
+        for (int64_t j = 0; j < k; j++)
+            for (int64_t i = 0; i < n; i++) r.V[i + j * n] *= r.w[j];
+        assert_near(n * k, r.U, r.V, tol);
+        close_room(&r);
+    }
+}
+
 static void singular_vectors_rebuild_the_matrix(void **state)
 {
     (void)state;
@@ -295,6 +325,7 @@ static void matrices_that_are_not_finite_are_refused(void **state)
     identity(3, r.A);
     r.A[4] = NAN;
     assert_int_equal(fab_eig(3, r.A, r.w, r.work), FAB_NUMERIC);
+    assert_int_equal(fab_eig_top(3, 1, r.A, r.w, r.V, r.work), FAB_NUMERIC);
     assert_int_equal(fab_svd(3, 3, r.A, r.U, r.w, r.V, r.work), FAB_NUMERIC);
     assert_non_null(strstr(fab_detail(), "not finite"));
     close_room(&r);
@@ -306,6 +337,7 @@ static void empty_matrices_are_no_trouble(void **state)
     double none = 0;
     assert_int_equal(fab_chol(0, &none), FAB_OK);
     assert_int_equal(fab_eig(0, &none, &none, &none), FAB_OK);
+    assert_int_equal(fab_eig_top(0, 0, &none, &none, &none, &none), FAB_OK);
     assert_int_equal(fab_svd(3, 0, &none, &none, &none, &none, &none), FAB_OK);
     fab_qr(3, 0, &none, &none, &none);
     fab_tri_solve(FAB_LEFT, FAB_N, 0, 2, &none, &none);
@@ -335,7 +367,9 @@ static void run_all(int64_t n, room *r)
         fab_gemm(FAB_F32, ta, tb, n, n, n, 1, r->A, n, r->B, n, 0, r->C, n);
         fab_gemm(FAB_F64, ta, tb, n, n, n, 1, r->A, n, r->B, n, 0, r->C, n);
     }
-    fab_eig(n, r->A, r->w, r->work);
+    memcpy(r->B, r->A, (size_t)(n * n) * sizeof *r->A);
+    fab_eig(n, r->B, r->w, r->work);
+    fab_eig_top(n, (n + 9) / 10, r->A, r->w, r->V, r->work);
     la_fill(9, 1, 2 * n * n, r->A);
     fab_svd(2 * n, n, r->A, r->U, r->w, r->V, r->work);
     la_fill(9, 1, 2 * n * n, r->A);
@@ -368,6 +402,7 @@ int main(void)
         cmocka_unit_test(the_log_determinant_is_that_of_the_matrix),
         cmocka_unit_test(a_matrix_that_is_not_positive_definite_is_refused),
         cmocka_unit_test(eigenvectors_rebuild_the_matrix),
+        cmocka_unit_test(the_leading_eigenvectors_are_those_of_all),
         cmocka_unit_test(singular_vectors_rebuild_the_matrix),
         cmocka_unit_test(q_and_r_multiply_back),
         cmocka_unit_test(matrices_that_are_not_finite_are_refused),

@@ -132,7 +132,8 @@ static void layout_small(fab_layout *l, fab_slang *f)
     f->turned = fab_place(l, f->dense ? f->m.D * wide : 0, sizeof(double));
     f->Y = fab_place(l, side * side, sizeof(double));
     f->eigenvalues = fab_place(l, side, sizeof(double));
-    f->work = fab_place(l, side ? fab_eig_work(side) : 0, sizeof(double));
+    f->leading = fab_place(l, side * K, sizeof(double));
+    f->work = fab_place(l, fab_eig_top_work(side), sizeof(double));
     f->T = fab_place(l, K * K, sizeof(double));
     f->C = fab_place(l, K * n, sizeof(double));
     f->h = fab_place(l, K * draws, sizeof(double));

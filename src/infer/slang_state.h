@@ -46,6 +46,7 @@ typedef struct fab_slang {
     void *G;                           /* `most` vectors of length D, without products */
     double *gram, *cross;              /* n x n, K x n (products: n x K, row-major) */
     double *Y, *eigenvalues, *work;    /* side x side, side, scratch; side K + n, or D when dense */
+    double *leading;                   /* side x K: eigenvectors */
     double *turned;                    /* D x n or D x K, when dense */
     double *T, *C;                     /* K x K, n x K: from U and from the gradients to U_next */
     double *h, *N;                     /* K x draws, K */

@@ -139,10 +139,10 @@ static fab_status leading(fab_slang *f, const weights *c)
     const int64_t K = f->s.K, n = c->n, side = K + n;
     const double sum = sum_of(side * side, f->Y);
     if (!isfinite(sum)) return not_finite(f, "the square of the gradients", sum);
-    FAB_TRY(fab_eig(side, f->Y, f->eigenvalues, f->work)); /* ascending */
+    FAB_TRY(fab_eig_top(side, K, f->Y, f->eigenvalues, f->leading, f->work)); /* ascending */
     for (int64_t k = 0; k < K; k++) {
-        const double *vector = f->Y + (side - 1 - k) * side;
-        f->lambda_next[k] = fmax(f->eigenvalues[side - 1 - k], 0);
+        const double *vector = f->leading + (K - 1 - k) * side;
+        f->lambda_next[k] = fmax(f->eigenvalues[K - 1 - k], 0);
         for (int64_t j = 0; j < K; j++) f->T[j + k * K] = sqrt(c->keep) * vector[j];
         for (int64_t i = 0; i < n; i++)
             f->C[f->products ? i * K + k : i + k * n] = sqrt(c->each) * vector[K + i];
@@ -167,10 +167,10 @@ static fab_status dense_cut(fab_slang *f, const weights *c)
     add_outer(f, c->keep, 1, &U);
     const double sum = sum_of(D * D, f->Y);
     if (!isfinite(sum)) return not_finite(f, "the square of the gradients", sum);
-    FAB_TRY(fab_eig(D, f->Y, f->eigenvalues, f->work)); /* ascending */
+    FAB_TRY(fab_eig_top(D, K, f->Y, f->eigenvalues, f->leading, f->work)); /* ascending */
     for (int64_t k = 0; k < K; k++) {
-        f->lambda_next[k] = fmax(f->eigenvalues[D - 1 - k], 0);
-        const double *vector = f->Y + (D - 1 - k) * D, root = sqrt(f->lambda_next[k]);
+        f->lambda_next[k] = fmax(f->eigenvalues[K - 1 - k], 0);
+        const double *vector = f->leading + (K - 1 - k) * D, root = sqrt(f->lambda_next[k]);
         for (int64_t i = 0; i < D; i++) f->turned[i * K + k] = root * vector[i];
     }
     f->run.ops->put(&f->run, f->turned, &next);

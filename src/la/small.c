@@ -4,9 +4,9 @@
  * does, in a small product of two matrices that are both not transposed, and LAPACK's divide and
  * conquer (dsyevd, dgesdd) makes such products: so up to DIVIDE columns the QR iterations dsyev and dgesvd
  * stand here.  Above, where divide and conquer is ten times faster, it is used: only the start of
- * recursive-em and wide eigen cuts come here from an update.  gemm.c goes round the product itself.
- * Every call takes the BLAS's threads down to one: its bits
- * depend on their number.
+ * recursive-em and wide eigen cuts come here from an update.  The leading few come by bisection and inverse
+ * iteration (dsyevr).  gemm.c goes round the product itself.  Every call takes the BLAS's threads down to
+ * one: its bits depend on their number.
  *
  * SPDX-License-Identifier: MIT */
 #include "la/small.h"
@@ -175,21 +175,50 @@ static int eig_divide(int64_t n, double *A, double *w, double *work)
                                (lapack_int *)(void *)(work + doubles), (int)(3 + 5 * n));
 }
 
+static fab_status check_eig(int64_t n, const double *A)
+{
+    if (all_finite(n * n, A)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: it is not finite",
+                    (long long)n, (long long)n);
+}
+
+static fab_status eig_status(int64_t n, int info)
+{
+    if (info == 0) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: no convergence",
+                    (long long)n, (long long)n);
+}
+
 fab_status fab_eig(int64_t n, double *A, double *w, double *work)
 {
     if (n == 0) return FAB_OK;
-    if (!all_finite(n * n, A))
-        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: it is not finite",
-                        (long long)n, (long long)n);
+    FAB_TRY(check_eig(n, A));
     const int before = fab_blas_enter();
     const int info = n > DIVIDE ? eig_divide(n, A, w, work)
                                 : LAPACKE_dsyev_work(LAPACK_COL_MAJOR, 'V', 'L', (int)n, A, ld(n),
                                                      w, work, (int)fab_eig_work(n));
     fab_blas_leave(before);
-    if (info != 0)
-        return FAB_FAIL(FAB_NUMERIC, "eigenvectors of a %lld x %lld matrix: no convergence",
-                        (long long)n, (long long)n);
-    return FAB_OK;
+    return eig_status(n, info);
+}
+
+/* 26 n doubles at the least; then 10 n integers, and 2 n for the supports of the vectors. */
+int64_t fab_eig_top_work(int64_t n)
+{
+    return n * EIG_PANEL + 12 * n;
+}
+
+fab_status fab_eig_top(int64_t n, int64_t k, double *A, double *w, double *V, double *work)
+{
+    const int64_t doubles = n * EIG_PANEL;
+    lapack_int found, *integers = (lapack_int *)(void *)(work + doubles);
+    if (k == 0) return FAB_OK;
+    FAB_TRY(check_eig(n, A));
+    const int before = fab_blas_enter();
+    const int info = LAPACKE_dsyevr_work(
+        LAPACK_COL_MAJOR, 'V', 'I', 'L', (int)n, A, ld(n), 0, 0, (int)(n - k + 1), (int)n, 0,
+        &found, w, V, ld(n), integers + 10 * n, work, (int)doubles, integers, (int)(10 * n));
+    fab_blas_leave(before);
+    return eig_status(n, info);
 }
 
 /* ---- SVD ----------------------------------------------------------------------------------------- */

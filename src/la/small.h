@@ -30,6 +30,10 @@ double fab_chol_logdet(int64_t n, const double *L);                    /* log de
 /* Symmetric eigen: A -> eigenvectors in columns, w ascending. */
 int64_t fab_eig_work(int64_t n); /* doubles of workspace */
 fab_status fab_eig(int64_t n, double *A, double *w, double *work);
+/* The k <= n largest alone (A is destroyed): eigenvectors in the columns of V (n x k), their values in the first k
+ * of w (n), ascending. */
+int64_t fab_eig_top_work(int64_t n);
+fab_status fab_eig_top(int64_t n, int64_t k, double *A, double *w, double *V, double *work);
 
 /* Thin SVD of A (m x n, destroyed): U m x r, s r descending, Vt r x n, r = min(m, n). */
 int64_t fab_svd_work(int64_t m, int64_t n);
