@@ -26,6 +26,7 @@
 #include "infer/swag_factor.h"
 #include "infer/train.h"
 #include "la/ops.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -378,6 +379,14 @@ static fab_status from_factors(swag *f)
     return FAB_OK;
 }
 
+/* Has any coordinate a variance that is a number in full? */
+static int moved(const swag *f)
+{
+    for (int64_t i = 0; i < f->q->D; i++)
+        if (f->V[i] / f->number[KEPT] >= DBL_MIN) return 1;
+    return 0;
+}
+
 /* 7 */
 static void floor_psi(swag *f)
 {
@@ -388,7 +397,8 @@ static void floor_psi(swag *f)
     }
 }
 
-/* With fewer than two iterates there is a point and no width yet: psi stands at its floor. */
+/* With fewer than two iterates, or iterates that are all the same, there is a point and no width: psi stands at its
+ * floor. */
 static fab_status so_far(void *handle, const fab_gauss **q)
 {
     swag *f = handle;
@@ -398,10 +408,10 @@ static fab_status so_far(void *handle, const fab_gauss **q)
     if (f->point) return FAB_OK;
     f->floored = 0;
     memset(f->q->psi, 0, (size_t)f->q->D * sizeof(double));
-    if (n >= 2 && f->factor.method)
-        FAB_TRY(from_factors(f));
-    else if (n >= 2)
+    if (n >= 2 && !f->factor.method)
         from_deviations(f);
+    else if (n >= 2 && moved(f))
+        FAB_TRY(from_factors(f));
     floor_psi(f);
     return FAB_OK;
 }
