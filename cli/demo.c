@@ -5,19 +5,28 @@
 #include "demo.h"
 #include "options.h"
 #include <errno.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
 
-static const demo_part *const parts[] = {&demo_houses, &demo_stream};
+static const demo_part *const parts[] = {&demo_houses, &demo_wave, &demo_moons, &demo_stream};
 
 typedef struct demo {
     demo_call call;
-    int64_t json, quiet;
+    int64_t json;
     void *part[COUNT(parts)];
     char page[DEMO_PATH];
     double seconds;
 } demo;
+
+/* Words of a command line, files with their folder. */
+enum { WORDS = 32, FILES = 2 };
+typedef struct shell {
+    const demo_call *call;
+    char *word[WORDS], file[FILES][DEMO_PATH];
+    int words, files;
+} shell;
 
 /* ---- what the parts share ------------------------------------------------------------------------- */
 
@@ -25,6 +34,36 @@ int demo_path(char path[DEMO_PATH], const demo_call *call, const char *name)
 {
     if (snprintf(path, DEMO_PATH, "%s/%s", call->folder, name) < DEMO_PATH) return DONE;
     return say_failed("demo: the name of the folder is too long");
+}
+
+/* A word with a dot that is no option names a file of the folder. */
+static int put_word(shell *s, char *word)
+{
+    if (s->words == WORDS) return say_failed("demo: a command has more than %d words", WORDS);
+    if (word[0] == '-' || !strchr(word, '.')) {
+        s->word[s->words++] = word;
+        return DONE;
+    }
+    if (s->files == FILES) return say_failed("demo: a command has more than %d files", FILES);
+    s->word[s->words++] = s->file[s->files];
+    return demo_path(s->file[s->files++], s->call, word);
+}
+
+int demo_fit(const demo_call *call, const char *command)
+{
+    char text[DEMO_PATH], more[64], *rest = NULL;
+    const char *blank = " \\\n"; /* a command may be broken into lines */
+    shell s = {.call = call};
+    int status = DONE;
+    snprintf(more, sizeof more, "--quiet --threads %" PRId64, call->exec.threads);
+    if (!call->exec.threads) snprintf(more, sizeof more, "--quiet");
+    snprintf(text, sizeof text, "%s %s", strstr(command, "fit ") + strlen("fit "), more);
+    for (char *w = strtok_r(text, blank, &rest); w && status == DONE;
+         w = strtok_r(NULL, blank, &rest))
+        status = put_word(&s, w);
+    if (status == DONE) status = verb_fit.run(&verb_fit, s.words, s.word);
+    progress_open(call->quiet); /* the fit has closed its own */
+    return status;
 }
 
 void demo_print_table(const char *const *cell, int rows, int columns)
@@ -46,7 +85,7 @@ void demo_print_table(const char *const *cell, int rows, int columns)
 static fab_status fill_page(const demo *m, fab_page *page)
 {
     fab_page_text(page,
-                  "Two jobs on data made by a rule that is known, so that what was learned can "
+                  "Four jobs on data made by a rule that is known, so that what was learned can "
                   "be held against it.");
     for (int i = 0; i < COUNT(parts); i++) {
         const fab_status s = parts[i]->show(m->part[i], page);
@@ -103,7 +142,7 @@ static int run_demo(demo *m)
     m->seconds = fab_clock() - start;
     progress_close();
     if (status == DONE && m->json) status = say_json(m);
-    if (status == DONE && !m->json && !m->quiet) status = say_text(m);
+    if (status == DONE && !m->json && !m->call.quiet) status = say_text(m);
     return status;
 }
 
@@ -115,12 +154,12 @@ static int run(const verb *self, int argc, char **argv)
          "for the page and the other files (default report)"},
         OPTION_THREADS(&m.call.exec.threads),
         OPTION_JSON(&m.json),
-        OPTION_QUIET(&m.quiet),
+        OPTION_QUIET(&m.call.quiet),
     };
     const call_shape shape = {options, COUNT(options), NULL, 0, 0, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
-    progress_open(m.quiet);
+    progress_open(m.call.quiet);
     status = run_demo(&m);
     for (int i = 0; i < COUNT(parts); i++) parts[i]->free(m.part[i]);
     return status;

@@ -13,6 +13,7 @@ enum { DEMO_PATH = 600 };
 typedef struct demo_call {
     const char *folder; /* for all files; it is there */
     fab_exec exec;
+    int64_t quiet;
 } demo_call;
 
 typedef struct demo_part {
@@ -24,10 +25,13 @@ typedef struct demo_part {
     void (*free)(void *part); /* takes NULL */
 } demo_part;
 
-extern const demo_part demo_houses, demo_stream;
+extern const demo_part demo_houses, demo_wave, demo_moons, demo_stream;
 
 /* folder/name */
 int demo_path(char path[DEMO_PATH], const demo_call *call, const char *name);
+/* Run "fabayes fit ..", a command of the page with blanks between its words, or a backslash at the end of a
+ * line, on the files of the folder. */
+int demo_fit(const demo_call *call, const char *command);
 /* Rows of cells, the first of them the head, in columns as wide as their widest cell. */
 void demo_print_table(const char *const *cell, int rows, int columns);
 

@@ -58,8 +58,8 @@ static int write_tables(sales *m, const demo_call *call)
     int status = demo_path(m->table, call, "houses.csv");
     if (status == DONE) status = demo_path(m->held_out, call, "held_out.csv");
     if (status == DONE) status = demo_path(m->model, call, "houses.safetensors");
-    if (status == DONE) status = houses_write(m->table, 0, TRAIN);
-    if (status == DONE) status = houses_write(m->held_out, TRAIN, HELD_OUT);
+    if (status == DONE) status = toy_write(m->table, houses_line, 0, TRAIN);
+    if (status == DONE) status = toy_write(m->held_out, houses_line, TRAIN, HELD_OUT);
     return status;
 }
 
@@ -316,7 +316,7 @@ static json_t *json(const void *part)
 static void add_data(fab_page *page)
 {
     enum { SHOWN = 4 };
-    char text[600], line[HOUSES_LINE], lines[(SHOWN + 1) * (HOUSES_LINE + 1)] = "";
+    char text[600], line[TOY_LINE], lines[(SHOWN + 1) * (TOY_LINE + 1)] = "";
     snprintf(text, sizeof text,
              "houses.csv holds %d sales of houses, and held_out.csv %d more that are not learned "
              "from. The price, in thousands, was made by a rule that is known: a start, so much "

@@ -7,6 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "demo.h"
 #include "options.h"
+#include "toy.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -35,13 +36,6 @@ typedef struct streaming {
 
 /* ---- the data ------------------------------------------------------------------------------------- */
 
-static double uniform(uint64_t stream, int64_t i)
-{
-    double u;
-    fab_random_uniform(SEED, stream, (uint64_t)i, 1, &u);
-    return u;
-}
-
 /* Columns of F made orthonormal, one after the other. */
 static void orthonormalise(double *F)
 {
@@ -65,9 +59,9 @@ static int make_truth(streaming *m)
     fab_random_normal(SEED, 2, 0, DIM, FAB_F64, m->truth->mu);
     orthonormalise(F);
     for (int d = 0; d < DIM; d++) {
-        const double scale = sqrt(1 + 9 * uniform(3, d));
+        const double scale = sqrt(1 + 9 * toy_uniform(3, d));
         for (int k = 0; k < RANK; k++) F[d * RANK + k] *= scale;
-        m->truth->psi[d] = 10 * uniform(4, d);
+        m->truth->psi[d] = 10 * toy_uniform(4, d);
     }
     return DONE;
 }

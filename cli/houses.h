@@ -8,9 +8,9 @@
 #ifndef CLI_HOUSES_H
 #define CLI_HOUSES_H
 
-#include <stdint.h>
+#include "toy.h"
 
-enum { HOUSES_NUMBERS = 4, HOUSES_DISTRICTS = 4, HOUSES_LINE = 120 };
+enum { HOUSES_NUMBERS = 4, HOUSES_DISTRICTS = 4 };
 
 typedef struct houses_number {
     const char *name, *per; /* the column; what one unit of it is */
@@ -27,9 +27,7 @@ extern const houses_district houses_districts[HOUSES_DISTRICTS];
 extern const double houses_start; /* of a house of nothing in the first district */
 extern const double houses_noise; /* standard deviation */
 
-/* Line i of a csv file, without its end: -1 the head, 0, 1, .. houses.  The same ones every time. */
-void houses_line(int64_t i, char line[HOUSES_LINE]);
-/* A csv file of the houses first .. first + n - 1; an exit status, said. */
-int houses_write(const char *path, int64_t first, int64_t n);
+/* The same ones every time. */
+toy_line_fn houses_line;
 
 #endif

@@ -20,6 +20,8 @@ from test_cli_fit import ridge
 SVG = "{http://www.w3.org/2000/svg}"
 HOUSES_KEYS = ["n", "n_held_out", "alpha", "beta", "log_evidence", "noise", "noise_true", "worths", "nll", "rmse",
                "coverage50", "coverage90", "coverage95", "table", "held_out", "file"]
+WAVE_KEYS = ["n", "n_held_out", "noise_true", "gap", "networks", "table", "held_out"]
+MOONS_KEYS = ["n", "n_held_out", "networks", "table", "held_out"]
 STREAM_KEYS = ["D", "K", "n", "methods", "same_after_load", "entropy", "minus_mean_log_density", "file"]
 NUMBERS = ["area", "rooms", "age", "distance"]
 DISTRICTS = ["oldtown", "harbour", "hill", "station"]
@@ -52,14 +54,22 @@ class Demo(Case):
         with open(path, "rb") as f:
             return f.read()
 
+    def numbers(self, name):
+        """The rows of a csv file in the report, as texts."""
+        with open(self.in_report(name)) as f:
+            return np.array(list(csv.reader(f))[1:])
+
     def svgs(self):
+        """Of the houses two, of the wave two, of the moons one, of the stream one."""
         return xml.etree.ElementTree.parse(self.in_report("index.html")).findall(".//%ssvg" % SVG)
 
     def test_it_is_silent_and_quick_and_says_all_keys(self):
         self.assertEqual((self.done.returncode, self.done.stderr), (0, b""))
         self.assertLess(self.cpu, 100)  # 10 s on an idle machine
-        self.assertEqual(list(self.said), ["houses", "stream", "report", "seconds"])
+        self.assertEqual(list(self.said), ["houses", "wave", "moons", "stream", "report", "seconds"])
         self.assertEqual(list(self.said["houses"]), HOUSES_KEYS)
+        self.assertEqual(list(self.said["wave"]), WAVE_KEYS)
+        self.assertEqual(list(self.said["moons"]), MOONS_KEYS)
         self.assertEqual(list(self.said["stream"]), STREAM_KEYS)
 
     def test_the_stream_comes_close_to_maximum_likelihood(self):
@@ -69,7 +79,7 @@ class Demo(Case):
         self.assertTrue(j["same_after_load"])
         # the mean of 1000 half chi-squares of 1000 degrees: 5 sigma
         self.assertLess(abs(j["entropy"] - j["minus_mean_log_density"]), 5 * math.sqrt(500 / 1000))
-        self.assertEqual(len(self.svgs()[2].findall(SVG + "polyline")), len(errors) - 1)
+        self.assertEqual(len(self.svgs()[5].findall(SVG + "polyline")), len(errors) - 1)
         self.assertEqual(self.good_json("info", self.in_report("q.safetensors"))["n"], "20000")
 
     def test_the_houses_are_fitted_and_scored_as_the_shell_does_it(self):
@@ -141,6 +151,87 @@ class Demo(Case):
         self.assert_drawn(np.concatenate([inside, [0, 100], levels - chance, levels + chance]), drawn)
         self.assertAlmostEqual(inside[9] / 100, self.said["houses"]["coverage50"], places=12)
         self.assertAlmostEqual(inside[17] / 100, self.said["houses"]["coverage90"], places=12)
+
+    def predicted(self, model, name):
+        lines = self.good("predict", model, self.in_report(name)).split("\n")
+        return np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+
+    def test_the_networks_are_what_the_commands_on_the_page_make(self):
+        page = xml.etree.ElementTree.parse(self.in_report("index.html"))
+        code = "\n".join("".join(e.itertext()) for e in page.iter() if e.tag.endswith("pre"))
+        for n in self.said["wave"]["networks"] + self.said["moons"]["networks"]:
+            self.assertIn(n["command"], code)
+        n = self.said["moons"]["networks"][1]  # the quickest
+        words = n["command"].replace("\\\n", " ").split()
+        output = words.index("-o") + 1
+        self.assertEqual(n["file"], self.in_report(words[output]))
+        words[output] = self.path("again.safetensors")
+        done = self.run_it(*words[1:], cwd=self.report)
+        self.assertEqual((done.returncode, done.stderr), (0, b""))
+        self.assertEqual(self.bytes_of(words[output]), self.bytes_of(n["file"]))
+
+    def test_the_wave_counts_fresh_rows_in_their_intervals(self):
+        j = self.said["wave"]
+        x, y = self.numbers("wave_held_out.csv").astype(float).T
+        seen = self.numbers("wave.csv").astype(float)[:, 0]
+        gap = (x > j["gap"][0]) & (x < j["gap"][1])
+        self.assertFalse(np.any((seen > j["gap"][0]) & (seen < j["gap"][1])))
+        data = ~gap & (abs(x) < 4)
+        self.assertEqual((len(seen), len(x)), (j["n"], j["n_held_out"]))
+        for n in j["networks"]:
+            _, _, lower, upper = self.predicted(n["file"], "wave_held_out.csv").T
+            for where, rows in (("data", data), ("gap", gap)):
+                self.assertEqual(n[where]["n"], rows.sum())
+                self.assertAlmostEqual(n[where]["coverage90"], np.mean((lower <= y) & (y <= upper), where=rows), places=12)
+                self.assertAlmostEqual(n[where]["width90"], np.mean(upper - lower, where=rows), places=9)
+
+    def test_the_band_of_the_posterior_widens_in_the_gap_and_that_of_the_mode_does_not(self):
+        posterior, mode = self.said["wave"]["networks"]
+        self.assertGreater(posterior["gap"]["width90"], 1.5 * posterior["data"]["width90"])
+        self.assertAlmostEqual(mode["gap"]["width90"], mode["data"]["width90"], places=9)
+        # 5 sigma of a share of so many rows
+        self.assertGreater(posterior["data"]["coverage90"], 0.9 - 5 * math.sqrt(0.09 / posterior["data"]["n"]))
+        self.assertGreater(posterior["gap"]["coverage90"], 0.9 - 5 * math.sqrt(0.09 / posterior["gap"]["n"]))
+
+    def test_the_plots_of_the_wave_show_mean_interval_rows_and_truth(self):
+        seen = self.numbers("wave.csv").astype(float)
+        for svg, n in zip(self.svgs()[2:4], self.said["wave"]["networks"]):
+            points, line, low, high = self.places(svg)
+            mean, _, lower, upper = self.predicted(n["file"], "wave_held_out.csv")[::10].T
+            drawn = np.concatenate([e[:, 1] for e in (line, low, high)])
+            self.assert_drawn(np.concatenate([mean, lower, upper]), drawn)
+            self.assertEqual(len(points), len(seen))
+            x = np.linspace(-5, 5, 1001)[:-1:10] + 0.005
+            truth = np.array([[float(v) for v in xy.split(",")] for xy in
+                              svg.findall(SVG + "polyline")[1].get("points").split()])
+            self.assert_drawn(np.concatenate([mean, np.sin(x) + 0.2 * x]), np.concatenate([line[:, 1], truth[:, 1]]))
+
+    def test_the_probabilities_of_the_moons_are_scored_and_drawn(self):
+        red = self.numbers("moons_held_out.csv")[:, 2] == "red"
+        promised, observed = [0, 100], [0, 100]
+        for n in self.said["moons"]["networks"][::-1]:  # as they are drawn
+            p = self.predicted(n["file"], "moons_held_out.csv")[:, 1]
+            score = self.good_json("score", n["file"], self.in_report("moons_held_out.csv"))
+            for key in ("nll", "accuracy", "ece"):
+                self.assertAlmostEqual(n[key], score[key], places=12)
+            sure = np.maximum(p, 1 - p) >= 0.95
+            self.assertEqual((n["sure"], n["wrong"]), (sure.sum(), (sure & ((p > 0.5) != red)).sum()))
+            bins = np.minimum((10 * p).astype(int), 9)
+            promised += [100 * p[bins == b].mean() for b in range(10) if np.any(bins == b)]
+            observed += [100 * red[bins == b].mean() for b in range(10) if np.any(bins == b)]
+        svg = self.svgs()[4]
+        line = svg.find(SVG + "polyline").get("points").split()
+        places = [[float(v) for v in xy.split(",")] for xy in line]
+        for g in svg.findall(SVG + "g"):
+            places += [[float(c.get("cx")), float(c.get("cy"))] for c in g.findall(SVG + "circle")]
+        self.assert_drawn(promised, np.array(places)[:, 0])
+        self.assert_drawn(observed, np.array(places)[:, 1])
+
+    def test_probabilities_of_the_posterior_are_nearer_to_the_shares_than_those_of_the_mode(self):
+        posterior, mode = self.said["moons"]["networks"]
+        self.assertLess(posterior["ece"], mode["ece"])
+        self.assertLess(posterior["nll"], mode["nll"])
+        self.assertLess(posterior["wrong"], 0.05 * posterior["sure"])
 
     def test_the_commands_of_the_readme_print_what_it_shows(self):
         with open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "README.md")) as f:
