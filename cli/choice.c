@@ -114,6 +114,12 @@ static int put_text(const choice *c, const char *name, const char *text)
     return s == FAB_OK ? DONE : say_status(s);
 }
 
+static int beta_of_classes(const choice *c)
+{
+    return say_wrong("%s: beta is the noise of a gaussian target; this one is %s", c->l.verb,
+                     fab_likelihood_name(c->l.kind));
+}
+
 static int put_glm(choice *c, fab_glm_settings *s)
 {
     if (s->D || s->classes != 1 || !s->intercept || s->likelihood)
@@ -122,9 +128,7 @@ static int put_glm(choice *c, fab_glm_settings *s)
                          c->l.verb);
     s->likelihood = c->l.kind;
     s->intercept = !c->l.no_intercept;
-    if (c->l.kind != FAB_GAUSSIAN && s->beta > 0)
-        return say_wrong("%s: beta is the noise of a gaussian target; this one is %s", c->l.verb,
-                         fab_likelihood_name(c->l.kind));
+    if (c->l.kind != FAB_GAUSSIAN && s->beta > 0) return beta_of_classes(c);
     return DONE;
 }
 
@@ -135,6 +139,7 @@ static int put_model(choice *c, const fab_model_settings *s)
     if (l->no_intercept)
         return say_wrong("%s: --no-intercept is for linear models; layers have their biases",
                          c->l.verb);
+    if (l->kind != FAB_GAUSSIAN && s->beta > 0) return beta_of_classes(c);
     l->noise = s->beta > 0 || l->kind != FAB_GAUSSIAN ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
     if (!c->noise) return DONE;
     if (l->kind != FAB_GAUSSIAN)

@@ -4,6 +4,7 @@
 #include "learned.h"
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 enum {
     NAMED = 10,    /* columns that hardly vary, named for a person */
@@ -155,6 +156,31 @@ static void say_net(const learning *l, const found *f)
     fab_text_free(text);
 }
 
+static int is_number(const char *word)
+{
+    char *end;
+    strtod(word, &end);
+    return end > word && *end == '\0';
+}
+
+/* A word among numbers is more often a slip than a category. */
+static void say_words(const learning *l)
+{
+    for (int64_t c = 0; c < l->table->columns; c++) {
+        const fab_words *w = &l->table->words[c];
+        const char *odd = NULL;
+        int64_t numbers = 0;
+        for (int64_t i = 0; i < w->n; i++) {
+            const int number = is_number(w->word[i]);
+            numbers += number;
+            if (!number && !odd) odd = w->word[i];
+        }
+        if (odd && 2 * numbers > w->n)
+            printf("'%s' is read as words, one feature each, because '%s' is not a number\n",
+                   l->table->name[c], odd);
+    }
+}
+
 static int say_table(const learning *l, const found *f)
 {
     const char *verdict = order_verdict(&l->order);
@@ -165,6 +191,7 @@ static int say_table(const learning *l, const found *f)
     say_net(l, f);
     if (could_count(l, f))
         printf("whole numbers: if '%s' counts, say --likelihood poisson\n", l->scaling->target);
+    say_words(l);
     say_numbers(f);
     if (l->dropped) printf("%" PRId64 " rows were left out: a value is missing\n", l->dropped);
     if (verdict) printf("%s: a single pass learns better from shuffled rows\n", verdict);

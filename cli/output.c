@@ -54,10 +54,21 @@ int say_status_of(const char *file, fab_status s)
     return say_failed("%s: %s", file, detail);
 }
 
+/* A file that is not there yet: can its folder take it?  Said before the work and not after it. */
+static int folder_check(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int length = slash ? (int)(slash - path) + 1 : 0;
+    char folder[4096];
+    if (snprintf(folder, sizeof folder, "%.*s", length, path) >= (int)sizeof folder) return DONE;
+    if (access(slash ? folder : ".", W_OK) == 0) return DONE;
+    return say_failed("%s: cannot be written: its folder: %s", path, strerror(errno));
+}
+
 int output_check(const char *path, const char *input)
 {
     struct stat out, in;
-    if (stat(path, &out) != 0) return DONE; /* not there yet, or the writer says why not */
+    if (stat(path, &out) != 0) return folder_check(path);
     if (S_ISDIR(out.st_mode)) return say_failed("%s: cannot be written: is a folder", path);
     if (!S_ISREG(out.st_mode))
         return say_failed("%s: cannot be written: is not a regular file", path);

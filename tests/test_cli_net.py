@@ -175,6 +175,30 @@ class Net(Case):
         self.bad(2, "score", self.file, self.test, "--linearised", says=["networks"])
         self.bad(1, *call, "mlp:40", "--rate=1e9", "--optimiser=sgd", "--epochs=5", says=["rate"])
 
+    def test_slips_in_the_table_and_the_call_are_named(self):
+        call = ["fit", self.data, "-y", "y", "--model"]
+        self.bad(2, *call, "mlp40", says=["'mlp40'", "mlp:50"])
+        self.bad(2, *call, "dens:4", says=["'dens'", "dense?"])
+        self.bad(2, *call, "mlp:4", "-m", "vifa", "-k", "-3", says=["K = -3", "[0, 4096]"])
+        self.bad(2, "fit", self.data, "--model", "mlp:4", says=["-y TARGET"])
+        words = self.write("words.csv", b"x,y\n1,2\n2,abc\n3,4\n")
+        self.bad(1, "fit", words, "-y", "y", "--likelihood", "gaussian", "--model", "mlp:4", says=["words.csv", "'y'", "'abc'"])
+        two = self.write("two.csv", b"x,y\n1,a\n2,b\n3,a\n")
+        self.bad(2, "fit", two, "-y", "y", "--model", "mlp:4", "--beta=3", says=["beta", "gaussian", "bernoulli"])
+
+    def test_a_word_among_numbers_is_said(self):
+        slip = self.write("slip.csv", b"x,y\n1,2\n2,3.5\nfoo,3\n4,5\n")
+        said = self.good("fit", slip, "-y", "y", "--model", "mlp:4", "--epochs=1")
+        self.assertIn("'x' is read as words, one feature each, because 'foo' is not a number", said)
+        codes = self.write("codes.csv", b"x,y\n1,2\n2,3.5\n1,3\n4,5\n")
+        said = self.good("fit", codes, "-y", "y", "--model", "mlp:4", "--epochs=1", "--categorical", "x")
+        self.assertNotIn("read as words", said)
+
+    def test_an_output_that_cannot_be_written_is_said_before_the_work(self):
+        output = self.path("none/q.safetensors")
+        self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:400,400", "--epochs=100000000", "-o", output,
+                 says=[output, "its folder", "No such file"])
+
     def test_the_example_in_C_trains_a_network(self):
         example = os.path.join(os.path.dirname(self.program), "example_network")
         if not os.path.exists(example):

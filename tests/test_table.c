@@ -353,6 +353,19 @@ static void labels_and_rows_are_as_many(void **state)
     }
 }
 
+static void the_word_among_numbers_is_the_one_that_is_named(void **state)
+{
+    (void)state;
+    fab_source *s = open_words("a,y\n1,7\n2,1e3\n3,v\n4,7\n");
+    fab_dataset *t;
+    fab_scaling *k;
+    assert_int_equal(fab_dataset_read(&t, s, &(fab_columns){.target = "y"}), FAB_OK);
+    assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1), FAB_BAD_DATA);
+    assert_detail("'y'", "'v' is not a number");
+    fab_dataset_free(t);
+    fab_source_close(s);
+}
+
 static void words_for_a_number_are_refused(void **state)
 {
     (void)state;
@@ -389,6 +402,7 @@ int main(void)
         cmocka_unit_test(rows_without_a_value_are_dropped_and_counted),
         cmocka_unit_test(a_survey_finds_what_the_first_rows_lack),
         cmocka_unit_test(words_for_a_number_are_refused),
+        cmocka_unit_test(the_word_among_numbers_is_the_one_that_is_named),
         cmocka_unit_test(labels_stand_in_a_file_of_their_own),
         cmocka_unit_test(labels_and_rows_are_as_many),
     };

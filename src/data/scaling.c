@@ -228,7 +228,7 @@ static fab_status put_target(fab_scaling *k, const fab_dataset *t, fab_target ta
     if (target == FAB_TARGET_CLASSES) return put_levels(k, t);
     if (t->target_words.n)
         return FAB_FAIL(FAB_BAD_DATA, "target '%s': '%s' is not a number", t->target_name,
-                        t->target_words.word[0]);
+                        fab_words_odd(&t->target_words));
     if (target == FAB_TARGET_COUNTS) return FAB_OK;
     const fab_moment c = moments(t->y, t->n, t->weight);
     if (c.constant)

@@ -58,7 +58,7 @@ static fab_status apply_target(const fab_scaling *k, fab_dataset *t)
 {
     if (!k->levels && t->target_words.n)
         return FAB_FAIL(FAB_BAD_DATA, "target '%s': '%s' is not a number", k->target,
-                        t->target_words.word[0]);
+                        fab_words_odd(&t->target_words));
     for (int64_t i = 0; k->levels && i < t->n; i++)
         if (class_of(k, t, t->y[i]) < 0) return no_class(k, t, i);
     for (int64_t i = 0; i < t->n; i++)
@@ -159,7 +159,7 @@ static fab_status check_columns(const fab_scaling *k, const fab_dataset *t)
     for (int64_t c = 0; c < k->columns; c++)
         if (!k->column[c].levels && t->words[c].n)
             return FAB_FAIL(FAB_BAD_DATA, "column '%s': '%s' is not a number", k->column[c].name,
-                            t->words[c].word[0]);
+                            fab_words_odd(&t->words[c]));
     return FAB_OK;
 }
 

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "data/table.h"
+#include "data/number.h"
 #include <string.h>
 
 const char *const fab_missing_names[4] = {"refuse", "drop", "mean", NULL};
@@ -167,4 +168,20 @@ fab_status fab_dataset_take(fab_dataset **out, const fab_dataset *t, const int64
     else
         fab_dataset_free(new);
     return s;
+}
+
+/* ---- words ---------------------------------------------------------------------------------------- */
+
+const char *fab_words_odd(const fab_words *w)
+{
+    enum { LONGEST = 64 }; /* of a number in a table */
+    for (int64_t i = 0; i < w->n; i++) {
+        char text[LONGEST + FAB_NUMBER_PAD] = {0};
+        double x;
+        if (strlen(w->word[i]) >= LONGEST) return w->word[i];
+        memcpy(text, w->word[i], strlen(w->word[i]));
+        const char *end = fab_number(text, &x);
+        if (!end || *end) return w->word[i];
+    }
+    return w->word[0];
 }

@@ -46,4 +46,7 @@ fab_status fab_scaling_name(fab_scaling *k);
 /* Deviations within this part of a column's size are rounding. */
 #define FAB_NEAR_CONSTANT 1e-10
 
+/* The first word that is not a number, to be named where numbers are expected; the first where all are. */
+const char *fab_words_odd(const fab_words *w);
+
 #endif

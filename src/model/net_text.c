@@ -84,8 +84,13 @@ static fab_status unknown_layer(const char *name)
     const char *names[FAB_LAYER_KINDS];
     const int64_t n = fab_layer_names(names);
     const char *near = fab_nearest(name, names, n);
-    return FAB_FAIL(FAB_BAD_ARGUMENT, "network: there is no layer '%s'%s%s%s", name,
-                    near ? "; did you mean " : "", near ? near : "", near ? "?" : "");
+    if (near)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: there is no layer '%s'; did you mean %s?", name,
+                        near);
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "network: there is no layer '%s'; expected mlp:50 or a list such as "
+                    "dense:50,relu",
+                    name);
 }
 
 static fab_status open_residual(reader *r)
