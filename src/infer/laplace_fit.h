@@ -6,6 +6,7 @@
 
 #include "fabayes/laplace.h"
 #include "infer/mode.h"
+#include "infer/products.h"
 
 typedef struct fab_laplace_fit {
     const char *who;
@@ -28,8 +29,10 @@ typedef struct fab_laplace_fit {
 /* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
 fab_status fab_laplace_rank(fab_laplace_fit *fit);
 
+/* Products with the curvature that fab_objective_bend has left. */
+fab_products fab_laplace_products(fab_laplace_fit *fit);
+
 /* log det of the curvature at the mode under a plain prior, estimated with FAB_PROBES random vectors. */
-enum { FAB_PROBES = 8 };
 fab_status fab_laplace_logdet(fab_laplace_fit *fit, double *logdet);
 
 /* The verbs of laplace and map. */
