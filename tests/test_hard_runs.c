@@ -13,8 +13,8 @@ enum { FEATURES = 2, D = 13, N = 24, ROOM = 64 };
 
 /* ---- the runs ------------------------------------------------------------------------------------------ */
 
-static const char *const methods[] = {"sgd",       "ensemble",          "swa",   "swag",
-                                      "multiswag", "iterate-averaging", "slang", "vogn"};
+static const char *const methods[] = {
+    "sgd", "ensemble", "swa", "swag", "multiswag", "iterate-averaging", "slang", "vogn", "laplace"};
 enum { METHODS = sizeof methods / sizeof *methods };
 
 typedef struct setting {
@@ -22,8 +22,8 @@ typedef struct setting {
 } setting;
 
 /* What a short run of any of them is made of; a method takes those it has. */
-static const setting quick[] = {
-    {"epochs", "6"}, {"batch", "8"}, {"average", "6"}, {"every", "2"}, {"K", "3"}};
+static const setting quick[] = {{"epochs", "6"}, {"batch", "8"}, {"average", "6"},
+                                {"every", "2"},  {"K", "3"},     {"again", "2"}};
 
 /* A model in which something breaks: the gradients of call `nan_at` are NaN, 0: none. */
 static struct {
@@ -66,7 +66,8 @@ static int has(const run *r, const char *name)
 /* A quick run with one setting more, where the method has it. */
 static run run_of(const char *method, const setting *more)
 {
-    run r = {.method = fab_method_find(method), .p = some_problem(N, FEATURES, 5)};
+    run r = {.method = fab_method_of_networks(fab_method_find(method)),
+             .p = some_problem(N, FEATURES, 5)};
     const fab_net_plan plan = {
         .layers = "mlp:3", .features = FEATURES, .classes = 1, .beta = 2.385, .batch = 8};
     assert_ok(fab_net_init(&r.net, &plan, NULL));

@@ -26,6 +26,7 @@ typedef struct fab_model {
     int64_t D; /* length of theta */
     int64_t
         free; /* so many coordinates at its end are left alone by a prior: log noise precision */
+    int64_t last;    /* so many before these are the weights of the last layer; 0: it has none */
     fab_glm head;    /* D: features of a row; likelihood, classes, beta: of y given the outputs */
     int64_t outputs; /* numbers the model computes from a row */
     int64_t batch;   /* rows at most in one call of anything but `loss`, which takes any number */

@@ -23,7 +23,6 @@
 #include <math.h>
 #include <string.h>
 
-enum { RANK = 20 };   /* above FAB_LAPLACE_MAX coordinates */
 #define LOWEST  -23.0 /* range of log alpha, around the mean of |x_i|^2 summed over rows */
 #define HIGHEST 14.0
 #define STEP    2.3
@@ -82,7 +81,7 @@ fab_status fab_laplace_init(void **handle, const char *who, int point, const voi
                            .P = P,
                            .dense = P <= FAB_LAPLACE_MAX,
                            .type = x && x->ops ? x->ops->type : FAB_F64};
-    fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : RANK;
+    fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : FAB_LAPLACE_RANK;
     fit.weigh = fit.dense || (!prior && (!point || fab_is_auto_f64(s->alpha)));
     if (x) fit.exec = *x;
     *handle = NULL;
@@ -241,23 +240,11 @@ static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
 
 /* ---- 5: the Gaussian -------------------------------------------------------------------------- */
 
-/* A = S^-1 L L' S^-1: the covariance has the root S L'^-1, whose inverse is L' S^-1. */
 static fab_status full(fab_laplace_fit *fit)
 {
-    const int64_t P = fit->P;
-    const double *scale = fit->mode->scale, *L = fit->mode->L;
-    double *G = fit->mode->A, *Gi = fit->extra;
-    FAB_TRY(fab_gauss_create(&fit->q, FAB_COVARIANCE, fit->type, P, P));
-    memset(G, 0, (size_t)(P * P) * sizeof *G);
-    fab_add_identity(P, G);
-    fab_tri_solve(FAB_LEFT, FAB_T, P, P, L, G);
-    for (int64_t j = 0; j < P; j++)
-        for (int64_t i = 0; i < P; i++) {
-            G[i + j * P] *= scale[i];
-            Gi[i + j * P] = L[j + i * P] / scale[j];
-        }
-    FAB_TRY(fab_spread(fit->q, 1, G, Gi, fit->mode->L));
-    return FAB_OK;
+    const fab_mode *m = fit->mode;
+    FAB_TRY(fab_gauss_create(&fit->q, FAB_COVARIANCE, fit->type, fit->P, fit->P));
+    return fab_spread_inverse(fit->q, m->scale, m->L, m->A, fit->extra);
 }
 
 static fab_status solve(fab_laplace_fit *fit)
@@ -324,7 +311,7 @@ double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
     const fab_laplace_settings *s = settings;
     const fab_glm m = fab_glm_of(s);
     const double P = (double)fab_glm_size(&m), rows = 2 * fab_objective_block(s->D + 1);
-    const double K = fab_is_auto_i64(s->K) ? RANK : (double)s->K,
+    const double K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : (double)s->K,
                  element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
     (void)n;
     if (P <= FAB_LAPLACE_MAX)
@@ -352,4 +339,5 @@ const fab_method fab_laplace_method = {
     .table = &fab_laplace_table,
     .bytes = fab_laplace_bytes,
     .infer = &verbs,
+    .network = &fab_laplace_net_method,
 };

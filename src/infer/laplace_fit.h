@@ -8,6 +8,8 @@
 #include "infer/mode.h"
 #include "infer/products.h"
 
+enum { FAB_LAPLACE_RANK = 20 }; /* of the curvature, above FAB_LAPLACE_MAX coordinates */
+
 typedef struct fab_laplace_fit {
     const char *who;
     fab_laplace_settings s;

@@ -9,6 +9,7 @@
 extern const fab_method fab_exact_method;
 extern const fab_method fab_ridge_method;
 extern const fab_method fab_laplace_method;
+extern const fab_method fab_laplace_net_method; /* under the name of laplace, for networks */
 extern const fab_method fab_map_method;
 extern const fab_method fab_kalman_method;
 extern const fab_method fab_rvga_method;

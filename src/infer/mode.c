@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "la/small.h"
+#include "posterior/spread.h"
 #include <math.h>
 #include <string.h>
 
@@ -53,20 +54,10 @@ void fab_mode_start(const fab_objective *o, double *theta)
 /* 1 */
 static fab_status factor(fab_objective *o, fab_mode *m)
 {
-    const int64_t P = o->P;
-    m->logdet = 0;
-    for (int64_t i = 0; i < P; i++) {
-        m->scale[i] = 1 / sqrt(m->A[i + i * P]);
-        m->logdet -= 2 * log(m->scale[i]);
-    }
-    for (int64_t j = 0; j < P; j++)
-        for (int64_t i = 0; i < P; i++)
-            m->L[i + j * P] = m->A[i + j * P] * m->scale[i] * m->scale[j];
-    const fab_status s = fab_chol(P, m->L);
+    const fab_status s = fab_scaled_chol(o->P, m->A, m->scale, m->L, &m->logdet);
     if (s != FAB_OK)
         return fab_prefix(
             s, "%s: the curvature at the mode, with a prior too weak for its columns: ", o->who);
-    m->logdet += fab_chol_logdet(P, m->L);
     return FAB_OK;
 }
 

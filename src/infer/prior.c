@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "infer/prior.h"
 #include "base/memory.h"
+#include "posterior/solver.h"
+#include <string.h>
 
 fab_status fab_prior_open(fab_prior *p, const fab_model *m, double alpha, const fab_gauss *q,
                           const fab_exec *x)
@@ -55,4 +57,26 @@ fab_status fab_prior_add(fab_prior *p, double scale, const double *theta, double
     }
     *value += 0.5 * scale * sum;
     return FAB_OK;
+}
+
+fab_status fab_prior_times(fab_prior *p, int64_t first, int64_t P, int64_t k, const double *V,
+                           double *out)
+{
+    const fab_rows row = {p->diff, FAB_F64, 1, p->D};
+    for (int64_t i = 0; i < P * k && !p->q; i++) out[i] += p->alpha * V[i];
+    for (int64_t c = 0; c < k && p->q; c++) {
+        memset(p->diff, 0, (size_t)p->D * sizeof *p->diff);
+        for (int64_t i = 0; i < P; i++) p->diff[first + i] = V[i * k + c];
+        FAB_TRY(fab_solver_times_precision(p->solver, &row, p->pulled));
+        for (int64_t i = 0; i < P; i++) out[i * k + c] += p->pulled[first + i];
+    }
+    return FAB_OK;
+}
+
+fab_status fab_prior_diag(fab_prior *p, double *diag)
+{
+    for (int64_t d = 0; d < p->D && !p->q; d++) diag[d] = d < p->weights ? p->alpha : 0;
+    if (!p->q) return FAB_OK;
+    return p->q->form == FAB_PRECISION ? fab_solver_diag(p->solver, diag)
+                                       : fab_solver_diag_inverse(p->solver, diag);
 }

@@ -25,4 +25,10 @@ void fab_prior_close(fab_prior *p);
 fab_status fab_prior_add(fab_prior *p, double scale, const double *theta, double *value,
                          double *gradient);
 
+/* out += precision V, both P x k, row-major, of coordinates first .. first + P - 1 of theta, none of them free. */
+fab_status fab_prior_times(fab_prior *p, int64_t first, int64_t P, int64_t k, const double *V,
+                           double *out);
+/* The diagonal of the precision, D; 0 for free coordinates without a given prior. */
+fab_status fab_prior_diag(fab_prior *p, double *diag);
+
 #endif

@@ -35,6 +35,7 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
         .total = s->epochs,
         .setting = "rate",
         .rate = s->rate,
+        .to = m->D,
         .number = {[FAB_TRAIN_BEST] = INFINITY, [FAB_TRAIN_LOSS] = NAN, [FAB_TRAIN_HELD] = NAN}};
     return FAB_OK;
 }
@@ -98,6 +99,13 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
                     (long long)t->number[FAB_TRAIN_EPOCH] + t->after + 1, t->setting, t->rate);
 }
 
+/* The slope of coordinates that do not move. */
+static void hold(fab_train *t)
+{
+    for (int64_t d = 0; d < t->from; d++) t->gradient[d] = 0;
+    for (int64_t d = t->to; d < t->m.D; d++) t->gradient[d] = 0;
+}
+
 /* 3 - 6 */
 fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, double *loss)
 {
@@ -108,7 +116,8 @@ fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, 
     FAB_TRY(t->m.loss(t->m.self, t->theta, batch, loss, t->gradient)); /* 3 */
     if (!isfinite(*loss)) return fab_train_not_finite(t, "the loss", *loss);
     if (!apart) FAB_TRY(fab_prior_add(&t->prior, share, t->theta, &penalty, t->gradient)); /* 4 */
-    const double norm = fab_clip(t->m.D, t->s.clip, t->gradient);                          /* 5 */
+    hold(t);
+    const double norm = fab_clip(t->m.D, t->s.clip, t->gradient); /* 5 */
     if (!isfinite(norm)) return fab_train_not_finite(t, "the norm of the gradient", norm);
     fab_optim_step(&t->optim, rate, t->gradient, t->s.alpha * share, t->m.D - t->m.free,
                    t->theta); /* 6 */

@@ -19,9 +19,10 @@
 
 /* The rows of a settings table that repeat fab_sgd_settings. */
 #define TRAIN_FIELDS(epochs_, batch_, rate_) TRAIN_RUNS(epochs_, batch_, rate_, 1)
-#define TRAIN_RUNS(epochs_, batch_, rate_, runs_)                                                  \
-    RUNS_FIELDS(epochs_, batch_, rate_, runs_),                                                    \
-        CHOICE(optimiser, FAB_ADAM, fab_optimiser_names, "how a gradient becomes a step"),         \
+#define TRAIN_RUNS(epochs_, batch_, rate_, runs_) \
+    RUNS_FIELDS(epochs_, batch_, rate_, runs_), OPTIMISER_FIELDS
+#define OPTIMISER_FIELDS                                                                           \
+    CHOICE(optimiser, FAB_ADAM, fab_optimiser_names, "how a gradient becomes a step"),             \
         FIELD(momentum, F64, 0.9, 0, 0.999999,                                                     \
               "of nesterov; weight of the past in adam's first moment"),                           \
         FIELD(second, F64, 0.999, 0, 0.999999999, "weight of the past in adam's second moment"),   \
@@ -62,6 +63,7 @@ typedef struct fab_train {
     const char *setting; /* the rate in force: "rate" in training */
     double rate;         /* and its value, for sentences */
     int done;            /* trained */
+    int64_t from, to;    /* coordinates from .. to - 1 move; all, unless a method says otherwise */
     double number[FAB_TRAIN_NUMBERS];
     double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
     double *best;                    /* D: of the best held-out score */

@@ -26,6 +26,11 @@ double fab_model_beta(const fab_model *m, const double *theta, const double *out
                            : m->head.beta;
 }
 
+double fab_glm_noise_curvature(const fab_glm *g)
+{
+    return (g->nu > 0 ? g->nu / (g->nu + 3) : 1) / 2;
+}
+
 fab_status fab_ggn_check(const char *who, const fab_model *m)
 {
     if (!m->predict || !m->jacobian)
@@ -48,7 +53,7 @@ static void bend_one(const fab_model *m, const double *theta, const fab_examples
     if (g.likelihood == FAB_GAUSSIAN) g.beta = fab_model_beta(m, theta, out);
     fab_glm_loglik(&g, e->y[i], &eta, NULL, &h);
     out[0] = sqrt(w * h);
-    if (m->outputs == 2) out[1] = sqrt(w * (g.nu > 0 ? g.nu / (g.nu + 3) : 1) / 2);
+    if (m->outputs == 2) out[1] = sqrt(w * fab_glm_noise_curvature(&g));
 }
 
 /* 3: out <- p */

@@ -18,12 +18,15 @@ double fab_glm_beta(const fab_glm *g, double log_beta);
 /* The noise precision of a gaussian row with these outputs: an output, a coordinate of theta, or a fixed number. */
 double fab_model_beta(const fab_model *m, const double *theta, const double *out);
 
+/* Of -log p by the log noise precision, expected: 1/2, or less of Student's t. */
+double fab_glm_noise_curvature(const fab_glm *g);
+
 /* Has the model what the rows need?  The sentence starts with `who`. */
 fab_status fab_ggn_check(const char *who, const fab_model *m);
 
 /* Row i outputs + o of S, D numbers of the model's type ld apart: together they have S'S = the matrix of these examples,
- * at most m->batch of them.  A learned noise, the free coordinate, has the column 0: its curvature is w_i / 2, apart from
- * the rest.  out: n x outputs, overwritten with weights.  FAB_NUMERIC names the example whose curvature is no number. */
+ * at most m->batch of them.  A learned noise, the free coordinate, has the column 0: its curvature is w_i times
+ * fab_glm_noise_curvature, apart from the rest.  out: n x outputs, overwritten with weights.  FAB_NUMERIC names the example whose curvature is no number. */
 fab_status fab_ggn_rows(const fab_model *m, const double *theta, const fab_examples *e, double *out,
                         void *S, int64_t ld);
 

@@ -9,8 +9,8 @@
  * one task: the same bits for any number of threads.
  *
  * SPDX-License-Identifier: MIT */
-#include "base/rows.h"
 #include "fabayes/random.h"
+#include "model/examples.h"
 #include "model/net_state.h"
 #include <math.h>
 #include <string.h>
@@ -89,6 +89,7 @@ static void count(fab_net *net)
         net->scratch = larger(net->scratch, l->scratch);
         if (!l->params) continue;
         if (net->first_params < 0) net->first_params = i;
+        net->model.last = l->params;
         if (k->gradient) net->tasks += (k->parts(l) + FAB_NET_PANEL - 1) / FAB_NET_PANEL;
         if (!k->gradient) net->partials += l->params;
         net->product_scratch = larger(net->product_scratch, product_scratch(l, net->model.batch));
@@ -416,15 +417,6 @@ static fab_status batch_loss(fab_net *net, const double *theta, const fab_exampl
     return FAB_OK;
 }
 
-/* Examples first .. first + n - 1. */
-static fab_examples part_of(const fab_examples *e, int64_t first, int64_t n)
-{
-    return (fab_examples){.x = fab_rows_part(&e->x, first, n),
-                          .y = e->y + first,
-                          .weight = e->weight ? e->weight + first : NULL,
-                          .offset = e->offset ? e->offset + first : NULL};
-}
-
 static fab_status loss(void *self, const double *theta, const fab_examples *e, double *value,
                        double *gradient)
 {
@@ -433,7 +425,8 @@ static fab_status loss(void *self, const double *theta, const fab_examples *e, d
     double sum = 0;
     if (N < 1) return FAB_FAIL(FAB_BAD_DATA, "network: an empty batch has no loss");
     for (int64_t first = 0; first < N; first += batch) {
-        const fab_examples part = part_of(e, first, N - first < batch ? N - first : batch);
+        const fab_examples part =
+            fab_examples_part(e, first, N - first < batch ? N - first : batch);
         FAB_TRY(batch_loss(net, theta, &part, 1 / (double)N, first == 0, &sum, gradient));
     }
     *value = sum / (double)N;

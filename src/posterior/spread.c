@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "la/small.h"
 #include <math.h>
+#include <string.h>
 
 static double row_norm(int64_t n, const double *G, int64_t i)
 {
@@ -52,4 +53,33 @@ fab_status fab_spread(fab_gauss *q, double unit, double *G, double *Gi, double *
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) put(q, i * n + j, Gi[i + j * n]);
     return FAB_OK;
+}
+
+fab_status fab_scaled_chol(int64_t n, const double *A, double *scale, double *L, double *logdet)
+{
+    *logdet = 0;
+    for (int64_t i = 0; i < n; i++) {
+        scale[i] = 1 / sqrt(A[i + i * n]);
+        *logdet -= 2 * log(scale[i]);
+    }
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) L[i + j * n] = A[i + j * n] * scale[i] * scale[j];
+    FAB_TRY(fab_chol(n, L));
+    *logdet += fab_chol_logdet(n, L);
+    return FAB_OK;
+}
+
+/* A = S^-1 L L' S^-1: the covariance has the root S L'^-1, whose inverse is L' S^-1. */
+fab_status fab_spread_inverse(fab_gauss *q, const double *scale, double *L, double *G, double *Gi)
+{
+    const int64_t n = q->D;
+    memset(G, 0, (size_t)(n * n) * sizeof *G);
+    fab_add_identity(n, G);
+    fab_tri_solve(FAB_LEFT, FAB_T, n, n, L, G);
+    for (int64_t j = 0; j < n; j++)
+        for (int64_t i = 0; i < n; i++) {
+            G[i + j * n] *= scale[i];
+            Gi[i + j * n] = L[j + i * n] / scale[j];
+        }
+    return fab_spread(q, 1, G, Gi, L);
 }

@@ -1,0 +1,765 @@
+/* test_laplace_net.c - Laplace's approximation of networks: the inverse of a curvature written out, the evidence, rank K,
+ * the last layer, linear networks beside linear models, stops and failures.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "fabayes/exact.h"
+#include "fabayes/laplace.h"
+#include "files.h"
+#include "ggn_case.h"
+
+static fab_laplace_net_settings quick(void)
+{
+    fab_laplace_net_settings s = fab_laplace_net_defaults();
+    s.alpha = 0.7;
+    s.epochs = 20;
+    s.batch = 5;
+    s.rounds = 2;
+    s.again = 6;
+    return s;
+}
+
+/* The whole table in every step: the mode to many digits. */
+static fab_laplace_net_settings slow(void)
+{
+    fab_laplace_net_settings s = quick();
+    s.batch = 256;
+    s.epochs = 4000;
+    s.again = 400;
+    s.rounds = 40;
+    return s;
+}
+
+static fab_status try_fit(fab_infer **f, const fab_model *m, const fab_laplace_net_settings *s,
+                          const fab_examples *e, const fab_gauss *prior, const fab_exec *x)
+{
+    const fab_gauss *q;
+    fab_status done = fab_infer_init_model(f, fab_method_find("laplace"), s, m, prior, x);
+    if (done == FAB_OK) done = fab_infer_update(*f, e);
+    return done == FAB_OK ? fab_infer_result(*f, &q) : done;
+}
+
+static fab_infer *fitted(const fab_model *m, const fab_laplace_net_settings *s,
+                         const fab_examples *e)
+{
+    fab_infer *f;
+    assert_ok(try_fit(&f, m, s, e, NULL, NULL));
+    return f;
+}
+
+static const fab_gauss *gauss_of(fab_infer *f)
+{
+    const fab_gauss *q;
+    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_gauss_check(q));
+    return q;
+}
+
+static fab_inference report_of(fab_infer *f)
+{
+    fab_inference r;
+    assert_ok(fab_infer_report(f, &r));
+    return r;
+}
+
+static double distance(int64_t n, const real *A, const real *B)
+{
+    return (double)(dense_norm(n, dense_minus(n, A, B)) / dense_norm(n, B));
+}
+
+/* KL(N(0, M^-1) || N(0, A^-1)) of P x P precisions. */
+static double divergence(int64_t P, const real *M, const real *A)
+{
+    return (double)((dense_trace_mul(P, A, dense_inverse(P, M)) - P + dense_logdet(P, M) -
+                     dense_logdet(P, A)) /
+                    2);
+}
+
+/* ---- the dense oracle ----------------------------------------------------------------------------------- */
+
+/* log evidence of the P weights from coordinate `first` on, whose curvature without the prior is G. */
+static double evidence_of(int64_t P, const real *G, const double *theta, double alpha, real loglik)
+{
+    real *A = dense_new(P * P), size = 0;
+    memcpy(A, G, (size_t)(P * P) * sizeof *A);
+    for (int64_t i = 0; i < P; i++) {
+        A[i * P + i] += alpha;
+        size += (real)theta[i] * theta[i];
+    }
+    return (double)(loglik + (P * r_log(alpha) - alpha * size - dense_logdet(P, A)) / 2);
+}
+
+/* Rows and columns first .. first + n - 1 of a D x D matrix. */
+static real *block_of(int64_t size, const real *A, int64_t first, int64_t n)
+{
+    real *B = dense_new(n * n);
+    for (int64_t i = 0; i < n * n; i++) B[i] = A[(first + i / n) * size + first + i % n];
+    return B;
+}
+
+static void the_covariance_is_the_inverse_of_the_curvature(void **state)
+{
+    (void)state;
+    for (int k = 0; k < KINDS; k++) {
+        data d;
+        fab_net *net = net_of(&kinds[k], "mlp:5:tanh", NULL);
+        const fab_model *m = fab_net_model(net);
+        const int64_t P = m->D, weights = P - m->free;
+        const fab_laplace_net_settings s = quick();
+        real loglik;
+        fill(&d, m->head.likelihood);
+        fab_infer *f = fitted(m, &s, &d.e);
+        const fab_gauss *q = gauss_of(f);
+        real *G = matrix_of(m, &d.e, q->mu, 1, &loglik), *A = dense_new(P * P);
+        memcpy(A, G, (size_t)(P * P) * sizeof *A);
+        for (int64_t i = 0; i < weights; i++) A[i * P + i] += s.alpha;
+        assert_int_equal(q->form, FAB_COVARIANCE);
+        assert_int_equal(q->D, P);
+        /* rounding of A, times its condition */
+        const double tol = 64 * ROUND_F64 *
+                           (double)(dense_norm(P * P, A) * dense_norm(P * P, dense_inverse(P, A)));
+        assert_true(distance(P * P, dense_covariance(q), dense_inverse(P, A)) < tol);
+        const double want =
+            evidence_of(weights, block_of(P, G, 0, weights), q->mu, s.alpha, loglik);
+        assert_true(fabs(report_of(f).log_evidence - want) < 1e-10 * (1 + fabs(want)));
+        assert_true(report_of(f).alpha == s.alpha);
+        fab_infer_free(f);
+        fab_net_free(net);
+    }
+}
+
+static void a_given_prior_takes_the_place_of_alpha(void **state)
+{
+    (void)state;
+    for (int form = 0; form < 2; form++) {
+        data d;
+        fab_net *net = net_of(&kinds[1], "mlp:4:tanh", NULL);
+        const fab_model *m = fab_net_model(net);
+        const int64_t P = m->D, w = P - 1;
+        fab_gauss *prior = some_gauss((fab_form)form, FAB_F64, P, 2, 1, 1);
+        const fab_laplace_net_settings s = quick();
+        fab_infer *f;
+        real loglik;
+        fill(&d, FAB_GAUSSIAN);
+        assert_ok(try_fit(&f, m, &s, &d.e, prior, NULL));
+        const fab_gauss *q = gauss_of(f);
+        real *A = matrix_of(m, &d.e, q->mu, 0, &loglik), *A0 = dense_precision(prior);
+        for (int64_t i = 0; i < P * P; i++) A[i] += A0[i];
+        real *S = dense_inverse(w, block_of(P, A, 0, w));
+        assert_true(distance(w * w, block_of(P, dense_covariance(q), 0, w), S) < 1e-9);
+        assert_true(isnan(report_of(f).log_evidence));
+        fab_infer_free(f);
+        fab_gauss_free(prior);
+        fab_net_free(net);
+    }
+}
+
+/* ---- rank K --------------------------------------------------------------------------------------------- */
+
+static void the_divergence_falls_with_K_to_nothing(void **state)
+{
+    (void)state;
+    static const int64_t ranks[] = {1, 3, 6, 12};
+    data d;
+    fab_net *net = net_of(&kinds[5], "mlp:5:tanh", NULL);
+    const fab_model *m = fab_net_model(net);
+    const int64_t P = m->D;
+    fab_laplace_net_settings s = quick();
+    double before = INFINITY;
+    real loglik;
+    fill(&d, FAB_CATEGORICAL);
+    s.inner = 2000, s.rank_tol = 1e-7;
+    for (int k = 0; k < 4; k++) {
+        s.K = ranks[k];
+        fab_infer *f = fitted(m, &s, &d.e);
+        const fab_gauss *q = gauss_of(f);
+        real *A = matrix_of(m, &d.e, q->mu, 1, &loglik), *M = dense_precision(q);
+        for (int64_t i = 0; i < P; i++) A[i * P + i] += s.alpha;
+        assert_int_equal(q->form, FAB_PRECISION);
+        assert_int_equal(q->K, s.K);
+        const double kl = divergence(P, M, A);
+        for (int64_t i = 0; i < P; i++) /* at the optimum the diagonals agree */
+            assert_true(fabs((double)(M[i * P + i] / A[i * P + i]) - 1) < 1e-6);
+        assert_true(kl < 0.8 * before && kl > -1e-9);
+        before = kl;
+        fab_infer_free(f);
+    }
+    assert_true(before < 0.3); /* nats, of 38 coordinates */
+    fab_net_free(net);
+}
+
+static void assert_same(const fab_gauss *a, const fab_gauss *b)
+{
+    const size_t size = a->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    assert_int_equal(a->form, b->form);
+    assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof(double));
+    if (a->form == FAB_POINT) return;
+    assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof(double));
+    assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
+}
+
+static void K_of_all_coordinates_or_more_is_exact(void **state)
+{
+    (void)state;
+    static const int64_t ranks[] = {FAB_AUTO_I64, 25, 4096};
+    const fab_gauss *q[3];
+    fab_infer *f[3];
+    data d;
+    fab_net *net = net_of(&kinds[3], "mlp:5:tanh", NULL); /* 26 coordinates */
+    fill(&d, FAB_BERNOULLI);
+    for (int k = 0; k < 3; k++) {
+        fab_laplace_net_settings s = quick();
+        s.K = k == 1 ? fab_net_model(net)->D : ranks[k];
+        f[k] = fitted(fab_net_model(net), &s, &d.e);
+        q[k] = gauss_of(f[k]);
+    }
+    assert_same(q[0], q[1]);
+    assert_same(q[0], q[2]);
+    for (int k = 0; k < 3; k++) fab_infer_free(f[k]);
+    fab_net_free(net);
+}
+
+/* ---- more coordinates than are held in full --------------------------------------------------------------- */
+
+enum { WIDE = 40, FEW = 7 };
+
+typedef struct wide {
+    double x[FEW * WIDE], y[FEW];
+    fab_examples e;
+    fab_net *net;
+} wide;
+
+static void open_wide(wide *w)
+{
+    const fab_net_plan p = {
+        .layers = "mlp:50:tanh", .features = WIDE, .classes = 1, .beta = 2.385, .batch = FEW};
+    for (int64_t i = 0; i < FEW * WIDE; i++) w->x[i] = noise(1, i);
+    for (int64_t i = 0; i < FEW; i++) w->y[i] = noise(2, i);
+    w->e = (fab_examples){.x = {w->x, FAB_F64, FEW, WIDE}, .y = w->y};
+    assert_ok(fab_net_init(&w->net, &p, NULL));
+    assert_true(fab_net_model(w->net)->D > FAB_LAPLACE_MAX);
+}
+
+/* J J' beta of the few rows: its eigenvalues are those of the curvature. */
+static real *small_gram(const wide *w, const double *theta, double *J)
+{
+    const fab_model *m = fab_net_model(w->net);
+    real *C = dense_new(FEW * FEW);
+    assert_ok(m->jacobian(m->self, theta, &w->e.x, J, m->D));
+    for (int64_t i = 0; i < FEW * FEW; i++)
+        for (int64_t k = 0; k < m->D; k++)
+            C[i] += (real)J[i / FEW * m->D + k] * J[i % FEW * m->D + k] * m->head.beta;
+    return C;
+}
+
+/* J A^-1 J' with A = alpha + beta J'J, by the smaller matrix: C (alpha + C)^-1 / beta. */
+static real *spread_of(real *C, double alpha, double beta)
+{
+    real *B = dense_new(FEW * FEW);
+    memcpy(B, C, FEW * FEW * sizeof *B);
+    for (int64_t i = 0; i < FEW; i++) B[i * FEW + i] += alpha;
+    real *S = dense_mul(FEW, FEW, FEW, C, dense_inverse(FEW, B));
+    for (int64_t i = 0; i < FEW * FEW; i++) S[i] /= beta;
+    return S;
+}
+
+/* J M^-1 J' of the few rows, its diagonal */
+static void spread_in(const fab_gauss *q, const double *J, double *v, double *logdet, double *trace)
+{
+    const fab_rows rows = {J, FAB_F64, FEW, q->D};
+    double *JS = doubles(FEW * q->D), *variance = doubles(q->D);
+    fab_solver *solver;
+    assert_ok(fab_solver_init(&solver, q, NULL));
+    assert_ok(fab_solver_times_covariance(solver, &rows, JS));
+    assert_ok(fab_solver_variances(solver, variance));
+    assert_ok(fab_solver_logdet(solver, logdet));
+    *trace = 0;
+    for (int64_t i = 0; i < q->D; i++) *trace += variance[i];
+    for (int64_t i = 0; i < FEW; i++) {
+        v[i] = 0;
+        for (int64_t j = 0; j < q->D; j++) v[i] += J[i * q->D + j] * JS[i * q->D + j];
+    }
+    fab_solver_free(solver);
+}
+
+static void as_many_columns_as_rows_lose_nothing(void **state)
+{
+    (void)state;
+    wide w;
+    open_wide(&w);
+    const fab_model *m = fab_net_model(w.net);
+    fab_laplace_net_settings s = quick();
+    double *J = doubles(FEW * m->D), v[FEW], logdet, trace;
+    s.K = FEW;
+    fab_infer *f = fitted(m, &s, &w.e);
+    const fab_gauss *q = gauss_of(f);
+    real *S = spread_of(small_gram(&w, q->mu, J), s.alpha, m->head.beta);
+    spread_in(q, J, v, &logdet, &trace);
+    for (int64_t i = 0; i < FEW; i++) /* rounding times curvature over alpha, with room */
+        assert_true(fabs(v[i] / (double)S[i * FEW + i] - 1) < 1e-9);
+    fab_infer_free(f);
+    fab_net_free(w.net);
+}
+
+/* Without its smallest eigenvalue t the curvature is at the divergence (t / alpha - log(1 + t / alpha)) / 2; a diagonal
+ * that takes up some of it does better. */
+static void EM_by_products_does_better_than_leaving_out_a_direction(void **state)
+{
+    (void)state;
+    wide w;
+    open_wide(&w);
+    const fab_model *m = fab_net_model(w.net);
+    fab_laplace_net_settings s = quick();
+    double *J = doubles(FEW * m->D), v[FEW], logdet, kl;
+    real t[FEW], V[FEW * FEW], least = INFINITY;
+    s.K = FEW - 1;
+    fab_infer *f = fitted(m, &s, &w.e);
+    const fab_gauss *q = gauss_of(f);
+    assert_int_equal(q->K, FEW - 1);
+    dense_eig(FEW, small_gram(&w, q->mu, J), t, V);
+    spread_in(q, J, v, &logdet, &kl); /* KL = (tr(A M^-1) - P + log det M - log det A) / 2 */
+    kl = s.alpha * kl - (double)m->D - logdet - (double)m->D * log(s.alpha);
+    for (int64_t i = 0; i < FEW; i++) {
+        kl += m->head.beta * v[i] - log1p((double)t[i] / s.alpha);
+        least = t[i] < least ? t[i] : least;
+    }
+    const double alone = (double)least / s.alpha;
+    assert_true(kl > 0 && kl < alone - log1p(alone));
+    fab_infer_free(f);
+    fab_net_free(w.net);
+}
+
+/* The estimate has the standard error sqrt(2 |log B|^2 / 8) / 2 at most, B = I + G / alpha; 4 of them: 1 in 16 000. */
+static void the_evidence_of_many_coordinates_is_near(void **state)
+{
+    (void)state;
+    wide w;
+    open_wide(&w);
+    const fab_model *m = fab_net_model(w.net);
+    const fab_laplace_net_settings s = quick();
+    double *J = doubles(FEW * m->D);
+    real t[FEW], V[FEW * FEW], want = 0, size = 0, norm = 0;
+    fab_infer *f = fitted(m, &s, &w.e);
+    const fab_gauss *q = gauss_of(f);
+    double *out = doubles(FEW), L[MOST * MOST];
+    assert_int_equal(q->K, 7); /* 20 columns were allowed, there are 7 rows */
+    dense_eig(FEW, small_gram(&w, q->mu, J), t, V);
+    assert_ok(m->predict(m->self, q->mu, &w.e.x, out));
+    for (int64_t i = 0; i < FEW; i++) {
+        const real log_b = r_log(1 + t[i] / s.alpha);
+        want += lambda_of(m, &w.e, i, out + i, q->mu, L) - log_b / 2;
+        norm += log_b * log_b;
+    }
+    for (int64_t i = 0; i < m->D; i++) size += (real)q->mu[i] * q->mu[i];
+    want -= s.alpha * size / 2;
+    const double error = fabs(report_of(f).log_evidence - (double)want),
+                 most = 4 * sqrt((double)norm / 16);
+    assert_true(error < most);
+    fab_infer_free(f);
+    fab_net_free(w.net);
+}
+
+/* ---- alpha and beta ------------------------------------------------------------------------------------- */
+
+enum { ROWS = 60 };
+
+typedef struct line {
+    double x[ROWS * D], y[ROWS];
+    fab_examples e;
+} line;
+
+static void draw_line(line *l, double bend)
+{
+    for (int64_t i = 0; i < ROWS * D; i++) l->x[i] = 1.7 * noise(1, i);
+    for (int64_t i = 0; i < ROWS; i++) {
+        const double *x = l->x + i * D;
+        l->y[i] = 0.4 + x[0] - 0.6 * x[1] + bend * tanh(2 * x[1] + x[2]) + 0.5 * noise(2, i);
+    }
+    l->e = (fab_examples){.x = {l->x, FAB_F64, ROWS, D}, .y = l->y};
+}
+
+/* The linear model of `width` columns, the last of them 1: its weights have the prior of all. */
+static fab_infer *exact_of(const double *columns, int64_t width, const double *y)
+{
+    const fab_examples e = {.x = {columns, FAB_F64, ROWS, width}, .y = y};
+    fab_exact_settings s = fab_exact_defaults(width);
+    fab_infer *f;
+    s.intercept = 0;
+    assert_ok(fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL));
+    assert_ok(fab_infer_update(f, &e));
+    return f;
+}
+
+/* Adam ends within a small part of a standard deviation of the mode; rounds end as near to the top of the evidence. */
+static void assert_exact(fab_infer *net, fab_infer *exact, int64_t width)
+{
+    const fab_gauss *q = gauss_of(net), *p = gauss_of(exact);
+    const fab_inference a = report_of(net), b = report_of(exact);
+    real *S = block_of(q->D, dense_covariance(q), 0, width), *T = dense_covariance(p);
+    assert_true(fabs(log(a.alpha / b.alpha)) < 1e-4);
+    assert_true(fabs(log(a.beta / b.beta)) < 1e-4);
+    assert_true(fabs(a.log_evidence - b.log_evidence) < 1e-4);
+    assert_true(distance(width * width, S, T) < 1e-3);
+    for (int64_t i = 0; i < width; i++)
+        assert_true(fabs(q->mu[i] - p->mu[i]) < 1e-3 * sqrt((double)T[i * width + i]));
+}
+
+static void a_linear_network_is_the_linear_model(void **state)
+{
+    (void)state;
+    double columns[ROWS * (D + 1)];
+    fab_laplace_net_settings s = slow();
+    line l;
+    fab_net *net = net_of(&kinds[1], "linear", NULL);
+    draw_line(&l, 0);
+    for (int64_t i = 0; i < ROWS * (D + 1); i++)
+        columns[i] = i % (D + 1) < D ? l.x[i / (D + 1) * D + i % (D + 1)] : 1;
+    s.alpha = FAB_AUTO_F64;
+    fab_infer *f = fitted(fab_net_model(net), &s, &l.e), *g = exact_of(columns, D + 1, l.y);
+    assert_exact(f, g, D + 1);
+    fab_infer_free(f);
+    fab_infer_free(g);
+    fab_net_free(net);
+}
+
+static void the_last_layer_is_the_linear_model_of_its_features(void **state)
+{
+    (void)state;
+    enum { H = 4 };
+    double columns[ROWS * (H + 1)];
+    fab_laplace_net_settings s = slow();
+    line l;
+    fab_net *net = net_of(&kinds[1], "mlp:4:tanh", NULL);
+    draw_line(&l, 1);
+    s.alpha = FAB_AUTO_F64;
+    s.epochs = 300;
+    s.last_layer = 1;
+    fab_infer *f = fitted(fab_net_model(net), &s, &l.e);
+    const fab_gauss *q = gauss_of(f);
+    assert_int_equal(q->D, H + 1);
+    assert_int_equal(q->total, fab_net_model(net)->D);
+    assert_int_equal(q->index[0], H * (D + 1));
+    for (int64_t i = 0; i < ROWS * (H + 1); i++) {
+        const int64_t h = i % (H + 1);
+        double sum = q->theta[D * H + h % H]; /* (D + 1) x H weights, the biases last */
+        for (int64_t j = 0; j < D; j++) sum += l.x[i / (H + 1) * D + j] * q->theta[j * H + h % H];
+        columns[i] = h < H ? tanh(sum) : 1;
+    }
+    fab_infer *g = exact_of(columns, H + 1, l.y);
+    assert_exact(f, g, H + 1);
+    fab_infer_free(f);
+    fab_infer_free(g);
+    fab_net_free(net);
+}
+
+static void a_logistic_network_without_layers_is_the_logistic_model(void **state)
+{
+    (void)state;
+    fab_laplace_net_settings s = slow();
+    fab_laplace_settings linear = fab_laplace_defaults(D);
+    line l;
+    fab_infer *g;
+    fab_net *net = net_of(&kinds[3], "linear", NULL);
+    draw_line(&l, 0);
+    for (int64_t i = 0; i < ROWS; i++) l.y[i] = l.y[i] > 0.3;
+    linear.likelihood = FAB_BERNOULLI;
+    linear.alpha = linear.intercept_alpha = s.alpha;
+    assert_ok(fab_infer_init(&g, fab_method_find("laplace"), &linear, NULL, NULL));
+    assert_ok(fab_infer_update(g, &l.e));
+    fab_infer *f = fitted(fab_net_model(net), &s, &l.e);
+    const fab_gauss *q = gauss_of(f), *p = gauss_of(g);
+    assert_true(distance((D + 1) * (D + 1), dense_covariance(q), dense_covariance(p)) < 1e-3);
+    assert_true(fabs(report_of(f).log_evidence - report_of(g).log_evidence) < 1e-5);
+    fab_infer_free(f);
+    fab_infer_free(g);
+    fab_net_free(net);
+}
+
+/* ---- stops, threads ------------------------------------------------------------------------------------- */
+
+typedef struct stop {
+    int64_t at;       /* epoch; or -1: in the curvature */
+    int64_t told;     /* calls of the hook there */
+    int64_t together; /* epochs of the method */
+} stop;
+
+static int stop_at(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    stop *s = ctx;
+    const int bent = strstr(what, "laplace: curvature, loop ") != NULL;
+    assert_true(bent || strstr(what, "laplace: loss ") != NULL);
+    assert_int_equal(total, s->together);
+    return s->at < 0 ? bent && ++s->told == 3 : done == s->at && !bent;
+}
+
+static void stop_and_go_on(const fab_laplace_net_settings *s, int64_t at, const kind *k,
+                           const fab_exec *x)
+{
+    data d;
+    stop when = {.at = at, .together = s->epochs + (s->alpha > 0 ? 0 : s->rounds * s->again)};
+    const fab_gauss *q, *same;
+    fab_tensors *file;
+    fab_infer *whole, *half, *again;
+    fab_net *net = net_of(k, "dense:5,relu,dropout:0.2", x);
+    const fab_model *m = fab_net_model(net);
+    fill(&d, m->head.likelihood);
+    assert_ok(try_fit(&whole, m, s, &d.e, NULL, x));
+    q = gauss_of(whole);
+    fab_set_progress(stop_at, &when);
+    assert_int_equal(try_fit(&half, m, s, &d.e, NULL, x), FAB_STOPPED);
+    fab_set_progress(NULL, NULL);
+    assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+    assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
+    assert_ok(fab_infer_resume_model(&again, file, m, NULL, x));
+    assert_ok(fab_infer_update(again, &d.e));
+    assert_ok(fab_infer_result(again, &same));
+    assert_same(same, q);
+    assert_ok(fab_infer_result(half, &same));
+    assert_same(same, q);
+    fab_tensors_free(file);
+    fab_infer_free(whole);
+    fab_infer_free(half);
+    fab_infer_free(again);
+    fab_net_free(net);
+}
+
+static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
+{
+    (void)state;
+    static const int64_t at[] = {7, 20, 23, 31, -1};
+    const fab_exec single = {.ops = fab_ops_find("cpu", FAB_F32)};
+    for (int k = 0; k < 10; k++) {
+        fab_laplace_net_settings s = quick();
+        s.optimiser = k % 3;
+        s.rate = s.optimiser == FAB_ADAM ? 0.01 : 0.001;
+        if (k != 0) s.alpha = FAB_AUTO_F64;
+        if (at[k % 5] < 0 || k & 1) s.K = 3;
+        s.last_layer = k == 3 || k == 7;
+        s.held_out = k == 2 || k == 8 ? 0.3 : 0;
+        s.patience = 1000;
+        stop_and_go_on(&s, at[k % 5], &kinds[k % KINDS], k & 1 ? NULL : &single);
+    }
+}
+
+static void the_bits_do_not_depend_on_threads(void **state)
+{
+    (void)state;
+    enum { ROW = 40, WIDTH = 60 };
+    static double x[ROW * WIDTH], y[ROW];
+    const fab_net_plan plan = {
+        .layers = "mlp:200", .features = WIDTH, .classes = 1, .beta = 1, .batch = 40};
+    const fab_gauss *q[2];
+    fab_infer *f[2];
+    fab_net *net[2];
+    for (int64_t i = 0; i < ROW * WIDTH; i++) x[i] = noise(1, i);
+    for (int64_t i = 0; i < ROW; i++) y[i] = noise(2, i);
+    const fab_examples e = {.x = {x, FAB_F64, ROW, WIDTH}, .y = y};
+    for (int k = 0; k < 2; k++) {
+        const fab_exec exec = {.threads = k ? 3 : 1};
+        fab_laplace_net_settings s = quick();
+        s.epochs = 2, s.batch = 40, s.K = 4, s.inner = 5;
+        assert_ok(fab_net_init(&net[k], &plan, &exec));
+        assert_ok(try_fit(&f[k], fab_net_model(net[k]), &s, &e, NULL, &exec));
+        q[k] = gauss_of(f[k]);
+    }
+    assert_same(q[0], q[1]);
+    assert_true(report_of(f[0]).log_evidence == report_of(f[1]).log_evidence);
+    for (int k = 0; k < 2; k++) {
+        fab_infer_free(f[k]);
+        fab_net_free(net[k]);
+    }
+}
+
+static void runs_are_mixed(void **state)
+{
+    (void)state;
+    data d;
+    fab_mixture mix;
+    fab_laplace_net_settings s = quick();
+    fab_net *net = net_of(&kinds[1], "mlp:5", NULL);
+    fill(&d, FAB_GAUSSIAN);
+    s.runs = 3;
+    s.alpha = FAB_AUTO_F64;
+    fab_infer *f = fitted(fab_net_model(net), &s, &d.e);
+    assert_ok(fab_infer_mixture(f, &mix));
+    assert_ok(fab_mixture_check(&mix));
+    assert_int_equal(mix.n, 3);
+    assert_true(mix.part[0]->mu[0] != mix.part[1]->mu[0]);
+    fab_infer_free(f);
+    fab_net_free(net);
+}
+
+/* ---- odd data and failures ------------------------------------------------------------------------------ */
+
+/* One row, a target that does not vary, a single class: a posterior, and it is finite. */
+static void odd_tables_have_a_posterior(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 3 * KINDS; k++)
+        for (int last = 0; last < 2; last++) {
+            data d;
+            fab_laplace_net_settings s = quick();
+            fab_net *net = net_of(&kinds[k / 3], "mlp:4", NULL);
+            fill(&d, kinds[k / 3].likelihood);
+            if (k % 3 == 0) d.e.x.n = 1;
+            for (int64_t i = 0; i < N && k % 3 == 1; i++) d.y[i] = 1;
+            for (int64_t i = 0; i < N * D && k % 3 == 2; i++) d.x[i] = 0;
+            s.alpha = FAB_AUTO_F64;
+            s.last_layer = last;
+            if (k & 1) s.K = 2;
+            fab_infer *f = fitted(fab_net_model(net), &s, &d.e);
+            const fab_inference r = report_of(f);
+            gauss_of(f);
+            assert_true(isfinite(r.log_evidence) && r.alpha > 0 && isfinite(r.alpha));
+            fab_infer_free(f);
+            fab_net_free(net);
+        }
+}
+
+/* A model whose loss or outputs are NaN from some call on. */
+typedef struct broken {
+    fab_model inner;
+    int64_t calls, loss_at, outputs;
+} broken;
+
+static fab_status broken_loss(void *self, const double *theta, const fab_examples *e, double *loss,
+                              double *gradient)
+{
+    broken *b = self;
+    assert_ok(b->inner.loss(b->inner.self, theta, e, loss, gradient));
+    if (++b->calls == b->loss_at) gradient[1] = NAN;
+    return FAB_OK;
+}
+
+static fab_status broken_predict(void *self, const double *theta, const fab_rows *x, double *out)
+{
+    const broken *b = self;
+    assert_ok(b->inner.predict(b->inner.self, theta, x, out));
+    if (b->outputs) out[0] = NAN;
+    return FAB_OK;
+}
+
+static fab_status inner_jacobian(void *self, const double *theta, const fab_rows *x, void *J,
+                                 int64_t ld)
+{
+    const broken *b = self;
+    return b->inner.jacobian(b->inner.self, theta, x, J, ld);
+}
+
+static fab_model broken_model(broken *b, const fab_net *net)
+{
+    *b = (broken){.inner = *fab_net_model(net)};
+    fab_model m = b->inner;
+    m.self = b;
+    m.loss = broken_loss;
+    m.predict = broken_predict;
+    m.jacobian = inner_jacobian;
+    m.start = NULL, m.noise = NULL, m.hold = NULL, m.json = NULL;
+    return m;
+}
+
+static void failures_name_the_step_and_keep_the_last_good_state(void **state)
+{
+    (void)state;
+    data d;
+    fab_net *net = net_of(&kinds[4], "mlp:5:tanh", NULL);
+    fill(&d, FAB_POISSON);
+    for (int k = 0; k < 3; k++) {
+        broken b;
+        const fab_model m = broken_model(&b, net);
+        fab_laplace_net_settings s = quick();
+        fab_infer *f;
+        if (k == 0) s.rate = 1e300;
+        if (k == 1) b.loss_at = 8;
+        b.outputs = k == 2;
+        assert_refused(try_fit(&f, &m, &s, &d.e, NULL, NULL), FAB_NUMERIC, "laplace: ");
+        if (k < 2) assert_non_null(strstr(fab_detail(), "lower rate (now "));
+        if (k == 1) assert_non_null(strstr(fab_detail(), "at step 8 (epoch 3)"));
+        if (k == 2) assert_non_null(strstr(fab_detail(), "the curvature of example 0 is nan"));
+        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
+        fab_infer_free(f);
+    }
+    fab_net_free(net);
+}
+
+static void what_does_not_fit_is_refused(void **state)
+{
+    (void)state;
+    wide w;
+    broken b;
+    fab_infer *f;
+    const fab_method *laplace = fab_method_find("laplace");
+    fab_laplace_net_settings s = quick();
+    fab_net *net = net_of(&kinds[3], "mlp:5", NULL);
+    fab_model m = broken_model(&b, net);
+    s.optimiser = FAB_ADAMW;
+    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+                   "adamw does not end at the mode");
+    s = quick();
+    s.last_layer = 1, m.last = 0;
+    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+                   "last_layer of a model that does not say which it is");
+    s.last_layer = 0, m.free = 2;
+    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_UNSUPPORTED,
+                   "the model has 2 free coordinates");
+    m.free = 0, m.jacobian = NULL;
+    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_UNSUPPORTED,
+                   "no functions `predict` and `jacobian`");
+    open_wide(&w);
+    s.K = 4000;
+    assert_refused(fab_infer_init_model(&f, laplace, &s, fab_net_model(w.net), NULL, NULL),
+                   FAB_BAD_ARGUMENT, "K = 4000 is the full curvature of 2101 coordinates");
+    fab_net_free(w.net);
+    fab_net_free(net);
+}
+
+static const fab_model *tiny;
+
+static fab_status fit_and_close(void)
+{
+    data d;
+    fab_infer *f = NULL;
+    fab_laplace_net_settings s = quick();
+    s.epochs = 1, s.again = 1, s.rounds = 1;
+    s.alpha = FAB_AUTO_F64;
+    s.K = 1;
+    fill(&d, FAB_GAUSSIAN);
+    const fab_status done = try_fit(&f, tiny, &s, &d.e, NULL, NULL);
+    fab_infer_free(f);
+    return done;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    fab_net *net = net_of(&kinds[0], "linear", NULL);
+    tiny = fab_net_model(net);
+    assert_true(fail_every_allocation(fit_and_close) >= 9);
+    fab_net_free(net);
+}
+
+#define FILES(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(the_covariance_is_the_inverse_of_the_curvature),
+        TEST(a_given_prior_takes_the_place_of_alpha),
+        TEST(the_divergence_falls_with_K_to_nothing),
+        TEST(K_of_all_coordinates_or_more_is_exact),
+        TEST(as_many_columns_as_rows_lose_nothing),
+        TEST(EM_by_products_does_better_than_leaving_out_a_direction),
+        TEST(the_evidence_of_many_coordinates_is_near),
+        TEST(a_linear_network_is_the_linear_model),
+        TEST(the_last_layer_is_the_linear_model_of_its_features),
+        TEST(a_logistic_network_without_layers_is_the_logistic_model),
+        FILES(a_stopped_run_goes_on_to_the_same_bytes),
+        TEST(the_bits_do_not_depend_on_threads),
+        TEST(runs_are_mixed),
+        TEST(odd_tables_have_a_posterior),
+        FILES(failures_name_the_step_and_keep_the_last_good_state),
+        TEST(what_does_not_fit_is_refused),
+        TEST(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
