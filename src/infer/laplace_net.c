@@ -88,8 +88,12 @@ static fab_status check(const fab_laplace_net_settings *s, const fab_model *m)
     return FAB_OK;
 }
 
-static fab_status check_rank(const fab_laplace_net *f)
+static fab_status check_rank(const fab_laplace_net *f, const fab_model *m)
 {
+    if (f->K > m->D && !fab_is_auto_i64(f->s.K))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "laplace: K = %lld columns for D = %lld coordinates, expected K <= D",
+                        (long long)f->K, (long long)m->D);
     if (f->dense || f->K < f->P) return FAB_OK;
     return FAB_FAIL(FAB_BAD_ARGUMENT,
                     "laplace: K = %lld is the full curvature of %lld coordinates, and %d are the "
@@ -112,8 +116,8 @@ static fab_status prototype(fab_laplace_net *f, const fab_laplace_net_settings *
                            .learned = m->free == 1,
                            .log_evidence = NAN};
     f->K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : s->K;
+    FAB_TRY(check_rank(f, m));
     if (f->dense && (fab_is_auto_i64(s->K) || s->K >= P)) f->K = 0;
-    FAB_TRY(check_rank(f));
     FAB_TRY(fab_train_init(&f->train, "laplace", &training, m, prior, x));
     if (chooses(f)) f->train.total += s->rounds * s->again;
     return FAB_OK;
