@@ -565,6 +565,13 @@ class Update(FaCase):
         self.bad(1, "update", q, data, says=[q, "ml, a batch method", "fit again"])
         self.bad(1, "update", self.write("t", b"text"), data, says=["t"])
 
+    def test_vectors_have_no_labels(self):
+        data = self.npy(model_rows(300))
+        q = self.fit(data, 3)
+        before = self.bytes_of(q)
+        self.bad(2, "update", q, data, "--labels", data, says=["update", q, "vectors, which have no labels"])
+        self.assertEqual(self.bytes_of(q), before)
+
     def test_another_D_is_refused_naming_both(self):
         q = self.fit(self.npy(model_rows(300)), 3)
         self.bad(1, "update", q, self.npy(model_rows(300, D=28)), says=[q, "D = 29", "D = 28"])

@@ -173,6 +173,9 @@ class Net(Case):
         self.bad(2, "fit", self.data, "-y", "y", "--noise", "fixed", says=["networks"])
         self.good("fit", self.data, "-y", "y", "-o", self.file)
         self.bad(2, "score", self.file, self.test, "--linearised", says=["networks"])
+        self.good(*call, "mlp:4", "--epochs=2", "-o", self.file)
+        for verb in ("predict", "score"):
+            self.bad(2, verb, self.file, self.test, "--linearised", "--samples", "50", says=["--linearised", "without draws", "--samples"])
         self.bad(1, *call, "mlp:40", "--rate=1e9", "--optimiser=sgd", "--epochs=5", says=["rate"])
 
     def test_slips_in_the_table_and_the_call_are_named(self):
