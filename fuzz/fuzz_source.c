@@ -11,20 +11,12 @@
 #include "fuzz.h"
 #include <math.h>
 
-enum { MAX_COLUMNS = 4096, BATCH = 3, MAX_BYTES = 1 << 24 };
+enum { MAX_COLUMNS = 4096, BATCH = 3 };
 
-/* The library must live with a machine that has little memory. */
-static void *small_alloc(size_t bytes)
-{
-    return bytes > MAX_BYTES ? NULL : aligned_alloc(64, (bytes + 63) / 64 * 64);
-}
-
-/* A refusal blames the file, by name, in one line without control characters. */
-static void check_sentence(fab_status s)
+static void check_source(fab_status s)
 {
     must(s == FAB_BAD_FILE || s == FAB_BAD_DATA || s == FAB_NO_MEMORY || s == FAB_BAD_ARGUMENT);
-    must(strncmp(fab_detail(), "fuzz.csv", 8) == 0);
-    for (const char *c = fab_detail(); *c; c++) must((unsigned char)*c >= 0x20 && *c != 0x7f);
+    check_sentence("fuzz.csv");
 }
 
 typedef struct outcome {
@@ -94,7 +86,7 @@ static void read_rows(fab_source *s, int sparse, outcome *r)
         r->rows += got;
         fab_source_position(s, &done, &total);
         must(done >= 0 && done <= total);
-        if (status != FAB_OK) check_sentence(r->ended = status);
+        if (status != FAB_OK) check_source(r->ended = status);
         if (status != FAB_OK) failures++;
         if (status == FAB_OK && got == 0) return;
     }
@@ -108,7 +100,7 @@ static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_opti
     r.opened = fab_source_open_memory(&s, "fuzz.csv", bytes, size, o, room);
     if (r.opened != FAB_OK) {
         must(!s);
-        check_sentence(r.opened);
+        check_source(r.opened);
         return r;
     }
     r.columns = fab_source_columns(s);

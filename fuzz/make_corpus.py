@@ -1,6 +1,6 @@
 """make_corpus.py FOLDER - the seeds of the fuzz targets: good files, and files broken in one place each.
 
-Writes FOLDER/fuzz_npy/*, FOLDER/fuzz_tensors/* and FOLDER/fuzz_source/*.
+Writes FOLDER/fuzz_npy/*, FOLDER/fuzz_tensors/*, FOLDER/fuzz_source/* and FOLDER/fuzz_net/*.
 """
 # SPDX-License-Identifier: MIT
 import json
@@ -97,9 +97,42 @@ def source_seeds():
     yield "open", table('x,c\n1,red\n2,"blue\n', words)
 
 
+def net_seeds():
+    one, sixteen = 0, 3 << 3  # features of a text
+
+    def text(layers, first=one):
+        return bytes((first,)) + layers.encode()
+
+    def file(layers, parameters, **more):
+        model = {"kind": "network", "likelihood": "gaussian", "features": 1, "classes": 1, "noise": "fixed", "beta": 1,
+                 "parameters": parameters, "layers": [{"layer": l} for l in layers]}
+        model.update(more)
+        return b"\1" + json.dumps(model).encode()
+
+    yield "linear", text("linear")
+    yield "mlp", text("mlp:3,2:tanh")
+    yield "list", text("dense:3,relu,dropout:0.2,dense:2,tanh")
+    yield "image", text("input:1x4x4,conv:2x3,relu,pool:2,flatten,dense:3", sixteen)
+    yield "residual", text("input:1x4x4,conv:2x3:same,residual(conv:2x3:same,relu),flatten", sixteen)
+    yield "classes", text("mlp:3", sixteen | 3 << 1)
+    yield "unknown", text("dense:3,rleu")
+    yield "shapes", text("input:1x4x4,conv:2x9", sixteen)
+    yield "deep", text("residual(" * 129)
+    yield "control", text("dense:3,re\x01lu")
+    yield "wide", text("dense:99999999999,relu")
+    yield "file", file(["dense:3", "relu", "dense:1"], 10)
+    yield "learned", file(["dense:3", "tanh", "dense:1"], 11, noise="learned", floor=0.1)
+    yield "student", file(["dense:1"], 2, nu=4)
+    yield "forked", file(["residual(", "dense:4", ")", "dense:1"], 25, features=4)
+    yield "shaped", file(["conv:2x3", "relu", "flatten", "dense:1"], 29, input="1x4x4", features=16)
+    yield "miscounted", file(["dense:3", "relu", "dense:1"], 11)
+    yield "layerless", file([], 2)
+    yield "nested", b"\1" + b"[" * 3000
+
+
 def main(folder):
     for target, seeds in (("fuzz_npy", npy_seeds()), ("fuzz_tensors", tensors_seeds()),
-                          ("fuzz_source", source_seeds())):
+                          ("fuzz_source", source_seeds()), ("fuzz_net", net_seeds())):
         os.makedirs(os.path.join(folder, target), exist_ok=True)
         for name, data in seeds:
             with open(os.path.join(folder, target, name), "wb") as file:

@@ -519,6 +519,7 @@ static void bad_layers_are_refused_with_their_shapes(void **state)
         {"dropout:1", "P in [0, 1)"},
         {"residual(dense:5)", "gets 12 and makes 5 of it"},
         {"residual(dense:12", "is not closed"},
+        {"dense:3,re\x01lu", "byte 10 of its layers is the control character 0x01"},
         {"dense:5)", "closes no residual"},
         {"dense:99999999999999999999", "expected dense:WIDTH"},
     };
@@ -528,6 +529,21 @@ static void bad_layers_are_refused_with_their_shapes(void **state)
         assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, bad[i][1]);
         assert_null(net);
     }
+}
+
+static void residuals_open_no_deeper_than_there_may_be_layers(void **state)
+{
+    (void)state;
+    enum { DEEPEST = 128 };
+    static const char word[] = "residual(";
+    char text[(DEEPEST + 1) * sizeof word] = "";
+    fab_net_plan p = {.layers = text, .features = 12, .classes = 1, .beta = 1};
+    fab_net *net;
+    for (int i = 0; i < DEEPEST; i++) strcat(text, word);
+    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT,
+                   "residual( of layer 128 is not closed");
+    strcat(text, word);
+    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "more than 128 layers");
 }
 
 /* Random words of the grammar: refused with a sentence, or a network that reads back. */
@@ -680,6 +696,7 @@ int main(void)
         TEST(every_instruction_set_multiplies_alike),
         TEST(networks_read_back_from_text_and_json),
         TEST(bad_layers_are_refused_with_their_shapes),
+        TEST(residuals_open_no_deeper_than_there_may_be_layers),
         TEST(any_text_is_refused_or_read_back),
         TEST(bad_plans_are_refused),
         TEST(noise_stays_above_its_floor),

@@ -95,9 +95,10 @@ static fab_status unknown_layer(const char *name)
 
 static fab_status open_residual(reader *r)
 {
-    r->open[r->depth++] = r->net->L;
     r->p += strlen(fab_layer_fork.name);
-    return append(r->net, &fab_layer_fork, "", 0);
+    FAB_TRY(append(r->net, &fab_layer_fork, "", 0));
+    r->open[r->depth++] = r->net->L - 1;
+    return FAB_OK;
 }
 
 static fab_status close_residual(reader *r)
@@ -176,12 +177,24 @@ static fab_status parse_input(reader *r)
     return FAB_OK;
 }
 
+/* No layer has control characters, and no sentence shall repeat them. */
+static fab_status check_text(const char *text)
+{
+    for (const char *p = text; *p; p++)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "network: byte %lld of its layers is the control character 0x%02x",
+                            (long long)(p - text), (unsigned)*p);
+    return FAB_OK;
+}
+
 fab_status fab_net_parse(fab_net *net, const char *text)
 {
     reader *r;
     net->input = (fab_shape){net->model.head.D, 1, 1};
     if (!text || !*text)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: no layers are given; linear has none");
+    FAB_TRY(check_text(text));
     if (strncmp(text, "mlp:", 4) == 0) {
         FAB_TRY(parse_mlp(net, text));
     } else if (strcmp(text, "linear") != 0) {
