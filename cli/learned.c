@@ -69,7 +69,7 @@ static void put_net(json_t *j, const learning *l, const found *f)
     char *text = NULL;
     if (!l->net || fab_net_text(l->net, &text) != FAB_OK) return;
     json_put(j, "model", json_text(text));
-    json_put(j, "parameters", json_integer(f->q->D));
+    json_put(j, "parameters", json_integer(fab_net_model(l->net)->D));
     json_put(j, "held_out", json_number(f->r.held_out));
     json_put(j, "noise_floor", l->floor > 0 ? json_number(l->floor) : json_null());
     json_put(j, "noise_density", l->density != 0 ? json_number(l->density) : json_null());
@@ -147,7 +147,8 @@ static void say_net(const learning *l, const found *f)
 {
     char *text = NULL;
     if (!l->net || fab_net_text(l->net, &text) != FAB_OK) return;
-    printf("%s: %" PRId64 " parameters, %" PRId64 " epochs", text, f->q->D, f->r.iterations);
+    printf("%s: %" PRId64 " parameters, %" PRId64 " epochs", text, fab_net_model(l->net)->D,
+           f->r.iterations);
     if (isfinite(f->r.held_out)) printf(", held-out loss %.5g", f->r.held_out);
     printf("\n");
     if (l->density != 0)

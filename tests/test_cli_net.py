@@ -105,6 +105,38 @@ class Net(Case):
         right = (self.y > 10).astype(int)
         np.testing.assert_allclose(s["nll"], -np.mean(np.log(p[np.arange(400), right])), rtol=1e-9)
 
+    def test_laplace_is_a_method_of_networks_too(self):
+        self.fit("-m", "map")
+        point = self.good_json("score", self.file, self.test)
+        said = self.fit("-m", "laplace", "-k", "10")
+        self.assertEqual((said["method"], said["K"], said["parameters"], said["iterations"]), ("laplace", 10, 202, 450))
+        self.assertTrue(said["alpha"] > 0 and math.isfinite(said["log_evidence"]))
+        slopes = self.good_json("score", self.file, self.test, "--linearised")
+        self.assertLess(slopes["nll"], point["nll"])
+        self.assertLess(self.good_json("score", self.file, self.test)["nll"], 5)
+        self.assertEqual(self.good_json("info", self.file)["form"], "precision")
+        said = self.fit("-m", "laplace", "--last_layer=true", "--runs=2", "--epochs=100")
+        self.assertEqual((said["K"], said["parameters"]), (41, 202))
+        self.assertLess(self.good_json("score", self.file, self.test, "--linearised")["nll"], 5)
+        self.assertEqual(len(self.good("predict", self.file, self.test).split("\n")), 102)
+        kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
+        data = self.write("k.csv", csv(self.X, kind))
+        self.fit("-m", "laplace", "--epochs=50", data=data, model="mlp:10")
+        for way in ["--linearised"], []:
+            self.assertGreater(self.good_json("score", self.file, data, *way)["accuracy"], 0.8)
+        lines = self.good("methods", "laplace")
+        self.assertTrue("intercept_alpha" in lines and "last_layer" in lines)
+        self.bad(2, "fit", self.data, "-y", "y", "-m", "laplace", "--last_layer=true", says=["last_layer"])
+
+    def test_laplace_goes_on_from_a_file_between_its_rounds(self):
+        call = ["-m", "laplace", "-k", "3", "--epochs=20", "--rounds=2", "--again=10"]
+        files = [self.path(n) for n in ("w", "p")]
+        self.fit(*call, file=files[0])
+        self.fit(*call, "--checkpoint", "1", file=files[1])
+        self.assertEqual(*[open(f, "rb").read() for f in files])
+        self.fit(*call, "--resume", file=files[1])
+        self.assertEqual(*[open(f, "rb").read() for f in files])
+
     def test_images_go_through_convolutions(self):
         r = np.random.RandomState(1)
         t = r.randint(0, 2, 200)

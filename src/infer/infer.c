@@ -254,7 +254,7 @@ static fab_status describe_settings(fab_infer *f, fab_tensors *t)
     return done;
 }
 
-/* The prior precision in force, which the settings of a stream do not know. */
+/* The prior precision in force, which the settings of a stream or a model do not know. */
 static fab_status describe_alpha(fab_infer *f, fab_tensors *t)
 {
     fab_inference r;
@@ -269,7 +269,7 @@ static fab_status describe(fab_infer *f, fab_tensors *t)
 {
     FAB_TRY(describe_settings(f, t));
     FAB_TRY(describe_model(f, t));
-    if (!f->any.D) FAB_TRY(describe_alpha(f, t));
+    if (!f->any.D || f->q) FAB_TRY(describe_alpha(f, t));
     return fab_runs_save(&f->runs, t);
 }
 
