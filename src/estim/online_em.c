@@ -31,8 +31,8 @@
 #include <string.h>
 
 typedef struct online_em {
+    fab_start s; /* first: the shared verbs take the handle for it */
     fab_online_em_settings set;
-    fab_start s;
     void *A;           /* D x K */
     void *last, *next; /* D: delta of the pending row; of the row that comes */
     double *psi;       /* D */
@@ -111,6 +111,8 @@ static void layout(fab_layout *l, void *handle)
     e->C = e->H + K * K;
 }
 
+static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+
 static fab_status prototype(online_em *e, const void *settings, const fab_exec *x)
 {
     const fab_online_em_settings *set = settings;
@@ -123,7 +125,9 @@ static fab_status prototype(online_em *e, const void *settings, const fab_exec *
                        .centre = set->centre,
                        .seed = set->seed,
                        .forget = set->forget,
-                       .psi_min = set->psi_min};
+                       .psi_min = set->psi_min,
+                       .take = take_rows,
+                       .form = form_result};
     return fab_start_run(&e->s, x);
 }
 
@@ -268,8 +272,9 @@ static fab_status stream_step(online_em *e)
     return FAB_OK;
 }
 
-static fab_status take_rows(online_em *e, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows)
 {
+    online_em *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
         fab_start_centre(&e->s, &row, e->next); /* 1 */
@@ -280,16 +285,6 @@ static fab_status take_rows(online_em *e, const fab_rows *rows)
 }
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
-
-static fab_status update(void *handle, const fab_rows *rows)
-{
-    online_em *e = handle;
-    FAB_TRY(fab_start_check(&e->s));
-    const int before = fab_blas_enter();
-    const fab_status status = take_rows(e, rows);
-    fab_blas_leave(before);
-    return status == FAB_NUMERIC ? fab_start_fail(&e->s, status) : status;
-}
 
 /* The warm-up's averages so far make the first M-step early, on copies of what it changes. */
 static fab_status warm_result(online_em *e)
@@ -302,8 +297,9 @@ static fab_status warm_result(online_em *e)
     return status;
 }
 
-static fab_status form_result(online_em *e)
+static fab_status form_result(void *handle)
 {
+    online_em *e = handle;
     const int64_t K = e->s.K;
     if (!e->s.done) FAB_TRY(warm_result(e));
     fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
@@ -316,22 +312,6 @@ static fab_status form_result(online_em *e)
     }
     e->s.run.ops->sweep(&e->s.run, &w);
     return fab_start_finish(&e->s);
-}
-
-static fab_status result(void *handle, const fab_gauss **q)
-{
-    online_em *e = handle;
-    FAB_TRY(fab_start_check(&e->s));
-    const int before = fab_blas_enter();
-    const fab_status status = form_result(e);
-    fab_blas_leave(before);
-    *q = status == FAB_OK ? &e->s.q : NULL;
-    return status;
-}
-
-static fab_status diagnostics(void *handle, fab_diagnostics *d)
-{
-    return fab_start_diagnostics(&((online_em *)handle)->s, d);
 }
 
 static fab_states state_of(online_em *e)
@@ -363,9 +343,9 @@ const fab_method fab_online_em_method = {
     .streams = 1,
     .table = &table,
     .init = init,
-    .update = update,
-    .result = result,
-    .diagnostics = diagnostics,
+    .update = fab_start_update,
+    .result = fab_start_result,
+    .diagnostics = fab_start_diagnostics,
     .free = fab_release,
     .save = save,
     .load = load,

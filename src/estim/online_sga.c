@@ -26,8 +26,8 @@
 #include <string.h>
 
 typedef struct online_sga {
+    fab_start s; /* first: the shared verbs take the handle for it; F is s.q.F */
     fab_online_sga_settings set;
-    fab_start s;     /* F is s.q.F */
     void *delta, *x; /* D: deviation of the row; a scratch vector */
     double *psi;     /* D */
     double *inverse; /* D: 1 / psi */
@@ -99,6 +99,8 @@ static void layout(fab_layout *l, void *handle)
     for (int64_t i = 0; i < D; i++) e->one[i] = 1;
 }
 
+static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+
 static fab_status prototype(online_sga *e, const void *settings, const fab_exec *x)
 {
     const fab_online_sga_settings *set = settings;
@@ -111,7 +113,9 @@ static fab_status prototype(online_sga *e, const void *settings, const fab_exec 
                        .centre = set->centre,
                        .seed = set->seed,
                        .forget = 1,
-                       .psi_min = set->psi_min};
+                       .psi_min = set->psi_min,
+                       .take = take_rows,
+                       .form = form_result};
     return fab_start_run(&e->s, x);
 }
 
@@ -236,8 +240,9 @@ static fab_status step(online_sga *e)
     return FAB_OK;
 }
 
-static fab_status take_rows(online_sga *e, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows)
 {
+    online_sga *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
         fab_start_centre(&e->s, &row, e->delta); /* 1 */
@@ -248,19 +253,10 @@ static fab_status take_rows(online_sga *e, const fab_rows *rows)
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
 
-static fab_status update(void *handle, const fab_rows *rows)
+/* In the warm-up the result is the start that the rows so far give. */
+static fab_status form_result(void *handle)
 {
     online_sga *e = handle;
-    FAB_TRY(fab_start_check(&e->s));
-    const int before = fab_blas_enter();
-    const fab_status status = take_rows(e, rows);
-    fab_blas_leave(before);
-    return status == FAB_NUMERIC ? fab_start_fail(&e->s, status) : status;
-}
-
-/* In the warm-up the result is the start that the rows so far give. */
-static fab_status form_result(online_sga *e)
-{
     const size_t bytes_D = (size_t)e->s.D * sizeof(double);
     if (e->s.done)
         memcpy(e->s.q.psi, e->psi, bytes_D);
@@ -268,22 +264,6 @@ static fab_status form_result(online_sga *e)
         FAB_TRY(fab_start_make(&e->s, e->s.q.psi));
     memcpy(e->s.w, e->s.d2, bytes_D);
     return fab_start_finish(&e->s);
-}
-
-static fab_status result(void *handle, const fab_gauss **q)
-{
-    online_sga *e = handle;
-    FAB_TRY(fab_start_check(&e->s));
-    const int before = fab_blas_enter();
-    const fab_status status = form_result(e);
-    fab_blas_leave(before);
-    *q = status == FAB_OK ? &e->s.q : NULL;
-    return status;
-}
-
-static fab_status diagnostics(void *handle, fab_diagnostics *d)
-{
-    return fab_start_diagnostics(&((online_sga *)handle)->s, d);
 }
 
 static fab_states state_of(online_sga *e)
@@ -317,9 +297,9 @@ const fab_method fab_online_sga_method = {
     .streams = 1,
     .table = &table,
     .init = init,
-    .update = update,
-    .result = result,
-    .diagnostics = diagnostics,
+    .update = fab_start_update,
+    .result = fab_start_result,
+    .diagnostics = fab_start_diagnostics,
     .free = fab_release,
     .save = save,
     .load = load,

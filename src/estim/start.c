@@ -48,20 +48,6 @@ void fab_start_layout(fab_layout *l, fab_start *s)
     s->wide.work = s->run.work;
 }
 
-fab_status fab_start_fail(fab_start *s, fab_status fault)
-{
-    s->fault = fault;
-    return fab_start_check(s);
-}
-
-fab_status fab_start_check(const fab_start *s)
-{
-    if (s->fault == FAB_OK) return FAB_OK;
-    return FAB_FAIL(
-        s->fault, "%s: the numbers stopped being finite at row %lld; scale the data or begin again",
-        s->who, (long long)s->t - 1);
-}
-
 /* ---- the mean --------------------------------------------------------------------------------- */
 
 static fab_long vector(void *v, int64_t D)
@@ -248,11 +234,45 @@ fab_status fab_start_finish(fab_start *s)
     return status == FAB_OK ? FAB_OK : fab_prefix(FAB_NUMERIC, "%s: ", s->who);
 }
 
-fab_status fab_start_diagnostics(fab_start *s, fab_diagnostics *d)
+fab_status fab_start_diagnostics(void *handle, fab_diagnostics *d)
 {
+    fab_start *s = handle;
     const fab_exec x = {.ops = s->run.ops, .threads = s->run.threads};
     *d = (fab_diagnostics){.n = s->t, .floored = s->floored, .converged = -1};
     return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
+}
+
+/* ---- verbs ------------------------------------------------------------------------------------ */
+
+static fab_status check_fault(const fab_start *s)
+{
+    if (s->fault == FAB_OK) return FAB_OK;
+    return FAB_FAIL(
+        s->fault, "%s: the numbers stopped being finite at row %lld; scale the data or begin again",
+        s->who, (long long)s->t - 1);
+}
+
+fab_status fab_start_update(void *handle, const fab_rows *rows)
+{
+    fab_start *s = handle;
+    FAB_TRY(check_fault(s));
+    const int before = fab_blas_enter();
+    const fab_status status = s->take(handle, rows);
+    fab_blas_leave(before);
+    if (status != FAB_NUMERIC) return status;
+    s->fault = status;
+    return check_fault(s);
+}
+
+fab_status fab_start_result(void *handle, const fab_gauss **q)
+{
+    fab_start *s = handle;
+    FAB_TRY(check_fault(s));
+    const int before = fab_blas_enter();
+    const fab_status status = s->form(handle);
+    fab_blas_leave(before);
+    *q = status == FAB_OK ? &s->q : NULL;
+    return status;
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */

@@ -37,8 +37,11 @@ typedef enum fab_starting {
 
 extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
+/* The first member of a method's handle. */
 typedef struct fab_start {
-    const char *who; /* the method, for sentences */
+    const char *who;                                        /* the method, for sentences */
+    fab_status (*take)(void *handle, const fab_rows *rows); /* its steps */
+    fab_status (*form)(void *handle);                       /* its result, in q */
     int64_t D, K, warmup, start, centre, seed;
     double forget, psi_min;
     fab_run run, wide; /* the kernels of F, and those of D-vectors: the same backend in f64 */
@@ -78,11 +81,12 @@ fab_status fab_start_make(fab_start *s, double *psi);
 
 /* Floor psi of q by the variances in w (less what `least` has lent), count, and check q. */
 fab_status fab_start_finish(fab_start *s);
-fab_status fab_start_diagnostics(fab_start *s, fab_diagnostics *d);
 
-/* Say that step t failed, and remember it: the sentence comes back at every later call. */
-fab_status fab_start_fail(fab_start *s, fab_status fault);
-fab_status fab_start_check(const fab_start *s);
+/* The verbs of a method whose handle begins with a fab_start.  A step that failed is remembered: its sentence comes
+ * back at every later call. */
+fab_status fab_start_update(void *handle, const fab_rows *rows);
+fab_status fab_start_result(void *handle, const fab_gauss **q);
+fab_status fab_start_diagnostics(void *handle, fab_diagnostics *d);
 
 /* The state in files: state.mu, state.d2, state.least, and what the method has more.  `numbers` stand first in
  * a tensor of these, state.small. */

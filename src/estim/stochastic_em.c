@@ -30,8 +30,8 @@
 #include <string.h>
 
 typedef struct stochastic_em {
+    fab_start s; /* first: the shared verbs take the handle for it; s.d2 is s1 */
     fab_stochastic_em_settings set;
-    fab_start s;       /* s.d2 is s1 */
     void *S2;          /* D x K */
     void *last, *next; /* D: delta of the pending row; of the row that comes */
     double *psi;       /* D */
@@ -111,6 +111,8 @@ static void layout(fab_layout *l, void *handle)
     e->C = e->Q + K * K;
 }
 
+static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+
 static fab_status prototype(stochastic_em *e, const void *settings, const fab_exec *x)
 {
     const fab_stochastic_em_settings *set = settings;
@@ -123,7 +125,9 @@ static fab_status prototype(stochastic_em *e, const void *settings, const fab_ex
                        .centre = set->centre,
                        .seed = set->seed,
                        .forget = 1,
-                       .psi_min = set->psi_min};
+                       .psi_min = set->psi_min,
+                       .take = take_rows,
+                       .form = form_result};
     return fab_start_run(&e->s, x);
 }
 
@@ -260,8 +264,9 @@ static fab_status stream_step(stochastic_em *e, double gamma)
     return FAB_OK;
 }
 
-static fab_status take_rows(stochastic_em *e, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows)
 {
+    stochastic_em *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
         fab_start_centre(&e->s, &row, e->next); /* 1 */
@@ -272,16 +277,6 @@ static fab_status take_rows(stochastic_em *e, const fab_rows *rows)
 }
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
-
-static fab_status update(void *handle, const fab_rows *rows)
-{
-    stochastic_em *e = handle;
-    FAB_TRY(fab_start_check(&e->s));
-    const int before = fab_blas_enter();
-    const fab_status status = take_rows(e, rows);
-    fab_blas_leave(before);
-    return status == FAB_NUMERIC ? fab_start_fail(&e->s, status) : status;
-}
 
 /* 8 for the result: q, the state after row t, enters a copy of the averages. */
 static void average_result(stochastic_em *e)
@@ -297,8 +292,9 @@ static void average_result(stochastic_em *e)
     e->s.wide.ops->mult(&e->s.wide, NULL, &bar, &rest, part, &psi);
 }
 
-static fab_status form_result(stochastic_em *e)
+static fab_status form_result(void *handle)
 {
+    stochastic_em *e = handle;
     const int64_t K = e->s.K;
     if (!e->s.done) {
         e->s.has_F0 = 0;          /* q.F is about to be used */
@@ -313,22 +309,6 @@ static fab_status form_result(stochastic_em *e)
     e->s.run.ops->sweep(&e->s.run, &w);
     average_result(e);
     return fab_start_finish(&e->s);
-}
-
-static fab_status result(void *handle, const fab_gauss **q)
-{
-    stochastic_em *e = handle;
-    FAB_TRY(fab_start_check(&e->s));
-    const int before = fab_blas_enter();
-    const fab_status status = form_result(e);
-    fab_blas_leave(before);
-    *q = status == FAB_OK ? &e->s.q : NULL;
-    return status;
-}
-
-static fab_status diagnostics(void *handle, fab_diagnostics *d)
-{
-    return fab_start_diagnostics(&((stochastic_em *)handle)->s, d);
 }
 
 static fab_states state_of(stochastic_em *e)
@@ -363,9 +343,9 @@ const fab_method fab_stochastic_em_method = {
     .streams = 1,
     .table = &table,
     .init = init,
-    .update = update,
-    .result = result,
-    .diagnostics = diagnostics,
+    .update = fab_start_update,
+    .result = fab_start_result,
+    .diagnostics = fab_start_diagnostics,
     .free = fab_release,
     .save = save,
     .load = load,
