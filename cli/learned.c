@@ -5,6 +5,7 @@
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
+#include <string.h>
 
 enum {
     NAMED = 10,    /* columns that hardly vary, named for a person */
@@ -57,7 +58,8 @@ static json_t *json_settings(const learning *l, const fab_inference *r)
     fab_glm_settings *s = learning_glm(l);
     if (s && !(s->alpha > 0) && r->alpha > 0) s->alpha = r->alpha; /* as chosen */
     if (s && !(s->beta > 0) && r->beta > 0 && s->likelihood == FAB_GAUSSIAN) s->beta = r->beta;
-    if (fab_settings_json(l->method->table, l->settings, &text) != FAB_OK) return json_null();
+    const void *in_force = s ? l->settings : fab_infer_settings(l->infer);
+    if (fab_settings_json(l->method->table, in_force, &text) != FAB_OK) return json_null();
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
     return j ? j : json_null();
@@ -182,6 +184,23 @@ static void say_words(const learning *l)
     }
 }
 
+/* Settings that were auto, as the method chose them for the model. */
+static void say_chosen(const learning *l)
+{
+    const fab_table *t = l->method->table;
+    const void *chosen = fab_infer_settings(l->infer);
+    const char *lead = "chosen: ";
+    for (int64_t i = 0; i < t->n; i++) {
+        char was[64], is[64];
+        fab_settings_print(&t->field[i], l->settings, was, sizeof was);
+        fab_settings_print(&t->field[i], chosen, is, sizeof is);
+        if (strcmp(was, is) == 0) continue;
+        printf("%s%s = %s", lead, t->field[i].name, is);
+        lead = ", ";
+    }
+    if (lead[0] == ',') printf("\n");
+}
+
 static int say_table(const learning *l, const found *f)
 {
     const char *verdict = order_verdict(&l->order);
@@ -190,6 +209,7 @@ static int say_table(const learning *l, const found *f)
            l->scaling->target, fab_likelihood_name(f->model.likelihood),
            f->guessed ? ", guessed from its values" : "", f->model.D, f->r.n, f->seconds);
     say_net(l, f);
+    say_chosen(l);
     if (could_count(l, f))
         printf("whole numbers: if '%s' counts, say --likelihood poisson\n", l->scaling->target);
     say_words(l);

@@ -66,7 +66,7 @@ FAB_API fab_status fab_infer_report(fab_infer *f,
                                     fab_inference *r);        /* computes the result if need be */
 FAB_API fab_status fab_infer_model(fab_infer *f, fab_glm *m); /* with beta as in force */
 FAB_API const fab_method *fab_infer_method(const fab_infer *f);
-FAB_API const void *fab_infer_settings(const fab_infer *f);
+FAB_API const void *fab_infer_settings(const fab_infer *f); /* auto as chosen for the model */
 
 /* Save posterior (of several runs: the mixture), model (JSON), settings and, for a stream, its state; go on from there. */
 FAB_API fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more);
@@ -91,6 +91,8 @@ typedef struct fab_infer_verbs {
     fab_status (*init_model)(void **handle, const void *settings, const fab_model *model,
                              const fab_gauss *prior, const fab_exec *x); /* NULL: takes none */
     double (*model_bytes)(const void *settings, const fab_model *model, int64_t n);
+    /* Put numbers where the rules of the settings say auto; NULL: nothing to choose from the model. */
+    void (*resolve)(void *settings, const fab_model *model);
     fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
     fab_status (*update)(void *handle, const fab_examples *e);
     fab_status (*result)(void *handle, const fab_gauss **q);

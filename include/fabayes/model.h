@@ -29,6 +29,7 @@ typedef struct fab_model {
     int64_t last;    /* so many before these are the weights of the last layer; 0: it has none */
     fab_glm head;    /* D: features of a row; likelihood, classes, beta: of y given the outputs */
     int64_t outputs; /* numbers the model computes from a row */
+    int64_t linear;  /* 1: they are linear in theta, which makes -log p convex */
     int64_t batch;   /* rows at most in one call of anything but `loss`, which takes any number */
     fab_dtype type;  /* of rows, Jacobians and D x k arrays */
     void *self;      /* borrowed by whoever uses the model */

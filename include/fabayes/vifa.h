@@ -28,8 +28,11 @@ extern "C" {
 typedef enum fab_vifa_optimiser {
     FAB_VIFA_SGD = 0,
     FAB_VIFA_ADAM,
-    FAB_VIFA_NATURAL
+    FAB_VIFA_NATURAL,
+    FAB_VIFA_NEWTON, /* the curvature as a matrix: models with log-concave p, up to FAB_DENSE_MAX */
+    FAB_VIFA_AUTO    /* newton for linear models of up to FAB_VIFA_SMALL coordinates, or adam */
 } fab_vifa_optimiser;
+enum { FAB_VIFA_SMALL = 128 };
 typedef enum fab_vifa_entropy {
     FAB_VIFA_CLOSED = 0, /* gradients of prior and entropy in closed form, [T] (5.7)-(5.12) */
     FAB_VIFA_PATH /* sampled with the likelihood: less noise the nearer q is to the posterior */
@@ -39,7 +42,8 @@ typedef enum fab_vifa_start {
     FAB_VIFA_MODEL     /* c = the model's own start, or a given prior's mean */
 } fab_vifa_start;
 
-/* Begins as fab_model_settings (infer.h). */
+/* Begins as fab_model_settings (infer.h).  epochs, rate, draws and optimiser may be auto: fab_infer_settings has what was
+ * chosen for the model. */
 typedef struct fab_vifa_settings {
     double alpha, beta;
     int64_t epochs, batch;
@@ -47,7 +51,7 @@ typedef struct fab_vifa_settings {
     int64_t seed, runs;
 
     int64_t K;
-    int64_t draws;                    /* L, in a step */
+    int64_t draws;                    /* L, in a step; auto: 2, newton: 2 W + 1 */
     int64_t pairs;                    /* 1: draws come as h, z and -h, -z, on the same rows */
     int64_t shared;                   /* 1: all draws of a step see the same rows */
     int64_t entropy;                  /* fab_vifa_entropy */
@@ -68,7 +72,7 @@ FAB_API fab_vifa_settings fab_vifa_defaults(void);
 /* K = 0: a diagonal. */
 FAB_API fab_vifa_settings fab_meanfield_defaults(void);
 
-/* The Gaussian q of rank K with the smallest KL(q || p), by L-BFGS from `starts` random places, in double, for
+/* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places, in double, for
  * D up to FAB_DENSE_MAX.  With p the exact posterior of a linear model this is what vifa converges to.  Gives *q. */
 FAB_API fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64_t K,
                                     int64_t starts, uint64_t seed);

@@ -26,6 +26,8 @@
     FIELD_(name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
 #define TUNED(name, type, value, lo, hi, scale, tlo, thi, help) \
     FIELD_(name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_##scale, tlo, thi)
+#define TUNED_AUTO(name, type, lo, hi, scale, tlo, thi, help) \
+    FIELD_(name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_##scale, tlo, thi)
 #define REQUIRED(name, type, lo, hi, help) \
     FIELD_(name, FAB_##type, FAB_REQUIRED, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
 #define AUTOMATIC(name, type, lo, hi, help) \

@@ -77,6 +77,7 @@ static fab_status open_handle(fab_infer **f, const fab_method *m, const void *se
     *new = (fab_infer){.m = m, .settings = new + 1, .model = *model};
     if (any) new->any = *any;
     memcpy(new->settings, settings, m->table->size);
+    if (any && m->infer->resolve) m->infer->resolve(new->settings, any);
     const fab_status s = build(new, prior, x);
     if (s != FAB_OK) {
         fab_infer_free(new);

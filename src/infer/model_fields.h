@@ -17,17 +17,23 @@
 #include "fabayes/infer.h"
 
 #define MODEL_FIELDS(epochs_, batch_, rate_) RUNS_FIELDS(epochs_, batch_, rate_, 1)
-#define RUNS_FIELDS(epochs_, batch_, rate_, runs_)                                          \
-    TUNED(alpha, F64, 1, 1e-300, 1e300, LOG, 1e-2, 1e2, "prior precision of every weight"), \
-        STEPS_FIELDS(epochs_, batch_, rate_, runs_)
+#define RUNS_FIELDS(epochs_, batch_, rate_, runs_) \
+    ALPHA_FIELD, STEPS_FIELDS(epochs_, batch_, rate_, runs_)
 /* Without alpha */
-#define STEPS_FIELDS(epochs_, batch_, rate_, runs_)                                      \
-    AUTOMATIC(beta, F64, 1e-300, 1e300,                                                  \
-              "precision of the noise of a gaussian target; auto: as the model has it"), \
-        FIELD(epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"),                  \
-        FIELD(batch, I64, batch_, 1, 0x1p24, "rows in a step"),                          \
-        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, 1e-3, 1e-1, "learning rate"),        \
-        FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start, the batches and the draws"),  \
+#define STEPS_FIELDS(epochs_, batch_, rate_, runs_)                               \
+    BETA_FIELD, FIELD(epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"),   \
+        FIELD(batch, I64, batch_, 1, 0x1p24, "rows in a step"),                   \
+        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, 1e-3, 1e-1, "learning rate"), \
+        SEED_FIELDS(runs_)
+
+/* The parts of them, for a method with rules of its own in the middle. */
+#define ALPHA_FIELD \
+    TUNED(alpha, F64, 1, 1e-300, 1e300, LOG, 1e-2, 1e2, "prior precision of every weight")
+#define BETA_FIELD                      \
+    AUTOMATIC(beta, F64, 1e-300, 1e300, \
+              "precision of the noise of a gaussian target; auto: as the model has it")
+#define SEED_FIELDS(runs_)                                                          \
+    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start, the batches and the draws"), \
         FIELD(runs, I64, runs_, 1, 1000, "independent runs with seeds seed, seed + 1, .., mixed")
 
 /* The table describes the whole struct, and the struct begins as fab_model_settings does. */

@@ -32,32 +32,45 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_LAP = 10 }; /* steps */
-#define MEMORY 0.01      /* weight of a step in the running average of the loss */
-#define FAR    1e6       /* a loss so many times that of the first step: the run has diverged */
+enum { LEAST_LAP = 10 };                              /* steps */
+enum { EPOCHS = 400, NEWTON_EPOCHS = 40, DRAWS = 2 }; /* auto */
+#define RATE        0.005                             /* auto */
+#define NEWTON_RATE 1                                 /* auto */
+#define MEMORY      0.01 /* weight of a step in the running average of the loss */
+#define FAR         1e6  /* a loss so many times that of the first step: the run has diverged */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
-static const char *const optimisers[] = {"sgd", "adam", "natural", NULL};
+static const char *const optimisers[] = {"sgd", "adam", "natural", "newton", "auto", NULL};
 static const char *const entropies[] = {"closed", "path", NULL};
 static const char *const starts[] = {"zero", "model", NULL};
 
 #define SETTINGS fab_vifa_settings
 #define VIFA_FIELDS(K_)                                                                            \
-    MODEL_FIELDS(400, 32, 0.005), FIELD(K, I64, K_, 0, 4096, "number of factors; 0: a diagonal"),  \
-        FIELD(draws, I64, 2, 1, 4096, "draws of theta in a step"),                                 \
+    ALPHA_FIELD, BETA_FIELD,                                                                       \
+        AUTOMATIC(epochs, I64, 1, 0x1p40, "passes over the rows; auto: 400, newton: 40"),          \
+        FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
+              "rows in a step; newton: rows at a time, a step has all"),                           \
+        TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
+                   "learning rate; auto: 0.005, newton: 1"),                                       \
+        SEED_FIELDS(1), FIELD(K, I64, K_, 0, 4096, "number of factors; 0: a diagonal"),            \
+        AUTOMATIC(draws, I64, 1, 4096,                                                             \
+                  "draws of theta in a step; auto: 2, newton: one more than twice the weights"),   \
         SWITCH(pairs, 1, "draws come as h, z and -h, -z, on the same rows"),                       \
         SWITCH(shared, 0, "all draws of a step see the same rows"),                                \
         CHOICE(entropy, FAB_VIFA_PATH, entropies,                                                  \
                "gradients of prior and entropy: in closed form, or sampled with the likelihood"),  \
-        CHOICE(optimiser, FAB_VIFA_ADAM, optimisers, "how a gradient becomes a step"),             \
+        CHOICE(optimiser, FAB_VIFA_AUTO, optimisers,                                               \
+               "how a gradient becomes a step; auto: newton for a linear model of up to 128 "      \
+               "weights when rate and draws are auto, else adam"),                                 \
         FIELD(rate_F, F64, 1, 1e-300, 1e300, "rate of F, in units of rate"),                       \
         FIELD(rate_psi, F64, 1, 1e-300, 1e300, "rate of log psi, in units of rate"),               \
         FIELD(momentum, F64, 0.9, 0, 0.999999, "weight of the past in adam's first moment"),       \
         FIELD(second, F64, 0.999, 0, 0.999999999, "weight of the past in adam's second moment"),   \
         FIELD(epsilon, F64, 1e-8, 1e-300, 1, "added to adam's root"),                              \
         FIELD(reach, F64, 0.5, 1e-300, 1e300,                                                      \
-              "natural: largest step of a coordinate, in standard deviations"),                    \
+              "natural: largest step of a coordinate, in standard deviations; newton: of an "      \
+              "output, unless y is gaussian"),                                                     \
         CHOICE(schedule, FAB_COSINE, fab_schedule_names, "how the rate changes during the run"),   \
         FIELD(drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),                               \
         FIELD(drop_every, F64, 0.4, 1e-6, 1, "steps: part of the run between two of them"),        \
@@ -90,6 +103,20 @@ fab_vifa_settings fab_meanfield_defaults(void)
     fab_vifa_settings s;
     fab_settings_defaults(&diagonal_table, &s);
     return s;
+}
+
+/* Put numbers where the rules say auto. */
+static void resolve(void *settings, const fab_model *m)
+{
+    fab_vifa_settings *s = settings;
+    const int64_t W = m->D - m->free;
+    const int open = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);
+    if (s->optimiser == FAB_VIFA_AUTO)
+        s->optimiser = open && m->linear && W <= FAB_VIFA_SMALL ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
+    const int newton = s->optimiser == FAB_VIFA_NEWTON;
+    if (fab_is_auto_i64(s->epochs)) s->epochs = newton ? NEWTON_EPOCHS : EPOCHS;
+    if (fab_is_auto_f64(s->rate)) s->rate = newton ? NEWTON_RATE : RATE;
+    if (fab_is_auto_i64(s->draws)) s->draws = newton ? 2 * W + 1 : DRAWS;
 }
 
 /* ---- life --------------------------------------------------------------------------------------------- */
@@ -146,6 +173,7 @@ static void layout(fab_layout *l, void *handle)
     f->good_F = fab_place(l, W * K, f->nn->size);
     place_moments(l, f);
     place_small(l, f);
+    fab_vifa_newton_layout(l, f);
     f->run.work = fab_place(l, (int64_t)f->run.ops->work(W, rows, rows, f->run.threads), 1);
 }
 
@@ -171,12 +199,14 @@ static fab_status prototype(fab_vifa *f, const char *who, const fab_vifa_setting
                     .nn = fab_nn_find(type),
                     .W = m->D - m->free,
                     .K = s->K,
-                    .kept = s->draws <= s->K ? s->draws : 1,
                     .number = {[FAB_VIFA_LOSS] = NAN, [FAB_VIFA_BOUND] = NAN}};
+    resolve(&f->s, m);
+    f->kept = f->s.draws <= f->K ? f->s.draws : 1;
+    if (f->s.optimiser == FAB_VIFA_NEWTON) f->newton.W = f->W;
     FAB_TRY(fab_run_init(&f->run, x, type));
     f->threads = f->run.threads;
-    f->of_c = optim_of(s, m->D, f->threads);
-    f->of_gamma = optim_of(s, f->W, f->threads);
+    f->of_c = optim_of(&f->s, m->D, f->threads);
+    f->of_gamma = optim_of(&f->s, f->W, f->threads);
     return FAB_OK;
 }
 
@@ -208,6 +238,21 @@ static void start(fab_vifa *f)
     f->run.ops->mult(&f->run, NULL, &F, f->turn, 0, &F);
 }
 
+static fab_status check_newton(const fab_vifa *f)
+{
+    if (f->W > FAB_DENSE_MAX)
+        return FAB_FAIL(
+            FAB_UNSUPPORTED,
+            "%s: newton has a matrix of the curvature, for up to %d weights, not %lld; take "
+            "optimiser = adam",
+            f->who, FAB_DENSE_MAX, (long long)f->W);
+    if (f->s.draws != 2 * f->W + 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: draws = %lld, but newton with %lld weights takes %lld; leave it auto",
+                        f->who, (long long)f->s.draws, (long long)f->W, (long long)(2 * f->W + 1));
+    return FAB_OK;
+}
+
 static fab_status check(const fab_vifa *f)
 {
     if (f->exec.comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", f->who);
@@ -215,7 +260,7 @@ static fab_status check(const fab_vifa *f)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a given prior needs a model without free coordinates (fixed noise)",
                         f->who);
-    return FAB_OK;
+    return f->s.optimiser == FAB_VIFA_NEWTON ? check_newton(f) : FAB_OK;
 }
 
 static fab_status create(fab_vifa **out, const fab_vifa *proto)
@@ -281,13 +326,13 @@ static fab_status update(void *handle, const fab_examples *e)
 /* Steps of the run; of a lap, about an epoch. */
 static int64_t total_steps(const fab_vifa *f)
 {
-    const int64_t all = f->s.epochs * fab_minibatch_steps(f->batches) / fab_vifa_batches(&f->s);
+    const int64_t all = f->s.epochs * fab_minibatch_steps(f->batches) / fab_vifa_batches(f);
     return all > 1 ? all : 1;
 }
 
 static int64_t lap_steps(const fab_vifa *f)
 {
-    const int64_t lap = fab_minibatch_steps(f->batches) / fab_vifa_batches(&f->s);
+    const int64_t lap = fab_minibatch_steps(f->batches) / fab_vifa_batches(f);
     return lap > LEAST_LAP ? lap : LEAST_LAP;
 }
 
@@ -300,17 +345,25 @@ static fab_vifa_step step_of(const fab_vifa *f, int64_t t, int64_t total)
     return (fab_vifa_step){.t = t,
                            .rate = fab_rate_at(&rates, part),
                            .weight = weight,
+                           .ends = t == 0 || t + 1 == total,
                            .moves_free = part >= f->s.free_after};
 }
 
 /* 2 - 10 */
+static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
+{
+    if (fab_vifa_factor(f) != FAB_OK) return fab_vifa_diverged(f, s->t, "F' psi^-1 F", NAN);
+    FAB_TRY(fab_vifa_draws(f, s));
+    return fab_vifa_move(f, s);
+}
+
 static fab_status step(fab_vifa *f, int64_t total)
 {
+    const int newton = f->s.optimiser == FAB_VIFA_NEWTON;
     fab_vifa_step s = step_of(f, (int64_t)f->number[FAB_VIFA_STEP], total);
-    if (fab_vifa_factor(f) != FAB_OK) return fab_vifa_diverged(f, s.t, "F' psi^-1 F", NAN);
-    FAB_TRY(fab_vifa_draws(f, &s));
-    FAB_TRY(fab_vifa_move(f, &s));
-    const double loss = s.loss / s.rows, share = fmax(1 / ((double)s.t + 1), MEMORY);
+    FAB_TRY(newton ? fab_vifa_newton_step(f, &s) : stochastic_step(f, &s));
+    const double share = newton ? s.rate : fmax(1 / ((double)s.t + 1), MEMORY);
+    const double loss = s.loss / s.rows;
     double *average = &f->number[FAB_VIFA_LOSS];
     *average = s.t == 0 ? loss : *average + share * (loss - *average);
     if (s.t == 0) f->number[FAB_VIFA_FIRST] = loss;
@@ -318,7 +371,7 @@ static fab_status step(fab_vifa *f, int64_t total)
         return fab_vifa_diverged(f, s.t, "the loss", loss);
     f->number[FAB_VIFA_STEP]++;
     f->number[FAB_VIFA_MOVES] = (double)f->of_gamma.t;
-    f->number[FAB_VIFA_EPOCHS] = floor(f->number[FAB_VIFA_STEP] * (double)fab_vifa_batches(&f->s) /
+    f->number[FAB_VIFA_EPOCHS] = floor(f->number[FAB_VIFA_STEP] * (double)fab_vifa_batches(f) /
                                        (double)fab_minibatch_steps(f->batches));
     return FAB_OK;
 }
@@ -376,6 +429,9 @@ static void keep(fab_vifa *f, int back)
     memcpy(back ? f->gamma : f->good_gamma, back ? f->good_gamma : f->gamma, W);
     if (F > 0) memcpy(back ? f->F : f->good_F, back ? f->good_F : f->F, F);
     if (back) f->nn->exps(f->W, f->gamma, f->psi);
+    const size_t C = (size_t)(f->newton.W * f->newton.W) * sizeof(double);
+    double *now = f->newton.curvature, *good = f->newton.good;
+    if (C > 0) memcpy(back ? now : good, back ? good : now, C);
 }
 
 static fab_status tell(const fab_vifa *f, int64_t total)
@@ -460,10 +516,11 @@ static fab_status report(void *handle, fab_inference *r)
 static fab_states state_of(fab_vifa *f)
 {
     const int64_t D = f->m.D, W = f->W, WK = W * f->K;
-    const int adam = f->s.optimiser == FAB_VIFA_ADAM;
+    const int adam = f->s.optimiser == FAB_VIFA_ADAM, newton = f->newton.W > 0;
     return (fab_states){{{"state.numbers", FAB_F64, FAB_VIFA_NUMBERS, 0, f->number},
                          {"state.c", FAB_F64, D, 0, f->c},
                          {"state.gamma", FAB_F64, W, 0, f->gamma},
+                         {"state.curvature", FAB_F64, W, W, newton ? f->newton.curvature : NULL},
                          {"state.m_c", FAB_F64, D, 0, adam ? f->of_c.m : NULL},
                          {"state.v_c", FAB_F64, D, 0, adam ? f->of_c.v : NULL},
                          {"state.m_gamma", FAB_F64, W, 0, adam ? f->of_gamma.m : NULL},
@@ -495,10 +552,11 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-#define VIFA_VERBS(init_)                                                                    \
-    {                                                                                        \
-        .init_model = init_, .model_bytes = model_bytes, .update = update, .result = result, \
-        .so_far = so_far, .report = report, .free = release, .save = save, .load = load      \
+#define VIFA_VERBS(init_)                                                                      \
+    {                                                                                          \
+        .init_model = init_, .model_bytes = model_bytes, .resolve = resolve, .update = update, \
+        .result = result, .so_far = so_far, .report = report, .free = release, .save = save,   \
+        .load = load                                                                           \
     }
 static const fab_infer_verbs verbs = VIFA_VERBS(init_model),
                              diagonal_verbs = VIFA_VERBS(init_diagonal);

@@ -169,7 +169,7 @@ static fab_status add_gradient(fab_vifa *f, fab_vifa_step *s, draw *d, const fab
 /* Batch number `l` of the step. */
 static fab_examples batch_of(fab_vifa *f, const fab_vifa_step *s, int64_t l)
 {
-    const int64_t steps = fab_minibatch_steps(f->batches), each = fab_vifa_batches(&f->s);
+    const int64_t steps = fab_minibatch_steps(f->batches), each = fab_vifa_batches(f);
     const int64_t b = s->t * each + (f->s.shared ? 0 : f->s.pairs ? l / 2 : l);
     return fab_minibatch_get(f->batches, b / steps, b % steps);
 }

@@ -5,6 +5,7 @@
 #define FAB_INFER_VIFA_STATE_H
 
 #include "fabayes/vifa.h"
+#include "infer/closest.h"
 #include "infer/minibatch.h"
 #include "infer/optim.h"
 #include "infer/prior.h"
@@ -25,6 +26,21 @@ enum {
 enum { FAB_VIFA_START = 202, FAB_VIFA_DRAWS = 1 << 8 };
 /* Coordinates a thread takes at a time; so many such parts are worth a team. */
 enum { FAB_VIFA_CHUNK = 2048, FAB_VIFA_TEAM = 8 };
+
+/* What the optimiser newton has beside the rest; W = 0 for the others. */
+typedef struct fab_vifa_newton {
+    int64_t W;
+    double *curvature; /* W x W: average of the curvature of -log p(D, theta) */
+    double *good;      /* W x W: where the lap began */
+    double *R;         /* W x W: S = R R'; later the factor of the curvature */
+    double *Q, *X;     /* W x W: directions; times r R */
+    double *V;         /* W x W: differences of gradients along them */
+    double *F;         /* W x K, row-major */
+    double *normal;    /* W + 2: their squares add up to r^2 */
+    double *sum;       /* m.D: gradient of all rows at a point */
+    double *work;
+    fab_closest near;
+} fab_vifa_newton;
 
 typedef struct fab_vifa {
     const char *who; /* vifa, meanfield */
@@ -67,6 +83,7 @@ typedef struct fab_vifa {
     void *mF, *vF;               /* adam: W x K */
     double *good_c, *good_gamma; /* where the lap began */
     void *good_F;
+    fab_vifa_newton newton;
 } fab_vifa;
 
 /* The step at hand. */
@@ -74,6 +91,7 @@ typedef struct fab_vifa_step {
     int64_t t;           /* its number, from 0 */
     double rate, weight; /* of the entropy: 0 .. 1 */
     int moves_free;      /* do the free coordinates move? */
+    int ends;            /* the first or the last step of the run */
     double loss, rows;   /* out: sum over the draws of loss times rows; rows */
 } fab_vifa_step;
 
@@ -82,13 +100,16 @@ int fab_vifa_samples_prior(const fab_vifa *f);
 /* Is the gradient of F an array of its own? */
 int fab_vifa_keeps_GF(const fab_vifa_settings *s);
 /* Batches of rows a step takes. */
-int64_t fab_vifa_batches(const fab_vifa_settings *s);
+int64_t fab_vifa_batches(const fab_vifa *f);
 fab_long fab_vifa_F(const fab_vifa *f);
 
 /* 2 - 5: draws and their gradients, summed into gc, gg and V or GF. */
 fab_status fab_vifa_draws(fab_vifa *f, fab_vifa_step *s);
 /* 6 - 10: gradients of the rest, and c, F, gamma move. */
 fab_status fab_vifa_move(fab_vifa *f, const fab_vifa_step *s);
+/* All of it for the optimiser newton. */
+fab_status fab_vifa_newton_step(fab_vifa *f, fab_vifa_step *s);
+void fab_vifa_newton_layout(fab_layout *l, fab_vifa *f);
 /* Lc, M^-1 and root from G. */
 fab_status fab_vifa_factor(fab_vifa *f);
 /* G of F and psi. */
@@ -96,6 +117,7 @@ void fab_vifa_gram(fab_vifa *f);
 
 /* The sentence of a run that left the numbers. */
 fab_status fab_vifa_diverged(const fab_vifa *f, int64_t t, const char *what, double value);
+#define FAB_VIFA_MOST_GAMMA 600 /* |log psi| beyond it: diverged, psi would over- or underflow */
 
 typedef void fab_vifa_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, int64_t count,
                             int thread, void *ctx);

@@ -6,8 +6,6 @@
 #include <math.h>
 #include <string.h>
 
-#define MOST_GAMMA 600 /* |log psi| beyond it: diverged, psi would over- or underflow */
-
 static int closed(const fab_vifa *f)
 {
     return f->s.entropy == FAB_VIFA_CLOSED;
@@ -23,8 +21,10 @@ int fab_vifa_keeps_GF(const fab_vifa_settings *s)
     return s->K > 0 && (s->optimiser != FAB_VIFA_SGD || s->clip > 0 || s->draws > s->K);
 }
 
-int64_t fab_vifa_batches(const fab_vifa_settings *s)
+int64_t fab_vifa_batches(const fab_vifa *f)
 {
+    const fab_vifa_settings *s = &f->s;
+    if (s->optimiser == FAB_VIFA_NEWTON) return fab_minibatch_steps(f->batches);
     return s->shared ? 1 : s->pairs ? (s->draws + 1) / 2 : s->draws;
 }
 
@@ -35,12 +35,13 @@ fab_long fab_vifa_F(const fab_vifa *f)
 
 fab_status fab_vifa_diverged(const fab_vifa *f, int64_t t, const char *what, double value)
 {
-    const char *other = f->s.optimiser == FAB_VIFA_NATURAL ? "lower reach" : "set clip";
+    static const char *const others[] = {"set clip", "set clip", "lower reach",
+                                         "take optimiser = adam"};
     return FAB_FAIL(
         FAB_NUMERIC,
         "%s: %s is %g at step %lld: lower rate (now %g), or %s; the state is back where the "
         "epoch began",
-        f->who, what, value, (long long)t + 1, f->s.rate, other);
+        f->who, what, value, (long long)t + 1, f->s.rate, others[f->s.optimiser]);
 }
 
 /* ---- M ---------------------------------------------------------------------------------------------------- */
@@ -334,7 +335,7 @@ static fab_status step_gamma(fab_vifa *f, const fab_vifa_step *s, double norm)
     fab_optim_step(&f->of_gamma, rate, f->gg, 0, 0, f->gamma);
     fab_vifa_each(f, s, psi_chunk, NULL);
     for (int64_t i = 0; i * FAB_VIFA_CHUNK < f->W; i++)
-        if (!(f->sums[2 * i] <= MOST_GAMMA))
+        if (!(f->sums[2 * i] <= FAB_VIFA_MOST_GAMMA))
             return fab_vifa_diverged(f, s->t, "the largest |log psi|", f->sums[2 * i]);
     return FAB_OK;
 }

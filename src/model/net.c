@@ -97,6 +97,8 @@ static void count(fab_net *net)
     net->weights = at;
     net->model.D = at + (net->noise == FAB_NOISE_LEARNED);
     net->model.free = net->noise == FAB_NOISE_LEARNED;
+    net->model.linear = net->L == 1 && net->noise != FAB_NOISE_OUTPUT &&
+                        net->model.head.nu == 0; /* no layer but the output, -log p convex */
 }
 
 static void list_tasks(fab_net *net)

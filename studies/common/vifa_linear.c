@@ -80,9 +80,10 @@ static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const v
     return s;
 }
 
-/* Steps of a run: a step takes a batch for each draw or pair of draws. */
+/* Steps of a run: a step takes a batch for each draw or pair of draws, with newton all rows. */
 static int64_t steps_of(const linear_case *c, const fab_vifa_settings *s)
 {
+    if (s->optimiser == FAB_VIFA_NEWTON) return s->epochs;
     const int64_t each = s->shared ? 1 : s->pairs ? (s->draws + 1) / 2 : s->draws;
     return s->epochs * ((c->e.x.n + s->batch - 1) / s->batch) / each;
 }
@@ -97,9 +98,9 @@ static void print_line(const linear_case *c, const char *name, int64_t seed, con
     must(fab_distance_w2(q, c->posterior, NULL, &w2));
     must(fab_distance_kl(q, c->posterior, NULL, &kl));
     if (c->unit > 0) w2 *= c->unit;
-    printf("%s,%lld,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%.3g\n", name, (long long)seed,
+    printf("%s,%lld,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%lld,%.3g\n", name, (long long)seed,
            label, mean, covariance, w2 / (double)c->D, best, kl, c->kl, (long long)steps_of(c, s),
-           (long long)s->epochs, seconds);
+           (long long)s->epochs, (long long)s->draws, seconds);
     fflush(stdout);
 }
 
@@ -108,6 +109,7 @@ void linear_case_run(const linear_case *c, const char *name, int64_t seed, const
 {
     const fab_model m = {.D = c->D,
                          .head = {.D = c->D, .classes = 1, .beta = c->beta},
+                         .linear = 1,
                          .self = (void *)(uintptr_t)c,
                          .loss = linear_loss};
     const fab_vifa_settings s = settings_of(c, seed, v);
@@ -118,7 +120,7 @@ void linear_case_run(const linear_case *c, const char *name, int64_t seed, const
     const double begin = fab_clock();
     must(fab_infer_update(f, &c->e));
     must(fab_infer_result(f, &found));
-    print_line(c, name, seed, v->label, found, &s, fab_clock() - begin);
+    print_line(c, name, seed, v->label, found, fab_infer_settings(f), fab_clock() - begin);
     if (q) must(fab_gauss_copy(q, found, FAB_F64));
     fab_infer_free(f);
 }
