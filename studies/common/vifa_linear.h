@@ -28,7 +28,7 @@ linear_case linear_case_scaled(const linear_case *c, double *y);
 
 /* Run vifa with the settings of v ("N" stands for the number of rows) and print a csv line: name, seed, label,
  * relative distance of mean and covariance, W2 / D, covariance distance of the optimum, KL of both, steps, epochs,
- * seconds.  q, unless NULL, takes a copy of the result. */
+ * draws in a step, seconds.  q, unless NULL, takes a copy of the result. */
 void linear_case_run(const linear_case *c, const char *name, int64_t seed, const variant *v,
                      fab_gauss **q);
 

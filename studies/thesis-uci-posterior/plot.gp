@@ -1,4 +1,4 @@
-# [T] Figs 5.2 and 5.3: posterior and vifa (natural, K = 3) of one half of a set.  ARG1: data, ARG2: name of the set
+# [T] Figs 5.2, 5.3, B.4 and B.5: posterior and vifa (K = 3) of one half of a set.  ARG1: data, ARG2: name of the set
 set terminal svg size 1000,760 font "sans,13" background "white"
 set output ARG2.".svg"
 set multiplot layout 2,2 title ARG2

@@ -1,4 +1,4 @@
-/* study.c - vifa at rank 3 of linear regressions on UCI sets: [T] section 5.2.2, Table B.6, Figs 5.2 and 5.3.
+/* study.c - vifa at rank 3 of linear regressions on UCI sets: [T] section 5.2.2, Table B.6, Figs 5.2, 5.3, B.4, B.5.
  *
  *     study NAME FILE TARGET FEATURES SEEDS RATE EPOCHS [PICTURE]
  *
@@ -123,7 +123,7 @@ static void one_seed(const table *t, const char *name, int64_t seed, const varia
     for (int v = 0; v < OURS; v++) {
         fab_gauss *q;
         linear_case_run(v == DEFAULT ? &own : &c, name, seed, &ours[v], &q);
-        if (picture && seed == 1 && v == OURS - 1) write_picture(picture, c.posterior, q);
+        if (picture && seed == 1 && v == DEFAULT) write_picture(picture, own.posterior, q);
         fab_gauss_free(q);
     }
     linear_case_free(&own);
