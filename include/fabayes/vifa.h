@@ -72,7 +72,7 @@ FAB_API fab_vifa_settings fab_vifa_defaults(void);
 /* K = 0: a diagonal. */
 FAB_API fab_vifa_settings fab_meanfield_defaults(void);
 
-/* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places, in double, for
+/* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places (the first D + 1 need no seed), in double, for
  * D up to FAB_DENSE_MAX.  With p the exact posterior of a linear model this is what vifa converges to.  Gives *q. */
 FAB_API fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64_t K,
                                     int64_t starts, uint64_t seed);

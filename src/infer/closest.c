@@ -11,7 +11,8 @@
  *      that stand on the floor and would go below stay
  *
  * psi at the floor is common: then F alone holds that coordinate.  There are several minima, which differ in the
- * coordinates that F holds, hence the starts.
+ * coordinates that F holds alone, hence the starts: psi = 1 for all; then one coordinate after the other with little psi,
+ * those that F holds most of first; then random ones.
  *
  * SPDX-License-Identifier: MIT */
 #include "infer/closest.h"
@@ -26,6 +27,7 @@ enum { STREAM = 210 };  /* of random starts, and the numbers behind it */
 #define DAMPING    1e-3 /* to begin with */
 #define EASE       10   /* factor of the damping after a success or a failure */
 #define LEAST_DAMP 1e-14
+#define LITTLE     -4    /* log psi of a coordinate that a start leaves to F */
 #define STRIDE     2     /* largest step in gamma */
 #define TIE        1e-12 /* eigenvalues nearer than this, relatively, count as so far apart */
 #define NO_GAIN    1e-14 /* a step that promises less, relative to 1 + KL, is not taken */
@@ -194,10 +196,34 @@ static fab_status descend(fab_closest *n)
 
 /* ---- the verbs ------------------------------------------------------------------------------------------ */
 
+/* The coordinate of which F holds the number-th most when psi = 1. */
+static fab_status most_held(fab_closest *n, int64_t number, int64_t *most)
+{
+    double kl;
+    FAB_TRY(divergence(n, n->gamma, &kl));
+    memset(n->w, 0, (size_t)n->D * sizeof(double));
+    for (int64_t k = 0; k < held(n); k++)
+        for (int64_t i = 0; i < n->D; i++)
+            n->w[i] += n->V[i + k * n->D] * n->V[i + k * n->D] * (1 / n->l[k] - 1);
+    for (int64_t round = 0; round < number; round++) {
+        *most = 0;
+        for (int64_t i = 1; i < n->D; i++)
+            if (n->w[i] > n->w[*most]) *most = i;
+        n->w[*most] = -1;
+    }
+    return FAB_OK;
+}
+
 fab_status fab_closest_start(fab_closest *n, uint64_t seed, int64_t number)
 {
+    int64_t i;
     memset(n->gamma, 0, (size_t)n->D * sizeof(double));
-    if (number > 0) fab_random_normal(seed, STREAM + (uint64_t)number, 0, n->D, FAB_F64, n->gamma);
+    if (number > 0 && number <= n->D) {
+        FAB_TRY(most_held(n, number, &i));
+        n->gamma[i] = LITTLE;
+    }
+    if (number > n->D)
+        fab_random_normal(seed, STREAM + (uint64_t)number, 0, n->D, FAB_F64, n->gamma);
     return descend(n);
 }
 

@@ -32,7 +32,7 @@ void fab_closest_layout(fab_layout *l, fab_closest *n);
 
 /* Scale n->A, and forget what was best.  FAB_NUMERIC unless its diagonal is positive. */
 fab_status fab_closest_take(fab_closest *n);
-/* Descend from place `number`: 0 has psi = 1 / A_ii, the others are random. */
+/* Descend from place `number`: 0 has psi = 1 / A_ii; 1 .. D less of it for one coordinate; the others are random. */
 fab_status fab_closest_start(fab_closest *n, uint64_t seed, int64_t number);
 /* Descend from a psi at hand. */
 fab_status fab_closest_from(fab_closest *n, const double *psi);
