@@ -17,7 +17,7 @@ do for [n = 1:words(nets)] {
     do for [w = 1:3] {
         set title word(nets, n).": ".word(what, w)
         set xlabel (n == words(nets) ? "degrees" : "")
-        if (w == 3) { set key top right } else { unset key }
+        if (w == 1) { set key bottom right } else { unset key }
         c = int(word(columns, w))
         plot for [i = 1:words(names)] "angles.csv" every ::1 \
             using (is(word(nets, n), word(names, i)) ? $3 : NaN):c with linespoints pt 7 ps 0.5 lw 2 \
