@@ -168,10 +168,10 @@ static int find_floor(learning *l)
     if (l->method->streams)
         return say_wrong("%s: --noise-floor auto needs all rows, and %s takes them as a stream",
                          l->verb, l->method->name);
-    s.alpha = given->alpha;
-    s.epochs = given->epochs;
+    if (given->alpha > 0) s.alpha = given->alpha; /* what is automatic is sgd's own */
+    if (given->epochs > 0) s.epochs = given->epochs;
+    if (given->rate > 0) s.rate = given->rate;
     s.batch = given->batch;
-    s.rate = given->rate;
     s.seed = given->seed;
     s.runs = FLOOR_RUNS;
     const fab_status done = fab_recipe_noise(&r, &s, l->table, FLOOR_FOLDS, (uint64_t)s.seed,

@@ -87,6 +87,8 @@ class Net(Case):
         self.assertLess(floor["nll"], self.good_json("score", self.file, self.test)["nll"] - 1)
         self.assertGreater(found["noise_density"], -self.good_json("score", self.file, self.test)["nll"])
         self.assertEqual(*[open(self.path(f), "rb").read() for f in ("f.safetensors", "g.safetensors")])
+        said = self.fit("-m", "vifa", "--map_part=0.5", "--noise-floor", "auto", data=few)  # its epochs and rate are automatic
+        self.assertLess(abs(said["noise_floor"] / found["noise_floor"] - 1), 0.2)
 
     def test_classes_have_probabilities(self):
         kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
