@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
+#include "infer/laplace_fit.h"
 #include "infer/laplace_net.h"
 #include "infer/precisions.h"
 #include "la/small.h"
@@ -188,24 +189,13 @@ static fab_status create(bent *b, fab_form form, int64_t K)
     return FAB_OK;
 }
 
-/* F (P x K) and psi of the weights into q */
-static void fill(fab_gauss *q, int64_t P, const double *F, const double *psi)
-{
-    memcpy(q->psi, psi, (size_t)P * sizeof *psi);
-    for (int64_t i = 0; i < P * q->K; i++)
-        if (q->type == FAB_F32)
-            ((float *)q->F)[i] = (float)F[i];
-        else
-            ((double *)q->F)[i] = F[i];
-}
-
 static fab_status full(bent *b)
 {
     fab_gauss *weights;
     FAB_TRY(fab_gauss_create(&weights, FAB_COVARIANCE, FAB_F64, b->P, b->P));
     fab_status s = fab_spread_inverse(weights, b->scale, b->L, b->G, b->Gi);
     if (s == FAB_OK) s = create(b, FAB_COVARIANCE, b->P);
-    if (s == FAB_OK) fill(b->f->q, b->P, weights->F, weights->psi);
+    if (s == FAB_OK) fab_laplace_put(b->f->q, b->P, weights->F, weights->psi);
     fab_gauss_free(weights);
     return s;
 }
@@ -222,7 +212,7 @@ static fab_status take_rows(bent *b, double *S, double *F, int64_t n)
     FAB_TRY(fab_curvature_rows(b->f->G, S));
     for (int64_t i = 0; i < b->P * n; i++) F[i] = S[i % n * b->P + i / n];
     FAB_TRY(create(b, FAB_PRECISION, n));
-    fill(b->f->q, b->P, F, b->prior + b->f->first);
+    fab_laplace_put(b->f->q, b->P, F, b->prior + b->f->first);
     return FAB_OK;
 }
 
@@ -245,7 +235,7 @@ static fab_status cut(bent *b)
     FAB_TRY(fab_rank_em(&r, &A, b->diag, &p, &f->train.exec));
     f->floored = r->floored;
     const fab_status s = create(b, FAB_PRECISION, f->K);
-    if (s == FAB_OK) fill(f->q, b->P, r->W, r->psi);
+    if (s == FAB_OK) fab_laplace_put(f->q, b->P, r->W, r->psi);
     fab_release(r);
     return s;
 }

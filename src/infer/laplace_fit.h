@@ -28,6 +28,9 @@ typedef struct fab_laplace_fit {
     fab_inference report;
 } fab_laplace_fit;
 
+/* F (P x K) and psi of the first P coordinates as q keeps them. */
+void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi);
+
 /* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
 fab_status fab_laplace_rank(fab_laplace_fit *fit);
 

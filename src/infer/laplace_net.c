@@ -211,7 +211,6 @@ static fab_status choose(fab_laplace_net *f, double *alpha)
     FAB_TRY(fab_laplace_spectrum(f, &G, &fit));
     for (int64_t i = 0; i < f->P; i++) size += t->theta[f->first + i] * t->theta[f->first + i];
     fab_precisions p = {.G = G,
-                        .P = (double)f->P,
                         .size = size,
                         .rows = fit.weight,
                         .squares = chooses_noise(f) ? fit.squares : -1,

@@ -13,16 +13,20 @@
 #include "la/ops.h"
 #include <string.h>
 
-/* F and psi as the posterior keeps them */
+void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi)
+{
+    memcpy(q->psi, psi, (size_t)P * sizeof *psi);
+    for (int64_t i = 0; i < P * q->K; i++)
+        if (q->type == FAB_F32)
+            ((float *)q->F)[i] = (float)F[i];
+        else
+            ((double *)q->F)[i] = F[i];
+}
+
 static fab_status keep(fab_laplace_fit *fit, int64_t K, const double *F, const double *psi)
 {
     FAB_TRY(fab_gauss_create(&fit->q, FAB_PRECISION, fit->type, fit->P, K));
-    memcpy(fit->q->psi, psi, (size_t)fit->P * sizeof *psi);
-    for (int64_t i = 0; i < fit->P * K; i++)
-        if (fit->type == FAB_F32)
-            ((float *)fit->q->F)[i] = (float)F[i];
-        else
-            ((double *)fit->q->F)[i] = F[i];
+    fab_laplace_put(fit->q, fit->P, F, psi);
     return FAB_OK;
 }
 

@@ -79,5 +79,4 @@ void fab_precisions_find(fab_precisions *p)
         if (p->squares >= 0) p->beta = fmin(exp(top(p, by_beta, before, z)), p->beta_most);
         change = fabs(log(p->alpha / alpha)) + fabs(log(p->beta / beta));
     }
-    p->used = gamma_at(p, p->alpha, p->beta / before);
 }

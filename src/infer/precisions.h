@@ -8,13 +8,11 @@
 
 typedef struct fab_precisions {
     const fab_spectrum *G; /* of the curvature of -log p at theta, with beta as it comes */
-    double P;              /* coordinates */
     double size;           /* |theta|^2 of them */
     double rows;           /* sum of weights */
     double squares;        /* sum of weighted squared residuals; < 0: beta is given */
     double beta_most;      /* beta goes no higher */
     double alpha, beta;    /* in: where the search begins; out: as found */
-    double used;           /* out: gamma, the coordinates that the data determine */
 } fab_precisions;
 
 void fab_precisions_find(fab_precisions *p);
