@@ -91,7 +91,7 @@ int choice_settings(void *ctx, const fab_table **table, void **settings)
     c->l.layers = c->model && strcmp(c->model, "linear") != 0 ? c->model : NULL;
     if (status == DONE) status = learning_open(&c->l);
     if (status == DONE) status = choose(c, &m);
-    if (status == DONE && (!m->streams || c->whole)) {
+    if (status == DONE && (!m->streams || c->whole || c->l.layers)) {
         status = learning_load(&c->l);
         if (status == DONE) status = choose(c, &m); /* all rows may say otherwise */
     }

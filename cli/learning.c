@@ -291,6 +291,18 @@ static int build_net(learning *l)
     return made == FAB_OK ? DONE : say_status(made);
 }
 
+/* The network of an open file. */
+static int net_of(learning *l, const char *file, const fab_tensors *t)
+{
+    const fab_model_settings *s = l->settings;
+    const fab_status made =
+        fab_net_from_json(&l->net, fab_tensors_get(t, "model"), s->batch, &l->exec);
+    if (made != FAB_OK) return say_status_of(file, made);
+    if (fab_net_model(l->net)->head.D != l->scaling->D)
+        return say_failed("%s: its network and its scaling do not belong together", file);
+    return DONE;
+}
+
 int learning_begin(learning *l)
 {
     int status = learning_glm(l) ? DONE : build_net(l);
@@ -320,7 +332,7 @@ int learning_resume(learning *l, const char *file, const fab_tensors *t)
     fab_scaling_free(l->scaling);
     fab_status s = fab_scaling_from_json(&l->scaling, scaling);
     if (s != FAB_OK) return say_status_of(file, s);
-    const int status = learning_glm(l) ? DONE : build_net(l);
+    const int status = learning_glm(l) ? DONE : l->layers ? build_net(l) : net_of(l, file, t);
     if (status != DONE) return status;
     s = resume_infer(l, t);
     return s == FAB_OK ? DONE : say_status_of(file, s);

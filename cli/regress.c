@@ -21,11 +21,14 @@ static int check_call(const fit_call *c)
 {
     const learning *l = &c->choice.l;
     const char *given = l->checkpoint ? "checkpoint" : "resume";
-    if (l->scale_rows && !l->method->streams)
+    if (l->scale_rows && (!l->method->streams || l->layers))
         return say_wrong("fit: %s takes its units from all rows: --scale-rows is for streams",
                          l->method->name);
     if (!l->checkpoint && !c->resume) return DONE;
     if (!l->output) return say_wrong("fit: --%s needs -o FILE", given);
+    if (l->method->streams && l->layers)
+        return say_wrong("fit: %s of a network has nothing to --%s; `update` goes on with its file",
+                         l->method->name, given);
     if (!l->method->streams && learning_glm(l))
         return say_wrong("fit: %s is a batch method: there is nothing to --%s", l->method->name,
                          given);

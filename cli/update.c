@@ -80,7 +80,9 @@ static int update_vectors(update_call *c, fab_tensors *t)
 /* The settings of the file. */
 static int take_settings(learning *l, const update_call *c, const fab_tensors *t)
 {
-    const int status = learning_settings(l, fab_method_find(fab_tensors_get(t, "method")));
+    const fab_method *m = fab_method_find(fab_tensors_get(t, "method"));
+    const int network = strstr(fab_tensors_get(t, "model"), "\"network\"") != NULL;
+    const int status = learning_settings(l, network ? fab_method_of_networks(m) : m);
     if (status != DONE) return status;
     const fab_status s =
         fab_settings_from_json(l->method->table, l->settings, fab_tensors_get(t, "settings"));

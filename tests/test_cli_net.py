@@ -90,6 +90,23 @@ class Net(Case):
         said = self.fit("-m", "vifa", "--map_part=0.5", "--noise-floor", "auto", data=few)  # its epochs and rate are automatic
         self.assertLess(abs(said["noise_floor"] / found["noise_floor"] - 1), 0.2)
 
+    def test_lrvga_of_a_network_goes_on_with_new_rows(self):
+        said = self.fit("-m", "lrvga", "-k", "5")
+        self.assertEqual((said["method"], said["n"], said["K"], said["iterations"]), ("lrvga", 300, 5, 200))
+        drawn = self.good_json("score", self.file, self.test)
+        flat = self.good_json("score", self.file, self.test, "--linearised")
+        self.assertGreater(drawn["coverage90"], 0.75)
+        self.assertLess(abs(drawn["nll"] - flat["nll"]), 0.3)
+        more = self.good_json("update", self.file, self.test)
+        self.assertEqual((more["n"], more["rows"]), (400, 100))
+        self.assertLess(self.good_json("score", self.file, self.test)["nll"], drawn["nll"])
+
+    def test_lrvga_of_a_network_refuses_what_it_cannot_do(self):
+        call = ["fit", self.data, "-y", "y", "--model", "mlp:5", "-m", "lrvga", "-o", self.file]
+        self.bad(2, *call, "--checkpoint", "9", says=["update"])
+        self.bad(2, *call, "--scale-rows", "9", says=["all rows"])
+        self.bad(1, *call, "--noise", "output", says=["noise"])
+
     def test_classes_have_probabilities(self):
         kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
         data = self.write("k.csv", csv(self.X, kind))

@@ -54,6 +54,36 @@ typedef struct fab_lrvga_settings {
 
 FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t D, int64_t K);
 
+/* The settings for networks and other models (fab_infer_init_model).  Begins as fab_sgd_settings (sgd.h). */
+typedef struct fab_lrvga_net_settings {
+    double alpha, beta;
+    int64_t epochs, batch;
+    double rate;
+    int64_t seed, runs;
+    int64_t optimiser;
+    double momentum, second, epsilon;
+    int64_t schedule;
+    double drop, drop_every, warmup, clip, held_out;
+    int64_t patience;
+
+    int64_t start; /* 0 map: the first update is trained on; 1 model: everything is a stream */
+    double posterior_alpha; /* map: prior precision of the posterior */
+    int64_t K;              /* rank of the result, and of the recursion: as above */
+    int64_t inner_rank;
+    int64_t block; /* columns absorbed at a time: rows of the stream, rows times draws */
+    int64_t inner;
+    int64_t draws;  /* of theta whose curvature makes the precision; 0: that at the mean */
+    int64_t scheme; /* 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox */
+    int64_t looks;  /* implicit: times a block is looked at, at most */
+    int64_t first;  /* model: rows of the first block */
+    double forget;  /* as above, from here on */
+    double psi_min;
+    double tol;
+    int64_t max_iter;
+} fab_lrvga_net_settings;
+
+FAB_API fab_lrvga_net_settings fab_lrvga_net_defaults(void);
+
 #ifdef __cplusplus
 }
 #endif

@@ -320,10 +320,15 @@ static fab_status model_resumed(fab_infer **f, const fab_method *m, void *settin
                                 const fab_tensors *file, const fab_model *model,
                                 const fab_gauss *prior, const fab_exec *x)
 {
+    const fab_method *named;
+    const char *json = fab_tensors_get(file, "settings");
+    int64_t n = 0; /* a batch method gets its rows again, a stream goes on behind them */
+    if (m->streams) FAB_TRY(fab_saved_stream(file, &named, &json, &n));
     fab_settings_defaults(m->table, settings);
-    FAB_TRY(fab_settings_from_json(m->table, settings, fab_tensors_get(file, "settings")));
+    FAB_TRY(fab_settings_from_json(m->table, settings, json));
     FAB_TRY(fab_infer_init_model(f, m, settings, model, prior, x));
     const fab_status s = fab_runs_load(&(*f)->runs, file);
+    (*f)->n = n;
     if (s == FAB_OK) return FAB_OK;
     fab_infer_free(*f);
     *f = NULL;

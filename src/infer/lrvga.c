@@ -137,7 +137,7 @@ static void layout(fab_layout *l, void *handle)
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(T, wide, wide, e->run.threads), 1);
 }
 
-static void release(void *handle)
+void fab_lrvga_free(void *handle)
 {
     fab_lrvga *e = handle;
     if (!e) return;
@@ -167,13 +167,9 @@ static fab_status check_settings(const fab_lrvga_settings *s, const fab_exec *x)
     return FAB_OK;
 }
 
-static fab_status prototype(fab_lrvga *e, const void *settings, const fab_gauss *prior,
-                            const fab_exec *x)
+fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exec *x)
 {
-    *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings, .model = fab_glm_of(settings)};
-    e->T = fab_glm_size(&e->model);
     e->classes = e->model.classes;
-    e->part = e->T / e->classes;
     e->n.given = prior != NULL;
     resolve(&e->set, e->T);
     FAB_TRY(check_settings(&e->set, x));
@@ -182,6 +178,15 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_gauss 
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
     e->exec = (fab_exec){.ops = e->run.ops, .threads = e->run.threads};
     return FAB_OK;
+}
+
+static fab_status prototype(fab_lrvga *e, const void *settings, const fab_gauss *prior,
+                            const fab_exec *x)
+{
+    *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings, .model = fab_glm_of(settings)};
+    e->T = fab_glm_size(&e->model);
+    e->part = e->T / e->model.classes;
+    return fab_lrvga_prepare(e, prior, x);
 }
 
 static fab_status build_parts(fab_lrvga *e)
@@ -233,34 +238,56 @@ static fab_status begin(fab_lrvga *e, const fab_gauss *prior)
     return fab_lrvga_undecided(e) ? FAB_OK : fab_lrvga_start(e);
 }
 
-static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
-                       const fab_exec *x)
+fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0)
 {
-    fab_lrvga proto, *e;
+    e->n = (fab_lrvga_numbers){.given = e->n.given, .beta0 = beta0};
+    e->set.alpha = alpha;
+    if (prior) FAB_TRY(take_prior(e, prior));
+    return fab_lrvga_start(e);
+}
+
+fab_status fab_lrvga_open(fab_lrvga **handle, const fab_lrvga *proto, const fab_gauss *prior)
+{
+    fab_lrvga *e;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, prior, x));
-    FAB_TRY(fab_build((void **)&e, sizeof *e, &proto, layout));
+    FAB_TRY(fab_build((void **)&e, sizeof *e, proto, layout));
     const fab_status s = begin(e, prior);
     if (s != FAB_OK) {
-        release(e);
+        fab_lrvga_free(e);
         return s;
     }
     *handle = e;
     return FAB_OK;
 }
 
+static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+                       const fab_exec *x)
+{
+    fab_lrvga proto, *e;
+    *handle = NULL;
+    FAB_TRY(prototype(&proto, settings, prior, x));
+    FAB_TRY(fab_lrvga_open(&e, &proto, prior));
+    *handle = e;
+    return FAB_OK;
+}
+
+double fab_lrvga_bytes(const fab_lrvga *proto)
+{
+    const fab_lrvga_settings *s = &proto->set;
+    const fab_absorb_settings a = {
+        .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
+    const double size = (double)proto->run.ops->size, ranks = (double)(s->inner_rank + s->K);
+    return (double)proto->T * (ranks * size + 32) +
+           fab_absorb_bytes(proto->T, s->inner_rank, proto->room * proto->classes, &a,
+                            &proto->exec) +
+           (double)fab_build_size(sizeof *proto, proto, layout);
+}
+
 static double bytes(const void *settings, int64_t n, const fab_exec *x)
 {
     fab_lrvga proto;
     (void)n; /* a stream: the same for any number of rows */
-    if (prototype(&proto, settings, NULL, x) != FAB_OK) return NAN;
-    const fab_lrvga_settings *s = &proto.set;
-    const fab_absorb_settings a = {
-        .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
-    const double size = (double)proto.run.ops->size, ranks = (double)(s->inner_rank + s->K);
-    return (double)proto.T * (ranks * size + 32) +
-           fab_absorb_bytes(proto.T, s->inner_rank, proto.room * proto.classes, &a, &proto.exec) +
-           (double)fab_build_size(sizeof proto, &proto, layout);
+    return prototype(&proto, settings, NULL, x) == FAB_OK ? fab_lrvga_bytes(&proto) : NAN;
 }
 
 /* ---- update ------------------------------------------------------------------------------------ */
@@ -351,15 +378,28 @@ static void swap_rows(fab_lrvga *e, int back)
     memcpy(back ? X : kept, back ? kept : X, rows);
 }
 
+fab_status fab_lrvga_remember(fab_lrvga *e)
+{
+    if (!e->tail)
+        FAB_TRY(
+            fab_gauss_create(&e->tail, FAB_PRECISION, e->run.ops->type, e->T, e->set.inner_rank));
+    copy_gauss(e, e->tail, e->S);
+    e->before = e->n;
+    return FAB_OK;
+}
+
+void fab_lrvga_recall(fab_lrvga *e)
+{
+    copy_gauss(e, e->S, e->tail);
+    e->n = e->before;
+}
+
 /* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
 static fab_status take_all(fab_lrvga *e)
 {
     const int64_t size = 3 * e->room * 8 + e->room * e->classes * e->T * (int64_t)e->run.ops->size;
-    if (!e->tail)
-        FAB_TRY(
-            fab_gauss_create(&e->tail, FAB_PRECISION, e->run.ops->type, e->T, e->set.inner_rank));
+    FAB_TRY(fab_lrvga_remember(e));
     if (!e->kept) FAB_TRY(fab_alloc_array(&e->kept, size, 1, "lrvga"));
-    copy_gauss(e, e->tail, e->S);
     swap_rows(e, 0);
     fab_lrvga copy = *e;
     copy.S = e->tail;
@@ -413,7 +453,7 @@ static void to_precision(fab_lrvga *e)
     }
 }
 
-static fab_status result(void *handle, const fab_gauss **q)
+fab_status fab_lrvga_result(void *handle, const fab_gauss **q)
 {
     fab_lrvga *e = handle;
     FAB_TRY(check_fault(e));
@@ -427,7 +467,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-static fab_status report(void *handle, fab_inference *r)
+fab_status fab_lrvga_report(void *handle, fab_inference *r)
 {
     const fab_lrvga *e = handle;
     const fab_lrvga_numbers *n = &e->shown;
@@ -445,9 +485,9 @@ static fab_status report(void *handle, fab_inference *r)
 
 static const fab_infer_verbs verbs = {.init = init,
                                       .update = update,
-                                      .result = result,
-                                      .report = report,
-                                      .free = release,
+                                      .result = fab_lrvga_result,
+                                      .report = fab_lrvga_report,
+                                      .free = fab_lrvga_free,
                                       .save = fab_lrvga_save,
                                       .load = fab_lrvga_load};
 
@@ -458,4 +498,5 @@ const fab_method fab_lrvga_method = {
     .table = &table,
     .bytes = bytes,
     .infer = &verbs,
+    .network = &fab_lrvga_net_method,
 };

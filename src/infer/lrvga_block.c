@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
+#include "fabayes/random.h"
 #include "infer/classes.h"
 #include "infer/glm_fields.h"
 #include "infer/lrvga_state.h"
@@ -16,7 +17,8 @@
 #define FREE \
     1e-8 /* least prior precision of an intercept, noise being 1: no prior, but for rounding */
 #define WIDEST    1e15 /* variance of a predictor beside weights near 1: all digits of a double */
-#define BANK_FREE 1e6  /* variance of the intercept, noise being 1, while beta is unknown */
+#define DRAWS     ((uint64_t)1 << 48) /* streams of random numbers beyond those of the rows */
+#define BANK_FREE 1e6 /* variance of the intercept, noise being 1, while beta is unknown */
 
 /* ---- views -------------------------------------------------------------------------------------- */
 
@@ -88,9 +90,8 @@ static double prior_in_state(const fab_lrvga *e, int64_t i)
 }
 
 /* 9 */
-static void choose(fab_lrvga *e)
+static void choose(fab_lrvga *e, int64_t n)
 {
-    const int64_t n = e->pending;
     const fab_long X = fab_lrvga_features(e, 0, n, 0);
     const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.beta);
     fab_prior prior = {.beta = known ? e->set.beta : 0};
@@ -144,10 +145,16 @@ fab_status fab_lrvga_start(fab_lrvga *e)
     return fab_gauss_check(e->S);
 }
 
+fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m)
+{
+    choose(e, m);
+    return fab_lrvga_start(e);
+}
+
 /* ---- a block of rows ---------------------------------------------------------------------------- */
 
 /* 1 */
-static void forget(fab_lrvga *e, int64_t m)
+void fab_lrvga_forget(fab_lrvga *e, int64_t m)
 {
     const double a = pow(e->set.forget, (double)m);
     if (!(a < 1)) return;
@@ -225,8 +232,9 @@ static fab_status check_predictors(const fab_lrvga *e, int64_t m)
 }
 
 /* 2, and eta */
-static fab_status project(fab_lrvga *e, const fab_long *X)
+fab_status fab_lrvga_project(fab_lrvga *e, int64_t rows)
 {
+    const fab_long all = fab_lrvga_rows(e, 0, rows), *const X = &all;
     const int64_t m = X->k, used = (int64_t)e->n.used;
     const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
@@ -238,7 +246,7 @@ static fab_status project(fab_lrvga *e, const fab_long *X)
     }
     e->run.ops->put(&e->run, e->S->mu, &z);
     e->run.ops->cross(&e->run, X, NULL, &z, e->eta);
-    for (int64_t j = 0; j < m; j++) e->eta[j] += e->offset[j / e->classes];
+    for (int64_t j = 0; j < m; j++) e->eta[j] += e->base ? e->base[j] : e->offset[j / e->classes];
     return check_predictors(e, m);
 }
 
@@ -353,7 +361,7 @@ static fab_status absorb(fab_lrvga *e, int64_t m)
     const int64_t R = e->set.inner_rank, used = (int64_t)e->n.used;
     const int by_em = R < e->T && e->n.sound > 0 && e->set.cut == FAB_CUT_EM;
     if (used + m <= R) {
-        const fab_long X = fab_lrvga_rows(e, 0, m / e->classes),
+        const fab_long X = fab_long_vectors(fab_absorb_columns(e->absorb), e->T, m, e->T),
                        W = fab_lrvga_factors(e, e->S, used, m);
         e->run.ops->axpy(&e->run, NULL, &X, 0, &W);
         e->n.used += (double)m;
@@ -414,21 +422,79 @@ static fab_status move_mean_paper(fab_lrvga *e, const fab_long *X)
     return FAB_OK;
 }
 
-/* The first m rows. */
-static fab_status process(fab_lrvga *e, int64_t m)
+/* 2 - 4 */
+fab_status fab_lrvga_look(fab_lrvga *e, int64_t m)
 {
     const fab_long X = fab_lrvga_rows(e, 0, m);
     const int paper = fab_lrvga_gaussian(e) && e->set.gain == FAB_GAIN_PAPER;
-    forget(e, m);            /* 1 */
-    FAB_TRY(project(e, &X)); /* 2 */
+    FAB_TRY(fab_lrvga_project(e, m)); /* 2 */
     for (int64_t j = 0; j < m && paper; j++) e->each[j] = e->y[j] - e->eta[j];
     FAB_TRY(fab_lrvga_categorical(e) ? take_classes(e, m) : take_in_turn(e, m)); /* 3 */
     if (!paper) move_mean(e, &X, e->step);                                       /* 4 */
     if (paper) memcpy(e->step, e->each, (size_t)m * sizeof *e->step);
+    return FAB_OK;
+}
+
+/* 5, 6 */
+fab_status fab_lrvga_add(fab_lrvga *e, int64_t m)
+{
+    const fab_long X = fab_lrvga_rows(e, 0, m);
     weigh(e, m);
-    FAB_TRY(absorb(e, X.k));                    /* 5 */
-    if (paper) FAB_TRY(move_mean_paper(e, &X)); /* 6 */
+    FAB_TRY(absorb(e, X.k)); /* 5 */
+    if (fab_lrvga_gaussian(e) && e->set.gain == FAB_GAIN_PAPER)
+        FAB_TRY(move_mean_paper(e, &X)); /* 6 */
     e->n.rows += (double)m;
+    return FAB_OK;
+}
+
+/* The first m rows. */
+static fab_status process(fab_lrvga *e, int64_t m)
+{
+    fab_lrvga_forget(e, m); /* 1 */
+    FAB_TRY(fab_lrvga_look(e, m));
+    return fab_lrvga_add(e, m);
+}
+
+/* ---- a block whose rows the mean knows already --------------------------------------------------- */
+
+fab_status fab_lrvga_hold(fab_lrvga *e, int64_t n)
+{
+    char *X = fab_absorb_columns(e->absorb);
+    for (int64_t k = 0; k < n; k++) {
+        const fab_long x =
+            fab_long_vectors(X + (size_t)(k * e->T) * e->run.ops->size, e->T, 1, e->T);
+        const double r = sqrt(e->each[k]);
+        e->run.ops->mult(&e->run, NULL, &x, &r, 0, &x);
+        e->run.ops->colquad(&e->run, &x, NULL, &e->gamma[k]);
+        if (!isfinite(e->gamma[k]))
+            return FAB_FAIL(FAB_NUMERIC, "the square of column %lld is %g", (long long)k,
+                            e->gamma[k]);
+    }
+    return absorb(e, n);
+}
+
+/* ---- draws ------------------------------------------------------------------------------------- */
+
+fab_status fab_lrvga_draw(fab_lrvga *e, uint64_t number, double *out)
+{
+    const int64_t used = (int64_t)e->n.used;
+    const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
+                   z = fab_long_vectors(e->z, e->T, 1, e->T);
+    double *const h = e->line, *const wx = h + used;
+    FAB_TRY(factor(e));
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, DRAWS + 2 * number, &z);
+    for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(e->inverse[i]);
+    e->run.ops->axpy(&e->run, e->v, &z, 0, &z); /* x */
+    if (used) {
+        fab_random_normal((uint64_t)e->set.seed, DRAWS + 2 * number + 1, 0, used, FAB_F64, h);
+        e->run.ops->cross(&e->run, &W, NULL, &z, wx);
+        for (int64_t k = 0; k < used; k++) h[k] -= wx[k];
+        fab_chol_solve(used, 1, e->M, h);
+        e->run.ops->mult(&e->run, e->inverse, &W, h, 1, &z); /* x + psi^-1 W M^-1 (e - W' x) */
+    }
+    e->run.ops->get(&e->run, &z, out);
+    const double unit = 1 / sqrt(e->n.beta0);
+    for (int64_t i = 0; i < e->T; i++) out[i] = e->S->mu[i] + unit * out[i];
     return FAB_OK;
 }
 
@@ -448,10 +514,7 @@ static void drop(fab_lrvga *e, int64_t m)
 
 fab_status fab_lrvga_flush(fab_lrvga *e, int all)
 {
-    if (!(e->n.started > 0)) {
-        choose(e);
-        FAB_TRY(fab_lrvga_start(e));
-    }
+    if (!(e->n.started > 0)) FAB_TRY(fab_lrvga_decide(e, e->pending));
     while (e->pending >= fab_lrvga_next(e) || (all && e->pending > 0)) {
         const int64_t next = fab_lrvga_next(e), m = e->pending < next ? e->pending : next;
         FAB_TRY(process(e, m));

@@ -34,6 +34,7 @@ typedef struct fab_lrvga {
     void *kept;      /* the pending rows while result works */
     fab_lrvga_numbers n;
     fab_lrvga_numbers shown;    /* of the result */
+    fab_lrvga_numbers before;   /* that fab_lrvga_recall goes back to, with `tail` */
     fab_status fault;           /* of a block that failed: the stream cannot go on */
     int64_t floored;            /* coordinates at the floor after the last block */
     int64_t T;                  /* length of theta */
@@ -42,6 +43,7 @@ typedef struct fab_lrvga {
     int64_t pending;            /* rows in the columns of absorb */
     int64_t room;               /* for so many rows */
     double *y, *w, *offset;     /* room */
+    const double *base;         /* columns: predictors at mu = 0 in the place of offset, or NULL */
     double *each;               /* columns = room x classes */
     double *psi0;               /* T: the given prior's psi */
     double *v, *inverse;        /* T; 1 / psi */
@@ -78,10 +80,38 @@ fab_long fab_lrvga_features(const fab_lrvga *e, int64_t first, int64_t k, int64_
 
 /* The state becomes the prior; alpha and beta are known. */
 fab_status fab_lrvga_start(fab_lrvga *e);
+/* The same when the first m rows are to choose them. */
+fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m);
 /* Rows that make the next block. */
 int64_t fab_lrvga_next(const fab_lrvga *e);
 /* Take in whole blocks of the pending rows; all of them when `all`. */
 fab_status fab_lrvga_flush(fab_lrvga *e, int all);
+
+/* ---- for models whose rows change with theta (lrvga_net.c) ------------------------------------------ */
+
+/* Resolve and check what proto has: set, model, T, part; the kernels come from x. */
+fab_status fab_lrvga_prepare(fab_lrvga *proto, const fab_gauss *prior, const fab_exec *x);
+fab_status fab_lrvga_open(fab_lrvga **e, const fab_lrvga *proto, const fab_gauss *prior);
+double fab_lrvga_bytes(const fab_lrvga *proto);
+void fab_lrvga_free(void *handle); /* takes NULL */
+fab_status fab_lrvga_result(void *handle, const fab_gauss **q);
+fab_status fab_lrvga_report(void *handle, fab_inference *r);
+
+/* The state is the prior again, in units of a noise of precision beta0. */
+fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0);
+/* Keep the state; go back to what was kept. */
+fab_status fab_lrvga_remember(fab_lrvga *e);
+void fab_lrvga_recall(fab_lrvga *e);
+
+/* The steps of a block on the first m rows, by the numbers of lrvga.c: 1; 2 into A and eta; 2 - 4; 5. */
+void fab_lrvga_forget(fab_lrvga *e, int64_t m);
+fab_status fab_lrvga_project(fab_lrvga *e, int64_t m);
+fab_status fab_lrvga_look(fab_lrvga *e, int64_t m);
+fab_status fab_lrvga_add(fab_lrvga *e, int64_t m);
+/* 5 for n columns of any kind, with weights in `each`, in units of the noise. */
+fab_status fab_lrvga_hold(fab_lrvga *e, int64_t n);
+/* Draw `number` of N(mu, P) ([L] Prop. 1). */
+fab_status fab_lrvga_draw(fab_lrvga *e, uint64_t number, double *out);
 
 /* State tensors out and in. */
 fab_status fab_lrvga_save(void *handle, fab_tensors *t);

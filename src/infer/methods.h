@@ -14,6 +14,7 @@ extern const fab_method fab_map_method;
 extern const fab_method fab_kalman_method;
 extern const fab_method fab_rvga_method;
 extern const fab_method fab_lrvga_method;
+extern const fab_method fab_lrvga_net_method; /* the same for networks */
 extern const fab_method fab_sgd_method;
 extern const fab_method fab_ensemble_method;
 extern const fab_method fab_vifa_method;
