@@ -25,13 +25,15 @@ $nn << E
 E
 plot "results.csv" every ::1 using (at(strcol(2)) - 0.2):(strcol(1) eq "vifa-lr" ? $4 : 1/0) pt 6 ps 0.6 lc rgb "#4477aa" title "linear", \
      "results.csv" every ::1 using (at(strcol(2)) + 0.2):(strcol(1) eq "vifa-nn" ? $4 : 1/0) pt 6 ps 0.6 lc rgb "#cc6677" title "network", \
+     "results.csv" every ::1 using (at(strcol(2)) + 0.35):(strcol(1) eq "slang-nn" ? $4 : 1/0) pt 2 ps 0.7 lc rgb "#117733" title "network, slang", \
      $lr using ($1 - 0.3):2:3 with yerrorbars pt 5 ps 0.6 lc rgb "#223355" title "linear, [T]", \
      $nn using ($1 + 0.1):2:3 with yerrorbars pt 5 ps 0.6 lc rgb "#882233" title "network, [T]"
 set title "RMSE"
-set yrange [1:12]
+set yrange [0:12]
 set ylabel "RMSE"
 plot "results.csv" every ::1 using (at(strcol(2)) - 0.2):(strcol(1) eq "vifa-lr" ? $5 : 1/0) pt 6 ps 0.6 lc rgb "#4477aa" notitle, \
      "results.csv" every ::1 using (at(strcol(2)) + 0.2):(strcol(1) eq "vifa-nn" ? $5 : 1/0) pt 6 ps 0.6 lc rgb "#cc6677" notitle, \
+     "results.csv" every ::1 using (at(strcol(2)) + 0.35):(strcol(1) eq "slang-nn" ? $5 : 1/0) pt 2 ps 0.7 lc rgb "#117733" notitle, \
      $lr using ($1 - 0.3):4:5 with yerrorbars pt 5 ps 0.6 lc rgb "#223355" notitle, \
      $nn using ($1 + 0.1):4:5 with yerrorbars pt 5 ps 0.6 lc rgb "#882233" notitle
 unset multiplot
