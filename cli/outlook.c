@@ -232,15 +232,25 @@ static int check_options(const outlook *o, const outlook_options *how)
     return DONE;
 }
 
+/* The curvature of laplace is that of the network made linear: unless draws are asked for, so are its predictions. */
+static int by_slope(const outlook *o, const outlook_options *how)
+{
+    const char *method = fab_tensors_get(o->posterior->file, "method");
+    if (!o->net || how->samples) return 0;
+    return how->linearised || (method && strcmp(method, "laplace") == 0);
+}
+
 int outlook_open(outlook *o, const char *file, const data_options *d, const outlook_options *how)
 {
-    reading r = {.file = d->file, .how = how};
+    outlook_options chosen = *how;
+    reading r = {.file = d->file, .how = &chosen};
     *o = (outlook){0};
     const fab_status s = fab_posterior_load(&o->posterior, file);
     if (s != FAB_OK) return say_status(s);
     const char *model = fab_tensors_get(o->posterior->file, "model");
     int status = model && strstr(model, "\"network\"") ? take_net(o, file) : take_linear(o, file);
     if (status == DONE) status = check_options(o, how);
+    chosen.linearised = by_slope(o, how);
     if (status == DONE) status = read_all(o, &r, d);
     fab_dataset_free(r.table);
     fab_feed_close(r.feed);

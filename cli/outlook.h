@@ -28,7 +28,8 @@ typedef struct outlook {
 
 typedef struct outlook_options {
     int with_target;
-    int64_t linearised; /* 1: a network by its slope at the mean, without draws */
+    int64_t
+        linearised; /* 1: a network by its slope at the mean, without draws; so is one of laplace */
     int64_t samples; /* draws; 0: 100 of a network, and for a linear model a rule without draws */
     int64_t seed;
 } outlook_options;

@@ -229,6 +229,13 @@ class Net(Case):
             self.bad(2, verb, self.file, self.test, "--linearised", "--samples", "50", says=["--linearised", "without draws", "--samples"])
         self.bad(1, *call, "mlp:40", "--rate=1e9", "--optimiser=sgd", "--epochs=5", says=["rate"])
 
+    def test_laplace_is_predicted_by_its_slope_unless_draws_are_asked_for(self):
+        file = self.path("l.safetensors")
+        self.good_json("fit", self.data, "-y", "y", "--model", "mlp:5", "-m", "laplace", "--epochs=20", "-o", file)
+        plain = self.good("predict", file, self.test)
+        self.assertEqual(plain, self.good("predict", file, self.test, "--linearised"))
+        self.assertNotEqual(plain, self.good("predict", file, self.test, "--samples", "100"))
+
     def test_slips_in_the_table_and_the_call_are_named(self):
         call = ["fit", self.data, "-y", "y", "--model"]
         self.bad(2, *call, "mlp40", says=["'mlp40'", "mlp:50"])
