@@ -12,7 +12,8 @@
  *
  * One pass, no learning rate.  Each block of rows moves the mean and is absorbed into a precision of a
  * rank wider than K, which is cut to K when the result is asked for.  Gaussian, bernoulli, poisson
- * and categorical targets.  docs/methods/lrvga.md has the equations.
+ * and categorical targets.  docs/methods/lrvga.md has the equations.  Networks and other models: the same
+ * method with fab_lrvga_net_settings in fab_infer_init_model.
  *
  * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers
  * (and `warmup` columns instead of `block` when the prior is to be chosen, and for GLMs).
