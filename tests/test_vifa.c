@@ -609,6 +609,10 @@ static void what_does_not_fit_is_refused(void **state)
     m.free = 1;
     assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, prior, NULL),
                    FAB_UNSUPPORTED, "without free coordinates");
+    s.map_part = 0.7, s.ramp_part = 0.4;
+    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &k->model, NULL, NULL),
+                   FAB_BAD_ARGUMENT, "more than the run");
+    s.map_part = s.ramp_part = 0;
     s.draws = 0;
     assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &k->model, NULL, NULL),
                    FAB_BAD_ARGUMENT, "draws");

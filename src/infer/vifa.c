@@ -34,10 +34,11 @@
 
 enum { LEAST_LAP = 10 };                              /* steps */
 enum { EPOCHS = 400, NEWTON_EPOCHS = 40, DRAWS = 2 }; /* auto */
-#define RATE        0.005                             /* auto */
-#define NEWTON_RATE 1                                 /* auto */
-#define MEMORY      0.01 /* weight of a step in the running average of the loss */
-#define FAR         1e6  /* a loss so many times that of the first step: the run has diverged */
+#define RATE           0.005                          /* auto */
+#define NEWTON_RATE    1                              /* auto */
+#define PARTS_ROUNDING 1e-9                           /* of map_part + ramp_part = 1 */
+#define MEMORY         0.01 /* weight of a step in the running average of the loss */
+#define FAR            1e6  /* a loss so many times that of the first step: the run has diverged */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
@@ -260,6 +261,12 @@ static fab_status check(const fab_vifa *f)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a given prior needs a model without free coordinates (fixed noise)",
                         f->who);
+    if (f->s.map_part + f->s.ramp_part > 1 + PARTS_ROUNDING)
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "%s: map_part = %g and ramp_part = %g are more than the run: the entropy would "
+            "never set in whole; lower one",
+            f->who, f->s.map_part, f->s.ramp_part);
     return f->s.optimiser == FAB_VIFA_NEWTON ? check_newton(f) : FAB_OK;
 }
 
