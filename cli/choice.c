@@ -176,6 +176,7 @@ static int find_floor(learning *l)
     s.runs = FLOOR_RUNS;
     const fab_status done = fab_recipe_noise(&r, &s, l->table, FLOOR_FOLDS, (uint64_t)s.seed,
                                              l->exec.threads, &l->floor, &l->density);
+    if (done == FAB_BAD_ARGUMENT) return say_status(done);
     return done == FAB_OK ? DONE : say_status_of(l->data.file, done);
 }
 

@@ -74,6 +74,7 @@ class Net(Case):
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "3", "--beta=2", says=["floor", "fixed"])
         self.bad(2, "fit", self.data, "-y", "y", "--nu", "3", says=["--nu", "networks"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "low", says=["'low'", "auto"])
+        self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:x", "--noise-floor", "auto", says=["mlp:x"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--nu", "1", says=["nu = 1"])
 
     def test_rows_left_out_say_how_large_the_noise_is(self):
