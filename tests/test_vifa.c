@@ -609,6 +609,9 @@ static void what_does_not_fit_is_refused(void **state)
     m.free = 1;
     assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, prior, NULL),
                    FAB_UNSUPPORTED, "without free coordinates");
+    assert_refused(
+        fab_infer_init_model(&f, fab_method_find("meanfield"), &s, &k->model, NULL, NULL),
+        FAB_BAD_ARGUMENT, "K = 2 is outside [0, 0]");
     s.map_part = 0.7, s.ramp_part = 0.4;
     assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &k->model, NULL, NULL),
                    FAB_BAD_ARGUMENT, "more than the run");

@@ -47,14 +47,14 @@ static const char *const entropies[] = {"closed", "path", NULL};
 static const char *const starts[] = {"zero", "model", NULL};
 
 #define SETTINGS fab_vifa_settings
-#define VIFA_FIELDS(K_)                                                                            \
+#define VIFA_FIELDS(K_, most_)                                                                     \
     ALPHA_FIELD, BETA_FIELD,                                                                       \
         AUTOMATIC(epochs, I64, 1, 0x1p40, "passes over the rows; auto: 400, newton: 40"),          \
         FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
               "rows in a step; newton: rows at a time, a step has all"),                           \
         TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
                    "learning rate; auto: 0.005, newton: 1"),                                       \
-        SEED_FIELDS(1), FIELD(K, I64, K_, 0, 4096, "number of factors; 0: a diagonal"),            \
+        SEED_FIELDS(1), FIELD(K, I64, K_, 0, most_, "number of factors; 0: a diagonal"),           \
         AUTOMATIC(draws, I64, 1, 4096,                                                             \
                   "draws of theta in a step; auto: 2, newton: one more than twice the weights"),   \
         SWITCH(pairs, 1, "draws come as h, z and -h, -z, on the same rows"),                       \
@@ -86,8 +86,8 @@ static const char *const starts[] = {"zero", "model", NULL};
         FIELD(free_after, F64, 0, 0, 1,                                                            \
               "part of the run before the model's free coordinates (noise) move")
 
-static const fab_field fields[] = {VIFA_FIELDS(5)};
-static const fab_field diagonal[] = {VIFA_FIELDS(0)};
+static const fab_field fields[] = {VIFA_FIELDS(5, 4096)};
+static const fab_field diagonal[] = {VIFA_FIELDS(0, 0)};
 MODEL_LAYOUT(fields);
 static const fab_table table = TABLE("vifa", fields), diagonal_table = TABLE("meanfield", diagonal);
 #undef SETTINGS
