@@ -168,6 +168,9 @@ static int find_floor(learning *l)
     if (l->method->streams)
         return say_wrong("%s: --noise-floor auto needs all rows, and %s takes them as a stream",
                          l->verb, l->method->name);
+    if (l->table->n < FLOOR_FOLDS)
+        return say_failed("%s: --noise-floor auto needs at least %d rows, and here are %lld",
+                          l->data.file, FLOOR_FOLDS, (long long)l->table->n);
     if (given->alpha > 0) s.alpha = given->alpha; /* what is automatic is sgd's own */
     if (given->epochs > 0) s.epochs = given->epochs;
     if (given->rate > 0) s.rate = given->rate;

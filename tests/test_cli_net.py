@@ -75,6 +75,8 @@ class Net(Case):
         self.bad(2, "fit", self.data, "-y", "y", "--nu", "3", says=["--nu", "networks"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "low", says=["'low'", "auto"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:x", "--noise-floor", "auto", says=["mlp:x"])
+        four = self.write("four.csv", csv(self.X[:4], self.y[:4]))
+        self.bad(1, "fit", four, "-y", "y", "--model", "mlp:4", "--noise-floor", "auto", says=["four.csv", "at least 5 rows", "4"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--nu", "1", says=["nu = 1"])
 
     def test_rows_left_out_say_how_large_the_noise_is(self):
