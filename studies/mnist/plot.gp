@@ -8,8 +8,8 @@ set grid lc rgb "#dddddd"
 set xtics 45
 set xrange [0:180]
 is(net, name) = (strcol(1) eq net && strcol(2) eq name)
-names = "map swag ensemble slang meanfield vifa"
-colours = "#000000 #e69f00 #009e73 #cc79a7 #56b4e9 #d55e00"
+names = "map swag ensemble slang meanfield vifa-1 vifa"
+colours = "#000000 #e69f00 #009e73 #cc79a7 #56b4e9 #0072b2 #d55e00"
 there(net, name) = int(system("grep -c '^".net.",".name.",' angles.csv || true")) > 0
 what = "error NLL 'entropy, nats'"
 columns = "4 5 7"
