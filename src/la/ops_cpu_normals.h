@@ -154,20 +154,21 @@ static void TYPED(normals)(uint64_t seed, uint64_t stream, uint64_t index0, int6
     }
 }
 
+/* An array whose rows do not follow each other without gaps has its numbers made in a buffer, as many
+ * rows of it at a time as fit. */
 static void TYPED(randn)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
     (void)partial;
     const fab_long *A = job->A;
-    const uint64_t k = (uint64_t)A->k;
+    const int64_t k = A->k, fit = k < SUB_ROWS ? SUB_ROWS / (k > 0 ? k : 1) : 1;
+    const int direct = A->cs == 1 && A->rs == k;
     REAL *some = scratch;
-    for (int64_t i = rows.first; i < rows.first + rows.count; i++) {
-        const uint64_t index = ((uint64_t)(job->first_row + i)) * k;
-        if (A->cs == 1 && A->rs == A->k) {
-            TYPED(normals)(job->seed, job->stream, index, rows.count * A->k, TYPED(at)(A, i, 0));
-            return;
-        }
-        TYPED(normals)(job->seed, job->stream, index, A->k, some);
-        for (int64_t j = 0; j < A->k; j++) *TYPED(at)(A, i, j) = some[j];
+    FOR_BLOCKS(i, m, rows, direct ? rows.count : fit)
+    {
+        TYPED(normals)(job->seed, job->stream, (uint64_t)(job->first_row + i) * (uint64_t)k, m * k,
+                       direct ? TYPED(at)(A, i, 0) : some);
+        for (int64_t j = 0; j < k && !direct; j++)
+            for (int64_t r = 0; r < m; r++) *TYPED(at)(A, i + r, j) = some[r * k + j];
     }
 }
 
