@@ -118,7 +118,8 @@ static fab_vifa_settings paper(void)
     s.entropy = FAB_VIFA_CLOSED;
     s.schedule = FAB_CONSTANT;
     s.rate = 0.01;
-    s.rate_psi = 1;
+    s.rate_F = s.rate_psi = 1;
+    s.map_part = s.ramp_part = 0;
     s.epochs = (STEPS * DRAWS * BATCH + ROWS - 1) / ROWS;
     return s;
 }

@@ -112,7 +112,7 @@ static int run_networks(moons *m, const demo_call *call)
     network *n = m->network;
     n[POSTERIOR].name = "posterior";
     n[POSTERIOR].command = "fabayes fit moons.csv -y colour --model mlp:20,20 -m vifa --runs=5 \\\n"
-                           "    --draws=4 --alpha=0.1 --epochs=1000 -o moons.safetensors";
+                           "    --draws=4 --alpha=0.1 -o moons.safetensors";
     n[MODE].name = "mode alone";
     n[MODE].command = "fabayes fit moons.csv -y colour --model mlp:20,20 -m map \\\n"
                       "    --alpha=0.1 --epochs=1000 -o moons_map.safetensors";

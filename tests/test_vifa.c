@@ -312,7 +312,9 @@ static int64_t chosen_for(const fab_model *m, const fab_vifa_settings *s, const 
     fab_infer *f = open_run(m, s, NULL, e);
     const fab_vifa_settings is = *in_force(f);
     const int newton = is.optimiser == FAB_VIFA_NEWTON;
-    assert_true(is.epochs == (newton ? 40 : 400));
+    assert_true(is.epochs == (newton ? 40 : m->linear ? 400 : 1000));
+    assert_true(is.rate_F == (m->linear ? 1 : 0.3));
+    assert_true(is.map_part == (m->linear ? 0 : 0.2) && is.ramp_part == (m->linear ? 0 : 0.3));
     assert_true(is.draws == (newton ? 2 * (m->D - m->free) + 1 : 2));
     if (s->rate < 0) assert_true(is.rate == (newton ? 1 : 0.005));
     fab_infer_free(f);
@@ -348,6 +350,30 @@ static void networks_wide_models_and_given_rates_keep_adam(void **state)
         assert_int_equal(chosen_for(&m, &s, &e),
                          D == FAB_VIFA_SMALL ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM);
     }
+}
+
+static void a_part_that_is_auto_takes_at_most_what_the_other_leaves(void **state)
+{
+    (void)state;
+    static const struct {
+        double map, ramp, map_in_force, ramp_in_force; /* negative: auto */
+    } cases[] = {{-1, -1, 0.2, 0.3},  {0.5, -1, 0.5, 0.3},       {0.875, -1, 0.875, 0.125},
+                 {-1, 0.5, 0.2, 0.5}, {-1, 0.875, 0.125, 0.875}, {0, 0, 0, 0}};
+    const problem p = some_problem(20, 3, 6);
+    const fab_examples e = examples_of(&p);
+    const fab_net_plan plan = {.layers = "mlp:4", .features = 3, .classes = 1, .beta = 1};
+    fab_net *net;
+    assert_ok(fab_net_init(&net, &plan, NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fab_vifa_settings s = fab_vifa_defaults();
+        if (cases[i].map >= 0) s.map_part = cases[i].map;
+        if (cases[i].ramp >= 0) s.ramp_part = cases[i].ramp;
+        fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+        assert_true(in_force(f)->map_part == cases[i].map_in_force);
+        assert_true(in_force(f)->ramp_part == cases[i].ramp_in_force);
+        fab_infer_free(f);
+    }
+    fab_net_free(net);
 }
 
 /* E_q v and E_q[v (theta - c)'] of a model in two coordinates, on a fine grid of q; v: gradient of -log p(D, theta). */
@@ -1025,6 +1051,7 @@ int main(void)
         TEST(the_optimum_is_a_minimum),
         TEST(the_default_of_a_linear_model_is_the_optimum),
         TEST(networks_wide_models_and_given_rates_keep_adam),
+        TEST(a_part_that_is_auto_takes_at_most_what_the_other_leaves),
         TEST(the_default_maximises_the_bound_for_classes_and_counts),
         TEST(every_optimiser_converges_to_the_optimum),
         TEST(the_closed_form_on_batches_converges_too),

@@ -42,8 +42,8 @@ typedef enum fab_vifa_start {
     FAB_VIFA_MODEL     /* c = the model's own start, or a given prior's mean */
 } fab_vifa_start;
 
-/* Begins as fab_model_settings (infer.h).  epochs, rate, draws and optimiser may be auto: fab_infer_settings has what was
- * chosen for the model. */
+/* Begins as fab_model_settings (infer.h).  epochs, rate, draws, optimiser, rate_F, map_part and ramp_part may be auto:
+ * fab_infer_settings has what was chosen for the model. */
 typedef struct fab_vifa_settings {
     double alpha, beta;
     int64_t epochs, batch;

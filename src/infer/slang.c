@@ -32,8 +32,10 @@ enum { COLUMNS = 5 }; /* K when it is auto */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
-#define VOGN_FIELDS                                                                                \
-    MODEL_FIELDS(200, 32, 0.05),                                                                   \
+#define VOGN_FIELDS(rate_)                                                                         \
+    ALPHA_FIELD, BETA_FIELD, FIELD(epochs, I64, 200, 1, 0x1p40, "passes over the rows"),           \
+        FIELD(batch, I64, 32, 1, 0x1p24, "rows in a step"),                                        \
+        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, 1e-2, 2, "learning rate"), SEED_FIELDS(1),     \
         TUNED(rate_precision, F64, 0.05, 1e-300, 1, LOG, 1e-3, 0.5,                                \
               "weight of a step in the precision"),                                                \
         FIELD(decay, F64, 0.51, 0, 1, "both rates fall as t^-decay over the steps t"),             \
@@ -43,14 +45,14 @@ enum { COLUMNS = 5 }; /* K when it is auto */
                   "precision to begin with; auto: that of the prior, and the number of rows")
 
 #define SETTINGS fab_vogn_settings
-static const fab_field vogn_fields[] = {VOGN_FIELDS};
+static const fab_field vogn_fields[] = {VOGN_FIELDS(0.5)};
 MODEL_LAYOUT(vogn_fields);
 static const fab_table vogn_table = TABLE("vogn", vogn_fields);
 #undef SETTINGS
 
 #define SETTINGS fab_slang_settings
 static const fab_field fields[] = {
-    VOGN_FIELDS,
+    VOGN_FIELDS(1),
     AUTOMATIC(K, I64, 1, FAB_MODEL_COLUMNS, "columns of F; auto: 5, at most D"),
     FIELD(psi_min, F64, 1e-9, 0, 0.5,
           "floor of psi, relative to the coordinate's diagonal of the precision"),

@@ -32,11 +32,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { LEAST_LAP = 10 };                              /* steps */
-enum { EPOCHS = 400, NEWTON_EPOCHS = 40, DRAWS = 2 }; /* auto */
-#define RATE           0.005                          /* auto */
-#define NEWTON_RATE    1                              /* auto */
-#define PARTS_ROUNDING 1e-9                           /* of map_part + ramp_part = 1 */
+enum { LEAST_LAP = 10 };    /* steps */
+#define PARTS_ROUNDING 1e-9 /* of map_part + ramp_part = 1 */
 #define MEMORY         0.01 /* weight of a step in the running average of the loss */
 #define FAR            1e6  /* a loss so many times that of the first step: the run has diverged */
 
@@ -49,7 +46,8 @@ static const char *const starts[] = {"zero", "model", NULL};
 #define SETTINGS fab_vifa_settings
 #define VIFA_FIELDS(K_, most_)                                                                     \
     ALPHA_FIELD, BETA_FIELD,                                                                       \
-        AUTOMATIC(epochs, I64, 1, 0x1p40, "passes over the rows; auto: 400, newton: 40"),          \
+        AUTOMATIC(epochs, I64, 1, 0x1p40,                                                          \
+                  "passes over the rows; auto: 1000, a linear model: 400, newton: 40"),            \
         FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
               "rows in a step; newton: rows at a time, a step has all"),                           \
         TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
@@ -64,7 +62,9 @@ static const char *const starts[] = {"zero", "model", NULL};
         CHOICE(optimiser, FAB_VIFA_AUTO, optimisers,                                               \
                "how a gradient becomes a step; auto: newton for a linear model of up to 128 "      \
                "weights when rate and draws are auto, else adam"),                                 \
-        FIELD(rate_F, F64, 1, 1e-300, 1e300, "rate of F, in units of rate"),                       \
+        AUTOMATIC(rate_F, F64, 1e-300, 1e300,                                                      \
+                  "rate of F, in units of rate; auto: 0.3 with adam unless the model is linear, "  \
+                  "else 1"),                                                                       \
         FIELD(rate_psi, F64, 1, 1e-300, 1e300, "rate of log psi, in units of rate"),               \
         FIELD(momentum, F64, 0.9, 0, 0.999999, "weight of the past in adam's first moment"),       \
         FIELD(second, F64, 0.999, 0, 0.999999999, "weight of the past in adam's second moment"),   \
@@ -81,8 +81,12 @@ static const char *const starts[] = {"zero", "model", NULL};
         CHOICE(start, FAB_VIFA_MODEL, starts, "c begins at 0, or where the model would"),          \
         FIELD(start_sd, F64, 0.003, 1e-100, 1e100, "standard deviation of a coordinate at start"), \
         FIELD(start_F, F64, 0.3, 0, 1e6, "entries of F at the start, in units of start_sd"),       \
-        FIELD(map_part, F64, 0, 0, 1, "part of the run in which only c moves"),                    \
-        FIELD(ramp_part, F64, 0, 0, 1, "part of the run after it in which the entropy sets in"),   \
+        AUTOMATIC(map_part, F64, 0, 1,                                                             \
+                  "part of the run in which only c moves; auto: 0.2 with adam unless the model "   \
+                  "is linear, else 0"),                                                            \
+        AUTOMATIC(ramp_part, F64, 0, 1,                                                            \
+                  "part of the run after it in which the entropy sets in; auto: 0.3 or what "      \
+                  "map_part leaves, with adam unless the model is linear, else 0"),                \
         FIELD(free_after, F64, 0, 0, 1,                                                            \
               "part of the run before the model's free coordinates (noise) move")
 
@@ -106,6 +110,26 @@ fab_vifa_settings fab_meanfield_defaults(void)
     return s;
 }
 
+/* What auto means.  Where -log p has many valleys the mean finds one before the spread is let in, and F, all of whose
+ * entries adam would move by the rate at once, goes slowly: otherwise the noise that F makes is what the model fits. */
+typedef struct rules {
+    int64_t epochs, draws; /* draws 0: one more than twice the weights */
+    double rate, rate_F, map_part, ramp_part;
+} rules;
+static const rules bent = {1000, 2, 0.005, 0.3, 0.2, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
+                   by_newton = {40, 0, 1, 1, 0, 0};
+
+static const rules *rules_of(const fab_vifa_settings *s, const fab_model *m)
+{
+    if (s->optimiser == FAB_VIFA_NEWTON) return &by_newton;
+    return s->optimiser == FAB_VIFA_ADAM && !m->linear ? &bent : &straight;
+}
+
+static void take(double *setting, double value)
+{
+    if (fab_is_auto_f64(*setting)) *setting = value;
+}
+
 /* Put numbers where the rules say auto. */
 static void resolve(void *settings, const fab_model *m)
 {
@@ -114,10 +138,14 @@ static void resolve(void *settings, const fab_model *m)
     const int open = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);
     if (s->optimiser == FAB_VIFA_AUTO)
         s->optimiser = open && m->linear && W <= FAB_VIFA_SMALL ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
-    const int newton = s->optimiser == FAB_VIFA_NEWTON;
-    if (fab_is_auto_i64(s->epochs)) s->epochs = newton ? NEWTON_EPOCHS : EPOCHS;
-    if (fab_is_auto_f64(s->rate)) s->rate = newton ? NEWTON_RATE : RATE;
-    if (fab_is_auto_i64(s->draws)) s->draws = newton ? 2 * W + 1 : DRAWS;
+    const rules *r = rules_of(s, m);
+    if (fab_is_auto_i64(s->epochs)) s->epochs = r->epochs;
+    if (fab_is_auto_i64(s->draws)) s->draws = r->draws ? r->draws : 2 * W + 1;
+    take(&s->rate, r->rate);
+    take(&s->rate_F, r->rate_F);
+    take(&s->map_part,
+         fab_is_auto_f64(s->ramp_part) ? r->map_part : fmin(r->map_part, 1 - s->ramp_part));
+    take(&s->ramp_part, fmin(r->ramp_part, 1 - s->map_part));
 }
 
 /* ---- life --------------------------------------------------------------------------------------------- */
