@@ -1,7 +1,7 @@
 /* vifa_draw.c - draws of theta and the gradients there, lines 2 - 5 of vifa.c.
  *
  * z is made again from its random index whenever it is needed; only when all coordinates fit into one chunk is it
- * still at hand.
+ * still at hand.  While only c moves (weight 0) nothing is done for F and gamma.
  *
  * SPDX-License-Identifier: MIT */
 #include "infer/vifa_state.h"
@@ -105,10 +105,16 @@ static void project(fab_vifa *f, const fab_vifa_step *s, draw *d)
     fab_chol_solve(K, 1, f->Lc, y);
 }
 
+/* Is the slope of log q sampled? */
+static int by_path(const fab_vifa *f, const fab_vifa_step *s)
+{
+    return f->s.entropy == FAB_VIFA_PATH && s->weight > 0;
+}
+
 /* 2 */
 static void make_theta(fab_vifa *f, const fab_vifa_step *s, draw *d)
 {
-    const int64_t K = f->K, L = f->s.draws, path = f->s.entropy == FAB_VIFA_PATH;
+    const int64_t K = f->K, L = f->s.draws, path = by_path(f, s);
     const fab_long F = fab_vifa_F(f), Y = fab_long_vectors(f->Y, f->W, path ? 2 : 1, f->W);
     if (K > 0) {
         if (d->sign > 0) fab_random_normal((uint64_t)f->s.seed, d->stream + 1, 0, K, FAB_F64, f->h);
@@ -123,28 +129,48 @@ static void make_theta(fab_vifa *f, const fab_vifa_step *s, draw *d)
     memcpy(f->theta + f->W, f->c + f->W, (size_t)(f->m.D - f->W) * sizeof(double));
 }
 
+/* v = - weight S^-1 (theta - c) */
+static void slope_chunk(fab_vifa *f, const fab_vifa_step *s, const draw *d, int64_t first,
+                        int64_t count, const double *z, double *v)
+{
+    const double *psi = f->psi + first, weight = s->weight, sign = d->sign;
+    if (f->K > 0) {
+        f->nn->widen(count, -weight, at(f, f->Y, f->W + first), 0, v);
+        for (int64_t i = 0; i < count; i++) v[i] /= psi[i];
+    } else
+        memset(v, 0, (size_t)count * sizeof *v);
+    for (int64_t i = 0; i < count; i++) v[i] -= weight * sign * z[i] / sqrt(psi[i]);
+}
+
 /* 4, 5  v = N g, and with entropy = path v -= weight S^-1 (theta - c) */
 static void gradient_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, int64_t count,
                            int thread, void *ctx)
 {
     const draw *d = ctx;
-    const int path = f->s.entropy == FAB_VIFA_PATH;
-    const double *z = z_of(f, d, first, count, thread), *psi = f->psi + first, *g = f->g + first;
+    const double *z = z_of(f, d, first, count, thread), *g = f->g + first;
     double *v = f->v + (int64_t)thread * FAB_VIFA_CHUNK, *gc = f->gc + first, *gg = f->gg + first;
-    const double weight = s->weight, sign = d->sign, scale = d->scale;
-    if (path && f->K > 0) {
-        f->nn->widen(count, -weight, at(f, f->Y, f->W + first), 0, v);
-        for (int64_t i = 0; i < count; i++) v[i] /= psi[i];
-    } else
+    const double sign = d->sign, scale = d->scale;
+    if (by_path(f, s))
+        slope_chunk(f, s, d, first, count, z, v);
+    else
         memset(v, 0, (size_t)count * sizeof *v);
-    if (path)
-        for (int64_t i = 0; i < count; i++) v[i] -= weight * sign * z[i] / sqrt(psi[i]);
     for (int64_t i = 0; i < count; i++) v[i] += scale * g[i];
     if (d->l == 0)
         for (int64_t i = 0; i < count; i++) gc[i] = v[i], gg[i] = v[i] * sign * z[i];
     else
         for (int64_t i = 0; i < count; i++) gc[i] += v[i], gg[i] += v[i] * sign * z[i];
     if (f->K > 0) f->nn->narrow(count, v, at(f, d->v, first));
+}
+
+/* 4, 5 while only c moves */
+static void mean_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, int64_t count,
+                       int thread, void *ctx)
+{
+    const draw *d = ctx;
+    const double *g = f->g + first;
+    double *gc = f->gc + first;
+    (void)s, (void)thread;
+    for (int64_t i = 0; i < count; i++) gc[i] = (d->l > 0 ? gc[i] : 0) + d->scale * g[i];
 }
 
 /* 3 - 5 */
@@ -160,7 +186,7 @@ static fab_status add_gradient(fab_vifa *f, fab_vifa_step *s, draw *d, const fab
     d->scale = (double)fab_minibatch_steps(f->batches) * rows; /* unbiased for uneven batches */
     if (fab_vifa_samples_prior(f))
         FAB_TRY(fab_prior_add(&f->prior, 1 / d->scale, f->theta, &penalty, f->g)); /* 4 */
-    fab_vifa_each(f, s, gradient_chunk, d);
+    fab_vifa_each(f, s, s->weight > 0 ? gradient_chunk : mean_chunk, d);
     for (int64_t i = f->W; i < f->m.D; i++)
         f->gc[i] = (d->l > 0 ? f->gc[i] : 0) + d->scale * f->g[i];
     return FAB_OK;
@@ -183,7 +209,7 @@ fab_status fab_vifa_draws(fab_vifa *f, fab_vifa_step *s)
         make_theta(f, s, &d); /* 2 */
         if (l == 0 || !(f->s.shared || d.sign < 0)) batch = batch_of(f, s, l);
         FAB_TRY(add_gradient(f, s, &d, &batch)); /* 3 - 5 */
-        if (f->K == 0 || f->kept == f->s.draws) continue;
+        if (f->K == 0 || s->weight == 0 || f->kept == f->s.draws) continue;
         for (int64_t k = 0; k < f->K; k++) f->T[k] = f->H[l + k * f->s.draws];
         f->run.ops->mult(&f->run, NULL, &V, f->T, l > 0, &GF); /* GF += v h' / L */
     }

@@ -86,8 +86,10 @@ static void finish_chunk(fab_vifa *f, const fab_vifa_step *s, int64_t first, int
     (void)ctx;
     for (int64_t i = 0; i < count; i++) {
         gc[i] = gc[i] * over_L + alpha * c[i];
-        gg[i] = 0.5 * (gg[i] * over_L * sqrt(psi[i]) + alpha * psi[i] - w + quad * row[i] / psi[i]);
         of_c += gc[i] * gc[i];
+    }
+    for (int64_t i = 0; i < count && s->weight > 0; i++) {
+        gg[i] = 0.5 * (gg[i] * over_L * sqrt(psi[i]) + alpha * psi[i] - w + quad * row[i] / psi[i]);
         of_gamma += gg[i] * gg[i];
     }
     f->sums[2 * (first / FAB_VIFA_CHUNK)] = of_c;
@@ -102,7 +104,8 @@ static fab_status finish_gradients(fab_vifa *f, const fab_vifa_step *s, norms *n
 {
     const fab_long F = fab_vifa_F(f);
     *n = (norms){0};
-    if (closed(f) && f->K > 0) f->run.ops->rowquad(&f->run, &F, f->root, f->K, 0, f->row);
+    if (closed(f) && f->K > 0 && s->weight > 0)
+        f->run.ops->rowquad(&f->run, &F, f->root, f->K, 0, f->row);
     fab_vifa_each(f, s, finish_chunk, NULL);
     for (int64_t i = 0; i * FAB_VIFA_CHUNK < f->W; i++) {
         n->c += f->sums[2 * i];
