@@ -25,7 +25,6 @@
 #include "estim/state.h"
 #include "fabayes/distance.h"
 #include "infer/methods.h"
-#include "infer/model_fields.h"
 #include "infer/vifa_state.h"
 #include "model/ggn.h"
 #include <math.h>
@@ -36,117 +35,6 @@ enum { LEAST_LAP = 10 };    /* steps */
 #define PARTS_ROUNDING 1e-9 /* of map_part + ramp_part = 1 */
 #define MEMORY         0.01 /* weight of a step in the running average of the loss */
 #define FAR            1e6  /* a loss so many times that of the first step: the run has diverged */
-
-/* ---- settings ----------------------------------------------------------------------------------------- */
-
-static const char *const optimisers[] = {"sgd", "adam", "natural", "newton", "auto", NULL};
-static const char *const entropies[] = {"closed", "path", NULL};
-static const char *const starts[] = {"zero", "model", NULL};
-
-#define SETTINGS fab_vifa_settings
-#define VIFA_FIELDS(K_, most_)                                                                     \
-    ALPHA_FIELD, BETA_FIELD,                                                                       \
-        AUTOMATIC(epochs, I64, 1, 0x1p40,                                                          \
-                  "passes over the rows; auto: 1000, a linear model: 400, newton: 40"),            \
-        FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
-              "rows in a step; newton: rows at a time, a step has all"),                           \
-        TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
-                   "learning rate; auto: 0.005, newton: 1"),                                       \
-        SEED_FIELDS(1), FIELD(K, I64, K_, 0, most_, "number of factors; 0: a diagonal"),           \
-        AUTOMATIC(draws, I64, 1, 4096,                                                             \
-                  "draws of theta in a step; auto: 2, newton: one more than twice the weights"),   \
-        SWITCH(pairs, 1, "draws come as h, z and -h, -z, on the same rows"),                       \
-        SWITCH(shared, 0, "all draws of a step see the same rows"),                                \
-        CHOICE(entropy, FAB_VIFA_PATH, entropies,                                                  \
-               "gradients of prior and entropy: in closed form, or sampled with the likelihood"),  \
-        CHOICE(optimiser, FAB_VIFA_AUTO, optimisers,                                               \
-               "how a gradient becomes a step; auto: newton for a linear model of up to 128 "      \
-               "weights when rate and draws are auto, else adam"),                                 \
-        AUTOMATIC(rate_F, F64, 1e-300, 1e300,                                                      \
-                  "rate of F, in units of rate; auto: 0.3 with adam unless the model is linear, "  \
-                  "else 1"),                                                                       \
-        FIELD(rate_psi, F64, 1, 1e-300, 1e300, "rate of log psi, in units of rate"),               \
-        FIELD(momentum, F64, 0.9, 0, 0.999999, "weight of the past in adam's first moment"),       \
-        FIELD(second, F64, 0.999, 0, 0.999999999, "weight of the past in adam's second moment"),   \
-        FIELD(epsilon, F64, 1e-8, 1e-300, 1, "added to adam's root"),                              \
-        FIELD(reach, F64, 0.5, 1e-300, 1e300,                                                      \
-              "natural: largest step of a coordinate, in standard deviations; newton: of an "      \
-              "output, unless y is gaussian"),                                                     \
-        CHOICE(schedule, FAB_COSINE, fab_schedule_names, "how the rate changes during the run"),   \
-        FIELD(drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),                               \
-        FIELD(drop_every, F64, 0.4, 1e-6, 1, "steps: part of the run between two of them"),        \
-        FIELD(warmup, F64, 0.3, 1e-6, 0.99, "one-cycle: part of the run in which the rate rises"), \
-        FIELD(clip, F64, 0, 0, 1e300,                                                              \
-              "sgd, adam: largest norm of the gradients of c, F and log psi each; 0: any"),        \
-        CHOICE(start, FAB_VIFA_MODEL, starts, "c begins at 0, or where the model would"),          \
-        FIELD(start_sd, F64, 0.003, 1e-100, 1e100, "standard deviation of a coordinate at start"), \
-        FIELD(start_F, F64, 0.3, 0, 1e6, "entries of F at the start, in units of start_sd"),       \
-        AUTOMATIC(map_part, F64, 0, 1,                                                             \
-                  "part of the run in which only c moves; auto: 0.2 with adam unless the model "   \
-                  "is linear, else 0"),                                                            \
-        AUTOMATIC(ramp_part, F64, 0, 1,                                                            \
-                  "part of the run after it in which the entropy sets in; auto: 0.3 or what "      \
-                  "map_part leaves, with adam unless the model is linear, else 0"),                \
-        FIELD(free_after, F64, 0, 0, 1,                                                            \
-              "part of the run before the model's free coordinates (noise) move")
-
-static const fab_field fields[] = {VIFA_FIELDS(5, 4096)};
-static const fab_field diagonal[] = {VIFA_FIELDS(0, 0)};
-MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("vifa", fields), diagonal_table = TABLE("meanfield", diagonal);
-#undef SETTINGS
-
-fab_vifa_settings fab_vifa_defaults(void)
-{
-    fab_vifa_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
-fab_vifa_settings fab_meanfield_defaults(void)
-{
-    fab_vifa_settings s;
-    fab_settings_defaults(&diagonal_table, &s);
-    return s;
-}
-
-/* What auto means.  Where -log p has many valleys the mean finds one before the spread is let in, and F, all of whose
- * entries adam would move by the rate at once, goes slowly: otherwise the noise that F makes is what the model fits. */
-typedef struct rules {
-    int64_t epochs, draws; /* draws 0: one more than twice the weights */
-    double rate, rate_F, map_part, ramp_part;
-} rules;
-static const rules bent = {1000, 2, 0.005, 0.3, 0.2, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
-                   by_newton = {40, 0, 1, 1, 0, 0};
-
-static const rules *rules_of(const fab_vifa_settings *s, const fab_model *m)
-{
-    if (s->optimiser == FAB_VIFA_NEWTON) return &by_newton;
-    return s->optimiser == FAB_VIFA_ADAM && !m->linear ? &bent : &straight;
-}
-
-static void take(double *setting, double value)
-{
-    if (fab_is_auto_f64(*setting)) *setting = value;
-}
-
-/* Put numbers where the rules say auto. */
-static void resolve(void *settings, const fab_model *m)
-{
-    fab_vifa_settings *s = settings;
-    const int64_t W = m->D - m->free;
-    const int open = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);
-    if (s->optimiser == FAB_VIFA_AUTO)
-        s->optimiser = open && m->linear && W <= FAB_VIFA_SMALL ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
-    const rules *r = rules_of(s, m);
-    if (fab_is_auto_i64(s->epochs)) s->epochs = r->epochs;
-    if (fab_is_auto_i64(s->draws)) s->draws = r->draws ? r->draws : 2 * W + 1;
-    take(&s->rate, r->rate);
-    take(&s->rate_F, r->rate_F);
-    take(&s->map_part,
-         fab_is_auto_f64(s->ramp_part) ? r->map_part : fmin(r->map_part, 1 - s->ramp_part));
-    take(&s->ramp_part, fmin(r->ramp_part, 1 - s->map_part));
-}
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
@@ -229,7 +117,7 @@ static fab_status prototype(fab_vifa *f, const char *who, const fab_vifa_setting
                     .W = m->D - m->free,
                     .K = s->K,
                     .number = {[FAB_VIFA_LOSS] = NAN, [FAB_VIFA_BOUND] = NAN}};
-    resolve(&f->s, m);
+    fab_vifa_resolve(&f->s, m);
     f->kept = f->s.draws <= f->K ? f->s.draws : 1;
     if (f->s.optimiser == FAB_VIFA_NEWTON) f->newton.W = f->W;
     FAB_TRY(fab_run_init(&f->run, x, type));
@@ -587,11 +475,11 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-#define VIFA_VERBS(init_)                                                                      \
-    {                                                                                          \
-        .init_model = init_, .model_bytes = model_bytes, .resolve = resolve, .update = update, \
-        .result = result, .so_far = so_far, .report = report, .free = release, .save = save,   \
-        .load = load                                                                           \
+#define VIFA_VERBS(init_)                                                                        \
+    {                                                                                            \
+        .init_model = init_, .model_bytes = model_bytes, .resolve = fab_vifa_resolve,            \
+        .update = update, .result = result, .so_far = so_far, .report = report, .free = release, \
+        .save = save, .load = load                                                               \
     }
 static const fab_infer_verbs verbs = VIFA_VERBS(init_model),
                              diagonal_verbs = VIFA_VERBS(init_diagonal);
@@ -599,13 +487,13 @@ static const fab_infer_verbs verbs = VIFA_VERBS(init_model),
 const fab_method fab_vifa_method = {
     .name = "vifa",
     .summary = "variational inference of a network or any other model, low rank plus diagonal",
-    .table = &table,
+    .table = &fab_vifa_table,
     .infer = &verbs,
 };
 
 const fab_method fab_meanfield_method = {
     .name = "meanfield",
     .summary = "vifa with a diagonal covariance",
-    .table = &diagonal_table,
+    .table = &fab_meanfield_table,
     .infer = &diagonal_verbs,
 };

@@ -95,6 +95,10 @@ typedef struct fab_vifa_step {
     double loss, rows;   /* out: sum over the draws of loss times rows; rows */
 } fab_vifa_step;
 
+extern const fab_table fab_vifa_table, fab_meanfield_table;
+/* Put numbers where the settings say auto. */
+void fab_vifa_resolve(void *settings, const fab_model *m);
+
 /* Is the prior sampled with the likelihood? */
 int fab_vifa_samples_prior(const fab_vifa *f);
 /* Is the gradient of F an array of its own? */
