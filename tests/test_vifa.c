@@ -312,7 +312,7 @@ static int64_t chosen_for(const fab_model *m, const fab_vifa_settings *s, const 
     fab_infer *f = open_run(m, s, NULL, e);
     const fab_vifa_settings is = *in_force(f);
     const int newton = is.optimiser == FAB_VIFA_NEWTON;
-    assert_true(is.epochs == (newton ? 40 : m->linear ? 400 : 1000));
+    assert_true(m->linear ? is.epochs == (newton ? 40 : 400) : is.epochs == FAB_AUTO_I64);
     assert_true(is.rate_F == (m->linear ? 1 : 0.3));
     assert_true(is.map_part == (m->linear ? 0 : 0.2) && is.ramp_part == (m->linear ? 0 : 0.3));
     assert_true(is.draws == (newton ? 2 * (m->D - m->free) + 1 : 2));
@@ -371,6 +371,32 @@ static void a_part_that_is_auto_takes_at_most_what_the_other_leaves(void **state
         fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
         assert_true(in_force(f)->map_part == cases[i].map_in_force);
         assert_true(in_force(f)->ramp_part == cases[i].ramp_in_force);
+        fab_infer_free(f);
+    }
+    fab_net_free(net);
+}
+
+/* 20000 steps, but 20 to 1000 epochs. */
+static void epochs_that_are_auto_follow_the_rows(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t batch, epochs; /* of 40 rows */
+    } cases[] = {{40, 1000}, {1, 500}};
+    const problem p = some_problem(40, 3, 6);
+    const fab_examples e = examples_of(&p);
+    const fab_net_plan plan = {.layers = "mlp:2", .features = 3, .classes = 1, .beta = 1};
+    fab_net *net;
+    assert_ok(fab_net_init(&net, &plan, NULL));
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        fab_vifa_settings s = fab_vifa_defaults();
+        fab_inference r;
+        s.batch = cases[i].batch;
+        s.K = 1;
+        fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+        result_of(f);
+        assert_ok(fab_infer_report(f, &r));
+        assert_int_equal(r.iterations, cases[i].epochs);
         fab_infer_free(f);
     }
     fab_net_free(net);
@@ -1052,6 +1078,7 @@ int main(void)
         TEST(the_default_of_a_linear_model_is_the_optimum),
         TEST(networks_wide_models_and_given_rates_keep_adam),
         TEST(a_part_that_is_auto_takes_at_most_what_the_other_leaves),
+        TEST(epochs_that_are_auto_follow_the_rows),
         TEST(the_default_maximises_the_bound_for_classes_and_counts),
         TEST(every_optimiser_converges_to_the_optimum),
         TEST(the_closed_form_on_batches_converges_too),

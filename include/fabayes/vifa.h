@@ -43,7 +43,7 @@ typedef enum fab_vifa_start {
 } fab_vifa_start;
 
 /* Begins as fab_model_settings (infer.h).  epochs, rate, draws, optimiser, rate_F, map_part and ramp_part may be auto:
- * fab_infer_settings has what was chosen for the model. */
+ * fab_infer_settings has what was chosen for the model, fab_inference the epochs that its rows made of auto. */
 typedef struct fab_vifa_settings {
     double alpha, beta;
     int64_t epochs, batch;

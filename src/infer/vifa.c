@@ -249,7 +249,8 @@ static fab_status update(void *handle, const fab_examples *e)
 /* Steps of the run; of a lap, about an epoch. */
 static int64_t total_steps(const fab_vifa *f)
 {
-    const int64_t all = f->s.epochs * fab_minibatch_steps(f->batches) / fab_vifa_batches(f);
+    const int64_t batches = fab_minibatch_steps(f->batches), each = fab_vifa_batches(f);
+    const int64_t all = fab_vifa_epochs(&f->s, batches / each) * batches / each;
     return all > 1 ? all : 1;
 }
 

@@ -13,7 +13,8 @@ static const char *const starts[] = {"zero", "model", NULL};
 #define VIFA_FIELDS(K_, most_)                                                                     \
     ALPHA_FIELD, BETA_FIELD,                                                                       \
         AUTOMATIC(epochs, I64, 1, 0x1p40,                                                          \
-                  "passes over the rows; auto: 1000, a linear model: 400, newton: 40"),            \
+                  "passes over the rows; auto: as many as 20000 steps need, 20 to 1000; a linear " \
+                  "model: 400, newton: 40"),                                                       \
         FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
               "rows in a step; newton: rows at a time, a step has all"),                           \
         TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
@@ -80,11 +81,12 @@ fab_vifa_settings fab_meanfield_defaults(void)
 /* What auto means.  Where -log p has many valleys the mean finds one before the spread is let in, and F, all of whose
  * entries adam would move by the rate at once, goes slowly: otherwise the noise that F makes is what the model fits. */
 typedef struct rules {
-    int64_t epochs, draws; /* draws 0: one more than twice the weights */
+    int64_t epochs, draws; /* epochs 0: by steps; draws 0: one more than twice the weights */
     double rate, rate_F, map_part, ramp_part;
 } rules;
-static const rules bent = {1000, 2, 0.005, 0.3, 0.2, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
+static const rules bent = {0, 2, 0.005, 0.3, 0.2, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
                    by_newton = {40, 0, 1, 1, 0, 0};
+enum { STEPS = 20000, LEAST_EPOCHS = 20, MOST_EPOCHS = 1000 };
 
 static const rules *rules_of(const fab_vifa_settings *s, const fab_model *m)
 {
@@ -105,11 +107,18 @@ void fab_vifa_resolve(void *settings, const fab_model *m)
     if (s->optimiser == FAB_VIFA_AUTO)
         s->optimiser = open && m->linear && W <= FAB_VIFA_SMALL ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
     const rules *r = rules_of(s, m);
-    if (fab_is_auto_i64(s->epochs)) s->epochs = r->epochs;
+    if (fab_is_auto_i64(s->epochs) && r->epochs) s->epochs = r->epochs;
     if (fab_is_auto_i64(s->draws)) s->draws = r->draws ? r->draws : 2 * W + 1;
     take(&s->rate, r->rate);
     take(&s->rate_F, r->rate_F);
     take(&s->map_part,
          fab_is_auto_f64(s->ramp_part) ? r->map_part : fmin(r->map_part, 1 - s->ramp_part));
     take(&s->ramp_part, fmin(r->ramp_part, 1 - s->map_part));
+}
+
+int64_t fab_vifa_epochs(const fab_vifa_settings *s, int64_t steps)
+{
+    const int64_t epochs = STEPS / (steps > 0 ? steps : 1);
+    if (!fab_is_auto_i64(s->epochs)) return s->epochs;
+    return epochs < LEAST_EPOCHS ? LEAST_EPOCHS : epochs < MOST_EPOCHS ? epochs : MOST_EPOCHS;
 }
