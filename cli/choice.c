@@ -54,7 +54,7 @@ static int choose_likelihood(choice *c)
 static const char *default_method(const choice *c)
 {
     const int64_t columns = c->l.table->columns;
-    if (c->l.layers) return "sgd";
+    if (c->l.layers) return "vifa";
     if (c->l.kind == FAB_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
     return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
 }

@@ -41,8 +41,16 @@ class Net(Case):
         self.assertLess(net["rmse"], 0.4 * line["rmse"])
         self.assertEqual(self.good_json("info", self.path("n.safetensors"))["form"], "covariance")
 
+    def test_the_default_is_a_gaussian_over_the_weights(self):
+        said = self.fit()
+        self.assertEqual((said["method"], said["K"]), ("vifa", 5))
+        s = self.good_json("score", self.file, self.test)
+        self.fit("-m", "map")
+        self.assertLess(s["nll"], self.good_json("score", self.file, self.test)["nll"])
+        self.assertTrue(0.8 < s["coverage90"] <= 1)
+
     def test_predictions_are_in_the_users_units(self):
-        self.fit("--beta=25")
+        self.fit("-m", "map", "--beta=25")
         lines = self.good("predict", self.file, self.test).split("\n")
         p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
         self.assertEqual(lines[0], "mean,sd,lower,upper")
@@ -81,9 +89,9 @@ class Net(Case):
 
     def test_rows_left_out_say_how_large_the_noise_is(self):
         few = self.write("few.csv", csv(self.X[:60], self.y[:60]))  # 60 rows, 202 weights: learned noise is far too small
-        alone = self.fit("--epochs=400", data=few)
-        found = self.fit("--epochs=400", "--noise-floor", "auto", "--threads", "1", data=few, file=self.path("f.safetensors"))
-        again = self.fit("--epochs=400", "--noise-floor", "auto", "--threads", "2", data=few, file=self.path("g.safetensors"))
+        alone = self.fit("-m", "map", "--epochs=400", data=few)
+        found = self.fit("-m", "map", "--epochs=400", "--noise-floor", "auto", "--threads", "1", data=few, file=self.path("f.safetensors"))
+        again = self.fit("-m", "map", "--epochs=400", "--noise-floor", "auto", "--threads", "2", data=few, file=self.path("g.safetensors"))
         self.assertIsNone(alone["noise_floor"])
         self.assertEqual(found["noise_floor"], again["noise_floor"])
         floor = self.good_json("score", self.path("f.safetensors"), self.test)
@@ -113,7 +121,7 @@ class Net(Case):
     def test_classes_have_probabilities(self):
         kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
         data = self.write("k.csv", csv(self.X, kind))
-        said = self.fit(data=data)
+        said = self.fit("-m", "map", data=data)
         self.assertEqual(said["likelihood"], "categorical")
         s = self.good_json("score", self.file, data)
         self.assertGreater(s["accuracy"], 0.85)
@@ -186,15 +194,16 @@ class Net(Case):
 
     def test_a_stopped_run_goes_on_to_the_same_bytes(self):
         whole, part = self.path("w"), self.path("p")
-        self.fit("--epochs=60", file=whole)
-        self.fit("--epochs=60", "--checkpoint", "7", file=part)
-        with open(whole, "rb") as a, open(part, "rb") as b:
-            self.assertEqual(a.read(), b.read())
-        self.fit("--epochs=60", "--resume", file=part)
-        with open(whole, "rb") as a, open(part, "rb") as b:
-            self.assertEqual(a.read(), b.read())
-        self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", "--epochs=61", "-o", part, "--resume",
-                 says=["epochs = 60", "says 61"])
+        for method in ("map", "vifa"):  # vifa: with settings that it chooses itself
+            self.fit("-m", method, "--epochs=60", file=whole)
+            self.fit("-m", method, "--epochs=60", "--checkpoint", "7", file=part)
+            with open(whole, "rb") as a, open(part, "rb") as b:
+                self.assertEqual(a.read(), b.read())
+            self.fit("-m", method, "--epochs=60", "--resume", file=part)
+            with open(whole, "rb") as a, open(part, "rb") as b:
+                self.assertEqual(a.read(), b.read())
+            self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", "-m", method, "--epochs=61", "-o", part, "--resume",
+                     says=["epochs = 60", "says 61"])
 
     def test_tune_finds_and_fits_the_best(self):
         table = self.path("trials.csv")

@@ -313,8 +313,8 @@ static int64_t chosen_for(const fab_model *m, const fab_vifa_settings *s, const 
     const fab_vifa_settings is = *in_force(f);
     const int newton = is.optimiser == FAB_VIFA_NEWTON;
     assert_true(m->linear ? is.epochs == (newton ? 40 : 400) : is.epochs == FAB_AUTO_I64);
-    assert_true(is.rate_F == (m->linear ? 1 : 0.3));
-    assert_true(is.map_part == (m->linear ? 0 : 0.2) && is.ramp_part == (m->linear ? 0 : 0.3));
+    assert_true(is.rate_F == (m->linear ? 1 : 0.1));
+    assert_true(is.map_part == (m->linear ? 0 : 0.1) && is.ramp_part == (m->linear ? 0 : 0.3));
     assert_true(is.draws == (newton ? 2 * (m->D - m->free) + 1 : 2));
     if (s->rate < 0) assert_true(is.rate == (newton ? 1 : 0.005));
     fab_infer_free(f);
@@ -357,8 +357,8 @@ static void a_part_that_is_auto_takes_at_most_what_the_other_leaves(void **state
     (void)state;
     static const struct {
         double map, ramp, map_in_force, ramp_in_force; /* negative: auto */
-    } cases[] = {{-1, -1, 0.2, 0.3},  {0.5, -1, 0.5, 0.3},       {0.875, -1, 0.875, 0.125},
-                 {-1, 0.5, 0.2, 0.5}, {-1, 0.875, 0.125, 0.875}, {0, 0, 0, 0}};
+    } cases[] = {{-1, -1, 0.1, 0.3},  {0.5, -1, 0.5, 0.3},          {0.875, -1, 0.875, 0.125},
+                 {-1, 0.5, 0.1, 0.5}, {-1, 0.9375, 0.0625, 0.9375}, {0, 0, 0, 0}};
     const problem p = some_problem(20, 3, 6);
     const fab_examples e = examples_of(&p);
     const fab_net_plan plan = {.layers = "mlp:4", .features = 3, .classes = 1, .beta = 1};

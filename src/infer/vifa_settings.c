@@ -30,7 +30,7 @@ static const char *const starts[] = {"zero", "model", NULL};
                "how a gradient becomes a step; auto: newton for a linear model of up to 128 "      \
                "weights when rate and draws are auto, else adam"),                                 \
         AUTOMATIC(rate_F, F64, 1e-300, 1e300,                                                      \
-                  "rate of F, in units of rate; auto: 0.3 with adam unless the model is linear, "  \
+                  "rate of F, in units of rate; auto: 0.1 with adam unless the model is linear, "  \
                   "else 1"),                                                                       \
         FIELD(rate_psi, F64, 1, 1e-300, 1e300, "rate of log psi, in units of rate"),               \
         FIELD(momentum, F64, 0.9, 0, 0.999999, "weight of the past in adam's first moment"),       \
@@ -49,7 +49,7 @@ static const char *const starts[] = {"zero", "model", NULL};
         FIELD(start_sd, F64, 0.003, 1e-100, 1e100, "standard deviation of a coordinate at start"), \
         FIELD(start_F, F64, 0.3, 0, 1e6, "entries of F at the start, in units of start_sd"),       \
         AUTOMATIC(map_part, F64, 0, 1,                                                             \
-                  "part of the run in which only c moves; auto: 0.2 with adam unless the model "   \
+                  "part of the run in which only c moves; auto: 0.1 with adam unless the model "   \
                   "is linear, else 0"),                                                            \
         AUTOMATIC(ramp_part, F64, 0, 1,                                                            \
                   "part of the run after it in which the entropy sets in; auto: 0.3 or what "      \
@@ -84,7 +84,7 @@ typedef struct rules {
     int64_t epochs, draws; /* epochs 0: by steps; draws 0: one more than twice the weights */
     double rate, rate_F, map_part, ramp_part;
 } rules;
-static const rules bent = {0, 2, 0.005, 0.3, 0.2, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
+static const rules bent = {0, 2, 0.005, 0.1, 0.1, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
                    by_newton = {40, 0, 1, 1, 0, 0};
 enum { STEPS = 20000, LEAST_EPOCHS = 20, MOST_EPOCHS = 1000 };
 
