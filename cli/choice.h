@@ -21,7 +21,7 @@ typedef struct choice {
 #define CHOICE_OPTIONS(c_) \
     {"target", 'y', OPT_TEXT, &(c_)->l.columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"}, \
     {"model", 0, OPT_TEXT, &(c_)->model, "MODEL", 0, 0, NULL, "linear (default), mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu"}, \
-    {"method", 'm', OPT_TEXT, &(c_)->method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact, or laplace where there is no closed form; lrvga for many features; sgd for networks)"}, \
+    {"method", 'm', OPT_TEXT, &(c_)->method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact, or laplace where there is no closed form; lrvga for many features; vifa for networks)"}, \
     {"likelihood", 0, OPT_TEXT, &(c_)->likelihood, "L", 0, 0, NULL, "gaussian, bernoulli, categorical or poisson (default: two levels bernoulli, other words categorical, else gaussian)"}, \
     {NULL, 'k', OPT_TEXT, &(c_)->k, "K", 0, 0, NULL, "rank, where the method has one"}, \
     {"weight", 0, OPT_TEXT, &(c_)->l.columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"}, \

@@ -71,7 +71,7 @@ static int resume(fit_call *c)
     fab_tensors *t = NULL;
     const fab_status s = fab_tensors_read(&t, l->output);
     if (s != FAB_OK) return say_status(s);
-    const fab_dtype type = l->method->streams ? (fab_dtype)c->dtype : FAB_F64;
+    const fab_dtype type = l->method->streams || l->layers ? (fab_dtype)c->dtype : FAB_F64;
     int status = saved_check_method(l->output, t, "fit", l->method, type);
     if (status == DONE)
         status = saved_check_settings(l->output, fab_tensors_get(t, "settings"), l->method->table,

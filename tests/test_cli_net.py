@@ -194,15 +194,16 @@ class Net(Case):
 
     def test_a_stopped_run_goes_on_to_the_same_bytes(self):
         whole, part = self.path("w"), self.path("p")
-        for method in ("map", "vifa"):  # vifa: with settings that it chooses itself
-            self.fit("-m", method, "--epochs=60", file=whole)
-            self.fit("-m", method, "--epochs=60", "--checkpoint", "7", file=part)
+        for method, kernels in (("map", "f64"), ("vifa", "f64"), ("vifa", "f32")):  # vifa: with settings that it chooses itself
+            call = ["-m", method, "--dtype", kernels, "--epochs=60"]
+            self.fit(*call, file=whole)
+            self.fit(*call, "--checkpoint", "7", file=part)
             with open(whole, "rb") as a, open(part, "rb") as b:
                 self.assertEqual(a.read(), b.read())
-            self.fit("-m", method, "--epochs=60", "--resume", file=part)
+            self.fit(*call, "--resume", file=part)
             with open(whole, "rb") as a, open(part, "rb") as b:
                 self.assertEqual(a.read(), b.read())
-            self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", "-m", method, "--epochs=61", "-o", part, "--resume",
+            self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", *call[:-1], "--epochs=61", "-o", part, "--resume",
                      says=["epochs = 60", "says 61"])
 
     def test_tune_finds_and_fits_the_best(self):
