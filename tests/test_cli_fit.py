@@ -163,6 +163,8 @@ class Linear(Case):
     def test_bad_data_is_refused(self):
         flat = self.write("f.csv", csv(np.column_stack([self.X, 0 * self.y + 3]), self.names))
         self.bad(1, "fit", flat, "-y", "y", says=["'y'", "constant"])
+        huge = self.write("huge.csv", b"a,y\n1,1e300\n2,-1e300\n3,0\n")
+        self.bad(1, "fit", huge, "-y", "y", "--likelihood", "gaussian", says=["'y'", "standard deviation", "unit"])
         self.bad(1, "fit", flat, "-y", "y", "--likelihood", "bernoulli", says=["one class"])
         self.bad(1, "fit", self.data, "-y", "y", "--likelihood", "bernoulli", says=["more than two levels"])
         latin = self.write("l.csv", b"b\xe9,y\n1,2\n2,3\n3,5\n")

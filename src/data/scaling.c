@@ -7,6 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* Of a target: the variance of a prediction, in its units, is a number. */
+#define LEAST_SD 1e-150
+#define MOST_SD  1e150
+
 /* ---- moments of a column ---------------------------------------------------------------------------- */
 
 /* n numbers, NaN: missing.  Divided by the largest, so that nothing overflows. */
@@ -234,6 +238,12 @@ static fab_status put_target(fab_scaling *k, const fab_dataset *t, fab_target ta
     if (c.constant)
         return FAB_FAIL(FAB_BAD_DATA, "target '%s': is constant, %g; there is nothing to explain",
                         t->target_name, t->y[0]);
+    if (!(c.sd > LEAST_SD && c.sd < MOST_SD))
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "target '%s': has a standard deviation of %g, expected %g to %g: its square "
+            "must be a number; write it in another unit",
+            t->target_name, c.sd, LEAST_SD, MOST_SD);
     if (!u.standardise) return FAB_OK;
     k->target_mean = u.centre ? c.mean : 0;
     k->target_scale = c.sd;
