@@ -420,6 +420,7 @@ static void the_nearest_name_is_found_or_none(void **state)
     assert_string_equal(fab_nearest("inmer", names, 5), "inner");
     assert_string_equal(fab_nearest("forget", names, 5), "forget");
     assert_string_equal(fab_nearest("k", names, 5), "K");
+    assert_string_equal(fab_nearest("rnus", (const char *const[]){"nu", "runs"}, 2), "runs");
     assert_null(fab_nearest("temperature", names, 5));
     assert_null(fab_nearest("forget", names, 0));
     char longest[300];

@@ -259,21 +259,23 @@ fab_status fab_settings_from_json(const fab_table *t, void *settings, const char
 
 enum { MAX_NAME = 64 };
 
-/* Levenshtein distance of two short names; a long one is far from all. */
+/* Letters to insert, remove, replace, or swap with their neighbour; a long name is far from all. */
 static int64_t distance(const char *a, const char *b)
 {
     const size_t la = strlen(a), lb = strlen(b);
     if (la >= MAX_NAME || lb >= MAX_NAME) return INT64_MAX;
-    int64_t row[MAX_NAME];
+    int64_t rows[3][MAX_NAME], *before = rows[0], *last = rows[1], *row = rows[2];
     for (size_t j = 0; j <= lb; j++) row[j] = (int64_t)j;
     for (size_t i = 1; i <= la; i++) {
-        int64_t diagonal = row[0];
+        int64_t *const oldest = before;
+        before = last, last = row, row = oldest;
         row[0] = (int64_t)i;
         for (size_t j = 1; j <= lb; j++) {
-            const int64_t replace = diagonal + (a[i - 1] != b[j - 1]);
-            diagonal = row[j];
-            const int64_t gap = (row[j] < row[j - 1] ? row[j] : row[j - 1]) + 1;
+            const int64_t replace = last[j - 1] + (a[i - 1] != b[j - 1]);
+            const int64_t gap = (last[j] < row[j - 1] ? last[j] : row[j - 1]) + 1;
             row[j] = replace < gap ? replace : gap;
+            const int swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];
+            if (swapped && before[j - 2] + 1 < row[j]) row[j] = before[j - 2] + 1;
         }
     }
     return row[lb];
