@@ -138,10 +138,10 @@ static int run_networks(wave *m, const demo_call *call)
     network *n = m->network;
     n[POSTERIOR].name = "posterior";
     n[POSTERIOR].command = "fabayes fit wave.csv -y y --model mlp:10,10 -m vifa --runs=5 \\\n"
-                           "    --alpha=0.1 -o wave.safetensors";
+                           "    --alpha=0.01 -o wave.safetensors";
     n[MODE].name = "mode alone";
     n[MODE].command = "fabayes fit wave.csv -y y --model mlp:10,10 -m map \\\n"
-                      "    --alpha=0.1 --epochs=1000 -o wave_map.safetensors";
+                      "    --alpha=0.01 --epochs=1000 -o wave_map.safetensors";
     int status = demo_path(n[POSTERIOR].file, call, "wave.safetensors");
     if (status == DONE) status = demo_path(n[MODE].file, call, "wave_map.safetensors");
     for (int i = 0; i < NETWORKS && status == DONE; i++) status = run_network(m, &n[i], call);

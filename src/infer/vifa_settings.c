@@ -12,9 +12,10 @@ static const char *const starts[] = {"zero", "model", NULL};
 #define SETTINGS fab_vifa_settings
 #define VIFA_FIELDS(K_, most_)                                                                     \
     ALPHA_FIELD, BETA_FIELD,                                                                       \
-        AUTOMATIC(epochs, I64, 1, 0x1p40,                                                          \
-                  "passes over the rows; auto: as many as 20000 steps need, 20 to 1000; a linear " \
-                  "model: 400, newton: 40"),                                                       \
+        AUTOMATIC(                                                                                 \
+            epochs, I64, 1, 0x1p40,                                                                \
+            "passes over the rows; auto: as many as 8000 steps need, at least 100; a linear "      \
+            "model: 400, newton: 40"),                                                             \
         FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
               "rows in a step; newton: rows at a time, a step has all"),                           \
         TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
@@ -86,7 +87,7 @@ typedef struct rules {
 } rules;
 static const rules bent = {0, 2, 0.005, 0.1, 0.1, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
                    by_newton = {40, 0, 1, 1, 0, 0};
-enum { STEPS = 20000, LEAST_EPOCHS = 20, MOST_EPOCHS = 1000 };
+enum { STEPS = 8000, LEAST_EPOCHS = 100 };
 
 static const rules *rules_of(const fab_vifa_settings *s, const fab_model *m)
 {
@@ -116,9 +117,10 @@ void fab_vifa_resolve(void *settings, const fab_model *m)
     take(&s->ramp_part, fmin(r->ramp_part, 1 - s->map_part));
 }
 
+/* A width takes thousands of steps to grow from start_sd, however few rows there are. */
 int64_t fab_vifa_epochs(const fab_vifa_settings *s, int64_t steps)
 {
     const int64_t epochs = STEPS / (steps > 0 ? steps : 1);
     if (!fab_is_auto_i64(s->epochs)) return s->epochs;
-    return epochs < LEAST_EPOCHS ? LEAST_EPOCHS : epochs < MOST_EPOCHS ? epochs : MOST_EPOCHS;
+    return epochs > LEAST_EPOCHS ? epochs : LEAST_EPOCHS;
 }
