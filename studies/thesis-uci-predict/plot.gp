@@ -9,7 +9,7 @@ set xtics ("energy" 1, "boston" 2, "concrete" 3, "yacht" 4)
 set key top left
 at(s) = s eq "energy" ? 1 : s eq "boston-housing" ? 2 : s eq "concrete" ? 3 : 4
 set ylabel "NMLL"
-set yrange [1.5:5.5]
+set yrange [1:5.5]
 set title "NMLL"
 $lr << E
 1,2.57,0.02,3.07,0.06
