@@ -20,10 +20,13 @@
 #define RUNS_FIELDS(epochs_, batch_, rate_, runs_) \
     ALPHA_FIELD, STEPS_FIELDS(epochs_, batch_, rate_, runs_)
 /* Without alpha */
-#define STEPS_FIELDS(epochs_, batch_, rate_, runs_)                               \
-    BETA_FIELD, FIELD(epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"),   \
-        FIELD(batch, I64, batch_, 1, 0x1p24, "rows in a step"),                   \
-        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, 1e-3, 1e-1, "learning rate"), \
+#define STEPS_FIELDS(epochs_, batch_, rate_, runs_) \
+    RATED_FIELDS(epochs_, batch_, rate_, 1e-3, 1e-1, runs_)
+/* With the range in which tune looks for the rate */
+#define RATED_FIELDS(epochs_, batch_, rate_, low_, high_, runs_)                   \
+    BETA_FIELD, FIELD(epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"),    \
+        FIELD(batch, I64, batch_, 1, 0x1p24, "rows in a step"),                    \
+        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, low_, high_, "learning rate"), \
         SEED_FIELDS(runs_)
 
 /* The parts of them, for a method with rules of its own in the middle. */

@@ -33,9 +33,7 @@ enum { COLUMNS = 5 }; /* K when it is auto */
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
 #define VOGN_FIELDS(rate_)                                                                         \
-    ALPHA_FIELD, BETA_FIELD, FIELD(epochs, I64, 200, 1, 0x1p40, "passes over the rows"),           \
-        FIELD(batch, I64, 32, 1, 0x1p24, "rows in a step"),                                        \
-        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, 1e-2, 2, "learning rate"), SEED_FIELDS(1),     \
+    ALPHA_FIELD, RATED_FIELDS(200, 32, rate_, 1e-2, 2, 1),                                         \
         TUNED(rate_precision, F64, 0.05, 1e-300, 1, LOG, 1e-3, 0.5,                                \
               "weight of a step in the precision"),                                                \
         FIELD(decay, F64, 0.51, 0, 1, "both rates fall as t^-decay over the steps t"),             \
