@@ -165,9 +165,9 @@ static void TYPED(randn)(const fab_job *job, fab_span rows, void *scratch, doubl
     REAL *some = scratch;
     FOR_BLOCKS(i, m, rows, direct ? rows.count : fit)
     {
-        TYPED(normals)
-        (job->seed, job->stream, (uint64_t)(job->first_row + i) * (uint64_t)k, m * k,
-         direct ? TYPED(at)(A, i, 0) : some);
+        const uint64_t index = (uint64_t)(job->first_row + i) * (uint64_t)k;
+        REAL *to = direct ? TYPED(at)(A, i, 0) : some;
+        TYPED(normals)(job->seed, job->stream, index, m * k, to);
         for (int64_t j = 0; j < k && !direct; j++)
             for (int64_t r = 0; r < m; r++) *TYPED(at)(A, i + r, j) = some[r * k + j];
     }
