@@ -6,6 +6,7 @@
 #define FAB_TESTS_FILES_H
 
 #include "fabayes/hooks.h"
+#include "fabayes/infer.h"
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -121,6 +122,19 @@ static inline int64_t fail_every_allocation(fab_status (*work)(void))
     }
     fab_set_allocator(NULL, NULL);
     return alloc_calls;
+}
+
+/* A fit for it: the rows `times` times. */
+static inline fab_status fit_and_free(const char *method, const void *settings, const fab_model *m,
+                                      const fab_examples *e, int times)
+{
+    const fab_gauss *q;
+    fab_infer *f = NULL;
+    fab_status s = fab_infer_init_model(&f, fab_method_find(method), settings, m, NULL, NULL);
+    for (int i = 0; s == FAB_OK && i < times; i++) s = fab_infer_update(f, e);
+    if (s == FAB_OK) s = fab_infer_result(f, &q);
+    fab_infer_free(f);
+    return s;
 }
 
 #endif

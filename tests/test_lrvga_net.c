@@ -492,15 +492,7 @@ static fab_status fit_and_close(void)
     static double x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {1, 0, 1, 0, 1, 0, 1, 0};
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 8, .ld = 1}, .y = y};
     const fab_lrvga_net_settings s = narrow(0);
-    const fab_gauss *q;
-    fab_infer *f = NULL;
-    fab_status done =
-        fab_infer_init_model(&f, fab_method_find("lrvga"), &s, fab_net_model(kept_net), NULL, NULL);
-    if (done == FAB_OK) done = fab_infer_update(f, &e);
-    if (done == FAB_OK) done = fab_infer_update(f, &e);
-    if (done == FAB_OK) done = fab_infer_result(f, &q);
-    fab_infer_free(f);
-    return done;
+    return fit_and_free("lrvga", &s, fab_net_model(kept_net), &e, 2);
 }
 
 static void every_failed_allocation_is_reported(void **state)

@@ -449,16 +449,9 @@ static fab_status fit_and_close(void)
     static double x[6] = {1, 2, 3, 4, 5, 6}, y[6] = {1, 0, 1, 0, 1, 0};
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 6, .ld = 1}, .y = y};
     fab_slang_settings s = quick();
-    const fab_gauss *q;
-    fab_infer *f = NULL;
     s.K = 1;
     s.epochs = 2;
-    fab_status done =
-        fab_infer_init_model(&f, fab_method_find("slang"), &s, fab_net_model(kept_net), NULL, NULL);
-    if (done == FAB_OK) done = fab_infer_update(f, &e);
-    if (done == FAB_OK) done = fab_infer_result(f, &q);
-    fab_infer_free(f);
-    return done;
+    return fit_and_free("slang", &s, fab_net_model(kept_net), &e, 1);
 }
 
 static void every_failed_allocation_is_reported(void **state)
