@@ -8,7 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/net.h"
-#include "infer/optim.h"
+#include "train/optim.h"
 #include "la/nn.h"
 #include "la/ops.h"
 #include <math.h>

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "data/number.h"
+#include "data/source/number.h"
 #include "fabayes/random.h"
 #include "fabayes/source.h"
 #include <fcntl.h>

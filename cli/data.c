@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "data.h"
-#include "output.h"
+#include "print/output.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>

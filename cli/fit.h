@@ -10,7 +10,7 @@
 #define CLI_FIT_H
 
 #include "data.h"
-#include "output.h"
+#include "print/output.h"
 
 typedef struct fit {
     const char *verb;

@@ -13,7 +13,7 @@
 
 #include "data.h"
 #include "order.h"
-#include "output.h"
+#include "print/output.h"
 
 typedef struct learning {
     const char *verb;

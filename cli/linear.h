@@ -7,7 +7,7 @@
 #define CLI_LINEAR_H
 
 #include "data.h"
-#include "output.h"
+#include "print/output.h"
 
 typedef struct linear {
     const char *file;

@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "options.h"
-#include "output.h"
+#include "print/output.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "saved.h"
-#include "output.h"
+#include "print/output.h"
 #include <stdlib.h>
 #include <string.h>
 

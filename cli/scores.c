@@ -5,7 +5,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
-#include "csv.h"
+#include "print/csv.h"
 #include "factors.h"
 #include <inttypes.h>
 #include <stdio.h>

@@ -5,8 +5,8 @@
  * missing, words and categorical; the rest is the file.
  *
  * SPDX-License-Identifier: MIT */
-#include "data/number.h"
-#include "data/source.h"
+#include "data/source/number.h"
+#include "data/source/source.h"
 #include "fabayes/hooks.h"
 #include "fuzz.h"
 #include <math.h>

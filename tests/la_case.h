@@ -7,7 +7,7 @@
 
 #include "base/memory.h"
 #include "fabayes/random.h"
-#include "la/ops_cpu.h"
+#include "la/cpu/ops.h"
 #include "la/small.h"
 #include <float.h>
 #include <math.h>

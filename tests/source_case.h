@@ -4,7 +4,7 @@
 #ifndef FAB_SOURCE_CASE_H
 #define FAB_SOURCE_CASE_H
 
-#include "data/source.h"
+#include "data/source/source.h"
 #include "files.h"
 
 enum { MANY = 4096 };

@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "estim/eigs.h"
-#include "estim/state.h"
+#include "methods/fa/eigs.h"
+#include "train/state.h"
 #include "fa_case.h"
 #include "fabayes/em.h"
 #include "fabayes/ml.h"

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "infer/classes.h"
+#include "train/sequence/classes.h"
 #include "stream_glm.h"
 
 enum { D = 7, C = 3, T = C * (D + 1) };

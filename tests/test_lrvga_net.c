@@ -5,7 +5,7 @@
 #include "fabayes/lrvga.h"
 #include "fabayes/net.h"
 #include "files.h"
-#include "infer/scalar.h"
+#include "train/sequence/scalar.h"
 #include "linear_case.h"
 #include "plain.h"
 

@@ -6,8 +6,8 @@
 #include "fabayes/posterior.h"
 #include "fabayes/settings.h"
 #include "fabayes/sgd.h"
-#include "infer/minibatch.h"
-#include "infer/optim.h"
+#include "train/minibatch.h"
+#include "train/optim.h"
 #include "linear_case.h"
 
 static fab_net *net_for(const char *layers, int64_t features, double beta, fab_noise noise_kind)

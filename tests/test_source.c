@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "data/number.h"
-#include "data/source.h"
+#include "data/source/number.h"
+#include "data/source/source.h"
 #include "fabayes/npy.h"
 #include "fabayes/random.h"
 #include "source_case.h"

@@ -3,10 +3,10 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "base/rows.h"
-#include "data/source.h"
+#include "data/source/source.h"
 #include "fabayes.h"
 #include "files.h"
-#include "infer/objective.h"
+#include "train/objective.h"
 #include <float.h>
 #include <math.h>
 

@@ -4,7 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "fabayes/settings.h"
 #include "fabayes/table.h"
-#include "data/source.h"
+#include "data/source/source.h"
 #include "files.h"
 #include <math.h>
 

@@ -8,7 +8,7 @@
 #include "fabayes/sgd.h"
 #include "fabayes/split.h"
 #include "fabayes/tune.h"
-#include "data/source.h"
+#include "data/source/source.h"
 #include "files.h"
 #include <math.h>
 

@@ -9,7 +9,7 @@
 #include "fabayes/posterior.h"
 #include "fabayes/settings.h"
 #include "fabayes/sgd.h"
-#include "infer/vifa_state.h"
+#include "methods/vifa/vifa_state.h"
 #include "linear_case.h"
 #include "plain.h"
 

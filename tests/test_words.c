@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "data/words.h"
+#include "data/source/words.h"
 #include "fabayes/npy.h"
 #include "source_case.h"
 #include <math.h>

@@ -5,20 +5,12 @@ import re
 
 import tree
 
-# A folder of src/ and those it may look into, besides itself.
-LAYERS = {
-    "base": "",
-    "la": "base",
-    "posterior": "base la",
-    "data": "base",
-    "model": "base la data",
-    "estim": "base la posterior",
-    "infer": "base la data posterior model estim",
-    "predict": "base la data posterior model",
-    "tune": "base la data posterior model estim infer predict",
-    "report": "base data posterior predict",
-}
-METHODS = ("estim", "infer")  # each of their files ends in a row of the list in methods.h
+# The folders of src/ in the order of the architecture: each may look into those before it.  Methods do not see one
+# another: what one needs of another it opens by name (fit/).
+ORDER = "base la posterior data model train fit methods predict search table report".split()
+BLIND = {"la": "posterior data", "data": "la posterior", "model": "posterior"}  # parts of what stands before
+LAYERS = {f: " ".join(g for g in ORDER[:i] if g not in BLIND.get(f, "").split())
+          for i, f in enumerate(ORDER)}
 PUBLIC_ONLY = ("cli", "python", "examples", "studies")
 PRIVATE_TOO = ("tests", "bench", "fuzz")
 
@@ -29,7 +21,7 @@ OUTSIDE = {
     "arm_neon": "la", "cpuid": "la", "openblas": "la",
     "Random123/": "base la",
     "zlib": "base data",
-    "nlopt": "estim infer tune",
+    "nlopt": "train methods search",
     "jansson": "base posterior data model report cli",
     "Python.h": "python", "numpy/": "python",
     "cmocka": "", "setjmp": "", # tests only
@@ -52,7 +44,7 @@ GUARD = re.compile(r"^[ \t]*#[ \t]*ifndef[ \t]+(\w+)[^\n]*\n[ \t]*#[ \t]*define[
 
 
 def folder_of(path):
-    """'la' for src/la/ops.c, 'src' for src/methods.c, 'include', 'cli', ..."""
+    """'la' for src/la/ops.c, 'src' for src/fit/methods.c, 'include', 'cli', ..."""
     parts = path.split("/")
     if parts[0] != "src":
         return parts[0]
@@ -69,8 +61,8 @@ def public_layers():
 
 def is_ours(path, name):
     """A header of this tree, in quotes or brackets alike."""
-    beside = os.path.join(tree.ROOT, os.path.dirname(path), name)
-    return name.split("/")[0] in ("fabayes", "fabayes.h", "..", *LAYERS) or os.path.exists(beside)
+    beside = [os.path.join(tree.ROOT, d, name) for d in (os.path.dirname(path), path.split("/")[0])]
+    return name.split("/")[0] in ("fabayes", "fabayes.h", "..", *LAYERS) or any(map(os.path.exists, beside))
 
 
 def inside(path, name, folder, homes):
@@ -82,15 +74,16 @@ def inside(path, name, folder, homes):
         if name == "fabayes.h":
             return "src/%s includes all public headers; name the ones it needs" % folder
         first = homes.get(os.path.basename(name), folder)
-        if first == "src" and folder not in METHODS:
-            return "src/%s may not include %s, which stands above it" % (folder, name)
     elif folder in PUBLIC_ONLY or folder == "include":
-        beside = os.path.join(os.path.dirname(path), name)
-        if folder == "include" or not os.path.exists(os.path.join(tree.ROOT, beside)) or ".." in name:
+        beside = [os.path.join(tree.ROOT, d, name) for d in (os.path.dirname(path), folder)]
+        if folder == "include" or not any(map(os.path.exists, beside)) or ".." in name:
             if folder == "studies" and name.startswith("../common/"):
                 return None  # what the studies share, itself held to this rule
             return "%s/ may include public headers only, not %s" % (folder, name)
         return None
+    if first == folder == "methods" and name.split("/")[1] != path.split("/")[2]:
+        if not name.startswith("fabayes/"):
+            return "%s is another method: open it by name (fit/)" % name
     if folder in LAYERS and first in LAYERS and first != folder:
         if first not in LAYERS[folder].split():
             return "src/%s may not include %s (src/%s)" % (folder, name, first)

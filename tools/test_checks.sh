@@ -16,7 +16,7 @@ mkdir -p "$copy"
 if [ "${1:-}" = slow ]; then
     python3 tools/tree.py | tar -cf - -T - | tar -xf - -C "$copy"
 else
-    tar -cf - .clang-format README.md tools include/fabayes/status.h src/base/*.h src/methods.c |
+    tar -cf - .clang-format README.md tools include/fabayes/status.h src/base/*.h src/fit/methods.c |
         tar -xf - -C "$copy"
 fi
 cd "$copy" || exit 1

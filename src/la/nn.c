@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "la/nn.h"
-#include "la/ops_cpu.h"
+#include "la/cpu/ops.h"
 #include <omp.h>
 #include <string.h>
 

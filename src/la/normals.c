@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
-#include "la/ops_cpu.h"
+#include "la/cpu/ops.h"
 
 void fab_random_normal(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, fab_dtype type,
                        void *out)

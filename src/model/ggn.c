@@ -10,7 +10,7 @@
 #include "model/ggn.h"
 #include "base/fail.h"
 #include "la/nn.h"
-#include "model/layers.h"
+#include "model/layers/layers.h"
 #include <math.h>
 
 double fab_glm_beta(const fab_glm *g, double log_beta)

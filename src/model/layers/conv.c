@@ -11,7 +11,7 @@
  * C_i is made again in 3: memory is what a larger network runs out of first.
  *
  * SPDX-License-Identifier: MIT */
-#include "model/layers.h"
+#include "model/layers/layers.h"
 #include <string.h>
 
 static fab_status shape(fab_layer *l)

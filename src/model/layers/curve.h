@@ -4,7 +4,7 @@
 #ifndef FAB_MODEL_LAYERS_CURVE_H
 #define FAB_MODEL_LAYERS_CURVE_H
 
-#include "model/layers.h"
+#include "model/layers/layers.h"
 
 static inline void fab_curve_forward(fab_activation c, const fab_layer *l, const fab_flow *f)
 {

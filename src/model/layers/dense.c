@@ -18,7 +18,7 @@
  * 7 and 8 go through a few outputs at a time, so that their scratch stays at SLAB numbers a row.
  *
  * SPDX-License-Identifier: MIT */
-#include "model/layers.h"
+#include "model/layers/layers.h"
 #include <string.h>
 
 enum { SLAB = 512 };

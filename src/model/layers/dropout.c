@@ -4,7 +4,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
-#include "model/layers.h"
+#include "model/layers/layers.h"
 #include <stdlib.h>
 #include <string.h>
 

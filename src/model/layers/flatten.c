@@ -1,7 +1,7 @@
 /* flatten.c - an image seen as a vector: the same numbers in the same order.
  *
  * SPDX-License-Identifier: MIT */
-#include "model/layers.h"
+#include "model/layers/layers.h"
 
 static fab_status shape(fab_layer *l)
 {

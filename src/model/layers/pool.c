@@ -4,7 +4,7 @@
  * to the first place that has it.
  *
  * SPDX-License-Identifier: MIT */
-#include "model/layers.h"
+#include "model/layers/layers.h"
 #include <string.h>
 
 static fab_status shape(fab_layer *l)

@@ -6,7 +6,7 @@
  *   backward   join: din = dout         fork: din = dout + the join's dout
  *
  * SPDX-License-Identifier: MIT */
-#include "model/layers.h"
+#include "model/layers/layers.h"
 #include <string.h>
 
 static void nothing(const fab_layer *l, const fab_flow *f)

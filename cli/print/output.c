@@ -1,0 +1,245 @@
+/* output.c - sentences, JSON, numbers for people and the progress bar.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "print/output.h"
+#include <errno.h>
+#include <math.h>
+#include <signal.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+/* ---- failures ------------------------------------------------------------------------------------- */
+
+static void say(const char *format, va_list args)
+{
+    progress_close();
+    fputs("fabayes: ", stderr);
+    vfprintf(stderr, format, args);
+    fputc('\n', stderr);
+}
+
+int say_wrong(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return WRONG;
+}
+
+int say_failed(const char *format, ...)
+{
+    va_list args;
+    va_start(args, format);
+    say(format, args);
+    va_end(args);
+    return FAILED;
+}
+
+int say_status(fab_status s)
+{
+    const char *detail = fab_detail()[0] ? fab_detail() : fab_strerror(s);
+    return s == FAB_BAD_ARGUMENT ? say_wrong("%s", detail) : say_failed("%s", detail);
+}
+
+int say_status_of(const char *file, fab_status s)
+{
+    const char *detail = fab_detail()[0] ? fab_detail() : fab_strerror(s);
+    const size_t n = strlen(file);
+    if (strncmp(detail, file, n) == 0 && detail[n] == ':') return say_failed("%s", detail);
+    return say_failed("%s: %s", file, detail);
+}
+
+/* A file that is not there yet: can its folder take it?  Said before the work and not after it. */
+static int folder_check(const char *path)
+{
+    const char *slash = strrchr(path, '/');
+    const int length = slash ? (int)(slash - path) + 1 : 0;
+    char folder[4096];
+    if (snprintf(folder, sizeof folder, "%.*s", length, path) >= (int)sizeof folder) return DONE;
+    if (access(slash ? folder : ".", W_OK) == 0) return DONE;
+    return say_failed("%s: cannot be written: its folder: %s", path, strerror(errno));
+}
+
+int output_check(const char *path, const char *input)
+{
+    struct stat out, in;
+    if (stat(path, &out) != 0) return folder_check(path);
+    if (S_ISDIR(out.st_mode)) return say_failed("%s: cannot be written: is a folder", path);
+    if (!S_ISREG(out.st_mode))
+        return say_failed("%s: cannot be written: is not a regular file", path);
+    if (input && stat(input, &in) == 0 && in.st_dev == out.st_dev && in.st_ino == out.st_ino)
+        return say_failed("%s: cannot be written: is the input", path);
+    return DONE;
+}
+
+int output_flush(void)
+{
+    static int said;
+    const int lost = ferror(stdout) ? errno : 0; /* of a write inside an earlier printf */
+    errno = 0;
+    if (fflush(stdout) == 0 && !ferror(stdout)) return DONE;
+    const int why = lost ? lost : errno;
+    if (said || why == EPIPE) return FAILED;
+    said = 1;
+    return say_failed("standard output: %s", why ? strerror(why) : "not everything was written");
+}
+
+/* ---- JSON ----------------------------------------------------------------------------------------- */
+
+json_t *json_text(const char *s)
+{
+    json_t *text = json_string(s);
+    if (text) return text;
+    char clean[1024];
+    snprintf(clean, sizeof clean, "%s", s);
+    for (char *p = clean; *p; p++)
+        if ((unsigned char)*p >= 0x80) *p = '?';
+    return json_string(clean);
+}
+
+json_t *json_number(double x)
+{
+    return isfinite(x) ? json_real(x) : json_null();
+}
+
+json_t *json_range(double lo, double hi)
+{
+    json_t *range = json_array();
+    json_array_append_new(range, json_number(lo));
+    json_array_append_new(range, json_number(hi));
+    return range;
+}
+
+void json_put(json_t *object, const char *key, json_t *value)
+{
+    json_object_set_new(object, key, value);
+}
+
+int json_say(json_t *object)
+{
+    const int bad = json_dumpf(object, stdout, JSON_INDENT(2));
+    json_decref(object);
+    if (bad && !ferror(stdout)) return say_failed("out of memory");
+    putchar('\n');
+    return DONE; /* main looks after standard output */
+}
+
+/* ---- numbers for people --------------------------------------------------------------------------- */
+
+const char *human_count(double x, char *buf, size_t size)
+{
+    static const char unit[] = {' ', 'k', 'M', 'G', 'T'};
+    int u = 0;
+    while (fabs(x) >= 999.5 && u < 4) {
+        x /= 1000;
+        u++;
+    }
+    snprintf(buf, size, u ? "%.3g%c" : "%.3g", x, unit[u]);
+    return buf;
+}
+
+const char *human_seconds(double s, char *buf, size_t size)
+{
+    const long long t = s < 1e9 ? (long long)(s + 0.5) : 1000000000;
+    if (t < 60)
+        snprintf(buf, size, "%llds", t);
+    else if (t < 3600)
+        snprintf(buf, size, "%lldm %02llds", t / 60, t % 60);
+    else
+        snprintf(buf, size, "%lldh %02lldm", t / 3600, t / 60 % 60);
+    return buf;
+}
+
+double memory_free(void)
+{
+    char line[256];
+    double kb = INFINITY;
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) break;
+    if (f) fclose(f);
+    return kb * 1024;
+}
+
+/* ---- long work ------------------------------------------------------------------------------------ */
+
+enum { BAR = 24 };
+
+static struct {
+    int on, drawn;
+    int64_t from;       /* units done at the first tick */
+    double start, drew; /* clock at the first tick, at the last drawing */
+} bar;
+
+static volatile sig_atomic_t stop;
+
+static void ask_to_stop(int signal_number)
+{
+    (void)signal_number;
+    stop = 1;
+}
+
+static void show_note(void *ctx, const char *sentence)
+{
+    (void)ctx;
+    progress_close();
+    fprintf(stderr, "fabayes: note: %s\n", sentence);
+}
+
+void progress_open(int64_t quiet)
+{
+    struct sigaction act = {.sa_handler = ask_to_stop};
+    sigemptyset(&act.sa_mask);
+    act.sa_flags = (int)(SA_RESETHAND | SA_RESTART);
+    sigaction(SIGINT, &act, NULL);
+    sigaction(SIGTERM, &act, NULL);
+    fab_set_log(quiet ? NULL : show_note, NULL);
+    bar.on = !quiet && isatty(STDERR_FILENO);
+    bar.start = -1;
+}
+
+static void draw_bar(const char *what, int64_t done, int64_t total, double seconds)
+{
+    char rate[24], left[24], count[24];
+    const double speed = seconds > 0 ? (double)(done - bar.from) / seconds : 0;
+    human_count(speed, rate, sizeof rate);
+    if (total <= 0) {
+        fprintf(stderr, "\r%s %s  %s/s\033[K", what, human_count((double)done, count, sizeof count),
+                rate);
+        return;
+    }
+    const double part = (double)done / (double)total;
+    const int full = part > 1 ? BAR : (int)(part * BAR);
+    human_seconds(speed > 0 ? (double)(total - done) / speed : 0, left, sizeof left);
+    fprintf(stderr, "\r%s [%.*s%.*s] %3d %%  %s/s  %s left\033[K", what, full,
+            "########################", BAR - full, "........................", (int)(100 * part),
+            rate, left);
+}
+
+int progress_tick(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)ctx;
+    if (!bar.on) return stop;
+    const double now = fab_clock();
+    if (bar.start < 0) {
+        bar.start = bar.drew = now;
+        bar.from = done;
+    }
+    if (now - bar.drew >= 0.1) { /* ten times a second is enough for the eye */
+        draw_bar(what, done, total, now - bar.start);
+        bar.drew = now;
+        bar.drawn = 1;
+    }
+    return stop;
+}
+
+void progress_close(void)
+{
+    if (bar.drawn) fputs("\r\033[K", stderr);
+    bar.drawn = 0;
+}

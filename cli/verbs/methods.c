@@ -1,0 +1,177 @@
+/* methods.c - `fabayes methods`: the methods, or one method's settings table.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "options.h"
+#include "print/output.h"
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The verb that runs it. */
+static const char *verb_of(const fab_method *m)
+{
+    return m->infer ? "fit" : "fa";
+}
+
+/* Has it settings of its own for networks? */
+static int own_network(const fab_method *m)
+{
+    return m->network && strcmp(m->network->name, m->name) == 0;
+}
+
+/* ---- for programs --------------------------------------------------------------------------------- */
+
+static json_t *json_default(const fab_field *f)
+{
+    char text[64];
+    if (f->origin == FAB_VALUE && f->type == FAB_F64) return json_number(f->value);
+    if (f->origin == FAB_VALUE && f->type == FAB_I64) return json_integer((json_int_t)f->value);
+    if (f->origin == FAB_VALUE && f->type == FAB_BOOL) return json_boolean(f->value != 0);
+    fab_settings_default_text(f, text, sizeof text); /* "required", "auto", the name of a choice */
+    return json_text(text);
+}
+
+/* A bound of the range, as a number of the field's type. */
+static json_t *json_bound(const fab_field *f, double x)
+{
+    if (f->type == FAB_BOOL) return json_boolean(x != 0);
+    const int whole = f->type == FAB_I64 && fabs(x) <= 0x1p53;
+    return whole ? json_integer((json_int_t)x) : json_number(x);
+}
+
+/* [lo, hi], or the names of a choice. */
+static json_t *json_allowed(const fab_field *f)
+{
+    json_t *all = json_array();
+    if (f->type == FAB_ENUM) {
+        for (int i = 0; f->names[i]; i++) json_array_append_new(all, json_text(f->names[i]));
+    } else {
+        json_array_append_new(all, json_bound(f, f->lo));
+        json_array_append_new(all, json_bound(f, f->hi));
+    }
+    return all;
+}
+
+static json_t *json_field(const fab_field *f)
+{
+    json_t *j = json_object();
+    json_put(j, "name", json_text(f->name));
+    json_put(j, "type", json_text(fab_dtype_name(f->type)));
+    json_put(j, "default", json_default(f));
+    json_put(j, "range", json_allowed(f));
+    json_put(j, "help", json_text(f->help));
+    if (f->tune != FAB_NO_TUNE) {
+        json_put(j, "tune", json_range(f->tune_lo, f->tune_hi));
+        json_put(j, "tune_scale", json_text(f->tune == FAB_LOG ? "log" : "lin"));
+    }
+    return j;
+}
+
+static json_t *json_settings(const fab_table *t)
+{
+    json_t *settings = json_array();
+    for (int64_t i = 0; i < t->n; i++) json_array_append_new(settings, json_field(&t->field[i]));
+    return settings;
+}
+
+static json_t *json_method(const fab_method *m)
+{
+    json_t *j = json_object();
+    json_put(j, "name", json_text(m->name));
+    json_put(j, "summary", json_text(m->summary));
+    json_put(j, "verb", json_text(verb_of(m)));
+    json_put(j, "streams", json_boolean(m->streams));
+    json_put(j, "settings", json_settings(m->table));
+    if (m->network) json_put(j, "network", json_text(m->network->name));
+    if (own_network(m)) json_put(j, "network_settings", json_settings(m->network->table));
+    return j;
+}
+
+static int list_json(void)
+{
+    json_t *j = json_object(), *list = json_array();
+    for (int64_t i = 0; i < fab_method_count(); i++)
+        json_array_append_new(list, json_method(fab_method_at(i)));
+    json_put(j, "methods", list);
+    return json_say(j);
+}
+
+/* ---- for people ----------------------------------------------------------------------------------- */
+
+static int list_table(void)
+{
+    const int64_t n = fab_method_count();
+    if (n == 0) {
+        printf("no method is built in\n");
+        return DONE;
+    }
+    for (int64_t i = 0; i < n; i++) {
+        const fab_method *m = fab_method_at(i);
+        printf("%-18s %-8s %-4s %s\n", m->name, m->streams ? "stream" : "batch", verb_of(m),
+               m->summary);
+    }
+    printf("\n`fabayes methods NAME` shows the settings of a method.\n");
+    return DONE;
+}
+
+static int settings_table(const fab_method *m)
+{
+    char *text;
+    const fab_status s = fab_settings_table(m->table, &text);
+    if (s != FAB_OK) return say_status(s);
+    printf("%s (%s, %s): %s\n\n%s", m->name, verb_of(m), m->streams ? "stream" : "batch",
+           m->summary, text);
+    fab_text_free(text);
+    return DONE;
+}
+
+static int one_table(const fab_method *m)
+{
+    const int status = settings_table(m);
+    if (status != DONE || !m->network) return status;
+    if (own_network(m)) {
+        printf("\n");
+        return settings_table(m->network);
+    }
+    printf("\nFor networks it is %s.\n", m->network->name);
+    return DONE;
+}
+
+static int unknown(const char *name)
+{
+    const int64_t n = fab_method_count();
+    const char **names = malloc((size_t)(n + 1) * sizeof *names);
+    for (int64_t i = 0; names && i < n; i++) names[i] = fab_method_at(i)->name;
+    const char *near = names ? fab_nearest(name, names, n) : NULL;
+    if (near)
+        say_wrong("there is no method '%s'; did you mean '%s'?", name, near);
+    else
+        say_wrong("there is no method '%s'; `fabayes methods` lists them", name);
+    free(names);
+    return WRONG;
+}
+
+int method_named(const fab_method **m, const char *name)
+{
+    *m = fab_method_find(name);
+    return *m ? DONE : unknown(name);
+}
+
+static int run(const verb *self, int argc, char **argv)
+{
+    int64_t json = 0;
+    int given, status;
+    const char *name;
+    const option options[] = {OPTION_JSON(&json)};
+    const call_shape shape = {options, COUNT(options), &name, 0, 1, NULL, NULL, NULL};
+    if (!options_parse(self, &shape, argc, argv, &given, &status)) return status;
+    if (!given) return json ? list_json() : list_table();
+
+    const fab_method *m = NULL;
+    status = method_named(&m, name);
+    if (status != DONE) return status;
+    return json ? json_say(json_method(m)) : one_table(m);
+}
+
+const verb verb_methods = {"methods", "[NAME]", "the methods, or one method's settings table", run};

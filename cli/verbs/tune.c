@@ -1,0 +1,307 @@
+/* tune.c - `fabayes tune`: settings by cross-validation, and the fit with the best of them.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "choice.h"
+#include "print/csv.h"
+#include "print/learned.h"
+#include <errno.h>
+#include <inttypes.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum { TRIALS = 30, FOLDS = 5, SAMPLES = 100, MOST_RANGES = 32 };
+
+typedef struct tune_call {
+    choice choice; /* first: a call is passed on as its choice */
+    const char *table;
+    int64_t trials, folds, samples, resume, json;
+    fab_range range[MOST_RANGES];
+    int64_t ranges;
+    fab_recipe recipe;
+    fab_tune *tune;
+} tune_call;
+
+/* ---- ranges ------------------------------------------------------------------------------------------- */
+
+static int add_range(tune_call *c, const fab_range *r)
+{
+    if (c->ranges == MOST_RANGES) return say_wrong("tune: more than %d ranges", MOST_RANGES);
+    c->range[c->ranges++] = *r;
+    return DONE;
+}
+
+/* --name=LO:HI or --name=LO:HI:log is searched. */
+static int take_range(void *ctx, const fab_field *field, const char *text, int *taken)
+{
+    tune_call *c = ctx;
+    char *end;
+    if (!strchr(text, ':')) return DONE;
+    fab_range r = {.name = field->name, .lo = strtod(text, &end)};
+    int good = end != text && *end == ':';
+    const char *second = end + 1;
+    if (good) r.hi = strtod(second, &end);
+    good = good && end != second &&
+           (*end == 0 || strcmp(end, ":log") == 0 || strcmp(end, ":lin") == 0);
+    r.log = good && strcmp(end, ":log") == 0;
+    if (!good)
+        return say_wrong("tune: --%s=%s is no range; LO:HI, LO:HI:log or LO:HI:lin is", field->name,
+                         text);
+    *taken = 1;
+    return add_range(c, &r);
+}
+
+/* Without ranges those of the settings table, but for settings that the call fixes. */
+static int propose(tune_call *c)
+{
+    const fab_table *t = c->choice.l.method->table;
+    void *defaults = malloc(t->size);
+    if (!defaults) return say_failed("out of memory");
+    fab_settings_defaults(t, defaults);
+    for (int64_t i = 0; i < t->n && c->ranges < MOST_RANGES; i++) {
+        const fab_field *f = &t->field[i];
+        const int given =
+            memcmp((char *)defaults + f->offset, (char *)c->choice.l.settings + f->offset, 8) != 0;
+        if (f->tune != FAB_NO_TUNE && !given)
+            c->range[c->ranges++] =
+                (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_LOG};
+    }
+    free(defaults);
+    if (c->ranges) return DONE;
+    return say_wrong("tune: %s proposes nothing to search; name a setting, as --alpha=0.01:10:log",
+                     t->method);
+}
+
+/* ---- the table of trials -------------------------------------------------------------------------------- */
+
+static void print_head(FILE *f, const tune_call *c)
+{
+    fprintf(f, "trial");
+    for (int64_t j = 0; j < c->ranges; j++) fprintf(f, ",%s", c->range[j].name);
+    fprintf(f, ",nll,se,failed,seconds\n");
+}
+
+static void print_trial(FILE *f, const tune_call *c, int64_t i)
+{
+    const fab_trial *t = fab_tune_trial(c->tune, i);
+    fprintf(f, "%" PRId64, i);
+    for (int64_t j = 0; j < c->ranges; j++) fprintf(f, ",%.17g", t->value[j]);
+    fprintf(f, ",%.17g,%.17g,%" PRId64 ",%.3f\n", t->nll, t->se, t->failed, t->seconds);
+}
+
+static int write_table(const tune_call *c)
+{
+    csv file;
+    if (!c->table) return DONE;
+    if (csv_open(&file, c->table) != DONE) return FAILED;
+    print_head(file.f, c);
+    for (int64_t i = 0; i < c->trials; i++)
+        if (fab_tune_trial(c->tune, i)->done) print_trial(file.f, c, i);
+    return csv_close(&file, DONE);
+}
+
+/* A line of the table; 0: it is not one of this search. */
+static int recall(tune_call *c, const char *line)
+{
+    char *end;
+    const int64_t i = strtoll(line, &end, 10);
+    const fab_trial *t = fab_tune_trial(c->tune, i);
+    double number[4];
+    if (!t || end == line) return 0;
+    for (int64_t j = 0; j < c->ranges; j++) {
+        if (*end != ',' || strtod(end + 1, &end) != t->value[j]) return 0;
+    }
+    for (int j = 0; j < COUNT(number); j++) {
+        if (*end != ',') return 0;
+        number[j] = strtod(end + 1, &end);
+    }
+    return fab_tune_recall(c->tune, i, number[0], number[1], (int64_t)number[2], number[3]) ==
+           FAB_OK;
+}
+
+static int recall_all(tune_call *c)
+{
+    char line[4096];
+    int64_t at = 1;
+    FILE *f = fopen(c->table, "r");
+    if (!f)
+        return errno == ENOENT ? DONE
+                               : say_failed("%s: cannot be read: %s", c->table, strerror(errno));
+    int good = fgets(line, sizeof line, f) != NULL;
+    while (good && fgets(line, sizeof line, f)) {
+        at++;
+        good = recall(c, line);
+    }
+    fclose(f);
+    return good ? DONE
+                : say_failed("%s: line %" PRId64 " is not a trial of this search", c->table, at);
+}
+
+/* ---- the search ------------------------------------------------------------------------------------------ */
+
+/* A noise that is searched is held in each trial. */
+static void hold_noise(tune_call *c)
+{
+    for (int64_t j = 0; j < c->ranges; j++)
+        if (strcmp(c->range[j].name, "beta") == 0 && !c->choice.noise)
+            c->choice.l.noise = FAB_NOISE_FIXED;
+}
+
+static int open_search(tune_call *c)
+{
+    learning *l = &c->choice.l;
+    hold_noise(c);
+    c->recipe = (fab_recipe){.method = l->method,
+                             .layers = l->layers,
+                             .noise = (fab_noise)l->noise,
+                             .nu = l->nu,
+                             .floor = l->floor,
+                             .likelihood = l->kind,
+                             .standardise = !l->no_scale,
+                             .intercept = !l->no_intercept,
+                             .samples = c->samples};
+    const fab_tune_plan plan = {.trials = c->trials,
+                                .folds = c->folds,
+                                .seed = c->choice.seed ? strtoll(c->choice.seed, NULL, 10) : 1,
+                                .threads = l->exec.threads,
+                                .range = c->range,
+                                .ranges = c->ranges};
+    const fab_status s = fab_tune_create(&c->tune, &c->recipe, l->settings, l->table, &plan);
+    if (s != FAB_OK) return s == FAB_BAD_ARGUMENT ? say_status(s) : say_status_of(l->data.file, s);
+    return c->resume ? recall_all(c) : DONE;
+}
+
+static void say_best(const tune_call *c)
+{
+    const int64_t best = fab_tune_best(c->tune);
+    const fab_trial *t = fab_tune_trial(c->tune, best);
+    if (c->choice.l.quiet || c->json || !t) return;
+    progress_close();
+    fprintf(stderr, "best so far: trial %" PRId64 ", nll %.5g (se %.2g)", best, t->nll, t->se);
+    for (int64_t j = 0; j < c->ranges; j++)
+        fprintf(stderr, ", %s = %.4g", c->range[j].name, t->value[j]);
+    fprintf(stderr, "\n");
+}
+
+static int search(tune_call *c)
+{
+    int64_t best = fab_tune_best(c->tune);
+    while (!fab_tune_done(c->tune)) {
+        const fab_status s = fab_tune_step(c->tune);
+        if (s != FAB_OK) return say_status(s);
+        const int status = write_table(c);
+        if (status != DONE) return status;
+        if (fab_tune_best(c->tune) != best) say_best(c);
+        best = fab_tune_best(c->tune);
+    }
+    if (best >= 0) return DONE;
+    return say_failed("tune: no trial could be fitted: %s", fab_tune_trial(c->tune, 0)->why);
+}
+
+/* ---- what is said ---------------------------------------------------------------------------------------- */
+
+static json_t *json_trial(const tune_call *c, int64_t i)
+{
+    const fab_trial *t = fab_tune_trial(c->tune, i);
+    json_t *j = json_object(), *values = json_object();
+    for (int64_t k = 0; k < c->ranges; k++)
+        json_put(values, c->range[k].name, json_number(t->value[k]));
+    json_put(j, "trial", json_integer(i));
+    json_put(j, "settings", values);
+    json_put(j, "nll", json_number(t->nll));
+    json_put(j, "se", json_number(t->se));
+    json_put(j, "failed", json_integer(t->failed));
+    json_put(j, "seconds", json_number(t->seconds));
+    return j;
+}
+
+static int say_json(const tune_call *c)
+{
+    json_t *j = json_object(), *all = json_array();
+    for (int64_t i = 0; i < c->trials; i++) json_array_append_new(all, json_trial(c, i));
+    json_put(j, "method", json_text(c->choice.l.method->name));
+    json_put(j, "best", json_trial(c, fab_tune_best(c->tune)));
+    json_put(j, "trials", all);
+    json_put(j, "folds", json_integer(c->folds));
+    json_put(j, "output", c->choice.l.output ? json_text(c->choice.l.output) : json_null());
+    json_put(j, "seconds", json_number(fab_clock() - c->choice.l.start));
+    return json_say(j);
+}
+
+static int say_table(const tune_call *c)
+{
+    const int64_t best = fab_tune_best(c->tune);
+    const fab_trial *t = fab_tune_trial(c->tune, best);
+    if (c->choice.l.quiet) return DONE;
+    printf("%s: best of %" PRId64 " trials on %" PRId64 " folds: trial %" PRId64
+           ", nll %.6g (se %.2g)\n",
+           c->choice.l.method->name, c->trials, c->folds, best, t->nll, t->se);
+    for (int64_t j = 0; j < c->ranges; j++) printf("  --%s=%.6g\n", c->range[j].name, t->value[j]);
+    return DONE;
+}
+
+/* The fit of all rows with the best settings. */
+static int fit_best(tune_call *c)
+{
+    learning *l = &c->choice.l;
+    fab_status s = fab_tune_settings(c->tune, fab_tune_best(c->tune), l->settings);
+    if (s != FAB_OK) return say_status(s);
+    int status = learning_scale(l);
+    fab_glm_settings *glm = learning_glm(l);
+    if (glm && status == DONE) {
+        glm->D = l->scaling->D;
+        if (l->kind == FAB_CATEGORICAL) glm->classes = l->scaling->levels;
+    }
+    if (status == DONE) status = learning_begin(l);
+    if (status == DONE) status = learning_rows(l);
+    return status == DONE ? learning_save(l) : status;
+}
+
+static int tune(tune_call *c)
+{
+    learning *l = &c->choice.l;
+    int status = l->output ? output_check(l->output, l->data.file) : DONE;
+    if (status == DONE && c->table) status = output_check(c->table, l->data.file);
+    if (status == DONE && c->resume && !c->table)
+        status = say_wrong("tune: --resume needs --table FILE");
+    if (status == DONE) status = choice_put(&c->choice);
+    if (status == DONE && !c->ranges) status = propose(c);
+    if (status == DONE) status = open_search(c);
+    if (status == DONE) status = search(c);
+    if (status == DONE && l->output) status = fit_best(c);
+    progress_close();
+    if (status != DONE) return status;
+    return c->json ? say_json(c) : say_table(c);
+}
+
+static int run(const verb *self, int argc, char **argv)
+{
+    tune_call c = {.choice = {.l = {.verb = "tune", .start = fab_clock()}, .whole = 1},
+                   .trials = TRIALS,
+                   .folds = FOLDS,
+                   .samples = SAMPLES};
+    // clang-format off
+    const option options[] = {
+        CHOICE_OPTIONS(&c.choice),
+        {"trials", 0, OPT_I64, &c.trials, "N", 1, 1e6, NULL, "settings tried (default 30)"},
+        {"folds", 0, OPT_I64, &c.folds, "N", 2, 1e6, NULL, "of the cross-validation (default 5)"},
+        {"samples", 0, OPT_I64, &c.samples, "N", 1, 0x1p31, NULL, "draws of theta for the predictions of a network (default 100)"},
+        {"table", 0, OPT_TEXT, &c.table, "FILE.csv", 0, 0, NULL, "write the trials, after each group of them"},
+        {"resume", 0, OPT_FLAG, &c.resume, NULL, 0, 0, NULL, "take the trials that stand in the table as done"},
+        OPTION_OUTPUT(&c.choice.l.output, "fit all rows with the best settings, and save"),
+        OPTION_JSON(&c.json),
+    };
+    // clang-format on
+    const call_shape shape = {
+        options,   COUNT(options), &c.choice.l.data.file, 1, 1, choice_settings,
+        &c.choice, take_range};
+    int status;
+    if (options_parse(self, &shape, argc, argv, NULL, &status)) status = tune(&c);
+    fab_tune_free(c.tune);
+    learning_close(&c.choice.l);
+    return status;
+}
+
+const verb verb_tune = {"tune", "DATA -y TARGET [-m METHOD]",
+                        "search settings by cross-validation: --rate=0.001:0.1:log", run};

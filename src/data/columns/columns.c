@@ -1,0 +1,68 @@
+/* columns.c - the columns of a source by name or by number.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/bytes.h"
+#include "base/memory.h"
+#include "data/source/source.h"
+#include "fabayes/settings.h"
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* The column of a name that was made up, x3, or -1. */
+static int64_t made_up(const fab_source *s, const char *name)
+{
+    char *end = NULL, again[24];
+    if (s->first_name && strcmp(name, s->first_name) == 0) return 0;
+    const long long c = name[0] == 'x' ? strtoll(name + 1, &end, 10) : -1;
+    if (c < (s->first_name ? 1 : 0) || c >= s->columns || *end) return -1;
+    snprintf(again, sizeof again, "x%lld", c);
+    return strcmp(again, name) == 0 ? c : -1; /* not x03 */
+}
+
+int64_t fab_source_column(const fab_source *s, const char *name)
+{
+    if (!s->names) return made_up(s, name);
+    for (int64_t c = 0; c < s->columns; c++) {
+        const char *known = fab_source_name(s, c);
+        if (known && strcmp(known, name) == 0) return c;
+    }
+    return -1;
+}
+
+fab_status fab_source_no_column(fab_status kind, const fab_source *s, const char *name)
+{
+    const char **names;
+    char shown[FAB_SHOWN], near_shown[FAB_SHOWN];
+    FAB_TRY(fab_alloc_array((void **)&names, s->columns, sizeof *names, s->in.name));
+    for (int64_t c = 0; c < s->columns; c++) names[c] = fab_source_name(s, c);
+    const char *near = names[0] ? fab_nearest(name, names, s->columns) : NULL;
+    fab_release(names);
+    fab_show(shown, name, strlen(name));
+    if (!near)
+        return FAB_FAIL(kind, "%s: there is no column '%s' among its %lld", s->in.name, shown,
+                        (long long)s->columns);
+    return FAB_FAIL(kind, "%s: there is no column '%s'; did you mean '%s'?", s->in.name, shown,
+                    fab_show(near_shown, near, strlen(near)));
+}
+
+fab_status fab_source_find_column(const fab_source *s, const char *word, int64_t *column)
+{
+    char *end;
+    *column = fab_source_column(s, word);
+    if (*column >= 0) return FAB_OK;
+    if (strcmp(word, "last") == 0) {
+        *column = s->columns - 1;
+        return FAB_OK;
+    }
+    errno = 0;
+    const long long i = strtoll(word, &end, 10);
+    if (end == word || *end || errno || i < 0)
+        return fab_source_no_column(FAB_BAD_ARGUMENT, s, word);
+    if (i >= s->columns)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: there is no column %lld: it has %lld", s->in.name, i,
+                        (long long)s->columns);
+    *column = i;
+    return FAB_OK;
+}

@@ -1,0 +1,341 @@
+/* feed.c - rows of a source, some at a time, added to a table.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "data/columns/table.h"
+#include <math.h>
+#include <string.h>
+
+enum { PIECE = 1 << 17 }; /* numbers read at a time: 1 MB */
+enum { ROWS = 1 << 12 };  /* sparse rows read at a time */
+
+struct fab_feed {
+    fab_source *source;
+    fab_roles role;
+    fab_missing missing;
+    fab_source *labels;    /* the target comes from there, and stands behind the columns; or NULL */
+    double *label;         /* most */
+    int64_t columns, most; /* of a row; rows read at a time */
+    int64_t rows;          /* read or skipped */
+    int at_end;
+    int packed;    /* rows stay sparse */
+    double *piece; /* most x columns; NULL: they stay sparse */
+};
+
+/* ---- life ------------------------------------------------------------------------------------------ */
+
+/* A libsvm file whose label is the target or left out, and whose features are all wanted in their order? */
+static int stays_sparse(const fab_feed *f)
+{
+    const fab_roles *r = &f->role;
+    if (fab_source_format(f->source) != FAB_FORMAT_LIBSVM || r->n != f->columns - 1) return 0;
+    for (int64_t c = 0; c < r->n; c++)
+        if (r->feature[c] != c + 1) return 0;
+    return r->target <= 0 && r->weight < 0 && r->offset < 0;
+}
+
+static fab_status start(fab_feed *f, fab_status found)
+{
+    if (found != FAB_OK) return found;
+    f->columns = fab_source_columns(f->source);
+    f->packed = stays_sparse(f);
+    if (f->packed) return FAB_OK;
+    f->most = PIECE / f->columns > 0 ? PIECE / f->columns : 1;
+    return fab_alloc_array((void **)&f->piece, f->most * f->columns, sizeof *f->piece, "feed");
+}
+
+static fab_status keep(fab_feed **f, fab_feed *new, fab_status s)
+{
+    *f = s == FAB_OK ? new : NULL;
+    if (s != FAB_OK) fab_feed_close(new);
+    return s;
+}
+
+fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c)
+{
+    fab_feed *new;
+    *f = NULL;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
+    *new = (fab_feed){.source = s, .missing = c->missing};
+    return keep(f, new, start(new, fab_roles_find(&new->role, s, c)));
+}
+
+fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k, fab_reading what)
+{
+    fab_feed *new;
+    *f = NULL;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
+    *new = (fab_feed){.source = s, .missing = k->fill ? FAB_MISSING_MEAN : FAB_MISSING_REFUSE};
+    return keep(f, new, start(new, fab_roles_find_as(&new->role, s, k, what)));
+}
+
+void fab_feed_close(fab_feed *f)
+{
+    if (!f) return;
+    fab_release(f->role.feature);
+    fab_release(f->piece);
+    fab_release(f->label);
+    fab_release(f);
+}
+
+fab_status fab_feed_set_labels(fab_feed *f, fab_source *labels)
+{
+    double *piece;
+    if (fab_source_columns(labels) != 1)
+        return FAB_FAIL(FAB_BAD_DATA, "labels are one column, and the file has %lld",
+                        (long long)fab_source_columns(labels));
+    if (f->packed || f->role.target >= 0 || f->labels)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "the rows have their target with them: labels are one more");
+    FAB_TRY(fab_alloc_array((void **)&f->label, f->most, sizeof *f->label, "feed"));
+    FAB_TRY(fab_alloc_array((void **)&piece, f->most * (f->columns + 1), sizeof *piece, "feed"));
+    fab_release(f->piece);
+    f->piece = piece;
+    f->labels = labels;
+    f->role.target = f->columns++;
+    return FAB_OK;
+}
+
+int fab_feed_at_end(const fab_feed *f)
+{
+    return f->at_end;
+}
+
+int64_t fab_feed_columns(const fab_feed *f)
+{
+    return f->role.n;
+}
+
+int64_t fab_feed_rows(const fab_feed *f)
+{
+    return f->rows;
+}
+
+fab_status fab_feed_skip(fab_feed *f, int64_t rows)
+{
+    FAB_TRY(fab_source_skip(f->source, rows));
+    if (f->labels) FAB_TRY(fab_source_skip(f->labels, rows));
+    f->rows += rows;
+    return FAB_OK;
+}
+
+/* ---- an empty table -------------------------------------------------------------------------------- */
+
+static fab_status name_columns(fab_dataset *t, const fab_feed *f)
+{
+    if (!fab_source_name(f->source, 0)) return FAB_NO_MEMORY; /* which it has said */
+    FAB_TRY(fab_names_create(&t->name, t->columns));
+    FAB_TRY(fab_alloc_array((void **)&t->words, t->columns, sizeof *t->words, "table"));
+    memset(t->words, 0, (size_t)t->columns * sizeof *t->words);
+    for (int64_t c = 0; c < t->columns; c++)
+        FAB_TRY(fab_copy_text(&t->name[c], fab_source_name(f->source, f->role.feature[c])));
+    FAB_TRY(fab_copy_text(&t->target_name,
+                          f->labels ? "label" : fab_source_name(f->source, f->role.target)));
+    FAB_TRY(fab_copy_text(&t->weight_name, fab_source_name(f->source, f->role.weight)));
+    return fab_copy_text(&t->offset_name, fab_source_name(f->source, f->role.offset));
+}
+
+fab_status fab_feed_table(const fab_feed *f, fab_dataset **t)
+{
+    fab_dataset *new;
+    *t = NULL;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "table"));
+    *new = (fab_dataset){.D = f->role.n,
+                         .columns = f->role.n,
+                         .fills = f->missing == FAB_MISSING_MEAN,
+                         .packed = f->packed,
+                         .sparse = fab_source_format(f->source) == FAB_FORMAT_LIBSVM};
+    const fab_status s = name_columns(new, f);
+    if (s == FAB_OK)
+        *t = new;
+    else
+        fab_dataset_free(new);
+    return s;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------------ */
+
+static fab_status grow_array(double **a, int64_t used, int64_t room)
+{
+    double *new;
+    FAB_TRY(fab_alloc_array((void **)&new, room, sizeof *new, "table"));
+    if (used) memcpy(new, *a, (size_t)used * sizeof *new);
+    fab_release(*a);
+    *a = new;
+    return FAB_OK;
+}
+
+static fab_status make_room(fab_dataset *t, const fab_roles *r, int64_t rows)
+{
+    if (rows <= t->room) return FAB_OK;
+    const int64_t room = 2 * t->n > rows ? 2 * t->n : rows;
+    t->room = 0; /* until all have grown */
+    if (!t->packed) FAB_TRY(grow_array(&t->x, t->n * t->D, room * t->D));
+    if (r->target >= 0) FAB_TRY(grow_array(&t->y, t->n, room));
+    if (r->weight >= 0) FAB_TRY(grow_array(&t->weight, t->n, room));
+    if (r->offset >= 0) FAB_TRY(grow_array(&t->offset, t->n, room));
+    t->room = room;
+    return FAB_OK;
+}
+
+static int absent(const double *row, int64_t column)
+{
+    return column >= 0 && isnan(row[column]);
+}
+
+/* Shall the row be left out? */
+static int is_dropped(const fab_feed *f, const double *row)
+{
+    const fab_roles *r = &f->role;
+    if (f->missing == FAB_MISSING_REFUSE) return 0;
+    if (absent(row, r->target) || absent(row, r->weight) || absent(row, r->offset)) return 1;
+    for (int64_t c = 0; f->missing == FAB_MISSING_DROP && c < r->n; c++)
+        if (absent(row, r->feature[c])) return 1;
+    return 0;
+}
+
+static void take_row(fab_dataset *t, const fab_roles *r, const double *row)
+{
+    double *x = t->x + t->n * t->D;
+    for (int64_t c = 0; c < t->D; c++) x[c] = row[r->feature[c]];
+    if (r->target >= 0) t->y[t->n] = row[r->target];
+    if (r->weight >= 0) t->weight[t->n] = row[r->weight];
+    if (r->offset >= 0) t->offset[t->n] = row[r->offset];
+    t->n++;
+}
+
+/* Words that the source has met since. */
+static fab_status add_words(fab_words *w, const fab_source *s, int64_t column)
+{
+    const int64_t n = column >= 0 ? fab_source_words(s, column) : 0;
+    char **word;
+    if (n <= w->n) return FAB_OK;
+    FAB_TRY(fab_names_create(&word, n));
+    if (w->n) memcpy(word, w->word, (size_t)w->n * sizeof *word);
+    fab_release(w->word);
+    w->word = word;
+    for (; w->n < n; w->n++) FAB_TRY(fab_copy_text(&word[w->n], fab_source_word(s, column, w->n)));
+    return FAB_OK;
+}
+
+static fab_status keep_words(const fab_feed *f, fab_dataset *t)
+{
+    for (int64_t c = 0; c < t->columns; c++)
+        FAB_TRY(add_words(&t->words[c], f->source, f->role.feature[c]));
+    if (f->labels) return add_words(&t->target_words, f->labels, 0);
+    return add_words(&t->target_words, f->source, f->role.target);
+}
+
+/* The labels of `got` rows (0: the end, where there must be none left), behind the columns of each. */
+static fab_status add_labels(fab_feed *f, int64_t got)
+{
+    const int64_t width = f->columns;
+    int64_t labels;
+    FAB_TRY(fab_source_next(f->labels, got ? got : 1, f->label, &labels));
+    if (labels != got)
+        return FAB_FAIL(FAB_BAD_DATA, "there are %s labels than rows: row %lld has %s",
+                        labels < got ? "fewer" : "more", (long long)(f->rows + labels),
+                        labels < got ? "none" : "no columns");
+    for (int64_t i = got - 1; i >= 0; i--) {
+        memmove(f->piece + i * width, f->piece + i * (width - 1),
+                (size_t)(width - 1) * sizeof *f->piece);
+        f->piece[i * width + width - 1] = f->label[i];
+    }
+    return FAB_OK;
+}
+
+static fab_status next(fab_feed *f, int64_t most, int64_t *got)
+{
+    FAB_TRY(fab_source_next(f->source, most < f->most ? most : f->most, f->piece, got));
+    return f->labels ? add_labels(f, *got) : FAB_OK;
+}
+
+static fab_status tick(const fab_feed *f)
+{
+    int64_t done, total;
+    fab_source_position(f->source, &done, &total);
+    return fab_progress("read", done, total);
+}
+
+static fab_status read_sparse(fab_feed *f, int64_t most, fab_dataset *t)
+{
+    int64_t got;
+    t->packed = 1;
+    for (int64_t left = most; left > 0 && !f->at_end; left -= got) {
+        FAB_TRY(fab_source_next_sparse(f->source, left < ROWS ? left : ROWS, &t->cells, &got));
+        f->rows += got;
+        f->at_end = got == 0;
+        FAB_TRY(tick(f));
+    }
+    if (f->role.target >= 0 && t->cells.n > t->n) {
+        FAB_TRY(make_room(t, &f->role, t->cells.n));
+        memcpy(t->y + t->n, t->cells.label + t->n, (size_t)(t->cells.n - t->n) * sizeof *t->y);
+    }
+    t->n = t->cells.n;
+    return FAB_OK;
+}
+
+fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
+{
+    int64_t got = 1;
+    if (f->packed) return read_sparse(f, most, t);
+    for (int64_t left = most; left > 0 && !f->at_end; left -= got) {
+        FAB_TRY(next(f, left, &got));
+        FAB_TRY(make_room(t, &f->role, t->n + got));
+        for (int64_t i = 0; i < got; i++)
+            if (is_dropped(f, f->piece + i * f->columns))
+                t->dropped++;
+            else
+                take_row(t, &f->role, f->piece + i * f->columns);
+        f->rows += got;
+        f->at_end = got == 0;
+        FAB_TRY(tick(f));
+    }
+    return keep_words(f, t);
+}
+
+/* ---- a look through --------------------------------------------------------------------------------- */
+
+static fab_status survey_levels(fab_dataset *t)
+{
+    if (t->level) return FAB_OK;
+    return fab_alloc_array((void **)&t->level, FAB_MOST_LEVELS + 1, sizeof *t->level, "table");
+}
+
+static fab_status survey_sparse(fab_feed *f, fab_dataset *t, fab_sparse *rows)
+{
+    while (!f->at_end) {
+        int64_t got;
+        rows->n = rows->values = 0;
+        FAB_TRY(fab_source_next_sparse(f->source, ROWS, rows, &got));
+        if (f->role.target >= 0) fab_levels_add(rows->label, got, t->level, &t->levels);
+        f->rows += got;
+        f->at_end = got == 0;
+        FAB_TRY(tick(f));
+    }
+    return FAB_OK;
+}
+
+fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
+{
+    const int64_t target = f->role.target;
+    FAB_TRY(survey_levels(t));
+    if (f->packed) {
+        fab_sparse rows = {0};
+        const fab_status s = survey_sparse(f, t, &rows);
+        fab_sparse_free(&rows);
+        return s;
+    }
+    while (!f->at_end) {
+        int64_t got;
+        FAB_TRY(next(f, f->most, &got));
+        for (int64_t i = 0; i < got; i++) {
+            const double *row = f->piece + i * f->columns;
+            if (target >= 0 && !is_dropped(f, row))
+                fab_levels_add(row + target, 1, t->level, &t->levels);
+        }
+        f->rows += got;
+        f->at_end = got == 0;
+        FAB_TRY(tick(f));
+    }
+    return keep_words(f, t);
+}

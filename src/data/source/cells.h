@@ -1,0 +1,31 @@
+/* cells.h - one field of a line of text: a number, a word, or nothing.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_DATA_CELLS_H
+#define FAB_DATA_CELLS_H
+
+#include "data/source/lines.h"
+
+typedef enum fab_cell {
+    FAB_CELL_NUMBER = 0, /* or one that is none of ours: Inf, 1e999 */
+    FAB_CELL_EMPTY,
+    FAB_CELL_MISSING, /* a word for a value that is not there: NA, nan, ?, .. */
+    FAB_CELL_WORD
+} fab_cell;
+
+fab_cell fab_cell_kind(const fab_cut *f);
+/* Copy the text with a zero byte behind it, at most f->n + 1 bytes; gives the byte behind that. */
+char *fab_cell_copy(char *to, const fab_cut *f);
+
+int64_t fab_cells_count(const fab_source *s, fab_split_fn *split, fab_span line);
+/* Does the last field open a quote that this text does not close? */
+int fab_cells_open(const fab_source *s, fab_split_fn *split, fab_span line);
+
+/* Read the line that was taken last, slowly: columns of words, missing values, and a sentence about what
+ * is wrong. */
+fab_status fab_cells_row(fab_source *s, fab_split_fn *split, fab_span line, double *out);
+
+/* Refuse the text of n bytes as a number; `place` stands in front: "line 3, column 2". */
+fab_status fab_cells_refuse(const fab_source *s, const char *place, const char *p, size_t n);
+
+#endif

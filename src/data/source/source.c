@@ -1,0 +1,342 @@
+/* source.c - a table of numbers read once, from top to bottom: open, sniff, hand out rows.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "data/source/source.h"
+#include "base/memory.h"
+#include "data/source/words.h"
+#include "fabayes/settings.h"
+#include <stdio.h>
+#include <string.h>
+
+/* In the order of asking: first those with magic bytes, last the one that takes any text. */
+static const fab_reader *const readers[] = {
+    &fab_reader_npy, &fab_reader_idx, &fab_reader_libsvm,
+    &fab_reader_tsv, &fab_reader_csv, &fab_reader_text,
+};
+enum { READERS = sizeof readers / sizeof *readers, FIRST_TEXT = 2 };
+
+/* ---- names of formats ------------------------------------------------------------------------ */
+
+const char *fab_format_name(fab_format f)
+{
+    if (f == FAB_FORMAT_AUTO) return "auto";
+    for (int i = 0; i < READERS; i++)
+        if (readers[i]->format == f) return readers[i]->name;
+    return NULL;
+}
+
+fab_status fab_format_find(fab_format *f, const char *name)
+{
+    const char *names[READERS + 1];
+    for (int i = 0; i <= READERS; i++) {
+        names[i] = fab_format_name((fab_format)i);
+        *f = (fab_format)i;
+        if (strcmp(name, names[i]) == 0) return FAB_OK;
+    }
+    *f = FAB_FORMAT_AUTO;
+    const char *near = fab_nearest(name, names, READERS + 1);
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no format '%s'%s%s%s", name,
+                    near ? "; did you mean '" : ": auto, csv, tsv, text, npy, libsvm or idx",
+                    near ? near : "", near ? "'?" : "");
+}
+
+fab_status fab_copy_text(char **out, const char *s)
+{
+    *out = NULL;
+    if (!s) return FAB_OK;
+    const size_t n = strlen(s) + 1;
+    FAB_TRY(fab_alloc_array((void **)out, (int64_t)n, 1, s));
+    memcpy(*out, s, n);
+    return FAB_OK;
+}
+
+/* ---- the format ------------------------------------------------------------------------------ */
+
+int fab_is_binary(unsigned char c)
+{
+    return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
+}
+
+static fab_status check_text(const fab_source *s, fab_span head)
+{
+    for (size_t i = 0; i < head.n; i++) {
+        const unsigned char c = (unsigned char)head.p[i];
+        if (fab_is_binary(c))
+            return FAB_FAIL(FAB_BAD_FILE, "%s: is neither npy nor idx nor text: byte %zu is 0x%02x",
+                            s->in.name, i, c);
+    }
+    return FAB_OK;
+}
+
+static fab_status sniff(fab_source *s)
+{
+    fab_span head;
+    FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
+    if (head.n == 0) return FAB_FAIL(FAB_BAD_DATA, "%s: is empty", s->in.name);
+    for (int i = 0; i < READERS; i++) {
+        if (i == FIRST_TEXT) FAB_TRY(check_text(s, head));
+        s->reader = readers[i];
+        if (s->reader->sniff(head)) return FAB_OK;
+    }
+    return FAB_OK; /* not reached: text takes all */
+}
+
+static fab_status choose(fab_source *s, fab_format format)
+{
+    fab_span seen;
+    if (format == FAB_FORMAT_AUTO) return sniff(s);
+    for (int i = 0; i < READERS; i++)
+        if (readers[i]->format == format) s->reader = readers[i];
+    if (!s->reader)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: there is no format %d", s->in.name, (int)format);
+    FAB_TRY(fab_stream_look(&s->in, 1, &seen));
+    if (seen.n == 0) return FAB_FAIL(FAB_BAD_DATA, "%s: is empty", s->in.name);
+    return FAB_OK;
+}
+
+/* ---- life ------------------------------------------------------------------------------------ */
+
+static fab_status create(fab_source **s, const char *path, const fab_source_options *o)
+{
+    *s = NULL;
+    if (!path) return FAB_FAIL(FAB_BAD_ARGUMENT, "source: there is no path");
+    if (o->features < 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld features is below 0", path,
+                        (long long)o->features);
+    if (o->features > INT32_MAX)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld features is above %d", path,
+                        (long long)o->features, INT32_MAX);
+    if (o->rows && strcmp(o->rows, "-") == 0 && strcmp(path, "-") == 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "rows: standard input is already the data");
+    if (o->categorical && !o->words)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: categorical is given, and words are not asked for",
+                        path);
+    void *p;
+    FAB_TRY(fab_alloc_array(&p, 1, sizeof **s, path));
+    *s = p;
+    **s = (fab_source){.in.file = -1,
+                       .rows = -1,
+                       .features = o->features,
+                       .missing = o->missing != 0,
+                       .with_words = o->words != 0};
+    return fab_copy_text(&(*s)->path, path);
+}
+
+/* The stream is there: find the format and read the head. */
+static fab_status start(fab_source *s, const fab_source_options *o)
+{
+    FAB_TRY(choose(s, o->format));
+    s->categorical = o->categorical;
+    FAB_TRY(s->reader->open(s));
+    s->categorical = NULL;
+    if (o->categorical && !s->words)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: is %s: only csv, tsv and text have columns of words",
+                        s->in.name, s->reader->name);
+    return o->rows ? fab_source_keep(s, o->rows) : FAB_OK;
+}
+
+static fab_status finish_open(fab_source **s, fab_status status, const fab_source_options *o)
+{
+    if (status == FAB_OK) status = start(*s, o);
+    if (status == FAB_OK) return FAB_OK;
+    fab_source_close(*s);
+    *s = NULL;
+    return status;
+}
+
+static const fab_source_options *defaults(const fab_source_options *o)
+{
+    static const fab_source_options all_default = {.format = FAB_FORMAT_AUTO};
+    return o ? o : &all_default;
+}
+
+fab_status fab_source_open_room(fab_source **s, const char *path, const fab_source_options *o,
+                                size_t room)
+{
+    o = defaults(o);
+    fab_status status = create(s, path, o);
+    if (status == FAB_OK) status = fab_stream_open(&(*s)->in, (*s)->path, room);
+    return finish_open(s, status, o);
+}
+
+fab_status fab_source_open_memory(fab_source **s, const char *name, const void *bytes, size_t size,
+                                  const fab_source_options *o, size_t room)
+{
+    o = defaults(o);
+    fab_status status = create(s, name, o);
+    if (status == FAB_OK) status = fab_stream_open_memory(&(*s)->in, (*s)->path, bytes, size, room);
+    return finish_open(s, status, o);
+}
+
+fab_status fab_source_open(fab_source **s, const char *path, const fab_source_options *o)
+{
+    return fab_source_open_room(s, path, o, FAB_STREAM_ROOM);
+}
+
+static void release_words(fab_source *s)
+{
+    for (int64_t j = 0; s->words && j < s->columns; j++) fab_dictionary_free(s->words[j]);
+    fab_release(s->words);
+}
+
+void fab_source_close(fab_source *s)
+{
+    if (!s) return;
+    if (s->ignored) fab_libsvm_say_ignored(s);
+    fab_stream_close(&s->in);
+    release_words(s);
+    fab_sparse_free(&s->one);
+    fab_release(s->path);
+    fab_release(s->names);
+    fab_release(s->made);
+    fab_release(s->kept);
+    fab_release(s->kept_path);
+    fab_release(s);
+}
+
+/* ---- what it is ------------------------------------------------------------------------------ */
+
+int64_t fab_source_columns(const fab_source *s)
+{
+    return s->columns;
+}
+
+int64_t fab_source_rows(const fab_source *s)
+{
+    return s->rows;
+}
+
+fab_format fab_source_format(const fab_source *s)
+{
+    return s->reader->format;
+}
+
+void fab_source_position(const fab_source *s, int64_t *done, int64_t *total)
+{
+    fab_stream_position(&s->in, done, total);
+}
+
+/* x0, x1, ... side by side, each in as many bytes as the last needs. */
+static fab_status make_names(fab_source *s)
+{
+    char last[24];
+    const int width = 1 + snprintf(last, sizeof last, "label%lld", (long long)s->columns);
+    void *p;
+    FAB_TRY(fab_alloc_array(&p, s->columns, (size_t)width, s->in.name));
+    s->made = p;
+    s->made_width = width;
+    for (int64_t j = 0; j < s->columns; j++)
+        snprintf(s->made + j * width, (size_t)width, "x%lld", (long long)j);
+    if (s->first_name) snprintf(s->made, (size_t)width, "%s", s->first_name);
+    return FAB_OK;
+}
+
+const char *fab_source_name(const fab_source *s, int64_t column)
+{
+    if (column < 0 || column >= s->columns) return NULL;
+    if (s->names) return s->names[column];
+    if (!s->made && make_names((fab_source *)s) != FAB_OK)
+        return NULL; /* made when first asked for */
+    return s->made + column * s->made_width;
+}
+
+/* ---- words ----------------------------------------------------------------------------------- */
+
+/* NULL: a column of numbers, or none at all. */
+static const fab_dictionary *words_of(const fab_source *s, int64_t column)
+{
+    return s->words && column >= 0 && column < s->columns ? s->words[column] : NULL;
+}
+
+int fab_source_is_words(const fab_source *s, int64_t column)
+{
+    return words_of(s, column) != NULL;
+}
+
+int64_t fab_source_words(const fab_source *s, int64_t column)
+{
+    const fab_dictionary *w = words_of(s, column);
+    return w ? w->count : 0;
+}
+
+const char *fab_source_word(const fab_source *s, int64_t column, int64_t code)
+{
+    const fab_dictionary *w = words_of(s, column);
+    return w && code >= 0 && code < w->count ? w->word[code] : NULL;
+}
+
+/* ---- rows ------------------------------------------------------------------------------------ */
+
+/* The next row of the file; a bad one counts too. */
+static fab_status read_one(fab_source *s, double *out, int *got)
+{
+    *got = 0;
+    const fab_status status = s->reader->next(s, out, got);
+    s->row += *got;
+    return status;
+}
+
+static fab_status out_of_range(const fab_source *s)
+{
+    return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld is out of range: %s has %lld rows", s->kept_name,
+                    (long long)s->kept[s->kept_next], s->in.name, (long long)s->row);
+}
+
+/* The next row that is kept. */
+static fab_status step(fab_source *s, double *out, int *got)
+{
+    if (!s->kept) return read_one(s, out, got);
+    *got = 0;
+    if (s->kept_next == s->kept_count) return FAB_OK;
+    while (s->row < s->kept[s->kept_next]) {
+        FAB_TRY(read_one(s, NULL, got));
+        if (!*got) return out_of_range(s);
+    }
+    const fab_status status = read_one(s, out, got);
+    if (status == FAB_OK && !*got) return out_of_range(s);
+    s->kept_next += *got;
+    return status;
+}
+
+fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got)
+{
+    *got = 0;
+    if (max < 0 || !out)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: no room for rows was given", s->in.name);
+    for (; *got < max; ++*got) {
+        int one;
+        FAB_TRY(step(s, out + *got * s->columns, &one));
+        if (!one) break;
+    }
+    return FAB_OK;
+}
+
+fab_status fab_source_next_sparse(fab_source *s, int64_t max, fab_sparse *r, int64_t *got)
+{
+    double unused;
+    fab_status status = FAB_OK;
+    int one = 1;
+    *got = 0;
+    if (s->reader->format != FAB_FORMAT_LIBSVM)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: is %s: only libsvm has sparse rows", s->in.name,
+                        s->reader->name);
+    s->sparse = r;
+    while (status == FAB_OK && *got < max && one) {
+        status = step(s, &unused, &one);
+        *got += status == FAB_OK && one;
+    }
+    s->sparse = NULL;
+    return status;
+}
+
+fab_status fab_source_skip(fab_source *s, int64_t n)
+{
+    for (int64_t i = 0; i < n; i++) {
+        int one;
+        FAB_TRY(step(s, NULL, &one));
+        if (!one)
+            return FAB_FAIL(FAB_BAD_DATA, "%s: cannot pass over %lld rows: it has only %lld more",
+                            s->in.name, (long long)n, (long long)i);
+    }
+    return FAB_OK;
+}

@@ -1,0 +1,81 @@
+/* source.h - the inside of a fab_source, and what a format is.
+ *
+ * A format is one line in the table of source.c: how to know it, how to read its head, how to read a row.
+ * Rows are handed out by source.c, which knows no format.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_DATA_SOURCE_H
+#define FAB_DATA_SOURCE_H
+
+#include "data/source/stream.h"
+#include "fabayes/source.h"
+
+/* What is looked at to tell the format: this many lines, and no more bytes than that. */
+enum { FAB_HEAD_LINES = 10, FAB_HEAD_BYTES = 1 << 16 };
+
+typedef struct fab_reader {
+    fab_format format;
+    const char *name;
+    /* Do these bytes, the first lines of the file, look like this format? */
+    int (*sniff)(fab_span head);
+    /* Read the head of the stream and set `columns`, and `rows` and `names` where they are known. */
+    fab_status (*open)(fab_source *s);
+    /* Read one row into out (NULL: pass over it unread); *got = 0 at the end.  A bad row is passed. */
+    fab_status (*next)(fab_source *s, double *out, int *got);
+} fab_reader;
+
+extern const fab_reader fab_reader_csv, fab_reader_tsv, fab_reader_text, fab_reader_npy,
+    fab_reader_libsvm, fab_reader_idx;
+
+struct fab_source {
+    const fab_reader *reader;
+    fab_stream in;
+    char *path;            /* our copy */
+    int64_t columns, rows; /* rows -1: unknown */
+    int64_t row;           /* of the file, the next to be read, from 0 */
+
+    char **names; /* columns, of a header; NULL: without one */
+    char *made;   /* names made up, columns x made_width; NULL: not asked for yet */
+    int64_t made_width;
+    const char *first_name; /* instead of x0; or NULL */
+
+    int64_t *kept; /* sorted row numbers to keep; NULL: all */
+    int64_t kept_count, kept_next;
+    char *kept_path;       /* ours */
+    const char *kept_name; /* the same in words */
+
+    int missing, with_words;       /* options; with_words: columns of words may be */
+    const char *categorical;       /* an option, borrowed while opening */
+    struct fab_dictionary **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
+
+    char separator;            /* csv and tsv */
+    int64_t features, ignored; /* libsvm: asked for (0: count them); values above them */
+    fab_sparse one, *sparse;   /* libsvm: a row of its own; where rows go instead, or NULL */
+    const struct fab_element *element; /* npy and idx */
+};
+
+/* As fab_source_open with a window of `room` bytes, or from `size` bytes in memory. */
+fab_status fab_source_open_room(fab_source **s, const char *path, const fab_source_options *o,
+                                size_t room);
+fab_status fab_source_open_memory(fab_source **s, const char *name, const void *bytes, size_t size,
+                                  const fab_source_options *o, size_t room);
+
+/* Keep only the rows whose numbers stand in the file `path`. */
+fab_status fab_source_keep(fab_source *s, const char *path);
+
+/* A byte that no text has: a control character other than tab and line ends. */
+int fab_is_binary(unsigned char c);
+/* A copy of a string.  NULL stays NULL. */
+fab_status fab_copy_text(char **out, const char *s);
+
+/* The column of that name, or -1. */
+int64_t fab_source_column(const fab_source *s, const char *name);
+/* The column of that name, else of that 0-based number, else "last": a column may be called "3". */
+fab_status fab_source_find_column(const fab_source *s, const char *word, int64_t *column);
+/* Fail with `kind`: there is no such column, and the nearest name. */
+fab_status fab_source_no_column(fab_status kind, const fab_source *s, const char *name);
+
+/* Tell the log how many values of a libsvm file were ignored since it was last told. */
+void fab_libsvm_say_ignored(fab_source *s);
+
+#endif

@@ -1,0 +1,107 @@
+/* nn_isa.h - the kernels of layers for one instruction set, both precisions, as the table NN_TABLE.
+ *
+ * Included by nn_base.c, nn_avx2.c and nn_avx512.c, each compiled for its set.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "la/nn.h"
+#include <math.h>
+#include <string.h>
+#if defined(__x86_64__)
+#include <immintrin.h>
+#endif
+
+#define INLINE static inline __attribute__((always_inline))
+
+/* Vectors of which only the first `count` numbers exist. */
+#if VECTOR_BYTES == 64
+#define LOAD_PART_F64(p, count) \
+    ((vec_f64)_mm512_maskz_loadu_pd((__mmask8)((1u << (count)) - 1), (p)))
+#define LOAD_PART_F32(p, count) \
+    ((vec_f32)_mm512_maskz_loadu_ps((__mmask16)((1u << (count)) - 1), (p)))
+#define STORE_PART_F64(p, count, v) \
+    _mm512_mask_storeu_pd((p), (__mmask8)((1u << (count)) - 1), (__m512d)(v))
+#define STORE_PART_F32(p, count, v) \
+    _mm512_mask_storeu_ps((p), (__mmask16)((1u << (count)) - 1), (__m512)(v))
+#define FOLD_F64(v)      _mm512_reduce_add_pd((__m512d)(v))
+#define FOLD_F32(v)      _mm512_reduce_add_ps((__m512)(v))
+#define STREAM_F64(p, v) _mm512_stream_pd((p), (__m512d)(v))
+#define STREAM_F32(p, v) _mm512_stream_ps((p), (__m512)(v))
+#elif VECTOR_BYTES == 32
+#define STREAM_F64(p, v) _mm256_stream_pd((p), (__m256d)(v))
+#define STREAM_F32(p, v) _mm256_stream_ps((p), (__m256)(v))
+#elif defined(__x86_64__)
+#define STREAM_F64(p, v) _mm_stream_pd((p), (__m128d)(v))
+#define STREAM_F32(p, v) _mm_stream_ps((p), (__m128)(v))
+#endif
+
+/* e^x = 2^k e^r, k the integer nearest to x / log 2, |r| <= log(2) / 2; e^r by its series, whose first term left out is
+ * below 1e-17 */
+typedef double wide __attribute__((vector_size(VECTOR_BYTES)));
+typedef int64_t wide_bits __attribute__((vector_size(VECTOR_BYTES)));
+
+INLINE wide exp_wide(wide x)
+{
+    const double whole =
+        0x1.8p52; /* adding it rounds to an integer, which stands in its low bits */
+    const wide shifted = x * 1.4426950408889634074 + whole, k = shifted - whole;
+    const wide r = x - k * 0x1.62e42fee00000p-1 - k * 0x1.a39ef35793c76p-33;
+    wide sum = r * (1.0 / 13) + 1;
+    for (int term = 12; term >= 1; term--) sum = sum * r * (1.0 / term) + 1;
+    return sum * (wide)(((wide_bits)shifted + 1023) << 52);
+}
+
+static void exps(int64_t n, const double *x, double *y)
+{
+    enum { AT_ONCE = VECTOR_BYTES / 8 };
+    for (int64_t i = 0; i < n; i += AT_ONCE) {
+        const size_t bytes = (size_t)(n - i < AT_ONCE ? n - i : AT_ONCE) * sizeof *x;
+        wide v = {0};
+        memcpy(&v, x + i, bytes);
+        v = exp_wide(v);
+        memcpy(y + i, &v, bytes);
+    }
+}
+
+#define REAL        double
+#define REAL_BYTES  8
+#define TYPED(name) name##_f64
+#define MATH(name)  name
+#define LOAD_PART   LOAD_PART_F64
+#define STORE_PART  STORE_PART_F64
+#define STREAM      STREAM_F64
+#define FOLD        FOLD_F64
+#include "la/cpu/nn_kernel.h"
+#include "la/cpu/nn_image.h"
+#undef REAL
+#undef REAL_BYTES
+#undef TYPED
+#undef MATH
+#undef LOAD_PART
+#undef STORE_PART
+#undef STREAM
+#undef FOLD
+
+#define REAL        float
+#define REAL_BYTES  4
+#define TYPED(name) name##_f32
+#define MATH(name)  name##f
+#define LOAD_PART   LOAD_PART_F32
+#define STORE_PART  STORE_PART_F32
+#define STREAM      STREAM_F32
+#define FOLD        FOLD_F32
+#include "la/cpu/nn_kernel.h"
+#include "la/cpu/nn_image.h"
+
+#define NN_ENTRIES(t, type_, real)                                                              \
+    {                                                                                           \
+        .type = type_, .size = sizeof(real), .narrow = narrow_##t, .widen = widen_##t,          \
+        .product = product_##t, .column_sums = column_sums_##t, .add = add_##t,                 \
+        .square = square_##t, .curve = curve_##t, .slope = slope_##t, .outer = outer_##t,       \
+        .gram_terms = gram_terms_##t, .spread = spread_##t, .gather = gather_##t,               \
+        .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
+        .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
+        .cross_rows = cross_rows_##t, .combine_rows = combine_rows_##t,                         \
+        .project_rows = project_rows_##t, .adam = adam_##t, .exps = exps                        \
+    }
+
+const fab_nn NN_TABLE[2] = {NN_ENTRIES(f64, FAB_F64, double), NN_ENTRIES(f32, FAB_F32, float)};

@@ -1,0 +1,368 @@
+/* sweep.h - the fused pass of ops.h on one chunk, in one precision; part of ops_cpu_kernel.h.
+ *
+ *   1  w_i' = w_i R + s_i u_i T + x_i C
+ *   2  psi_i' from base_i and w_i' Q w_i'^T
+ *   3  store w_i'; weigh what is in the cache by psi'^-1/2 and add G, H, N, E
+ *
+ * Both widths do these steps on a block of rows: narrow ones on turned columns, wide ones by BLAS.
+ *
+ * SPDX-License-Identifier: MIT */
+
+/* A block of rows in the cache, and what is known of each row. */
+typedef struct TYPED(block) {
+    REAL *X, *U, *W, *O, *P, *next; /* the arrays of fab_sweep; O: W', P: W' weighed (wide: W' Q) */
+    REAL *h;                        /* row factors */
+    REAL *ww, *xx, *qq;             /* |w_i|^2, |x_i|^2, w_i' Q w_i'^T */
+    double *room[2];                /* psi' and base, where nobody keeps them */
+    const double *psi;              /* psi' */
+} TYPED(block);
+
+static char *TYPED(block_layout)(TYPED(block) * b, const fab_sweep *s, int64_t rows, char *room)
+{
+    b->X = TAKE((s->x.k + s->u.k + s->w.k) * rows); /* side by side: one product serves all three */
+    b->U = b->X + s->x.k * rows;
+    b->W = b->U + s->u.k * rows;
+    b->O = TAKE(s->K * rows);
+    b->P = TAKE(s->K * rows);
+    b->next = TAKE(s->next.k * rows);
+    b->h = TAKE(rows);
+    b->ww = TAKE(rows);
+    b->xx = TAKE(rows);
+    b->qq = TAKE(rows);
+    b->room[0] = TAKE_DOUBLES(rows);
+    b->room[1] = TAKE_DOUBLES(rows);
+    return room;
+}
+
+/* Where this chunk's sums start: G, E, H, N, the floored rows. */
+typedef struct TYPED(sums) {
+    double *G, *E, *H, *N, *floored;
+} TYPED(sums);
+
+static TYPED(sums) TYPED(sums_layout)(const fab_sweep *s, double *partial)
+{
+    TYPED(sums) at;
+    at.G = partial;
+    at.E = at.G + (s->G ? s->K * s->K : 0);
+    at.H = at.E + (s->E ? s->K * s->K : 0);
+    at.N = at.H + (s->H ? s->w.k * s->K : 0);
+    at.floored = at.N + (s->N ? s->K * s->next.k : 0);
+    return at;
+}
+
+/* ---- rows ---------------------------------------------------------------------------------------- */
+
+/* s_num / s_den, rounded once. */
+static const REAL *TYPED(ratios)(const fab_sweep *s, int64_t first, int64_t count, REAL *h)
+{
+    if (!s->s_den) return NULL;
+    if (s->s_num)
+        for (int64_t i = 0; i < count; i++)
+            h[i] = (REAL)(s->s_num[first + i] / s->s_den[first + i]);
+    else
+        for (int64_t i = 0; i < count; i++) h[i] = (REAL)(1 / s->s_den[first + i]);
+    return h;
+}
+
+static int TYPED(wants_base)(const fab_sweep *s)
+{
+    return s->psi_out || s->base_out;
+}
+
+/* What is not read counts as zeros. */
+static const double TYPED(no_doubles)[FAB_BLOCK_ROWS];
+static const REAL TYPED(no_rows)[FAB_BLOCK_ROWS];
+
+static const double *TYPED(doubles)(double c, const double *v, int64_t first)
+{
+    return c != 0 ? v + first : TYPED(no_doubles);
+}
+
+/* base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i,  psi_i' = max(base_i - w_i' Q w_i'^T, floor base_i);
+ * returns how often the floor acted.  psi_out may be psi, base_out d2. */
+static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count,
+                              const TYPED(block) * b, double *psi_out, double *base_out)
+{
+    const double *psi = TYPED(doubles)(s->c0, s->psi, first),
+                 *d2 = TYPED(doubles)(s->c3, s->d2, first);
+    const REAL *ww = s->c1 != 0 ? b->ww : TYPED(no_rows), *xx = s->c2 != 0 ? b->xx : TYPED(no_rows);
+    const REAL *qq = s->psi_out ? b->qq : TYPED(no_rows);
+    const double c0 = s->c0, c1 = s->c1, c2 = s->c2, c3 = s->c3, floor = s->floor;
+    int64_t acted = 0;
+#pragma omp simd reduction(+ : acted)
+    for (int64_t i = 0; i < count; i++) {
+        const double base = c0 * psi[i] + c1 * (double)ww[i] + c2 * (double)xx[i] + c3 * d2[i];
+        const double left = base - (double)qq[i], least = floor * base;
+        acted += left < least;
+        psi_out[i] = left < least ? least : left;
+        base_out[i] = base;
+    }
+    return acted;
+}
+
+/* psi' of a block whose dot products are known; kept where it is wanted. */
+static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, TYPED(block) * b)
+{
+    double *base = s->base_out ? s->base_out + first : b->room[1];
+    double *psi = s->psi_out ? s->psi_out + first : b->room[0];
+    const int64_t acted = TYPED(wants_base)(s) ? TYPED(new_psi)(s, first, count, b, psi, base) : 0;
+    b->psi = psi;
+    if (s->psi_out) return acted;
+    for (int64_t i = 0; i < count && !s->psi; i++) psi[i] = 1;
+    if (s->psi) b->psi = s->psi + first;
+    return 0;
+}
+
+/* Rows past the last one weigh nothing. */
+static void TYPED(pad_rows)(int64_t count, REAL *h)
+{
+    TYPED(pad)(1, count, h);
+}
+
+static int TYPED(wants_sums)(const fab_sweep *s)
+{
+    return s->G || s->E || s->H || s->N;
+}
+
+/* ---- narrow -------------------------------------------------------------------------------------- */
+
+/* W' = r0 W + [X U W] M */
+static TYPED(factor)
+    TYPED(sweep_factor)(const fab_sweep *s, const fab_job *job, const TYPED(block) * b)
+{
+    const int64_t k = job->cols, lead = s->x.k + s->u.k;
+    return (TYPED(factor)){.in = b->X,
+                           .M = job->M,
+                           .k = k,
+                           .ld = k,
+                           .lead = s->R && job->upper ? lead : k,
+                           .start = s->R || s->w.k == 0 ? NULL : b->W,
+                           .r0 = (REAL)s->r0,
+                           .dot = s->psi_out && !s->Q ? b->qq : NULL};
+}
+
+static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) * f, int64_t i, int64_t m,
+                               const TYPED(block) * b, fab_ahead *ahead)
+{
+    TYPED(pack)(&s->x, i, m, NULL, b->X);
+    TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
+    TYPED(pack)(&s->w, i, m, NULL, b->W);
+    TYPED(product)(f, s->K, TYPED(steps)(m), ahead, b->O); /* 1: X, U, W lie side by side */
+}
+
+static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps,
+                               const TYPED(block) * b, fab_ahead *ahead)
+{
+    if (!TYPED(wants_base)(s)) return;
+    if (s->c1 != 0) TYPED(dots)(s->w.k, steps, b->W, b->W, b->ww);
+    if (s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
+    if (s->psi_out && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
+}
+
+/* 3: spread sums of G, H, N, E; P holds W' weighed by h. */
+static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b,
+                               fab_ahead *ahead, VEC *acc)
+{
+    const int steps = TYPED(steps)(m);
+    if (s->G) acc = TYPED(gram_tiles)(s->K, steps, b->P, ahead, acc);
+    if (s->H) {
+        TYPED(scale_columns)(s->w.k, steps, b->h, b->W);
+        acc = TYPED(cross_tiles)(s->w.k, b->W, s->K, b->P, steps, ahead, acc);
+    }
+    if (s->N) {
+        TYPED(pack)(&s->next, i, m, b->h, b->next);
+        acc = TYPED(cross_tiles)(s->K, b->P, s->next.k, b->next, steps, ahead, acc);
+    }
+    if (s->E) {
+        TYPED(second_roots)(m, s->psi0 + i, b->psi, b->h);
+        TYPED(pad_rows)(m, b->h);
+        TYPED(scale_columns)(s->K, steps, b->h, b->P);
+        TYPED(gram_tiles)(s->K, steps, b->P, ahead, acc);
+    }
+}
+
+/* 3 */
+static void TYPED(store_columns)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b)
+{
+    TYPED(inverse_roots)(m, b->psi, b->h);
+    TYPED(pad_rows)(m, b->h);
+    TYPED(unpack_scaled)(b->O, &s->out, i, m, b->h, b->P);
+}
+
+static int64_t TYPED(sum_vectors)(const fab_sweep *s)
+{
+    const int64_t triangle = s->K * (s->K + 1) / 2;
+    return (s->G ? triangle : 0) + (s->E ? triangle : 0) + (s->H ? s->w.k * s->K : 0) +
+           (s->N ? s->K * s->next.k : 0);
+}
+
+static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPED(sums) * at)
+{
+    if (s->G) sums = TYPED(gram_fold)(s->K, sums, at->G);
+    if (s->H) sums = TYPED(cross_fold)(s->w.k, s->K, sums, at->H);
+    if (s->N) sums = TYPED(cross_fold)(s->K, s->next.k, sums, at->N);
+    if (s->E) TYPED(gram_fold)(s->K, sums, at->E);
+}
+
+/* How often the inner loops turn on a block. */
+static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper)
+{
+    const int64_t K = s->K, wide = s->u.k + s->x.k + (s->R ? s->w.k : 0);
+    const int64_t products = TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
+    return products + (s->psi_out && s->Q ? TYPED(product_turns)(K, K) / 2 : 0) +
+           (s->G ? TYPED(tile_turns)(K, K) / 2 : 0) + (s->H ? TYPED(tile_turns)(s->w.k, K) : 0) +
+           (s->N ? TYPED(tile_turns)(K, s->next.k) : 0);
+}
+
+/* What the next block will touch: rows, and the short runs of vectors that hardware does not foresee. */
+static fab_ahead TYPED(sweep_ahead)(const fab_sweep *s, int64_t first, int64_t turns)
+{
+    fab_ahead a = TYPED(rows_ahead)(&s->w, s->out.p == s->w.p ? NULL : &s->out, first, turns);
+    if (!a.p) return a;
+    const int64_t count = s->n - first < SUB_ROWS ? s->n - first : SUB_ROWS;
+    const int64_t bytes = count * (int64_t)sizeof(double), typed = count * (int64_t)sizeof(REAL);
+    if (s->psi) also(&a, s->psi + first, bytes);
+    if (s->d2 && s->c3 != 0) also(&a, s->d2 + first, bytes);
+    if (s->psi_out && s->psi_out != s->psi) also(&a, s->psi_out + first, bytes);
+    if (s->x.k == 1) also(&a, TYPED(at)(&s->x, first, 0), typed);
+    if (s->next.k == 1 && s->N) also(&a, TYPED(at)(&s->next, first, 0), typed);
+    return a;
+}
+
+static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, double *partial)
+{
+    const fab_sweep *s = job->sweep;
+    const TYPED(sums) at = TYPED(sums_layout)(s, partial);
+    const int64_t vectors = TYPED(sum_vectors)(s), turns = TYPED(sweep_turns)(s, job->upper);
+    TYPED(block) b;
+    room = TYPED(block_layout)(&b, s, COLUMN, room);
+    const TYPED(factor) f = TYPED(sweep_factor)(s, job, &b);
+    REAL *acc = TAKE(vectors * LANES);
+    double *sums = TAKE_DOUBLES(vectors * LANES);
+    memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
+    memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
+    *at.floored = 0;
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
+        fab_ahead ahead = TYPED(sweep_ahead)(s, i + m, turns);
+        TYPED(new_columns)(s, &f, i, m, &b, &ahead); /* 1 */
+        TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
+        *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
+        if (vectors > 0)
+            TYPED(store_columns)(s, i, m, &b); /* 3 */
+        else
+            TYPED(unpack)(b.O, &s->out, i, m);
+        if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);
+        if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
+    }
+    TYPED(sweep_fold)(s, sums, &at);
+}
+
+/* ---- wide ---------------------------------------------------------------------------------------- */
+
+static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m,
+                            const TYPED(block) * b)
+{
+    const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
+    for (int64_t r = 0; r < m && !s->R; r++) b->h[r] = (REAL)s->r0;
+    if (s->R || s->w.k == 0)
+        TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O); /* 1 */
+    else
+        TYPED(copy_block)(&s->w, i, m, b->h, b->O);
+    if (s->u.k > 0) {
+        const fab_long scaled = {b->U, m, s->u.k, s->u.k, 1};
+        TYPED(copy_block)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
+        TYPED(block_times)(&scaled, 0, m, T, job->cols, s->K, 1, b->O);
+    }
+    if (TYPED(many_vectors)(&s->x, m, s->K))
+        TYPED(add_vectors_times)(&s->x, i, m, C, job->cols, s->K, b->P, b->O);
+    else if (s->x.k > 0)
+        TYPED(block_times)(&s->x, i, m, C, job->cols, s->K, 1, b->O);
+}
+
+static void TYPED(norms)(const fab_long *A, int64_t i, int64_t m, REAL *copy, REAL *norm2)
+{
+    if (A->cs != 1) {
+        memset(norm2, 0, (size_t)m * sizeof *norm2);
+        for (int64_t j = 0; j < A->k; j++) {
+            const REAL *a = TYPED(at)(A, i, j);
+            for (int64_t r = 0; r < m; r++) norm2[r] += a[r] * a[r];
+        }
+        return;
+    }
+    const REAL *P = TYPED(see_block)(A, i, m, NULL, copy);
+    TYPED(row_dots)(A->k, m, P, P, norm2);
+}
+
+static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_t i, int64_t m,
+                                  const TYPED(block) * b)
+{
+    if (!TYPED(wants_base)(s)) return;
+    if (s->c1 != 0) TYPED(norms)(&s->w, i, m, b->W, b->ww);
+    if (s->c2 != 0) TYPED(norms)(&s->x, i, m, b->X, b->xx);
+    if (!s->psi_out) return;
+    const fab_long made = {b->O, m, s->K, s->K, 1};
+    if (s->Q) TYPED(block_times)(&made, 0, m, job->Q, s->K, s->K, 0, b->P);
+    TYPED(row_dots)(s->K, m, b->O, s->Q ? b->P : b->O, b->qq);
+}
+
+/* 3, on rows that are not yet stored: out may be w. */
+static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b,
+                            REAL *temporary, const TYPED(sums) * at)
+{
+    TYPED(inverse_roots)(m, b->psi, b->h);
+    if (s->H) TYPED(copy_block)(&s->w, i, m, b->h, b->W);
+    TYPED(write_block)(b->O, &s->out, i, m);
+    TYPED(scale_rows)(s->K, m, b->h, b->O);
+    if (s->G) TYPED(add_gram)(s->K, m, b->O, temporary, at->G);
+    if (s->H) TYPED(add_cross)(s->w.k, b->W, s->K, b->O, m, temporary, at->H);
+    if (s->N && TYPED(many_vectors)(&s->next, m, s->K)) {
+        const fab_long weighed = {b->O, m, s->K, s->K, 1};
+        TYPED(copy_block)(&weighed, 0, m, b->h, b->P);
+        TYPED(add_vectors_cross)(s->K, b->P, &s->next, i, m, temporary, at->N);
+    } else if (s->N) {
+        TYPED(copy_block)(&s->next, i, m, b->h, b->next);
+        TYPED(add_cross)(s->K, b->O, s->next.k, b->next, m, temporary, at->N);
+    }
+    if (s->E) {
+        TYPED(second_roots)(m, s->psi0 + i, b->psi, b->h);
+        TYPED(scale_rows)(s->K, m, b->h, b->O);
+        TYPED(add_gram)(s->K, m, b->O, temporary, at->E);
+    }
+}
+
+static void TYPED(sweep_wide)(const fab_job *job, fab_span rows, char *room, double *partial)
+{
+    const fab_sweep *s = job->sweep;
+    const TYPED(sums) at = TYPED(sums_layout)(s, partial);
+    const int64_t widest = s->w.k > s->K ? s->w.k : s->K;
+    const int64_t largest = s->K * (s->next.k > widest ? s->next.k : widest);
+    TYPED(block) b;
+    room = TYPED(block_layout)(&b, s, FAB_BLOCK_ROWS, room);
+    REAL *temporary = TAKE(largest);
+    memset(temporary, 0, (size_t)largest * sizeof *temporary);
+    memset(partial, 0, (size_t)(at.floored + 1 - partial) * sizeof *partial);
+    FOR_BLOCKS(i, m, rows, FAB_BLOCK_ROWS)
+    {
+        TYPED(new_rows)(s, job, i, m, &b); /* 1 */
+        TYPED(row_quadratics)(s, job, i, m, &b);
+        *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
+        if (TYPED(wants_sums)(s))
+            TYPED(row_sums)(s, i, m, &b, temporary, &at); /* 3 */
+        else
+            TYPED(write_block)(b.O, &s->out, i, m);
+    }
+    if (s->G) TYPED(mirror)(s->K, at.G);
+    if (s->E) TYPED(mirror)(s->K, at.E);
+}
+
+static void TYPED(sweep)(const fab_job *job, fab_span rows, void *scratch, double *partial)
+{
+    const fab_sweep *s = job->sweep;
+    const int narrow = TYPED(narrow)(s->K, s->x.k) && TYPED(narrow)(s->K, s->next.k) &&
+                       s->K <= FAB_NARROW && s->w.k <= FAB_NARROW && s->u.k <= FAB_NARROW;
+    if (narrow)
+        TYPED(sweep_narrow)(job, rows, scratch, partial);
+    else
+        TYPED(sweep_wide)(job, rows, scratch, partial);
+}

@@ -1,6 +1,0 @@
-/* nn_avx2.c - the kernels of layers for AVX2 and FMA.
- *
- * SPDX-License-Identifier: MIT */
-#define VECTOR_BYTES 32
-#define NN_TABLE     fab_nn_avx2
-#include "la/nn_isa.h"

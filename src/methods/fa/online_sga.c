@@ -1,0 +1,307 @@
+/* online_sga.c - online stochastic gradient ascent for factor analysis ([T] Alg. 1).
+ *
+ * After the warm-up, for each row, with psi = exp gamma and the learning rate a:
+ *
+ *   1  delta = x_t - mu,  mu <- mu + delta / t,  d = c delta          start.h; lines 5, 6, corrected
+ *   2  r = F' psi^-1 d                                                G = F' psi^-1 F is known
+ *   3  Sigma = (I + G)^-1,  m = Sigma r,  S = Sigma + m m'            7 - 9
+ *   4  v = (d - F m)^2 + rowquad(F, Sigma)                            E (d - F h)^2, (4.20)
+ *   5  gamma <- gamma + a (v / psi - 1) / 2                           11, 12, 14: (4.25), (4.26)
+ *   6  F <- F + a psi^-1 (d m' - F S)                                 10, 13: (4.24), with the psi of 2
+ *   7  G = F' psi^-1 F with the new F and psi                         in the sweep of 6
+ *
+ * F is read for 2 and twice for 4, read and written in 6.  gamma is not stored: 5 is
+ * psi <- psi exp(a (v / psi - 1) / 2).  F stands in q.F, which the result lends.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/online_sga.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include "fit/estim_methods.h"
+#include "methods/fa/start.h"
+#include "la/small.h"
+#include "posterior/em.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct online_sga {
+    fab_start s; /* first: the shared verbs take the handle for it; F is s.q.F */
+    fab_online_sga_settings set;
+    void *delta, *x; /* D: deviation of the row; a scratch vector */
+    double *psi;     /* D */
+    double *inverse; /* D: 1 / psi */
+    double *v;       /* D: 4 */
+    double *one;     /* D ones */
+
+    double *small; /* what is saved: numbers of start.h, G (K x K) */
+    double *G;
+
+    double *sums;              /* G (K x K), r (K) */
+    double *Sigma, *T, *C, *m; /* K x K; C, m: K */
+} online_sga;
+
+static int64_t small_count(int64_t K)
+{
+    return FAB_START_NUMBERS + K * K;
+}
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_online_sga_settings
+static const fab_field fields[] = {
+    REQUIRED(D, I64, 1, 0x1p40, "length of the rows"),
+    REQUIRED(K, I64, 1, 4096, "number of factors"),
+    TUNED(rate, F64, 0.001, 1e-12, 1, LOG, 1e-5, 0.1, "learning rate"),
+    TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first step"),
+    CHOICE(start, FAB_START_ORTHONORMAL, fab_start_names,
+           "F and psi before the first step: orthonormal and 1, as in [T]; as in [D3]; or scaled "
+           "by the variances"),
+    CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
+           "deviations that give the exact covariance, or [T]'s from the running mean"),
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
+    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+};
+_Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
+static const fab_table table = TABLE("online-sga", fields);
+#undef SETTINGS
+
+fab_online_sga_settings fab_online_sga_defaults(int64_t D, int64_t K)
+{
+    fab_online_sga_settings s;
+    fab_settings_defaults(&table, &s);
+    s.D = D;
+    s.K = K;
+    return s;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void layout(fab_layout *l, void *handle)
+{
+    online_sga *e = handle;
+    const int64_t D = e->s.D, K = e->s.K;
+    fab_start_layout(l, &e->s);
+    e->delta = fab_place(l, D, e->s.run.ops->size);
+    e->x = fab_place(l, D, e->s.run.ops->size);
+    e->psi = fab_place(l, D, sizeof *e->psi);
+    e->inverse = fab_place(l, D, sizeof *e->inverse);
+    e->v = fab_place(l, D, sizeof *e->v);
+    e->one = fab_place(l, D, sizeof *e->one);
+    e->small = fab_place(l, small_count(K), sizeof *e->small);
+    e->sums = fab_place(l, K * K + K, sizeof *e->sums);
+    e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
+    e->T = fab_place(l, K * K, sizeof *e->T);
+    e->C = fab_place(l, K, sizeof *e->C);
+    e->m = fab_place(l, K, sizeof *e->m);
+    if (!l->base) return;
+    e->G = e->small + FAB_START_NUMBERS;
+    for (int64_t i = 0; i < D; i++) e->one[i] = 1;
+}
+
+static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+
+static fab_status prototype(online_sga *e, const void *settings, const fab_exec *x)
+{
+    const fab_online_sga_settings *set = settings;
+    *e = (online_sga){.set = *set};
+    e->s = (fab_start){.who = "online-sga",
+                       .D = set->D,
+                       .K = set->K,
+                       .warmup = set->warmup,
+                       .start = set->start,
+                       .centre = set->centre,
+                       .seed = set->seed,
+                       .forget = 1,
+                       .psi_min = set->psi_min,
+                       .take = take_rows,
+                       .form = form_result};
+    return fab_start_run(&e->s, x);
+}
+
+static fab_status init(void **handle, const void *settings, const fab_exec *x)
+{
+    online_sga proto;
+    *handle = NULL;
+    FAB_TRY(prototype(&proto, settings, x));
+    return fab_build(handle, sizeof proto, &proto, layout);
+}
+
+static double bytes(const void *settings, int64_t n, const fab_exec *x)
+{
+    online_sga proto;
+    (void)n;
+    if (prototype(&proto, settings, x) != FAB_OK) return 0;
+    return (double)fab_build_size(sizeof proto, &proto, layout);
+}
+
+/* ---- the algorithm ---------------------------------------------------------------------------- */
+
+static void invert_psi(online_sga *e)
+{
+    for (int64_t i = 0; i < e->s.D; i++) e->inverse[i] = 1 / e->psi[i];
+}
+
+/* 2, 3 */
+static fab_status e_step(online_sga *e)
+{
+    const int64_t K = e->s.K, D = e->s.D;
+    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->delta, D, 1, D);
+    double *r = e->sums + K * K;
+    e->s.run.ops->cross(&e->s.run, &F, e->inverse, &d, r);
+    FAB_TRY(fab_sum(&e->s.run, r, K));
+    for (int64_t k = 0; k < K; k++) r[k] *= e->s.c;
+    memcpy(e->sums, e->G, (size_t)(K * K) * sizeof *e->G);
+    if (!fab_all_finite(K * K + K, e->sums)) return FAB_NUMERIC;
+    return fab_start_e_step(K, e->sums, r, e->Sigma, e->m);
+}
+
+/* 4  v, from the Cholesky factor of Sigma. */
+static fab_status expected_squares(online_sga *e)
+{
+    const int64_t K = e->s.K, D = e->s.D;
+    const fab_run *run = &e->s.run;
+    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->delta, D, 1, D);
+    const fab_long x = fab_long_vectors(e->x, D, 1, D);
+    memcpy(e->T, e->Sigma, (size_t)(K * K) * sizeof *e->T);
+    FAB_TRY(fab_chol(K, e->T));
+    run->ops->rowquad(run, &F, e->T, K, 0, e->v); /* rowquad(F, Sigma) */
+    run->ops->mult(run, NULL, &d, &e->s.c, 0, &x);
+    for (int64_t k = 0; k < K; k++) e->C[k] = -e->m[k];
+    run->ops->mult(run, NULL, &F, e->C, 1, &x); /* d - F m */
+    run->ops->rowquad(run, &x, NULL, 1, 1, e->v);
+    return FAB_OK;
+}
+
+/* 5 */
+static fab_status step_psi(online_sga *e)
+{
+    const double a = e->set.rate, most = 1e306; /* beyond it the stream has diverged */
+    for (int64_t i = 0; i < e->s.D; i++) {
+        const double step = 0.5 * a * (e->v[i] * e->inverse[i] - 1), psi = e->psi[i] * exp(step);
+        e->psi[i] = fmax(psi, e->s.least[i]);
+        if (!(psi <= most)) return FAB_NUMERIC;
+    }
+    return FAB_OK;
+}
+
+/* 6, 7  F + psi^-1 F (-a S) + (psi^-1 delta) (a c m') */
+static fab_status step_F(online_sga *e)
+{
+    const int64_t K = e->s.K, D = e->s.D;
+    const double a = e->set.rate;
+    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->delta, D, 1, D);
+    const fab_long x = fab_long_vectors(e->x, D, 1, D);
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t i = 0; i < K; i++)
+            e->T[i + j * K] = -a * (e->Sigma[i + j * K] + e->m[i] * e->m[j]);
+    for (int64_t k = 0; k < K; k++) e->C[k] = a * e->s.c * e->m[k];
+    e->s.run.ops->axpy(&e->s.run, e->inverse, &d, 0, &x);
+    fab_sweep w = {.n = D,
+                   .K = K,
+                   .w = F,
+                   .r0 = 1,
+                   .u = F,
+                   .T = e->T,
+                   .s_num = e->inverse,
+                   .s_den = e->one,
+                   .x = x,
+                   .C = e->C,
+                   .out = F,
+                   .psi = e->psi,
+                   .G = e->G};
+    e->s.run.ops->sweep(&e->s.run, &w);
+    return fab_sum(&e->s.run, e->G, K * K);
+}
+
+/* The warm-up is over: F0, psi0 and their G. */
+static fab_status begin(online_sga *e)
+{
+    const int64_t K = e->s.K;
+    const fab_long F = fab_long_rows(e->s.q.F, e->s.D, K);
+    FAB_TRY(fab_start_make(&e->s, e->psi));
+    invert_psi(e);
+    e->s.run.ops->gram(&e->s.run, &F, e->inverse, e->G);
+    return fab_sum(&e->s.run, e->G, K * K);
+}
+
+static fab_status step(online_sga *e)
+{
+    fab_start_variance(&e->s, e->s.g, e->delta);
+    if (!e->s.done) {
+        FAB_TRY(fab_start_end(&e->s));
+        return e->s.done ? begin(e) : FAB_OK;
+    }
+    FAB_TRY(e_step(e));           /* 2, 3 */
+    FAB_TRY(expected_squares(e)); /* 4 */
+    FAB_TRY(step_psi(e));         /* 5 */
+    FAB_TRY(step_F(e));           /* 6, 7 */
+    invert_psi(e);
+    return FAB_OK;
+}
+
+static fab_status take_rows(void *handle, const fab_rows *rows)
+{
+    online_sga *e = handle;
+    for (int64_t j = 0; j < rows->n; j++) {
+        const fab_rows row = fab_rows_part(rows, j, 1);
+        fab_start_centre(&e->s, &row, e->delta); /* 1 */
+        FAB_TRY(step(e));
+    }
+    return FAB_OK;
+}
+
+/* ---- the verbs -------------------------------------------------------------------------------- */
+
+/* In the warm-up the result is the start that the rows so far give. */
+static fab_status form_result(void *handle)
+{
+    online_sga *e = handle;
+    const size_t bytes_D = (size_t)e->s.D * sizeof(double);
+    if (e->s.done)
+        memcpy(e->s.q.psi, e->psi, bytes_D);
+    else
+        FAB_TRY(fab_start_make(&e->s, e->s.q.psi));
+    memcpy(e->s.w, e->s.d2, bytes_D);
+    return fab_start_finish(&e->s);
+}
+
+static fab_states state_of(online_sga *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    const fab_dtype type = e->s.run.ops->type;
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+                         {"state.psi", FAB_F64, D, 0, e->psi},
+                         {"state.F", type, D, K, e->s.q.F}}};
+}
+
+static fab_status save(void *handle, fab_tensors *t)
+{
+    online_sga *e = handle;
+    const fab_states all = state_of(e);
+    return fab_start_save(&e->s, e->small, &all, t);
+}
+
+static fab_status load(void *handle, const fab_tensors *t)
+{
+    online_sga *e = handle;
+    const fab_states all = state_of(e);
+    FAB_TRY(fab_start_load(&e->s, e->small, &all, t));
+    invert_psi(e);
+    return FAB_OK;
+}
+
+const fab_method fab_online_sga_method = {
+    .name = "online-sga",
+    .summary = "online stochastic gradient ascent: one row at a time, a learning rate",
+    .streams = 1,
+    .table = &table,
+    .init = init,
+    .update = fab_start_update,
+    .result = fab_start_result,
+    .diagnostics = fab_start_diagnostics,
+    .free = fab_release,
+    .save = save,
+    .load = load,
+    .bytes = bytes,
+};

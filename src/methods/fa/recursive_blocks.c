@@ -1,0 +1,314 @@
+/* recursive_blocks.c - recursive-em: how it starts, and how a block of rows is absorbed.
+ *
+ * The numbers in the margin are those of the pseudo-code in recursive_em.c.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/fail.h"
+#include "methods/fa/recursive_em.h"
+#include "la/small.h"
+#include <math.h>
+#include <string.h>
+
+enum { SVD_ROWS = 10 };   /* rows per factor for the singular vectors of the start */
+#define START_SIGNAL 0.05 /* least s^2 - 1 of a starting factor */
+#define START_PSI    0.3  /* least psi of the start, relative to the variance */
+enum {
+    MOST_ROUNDS = 20,
+    LEAST_ROUNDS = 2,
+    ROWS_PER_ROUND = 5
+};                        /* of settling: rows per factor earn rounds */
+#define SETTLED      0.01 /* relative change of psi (root mean square) that ends the start */
+#define SETTLE_TRACE 1e-6 /* weight of the start beside the first rows */
+#define UNSEEN       1e-6 /* of W' psi^-1 W: a factor the first rows do not show */
+
+int64_t fab_recursive_clamp(double v, int64_t lo, int64_t hi)
+{
+    return v < (double)lo ? lo : v > (double)hi ? hi : (int64_t)v;
+}
+
+int64_t fab_recursive_svd_rows(const recursive_em *e, int64_t rows)
+{
+    const int64_t enough = SVD_ROWS * e->set.inner_rank;
+    return rows < enough ? rows : enough;
+}
+
+fab_long fab_recursive_columns(const recursive_em *e, int64_t first, int64_t k)
+{
+    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)(first * e->set.D) * e->run.ops->size;
+    return fab_long_vectors(p, e->set.D, k, e->set.D);
+}
+
+/* ---- the start -------------------------------------------------------------------------------- */
+
+/* v_i = variance of coordinate i in the centred columns X of `rows` rows, and their mean */
+static fab_status variances(recursive_em *e, const fab_long *X, double rows, double *mean)
+{
+    double total[2] = {0, (double)e->set.D};
+    e->run.ops->rowquad(&e->run, X, NULL, X->k, 0, e->v);
+    for (int64_t i = 0; i < e->set.D; i++) total[0] += e->v[i] /= rows;
+    FAB_TRY(fab_sum(&e->run, total, 2));
+    *mean = total[0] / total[1];
+    return FAB_OK;
+}
+
+/* A trace of the mean variance where a coordinate is constant. */
+static void lend(recursive_em *e, double mean)
+{
+    e->trace = e->set.psi_min * mean;
+    e->lent = 0;
+    for (int64_t i = 0; i < e->set.D; i++) {
+        if (e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i]) continue;
+        e->v[i] = e->trace;
+        e->lent++;
+    }
+}
+
+/* Is v_i what was lent? */
+static int lent(const recursive_em *e, int64_t i)
+{
+    return e->lent > 0 && fabs(e->v[i] - e->trace) <= SAME * e->trace;
+}
+
+/* Set psi of the coordinates that live on loan, where it is `now`. */
+static void set_lent(recursive_em *e, double now, double psi)
+{
+    for (int64_t i = 0; i < e->set.D && e->lent; i++)
+        if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = psi;
+}
+
+static double loading(double s2)
+{
+    return sqrt(s2 - 1 > START_SIGNAL ? s2 - 1 : START_SIGNAL);
+}
+
+/* 4 through the rows x rows Gram Z' Z = U s^2 U':  W = X U_R sqrt(..) / (s sqrt(m)) */
+static fab_status svd_by_rows(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
+{
+    const int64_t m = X->k, R = W->k;
+    for (int64_t i = 0; i < e->set.D; i++) e->S->psi[i] = 1 / e->v[i];
+    e->run.ops->gram(&e->run, X, e->S->psi, e->gram);
+    FAB_TRY(fab_sum(&e->run, e->gram, m * m));
+    FAB_TRY(fab_eig(m, e->gram, e->lambda, e->eig));
+    for (int64_t k = 0; k < R; k++) {
+        const int64_t from = m - 1 - k;
+        const double s2 = from >= 0 ? e->lambda[from] / rows : 0;
+        const double scale = s2 > 1e-12 ? loading(s2) / sqrt(s2 * rows) : 0;
+        for (int64_t j = 0; j < m; j++)
+            e->M[j + k * m] = from >= 0 ? scale * e->gram[j + from * m] : 0;
+    }
+    e->run.ops->mult(&e->run, NULL, X, e->M, 0, W);
+    return FAB_OK;
+}
+
+/* 4 through the D x D matrix Z Z' = V s^2 V' */
+static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
+{
+    const int64_t D = e->set.D, R = W->k;
+    const fab_long table_of_rows = {X->p, X->k, D, X->cs, 1};
+    e->run.ops->gram(&e->run, &table_of_rows, NULL, e->gram);
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++) e->gram[i + j * D] /= rows * sqrt(e->v[i]) * sqrt(e->v[j]);
+    FAB_TRY(fab_eig(D, e->gram, e->lambda, e->eig));
+    for (int64_t i = 0; i < D; i++)
+        for (int64_t k = 0; k < R; k++) {
+            const int64_t from = D - 1 - k;
+            e->M[i * R + k] =
+                lent(e, i) ? 0 : sqrt(e->v[i]) * loading(e->lambda[from]) * e->gram[i + from * D];
+        }
+    e->run.ops->put(&e->run, e->M, W);
+    return FAB_OK;
+}
+
+static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
+{
+    const fab_long W = fab_long_rows(e->S->F, e->set.D, e->set.inner_rank);
+    const fab_long few = fab_long_vectors(X->p, X->n, fab_recursive_svd_rows(e, X->k), X->cs);
+    const int by_rows = few.k < e->set.D || e->run.comm.sum;
+    const double share = rows * (double)few.k / (double)X->k;
+    FAB_TRY(by_rows ? svd_by_rows(e, &few, share, &W) : svd_by_columns(e, X, rows, &W));
+    e->run.ops->rowquad(&e->run, &W, NULL, W.k, 0, e->S->psi);
+    for (int64_t i = 0; i < e->set.D; i++) {
+        const double rest = e->v[i] - e->S->psi[i], least = START_PSI * e->v[i];
+        e->S->psi[i] = rest > least ? rest : least;
+    }
+    return FAB_OK;
+}
+
+/* 5: a direction per column, from the numbers of the seed */
+static fab_status start_random(recursive_em *e, double c)
+{
+    const int64_t D = e->set.D, R = e->set.inner_rank;
+    const fab_long W = fab_long_rows(e->S->F, D, R);
+    double total = (double)D;
+    FAB_TRY(fab_sum(&e->run, &total, 1));
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 0, &W);
+    e->run.ops->colquad(&e->run, &W, NULL, e->norm);
+    FAB_TRY(fab_sum(&e->run, e->norm, R));
+    double *scale = e->M;
+    memset(scale, 0, (size_t)(R * R) * sizeof *scale);
+    for (int64_t k = 0; k < R; k++)
+        scale[k + k * R] = sqrt(c) * sqrt(e->set.start_eps * total / (double)R / e->norm[k]);
+    e->run.ops->mult(&e->run, NULL, &W, scale, 0, &W);
+    for (int64_t i = 0; i < D; i++) e->S->psi[i] = (1 - e->set.start_eps) * c;
+    return FAB_OK;
+}
+
+/* ---- blocks ----------------------------------------------------------------------------------- */
+
+/* The running mean of the block goes into column m (m = 1: the row itself is it). */
+static fab_long block_mean(recursive_em *e, int64_t m)
+{
+    const fab_long X = fab_recursive_columns(e, 0, m),
+                   mean = fab_recursive_columns(e, m > 1 ? m : 0, 1);
+    if (m == 1) return mean;
+    for (int64_t j = 0; j < m; j++) e->ones[j] = 1 / (double)m;
+    e->run.ops->mult(&e->run, NULL, &X, e->ones, 0, &mean);
+    for (int64_t j = 0; j < m; j++) e->ones[j] = -1;
+    e->run.ops->mult(&e->run, NULL, &mean, e->ones, 1, &X);
+    return mean;
+}
+
+/* 1, 3  Centre a block of m rows, move mu, and say how many columns it has. */
+static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
+{
+    if (e->set.centre == CENTRE_NONE) return m;
+    const double after = e->rows + (double)m, r = sqrt(e->rows * (double)m / after);
+    const fab_long mean = block_mean(e, m);
+    e->run.ops->get(&e->run, &mean, e->v);
+    for (int64_t i = 0; i < e->set.D; i++) mu[i] += (double)m / after * e->v[i];
+    e->run.ops->mult(&e->run, NULL, &mean, &r, 0, &mean);
+    return m > 1 && e->rows > 0 ? m + 1 : m;
+}
+
+/* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
+ * been seen in so many rows.  A trace of the state stays in the target so that constant coordinates
+ * have a psi. */
+static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
+{
+    const int64_t D = e->set.D;
+    const double per_round = (double)(ROWS_PER_ROUND * e->set.inner_rank);
+    const int64_t rounds = fab_recursive_clamp(
+        rows / per_round, LEAST_ROUNDS, MOST_ROUNDS); /* few rows settle where psi vanishes */
+    double change[2] = {INFINITY, 1};
+    for (int64_t round = 0; round < rounds && change[0] > SETTLED * SETTLED * change[1]; round++) {
+        for (int64_t i = 0; i < D; i++)
+            if (lent(e, i)) e->S->psi[i] = mean / SETTLE_TRACE; /* any number: the row of W is 0 */
+        memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
+        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / rows, k));
+        change[0] = 0, change[1] = (double)D;
+        for (int64_t i = 0; i < D; i++) {
+            const double d = e->S->psi[i] / e->before[i] - 1;
+            if (!lent(e, i)) change[0] += d * d;
+        }
+        FAB_TRY(fab_sum(&e->run, change, 2));
+    }
+    for (int64_t i = 0; i < D; i++)
+        if (lent(e, i)) e->S->psi[i] = e->trace;
+    return FAB_OK;
+}
+
+/* W <- W U, U the eigenvectors of W' psi^-1 W, and where those show nothing a random direction; psi gives
+ * what it takes, so that diag(S) is as it was. */
+static fab_status add_unseen(recursive_em *e)
+{
+    const int64_t D = e->set.D, R = e->set.inner_rank;
+    const fab_long W = fab_long_rows(e->S->F, D, R);
+    for (int64_t i = 0; i < D; i++) e->before[i] = 1 / e->S->psi[i];
+    e->run.ops->gram(&e->run, &W, e->before, e->M);
+    FAB_TRY(fab_sum(&e->run, e->M, R * R));
+    FAB_TRY(fab_eig(R, e->M, e->lambda, e->eig)); /* ascending */
+    int64_t unseen = 0;
+    while (unseen < R && unseen < e->columns && e->lambda[unseen] < UNSEEN) unseen++;
+    if (!unseen) return FAB_OK;
+    memset(e->M, 0, (size_t)(R * unseen) * sizeof *e->M);
+    e->run.ops->mult(&e->run, NULL, &W, e->M, 0, &W);
+    const fab_long Z =
+        fab_long_rows(fab_absorb_columns(e->absorb), D, unseen); /* the columns are done with */
+    double total = 0;
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 1, &Z);
+    e->run.ops->rowquad(&e->run, &Z, NULL, unseen, 0, e->before);
+    for (int64_t i = 0; i < D; i++) total += e->before[i];
+    FAB_TRY(fab_sum(&e->run, &total, 1));
+    const double c = sqrt(START_SIGNAL / total);
+    for (int64_t i = 0; i < D; i++) {
+        const double psi = e->S->psi[i], share = lent(e, i) ? 0 : c * c * e->before[i];
+        e->before[i] = lent(e, i) ? 0 : c * sqrt(psi);
+        e->S->psi[i] = psi * (1 - share);
+    }
+    memset(e->M, 0, (size_t)(unseen * R) * sizeof *e->M);
+    for (int64_t k = 0; k < unseen; k++) e->M[k + k * unseen] = 1;
+    e->run.ops->mult(&e->run, e->before, &Z, e->M, 1, &W);
+    return FAB_OK;
+}
+
+/* L with L L' = B, B positive semidefinite: Cholesky, or scaled eigenvectors where that breaks down. */
+static fab_status half(recursive_em *e)
+{
+    const int64_t D = e->set.D;
+    double *B = e->B, *scale = e->B_work, *lambda = scale + D;
+    memcpy(e->B_copy, B, (size_t)(D * D) * sizeof *B);
+    if (fab_chol(D, B) == FAB_OK) return FAB_OK;
+    memcpy(B, e->B_copy, (size_t)(D * D) * sizeof *B);
+    for (int64_t i = 0; i < D; i++) scale[i] = B[i + i * D] > 0 ? sqrt(B[i + i * D]) : 0;
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++)
+            B[i + j * D] = scale[i] > 0 && scale[j] > 0 ? B[i + j * D] / scale[i] / scale[j] : 0;
+    FAB_TRY(fab_eig(D, B, lambda, lambda + D));
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++)
+            B[i + j * D] *= scale[i] * sqrt(lambda[j] > 0 ? lambda[j] : 0);
+    return FAB_OK;
+}
+
+/* Twice as many columns as coordinates: D columns with the same X X' do as well, for less work. */
+static fab_status squeeze(recursive_em *e, int64_t *k)
+{
+    const int64_t D = e->set.D;
+    if (*k < 2 * D || e->run.comm.sum) return FAB_OK;
+    void *X = fab_absorb_columns(e->absorb);
+    const fab_long rows = fab_long_rows(X, *k, D), columns_as_rows = fab_long_rows(X, D, D);
+    e->run.ops->gram(&e->run, &rows, NULL, e->B);
+    FAB_TRY(half(e));
+    e->run.ops->put(&e->run, e->B, &columns_as_rows);
+    *k = D;
+    return FAB_OK;
+}
+
+/* The k columns of the first rows, which weigh `rows`, make the state; n stays 0 when none varies. */
+static fab_status start(recursive_em *e, int64_t k, double rows)
+{
+    const fab_long X = fab_recursive_columns(e, 0, k);
+    double mean;
+    FAB_TRY(variances(e, &X, rows, &mean));
+    if (!(mean > 0)) return FAB_OK;
+    if (e->set.start == START_SVD) {
+        lend(e, mean);
+        FAB_TRY(start_svd(e, &X, rows));
+        FAB_TRY(squeeze(e, &k));
+        e->n = rows;
+        FAB_TRY(settle(e, rows, k, mean));
+        return add_unseen(e);
+    }
+    FAB_TRY(start_random(e, mean));
+    e->n = 1 + rows;
+    return fab_absorb_loaded(e->absorb, e->S, 1 / e->n, 1 / e->n, k); /* 2 */
+}
+
+/* Absorb the m pending rows. */
+fab_status fab_recursive_flush(recursive_em *e)
+{
+    const int64_t m = e->pending;
+    const double keep = pow(e->set.forget, (double)m);
+    e->rows *= keep;
+    e->n *= keep;
+    int64_t k = centre_block(e, m, e->S->mu);
+    const double after = e->n + (double)m;
+    e->rows += (double)m;
+    e->pending = 0;
+    if (!(e->n > 0)) return start(e, k, e->rows); /* 4, 5 */
+    FAB_TRY(squeeze(e, &k));
+    FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
+    set_lent(e, e->trace * (e->n / after), e->trace);
+    e->n = after;
+    return FAB_OK;
+}

@@ -1,0 +1,414 @@
+/* recursive_em.c - recursive factor analysis in blocks ([L] Alg. 1, widened).
+ *
+ *   state: n rows seen, mu, S ~ W W' + psi with W of rank R >= K
+ *   for each block of m rows x_1 .. x_m:
+ *   1  e = mean of the block - mu;  X = [x_j - mu - e, sqrt(n m / (n + m)) e]      exact centring
+ *   2  S <- n / (n + m) S + 1 / (n + m) X X',  back to rank R by EM (absorb)
+ *   3  mu += m / (n + m) e,  n += m                        (forget: n <- n forget^m before this)
+ *   start:
+ *   4  svd: v the variances of the first rows, Z = v^-1/2 X / sqrt(m) = V s U';
+ *      W = v^1/2 V_R sqrt(max(s^2 - 1, 0.05)), psi = max(v - |w_i|^2, 0.3 v);  then EM on these rows
+ *      alone until psi settles
+ *   5  random ([L] 5.1.2): psi = (1 - eps) c, columns of W of norm sqrt(eps D c / R), c the mean
+ *      variance of the first rows; it counts as one row
+ *   result:
+ *   6  the pending rows are absorbed into a copy, and that is cut from R to K by EM on itself
+ *
+ * A block of 2 D rows or more is squeezed to D columns with the same X X' before 2.
+ * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
+ * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 is lent a trace of variance,
+ * psi_min times the mean, which it keeps until it varies and by which result knows it.  Factors that the
+ * first rows do not show begin at random, small: EM could never raise them from 0.
+ * Rows that are all the same make no start: they are counted, and the next ones are waited for.
+ *
+ * A wider R loses less of what the next blocks still need: at
+ * K = 10, R = 2 K one pass stands within about a percent of converged maximum likelihood, R = K does not.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "methods/fa/recursive_em.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include "fit/estim_methods.h"
+#include "train/state.h"
+#include "fabayes/distance.h"
+#include "fabayes/random.h"
+#include "la/small.h"
+#include <math.h>
+#include <string.h>
+
+enum { MAX_BLOCK = 1000 };
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_recursive_em_settings
+static const char *const starts[] = {"svd", "random", NULL};
+static const char *const centres[] = {"exact", "none", NULL};
+static const fab_field fields[] = {
+    REQUIRED(D, I64, 1, 0x1p40, "length of the vectors on this process"),
+    REQUIRED(K, I64, 1, 4096, "number of factors"),
+    AUTOMATIC(block, I64, 1, 0x1p20,
+              "rows absorbed at a time; auto: as many as `memory` holds, at most 1000"),
+    AUTOMATIC(inner, I64, 1, 1000,
+              "EM loops for each block; auto: 5, or 5000 / D, at most 50, when a block has 2 D "
+              "rows or more"),
+    AUTOMATIC(inner_rank, I64, 1, 8192, "rank kept inside, at least K; auto: 2 K, at most D"),
+    SWITCH(expand, 1, "parameter-expanded EM"),
+    CHOICE(start, START_SVD, starts, "how F begins: from the first rows, or at random as in [L]"),
+    AUTOMATIC(warmup, I64, 1, 0x1p20,
+              "rows the start is made from; auto: block or 4 inner_rank, the larger; 2 for random"),
+    FIELD(start_eps, F64, 1e-8, 1e-300, 0.999, "random start: share of the variance that is in F"),
+    CHOICE(centre, CENTRE_EXACT, centres,
+           "subtract the running mean exactly, or take rows of mean 0 as they are"),
+    FIELD(forget, F64, 1, 0.5, 1,
+          "weight of the past for each new row; below 1 for streams that drift"),
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
+    FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
+    FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps"),
+    FIELD(memory, F64, 256, 0.001, 1e9, "MB for the block of rows when block is auto"),
+    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+};
+_Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
+static const fab_table table = TABLE("recursive-em", fields);
+#undef SETTINGS
+
+fab_recursive_em_settings fab_recursive_em_defaults(int64_t D, int64_t K)
+{
+    fab_recursive_em_settings s;
+    fab_settings_defaults(&table, &s);
+    s.D = D;
+    s.K = K;
+    return s;
+}
+
+/* Put numbers where the rules say auto. */
+static void resolve(fab_recursive_em_settings *s)
+{
+    const double fit = s->memory * 1e6 / (8 * (double)s->D);
+    if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
+    const double loops = s->block >= 2 * s->D ? 5000 / (double)s->D
+                                              : 5; /* squeezed, a loop costs little */
+    if (fab_is_auto_i64(s->inner)) s->inner = fab_recursive_clamp(loops, 5, 50);
+    if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
+    if (s->inner_rank > s->D) s->inner_rank = s->D;
+    if (!fab_is_auto_i64(s->warmup)) return;
+    const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
+    const int64_t least = s->centre == CENTRE_NONE ? 1 : 2;
+    s->warmup = s->start == START_RANDOM ? least : s->block > wide ? s->block : wide;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static int64_t columns_of(const fab_recursive_em_settings *s)
+{
+    const int64_t rows = s->block > s->warmup ? s->block : s->warmup;
+    return rows > 1 && s->centre == CENTRE_EXACT ? rows + 1 : rows;
+}
+
+/* The start works on the smaller of D x D and rows x rows. */
+static int64_t side_of(const recursive_em *e)
+{
+    if (e->set.start != START_SVD) return 0;
+    const int64_t rows =
+        fab_recursive_svd_rows(e, e->set.warmup + 1); /* and the mean of constant rows before */
+    return rows < e->set.D || e->run.comm.sum ? rows : e->set.D;
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    recursive_em *e = handle;
+    const int64_t side = side_of(e), R = e->set.inner_rank, D = e->set.D;
+    const int64_t least = e->columns >= 2 * D ? D : R, wide = side > least ? side : least;
+    const int64_t eig = side > R ? side : side ? R : 0;
+    const int64_t long_side = D > e->columns ? D : e->columns;
+    e->v = fab_place(l, e->set.D, sizeof *e->v);
+    e->before = fab_place(l, side ? e->set.D : 0, sizeof *e->before);
+    e->psi = fab_place(l, R == e->set.K ? e->set.D : 0, sizeof *e->psi);
+    e->gram = fab_place(l, side * side, sizeof *e->gram);
+    e->lambda = fab_place(l, eig, sizeof *e->lambda);
+    e->eig = fab_place(l, eig ? fab_eig_work(eig) : 0, sizeof *e->eig);
+    e->M = fab_place(l, wide * R, sizeof *e->M);
+    e->norm = fab_place(l, R, sizeof *e->norm);
+    const int64_t squeezed = e->columns >= 2 * D ? D : 0;
+    e->B = fab_place(l, squeezed * squeezed, sizeof *e->B);
+    e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
+    e->B_work =
+        fab_place(l, squeezed ? 2 * squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
+    e->ones = fab_place(l, e->columns, sizeof *e->ones);
+    const int64_t cols = wide > e->columns ? wide : e->columns;
+    e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
+}
+
+static void release(void *handle)
+{
+    recursive_em *e = handle;
+    if (!e) return;
+    fab_absorb_free(e->absorb);
+    fab_gauss_free(e->S);
+    fab_gauss_free(e->tail);
+    fab_gauss_free(e->q);
+    fab_release(e->kept);
+    fab_release(e);
+}
+
+static fab_absorb_settings absorb_settings(const fab_recursive_em_settings *s)
+{
+    return (fab_absorb_settings){
+        .inner = s->inner, .expand = s->expand, .cut = FAB_CUT_EM, .psi_min = s->psi_min};
+}
+
+static fab_status build_parts(recursive_em *e)
+{
+    const fab_recursive_em_settings *s = &e->set;
+    const fab_absorb_settings a = absorb_settings(s);
+    const fab_dtype type = e->run.ops->type;
+    FAB_TRY(fab_gauss_create(&e->S, FAB_COVARIANCE, type, s->D, s->inner_rank));
+    return fab_absorb_init(&e->absorb, s->D, s->inner_rank, e->columns, &a, &e->exec);
+}
+
+static fab_status check_settings(const fab_recursive_em_settings *s)
+{
+    if (s->inner_rank < s->K)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "recursive-em: inner_rank = %lld is below K = %lld",
+                        (long long)s->inner_rank, (long long)s->K);
+    if (s->warmup < 2 && s->centre == CENTRE_EXACT)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "recursive-em: warmup = 1 with centre = exact, expected at least 2");
+    return FAB_OK;
+}
+
+static fab_status prototype(recursive_em *e, const void *settings, const fab_exec *x)
+{
+    *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings};
+    resolve(&e->set);
+    FAB_TRY(check_settings(&e->set));
+    e->columns = columns_of(&e->set);
+    FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    e->exec = (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads};
+    return FAB_OK;
+}
+
+static fab_status init(void **handle, const void *settings, const fab_exec *x)
+{
+    recursive_em proto, *e;
+    *handle = NULL;
+    FAB_TRY(prototype(&proto, settings, x));
+    FAB_TRY(fab_build((void **)&e, sizeof *e, &proto, layout));
+    const fab_status s = build_parts(e);
+    if (s != FAB_OK) {
+        release(e);
+        return s;
+    }
+    *handle = e;
+    return FAB_OK;
+}
+
+static double bytes(const void *settings, int64_t n, const fab_exec *x)
+{
+    recursive_em proto;
+    (void)n; /* a stream: the same for any number of rows */
+    if (prototype(&proto, settings, x) != FAB_OK) return NAN;
+    const fab_recursive_em_settings *s = &proto.set;
+    const fab_absorb_settings a = absorb_settings(s);
+    const double state = (double)s->D * (double)(s->inner_rank * (int64_t)proto.run.ops->size + 16);
+    return state + fab_absorb_bytes(s->D, s->inner_rank, proto.columns, &a, &proto.exec) +
+           (double)fab_build_size(sizeof proto, &proto, layout);
+}
+
+static fab_status check_fault(const recursive_em *e)
+{
+    if (e->fault == FAB_OK) return FAB_OK;
+    return FAB_FAIL(e->fault,
+                    "recursive-em: a block failed after %.0f rows, and the stream cannot go on",
+                    e->rows);
+}
+
+static fab_status update(void *handle, const fab_rows *rows)
+{
+    recursive_em *e = handle;
+    FAB_TRY(check_fault(e));
+    for (int64_t done = 0; done < rows->n;) {
+        const int64_t full = e->n > 0 ? e->set.block : e->set.warmup;
+        const int64_t left = rows->n - done, room = full - e->pending,
+                      take = left < room ? left : room;
+        if (!(e->rows > 0) && e->pending == 0 &&
+            e->set.centre == CENTRE_EXACT) /* any point near the rows */
+            for (int64_t i = 0; i < e->set.D; i++) e->S->mu[i] = fab_rows_at(rows, done, i);
+        const fab_rows part = fab_rows_part(rows, done, take);
+        const fab_long X = fab_recursive_columns(e, e->pending, take);
+        e->run.ops->load(&e->run, &part, e->set.centre == CENTRE_EXACT ? e->S->mu : NULL, &X);
+        e->pending += take;
+        done += take;
+        if (e->pending < full) break;
+        const int before = fab_blas_enter();
+        e->fault = fab_recursive_flush(e);
+        fab_blas_leave(before);
+        FAB_TRY(e->fault);
+    }
+    return FAB_OK;
+}
+
+/* ---- the result ------------------------------------------------------------------------------- */
+
+static void copy_gauss(fab_gauss *to, const fab_gauss *from)
+{
+    const size_t element = from->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    memcpy(to->mu, from->mu, (size_t)from->D * sizeof *to->mu);
+    memcpy(to->psi, from->psi, (size_t)from->D * sizeof *to->psi);
+    memcpy(to->F, from->F, (size_t)(from->D * from->K) * element);
+}
+
+/* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
+static fab_status absorb_pending(recursive_em *e, double *n, double *trace)
+{
+    const size_t size = (size_t)(e->pending * e->set.D) * e->run.ops->size;
+    void *X = fab_absorb_columns(e->absorb);
+    if (!e->kept)
+        FAB_TRY(fab_alloc_array(&e->kept, e->columns * e->set.D, e->run.ops->size, "recursive-em"));
+    memcpy(e->kept, X, size);
+    recursive_em copy = *e;
+    copy.S = e->tail;
+    const int before = fab_blas_enter();
+    const fab_status s = fab_recursive_flush(&copy);
+    fab_blas_leave(before);
+    memcpy(X, e->kept, size);
+    *n = copy.n;
+    *trace = copy.trace;
+    return s;
+}
+
+/* q = the whole, cut to K (6); with R = K it shares mu and F and has a psi of its own to floor. */
+static fab_status cut(recursive_em *e)
+{
+    const fab_recursive_em_settings *s = &e->set;
+    if (s->inner_rank == s->K) {
+        e->view = *e->whole;
+        e->view.psi = e->psi;
+        memcpy(e->psi, e->whole->psi, (size_t)s->D * sizeof *e->psi);
+        return FAB_OK;
+    }
+    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_COVARIANCE, e->run.ops->type, s->D, s->K));
+    memcpy(e->q->mu, e->whole->mu, (size_t)s->D * sizeof *e->q->mu);
+    e->view = *e->q;
+    return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
+}
+
+/* The state with the pending rows, its weight, and the trace in it. */
+static fab_status take_all(recursive_em *e, double *n, double *trace)
+{
+    *n = e->n;
+    *trace = e->trace;
+    e->whole = e->S;
+    if (!e->pending) return FAB_OK;
+    if (!e->tail)
+        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->set.D,
+                                 e->set.inner_rank));
+    copy_gauss(e->tail, e->S);
+    e->whole = e->tail;
+    return absorb_pending(e, n, trace);
+}
+
+static fab_status result(void *handle, const fab_gauss **q)
+{
+    recursive_em *e = handle;
+    const int64_t D = e->set.D, R = e->set.inner_rank;
+    double n, trace;
+    FAB_TRY(check_fault(e));
+    FAB_TRY(take_all(e, &n, &trace));
+    if (!(n > 0))
+        return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
+    FAB_TRY(cut(e));
+    const fab_long W = fab_long_rows(e->whole->F, D, R);
+    memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
+    e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
+    for (int64_t i = 0; i < D; i++)
+        if (fabs(e->v[i] - trace) <= SAME * trace)
+            e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
+    e->floored = fab_state_floor(&e->view, e->v, e->set.psi_min);
+    FAB_TRY(fab_gauss_check(&e->view));
+    *q = &e->view;
+    return FAB_OK;
+}
+
+/* The mean log-likelihood of q under S: -(entropy of S + KL(S || q)). */
+static fab_status diagnostics(void *handle, fab_diagnostics *d)
+{
+    recursive_em *e = handle;
+    fab_solver *s;
+    double entropy, kl = 0;
+    FAB_TRY(fab_solver_init(&s, e->whole, &e->exec));
+    const fab_status status = fab_solver_entropy(s, &entropy);
+    fab_solver_free(s);
+    FAB_TRY(status);
+    if (e->set.inner_rank > e->set.K || e->floored)
+        FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
+    *d = (fab_diagnostics){.floored = e->floored, .converged = -1, .loglik_mean = -entropy - kl};
+    return FAB_OK;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static fab_states state_of(recursive_em *e, int64_t pending)
+{
+    const fab_dtype type = e->run.ops->type;
+    const int64_t D = e->set.D;
+    return (fab_states){{{"state.mu", FAB_F64, D, 0, e->S->mu},
+                         {"state.F", type, D, e->set.inner_rank, e->S->F},
+                         {"state.psi", FAB_F64, D, 0, e->S->psi},
+                         {"state.weight", FAB_F64, 1, 0, &e->n},
+                         {"state.rows", FAB_F64, 1, 0, &e->rows},
+                         {"state.trace", FAB_F64, 1, 0, &e->trace},
+                         {"state.pending", type, pending, D, fab_absorb_columns(e->absorb)}}};
+}
+
+static fab_status save(void *handle, fab_tensors *t)
+{
+    recursive_em *e = handle;
+    const fab_states all = state_of(e, e->pending);
+    return fab_states_save(&all, t);
+}
+
+/* Numbers from a file: weights that add up, and rows that passed the door. */
+static fab_status check_loaded(const recursive_em *e)
+{
+    const int64_t full = e->n > 0 ? e->set.block : e->set.warmup, D = e->set.D;
+    const fab_rows rows = {fab_absorb_columns(e->absorb), e->run.ops->type, e->pending, D};
+    if (!(e->n >= 0 && e->rows >= 0 && e->trace >= 0) || !isfinite(e->n + e->rows + e->trace))
+        return FAB_FAIL(FAB_BAD_FILE, "the weights of the state are not positive numbers");
+    if (e->pending >= full)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' has %lld rows, a block has %lld",
+                        (long long)e->pending, (long long)full);
+    if (fab_rows_check("state.pending", &rows, D) != FAB_OK) return FAB_BAD_FILE;
+    return fab_gauss_check(e->S) == FAB_OK ? FAB_OK : FAB_BAD_FILE;
+}
+
+static fab_status load(void *handle, const fab_tensors *t)
+{
+    recursive_em *e = handle;
+    const fab_tensor *pending = fab_tensors_find(t, "state.pending");
+    if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] > e->columns)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
+    const fab_states all = state_of(e, pending->shape[0]);
+    FAB_TRY(fab_states_load(&all, t));
+    e->pending = pending->shape[0];
+    e->lent = 0;
+    for (int64_t i = 0; i < e->set.D; i++)
+        e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
+    return check_loaded(e);
+}
+
+const fab_method fab_recursive_em_method = {
+    .name = "recursive-em",
+    .summary = "recursive factor analysis in blocks, one pass: the default for a stream",
+    .streams = 1,
+    .table = &table,
+    .init = init,
+    .update = update,
+    .result = result,
+    .diagnostics = diagnostics,
+    .free = release,
+    .save = save,
+    .load = load,
+    .bytes = bytes,
+};

@@ -1,0 +1,309 @@
+/* start.c - the running mean, the start of F and psi, and the warm-up of the methods that take one row
+ * at a time.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "methods/fa/start.h"
+#include "base/fail.h"
+#include "la/small.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { STREAM_OF_F = 1 }; /* of the random numbers; the columns follow */
+
+const char *const fab_centre_names[] = {"exact", "running", NULL};
+const char *const fab_start_names[] = {"orthonormal", "draft", "variance", NULL};
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+/* Elementary operations of a row below which a second thread costs more than it does: about 50 us. */
+#define ONE_THREAD 0x1p20
+
+fab_status fab_start_run(fab_start *s, const fab_exec *x)
+{
+    FAB_TRY(fab_run_init(&s->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    if ((double)s->D * (double)s->K * (double)(2 * s->K + 4) < ONE_THREAD) s->run.threads = 1;
+    s->wide = s->run;
+    s->wide.ops = fab_ops_as(s->run.ops, FAB_F64);
+    return FAB_OK;
+}
+
+void fab_start_layout(fab_layout *l, fab_start *s)
+{
+    const int64_t D = s->D, K = s->K;
+    const fab_dtype type = s->run.ops->type;
+    s->q = (fab_gauss){.form = FAB_COVARIANCE, .type = type, .D = D, .K = K};
+    s->q.mu = fab_place(l, D, sizeof *s->q.mu);
+    s->q.psi = fab_place(l, D, sizeof *s->q.psi);
+    s->q.F = fab_place(l, D * K, s->run.ops->size);
+    s->d2 = fab_place(l, D, sizeof *s->d2);
+    s->least = fab_place(l, D, sizeof *s->least);
+    s->w = fab_place(l, D, sizeof *s->w);
+    s->delta = type == FAB_F32 ? fab_place(l, D, sizeof *s->delta) : NULL;
+    s->G0 = fab_place(l, K * K, sizeof *s->G0);
+    s->square = fab_place(l, K * K, sizeof *s->square);
+    const size_t narrow = s->run.ops->work(D, K, K, s->run.threads);
+    const size_t wide = s->wide.ops->work(D, K, K, s->wide.threads);
+    s->run.work = fab_place(l, (int64_t)(narrow > wide ? narrow : wide), 1);
+    s->wide.work = s->run.work;
+}
+
+/* ---- the mean --------------------------------------------------------------------------------- */
+
+static fab_long vector(void *v, int64_t D)
+{
+    return fab_long_vectors(v, D, 1, D);
+}
+
+void fab_start_centre(fab_start *s, const fab_rows *row, void *delta)
+{
+    const fab_long X = vector(delta, s->D), mu = vector(s->q.mu, s->D);
+    const fab_long W = vector(s->delta ? s->delta : delta, s->D);
+    s->t++;
+    s->weight = s->forget * s->weight + 1;
+    s->g = 1 / s->weight;
+    s->c = s->centre == FAB_CENTRE_EXACT ? sqrt(1 - s->g) : 1 - s->g;
+    s->wide.ops->load(&s->wide, row, s->q.mu, &W);        /* 1  x - mu */
+    s->wide.ops->mult(&s->wide, NULL, &W, &s->g, 1, &mu); /*    mu + g delta */
+    if (s->delta) s->run.ops->put(&s->run, s->delta, &X);
+}
+
+void fab_start_variance(fab_start *s, double g, const void *delta)
+{
+    const fab_long X = vector((void *)delta, s->D);
+    const double root = sqrt(g) * s->c;
+    s->run.ops->rowquad(&s->run, &X, &root, 1, 1 - g, s->d2); /* 3 */
+}
+
+/* The mean of the variances, over all processes. */
+static fab_status mean_variance(const fab_start *s, const double *d2, double *mean)
+{
+    const double D = s->run.comm.sum ? (double)s->run.comm.total_rows : (double)s->D;
+    *mean = 0;
+    for (int64_t i = 0; i < s->D; i++) *mean += d2[i] / D;
+    return fab_sum(&s->run, mean, 1);
+}
+
+/* ---- the start -------------------------------------------------------------------------------- */
+
+/* Orthonormal columns by Cholesky: Q <- Q L'^-1 with L L' = Q'Q.  The first of three rounds is shifted
+ * by a multiple of rounding, so that it never fails; the others finish what it left. */
+static fab_status orthonormalise(fab_start *s, const fab_long *Q)
+{
+    const int64_t K = s->K;
+    const double eps = s->run.ops->type == FAB_F32 ? (double)FLT_EPSILON : DBL_EPSILON;
+    for (int round = 0; round < 3; round++) {
+        double trace = 0;
+        s->run.ops->gram(&s->run, Q, NULL, s->square);
+        FAB_TRY(fab_sum(&s->run, s->square, K * K));
+        for (int64_t k = 0; k < K; k++) trace += s->square[k + k * K];
+        for (int64_t k = 0; k < K && round == 0; k++)
+            s->square[k + k * K] += (double)K * eps * trace;
+        FAB_TRY(fab_chol(K, s->square));
+        memset(s->G0, 0, (size_t)(K * K) * sizeof *s->G0);
+        fab_add_identity(K, s->G0);
+        fab_tri_solve(FAB_RIGHT, FAB_T, K, K, s->square, s->G0);
+        s->run.ops->mult(&s->run, NULL, Q, s->G0, 0, Q);
+    }
+    return FAB_OK;
+}
+
+/* [D3] (2.41): 0.1 normals, ones on the diagonal; psi0 = max diag(F0 F0'). */
+static fab_status draft(fab_start *s, const fab_long *F)
+{
+    const int64_t K = s->K;
+    const fab_long top = fab_long_rows(s->q.F, K < s->D ? K : s->D, K);
+    double largest = 0;
+    if (s->run.comm.sum)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: start = draft needs a maximum over processes",
+                        s->who);
+    memset(s->square, 0, (size_t)(K * K) * sizeof *s->square);
+    for (int64_t k = 0; k < K; k++) s->square[k + k * K] = 0.1;
+    s->run.ops->mult(&s->run, NULL, F, s->square, 0, F);
+    s->run.ops->get(&s->run, &top, s->square);
+    for (int64_t i = 0; i < top.n; i++) s->square[i * K + i] = 1;
+    s->run.ops->put(&s->run, s->square, &top);
+    s->run.ops->rowquad(&s->run, F, NULL, K, 0, s->w);
+    for (int64_t i = 0; i < s->D; i++) largest = fmax(largest, s->w[i]);
+    s->p0 = 1 / largest;
+    return FAB_OK;
+}
+
+/* Column k of q.F: the normals of stream STREAM_OF_F + k, the same in both precisions. */
+static void normals(fab_start *s)
+{
+    const fab_long w = vector(s->w, s->D);
+    for (int64_t k = 0; k < s->K; k++) {
+        const fab_long column = {(char *)s->q.F + (size_t)k * s->run.ops->size, s->D, 1, s->K, 1};
+        s->wide.ops->randn(&s->wide, (uint64_t)s->seed, STREAM_OF_F + (uint64_t)k, &w);
+        s->run.ops->put(&s->run, s->w, &column);
+    }
+}
+
+/* 4  F0 (variance: Q) in q.F, and G0. */
+static fab_status make_F0(fab_start *s)
+{
+    const int64_t K = s->K;
+    const fab_long F = fab_long_rows(s->q.F, s->D, K);
+    if (s->has_F0) return FAB_OK;
+    normals(s);
+    s->p0 = 1;
+    FAB_TRY(s->start == FAB_START_DRAFT ? draft(s, &F) : orthonormalise(s, &F));
+    s->run.ops->gram(&s->run, &F, NULL, s->G0);
+    FAB_TRY(fab_sum(&s->run, s->G0, K * K));
+    for (int64_t i = 0; i < K * K; i++) s->G0[i] *= s->p0;
+    s->has_F0 = 1;
+    return FAB_OK;
+}
+
+fab_status fab_start_make(fab_start *s, double *psi)
+{
+    const fab_long F = fab_long_rows(s->q.F, s->D, s->K);
+    double mean;
+    FAB_TRY(make_F0(s));
+    FAB_TRY(mean_variance(s, s->d2, &mean));
+    for (int64_t i = 0; i < s->D; i++) psi[i] = 1 / s->p0;
+    if (s->start != FAB_START_VARIANCE) return FAB_OK;
+    for (int64_t i = 0; i < s->D; i++) {
+        const int varies = s->d2[i] > 2 * s->least[i];
+        s->w[i] = varies ? sqrt(s->d2[i]) : 0;
+        psi[i] = varies ? s->d2[i] : mean;
+    }
+    s->run.ops->axpy(&s->run, s->w, &F, 0, &F);
+    s->has_F0 = 0;
+    return FAB_OK;
+}
+
+/* ---- the warm-up ------------------------------------------------------------------------------ */
+
+fab_status fab_start_project(fab_start *s, const void *delta, double *G, double *r)
+{
+    const int64_t K = s->K;
+    const int scaled = s->start == FAB_START_VARIANCE;
+    const fab_long F = fab_long_rows(s->q.F, s->D, K), X = vector((void *)delta, s->D);
+    FAB_TRY(make_F0(s));
+    for (int64_t i = 0; i < s->D; i++)
+        s->w[i] = !scaled ? s->p0 : s->d2[i] > 0 ? 1 / sqrt(s->d2[i]) : 0;
+    s->run.ops->cross(&s->run, &F, s->w, &X, r);
+    FAB_TRY(fab_sum(&s->run, r, K));
+    for (int64_t k = 0; k < K; k++) r[k] = s->c > 0 ? s->c * r[k] : 0; /* 5 */
+    memcpy(G, s->G0, (size_t)(K * K) * sizeof *G);
+    return FAB_OK;
+}
+
+#define LENT 1e-20 /* `least` as a part of the variance: nothing beside it */
+
+fab_status fab_start_end(fab_start *s)
+{
+    const double smallest = s->run.ops->type == FAB_F32 ? 1e-70
+                                                        : 1e-307; /* 1/sqrt(least) stays finite */
+    double mean;
+    if (s->done || s->t <= s->warmup) return FAB_OK;
+    FAB_TRY(mean_variance(s, s->d2, &mean));
+    if (!(mean > 0)) return FAB_OK;
+    for (int64_t i = 0; i < s->D; i++) {
+        s->least[i] = fmax(LENT * (s->d2[i] > 0 ? s->d2[i] : mean), smallest);
+        s->d2[i] += s->least[i];
+    }
+    s->done = 1;
+    return FAB_OK;
+}
+
+fab_status fab_start_e_step(int64_t K, double *G, const double *r, double *Sigma, double *m)
+{
+    fab_add_identity(K, G);
+    FAB_TRY(fab_chol(K, G));
+    fab_chol_inv(K, G, Sigma);
+    fab_mv(FAB_N, K, K, 1, Sigma, r, 0, m);
+    return FAB_OK;
+}
+
+/* ---- results ---------------------------------------------------------------------------------- */
+
+fab_status fab_start_finish(fab_start *s)
+{
+    double mean;
+    for (int64_t i = 0; i < s->D; i++)
+        if (!(s->w[i] > 2 * s->least[i])) s->w[i] = 0; /* all of it was lent */
+    FAB_TRY(mean_variance(s, s->w, &mean));
+    if (!(mean > 0))
+        return FAB_FAIL(FAB_BAD_DATA, "%s: no column varies in the %lld rows seen", s->who,
+                        (long long)s->t);
+    s->floored = fab_state_floor(&s->q, s->w, s->psi_min);
+    const fab_status status = fab_gauss_check(&s->q);
+    return status == FAB_OK ? FAB_OK : fab_prefix(FAB_NUMERIC, "%s: ", s->who);
+}
+
+fab_status fab_start_diagnostics(void *handle, fab_diagnostics *d)
+{
+    fab_start *s = handle;
+    const fab_exec x = {.ops = s->run.ops, .threads = s->run.threads};
+    *d = (fab_diagnostics){.n = s->t, .floored = s->floored, .converged = -1};
+    return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
+}
+
+/* ---- verbs ------------------------------------------------------------------------------------ */
+
+static fab_status check_fault(const fab_start *s)
+{
+    if (s->fault == FAB_OK) return FAB_OK;
+    return FAB_FAIL(
+        s->fault, "%s: the numbers stopped being finite at row %lld; scale the data or begin again",
+        s->who, (long long)s->t - 1);
+}
+
+fab_status fab_start_update(void *handle, const fab_rows *rows)
+{
+    fab_start *s = handle;
+    FAB_TRY(check_fault(s));
+    const int before = fab_blas_enter();
+    const fab_status status = s->take(handle, rows);
+    fab_blas_leave(before);
+    if (status != FAB_NUMERIC) return status;
+    s->fault = status;
+    return check_fault(s);
+}
+
+fab_status fab_start_result(void *handle, const fab_gauss **q)
+{
+    fab_start *s = handle;
+    FAB_TRY(check_fault(s));
+    const int before = fab_blas_enter();
+    const fab_status status = s->form(handle);
+    fab_blas_leave(before);
+    *q = status == FAB_OK ? &s->q : NULL;
+    return status;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static fab_states state_of(fab_start *s)
+{
+    return (fab_states){{{"state.mu", FAB_F64, s->D, 0, s->q.mu},
+                         {"state.d2", FAB_F64, s->D, 0, s->d2},
+                         {"state.least", FAB_F64, s->D, 0, s->least}}};
+}
+
+fab_status fab_start_save(fab_start *s, double *numbers, const fab_states *more, fab_tensors *t)
+{
+    const double now[FAB_START_NUMBERS] = {(double)s->t, s->weight, s->g, s->c, (double)s->done};
+    const fab_states all = state_of(s);
+    memcpy(numbers, now, sizeof now);
+    FAB_TRY(fab_states_save(&all, t));
+    return fab_states_save(more, t);
+}
+
+fab_status fab_start_load(fab_start *s, const double *numbers, const fab_states *more,
+                          const fab_tensors *t)
+{
+    const fab_states all = state_of(s);
+    FAB_TRY(fab_states_load(more, t));
+    if (!(numbers[0] >= 0 && numbers[0] <= 0x1p53))
+        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.small' counts %g rows", numbers[0]);
+    s->t = (int64_t)numbers[0];
+    s->weight = numbers[1];
+    s->g = numbers[2];
+    s->c = numbers[3];
+    s->done = numbers[4] != 0;
+    return fab_states_load(&all, t);
+}

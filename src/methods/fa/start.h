@@ -1,0 +1,101 @@
+/* start.h - what the methods that take one row at a time share: the running mean, the start of F and
+ * psi, and the warm-up.
+ *
+ *   1  delta = x_t - mu,  mu <- mu + g delta                       g = 1 / (sum of the weights)
+ *   2  d_t = c delta                                               c = sqrt(1 - g), running: 1 - g
+ *   3  d2 <- (1 - g) d2 + g d_t^2                                  variances; exact with c = sqrt(1 - g)
+ *   4  start: F0, psi0                                             see below
+ *   5  r = F0' psi0^-1 d_t,  G = F0' psi0^-1 F0                    the E-step of the warm-up
+ *
+ * orthonormal  F0 = Q, psi0 = 1                                    [T] 4.3
+ * draft        F0 = 0.1 normals with ones on the diagonal, psi0 = max diag(F0 F0')     [D3]
+ * variance     F0 = diag(d2)^1/2 Q, psi0 = d2 of the rows so far: the data's own scale (a column that has
+ *              not varied: F0 = 0, and the mean of d2)
+ *
+ * Q (D x K) has orthonormal columns: normals of (seed, coordinate), made orthonormal by Cholesky.  It
+ * stands in q.F while the warm-up lasts, and is made again from the seed when a result has used q.F.
+ *
+ * The warm-up lasts `warmup` rows and as long as no coordinate has varied.  After it `least` holds a
+ * variance for each coordinate, far below its own (or, for one that has not varied, below the mean of
+ * all), that d2 carries with it and that keeps psi > 0 where nothing happens.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_ESTIM_START_H
+#define FAB_ESTIM_START_H
+
+#include "base/memory.h"
+#include "train/state.h"
+#include "fabayes/methods.h"
+#include "la/ops.h"
+
+typedef enum fab_centring { FAB_CENTRE_EXACT = 0, FAB_CENTRE_RUNNING } fab_centring;
+typedef enum fab_starting {
+    FAB_START_ORTHONORMAL = 0,
+    FAB_START_DRAFT,
+    FAB_START_VARIANCE
+} fab_starting;
+
+extern const char *const fab_centre_names[3], *const fab_start_names[4];
+
+/* The first member of a method's handle. */
+typedef struct fab_start {
+    const char *who;                                        /* the method, for sentences */
+    fab_status (*take)(void *handle, const fab_rows *rows); /* its steps */
+    fab_status (*form)(void *handle);                       /* its result, in q */
+    int64_t D, K, warmup, start, centre, seed;
+    double forget, psi_min;
+    fab_run run, wide; /* the kernels of F, and those of D-vectors: the same backend in f64 */
+
+    int64_t t;        /* rows seen */
+    double weight;    /* the sum of their weights */
+    double g, c;      /* of the last row */
+    int64_t done;     /* the warm-up is over */
+    fab_status fault; /* a step that failed: the stream cannot go on */
+
+    fab_gauss q;     /* the result; mu is the running mean itself */
+    double *d2;      /* D */
+    double *least;   /* D */
+    double *w;       /* D: weights of the projection; the variances of a result */
+    double *delta;   /* D doubles, when F is f32 */
+    double *G0;      /* K x K: F0' psi0^-1 F0 */
+    double *square;  /* K x K: scratch */
+    double p0;       /* 1 / psi0, but for `variance` */
+    int64_t has_F0;  /* q.F holds F0 (variance: Q) */
+    int64_t floored; /* of the last result */
+} fab_start;
+
+/* Make s->run definite from x; one thread where a row is too little work for more. */
+fab_status fab_start_run(fab_start *s, const fab_exec *x);
+void fab_start_layout(fab_layout *l, fab_start *s);
+
+/* 1, 2  delta (D, in the type of F) of the next row; mu, g and c move on. */
+void fab_start_centre(fab_start *s, const fab_rows *row, void *delta);
+/* 3 */
+void fab_start_variance(fab_start *s, double g, const void *delta);
+/* 5  G and r of the last row under the start. */
+fab_status fab_start_project(fab_start *s, const void *delta, double *G, double *r);
+/* Is the warm-up over?  Fills least when it is. */
+fab_status fab_start_end(fab_start *s);
+/* 4  F0 in q.F and psi0 in psi, from the variances so far. */
+fab_status fab_start_make(fab_start *s, double *psi);
+
+/* Floor psi of q by the variances in w (less what `least` has lent), count, and check q. */
+fab_status fab_start_finish(fab_start *s);
+
+/* The verbs of a method whose handle begins with a fab_start.  A step that failed is remembered: its sentence comes
+ * back at every later call. */
+fab_status fab_start_update(void *handle, const fab_rows *rows);
+fab_status fab_start_result(void *handle, const fab_gauss **q);
+fab_status fab_start_diagnostics(void *handle, fab_diagnostics *d);
+
+/* The state in files: state.mu, state.d2, state.least, and what the method has more.  `numbers` stand first in
+ * a tensor of these, state.small. */
+enum { FAB_START_NUMBERS = 5 };
+fab_status fab_start_save(fab_start *s, double *numbers, const fab_states *more, fab_tensors *t);
+fab_status fab_start_load(fab_start *s, const double *numbers, const fab_states *more,
+                          const fab_tensors *t);
+
+/* M = I + G;  Sigma = M^-1,  m = Sigma r.  G becomes the Cholesky factor of M. */
+fab_status fab_start_e_step(int64_t K, double *G, const double *r, double *Sigma, double *m);
+
+#endif

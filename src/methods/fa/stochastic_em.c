@@ -1,0 +1,353 @@
+/* stochastic_em.c - EM by stochastic approximation (Cappe and Moulines 2009; [L] App. C), in one pass.
+ *
+ * After row t, with the step size gamma = t^-power ([L] (112)) and d_t from start.h:
+ *
+ *   1  delta = x_t - mu,  mu <- mu + delta / t,  d_t = c delta        start.h
+ *   2  G = W' psi^-1 W,  r = W' psi^-1 d_t                            sums over the rows of W
+ *   3  Sigma = (I + G)^-1,  m = Sigma r                               M^-1 and E[z | v] of (108)
+ *   4  S3 <- (1 - gamma) S3 + gamma (Sigma + m m')                    (108)
+ *   5  S2 <- (1 - gamma) S2 + gamma d_t m'                            (108), D x K
+ *   6  s1 <- (1 - gamma) s1 + gamma d_t^2                             (109)
+ *   7  W = S2 S3^-1,  psi = s1 - rowdot(W, S2)
+ *   8  Wbar <- Wbar + (W - Wbar) / n,  psibar likewise                (113), (114): n-th average
+ *
+ * W is not stored: step t is left pending and finished in the sweep that projects row t + 1, as in
+ * online_em.c, with Q = S3^-1: W' psi^-1 W = Q G Q and W' psi^-1 d = Q N of the sums over S2.
+ *
+ * 8 begins after row average_from and recurses on the averages; they are never fed back.  [L] averages
+ * from T/2, which a stream does not know.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/stochastic_em.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include "fit/estim_methods.h"
+#include "methods/fa/start.h"
+#include "la/small.h"
+#include "posterior/em.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct stochastic_em {
+    fab_start s; /* first: the shared verbs take the handle for it; s.d2 is s1 */
+    fab_stochastic_em_settings set;
+    void *S2;          /* D x K */
+    void *last, *next; /* D: delta of the pending row; of the row that comes */
+    double *psi;       /* D */
+    void *Wbar;        /* D x K, when averages are asked for */
+    double *psibar;    /* D, likewise */
+
+    /* what is saved: numbers of start.h, gamma and c of the pending row, averages taken, S3, Q, C */
+    double *small;
+    double *S3, *Q; /* K x K */
+    double *C;      /* 1 x K */
+
+    double *sums;              /* the one message: G (K x K), N (K) */
+    double *Sigma, *T, *m, *n; /* K x K; m, n: K */
+} stochastic_em;
+
+enum { PENDING_G = FAB_START_NUMBERS, PENDING_C, AVERAGES, NUMBERS };
+
+static int64_t small_count(int64_t K)
+{
+    return NUMBERS + 2 * K * K + K;
+}
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_stochastic_em_settings
+static const fab_field fields[] = {
+    REQUIRED(D, I64, 1, 0x1p40, "length of the rows"),
+    REQUIRED(K, I64, 1, 4096, "number of factors"),
+    TUNED(power, F64, 0.6, 0.5, 1, LIN, 0.51, 1, "step size t^-power"),
+    FIELD(average_from, I64, 0, 0, 0x1p53,
+          "rows after which results are averaged, half of those to come in [L]; 0: never"),
+    TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first M-step"),
+    CHOICE(start, FAB_START_VARIANCE, fab_start_names,
+           "F and psi of the warm-up: orthonormal and 1, as in [T]; as in [D3]; or scaled by the "
+           "variances"),
+    CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
+           "deviations that give the exact covariance, or [T]'s from the running mean"),
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
+    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+};
+_Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
+static const fab_table table = TABLE("stochastic-em", fields);
+#undef SETTINGS
+
+fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t D, int64_t K)
+{
+    fab_stochastic_em_settings s;
+    fab_settings_defaults(&table, &s);
+    s.D = D;
+    s.K = K;
+    return s;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static void layout(fab_layout *l, void *handle)
+{
+    stochastic_em *e = handle;
+    const int64_t D = e->s.D, K = e->s.K;
+    const int averages = e->set.average_from > 0;
+    fab_start_layout(l, &e->s);
+    e->S2 = fab_place(l, D * K, e->s.run.ops->size);
+    e->last = fab_place(l, D, e->s.run.ops->size);
+    e->next = fab_place(l, D, e->s.run.ops->size);
+    e->psi = fab_place(l, D, sizeof *e->psi);
+    e->Wbar = averages ? fab_place(l, D * K, e->s.run.ops->size) : NULL;
+    e->psibar = averages ? fab_place(l, D, sizeof *e->psibar) : NULL;
+    e->small = fab_place(l, small_count(K), sizeof *e->small);
+    e->sums = fab_place(l, K * K + K, sizeof *e->sums);
+    e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
+    e->T = fab_place(l, K * K, sizeof *e->T);
+    e->m = fab_place(l, K, sizeof *e->m);
+    e->n = fab_place(l, K, sizeof *e->n);
+    if (!l->base) return;
+    e->S3 = e->small + NUMBERS;
+    e->Q = e->S3 + K * K;
+    e->C = e->Q + K * K;
+}
+
+static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+
+static fab_status prototype(stochastic_em *e, const void *settings, const fab_exec *x)
+{
+    const fab_stochastic_em_settings *set = settings;
+    *e = (stochastic_em){.set = *set};
+    e->s = (fab_start){.who = "stochastic-em",
+                       .D = set->D,
+                       .K = set->K,
+                       .warmup = set->warmup,
+                       .start = set->start,
+                       .centre = set->centre,
+                       .seed = set->seed,
+                       .forget = 1,
+                       .psi_min = set->psi_min,
+                       .take = take_rows,
+                       .form = form_result};
+    return fab_start_run(&e->s, x);
+}
+
+static fab_status init(void **handle, const void *settings, const fab_exec *x)
+{
+    stochastic_em proto;
+    *handle = NULL;
+    FAB_TRY(prototype(&proto, settings, x));
+    return fab_build(handle, sizeof proto, &proto, layout);
+}
+
+static double bytes(const void *settings, int64_t n, const fab_exec *x)
+{
+    stochastic_em proto;
+    (void)n;
+    if (prototype(&proto, settings, x) != FAB_OK) return 0;
+    return (double)fab_build_size(sizeof proto, &proto, layout);
+}
+
+/* ---- the algorithm ---------------------------------------------------------------------------- */
+
+static void scaled_identity(int64_t K, double a, double *R)
+{
+    memset(R, 0, (size_t)(K * K) * sizeof *R);
+    for (int64_t k = 0; k < K; k++) R[k + k * K] = a;
+}
+
+/* 7  Q = S3^-1; a step of size gamma is left pending. */
+static fab_status m_step(stochastic_em *e, double gamma, double c)
+{
+    const int64_t K = e->s.K;
+    memcpy(e->T, e->S3, (size_t)(K * K) * sizeof *e->T);
+    FAB_TRY(fab_chol(K, e->T));
+    fab_chol_inv(K, e->T, e->Q);
+    for (int64_t k = 0; k < K; k++) e->C[k] = gamma * c * e->m[k];
+    e->small[PENDING_G] = gamma;
+    e->small[PENDING_C] = c;
+    return FAB_OK;
+}
+
+/* 5 - 7  The pending step on the rows of S2. */
+static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    const double gamma = e->small[PENDING_G], c = e->small[PENDING_C];
+    fab_sweep w = {.n = D,
+                   .K = K,
+                   .r0 = 1 - gamma,
+                   .C = e->C,
+                   .Q = e->Q,
+                   .floor = e->set.psi_min,
+                   .c0 = gamma,
+                   .psi = e->s.least,
+                   .c2 = gamma * c * c,
+                   .c3 = 1 - gamma,
+                   .d2 = e->s.d2,
+                   .psi_out = psi,
+                   .base_out = base};
+    w.w = fab_long_rows(e->S2, D, K);
+    w.out = fab_long_rows(out, D, K);
+    if (gamma > 0) w.x = fab_long_vectors(e->last, D, 1, D);
+    return w;
+}
+
+/* 8  The state that the last sweep finished, that after row t - 1, enters the averages. */
+static void average(stochastic_em *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    if (!e->Wbar || e->s.t - 1 <= e->set.average_from) return;
+    const fab_long S2 = fab_long_rows(e->S2, D, K), W = fab_long_rows(e->Wbar, D, K);
+    const fab_long psi = fab_long_vectors(e->psi, D, 1, D),
+                   bar = fab_long_vectors(e->psibar, D, 1, D);
+    const double part = 1 / ++e->small[AVERAGES];
+    for (int64_t i = 0; i < K * K; i++) e->T[i] = part * e->Q[i];
+    e->s.run.ops->mult(&e->s.run, NULL, &S2, e->T, 1 - part, &W);
+    e->s.wide.ops->mult(&e->s.wide, NULL, &psi, &part, 1 - part, &bar);
+}
+
+/* 2  Finish the pending step and project the row that came. */
+static fab_status project(stochastic_em *e)
+{
+    const int64_t K = e->s.K;
+    double *G = e->sums, *N = e->sums + K * K;
+    fab_sweep w = pending(e, e->S2, e->psi, e->s.d2);
+    w.G = G;
+    w.N = N;
+    w.next = fab_long_vectors(e->next, e->s.D, 1, e->s.D);
+    e->s.run.ops->sweep(&e->s.run, &w);
+    average(e); /* 8 */
+    FAB_TRY(fab_sum(&e->s.run, e->sums, K * K + K));
+    fab_mm(FAB_N, FAB_N, K, K, K, 1, e->Q, G, 0, e->T);
+    fab_mm(FAB_N, FAB_N, K, K, K, 1, e->T, e->Q, 0, G);
+    memcpy(e->n, N, (size_t)K * sizeof *N);
+    fab_mv(FAB_N, K, K, e->s.c, e->Q, e->n, 0, N);
+    return FAB_OK;
+}
+
+/* 3, 4 */
+static fab_status e_step(stochastic_em *e, double gamma)
+{
+    const int64_t K = e->s.K;
+    if (!fab_all_finite(K * K + K, e->sums)) return FAB_NUMERIC;
+    FAB_TRY(fab_start_e_step(K, e->sums, e->sums + K * K, e->Sigma, e->m));
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t i = 0; i < K; i++) {
+            const double now = e->Sigma[i + j * K] + e->m[i] * e->m[j];
+            e->S3[i + j * K] += gamma * (now - e->S3[i + j * K]);
+        }
+    return FAB_OK;
+}
+
+static fab_status warm_step(stochastic_em *e, double gamma)
+{
+    fab_start *s = &e->s;
+    const fab_long S2 = fab_long_rows(e->S2, s->D, s->K),
+                   X = fab_long_vectors(e->next, s->D, 1, s->D);
+    fab_start_variance(s, gamma, e->next);                                  /* 6 */
+    FAB_TRY(fab_start_project(s, e->next, e->sums, e->sums + s->K * s->K)); /* 2 */
+    FAB_TRY(e_step(e, gamma));                                              /* 3, 4 */
+    for (int64_t k = 0; k < s->K; k++) e->C[k] = gamma * s->c * e->m[k];
+    s->run.ops->mult(&s->run, NULL, &X, e->C, 1 - gamma, &S2); /* 5 */
+    FAB_TRY(fab_start_end(s));
+    return s->done ? m_step(e, 0, 0) : FAB_OK; /* 7 */
+}
+
+static fab_status stream_step(stochastic_em *e, double gamma)
+{
+    FAB_TRY(project(e));               /* 2, and 5 - 8 of the row before */
+    FAB_TRY(e_step(e, gamma));         /* 3, 4 */
+    FAB_TRY(m_step(e, gamma, e->s.c)); /* 7: pending */
+    void *swap = e->last;
+    e->last = e->next;
+    e->next = swap;
+    return FAB_OK;
+}
+
+static fab_status take_rows(void *handle, const fab_rows *rows)
+{
+    stochastic_em *e = handle;
+    for (int64_t j = 0; j < rows->n; j++) {
+        const fab_rows row = fab_rows_part(rows, j, 1);
+        fab_start_centre(&e->s, &row, e->next); /* 1 */
+        const double gamma = pow((double)e->s.t, -e->set.power);
+        FAB_TRY(e->s.done ? stream_step(e, gamma) : warm_step(e, gamma));
+    }
+    return FAB_OK;
+}
+
+/* ---- the verbs -------------------------------------------------------------------------------- */
+
+/* 8 for the result: q, the state after row t, enters a copy of the averages. */
+static void average_result(stochastic_em *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    if (!e->Wbar || !e->s.done || e->s.t <= e->set.average_from) return;
+    const fab_long W = fab_long_rows(e->Wbar, D, K), F = fab_long_rows(e->s.q.F, D, K);
+    const fab_long bar = fab_long_vectors(e->psibar, D, 1, D),
+                   psi = fab_long_vectors(e->s.q.psi, D, 1, D);
+    const double part = 1 / (e->small[AVERAGES] + 1), rest = 1 - part;
+    scaled_identity(K, rest, e->T);
+    e->s.run.ops->mult(&e->s.run, NULL, &W, e->T, part, &F);
+    e->s.wide.ops->mult(&e->s.wide, NULL, &bar, &rest, part, &psi);
+}
+
+static fab_status form_result(void *handle)
+{
+    stochastic_em *e = handle;
+    const int64_t K = e->s.K;
+    if (!e->s.done) {
+        e->s.has_F0 = 0;          /* q.F is about to be used */
+        FAB_TRY(m_step(e, 0, 0)); /* early, from the warm-up's averages so far */
+    }
+    fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
+    for (int64_t i = 0; i < K * K; i++) e->T[i] = w.r0 * e->Q[i]; /* W = S2 S3^-1 */
+    fab_mm(FAB_N, FAB_N, 1, K, K, 1, e->C, e->Q, 0, e->n);
+    w.R = e->T;
+    w.C = e->n;
+    w.Q = e->S3;
+    e->s.run.ops->sweep(&e->s.run, &w);
+    average_result(e);
+    return fab_start_finish(&e->s);
+}
+
+static fab_states state_of(stochastic_em *e)
+{
+    const int64_t D = e->s.D, K = e->s.K;
+    const fab_dtype type = e->s.run.ops->type;
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+                         {"state.d", type, D, 0, e->last},
+                         {"state.S2", type, D, K, e->S2},
+                         {"state.Wbar", type, D, K, e->Wbar},
+                         {"state.psibar", FAB_F64, D, 0, e->psibar}}};
+}
+
+static fab_status save(void *handle, fab_tensors *t)
+{
+    stochastic_em *e = handle;
+    const fab_states all = state_of(e);
+    return fab_start_save(&e->s, e->small, &all, t);
+}
+
+static fab_status load(void *handle, const fab_tensors *t)
+{
+    stochastic_em *e = handle;
+    const fab_states all = state_of(e);
+    return fab_start_load(&e->s, e->small, &all, t);
+}
+
+const fab_method fab_stochastic_em_method = {
+    .name = "stochastic-em",
+    .summary =
+        "stochastic EM of Cappe and Moulines: one row at a time, steps t^-power, averaged results",
+    .streams = 1,
+    .table = &table,
+    .init = init,
+    .update = fab_start_update,
+    .result = fab_start_result,
+    .diagnostics = fab_start_diagnostics,
+    .free = fab_release,
+    .save = save,
+    .load = load,
+    .bytes = bytes,
+};

@@ -1,0 +1,343 @@
+/* laplace.c - Laplace's approximation of a generalised linear model.
+ *
+ *   1  theta = argmax log p(y | theta) + log prior                             (mode.c)
+ *   2  A = sum w_i h_i (x_i, 1)(x_i, 1)' + A0, h_i = -d^2 log p / d eta^2       the curvature there
+ *   3  log evidence = log p(y | theta) + log prior(theta) + P/2 log 2 pi - log det A / 2
+ *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section.  Above FAB_LAPLACE_MAX
+ *      coordinates log det A is an estimate (laplace_logdet.c, lanczos.c), and the hill is climbed from where the prior
+ *      gives eta the variance 1
+ *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
+ *      form (laplace_rank.c, rank_em.c)
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/laplace.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "train/glm_fields.h"
+#include "methods/laplace/laplace_fit.h"
+#include "fit/infer_methods.h"
+#include "posterior/spread.h"
+#include "la/ops.h"
+#include "la/small.h"
+#include <math.h>
+#include <string.h>
+
+#define LOWEST  -23.0 /* range of log alpha, around the mean of |x_i|^2 summed over rows */
+#define HIGHEST 14.0
+#define STEP    2.3
+#define FINE    1e-4 /* of log alpha: the evidence is flat at its top */
+#define ROUGH   0.1  /* the same, where the evidence is estimated */
+#define COARSE  1e-8 /* nats: a mode good enough to compare evidences */
+
+/* ---- settings --------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_laplace_settings
+static const fab_field fields[] = {
+    GLM_FIELDS,
+    AUTOMATIC(K, I64, 1, 4096,
+              "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),
+    FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"),
+    FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
+    FIELD(tol, F64, 1e-14, 0, 1, "stop when a step promises less, in nats"),
+    FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps"),
+};
+GLM_LAYOUT(fields);
+const fab_table fab_laplace_table = TABLE("laplace", fields);
+const fab_table fab_map_table = TABLE("map", fields);
+#undef SETTINGS
+
+fab_laplace_settings fab_laplace_defaults(int64_t D)
+{
+    fab_laplace_settings s;
+    fab_settings_defaults(&fab_laplace_table, &s);
+    s.D = D;
+    return s;
+}
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+static fab_status check(const fab_laplace_fit *fit)
+{
+    const fab_laplace_settings *s = &fit->s;
+    if (s->likelihood == FAB_GAUSSIAN && fab_is_auto_f64(s->beta))
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: beta of a gaussian target must be given; exact finds it", fit->who);
+    if (fit->P > 100000000)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: more than 1e8 coordinates are for lrvga", fit->who);
+    return FAB_OK;
+}
+
+fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,
+                            const fab_gauss *prior, const fab_exec *x)
+{
+    const fab_laplace_settings *s = settings;
+    const fab_glm m = fab_glm_of(s);
+    const int64_t P = fab_glm_size(&m);
+    fab_laplace_fit fit = {.who = who,
+                           .s = *s,
+                           .prior = prior,
+                           .point = point,
+                           .P = P,
+                           .dense = P <= FAB_LAPLACE_MAX,
+                           .type = x && x->ops ? x->ops->type : FAB_F64};
+    fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : FAB_LAPLACE_RANK;
+    fit.weigh = fit.dense || (!prior && (!point || fab_is_auto_f64(s->alpha)));
+    if (x) fit.exec = *x;
+    *handle = NULL;
+    FAB_TRY(check(&fit));
+    if (x && x->comm)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process; lrvga may run in several", who);
+    FAB_TRY(fab_alloc_array(handle, 1, sizeof fit, who));
+    memcpy(*handle, &fit, sizeof fit);
+    return FAB_OK;
+}
+
+void fab_laplace_free(void *handle)
+{
+    fab_laplace_fit *fit = handle;
+    if (!fit) return;
+    fab_gauss_free(fit->q);
+    fab_release(fit);
+}
+
+fab_status fab_laplace_update(void *handle, const fab_examples *e)
+{
+    ((fab_laplace_fit *)handle)->e = *e;
+    return FAB_OK;
+}
+
+typedef struct room {
+    fab_mode m;
+    int64_t P;
+    int dense;
+    double *extra;
+} room;
+
+static void layout(fab_layout *l, void *handle)
+{
+    room *r = handle;
+    const int64_t square = r->dense ? r->P * r->P : 0;
+    r->m.theta = fab_place(l, r->P, sizeof(double));
+    r->m.gradient = fab_place(l, r->P, sizeof(double));
+    r->m.step = fab_place(l, r->P, sizeof(double));
+    r->m.trial = fab_place(l, r->P, sizeof(double));
+    r->m.scale = fab_place(l, r->P, sizeof(double));
+    r->m.moves = fab_place(l, r->dense ? FAB_PAIRS * r->P : 0, sizeof(double));
+    r->m.turns = fab_place(l, r->dense ? FAB_PAIRS * r->P : 0, sizeof(double));
+    r->m.residual = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
+    r->m.direction = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
+    r->m.product = fab_place(l, r->dense ? 0 : r->P, sizeof(double));
+    r->m.A = fab_place(l, square, sizeof(double));
+    r->m.L = fab_place(l, square, sizeof(double));
+    r->extra = fab_place(l, square, sizeof(double));
+}
+
+/* ---- 1, 3, 4: the mode, the evidence, alpha ---------------------------------------------------- */
+
+static fab_status find_mode(fab_laplace_fit *fit, double alpha)
+{
+    double *logdet = &fit->mode->logdet;
+    if (!fit->prior) fab_objective_diagonal(fit->o, alpha, fit->s.intercept_alpha);
+    FAB_TRY(fit->dense ? fab_mode_newton(fit->o, fit->mode)
+                       : fab_mode_newton_cg(fit->o, fit->mode));
+    if (fit->weigh && !fit->dense) FAB_TRY(fab_laplace_logdet(fit, logdet));
+    fit->report.alpha = fit->prior ? NAN : alpha;
+    fit->report.log_evidence = fit->weigh ? 0.5 * (fit->o->log_prior - *logdet) - fit->mode->value
+                                          : NAN;
+    return FAB_OK;
+}
+
+/* The evidence at log alpha = x; a curvature that cannot be factored has none. */
+static fab_status evidence(fab_laplace_fit *fit, double x, double *value)
+{
+    const fab_status s = find_mode(fit, exp(x));
+    *value = s == FAB_OK ? fit->report.log_evidence : -INFINITY;
+    if (s != FAB_NUMERIC) return s;
+    fab_mode_start(fit->o, fit->mode->theta);
+    return FAB_OK;
+}
+
+static fab_status golden(fab_laplace_fit *fit, double lo, double hi, double fine, double *at)
+{
+    const double part = 0.3819660112501051;
+    double a = lo + part * (hi - lo), b = hi - part * (hi - lo), fa, fb;
+    FAB_TRY(evidence(fit, a, &fa));
+    FAB_TRY(evidence(fit, b, &fb));
+    while (hi - lo > fine) {
+        const int left = fa > fb;
+        if (left)
+            hi = b, b = a, fb = fa, a = lo + part * (hi - lo);
+        else
+            lo = a, a = b, fa = fb, b = hi - part * (hi - lo);
+        FAB_TRY(left ? evidence(fit, a, &fa) : evidence(fit, b, &fb));
+    }
+    *at = (lo + hi) / 2;
+    return FAB_OK;
+}
+
+static double mean_square(const fab_laplace_fit *fit)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < fit->e.x.n; j++)
+        for (int64_t k = 0; k < fab_rows_stored(&fit->e.x, j, fit->s.D); k++) {
+            const double x = fab_rows_value(&fit->e.x, j, k);
+            sum += x * x * (fit->e.weight ? fit->e.weight[j] : 1);
+        }
+    return sum / (double)fit->s.D;
+}
+
+/* The best log alpha of a grid over the whole range */
+static fab_status scan(fab_laplace_fit *fit, double centre, double *at)
+{
+    double best = -INFINITY, value;
+    for (double x = centre + HIGHEST; x >= centre + LOWEST; x -= STEP) {
+        FAB_TRY(evidence(fit, x, &value));
+        if (!(value > best)) continue;
+        best = value;
+        *at = x;
+    }
+    if (isfinite(best)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha", fit->who);
+}
+
+/* The nearest hilltop from *at, in steps of the grid: one way as long as it goes up, or else the other. */
+static fab_status climb(fab_laplace_fit *fit, double centre, double *at)
+{
+    double best, value = 0;
+    FAB_TRY(evidence(fit, *at, &best));
+    for (int way = -1, moved = 0; way <= 1 && !moved; way += 2)
+        for (double x = *at + way * STEP; x > centre + LOWEST && x < centre + HIGHEST;
+             x += way * STEP) {
+            FAB_TRY(evidence(fit, x, &value));
+            if (!(value > best)) break;
+            best = value;
+            *at = x;
+            moved = 1;
+        }
+    if (isfinite(best)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha near %g", fit->who,
+                    exp(*at));
+}
+
+/* 4  Estimates are dear and not exact: no need to find their top to FINE. */
+static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
+{
+    const double square = mean_square(fit), centre = log(square);
+    double at = log(square * (double)fit->s.D / (double)fit->e.x.n); /* var(eta) = 1, a priori */
+    if (!(square > 0 && isfinite(square)))
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "%s: the features are all 0 or too large, so alpha cannot be found: give alpha",
+            fit->who);
+    FAB_TRY(fit->dense ? scan(fit, centre, &at) : climb(fit, centre, &at));
+    FAB_TRY(golden(fit, at - STEP, at + STEP, fit->dense ? FINE : ROUGH, &at));
+    if (at > centre + HIGHEST - STEP)
+        fab_log("%s: the evidence sees no signal: alpha stands at the end of its range", fit->who);
+    *alpha = exp(at);
+    return FAB_OK;
+}
+
+/* ---- 5: the Gaussian -------------------------------------------------------------------------- */
+
+static fab_status full(fab_laplace_fit *fit)
+{
+    const fab_mode *m = fit->mode;
+    FAB_TRY(fab_gauss_create(&fit->q, FAB_COVARIANCE, fit->type, fit->P, fit->P));
+    return fab_spread_inverse(fit->q, m->scale, m->L, m->A, fit->extra);
+}
+
+static fab_status solve(fab_laplace_fit *fit)
+{
+    double alpha = fit->s.alpha;
+    fit->mode->max_iter = fit->s.max_iter;
+    if (fit->prior)
+        memcpy(fit->mode->theta, fit->prior->mu, (size_t)fit->P * sizeof(double));
+    else
+        fab_mode_start(fit->o, fit->mode->theta);
+    fit->mode->tol = fmax(fit->s.tol, COARSE);
+    if (!fit->prior && fab_is_auto_f64(alpha)) FAB_TRY(choose_alpha(fit, &alpha));
+    fit->mode->tol = fit->s.tol;
+    FAB_TRY(find_mode(fit, alpha)); /* 1, 3 */
+    fit->report.iterations = fit->mode->iterations;
+    fit->report.converged = fit->mode->converged;
+    fit->report.beta = fit->o->m.beta;
+    if (fit->point)
+        FAB_TRY(fab_gauss_create(&fit->q, FAB_POINT, fit->type, fit->P, 0));
+    else
+        FAB_TRY(fit->K ? fab_laplace_rank(fit) : full(fit)); /* 5 */
+    memcpy(fit->q->mu, fit->mode->theta, (size_t)fit->P * sizeof(double));
+    return FAB_OK;
+}
+
+fab_status fab_laplace_result(void *handle, const fab_gauss **q)
+{
+    fab_laplace_fit *fit = handle;
+    const fab_glm m = fab_glm_of(&fit->s);
+    const room proto = {.P = fit->P, .dense = fit->dense};
+    const int64_t rank = fit->point ? 1 : fit->K, columns = rank > FAB_PROBES ? rank : FAB_PROBES;
+    room *r;
+    fab_gauss_free(fit->q);
+    fit->q = NULL;
+    fit->report = (fab_inference){.log_evidence = NAN};
+    FAB_TRY(fab_objective_init(&fit->o, fit->who, &m, &fit->e, fit->prior, fit->dense, columns,
+                               &fit->exec));
+    fab_status s = fab_build((void **)&r, sizeof *r, &proto, layout);
+    if (s == FAB_OK) {
+        const int before = fab_blas_enter();
+        fit->mode = &r->m;
+        fit->extra = r->extra;
+        s = solve(fit);
+        fab_blas_leave(before);
+        fab_release(r);
+    }
+    fab_objective_free(fit->o);
+    FAB_TRY(s);
+    FAB_TRY(fab_gauss_check(fit->q));
+    *q = fit->q;
+    return FAB_OK;
+}
+
+fab_status fab_laplace_report(void *handle, fab_inference *r)
+{
+    *r = ((const fab_laplace_fit *)handle)->report;
+    return FAB_OK;
+}
+
+/* ---- the method ------------------------------------------------------------------------------- */
+
+double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
+{
+    const fab_laplace_settings *s = settings;
+    const fab_glm m = fab_glm_of(s);
+    const double P = (double)fab_glm_size(&m), rows = 2 * fab_objective_block(s->D + 1);
+    const double K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : (double)s->K,
+                 element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
+    (void)n;
+    if (P <= FAB_LAPLACE_MAX)
+        return 8 * (5 * P * P + (14 + 2 * FAB_PAIRS) * P + rows) + element * P * P;
+    return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows) + element * P * K;
+}
+
+static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+                       const fab_exec *x)
+{
+    return fab_laplace_init(handle, "laplace", 0, settings, prior, x);
+}
+
+static const fab_infer_verbs verbs = {
+    .init = init,
+    .update = fab_laplace_update,
+    .result = fab_laplace_result,
+    .report = fab_laplace_report,
+    .free = fab_laplace_free,
+};
+
+const fab_method fab_laplace_method = {
+    .name = "laplace",
+    .summary = "the mode of a generalised linear model and the curvature there, with the evidence",
+    .table = &fab_laplace_table,
+    .bytes = fab_laplace_bytes,
+    .infer = &verbs,
+    .network = &fab_laplace_net_method,
+};

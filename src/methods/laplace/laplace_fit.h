@@ -1,0 +1,53 @@
+/* laplace_fit.h - what laplace and map share.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_LAPLACE_FIT_H
+#define FAB_INFER_LAPLACE_FIT_H
+
+#include "fabayes/laplace.h"
+#include "train/mode.h"
+#include "train/products.h"
+
+enum { FAB_LAPLACE_RANK = 20 }; /* of the curvature, above FAB_LAPLACE_MAX coordinates */
+
+typedef struct fab_laplace_fit {
+    const char *who;
+    fab_laplace_settings s;
+    const fab_gauss *prior; /* borrowed, or NULL */
+    fab_exec exec;
+    fab_dtype type; /* of F */
+    int point;      /* the mode alone */
+    int64_t P, K;   /* coordinates; rank of the curvature, 0: full */
+    int dense;      /* P x P matrices are affordable */
+    int weigh;      /* the evidence is wanted */
+    fab_examples e;
+    fab_objective *o;
+    fab_mode *mode;
+    double *extra; /* P x P when dense */
+    fab_gauss *q;
+    fab_inference report;
+} fab_laplace_fit;
+
+/* F (P x K) and psi of the first P coordinates as q keeps them. */
+void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi);
+
+/* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
+fab_status fab_laplace_rank(fab_laplace_fit *fit);
+
+/* Products with the curvature that fab_objective_bend has left. */
+fab_products fab_laplace_products(fab_laplace_fit *fit);
+
+/* log det of the curvature at the mode under a plain prior, estimated with FAB_PROBES random vectors. */
+fab_status fab_laplace_logdet(fab_laplace_fit *fit, double *logdet);
+
+/* The verbs of laplace and map. */
+fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,
+                            const fab_gauss *prior, const fab_exec *x);
+fab_status fab_laplace_update(void *handle, const fab_examples *e);
+fab_status fab_laplace_result(void *handle, const fab_gauss **q);
+fab_status fab_laplace_report(void *handle, fab_inference *r);
+void fab_laplace_free(void *handle);
+double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x);
+extern const fab_table fab_laplace_table, fab_map_table;
+
+#endif

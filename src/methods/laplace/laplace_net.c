@@ -1,0 +1,341 @@
+/* laplace_net.c - Laplace's approximation of a network, or of any model whose outputs have a Jacobian.
+ *
+ *   1  theta = trained as in sgd.c, towards argmax log p(y | theta) - alpha |theta|^2 / 2; the best one where
+ *      rows are held out
+ *   alpha auto: `rounds` times
+ *     2  G = sum_i w_i J_i' Lambda_i J_i at theta, and its eigenvalues t, or Gauss' rule for them    (laplace_bend.c)
+ *     3  alpha, and beta where normal noise is learned, by the evidence 5 at this theta              (precisions.c)
+ *     4  theta goes on as in sgd.c, for `again` epochs, beta held
+ *   5  log evidence = log p(y | theta) + (P log alpha - alpha |theta|^2 - sum log(alpha + t)) / 2
+ *   6  A = alpha I + G, or the precision of a given prior + G;  q = N(theta, A^-1): in full, in covariance form (spread.c);
+ *      or rank K plus diagonal, in precision form (rank_em.c)
+ *   7  a learned log noise has the precision sum_i w_i / 2 (less of Student's t), apart from the rest
+ *
+ * last_layer: 2 - 6 speak of its weights alone, and so do the epochs of 4; the rest of theta is a point.  There is a
+ * linear model, or a generalised linear one, on features that stay.
+ *
+ * State is saved between epochs: a run that goes on from a file ends in the same bytes.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "methods/laplace/laplace_net.h"
+#include "train/state.h"
+#include "methods/laplace/laplace_fit.h"
+#include "fit/infer_methods.h"
+#include "train/precisions.h"
+#include "la/ops.h"
+#include "model/ggn.h"
+#include <math.h>
+#include <string.h>
+
+#define ALPHA 1 /* alpha auto: of the first training */
+
+/* ---- settings ----------------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_laplace_net_settings
+static const fab_field fields[] = {
+    AUTOMATIC(alpha, F64, 1e-300, 1e300, "prior precision of every weight; auto: by the evidence"),
+    STEPS_FIELDS(200, 32, 0.01, 1),
+    OPTIMISER_FIELDS,
+    FIELD(rounds, I64, 5, 1, 1000, "alpha auto: times that it is chosen and training goes on"),
+    FIELD(again, I64, 50, 1, 0x1p40, "epochs of training after each"),
+    SWITCH(last_layer, 0, "the weights of the last layer alone are uncertain"),
+    AUTOMATIC(K, I64, 1, 4096,
+              "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),
+    FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"),
+    FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
+};
+MODEL_LAYOUT(fields);
+static const fab_table table = TABLE("laplace", fields);
+#undef SETTINGS
+
+_Static_assert(offsetof(fab_laplace_net_settings, rounds) == sizeof(fab_sgd_settings),
+               "the settings of laplace begin with those of sgd");
+
+fab_laplace_net_settings fab_laplace_net_defaults(void)
+{
+    fab_laplace_net_settings s;
+    fab_settings_defaults(&table, &s);
+    return s;
+}
+
+/* Is the noise chosen with alpha?  That of Student's t stays with training. */
+static int chooses_noise(const fab_laplace_net *f)
+{
+    return f->learned && !(f->train.m.head.nu > 0);
+}
+
+static int chooses(const fab_laplace_net *f)
+{
+    return fab_is_auto_f64(f->s.alpha) && !f->train.given;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static fab_status check(const fab_laplace_net_settings *s, const fab_model *m)
+{
+    FAB_TRY(fab_ggn_check("laplace", m));
+    if (m->free > 0 && (m->free > 1 || m->head.likelihood != FAB_GAUSSIAN || m->outputs > 1))
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "laplace: the model has %lld free coordinates; the one it knows the "
+                        "curvature of is the log noise of a gaussian target",
+                        (long long)m->free);
+    if (s->last_layer && !m->last)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "laplace: last_layer of a model that does not say which it is");
+    if (s->optimiser == FAB_ADAMW)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "laplace: adamw does not end at the mode of the posterior; adam does");
+    return FAB_OK;
+}
+
+static fab_status check_rank(const fab_laplace_net *f, const fab_model *m)
+{
+    if (f->K > m->D && !fab_is_auto_i64(f->s.K))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "laplace: K = %lld columns for D = %lld coordinates, expected K <= D",
+                        (long long)f->K, (long long)m->D);
+    if (f->dense || f->K < f->P) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "laplace: K = %lld is the full curvature of %lld coordinates, and %d are the "
+                    "most it is held for",
+                    (long long)f->K, (long long)f->P, FAB_LAPLACE_MAX);
+}
+
+static fab_status prototype(fab_laplace_net *f, const fab_laplace_net_settings *s,
+                            const fab_model *m, const fab_gauss *prior, const fab_exec *x)
+{
+    const int64_t weights = m->D - m->free, P = s->last_layer ? m->last : weights;
+    fab_sgd_settings training;
+    FAB_TRY(check(s, m));
+    memcpy(&training, s, sizeof training);
+    if (fab_is_auto_f64(s->alpha)) training.alpha = ALPHA;
+    *f = (fab_laplace_net){.s = *s,
+                           .first = weights - P,
+                           .P = P,
+                           .dense = P <= FAB_LAPLACE_MAX,
+                           .learned = m->free == 1,
+                           .log_evidence = NAN};
+    f->K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : s->K;
+    FAB_TRY(check_rank(f, m));
+    if (f->dense && (fab_is_auto_i64(s->K) || s->K >= P)) f->K = 0;
+    FAB_TRY(fab_train_init(&f->train, "laplace", &training, m, prior, x));
+    if (chooses(f)) f->train.total += s->rounds * s->again;
+    return FAB_OK;
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_train_layout(l, &((fab_laplace_net *)handle)->train);
+}
+
+static void release(void *handle)
+{
+    fab_laplace_net *f = handle;
+    if (!f) return;
+    fab_gauss_free(f->point);
+    fab_gauss_free(f->q);
+    fab_release(f);
+}
+
+static fab_status init_model(void **handle, const void *settings, const fab_model *m,
+                             const fab_gauss *prior, const fab_exec *x)
+{
+    fab_laplace_net proto, *f;
+    *handle = NULL;
+    FAB_TRY(prototype(&proto, settings, m, prior, x));
+    FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
+    const fab_status s = fab_gauss_create(&f->point, FAB_POINT, FAB_F64, m->D, 0);
+    if (s != FAB_OK) {
+        release(f);
+        return s;
+    }
+    fab_train_start(&f->train);
+    *handle = f;
+    return FAB_OK;
+}
+
+static double model_bytes(const void *settings, const fab_model *m, int64_t n)
+{
+    fab_laplace_net f;
+    if (prototype(&f, settings, m, NULL, NULL) != FAB_OK) return 0;
+    const double columns = (double)(f.K ? f.K : f.P), D = (double)m->D;
+    return fab_train_bytes((const fab_sgd_settings *)&f.train.s, m, n) +
+           fab_laplace_bend_bytes(&f) + sizeof(double) * D * (3 + columns);
+}
+
+/* ---- 4: rounds ---------------------------------------------------------------------------------------- */
+
+/* What training is like in the round at hand. */
+static void set_round(fab_laplace_net *f)
+{
+    fab_train *t = &f->train;
+    if (f->number[FAB_LAPLACE_ROUND] == 0) return;
+    t->s.epochs = f->s.again;
+    t->s.alpha = f->number[FAB_LAPLACE_ALPHA];
+    t->prior.alpha = t->s.alpha;
+    t->after = (int64_t)f->number[FAB_LAPLACE_AFTER];
+    t->from = f->first;
+    t->to = chooses_noise(f) ? f->first + f->P : t->m.D;
+}
+
+/* The optimiser forgets where coordinates that do not move were going. */
+static void forget(fab_train *t, double *moment)
+{
+    if (!moment) return;
+    memset(moment, 0, (size_t)t->from * sizeof *moment);
+    memset(moment + t->to, 0, (size_t)(t->m.D - t->to) * sizeof *moment);
+}
+
+static void next_round(fab_laplace_net *f, double alpha)
+{
+    fab_train *t = &f->train;
+    f->number[FAB_LAPLACE_ROUND]++;
+    f->number[FAB_LAPLACE_ALPHA] = alpha;
+    f->number[FAB_LAPLACE_AFTER] += t->number[FAB_TRAIN_EPOCH];
+    t->number[FAB_TRAIN_EPOCH] = t->number[FAB_TRAIN_WAITED] = 0;
+    t->number[FAB_TRAIN_BEST] = INFINITY;
+    t->done = 0;
+    set_round(f);
+    if (fab_optim_moments(t->optim.kind) > 0) forget(t, t->optim.m);
+    if (fab_optim_moments(t->optim.kind) > 1) forget(t, t->optim.v);
+}
+
+/* 2, 3 */
+static fab_status choose(fab_laplace_net *f, double *alpha)
+{
+    fab_train *t = &f->train;
+    const fab_glm *head = &t->m.head;
+    double *noise = t->theta + t->m.D - 1, size = 0;
+    fab_fit_of_rows fit;
+    fab_spectrum *G;
+    FAB_TRY(fab_laplace_spectrum(f, &G, &fit));
+    for (int64_t i = 0; i < f->P; i++) size += t->theta[f->first + i] * t->theta[f->first + i];
+    fab_precisions p = {.G = G,
+                        .size = size,
+                        .rows = fit.weight,
+                        .squares = chooses_noise(f) ? fit.squares : -1,
+                        .beta_most = head->beta_most > 0 ? head->beta_most : INFINITY,
+                        .alpha = t->s.alpha,
+                        .beta = f->learned ? fab_glm_beta(head, *noise) : 1};
+    fab_precisions_find(&p);
+    fab_release(G);
+    *alpha = p.alpha;
+    if (chooses_noise(f)) *noise = log(p.beta);
+    return FAB_OK;
+}
+
+/* 1; theta is the best one */
+static fab_status train(fab_laplace_net *f)
+{
+    fab_train *t = &f->train;
+    if (!t->done) FAB_TRY(fab_train_run(t));
+    memmove(t->theta, fab_train_best(t), (size_t)t->m.D * sizeof *t->theta);
+    if (t->m.noise) t->m.noise(t->m.self, 0, -1);
+    return FAB_OK;
+}
+
+static fab_status work(fab_laplace_net *f)
+{
+    double alpha = 0;
+    set_round(f);
+    FAB_TRY(train(f)); /* 1 */
+    while (chooses(f) && f->number[FAB_LAPLACE_ROUND] < (double)f->s.rounds) {
+        FAB_TRY(choose(f, &alpha)); /* 2, 3 */
+        next_round(f, alpha);
+        FAB_TRY(train(f)); /* 4 */
+    }
+    return fab_laplace_gauss(f); /* 5 - 7 */
+}
+
+static fab_status run(fab_laplace_net *f)
+{
+    FAB_TRY(fab_train_open(&f->train));
+    const int before = fab_blas_enter();
+    const fab_status s = work(f);
+    fab_blas_leave(before);
+    fab_train_close(&f->train);
+    return s;
+}
+
+/* ---- the verbs ---------------------------------------------------------------------------------------- */
+
+static fab_status update(void *handle, const fab_examples *e)
+{
+    ((fab_laplace_net *)handle)->train.e = *e;
+    return FAB_OK;
+}
+
+static fab_status so_far(void *handle, const fab_gauss **q)
+{
+    fab_laplace_net *f = handle;
+    memcpy(f->point->mu, fab_train_best(&f->train), (size_t)f->point->D * sizeof(double));
+    *q = f->point;
+    return FAB_OK;
+}
+
+static fab_status result(void *handle, const fab_gauss **q)
+{
+    fab_laplace_net *f = handle;
+    if (!f->q) FAB_TRY(run(f));
+    *q = f->q;
+    return FAB_OK;
+}
+
+static fab_status report(void *handle, fab_inference *r)
+{
+    const fab_laplace_net *f = handle;
+    fab_train_report(&f->train, f->train.theta, r);
+    r->log_evidence = f->log_evidence;
+    r->floored = f->floored;
+    return FAB_OK;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------- */
+
+static fab_states state_of(fab_laplace_net *f)
+{
+    return (fab_states){{{"state.rounds", FAB_F64, FAB_LAPLACE_NUMBERS, 0, f->number}}};
+}
+
+static fab_status save(void *handle, fab_tensors *t)
+{
+    fab_laplace_net *f = handle;
+    const fab_states all = state_of(f);
+    FAB_TRY(fab_states_save(&all, t));
+    return fab_train_save(&f->train, t);
+}
+
+static fab_status load(void *handle, const fab_tensors *t)
+{
+    fab_laplace_net *f = handle;
+    const fab_states all = state_of(f);
+    const double *n = f->number;
+    FAB_TRY(fab_states_load(&all, t));
+    if (!(n[FAB_LAPLACE_ROUND] >= 0 && n[FAB_LAPLACE_ROUND] <= (double)f->s.rounds &&
+          n[FAB_LAPLACE_AFTER] >= 0 && (n[FAB_LAPLACE_ROUND] == 0 || n[FAB_LAPLACE_ALPHA] > 0)))
+        return FAB_FAIL(FAB_BAD_FILE, "laplace: state.rounds say round %g of %lld, alpha %g",
+                        n[FAB_LAPLACE_ROUND], (long long)f->s.rounds, n[FAB_LAPLACE_ALPHA]);
+    set_round(f);
+    return fab_train_load(&f->train, t);
+}
+
+/* ---- the method --------------------------------------------------------------------------------------- */
+
+static const fab_infer_verbs verbs = {
+    .init_model = init_model,
+    .model_bytes = model_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
+};
+
+const fab_method fab_laplace_net_method = {
+    .name = "laplace",
+    .summary = "the mode of a network and the curvature there, with the evidence",
+    .table = &table,
+    .infer = &verbs,
+};

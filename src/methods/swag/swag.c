@@ -1,0 +1,529 @@
+/* swag.c - averages of a training run, and the Gaussian of its iterates: swa and swag ([T] 3.1.1); multiswag, swag
+ * from several starts; iterate-averaging, swag of means over windows ([T] B.2).
+ *
+ *   1  theta = trained as in sgd.c; the best one where rows are held out
+ *   for every epoch of `average`, for every batch
+ *     2  theta <- a step of the optimiser with the constant rate swag_rate
+ *     every `every` steps
+ *       3  x = theta, or the mean of theta over these steps (window)
+ *       4  d = x - mean;  n += 1;  mean += d / n;  V += d (x - mean)                         (Welford)
+ *       5  n >= 2: column (n - 2) mod K of Dhat = d;  or the method that `columns` names takes x
+ *   result
+ *     6  mu = mean;  psi = scale V / (2 n);  F = sqrt(scale / (2 (k - 1))) Dhat,  k = min(n - 1, K)
+ *        K = 0: psi = scale V / n;  columns by a method: F F' + psi = scale times its fit of all x
+ *     7  psi = max(psi, psi_min), counted
+ *
+ * The deviation is from the mean before it moves: after it, the first one is 0 and the others are short by
+ * (n - 1) / n.  k counts the columns that are there.  Means and squares are double, so no variance is the
+ * difference of two large numbers.  swa is the same run and mu alone.
+ *
+ * State is saved between epochs: a run that goes on from a file ends in the same bytes.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/swag.h"
+#include "train/state.h"
+#include "fit/infer_methods.h"
+#include "methods/swag/swag_factor.h"
+#include "train/train.h"
+#include "la/ops.h"
+#include <float.h>
+#include <math.h>
+#include <string.h>
+
+enum { COLUMNS = 20 }; /* K when it is auto */
+
+/* What is saved beside the vectors. */
+enum { AVERAGED, KEPT, NUMBERS };
+
+typedef struct swag {
+    fab_swag_settings s; /* auto resolved, but for `every` */
+    int point;           /* swa */
+    fab_train train;
+    fab_run run;
+    double number[NUMBERS]; /* epochs averaged; iterates kept */
+    double *mean, *V;       /* D; V NULL for swa */
+    double *sum;            /* D: of theta since the last iterate; NULL without `window` */
+    void *Dhat;             /* D x K, row-major: a ring of deviations */
+    fab_swag_factor factor; /* of all iterates, when `columns` names a method */
+    int64_t floored;
+    fab_gauss *q;
+} swag;
+
+/* ---- settings ----------------------------------------------------------------------------------------- */
+
+#define AVERAGE_FIELDS(runs_, window_)                                                       \
+    TRAIN_RUNS(200, 32, 0.01, runs_),                                                        \
+        FIELD(average, I64, 50, 1, 0x1p40, "epochs that are averaged"),                      \
+        TUNED(swag_rate, F64, 0.002, 1e-300, 1e300, LOG, 1e-4, 1e-1,                         \
+              "learning rate in these epochs, constant"),                                    \
+        AUTOMATIC(every, I64, 1, 0x1p40, "steps between two iterates kept; auto: an epoch"), \
+        SWITCH(window, window_, "keep the mean of these steps instead of the last theta")
+
+#define SETTINGS fab_swa_settings
+static const fab_field swa_fields[] = {AVERAGE_FIELDS(1, 0)};
+MODEL_LAYOUT(swa_fields);
+static const fab_table swa_table = TABLE("swa", swa_fields);
+#undef SETTINGS
+
+#define SETTINGS fab_swag_settings
+#define SWAG_FIELDS(runs_, window_, columns_)                                                    \
+    AVERAGE_FIELDS(runs_, window_),                                                              \
+        AUTOMATIC(K, I64, 0, 4096, "columns of F; 0: the diagonal alone; auto: 20, at most D"),  \
+        CHOICE(columns, columns_, fab_swag_columns_names,                                        \
+               "what F is made of: the last K deviations, or K factors of all iterates by this " \
+               "method"),                                                                        \
+        FIELD(scale, F64, 1, 1e-300, 1e300, "factor of the covariance"),                         \
+        FIELD(psi_min, F64, 1e-30, 1e-300, 1, "floor of psi")
+
+enum { RUNS = 5 }; /* of multiswag */
+static const fab_field fields[] = {SWAG_FIELDS(1, 0, FAB_LAST)},
+                       several[] = {SWAG_FIELDS(RUNS, 0, FAB_LAST)},
+                       windows[] = {SWAG_FIELDS(1, 1, FAB_BY_RECURSIVE_EM)};
+MODEL_LAYOUT(fields);
+static const fab_table table = TABLE("swag", fields), multiswag = TABLE("multiswag", several),
+                       averaging = TABLE("iterate-averaging", windows);
+#undef SETTINGS
+
+_Static_assert(offsetof(fab_swa_settings, average) == sizeof(fab_sgd_settings) &&
+                   offsetof(fab_swag_settings, K) == sizeof(fab_swa_settings),
+               "the settings of swag begin with those of swa, and these with those of sgd");
+
+fab_swa_settings fab_swa_defaults(void)
+{
+    fab_swa_settings s;
+    fab_settings_defaults(&swa_table, &s);
+    return s;
+}
+
+fab_swag_settings fab_swag_defaults(void)
+{
+    fab_swag_settings s;
+    fab_settings_defaults(&table, &s);
+    return s;
+}
+
+/* The settings of swa as those of a swag without columns. */
+static fab_swag_settings swa_as_swag(const void *settings)
+{
+    fab_swag_settings s = fab_swag_defaults();
+    memcpy(&s, settings, sizeof(fab_swa_settings));
+    s.K = 0;
+    return s;
+}
+
+static void resolve(fab_swag_settings *s, int64_t D)
+{
+    if (fab_is_auto_i64(s->K)) s->K = D < COLUMNS ? D : COLUMNS;
+}
+
+static fab_status check(const fab_swag_settings *s, int64_t D)
+{
+    if (s->K > D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
+                        (long long)s->K, (long long)D);
+    if (s->columns != FAB_LAST && s->K < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
+                        fab_swag_columns_names[s->columns]);
+    return FAB_OK;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static int64_t ring_of(const fab_swag_settings *s)
+{
+    return s->columns == FAB_LAST ? s->K : 0;
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    swag *f = handle;
+    const int64_t D = f->train.m.D;
+    fab_train_layout(l, &f->train);
+    f->mean = fab_place(l, D, sizeof(double));
+    f->V = f->point ? NULL : fab_place(l, D, sizeof(double));
+    f->sum = f->s.window ? fab_place(l, D, sizeof(double)) : NULL;
+    f->Dhat = fab_place(l, D * ring_of(&f->s), f->run.ops->size);
+    f->run.work =
+        fab_place(l, (int64_t)f->run.ops->work(D, ring_of(&f->s) + 1, 1, f->run.threads), 1);
+}
+
+static void release(void *handle)
+{
+    swag *f = handle;
+    if (!f) return;
+    fab_swag_factor_free(&f->factor);
+    fab_gauss_free(f->q);
+    fab_release(f);
+}
+
+static fab_status build_parts(swag *f)
+{
+    const int64_t D = f->train.m.D;
+    const fab_form form = f->point ? FAB_POINT : FAB_COVARIANCE;
+    FAB_TRY(fab_gauss_create(&f->q, form, f->run.ops->type, D, f->s.K));
+    return fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
+}
+
+static fab_status open_run(void **handle, const fab_swag_settings *s, int point, const fab_model *m,
+                           const fab_gauss *prior, const fab_exec *x)
+{
+    swag proto = {.s = *s, .point = point}, *f;
+    *handle = NULL;
+    resolve(&proto.s, m->D);
+    FAB_TRY(check(&proto.s, m->D));
+    FAB_TRY(fab_train_init(&proto.train, point ? "swa" : "swag", (const fab_sgd_settings *)s, m,
+                           prior, x));
+    FAB_TRY(fab_run_init(&proto.run, x, x && x->ops ? x->ops->type : FAB_F64));
+    proto.train.total += s->average;
+    FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
+    const fab_status status = build_parts(f);
+    if (status != FAB_OK) {
+        release(f);
+        return status;
+    }
+    fab_train_start(&f->train);
+    *handle = f;
+    return FAB_OK;
+}
+
+static fab_status swag_init(void **handle, const void *settings, const fab_model *m,
+                            const fab_gauss *prior, const fab_exec *x)
+{
+    return open_run(handle, settings, 0, m, prior, x);
+}
+
+static fab_status swa_init(void **handle, const void *settings, const fab_model *m,
+                           const fab_gauss *prior, const fab_exec *x)
+{
+    const fab_swag_settings s = swa_as_swag(settings);
+    return open_run(handle, &s, 1, m, prior, x);
+}
+
+static double swag_bytes(const void *settings, const fab_model *m, int64_t n)
+{
+    fab_swag_settings s = *(const fab_swag_settings *)settings;
+    resolve(&s, m->D);
+    const int64_t vectors = 4 + s.window; /* mean, V, and the result's */
+    const double columns = (double)(s.K + ring_of(&s)), D = (double)m->D;
+    return fab_train_bytes(settings, m, n) + sizeof(double) * D * ((double)vectors + columns) +
+           fab_swag_factor_bytes(&s, m->D, n);
+}
+
+static double swa_bytes(const void *settings, const fab_model *m, int64_t n)
+{
+    const fab_swag_settings s = swa_as_swag(settings);
+    return swag_bytes(&s, m, n) - 2 * sizeof(double) * (double)m->D; /* V, psi */
+}
+
+/* ---- the iterates ------------------------------------------------------------------------------------- */
+
+/* 4: d in place of x */
+static void welford(swag *f, double n, double *x)
+{
+    for (int64_t i = 0; i < f->train.m.D; i++) {
+        const double d = x[i] - f->mean[i];
+        f->mean[i] += d / n;
+        if (f->V) f->V[i] += d * (x[i] - f->mean[i]);
+        x[i] = d;
+    }
+}
+
+/* The largest of an iterate's squares has to stay a number. */
+static fab_status check_iterate(const swag *f, const double *x)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < f->train.m.D; i++) sum += x[i] * x[i];
+    return isfinite(sum) ? FAB_OK : fab_train_not_finite(&f->train, "the square of theta", sum);
+}
+
+/* 4, 5: x is overwritten */
+static fab_status keep(swag *f, double *x)
+{
+    const int64_t D = f->train.m.D, K = f->s.K, ring = ring_of(&f->s);
+    const double n = f->number[KEPT] + 1;
+    FAB_TRY(check_iterate(f, x));
+    if (f->factor.method) FAB_TRY(fab_swag_factor_take(&f->factor, x, D));
+    welford(f, n, x);
+    f->number[KEPT] = n;
+    if (!ring || n < 2) return FAB_OK;
+    const int64_t slot = ((int64_t)n - 2) % K;
+    const fab_long column = {
+        .p = (char *)f->Dhat + (size_t)slot * f->run.ops->size, .n = D, .k = 1, .rs = K, .cs = 1};
+    f->run.ops->put(&f->run, x, &column);
+    return FAB_OK;
+}
+
+/* 3: after step number `step` of these epochs, from 1 */
+static fab_status visit(swag *f, int64_t step, int64_t every)
+{
+    const int64_t D = f->train.m.D;
+    double *x = f->train.gradient; /* free between steps */
+    for (int64_t i = 0; f->sum && i < D; i++) f->sum[i] += f->train.theta[i];
+    if (step % every) return FAB_OK;
+    for (int64_t i = 0; i < D; i++) x[i] = f->sum ? f->sum[i] / (double)every : f->train.theta[i];
+    if (f->sum) memset(f->sum, 0, (size_t)D * sizeof(double));
+    return keep(f, x);
+}
+
+/* 2 - 5 */
+static fab_status epoch(swag *f)
+{
+    fab_train *t = &f->train;
+    const int64_t steps = fab_minibatch_steps(t->batches), e = (int64_t)f->number[AVERAGED],
+                  every = fab_is_auto_i64(f->s.every) ? steps : f->s.every;
+    double sum = 0, rows = 0, loss;
+    for (int64_t i = 0; i < steps; i++) {
+        const fab_examples batch = fab_minibatch_get(t->batches, f->s.epochs + e, i);
+        FAB_TRY(fab_train_step(t, &batch, f->s.swag_rate, &loss));
+        FAB_TRY(visit(f, e * steps + i + 1, every));
+        sum += loss * (double)batch.x.n;
+        rows += (double)batch.x.n;
+    }
+    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    return FAB_OK;
+}
+
+/* Iterates without which there is no result: a mean, a variance, two columns, a start and a step from it. */
+static int64_t fewest(const swag *f)
+{
+    const int64_t warmup = fab_swag_factor_warmup(&f->s);
+    if (f->point) return 1;
+    if (f->s.K == 0) return 2;
+    return warmup > 1 ? warmup + 2 : 3;
+}
+
+static fab_status check_count(const swag *f)
+{
+    const int64_t steps = fab_minibatch_steps(f->train.batches) * f->s.average,
+                  kept = fab_is_auto_i64(f->s.every) ? f->s.average : steps / f->s.every,
+                  least = fewest(f);
+    if (kept >= least) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "%s: average = %lld epochs keep %lld iterates, expected at least %lld: raise "
+                    "average or lower every",
+                    f->train.who, (long long)f->s.average, (long long)kept, (long long)least);
+}
+
+static int averaged(const swag *f)
+{
+    return f->number[AVERAGED] >= (double)f->s.average;
+}
+
+static void begin(swag *f)
+{
+    fab_train *t = &f->train;
+    t->setting = "swag_rate";
+    t->rate = f->s.swag_rate;
+    if (f->number[AVERAGED] > 0) return;
+    if (t->s.held_out > 0) memcpy(t->theta, t->best, (size_t)t->m.D * sizeof(double));
+}
+
+static fab_status average(swag *f)
+{
+    fab_train *t = &f->train;
+    const size_t bytes = (size_t)t->m.D * sizeof(double);
+    begin(f);
+    while (!averaged(f)) {
+        memcpy(t->good, t->theta, bytes);
+        const fab_status s = epoch(f);
+        if (s != FAB_OK) {
+            memcpy(t->theta, t->good, bytes);
+            return s;
+        }
+        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
+        t->after = (int64_t)++f->number[AVERAGED];
+        FAB_TRY(fab_train_tell(t));
+    }
+    return FAB_OK;
+}
+
+static fab_status run(swag *f)
+{
+    FAB_TRY(fab_train_open(&f->train));
+    fab_status s = check_count(f);
+    if (s == FAB_OK) s = fab_train_run(&f->train); /* 1 */
+    if (s == FAB_OK) s = average(f);
+    fab_train_close(&f->train);
+    return s;
+}
+
+/* ---- the result --------------------------------------------------------------------------------------- */
+
+/* F = c A, for arrays of D x K */
+static void scale_columns(swag *f, double c, void *A)
+{
+    const int64_t D = f->q->D, K = f->q->K;
+    const fab_long from = fab_long_rows(A, D, K), to = fab_long_rows(f->q->F, D, K);
+    double *s = f->train.gradient;
+    for (int64_t i = 0; i < D; i++) s[i] = c;
+    f->run.ops->axpy(&f->run, s, &from, 0, &to);
+}
+
+/* 6, of the last K deviations */
+static void from_deviations(swag *f)
+{
+    const double n = f->number[KEPT], k = fmin(n - 1, (double)f->s.K),
+                 half = f->s.K ? 0.5 : 1; /* the other half is in F */
+    for (int64_t i = 0; i < f->q->D; i++) f->q->psi[i] = half * f->s.scale * f->V[i] / n;
+    if (k >= 2) scale_columns(f, sqrt(f->s.scale / (2 * (k - 1))), f->Dhat);
+}
+
+/* 6, of all iterates */
+static fab_status from_factors(swag *f)
+{
+    const fab_gauss *fit;
+    FAB_TRY(fab_swag_factor_result(&f->factor, &fit, &f->floored));
+    for (int64_t i = 0; i < f->q->D; i++) f->q->psi[i] = f->s.scale * fit->psi[i];
+    scale_columns(f, sqrt(f->s.scale), fit->F);
+    return FAB_OK;
+}
+
+/* Has any coordinate a variance that is a number in full? */
+static int moved(const swag *f)
+{
+    for (int64_t i = 0; i < f->q->D; i++)
+        if (f->V[i] / f->number[KEPT] >= DBL_MIN) return 1;
+    return 0;
+}
+
+/* 7 */
+static void floor_psi(swag *f)
+{
+    for (int64_t i = 0; i < f->q->D; i++) {
+        if (f->q->psi[i] >= f->s.psi_min) continue;
+        f->q->psi[i] = f->s.psi_min;
+        f->floored++;
+    }
+}
+
+/* With fewer than two iterates, or iterates that are all the same, there is a point and no width: psi stands at its
+ * floor. */
+static fab_status so_far(void *handle, const fab_gauss **q)
+{
+    swag *f = handle;
+    const double n = f->number[KEPT], *mu = n >= 1 ? f->mean : fab_train_best(&f->train);
+    memcpy(f->q->mu, mu, (size_t)f->q->D * sizeof(double));
+    *q = f->q;
+    if (f->point) return FAB_OK;
+    f->floored = 0;
+    memset(f->q->psi, 0, (size_t)f->q->D * sizeof(double));
+    if (n >= 2 && !f->factor.method)
+        from_deviations(f);
+    else if (n >= 2 && moved(f))
+        FAB_TRY(from_factors(f));
+    floor_psi(f);
+    return FAB_OK;
+}
+
+static fab_status update(void *handle, const fab_examples *e)
+{
+    ((swag *)handle)->train.e = *e;
+    return FAB_OK;
+}
+
+static fab_status result(void *handle, const fab_gauss **q)
+{
+    if (!averaged(handle)) FAB_TRY(run(handle));
+    return so_far(handle, q);
+}
+
+static fab_status report(void *handle, fab_inference *r)
+{
+    const swag *f = handle;
+    fab_train_report(&f->train, f->q->mu, r);
+    r->converged = -1;
+    r->floored = f->floored;
+    return FAB_OK;
+}
+
+/* ---- files -------------------------------------------------------------------------------------------- */
+
+static fab_states state_of(swag *f)
+{
+    const int64_t D = f->train.m.D, ring = ring_of(&f->s);
+    return (fab_states){{{"state.averaged", FAB_F64, NUMBERS, 0, f->number},
+                         {"state.mean", FAB_F64, D, 0, f->mean},
+                         {"state.squares", FAB_F64, D, 0, f->V},
+                         {"state.sum", FAB_F64, D, 0, f->sum},
+                         {"state.columns", f->q->type, D, ring, ring ? f->Dhat : NULL}}};
+}
+
+static fab_status save(void *handle, fab_tensors *t)
+{
+    swag *f = handle;
+    const fab_states all = state_of(f);
+    FAB_TRY(fab_train_save(&f->train, t));
+    FAB_TRY(fab_states_save(&all, t));
+    return f->factor.method ? f->factor.method->save(f->factor.handle, t) : FAB_OK;
+}
+
+static fab_status load(void *handle, const fab_tensors *t)
+{
+    swag *f = handle;
+    const fab_states all = state_of(f);
+    FAB_TRY(fab_train_load(&f->train, t));
+    FAB_TRY(fab_states_load(&all, t));
+    if (f->factor.method) FAB_TRY(f->factor.method->load(f->factor.handle, t));
+    if (!(f->number[AVERAGED] >= 0 && f->number[AVERAGED] <= (double)f->s.average &&
+          f->number[KEPT] >= 0))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %g of %lld, %g iterates",
+                        f->train.who, f->number[AVERAGED], (long long)f->s.average,
+                        f->number[KEPT]);
+    f->train.after = (int64_t)f->number[AVERAGED];
+    return FAB_OK;
+}
+
+/* ---- the methods -------------------------------------------------------------------------------------- */
+
+static const fab_infer_verbs swag_verbs = {
+    .init_model = swag_init,
+    .model_bytes = swag_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
+};
+
+static const fab_infer_verbs swa_verbs = {
+    .init_model = swa_init,
+    .model_bytes = swa_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
+};
+
+const fab_method fab_swag_method = {
+    .name = "swag",
+    .summary = "the Gaussian of the iterates of a training run, rank K plus diagonal",
+    .table = &table,
+    .infer = &swag_verbs,
+};
+
+const fab_method fab_swa_method = {
+    .name = "swa",
+    .summary = "the mean of the iterates of a training run, a point",
+    .table = &swa_table,
+    .infer = &swa_verbs,
+};
+
+const fab_method fab_multiswag_method = {
+    .name = "multiswag",
+    .summary = "swag from several starts: a mixture of Gaussians",
+    .table = &multiswag,
+    .infer = &swag_verbs,
+};
+
+const fab_method fab_iterate_averaging_method = {
+    .name = "iterate-averaging",
+    .summary = "swag of the means over disjoint windows of a training run",
+    .table = &averaging,
+    .infer = &swag_verbs,
+};

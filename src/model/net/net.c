@@ -1,0 +1,468 @@
+/* net.c - networks: the chain of layers, one workspace, and the loss with its gradient.
+ *
+ *   1  theta and the rows of the batch are rounded to the network's precision
+ *   2  blocks of rows: through the layers, the head, and back                 (threads share the blocks)
+ *   3  parts of parameters: the gradient summed over all rows of the batch     (threads share the parts)
+ *   4  the average, in double
+ *
+ * Blocks and parts have sizes that depend on the batch and the network alone, and every number is computed by
+ * one task: the same bits for any number of threads.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/random.h"
+#include "model/net/examples.h"
+#include "model/net/net_state.h"
+#include <math.h>
+#include <string.h>
+
+const char *const fab_noise_names[4] = {"fixed", "learned", "output", NULL};
+
+enum { START_STREAM = 101 }; /* of the random numbers theta starts from */
+#define MOST_NU     1e6      /* degrees of freedom beyond which t is as good as normal */
+#define SMALL_STEPS 4e6      /* multiplications of a batch that one thread does as fast as two */
+
+/* ---- the workspace ------------------------------------------------------------------------------------ */
+
+/* Activations and their gradients.  An elementwise layer works in place unless its input must stay; one that
+ * changes nothing always does. */
+static void place_rows(fab_layout *l, fab_net *net)
+{
+    const int64_t batch = net->model.batch;
+    int stays = 1; /* the features */
+    net->act[0] = fab_place(l, batch * net->model.head.D, net->nn->size);
+    net->del[0] = fab_place(l, batch * net->model.head.D, net->nn->size);
+    for (int64_t i = 0; i < net->L; i++) {
+        const fab_layer *layer = &net->layer[i];
+        const fab_layer_kind *k = layer->kind;
+        const int in_place = k->identity || (k->elementwise && !stays);
+        stays = k->keeps || (k->identity && stays);
+        net->act[i + 1] = in_place ? net->act[i]
+                                   : fab_place(l, batch * layer->outputs, net->nn->size);
+        net->del[i + 1] = in_place ? net->del[i]
+                                   : fab_place(l, batch * layer->outputs, net->nn->size);
+    }
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_net *net = handle;
+    const int64_t batch = net->model.batch, C = net->model.outputs,
+                  classes = net->model.head.likelihood == FAB_CATEGORICAL;
+    const size_t size = net->nn->size;
+    net->theta = fab_place(l, size == sizeof(double) ? 0 : net->weights, size);
+    net->gradient = fab_place(l, net->weights, size);
+    net->partial = fab_place(l, fab_net_blocks(batch) * net->partials, size);
+    net->room = fab_place(l, net->threads * net->scratch, size);
+    net->products = fab_place(l, net->product_scratch, size);
+    net->losses = fab_place(l, batch, sizeof(double));
+    net->slope = fab_place(l, batch, sizeof(double));
+    net->eta = fab_place(l, classes * batch * C, sizeof(double));
+    net->eta_slope = fab_place(l, classes * batch * C, sizeof(double));
+    net->task = fab_place(l, net->tasks, sizeof *net->task);
+    place_rows(l, net);
+}
+
+/* ---- building ----------------------------------------------------------------------------------------- */
+
+static int64_t larger(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/* Numbers that the example products of a layer need beside its rows. */
+static int64_t product_scratch(const fab_layer *l, int64_t batch)
+{
+    return l->kind->product_scratch ? l->kind->product_scratch(l, batch)
+                                    : 2 * fab_net_rows_at_once(l, batch) * l->params;
+}
+
+/* Offsets in theta and what the workspace must hold. */
+static void count(fab_net *net)
+{
+    int64_t at = 0;
+    net->first_params = -1;
+    for (int64_t i = 0; i < net->L; i++) {
+        fab_layer *l = &net->layer[i];
+        const fab_layer_kind *k = l->kind;
+        l->at = at;
+        at += l->params;
+        net->scratch = larger(net->scratch, l->scratch);
+        if (!l->params) continue;
+        if (net->first_params < 0) net->first_params = i;
+        net->model.last = l->params;
+        if (k->gradient) net->tasks += (k->parts(l) + FAB_NET_PANEL - 1) / FAB_NET_PANEL;
+        if (!k->gradient) net->partials += l->params;
+        net->product_scratch = larger(net->product_scratch, product_scratch(l, net->model.batch));
+    }
+    net->weights = at;
+    net->model.D = at + (net->noise == FAB_NOISE_LEARNED);
+    net->model.free = net->noise == FAB_NOISE_LEARNED;
+    net->model.linear = net->L == 1 && net->noise != FAB_NOISE_OUTPUT &&
+                        net->model.head.nu == 0; /* no layer but the output, -log p convex */
+}
+
+static void list_tasks(fab_net *net)
+{
+    fab_net_task *t = net->task;
+    for (int64_t i = 0; i < net->L; i++) {
+        const fab_layer *l = &net->layer[i];
+        const int64_t rows = l->params && l->kind->gradient ? l->kind->parts(l) : 0;
+        for (int64_t r = 0; r < rows; r += FAB_NET_PANEL)
+            *t++ = (fab_net_task){i, {r, rows - r < FAB_NET_PANEL ? rows - r : FAB_NET_PANEL}};
+    }
+}
+
+static fab_status check_plan(const fab_net_plan *p)
+{
+    const int gaussian = p->likelihood == FAB_GAUSSIAN, many = p->likelihood == FAB_CATEGORICAL;
+    if (p->features < 1 || p->features > 1 << 24)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: %lld features, expected 1 to 2^24",
+                        (long long)p->features);
+    if (many ? p->classes < 2 || p->classes > 1 << 20 : p->classes != 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: classes = %lld, expected %s for a %s target",
+                        (long long)p->classes, many ? "at least 2" : "1",
+                        fab_likelihood_name(p->likelihood));
+    if (gaussian && !(p->beta > 0 && isfinite(p->beta)))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: beta = %g, expected a noise precision > 0",
+                        p->beta);
+    if (!gaussian && p->noise != FAB_NOISE_FIXED)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: a %s target has no noise to learn",
+                        fab_likelihood_name(p->likelihood));
+    if (p->nu != 0 && !(gaussian && p->nu > 2 && p->nu <= MOST_NU))
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "network: nu = %g of a %s target; degrees of freedom are more than 2, at most %g, "
+            "and of a gaussian one",
+            p->nu, fab_likelihood_name(p->likelihood), MOST_NU);
+    if (p->floor != 0 && !(p->floor > 0 && isfinite(p->floor) && p->noise != FAB_NOISE_FIXED))
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "network: the floor of the noise is %g, and the noise %s; expected more than 0, and "
+            "a noise that is learned or an output",
+            p->floor, fab_noise_names[p->noise]);
+    if (p->batch < 0 || p->batch > 1 << 24)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: batch = %lld, expected 1 to 2^24",
+                        (long long)p->batch);
+    return FAB_OK;
+}
+
+static void describe(fab_net *net, const fab_net_plan *p)
+{
+    net->noise = p->noise;
+    net->step = -1;
+    net->model.batch = p->batch ? p->batch : FAB_NET_BATCH;
+    net->model.type = net->nn->type;
+    net->model.outputs = p->likelihood == FAB_CATEGORICAL ? p->classes
+                         : p->noise == FAB_NOISE_OUTPUT   ? 2
+                                                          : 1;
+    net->model.head = (fab_glm){.likelihood = p->likelihood,
+                                .D = p->features,
+                                .classes = p->classes,
+                                .beta = p->likelihood == FAB_GAUSSIAN ? p->beta : 1,
+                                .nu = p->nu,
+                                .beta_most = p->floor > 0 ? 1 / (p->floor * p->floor) : 0};
+}
+
+static void offer(fab_net *net);
+
+static fab_status build(fab_net **out, fab_net *proto, int64_t expected)
+{
+    fab_layout counted = {0};
+    count(proto);
+    if (expected && expected != proto->model.D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "model: it says %lld parameters, its layers have %lld",
+                        (long long)expected, (long long)proto->model.D);
+    layout(&counted, proto);
+    proto->bytes = sizeof *proto + counted.used;
+    FAB_TRY(fab_build((void **)out, sizeof *proto, proto, layout));
+    list_tasks(*out);
+    offer(*out);
+    return FAB_OK;
+}
+
+fab_status fab_net_init_sized(fab_net **net, const fab_net_plan *p, int64_t D, const fab_exec *x)
+{
+    fab_net *proto;
+    fab_run run;
+    *net = NULL;
+    FAB_TRY(check_plan(p));
+    FAB_TRY(fab_run_init(&run, x, x && x->ops ? x->ops->type : FAB_F64));
+    FAB_TRY(fab_alloc_array((void **)&proto, 1, sizeof *proto, "network"));
+    *proto = (fab_net){.nn = fab_nn_find(run.ops->type), .threads = run.threads};
+    describe(proto, p);
+    fab_status s = fab_net_parse(proto, p->layers);
+    if (s == FAB_OK) s = build(net, proto, D);
+    fab_release(proto);
+    return s;
+}
+
+fab_status fab_net_init(fab_net **net, const fab_net_plan *p, const fab_exec *x)
+{
+    return fab_net_init_sized(net, p, 0, x);
+}
+
+void fab_net_free(fab_net *net)
+{
+    fab_release(net);
+}
+
+const fab_model *fab_net_model(const fab_net *net)
+{
+    return &net->model;
+}
+
+double fab_net_bytes(const fab_net *net)
+{
+    return (double)net->bytes;
+}
+
+/* ---- where theta starts ------------------------------------------------------------------------------- */
+
+/* The variance of a layer's first weights: He before relu, Glorot before tanh and sigmoid, else 1/fan-in. */
+static double start_variance(const fab_net *net, int64_t i)
+{
+    const fab_layer *l = &net->layer[i];
+    const double in = (double)l->fan_in, out = (double)l->fan_out;
+    for (int64_t j = i + 1; j < net->L && !net->layer[j].params; j++) {
+        if (net->layer[j].kind == &fab_layer_relu) return 2 / in;
+        if (net->layer[j].kind == &fab_layer_tanh || net->layer[j].kind == &fab_layer_sigmoid)
+            return 2 / (in + out);
+    }
+    return 1 / in;
+}
+
+static void start(void *self, uint64_t seed, double *theta)
+{
+    const fab_net *net = self;
+    memset(theta, 0, (size_t)net->model.D * sizeof *theta);
+    for (int64_t i = 0; i < net->L; i++) {
+        const fab_layer *l = &net->layer[i];
+        if (!l->params) continue;
+        const double sd = sqrt(start_variance(net, i));
+        double *w = theta + l->at;
+        fab_random_normal(seed, START_STREAM, (uint64_t)l->at, l->params - l->biases, FAB_F64, w);
+        for (int64_t j = 0; j < l->params - l->biases; j++) w[j] *= sd;
+    }
+    if (net->noise == FAB_NOISE_LEARNED) theta[net->weights] = log(net->model.head.beta);
+}
+
+static void set_noise(void *self, uint64_t seed, int64_t step)
+{
+    fab_net *net = self;
+    net->seed = seed;
+    net->step = step;
+}
+
+static fab_status hold(void *self, double beta)
+{
+    fab_net *net = self;
+    if (net->model.head.likelihood != FAB_GAUSSIAN || net->noise != FAB_NOISE_FIXED)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "network: beta = %g cannot be held: its noise is not a fixed number", beta);
+    net->model.head.beta = beta;
+    return FAB_OK;
+}
+
+static fab_status json(void *self, char **text)
+{
+    return fab_net_json(self, text);
+}
+
+/* ---- 1, 2: rows through the layers -------------------------------------------------------------------- */
+
+int fab_net_threads(const fab_net *net, int64_t n)
+{
+    return (double)n * (double)net->weights * 3 < SMALL_STEPS ? 1 : net->threads;
+}
+
+fab_flow fab_net_flow(const fab_net *net, int64_t i, fab_part rows, int thread)
+{
+    const fab_layer *l = &net->layer[i];
+    const fab_nn *nn = net->nn;
+    const int64_t in = rows.first * l->inputs, out = rows.first * l->outputs;
+    fab_flow f = {.nn = nn,
+                  .n = rows.count,
+                  .first = rows.first,
+                  .theta = fab_at(nn, net->typed, l->at),
+                  .in = fab_at(nn, net->act[i], in),
+                  .out = fab_at(nn, net->act[i + 1], out),
+                  .dout = fab_at(nn, net->del[i + 1], out),
+                  .scratch = fab_at(nn, net->room, thread * net->scratch),
+                  .seed = net->seed,
+                  .step = net->step};
+    if (i > net->first_params) f.din = fab_at(nn, net->del[i], in);
+    if (l->kind == &fab_layer_join) f.side = fab_at(nn, net->act[l->partner], out);
+    if (l->kind == &fab_layer_fork) f.side = fab_at(nn, net->del[l->partner + 1], out);
+    return f;
+}
+
+fab_status fab_net_take(fab_net *net, const double *theta, const fab_rows *x)
+{
+    if (x->n < 1 || x->n > net->model.batch)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: a batch of %lld rows, expected 1 to %lld",
+                        (long long)x->n, (long long)net->model.batch);
+    net->n = x->n;
+    net->typed = theta;
+    if (net->nn->type == FAB_F64) return FAB_OK;
+    net->nn->narrow(net->weights, theta, net->theta);
+    net->typed = net->theta;
+    return FAB_OK;
+}
+
+/* Row j in the network's precision. */
+static void load_row(const fab_nn *nn, const fab_rows *x, int64_t j, int64_t D, void *to)
+{
+    if (x->type == nn->type) {
+        fab_rows_copy(x, j, D, to);
+    } else if (x->start) { /* sparse */
+        memset(to, 0, (size_t)D * nn->size);
+        for (int64_t k = 0; k < fab_rows_stored(x, j, D); k++)
+            fab_put(nn, to, x->index[x->start[j] + k], fab_rows_value(x, j, k));
+    } else if (nn->type == FAB_F32) {
+        nn->narrow(D, (const double *)x->p + j * x->ld, to);
+    } else {
+        fab_rows_get(x, j, D, to);
+    }
+}
+
+void fab_net_load(fab_net *net, const fab_rows *x, fab_part rows)
+{
+    const int64_t D = net->model.head.D;
+    for (int64_t i = rows.first; i < rows.first + rows.count; i++)
+        load_row(net->nn, x, i, D, fab_at(net->nn, net->act[0], i * D));
+}
+
+void fab_net_forward(fab_net *net, fab_part rows, int thread)
+{
+    for (int64_t i = 0; i < net->L; i++) {
+        const fab_flow f = fab_net_flow(net, i, rows, thread);
+        net->layer[i].kind->forward(&net->layer[i], &f);
+    }
+}
+
+void fab_net_backward(fab_net *net, fab_part rows, int thread, int partial)
+{
+    void *left =
+        fab_at(net->nn, net->partial, rows.first / fab_net_block(net->n, 0).count * net->partials);
+    for (int64_t i = net->L - 1; i >= net->first_params; i--) {
+        const fab_layer *l = &net->layer[i];
+        fab_flow f = fab_net_flow(net, i, rows, thread);
+        if (l->params && !l->kind->gradient) {
+            if (partial) f.partial = left;
+            left = fab_at(net->nn, left, l->params);
+        }
+        l->kind->backward(l, &f);
+    }
+}
+
+/* ---- 2 - 4: the loss ---------------------------------------------------------------------------------- */
+
+typedef struct call {
+    fab_net *net;
+    const double *theta;
+    const fab_examples *e;
+    int gradient;
+} call;
+
+static void block_task(void *ctx, int64_t b, int thread)
+{
+    const call *c = ctx;
+    const fab_part rows = fab_net_block(c->net->n, b);
+    fab_net_load(c->net, &c->e->x, rows);
+    fab_net_forward(c->net, rows, thread);
+    fab_net_head(c->net, c->theta, c->e, rows, c->gradient);
+    if (c->gradient) fab_net_backward(c->net, rows, thread, 1);
+}
+
+static void part_task(void *ctx, int64_t t, int thread)
+{
+    const call *c = ctx;
+    const fab_net_task *task = &c->net->task[t];
+    const fab_layer *l = &c->net->layer[task->layer];
+    const fab_flow f = fab_net_flow(c->net, task->layer, (fab_part){0, c->net->n}, thread);
+    l->kind->gradient(l, &f, task->part, fab_at(c->net->nn, c->net->gradient, l->at));
+}
+
+/* What the blocks left of layers without a part_task, added in order. */
+static void add_partials(fab_net *net)
+{
+    const fab_nn *nn = net->nn;
+    const int64_t blocks = fab_net_blocks(net->n);
+    int64_t left = 0;
+    for (int64_t i = net->L - 1; i >= 0; i--) {
+        const fab_layer *l = &net->layer[i];
+        if (!l->params || l->kind->gradient) continue;
+        void *g = fab_at(nn, net->gradient, l->at);
+        memset(g, 0, (size_t)l->params * nn->size);
+        for (int64_t b = 0; b < blocks; b++)
+            nn->add(l->params, fab_at(nn, net->partial, b * net->partials + left), g);
+        left += l->params;
+    }
+}
+
+/* The losses of one batch, added to *sum; its gradients, times share, added to *gradient or (first) put there. */
+static fab_status batch_loss(fab_net *net, const double *theta, const fab_examples *e, double share,
+                             int first, double *sum, double *gradient)
+{
+    call c = {net, theta, e, gradient != NULL};
+    FAB_TRY(fab_net_take(net, theta, &e->x)); /* 1 */
+    const int threads = fab_net_threads(net, net->n);
+    fab_parallel(threads, fab_net_blocks(net->n), block_task, &c); /* 2 */
+    for (int64_t i = 0; i < net->n; i++) *sum += net->losses[i];
+    if (!gradient) return FAB_OK;
+    fab_parallel(threads, net->tasks, part_task, &c); /* 3 */
+    if (net->partials) add_partials(net);
+    net->nn->widen(net->weights, share, net->gradient, !first, gradient); /* 4 */
+    if (net->model.free && first) gradient[net->weights] = 0;
+    for (int64_t i = 0; net->model.free && i < net->n; i++)
+        gradient[net->weights] += share * net->slope[i];
+    return FAB_OK;
+}
+
+static fab_status loss(void *self, const double *theta, const fab_examples *e, double *value,
+                       double *gradient)
+{
+    fab_net *net = self;
+    const int64_t N = e->x.n, batch = net->model.batch;
+    double sum = 0;
+    if (N < 1) return FAB_FAIL(FAB_BAD_DATA, "network: an empty batch has no loss");
+    for (int64_t first = 0; first < N; first += batch) {
+        const fab_examples part =
+            fab_examples_part(e, first, N - first < batch ? N - first : batch);
+        FAB_TRY(batch_loss(net, theta, &part, 1 / (double)N, first == 0, &sum, gradient));
+    }
+    *value = sum / (double)N;
+    return FAB_OK;
+}
+
+static void output_task(void *ctx, int64_t b, int thread)
+{
+    const call *c = ctx;
+    const fab_part rows = fab_net_block(c->net->n, b);
+    fab_net_load(c->net, &c->e->x, rows);
+    fab_net_forward(c->net, rows, thread);
+}
+
+static fab_status predict(void *self, const double *theta, const fab_rows *x, double *out)
+{
+    fab_net *net = self;
+    const fab_examples e = {.x = *x};
+    call c = {net, theta, &e, 0};
+    FAB_TRY(fab_net_take(net, theta, x));
+    fab_parallel(fab_net_threads(net, net->n), fab_net_blocks(net->n), output_task, &c);
+    net->nn->widen(net->n * net->model.outputs, 1, net->act[net->L], 0, out);
+    return FAB_OK;
+}
+
+static void offer(fab_net *net)
+{
+    fab_model *m = &net->model;
+    m->self = net;
+    m->loss = loss;
+    m->start = start;
+    m->noise = set_noise;
+    m->hold = hold;
+    m->json = json;
+    m->predict = predict;
+    fab_net_offer_examples(m);
+}

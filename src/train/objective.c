@@ -1,0 +1,411 @@
+/* objective.c - minus the log posterior of a generalised linear model, its gradient and curvature.
+ *
+ * Rows come in blocks: eta = X theta, slopes and curvatures row by row, then products again.  Blocks of
+ * sparse rows are made dense only where A is formed.
+ *
+ *   value     = -sum w log p(y | eta) + (theta - m0)' A0 (theta - m0) / 2
+ *   gradient  = -sum w slope (x, 1) + A0 (theta - m0)
+ *   A         =  sum w curvature (x, 1)(x, 1)' + A0            block (k, l) for classes k, l
+ *   A V       =  sum (x, 1) [w curvature ((x, 1)' V)] + A0 V   curvature diag(p) - p p' for classes
+ *
+ * SPDX-License-Identifier: MIT */
+#include "train/objective.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "la/small.h"
+#include "posterior/solver.h"
+#include <math.h>
+#include <string.h>
+
+enum { MOST_ROWS = 256, FEWEST_ROWS = 8 }; /* of a block */
+#define BLOCK_NUMBERS 0x1p21 /* a block of rows has no more, but for the fewest rows */
+
+/* ---- life ------------------------------------------------------------------------------------- */
+
+typedef struct built {
+    fab_objective o;
+    int full, dense;
+} built;
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_objective *o = handle;
+    const built *b = handle;
+    const int64_t C = o->m.classes;
+    o->a0 = fab_place(l, o->P, sizeof(double));
+    o->m0 = fab_place(l, o->P, sizeof(double));
+    o->A0 = b->full ? fab_place(l, o->P * o->P, sizeof(double)) : NULL;
+    const int whole = b->dense || (o->e->x.type == FAB_F32 && !o->e->x.start);
+    o->x = whole ? fab_place(l, o->width * o->rows, sizeof(double)) : NULL;
+    o->z = fab_place(l, b->dense ? o->width * o->rows : 0, sizeof(double));
+    o->eta = fab_place(l, C * o->rows, sizeof(double));
+    o->slope = fab_place(l, C * o->rows, sizeof(double));
+    o->curve = fab_place(l, (b->dense ? C * C : 1) * o->rows, sizeof(double));
+    o->bent = fab_place(l, o->e->x.n * C, sizeof(double));
+    o->ahead = fab_place(l, C * o->rows * o->columns, sizeof(double));
+    o->back = fab_place(l, C * o->rows * o->columns, sizeof(double));
+    o->diff = fab_place(l, o->P, sizeof(double));
+    o->pull = fab_place(l, o->P, sizeof(double));
+}
+
+/* A0 from a given prior. */
+static fab_status form_prior(fab_objective *o, int inverse)
+{
+    double *work = NULL;
+    FAB_TRY(
+        fab_alloc_array((void **)&work, fab_solver_matrix_work(o->given), sizeof *work, o->who));
+    const fab_status s = fab_solver_matrix(o->given, inverse, o->A0, work);
+    fab_release(work);
+    fab_solver_free(o->given);
+    o->given = NULL;
+    return s;
+}
+
+static fab_status take_prior(fab_objective *o, const fab_gauss *prior, const fab_exec *x)
+{
+    FAB_TRY(fab_solver_init(&o->given, prior, x));
+    FAB_TRY(fab_solver_logdet(o->given, &o->log_prior));
+    o->log_prior = -o->log_prior;
+    o->precision = prior->form == FAB_PRECISION;
+    memcpy(o->m0, prior->mu, (size_t)o->P * sizeof *o->m0);
+    return o->A0 ? form_prior(o, !o->precision) : FAB_OK;
+}
+
+static int64_t rows_of_block(const fab_examples *e, int64_t width)
+{
+    const double fit = BLOCK_NUMBERS / (double)width;
+    const int64_t rows = fit > MOST_ROWS     ? MOST_ROWS
+                         : fit > FEWEST_ROWS ? (int64_t)fit
+                                             : FEWEST_ROWS;
+    return rows < e->x.n ? rows : e->x.n;
+}
+
+fab_status fab_objective_init(fab_objective **o, const char *who, const fab_glm *m,
+                              const fab_examples *e, const fab_gauss *prior, int dense,
+                              int64_t columns, const fab_exec *x)
+{
+    const built proto = {.o = {.who = who,
+                               .e = e,
+                               .m = *m,
+                               .width = m->D + m->intercept,
+                               .P = fab_glm_size(m),
+                               .columns = columns,
+                               .rows = rows_of_block(e, m->D + m->intercept)},
+                         .full = dense && prior != NULL,
+                         .dense = dense};
+    FAB_TRY(fab_build((void **)o, sizeof proto, &proto, layout));
+    if (!prior) return FAB_OK;
+    const fab_status s = take_prior(*o, prior, x);
+    if (s == FAB_OK) return FAB_OK;
+    fab_objective_free(*o);
+    *o = NULL;
+    return s;
+}
+
+double fab_objective_block(int64_t width)
+{
+    return fmax(BLOCK_NUMBERS, (double)FEWEST_ROWS * (double)width);
+}
+
+void fab_objective_free(fab_objective *o)
+{
+    if (!o) return;
+    fab_solver_free(o->given);
+    fab_release(o);
+}
+
+void fab_objective_diagonal(fab_objective *o, double alpha, double intercept_alpha)
+{
+    o->log_prior = 0;
+    for (int64_t i = 0; i < o->P; i++) {
+        o->a0[i] = i % o->width < o->m.D ? alpha : intercept_alpha;
+        o->m0[i] = 0;
+        o->log_prior += log(o->a0[i]);
+    }
+}
+
+/* ---- rows ------------------------------------------------------------------------------------- */
+
+static int64_t block_rows(const fab_objective *o, int64_t first)
+{
+    const int64_t left = o->e->x.n - first;
+    return left < o->rows ? left : o->rows;
+}
+
+static double weight_of(const fab_objective *o, int64_t j)
+{
+    return o->e->weight ? o->e->weight[j] : 1;
+}
+
+/* Rows of features, ld apart: the caller's, or converted; p NULL: sparse ones. */
+typedef struct view {
+    const double *p;
+    int64_t n, ld;
+    fab_rows sparse;
+} view;
+
+static view view_of(fab_objective *o, int64_t first)
+{
+    const int64_t n = block_rows(o, first), D = o->m.D;
+    const fab_rows rows = fab_rows_part(&o->e->x, first, n);
+    if (rows.start && !o->x) return (view){NULL, n, D, rows};
+    if (rows.type == FAB_F64 && !rows.start) return (view){rows.p, n, rows.ld, {0}};
+    for (int64_t j = 0; j < n; j++) fab_rows_get(&rows, j, D, o->x + j * D);
+    return (view){o->x, n, D, {0}};
+}
+
+/* out (n x k) = (x, 1) V, V (D + intercept) x k */
+static void forth(const fab_objective *o, const view *x, int64_t k, const double *V, double *out)
+{
+    const int64_t D = o->m.D;
+    for (int64_t j = 0; j < x->n && !x->p; j++) fab_rows_dot(&x->sparse, j, k, V, out + j * k);
+    if (x->p && k == 1) fab_gemv(FAB_N, x->n, D, 1, x->p, x->ld, V, 0, out);
+    if (x->p && k > 1) fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
+    for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[i] += V[D * k + i % k];
+}
+
+/* out ((D + intercept) x k) += a (x, 1)' U, U n x k */
+static void back(const fab_objective *o, const view *x, int64_t k, double a, const double *U,
+                 double *out)
+{
+    const int64_t D = o->m.D;
+    for (int64_t j = 0; j < x->n && !x->p; j++) fab_rows_add(&x->sparse, j, k, a, U + j * k, out);
+    if (x->p && k == 1) fab_gemv(FAB_T, x->n, D, a, x->p, x->ld, U, 1, out);
+    if (x->p && k > 1) fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
+    for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[D * k + i % k] += a * U[i];
+}
+
+/* eta (n x classes) = x theta', theta classes x W, of several classes, without intercepts */
+static void forth_classes(const fab_objective *o, const view *x, const double *theta, double *eta)
+{
+    const int64_t C = o->m.classes, W = o->width;
+    if (x->p) fab_gemm(FAB_F64, FAB_N, FAB_T, x->n, C, o->m.D, 1, x->p, x->ld, theta, W, 0, eta, C);
+    for (int64_t i = 0; i < x->n * C && !x->p; i++)
+        fab_rows_dot(&x->sparse, i / C, 1, theta + i % C * W, &eta[i]);
+}
+
+/* o->eta (n x classes) */
+static void predict(fab_objective *o, const double *theta, int64_t first, const view *x)
+{
+    const int64_t C = o->m.classes, D = o->m.D, W = o->width;
+    if (C == 1)
+        forth(o, x, 1, theta, o->eta);
+    else
+        forth_classes(o, x, theta, o->eta);
+    for (int64_t i = 0; i < x->n * C; i++) {
+        if (C > 1 && o->m.intercept) o->eta[i] += theta[i % C * W + D];
+        if (o->e->offset) o->eta[i] += o->e->offset[first + i / C];
+    }
+}
+
+/* Log-likelihoods of the block, weighted; slopes and curvatures likewise. */
+static double score(fab_objective *o, int64_t first, int64_t n, int curve)
+{
+    const int64_t C = o->m.classes;
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++) {
+        const double w = weight_of(o, first + j);
+        double *h = curve ? o->curve + j * C * C : NULL;
+        sum += w * fab_glm_loglik(&o->m, o->e->y[first + j], o->eta + j * C, o->slope + j * C, h);
+        for (int64_t k = 0; k < C; k++) o->slope[j * C + k] *= w;
+        for (int64_t k = 0; k < C * C && h; k++) h[k] *= w;
+    }
+    return sum;
+}
+
+/* gradient -= sum slope (x, 1) */
+static void add_slopes(fab_objective *o, const view *x, double *gradient)
+{
+    const int64_t C = o->m.classes, D = o->m.D, W = o->width;
+    if (C == 1) {
+        back(o, x, 1, -1, o->slope, gradient);
+        return;
+    }
+    if (x->p)
+        fab_gemm(FAB_F64, FAB_T, FAB_N, C, D, x->n, -1, o->slope, C, x->p, x->ld, 1, gradient, W);
+    for (int64_t i = 0; i < x->n * C && !x->p; i++)
+        fab_rows_add(&x->sparse, i / C, 1, -1, &o->slope[i], gradient + i % C * W);
+    for (int64_t i = 0; i < x->n * C && o->m.intercept; i++) gradient[i % C * W + D] -= o->slope[i];
+}
+
+/* o->x = (x, 1); x may lie in o->x, closer */
+static void widen(fab_objective *o, const view *x)
+{
+    const int64_t D = o->m.D, W = o->width;
+    for (int64_t j = x->n - 1; j >= 0; j--) {
+        memmove(o->x + j * W, x->p + j * x->ld, (size_t)D * sizeof *o->x);
+        if (W > D) o->x[j * W + D] = 1;
+    }
+}
+
+/* A(k, l) += sum curvature_kl (x, 1)(x, 1)', the lower triangle of A, row-major */
+static void add_block(fab_objective *o, int64_t n, int64_t k, int64_t l, double *A)
+{
+    const int64_t W = o->width, C = o->m.classes, P = o->P;
+    double *block = A + k * W * P + l * W;
+    for (int64_t j = 0; j < n; j++) {
+        const double h = o->curve[j * C * C + k * C + l], by = k == l ? sqrt(h) : h;
+        for (int64_t i = 0; i < W; i++) o->z[j * W + i] = by * o->x[j * W + i];
+    }
+    if (k == l)
+        fab_syrk(n, W, o->z, W, block, P);
+    else
+        fab_gemm(FAB_F64, FAB_T, FAB_N, W, W, n, 1, o->z, W, o->x, W, 1, block, P);
+}
+
+/* ---- value, gradient, curvature --------------------------------------------------------------- */
+
+/* o->pull = A0 o->diff */
+static fab_status pull(fab_objective *o)
+{
+    const int64_t P = o->P;
+    const fab_rows diff = {o->diff, FAB_F64, 1, P};
+    if (o->given) return fab_solver_times_precision(o->given, &diff, o->pull);
+    if (o->A0) fab_mv(FAB_N, P, P, 1, o->A0, o->diff, 0, o->pull);
+    for (int64_t i = 0; i < P && !o->A0; i++) o->pull[i] = o->a0[i] * o->diff[i];
+    return FAB_OK;
+}
+
+/* (theta - m0)' A0 (theta - m0) / 2 */
+static double prior(fab_objective *o, const double *theta, double *gradient, double *A)
+{
+    const int64_t P = o->P;
+    double sum = 0;
+    for (int64_t i = 0; i < P; i++) o->diff[i] = theta[i] - o->m0[i];
+    if (pull(o) != FAB_OK) return NAN;
+    for (int64_t i = 0; i < P; i++) sum += o->pull[i] * o->diff[i];
+    if (gradient) memcpy(gradient, o->pull, (size_t)P * sizeof *gradient);
+    if (A && o->A0) memcpy(A, o->A0, (size_t)(P * P) * sizeof *A);
+    if (A && !o->A0) {
+        memset(A, 0, (size_t)(P * P) * sizeof *A);
+        for (int64_t i = 0; i < P; i++) A[i + i * P] = o->a0[i];
+    }
+    return sum / 2;
+}
+
+static void mirror(int64_t P, double *A)
+{
+    for (int64_t i = 0; i < P; i++)
+        for (int64_t j = 0; j < i; j++) A[j * P + i] = A[i * P + j];
+}
+
+double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A)
+{
+    double value = prior(o, theta, gradient, A);
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        predict(o, theta, first, &x);
+        value -= score(o, first, x.n, A != NULL);
+        if (gradient) add_slopes(o, &x, gradient);
+        if (A) widen(o, &x);
+        for (int64_t k = 0; k < o->m.classes && A; k++)
+            for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
+    }
+    if (A) mirror(o->P, A);
+    return value;
+}
+
+/* ---- products with the curvature -------------------------------------------------------------- */
+
+void fab_objective_bend(fab_objective *o, const double *theta)
+{
+    const int64_t C = o->m.classes;
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        double *out = o->bent + first * C;
+        predict(o, theta, first, &x);
+        score(o, first, x.n, C == 1);
+        for (int64_t i = 0; i < x.n * C; i++) {
+            const int64_t j = first + i / C;
+            out[i] = C == 1 ? o->curve[i]
+                            : (o->e->y[j] == (double)(i % C)) - o->slope[i] / weight_of(o, j);
+        }
+    }
+}
+
+/* back = curvature ahead, for row j of the block: n x k numbers for each class */
+static void bend(fab_objective *o, int64_t first, int64_t n, int64_t k, int64_t j)
+{
+    const int64_t C = o->m.classes;
+    const double w = weight_of(o, first + j), *p = o->bent + (first + j) * C;
+    for (int64_t c = 0; c < k; c++) {
+        const double *t = o->ahead + j * k + c;
+        double *u = o->back + j * k + c, mean = 0;
+        for (int64_t l = 0; l < C && C > 1; l++) mean += p[l] * t[l * n * k];
+        for (int64_t l = 0; l < C && C > 1; l++) u[l * n * k] = w * p[l] * (t[l * n * k] - mean);
+        if (C == 1) *u = *p * *t;
+    }
+}
+
+/* out = A0 V */
+static fab_status times_prior(fab_objective *o, int64_t k, const double *V, double *out)
+{
+    for (int64_t i = 0; i < o->P * k && !o->given && !o->A0; i++) out[i] = o->a0[i / k] * V[i];
+    for (int64_t c = 0; c < k && (o->given || o->A0); c++) {
+        for (int64_t i = 0; i < o->P; i++) o->diff[i] = V[i * k + c];
+        FAB_TRY(pull(o));
+        for (int64_t i = 0; i < o->P; i++) out[i * k + c] = o->pull[i];
+    }
+    return FAB_OK;
+}
+
+fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, double *out)
+{
+    const int64_t C = o->m.classes, W = o->width;
+    FAB_TRY(times_prior(o, k, V, out));
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        for (int64_t l = 0; l < C; l++) forth(o, &x, k, V + l * W * k, o->ahead + l * x.n * k);
+        for (int64_t j = 0; j < x.n; j++) bend(o, first, x.n, k, j);
+        for (int64_t l = 0; l < C; l++) back(o, &x, k, 1, o->back + l * x.n * k, out + l * W * k);
+    }
+    return FAB_OK;
+}
+
+fab_status fab_objective_diag_prior(fab_objective *o, double *diag)
+{
+    if (o->given)
+        return o->precision ? fab_solver_diag(o->given, diag)
+                            : fab_solver_diag_inverse(o->given, diag);
+    for (int64_t i = 0; i < o->P; i++) diag[i] = o->A0 ? o->A0[i + i * o->P] : o->a0[i];
+    return FAB_OK;
+}
+
+/* out += h x^2 for row j of the block, coordinate by coordinate */
+static void add_squares(const view *x, int64_t j, int64_t D, double h, double *out)
+{
+    const double *row = x->p ? x->p + j * x->ld : NULL;
+    for (int64_t d = 0; d < D && x->p; d++) out[d] += h * row[d] * row[d];
+    for (int64_t k = 0; !x->p && k < fab_rows_stored(&x->sparse, j, D); k++) {
+        const double value = fab_rows_value(&x->sparse, j, k);
+        out[x->sparse.index[x->sparse.start[j] + k]] += h * value * value;
+    }
+}
+
+fab_status fab_objective_diag(fab_objective *o, double *diag)
+{
+    const int64_t C = o->m.classes, W = o->width, D = o->m.D;
+    FAB_TRY(fab_objective_diag_prior(o, diag));
+    for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
+        const view x = view_of(o, first);
+        for (int64_t i = 0; i < x.n * C; i++) {
+            const double p = o->bent[first * C + i];
+            const double h = C == 1 ? p : weight_of(o, first + i / C) * p * (1 - p);
+            double *out = diag + i % C * W;
+            add_squares(&x, i / C, D, h, out);
+            if (W > D) out[D] += h;
+        }
+    }
+    return FAB_OK;
+}
+
+void fab_objective_columns(fab_objective *o, double *F)
+{
+    const int64_t N = o->e->x.n, W = o->width, D = o->m.D;
+    for (int64_t j = 0; j < N; j++) {
+        const double root = sqrt(o->bent[j]);
+        fab_rows_get(&o->e->x, j, D, o->diff); /* P = W: one predictor */
+        for (int64_t i = 0; i < W; i++) F[i * N + j] = root * (i < D ? o->diff[i] : 1);
+    }
+}

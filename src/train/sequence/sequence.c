@@ -1,0 +1,200 @@
+/* sequence.c - rows one after the other in the space of their predictors, and a prior from the first.
+ *
+ *   for j = 1 .. m:
+ *   1  u0 = eta_j, v0 = A_jj;  error, weight = scalar update of y_j                (scalar.c)
+ *   2  step += error C e_j                          P_j-1 x_j = P X C e_j, C = I at first
+ *   3  k = weight / (1 + weight v0), a = A e_j:  eta += error a,  A -= k a a',  C -= k (C e_j) a'
+ *
+ * Only what lies after j is needed again, so 3 touches i, k > j, and column j of C has j + 1 entries.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "train/sequence/sequence.h"
+#include <math.h>
+#include <string.h>
+
+/* 3, one column k > j of A and C */
+static void take_in(fab_sequence *s, int64_t j, int64_t k, double gain)
+{
+    const int64_t m = s->m;
+    const double *a = s->A + j * m, ak = gain * a[k];
+    double *Ak = s->A + k * m;
+    for (int64_t i = k; i < m; i++) Ak[i] -= ak * a[i];
+    for (int64_t i = 0; s->step && i <= j; i++) s->C[i + k * m] -= ak * s->C[i + j * m];
+}
+
+static void begin(fab_sequence *s)
+{
+    s->squares = s->logdet = s->score = 0;
+    if (!s->step) return;
+    memset(s->step, 0, (size_t)s->m * sizeof *s->step);
+    memset(s->C, 0, (size_t)(s->m * s->m) * sizeof *s->C);
+    for (int64_t j = 0; j < s->m; j++) s->C[j + j * s->m] = 1;
+}
+
+static void add_scores(fab_sequence *s, int64_t j, double u0, double v0, const fab_scalar *q)
+{
+    const double variance = 1 / s->w[j] + v0, r = s->y[j] - u0;
+    if (s->rule->likelihood == FAB_GAUSSIAN) {
+        s->squares += r * r / variance;
+        s->logdet += log(variance);
+    }
+    s->score += fab_scalar_score(s->rule->likelihood, s->y[j], s->w[j], u0, v0, q);
+}
+
+void fab_sequence_run(fab_sequence *s)
+{
+    const int64_t m = s->m;
+    begin(s);
+    for (int64_t j = 0; j < m; j++) {
+        const double *a = s->A + j * m, u0 = s->eta[j], v0 = a[j] > 0 ? a[j] : 0;
+        const fab_scalar q =
+            fab_scalar_update(s->rule, s->first + (uint64_t)j, s->y[j], s->w[j], u0, v0); /* 1 */
+        s->weight[j] = q.weight;
+        if (s->error) s->error[j] = q.error, s->u[j] = q.u;
+        add_scores(s, j, u0, v0, &q);
+        for (int64_t i = 0; s->step && i <= j; i++) s->step[i] += q.error * s->C[i + j * m]; /* 2 */
+        for (int64_t i = j + 1; i < m; i++) s->eta[i] += q.error * a[i];
+        const double gain = q.weight / (1 + q.weight * v0);
+        for (int64_t k = j + 1; k < m; k++) take_in(s, j, k, gain); /* 3 */
+    }
+}
+
+/* ---- the prior --------------------------------------------------------------------------------- */
+
+enum { BANK = 17, FINE = 32 };
+#define BANK_STEP 1.1512925464970228 /* log(10) / 2 */
+#define ORDER     4.0   /* of the mean of 1/alpha: near the upper end of what the rows allow */
+#define LEAST_DF  0.5   /* of the noise of a stream of one row */
+#define LEAST     1e-20 /* noise variance of targets without noise, relative to y^2 */
+
+typedef struct bank {
+    fab_sequence s;
+    const double *G, *offset;
+    const double *y;
+    double *is;              /* categorical: 1 where y is the class in question */
+    int64_t classes;         /* 1 for the others */
+    double intercept, floor; /* floor of squares */
+    double beta;             /* 0: to be found */
+} bank;
+
+int64_t fab_prior_work(int64_t n)
+{
+    return n * n + 3 * n;
+}
+
+/* The rows in turn under a prior precision. */
+static void run_bank(bank *b, double alpha)
+{
+    fab_sequence *s = &b->s;
+    const int64_t n = s->m;
+    for (int64_t i = 0; i < n * n; i++) s->A[i] = b->G[i] / alpha + b->intercept;
+    memcpy(s->eta, b->offset, (size_t)n * sizeof *s->eta);
+    fab_sequence_run(s);
+}
+
+/* Score of a prior precision; *beta as in force. */
+static double score_of(bank *b, double alpha, double *beta)
+{
+    fab_sequence *s = &b->s;
+    const int64_t n = s->m;
+    double score = 0;
+    *beta = 1;
+    for (int64_t c = 0; c < b->classes; c++) {
+        for (int64_t j = 0; j < n && b->classes > 1; j++) b->is[j] = b->y[j] == (double)c;
+        run_bank(b, alpha);
+        score += s->score;
+    }
+    if (s->rule->likelihood != FAB_GAUSSIAN) return score;
+    const double squares = s->squares > b->floor ? s->squares : b->floor;
+    *beta = b->beta > 0 ? b->beta : (double)n / squares;
+    return 0.5 * ((double)n * log(*beta) - *beta * squares - s->logdet);
+}
+
+/* Mean square of the features, of which alpha is measured in units. */
+static double unit_of(int64_t n, const double *G)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++) sum += G[j + j * n] / (double)n;
+    return sum > 0 && isfinite(sum) ? sum : 1;
+}
+
+double fab_noise(double df, double squares, double power)
+{
+    const double some = fmax(df, LEAST_DF), least = power > 0 ? LEAST * power : some;
+    return some / fmax(squares, least) * (some / (some + 2));
+}
+
+static double floor_of(int64_t n, const double *y)
+{
+    double sum = 0;
+    for (int64_t j = 0; j < n; j++) sum += y[j] * y[j];
+    return sum > 0 ? LEAST * sum : (double)n;
+}
+
+/* The mean of order ORDER of the prior variance 1/alpha under exp(score), which is a parabola between three
+ * neighbours, as a place in the bank: the best alpha when the rows decide, a wide prior when they do not.
+ * A narrow one would be sure of what nobody knows; under a wide one intervals keep their promise. */
+static double wide_place(const double *score, int best)
+{
+    double sum = 0, variance = 0;
+    for (int t = 0; t <= (BANK - 1) * FINE; t++) {
+        const int near = (t + FINE / 2) / FINE, i = near < 1          ? 1
+                                                    : near > BANK - 2 ? BANK - 2
+                                                                      : near;
+        const double x = (double)t / FINE - i, down = score[i - 1], up = score[i + 1];
+        const double at = score[i] + 0.5 * x * (up - down) +
+                          0.5 * x * x * (up + down - 2 * score[i]);
+        const double p = exp(fmin(at - score[best], 50));
+        sum += p;
+        variance += p * exp(-ORDER * BANK_STEP * ((double)t / FINE - best));
+    }
+    return best - log(variance / sum) / (ORDER * BANK_STEP);
+}
+
+/* The top of the parabola through the best score and its neighbours. */
+static double top_place(const double *score, int best)
+{
+    if (best == 0 || best == BANK - 1) return best;
+    const double down = score[best - 1], up = score[best + 1], bend = 2 * score[best] - up - down;
+    return bend > 0 ? best + 0.5 * (up - down) / bend : best;
+}
+
+static double bank_at(double unit, double place)
+{
+    return unit * exp((place - (double)(BANK / 2)) * BANK_STEP);
+}
+
+void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
+                      const double *y, const double *w, const double *offset, fab_prior *prior,
+                      double *work)
+{
+    const fab_likelihood l = model->classes > 1 ? FAB_BERNOULLI : model->likelihood;
+    const fab_rule rule = {.likelihood = l, .expectation = FAB_PROBIT};
+    double *is = work + n * n + 2 * n;
+    bank b = {.s = {.rule = &rule,
+                    .m = n,
+                    .y = model->classes > 1 ? is : y,
+                    .w = w,
+                    .A = work,
+                    .eta = work + n * n,
+                    .weight = work + n * n + n},
+              .G = G,
+              .y = y,
+              .is = is,
+              .classes = model->classes,
+              .offset = offset,
+              .intercept = intercept,
+              .floor = floor_of(n, y),
+              .beta = l == FAB_GAUSSIAN ? prior->beta : 0};
+    const double unit = unit_of(n, G);
+    double score[BANK], beta;
+    int best = 0;
+    for (int i = 0; i < BANK; i++) {
+        score[i] = score_of(&b, bank_at(unit, i), &beta);
+        if (score[i] > score[best]) best = i;
+    }
+    score_of(&b, bank_at(unit, top_place(score, best)), &beta);
+    prior->alpha = bank_at(unit, wide_place(score, best));
+    score_of(&b, prior->alpha, &prior->beta);
+    prior->lost = fmax(0, (double)n * (1 - beta / prior->beta));
+}

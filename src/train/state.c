@@ -1,0 +1,95 @@
+/* state.c - state tensors in files, and the log-likelihood of a stream.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "train/state.h"
+#include "base/fail.h"
+#include "base/memory.h"
+#include "posterior/solver.h"
+#include <math.h>
+#include <string.h>
+
+fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
+                          const int64_t *shape, void *out)
+{
+    const fab_tensor *v = fab_tensors_find(t, name);
+    if (!v) return FAB_FAIL(FAB_BAD_FILE, "there is no tensor '%s' to continue from", name);
+    int same = v->type == type && v->ndim == ndim;
+    size_t bytes = type == FAB_F32 ? sizeof(float) : sizeof(double);
+    for (int i = 0; i < ndim && same; i++) {
+        same = v->shape[i] == shape[i];
+        bytes *= (size_t)shape[i];
+    }
+    if (!same)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has not the type and shape the settings ask for",
+                        name);
+    if (bytes) memcpy(out, v->data, bytes);
+    return FAB_OK;
+}
+
+/* The shape of a tensor; its number of dimensions. */
+static int shape_of(const fab_state *v, int64_t shape[2])
+{
+    shape[0] = v->n;
+    shape[1] = v->k;
+    return v->k > 0 ? 2 : 1;
+}
+
+static const fab_state *end_of(const fab_states *s)
+{
+    return s->of + sizeof s->of / sizeof s->of[0];
+}
+
+fab_status fab_states_save(const fab_states *s, fab_tensors *t)
+{
+    int64_t shape[2];
+    for (const fab_state *v = s->of; v < end_of(s) && v->name; v++)
+        if (v->p) FAB_TRY(fab_tensors_add(t, v->name, v->type, shape_of(v, shape), shape, v->p));
+    return FAB_OK;
+}
+
+fab_status fab_states_load(const fab_states *s, const fab_tensors *t)
+{
+    int64_t shape[2];
+    for (const fab_state *v = s->of; v < end_of(s) && v->name; v++)
+        if (v->p) FAB_TRY(fab_state_take(t, v->name, v->type, shape_of(v, shape), shape, v->p));
+    return FAB_OK;
+}
+
+fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec *x, double *loglik)
+{
+    fab_solver *s;
+    double *inverse, *diag, logdet, excess = 0;
+    FAB_TRY(fab_alloc_array((void **)&inverse, 2 * q->D, sizeof *inverse, "log-likelihood"));
+    diag = inverse + q->D;
+    fab_status status = fab_solver_init(&s, q, x);
+    if (status == FAB_OK) {
+        const int before = fab_blas_enter();
+        status = fab_solver_diag_inverse(s, inverse);
+        if (status == FAB_OK) status = fab_solver_diag(s, diag);
+        if (status == FAB_OK) status = fab_solver_logdet(s, &logdet);
+        fab_blas_leave(before);
+        fab_solver_free(s);
+    }
+    for (int64_t i = 0; i < q->D && status == FAB_OK; i++) excess += (d2[i] - diag[i]) * inverse[i];
+    if (status == FAB_OK)
+        *loglik = -0.5 * ((double)q->D * (1 + 1.8378770664093454836) + logdet + excess);
+    fab_release(inverse);
+    return status;
+}
+
+#define CONSTANT 1e-28 /* variance over squared mean below which a column does not vary but round */
+
+int64_t fab_state_floor(fab_gauss *q, const double *d2, double psi_min)
+{
+    double mean = 0;
+    int64_t floored = 0;
+    for (int64_t i = 0; i < q->D; i++) mean += d2[i] / (double)q->D;
+    for (int64_t i = 0; i < q->D; i++) {
+        const int varies = d2[i] > CONSTANT * q->mu[i] * q->mu[i];
+        const double floor = psi_min * (varies ? d2[i] : mean);
+        if (q->psi[i] > floor) continue;
+        q->psi[i] = floor;
+        floored++;
+    }
+    return floored;
+}

@@ -1,0 +1,257 @@
+/* train.c - training by stochastic gradients, epoch by epoch: the steps of sgd.c by their numbers.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "train/train.h"
+#include "train/state.h"
+#include "la/ops.h"
+#include "model/ggn.h"
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings *s,
+                          const fab_model *m, const fab_gauss *prior, const fab_exec *x)
+{
+    fab_run run;
+    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", who);
+    if (s->optimiser == FAB_ADAMW && prior)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: adamw shrinks by alpha; a given prior needs adam",
+                        who);
+    FAB_TRY(fab_run_init(&run, x, FAB_F64));
+    *t = (fab_train){
+        .who = who,
+        .s = *s,
+        .m = *m,
+        .given = prior,
+        .exec = x ? *x : (fab_exec){0},
+        .optim = {.kind = (fab_optimiser)s->optimiser,
+                  .momentum = s->momentum,
+                  .second = s->second,
+                  .epsilon = s->epsilon,
+                  .n = m->D,
+                  .threads = run.threads},
+        .total = s->epochs,
+        .setting = "rate",
+        .rate = s->rate,
+        .to = m->D,
+        .number = {[FAB_TRAIN_BEST] = INFINITY, [FAB_TRAIN_LOSS] = NAN, [FAB_TRAIN_HELD] = NAN}};
+    return FAB_OK;
+}
+
+void fab_train_layout(fab_layout *l, fab_train *t)
+{
+    const int64_t D = t->m.D, moments = fab_optim_moments(t->optim.kind);
+    t->theta = fab_place(l, D, sizeof(double));
+    t->gradient = fab_place(l, D, sizeof(double));
+    t->good = fab_place(l, D, sizeof(double));
+    t->best = fab_place(l, t->s.held_out > 0 ? D : 0, sizeof(double));
+    t->optim.m = fab_place(l, moments > 0 ? D : 0, sizeof(double));
+    t->optim.v = fab_place(l, moments > 1 ? D : 0, sizeof(double));
+}
+
+double fab_train_bytes(const fab_sgd_settings *s, const fab_model *m, int64_t n)
+{
+    const int64_t moments = fab_optim_moments((fab_optimiser)s->optimiser),
+                  vectors = 3 + (s->held_out > 0) + moments;
+    const double batch = (double)s->batch * (double)(m->head.D + 3);
+    return sizeof(double) * ((double)vectors * (double)m->D + batch + 2 * (double)n);
+}
+
+/* 1 */
+void fab_train_start(fab_train *t)
+{
+    const size_t bytes = (size_t)t->m.D * sizeof(double);
+    if (t->m.start)
+        t->m.start(t->m.self, (uint64_t)t->s.seed, t->theta);
+    else if (t->given)
+        memcpy(t->theta, t->given->mu, bytes);
+    memcpy(t->good, t->theta, bytes);
+    if (t->s.held_out > 0) memcpy(t->best, t->theta, bytes);
+}
+
+fab_status fab_train_open(fab_train *t)
+{
+    FAB_TRY(fab_minibatch_init(&t->batches, t->who, &t->e, t->m.head.D, t->s.batch, t->s.held_out,
+                               (uint64_t)t->s.seed));
+    const fab_status s = fab_prior_open(&t->prior, &t->m, t->s.alpha, t->given, &t->exec);
+    if (s != FAB_OK) fab_train_close(t);
+    return s;
+}
+
+void fab_train_close(fab_train *t)
+{
+    fab_prior_close(&t->prior);
+    if (t->m.noise) t->m.noise(t->m.self, 0, -1);
+    fab_minibatch_free(t->batches);
+    t->batches = NULL;
+}
+
+/* ---- one step ----------------------------------------------------------------------------------------- */
+
+fab_status fab_train_not_finite(const fab_train *t, const char *what, double value)
+{
+    return FAB_FAIL(FAB_NUMERIC,
+                    "%s: %s is %g at step %lld (epoch %lld): lower %s (now %g) or set clip; theta "
+                    "is back where the epoch began",
+                    t->who, what, value, (long long)t->optim.t + 1,
+                    (long long)t->number[FAB_TRAIN_EPOCH] + t->after + 1, t->setting, t->rate);
+}
+
+/* The slope of coordinates that do not move. */
+static void hold(fab_train *t)
+{
+    for (int64_t d = 0; d < t->from; d++) t->gradient[d] = 0;
+    for (int64_t d = t->to; d < t->m.D; d++) t->gradient[d] = 0;
+}
+
+/* 3 - 6 */
+fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, double *loss)
+{
+    const double share = 1 / (double)fab_minibatch_rows(t->batches);
+    const int apart = t->optim.kind == FAB_ADAMW;
+    double penalty = 0;
+    if (t->m.noise) t->m.noise(t->m.self, (uint64_t)t->s.seed, t->optim.t);
+    FAB_TRY(t->m.loss(t->m.self, t->theta, batch, loss, t->gradient)); /* 3 */
+    if (!isfinite(*loss)) return fab_train_not_finite(t, "the loss", *loss);
+    if (!apart) FAB_TRY(fab_prior_add(&t->prior, share, t->theta, &penalty, t->gradient)); /* 4 */
+    hold(t);
+    const double norm = fab_clip(t->m.D, t->s.clip, t->gradient); /* 5 */
+    if (!isfinite(norm)) return fab_train_not_finite(t, "the norm of the gradient", norm);
+    fab_optim_step(&t->optim, rate, t->gradient, t->s.alpha * share, t->m.D - t->m.free,
+                   t->theta); /* 6 */
+    return FAB_OK;
+}
+
+/* ---- epochs ------------------------------------------------------------------------------------------- */
+
+/* 2 - 6 */
+static fab_status epoch(fab_train *t)
+{
+    const fab_sgd_settings *s = &t->s;
+    const fab_rates rates = {(fab_schedule)s->schedule, s->rate, s->drop, s->drop_every, s->warmup};
+    const int64_t e = (int64_t)t->number[FAB_TRAIN_EPOCH], steps = fab_minibatch_steps(t->batches);
+    double sum = 0, rows = 0, loss;
+    for (int64_t i = 0; i < steps; i++) {
+        const fab_examples batch = fab_minibatch_get(t->batches, e, i);
+        const double part = (double)(e * steps + i) / (double)(s->epochs * steps);
+        FAB_TRY(fab_train_step(t, &batch, fab_rate_at(&rates, part), &loss));
+        sum += loss * (double)batch.x.n;
+        rows += (double)batch.x.n;
+    }
+    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    return FAB_OK;
+}
+
+/* 7 */
+static fab_status score(fab_train *t)
+{
+    double *const number = t->number, sum = 0, loss;
+    int64_t rows = 0;
+    if (!(t->s.held_out > 0)) return FAB_OK;
+    if (t->m.noise) t->m.noise(t->m.self, 0, -1);
+    for (;;) {
+        const fab_examples e = fab_minibatch_held(t->batches, rows);
+        if (e.x.n == 0) break;
+        FAB_TRY(t->m.loss(t->m.self, t->theta, &e, &loss, NULL));
+        sum += loss * (double)e.x.n;
+        rows += e.x.n;
+    }
+    if (rows == 0)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: held_out = %g of %lld rows is no row", t->who,
+                        t->s.held_out, (long long)t->e.x.n);
+    number[FAB_TRAIN_HELD] = sum / (double)rows;
+    number[FAB_TRAIN_WAITED]++;
+    if (!(number[FAB_TRAIN_HELD] < number[FAB_TRAIN_BEST])) return FAB_OK;
+    number[FAB_TRAIN_BEST] = number[FAB_TRAIN_HELD];
+    number[FAB_TRAIN_WAITED] = 0;
+    memcpy(t->best, t->theta, (size_t)t->m.D * sizeof(double));
+    return FAB_OK;
+}
+
+fab_status fab_train_tell(const fab_train *t)
+{
+    char what[96];
+    const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->number[FAB_TRAIN_LOSS]);
+    if (t->s.held_out > 0)
+        snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->number[FAB_TRAIN_HELD]);
+    return fab_progress(what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+}
+
+static int trained(const fab_train *t)
+{
+    return t->number[FAB_TRAIN_EPOCH] >= (double)t->s.epochs ||
+           (t->s.held_out > 0 && t->number[FAB_TRAIN_WAITED] >= (double)t->s.patience);
+}
+
+fab_status fab_train_run(fab_train *t)
+{
+    const size_t bytes = (size_t)t->m.D * sizeof(double);
+    while (!t->done) {
+        memcpy(t->good, t->theta, bytes);
+        fab_status s = epoch(t);
+        if (s == FAB_OK) s = score(t);
+        if (s != FAB_OK) {
+            memcpy(t->theta, t->good, bytes);
+            return s;
+        }
+        t->number[FAB_TRAIN_EPOCH]++;
+        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
+        t->done = trained(t);
+        FAB_TRY(fab_train_tell(t));
+    }
+    return FAB_OK;
+}
+
+/* ---- what came out ------------------------------------------------------------------------------------ */
+
+const double *fab_train_best(const fab_train *t)
+{
+    return t->number[FAB_TRAIN_BEST] < INFINITY ? t->best : t->theta;
+}
+
+void fab_train_report(const fab_train *t, const double *theta, fab_inference *r)
+{
+    const int noise = t->m.free == 1 && t->m.head.likelihood == FAB_GAUSSIAN;
+    const double epochs = t->number[FAB_TRAIN_EPOCH], best = t->number[FAB_TRAIN_BEST];
+    *r = (fab_inference){.iterations = (int64_t)epochs + t->after,
+                         .converged = epochs < (double)t->s.epochs ? 1 : -1,
+                         .alpha = t->given ? NAN : t->s.alpha,
+                         .beta = noise ? fab_glm_beta(&t->m.head, theta[t->m.D - 1])
+                                       : t->m.head.beta,
+                         .log_evidence = NAN,
+                         .loss = t->number[FAB_TRAIN_LOSS],
+                         .held_out = best < INFINITY ? best : NAN};
+}
+
+/* ---- files -------------------------------------------------------------------------------------------- */
+
+static fab_states state_of(fab_train *t)
+{
+    const int64_t D = t->m.D, moments = fab_optim_moments(t->optim.kind);
+    return (fab_states){{{"state.theta", FAB_F64, D, 0, t->theta},
+                         {"state.numbers", FAB_F64, FAB_TRAIN_NUMBERS, 0, t->number},
+                         {"state.m", FAB_F64, D, 0, moments > 0 ? t->optim.m : NULL},
+                         {"state.v", FAB_F64, D, 0, moments > 1 ? t->optim.v : NULL},
+                         {"state.best", FAB_F64, D, 0, t->s.held_out > 0 ? t->best : NULL}}};
+}
+
+fab_status fab_train_save(fab_train *t, fab_tensors *file)
+{
+    const fab_states all = state_of(t);
+    return fab_states_save(&all, file);
+}
+
+fab_status fab_train_load(fab_train *t, const fab_tensors *file)
+{
+    const fab_states all = state_of(t);
+    FAB_TRY(fab_states_load(&all, file));
+    const double epochs = t->number[FAB_TRAIN_EPOCH];
+    if (!(epochs >= 0 && epochs <= (double)t->s.epochs && t->number[FAB_TRAIN_STEP] >= 0))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say epoch %g of %lld", t->who, epochs,
+                        (long long)t->s.epochs);
+    t->optim.t = (int64_t)t->number[FAB_TRAIN_STEP];
+    t->done = trained(t);
+    return FAB_OK;
+}

@@ -1,0 +1,100 @@
+/* train.h - training by stochastic gradients: sgd, and the first part of methods that go on from its end.
+ *
+ *     FAB_TRY(fab_train_init(&f->train, "swag", &s, model, prior, x));    // checks; no memory yet
+ *     fab_train_layout(l, &f->train);                                      // in the layout of the handle
+ *     fab_train_start(&f->train);
+ *     FAB_TRY(fab_train_open(&f->train));
+ *     FAB_TRY(fab_train_run(&f->train));                                   // the epochs that are left
+ *     FAB_TRY(fab_train_step(&f->train, &batch, rate, &loss));             // and more steps
+ *     fab_train_close(&f->train);
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_INFER_TRAIN_H
+#define FAB_INFER_TRAIN_H
+
+#include "train/minibatch.h"
+#include "train/model_fields.h"
+#include "train/optim.h"
+#include "train/prior.h"
+
+/* The rows of a settings table that repeat fab_sgd_settings. */
+#define TRAIN_FIELDS(epochs_, batch_, rate_) TRAIN_RUNS(epochs_, batch_, rate_, 1)
+#define TRAIN_RUNS(epochs_, batch_, rate_, runs_) \
+    RUNS_FIELDS(epochs_, batch_, rate_, runs_), OPTIMISER_FIELDS
+#define OPTIMISER_FIELDS                                                                           \
+    CHOICE(optimiser, FAB_ADAM, fab_optimiser_names, "how a gradient becomes a step"),             \
+        FIELD(momentum, F64, 0.9, 0, 0.999999,                                                     \
+              "of nesterov; weight of the past in adam's first moment"),                           \
+        FIELD(second, F64, 0.999, 0, 0.999999999, "weight of the past in adam's second moment"),   \
+        FIELD(epsilon, F64, 1e-8, 1e-300, 1, "added to adam's root"),                              \
+        CHOICE(schedule, FAB_COSINE, fab_schedule_names, "how the rate changes during the run"),   \
+        FIELD(drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),                               \
+        FIELD(drop_every, F64, 0.4, 1e-6, 1, "steps: part of the run between two of them"),        \
+        FIELD(warmup, F64, 0.3, 1e-6, 0.99, "one-cycle: part of the run in which the rate rises"), \
+        FIELD(clip, F64, 0, 0, 1e300, "largest norm of a gradient; 0: any"),                       \
+        FIELD(held_out, F64, 0, 0, 0.9,                                                            \
+              "part of the rows kept apart, whose score may stop the run"),                        \
+        FIELD(patience, I64, 50, 1, 0x1p40,                                                        \
+              "epochs without a better held-out score before the end")
+
+/* What is saved beside the vectors. */
+enum {
+    FAB_TRAIN_EPOCH,
+    FAB_TRAIN_STEP,
+    FAB_TRAIN_WAITED,
+    FAB_TRAIN_LOSS,
+    FAB_TRAIN_HELD,
+    FAB_TRAIN_BEST,
+    FAB_TRAIN_NUMBERS
+};
+
+typedef struct fab_train {
+    const char *who; /* the method, for sentences */
+    fab_sgd_settings s;
+    fab_model m;
+    const fab_gauss *given; /* the prior, or NULL */
+    fab_exec exec;
+    fab_examples e;
+    fab_optim optim;
+    fab_prior prior;
+    fab_minibatch *batches;
+    int64_t total; /* epochs of the method, for the progress hook: s.epochs and what follows */
+    int64_t after; /* of them, epochs done after training */
+    const char *setting; /* the rate in force: "rate" in training */
+    double rate;         /* and its value, for sentences */
+    int done;            /* trained */
+    int64_t from, to;    /* coordinates from .. to - 1 move; all, unless a method says otherwise */
+    double number[FAB_TRAIN_NUMBERS];
+    double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
+    double *best;                    /* D: of the best held-out score */
+} fab_train;
+
+/* Check and fill *t but for its arrays.  Copies *s and *m; borrows m->self and the prior. */
+fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings *s,
+                          const fab_model *m, const fab_gauss *prior, const fab_exec *x);
+void fab_train_layout(fab_layout *l, fab_train *t);
+double fab_train_bytes(const fab_sgd_settings *s, const fab_model *m, int64_t n);
+void fab_train_start(fab_train *t);
+
+/* Batches of t->e and the prior, for the steps. */
+fab_status fab_train_open(fab_train *t);
+void fab_train_close(fab_train *t);
+
+/* Steps 2 - 7 of sgd.c until trained; on failure theta is back where the epoch began. */
+fab_status fab_train_run(fab_train *t);
+/* One step, 3 - 6. */
+fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, double *loss);
+/* Tell the progress hook. */
+fab_status fab_train_tell(const fab_train *t);
+/* The sentence of a run that left the numbers, naming step and setting. */
+fab_status fab_train_not_finite(const fab_train *t, const char *what, double value);
+
+/* The best theta so far, lent. */
+const double *fab_train_best(const fab_train *t);
+/* What a report says of training; theta: of the result. */
+void fab_train_report(const fab_train *t, const double *theta, fab_inference *r);
+
+fab_status fab_train_save(fab_train *t, fab_tensors *file);
+fab_status fab_train_load(fab_train *t, const fab_tensors *file);
+
+#endif
