@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "la_case.h"
-#include "fabayes/hooks.h"
+#include "fabayes/exec.h"
 #include <cblas.h>
 #include <omp.h>
 #include <stdio.h>

@@ -8,7 +8,7 @@
 #define _XOPEN_SOURCE 700
 #include "data/source/number.h"
 #include "fabayes/random.h"
-#include "fabayes/source.h"
+#include "fabayes/data.h"
 #include <fcntl.h>
 #include <inttypes.h>
 #include <math.h>

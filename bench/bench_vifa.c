@@ -9,8 +9,7 @@
 #define _XOPEN_SOURCE 700
 #include "base/memory.h"
 #include "fabayes/net.h"
-#include "fabayes/sgd.h"
-#include "fabayes/vifa.h"
+#include "fabayes/methods.h"
 #include "la/nn.h"
 #include "la/ops.h"
 #include <math.h>

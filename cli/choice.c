@@ -2,8 +2,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
-#include "fabayes/recipe.h"
-#include "fabayes/sgd.h"
+#include "fabayes/table.h"
+#include "fabayes/methods.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>

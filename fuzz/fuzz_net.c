@@ -5,7 +5,7 @@
  * network.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/hooks.h"
+#include "fabayes/exec.h"
 #include "fabayes/net.h"
 #include "fabayes/settings.h"
 #include "fuzz.h"

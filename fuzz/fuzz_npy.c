@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/npy_header.h"
-#include "fabayes/npy.h"
+#include "fabayes/files.h"
 #include "fuzz.h"
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)

@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "data/source/number.h"
 #include "data/source/source.h"
-#include "fabayes/hooks.h"
+#include "fabayes/exec.h"
 #include "fuzz.h"
 #include <math.h>
 

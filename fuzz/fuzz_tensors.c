@@ -2,7 +2,7 @@
  * data.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/tensors.h"
+#include "fabayes/files.h"
 #include "fuzz.h"
 
 size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);

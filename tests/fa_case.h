@@ -6,9 +6,8 @@
 #define FAB_TESTS_FA_CASE_H
 
 #include "dense.h"
-#include "fabayes/distance.h"
-#include "fabayes/estim.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
+#include "fabayes/fit.h"
 #include <string.h>
 
 /* ---- models and their draws --------------------------------------------------------------------- */

@@ -5,8 +5,8 @@
 #ifndef FAB_TESTS_FILES_H
 #define FAB_TESTS_FILES_H
 
-#include "fabayes/hooks.h"
-#include "fabayes/infer.h"
+#include "fabayes/exec.h"
+#include "fabayes/fit.h"
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>

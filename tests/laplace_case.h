@@ -5,7 +5,7 @@
 #define FAB_TESTS_LAPLACE_CASE_H
 
 #include "dense.h"
-#include "fabayes/laplace.h"
+#include "fabayes/methods.h"
 #include <string.h>
 
 typedef struct problem {

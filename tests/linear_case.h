@@ -8,7 +8,7 @@
 #define FAB_TESTS_LINEAR_CASE_H
 
 #include "dense.h"
-#include "fabayes/exact.h"
+#include "fabayes/methods.h"
 
 typedef struct problem {
     int64_t N, D, intercept;

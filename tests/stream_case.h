@@ -8,10 +8,9 @@
 #ifndef FAB_TESTS_STREAM_CASE_H
 #define FAB_TESTS_STREAM_CASE_H
 
-#include "fabayes/distance.h"
-#include "fabayes/estim.h"
-#include "fabayes/hooks.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
+#include "fabayes/fit.h"
+#include "fabayes/exec.h"
 #include "fabayes/random.h"
 #include <math.h>
 #include <setjmp.h>

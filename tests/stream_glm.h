@@ -5,9 +5,8 @@
 #define FAB_TESTS_STREAM_GLM_H
 
 #include "dense.h"
-#include "fabayes/distance.h"
-#include "fabayes/infer.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
+#include "fabayes/fit.h"
 
 typedef struct data {
     int64_t D, n;

@@ -11,7 +11,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/absorb.h"
+#include "fabayes/gauss.h"
 #include "dense.h"
 #include "posterior/absorb.h"
 #include <errno.h>

@@ -5,10 +5,7 @@
 #include "methods/fa/eigs.h"
 #include "train/state.h"
 #include "fa_case.h"
-#include "fabayes/em.h"
-#include "fabayes/ml.h"
-#include "fabayes/pca.h"
-#include "fabayes/ppca.h"
+#include "fabayes/methods.h"
 
 static const char *const methods[] = {"ml", "em", "ppca", "pca"};
 enum { METHODS = 4 };

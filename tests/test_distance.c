@@ -11,7 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "dense.h"
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 
 enum { D = 29 };
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/draws.h"
+#include "fabayes/predict.h"
 #include "fabayes/net.h"
 #include "files.h"
 #include <math.h>

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "linear_case.h"
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 
 static void compare(const problem *p, double tol)
 {

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "dense.h"
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 #include "fabayes/settings.h"
 
 /* exp by the series of exp(x / 2^20), squared 20 times. */

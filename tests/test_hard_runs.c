@@ -4,9 +4,9 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "base/fail.h"
-#include "fabayes/infer.h"
+#include "fabayes/fit.h"
 #include "fabayes/net.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include "linear_case.h"
 
 enum { FEATURES = 2, D = 13, N = 24, ROOM = 64 };

@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/estim.h"
-#include "fabayes/ml.h"
-#include "fabayes/posterior.h"
+#include "fabayes/fit.h"
+#include "fabayes/methods.h"
+#include "fabayes/gauss.h"
 #include "linear_case.h"
 
 static void methods_know_what_they_fit(void **state)

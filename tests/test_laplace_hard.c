@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/exact.h"
+#include "fabayes/methods.h"
 #include "laplace_case.h"
 
 enum { N = 40, SMALL = 6, LARGE = 2100 };

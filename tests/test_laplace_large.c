@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 #include "train/mode.h"
 #include "la/small.h"
 #include "laplace_case.h"

@@ -3,8 +3,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/exact.h"
-#include "fabayes/laplace.h"
+#include "fabayes/methods.h"
 #include "files.h"
 #include "ggn_case.h"
 

@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/lrvga.h"
+#include "fabayes/methods.h"
 #include "train/sequence/logistic.h"
 #include "la_allocations.h"
 #include "stream_glm.h"

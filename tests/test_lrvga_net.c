@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/lrvga.h"
+#include "fabayes/methods.h"
 #include "fabayes/net.h"
 #include "files.h"
 #include "train/sequence/scalar.h"

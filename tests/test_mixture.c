@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/mixture.h"
+#include "fabayes/gauss.h"
 #include "dense.h"
 
 enum { D = 29, PARTS = 4, N = 67 };

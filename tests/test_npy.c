@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "base/npy_header.h"
-#include "fabayes/npy.h"
+#include "fabayes/files.h"
 #include "files.h"
 #include <signal.h>
 #include <sys/resource.h>

@@ -7,7 +7,7 @@
 #define CONSTANT_FLOORED 2
 #define SURVIVES_SCALES  1
 #define BAD_SETTINGS     "expand=2"
-#include "fabayes/online_em.h"
+#include "fabayes/methods.h"
 #include "plain.h"
 #include "stream_case.h"
 

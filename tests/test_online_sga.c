@@ -8,7 +8,7 @@
 #define CONSTANT_FLOORED 0 /* psi of a constant column falls by rate / 2 a row only */
 #define SURVIVES_SCALES  0
 #define BAD_SETTINGS     "rate=0", "rate=2"
-#include "fabayes/online_sga.h"
+#include "fabayes/methods.h"
 #include "plain.h"
 #include "stream_case.h"
 

@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include "base/fail.h"
 #include "dense.h"
 

@@ -4,7 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fa_case.h"
-#include "fabayes/recursive_em.h"
+#include "fabayes/methods.h"
 #include "la_allocations.h"
 
 #define METHOD "recursive-em"

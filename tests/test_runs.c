@@ -3,10 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/net.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include "fabayes/settings.h"
-#include "fabayes/sgd.h"
-#include "fabayes/vifa.h"
+#include "fabayes/methods.h"
 #include "linear_case.h"
 
 enum { RUNS = 3, SEED = 5 };

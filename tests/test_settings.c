@@ -5,7 +5,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "dense.h"
-#include "fabayes/absorb.h"
+#include "fabayes/gauss.h"
 
 typedef struct sample {
     int64_t K, rows, centre, start;

@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/net.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include "fabayes/settings.h"
-#include "fabayes/sgd.h"
+#include "fabayes/methods.h"
 #include "train/minibatch.h"
 #include "train/optim.h"
 #include "linear_case.h"

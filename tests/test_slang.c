@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/net.h"
-#include "fabayes/slang.h"
+#include "fabayes/methods.h"
 #include "linear_case.h"
 #include "plain.h"
 

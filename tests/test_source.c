@@ -4,7 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "data/source/number.h"
 #include "data/source/source.h"
-#include "fabayes/npy.h"
+#include "fabayes/files.h"
 #include "fabayes/random.h"
 #include "source_case.h"
 #include <fcntl.h>

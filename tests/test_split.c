@@ -2,7 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/split.h"
+#include "fabayes/data.h"
 #include "fabayes/random.h"
 #include "files.h"
 #include <math.h>

@@ -7,7 +7,7 @@
 #define CONSTANT_FLOORED 2
 #define SURVIVES_SCALES  1
 #define BAD_SETTINGS     "power=0.4", "power=1.1", "average_from=-1"
-#include "fabayes/stochastic_em.h"
+#include "fabayes/methods.h"
 #include "plain.h"
 #include "stream_case.h"
 

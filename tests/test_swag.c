@@ -2,9 +2,9 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/estim.h"
+#include "fabayes/fit.h"
 #include "fabayes/net.h"
-#include "fabayes/swag.h"
+#include "fabayes/methods.h"
 #include "linear_case.h"
 
 enum { D = 29, N = 60, STEPS = 4000 };

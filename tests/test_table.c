@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/settings.h"
-#include "fabayes/table.h"
+#include "fabayes/data.h"
 #include "data/source/source.h"
 #include "files.h"
 #include <math.h>

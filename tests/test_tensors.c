@@ -3,7 +3,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/tensors.h"
+#include "fabayes/files.h"
 #include "files.h"
 
 static void fill(void *p, size_t n)

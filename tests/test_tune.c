@@ -2,12 +2,11 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
-#include "fabayes/exact.h"
-#include "fabayes/hooks.h"
+#include "fabayes/methods.h"
+#include "fabayes/exec.h"
 #include "fabayes/random.h"
-#include "fabayes/sgd.h"
-#include "fabayes/split.h"
-#include "fabayes/tune.h"
+#include "fabayes/data.h"
+#include "fabayes/search.h"
 #include "data/source/source.h"
 #include "files.h"
 #include <math.h>

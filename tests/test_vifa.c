@@ -4,11 +4,10 @@
 #define _XOPEN_SOURCE 700
 #include "la_allocations.h"
 
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 #include "fabayes/net.h"
-#include "fabayes/posterior.h"
 #include "fabayes/settings.h"
-#include "fabayes/sgd.h"
+#include "fabayes/methods.h"
 #include "methods/vifa/vifa_state.h"
 #include "linear_case.h"
 #include "plain.h"

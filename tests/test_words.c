@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "data/source/words.h"
-#include "fabayes/npy.h"
+#include "fabayes/files.h"
 #include "source_case.h"
 #include <math.h>
 

@@ -19,7 +19,9 @@
 #ifndef FABAYES_GAUSS_H
 #define FABAYES_GAUSS_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
+#include "fabayes/files.h"
+#include "fabayes/settings.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -93,6 +95,119 @@ FAB_API fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first
                                      fab_dtype type, void *out, int64_t ld);
 
 enum { FAB_DENSE_MAX = 2000 };
+
+/* ---- mixture ----------------------------------------------------------------------------------- */
+
+/* a weighted set of Gaussians over the same theta (MultiSWAG, ensembles). */
+
+typedef struct fab_mixture {
+    int64_t n;
+    const fab_gauss *const *part; /* n Gaussians of the same D (and total) */
+    const double *weight;         /* n, >= 0, sum 1 */
+} fab_mixture;
+
+/* Parts agree in D, weights >= 0 and sum to 1 within 1e-9? */
+FAB_API fab_status fab_mixture_check(const fab_mixture *m);
+/* log density of each row; refused when a part is a point. */
+FAB_API fab_status fab_mixture_logpdf(const fab_mixture *m, const fab_rows *x, const fab_exec *e,
+                                      double *out);
+/* Draws as fab_solver_sample; which part a draw comes from depends on (seed, number) alone.  `from`
+ * gets the part of each draw, or is NULL. */
+FAB_API fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, int64_t first, int64_t n,
+                                      fab_dtype type, void *out, int64_t ld, int64_t *from,
+                                      const fab_exec *e);
+/* Mean and marginal variances, D each; a point has variance 0. */
+FAB_API fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean,
+                                       double *variance);
+
+/* ---- absorb ------------------------------------------------------------------------------------ */
+
+/* S <- a S + b X X', brought back to rank K plus diagonal.
+ *
+ * The step that recursive factor analysis, L-RVGA and Laplace at rank K share.  S = F F' + diag(psi)
+ * is whatever the Gaussian's form says it is, a covariance or a precision; mu is left alone.
+ *
+ *     fab_absorb_settings s = fab_absorb_defaults();
+ *     fab_absorb *ab;
+ *     fab_absorb_init(&ab, D, K, m, &s, NULL);
+ *     fab_absorb_update(ab, g, a, b, &columns);
+ *     fab_absorb_free(ab); */
+
+typedef enum fab_cut { FAB_CUT_EM = 0, FAB_CUT_EIGEN } fab_cut;
+
+typedef struct fab_absorb_settings {
+    int64_t inner;  /* EM loops per call */
+    int64_t expand; /* parameter-expanded EM */
+    int64_t cut;    /* fab_cut: EM, or the leading eigenvectors (exact when nothing is cut off) */
+    double psi_min; /* floor of psi, relative to the coordinate of diag(S) */
+} fab_absorb_settings;
+
+FAB_API fab_absorb_settings fab_absorb_defaults(void);
+FAB_API const fab_table *fab_absorb_table(void);
+
+typedef struct fab_absorb fab_absorb;
+
+/* Work for Gaussians of D x K with F in the type of x->ops, and up to m columns at a time. */
+FAB_API fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                                   const fab_absorb_settings *s, const fab_exec *x);
+/* Absorb the rows of *columns (each a column of X) into g->F, g->psi.  No allocation.  On failure g is
+ * as it was. */
+FAB_API fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b,
+                                     const fab_rows *columns);
+/* Coordinates at the floor after the last update. */
+FAB_API int64_t fab_absorb_floored(const fab_absorb *ab);
+FAB_API void fab_absorb_free(fab_absorb *ab); /* takes NULL */
+
+/* Gaussian of rank K nearest (by maximum likelihood) to g of a larger rank: EM to `tol` in psi.
+ * Gives *out. */
+FAB_API fab_status fab_gauss_cut(fab_gauss **out, const fab_gauss *g, int64_t K, double tol,
+                                 int64_t max_iter, const fab_exec *x);
+
+/* ---- distance ---------------------------------------------------------------------------------- */
+
+/* how far Gaussian a, the estimate, is from Gaussian b, the reference. */
+
+/* |mu_a - mu_b| / |mu_b| (Euclid);  FAB_UNSUPPORTED when mu_b = 0. */
+FAB_API fab_status fab_distance_mean(const fab_gauss *a, const fab_gauss *b, double *out);
+/* |S_a - S_b| / |S_b| (Frobenius), any two forms, O(D K^2). */
+FAB_API fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b,
+                                           const fab_exec *x, double *out);
+/* KL(a || b) in nats, any two forms, O(D K^2). */
+FAB_API fab_status fab_distance_kl(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
+                                   double *out);
+/* The 2-Wasserstein distance; dense, D up to FAB_DENSE_MAX, FAB_UNSUPPORTED above. */
+FAB_API fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
+                                   double *out);
+
+/* ---- posterior --------------------------------------------------------------------------------- */
+
+/* a fitted posterior as a file: one Gaussian or a mixture, and what a stranger needs.
+ *
+ *     fab_posterior *p;
+ *     fab_posterior_load(&p, "q.safetensors");
+ *     p->mix.part[0]->mu ...  fab_tensors_get(p->file, "method") ...
+ *     fab_posterior_free(p);
+ *
+ * Tensors mu (D), F (D x K), psi (D); a Gaussian over part of theta adds theta and index; a mixture has
+ * 0.mu, 0.F, .. and weights.  Metadata: fabayes (version) and form are required, the rest is optional. */
+
+typedef struct fab_posterior {
+    fab_mixture mix;   /* n = 1, weight 1: a single Gaussian */
+    fab_tensors *file; /* all tensors and metadata as they were read */
+} fab_posterior;
+
+/* Read and believe nothing.  Gives *p. */
+FAB_API fab_status fab_posterior_load(fab_posterior **p, const char *path);
+FAB_API fab_status fab_posterior_parse(fab_posterior **p, const char *name, const void *bytes,
+                                       size_t size);
+FAB_API void fab_posterior_free(fab_posterior *p); /* takes NULL */
+
+/* Write a mixture (n = 1: a single Gaussian) atomically, with the metadata and the extra tensors of
+ * `more` (or NULL).  Its `fabayes` and `form` are not taken; a tensor named as the posterior's own is
+ * refused. */
+FAB_API fab_status fab_posterior_save(const char *path, const fab_mixture *m,
+                                      const fab_tensors *more);
+FAB_API fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more);
 
 #ifdef __cplusplus
 }

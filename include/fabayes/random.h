@@ -10,7 +10,7 @@
 #ifndef FABAYES_RANDOM_H
 #define FABAYES_RANDOM_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 #ifdef __cplusplus
 extern "C" {

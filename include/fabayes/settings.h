@@ -7,7 +7,7 @@
 #ifndef FABAYES_SETTINGS_H
 #define FABAYES_SETTINGS_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 #include <stddef.h>
 
 #ifdef __cplusplus

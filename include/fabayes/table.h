@@ -1,177 +1,54 @@
-/* table.h - tables for regression: features, target, and the units they are fitted in.
+/* table.h - a fit as a whole: from rows in the user's units to scores of other rows, in those units.
  *
- *     fab_feed *f;
- *     fab_dataset *t;
- *     fab_scaling *k;
- *     fab_feed_open(&f, source, &(fab_columns){.target = "price"});
- *     fab_feed_table(f, &t);
- *     fab_feed_read(f, 1000, t);                // the next rows; INT64_MAX: all that are left
- *     fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1);
- *     fab_scaling_apply(k, t);                  // t->x and t->y are now in fitting units
- *     ... fab_scaling_json(k, &text) ...        // and stands beside the posterior
- *
- * A column of words has a feature for each of its levels, 1 where the row has that level and else 0.
+ *     fab_recipe r = {.method = fab_method_find("vifa"), .layers = "mlp:50", .likelihood = FAB_GAUSSIAN,
+ *                     .standardise = 1, .intercept = 1, .samples = 100};
+ *     fab_fold *f;
+ *     fab_fold_create(&f, &r, table, train, n_train, test, n_test);       // scaled by the training rows
+ *     fab_fold_score(f, &r, &settings, &scores);
+ *     fab_fold_free(f);
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_TABLE_H
 #define FABAYES_TABLE_H
 
-#include "fabayes/source.h"
+#include "fabayes/data.h"
+#include "fabayes/fit.h"
+#include "fabayes/net.h"
+#include "fabayes/predict.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* The words of a column, in the order in which they were met; n = 0: a column of numbers. */
-typedef struct fab_words {
-    int64_t n;
-    char **word;
-} fab_words;
+typedef struct fab_recipe {
+    const fab_method *method;
+    const char *layers; /* of a network; NULL: a linear model */
+    fab_noise noise;    /* of a network with a gaussian target */
+    double nu, floor;   /* as in fab_net_plan, the floor in the user's units */
+    fab_likelihood likelihood;
+    int64_t standardise, intercept;
+    int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */
+} fab_recipe;
 
-typedef struct fab_dataset {
-    int64_t n;        /* rows */
-    int64_t D;        /* numbers of a row: columns, or features once fab_scaling_apply was there */
-    int64_t columns;  /* columns of DATA that make features */
-    double *x;        /* n x D; NaN: missing; a column of words holds the numbers of its words */
-    double *y;        /* n, or NULL: no target */
-    double *weight;   /* n, or NULL */
-    double *offset;   /* n, or NULL */
-    char **name;      /* columns */
-    fab_words *words; /* columns */
-    fab_words target_words;                        /* the target's */
-    char *target_name, *weight_name, *offset_name; /* NULL: there is none */
-    int64_t sparse;  /* 1: from a libsvm file, whose zeros shall stay zeros */
-    int64_t fills;   /* 1: a missing feature takes the mean of its column */
-    int64_t dropped; /* rows left out, for a value that was missing */
-    int64_t room;    /* rows there is memory for */
-    int64_t levels;  /* values of the target that a survey met besides those of the rows */
-    double *level;   /* levels, rising */
-    int64_t packed;  /* 1: the features are in `cells`, as a libsvm file has them, and not in x */
-    fab_sparse cells;
-} fab_dataset;
+typedef struct fab_fold fab_fold;
 
-/* The features, sparse when they are packed.  Lends until the table changes. */
-FAB_API fab_rows fab_dataset_rows(const fab_dataset *t);
+/* Copies the rows numbered in train and test, in the units of the training rows.  Gives *f. */
+FAB_API fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_dataset *t,
+                                   const int64_t *train, int64_t n_train, const int64_t *test,
+                                   int64_t n_test);
+FAB_API void fab_fold_free(fab_fold *f); /* takes NULL */
 
-/* What becomes of a row with a missing value. */
-typedef enum fab_missing {
-    FAB_MISSING_REFUSE = 0, /* the source refuses it, with its place */
-    FAB_MISSING_DROP,       /* left out and counted */
-    FAB_MISSING_MEAN        /* features take the mean of their column; without a target: left out */
-} fab_missing;
-/* "refuse", "drop", "mean"; NULL-terminated. */
-extern FAB_API const char *const fab_missing_names[4];
+/* Fit the training rows with these settings (features, likelihood and classes are filled in) on one thread, and
+ * score the test rows. */
+FAB_API fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
+                                  fab_scores *s);
 
-/* Which column is what: a name, a 0-based number or "last"; NULL: there is none (the target of a libsvm
- * file is then its label).  All others are features. */
-typedef struct fab_columns {
-    const char *target, *weight, *offset;
-    fab_missing missing; /* other than refuse: the source was opened with `missing` */
-} fab_columns;
-
-/* Rows of a source, some at a time. */
-typedef struct fab_feed fab_feed;
-
-/* Find the columns.  FAB_BAD_ARGUMENT names the nearest column when there is none of a name.  Borrows s
- * until close. */
-FAB_API fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c);
-FAB_API void fab_feed_close(fab_feed *f); /* takes NULL */
-/* The target stands in a source of its own, one column, row by row (the labels of idx files).  For a feed without
- * target that has read nothing yet.  Borrows labels until close. */
-FAB_API fab_status fab_feed_set_labels(fab_feed *f, fab_source *labels);
-/* An empty table for its rows.  Gives *t. */
-FAB_API fab_status fab_feed_table(const fab_feed *f, fab_dataset **t);
-/* Add the next rows to t, `most` of the file at most; at the end t->n stays as it was and
- * fab_feed_at_end answers 1. */
-FAB_API fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t);
-FAB_API int fab_feed_at_end(const fab_feed *f);
-/* Columns that make features; rows of the file read or skipped so far. */
-FAB_API int64_t fab_feed_columns(const fab_feed *f);
-FAB_API int64_t fab_feed_rows(const fab_feed *f);
-FAB_API fab_status fab_feed_skip(fab_feed *f, int64_t rows);
-/* Look through all rows of f, which was opened as the feed that t belongs to, for the words of its
- * columns and the levels of its target: a stream can then be scaled by its first rows. */
-FAB_API fab_status fab_feed_survey(fab_feed *f, fab_dataset *t);
-
-FAB_API void fab_dataset_free(fab_dataset *t);  /* takes NULL */
-FAB_API void fab_dataset_clear(fab_dataset *t); /* no rows; columns, words and memory stay */
-
-/* Rows `index`[0 .. n-1] of t, in the user's units.  Gives *out. */
-FAB_API fab_status fab_dataset_take(fab_dataset **out, const fab_dataset *t, const int64_t *index,
-                                    int64_t n);
-
-/* All rows of a source. */
-FAB_API fab_status fab_dataset_read(fab_dataset **t, fab_source *s, const fab_columns *c);
-
-/* What the target is, for its units. */
-typedef enum fab_target {
-    FAB_TARGET_REAL = 0, /* a number with a unit: centred and scaled as the features are */
-    FAB_TARGET_CLASSES,  /* levels, in rising order: 0, 1, .. */
-    FAB_TARGET_COUNTS    /* as it stands */
-} fab_target;
-
-/* A column of DATA and the features it makes. */
-typedef struct fab_column {
-    char *name;
-    int64_t first;  /* its first feature */
-    int64_t levels; /* features, one for each level; 0: one number */
-    char **level;   /* sorted by their bytes */
-} fab_column;
-
-/* Fitting units: (x - mean) / scale, (y - target_mean) / target_scale, offset / target_scale. */
-typedef struct fab_scaling {
-    int64_t columns;
-    fab_column *column;             /* columns */
-    int64_t D;                      /* features */
-    char **name;                    /* D: the column's, or column=level */
-    double *mean, *scale;           /* D */
-    double *fill;                   /* D: for a missing value; NULL: none may be missing */
-    char *target, *weight, *offset; /* names of columns, or NULL */
-    double target_mean, target_scale;
-    int64_t levels;    /* of a target of classes; otherwise 0 */
-    double *level;     /* rising; NULL: words */
-    char **level_name; /* sorted by their bytes; NULL: numbers */
-    int64_t sparse;
-} fab_scaling;
-
-/* Weighted means and standard deviations of the table, which is in the user's units.  standardise = 0:
- * means 0, scales 1.  centre = 0 (a model without intercept): means 0; the features of a libsvm file are
- * never centred.  A column whose deviations are within 1e-10 of its size has scale 1.  A constant target,
- * one class only, and words for a number are refused.  Gives *k. */
-FAB_API fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab_target target,
-                                      int standardise, int centre);
-FAB_API void fab_scaling_free(fab_scaling *k); /* takes NULL */
-
-/* Which columns hardly vary?  constant[c] = 1 or 0; their coefficients are left to the prior. */
-FAB_API fab_status fab_dataset_constants(const fab_dataset *t, char *constant);
-/* Levels of the target: how many different values, counted up to `most`. */
-FAB_API int64_t fab_dataset_levels(const fab_dataset *t, int64_t most);
-
-/* Bring a table to fitting units: t->D becomes k->D.  A target that is none of the levels, and a word
- * that is none of its column's, are refused by row; the table is then of no more use. */
-FAB_API fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t);
-/* The columns with levels, separated by commas, for fab_source_options; NULL: there are none.  Gives:
- * fab_text_free. */
-FAB_API fab_status fab_scaling_categorical(const fab_scaling *k, char **names);
-/* The name of class c: a word, or its number.  Writes into buf where it must. */
-FAB_API const char *fab_scaling_class(const fab_scaling *k, int64_t c, char buf[32]);
-
-/* What of a row is read for a fitted model. */
-typedef enum fab_reading {
-    FAB_READ_FEATURES = 0, /* and the offset: the target need not be there */
-    FAB_READ_TARGET,       /* and the target */
-    FAB_READ_WEIGHT        /* and the weight */
-} fab_reading;
-
-/* The columns a fitted model needs, by name; features of a file without names of its own and with just
- * as many columns by place.  As fab_feed_open. */
-FAB_API fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k,
-                                    fab_reading what);
-
-/* {"columns", "means", "scales", "target", "target_mean", "target_scale", ..}.  Gives a string:
- * fab_text_free (settings.h).  Reading trusts nothing; gives *k. */
-FAB_API fab_status fab_scaling_json(const fab_scaling *k, char **text);
-FAB_API fab_status fab_scaling_from_json(fab_scaling **k, const char *json);
+/* The scale of the noise of a network's gaussian target, in the user's units, under which the rows left out of `folds` fits
+ * have the highest mean log density: a floor for the noise of a fit of all rows.  *density: that density.  Folds are
+ * fitted side by side on `threads` (0: all cores); the result is the same for any number. */
+FAB_API fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab_dataset *t,
+                                    int64_t folds, uint64_t seed, int64_t threads, double *scale,
+                                    double *density);
 
 #ifdef __cplusplus
 }

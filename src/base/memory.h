@@ -12,7 +12,7 @@
 #define FAB_BASE_MEMORY_H
 
 #include "base/fail.h"
-#include "fabayes/hooks.h"
+#include "fabayes/exec.h"
 
 /* 64-byte aligned memory, not cleared; NULL when there is none. */
 void *fab_alloc(size_t bytes);

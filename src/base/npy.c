@@ -1,7 +1,7 @@
 /* npy.c - NumPy's .npy files: one array, C order, f4 or f8.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/npy.h"
+#include "fabayes/files.h"
 #include "base/atomic_file.h"
 #include "base/memory.h"
 #include "base/npy_header.h"

@@ -11,7 +11,7 @@
 #define FAB_BASE_NPY_HEADER_H
 
 #include "base/fail.h"
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 #include <stddef.h>
 
 /* FAB_NPY_START bytes hold magic, version and header length in every version; no header is shorter.

@@ -4,7 +4,7 @@
 #ifndef FAB_BASE_ROWS_H
 #define FAB_BASE_ROWS_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 /* Usable pointer, type and stride for vectors of length D, and every number finite?  Of sparse ones also:
  * coordinates rising and below D?  The sentence starts with `who` and names row and column. */

@@ -5,7 +5,7 @@
 #define FAB_BASE_TENSORS_SET_H
 
 #include "base/fail.h"
-#include "fabayes/tensors.h"
+#include "fabayes/files.h"
 
 /* In a file, the entry of the header that is no tensor, the bytes of the header's length, and the most
  * that length may be. */

@@ -1,12 +1,12 @@
 /* estim.c - the four verbs, the door check and the files of every factor-analysis method.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/estim.h"
+#include "fabayes/fit.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "fit/saved.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include <inttypes.h>
 #include <string.h>
 

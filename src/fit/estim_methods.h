@@ -4,7 +4,7 @@
 #ifndef FAB_ESTIM_METHODS_H
 #define FAB_ESTIM_METHODS_H
 
-#include "fabayes/methods.h"
+#include "fabayes/fit.h"
 
 extern const fab_method fab_recursive_em_method;
 extern const fab_method fab_online_em_method;

@@ -1,12 +1,12 @@
 /* infer.c - the four verbs, the door check and the files of every method of inference.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/infer.h"
+#include "fabayes/fit.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "fit/saved.h"
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include "train/glm_fields.h"
 #include "fit/runs.h"
 #include <math.h>

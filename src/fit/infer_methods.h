@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_METHODS_H
 #define FAB_INFER_METHODS_H
 
-#include "fabayes/methods.h"
+#include "fabayes/fit.h"
 
 extern const fab_method fab_exact_method;
 extern const fab_method fab_ridge_method;

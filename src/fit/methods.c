@@ -1,7 +1,7 @@
 /* methods.c - the list: one line per method.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/methods.h"
+#include "fabayes/fit.h"
 #include "fit/estim_methods.h"
 #include "fit/infer_methods.h"
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_RUNS_H
 #define FAB_INFER_RUNS_H
 
-#include "fabayes/infer.h"
+#include "fabayes/fit.h"
 
 typedef struct fab_runs {
     const fab_infer_verbs *v;

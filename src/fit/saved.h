@@ -4,7 +4,7 @@
 #ifndef FAB_ESTIM_SAVED_H
 #define FAB_ESTIM_SAVED_H
 
-#include "fabayes/methods.h"
+#include "fabayes/fit.h"
 
 /* A whole-number setting by name; 0 when the table has none of that name. */
 int64_t fab_saved_setting(const fab_method *m, const void *settings, const char *name);

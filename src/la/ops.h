@@ -13,7 +13,7 @@
 #ifndef FAB_LA_OPS_H
 #define FAB_LA_OPS_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 #include <stddef.h>
 
 /* A long array, n x k, in the precision of its ops: element (i, j) at p[i * rs + j * cs].

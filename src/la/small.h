@@ -4,7 +4,7 @@
 #ifndef FAB_LA_SMALL_H
 #define FAB_LA_SMALL_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 typedef enum fab_side { FAB_LEFT, FAB_RIGHT } fab_side;
 typedef enum fab_trans { FAB_N, FAB_T } fab_trans;

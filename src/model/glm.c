@@ -9,7 +9,7 @@
  * Student's t is a gaussian whose rows count (nu + 1) / (nu + beta r^2) times: rows far off pull less.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/student.h"

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/text.h"
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 #include "fabayes/settings.h"
 #include <jansson.h>
 #include <math.h>

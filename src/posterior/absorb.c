@@ -14,7 +14,7 @@
  * changed before that, so a failure leaves it as it was.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/absorb.h"
+#include "fabayes/gauss.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"

@@ -4,7 +4,7 @@
 #ifndef FAB_POSTERIOR_ABSORB_H
 #define FAB_POSTERIOR_ABSORB_H
 
-#include "fabayes/absorb.h"
+#include "fabayes/gauss.h"
 
 /* Room for the m columns, vectors of length D one after the other, in the type of the kernels. */
 void *fab_absorb_columns(fab_absorb *ab);

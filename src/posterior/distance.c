@@ -19,7 +19,7 @@
  * would overflow.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "la/small.h"

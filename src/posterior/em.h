@@ -12,7 +12,7 @@
 #ifndef FAB_POSTERIOR_EM_H
 #define FAB_POSTERIOR_EM_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 /* G = W' psi^-1 W and PV = P' V in; right (W' = V right) and Q (psi' = diag(S) - w' Q w''; left alone
  * when expanded, where Q = I) out; all K x K.  work: 2 K^2 doubles, the last K^2

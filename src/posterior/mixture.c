@@ -5,7 +5,7 @@
  *   3  mean = sum w_j mu_j,  variance = sum w_j (v_j + (mu_j - mean)^2)
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/mixture.h"
+#include "fabayes/gauss.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "fabayes/random.h"

@@ -1,7 +1,7 @@
 /* posterior.c - Gaussians and mixtures as safetensors files.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/posterior.h"
+#include "fabayes/gauss.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include <stdio.h>

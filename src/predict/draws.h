@@ -4,7 +4,7 @@
 #ifndef FAB_PREDICT_DRAWS_H
 #define FAB_PREDICT_DRAWS_H
 
-#include "fabayes/draws.h"
+#include "fabayes/predict.h"
 
 /* Room for `samples` components of n rows; linearised: with their spread.  Gives *d. */
 fab_status fab_draws_new(fab_draws **d, const fab_glm *head, int64_t n, int64_t samples,

@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "base/student.h"
-#include "fabayes/draws.h"
+#include "fabayes/predict.h"
 #include "predict/counts.h"
 #include "predict/score.h"
 #include <math.h>

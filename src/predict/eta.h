@@ -5,7 +5,7 @@
 #define FAB_PREDICT_ETA_H
 
 #include "fabayes/gauss.h"
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 
 enum { FAB_PREDICT_ROWS = 256 }; /* at a time */
 

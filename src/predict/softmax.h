@@ -4,7 +4,7 @@
 #ifndef FAB_PREDICT_SOFTMAX_H
 #define FAB_PREDICT_SOFTMAX_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 typedef struct fab_softmax fab_softmax;
 

@@ -7,11 +7,11 @@
  *   4  nll = mean over folds, se = its standard error; a fold that fails makes both infinite
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/tune.h"
+#include "fabayes/search.h"
 #include "base/hooks.h"
 #include "base/memory.h"
 #include "fabayes/random.h"
-#include "fabayes/split.h"
+#include "fabayes/data.h"
 #include "la/nn.h"
 #include "la/ops.h"
 #include <math.h>

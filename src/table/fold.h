@@ -4,7 +4,7 @@
 #ifndef FAB_TUNE_FOLD_H
 #define FAB_TUNE_FOLD_H
 
-#include "fabayes/recipe.h"
+#include "fabayes/table.h"
 
 /* Fit a network to the training rows as fab_fold_score does; the predictions of the test rows, in the user's units.
  * Gives *d. */

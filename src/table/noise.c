@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/hooks.h"
 #include "base/memory.h"
-#include "fabayes/split.h"
+#include "fabayes/data.h"
 #include "la/nn.h"
 #include "la/ops.h"
 #include "table/fold.h"

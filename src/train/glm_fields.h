@@ -14,7 +14,7 @@
 #define FAB_INFER_GLM_FIELDS_H
 
 #include "base/settings.h"
-#include "fabayes/infer.h"
+#include "fabayes/fit.h"
 
 #define GLM_FIELDS                                                                                 \
     REQUIRED(D, I64, 1, 0x1p40, "features of a row"),                                              \

@@ -5,7 +5,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/rows.h"
-#include "fabayes/split.h"
+#include "fabayes/data.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>

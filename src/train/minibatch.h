@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_MINIBATCH_H
 #define FAB_INFER_MINIBATCH_H
 
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 
 typedef struct fab_minibatch fab_minibatch;
 

@@ -14,7 +14,7 @@
 #define FAB_INFER_MODEL_FIELDS_H
 
 #include "base/settings.h"
-#include "fabayes/infer.h"
+#include "fabayes/fit.h"
 
 #define MODEL_FIELDS(epochs_, batch_, rate_) RUNS_FIELDS(epochs_, batch_, rate_, 1)
 #define RUNS_FIELDS(epochs_, batch_, rate_, runs_) \

@@ -5,7 +5,7 @@
 #define FAB_INFER_OBJECTIVE_H
 
 #include "fabayes/gauss.h"
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 
 typedef struct fab_objective {
     const char *who;

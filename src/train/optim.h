@@ -5,7 +5,7 @@
 #define FAB_INFER_OPTIM_H
 
 #include "base/memory.h"
-#include "fabayes/sgd.h"
+#include "fabayes/methods.h"
 
 /* NULL-terminated names for settings tables. */
 extern const char *const fab_optimiser_names[5], *const fab_schedule_names[5];

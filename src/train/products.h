@@ -5,7 +5,7 @@
 #ifndef FAB_INFER_PRODUCTS_H
 #define FAB_INFER_PRODUCTS_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 typedef struct fab_products {
     int64_t P;

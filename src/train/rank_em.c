@@ -10,7 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "fabayes/absorb.h"
+#include "fabayes/gauss.h"
 #include "fabayes/random.h"
 #include "train/products.h"
 #include "la/ops.h"

@@ -10,7 +10,7 @@
  * The random start gives every row the same chance, m / n, also the only row of its class.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/split.h"
+#include "fabayes/data.h"
 #include "base/memory.h"
 #include "fabayes/random.h"
 #include <math.h>

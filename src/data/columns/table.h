@@ -6,7 +6,7 @@
 
 #include "base/memory.h"
 #include "data/source/source.h"
-#include "fabayes/table.h"
+#include "fabayes/data.h"
 
 /* D empty names, and their end. */
 fab_status fab_names_create(char ***names, int64_t D);

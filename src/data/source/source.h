@@ -8,7 +8,7 @@
 #define FAB_DATA_SOURCE_H
 
 #include "data/source/stream.h"
-#include "fabayes/source.h"
+#include "fabayes/data.h"
 
 /* What is looked at to tell the format: this many lines, and no more bytes than that. */
 enum { FAB_HEAD_LINES = 10, FAB_HEAD_BYTES = 1 << 16 };

@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_EVIDENCE_H
 #define FAB_INFER_EVIDENCE_H
 
-#include "fabayes/types.h"
+#include "fabayes/exec.h"
 
 /* y = X c + noise of precision beta, c ~ N(0, I / alpha), X = U diag(s) V'. */
 typedef struct fab_evidence {

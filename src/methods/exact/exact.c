@@ -6,7 +6,7 @@
  *   N < D:                                   precision form (exact_wide.c)
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/exact.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "methods/exact/evidence.h"

@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_EXACT_FIT_H
 #define FAB_INFER_EXACT_FIT_H
 
-#include "fabayes/exact.h"
+#include "fabayes/methods.h"
 #include "methods/exact/reduced.h"
 
 typedef struct fab_exact_fit {

@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_REDUCED_H
 #define FAB_INFER_REDUCED_H
 
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 #include <stddef.h>
 
 /* A table whose columns are brought to size: features (x - centre) times 1/scale, scales powers of two so

@@ -7,7 +7,7 @@
 #define FAB_ESTIM_BATCH_H
 
 #include "methods/fa/target.h"
-#include "fabayes/methods.h"
+#include "fabayes/fit.h"
 
 typedef struct fab_batch {
     const char *name;

@@ -7,7 +7,7 @@
  *      in their standard deviations: no unit changes when it stops
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/em.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"

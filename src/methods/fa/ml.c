@@ -15,7 +15,7 @@
  * they end apart the log hook hears of it.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/ml.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"

@@ -20,7 +20,7 @@
  * q.F and leaves the stream alone.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/online_em.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/settings.h"

@@ -14,7 +14,7 @@
  * psi <- psi exp(a (v / psi - 1) / 2).  F stands in q.F, which the result lends.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/online_sga.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/settings.h"

@@ -5,7 +5,7 @@
  *   2  psi at its floor: PCA has no noise, and a Gaussian needs some
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/pca.h"
+#include "fabayes/methods.h"
 #include "base/settings.h"
 #include "fit/estim_methods.h"
 #include "methods/fa/spectral.h"

@@ -5,7 +5,7 @@
  *   2  F = V (Lambda - sigma^2)^1/2,  psi = sigma^2
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/ppca.h"
+#include "fabayes/methods.h"
 #include "base/settings.h"
 #include "fit/estim_methods.h"
 #include "methods/fa/spectral.h"

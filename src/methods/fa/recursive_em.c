@@ -32,7 +32,7 @@
 #include "base/settings.h"
 #include "fit/estim_methods.h"
 #include "train/state.h"
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 #include "fabayes/random.h"
 #include "la/small.h"
 #include <math.h>

@@ -4,7 +4,7 @@
 #ifndef FAB_ESTIM_RECURSIVE_EM_H
 #define FAB_ESTIM_RECURSIVE_EM_H
 
-#include "fabayes/recursive_em.h"
+#include "fabayes/methods.h"
 #include "la/ops.h"
 #include "posterior/absorb.h"
 

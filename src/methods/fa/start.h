@@ -25,7 +25,7 @@
 
 #include "base/memory.h"
 #include "train/state.h"
-#include "fabayes/methods.h"
+#include "fabayes/fit.h"
 #include "la/ops.h"
 
 typedef enum fab_centring { FAB_CENTRE_EXACT = 0, FAB_CENTRE_RUNNING } fab_centring;

@@ -18,7 +18,7 @@
  * from T/2, which a stream does not know.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/stochastic_em.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/settings.h"

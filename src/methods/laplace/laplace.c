@@ -10,7 +10,7 @@
  *      form (laplace_rank.c, rank_em.c)
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/laplace.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"

@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_LAPLACE_FIT_H
 #define FAB_INFER_LAPLACE_FIT_H
 
-#include "fabayes/laplace.h"
+#include "fabayes/methods.h"
 #include "train/mode.h"
 #include "train/products.h"
 

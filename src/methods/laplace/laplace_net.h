@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_LAPLACE_NET_H
 #define FAB_INFER_LAPLACE_NET_H
 
-#include "fabayes/laplace.h"
+#include "fabayes/methods.h"
 #include "train/curvature.h"
 #include "train/products.h"
 #include "train/train.h"

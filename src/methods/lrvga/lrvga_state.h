@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_LRVGA_STATE_H
 #define FAB_INFER_LRVGA_STATE_H
 
-#include "fabayes/lrvga.h"
+#include "fabayes/methods.h"
 #include "la/ops.h"
 #include "posterior/absorb.h"
 

@@ -13,7 +13,7 @@
  * Linear, this is the Kalman filter with a state that rests, and exact.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/rvga.h"
+#include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"

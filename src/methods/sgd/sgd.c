@@ -18,7 +18,7 @@
  * a file ends in the same bytes.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/sgd.h"
+#include "fabayes/methods.h"
 #include "fit/infer_methods.h"
 #include "train/train.h"
 #include <string.h>

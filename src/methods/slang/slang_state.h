@@ -5,7 +5,7 @@
 #define FAB_INFER_SLANG_STATE_H
 
 #include "base/memory.h"
-#include "fabayes/slang.h"
+#include "fabayes/methods.h"
 #include "train/minibatch.h"
 #include "train/prior.h"
 #include "la/ops.h"

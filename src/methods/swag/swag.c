@@ -20,7 +20,7 @@
  * State is saved between epochs: a run that goes on from a file ends in the same bytes.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/swag.h"
+#include "fabayes/methods.h"
 #include "train/state.h"
 #include "fit/infer_methods.h"
 #include "methods/swag/swag_factor.h"

@@ -5,10 +5,7 @@
 #include "base/fail.h"
 #include "fit/estim_methods.h"
 #include "methods/fa/start.h"
-#include "fabayes/online_em.h"
-#include "fabayes/online_sga.h"
-#include "fabayes/recursive_em.h"
-#include "fabayes/stochastic_em.h"
+#include "fabayes/methods.h"
 #include <string.h>
 
 const char *const fab_swag_columns_names[] = {"last",          "recursive-em", "online-em",

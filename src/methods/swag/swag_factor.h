@@ -4,8 +4,8 @@
 #ifndef FAB_INFER_SWAG_FACTOR_H
 #define FAB_INFER_SWAG_FACTOR_H
 
+#include "fabayes/fit.h"
 #include "fabayes/methods.h"
-#include "fabayes/swag.h"
 
 extern const char *const fab_swag_columns_names[6];
 

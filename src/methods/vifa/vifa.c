@@ -23,7 +23,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "train/state.h"
-#include "fabayes/distance.h"
+#include "fabayes/gauss.h"
 #include "fit/infer_methods.h"
 #include "methods/vifa/vifa_state.h"
 #include "model/ggn.h"

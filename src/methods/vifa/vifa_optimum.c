@@ -4,7 +4,7 @@
  * the ELBO of q = N(m, S) is its log evidence less KL(q || p).  closest.c finds the smallest one.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/vifa.h"
+#include "fabayes/methods.h"
 #include "posterior/closest.h"
 #include "la/small.h"
 #include <string.h>

@@ -4,7 +4,7 @@
 #ifndef FAB_INFER_VIFA_STATE_H
 #define FAB_INFER_VIFA_STATE_H
 
-#include "fabayes/vifa.h"
+#include "fabayes/methods.h"
 #include "posterior/closest.h"
 #include "train/minibatch.h"
 #include "train/optim.h"

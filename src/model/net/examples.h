@@ -5,7 +5,7 @@
 #define FAB_MODEL_EXAMPLES_H
 
 #include "base/rows.h"
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 #include <stddef.h>
 
 /* Examples first .. first + n - 1, in the memory of *e. */

@@ -15,7 +15,7 @@
 #ifndef FAB_INFER_SCALAR_H
 #define FAB_INFER_SCALAR_H
 
-#include "fabayes/glm.h"
+#include "fabayes/model.h"
 #include "train/sequence/logistic.h"
 
 /* Where the expectations are taken: after the example; before it; after a first explicit step ([L] (36));

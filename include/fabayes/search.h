@@ -1,4 +1,4 @@
-/* tune.h - search for settings by cross-validation: trial t has settings drawn by (seed, t) alone.
+/* search.h - search for settings by cross-validation: trial t has settings drawn by (seed, t) alone.
  *
  *     fab_tune_plan p = {.trials = 30, .folds = 5, .seed = 1, .range = ranges, .ranges = 2};
  *     fab_tune *t;
@@ -11,10 +11,10 @@
  * units.  The number of threads changes no result.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FABAYES_TUNE_H
-#define FABAYES_TUNE_H
+#ifndef FABAYES_SEARCH_H
+#define FABAYES_SEARCH_H
 
-#include "fabayes/recipe.h"
+#include "fabayes/table.h"
 
 #ifdef __cplusplus
 extern "C" {

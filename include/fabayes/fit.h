@@ -1,4 +1,107 @@
-/* infer.h - a model and its data in, a Gaussian over theta out: the four verbs of inference.
+/* fit.h - the list of methods: what `fabayes methods` prints and `-m NAME` finds.
+ *
+ * Every method that turns vectors into a Gaussian has the same four verbs behind one table, so that a
+ * program can run any of them by name.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_FIT_H
+#define FABAYES_FIT_H
+
+#include "fabayes/files.h"
+#include "fabayes/gauss.h"
+#include "fabayes/model.h"
+#include "fabayes/settings.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* What a method says about a fit. */
+typedef struct fab_diagnostics {
+    int64_t n;          /* rows seen */
+    int64_t floored;    /* coordinates whose psi stands at its floor */
+    int64_t iterations; /* of a batch method; 0 for a stream */
+    int64_t converged;  /* 1 yes, 0 stopped at max_iter, -1 does not apply */
+    double loglik_mean; /* mean log-likelihood per row where the method knows it, else NaN */
+} fab_diagnostics;
+
+/* One method.  The functions are called by fab_estim (estim.h), which checks what comes in. */
+typedef struct fab_method {
+    const char *name, *summary;
+    int64_t streams;        /* 1: any number of updates; 0: its whole table in one update */
+    const fab_table *table; /* its settings; D, K and seed are fields of every table */
+
+    fab_status (*init)(void **handle, const void *settings, const fab_exec *x);
+    fab_status (*update)(void *handle, const fab_rows *rows); /* batch: borrows rows until result */
+    fab_status (*result)(void *handle, const fab_gauss **q);  /* lends until update or free */
+    fab_status (*diagnostics)(void *handle, fab_diagnostics *d); /* after result */
+    void (*free)(void *handle);
+
+    /* Streams: add the tensors state.* needed to continue exactly (borrowed until the set is freed or
+     * the handle is used again); take them back into a fresh handle of the same settings. */
+    fab_status (*save)(void *handle, fab_tensors *t);
+    fab_status (*load)(void *handle, const fab_tensors *t);
+
+    /* Bytes a handle of these settings needs for n rows, the rows themselves not counted. */
+    double (*bytes)(const void *settings, int64_t n, const fab_exec *x);
+
+    /* A method of inference (infer.h) has these verbs instead of the ones above; NULL: vectors in. */
+    const struct fab_infer_verbs *infer;
+    /* A method of linear models: who does the same for networks, with settings of its own; or NULL. */
+    const struct fab_method *network;
+} fab_method;
+
+FAB_API int64_t fab_method_count(void);
+FAB_API const fab_method *fab_method_at(int64_t i);
+FAB_API const fab_method *fab_method_find(const char *name); /* NULL: no such method */
+/* Who does for networks what m does for linear models; m itself where there is no other. */
+FAB_API const fab_method *fab_method_of_networks(const fab_method *m);
+
+/* ---- estim ------------------------------------------------------------------------------------- */
+
+/* vectors in, a Gaussian out: the four verbs of factor analysis.
+ *
+ *     fab_recursive_em_settings s = fab_recursive_em_defaults(D, K);
+ *     fab_estim *e;
+ *     const fab_gauss *q;
+ *
+ *     fab_estim_init(&e, fab_method_find("recursive-em"), &s, NULL);
+ *     while (next(&rows)) fab_estim_update(e, &rows);
+ *     fab_estim_result(e, &q);                  // q->mu, q->F, q->psi
+ *     fab_estim_save(e, "q.safetensors", NULL); // and fab_estim_resume goes on from there
+ *     fab_estim_free(e);
+ *
+ * A stream is read once: each row is seen in one update and may be forgotten.  How rows are split over
+ * updates does not matter: the same rows in the same order give the same bits. */
+
+typedef struct fab_estim fab_estim;
+
+/* Build an estimator.  Copies *settings (the struct that m->table describes).  On failure *e is NULL. */
+FAB_API fab_status fab_estim_init(fab_estim **e, const fab_method *m, const void *settings,
+                                  const fab_exec *x);
+/* Take rows.  A stream forgets them; a batch method takes its whole table in one update and borrows it
+ * until result.  A row that is not finite is refused, and the state is as it was. */
+FAB_API fab_status fab_estim_update(fab_estim *e, const fab_rows *rows);
+/* The Gaussian of the rows so far.  Lends until the next update or free. */
+FAB_API fab_status fab_estim_result(fab_estim *e, const fab_gauss **q);
+FAB_API void fab_estim_free(fab_estim *e); /* takes NULL */
+
+/* What happened; computes the result when that is not there yet. */
+FAB_API fab_status fab_estim_diagnostics(fab_estim *e, fab_diagnostics *d);
+
+FAB_API const fab_method *fab_estim_method(const fab_estim *e);
+FAB_API const void *fab_estim_settings(const fab_estim *e); /* lends until free */
+FAB_API int64_t fab_estim_rows(const fab_estim *e);         /* rows seen */
+
+/* Save the result, the settings and, for a stream, the state to continue from, with the metadata and
+ * tensors of `more` (or NULL).  Atomic. */
+FAB_API fab_status fab_estim_save(fab_estim *e, const char *path, const fab_tensors *more);
+/* Go on from a saved stream: the same bytes come out as if it had never stopped. */
+FAB_API fab_status fab_estim_resume(fab_estim **e, const fab_tensors *file, const fab_exec *x);
+
+/* ---- infer ------------------------------------------------------------------------------------- */
+
+/* a model and its data in, a Gaussian over theta out: the four verbs of inference.
  *
  *     fab_exact_settings s = fab_exact_defaults(D);
  *     fab_infer *f;
@@ -12,20 +115,7 @@
  * Streams take any number of updates, batch methods their whole table in one, borrowed until result.
  * Methods for networks, and for any function of theta with a gradient, take it as a fab_model:
  *
- *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL);
- *
- * SPDX-License-Identifier: MIT */
-#ifndef FABAYES_INFER_H
-#define FABAYES_INFER_H
-
-#include "fabayes/glm.h"
-#include "fabayes/methods.h"
-#include "fabayes/mixture.h"
-#include "fabayes/model.h"
-
-#ifdef __cplusplus
-extern "C" {
-#endif
+ *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL); */
 
 /* What a fit says about itself. */
 typedef struct fab_inference {

@@ -1,0 +1,322 @@
+/* data.h - a table of numbers read once, from top to bottom, in bounded memory.
+ *
+ *     fab_source *s;
+ *     fab_source_open(&s, "rows.csv", NULL);
+ *     while (fab_source_next(s, 1000, buf, &got) == FAB_OK && got > 0) ...
+ *     fab_source_close(s);
+ *
+ * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; .gz of any of them;
+ * "-" is standard input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing
+ * values and ragged rows are refused with file, line and column; options take missing values as NaN and
+ * columns of words as codes.  Infinity is never taken.  docs/data.md has the rules.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_DATA_H
+#define FABAYES_DATA_H
+
+#include "fabayes/exec.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef enum fab_format {
+    FAB_FORMAT_AUTO = 0,
+    FAB_FORMAT_CSV,
+    FAB_FORMAT_TSV,
+    FAB_FORMAT_TEXT,
+    FAB_FORMAT_NPY,
+    FAB_FORMAT_LIBSVM,
+    FAB_FORMAT_IDX
+} fab_format;
+
+/* "auto", "csv", "tsv", "text", "npy", "libsvm", "idx"; NULL when there is no such format. */
+FAB_API const char *fab_format_name(fab_format f);
+/* The format of that name. */
+FAB_API fab_status fab_format_find(fab_format *f, const char *name);
+
+typedef struct fab_source_options {
+    fab_format format;
+    int64_t features; /* libsvm: number of features; 0: found by a first pass (not for a pipe) */
+    const char *rows; /* a file of 0-based row numbers to keep, or NULL for all */
+    int64_t missing;  /* 1: a missing value (empty, NA, nan, ?, ..) is NaN in the row; 0: refused */
+    int64_t words;    /* 1: a column of words is read as codes; 0: a word is refused */
+    /* Comma-separated names or 0-based numbers of columns to read as words even where they look like
+     * numbers, or NULL; needs words = 1. */
+    const char *categorical;
+} fab_source_options;
+
+typedef struct fab_source fab_source;
+
+/* Open and read the head of the file: columns, names, format.  NULL options: the defaults.  Copies path
+ * and options.  On failure *s is NULL. */
+FAB_API fab_status fab_source_open(fab_source **s, const char *path, const fab_source_options *o);
+FAB_API void fab_source_close(fab_source *s); /* takes NULL */
+
+FAB_API int64_t fab_source_columns(const fab_source *s);
+/* The name in the header; "x3" for column 3 without one (libsvm: "label", "x1", "x2", ...).  Lends until
+ * close.  NULL when there is no such column, or no memory to make the names. */
+FAB_API const char *fab_source_name(const fab_source *s, int64_t column);
+/* A column of words?  Its values are the codes 0, 1, .. of the words in the order in which they were met. */
+FAB_API int fab_source_is_words(const fab_source *s, int64_t column);
+/* How many different words have been met so far; 0 for a column of numbers. */
+FAB_API int64_t fab_source_words(const fab_source *s, int64_t column);
+/* The word of a code.  Lends until close.  NULL when there is no such code. */
+FAB_API const char *fab_source_word(const fab_source *s, int64_t column, int64_t code);
+FAB_API fab_format fab_source_format(const fab_source *s);
+/* Rows in the whole file where the format knows (npy, idx), else -1. */
+FAB_API int64_t fab_source_rows(const fab_source *s);
+/* Bytes of the file used so far and in all (0 when unknown), for a progress bar; compressed bytes of a
+ * compressed file. */
+FAB_API void fab_source_position(const fab_source *s, int64_t *done, int64_t *total);
+
+/* The next rows, at most `max`, as max x columns doubles; *got = 0 at the end.  After a failure the
+ * rows before the bad one are in *got, the sentence names the place, and the next call goes on behind the
+ * bad row; a file that cannot be read on fails again. */
+FAB_API fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got);
+/* Rows of a libsvm file as they stand, one behind the other; start with zeros. */
+typedef struct fab_sparse {
+    int64_t n, values; /* rows; values of all of them */
+    double *label;     /* n */
+    int64_t *start;    /* n + 1: row j has the values start[j] .. start[j + 1] - 1 */
+    int32_t *index;    /* values: features, from 0, rising within a row */
+    double *value;     /* values */
+    int64_t row_room, value_room;
+} fab_sparse;
+FAB_API void fab_sparse_free(fab_sparse *r); /* what it holds */
+
+/* As fab_source_next for a libsvm file: adds at most `max` rows to *r, which grows. */
+FAB_API fab_status fab_source_next_sparse(fab_source *s, int64_t max, fab_sparse *r, int64_t *got);
+/* Pass over `n` rows without looking at their values; fails when there are fewer. */
+FAB_API fab_status fab_source_skip(fab_source *s, int64_t n);
+
+/* ---- table ------------------------------------------------------------------------------------- */
+
+/* tables for regression: features, target, and the units they are fitted in.
+ *
+ *     fab_feed *f;
+ *     fab_dataset *t;
+ *     fab_scaling *k;
+ *     fab_feed_open(&f, source, &(fab_columns){.target = "price"});
+ *     fab_feed_table(f, &t);
+ *     fab_feed_read(f, 1000, t);                // the next rows; INT64_MAX: all that are left
+ *     fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1);
+ *     fab_scaling_apply(k, t);                  // t->x and t->y are now in fitting units
+ *     ... fab_scaling_json(k, &text) ...        // and stands beside the posterior
+ *
+ * A column of words has a feature for each of its levels, 1 where the row has that level and else 0. */
+
+/* The words of a column, in the order in which they were met; n = 0: a column of numbers. */
+typedef struct fab_words {
+    int64_t n;
+    char **word;
+} fab_words;
+
+typedef struct fab_dataset {
+    int64_t n;        /* rows */
+    int64_t D;        /* numbers of a row: columns, or features once fab_scaling_apply was there */
+    int64_t columns;  /* columns of DATA that make features */
+    double *x;        /* n x D; NaN: missing; a column of words holds the numbers of its words */
+    double *y;        /* n, or NULL: no target */
+    double *weight;   /* n, or NULL */
+    double *offset;   /* n, or NULL */
+    char **name;      /* columns */
+    fab_words *words; /* columns */
+    fab_words target_words;                        /* the target's */
+    char *target_name, *weight_name, *offset_name; /* NULL: there is none */
+    int64_t sparse;  /* 1: from a libsvm file, whose zeros shall stay zeros */
+    int64_t fills;   /* 1: a missing feature takes the mean of its column */
+    int64_t dropped; /* rows left out, for a value that was missing */
+    int64_t room;    /* rows there is memory for */
+    int64_t levels;  /* values of the target that a survey met besides those of the rows */
+    double *level;   /* levels, rising */
+    int64_t packed;  /* 1: the features are in `cells`, as a libsvm file has them, and not in x */
+    fab_sparse cells;
+} fab_dataset;
+
+/* The features, sparse when they are packed.  Lends until the table changes. */
+FAB_API fab_rows fab_dataset_rows(const fab_dataset *t);
+
+/* What becomes of a row with a missing value. */
+typedef enum fab_missing {
+    FAB_MISSING_REFUSE = 0, /* the source refuses it, with its place */
+    FAB_MISSING_DROP,       /* left out and counted */
+    FAB_MISSING_MEAN        /* features take the mean of their column; without a target: left out */
+} fab_missing;
+/* "refuse", "drop", "mean"; NULL-terminated. */
+extern FAB_API const char *const fab_missing_names[4];
+
+/* Which column is what: a name, a 0-based number or "last"; NULL: there is none (the target of a libsvm
+ * file is then its label).  All others are features. */
+typedef struct fab_columns {
+    const char *target, *weight, *offset;
+    fab_missing missing; /* other than refuse: the source was opened with `missing` */
+} fab_columns;
+
+/* Rows of a source, some at a time. */
+typedef struct fab_feed fab_feed;
+
+/* Find the columns.  FAB_BAD_ARGUMENT names the nearest column when there is none of a name.  Borrows s
+ * until close. */
+FAB_API fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c);
+FAB_API void fab_feed_close(fab_feed *f); /* takes NULL */
+/* The target stands in a source of its own, one column, row by row (the labels of idx files).  For a feed without
+ * target that has read nothing yet.  Borrows labels until close. */
+FAB_API fab_status fab_feed_set_labels(fab_feed *f, fab_source *labels);
+/* An empty table for its rows.  Gives *t. */
+FAB_API fab_status fab_feed_table(const fab_feed *f, fab_dataset **t);
+/* Add the next rows to t, `most` of the file at most; at the end t->n stays as it was and
+ * fab_feed_at_end answers 1. */
+FAB_API fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t);
+FAB_API int fab_feed_at_end(const fab_feed *f);
+/* Columns that make features; rows of the file read or skipped so far. */
+FAB_API int64_t fab_feed_columns(const fab_feed *f);
+FAB_API int64_t fab_feed_rows(const fab_feed *f);
+FAB_API fab_status fab_feed_skip(fab_feed *f, int64_t rows);
+/* Look through all rows of f, which was opened as the feed that t belongs to, for the words of its
+ * columns and the levels of its target: a stream can then be scaled by its first rows. */
+FAB_API fab_status fab_feed_survey(fab_feed *f, fab_dataset *t);
+
+FAB_API void fab_dataset_free(fab_dataset *t);  /* takes NULL */
+FAB_API void fab_dataset_clear(fab_dataset *t); /* no rows; columns, words and memory stay */
+
+/* Rows `index`[0 .. n-1] of t, in the user's units.  Gives *out. */
+FAB_API fab_status fab_dataset_take(fab_dataset **out, const fab_dataset *t, const int64_t *index,
+                                    int64_t n);
+
+/* All rows of a source. */
+FAB_API fab_status fab_dataset_read(fab_dataset **t, fab_source *s, const fab_columns *c);
+
+/* What the target is, for its units. */
+typedef enum fab_target {
+    FAB_TARGET_REAL = 0, /* a number with a unit: centred and scaled as the features are */
+    FAB_TARGET_CLASSES,  /* levels, in rising order: 0, 1, .. */
+    FAB_TARGET_COUNTS    /* as it stands */
+} fab_target;
+
+/* A column of DATA and the features it makes. */
+typedef struct fab_column {
+    char *name;
+    int64_t first;  /* its first feature */
+    int64_t levels; /* features, one for each level; 0: one number */
+    char **level;   /* sorted by their bytes */
+} fab_column;
+
+/* Fitting units: (x - mean) / scale, (y - target_mean) / target_scale, offset / target_scale. */
+typedef struct fab_scaling {
+    int64_t columns;
+    fab_column *column;             /* columns */
+    int64_t D;                      /* features */
+    char **name;                    /* D: the column's, or column=level */
+    double *mean, *scale;           /* D */
+    double *fill;                   /* D: for a missing value; NULL: none may be missing */
+    char *target, *weight, *offset; /* names of columns, or NULL */
+    double target_mean, target_scale;
+    int64_t levels;    /* of a target of classes; otherwise 0 */
+    double *level;     /* rising; NULL: words */
+    char **level_name; /* sorted by their bytes; NULL: numbers */
+    int64_t sparse;
+} fab_scaling;
+
+/* Weighted means and standard deviations of the table, which is in the user's units.  standardise = 0:
+ * means 0, scales 1.  centre = 0 (a model without intercept): means 0; the features of a libsvm file are
+ * never centred.  A column whose deviations are within 1e-10 of its size has scale 1.  A constant target,
+ * one class only, and words for a number are refused.  Gives *k. */
+FAB_API fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab_target target,
+                                      int standardise, int centre);
+FAB_API void fab_scaling_free(fab_scaling *k); /* takes NULL */
+
+/* Which columns hardly vary?  constant[c] = 1 or 0; their coefficients are left to the prior. */
+FAB_API fab_status fab_dataset_constants(const fab_dataset *t, char *constant);
+/* Levels of the target: how many different values, counted up to `most`. */
+FAB_API int64_t fab_dataset_levels(const fab_dataset *t, int64_t most);
+
+/* Bring a table to fitting units: t->D becomes k->D.  A target that is none of the levels, and a word
+ * that is none of its column's, are refused by row; the table is then of no more use. */
+FAB_API fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t);
+/* The columns with levels, separated by commas, for fab_source_options; NULL: there are none.  Gives:
+ * fab_text_free. */
+FAB_API fab_status fab_scaling_categorical(const fab_scaling *k, char **names);
+/* The name of class c: a word, or its number.  Writes into buf where it must. */
+FAB_API const char *fab_scaling_class(const fab_scaling *k, int64_t c, char buf[32]);
+
+/* What of a row is read for a fitted model. */
+typedef enum fab_reading {
+    FAB_READ_FEATURES = 0, /* and the offset: the target need not be there */
+    FAB_READ_TARGET,       /* and the target */
+    FAB_READ_WEIGHT        /* and the weight */
+} fab_reading;
+
+/* The columns a fitted model needs, by name; features of a file without names of its own and with just
+ * as many columns by place.  As fab_feed_open. */
+FAB_API fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k,
+                                    fab_reading what);
+
+/* {"columns", "means", "scales", "target", "target_mean", "target_scale", ..}.  Gives a string:
+ * fab_text_free (settings.h).  Reading trusts nothing; gives *k. */
+FAB_API fab_status fab_scaling_json(const fab_scaling *k, char **text);
+FAB_API fab_status fab_scaling_from_json(fab_scaling **k, const char *json);
+
+/* ---- split ------------------------------------------------------------------------------------- */
+
+/* which rows go where: training and test rows, folds, mini-batches.
+ *
+ *     fab_split *s;
+ *     fab_split_folds(&s, n, 10, NULL, seed);          ten folds of n rows
+ *     n_test = fab_split_part(s, fold, &test);         rows of one of them
+ *     n_train = fab_split_rest(s, fold, train);        all others
+ *     fab_split_free(s);
+ *
+ *     fab_batches *b;
+ *     fab_batches_create(&b, n, 100, seed);
+ *     fab_batches_get(b, epoch, i, &rows, &count);     batch i of any epoch, in any order of asking
+ *     fab_batches_free(b);
+ *
+ * Rows are numbered from 0.  The same seed gives the same rows on every machine; each use has random
+ * numbers of its own (random.h), so one seed serves them all.  Memory: n row numbers; twice that, or with
+ * classes five times that, while a split is made. */
+
+/* ---- parts ---- */
+
+typedef struct fab_split fab_split;
+
+/* Two parts: 0 to train with, 1 to test with, of the whole number of rows nearest to fraction * n; each has
+ * at least one.  `y` NULL, or n classes, numbers of which equal ones are one class: the part of each class
+ * that is tested differs from the whole by less than a row.  Every row is tested with the same probability.
+ * Borrows y during the call.  On failure *s is NULL. */
+FAB_API fab_status fab_split_test(fab_split **s, int64_t n, double fraction, const double *y,
+                                  uint64_t seed);
+/* k parts, 2 <= k <= n, whose sizes differ by at most one row; with `y` as above the parts of each class
+ * do so too. */
+FAB_API fab_status fab_split_folds(fab_split **s, int64_t n, int64_t k, const double *y,
+                                   uint64_t seed);
+FAB_API void fab_split_free(fab_split *s); /* takes NULL */
+
+FAB_API int64_t fab_split_parts(const fab_split *s);
+/* The rows of a part, in rising order, and how many; 0 when there is no such part.  Lends until free. */
+FAB_API int64_t fab_split_part(const fab_split *s, int64_t part, const int64_t **rows);
+/* Copies the rows of all other parts, in rising order, into `rows`, which has room for them; how many.
+ * NULL: only counts. */
+FAB_API int64_t fab_split_rest(const fab_split *s, int64_t part, int64_t *rows);
+
+/* ---- mini-batches ---- */
+
+typedef struct fab_batches fab_batches;
+
+/* Batches of `size` of n rows.  Epoch e is a permutation of all rows that depends on (seed, e) alone, cut
+ * into batches; what was asked for before does not matter, so that a run can be resumed anywhere.  On
+ * failure *b is NULL. */
+FAB_API fab_status fab_batches_create(fab_batches **b, int64_t n, int64_t size, uint64_t seed);
+FAB_API void fab_batches_free(fab_batches *b); /* takes NULL */
+
+/* Batches in an epoch: n / size, rounded up. */
+FAB_API int64_t fab_batches_per_epoch(const fab_batches *b);
+/* The rows of batch i of an epoch, both from 0.  *count is `size`, or in the last batch of an epoch what is
+ * left.  Lends until the next call.  Another epoch than that of the last call takes time O(n). */
+FAB_API fab_status fab_batches_get(fab_batches *b, int64_t epoch, int64_t i, const int64_t **rows,
+                                   int64_t *count);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
