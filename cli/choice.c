@@ -78,7 +78,7 @@ static int choose(choice *c, const fab_method **m)
     return status == DONE ? choose_method(c, m) : status;
 }
 
-int choice_settings(void *ctx, const fab_table **table, void **settings)
+int choice_settings(void *ctx, const fab_fields **table, void **settings)
 {
     choice *c = ctx;
     const fab_method *m = NULL;
@@ -106,7 +106,7 @@ int choice_settings(void *ctx, const fab_table **table, void **settings)
 
 static int put_text(const choice *c, const char *name, const char *text)
 {
-    const fab_table *t = c->l.method->table;
+    const fab_fields *t = c->l.method->table;
     if (!text) return DONE;
     if (!fab_settings_find(t, name))
         return say_wrong("%s: %s has no setting %s", c->l.verb, c->l.method->name, name);

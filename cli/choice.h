@@ -44,7 +44,7 @@ typedef struct choice {
 // clang-format on
 
 /* Open DATA and choose; a settings_fn whose ctx is a choice. */
-int choice_settings(void *ctx, const fab_table **table, void **settings);
+int choice_settings(void *ctx, const fab_fields **table, void **settings);
 /* The settings that other options stand for. */
 int choice_put(choice *c);
 

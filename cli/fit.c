@@ -13,7 +13,7 @@
 
 /* ---- settings ------------------------------------------------------------------------------------- */
 
-int64_t setting_get(const fab_table *t, const void *settings, const char *name)
+int64_t setting_get(const fab_fields *t, const void *settings, const char *name)
 {
     int64_t v = 0;
     const fab_field *f = fab_settings_find(t, name);
@@ -21,7 +21,7 @@ int64_t setting_get(const fab_table *t, const void *settings, const char *name)
     return v;
 }
 
-void setting_put(const fab_table *t, void *settings, const char *name, int64_t value)
+void setting_put(const fab_fields *t, void *settings, const char *name, int64_t value)
 {
     const fab_field *f = fab_settings_find(t, name);
     if (f) memcpy((char *)settings + f->offset, &value, sizeof value);

@@ -31,8 +31,8 @@ typedef struct fit {
 } fit;
 
 /* Whole-number settings by name; every method has D, K and seed. */
-int64_t setting_get(const fab_table *t, const void *settings, const char *name);
-void setting_put(const fab_table *t, void *settings, const char *name, int64_t value);
+int64_t setting_get(const fab_fields *t, const void *settings, const char *name);
+void setting_put(const fab_fields *t, void *settings, const char *name, int64_t value);
 
 int fit_settings(fit *f, const fab_method *m); /* the defaults of m */
 int fit_open(fit *f);                          /* a new estimator for the settings */

@@ -91,7 +91,7 @@ static int store_number(const call *c, const option *o, const char *text)
     if (o->kind == OPT_F64) f.type = FAB_F64;
     if (o->kind == OPT_CHOICE)
         f = (fab_field){.name = name, .type = FAB_ENUM, .hi = last_choice(o), .names = o->names};
-    const fab_table t = {c->v->name, &f, 1, 8};
+    const fab_fields t = {c->v->name, &f, 1, 8};
     const fab_status s = fab_settings_parse(&t, o->where, name, text);
     return s == FAB_OK ? DONE : say_status(s);
 }
@@ -125,7 +125,7 @@ static int take(call *c, const option *o, const char *shown, const char *text)
 /* ---- names that are not known --------------------------------------------------------------------- */
 
 /* The names of the options and of the settings, for the nearest one. */
-static int known_names(const call *c, const fab_table *t, const char **names)
+static int known_names(const call *c, const fab_fields *t, const char **names)
 {
     int n = 0;
     for (int i = 0; i < c->s->options && n < MAX_NAMES; i++)
@@ -135,7 +135,7 @@ static int known_names(const call *c, const fab_table *t, const char **names)
     return n;
 }
 
-static int unknown(const call *c, const fab_table *t, const char *name)
+static int unknown(const call *c, const fab_fields *t, const char *name)
 {
     const char *names[MAX_NAMES];
     const char *near = fab_nearest(name, names, known_names(c, t, names));
@@ -203,7 +203,7 @@ static int take_all(call *c)
 }
 
 /* The `--name=value` words, now that the method is known. */
-static int take_setting(const call *c, const fab_table *t, void *settings, const fab_field *field,
+static int take_setting(const call *c, const fab_fields *t, void *settings, const fab_field *field,
                         const char *text)
 {
     int taken = 0;
@@ -215,7 +215,7 @@ static int take_setting(const call *c, const fab_table *t, void *settings, const
 
 static int take_settings(call *c)
 {
-    const fab_table *t = NULL;
+    const fab_fields *t = NULL;
     void *settings = NULL;
     if (!c->s->settings) return DONE;
     const int status = c->s->settings(c->s->ctx, &t, &settings);

@@ -62,7 +62,7 @@ extern const char *const dtype_names[]; /* in the order of fab_dtype */
 
 /* Where the settings of a method go, asked once all options are read (so `-m NAME` may stand anywhere):
  * the table and the struct it describes.  Not DONE: it has said why. */
-typedef int settings_fn(void *ctx, const fab_table **table, void **settings);
+typedef int settings_fn(void *ctx, const fab_fields **table, void **settings);
 
 /* A `--name=text` of the verb's own kind: *taken = 1 keeps it from the settings.  Not DONE: it has said why. */
 typedef int own_fn(void *ctx, const fab_field *field, const char *text, int *taken);

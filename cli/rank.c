@@ -31,7 +31,7 @@ static int64_t identifiable(int64_t D)
 
 int rank_prepare(rank_search *r, fit *f)
 {
-    const fab_table *t = f->method->table;
+    const fab_fields *t = f->method->table;
     const int64_t D = f->data.D;
     if (strcmp(f->method->name, "pca") == 0)
         return say_wrong(

@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static int check_same(const char *file, const fab_table *t, const void *old, const void *now,
+static int check_same(const char *file, const fab_fields *t, const void *old, const void *now,
                       const char *except)
 {
     for (int64_t i = 0; i < t->n; i++) {
@@ -24,7 +24,7 @@ static int check_same(const char *file, const fab_table *t, const void *old, con
     return DONE;
 }
 
-int saved_check_settings(const char *file, const char *json, const fab_table *t, const void *now,
+int saved_check_settings(const char *file, const char *json, const fab_fields *t, const void *now,
                          const char *except)
 {
     void *old = malloc(t->size);

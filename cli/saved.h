@@ -8,7 +8,7 @@
 
 /* Are the settings of `file`, a JSON text, those of this call?  `except` (or NULL) may differ.  Says which
  * one is not. */
-int saved_check_settings(const char *file, const char *json, const fab_table *t, const void *now,
+int saved_check_settings(const char *file, const char *json, const fab_fields *t, const void *now,
                          const char *except);
 /* Was it made by this method, with factors of this type? */
 int saved_check_method(const char *file, const fab_tensors *t, const char *maker,

@@ -83,7 +83,7 @@ static inline any_settings settings_of(const char *method, int64_t D, int64_t K,
 {
     any_settings s;
     char line[512], *save = NULL;
-    const fab_table *t = fab_method_find(method)->table;
+    const fab_fields *t = fab_method_find(method)->table;
     fab_settings_defaults(t, &s);
     snprintf(line, sizeof line, "D=%lld K=%lld %s", (long long)D, (long long)K, text);
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {

@@ -123,7 +123,7 @@ typedef struct any_settings {
 
 static inline fab_status try_settings(any_settings *s, int64_t D, int64_t K, const char *text)
 {
-    const fab_table *t = fab_method_find(METHOD)->table;
+    const fab_fields *t = fab_method_find(METHOD)->table;
     char line[256], number[32], *save = NULL;
     fab_settings_defaults(t, s);
     snprintf(number, sizeof number, "%lld", (long long)D);

@@ -65,7 +65,7 @@ typedef struct any_settings {
 static inline fab_status try_settings(any_settings *s, const char *method, int64_t D,
                                       const char *text)
 {
-    const fab_table *t = fab_method_find(method)->table;
+    const fab_fields *t = fab_method_find(method)->table;
     char line[512], number[32], *save = NULL;
     fab_settings_defaults(t, s);
     snprintf(number, sizeof number, "%lld", (long long)D);

@@ -26,7 +26,7 @@ static const fab_field fields[] = {
     AUTOMATIC(width, I64, 1, 64, "auto: 2 K"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
-static const fab_table table = TABLE("sample", fields);
+static const fab_fields table = TABLE("sample", fields);
 #undef SETTINGS
 
 static sample fresh(void)
@@ -237,7 +237,7 @@ static void the_table_reads_as_a_page(void **state)
 {
     (void)state;
     char *text;
-    assert_ok(fab_settings_table(&table, &text));
+    assert_ok(fab_settings_text(&table, &text));
     static const char *const lines[] = {"setting ",
                                         "K                required   [1, 4096]",
                                         "centre           true       true|false",
@@ -319,7 +319,7 @@ static void json_is_taken_whole_or_not_at_all(void **state)
 static fab_status make_table(void)
 {
     char *text = (char *)1;
-    const fab_status s = fab_settings_table(&table, &text);
+    const fab_status s = fab_settings_text(&table, &text);
     assert_int_equal(s == FAB_OK, text != NULL);
     fab_text_free(text);
     return s;
@@ -372,7 +372,7 @@ static void the_table_of_absorb_is_sound(void **state)
 {
     (void)state;
     const fab_absorb_settings s = fab_absorb_defaults();
-    const fab_table *t = fab_absorb_table();
+    const fab_fields *t = fab_absorb_table();
     assert_int_equal(t->size, 8 * t->n);
     assert_ok(fab_settings_check(t, &s));
     for (int64_t i = 0; i < t->n; i++) assert_int_equal(t->field[i].offset, 8 * i);

@@ -168,7 +168,7 @@ static fab_status save_and_use(streaming *m, fab_estim *e)
 static fab_status run_trial(streaming *m, trial *t, void *settings)
 {
     fab_estim *e = NULL;
-    const fab_table *table = t->method->table;
+    const fab_fields *table = t->method->table;
     fab_settings_defaults(table, settings);
     fab_status s = fab_settings_parse(table, settings, "D", "1000");
     if (s == FAB_OK) s = fab_settings_parse(table, settings, "K", "10");

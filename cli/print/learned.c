@@ -187,7 +187,7 @@ static void say_words(const learning *l)
 /* Settings that were auto, as the method chose them for the model. */
 static void say_chosen(const learning *l)
 {
-    const fab_table *t = l->method->table;
+    const fab_fields *t = l->method->table;
     const void *chosen = fab_infer_settings(l->infer);
     const char *lead = "chosen: ";
     for (int64_t i = 0; i < t->n; i++) {

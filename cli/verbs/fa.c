@@ -21,7 +21,7 @@ typedef struct fa_call {
 
 /* ---- the call ------------------------------------------------------------------------------------- */
 
-static int find_settings(void *ctx, const fab_table **table, void **settings)
+static int find_settings(void *ctx, const fab_fields **table, void **settings)
 {
     fa_call *c = ctx;
     const fab_method *m = NULL;
@@ -54,7 +54,7 @@ static void put_memory(fa_call *c)
 
 static int put_settings(fa_call *c)
 {
-    const fab_table *t = c->fit.method->table;
+    const fab_fields *t = c->fit.method->table;
     if (setting_get(t, c->fit.settings, "D") || setting_get(t, c->fit.settings, "K"))
         return say_wrong("fa: D comes from DATA and K from -k; they are no settings here");
     if (!c->k) return say_wrong("fa: -k K, the number of factors, or -k auto is missing");

@@ -68,7 +68,7 @@ static json_t *json_field(const fab_field *f)
     return j;
 }
 
-static json_t *json_settings(const fab_table *t)
+static json_t *json_settings(const fab_fields *t)
 {
     json_t *settings = json_array();
     for (int64_t i = 0; i < t->n; i++) json_array_append_new(settings, json_field(&t->field[i]));
@@ -118,7 +118,7 @@ static int list_table(void)
 static int settings_table(const fab_method *m)
 {
     char *text;
-    const fab_status s = fab_settings_table(m->table, &text);
+    const fab_status s = fab_settings_text(m->table, &text);
     if (s != FAB_OK) return say_status(s);
     printf("%s (%s, %s): %s\n\n%s", m->name, verb_of(m), m->streams ? "stream" : "batch",
            m->summary, text);

@@ -55,7 +55,7 @@ static int take_range(void *ctx, const fab_field *field, const char *text, int *
 /* Without ranges those of the settings table, but for settings that the call fixes. */
 static int propose(tune_call *c)
 {
-    const fab_table *t = c->choice.l.method->table;
+    const fab_fields *t = c->choice.l.method->table;
     void *defaults = malloc(t->size);
     if (!defaults) return say_failed("out of memory");
     fab_settings_defaults(t, defaults);

@@ -28,8 +28,8 @@ typedef struct fab_diagnostics {
 /* One method.  The functions are called by fab_estim (estim.h), which checks what comes in. */
 typedef struct fab_method {
     const char *name, *summary;
-    int64_t streams;        /* 1: any number of updates; 0: its whole table in one update */
-    const fab_table *table; /* its settings; D, K and seed are fields of every table */
+    int64_t streams;         /* 1: any number of updates; 0: its whole table in one update */
+    const fab_fields *table; /* its settings; D, K and seed are fields of every table */
 
     fab_status (*init)(void **handle, const void *settings, const fab_exec *x);
     fab_status (*update)(void *handle, const fab_rows *rows); /* batch: borrows rows until result */

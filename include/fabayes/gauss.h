@@ -143,7 +143,7 @@ typedef struct fab_absorb_settings {
 } fab_absorb_settings;
 
 FAB_API fab_absorb_settings fab_absorb_defaults(void);
-FAB_API const fab_table *fab_absorb_table(void);
+FAB_API const fab_fields *fab_absorb_table(void);
 
 typedef struct fab_absorb fab_absorb;
 

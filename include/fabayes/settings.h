@@ -34,24 +34,24 @@ typedef struct fab_field {
     double tune_lo, tune_hi;
 } fab_field;
 
-typedef struct fab_table {
+typedef struct fab_fields {
     const char *method; /* who speaks in error messages */
     const fab_field *field;
     int64_t n;
     size_t size; /* of the struct: 8 n */
-} fab_table;
+} fab_fields;
 
 /* Set every field to its default; required fields to 0, which fails the check. */
-FAB_API void fab_settings_defaults(const fab_table *t, void *settings);
+FAB_API void fab_settings_defaults(const fab_fields *t, void *settings);
 
 /* Every value inside its range?  The sentence names method, setting, value and range.  NaN fails. */
-FAB_API fab_status fab_settings_check(const fab_table *t, const void *settings);
+FAB_API fab_status fab_settings_check(const fab_fields *t, const void *settings);
 
 /* The field of that name, or NULL. */
-FAB_API const fab_field *fab_settings_find(const fab_table *t, const char *name);
+FAB_API const fab_field *fab_settings_find(const fab_fields *t, const char *name);
 
 /* Set a field from text ("0.5", "12", "true", "auto", a name).  On failure *settings is as before. */
-FAB_API fab_status fab_settings_parse(const fab_table *t, void *settings, const char *name,
+FAB_API fab_status fab_settings_parse(const fab_fields *t, void *settings, const char *name,
                                       const char *text);
 
 /* Write one value as text into buf, as snprintf would; numbers read back to the same bits. */
@@ -61,11 +61,11 @@ FAB_API int fab_settings_print(const fab_field *f, const void *settings, char *b
 FAB_API int fab_settings_default_text(const fab_field *f, char *buf, size_t size);
 
 /* The whole table for a person, or the values as one JSON object.  Gives a string: fab_text_free. */
-FAB_API fab_status fab_settings_table(const fab_table *t, char **text);
-FAB_API fab_status fab_settings_json(const fab_table *t, const void *settings, char **text);
+FAB_API fab_status fab_settings_text(const fab_fields *t, char **text);
+FAB_API fab_status fab_settings_json(const fab_fields *t, const void *settings, char **text);
 
 /* Set the fields named in a JSON object; unknown names and bad values fail, nothing changed. */
-FAB_API fab_status fab_settings_from_json(const fab_table *t, void *settings, const char *json);
+FAB_API fab_status fab_settings_from_json(const fab_fields *t, void *settings, const char *json);
 
 FAB_API void fab_text_free(char *text);
 

@@ -42,7 +42,7 @@ static value automatic(const fab_field *f)
     return f->type == FAB_F64 ? (value){.d = FAB_AUTO_F64} : (value){.i = FAB_AUTO_I64};
 }
 
-void fab_settings_defaults(const fab_table *t, void *settings)
+void fab_settings_defaults(const fab_fields *t, void *settings)
 {
     for (int64_t i = 0; i < t->n; i++) {
         const fab_field *f = &t->field[i];
@@ -91,7 +91,7 @@ static void allowed(const fab_field *f, char *buf, size_t size)
     }
 }
 
-static fab_status check_value(const fab_table *t, const fab_field *f, value v)
+static fab_status check_value(const fab_fields *t, const fab_field *f, value v)
 {
     if (is_auto(f, v)) return FAB_OK;
     const double x = f->type == FAB_F64 ? v.d : (double)v.i;
@@ -102,21 +102,21 @@ static fab_status check_value(const fab_table *t, const fab_field *f, value v)
     return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %s = %s is outside %s", t->method, f->name, text, range);
 }
 
-fab_status fab_settings_check(const fab_table *t, const void *settings)
+fab_status fab_settings_check(const fab_fields *t, const void *settings)
 {
     for (int64_t i = 0; i < t->n; i++)
         FAB_TRY(check_value(t, &t->field[i], get(&t->field[i], settings)));
     return FAB_OK;
 }
 
-const fab_field *fab_settings_find(const fab_table *t, const char *name)
+const fab_field *fab_settings_find(const fab_fields *t, const char *name)
 {
     for (int64_t i = 0; i < t->n; i++)
         if (strcmp(t->field[i].name, name) == 0) return &t->field[i];
     return NULL;
 }
 
-static fab_status unknown_name(const fab_table *t, const char *name)
+static fab_status unknown_name(const fab_fields *t, const char *name)
 {
     const char *names[64];
     int64_t n = 0;
@@ -156,7 +156,7 @@ static int read_value(const fab_field *f, const char *text, value *v)
     return 0;
 }
 
-fab_status fab_settings_parse(const fab_table *t, void *settings, const char *name,
+fab_status fab_settings_parse(const fab_fields *t, void *settings, const char *name,
                               const char *text)
 {
     const fab_field *f = fab_settings_find(t, name);
@@ -176,7 +176,7 @@ fab_status fab_settings_parse(const fab_table *t, void *settings, const char *na
     return FAB_OK;
 }
 
-fab_status fab_settings_table(const fab_table *t, char **text)
+fab_status fab_settings_text(const fab_fields *t, char **text)
 {
     fab_text out = {0};
     fab_text_add(&out, "%-16s %-10s %-22s %s\n", "setting", "default", "allowed", "meaning");
@@ -198,7 +198,7 @@ static void json_value(fab_text *out, const fab_field *f, value v)
     fab_text_add(out, "\"%s\": %s%s%s", f->name, quoted ? "\"" : "", text, quoted ? "\"" : "");
 }
 
-fab_status fab_settings_json(const fab_table *t, const void *settings, char **text)
+fab_status fab_settings_json(const fab_fields *t, const void *settings, char **text)
 {
     fab_text out = {0};
     fab_text_add(&out, "{");
@@ -221,7 +221,7 @@ static int scalar_text(const json_t *j, char *buf, size_t size)
     return 0;
 }
 
-static fab_status set_all(const fab_table *t, void *settings, json_t *object)
+static fab_status set_all(const fab_fields *t, void *settings, json_t *object)
 {
     const char *key;
     json_t *item;
@@ -237,7 +237,7 @@ static fab_status set_all(const fab_table *t, void *settings, json_t *object)
     return FAB_OK;
 }
 
-fab_status fab_settings_from_json(const fab_table *t, void *settings, const char *json)
+fab_status fab_settings_from_json(const fab_fields *t, void *settings, const char *json)
 {
     json_error_t error;
     json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error);

@@ -57,10 +57,10 @@ static const fab_field fields[] = {
     FIELD(psi_min, F64, 1e-9, 0, 0.5, "floor of psi, relative to the coordinate's diagonal of S"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
-static const fab_table table = TABLE("absorb", fields);
+static const fab_fields table = TABLE("absorb", fields);
 #undef SETTINGS
 
-const fab_table *fab_absorb_table(void)
+const fab_fields *fab_absorb_table(void)
 {
     return &table;
 }

@@ -44,7 +44,7 @@ struct fab_tune {
 
 /* ---- ranges ------------------------------------------------------------------------------------------- */
 
-static fab_status check_range(const fab_table *t, const fab_range *r)
+static fab_status check_range(const fab_fields *t, const fab_range *r)
 {
     const fab_field *f = fab_settings_find(t, r->name);
     if (!f) return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s has no setting %s", t->method, r->name);
@@ -57,7 +57,7 @@ static fab_status check_range(const fab_table *t, const fab_range *r)
 }
 
 /* Those of the settings table. */
-static int64_t propose(const fab_table *t, fab_range *out)
+static int64_t propose(const fab_fields *t, fab_range *out)
 {
     int64_t n = 0;
     for (int64_t i = 0; i < t->n; i++) {

@@ -27,8 +27,8 @@ enum { JACOBI_MAX = 256 };
 #define SETTINGS fab_exact_settings
 static const fab_field fields[] = {GLM_FIELDS};
 GLM_LAYOUT(fields);
-const fab_table fab_exact_table = TABLE("exact", fields);
-const fab_table fab_ridge_table = TABLE("ridge", fields);
+const fab_fields fab_exact_table = TABLE("exact", fields);
+const fab_fields fab_ridge_table = TABLE("ridge", fields);
 #undef SETTINGS
 
 fab_exact_settings fab_exact_defaults(int64_t D)

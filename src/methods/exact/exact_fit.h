@@ -38,7 +38,7 @@ fab_status fab_exact_result(void *handle, const fab_gauss **q);
 fab_status fab_exact_report(void *handle, fab_inference *r);
 void fab_exact_free(void *handle);
 double fab_exact_bytes(const void *settings, int64_t n, const fab_exec *x);
-extern const fab_table fab_exact_table, fab_ridge_table;
+extern const fab_fields fab_exact_table, fab_ridge_table;
 
 /* F[d][k] of q in its type. */
 void fab_exact_put(fab_gauss *q, int64_t d, int64_t k, double v);

@@ -48,7 +48,7 @@ static const fab_field fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random subspace and the further starts"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
-static const fab_table table = TABLE("ml", fields);
+static const fab_fields table = TABLE("ml", fields);
 #undef SETTINGS
 
 fab_ml_settings fab_ml_defaults(int64_t D, int64_t K)

@@ -21,7 +21,7 @@ static const fab_field fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random subspace"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
-static const fab_table table = TABLE("ppca", fields);
+static const fab_fields table = TABLE("ppca", fields);
 #undef SETTINGS
 
 fab_ppca_settings fab_ppca_defaults(int64_t D, int64_t K)

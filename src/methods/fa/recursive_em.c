@@ -70,7 +70,7 @@ static const fab_field fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
-static const fab_table table = TABLE("recursive-em", fields);
+static const fab_fields table = TABLE("recursive-em", fields);
 #undef SETTINGS
 
 fab_recursive_em_settings fab_recursive_em_defaults(int64_t D, int64_t K)

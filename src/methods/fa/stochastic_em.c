@@ -73,7 +73,7 @@ static const fab_field fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
-static const fab_table table = TABLE("stochastic-em", fields);
+static const fab_fields table = TABLE("stochastic-em", fields);
 #undef SETTINGS
 
 fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t D, int64_t K)

@@ -43,8 +43,8 @@ static const fab_field fields[] = {
     FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps"),
 };
 GLM_LAYOUT(fields);
-const fab_table fab_laplace_table = TABLE("laplace", fields);
-const fab_table fab_map_table = TABLE("map", fields);
+const fab_fields fab_laplace_table = TABLE("laplace", fields);
+const fab_fields fab_map_table = TABLE("map", fields);
 #undef SETTINGS
 
 fab_laplace_settings fab_laplace_defaults(int64_t D)

@@ -45,7 +45,7 @@ static const fab_field fields[] = {
     FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
 };
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("laplace", fields);
+static const fab_fields table = TABLE("laplace", fields);
 #undef SETTINGS
 
 _Static_assert(offsetof(fab_laplace_net_settings, rounds) == sizeof(fab_sgd_settings),

@@ -72,7 +72,7 @@ static const fab_field fields[] = {
 };
 // clang-format on
 GLM_LAYOUT(fields);
-static const fab_table table = TABLE("lrvga", fields);
+static const fab_fields table = TABLE("lrvga", fields);
 #undef SETTINGS
 
 fab_lrvga_settings fab_lrvga_defaults(int64_t D, int64_t K)

@@ -58,7 +58,7 @@ static const fab_field fields[] = {
 };
 // clang-format on
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("lrvga", fields);
+static const fab_fields table = TABLE("lrvga", fields);
 #undef SETTINGS
 
 _Static_assert(offsetof(fab_lrvga_net_settings, start) == sizeof(fab_sgd_settings),

@@ -76,8 +76,8 @@ static const fab_field fields[] = {
 };
 // clang-format on
 GLM_LAYOUT(fields);
-static const fab_table table = TABLE("rvga", fields);
-static const fab_table kalman_table = TABLE("kalman", fields);
+static const fab_fields table = TABLE("rvga", fields);
+static const fab_fields kalman_table = TABLE("kalman", fields);
 #undef SETTINGS
 
 fab_rvga_settings fab_rvga_defaults(int64_t D)

@@ -35,7 +35,7 @@ enum { MEMBERS = 5 }; /* of an ensemble */
 static const fab_field fields[] = {TRAIN_FIELDS(200, 32, 0.01)};
 static const fab_field several[] = {TRAIN_RUNS(200, 32, 0.01, MEMBERS)};
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("sgd", fields), ensemble = TABLE("ensemble", several);
+static const fab_fields table = TABLE("sgd", fields), ensemble = TABLE("ensemble", several);
 #undef SETTINGS
 
 fab_sgd_settings fab_sgd_defaults(void)

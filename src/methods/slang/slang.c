@@ -45,7 +45,7 @@ enum { COLUMNS = 5 }; /* K when it is auto */
 #define SETTINGS fab_vogn_settings
 static const fab_field vogn_fields[] = {VOGN_FIELDS(0.5)};
 MODEL_LAYOUT(vogn_fields);
-static const fab_table vogn_table = TABLE("vogn", vogn_fields);
+static const fab_fields vogn_table = TABLE("vogn", vogn_fields);
 #undef SETTINGS
 
 #define SETTINGS fab_slang_settings
@@ -56,7 +56,7 @@ static const fab_field fields[] = {
           "floor of psi, relative to the coordinate's diagonal of the precision"),
 };
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("slang", fields);
+static const fab_fields table = TABLE("slang", fields);
 #undef SETTINGS
 
 _Static_assert(offsetof(fab_slang_settings, K) == sizeof(fab_vogn_settings),

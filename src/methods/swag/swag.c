@@ -62,7 +62,7 @@ typedef struct swag {
 #define SETTINGS fab_swa_settings
 static const fab_field swa_fields[] = {AVERAGE_FIELDS(1, 0)};
 MODEL_LAYOUT(swa_fields);
-static const fab_table swa_table = TABLE("swa", swa_fields);
+static const fab_fields swa_table = TABLE("swa", swa_fields);
 #undef SETTINGS
 
 #define SETTINGS fab_swag_settings
@@ -80,8 +80,8 @@ static const fab_field fields[] = {SWAG_FIELDS(1, 0, FAB_LAST)},
                        several[] = {SWAG_FIELDS(RUNS, 0, FAB_LAST)},
                        windows[] = {SWAG_FIELDS(1, 1, FAB_BY_RECURSIVE_EM)};
 MODEL_LAYOUT(fields);
-static const fab_table table = TABLE("swag", fields), multiswag = TABLE("multiswag", several),
-                       averaging = TABLE("iterate-averaging", windows);
+static const fab_fields table = TABLE("swag", fields), multiswag = TABLE("multiswag", several),
+                        averaging = TABLE("iterate-averaging", windows);
 #undef SETTINGS
 
 _Static_assert(offsetof(fab_swa_settings, average) == sizeof(fab_sgd_settings) &&

@@ -36,7 +36,7 @@ int64_t fab_swag_factor_warmup(const fab_swag_settings *s)
     return rows < WARMUP_MOST ? rows : WARMUP_MOST;
 }
 
-static void set(const fab_table *t, any_settings *s, const char *name, int64_t value)
+static void set(const fab_fields *t, any_settings *s, const char *name, int64_t value)
 {
     memcpy((char *)s + fab_settings_find(t, name)->offset, &value, sizeof value);
 }

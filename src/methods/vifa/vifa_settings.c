@@ -61,8 +61,8 @@ static const char *const starts[] = {"zero", "model", NULL};
 static const fab_field fields[] = {VIFA_FIELDS(5, 4096)};
 static const fab_field diagonal[] = {VIFA_FIELDS(0, 0)};
 MODEL_LAYOUT(fields);
-const fab_table fab_vifa_table = TABLE("vifa", fields),
-                fab_meanfield_table = TABLE("meanfield", diagonal);
+const fab_fields fab_vifa_table = TABLE("vifa", fields),
+                 fab_meanfield_table = TABLE("meanfield", diagonal);
 #undef SETTINGS
 
 fab_vifa_settings fab_vifa_defaults(void)

@@ -95,7 +95,7 @@ typedef struct fab_vifa_step {
     double loss, rows;   /* out: sum over the draws of loss times rows; rows */
 } fab_vifa_step;
 
-extern const fab_table fab_vifa_table, fab_meanfield_table;
+extern const fab_fields fab_vifa_table, fab_meanfield_table;
 /* Put numbers where the settings say auto, but for epochs that depend on the rows. */
 void fab_vifa_resolve(void *settings, const fab_model *m);
 /* Epochs of a run with so many steps in each. */
