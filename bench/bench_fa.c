@@ -62,25 +62,25 @@ static int peer(const char *arguments, double *seconds, double *second)
 
 /* ---- ours ------------------------------------------------------------------------------------- */
 
-static fab_estim *begin(const char *method, int64_t D, int64_t K, const char *const *more)
+static fab_fit *begin(const char *method, int64_t D, int64_t K, const char *const *more)
 {
     const fab_method *m = fab_method_find(method);
     double settings[MAX_SETTINGS];
     char number[32];
-    fab_estim *e;
-    fab_settings_defaults(m->table, settings);
+    fab_fit *e;
+    fab_settings_defaults(m->fields, settings);
     snprintf(number, sizeof number, "%lld", (long long)D);
-    must(fab_settings_parse(m->table, settings, "D", number));
+    must(fab_settings_parse(m->fields, settings, "D", number));
     snprintf(number, sizeof number, "%lld", (long long)K);
-    must(fab_settings_parse(m->table, settings, "K", number));
+    must(fab_settings_parse(m->fields, settings, "K", number));
     if (more && strcmp(more[0], "paper") == 0) {
         static const char *const paper[] = {"block", "1",     "inner",  "3",      "expand",
                                             "false", "start", "random", "centre", "none"};
-        must(fab_settings_parse(m->table, settings, "inner_rank", number));
+        must(fab_settings_parse(m->fields, settings, "inner_rank", number));
         for (int i = 0; i < 10; i += 2)
-            must(fab_settings_parse(m->table, settings, paper[i], paper[i + 1]));
+            must(fab_settings_parse(m->fields, settings, paper[i], paper[i + 1]));
     }
-    must(fab_estim_init(&e, m, settings, NULL));
+    must(fab_fit_create(&e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, NULL));
     return e;
 }
 
@@ -88,17 +88,17 @@ static fab_estim *begin(const char *method, int64_t D, int64_t K, const char *co
 static double one_at_a_time(int64_t D, int64_t K, int vectors)
 {
     static const char *const paper[] = {"paper"};
-    fab_estim *e = begin("recursive-em", D, K, paper);
+    fab_fit *e = begin("recursive-em", D, K, paper);
     double *row = malloc((size_t)D * sizeof *row), best = INFINITY;
     const int repeat = D >= 100000 ? 1 : (int)(100000 / D);
     for (int t = 0; t < vectors; t++) {
         fab_random_normal(1, (uint64_t)t, 0, D, FAB_F64, row);
         const double before = fab_clock();
-        for (int i = 0; i < repeat; i++) must(fab_estim_update(e, &(fab_rows){row, FAB_F64, 1, D}));
+        for (int i = 0; i < repeat; i++) must(fab_fit_update(e, &(fab_examples){.x = {row, FAB_F64, 1, D}}));
         if (t > 0) best = fmin(best, (fab_clock() - before) / repeat);
     }
     free(row);
-    fab_estim_free(e);
+    fab_fit_free(e);
     return best;
 }
 
@@ -108,12 +108,12 @@ static double rows_per_second(const char *method, int64_t D, int64_t K, int64_t 
     double best = INFINITY;
     for (int i = 0; i < 3; i++) {
         const fab_gauss *q;
-        fab_estim *e = begin(method, D, K, NULL);
+        fab_fit *e = begin(method, D, K, NULL);
         const double before = fab_clock();
-        must(fab_estim_update(e, &(fab_rows){rows, FAB_F64, n, D}));
-        must(fab_estim_result(e, &q));
+        must(fab_fit_update(e, &(fab_examples){.x = {rows, FAB_F64, n, D}}));
+        must(fab_fit_gauss(e, &q));
         best = fmin(best, fab_clock() - before);
-        fab_estim_free(e);
+        fab_fit_free(e);
     }
     return (double)n / best;
 }
@@ -154,7 +154,7 @@ static void bench_memory(int64_t D, int64_t K)
 {
     struct rusage use;
     const fab_method *m = fab_method_find("recursive-em");
-    fab_recursive_em_settings s = fab_recursive_em_defaults(D, K);
+    fab_recursive_em_settings s = fab_recursive_em_defaults(K);
     s.block = 1, s.inner = 3, s.inner_rank = K, s.expand = 0, s.start = 1, s.centre = 1;
     getrusage(RUSAGE_SELF, &use);
     const double state = 8.0 * (double)D * (double)(2 * K + 4), held = m->bytes(&s, 0, NULL);
@@ -188,15 +188,15 @@ static void bench_ml(int64_t D, int64_t K)
     char path[] = "/tmp/fabayes-bench-XXXXXX", arguments[128], what[160];
     const int64_t n = quick ? 10000 : 100000;
     double *rows = make_rows(D, K, n), sklearn, score;
-    fab_diagnostics d;
+    fab_report d;
     const fab_gauss *q;
-    fab_estim *e = begin("ml", D, K, NULL);
+    fab_fit *e = begin("ml", D, K, NULL);
     const double before = fab_clock();
-    must(fab_estim_update(e, &(fab_rows){rows, FAB_F64, n, D}));
-    must(fab_estim_result(e, &q));
+    must(fab_fit_update(e, &(fab_examples){.x = {rows, FAB_F64, n, D}}));
+    must(fab_fit_gauss(e, &q));
     const double ours = fab_clock() - before;
-    must(fab_estim_diagnostics(e, &d));
-    fab_estim_free(e);
+    must(fab_fit_report(e, &d));
+    fab_fit_free(e);
     const int fd = mkstemp(path);
     if (fd < 0) exit(1);
     must(fab_npy_write(path, &(fab_npy){rows, FAB_F64, 2, n, D}));

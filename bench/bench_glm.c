@@ -81,23 +81,23 @@ static double time_fit(const fab_dataset *t, const char *method, const void *set
     const fab_examples e = {.x = {t->x, FAB_F64, t->n, t->D}, .y = t->y};
     double best = INFINITY;
     for (int i = 0; i < (quick ? 3 : RUNS); i++) {
-        fab_infer *f;
+        fab_fit *f;
         const fab_gauss *q;
         const double before = seconds();
         must(
-            fab_infer_init(&f, fab_method_find(method), settings, NULL, &(fab_exec){.threads = 1}));
-        must(fab_infer_update(f, &e));
-        must(fab_infer_result(f, &q));
+            fab_fit_create(&f, method, settings, sizeof *settings, &(fab_input){.model = &LINEAR}, &(fab_exec){.threads = 1}));
+        must(fab_fit_update(f, &e));
+        must(fab_fit_gauss(f, &q));
         best = fmin(best, seconds() - before);
         if (mode) memcpy(mode, q->mu, (size_t)(t->D + 1) * sizeof *mode);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     return best;
 }
 
 static double time_laplace(const fab_dataset *t, double *mode)
 {
-    fab_laplace_settings s = fab_laplace_defaults(t->D);
+    fab_laplace_settings s = fab_laplace_defaults();
     s.likelihood = FAB_BERNOULLI;
     s.alpha = ALPHA;
     s.intercept_alpha = INTERCEPT;
@@ -106,7 +106,7 @@ static double time_laplace(const fab_dataset *t, double *mode)
 
 static double time_lrvga(const fab_dataset *t)
 {
-    fab_lrvga_settings s = fab_lrvga_defaults(t->D, RANK);
+    fab_lrvga_settings s = fab_lrvga_defaults(RANK);
     s.likelihood = FAB_BERNOULLI;
     s.alpha = ALPHA;
     return time_fit(t, "lrvga", &s, NULL);

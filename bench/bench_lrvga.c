@@ -37,22 +37,22 @@ static double *normals(uint64_t stream, int64_t n)
     return x;
 }
 
-static fab_infer *open_method(int64_t D, const fab_exec *x)
+static fab_fit *open_method(int64_t D, const fab_exec *x)
 {
-    fab_lrvga_settings s = fab_lrvga_defaults(D, K);
-    fab_infer *f;
+    fab_lrvga_settings s = fab_lrvga_defaults(K);
+    fab_fit *f;
     s.alpha = s.beta = 1;
     s.intercept = s.expand = 0;
     s.inner_rank = K, s.block = 1, s.inner = INNER;
     s.gain = s.start = 1;
-    if (fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, x) != FAB_OK) stop(fab_detail());
+    if (fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, x) != FAB_OK) stop(fab_detail());
     return f;
 }
 
-static void feed(fab_infer *f, const double *x, const double *y, int64_t D, int64_t n)
+static void feed(fab_fit *f, const double *x, const double *y, int64_t D, int64_t n)
 {
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = n, .ld = D}, .y = y};
-    if (fab_infer_update(f, &e) != FAB_OK) stop(fab_detail());
+    if (fab_fit_update(f, &e) != FAB_OK) stop(fab_detail());
 }
 
 /* The fast kernels give what the plain ones give, to rounding. */
@@ -63,19 +63,19 @@ static void verify(fab_dtype type)
                    plain = {.ops = fab_ops_find("ref", type)};
     double *x = normals(2, (int64_t)D * N), *y = normals(3, N), mean = 1, covariance = 1;
     for (int64_t i = 0; i < (int64_t)D * N; i++) x[i] *= 0.05;
-    fab_infer *a = open_method(D, &fast), *b = open_method(D, &plain);
+    fab_fit *a = open_method(D, &fast), *b = open_method(D, &plain);
     const fab_gauss *p, *q;
     feed(a, x, y, D, N);
     feed(b, x, y, D, N);
-    if (fab_infer_result(a, &p) != FAB_OK || fab_infer_result(b, &q) != FAB_OK ||
+    if (fab_fit_gauss(a, &p) != FAB_OK || fab_fit_gauss(b, &q) != FAB_OK ||
         fab_distance_mean(p, q, &mean) != FAB_OK ||
         fab_distance_covariance(p, q, NULL, &covariance) != FAB_OK)
         stop(fab_detail());
     const double close = type == FAB_F64 ? 1e-6 : 1e-2;
     if (!(mean < close && covariance < close))
         stop("the fast kernels do not agree with the plain ones");
-    fab_infer_free(a);
-    fab_infer_free(b);
+    fab_fit_free(a);
+    fab_fit_free(b);
     free(x);
     free(y);
 }
@@ -93,7 +93,7 @@ static timing bench(fab_dtype type, int threads, int64_t D, int rows)
     double *x = normals(2, D * DISTINCT), *y = normals(3, DISTINCT);
     for (int64_t i = 0; i < D * DISTINCT; i++) x[i] *= 1e-3;
     verify(type);
-    fab_infer *f = open_method(D, &exec);
+    fab_fit *f = open_method(D, &exec);
     feed(f, x, y, D, DISTINCT);
     for (int i = 0; i < rows; i++) {
         const double start = fab_clock();
@@ -102,7 +102,7 @@ static timing bench(fab_dtype type, int threads, int64_t D, int rows)
     }
     struct rusage usage;
     getrusage(RUSAGE_SELF, &usage);
-    fab_infer_free(f);
+    fab_fit_free(f);
     free(x);
     free(y);
     qsort(seconds, (size_t)rows, sizeof *seconds, by_value);

@@ -48,27 +48,27 @@ static double *make_rows(int64_t D, int64_t n)
     return x;
 }
 
-static fab_estim *open_method(const char *name, int64_t D, int64_t K, const char *setting,
+static fab_fit *open_method(const char *name, int64_t D, int64_t K, const char *setting,
                               const fab_exec *x)
 {
     const fab_method *m = fab_method_find(name);
     int64_t settings[32] = {0};
     char number[32];
-    fab_estim *e;
-    fab_settings_defaults(m->table, settings);
+    fab_fit *e;
+    fab_settings_defaults(m->fields, settings);
     snprintf(number, sizeof number, "%lld", (long long)D);
-    fab_settings_parse(m->table, settings, "D", number);
+    fab_settings_parse(m->fields, settings, "D", number);
     snprintf(number, sizeof number, "%lld", (long long)K);
-    fab_settings_parse(m->table, settings, "K", number);
-    if (*setting) fab_settings_parse(m->table, settings, setting, "false");
-    if (fab_estim_init(&e, m, settings, x) != FAB_OK) stop(fab_detail());
+    fab_settings_parse(m->fields, settings, "K", number);
+    if (*setting) fab_settings_parse(m->fields, settings, setting, "false");
+    if (fab_fit_create(&e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, x) != FAB_OK) stop(fab_detail());
     return e;
 }
 
-static void feed(fab_estim *e, const double *x, int64_t D, int64_t n)
+static void feed(fab_fit *e, const double *x, int64_t D, int64_t n)
 {
     const fab_rows rows = {x, FAB_F64, n, D};
-    if (fab_estim_update(e, &rows) != FAB_OK) stop(fab_detail());
+    if (fab_fit_update(e, &(fab_examples){.x = rows}) != FAB_OK) stop(fab_detail());
 }
 
 /* The fast kernels give what the plain ones give, to rounding. */
@@ -79,17 +79,17 @@ static void verify(const char *name, int64_t K, const char *setting, fab_dtype t
                    plain = {.ops = fab_ops_find("ref", type)};
     double *x = make_rows(D, N), distance = 1;
     const fab_gauss *p, *q;
-    fab_estim *a = open_method(name, D, K, setting, &fast),
+    fab_fit *a = open_method(name, D, K, setting, &fast),
               *b = open_method(name, D, K, setting, &plain);
     feed(a, x, D, N);
     feed(b, x, D, N);
-    if (fab_estim_result(a, &p) != FAB_OK || fab_estim_result(b, &q) != FAB_OK ||
+    if (fab_fit_gauss(a, &p) != FAB_OK || fab_fit_gauss(b, &q) != FAB_OK ||
         fab_distance_covariance(p, q, NULL, &distance) != FAB_OK)
         stop(fab_detail());
     if (!(distance < (type == FAB_F64 ? 1e-7 : 1e-3)))
         stop("the fast kernels do not agree with the plain ones");
-    fab_estim_free(a);
-    fab_estim_free(b);
+    fab_fit_free(a);
+    fab_fit_free(b);
     free(x);
 }
 
@@ -112,7 +112,7 @@ static timing summary(double *seconds, int count)
 }
 
 /* Seconds a row, over blocks of ROWS rows after the warm-up. */
-static timing time_method(fab_estim *e, const double *x, int64_t D)
+static timing time_method(fab_fit *e, const double *x, int64_t D)
 {
     static double seconds[BLOCKS];
     int count = 0;
@@ -166,7 +166,7 @@ static timing bench(const char *name, const char *setting, fab_dtype type, int64
     const fab_exec exec = {.ops = fab_ops_find("cpu", type)};
     verify(name, K, setting, type);
     double *x = make_rows(D, ROWS);
-    fab_estim *e = open_method(name, D, K, setting, &exec);
+    fab_fit *e = open_method(name, D, K, setting, &exec);
     const timing t = time_method(e, x, D);
     const double DK = (double)D * (double)K, bytes = 2 * DK * (type == FAB_F64 ? 8 : 4),
                  flops = 3 * DK * (double)K;
@@ -174,7 +174,7 @@ static timing bench(const char *name, const char *setting, fab_dtype type, int64
            *setting ? "plain" : "", fab_dtype_name(type), (long long)D, (long long)K, 1e6 * t.best,
            1e6 * t.median, 1e-9 * bytes / t.best, 1e-9 * flops / t.best,
            bytes / t.best / triad(bytes), flops / t.best / gemm);
-    fab_estim_free(e);
+    fab_fit_free(e);
     free(x);
     return t;
 }

@@ -50,7 +50,7 @@ static void *room(int64_t bytes)
 
 typedef struct fit {
     fab_net *net;
-    fab_infer *f;
+    fab_fit *f;
     fab_examples e;
     double *x, *y;
 } fit;
@@ -70,14 +70,14 @@ static fit open_fit(int64_t features, int64_t hidden, int64_t K, const fab_exec 
     fab_random_normal(1, 2, 0, ROWS, FAB_F64, t.y);
     t.e = (fab_examples){.x = {.p = t.x, .type = FAB_F64, .n = ROWS, .ld = features}, .y = t.y};
     must(fab_net_init(&t.net, &plan, x));
-    must(fab_infer_init_model(&t.f, fab_method_find("slang"), &s, fab_net_model(t.net), NULL, x));
-    must(fab_infer_update(t.f, &t.e));
+    must(fab_fit_create(&t.f, "slang", &s, sizeof s, &(fab_input){.model = fab_net_model(t.net)}, x));
+    must(fab_fit_update(t.f, &t.e));
     return t;
 }
 
 static void close_fit(fit *t)
 {
-    fab_infer_free(t->f);
+    fab_fit_free(t->f);
     fab_net_free(t->net);
     free(t->x);
     free(t->y);
@@ -90,8 +90,8 @@ static void verify(fab_dtype type)
     fit a = open_fit(7, 40, 5, &fast), b = open_fit(7, 40, 5, &plain);
     const fab_gauss *p, *q;
     double distance;
-    must(fab_infer_result(a.f, &p));
-    must(fab_infer_result(b.f, &q));
+    must(fab_fit_gauss(a.f, &p));
+    must(fab_fit_gauss(b.f, &q));
     must(fab_distance_covariance(p, q, NULL, &distance));
     if (!(distance < (type == FAB_F64 ? 1e-8 : 1e-2))) {
         fprintf(stderr, "bench_slang: the fast kernels do not agree with the plain ones\n");
@@ -133,7 +133,7 @@ static timing time_steps(fit *t)
     double seconds[STEPS];
     const fab_gauss *q;
     fab_set_progress(mark, NULL);
-    must(fab_infer_result(t->f, &q));
+    must(fab_fit_gauss(t->f, &q));
     fab_set_progress(NULL, NULL);
     for (int i = 2; i <= STEPS; i++) seconds[i - 2] = stamp[i] - stamp[i - 1];
     return summary(seconds, STEPS - 1);

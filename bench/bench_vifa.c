@@ -67,17 +67,17 @@ static int lap_ends(void *ctx, const char *what, int64_t done, int64_t total)
     return l->stop > 0 && done >= l->stop;
 }
 
-static fab_inference run(fab_infer *f, const fab_examples *e, int64_t stop)
+static fab_report run(fab_fit *f, const fab_examples *e, int64_t stop)
 {
     const fab_gauss *q;
-    fab_inference r = {0};
-    must(fab_infer_update(f, e));
+    fab_report r = {0};
+    must(fab_fit_update(f, e));
     timed = (laps){.at = fab_clock(), .stop = stop};
     fab_set_progress(lap_ends, &timed);
-    const fab_status s = fab_infer_result(f, &q);
+    const fab_status s = fab_fit_gauss(f, &q);
     fab_set_progress(NULL, NULL);
     if (s != FAB_STOPPED) must(s);
-    if (s == FAB_OK) must(fab_infer_report(f, &r));
+    if (s == FAB_OK) must(fab_fit_report(f, &r));
     qsort(timed.seconds, (size_t)timed.n, sizeof(double), by_size);
     return r;
 }
@@ -131,7 +131,7 @@ static void beside_peer(void)
     double *x = bytes(8 * ROWS * FEATURES), *y = bytes(8 * ROWS), loss, best, median;
     const fab_vifa_settings s = paper();
     fab_net *net;
-    fab_infer *f;
+    fab_fit *f;
     fill_table(x, y);
     const fab_examples e = {.x = {x, FAB_F64, ROWS, FEATURES}, .y = y};
     if (!ask_peer(&loss, &best, &median)) {
@@ -139,8 +139,8 @@ static void beside_peer(void)
         return;
     }
     must(fab_net_init(&net, &plan, &exec));
-    must(fab_infer_init_model(&f, fab_method_find("vifa"), &s, fab_net_model(net), NULL, &exec));
-    const fab_inference r = run(f, &e, 0);
+    must(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &exec));
+    const fab_report r = run(f, &e, 0);
     printf("1 x 50 relu, D = %lld, K = 1, batch %d, %d draws, adam: loss %.3f, PyTorch's %.3f\n",
            (long long)fab_net_model(net)->D, BATCH, DRAWS, r.loss, loss);
     const double ours = timed.seconds[0], middle = timed.seconds[timed.n / 2], ratio = best / ours;
@@ -153,7 +153,7 @@ static void beside_peer(void)
             1e6 * ours, 1e6 * middle, 1e6 * best, 1e6 * median, ratio, median / middle,
             ratio >= 30 ? "PASS" : "MISS");
     if (ratio < 30) missed = 1;
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
     fab_release(x);
     fab_release(y);
@@ -228,7 +228,7 @@ static void beside_memory(void)
                          .self = &gradient,
                          .loss = bowl};
     fab_vifa_settings s = fab_vifa_defaults();
-    fab_infer *f;
+    fab_fit *f;
     s.K = K;
     s.draws = 1;
     s.entropy = FAB_VIFA_CLOSED;
@@ -236,7 +236,7 @@ static void beside_memory(void)
     s.rate = 1e-4;
     s.start_sd = 0.1;
     s.epochs = LARGE_STEPS;
-    must(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, NULL, &exec));
+    must(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m}, &exec));
     run(f, &e, 0);
     const double seconds = timed.seconds[0] - gradient / LARGE_STEPS, ceiling = triad();
     const double part = moved() / seconds / ceiling, pass = 8.0 * (double)coordinates * K / ceiling;
@@ -249,7 +249,7 @@ static void beside_memory(void)
            "passes at triad\n",
            1e-9 * moved(), part, part >= 0.5 ? "PASS" : "MISS", seconds / pass);
     if (part < 0.5) missed = 1;
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 int main(int argc, char **argv)

@@ -40,13 +40,13 @@ int fit_settings(fit *f, const fab_method *m)
 
 int fit_open(fit *f)
 {
-    const fab_status s = fab_estim_init(&f->estim, f->method, f->settings, &f->exec);
+    const fab_status s = fab_fit_create(&f->estim, fab_method_name(f->method), f->settings, sizeof *f->settings, &(fab_input){.vectors = VECTORS}, &f->exec);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
 void fit_close(fit *f)
 {
-    fab_estim_free(f->estim);
+    fab_fit_free(f->estim);
     fab_tensors_free(f->more);
     data_close(&f->data);
     free(f->table);
@@ -146,9 +146,9 @@ static int fit_table(fit *f)
     if (status == DONE) status = say_needed(f, n);
     if (status != DONE) return status;
     const fab_rows rows = data_rows(&f->data, f->table, n);
-    fab_status s = fab_estim_update(f->estim, &rows);
+    fab_status s = fab_fit_update(f->estim, &(fab_examples){.x = rows});
     fab_set_progress(progress_tick, NULL);
-    if (s == FAB_OK) s = fab_estim_result(f->estim, &q);
+    if (s == FAB_OK) s = fab_fit_gauss(f->estim, &q);
     fab_set_progress(NULL, NULL);
     return s == FAB_OK ? DONE : say_status_of(f->data.o.file, s);
 }
@@ -159,13 +159,13 @@ static int fit_table(fit *f)
 static int64_t until_checkpoint(const fit *f)
 {
     if (!f->checkpoint) return INT64_MAX;
-    return f->checkpoint - fab_estim_rows(f->estim) % f->checkpoint;
+    return f->checkpoint - fab_fit_rows(f->estim) % f->checkpoint;
 }
 
 /* A state that has no more rows than factors is not worth a file yet. */
 static int checkpoint_due(const fit *f)
 {
-    const int64_t n = fab_estim_rows(f->estim);
+    const int64_t n = fab_fit_rows(f->estim);
     return f->checkpoint && n % f->checkpoint == 0 &&
            n > setting_get(f->method->table, f->settings, "K");
 }
@@ -177,7 +177,7 @@ static int fit_stream(fit *f)
         fab_rows rows;
         status = data_next(&f->data, until_checkpoint(f), &rows);
         if (status != DONE || rows.n == 0) break;
-        const fab_status s = fab_estim_update(f->estim, &rows);
+        const fab_status s = fab_fit_update(f->estim, &(fab_examples){.x = rows});
         if (s != FAB_OK) return say_status_of(f->data.o.file, s);
         if (checkpoint_due(f)) status = fit_save(f);
         if (status == DONE && data_tick(&f->data, f->verb))
@@ -199,7 +199,7 @@ int fit_rows(fit *f)
 int fit_save(fit *f)
 {
     if (!f->output) return DONE;
-    const fab_status s = fab_estim_save(f->estim, f->output, f->more);
+    const fab_status s = fab_fit_save(f->estim, f->output, f->more);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
@@ -257,8 +257,8 @@ int fit_resume(fit *f, const char *file, fab_tensors *t, int64_t K)
     if (F && (F->type == FAB_F32 || F->type == FAB_F64))
         f->exec.ops = fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
     fab_status s = take_settings(f, t, K);
-    if (s == FAB_OK) s = fab_estim_resume(&f->estim, t, &f->exec);
+    if (s == FAB_OK) s = fab_fit_load(&f->estim, t, NULL, &f->exec);
     if (s != FAB_OK) return say_status_of(file, s);
-    f->seen = fab_estim_rows(f->estim);
+    f->seen = fab_fit_rows(f->estim);
     return DONE;
 }

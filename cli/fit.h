@@ -18,7 +18,7 @@ typedef struct fit {
     void *settings; /* of the method; owned */
     fab_exec exec;
     data data;
-    fab_estim *estim;
+    fab_fit *estim;
     double *table;      /* a batch method's: rows x data.columns */
     double memory;      /* MB a fit may take; 0: what is free */
     double needed;      /* bytes it takes: a batch method's table and its work */

@@ -18,7 +18,7 @@ enum {
 
 void learning_close(learning *l)
 {
-    fab_infer_free(l->infer);
+    fab_fit_free(l->infer);
     fab_net_free(l->net);
     fab_posterior_free(l->prior);
     fab_dataset_free(l->table);
@@ -310,9 +310,8 @@ int learning_begin(learning *l)
     if (status != DONE) return status;
     const fab_gauss *prior = l->prior ? l->prior->mix.part[0] : NULL;
     const fab_status s = l->net
-                             ? fab_infer_init_model(&l->infer, l->method, l->settings,
-                                                    fab_net_model(l->net), prior, &l->exec)
-                             : fab_infer_init(&l->infer, l->method, l->settings, prior, &l->exec);
+                             ? fab_fit_create(&l->infer, fab_method_name(l->method), l->settings, sizeof *l->settings, &(fab_input){.model = fab_net_model(l->net), .prior = prior}, &l->exec)
+                             : fab_fit_create(&l->infer, fab_method_name(l->method), l->settings, sizeof *l->settings, &(fab_input){.model = &LINEAR, .prior = prior}, &l->exec);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
@@ -320,8 +319,8 @@ int learning_begin(learning *l)
 static fab_status resume_infer(learning *l, const fab_tensors *t)
 {
     const fab_gauss *prior = l->prior ? l->prior->mix.part[0] : NULL;
-    if (!l->net) return fab_infer_resume(&l->infer, t, &l->exec);
-    return fab_infer_resume_model(&l->infer, t, fab_net_model(l->net), prior, &l->exec);
+    if (!l->net) return fab_fit_load(&l->infer, t, NULL, &l->exec);
+    return fab_fit_load(&l->infer, t, &(fab_input){.model = fab_net_model(l->net), .prior = prior}, &l->exec);
 }
 
 int learning_resume(learning *l, const char *file, const fab_tensors *t)
@@ -348,7 +347,7 @@ static int take_in(learning *l)
     if (l->method->streams && order_watch(&l->order, t->y, t->n, learning_classes(l)))
         return say_failed("out of memory");
     const fab_examples e = {fab_dataset_rows(t), t->y, t->weight, t->offset};
-    s = fab_infer_update(l->infer, &e);
+    s = fab_fit_update(l->infer, &e);
     return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
 }
 
@@ -388,7 +387,7 @@ static fab_status describe(const learning *l, fab_tensors *more)
     return s;
 }
 
-typedef fab_status save_fn(fab_infer *f, const char *path, const fab_tensors *more);
+typedef fab_status save_fn(fab_fit *f, const char *path, const fab_tensors *more);
 
 static int save_by(const learning *l, save_fn *save)
 {
@@ -403,12 +402,12 @@ static int save_by(const learning *l, save_fn *save)
 
 int learning_save(const learning *l)
 {
-    return save_by(l, fab_infer_save);
+    return save_by(l, fab_fit_save);
 }
 
 static int learning_checkpoint(const learning *l)
 {
-    return save_by(l, fab_infer_checkpoint);
+    return save_by(l, fab_fit_checkpoint);
 }
 
 /* ---- the result ------------------------------------------------------------------------------------------ */
@@ -434,10 +433,10 @@ static int finish(learning *l)
     const fab_gauss *q;
     int status = DONE;
     fab_set_progress(pause_tick, &p);
-    fab_status s = fab_infer_result(l->infer, &q);
+    fab_status s = fab_fit_gauss(l->infer, &q);
     while (s == FAB_STOPPED && p.due && status == DONE) {
         status = learning_checkpoint(l);
-        s = fab_infer_result(l->infer, &q);
+        s = fab_fit_gauss(l->infer, &q);
     }
     fab_set_progress(progress_tick, NULL);
     if (s == FAB_STOPPED && l->checkpoint && l->net) learning_checkpoint(l);

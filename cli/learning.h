@@ -42,7 +42,7 @@ typedef struct learning {
     const fab_method *method;
     void *settings; /* of the method; owned */
     fab_exec exec;
-    fab_infer *infer;
+    fab_fit *infer;
     fab_posterior *prior;
     const char *output; /* NULL: no file */
     int64_t

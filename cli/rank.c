@@ -66,7 +66,7 @@ void rank_close(rank_search *r)
 static double rows_that_count(const fit *f)
 {
     double forget = 1;
-    const double n = (double)fab_estim_rows(f->estim);
+    const double n = (double)fab_fit_rows(f->estim);
     const fab_field *field = fab_settings_find(f->method->table, "forget");
     if (field) memcpy(&forget, (const char *)f->settings + field->offset, sizeof forget);
     return forget < 1 ? (1 - pow(forget, n)) / (1 - forget) : n;
@@ -107,7 +107,7 @@ static void add_diagonal(rank_search *r, const fit *f, const double *v)
 /* Candidates have fewer factors than rows. */
 static int64_t most_factors(const rank_search *r, const fit *f)
 {
-    const int64_t n = fab_estim_rows(f->estim);
+    const int64_t n = fab_fit_rows(f->estim);
     return r->most < n ? r->most : n - 1;
 }
 
@@ -149,7 +149,7 @@ static fab_status score_stream(rank_search *r, const fit *f)
     fab_solver *solver = NULL;
     double *v = malloc((size_t)f->data.D * sizeof *v);
     if (!v) return FAB_NO_MEMORY;
-    fab_status s = fab_estim_result(f->estim, &S);
+    fab_status s = fab_fit_gauss(f->estim, &S);
     if (s == FAB_OK) s = fab_solver_init(&solver, S, &f->exec);
     if (s == FAB_OK) s = score_wide(r, f, S, solver, v);
     fab_solver_free(solver);
@@ -186,11 +186,11 @@ static int take_rank(rank_search *r, fit *f)
     const int64_t seen = f->seen;
     int status = temporary(f, &path);
     if (status != DONE) return status;
-    fab_status s = fab_estim_save(f->estim, path, NULL);
+    fab_status s = fab_fit_save(f->estim, path, NULL);
     if (s == FAB_OK) s = fab_tensors_read(&t, path);
     remove(path);
     if (s == FAB_OK) {
-        fab_estim_free(f->estim);
+        fab_fit_free(f->estim);
         f->estim = NULL;
         status = fit_resume(f, path, t, r->chosen);
         f->seen = seen;
@@ -207,7 +207,7 @@ static int take_rank(rank_search *r, fit *f)
 /* Variances in two passes; `room` holds D means and D variances. */
 static const double *table_variances(const fit *f, double *room)
 {
-    const int64_t n = fab_estim_rows(f->estim), D = f->data.D;
+    const int64_t n = fab_fit_rows(f->estim), D = f->data.D;
     const fab_rows rows = data_rows(&f->data, f->table, n);
     double *mean = room, *v = room + D;
     for (int64_t j = 0; j < n; j++)
@@ -222,14 +222,14 @@ static const double *table_variances(const fit *f, double *room)
 }
 
 /* Fit k factors; *e is the new estimator. */
-static fab_status fit_rank(fit *f, int64_t k, fab_estim **e, double *loglik)
+static fab_status fit_rank(fit *f, int64_t k, fab_fit **e, double *loglik)
 {
-    fab_diagnostics d = {0};
-    const fab_rows rows = data_rows(&f->data, f->table, fab_estim_rows(f->estim));
+    fab_report d = {0};
+    const fab_rows rows = data_rows(&f->data, f->table, fab_fit_rows(f->estim));
     setting_put(f->method->table, f->settings, "K", k);
-    fab_status s = fab_estim_init(e, f->method, f->settings, &f->exec);
-    if (s == FAB_OK) s = fab_estim_update(*e, &rows);
-    if (s == FAB_OK) s = fab_estim_diagnostics(*e, &d);
+    fab_status s = fab_fit_create(e, fab_method_name(f->method), f->settings, sizeof *f->settings, &(fab_input){.vectors = VECTORS}, &f->exec);
+    if (s == FAB_OK) s = fab_fit_update(*e, &(fab_examples){.x = rows});
+    if (s == FAB_OK) s = fab_fit_report(*e, &d);
     *loglik = d.loglik_mean;
     return s;
 }
@@ -237,21 +237,21 @@ static fab_status fit_rank(fit *f, int64_t k, fab_estim **e, double *loglik)
 /* f->estim becomes the best so far. */
 static fab_status score_next(rank_search *r, fit *f, int64_t k, int64_t *go_on)
 {
-    fab_estim *e = NULL;
+    fab_fit *e = NULL;
     double loglik = 0;
     fab_status s = k > 1 ? fit_rank(f, k, &e, &loglik) : FAB_OK;
     if (k == 1) {
-        fab_diagnostics d = {0};
-        s = fab_estim_diagnostics(f->estim, &d);
+        fab_report d = {0};
+        s = fab_fit_report(f->estim, &d);
         loglik = d.loglik_mean;
     }
     if (s == FAB_OK) *go_on = add(r, f, k, loglik);
     if (s == FAB_OK && e && r->chosen == k) {
-        fab_estim *worse = f->estim;
+        fab_fit *worse = f->estim;
         f->estim = e;
         e = worse;
     }
-    fab_estim_free(e);
+    fab_fit_free(e);
     return s;
 }
 
@@ -272,9 +272,9 @@ static fab_status score_table(rank_search *r, fit *f)
 
 int rank_choose(rank_search *r, fit *f)
 {
-    if (fab_estim_rows(f->estim) < 2)
+    if (fab_fit_rows(f->estim) < 2)
         return say_failed("%s: %" PRId64 " rows; at least 2 are needed", f->data.o.file,
-                          fab_estim_rows(f->estim));
+                          fab_fit_rows(f->estim));
     const fab_status s = f->method->streams ? score_stream(r, f) : score_table(r, f);
     if (s == FAB_STOPPED) return say_failed("%s: stopped", f->verb);
     if (s == FAB_NO_MEMORY && !fab_detail()[0]) return say_failed("out of memory");

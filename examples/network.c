@@ -33,7 +33,7 @@ int main(int argc, char **argv)
     fab_scaling *units;
     fab_split *split;
     fab_net *net;
-    fab_infer *fit;
+    fab_fit *fit;
     fab_draws *draws;
     fab_scores scores;
     const fab_gauss *q;
@@ -60,10 +60,9 @@ int main(int argc, char **argv)
                                .beta = 1};
     const fab_sgd_settings settings = fab_sgd_defaults();
     must(fab_net_init(&net, &plan, NULL));
-    must(fab_infer_init_model(&fit, fab_method_find("sgd"), &settings, fab_net_model(net), NULL,
-                              NULL));
-    must(fab_infer_update(fit, &train));
-    must(fab_infer_result(fit, &q));
+    must(fab_fit_create(&fit, "sgd", &settings, sizeof settings, &(fab_input){.model = fab_net_model(net)}, NULL));
+    must(fab_fit_update(fit, &train));
+    must(fab_fit_gauss(fit, &q));
 
     const fab_mixture point = {1, &q, (const double[]){1}};
     must(fab_draws_create(&draws, fab_net_model(net), &point, &test.x, NULL, 0, 0, NULL));
@@ -75,7 +74,7 @@ int main(int argc, char **argv)
            (long long)n_train, (long long)n_test, scores.rmse, scores.nll);
 
     fab_draws_free(draws);
-    fab_infer_free(fit);
+    fab_fit_free(fit);
     fab_net_free(net);
     fab_split_free(split);
     fab_scaling_free(units);

@@ -83,7 +83,7 @@ static inline any_settings settings_of(const char *method, int64_t D, int64_t K,
 {
     any_settings s;
     char line[512], *save = NULL;
-    const fab_fields *t = fab_method_find(method)->table;
+    const fab_fields *t = fab_method_find(method)->fields;
     fab_settings_defaults(t, &s);
     snprintf(line, sizeof line, "D=%lld K=%lld %s", (long long)D, (long long)K, text);
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
@@ -94,39 +94,39 @@ static inline any_settings settings_of(const char *method, int64_t D, int64_t K,
     return s;
 }
 
-static inline fab_estim *fa_open(const char *method, int64_t D, int64_t K, const char *text,
+static inline fab_fit *fa_open(const char *method, int64_t D, int64_t K, const char *text,
                                  const fab_exec *x)
 {
-    fab_estim *e;
+    fab_fit *e;
     const any_settings s = settings_of(method, D, K, text);
-    assert_ok(fab_estim_init(&e, fab_method_find(method), &s, x));
+    assert_ok(fab_fit_create(&e, method, &s, sizeof s, &(fab_input){.vectors = VECTORS}, x));
     return e;
 }
 
-static inline void fa_feed(fab_estim *e, const fab_rows *rows)
+static inline void fa_feed(fab_fit *e, const fab_rows *rows)
 {
-    assert_ok(fab_estim_update(e, rows));
+    assert_ok(fab_fit_update(e, &(fab_examples){.x = *rows}));
 }
 
-static inline const fab_gauss *fa_result(fab_estim *e)
+static inline const fab_gauss *fa_result(fab_fit *e)
 {
     const fab_gauss *q;
-    assert_ok(fab_estim_result(e, &q));
+    assert_ok(fab_fit_gauss(e, &q));
     assert_ok(fab_gauss_check(q));
     return q;
 }
 
 /* The Gaussian of these rows; *d, unless NULL, is what the method says about it.  Gives it. */
 static inline fab_gauss *fa_fit(const char *method, int64_t K, const char *text, const fab_exec *x,
-                                const fab_rows *rows, fab_diagnostics *d)
+                                const fab_rows *rows, fab_report *d)
 {
     fab_gauss *copy;
-    fab_estim *e = fa_open(method, rows->ld, K, text, x);
+    fab_fit *e = fa_open(method, rows->ld, K, text, x);
     fa_feed(e, rows);
     const fab_gauss *q = fa_result(e);
-    if (d) assert_ok(fab_estim_diagnostics(e, d));
+    if (d) assert_ok(fab_fit_report(e, d));
     assert_ok(fab_gauss_copy(&copy, q, q->type));
-    fab_estim_free(e);
+    fab_fit_free(e);
     return copy;
 }
 

@@ -129,11 +129,11 @@ static inline fab_status fit_and_free(const char *method, const void *settings, 
                                       const fab_examples *e, int times)
 {
     const fab_gauss *q;
-    fab_infer *f = NULL;
-    fab_status s = fab_infer_init_model(&f, fab_method_find(method), settings, m, NULL, NULL);
-    for (int i = 0; s == FAB_OK && i < times; i++) s = fab_infer_update(f, e);
-    if (s == FAB_OK) s = fab_infer_result(f, &q);
-    fab_infer_free(f);
+    fab_fit *f = NULL;
+    fab_status s = fab_fit_create(&f, method, settings, sizeof *settings, &(fab_input){.model = m}, NULL);
+    for (int i = 0; s == FAB_OK && i < times; i++) s = fab_fit_update(f, e);
+    if (s == FAB_OK) s = fab_fit_gauss(f, &q);
+    fab_fit_free(f);
     return s;
 }
 

@@ -74,7 +74,7 @@ static inline void add_weights(problem *p)
 
 static inline fab_laplace_settings settings_of(const problem *p)
 {
-    fab_laplace_settings s = fab_laplace_defaults(p->m.D);
+    fab_laplace_settings s = fab_laplace_defaults();
     s.likelihood = p->m.likelihood;
     s.classes = p->m.classes;
     s.intercept = p->m.intercept;
@@ -84,40 +84,40 @@ static inline fab_laplace_settings settings_of(const problem *p)
     return s;
 }
 
-static inline fab_status try_with(fab_infer **f, const char *method, const problem *p,
+static inline fab_status try_with(fab_fit **f, const char *method, const problem *p,
                                   const fab_laplace_settings *s, const fab_exec *x)
 {
     const fab_examples e = {
         .x = {p->x, FAB_F64, p->N, p->m.D}, .y = p->y, .weight = p->weight, .offset = p->offset};
     const fab_gauss *q;
-    fab_status status = fab_infer_init(f, fab_method_find(method), s, p->prior, x);
-    if (status == FAB_OK) status = fab_infer_update(*f, &e);
-    if (status == FAB_OK) status = fab_infer_result(*f, &q);
+    fab_status status = fab_fit_create(f, method, s, sizeof *s, &(fab_input){.model = &LINEAR, .prior = p->prior}, x);
+    if (status == FAB_OK) status = fab_fit_update(*f, &e);
+    if (status == FAB_OK) status = fab_fit_gauss(*f, &q);
     if (status == FAB_OK) return fab_gauss_check(q);
-    fab_infer_free(*f);
+    fab_fit_free(*f);
     *f = NULL;
     return status;
 }
 
-static inline fab_infer *fitted(const char *method, const problem *p)
+static inline fab_fit *fitted(const char *method, const problem *p)
 {
     const fab_laplace_settings s = settings_of(p);
-    fab_infer *f;
+    fab_fit *f;
     assert_ok(try_with(&f, method, p, &s, NULL));
     return f;
 }
 
-static inline const fab_gauss *posterior_of(fab_infer *f)
+static inline const fab_gauss *posterior_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     return q;
 }
 
-static inline fab_inference report_of(fab_infer *f)
+static inline fab_report report_of(fab_fit *f)
 {
-    fab_inference r;
-    assert_ok(fab_infer_report(f, &r));
+    fab_report r;
+    assert_ok(fab_fit_report(f, &r));
     return r;
 }
 
@@ -207,18 +207,18 @@ static inline double distance_to_mode(const problem *p, const fab_gauss *q)
 
 static inline void compare(const problem *p, double tol)
 {
-    fab_infer *f = fitted("laplace", p);
+    fab_fit *f = fitted("laplace", p);
     const fab_gauss *q = posterior_of(f);
     const truth t = truth_at(p, q->mu);
     const int64_t n = t.P * t.P;
     const real *S = dense_inverse(t.P, t.A);
-    const fab_inference r = report_of(f);
+    const fab_report r = report_of(f);
     assert_int_equal(r.converged, 1);
     assert_near(distance_to_mode(p, q), 0, tol);
     assert_near(dense_norm(n, dense_minus(n, dense_covariance(q), S)) / dense_norm(n, S), 0, tol);
     assert_near(r.log_evidence, (dense_logdet(t.P, t.prior) - dense_logdet(t.P, t.A)) / 2 - t.value,
                 tol * (1 + fabs(r.log_evidence)));
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* The gradient of the log posterior in doubles, for models too large for the oracle. */

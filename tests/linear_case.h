@@ -129,7 +129,7 @@ static inline truth solve(const problem *p)
 
 static inline fab_exact_settings settings_of(const problem *p)
 {
-    fab_exact_settings s = fab_exact_defaults(p->D);
+    fab_exact_settings s = fab_exact_defaults();
     s.intercept = p->intercept;
     s.alpha = p->alpha;
     s.beta = p->beta;
@@ -137,20 +137,20 @@ static inline fab_exact_settings settings_of(const problem *p)
 }
 
 /* A fit by name; gives the handle.  The examples stay the caller's. */
-static inline fab_infer *fitted_with(const char *method, const problem *p, const fab_exec *x)
+static inline fab_fit *fitted_with(const char *method, const problem *p, const fab_exec *x)
 {
     const fab_exact_settings s = settings_of(p);
     const fab_examples e = examples_of(p);
-    fab_infer *f;
-    assert_ok(fab_infer_init(&f, fab_method_find(method), &s, p->prior, x));
-    assert_ok(fab_infer_update(f, &e));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = p->prior}, x));
+    assert_ok(fab_fit_update(f, &e));
     return f;
 }
 
-static inline const fab_gauss *posterior_of(fab_infer *f)
+static inline const fab_gauss *posterior_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
     return q;
 }

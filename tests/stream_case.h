@@ -123,7 +123,7 @@ typedef struct any_settings {
 
 static inline fab_status try_settings(any_settings *s, int64_t D, int64_t K, const char *text)
 {
-    const fab_fields *t = fab_method_find(METHOD)->table;
+    const fab_fields *t = fab_method_find(METHOD)->fields;
     char line[256], number[32], *save = NULL;
     fab_settings_defaults(t, s);
     snprintf(number, sizeof number, "%lld", (long long)D);
@@ -139,26 +139,26 @@ static inline fab_status try_settings(any_settings *s, int64_t D, int64_t K, con
     return FAB_OK;
 }
 
-static inline fab_estim *open_stream(int64_t D, int64_t K, const char *text, const fab_exec *x)
+static inline fab_fit *open_stream(int64_t D, int64_t K, const char *text, const fab_exec *x)
 {
     any_settings s;
-    fab_estim *e;
+    fab_fit *e;
     assert_int_equal(try_settings(&s, D, K, text), FAB_OK);
-    assert_int_equal(fab_estim_init(&e, fab_method_find(METHOD), &s, x), FAB_OK);
+    assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, x), FAB_OK);
     return e;
 }
 
-static inline void feed(fab_estim *e, const double *x, int64_t first, int64_t n, int64_t D)
+static inline void feed(fab_fit *e, const double *x, int64_t first, int64_t n, int64_t D)
 {
     const fab_rows r = rows_of(x, first, n, D);
-    const fab_status s = fab_estim_update(e, &r);
+    const fab_status s = fab_fit_update(e, &(fab_examples){.x = r});
     if (s != FAB_OK) fail_msg("update: %s", fab_detail());
 }
 
-static inline const fab_gauss *result_of(fab_estim *e)
+static inline const fab_gauss *result_of(fab_fit *e)
 {
     const fab_gauss *q = NULL;
-    if (fab_estim_result(e, &q) != FAB_OK) fail_msg("result: %s", fab_detail());
+    if (fab_fit_gauss(e, &q) != FAB_OK) fail_msg("result: %s", fab_detail());
     return q;
 }
 
@@ -177,11 +177,11 @@ static inline fab_gauss *fitted(const double *x, int64_t n, int64_t D, int64_t K
                                 const fab_exec *exec)
 {
     fab_gauss *copy;
-    fab_estim *e = open_stream(D, K, text, exec);
+    fab_fit *e = open_stream(D, K, text, exec);
     feed(e, x, 0, n, D);
     const fab_gauss *q = result_of(e);
     assert_int_equal(fab_gauss_copy(&copy, q, q->type), FAB_OK);
-    fab_estim_free(e);
+    fab_fit_free(e);
     return copy;
 }
 
@@ -208,13 +208,13 @@ static void split_equals_whole(void **state)
     double *x = draw_usual(29, 3, LONG, 1);
     for (int v = 0; v < 3; v++) {
         fab_gauss *whole = fitted(x, LONG, 29, 3, VARIANTS(v), NULL);
-        fab_estim *e = open_stream(29, 3, VARIANTS(v), NULL);
+        fab_fit *e = open_stream(29, 3, VARIANTS(v), NULL);
         for (int64_t at = 0, n = 1; at < LONG; at += n, n = n % 13 + 1) {
             if (n > LONG - at) n = LONG - at;
             feed(e, x, at, n, 29);
         }
         assert_same_bits(result_of(e), whole);
-        fab_estim_free(e);
+        fab_fit_free(e);
         fab_gauss_free(whole);
     }
     free(x);
@@ -226,13 +226,13 @@ static void result_does_not_disturb_the_stream(void **state)
     double *x = draw_usual(29, 3, LONG, 1);
     for (int v = 0; v < 3; v++) {
         fab_gauss *undisturbed = fitted(x, LONG, 29, 3, VARIANTS(v), NULL);
-        fab_estim *e = open_stream(29, 3, VARIANTS(v), NULL);
+        fab_fit *e = open_stream(29, 3, VARIANTS(v), NULL);
         for (int64_t j = 0; j < LONG; j++) {
             feed(e, x, j, 1, 29);
             if (j > 0) result_of(e);
         }
         assert_same_bits(result_of(e), undisturbed);
-        fab_estim_free(e);
+        fab_fit_free(e);
         fab_gauss_free(undisturbed);
     }
     free(x);
@@ -240,19 +240,19 @@ static void result_does_not_disturb_the_stream(void **state)
 
 static void saved_and_resumed(const double *x, int64_t at, const char *text, const fab_exec *exec)
 {
-    fab_estim *e = open_stream(29, 3, text, exec), *again;
+    fab_fit *e = open_stream(29, 3, text, exec), *again;
     fab_tensors *file;
     feed(e, x, 0, at, 29);
-    assert_int_equal(fab_estim_save(e, in_folder("q.safetensors"), NULL), FAB_OK);
+    assert_int_equal(fab_fit_save(e, in_folder("q.safetensors"), NULL), FAB_OK);
     feed(e, x, at, LONG - at, 29);
     assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
-    if (fab_estim_resume(&again, file, exec) != FAB_OK) fail_msg("resume: %s", fab_detail());
+    if (fab_fit_load(&again, file, NULL, exec) != FAB_OK) fail_msg("resume: %s", fab_detail());
     fab_tensors_free(file);
-    assert_int_equal(fab_estim_rows(again), at);
+    assert_int_equal(fab_fit_rows(again), at);
     feed(again, x, at, LONG - at, 29);
     assert_same_bits(result_of(again), result_of(e));
-    fab_estim_free(e);
-    fab_estim_free(again);
+    fab_fit_free(e);
+    fab_fit_free(again);
 }
 
 static void a_saved_stream_continues_to_the_same_bytes(void **state)
@@ -273,16 +273,16 @@ static void a_state_of_another_shape_is_refused(void **state)
     (void)state;
     double *x = draw_usual(29, 3, LONG, 1);
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
-    fab_estim *e = open_stream(29, 3, "", NULL), *again;
+    fab_fit *e = open_stream(29, 3, "", NULL), *again;
     fab_tensors *file;
     feed(e, x, 0, LONG, 29);
-    assert_int_equal(fab_estim_save(e, in_folder("q.safetensors"), NULL), FAB_OK);
+    assert_int_equal(fab_fit_save(e, in_folder("q.safetensors"), NULL), FAB_OK);
     assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
-    assert_int_equal(fab_estim_resume(&again, file, &narrow),
+    assert_int_equal(fab_fit_load(&again, file, NULL, &narrow),
                      FAB_BAD_FILE); /* f64 state, f32 kernels */
     assert_null(again);
     fab_tensors_free(file);
-    fab_estim_free(e);
+    fab_fit_free(e);
     free(x);
 }
 
@@ -311,14 +311,14 @@ static void update_does_not_allocate(void **state)
     if (!COUNTS_MALLOCS) skip();
     double *x = draw_usual(29, 3, LONG, 1);
     const fab_exec one = {.threads = 1};
-    fab_estim *e = open_stream(29, 3, "", &one);
+    fab_fit *e = open_stream(29, 3, "", &one);
     feed(e, x, 0, 2, 29); /* the BLAS makes its buffers when it is first called */
     const long before = mallocs;
     feed(e, x, 2, LONG - 2, 29);
     assert_int_equal(mallocs, before);
     result_of(e);
     assert_int_equal(mallocs, before);
-    fab_estim_free(e);
+    fab_fit_free(e);
     free(x);
 }
 
@@ -331,15 +331,15 @@ static void f32_is_close_to_f64(void **state)
     for (int64_t i = 0; i < LONG * 29; i++) x[i] = (double)y[i];
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
     fab_gauss *wide = fitted(x, LONG, 29, 3, "", NULL);
-    fab_estim *e = open_stream(29, 3, "", &narrow);
+    fab_fit *e = open_stream(29, 3, "", &narrow);
     const fab_rows rows = {y, FAB_F32, LONG, 29};
-    assert_int_equal(fab_estim_update(e, &rows), FAB_OK);
+    assert_int_equal(fab_fit_update(e, &(fab_examples){.x = rows}), FAB_OK);
     const fab_gauss *q = result_of(e);
     assert_int_equal(q->type, FAB_F32);
     assert_memory_equal(q->mu, wide->mu, 29 * 8); /* the mean is double in both */
     assert_int_equal(fab_distance_covariance(q, wide, NULL, &distance), FAB_OK);
     assert_true(distance < 2e-5); /* LONG steps of rounding at 6e-8 */
-    fab_estim_free(e);
+    fab_fit_free(e);
     fab_gauss_free(wide);
     free(x);
     free(y);
@@ -350,20 +350,20 @@ static inline fab_status fits(const double *x, int64_t n, int64_t D, int64_t K, 
                               const fab_exec *exec)
 {
     const fab_gauss *q;
-    fab_diagnostics d;
-    fab_estim *e = open_stream(D, K, text, exec);
+    fab_report d;
+    fab_fit *e = open_stream(D, K, text, exec);
     const fab_rows r = rows_of(x, 0, n, D);
-    fab_status s = fab_estim_update(e, &r);
-    if (s == FAB_OK) s = fab_estim_result(e, &q);
+    fab_status s = fab_fit_update(e, &(fab_examples){.x = r});
+    if (s == FAB_OK) s = fab_fit_gauss(e, &q);
     if (s == FAB_OK) {
         assert_int_equal(fab_gauss_check(q), FAB_OK);
-        assert_int_equal(fab_estim_diagnostics(e, &d), FAB_OK);
+        assert_int_equal(fab_fit_report(e, &d), FAB_OK);
         assert_int_equal(d.n, n);
         assert_true(d.floored >= 0 && d.floored <= D);
         assert_true(isnan(d.loglik_mean) == 0);
     } else
         assert_true(strlen(fab_detail()) > 10);
-    fab_estim_free(e);
+    fab_fit_free(e);
     return s;
 }
 
@@ -403,15 +403,15 @@ static void constant_and_repeated_columns_fit(void **state)
     (void)state;
     double *x = odd_columns(1);
     for (int v = 0; v < 3; v++) {
-        fab_estim *e = open_stream(29, 3, VARIANTS(v), NULL);
-        fab_diagnostics d;
+        fab_fit *e = open_stream(29, 3, VARIANTS(v), NULL);
+        fab_report d;
         feed(e, x, 0, LONG, 29);
         const fab_gauss *q = result_of(e);
         assert_int_equal(fab_gauss_check(q), FAB_OK);
-        assert_int_equal(fab_estim_diagnostics(e, &d), FAB_OK);
+        assert_int_equal(fab_fit_report(e, &d), FAB_OK);
         assert_true(d.floored >= CONSTANT_FLOORED);
         assert_true(q->mu[0] == 0.1 && q->mu[4] == 0);
-        fab_estim_free(e);
+        fab_fit_free(e);
         assert_int_equal(fits(x, WARMUP / 2, 29, 3, VARIANTS(v), NULL), FAB_OK);
     }
     free(x);
@@ -466,15 +466,15 @@ static void bad_settings_are_refused(void **state)
                                "forget=0.4",    "forget=1.5", "seed=-1",
                                "start=nowhere", "centre=2",   BAD_SETTINGS};
     any_settings s;
-    fab_estim *e;
+    fab_fit *e;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const fab_status parsed = try_settings(&s, 29, 3, bad[i]);
         if (parsed == FAB_OK)
-            assert_int_equal(fab_estim_init(&e, fab_method_find(METHOD), &s, NULL),
+            assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL),
                              FAB_BAD_ARGUMENT);
     }
     assert_int_equal(try_settings(&s, 3, 4, ""), FAB_OK); /* K > D */
-    assert_int_equal(fab_estim_init(&e, fab_method_find(METHOD), &s, NULL), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT);
     assert_null(e);
 }
 
@@ -482,16 +482,16 @@ static fab_status open_fit_and_close(void)
 {
     static double x[2 * 29];
     any_settings s;
-    fab_estim *e;
+    fab_fit *e;
     const fab_gauss *q;
     const fab_rows rows = {x, FAB_F64, 2, 29};
     fab_random_normal(5, 5, 0, 2 * 29, FAB_F64, x);
     assert_int_equal(try_settings(&s, 29, 3, ""), FAB_OK);
-    const fab_status status = fab_estim_init(&e, fab_method_find(METHOD), &s, NULL);
+    const fab_status status = fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL);
     if (status != FAB_OK) return status;
-    assert_int_equal(fab_estim_update(e, &rows), FAB_OK);
-    assert_int_equal(fab_estim_result(e, &q), FAB_OK);
-    fab_estim_free(e);
+    assert_int_equal(fab_fit_update(e, &(fab_examples){.x = rows}), FAB_OK);
+    assert_int_equal(fab_fit_gauss(e, &q), FAB_OK);
+    fab_fit_free(e);
     return FAB_OK;
 }
 

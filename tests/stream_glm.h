@@ -65,7 +65,7 @@ typedef struct any_settings {
 static inline fab_status try_settings(any_settings *s, const char *method, int64_t D,
                                       const char *text)
 {
-    const fab_fields *t = fab_method_find(method)->table;
+    const fab_fields *t = fab_method_find(method)->fields;
     char line[512], number[32], *save = NULL;
     fab_settings_defaults(t, s);
     snprintf(number, sizeof number, "%lld", (long long)D);
@@ -79,27 +79,27 @@ static inline fab_status try_settings(any_settings *s, const char *method, int64
     return FAB_OK;
 }
 
-static inline fab_infer *open_infer(const char *method, int64_t D, const char *text,
+static inline fab_fit *open_infer(const char *method, int64_t D, const char *text,
                                     const fab_gauss *prior, const fab_exec *x)
 {
     any_settings s;
-    fab_infer *f;
+    fab_fit *f;
     if (try_settings(&s, method, D, text) != FAB_OK) fail_msg("settings: %s", fab_detail());
-    if (fab_infer_init(&f, fab_method_find(method), &s, prior, x) != FAB_OK)
+    if (fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = prior}, x) != FAB_OK)
         fail_msg("init: %s", fab_detail());
     return f;
 }
 
-static inline void feed(fab_infer *f, const data *d, int64_t first, int64_t n)
+static inline void feed(fab_fit *f, const data *d, int64_t first, int64_t n)
 {
     const fab_examples e = rows_from(d, first, n);
-    if (fab_infer_update(f, &e) != FAB_OK) fail_msg("update: %s", fab_detail());
+    if (fab_fit_update(f, &e) != FAB_OK) fail_msg("update: %s", fab_detail());
 }
 
-static inline const fab_gauss *result_of(fab_infer *f)
+static inline const fab_gauss *result_of(fab_fit *f)
 {
     const fab_gauss *q = NULL;
-    if (fab_infer_result(f, &q) != FAB_OK) fail_msg("result: %s", fab_detail());
+    if (fab_fit_gauss(f, &q) != FAB_OK) fail_msg("result: %s", fab_detail());
     return q;
 }
 
@@ -108,11 +108,11 @@ static inline fab_gauss *fitted(const char *method, const data *d, const char *t
                                 const fab_gauss *prior, const fab_exec *x)
 {
     fab_gauss *copy;
-    fab_infer *f = open_infer(method, d->D, text, prior, x);
+    fab_fit *f = open_infer(method, d->D, text, prior, x);
     feed(f, d, 0, d->n);
     const fab_gauss *q = result_of(f);
     assert_int_equal(fab_gauss_copy(&copy, q, q->type), FAB_OK);
-    fab_infer_free(f);
+    fab_fit_free(f);
     return copy;
 }
 

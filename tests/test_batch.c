@@ -87,10 +87,10 @@ static void rows_that_are_all_the_same_are_refused(void **state)
     for (int m = 0; m < METHODS; m++) {
         const fab_rows r = rows_of(x, 0, 7, 5);
         const fab_gauss *q;
-        fab_estim *e = fa_open(methods[m], 5, 2, "", NULL);
-        assert_ok(fab_estim_update(e, &r));
-        assert_refused(fab_estim_result(e, &q), FAB_BAD_DATA, "every column is constant");
-        fab_estim_free(e);
+        fab_fit *e = fa_open(methods[m], 5, 2, "", NULL);
+        assert_ok(fab_fit_update(e, &(fab_examples){.x = r}));
+        assert_refused(fab_fit_gauss(e, &q), FAB_BAD_DATA, "every column is constant");
+        fab_fit_free(e);
     }
 }
 
@@ -284,7 +284,7 @@ static void ml_is_at_least_the_fixed_point_and_em(void **state)
     for (uint64_t seed = 1; seed <= 3; seed++) {
         const double *x = fa_rows(D, K, N, seed);
         const fab_rows r = rows_of(x, 0, N, D);
-        fab_diagnostics ml, em;
+        fab_report ml, em;
         real *mu = dense_new(D), *S = sample_covariance(&r, NULL, mu);
         fab_gauss_free(fa_fit("ml", K, "", NULL, &r, &ml));
         fab_gauss_free(fa_fit("em", K, "tol=1e-15", NULL, &r, &em));
@@ -303,7 +303,7 @@ static void ml_exact_and_randomized_agree(void **state)
     enum { D = 60, K = 4, N = 700 };
     const double *x = fa_rows(D, K, N, 2);
     const fab_rows r = rows_of(x, 0, N, D);
-    fab_diagnostics a, b;
+    fab_report a, b;
     fab_gauss *exact = fa_fit("ml", K, "svd=exact tol=0", NULL, &r, &a);
     fab_gauss *subspace = fa_fit("ml", K, "svd=randomized tol=0", NULL, &r, &b);
     assert_near(a.loglik_mean, b.loglik_mean, 1e-13 * fabs(a.loglik_mean));
@@ -324,7 +324,7 @@ static void ml_of_fewer_rows_than_columns_is_that_of_the_formed_matrix(void **st
     const fab_rows once = rows_of(x, 0, N, D), twice = rows_of(x, 0, 2 * N, D);
     for (int m = 0; m < METHODS; m++) {
         const char *text = m == 0 ? "tol=0" : m == 1 ? "max_iter=50" : "";
-        fab_diagnostics a, b;
+        fab_report a, b;
         fab_gauss *direct = fa_fit(methods[m], K, text, NULL, &once, &a);
         fab_gauss *formed = fa_fit(methods[m], K, text, NULL, &twice, &b);
         assert_near(a.loglik_mean, b.loglik_mean, 1e-10 * fabs(b.loglik_mean));
@@ -333,12 +333,12 @@ static void ml_of_fewer_rows_than_columns_is_that_of_the_formed_matrix(void **st
         fab_gauss_free(direct);
         fab_gauss_free(formed);
     }
-    fab_estim *e = fa_open("ml", D, K, "svd=exact", NULL);
+    fab_fit *e = fa_open("ml", D, K, "svd=exact", NULL);
     const fab_gauss *q;
-    assert_ok(fab_estim_update(e, &once));
-    assert_refused(fab_estim_result(e, &q), FAB_UNSUPPORTED,
+    assert_ok(fab_fit_update(e, &(fab_examples){.x = once}));
+    assert_refused(fab_fit_gauss(e, &q), FAB_UNSUPPORTED,
                    "svd = exact needs at least D = 40 rows");
-    fab_estim_free(e);
+    fab_fit_free(e);
 }
 
 static char heard[256];
@@ -358,7 +358,7 @@ static void the_best_of_several_starts_is_kept(void **state)
         double *x = doubles(40 * 9), best = -INFINITY;
         fab_random_normal((uint64_t)seed, 7, 0, 40 * 9, FAB_F64, x);
         const fab_rows r = rows_of(x, 0, 40, 9);
-        fab_diagnostics one, five;
+        fab_report one, five;
         heard[0] = '\0';
         fab_set_log(hear, NULL);
         fab_gauss_free(fa_fit("ml", 2, "starts=5", NULL, &r, &five));
@@ -385,7 +385,7 @@ static void a_heywood_case_stands_at_the_floor_and_is_counted(void **state)
     const fab_rows r = rows_of(x, 0, N, D);
     real *mu = dense_new(D), *S = sample_covariance(&r, NULL, mu);
     for (int m = 0; m < 2; m++) {
-        fab_diagnostics d;
+        fab_report d;
         fab_gauss *q = fa_fit(methods[m], K, "psi_min=1e-4", NULL, &r, &d);
         assert_int_equal(d.floored, 2);
         for (int64_t i = 6; i < 8; i++)
@@ -404,7 +404,7 @@ static void ml_sees_constant_columns(void **state)
     real *mu = dense_new(D), *S = sample_covariance(&r, NULL, mu), mean = 0;
     for (int64_t i = 0; i < D; i++) mean += S[i * D + i] / D;
     for (int m = 0; m < METHODS; m++) {
-        fab_diagnostics d;
+        fab_report d;
         fab_gauss *q = fa_fit(methods[m], K, "", NULL, &r, &d);
         assert_int_equal(d.floored, m < 2    ? 2
                                     : m == 2 ? 0
@@ -424,7 +424,7 @@ static void ml_with_as_many_factors_as_columns_is_the_covariance(void **state)
         const double *x = fa_rows(D[i], 1, 100, 6);
         const fab_rows r = rows_of(x, 0, 100, D[i]);
         real *mu = dense_new(D[i]), *S = sample_covariance(&r, NULL, mu);
-        fab_diagnostics d;
+        fab_report d;
         fab_gauss *q = fa_fit("ml", D[i], "tol=0", NULL, &r, &d);
         assert_true(relative_gap(D[i] * D[i], dense_matrix(q), S) < 1e-6);
         assert_near(d.loglik_mean, dense_loglik(D[i], S, S), 1e-12 * r_abs(d.loglik_mean));
@@ -440,7 +440,7 @@ static void two_rows_are_enough(void **state)
     for (int m = 0; m < METHODS; m++)
         for (int64_t K = 1; K <= 5; K += 2) { /* N < K too */
             const fab_rows r = rows_of(x, 0, 2, 29);
-            fab_diagnostics d;
+            fab_report d;
             fab_gauss *q = fa_fit(methods[m], K, "", NULL, &r, &d);
             assert_int_equal(d.n, 2);
             assert_true(isfinite(d.loglik_mean));
@@ -461,7 +461,7 @@ static void em_never_lowers_the_likelihood(void **state)
         double before = -INFINITY;
         for (int steps = 1; steps <= 60; steps += 1 + steps / 10) {
             char text[64];
-            fab_diagnostics d;
+            fab_report d;
             snprintf(text, sizeof text, "max_iter=%d tol=0 expand=%s", steps,
                      expand ? "true" : "false");
             fab_gauss_free(fa_fit("em", K, text, NULL, &r, &d));
@@ -539,7 +539,7 @@ static void ppca_and_pca_are_their_closed_forms(void **state)
         for (int i = 0; i < 3; i++) {
             static const char *const text[] = {"svd=auto", "svd=randomized", "svd=exact"};
             if (i == 2 && N < D) continue;
-            fab_diagnostics d;
+            fab_report d;
             fab_gauss *q = fa_fit("ppca", K, text[i], NULL, &r, &d);
             for (int64_t a = 0; a < D * D; a++) {
                 Sigma[a] = a / D == a % D ? rest : 0;
@@ -577,7 +577,7 @@ static void the_mean_log_likelihood_is_that_of_the_rows(void **state)
         for (int m = 0; m < METHODS; m++) {
             const double *x = fa_rows(D, K, N, 2);
             const fab_rows r = rows_of(x, 0, N, D);
-            fab_diagnostics d;
+            fab_report d;
             real *mu = dense_new(D), *S = sample_covariance(&r, NULL, mu);
             fab_gauss *q = fa_fit(methods[m], K, "psi_min=1e-4", NULL, &r, &d);
             /* tr(psi^-1 S) of up to D / psi_min cancels */
@@ -648,7 +648,7 @@ static void extreme_scales_change_nothing_but_the_scale(void **state)
                 for (int64_t j = 0; j < n * D; j++) y[j] = x[j] * scale[i];
                 const fab_rows r = rows_of(x, 0, n, D), s = rows_of(y, 0, n, D);
                 const fab_exec *exec = i < 2 ? NULL : &f32;
-                fab_diagnostics a, b;
+                fab_report a, b;
                 fab_gauss *p = fa_fit(methods[m], K, "", exec, &r, &a),
                           *q = fa_fit(methods[m], K, "", exec, &s, &b);
                 assert_near(b.loglik_mean + D * log(scale[i]), a.loglik_mean,
@@ -663,19 +663,19 @@ static void extreme_scales_change_nothing_but_the_scale(void **state)
 static void defaults_are_those_of_the_table(void **state)
 {
     (void)state;
-    const fab_ml_settings ml = fab_ml_defaults(9, 2);
-    const fab_em_settings em = fab_em_defaults(9, 2);
-    const fab_ppca_settings ppca = fab_ppca_defaults(9, 2);
-    const fab_pca_settings pca = fab_pca_defaults(9, 2);
+    const fab_ml_settings ml = fab_ml_defaults(2);
+    const fab_em_settings em = fab_em_defaults(2);
+    const fab_ppca_settings ppca = fab_ppca_defaults(2);
+    const fab_pca_settings pca = fab_pca_defaults(2);
     const void *const given[] = {&ml, &em, &ppca, &pca};
     for (int m = 0; m < METHODS; m++) {
         const fab_method *method = fab_method_find(methods[m]);
         const any_settings s = settings_of(methods[m], 9, 2, "");
-        fab_estim *e;
-        assert_memory_equal(given[m], &s, method->table->size);
-        assert_ok(fab_estim_init(&e, method, given[m], NULL));
-        assert_ptr_equal(fab_estim_method(e), method);
-        fab_estim_free(e);
+        fab_fit *e;
+        assert_memory_equal(given[m], &s, method->fields->size);
+        assert_ok(fab_fit_create(&e, fab_method_name(method), given[m], sizeof *given[m], &(fab_input){.vectors = VECTORS}, NULL));
+        assert_ptr_equal(fab_fit_method(e), method);
+        fab_fit_free(e);
     }
 }
 
@@ -686,16 +686,16 @@ static void a_table_comes_in_one_update(void **state)
     const fab_rows r = rows_of(x, 0, 9, 5), one = rows_of(x, 0, 1, 5);
     for (int m = 0; m < METHODS; m++) {
         const fab_gauss *q;
-        fab_estim *e = fa_open(methods[m], 5, 1, "", NULL);
-        assert_refused(fab_estim_result(e, &q), FAB_BAD_DATA, "0 rows seen, expected at least 2");
-        assert_ok(fab_estim_update(e, &r));
-        assert_refused(fab_estim_update(e, &r), FAB_BAD_ARGUMENT, "its whole table in one update");
+        fab_fit *e = fa_open(methods[m], 5, 1, "", NULL);
+        assert_refused(fab_fit_gauss(e, &q), FAB_BAD_DATA, "0 rows seen, expected at least 2");
+        assert_ok(fab_fit_update(e, &(fab_examples){.x = r}));
+        assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_BAD_ARGUMENT, "its whole table in one update");
         fa_result(e);
-        fab_estim_free(e);
+        fab_fit_free(e);
         e = fa_open(methods[m], 5, 1, "", NULL);
-        assert_ok(fab_estim_update(e, &one));
-        assert_refused(fab_estim_result(e, &q), FAB_BAD_DATA, "1 rows seen");
-        fab_estim_free(e);
+        assert_ok(fab_fit_update(e, &(fab_examples){.x = one}));
+        assert_refused(fab_fit_gauss(e, &q), FAB_BAD_DATA, "1 rows seen");
+        fab_fit_free(e);
     }
 }
 
@@ -712,13 +712,13 @@ static void a_fit_that_is_stopped_says_so(void **state)
     const fab_rows r = rows_of(x, 0, 50, 9);
     for (int m = 0; m < 2; m++) {
         const fab_gauss *q;
-        fab_estim *e = fa_open(methods[m], 9, 2, "", NULL);
-        assert_ok(fab_estim_update(e, &r));
+        fab_fit *e = fa_open(methods[m], 9, 2, "", NULL);
+        assert_ok(fab_fit_update(e, &(fab_examples){.x = r}));
         fab_set_progress(stop_at_three, NULL);
-        assert_int_equal(fab_estim_result(e, &q), FAB_STOPPED);
+        assert_int_equal(fab_fit_gauss(e, &q), FAB_STOPPED);
         fab_set_progress(NULL, NULL);
         fa_result(e); /* and it can be asked again */
-        fab_estim_free(e);
+        fab_fit_free(e);
     }
 }
 
@@ -731,18 +731,18 @@ static fab_status fit_once(void)
     const any_settings s = settings_of(method_now, 9, 2, "");
     const fab_rows r = rows_of(x, 0, rows_now, 9);
     const fab_gauss *q;
-    fab_diagnostics d;
-    fab_estim *e;
+    fab_report d;
+    fab_fit *e;
     for (int64_t i = 0; i < 20 * 9; i++) x[i] = noise(2, i);
-    const fab_status status = fab_estim_init(&e, fab_method_find(method_now), &s, NULL);
+    const fab_status status = fab_fit_create(&e, method_now, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL);
     if (status != FAB_OK) {
         assert_null(e);
         return status;
     }
-    fab_status done = fab_estim_update(e, &r);
-    if (done == FAB_OK) done = fab_estim_result(e, &q);
-    if (done == FAB_OK) done = fab_estim_diagnostics(e, &d);
-    fab_estim_free(e);
+    fab_status done = fab_fit_update(e, &(fab_examples){.x = r});
+    if (done == FAB_OK) done = fab_fit_gauss(e, &q);
+    if (done == FAB_OK) done = fab_fit_report(e, &d);
+    fab_fit_free(e);
     return done;
 }
 
@@ -790,10 +790,10 @@ static void bytes_is_what_a_fit_takes(void **state)
                 const double unseen = m == 0 ? 8.0 * D * 52 : 0;
                 held_most = held_now = 0;
                 fab_set_allocator(weigh, unweigh);
-                fab_estim *e = fa_open(methods[m], D, K, text, NULL);
+                fab_fit *e = fa_open(methods[m], D, K, text, NULL);
                 fa_feed(e, &r);
                 fa_result(e);
-                fab_estim_free(e);
+                fab_fit_free(e);
                 fab_set_allocator(NULL, NULL);
                 assert_true((double)held_most <= said);
                 assert_true(said - unseen <= 1.1 * (double)held_most);
@@ -810,7 +810,7 @@ static void state_loglik_is_exact_at_the_maximum(void **state)
     const fab_rows r = rows_of(x, 0, N, D);
     real *mu = dense_new(D), *S = sample_covariance(&r, NULL, mu);
     double d2[D], loglik;
-    fab_diagnostics d;
+    fab_report d;
     fab_gauss *q = fa_fit("ml", K, "tol=0", NULL, &r, &d);
     for (int64_t i = 0; i < D; i++) d2[i] = (double)S[i * D + i];
     assert_ok(fab_state_loglik(q, d2, NULL, &loglik));

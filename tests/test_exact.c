@@ -7,18 +7,18 @@
 
 static void compare(const problem *p, double tol)
 {
-    fab_infer *f = fitted_with("exact", p, NULL);
+    fab_fit *f = fitted_with("exact", p, NULL);
     const fab_gauss *q = posterior_of(f);
     const truth t = solve(p);
-    fab_inference r;
+    fab_report r;
     real off = dense_norm(t.P, t.mean);
     for (int64_t i = 0; i < t.P; i++) assert_near(q->mu[i], t.mean[i], tol * off);
     assert_near(covariance_error(q, &t), 0, tol);
     assert_near(worst_sd(q, &t), 0, tol);
-    assert_ok(fab_infer_report(f, &r));
+    assert_ok(fab_fit_report(f, &r));
     assert_near(r.log_evidence, t.log_evidence, tol * (1 + r_abs(t.log_evidence)));
     assert_int_equal(r.n, p->N);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static void the_posterior_is_the_closed_form(void **state)
@@ -113,12 +113,12 @@ static problem polynomial(int64_t N, int64_t degree, double lo, double hi, doubl
 /* How many digits of every coefficient and every standard deviation are right. */
 static void check_digits(const problem *p, double digits)
 {
-    fab_infer *f = fitted_with("exact", p, NULL);
+    fab_fit *f = fitted_with("exact", p, NULL);
     const fab_gauss *q = posterior_of(f);
     const truth t = solve(p);
     assert_true(worst_mean(q, &t) < pow(10, -digits));
     assert_true(worst_sd(q, &t) < pow(10, -digits));
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static void longley_keeps_eight_digits(void **state)
@@ -129,11 +129,11 @@ static void longley_keeps_eight_digits(void **state)
                                  -3482258.63459582};
     const problem p = longley_problem();
     check_digits(&p, 8);
-    fab_infer *f = fitted_with("exact", &p, NULL);
+    fab_fit *f = fitted_with("exact", &p, NULL);
     const fab_gauss *q = posterior_of(f);
     for (int i = 0; i < 7; i++)
         assert_near(q->mu[i], certified[i], 1e-5 * fabs(certified[i])); /* alpha is not 0 */
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static void polynomials_keep_their_digits(void **state)
@@ -189,21 +189,21 @@ static void the_evidence_is_the_integral(void **state)
 /* log evidence at alpha, beta, in doubles, by the library with both given */
 static double evidence_at(problem p, double alpha, double beta)
 {
-    fab_inference r;
+    fab_report r;
     p.alpha = alpha;
     p.beta = beta;
-    fab_infer *f = fitted_with("exact", &p, NULL);
-    assert_ok(fab_infer_report(f, &r));
-    fab_infer_free(f);
+    fab_fit *f = fitted_with("exact", &p, NULL);
+    assert_ok(fab_fit_report(f, &r));
+    fab_fit_free(f);
     return r.log_evidence;
 }
 
-static fab_inference chosen(const problem *p)
+static fab_report chosen(const problem *p)
 {
-    fab_inference r;
-    fab_infer *f = fitted_with("exact", p, NULL);
-    assert_ok(fab_infer_report(f, &r));
-    fab_infer_free(f);
+    fab_report r;
+    fab_fit *f = fitted_with("exact", p, NULL);
+    assert_ok(fab_fit_report(f, &r));
+    fab_fit_free(f);
     return r;
 }
 
@@ -211,7 +211,7 @@ static fab_inference chosen(const problem *p)
 static void check_top(const problem *p)
 {
     const int free_a = p->alpha == FAB_AUTO_F64, free_b = p->beta == FAB_AUTO_F64;
-    const fab_inference r = chosen(p);
+    const fab_report r = chosen(p);
     assert_true(r.alpha > 0 && r.beta > 0 && r.iterations > 0 && r.converged == 1);
     const double slack = 1e-9 * (1 + fabs(r.log_evidence));
     for (double h = 1e-3; h < 20; h *= 3)
@@ -262,7 +262,7 @@ static void units_do_not_matter(void **state)
     p.alpha = u.alpha = p.beta = u.beta = FAB_AUTO_F64;
     for (int64_t i = 0; i < 97 * 7; i++) u.x[i] *= 0x1p70;
     for (int64_t j = 0; j < 97; j++) u.y[j] *= 0x1p-40;
-    const fab_inference a = chosen(&p), b = chosen(&u);
+    const fab_report a = chosen(&p), b = chosen(&u);
     assert_near(b.alpha / a.alpha * 0x1p-220, 1, 1e-9);
     assert_near(b.beta / a.beta * 0x1p-80, 1, 1e-9);
 }
@@ -288,7 +288,7 @@ static void posteriors_are_calibrated(void **state)
             p.y[j] /= sqrt(p.beta);
             for (int64_t i = 0; i < D; i++) p.y[j] += p.x[j * D + i] * theta[i] / sqrt(p.alpha);
         }
-        fab_infer *f = fitted_with("exact", &p, NULL);
+        fab_fit *f = fitted_with("exact", &p, NULL);
         const fab_gauss *q = posterior_of(f);
         fab_solver *s;
         assert_ok(fab_solver_init(&s, q, NULL));
@@ -300,7 +300,7 @@ static void posteriors_are_calibrated(void **state)
             covered += fabs(z) < 1.6448536269514722;
         }
         fab_solver_free(s);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     const double expected = (double)(SETS * D) / BINS;
     double chi2 = 0;
@@ -316,13 +316,13 @@ static fab_status try_fit(const char *method, const problem *p)
 {
     const fab_exact_settings s = settings_of(p);
     const fab_examples e = examples_of(p);
-    fab_infer *f;
-    fab_status status = fab_infer_init(&f, fab_method_find(method), &s, p->prior, NULL);
+    fab_fit *f;
+    fab_status status = fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = p->prior}, NULL);
     const fab_gauss *q;
-    if (status == FAB_OK) status = fab_infer_update(f, &e);
-    if (status == FAB_OK) status = fab_infer_result(f, &q);
+    if (status == FAB_OK) status = fab_fit_update(f, &e);
+    if (status == FAB_OK) status = fab_fit_gauss(f, &q);
     if (status == FAB_OK) assert_ok(fab_gauss_check(q));
-    fab_infer_free(f);
+    fab_fit_free(f);
     return status;
 }
 
@@ -343,12 +343,12 @@ static void a_constant_target_needs_beta(void **state)
         p.beta = 3;
         assert_ok(try_fit("exact", &p));
         p.alpha = 1;
-        fab_infer *f = fitted_with("exact", &p, NULL);
+        fab_fit *f = fitted_with("exact", &p, NULL);
         const fab_gauss *q = posterior_of(f);
         for (int64_t i = 0; i < 9; i++) assert_near(q->mu[i], 0, 1e-14);
         double eta = q->mu[9];
         assert_near(eta, 2.385, 1e-14);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 
@@ -398,11 +398,11 @@ static void columns_of_any_scale_fit(void **state)
         p.x[j * 4 + 2] *= 1e12;
     }
     p.alpha = 1e-26;
-    fab_infer *f = fitted_with("exact", &p, NULL);
+    fab_fit *f = fitted_with("exact", &p, NULL);
     const truth t = solve(&p);
     assert_true(worst_mean(posterior_of(f), &t) < 1e-11);
     assert_true(worst_sd(posterior_of(f), &t) < 1e-11);
-    fab_infer_free(f);
+    fab_fit_free(f);
     p.alpha = p.beta = FAB_AUTO_F64;
     check_top(&p);
     const double scale[] = {1e-150, 1e140};
@@ -421,19 +421,19 @@ static void a_target_without_noise_fits(void **state)
         p.y[j] = 1;
         for (int64_t i = 0; i < 4; i++) p.y[j] += (double)(i + 1) * p.x[j * 4 + i];
     }
-    fab_infer *f = fitted_with("exact", &p, NULL);
+    fab_fit *f = fitted_with("exact", &p, NULL);
     const fab_gauss *q = posterior_of(f);
     for (int64_t i = 0; i < 4; i++) assert_near(q->mu[i], (double)(i + 1), 1e-12);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static void other_likelihoods_are_refused(void **state)
 {
     (void)state;
-    fab_exact_settings s = fab_exact_defaults(3);
-    fab_infer *f;
+    fab_exact_settings s = fab_exact_defaults();
+    fab_fit *f;
     s.likelihood = FAB_POISSON;
-    assert_refused(fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL), FAB_UNSUPPORTED,
+    assert_refused(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_UNSUPPORTED,
                    "poisson");
     assert_null(f);
 }
@@ -444,13 +444,13 @@ static void f32_stores_the_same_posterior(void **state)
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
     for (int64_t N = 20; N < 100; N += 70) {
         const problem p = some_problem(N, 29, 61);
-        fab_infer *f = fitted_with("exact", &p, &narrow);
+        fab_fit *f = fitted_with("exact", &p, &narrow);
         const fab_gauss *q = posterior_of(f);
         const truth t = solve(&p);
         assert_int_equal(q->type, FAB_F32);
         assert_true(covariance_error(q, &t) <
                     1e-4); /* rounding of F at 6e-8, times the condition */
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 
@@ -459,13 +459,13 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     (void)state;
     const problem p = automatic(97, 29);
     const fab_exec one = {.threads = 1}, four = {.threads = 4};
-    fab_infer *f = fitted_with("exact", &p, &one), *g = fitted_with("exact", &p, &four);
+    fab_fit *f = fitted_with("exact", &p, &one), *g = fitted_with("exact", &p, &four);
     const fab_gauss *a = posterior_of(f), *b = posterior_of(g);
     assert_memory_equal(a->mu, b->mu, 30 * 8);
     assert_memory_equal(a->psi, b->psi, 30 * 8);
     assert_memory_equal(a->F, b->F, 30 * 30 * 8);
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
 }
 
 static void ridge_is_the_mean_of_exact(void **state)
@@ -473,12 +473,12 @@ static void ridge_is_the_mean_of_exact(void **state)
     (void)state;
     for (int64_t N = 20; N < 100; N += 70) {
         const problem p = some_problem(N, 29, 67);
-        fab_infer *f = fitted_with("exact", &p, NULL), *g = fitted_with("ridge", &p, NULL);
+        fab_fit *f = fitted_with("exact", &p, NULL), *g = fitted_with("ridge", &p, NULL);
         const fab_gauss *a = posterior_of(f), *b = posterior_of(g);
         assert_int_equal(b->form, FAB_POINT);
         assert_memory_equal(a->mu, b->mu, 30 * 8);
-        fab_infer_free(f);
-        fab_infer_free(g);
+        fab_fit_free(f);
+        fab_fit_free(g);
     }
 }
 

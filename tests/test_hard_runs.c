@@ -60,7 +60,7 @@ typedef struct run {
 
 static int has(const run *r, const char *name)
 {
-    return fab_settings_find(r->method->table, name) != NULL;
+    return fab_settings_find(r->method->fields, name) != NULL;
 }
 
 /* A quick run with one setting more, where the method has it. */
@@ -76,46 +76,46 @@ static run run_of(const char *method, const setting *more)
     broken.calls = broken.nan_at = 0;
     r.m.loss = broken_loss;
     r.m.combine = broken_combine;
-    assert_true(r.method->table->size <= sizeof r.settings);
-    fab_settings_defaults(r.method->table, r.settings);
+    assert_true(r.method->fields->size <= sizeof r.settings);
+    fab_settings_defaults(r.method->fields, r.settings);
     for (size_t i = 0; i < sizeof quick / sizeof *quick; i++)
         if (has(&r, quick[i].name))
             assert_ok(
-                fab_settings_parse(r.method->table, r.settings, quick[i].name, quick[i].value));
-    if (more) assert_ok(fab_settings_parse(r.method->table, r.settings, more->name, more->value));
+                fab_settings_parse(r.method->fields, r.settings, quick[i].name, quick[i].value));
+    if (more) assert_ok(fab_settings_parse(r.method->fields, r.settings, more->name, more->value));
     return r;
 }
 
 /* The run until its end or failure, and the handle. */
-static fab_status result_of(run *r, fab_infer **f)
+static fab_status result_of(run *r, fab_fit **f)
 {
     const fab_examples e = examples_of(&r->p);
     fab_mixture mix;
-    FAB_TRY(fab_infer_init_model(f, r->method, r->settings, &r->m, NULL, NULL));
-    assert_ok(fab_infer_update(*f, &e));
+    FAB_TRY(fab_fit_create(f, fab_method_name(r->method), r->settings, sizeof *r->settings, &(fab_input){.model = &r->m}, NULL));
+    assert_ok(fab_fit_update(*f, &e));
     FAB_TRY(fab_infer_mixture(*f, &mix));
     assert_ok(fab_mixture_check(&mix));
     return FAB_OK;
 }
 
-static void close_run(run *r, fab_infer *f)
+static void close_run(run *r, fab_fit *f)
 {
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(r->net);
 }
 
 /* The state after a failure can be written and read back: a reader refuses what is not finite. */
-static void assert_valid(fab_infer *f)
+static void assert_valid(fab_fit *f)
 {
     fab_posterior *back;
-    assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
+    assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
     assert_ok(fab_posterior_load(&back, in_folder("q.safetensors")));
     fab_posterior_free(back);
 }
 
 static void assert_works(run *r)
 {
-    fab_infer *f = NULL;
+    fab_fit *f = NULL;
     const fab_status s = result_of(r, &f);
     if (s != FAB_OK) fail_msg("%s: %s", r->method->name, fab_detail());
     close_run(r, f);
@@ -123,7 +123,7 @@ static void assert_works(run *r)
 
 static void assert_stops(run *r, const char *first, const char *second)
 {
-    fab_infer *f = NULL;
+    fab_fit *f = NULL;
     assert_int_equal(result_of(r, &f), FAB_NUMERIC);
     if (!strstr(fab_detail(), first) || !strstr(fab_detail(), second))
         fail_msg("%s says '%s', expected '%s' and '%s'", r->method->name, fab_detail(), first,
@@ -141,7 +141,7 @@ static void a_rate_that_explodes_is_named_with_its_step(void **state)
     for (int i = 0; i < METHODS; i++)
         for (int k = 0; k < 2; k++) {
             char sentence[64];
-            if (!fab_settings_find(fab_method_find(methods[i])->table, rates[k].name)) continue;
+            if (!fab_settings_find(fab_method_find(methods[i])->fields, rates[k].name)) continue;
             run r = run_of(methods[i], &rates[k]);
             snprintf(sentence, sizeof sentence, "lower %s (now 1e+200)", rates[k].name);
             assert_stops(&r, "at step ", sentence);
@@ -198,8 +198,8 @@ static void more_columns_than_coordinates_are_refused(void **state)
     (void)state;
     const setting columns = {"K", "14"};
     for (int i = 0; i < METHODS; i++) {
-        fab_infer *f = NULL;
-        if (!fab_settings_find(fab_method_find(methods[i])->table, "K")) continue;
+        fab_fit *f = NULL;
+        if (!fab_settings_find(fab_method_find(methods[i])->fields, "K")) continue;
         run r = run_of(methods[i], &columns);
         assert_refused(result_of(&r, &f), FAB_BAD_ARGUMENT,
                        "K = 14 columns for D = 13 coordinates, expected K <= D");
@@ -215,7 +215,7 @@ static void numbers_whose_squares_vanish_are_no_trouble(void **state)
     for (int i = 0; i < METHODS; i++) {
         run r = run_of(methods[i], &small);
         if (has(&r, "swag_rate"))
-            assert_ok(fab_settings_parse(r.method->table, r.settings, "swag_rate", "1e-170"));
+            assert_ok(fab_settings_parse(r.method->fields, r.settings, "swag_rate", "1e-170"));
         for (int64_t j = 0; j < N; j++) r.p.y[j] *= 1e-170;
         for (int64_t j = 0; j < N * FEATURES; j++) r.p.x[j] *= 1e-170;
         assert_works(&r);
@@ -227,7 +227,7 @@ static void a_precision_that_leaves_the_numbers_is_named(void **state)
     (void)state;
     const setting starts[] = {{"start", "1e-300"}, {"start", "1e300"}};
     for (int i = 0; i < METHODS; i++) {
-        if (!fab_settings_find(fab_method_find(methods[i])->table, "start")) continue;
+        if (!fab_settings_find(fab_method_find(methods[i])->fields, "start")) continue;
         run wide = run_of(methods[i], &starts[0]);
         assert_stops(&wide, "at step 1 ", "raise start");
         run narrow = run_of(methods[i], &starts[1]);

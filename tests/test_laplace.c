@@ -55,11 +55,11 @@ static void weights_repeat_rows(void **state)
             many.y[j] = p.y[j / 3];
             memcpy(many.x + 2 * j, p.x + 2 * (j / 3), 16);
         }
-        fab_infer *f = fitted("laplace", &p), *g = fitted("laplace", &many);
+        fab_fit *f = fitted("laplace", &p), *g = fitted("laplace", &many);
         for (int64_t i = 0; i < fab_glm_size(&p.m); i++)
             assert_near(posterior_of(f)->mu[i], posterior_of(g)->mu[i], 1e-9);
-        fab_infer_free(f);
-        fab_infer_free(g);
+        fab_fit_free(f);
+        fab_fit_free(g);
     }
 }
 
@@ -72,12 +72,12 @@ static void two_classes_are_a_logistic_model(void **state)
     c.m.classes = 2;
     two.alpha = c.alpha / 2;
     two.intercept_alpha = c.intercept_alpha / 2;
-    fab_infer *f = fitted("laplace", &two), *g = fitted("laplace", &c);
+    fab_fit *f = fitted("laplace", &two), *g = fitted("laplace", &c);
     const double *a = posterior_of(f)->mu, *b = posterior_of(g)->mu;
     for (int64_t i = 0; i < 4; i++) assert_near(a[i], b[4 + i] - b[i], 1e-8);
     assert_near(report_of(f).log_evidence, report_of(g).log_evidence, 1e-9);
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
 }
 
 /* ---- the evidence ----------------------------------------------------------------------------- */
@@ -103,12 +103,12 @@ static void the_evidence_is_near_the_integral(void **state)
     for (int l = 0; l < 3; l++) {
         problem p = some_problem((fab_likelihood)l, 60, 1, 13);
         p.m.intercept = 0;
-        fab_infer *f = fitted("laplace", &p);
+        fab_fit *f = fitted("laplace", &p);
         const fab_gauss *q = posterior_of(f);
         const double sd = sqrt((double)dense_covariance(q)[0]),
                      off = report_of(f).log_evidence - integrated(&p, q, sd);
         assert_true(fabs(off) < (l == FAB_GAUSSIAN ? 1e-10 : 0.05));
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 
@@ -118,14 +118,14 @@ static void alpha_is_at_the_top_of_the_evidence(void **state)
     for (int l = 0; l < 4; l++) {
         problem p = some_problem((fab_likelihood)l, 200, 3, 15);
         p.alpha = FAB_AUTO_F64;
-        fab_infer *f = fitted("laplace", &p);
-        const fab_inference best = report_of(f);
-        fab_infer_free(f);
+        fab_fit *f = fitted("laplace", &p);
+        const fab_report best = report_of(f);
+        fab_fit_free(f);
         for (int k = -3; k <= 3; k++) {
             p.alpha = best.alpha * exp(k * 0.7);
             f = fitted("laplace", &p);
             assert_true(report_of(f).log_evidence <= best.log_evidence + 1e-8);
-            fab_infer_free(f);
+            fab_fit_free(f);
         }
     }
 }
@@ -141,7 +141,7 @@ static void separable_data_have_a_finite_mode(void **state)
     for (int i = 0; i < 3; i++) {
         p.alpha = alpha[i];
         if (i < 2) compare(&p, 1e-6);
-        fab_infer_free(fitted("laplace", &p));
+        fab_fit_free(fitted("laplace", &p));
     }
 }
 
@@ -154,9 +154,9 @@ static void one_class_alone_fits(void **state)
             for (int64_t j = 0; j < 40; j++) p.y[j] = y;
             if (!automatic) compare(&p, 1e-8);
             if (automatic) p.alpha = FAB_AUTO_F64;
-            fab_infer *f = fitted("laplace", &p);
+            fab_fit *f = fitted("laplace", &p);
             assert_true((posterior_of(f)->mu[2] > 0) == y);
-            fab_infer_free(f);
+            fab_fit_free(f);
         }
 }
 
@@ -171,13 +171,13 @@ static void counts_of_a_billion_fit(void **state)
             if (!intercept) p.x[2 * j] = 1;
             p.y[j] = floor(1e9 * exp(0.3 * p.x[2 * j + 1]));
         }
-        fab_infer *f = fitted("laplace", &p);
+        fab_fit *f = fitted("laplace", &p);
         const fab_gauss *q = posterior_of(f);
         assert_near(q->mu[1], 0.3, 1e-6);
         assert_int_equal(report_of(f).converged, 1);
-        fab_infer_free(f);
+        fab_fit_free(f);
         p.alpha = FAB_AUTO_F64;
-        fab_infer_free(fitted("laplace", &p));
+        fab_fit_free(fitted("laplace", &p));
     }
 }
 
@@ -193,7 +193,7 @@ static void columns_of_any_scale_fit(void **state)
         }
         compare(&p, 1e-6);
         p.alpha = FAB_AUTO_F64;
-        fab_infer_free(fitted("laplace", &p));
+        fab_fit_free(fitted("laplace", &p));
     }
 }
 
@@ -204,12 +204,12 @@ static void map_is_the_mean_of_laplace(void **state)
     (void)state;
     for (int l = 0; l < 4; l++) {
         const problem p = some_problem((fab_likelihood)l, 40, 3, 31);
-        fab_infer *f = fitted("laplace", &p), *g = fitted("map", &p);
+        fab_fit *f = fitted("laplace", &p), *g = fitted("map", &p);
         assert_int_equal(posterior_of(g)->form, FAB_POINT);
         assert_memory_equal(posterior_of(f)->mu, posterior_of(g)->mu,
                             (size_t)fab_glm_size(&p.m) * 8);
-        fab_infer_free(f);
-        fab_infer_free(g);
+        fab_fit_free(f);
+        fab_fit_free(g);
     }
 }
 
@@ -218,7 +218,7 @@ static void what_is_not_offered_is_said(void **state)
     (void)state;
     problem p = some_problem(FAB_GAUSSIAN, 20, 3, 35);
     fab_laplace_settings s = settings_of(&p);
-    fab_infer *f;
+    fab_fit *f;
     s.beta = FAB_AUTO_F64;
     assert_refused(try_with(&f, "laplace", &p, &s, NULL), FAB_UNSUPPORTED, "exact finds it");
     s = settings_of(&p);
@@ -244,10 +244,10 @@ static fab_status fit_once(void)
         .intercept_alpha = 1,
         .prior = prior_now};
     fab_laplace_settings s = settings_of(&p);
-    fab_infer *f;
+    fab_fit *f;
     s.K = rank_now;
     const fab_status status = try_with(&f, "laplace", &p, &s, NULL);
-    fab_infer_free(f);
+    fab_fit_free(f);
     return status;
 }
 

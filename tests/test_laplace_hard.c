@@ -91,14 +91,14 @@ enum { CASES = sizeof hard / sizeof *hard };
 static int survives(const char *method, const problem *p, const fab_laplace_settings *s,
                     const char *name)
 {
-    fab_infer *f;
+    fab_fit *f;
     const fab_status status = try_with(&f, method, p, s, NULL);
     if (status == FAB_OK) {
         const fab_gauss *q = posterior_of(f);
         for (int64_t i = 0; i < q->D; i++)
             if (!isfinite(q->mu[i])) fail_msg("%s, %s: mu[%lld]", method, name, (long long)i);
         assert_true(report_of(f).iterations <= s->max_iter);
-        fab_infer_free(f);
+        fab_fit_free(f);
         return 1;
     }
     if (status != FAB_NUMERIC || strlen(fab_detail()) < 20)
@@ -168,19 +168,19 @@ static void exact_takes_the_gaussian_cases(void **state)
         for (int automatic = 0; automatic < 2; automatic++) {
             if (hard[i].likelihood != FAB_GAUSSIAN) continue;
             const problem p = hard_problem(i, SMALL);
-            fab_exact_settings s = fab_exact_defaults(SMALL);
+            fab_exact_settings s = fab_exact_defaults();
             s.alpha = automatic ? FAB_AUTO_F64 : p.alpha;
             s.beta = automatic ? FAB_AUTO_F64 : p.m.beta;
             const fab_examples e = {.x = {p.x, FAB_F64, N, SMALL}, .y = p.y};
-            fab_infer *f;
+            fab_fit *f;
             const fab_gauss *q = NULL;
-            assert_ok(fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL));
-            assert_ok(fab_infer_update(f, &e));
-            const fab_status status = fab_infer_result(f, &q);
+            assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+            assert_ok(fab_fit_update(f, &e));
+            const fab_status status = fab_fit_gauss(f, &q);
             if (status == FAB_OK) assert_ok(fab_gauss_check(q));
             if (status != FAB_OK && strlen(fab_detail()) < 20) fail_msg("%s", hard[i].name);
             if (status != FAB_OK && !automatic) fail_msg("%s: %s", hard[i].name, fab_detail());
-            fab_infer_free(f);
+            fab_fit_free(f);
         }
 }
 

@@ -104,10 +104,10 @@ static void conjugate_gradients_find_the_mode_of_the_factor(void **state)
 
 /* ---- rank K ----------------------------------------------------------------------------------- */
 
-static fab_infer *fitted_rank(const problem *p, int64_t K, const fab_exec *x)
+static fab_fit *fitted_rank(const problem *p, int64_t K, const fab_exec *x)
 {
     fab_laplace_settings s = settings_of(p);
-    fab_infer *f;
+    fab_fit *f;
     s.K = K;
     assert_ok(try_with(&f, "laplace", p, &s, x));
     return f;
@@ -117,14 +117,14 @@ static void few_rows_are_kept_whole(void **state)
 {
     (void)state;
     const problem p = some_problem(FAB_BERNOULLI, 9, 29, 25);
-    fab_infer *f = fitted_rank(&p, 12, NULL);
+    fab_fit *f = fitted_rank(&p, 12, NULL);
     const fab_gauss *q = posterior_of(f);
     assert_int_equal(q->form, FAB_PRECISION);
     assert_int_equal(q->K, 9);
     const truth t = truth_at(&p, q->mu);
     assert_near(dense_norm(900, dense_minus(900, dense_matrix(q), t.A)) / dense_norm(900, t.A), 0,
                 1e-12);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* Nearer with a higher rank, and the diagonal of the precision is kept. */
@@ -132,18 +132,18 @@ static void a_higher_rank_is_nearer(void **state)
 {
     (void)state;
     const problem p = some_problem(FAB_BERNOULLI, 400, 29, 27);
-    fab_infer *full = fitted("laplace", &p);
+    fab_fit *full = fitted("laplace", &p);
     double before = INFINITY, kl;
     for (int64_t K = 2; K < 30; K += 9) {
-        fab_infer *f = fitted_rank(&p, K, NULL);
+        fab_fit *f = fitted_rank(&p, K, NULL);
         const fab_gauss *q = posterior_of(f);
         assert_int_equal(q->K, K);
         assert_ok(fab_distance_kl(q, posterior_of(full), NULL, &kl));
         assert_true(kl < before && kl < 5);
         before = kl;
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
-    fab_infer_free(full);
+    fab_fit_free(full);
 }
 
 static void many_coordinates_with_few_rows_are_kept_whole(void **state)
@@ -151,7 +151,7 @@ static void many_coordinates_with_few_rows_are_kept_whole(void **state)
     (void)state;
     problem p = some_problem(FAB_BERNOULLI, 30, FAB_LAPLACE_MAX + 100, 29);
     fab_laplace_settings s = settings_of(&p);
-    fab_infer *f;
+    fab_fit *f;
     s.K = 40;
     p.alpha = s.alpha = 1;
     assert_ok(try_with(&f, "laplace", &p, &s, NULL));
@@ -159,7 +159,7 @@ static void many_coordinates_with_few_rows_are_kept_whole(void **state)
     assert_true(largest_gradient(&p, q->mu) <
                 1e-6); /* precisions are at least 1, but for the intercept's */
     assert_int_equal(q->K, 30);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static void map_of_many_coordinates_is_a_mode_for_every_likelihood(void **state)
@@ -168,11 +168,11 @@ static void map_of_many_coordinates_is_a_mode_for_every_likelihood(void **state)
     for (int l = 0; l < 4; l++) {
         problem p = some_problem((fab_likelihood)l, 30, l == FAB_CATEGORICAL ? 700 : 2100, 29);
         p.intercept_alpha = 1;
-        fab_infer *f = fitted("map", &p);
+        fab_fit *f = fitted("map", &p);
         assert_int_equal(report_of(f).converged, 1);
         assert_true(largest_gradient(&p, posterior_of(f)->mu) <
                     1e-6); /* precisions are at least 0.7 */
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 
@@ -185,12 +185,12 @@ static void a_given_prior_has_no_limit_of_size(void **state)
     assert_ok(fab_gauss_create(&g, FAB_PRECISION, FAB_F64, 2101, 0));
     for (int i = 0; i < 2101; i++) g->psi[i] = i < 2100 ? p.alpha : p.intercept_alpha;
     p.prior = g;
-    fab_infer *f = fitted("laplace", &p), *h = fitted("laplace", &plain);
+    fab_fit *f = fitted("laplace", &p), *h = fitted("laplace", &plain);
     const fab_gauss *q = posterior_of(f), *r = posterior_of(h);
     for (int i = 0; i < 2101; i++) assert_near(q->mu[i], r->mu[i], 1e-7);
     assert_true(isnan(report_of(f).log_evidence) && isfinite(report_of(h).log_evidence));
-    fab_infer_free(f);
-    fab_infer_free(h);
+    fab_fit_free(f);
+    fab_fit_free(h);
     fab_gauss_free(g);
 }
 
@@ -198,17 +198,17 @@ static void a_given_prior_has_no_limit_of_size(void **state)
 static void expect_nearer(const problem *p, double left)
 {
     const int64_t P = fab_glm_size(&p->m);
-    fab_infer *full = fitted("laplace", p);
+    fab_fit *full = fitted("laplace", p);
     double before = INFINITY, kl = 0;
     for (int64_t K = 2; K < P; K += (P - 3) / 2) {
-        fab_infer *f = fitted_rank(p, K, NULL);
+        fab_fit *f = fitted_rank(p, K, NULL);
         assert_ok(fab_distance_kl(posterior_of(f), posterior_of(full), NULL, &kl));
         assert_true(kl < before);
         before = kl;
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     assert_true(kl < left);
-    fab_infer_free(full);
+    fab_fit_free(full);
 }
 
 static void classes_and_given_priors_are_cut_to_rank_k(void **state)
@@ -257,7 +257,7 @@ static double dual_logdet(const problem *p, const double *theta, double *squares
 /* The evidence by the dual form at the mode for p->alpha. */
 static double dual_evidence(const problem *p, double *squares)
 {
-    fab_infer *f = fitted("map", p);
+    fab_fit *f = fitted("map", p);
     const double *theta = posterior_of(f)->mu, half = -0.5 * dual_logdet(p, theta, squares);
     double value = half;
     for (int64_t i = 0; i < p->m.D; i++) value -= p->alpha * theta[i] * theta[i] / 2;
@@ -267,7 +267,7 @@ static double dual_evidence(const problem *p, double *squares)
         for (int64_t i = 0; i < p->m.D; i++) eta += theta[i] * p->x[j * p->m.D + i];
         value += fab_glm_loglik(&p->m, p->y[j], &eta, NULL, NULL);
     }
-    fab_infer_free(f);
+    fab_fit_free(f);
     return value;
 }
 
@@ -279,10 +279,10 @@ static void the_evidence_of_many_coordinates_is_estimated(void **state)
     problem p = some_problem(FAB_BERNOULLI, 120, 2100, 47);
     double squares;
     p.alpha = 50;
-    fab_infer *f = fitted("laplace", &p);
+    fab_fit *f = fitted("laplace", &p);
     const double truth_value = dual_evidence(&p, &squares);
     assert_near(report_of(f).log_evidence, truth_value, 0.5 * 4 * sqrt(2 * squares / 8));
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static void alpha_of_many_coordinates_is_near_the_top_of_the_evidence(void **state)
@@ -293,9 +293,9 @@ static void alpha_of_many_coordinates_is_near_the_top_of_the_evidence(void **sta
     for (int64_t j = 0; j < p.N; j++) p.y[j] = p.x[j * 2100] + p.x[j * 2100 + 1] > 0;
     for (int64_t j = 0; j < p.N; j++) p.x[j * 2100] *= 5, p.x[j * 2100 + 1] *= 5;
     p.alpha = FAB_AUTO_F64;
-    fab_infer *f = fitted("laplace", &p);
+    fab_fit *f = fitted("laplace", &p);
     const double alpha = report_of(f).alpha;
-    fab_infer_free(f);
+    fab_fit_free(f);
     p.alpha = alpha;
     const double best = dual_evidence(&p, &squares);
     for (int way = -1; way <= 1; way += 2) {
@@ -312,13 +312,13 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     const problem p = some_problem(FAB_BERNOULLI, 400, 29, 33);
     const fab_exec one = {.threads = 1}, four = {.threads = 4};
     for (int64_t K = 5; K <= 30; K += 25) {
-        fab_infer *f = fitted_rank(&p, K, &one), *g = fitted_rank(&p, K, &four);
+        fab_fit *f = fitted_rank(&p, K, &one), *g = fitted_rank(&p, K, &four);
         const fab_gauss *a = posterior_of(f), *b = posterior_of(g);
         assert_memory_equal(a->mu, b->mu, 30 * 8);
         assert_memory_equal(a->psi, b->psi, 30 * 8);
         assert_memory_equal(a->F, b->F, (size_t)(30 * a->K) * 8);
-        fab_infer_free(f);
-        fab_infer_free(g);
+        fab_fit_free(f);
+        fab_fit_free(g);
     }
 }
 
@@ -326,10 +326,10 @@ static void map_takes_two_hundred_thousand_coordinates(void **state)
 {
     (void)state;
     problem p = some_problem(FAB_POISSON, 10, 200000, 53);
-    fab_infer *f = fitted("map", &p);
+    fab_fit *f = fitted("map", &p);
     assert_int_equal(report_of(f).converged, 1);
     assert_true(largest_gradient(&p, posterior_of(f)->mu) < 1e-6);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 int main(void)

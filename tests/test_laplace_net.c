@@ -29,35 +29,35 @@ static fab_laplace_net_settings slow(void)
     return s;
 }
 
-static fab_status try_fit(fab_infer **f, const fab_model *m, const fab_laplace_net_settings *s,
+static fab_status try_fit(fab_fit **f, const fab_model *m, const fab_laplace_net_settings *s,
                           const fab_examples *e, const fab_gauss *prior, const fab_exec *x)
 {
     const fab_gauss *q;
-    fab_status done = fab_infer_init_model(f, fab_method_find("laplace"), s, m, prior, x);
-    if (done == FAB_OK) done = fab_infer_update(*f, e);
-    return done == FAB_OK ? fab_infer_result(*f, &q) : done;
+    fab_status done = fab_fit_create(f, "laplace", s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x);
+    if (done == FAB_OK) done = fab_fit_update(*f, e);
+    return done == FAB_OK ? fab_fit_gauss(*f, &q) : done;
 }
 
-static fab_infer *fitted(const fab_model *m, const fab_laplace_net_settings *s,
+static fab_fit *fitted(const fab_model *m, const fab_laplace_net_settings *s,
                          const fab_examples *e)
 {
-    fab_infer *f;
+    fab_fit *f;
     assert_ok(try_fit(&f, m, s, e, NULL, NULL));
     return f;
 }
 
-static const fab_gauss *gauss_of(fab_infer *f)
+static const fab_gauss *gauss_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
     return q;
 }
 
-static fab_inference report_of(fab_infer *f)
+static fab_report report_of(fab_fit *f)
 {
-    fab_inference r;
-    assert_ok(fab_infer_report(f, &r));
+    fab_report r;
+    assert_ok(fab_fit_report(f, &r));
     return r;
 }
 
@@ -107,7 +107,7 @@ static void the_covariance_is_the_inverse_of_the_curvature(void **state)
         const fab_laplace_net_settings s = quick();
         real loglik;
         fill(&d, m->head.likelihood);
-        fab_infer *f = fitted(m, &s, &d.e);
+        fab_fit *f = fitted(m, &s, &d.e);
         const fab_gauss *q = gauss_of(f);
         real *G = matrix_of(m, &d.e, q->mu, 1, &loglik), *A = dense_new(P * P);
         memcpy(A, G, (size_t)(P * P) * sizeof *A);
@@ -122,7 +122,7 @@ static void the_covariance_is_the_inverse_of_the_curvature(void **state)
             evidence_of(weights, block_of(P, G, 0, weights), q->mu, s.alpha, loglik);
         assert_true(fabs(report_of(f).log_evidence - want) < 1e-10 * (1 + fabs(want)));
         assert_true(report_of(f).alpha == s.alpha);
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -137,7 +137,7 @@ static void a_given_prior_takes_the_place_of_alpha(void **state)
         const int64_t P = m->D, w = P - 1;
         fab_gauss *prior = some_gauss((fab_form)form, FAB_F64, P, 2, 1, 1);
         const fab_laplace_net_settings s = quick();
-        fab_infer *f;
+        fab_fit *f;
         real loglik;
         fill(&d, FAB_GAUSSIAN);
         assert_ok(try_fit(&f, m, &s, &d.e, prior, NULL));
@@ -147,7 +147,7 @@ static void a_given_prior_takes_the_place_of_alpha(void **state)
         real *S = dense_inverse(w, block_of(P, A, 0, w));
         assert_true(distance(w * w, block_of(P, dense_covariance(q), 0, w), S) < 1e-9);
         assert_true(isnan(report_of(f).log_evidence));
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_gauss_free(prior);
         fab_net_free(net);
     }
@@ -170,7 +170,7 @@ static void the_divergence_falls_with_K_to_nothing(void **state)
     s.inner = 2000, s.rank_tol = 1e-7;
     for (int k = 0; k < 4; k++) {
         s.K = ranks[k];
-        fab_infer *f = fitted(m, &s, &d.e);
+        fab_fit *f = fitted(m, &s, &d.e);
         const fab_gauss *q = gauss_of(f);
         real *A = matrix_of(m, &d.e, q->mu, 1, &loglik), *M = dense_precision(q);
         for (int64_t i = 0; i < P; i++) A[i * P + i] += s.alpha;
@@ -181,7 +181,7 @@ static void the_divergence_falls_with_K_to_nothing(void **state)
             assert_true(fabs((double)(M[i * P + i] / A[i * P + i]) - 1) < 1e-6);
         assert_true(kl < 0.8 * before && kl > -1e-9);
         before = kl;
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     assert_true(before < 0.3); /* nats, of 38 coordinates */
     fab_net_free(net);
@@ -207,13 +207,13 @@ static void K_of_all_coordinates_is_exact(void **state)
     for (int last = 0; last < 2; last++) {
         fab_laplace_net_settings s = quick();
         s.last_layer = last;
-        fab_infer *f = fitted(fab_net_model(net), &s, &d.e);
+        fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
         s.K = fab_net_model(net)->D;
-        fab_infer *g = fitted(fab_net_model(net), &s, &d.e);
+        fab_fit *g = fitted(fab_net_model(net), &s, &d.e);
         assert_int_equal(gauss_of(g)->K, last ? fab_net_model(net)->last : s.K);
         assert_same(gauss_of(f), gauss_of(g));
-        fab_infer_free(f);
-        fab_infer_free(g);
+        fab_fit_free(f);
+        fab_fit_free(g);
     }
     fab_net_free(net);
 }
@@ -290,13 +290,13 @@ static void as_many_columns_as_rows_lose_nothing(void **state)
     fab_laplace_net_settings s = quick();
     double *J = doubles(FEW * m->D), v[FEW], logdet, trace;
     s.K = FEW;
-    fab_infer *f = fitted(m, &s, &w.e);
+    fab_fit *f = fitted(m, &s, &w.e);
     const fab_gauss *q = gauss_of(f);
     real *S = spread_of(small_gram(&w, q->mu, J), s.alpha, m->head.beta);
     spread_in(q, J, v, &logdet, &trace);
     for (int64_t i = 0; i < FEW; i++) /* rounding times curvature over alpha, with room */
         assert_true(fabs(v[i] / (double)S[i * FEW + i] - 1) < 1e-9);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(w.net);
 }
 
@@ -312,7 +312,7 @@ static void EM_by_products_does_better_than_leaving_out_a_direction(void **state
     double *J = doubles(FEW * m->D), v[FEW], logdet, kl;
     real t[FEW], V[FEW * FEW], least = INFINITY;
     s.K = FEW - 1;
-    fab_infer *f = fitted(m, &s, &w.e);
+    fab_fit *f = fitted(m, &s, &w.e);
     const fab_gauss *q = gauss_of(f);
     assert_int_equal(q->K, FEW - 1);
     dense_eig(FEW, small_gram(&w, q->mu, J), t, V);
@@ -324,7 +324,7 @@ static void EM_by_products_does_better_than_leaving_out_a_direction(void **state
     }
     const double alone = (double)least / s.alpha;
     assert_true(kl > 0 && kl < alone - log1p(alone));
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(w.net);
 }
 
@@ -338,7 +338,7 @@ static void the_evidence_of_many_coordinates_is_near(void **state)
     const fab_laplace_net_settings s = quick();
     double *J = doubles(FEW * m->D);
     real t[FEW], V[FEW * FEW], want = 0, size = 0, norm = 0;
-    fab_infer *f = fitted(m, &s, &w.e);
+    fab_fit *f = fitted(m, &s, &w.e);
     const fab_gauss *q = gauss_of(f);
     double *out = doubles(FEW), L[MOST * MOST];
     assert_int_equal(q->K, 7); /* 20 columns were allowed, there are 7 rows */
@@ -354,7 +354,7 @@ static void the_evidence_of_many_coordinates_is_near(void **state)
     const double error = fabs(report_of(f).log_evidence - (double)want),
                  most = 4 * sqrt((double)norm / 16);
     assert_true(error < most);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(w.net);
 }
 
@@ -378,22 +378,22 @@ static void draw_line(line *l, double bend)
 }
 
 /* The linear model of `width` columns, the last of them 1: its weights have the prior of all. */
-static fab_infer *exact_of(const double *columns, int64_t width, const double *y)
+static fab_fit *exact_of(const double *columns, int64_t width, const double *y)
 {
     const fab_examples e = {.x = {columns, FAB_F64, ROWS, width}, .y = y};
-    fab_exact_settings s = fab_exact_defaults(width);
-    fab_infer *f;
+    fab_exact_settings s = fab_exact_defaults();
+    fab_fit *f;
     s.intercept = 0;
-    assert_ok(fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL));
-    assert_ok(fab_infer_update(f, &e));
+    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    assert_ok(fab_fit_update(f, &e));
     return f;
 }
 
 /* Adam ends within a small part of a standard deviation of the mode; rounds end as near to the top of the evidence. */
-static void assert_exact(fab_infer *net, fab_infer *exact, int64_t width)
+static void assert_exact(fab_fit *net, fab_fit *exact, int64_t width)
 {
     const fab_gauss *q = gauss_of(net), *p = gauss_of(exact);
-    const fab_inference a = report_of(net), b = report_of(exact);
+    const fab_report a = report_of(net), b = report_of(exact);
     real *S = block_of(q->D, dense_covariance(q), 0, width), *T = dense_covariance(p);
     assert_true(fabs(log(a.alpha / b.alpha)) < 1e-4);
     assert_true(fabs(log(a.beta / b.beta)) < 1e-4);
@@ -414,10 +414,10 @@ static void a_linear_network_is_the_linear_model(void **state)
     for (int64_t i = 0; i < ROWS * (D + 1); i++)
         columns[i] = i % (D + 1) < D ? l.x[i / (D + 1) * D + i % (D + 1)] : 1;
     s.alpha = FAB_AUTO_F64;
-    fab_infer *f = fitted(fab_net_model(net), &s, &l.e), *g = exact_of(columns, D + 1, l.y);
+    fab_fit *f = fitted(fab_net_model(net), &s, &l.e), *g = exact_of(columns, D + 1, l.y);
     assert_exact(f, g, D + 1);
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
     fab_net_free(net);
 }
 
@@ -433,7 +433,7 @@ static void the_last_layer_is_the_linear_model_of_its_features(void **state)
     s.alpha = FAB_AUTO_F64;
     s.epochs = 300;
     s.last_layer = 1;
-    fab_infer *f = fitted(fab_net_model(net), &s, &l.e);
+    fab_fit *f = fitted(fab_net_model(net), &s, &l.e);
     const fab_gauss *q = gauss_of(f);
     assert_int_equal(q->D, H + 1);
     assert_int_equal(q->total, fab_net_model(net)->D);
@@ -444,10 +444,10 @@ static void the_last_layer_is_the_linear_model_of_its_features(void **state)
         for (int64_t j = 0; j < D; j++) sum += l.x[i / (H + 1) * D + j] * q->theta[j * H + h % H];
         columns[i] = h < H ? tanh(sum) : 1;
     }
-    fab_infer *g = exact_of(columns, H + 1, l.y);
+    fab_fit *g = exact_of(columns, H + 1, l.y);
     assert_exact(f, g, H + 1);
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
     fab_net_free(net);
 }
 
@@ -455,22 +455,22 @@ static void a_logistic_network_without_layers_is_the_logistic_model(void **state
 {
     (void)state;
     fab_laplace_net_settings s = slow();
-    fab_laplace_settings linear = fab_laplace_defaults(D);
+    fab_laplace_settings linear = fab_laplace_defaults();
     line l;
-    fab_infer *g;
+    fab_fit *g;
     fab_net *net = net_of(&kinds[3], "linear", NULL);
     draw_line(&l, 0);
     for (int64_t i = 0; i < ROWS; i++) l.y[i] = l.y[i] > 0.3;
     linear.likelihood = FAB_BERNOULLI;
     linear.alpha = linear.intercept_alpha = s.alpha;
-    assert_ok(fab_infer_init(&g, fab_method_find("laplace"), &linear, NULL, NULL));
-    assert_ok(fab_infer_update(g, &l.e));
-    fab_infer *f = fitted(fab_net_model(net), &s, &l.e);
+    assert_ok(fab_fit_create(&g, "laplace", &linear, sizeof linear, &(fab_input){.model = &LINEAR}, NULL));
+    assert_ok(fab_fit_update(g, &l.e));
+    fab_fit *f = fitted(fab_net_model(net), &s, &l.e);
     const fab_gauss *q = gauss_of(f), *p = gauss_of(g);
     assert_true(distance((D + 1) * (D + 1), dense_covariance(q), dense_covariance(p)) < 1e-3);
     assert_true(fabs(report_of(f).log_evidence - report_of(g).log_evidence) < 1e-5);
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
     fab_net_free(net);
 }
 
@@ -498,7 +498,7 @@ static void stop_and_go_on(const fab_laplace_net_settings *s, int64_t at, const 
     stop when = {.at = at, .together = s->epochs + (s->alpha > 0 ? 0 : s->rounds * s->again)};
     const fab_gauss *q, *same;
     fab_tensors *file;
-    fab_infer *whole, *half, *again;
+    fab_fit *whole, *half, *again;
     fab_net *net = net_of(k, "dense:5,relu,dropout:0.2", x);
     const fab_model *m = fab_net_model(net);
     fill(&d, m->head.likelihood);
@@ -507,18 +507,18 @@ static void stop_and_go_on(const fab_laplace_net_settings *s, int64_t at, const 
     fab_set_progress(stop_at, &when);
     assert_int_equal(try_fit(&half, m, s, &d.e, NULL, x), FAB_STOPPED);
     fab_set_progress(NULL, NULL);
-    assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+    assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
     assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-    assert_ok(fab_infer_resume_model(&again, file, m, NULL, x));
-    assert_ok(fab_infer_update(again, &d.e));
-    assert_ok(fab_infer_result(again, &same));
+    assert_ok(fab_fit_load(&again, file, &(fab_input){.model = m}, x));
+    assert_ok(fab_fit_update(again, &d.e));
+    assert_ok(fab_fit_gauss(again, &same));
     assert_same(same, q);
-    assert_ok(fab_infer_result(half, &same));
+    assert_ok(fab_fit_gauss(half, &same));
     assert_same(same, q);
     fab_tensors_free(file);
-    fab_infer_free(whole);
-    fab_infer_free(half);
-    fab_infer_free(again);
+    fab_fit_free(whole);
+    fab_fit_free(half);
+    fab_fit_free(again);
     fab_net_free(net);
 }
 
@@ -548,7 +548,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     const fab_net_plan plan = {
         .layers = "mlp:200", .features = WIDTH, .classes = 1, .beta = 1, .batch = 40};
     const fab_gauss *q[2];
-    fab_infer *f[2];
+    fab_fit *f[2];
     fab_net *net[2];
     for (int64_t i = 0; i < ROW * WIDTH; i++) x[i] = noise(1, i);
     for (int64_t i = 0; i < ROW; i++) y[i] = noise(2, i);
@@ -564,7 +564,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     assert_same(q[0], q[1]);
     assert_true(report_of(f[0]).log_evidence == report_of(f[1]).log_evidence);
     for (int k = 0; k < 2; k++) {
-        fab_infer_free(f[k]);
+        fab_fit_free(f[k]);
         fab_net_free(net[k]);
     }
 }
@@ -579,12 +579,12 @@ static void runs_are_mixed(void **state)
     fill(&d, FAB_GAUSSIAN);
     s.runs = 3;
     s.alpha = FAB_AUTO_F64;
-    fab_infer *f = fitted(fab_net_model(net), &s, &d.e);
+    fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
     assert_ok(fab_infer_mixture(f, &mix));
     assert_ok(fab_mixture_check(&mix));
     assert_int_equal(mix.n, 3);
     assert_true(mix.part[0]->mu[0] != mix.part[1]->mu[0]);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -606,11 +606,11 @@ static void odd_tables_have_a_posterior(void **state)
             s.alpha = FAB_AUTO_F64;
             s.last_layer = last;
             if (k & 1) s.K = 2;
-            fab_infer *f = fitted(fab_net_model(net), &s, &d.e);
-            const fab_inference r = report_of(f);
+            fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
+            const fab_report r = report_of(f);
             gauss_of(f);
             assert_true(isfinite(r.log_evidence) && r.alpha > 0 && isfinite(r.alpha));
-            fab_infer_free(f);
+            fab_fit_free(f);
             fab_net_free(net);
         }
 }
@@ -653,7 +653,7 @@ static fab_model broken_model(broken *b, const fab_net *net)
     m.loss = broken_loss;
     m.predict = broken_predict;
     m.jacobian = inner_jacobian;
-    m.start = NULL, m.noise = NULL, m.hold = NULL, m.json = NULL;
+    m.start = NULL, m.noise = NULL, m.fix_beta = NULL, m.json = NULL;
     return m;
 }
 
@@ -667,7 +667,7 @@ static void failures_name_the_step_and_keep_the_last_good_state(void **state)
         broken b;
         const fab_model m = broken_model(&b, net);
         fab_laplace_net_settings s = quick();
-        fab_infer *f;
+        fab_fit *f;
         if (k == 0) s.rate = 1e300;
         if (k == 1) b.loss_at = 8;
         b.outputs = k == 2;
@@ -675,8 +675,8 @@ static void failures_name_the_step_and_keep_the_last_good_state(void **state)
         if (k < 2) assert_non_null(strstr(fab_detail(), "lower rate (now "));
         if (k == 1) assert_non_null(strstr(fab_detail(), "at step 8 (epoch 3)"));
         if (k == 2) assert_non_null(strstr(fab_detail(), "the curvature of example 0 is nan"));
-        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
-        fab_infer_free(f);
+        assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }
@@ -686,30 +686,30 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     wide w;
     broken b;
-    fab_infer *f;
+    fab_fit *f;
     const fab_method *laplace = fab_method_find("laplace");
     fab_laplace_net_settings s = quick();
     fab_net *net = net_of(&kinds[3], "mlp:5", NULL);
     fab_model m = broken_model(&b, net);
     s.optimiser = FAB_ADAMW;
-    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT,
                    "adamw does not end at the mode");
     s = quick();
     s.last_layer = 1, m.last = 0;
-    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT,
                    "last_layer of a model that does not say which it is");
     s.last_layer = 0, m.free = 2;
-    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_UNSUPPORTED,
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_UNSUPPORTED,
                    "the model has 2 free coordinates");
     m.free = 0, m.jacobian = NULL;
-    assert_refused(fab_infer_init_model(&f, laplace, &s, &m, NULL, NULL), FAB_UNSUPPORTED,
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_UNSUPPORTED,
                    "no functions `predict` and `jacobian`");
     open_wide(&w);
     s.K = 2102;
-    assert_refused(fab_infer_init_model(&f, laplace, &s, fab_net_model(w.net), NULL, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = fab_net_model(w.net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 2102 columns for D = 2101 coordinates");
     s.K = 2101;
-    assert_refused(fab_infer_init_model(&f, laplace, &s, fab_net_model(w.net), NULL, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = fab_net_model(w.net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 2101 is the full curvature of 2101 coordinates");
     fab_net_free(w.net);
     fab_net_free(net);
@@ -720,14 +720,14 @@ static const fab_model *tiny;
 static fab_status fit_and_close(void)
 {
     data d;
-    fab_infer *f = NULL;
+    fab_fit *f = NULL;
     fab_laplace_net_settings s = quick();
     s.epochs = 1, s.again = 1, s.rounds = 1;
     s.alpha = FAB_AUTO_F64;
     s.K = 1;
     fill(&d, FAB_GAUSSIAN);
     const fab_status done = try_fit(&f, tiny, &s, &d.e, NULL, NULL);
-    fab_infer_free(f);
+    fab_fit_free(f);
     return done;
 }
 

@@ -364,19 +364,19 @@ static void forgetting_follows_a_stream_that_drifts(void **state)
 /* A valid Gaussian, or a sentence. */
 static fab_status fits(const data *d, const char *text)
 {
-    fab_infer *f = open_infer("lrvga", d->D, text, NULL, NULL);
+    fab_fit *f = open_infer("lrvga", d->D, text, NULL, NULL);
     const fab_examples e = rows_from(d, 0, d->n);
     const fab_gauss *q;
-    fab_inference r;
-    fab_status s = fab_infer_update(f, &e);
-    if (s == FAB_OK) s = fab_infer_result(f, &q);
+    fab_report r;
+    fab_status s = fab_fit_update(f, &e);
+    if (s == FAB_OK) s = fab_fit_gauss(f, &q);
     if (s == FAB_OK) {
         assert_int_equal(fab_gauss_check(q), FAB_OK);
-        assert_int_equal(fab_infer_report(f, &r), FAB_OK);
+        assert_int_equal(fab_fit_report(f, &r), FAB_OK);
         assert_true(r.alpha > 0 && r.beta > 0 && r.floored >= 0);
     } else
         assert_true(strlen(fab_detail()) > 10);
-    fab_infer_free(f);
+    fab_fit_free(f);
     return s;
 }
 
@@ -508,13 +508,13 @@ static void split_equals_whole(void **state)
     for (int v = 0; v < VARIANTS; v++) {
         const data d = variant_data(v);
         fab_gauss *whole = fitted("lrvga", &d, variants[v], NULL, NULL);
-        fab_infer *f = open_infer("lrvga", D, variants[v], NULL, NULL);
+        fab_fit *f = open_infer("lrvga", D, variants[v], NULL, NULL);
         for (int64_t at = 0, n = 1; at < d.n; at += n, n = n % 13 + 1) {
             if (n > d.n - at) n = d.n - at;
             feed(f, &d, at, n);
         }
         assert_same_bits(result_of(f), whole);
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_gauss_free(whole);
     }
 }
@@ -525,32 +525,32 @@ static void result_does_not_disturb_the_stream(void **state)
     for (int v = 0; v < VARIANTS; v++) {
         const data d = variant_data(v);
         fab_gauss *undisturbed = fitted("lrvga", &d, variants[v], NULL, NULL);
-        fab_infer *f = open_infer("lrvga", D, variants[v], NULL, NULL);
+        fab_fit *f = open_infer("lrvga", D, variants[v], NULL, NULL);
         for (int64_t j = 0; j < d.n; j += 7) {
             feed(f, &d, j, d.n - j < 7 ? d.n - j : 7);
             result_of(f);
         }
         assert_same_bits(result_of(f), undisturbed);
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_gauss_free(undisturbed);
     }
 }
 
 static void saved_and_resumed(const data *d, int64_t at, const char *text, const fab_gauss *prior)
 {
-    fab_infer *f = open_infer("lrvga", D, text, prior, NULL), *again;
+    fab_fit *f = open_infer("lrvga", D, text, prior, NULL), *again;
     fab_tensors *file;
     feed(f, d, 0, at);
-    if (fab_infer_save(f, in_folder("q.safetensors"), NULL) != FAB_OK)
+    if (fab_fit_save(f, in_folder("q.safetensors"), NULL) != FAB_OK)
         fail_msg("save: %s", fab_detail());
     feed(f, d, at, d->n - at);
     assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
-    if (fab_infer_resume(&again, file, NULL) != FAB_OK) fail_msg("resume: %s", fab_detail());
+    if (fab_fit_load(&again, file, NULL, NULL) != FAB_OK) fail_msg("resume: %s", fab_detail());
     fab_tensors_free(file);
     feed(again, d, at, d->n - at);
     assert_same_bits(result_of(again), result_of(f));
-    fab_infer_free(f);
-    fab_infer_free(again);
+    fab_fit_free(f);
+    fab_fit_free(again);
 }
 
 static void a_saved_stream_continues_to_the_same_bytes(void **state)
@@ -609,10 +609,10 @@ static void f32_is_refused_for_classes(void **state)
 {
     (void)state;
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
-    fab_lrvga_settings s = fab_lrvga_defaults(D, 3);
-    fab_infer *f;
+    fab_lrvga_settings s = fab_lrvga_defaults(3);
+    fab_fit *f;
     s.likelihood = FAB_CATEGORICAL, s.classes = 3;
-    assert_int_equal(fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, &narrow),
+    assert_int_equal(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, &narrow),
                      FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "f64"));
 }
@@ -622,7 +622,7 @@ static void f32_takes_half_the_memory(void **state)
 {
     (void)state;
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
-    fab_lrvga_settings s = fab_lrvga_defaults(1000000, 10);
+    fab_lrvga_settings s = fab_lrvga_defaults(10);
     s.alpha = s.beta = 1;
     const fab_method *m = fab_method_find("lrvga");
     const double wide = m->bytes(&s, 1, NULL), half = m->bytes(&s, 1, &narrow);
@@ -636,12 +636,12 @@ static void update_does_not_allocate(void **state)
     const fab_exec one = {.threads = 1};
     for (int v = 0; v < VARIANTS; v++) {
         const data d = variant_data(v);
-        fab_infer *f = open_infer("lrvga", D, variants[v], NULL, &one);
+        fab_fit *f = open_infer("lrvga", D, variants[v], NULL, &one);
         feed(f, &d, 0, 80); /* the BLAS makes its buffers when it is first called */
         const long before = allocations;
         feed(f, &d, 80, d.n - 80);
         assert_int_equal(allocations, before);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 
@@ -649,16 +649,16 @@ static fab_status open_fit_and_close(void)
 {
     static double x[12 * D], y[12];
     any_settings s;
-    fab_infer *f;
+    fab_fit *f;
     const fab_gauss *q;
     fab_random_normal(5, 5, 0, 12 * D, FAB_F64, x);
     fab_random_normal(5, 6, 0, 12, FAB_F64, y);
     assert_int_equal(try_settings(&s, "lrvga", D, "K=3 inner_rank=5 block=5"), FAB_OK);
-    fab_status status = fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, NULL);
+    fab_status status = fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL);
     if (status != FAB_OK) return status;
-    status = fab_infer_update(f, &(fab_examples){.x = {x, FAB_F64, 12, D}, .y = y});
-    if (status == FAB_OK) status = fab_infer_result(f, &q);
-    fab_infer_free(f);
+    status = fab_fit_update(f, &(fab_examples){.x = {x, FAB_F64, 12, D}, .y = y});
+    if (status == FAB_OK) status = fab_fit_gauss(f, &q);
+    fab_fit_free(f);
     return status;
 }
 
@@ -676,17 +676,17 @@ static void what_cannot_be_done_is_said(void **state)
     } bad[] = {{"likelihood=categorical classes=3 scheme=explicit", "expected implicit"},
                {"K=5 inner_rank=4", "inner_rank = 4 is below K = 5"}};
     any_settings s;
-    fab_infer *f;
+    fab_fit *f;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(try_settings(&s, "lrvga", D, bad[i].text), FAB_OK);
-        assert_int_not_equal(fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, NULL), FAB_OK);
+        assert_int_not_equal(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_OK);
         assert_null(f);
         assert_non_null(strstr(fab_detail(), bad[i].words));
     }
     fab_gauss *prior;
     assert_int_equal(fab_gauss_create(&prior, FAB_COVARIANCE, FAB_F64, D + 1, 2), FAB_OK);
     assert_int_equal(try_settings(&s, "lrvga", D, ""), FAB_OK);
-    assert_int_equal(fab_infer_init(&f, fab_method_find("lrvga"), &s, prior, NULL),
+    assert_int_equal(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = prior}, NULL),
                      FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "covariance form"));
     fab_gauss_free(prior);

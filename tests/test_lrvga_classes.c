@@ -154,13 +154,13 @@ static void hard_data_fit(void **state)
             }
             snprintf(text, sizeof text, "likelihood=categorical classes=3 draws=6 K=5 %s",
                      priors[p]);
-            fab_infer *f = open_infer("lrvga", D, text, NULL, NULL);
+            fab_fit *f = open_infer("lrvga", D, text, NULL, NULL);
             const fab_gauss *q;
             const fab_examples e = rows_from(&d, 0, d.n);
-            if (fab_infer_update(f, &e) != FAB_OK || fab_infer_result(f, &q) != FAB_OK)
+            if (fab_fit_update(f, &e) != FAB_OK || fab_fit_gauss(f, &q) != FAB_OK)
                 fail_msg("%d %s: %s", hard, text, fab_detail());
             assert_int_equal(fab_gauss_check(q), FAB_OK);
-            fab_infer_free(f);
+            fab_fit_free(f);
         }
 }
 
@@ -170,9 +170,9 @@ static void an_open_scheme_is_refused(void **state)
     const char *const methods[] = {"rvga", "lrvga"};
     for (int m = 0; m < 2; m++) {
         any_settings s;
-        fab_infer *f;
+        fab_fit *f;
         assert_int_equal(try_settings(&s, methods[m], D, TEXT "scheme=explicit"), FAB_OK);
-        assert_int_equal(fab_infer_init(&f, fab_method_find(methods[m]), &s, NULL, NULL),
+        assert_int_equal(fab_fit_create(&f, methods[m], &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL),
                          FAB_UNSUPPORTED);
         assert_non_null(strstr(fab_detail(), "expected implicit"));
     }

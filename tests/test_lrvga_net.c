@@ -39,18 +39,18 @@ static fab_lrvga_net_settings whole(int64_t T)
     return s;
 }
 
-static fab_infer *open_run(const fab_model *m, const fab_lrvga_net_settings *s,
+static fab_fit *open_run(const fab_model *m, const fab_lrvga_net_settings *s,
                            const fab_gauss *prior, const fab_exec *x)
 {
-    fab_infer *f;
-    assert_ok(fab_infer_init_model(&f, fab_method_find("lrvga"), s, m, prior, x));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, "lrvga", s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x));
     return f;
 }
 
-static const fab_gauss *result_of(fab_infer *f)
+static const fab_gauss *result_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
     assert_int_equal(q->form, FAB_PRECISION);
     return q;
@@ -126,8 +126,8 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
     for (int i = 0; i < 3; i++) {
         double mu[D], S[D * D] = {0}, scale = 0;
         s.scheme = schemes[i];
-        fab_infer *f = open_run(m, &s, NULL, NULL);
-        assert_ok(fab_infer_update(f, &e));
+        fab_fit *f = open_run(m, &s, NULL, NULL);
+        assert_ok(fab_fit_update(f, &e));
         const fab_gauss *q = result_of(f);
         m->start(m->self, (uint64_t)s.seed, mu);
         for (int64_t d = 0; d < D; d++) S[d * (D + 1)] = s.alpha;
@@ -136,7 +136,7 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
         for (int64_t d = 0; d < D; d++) assert_near(q->mu[d], mu[d], 1e-9);
         for (int64_t d = 0; d < D * D; d++)
             assert_near(precision_at(q, d / D, d % D), S[d], 1e-11 * scale);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }
@@ -147,29 +147,29 @@ static void a_linear_network_gives_what_the_linear_model_gives(void **state)
     enum { P = FEATURES + 1 };
     const problem p = some_problem(N, FEATURES, 3);
     const fab_examples e = rows_of(&p, 0, N);
-    fab_lrvga_settings linear = fab_lrvga_defaults(FEATURES, P);
+    fab_lrvga_settings linear = fab_lrvga_defaults(P);
     fab_lrvga_net_settings s = whole(P);
     fab_net *net = net_of("linear", FEATURES, 1, FAB_NOISE_FIXED);
     fab_gauss *prior;
-    fab_infer *a;
+    fab_fit *a;
     (void)state;
     linear.beta = fab_net_model(net)->head.beta;
     assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, P, 0));
     for (int64_t i = 0; i < P; i++) prior->psi[i] = s.alpha;
-    assert_ok(fab_infer_init(&a, fab_method_find("lrvga"), &linear, prior, NULL));
-    assert_ok(fab_infer_update(a, &e));
+    assert_ok(fab_fit_create(&a, "lrvga", &linear, sizeof linear, &(fab_input){.model = &LINEAR, .prior = prior}, NULL));
+    assert_ok(fab_fit_update(a, &e));
     const fab_gauss *want = result_of(a);
     for (s.draws = 0; s.draws < 6; s.draws += 5) {
-        fab_infer *b = open_run(fab_net_model(net), &s, prior, NULL);
-        assert_ok(fab_infer_update(b, &e));
+        fab_fit *b = open_run(fab_net_model(net), &s, prior, NULL);
+        assert_ok(fab_fit_update(b, &e));
         const fab_gauss *q = result_of(b);
         for (int64_t i = 0; i < P; i++) assert_near(q->mu[i], want->mu[i], 1e-11);
         for (int64_t i = 0; i < P * P; i++)
             assert_near(precision_at(q, i / P, i % P), precision_at(want, i / P, i % P),
                         1e-11 * precision_at(want, P - 1, P - 1));
-        fab_infer_free(b);
+        fab_fit_free(b);
     }
-    fab_infer_free(a);
+    fab_fit_free(a);
     fab_gauss_free(prior);
     fab_net_free(net);
 }
@@ -186,16 +186,16 @@ static void rows_of_training_count_once(void **state)
     fab_net *net = net_of("linear", FEATURES, 1, FAB_NOISE_LEARNED);
     fab_lrvga_net_settings s = whole(P);
     double A[P * P] = {0}, B[P * P], inverse[P * P], squares = 0, in = 0;
-    fab_inference r;
+    fab_report r;
     (void)state;
     s.start = 0; /* map */
     s.posterior_alpha = 0.3;
     s.epochs = 40;
     s.rate = 0.05;
-    fab_infer *f = open_run(fab_net_model(net), &s, NULL, NULL);
-    assert_ok(fab_infer_update(f, &e));
+    fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL);
+    assert_ok(fab_fit_update(f, &e));
     const fab_gauss *q = result_of(f);
-    assert_ok(fab_infer_report(f, &r));
+    assert_ok(fab_fit_report(f, &r));
     assert_int_equal(q->total, P + 1);
     assert_near(q->theta[P], log(r.beta), 1e-14);
     for (int64_t j = 0; j < N; j++) {
@@ -215,7 +215,7 @@ static void rows_of_training_count_once(void **state)
     assert_true(in > 3.5 && in < P);
     const double df = r.beta * squares; /* times df / (df + 2) */
     assert_true(df < N - 3.5 + 0.5 && df > (N - P) * (N - P) / (N - P + 2.0) - 0.1);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -267,15 +267,15 @@ static void draws_see_what_a_unit_that_is_off_could_do(void **state)
     (void)state;
     s.start = 0;
     for (s.draws = 0; s.draws < 5; s.draws += 4) {
-        fab_infer *f = open_run(&off, &s, NULL, NULL);
-        assert_ok(fab_infer_update(f, &e));
+        fab_fit *f = open_run(&off, &s, NULL, NULL);
+        assert_ok(fab_fit_update(f, &e));
         const fab_gauss *q = result_of(f);
         for (int64_t i = 0; i < 2; i++) {
             assert_true(q->mu[i] == 0);
             if (s.draws == 0) assert_near(precision_at(q, i, i), s.alpha, 1e-12);
             if (s.draws > 0) assert_true(precision_at(q, i, i) > 5 * s.alpha);
         }
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 
@@ -294,8 +294,8 @@ static void drawn_classes_have_the_curvature_of_all(void **state)
     s.start = 0;
     s.posterior_alpha = 1e8; /* draws are the mode */
     s.draws = 256;
-    fab_infer *f = open_run(fab_net_model(net), &s, NULL, NULL), *g;
-    assert_ok(fab_infer_update(f, &e));
+    fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL), *g;
+    assert_ok(fab_fit_update(f, &e));
     s.draws = 0; /* by the stream's own weights, which are those of a point when the prior is one */
     s.start = 1;
     s.alpha = 1e8;
@@ -304,7 +304,7 @@ static void drawn_classes_have_the_curvature_of_all(void **state)
     memcpy(prior->mu, result_of(f)->mu, P * sizeof(double));
     for (int64_t i = 0; i < P; i++) prior->psi[i] = s.alpha;
     g = open_run(fab_net_model(net), &s, prior, NULL);
-    assert_ok(fab_infer_update(g, &e));
+    assert_ok(fab_fit_update(g, &e));
     for (int64_t i = 0; i < P * P; i++) {
         const double point = i % (P + 1) ? 0 : 1e8,
                      a = precision_at(result_of(f), i / P, i % P) - point,
@@ -314,8 +314,8 @@ static void drawn_classes_have_the_curvature_of_all(void **state)
     }
     assert_true(size > 1);
     assert_true(sqrt(gap) < 0.1 * sqrt(size));
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
     fab_gauss_free(prior);
     fab_net_free(net);
 }
@@ -338,17 +338,17 @@ static void pieces_equal_the_whole(void **state)
     const fab_lrvga_net_settings s = narrow(1);
     const fab_examples all = rows_of(&p, 0, 60);
     (void)state;
-    fab_infer *a = open_run(fab_net_model(net), &s, NULL, NULL),
+    fab_fit *a = open_run(fab_net_model(net), &s, NULL, NULL),
               *b = open_run(fab_net_model(net), &s, NULL, NULL);
-    assert_ok(fab_infer_update(a, &all));
+    assert_ok(fab_fit_update(a, &all));
     for (int64_t i = 0; i < 60; i += 7) {
         const fab_examples e = rows_of(&p, i, 60 - i < 7 ? 60 - i : 7);
-        assert_ok(fab_infer_update(b, &e));
+        assert_ok(fab_fit_update(b, &e));
         result_of(b); /* asking changes nothing */
     }
     assert_same(result_of(a), result_of(b));
-    fab_infer_free(a);
-    fab_infer_free(b);
+    fab_fit_free(a);
+    fab_fit_free(b);
     fab_net_free(net);
 }
 
@@ -362,21 +362,21 @@ static void a_saved_stream_goes_on_to_the_same_bytes(void **state)
         const fab_examples first = rows_of(&p, 0, 33), rest = rows_of(&p, 33, 27);
         const char *path = in_folder("net.safetensors");
         fab_tensors *t;
-        fab_infer *b;
-        fab_inference r;
-        fab_infer *a = open_run(fab_net_model(net), &s, NULL, NULL);
-        assert_ok(fab_infer_update(a, &first));
-        assert_ok(fab_infer_save(a, path, NULL));
-        assert_ok(fab_infer_update(a, &rest));
+        fab_fit *b;
+        fab_report r;
+        fab_fit *a = open_run(fab_net_model(net), &s, NULL, NULL);
+        assert_ok(fab_fit_update(a, &first));
+        assert_ok(fab_fit_save(a, path, NULL));
+        assert_ok(fab_fit_update(a, &rest));
         assert_ok(fab_tensors_read(&t, path));
-        assert_ok(fab_infer_resume_model(&b, t, fab_net_model(net), NULL, NULL));
-        assert_ok(fab_infer_update(b, &rest));
+        assert_ok(fab_fit_load(&b, t, &(fab_input){.model = fab_net_model(net)}, NULL));
+        assert_ok(fab_fit_update(b, &rest));
         assert_same(result_of(a), result_of(b));
-        assert_ok(fab_infer_report(b, &r));
+        assert_ok(fab_fit_report(b, &r));
         assert_int_equal(r.n, 60);
         fab_tensors_free(t);
-        fab_infer_free(a);
-        fab_infer_free(b);
+        fab_fit_free(a);
+        fab_fit_free(b);
         fab_net_free(net);
     }
 }
@@ -384,7 +384,7 @@ static void a_saved_stream_goes_on_to_the_same_bytes(void **state)
 static void any_number_of_threads_gives_the_same_bytes(void **state)
 {
     problem p = some_problem(60, FEATURES, 13);
-    fab_infer *f[2];
+    fab_fit *f[2];
     fab_net *net = net_of("mlp:4", FEATURES, 3, FAB_NOISE_FIXED);
     const fab_lrvga_net_settings s = narrow(0);
     (void)state;
@@ -392,12 +392,12 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     for (int i = 0; i < 2; i++) {
         const fab_examples first = rows_of(&p, 0, 40), rest = rows_of(&p, 40, 20);
         f[i] = open_run(fab_net_model(net), &s, NULL, &(fab_exec){.threads = 1 + 2 * i});
-        assert_ok(fab_infer_update(f[i], &first));
-        assert_ok(fab_infer_update(f[i], &rest));
+        assert_ok(fab_fit_update(f[i], &first));
+        assert_ok(fab_fit_update(f[i], &rest));
     }
     assert_same(result_of(f[0]), result_of(f[1]));
-    fab_infer_free(f[0]);
-    fab_infer_free(f[1]);
+    fab_fit_free(f[0]);
+    fab_fit_free(f[1]);
     fab_net_free(net);
 }
 
@@ -417,18 +417,18 @@ static void a_block_that_is_no_number_is_left_out(void **state)
     assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 2, 0));
     prior->mu[0] = prior->mu[1] = 0.5;
     for (int64_t fine = 0; fine < 2; fine++) {
-        fab_infer *f = open_run(&off, &s, prior, NULL);
-        assert_ok(fab_infer_update(f, &first));
+        fab_fit *f = open_run(&off, &s, prior, NULL);
+        assert_ok(fab_fit_update(f, &first));
         assert_ok(fab_gauss_copy(&kept, result_of(f), FAB_F64));
         calls_left = fine;
-        assert_refused(fab_infer_update(f, &bad), FAB_NUMERIC, "row 10");
+        assert_refused(fab_fit_update(f, &bad), FAB_NUMERIC, "row 10");
         assert_non_null(strstr(fab_detail(), "alpha"));
         calls_left = INT64_MAX;
         assert_same(result_of(f), kept);
-        assert_ok(fab_infer_update(f, &good));
+        assert_ok(fab_fit_update(f, &good));
         assert_true(result_of(f)->mu[0] != kept->mu[0]);
         fab_gauss_free(kept);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     fab_gauss_free(prior);
 }
@@ -441,10 +441,10 @@ static void training_that_explodes_names_its_step_and_its_rate(void **state)
     fab_lrvga_net_settings s = narrow(0);
     (void)state;
     s.rate = 1e200;
-    fab_infer *f = open_run(fab_net_model(net), &s, NULL, NULL);
-    assert_refused(fab_infer_update(f, &e), FAB_NUMERIC, "rate");
+    fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL);
+    assert_refused(fab_fit_update(f, &e), FAB_NUMERIC, "rate");
     assert_non_null(strstr(fab_detail(), "step"));
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -460,10 +460,10 @@ static void odd_tables_are_fitted(void **state)
             for (int64_t j = 0; j < 30; j++) p.y[j] = 0; /* nothing to explain */
             s.K = 1000;                                  /* more than there are weights */
             s.inner_rank = FAB_AUTO_I64;
-            fab_infer *f = open_run(fab_net_model(net), &s, NULL, NULL);
-            assert_ok(fab_infer_update(f, &e));
+            fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL);
+            assert_ok(fab_fit_update(f, &e));
             assert_int_equal(result_of(f)->K, D);
-            fab_infer_free(f);
+            fab_fit_free(f);
             fab_net_free(net);
         }
 }
@@ -472,14 +472,14 @@ static void what_cannot_be_done_is_refused(void **state)
 {
     const fab_lrvga_net_settings s = whole(2);
     fab_model bare = off;
-    fab_infer *f;
+    fab_fit *f;
     (void)state;
     bare.jacobian = NULL;
-    assert_refused(fab_infer_init_model(&f, fab_method_find("lrvga"), &s, &bare, NULL, NULL),
+    assert_refused(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &bare}, NULL),
                    FAB_UNSUPPORTED, "jacobian");
     fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_OUTPUT);
     assert_refused(
-        fab_infer_init_model(&f, fab_method_find("lrvga"), &s, fab_net_model(net), NULL, NULL),
+        fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL),
         FAB_UNSUPPORTED, "noise");
     fab_net_free(net);
 }

@@ -99,7 +99,7 @@ static void follow(const char *text, const double *x, int64_t n)
     fab_online_em_settings set;
     assert_int_equal(try_settings(&any, D, K, text), FAB_OK);
     memcpy(&set, &any, sizeof set);
-    fab_estim *e = open_stream(D, K, text, NULL);
+    fab_fit *e = open_stream(D, K, text, NULL);
     oracle o = begin(&set);
     for (int64_t t = 1; t <= n; t++) {
         oracle_step(&o, x + (t - 1) * D);
@@ -113,7 +113,7 @@ static void follow(const char *text, const double *x, int64_t n)
                     1e-10); /* eps times the conditions of M and H, below 1e4 */
         assert_near("psi", D, q->psi, copy.psi, 1e-10);
     }
-    fab_estim_free(e);
+    fab_fit_free(e);
 }
 
 static void every_step_is_that_of_dense_algebra(void **state)

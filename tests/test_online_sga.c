@@ -52,7 +52,7 @@ static double slope(double *p, const double *F, const double *gamma, const doubl
 static void one_row(const char *text, const double *x, int64_t t, double rate)
 {
     double F[D * K], gamma[D], mu[D], d[D], gF[D * K], gG[D];
-    fab_estim *e = open_stream(D, K, text, NULL);
+    fab_fit *e = open_stream(D, K, text, NULL);
     feed(e, x, 0, t, D);
     const fab_gauss *q = result_of(e);
     memcpy(F, q->F, sizeof F);
@@ -73,7 +73,7 @@ static void one_row(const char *text, const double *x, int64_t t, double rate)
         if (!(fabs(gG[i] - g) < 1e-7 * (1 + fabs(g))))
             fail_msg("%s: dgamma[%d] %.12g, expected %.12g", text, i, gG[i], g);
     }
-    fab_estim_free(e);
+    fab_fit_free(e);
 }
 
 static void a_step_is_the_gradient_of_the_log_likelihood(void **state)
@@ -145,14 +145,14 @@ static void a_stream_that_diverges_says_so_again_and_again(void **state)
     double *x = draw_usual(D, K, 150, 1e150);
     const fab_rows rows = rows_of(x, 0, 150, D);
     const fab_gauss *q;
-    fab_estim *e = open_stream(D, K, "start=orthonormal", NULL);
+    fab_fit *e = open_stream(D, K, "start=orthonormal", NULL);
     for (int i = 0; i < 2; i++) {
-        assert_int_equal(fab_estim_update(e, &rows), FAB_NUMERIC);
+        assert_int_equal(fab_fit_update(e, &(fab_examples){.x = rows}), FAB_NUMERIC);
         assert_non_null(
             strstr(fab_detail(), "online-sga: the numbers stopped being finite at row 101"));
     }
-    assert_true(fab_estim_result(e, &q) != FAB_OK);
-    fab_estim_free(e);
+    assert_true(fab_fit_gauss(e, &q) != FAB_OK);
+    fab_fit_free(e);
     free(x);
 }
 

@@ -23,7 +23,7 @@ static fab_gauss *fit_rows(const double *x, int64_t n, const char *text, const f
     return fa_fit(METHOD, K, text, exec, &r, NULL);
 }
 
-static void feed(fab_estim *e, const double *x, int64_t first, int64_t n)
+static void feed(fab_fit *e, const double *x, int64_t first, int64_t n)
 {
     const fab_rows r = rows_of(x, first, n, D);
     fa_feed(e, &r);
@@ -85,7 +85,7 @@ static void the_papers_variant_is_its_algorithm_1(void **state)
             text, sizeof text,
             "block=1 inner=%d inner_rank=3 expand=false start=random centre=none psi_min=1e-12",
             loops);
-        fab_estim *e = fa_open(METHOD, D, K, text, NULL);
+        fab_fit *e = fa_open(METHOD, D, K, text, NULL);
         start_by_hand(W, psi, x);
         for (int64_t t = 0; t < N; t++) {
             const real n = (real)t + 1; /* the start counts as one row */
@@ -99,7 +99,7 @@ static void the_papers_variant_is_its_algorithm_1(void **state)
             assert_true(relative_gap(D, got, psi) < tol);
             assert_true(q->mu[0] == 0);
         }
-        fab_estim_free(e);
+        fab_fit_free(e);
     }
 }
 
@@ -236,7 +236,7 @@ static void loglik_is_the_mean_log_density_of_the_rows(void **state)
         const double *x = fa_rows(D, K, n[i], 3);
         const fab_rows r = rows_of(x, 0, n[i], D);
         double *logp = doubles(n[i]), mean = 0;
-        fab_diagnostics d;
+        fab_report d;
         fab_solver *s;
         fab_gauss *q = fa_fit(METHOD, K, "", NULL, &r, &d);
         assert_ok(fab_solver_init(&s, q, NULL));
@@ -278,11 +278,11 @@ static void split_equals_whole(void **state)
     for (int v = 0; v < VARIANTS; v++)
         for (int narrow = 0; narrow < 2; narrow++) {
             fab_gauss *whole = fit_rows(x, LONG, variants[v], narrow ? &f32 : NULL);
-            fab_estim *e = fa_open(METHOD, D, K, variants[v], narrow ? &f32 : NULL);
+            fab_fit *e = fa_open(METHOD, D, K, variants[v], narrow ? &f32 : NULL);
             for (int64_t at = 0, n = 1; at < LONG; at += n, n = n % 13 + 1)
                 feed(e, x, at, n < LONG - at ? n : LONG - at);
             assert_same_bits(fa_result(e), whole);
-            fab_estim_free(e);
+            fab_fit_free(e);
             fab_gauss_free(whole);
         }
 }
@@ -293,40 +293,40 @@ static void result_does_not_disturb_the_stream(void **state)
     const double *x = fa_rows(D, K, LONG, 3);
     for (int v = 0; v < VARIANTS; v++) {
         fab_gauss *undisturbed = fit_rows(x, LONG, variants[v], NULL);
-        fab_estim *e = fa_open(METHOD, D, K, variants[v], NULL);
+        fab_fit *e = fa_open(METHOD, D, K, variants[v], NULL);
         for (int64_t j = 0; j < LONG; j++) {
-            fab_diagnostics d;
+            fab_report d;
             feed(e, x, j, 1);
-            if (j > 0) assert_ok(fab_estim_diagnostics(e, &d));
+            if (j > 0) assert_ok(fab_fit_report(e, &d));
         }
         assert_same_bits(fa_result(e), undisturbed);
-        fab_estim_free(e);
+        fab_fit_free(e);
         fab_gauss_free(undisturbed);
     }
 }
 
-static fab_tensors *saved(fab_estim *e)
+static fab_tensors *saved(fab_fit *e)
 {
     fab_tensors *file;
-    assert_ok(fab_estim_save(e, in_folder("q.safetensors"), NULL));
+    assert_ok(fab_fit_save(e, in_folder("q.safetensors"), NULL));
     assert_ok(fab_tensors_read(&file, in_folder("q.safetensors")));
     return file;
 }
 
 static void stop_and_go_on(const double *x, int64_t at, const char *text, const fab_exec *exec)
 {
-    fab_estim *e = fa_open(METHOD, D, K, text, exec), *again;
+    fab_fit *e = fa_open(METHOD, D, K, text, exec), *again;
     feed(e, x, 0, at);
     fab_tensors *file = saved(e);
-    assert_ok(fab_estim_resume(&again, file, exec));
+    assert_ok(fab_fit_load(&again, file, NULL, exec));
     fab_tensors_free(file);
-    assert_int_equal(fab_estim_rows(again), at);
+    assert_int_equal(fab_fit_rows(again), at);
     assert_same_bits(fa_result(again), fa_result(e)); /* nothing more has come */
     feed(e, x, at, LONG - at);
     feed(again, x, at, LONG - at);
     assert_same_bits(fa_result(again), fa_result(e));
-    fab_estim_free(e);
-    fab_estim_free(again);
+    fab_fit_free(e);
+    fab_fit_free(again);
 }
 
 static void a_saved_stream_continues_to_the_same_bytes(void **state)
@@ -394,19 +394,19 @@ static void a_saved_state_is_not_trusted(void **state)
                 {"state.pending", 52, bad, "does not fit"},
                 {"state.psi", -1, bad, "psi"},
                 {"state.F", -1, bad, "F"}};
-    fab_estim *e = fa_open(METHOD, D, K, "block=50", NULL), *again;
+    fab_fit *e = fa_open(METHOD, D, K, "block=50", NULL), *again;
     feed(e, x, 0, LONG);
     fab_tensors *file = saved(e);
     for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
         fab_tensors *t = altered(file, lies[i].name, lies[i].rows, lies[i].data);
-        assert_refused(fab_estim_resume(&again, t, NULL), FAB_BAD_FILE, lies[i].words);
+        assert_refused(fab_fit_load(&again, t, NULL, NULL), FAB_BAD_FILE, lies[i].words);
         assert_null(again);
         fab_tensors_free(t);
     }
     const fab_exec f32 = {.ops = fab_ops_find("cpu", FAB_F32)};
-    assert_refused(fab_estim_resume(&again, file, &f32), FAB_BAD_FILE, "type and shape");
+    assert_refused(fab_fit_load(&again, file, NULL, &f32), FAB_BAD_FILE, "type and shape");
     fab_tensors_free(file);
-    fab_estim_free(e);
+    fab_fit_free(e);
 }
 
 static void any_number_of_threads_gives_the_same_bytes(void **state)
@@ -437,14 +437,14 @@ static void update_does_not_allocate(void **state)
     fab_gauss_free(
         fit_rows(x, LONG, "", &one)); /* the BLAS makes its buffers when it is first called */
     for (int v = 0; v < VARIANTS; v++) {
-        fab_estim *e = fa_open(METHOD, D, K, variants[v], &one);
+        fab_fit *e = fa_open(METHOD, D, K, variants[v], &one);
         const long before = allocations;
         const fab_rows r = rows_of(x, 0, LONG, D);
-        const fab_status s = fab_estim_update(e, &r);
+        const fab_status s = fab_fit_update(e, &(fab_examples){.x = r});
         const long after = allocations;
         assert_ok(s);
         assert_int_equal(after, before);
-        fab_estim_free(e);
+        fab_fit_free(e);
     }
 }
 
@@ -483,7 +483,7 @@ static void odd_sizes_fit(void **state)
             const char *const text[] = {"", "block=7", "block=1 inner=1 start=random",
                                         "block=300 warmup=5"};
             for (int v = 0; v < 4; v++) {
-                fab_diagnostics d;
+                fab_report d;
                 fab_gauss *q = fa_fit(METHOD, rank[i], text[v], NULL, &r, &d);
                 assert_int_equal(d.n, n);
                 assert_true(isfinite(d.loglik_mean));
@@ -509,7 +509,7 @@ static void constant_columns_stand_at_the_floor_and_are_counted(void **state)
             const fab_exec f32 = {.ops = fab_ops_find("cpu", FAB_F32)};
             const fab_rows r = rows_of(x, 0, n, D);
             real *mu = dense_new(D), *S = sample_covariance(&r, NULL, mu), mean = 0;
-            fab_diagnostics d;
+            fab_report d;
             fab_gauss *q =
                 fa_fit(METHOD, 4, n > 1000 ? "block=60" : "block=50", narrow ? &f32 : NULL, &r, &d);
             for (int64_t i = 0; i < D; i++) mean += S[i * D + i] / D;
@@ -544,10 +544,10 @@ static void rows_that_are_all_the_same_are_refused(void **state)
     for (int64_t j = 1; j < LONG; j++) memcpy(x + j * D, x, D * sizeof *x);
     for (int64_t n = 2; n <= LONG; n += 48) { /* 2, 50, 98 .. */
         const fab_gauss *q;
-        fab_estim *e = fa_open(METHOD, D, K, "block=50", NULL);
+        fab_fit *e = fa_open(METHOD, D, K, "block=50", NULL);
         feed(e, x, 0, n);
-        assert_refused(fab_estim_result(e, &q), FAB_BAD_DATA, "every column is constant");
-        fab_estim_free(e);
+        assert_refused(fab_fit_gauss(e, &q), FAB_BAD_DATA, "every column is constant");
+        fab_fit_free(e);
     }
 }
 
@@ -578,19 +578,19 @@ static void bad_settings_are_refused(void **state)
 {
     (void)state;
     const char *const bad[] = {"inner_rank=2", "warmup=1", "block=1 start=random warmup=1"};
-    fab_estim *e;
+    fab_fit *e;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const any_settings s = settings_of(METHOD, D, K, bad[i]);
-        assert_int_equal(fab_estim_init(&e, fab_method_find(METHOD), &s, NULL), FAB_BAD_ARGUMENT);
+        assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT);
         assert_null(e);
     }
     const any_settings wide = settings_of(METHOD, 3, 4, "");
-    assert_refused(fab_estim_init(&e, fab_method_find(METHOD), &wide, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&e, METHOD, &wide, sizeof wide, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT,
                    "expected K <= D");
-    const fab_recursive_em_settings s = fab_recursive_em_defaults(D, K);
-    assert_ok(fab_estim_init(&e, fab_method_find(METHOD), &s, NULL));
-    assert_memory_equal(fab_estim_settings(e), &s, sizeof s);
-    fab_estim_free(e);
+    const fab_recursive_em_settings s = fab_recursive_em_defaults(K);
+    assert_ok(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL));
+    assert_memory_equal(fab_fit_settings(e), &s, sizeof s);
+    fab_fit_free(e);
 }
 
 static void a_row_that_is_not_finite_is_refused_and_nothing_changes(void **state)
@@ -598,15 +598,15 @@ static void a_row_that_is_not_finite_is_refused_and_nothing_changes(void **state
     (void)state;
     double *x = fa_rows(D, K, LONG, 3), keep = x[120 * D + 7];
     fab_gauss *clean = fit_rows(x, LONG, "block=50", NULL);
-    fab_estim *e = fa_open(METHOD, D, K, "block=50", NULL);
+    fab_fit *e = fa_open(METHOD, D, K, "block=50", NULL);
     feed(e, x, 0, 60);
     x[120 * D + 7] = NAN;
     const fab_rows r = rows_of(x, 60, LONG - 60, D);
-    assert_refused(fab_estim_update(e, &r), FAB_BAD_DATA, "row 60, column 7 is nan");
+    assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_BAD_DATA, "row 60, column 7 is nan");
     x[120 * D + 7] = keep;
     feed(e, x, 60, LONG - 60);
     assert_same_bits(fa_result(e), clean);
-    fab_estim_free(e);
+    fab_fit_free(e);
     fab_gauss_free(clean);
 }
 
@@ -617,13 +617,13 @@ static void a_block_that_fails_ends_the_stream(void **state)
     double *x = fa_rows(D, K, LONG, 3);
     for (int64_t i = 60 * D; i < 110 * D; i++) x[i] *= 1e30;
     const fab_exec f32 = {.ops = fab_ops_find("cpu", FAB_F32)};
-    fab_estim *e = fa_open(METHOD, D, K, "block=50", &f32);
+    fab_fit *e = fa_open(METHOD, D, K, "block=50", &f32);
     const fab_rows r = rows_of(x, 0, LONG, D);
     const fab_gauss *q;
-    assert_int_equal(fab_estim_update(e, &r), FAB_NUMERIC);
-    assert_refused(fab_estim_update(e, &r), FAB_NUMERIC, "the stream cannot go on");
-    assert_int_not_equal(fab_estim_result(e, &q), FAB_OK);
-    fab_estim_free(e);
+    assert_int_equal(fab_fit_update(e, &(fab_examples){.x = r}), FAB_NUMERIC);
+    assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_NUMERIC, "the stream cannot go on");
+    assert_int_not_equal(fab_fit_gauss(e, &q), FAB_OK);
+    fab_fit_free(e);
 }
 
 static const char *text_now;
@@ -636,19 +636,19 @@ static fab_status live(void)
     const any_settings s = settings_of(METHOD, D, K, text_now);
     const fab_rows r = rows_of(x, 0, 70, D);
     const fab_gauss *q;
-    fab_diagnostics d;
-    fab_estim *e;
+    fab_report d;
+    fab_fit *e;
     for (int64_t i = 0; i < 70 * D; i++) x[i] = noise(2, i);
-    const fab_status begun = file_now ? fab_estim_resume(&e, file_now, NULL)
-                                      : fab_estim_init(&e, fab_method_find(METHOD), &s, NULL);
+    const fab_status begun = file_now ? fab_fit_load(&e, file_now, NULL, NULL)
+                                      : fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL);
     if (begun != FAB_OK) {
         assert_null(e);
         return begun;
     }
-    assert_ok(fab_estim_update(e, &r));
-    fab_status done = fab_estim_result(e, &q);
-    if (done == FAB_OK) done = fab_estim_diagnostics(e, &d);
-    fab_estim_free(e);
+    assert_ok(fab_fit_update(e, &(fab_examples){.x = r}));
+    fab_status done = fab_fit_gauss(e, &q);
+    if (done == FAB_OK) done = fab_fit_report(e, &d);
+    fab_fit_free(e);
     return done;
 }
 
@@ -660,14 +660,14 @@ static void every_failed_allocation_is_reported(void **state)
         file_now = NULL;
         assert_true(fail_every_allocation(live) >= 4);
         const double *x = fa_rows(D, K, LONG, 3);
-        fab_estim *e = fa_open(METHOD, D, K, text_now, NULL);
+        fab_fit *e = fa_open(METHOD, D, K, text_now, NULL);
         feed(e, x, 0, LONG);
         fab_tensors *file = saved(e);
         file_now = file;
         assert_true(fail_every_allocation(live) >= 5);
         file_now = NULL;
         fab_tensors_free(file);
-        fab_estim_free(e);
+        fab_fit_free(e);
     }
 }
 

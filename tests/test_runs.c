@@ -38,11 +38,11 @@ static fab_vifa_settings vifa_settings(int64_t seed, int64_t runs)
     return s;
 }
 
-static fab_infer *open_run(const char *method, const setting *t, const void *s)
+static fab_fit *open_run(const char *method, const setting *t, const void *s)
 {
-    fab_infer *f;
-    assert_ok(fab_infer_init_model(&f, fab_method_find(method), s, t->m, NULL, NULL));
-    assert_ok(fab_infer_update(f, &t->e));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = t->m}, NULL));
+    assert_ok(fab_fit_update(f, &t->e));
     return f;
 }
 
@@ -59,7 +59,7 @@ static void each_run_is_what_it_is_alone(void **state)
     (void)state;
     setting *t = some_setting();
     fab_vifa_settings s = vifa_settings(SEED, RUNS);
-    fab_infer *all = open_run("vifa", t, &s);
+    fab_fit *all = open_run("vifa", t, &s);
     const fab_gauss *q;
     fab_mixture mix;
     assert_ok(fab_infer_mixture(all, &mix));
@@ -67,18 +67,18 @@ static void each_run_is_what_it_is_alone(void **state)
     assert_ok(fab_mixture_check(&mix));
     for (int64_t i = 0; i < RUNS; i++) {
         s = vifa_settings(SEED + i, 1);
-        fab_infer *one = open_run("vifa", t, &s);
+        fab_fit *one = open_run("vifa", t, &s);
         fab_mixture alone;
-        assert_ok(fab_infer_result(one, &q));
+        assert_ok(fab_fit_gauss(one, &q));
         assert_same(mix.part[i], q);
         assert_ok(fab_infer_mixture(one, &alone));
         assert_true(alone.n == 1 && alone.part[0] == q && alone.weight[0] == 1);
-        fab_infer_free(one);
+        fab_fit_free(one);
     }
-    assert_ok(fab_infer_result(all, &q));
+    assert_ok(fab_fit_gauss(all, &q));
     assert_ptr_equal(q, mix.part[0]);
-    assert_int_equal(((const fab_model_settings *)fab_infer_settings(all))->seed, SEED);
-    fab_infer_free(all);
+    assert_int_equal(((const fab_model_settings *)fab_fit_settings(all))->seed, SEED);
+    fab_fit_free(all);
     fab_net_free(t->net);
 }
 
@@ -89,11 +89,11 @@ static void an_ensemble_is_a_mixture_of_points(void **state)
     const fab_method *ensemble = fab_method_find("ensemble");
     fab_sgd_settings s;
     fab_posterior *back;
-    fab_settings_defaults(ensemble->table, &s);
+    fab_settings_defaults(ensemble->fields, &s);
     assert_int_equal(s.runs, 5);
     s.epochs = 5;
-    fab_infer *f = open_run("ensemble", t, &s);
-    assert_ok(fab_infer_save(f, in_folder("e.safetensors"), NULL));
+    fab_fit *f = open_run("ensemble", t, &s);
+    assert_ok(fab_fit_save(f, in_folder("e.safetensors"), NULL));
     assert_ok(fab_posterior_load(&back, in_folder("e.safetensors")));
     assert_int_equal(back->mix.n, 5);
     assert_int_equal(back->mix.part[4]->form, FAB_POINT);
@@ -101,7 +101,7 @@ static void an_ensemble_is_a_mixture_of_points(void **state)
     assert_non_null(fab_tensors_find(back->file, "4.state.theta"));
     assert_true(fab_infer_model_bytes(ensemble, &s, t->m, 30) > 5.0 * 8 * 3 * (double)t->m->D);
     fab_posterior_free(back);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(t->net);
 }
 
@@ -119,7 +119,7 @@ static void stopped_runs_go_on_to_the_same_bytes(void **state)
     (void)state;
     setting *t = some_setting();
     const fab_vifa_settings s = vifa_settings(SEED, RUNS);
-    fab_infer *whole = open_run("vifa", t, &s), *half = open_run("vifa", t, &s), *again;
+    fab_fit *whole = open_run("vifa", t, &s), *half = open_run("vifa", t, &s), *again;
     fab_mixture a, b;
     fab_tensors *file;
     int calls = 0;
@@ -127,16 +127,16 @@ static void stopped_runs_go_on_to_the_same_bytes(void **state)
     fab_set_progress(stop_once, &calls);
     assert_int_equal(fab_infer_mixture(half, &b), FAB_STOPPED);
     fab_set_progress(NULL, NULL);
-    assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+    assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
     assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-    assert_ok(fab_infer_resume_model(&again, file, t->m, NULL, NULL));
-    assert_ok(fab_infer_update(again, &t->e));
+    assert_ok(fab_fit_load(&again, file, &(fab_input){.model = t->m}, NULL));
+    assert_ok(fab_fit_update(again, &t->e));
     assert_ok(fab_infer_mixture(again, &b));
     for (int64_t i = 0; i < RUNS; i++) assert_same(a.part[i], b.part[i]);
     fab_tensors_free(file);
-    fab_infer_free(whole);
-    fab_infer_free(half);
-    fab_infer_free(again);
+    fab_fit_free(whole);
+    fab_fit_free(half);
+    fab_fit_free(again);
     fab_net_free(t->net);
 }
 
@@ -148,12 +148,12 @@ static void a_run_that_fails_is_named(void **state)
     fab_mixture mix;
     s.optimiser = FAB_VIFA_SGD;
     s.rate = 1e6;
-    fab_infer *f = open_run("vifa", t, &s);
+    fab_fit *f = open_run("vifa", t, &s);
     assert_refused(fab_infer_mixture(f, &mix), FAB_NUMERIC, "run 1 of 3: vifa: ");
     assert_int_equal(mix.n, 0);
-    fab_infer_free(f);
+    fab_fit_free(f);
     s.runs = 0;
-    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, t->m, NULL, NULL),
+    assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = t->m}, NULL),
                    FAB_BAD_ARGUMENT, "runs = 0");
     fab_net_free(t->net);
 }
@@ -163,13 +163,13 @@ static const setting *at_hand;
 static fab_status run_and_close(void)
 {
     fab_vifa_settings s = vifa_settings(SEED, RUNS);
-    fab_infer *f = NULL;
+    fab_fit *f = NULL;
     fab_mixture mix;
     s.epochs = 1;
-    fab_status done = fab_infer_init_model(&f, fab_method_find("vifa"), &s, at_hand->m, NULL, NULL);
-    if (done == FAB_OK) done = fab_infer_update(f, &at_hand->e);
+    fab_status done = fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = at_hand->m}, NULL);
+    if (done == FAB_OK) done = fab_fit_update(f, &at_hand->e);
     if (done == FAB_OK) done = fab_infer_mixture(f, &mix);
-    fab_infer_free(f);
+    fab_fit_free(f);
     return done;
 }
 

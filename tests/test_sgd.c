@@ -23,19 +23,19 @@ static fab_net *net_for(const char *layers, int64_t features, double beta, fab_n
     return net;
 }
 
-static fab_infer *open_run(const fab_model *m, const fab_sgd_settings *s, const fab_gauss *prior,
+static fab_fit *open_run(const fab_model *m, const fab_sgd_settings *s, const fab_gauss *prior,
                            const fab_examples *e)
 {
-    fab_infer *f;
-    assert_ok(fab_infer_init_model(&f, fab_method_find("sgd"), s, m, prior, NULL));
-    assert_ok(fab_infer_update(f, e));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, "sgd", s, sizeof *s, &(fab_input){.model = m, .prior = prior}, NULL));
+    assert_ok(fab_fit_update(f, e));
     return f;
 }
 
-static const fab_gauss *result_of(fab_infer *f)
+static const fab_gauss *result_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     assert_int_equal(q->form, FAB_POINT);
     return q;
 }
@@ -61,10 +61,10 @@ static void a_linear_network_finds_the_exact_mode(void **state)
         s.rate = rates[k];
         s.epochs = 4000;
         s.batch = 60; /* all rows: the gradient has no noise */
-        fab_infer *f = open_run(fab_net_model(net), &s, prior, &e);
+        fab_fit *f = open_run(fab_net_model(net), &s, prior, &e);
         const fab_gauss *q = result_of(f);
         for (int64_t d = 0; d < 5; d++) assert_true(fabs(q->mu[d] - (double)t.mean[d]) < 1e-6);
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
     fab_gauss_free(prior);
@@ -82,21 +82,21 @@ static void a_learned_noise_is_that_of_the_residuals(void **state)
     s.batch = 80;
     s.rate = 0.05;
     const fab_model *m = fab_net_model(net);
-    fab_infer *f = open_run(m, &s, NULL, &e);
+    fab_fit *f = open_run(m, &s, NULL, &e);
     const fab_gauss *q = result_of(f);
     double eta[80], sum = 0;
-    fab_inference r;
+    fab_report r;
     fab_rows part = e.x;
     part.n = 64;
     assert_ok(m->predict(m->self, q->mu, &part, eta));
     part = (fab_rows){p.x + 64 * 3, FAB_F64, 16, 3};
     assert_ok(m->predict(m->self, q->mu, &part, eta + 64));
     for (int i = 0; i < 80; i++) sum += (p.y[i] - eta[i]) * (p.y[i] - eta[i]) / 80;
-    assert_ok(fab_infer_report(f, &r));
+    assert_ok(fab_fit_report(f, &r));
     assert_true(fabs(r.beta * sum - 1) < 1e-6);
     assert_int_equal(r.iterations, 4000);
     assert_true(r.loss < 2);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -209,11 +209,11 @@ static void any_function_with_a_gradient_is_a_model(void **state)
     fab_sgd_settings s = fab_sgd_defaults();
     s.alpha = 1e-9;
     s.epochs = 3000;
-    fab_infer *f = open_run(&m, &s, NULL, &e);
+    fab_fit *f = open_run(&m, &s, NULL, &e);
     const fab_gauss *q = result_of(f);
     assert_true(fabs(q->mu[0] - 1.3) < 1e-6 && fabs(q->mu[1] + 0.7) < 1e-6);
     assert_int_equal(calls, 3000 * 2);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static fab_status outputs_of_nothing(void *self, const double *theta, const fab_rows *x,
@@ -232,27 +232,27 @@ static void bad_models_are_refused(void **state)
     const fab_method *sgd = fab_method_find("sgd");
     const fab_model good = {.D = 2, .head = {.D = 1, .classes = 1, .beta = 1}, .loss = growth};
     fab_sgd_settings s = fab_sgd_defaults();
-    fab_exact_settings exact = fab_exact_defaults(2);
-    fab_infer *f;
+    fab_exact_settings exact = fab_exact_defaults();
+    fab_fit *f;
     fab_model m = good;
     m.D = 0;
-    assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT, "D = 0");
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT, "D = 0");
     m = good, m.loss = NULL;
-    assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT, "no loss");
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT, "no loss");
     m = good, m.predict = outputs_of_nothing;
-    assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT,
                    "0 outputs of batches of 0 rows");
     m = good, m.head.classes = 2;
-    assert_refused(fab_infer_init_model(&f, sgd, &s, &m, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT,
                    "expected 1 for a gaussian");
-    assert_refused(fab_infer_init_model(&f, fab_method_find("exact"), &exact, &good, NULL, NULL),
+    assert_refused(fab_fit_create(&f, "exact", &exact, sizeof exact, &(fab_input){.model = &good}, NULL),
                    FAB_BAD_ARGUMENT, "does not take any model");
-    assert_refused(fab_infer_init(&f, sgd, &s, NULL, NULL), FAB_BAD_ARGUMENT, "needs a network");
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_BAD_ARGUMENT, "needs a network");
     s.beta = 3;
-    assert_refused(fab_infer_init_model(&f, sgd, &s, &good, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &good}, NULL), FAB_BAD_ARGUMENT,
                    "beta = 3 cannot be held");
     s.beta = FAB_AUTO_F64, s.rate = NAN;
-    assert_refused(fab_infer_init_model(&f, sgd, &s, &good, NULL, NULL), FAB_BAD_ARGUMENT, "rate");
+    assert_refused(fab_fit_create(&f, fab_method_name(sgd), &s, sizeof s, &(fab_input){.model = &good}, NULL), FAB_BAD_ARGUMENT, "rate");
     assert_null(f);
 }
 
@@ -262,14 +262,14 @@ static void a_beta_among_the_settings_is_held(void **state)
     fab_net *fixed = net_for("mlp:3", 2, 1, FAB_NOISE_FIXED),
             *learned = net_for("mlp:3", 2, 1, FAB_NOISE_LEARNED);
     fab_sgd_settings s = fab_sgd_defaults();
-    fab_infer *f;
+    fab_fit *f;
     s.beta = 4;
     assert_ok(
-        fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(fixed), NULL, NULL));
+        fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = fab_net_model(fixed)}, NULL));
     assert_true(fab_net_model(fixed)->head.beta == 4);
-    fab_infer_free(f);
+    fab_fit_free(f);
     assert_refused(
-        fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(learned), NULL, NULL),
+        fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = fab_net_model(learned)}, NULL),
         FAB_BAD_ARGUMENT, "not a fixed number");
     fab_net_free(fixed);
     fab_net_free(learned);
@@ -288,14 +288,14 @@ static void a_run_that_explodes_says_where_and_keeps_theta(void **state)
     fab_posterior *back;
     s.optimiser = FAB_SGD;
     s.rate = 1e6;
-    fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
-    assert_refused(fab_infer_result(f, &q), FAB_NUMERIC, "lower rate (now 1e+06)");
+    fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
+    assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "lower rate (now 1e+06)");
     assert_non_null(strstr(fab_detail(), "at step "));
-    assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
+    assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
     assert_ok(
         fab_posterior_load(&back, in_folder("q.safetensors"))); /* refuses what is not finite */
     fab_posterior_free(back);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -318,26 +318,26 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         fab_sgd_settings s = fab_sgd_defaults();
         const fab_gauss *q;
         fab_tensors *file;
-        fab_infer *again;
+        fab_fit *again;
         s.optimiser = k;
         s.rate = 0.01;
         s.epochs = 20;
         s.held_out = k % 2 ? 0.2 : 0;
-        fab_infer *whole = open_run(m, &s, NULL, &e), *half = open_run(m, &s, NULL, &e);
+        fab_fit *whole = open_run(m, &s, NULL, &e), *half = open_run(m, &s, NULL, &e);
         result_of(whole);
         fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
-        assert_int_equal(fab_infer_result(half, &q), FAB_STOPPED);
+        assert_int_equal(fab_fit_gauss(half, &q), FAB_STOPPED);
         fab_set_progress(NULL, NULL);
-        assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+        assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
         assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-        assert_ok(fab_infer_resume_model(&again, file, m, NULL, NULL));
-        assert_ok(fab_infer_update(again, &e));
+        assert_ok(fab_fit_load(&again, file, &(fab_input){.model = m}, NULL));
+        assert_ok(fab_fit_update(again, &e));
         assert_memory_equal(result_of(again)->mu, result_of(whole)->mu, (size_t)m->D * 8);
         assert_memory_equal(result_of(half)->mu, result_of(whole)->mu, (size_t)m->D * 8);
         fab_tensors_free(file);
-        fab_infer_free(whole);
-        fab_infer_free(half);
-        fab_infer_free(again);
+        fab_fit_free(whole);
+        fab_fit_free(half);
+        fab_fit_free(again);
         fab_net_free(net);
     }
 }
@@ -350,16 +350,16 @@ static void held_out_rows_stop_a_run_that_learns_noise(void **state)
     const fab_examples e = examples_of(&p);
     fab_net *net = net_for("mlp:40", 5, 1, FAB_NOISE_FIXED);
     fab_sgd_settings s = fab_sgd_defaults();
-    fab_inference r;
+    fab_report r;
     s.held_out = 0.3;
     s.patience = 5;
     s.epochs = 1000;
-    fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+    fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
     result_of(f);
-    assert_ok(fab_infer_report(f, &r));
+    assert_ok(fab_fit_report(f, &r));
     assert_true(r.iterations < 500 && r.converged == 1);
     assert_true(isfinite(r.held_out));
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -373,8 +373,8 @@ static void a_saved_network_is_built_again_from_its_file(void **state)
     fab_posterior *file;
     double a[50], b[50];
     s.epochs = 3;
-    fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
-    assert_ok(fab_infer_save(f, in_folder("net.safetensors"), NULL));
+    fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
+    assert_ok(fab_fit_save(f, in_folder("net.safetensors"), NULL));
     assert_ok(fab_posterior_load(&file, in_folder("net.safetensors")));
     assert_string_equal(fab_tensors_get(file->file, "method"), "sgd");
     assert_ok(fab_net_from_json(&back, fab_tensors_get(file->file, "model"), 64, NULL));
@@ -385,7 +385,7 @@ static void a_saved_network_is_built_again_from_its_file(void **state)
     assert_memory_equal(a, b, sizeof a);
     assert_true(fab_infer_model_bytes(fab_method_find("sgd"), &s, m, 50) > 8.0 * 6 * (double)m->D);
     fab_posterior_free(file);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
     fab_net_free(back);
 }
@@ -395,13 +395,13 @@ static void foreign_files_do_not_resume(void **state)
     (void)state;
     fab_net *net = net_for("mlp:9", 3, 2, FAB_NOISE_FIXED);
     fab_tensors *t;
-    fab_infer *f;
+    fab_fit *f;
     assert_ok(fab_tensors_create(&t));
-    assert_refused(fab_infer_resume_model(&f, t, fab_net_model(net), NULL, NULL), FAB_BAD_FILE,
+    assert_refused(fab_fit_load(&f, t, &(fab_input){.model = fab_net_model(net)}, NULL), FAB_BAD_FILE,
                    "no run of a model");
     assert_ok(fab_tensors_set(t, "method", "sgd"));
     assert_ok(fab_tensors_set(t, "settings", "{}"));
-    assert_refused(fab_infer_resume_model(&f, t, fab_net_model(net), NULL, NULL), FAB_BAD_FILE,
+    assert_refused(fab_fit_load(&f, t, &(fab_input){.model = fab_net_model(net)}, NULL), FAB_BAD_FILE,
                    "no tensor 'state.theta'");
     assert_null(f);
     fab_tensors_free(t);
@@ -418,14 +418,14 @@ static fab_status train_and_close(void)
     fab_sgd_settings s = fab_sgd_defaults();
     const fab_gauss *q;
     fab_gauss *prior = NULL;
-    fab_infer *f = NULL;
+    fab_fit *f = NULL;
     s.epochs = 2;
     fab_status done = fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 2, 0);
     if (done == FAB_OK)
-        done = fab_infer_init_model(&f, fab_method_find("sgd"), &s, &m, prior, NULL);
-    if (done == FAB_OK) done = fab_infer_update(f, &e);
-    if (done == FAB_OK) done = fab_infer_result(f, &q);
-    fab_infer_free(f);
+        done = fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = &m, .prior = prior}, NULL);
+    if (done == FAB_OK) done = fab_fit_update(f, &e);
+    if (done == FAB_OK) done = fab_fit_gauss(f, &q);
+    fab_fit_free(f);
     fab_gauss_free(prior);
     return done;
 }

@@ -95,19 +95,19 @@ static fab_slang_settings quick(void)
     return s;
 }
 
-static fab_infer *open_run(const char *method, const fab_model *m, const void *s,
+static fab_fit *open_run(const char *method, const fab_model *m, const void *s,
                            const fab_examples *e, const fab_exec *x)
 {
-    fab_infer *f;
-    assert_ok(fab_infer_init_model(&f, fab_method_find(method), s, m, NULL, x));
-    assert_ok(fab_infer_update(f, e));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = m}, x));
+    assert_ok(fab_fit_update(f, e));
     return f;
 }
 
-static const fab_gauss *result_of(fab_infer *f)
+static const fab_gauss *result_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
     assert_int_equal(q->form, FAB_PRECISION);
     return q;
@@ -136,7 +136,7 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
         s.momentum = k == 2 ? 0 : 0.9;
         fab_model m = shadowed(net, &s);
         if (k == 0) m.rows = NULL; /* by products alone */
-        fab_infer *f = open_run("slang", &m, &s, &e, NULL);
+        fab_fit *f = open_run("slang", &m, &s, &e, NULL);
         const fab_gauss *q = result_of(f);
         const double T = (double)(now.steps * s.draws);
         assert_int_equal(now.steps, 40 * 4);
@@ -145,7 +145,7 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
         for (int64_t i = 0; i < D * D; i++)
             assert_true(fabs(precision_at(q, i / D, i % D) - now.S[i]) < 1e-9 * now.S[0]);
         assert_true(fabs(now.chi2 / T - D) < 5 * sqrt(2 * D / T)); /* 5 sigma: the draws are of q */
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -163,7 +163,7 @@ static void the_diagonal_is_exact_at_any_rank(void **state)
         s.K = K;
         const fab_model m = shadowed(net, &s);
         memcpy(&diagonal, &s, sizeof diagonal);
-        fab_infer *f = K ? open_run("slang", &m, &s, &e, NULL)
+        fab_fit *f = K ? open_run("slang", &m, &s, &e, NULL)
                          : open_run("vogn", &m, &diagonal, &e, NULL);
         const fab_gauss *q = result_of(f);
         assert_int_equal(q->K, K);
@@ -171,7 +171,7 @@ static void the_diagonal_is_exact_at_any_rank(void **state)
             const double S = now.S[i * (D + 1)];
             assert_true(fabs(precision_at(q, i, i) - S) < 1e-12 * S);
         }
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -186,7 +186,7 @@ static void the_cut_keeps_the_leading_eigenvectors(void **state)
     fab_slang_settings s = quick();
     s.epochs = 1;
     const fab_model m = shadowed(net, &s);
-    fab_infer *f = open_run("slang", &m, &s, &e, NULL);
+    fab_fit *f = open_run("slang", &m, &s, &e, NULL);
     const fab_gauss *q = result_of(f);
     const double *F = q->F;
     double A[D * D], x[D], y[D], least = INFINITY, size = 0;
@@ -214,7 +214,7 @@ static void the_cut_keeps_the_leading_eigenvectors(void **state)
         for (int64_t i = 0; i < D; i++) x[i] = y[i] / size;
     }
     assert_true(size < least && size > 0);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 
@@ -231,7 +231,7 @@ static void rows_and_products_agree(void **state)
     rows.gram = NULL;
     fab_slang_settings s = quick();
     s.epochs = 5;
-    fab_infer *f = open_run("slang", fab_net_model(net), &s, &e, NULL),
+    fab_fit *f = open_run("slang", fab_net_model(net), &s, &e, NULL),
               *g = open_run("slang", &rows, &s, &e, NULL);
     const fab_gauss *a = result_of(f), *b = result_of(g);
     for (int64_t i = 0; i < a->D; i++) {
@@ -239,8 +239,8 @@ static void rows_and_products_agree(void **state)
         for (int64_t j = 0; j < a->D; j++)
             assert_true(fabs(precision_at(a, i, j) - precision_at(b, i, j)) < 1e-6);
     }
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
     fab_net_free(net);
 }
 
@@ -261,7 +261,7 @@ static void a_linear_model_ends_at_the_exact_mean(void **state)
     const fab_examples e = examples_of(&p);
     fab_net *net = linear_net(F);
     fab_slang_settings s = quick();
-    fab_infer *f;
+    fab_fit *f;
     s.batch = N;
     s.K = P;
     s.draws = 4;
@@ -269,8 +269,8 @@ static void a_linear_model_ends_at_the_exact_mean(void **state)
     s.rate = s.rate_precision = 0.5;
     s.decay = 0.7;
     assert_ok(
-        fab_infer_init_model(&f, fab_method_find("slang"), &s, fab_net_model(net), prior, NULL));
-    assert_ok(fab_infer_update(f, &e));
+        fab_fit_create(&f, "slang", &s, sizeof s, &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL));
+    assert_ok(fab_fit_update(f, &e));
     const fab_gauss *q = result_of(f);
     /* the noise of the draws, averaged over the last 1 / eta steps: 5 sigma */
     const double eta = s.rate * pow((double)s.epochs, -s.decay),
@@ -293,7 +293,7 @@ static void a_linear_model_ends_at_the_exact_mean(void **state)
     }
     for (int i = 0; i < P * P; i++)
         assert_true(fabs(S[i] - next[i]) < tol * sqrt(S[i / P * (P + 1)] * S[i % P * (P + 1)]));
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_gauss_free(prior);
     fab_net_free(net);
 }
@@ -327,25 +327,25 @@ static void stop_and_go_on(const char *method, const fab_slang_settings *s, cons
     const int64_t stop = 7;
     const fab_gauss *same;
     fab_tensors *file;
-    fab_infer *again;
+    fab_fit *again;
     fab_net *net;
     assert_ok(fab_net_init(&net, &plan, x));
     const fab_model *m = fab_net_model(net);
-    fab_infer *whole = open_run(method, m, s, &e, x), *half = open_run(method, m, s, &e, x);
+    fab_fit *whole = open_run(method, m, s, &e, x), *half = open_run(method, m, s, &e, x);
     const fab_gauss *q = result_of(whole);
     fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
-    assert_int_equal(fab_infer_result(half, &same), FAB_STOPPED);
+    assert_int_equal(fab_fit_gauss(half, &same), FAB_STOPPED);
     fab_set_progress(NULL, NULL);
-    assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+    assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
     assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-    assert_ok(fab_infer_resume_model(&again, file, m, NULL, x));
-    assert_ok(fab_infer_update(again, &e));
+    assert_ok(fab_fit_load(&again, file, &(fab_input){.model = m}, x));
+    assert_ok(fab_fit_update(again, &e));
     assert_same(result_of(again), q);
     assert_same(result_of(half), q);
     fab_tensors_free(file);
-    fab_infer_free(whole);
-    fab_infer_free(half);
-    fab_infer_free(again);
+    fab_fit_free(whole);
+    fab_fit_free(half);
+    fab_fit_free(again);
     fab_net_free(net);
 }
 
@@ -372,7 +372,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     const fab_examples e = examples_of(&p);
     const fab_net_plan plan = {.layers = "mlp:300", .features = 300, .classes = 1, .beta = 1};
     const fab_gauss *q[2];
-    fab_infer *f[2];
+    fab_fit *f[2];
     fab_net *net[2];
     for (int k = 0; k < 2; k++) {
         const fab_exec x = {.threads = k ? 3 : 1};
@@ -384,7 +384,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     }
     assert_same(q[0], q[1]);
     for (int k = 0; k < 2; k++) {
-        fab_infer_free(f[k]);
+        fab_fit_free(f[k]);
         fab_net_free(net[k]);
     }
 }
@@ -401,11 +401,11 @@ static void a_run_that_explodes_names_the_step_and_the_setting(void **state)
         s.rate = k ? s.rate : 1e200;
         const fab_model m = shadowed(net, &s);
         now.nan_at = k ? 37 : 0;
-        fab_infer *f = open_run("slang", &m, &s, &e, NULL);
-        assert_refused(fab_infer_result(f, &q), FAB_NUMERIC, "lower rate (now ");
+        fab_fit *f = open_run("slang", &m, &s, &e, NULL);
+        assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "lower rate (now ");
         assert_non_null(strstr(fab_detail(), k ? "step 37 (epoch 10)" : "at step "));
-        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
-        fab_infer_free(f);
+        assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }
@@ -426,17 +426,17 @@ static void models_and_settings_that_do_not_fit_are_refused(void **state)
     fab_slang_settings s = quick();
     fab_net *net = linear_net(3);
     fab_gauss *prior = some_gauss(FAB_PRECISION, FAB_F64, 4, 1, 1, 1);
-    fab_infer *f;
-    assert_refused(fab_infer_init_model(&f, slang, &s, &two, NULL, NULL), FAB_UNSUPPORTED,
+    fab_fit *f;
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = &two}, NULL), FAB_UNSUPPORTED,
                    "gradients of single examples");
     s.K = 5;
-    assert_refused(fab_infer_init_model(&f, slang, &s, fab_net_model(net), NULL, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 5 columns for D = 4");
     s.K = 2, s.batch = 65;
-    assert_refused(fab_infer_init_model(&f, slang, &s, fab_net_model(net), NULL, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL),
                    FAB_BAD_ARGUMENT, "batch = 65");
     s.batch = 8;
-    assert_refused(fab_infer_init_model(&f, slang, &s, fab_net_model(net), prior, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL),
                    FAB_UNSUPPORTED, "diagonal prior");
     fab_gauss_free(prior);
     fab_net_free(net);

@@ -173,12 +173,12 @@ static void what_takes_no_sparse_rows_says_so(void **state)
     (void)state;
     table t = make_table(5, 29);
     const fab_rows s = sparse_of(&t);
-    const fab_online_em_settings set = fab_online_em_defaults(29, 2);
-    fab_estim *e;
-    assert_int_equal(fab_estim_init(&e, fab_method_find("online-em"), &set, NULL), FAB_OK);
-    assert_int_equal(fab_estim_update(e, &s), FAB_UNSUPPORTED);
+    const fab_online_em_settings set = fab_online_em_defaults(2);
+    fab_fit *e;
+    assert_int_equal(fab_fit_create(&e, "online-em", &set, sizeof set, &(fab_input){.vectors = VECTORS}, NULL), FAB_OK);
+    assert_int_equal(fab_fit_update(e, &(fab_examples){.x = s}), FAB_UNSUPPORTED);
     assert_string_equal(fab_detail(), "online-em: the rows are sparse, expected dense ones");
-    fab_estim_free(e);
+    fab_fit_free(e);
     fab_gauss *g;
     fab_solver *solver;
     double out[5];
@@ -247,13 +247,13 @@ static void the_objective_of_sparse_rows_is_that_of_dense_ones(void **state)
 
 /* ---- methods ------------------------------------------------------------------------------------- */
 
-static fab_infer *fit(const char *method, const void *settings, const fab_rows *x, const double *y,
+static fab_fit *fit(const char *method, const void *settings, const fab_rows *x, const double *y,
                       const fab_gauss **q)
 {
-    fab_infer *f;
+    fab_fit *f;
     const fab_examples e = {.x = *x, .y = y};
-    if (fab_infer_init(&f, fab_method_find(method), settings, NULL, NULL) != FAB_OK ||
-        fab_infer_update(f, &e) != FAB_OK || fab_infer_result(f, q) != FAB_OK)
+    if (fab_fit_create(&f, method, settings, sizeof *settings, &(fab_input){.model = &LINEAR}, NULL) != FAB_OK ||
+        fab_fit_update(f, &e) != FAB_OK || fab_fit_gauss(f, q) != FAB_OK)
         fail_msg("%s", fab_detail());
     return f;
 }
@@ -264,7 +264,7 @@ static void check_same_bytes(const table *t, const char *method, const void *set
 {
     const fab_rows s = sparse_of(t), d = dense_of(t);
     const fab_gauss *qs, *qd;
-    fab_infer *fs = fit(method, settings, &s, y, &qs), *fd = fit(method, settings, &d, y, &qd);
+    fab_fit *fs = fit(method, settings, &s, y, &qs), *fd = fit(method, settings, &d, y, &qd);
     assert_int_equal(qs->K, qd->K);
     assert_memory_equal(qs->mu, qd->mu, (size_t)qd->D * sizeof(double));
     if (qd->form != FAB_POINT) {
@@ -273,23 +273,23 @@ static void check_same_bytes(const table *t, const char *method, const void *set
     }
     fab_glm m;
     double out[4][300];
-    assert_int_equal(fab_infer_model(fd, &m), FAB_OK);
+    assert_int_equal(fab_fit_glm(fd, &m), FAB_OK);
     assert_int_equal(fab_predict_eta(qd, &m, &s, NULL, NULL, out[0], out[1]), FAB_OK);
     assert_int_equal(fab_predict_eta(qd, &m, &d, NULL, NULL, out[2], out[3]), FAB_OK);
     assert_memory_equal(out[0], out[2], (size_t)t->n * sizeof(double));
     assert_memory_equal(out[1], out[3], (size_t)t->n * sizeof(double));
-    fab_infer_free(fs);
-    fab_infer_free(fd);
+    fab_fit_free(fs);
+    fab_fit_free(fd);
 }
 
 static void methods_give_the_same_bytes_from_sparse_rows(void **state)
 {
     (void)state;
     table t = make_table(300, 29);
-    fab_exact_settings exact = fab_exact_defaults(29);
-    fab_laplace_settings laplace = fab_laplace_defaults(29);
-    fab_lrvga_settings lrvga = fab_lrvga_defaults(29, 5);
-    fab_rvga_settings rvga = fab_rvga_defaults(29);
+    fab_exact_settings exact = fab_exact_defaults();
+    fab_laplace_settings laplace = fab_laplace_defaults();
+    fab_lrvga_settings lrvga = fab_lrvga_defaults(5);
+    fab_rvga_settings rvga = fab_rvga_defaults();
     laplace.likelihood = lrvga.likelihood = rvga.likelihood = FAB_BERNOULLI;
     check_same_bytes(&t, "exact", &exact, t.y[FAB_GAUSSIAN]);
     check_same_bytes(&t, "laplace", &laplace, t.y[FAB_BERNOULLI]);
@@ -305,25 +305,25 @@ static void map_of_many_coordinates_is_that_of_dense_rows(void **state)
 {
     (void)state;
     table t = make_table(150, 4001);
-    fab_laplace_settings s = fab_laplace_defaults(t.D);
+    fab_laplace_settings s = fab_laplace_defaults();
     const fab_rows sparse = sparse_of(&t), dense = dense_of(&t);
     const fab_gauss *a, *b;
     s.likelihood = FAB_BERNOULLI;
     s.alpha = 1;
     s.intercept_alpha = 1;
-    fab_infer *fa = fit("map", &s, &sparse, t.y[FAB_BERNOULLI], &a);
-    fab_infer *fb = fit("map", &s, &dense, t.y[FAB_BERNOULLI], &b);
-    fab_inference ra, rb;
-    assert_int_equal(fab_infer_report(fa, &ra), FAB_OK);
-    assert_int_equal(fab_infer_report(fb, &rb), FAB_OK);
+    fab_fit *fa = fit("map", &s, &sparse, t.y[FAB_BERNOULLI], &a);
+    fab_fit *fb = fit("map", &s, &dense, t.y[FAB_BERNOULLI], &b);
+    fab_report ra, rb;
+    assert_int_equal(fab_fit_report(fa, &ra), FAB_OK);
+    assert_int_equal(fab_fit_report(fb, &rb), FAB_OK);
     assert_true(ra.converged == 1 && rb.converged == 1);
     double far = 0;
     for (int64_t i = 0; i < a->D; i++) far += (a->mu[i] - b->mu[i]) * (a->mu[i] - b->mu[i]);
     const double f = (double)t.n * log(2), gap = sqrt(2 * 1e-9 * (1 + f) / s.alpha);
     assert_true(sqrt(far) <= 2 * gap);
     assert_true(fabs(a->mu[t.index[0]]) > 0.01); /* and they have learned something */
-    fab_infer_free(fa);
-    fab_infer_free(fb);
+    fab_fit_free(fa);
+    fab_fit_free(fb);
     free_table(&t);
 }
 
@@ -560,16 +560,16 @@ static void many_features_take_memory_by_their_values(void **state)
     assert_true(t->D > (EACH - 1) * STEP && t->D <= EACH * STEP);
     assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
     assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
-    fab_laplace_settings s = fab_laplace_defaults(t->D);
+    fab_laplace_settings s = fab_laplace_defaults();
     s.likelihood = FAB_BERNOULLI;
     s.alpha = 1;
     const fab_rows x = fab_dataset_rows(t);
     const fab_gauss *q;
-    fab_infer *f = fit("map", &s, &x, t->y, &q);
-    fab_inference r;
-    assert_int_equal(fab_infer_report(f, &r), FAB_OK);
+    fab_fit *f = fit("map", &s, &x, t->y, &q);
+    fab_report r;
+    assert_int_equal(fab_fit_report(f, &r), FAB_OK);
     assert_int_equal(r.converged, 1);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_scaling_free(k);
     fab_dataset_free(t);
     free(text);

@@ -80,7 +80,7 @@ static void follow(const char *text, const double *x, int64_t n)
     fab_stochastic_em_settings set;
     assert_int_equal(try_settings(&any, D, K, text), FAB_OK);
     memcpy(&set, &any, sizeof set);
-    fab_estim *e = open_stream(D, K, text, NULL);
+    fab_fit *e = open_stream(D, K, text, NULL);
     oracle o = begin(&set);
     for (int64_t t = 1; t <= n; t++) {
         oracle_step(&o, x + (t - 1) * D);
@@ -94,7 +94,7 @@ static void follow(const char *text, const double *x, int64_t n)
                     1e-10); /* as for online-em */
         assert_near("psi", D, q->psi, copy.averages ? copy.psibar : copy.psi, 1e-10);
     }
-    fab_estim_free(e);
+    fab_fit_free(e);
 }
 
 static void every_step_is_that_of_dense_algebra(void **state)
@@ -155,11 +155,11 @@ static void averages_are_never_fed_back(void **state)
     fab_gauss *one = fitted(x, LONG, D, K, "average_from=1", NULL);
     assert_same_bits(plain, late);
     assert_true(memcmp(plain->psi, one->psi, D * 8) != 0);
-    fab_estim *e =
+    fab_fit *e =
         open_stream(D, K, "average_from=316", NULL); /* LONG - 1: one average, the last row's */
     feed(e, x, 0, LONG, D);
     assert_near("F", D * K, result_of(e)->F, plain->F, 0);
-    fab_estim_free(e);
+    fab_fit_free(e);
     fab_gauss_free(plain);
     fab_gauss_free(late);
     fab_gauss_free(one);

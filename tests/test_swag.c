@@ -34,7 +34,7 @@ static fab_status recorded_loss(void *self, const double *theta, const fab_examp
 static fab_status inner_hold(void *self, double beta)
 {
     const fab_model *inner = ((recorder *)self)->inner;
-    return inner->hold(inner->self, beta);
+    return inner->fix_beta(inner->self, beta);
 }
 
 static fab_net *linear_net(int64_t features)
@@ -55,7 +55,7 @@ static fab_model recorded(recorder *r, const fab_net *net)
                    .batch = r->inner->batch,
                    .self = r,
                    .loss = recorded_loss,
-                   .hold = inner_hold};
+                   .fix_beta = inner_hold};
     return m;
 }
 
@@ -73,12 +73,12 @@ static fab_swag_settings quick(void)
     return s;
 }
 
-static fab_infer *open_run(const char *method, const fab_model *m, const void *s,
+static fab_fit *open_run(const char *method, const fab_model *m, const void *s,
                            const fab_examples *e, const fab_exec *x)
 {
-    fab_infer *f;
-    assert_ok(fab_infer_init_model(&f, fab_method_find(method), s, m, NULL, x));
-    assert_ok(fab_infer_update(f, e));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = m}, x));
+    assert_ok(fab_fit_update(f, e));
     return f;
 }
 
@@ -161,14 +161,14 @@ static void the_moments_are_those_of_the_iterates(void **state)
         s.K = k == 2 ? 0 : k == 3 ? 1 + 28 : 5; /* the diagonal alone; more columns than iterates */
         s.scale = k == 2 ? 1.7 : 1;
         s.average = k == 3 ? 8 : 40;
-        fab_infer *f = open_run("swag", &m, &s, &e, NULL);
-        assert_ok(fab_infer_result(f, &q));
+        fab_fit *f = open_run("swag", &m, &s, &e, NULL);
+        assert_ok(fab_fit_gauss(f, &q));
         assert_ok(fab_gauss_check(q));
         assert_int_equal(r.calls, (s.epochs + s.average) * 3);
         const double *x = iterates(&r, &s, &n);
         const real *all = kept(x, &s, &n);
         assert_moments(q, &s, all, n);
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -183,14 +183,14 @@ static void swa_is_the_mean_of_swag_and_a_point(void **state)
     fab_swa_settings point;
     const fab_gauss *q, *mean;
     memcpy(&point, &s, sizeof point);
-    fab_infer *f = open_run("swag", fab_net_model(net), &s, &e, NULL),
+    fab_fit *f = open_run("swag", fab_net_model(net), &s, &e, NULL),
               *g = open_run("swa", fab_net_model(net), &point, &e, NULL);
-    assert_ok(fab_infer_result(f, &q));
-    assert_ok(fab_infer_result(g, &mean));
+    assert_ok(fab_fit_gauss(f, &q));
+    assert_ok(fab_fit_gauss(g, &mean));
     assert_int_equal(mean->form, FAB_POINT);
     assert_memory_equal(q->mu, mean->mu, D * sizeof(double));
-    fab_infer_free(f);
-    fab_infer_free(g);
+    fab_fit_free(f);
+    fab_fit_free(g);
     fab_net_free(net);
 }
 
@@ -221,12 +221,12 @@ static void factors_of_all_iterates_are_nearer_than_the_last_columns(void **stat
         int64_t n;
         s.average = 600;
         s.columns = k ? FAB_BY_RECURSIVE_EM : FAB_LAST;
-        fab_infer *f = open_run("swag", &m, &s, &e, NULL);
-        assert_ok(fab_infer_result(f, &q));
+        fab_fit *f = open_run("swag", &m, &s, &e, NULL);
+        assert_ok(fab_fit_gauss(f, &q));
         const double *x = iterates(&r, &s, &n);
         const real *all = kept(x, &s, &n);
         error[k] = distance(q, all, n);
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
     assert_true(error[FAB_BY_RECURSIVE_EM] < 0.15);
@@ -241,9 +241,9 @@ static void hand_settings(const fab_method *m, const fab_swag_settings *s, int64
         int64_t value;
     } set[] = {{"D", D}, {"K", s->K}, {"seed", s->seed}, {"warmup", 2 * s->K}, {"start", 2}};
     const int count = strcmp(m->name, "recursive-em") == 0 ? 3 : 5; /* start: variance */
-    fab_settings_defaults(m->table, out);
+    fab_settings_defaults(m->fields, out);
     for (int i = 0; i < count; i++)
-        memcpy((char *)out + fab_settings_find(m->table, set[i].name)->offset, &set[i].value, 8);
+        memcpy((char *)out + fab_settings_find(m->fields, set[i].name)->offset, &set[i].value, 8);
 }
 
 static void columns_by_a_method_are_its_fit_of_the_iterates(void **state)
@@ -258,26 +258,26 @@ static void columns_by_a_method_are_its_fit_of_the_iterates(void **state)
         const fab_gauss *q, *hand;
         fab_swag_settings s = quick();
         fab_net *net = linear_net(D - 1);
-        fab_estim *est;
+        fab_fit *est;
         recorder r;
         const fab_model m = recorded(&r, net);
         s.every = 7; /* the last step is not kept: the model has seen every iterate */
-        assert_ok(fab_settings_parse(fab_method_find("swag")->table, &s, "columns", names[k]));
-        fab_infer *f = open_run("swag", &m, &s, &e, NULL);
-        assert_ok(fab_infer_result(f, &q));
+        assert_ok(fab_settings_parse(fab_method_find("swag")->fields, &s, "columns", names[k]));
+        fab_fit *f = open_run("swag", &m, &s, &e, NULL);
+        assert_ok(fab_fit_gauss(f, &q));
         const double *x = iterates(&r, &s, &n);
         hand_settings(method, &s, by_hand);
-        assert_ok(fab_estim_init(&est, method, by_hand, NULL));
+        assert_ok(fab_fit_create(&est, fab_method_name(method), by_hand, sizeof *by_hand, &(fab_input){.vectors = VECTORS}, NULL));
         for (int64_t j = 6; j < n - 1; j += 7) {
             const fab_rows row = {.p = x + j * D, .type = FAB_F64, .n = 1, .ld = D};
-            assert_ok(fab_estim_update(est, &row));
+            assert_ok(fab_fit_update(est, &(fab_examples){.x = row}));
         }
-        assert_int_equal(fab_estim_rows(est), 17);
-        assert_ok(fab_estim_result(est, &hand));
+        assert_int_equal(fab_fit_rows(est), 17);
+        assert_ok(fab_fit_gauss(est, &hand));
         assert_memory_equal(q->psi, hand->psi, D * sizeof(double));
         assert_memory_equal(q->F, hand->F, (size_t)(D * s.K) * sizeof(double));
-        fab_estim_free(est);
-        fab_infer_free(f);
+        fab_fit_free(est);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -301,21 +301,21 @@ static void presets_are_swag_with_other_defaults(void **state)
         fab_swag_settings s = fab_swag_defaults(), set;
         fab_mixture mix, same;
         fab_net *net = linear_net(D - 1);
-        fab_settings_defaults(preset->table, &set);
+        fab_settings_defaults(preset->fields, &set);
         if (k == 0) s.runs = 5;
         if (k == 1) s.window = 1, s.columns = FAB_BY_RECURSIVE_EM;
         assert_memory_equal(&s, &set, sizeof s);
         s.epochs = set.epochs = 3;
         s.average = set.average = 9;
         s.K = set.K = 4;
-        fab_infer *f = open_run(preset->name, fab_net_model(net), &set, &e, NULL),
+        fab_fit *f = open_run(preset->name, fab_net_model(net), &set, &e, NULL),
                   *g = open_run("swag", fab_net_model(net), &s, &e, NULL);
         assert_ok(fab_infer_mixture(f, &mix));
         assert_ok(fab_infer_mixture(g, &same));
         assert_int_equal(mix.n, k ? 1 : 5);
         for (int64_t i = 0; i < mix.n; i++) assert_same(mix.part[i], same.part[i]);
-        fab_infer_free(f);
-        fab_infer_free(g);
+        fab_fit_free(f);
+        fab_fit_free(g);
         fab_net_free(net);
     }
 }
@@ -344,18 +344,18 @@ static void a_coordinate_that_never_moves_is_counted(void **state)
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 9, .ld = 1}, .y = y};
     fab_swag_settings s = quick();
     const fab_gauss *q;
-    fab_inference r;
+    fab_report r;
     s.K = FAB_AUTO_I64;
     s.batch = 2;
     s.psi_min = 1e-20;
-    fab_infer *f = open_run("swag", &two, &s, &e, NULL);
-    assert_ok(fab_infer_result(f, &q));
-    assert_ok(fab_infer_report(f, &r));
+    fab_fit *f = open_run("swag", &two, &s, &e, NULL);
+    assert_ok(fab_fit_gauss(f, &q));
+    assert_ok(fab_fit_report(f, &r));
     assert_int_equal(q->K, 2);
     assert_int_equal(r.floored, 1);
     assert_int_equal(r.iterations, 50);
     assert_true(q->psi[0] > 1e-6 && q->psi[1] == 1e-20);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* ---- stops, threads, failures ----------------------------------------------------------------------------- */
@@ -379,27 +379,27 @@ static void stop_and_go_on(const char *method, const fab_swag_settings *s, int64
                                .noise = FAB_NOISE_LEARNED};
     const fab_gauss *q, *same;
     fab_tensors *file;
-    fab_infer *again;
+    fab_fit *again;
     fab_net *net;
     assert_ok(fab_net_init(&net, &plan, NULL));
     const fab_model *m = fab_net_model(net);
-    fab_infer *whole = open_run(method, m, s, &e, x), *half = open_run(method, m, s, &e, x);
-    assert_ok(fab_infer_result(whole, &q));
+    fab_fit *whole = open_run(method, m, s, &e, x), *half = open_run(method, m, s, &e, x);
+    assert_ok(fab_fit_gauss(whole, &q));
     fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
-    assert_int_equal(fab_infer_result(half, &same), FAB_STOPPED);
+    assert_int_equal(fab_fit_gauss(half, &same), FAB_STOPPED);
     fab_set_progress(NULL, NULL);
-    assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+    assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
     assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-    assert_ok(fab_infer_resume_model(&again, file, m, NULL, x));
-    assert_ok(fab_infer_update(again, &e));
-    assert_ok(fab_infer_result(again, &same));
+    assert_ok(fab_fit_load(&again, file, &(fab_input){.model = m}, x));
+    assert_ok(fab_fit_update(again, &e));
+    assert_ok(fab_fit_gauss(again, &same));
     assert_same(same, q);
-    assert_ok(fab_infer_result(half, &same));
+    assert_ok(fab_fit_gauss(half, &same));
     assert_same(same, q);
     fab_tensors_free(file);
-    fab_infer_free(whole);
-    fab_infer_free(half);
-    fab_infer_free(again);
+    fab_fit_free(whole);
+    fab_fit_free(half);
+    fab_fit_free(again);
     fab_net_free(net);
 }
 
@@ -429,7 +429,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     const fab_examples e = examples_of(&p);
     const fab_net_plan plan = {.layers = "mlp:500", .features = 300, .classes = 1, .beta = 1};
     const fab_gauss *q[2];
-    fab_infer *f[2];
+    fab_fit *f[2];
     fab_net *net[2];
     for (int k = 0; k < 2; k++) {
         const fab_exec x = {.threads = k ? 3 : 1};
@@ -438,11 +438,11 @@ static void the_bits_do_not_depend_on_threads(void **state)
         s.average = 4;
         assert_ok(fab_net_init(&net[k], &plan, &x));
         f[k] = open_run("swag", fab_net_model(net[k]), &s, &e, &x);
-        assert_ok(fab_infer_result(f[k], &q[k]));
+        assert_ok(fab_fit_gauss(f[k], &q[k]));
     }
     assert_same(q[0], q[1]);
     for (int k = 0; k < 2; k++) {
-        fab_infer_free(f[k]);
+        fab_fit_free(f[k]);
         fab_net_free(net[k]);
     }
 }
@@ -460,11 +460,11 @@ static void a_run_that_explodes_names_the_step_and_the_setting(void **state)
         fab_swag_settings s = quick();
         if (k == 0) s.swag_rate = 1e9;
         if (k == 1) r.nan_at = 37;
-        fab_infer *f = open_run("swag", &m, &s, &e, NULL);
-        assert_refused(fab_infer_result(f, &q), FAB_NUMERIC, "lower swag_rate (now ");
+        fab_fit *f = open_run("swag", &m, &s, &e, NULL);
+        assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "lower swag_rate (now ");
         assert_non_null(strstr(fab_detail(), k ? "step 37 (epoch 13)" : "at step "));
-        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
-        fab_infer_free(f);
+        assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }
@@ -477,22 +477,22 @@ static void settings_that_do_not_fit_are_refused(void **state)
     const fab_method *swag = fab_method_find("swag");
     const fab_gauss *q;
     fab_swag_settings s = quick();
-    fab_infer *f;
+    fab_fit *f;
     s.K = 3;
-    assert_refused(fab_infer_init_model(&f, swag, &s, &two, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(swag), &s, sizeof s, &(fab_input){.model = &two}, NULL), FAB_BAD_ARGUMENT,
                    "K = 3 columns for D = 2");
     s.K = 0, s.columns = FAB_BY_RECURSIVE_EM;
-    assert_refused(fab_infer_init_model(&f, swag, &s, &two, NULL, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_create(&f, fab_method_name(swag), &s, sizeof s, &(fab_input){.model = &two}, NULL), FAB_BAD_ARGUMENT,
                    "columns = recursive-em with K = 0");
     s.K = 2, s.columns = FAB_LAST, s.average = 2, s.every = FAB_AUTO_I64;
     f = open_run("swag", &two, &s, &e, NULL);
-    assert_refused(fab_infer_result(f, &q), FAB_BAD_ARGUMENT, "keep 2 iterates");
-    fab_infer_free(f);
+    assert_refused(fab_fit_gauss(f, &q), FAB_BAD_ARGUMENT, "keep 2 iterates");
+    fab_fit_free(f);
     s.columns = FAB_BY_ONLINE_EM, s.average = 5;
     f = open_run("swag", &two, &s, &e, NULL);
-    assert_refused(fab_infer_result(f, &q), FAB_BAD_ARGUMENT,
+    assert_refused(fab_fit_gauss(f, &q), FAB_BAD_ARGUMENT,
                    "keep 5 iterates, expected at least 6");
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 static fab_status fit_and_close(void)

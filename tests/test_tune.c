@@ -86,7 +86,7 @@ static void a_fold_is_scaled_by_its_training_rows_alone(void **state)
     (void)state;
     fab_dataset *t = some_table();
     const fab_recipe r = recipe_of("exact", NULL);
-    fab_exact_settings s = fab_exact_defaults(0);
+    fab_exact_settings s = fab_exact_defaults();
     int64_t train[40], test[20];
     fab_fold *f;
     fab_scores got;
@@ -124,7 +124,7 @@ static void the_best_trial_has_the_least_mean_over_folds(void **state)
     fab_dataset *t = some_table();
     const fab_recipe r = recipe_of("exact", NULL);
     const fab_range range[] = {{"alpha", 1e-3, 1e3, 1}, {"beta", 0.1, 100, 1}};
-    fab_exact_settings s = fab_exact_defaults(0), chosen;
+    fab_exact_settings s = fab_exact_defaults(), chosen;
     fab_tune *u = search(&r, &s, t, range, 2, 1);
     while (!fab_tune_done(u)) assert_int_equal(fab_tune_step(u), FAB_OK);
     fab_split *split;
@@ -176,7 +176,7 @@ static void what_is_recalled_is_not_run_again(void **state)
     fab_dataset *t = some_table();
     const fab_recipe r = recipe_of("exact", NULL);
     const fab_range range[] = {{"alpha", 1e-3, 1e3, 1}};
-    const fab_exact_settings s = fab_exact_defaults(0);
+    const fab_exact_settings s = fab_exact_defaults();
     fab_tune *u = search(&r, &s, t, range, 1, 1);
     for (int64_t i = 0; i < 7; i++)
         if (i != 3) assert_int_equal(fab_tune_recall(u, i, 10 + (double)i, 1, 0, 0), FAB_OK);
@@ -240,7 +240,7 @@ static void impossible_searches_are_refused(void **state)
     (void)state;
     fab_dataset *t = some_table();
     const fab_recipe r = recipe_of("exact", NULL), net = recipe_of("exact", "mlp:5");
-    const fab_exact_settings s = fab_exact_defaults(0);
+    const fab_exact_settings s = fab_exact_defaults();
     const fab_range bad[] = {{"alfa", 1, 2, 0}, {"alpha", 2, 1, 0}, {"alpha", -1, 2, 1}};
     fab_tune *u;
     for (int i = 0; i < 3; i++) {

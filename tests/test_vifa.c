@@ -48,25 +48,25 @@ static fab_model model_of(linear *m)
                        .loss = linear_loss};
 }
 
-static fab_infer *open_as(const char *method, const fab_model *m, const fab_vifa_settings *s,
+static fab_fit *open_as(const char *method, const fab_model *m, const fab_vifa_settings *s,
                           const fab_gauss *prior, const fab_examples *e, const fab_exec *x)
 {
-    fab_infer *f;
-    assert_ok(fab_infer_init_model(&f, fab_method_find(method), s, m, prior, x));
-    assert_ok(fab_infer_update(f, e));
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x));
+    assert_ok(fab_fit_update(f, e));
     return f;
 }
 
-static fab_infer *open_run(const fab_model *m, const fab_vifa_settings *s, const fab_gauss *prior,
+static fab_fit *open_run(const fab_model *m, const fab_vifa_settings *s, const fab_gauss *prior,
                            const fab_examples *e)
 {
     return open_as("vifa", m, s, prior, e, NULL);
 }
 
-static const fab_gauss *result_of(fab_infer *f)
+static const fab_gauss *result_of(fab_fit *f)
 {
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
     return q;
 }
@@ -77,9 +77,9 @@ typedef struct known {
     linear m;
     fab_model model;
     fab_examples e;
-    fab_infer *exact;
+    fab_fit *exact;
     const fab_gauss *posterior;
-    fab_inference report;
+    fab_report report;
 } known;
 
 static known *some_known(int64_t N, int64_t D, uint64_t seed)
@@ -92,7 +92,7 @@ static known *some_known(int64_t N, int64_t D, uint64_t seed)
     k->e = examples_of(&k->p);
     k->exact = fitted_with("exact", &k->p, NULL);
     k->posterior = posterior_of(k->exact);
-    assert_ok(fab_infer_report(k->exact, &k->report));
+    assert_ok(fab_fit_report(k->exact, &k->report));
     return k;
 }
 
@@ -194,7 +194,7 @@ static void one_step_is_that_of_plain_loops(void **state)
         s.rate_F = 0.7;
         s.rate_psi = 1.3;
         s.start_sd = 0.4;
-        fab_infer *f = open_run(&k->model, &s, NULL, &k->e);
+        fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
         const fab_gauss *q = result_of(f);
         oracle_start(&o, &s);
         oracle_step(&o, &s, &k->m, &k->e);
@@ -204,9 +204,9 @@ static void one_step_is_that_of_plain_loops(void **state)
             for (int64_t j = 0; j < s.K; j++)
                 assert_true(fabs(((double *)q->F)[d * s.K + j] - o.F[d * s.K + j]) < 1e-12);
         }
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 static void exponentials_are_good_to_two_units_in_the_last_place(void **state)
@@ -241,7 +241,7 @@ static void the_optimum_of_full_rank_is_the_posterior(void **state)
     assert_memory_equal(q->mu, k->posterior->mu, 6 * sizeof(double));
     fab_gauss_free(q);
     assert_refused(fab_vifa_optimum(&q, &kl, k->posterior, 7, 4, 1), FAB_BAD_ARGUMENT, "K = 7");
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* The KL of the optimum is that of its own Gaussian, less rank costs more, and rank 0 is the conditional. */
@@ -267,14 +267,14 @@ static void the_optimum_is_a_minimum(void **state)
         }
         fab_gauss_free(q);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* ---- the default of linear models --------------------------------------------------------------------- */
 
-static const fab_vifa_settings *in_force(const fab_infer *f)
+static const fab_vifa_settings *in_force(const fab_fit *f)
 {
-    return fab_infer_settings(f);
+    return fab_fit_settings(f);
 }
 
 /* Nothing is left to chance: to rounding, of an eigenvalue problem whose matrix has a condition of about 100. */
@@ -285,30 +285,30 @@ static void the_default_of_a_linear_model_is_the_optimum(void **state)
     k->model.linear = 1;
     for (int64_t K = 0; K < 9; K += 2) {
         fab_vifa_settings s = fab_vifa_defaults();
-        fab_inference r;
+        fab_report r;
         fab_gauss *best;
         double kl, least, mean;
         s.alpha = k->p.alpha;
         s.K = K;
-        fab_infer *f = open_run(&k->model, &s, NULL, &k->e);
+        fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
         const fab_gauss *q = result_of(f);
         assert_ok(fab_vifa_optimum(&best, &least, k->posterior, K, 8, 1));
         assert_ok(fab_distance_kl(q, k->posterior, NULL, &kl));
         assert_ok(fab_distance_mean(q, k->posterior, &mean));
         assert_true(kl - least < 1e-10 && mean < 1e-12);
-        assert_ok(fab_infer_report(f, &r));
+        assert_ok(fab_fit_report(f, &r));
         assert_true(fabs(r.log_evidence - (k->report.log_evidence - kl)) <
                     1e-7); /* psi may be 1e-8 */
         assert_int_equal(r.iterations, in_force(f)->epochs);
         fab_gauss_free(best);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 static int64_t chosen_for(const fab_model *m, const fab_vifa_settings *s, const fab_examples *e)
 {
-    fab_infer *f = open_run(m, s, NULL, e);
+    fab_fit *f = open_run(m, s, NULL, e);
     const fab_vifa_settings is = *in_force(f);
     const int newton = is.optimiser == FAB_VIFA_NEWTON;
     assert_true(m->linear ? is.epochs == (newton ? 40 : 400) : is.epochs == FAB_AUTO_I64);
@@ -316,7 +316,7 @@ static int64_t chosen_for(const fab_model *m, const fab_vifa_settings *s, const 
     assert_true(is.map_part == (m->linear ? 0 : 0.1) && is.ramp_part == (m->linear ? 0 : 0.3));
     assert_true(is.draws == (newton ? 2 * (m->D - m->free) + 1 : 2));
     if (s->rate < 0) assert_true(is.rate == (newton ? 1 : 0.005));
-    fab_infer_free(f);
+    fab_fit_free(f);
     return is.optimiser;
 }
 
@@ -367,10 +367,10 @@ static void a_part_that_is_auto_takes_at_most_what_the_other_leaves(void **state
         fab_vifa_settings s = fab_vifa_defaults();
         if (cases[i].map >= 0) s.map_part = cases[i].map;
         if (cases[i].ramp >= 0) s.ramp_part = cases[i].ramp;
-        fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+        fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
         assert_true(in_force(f)->map_part == cases[i].map_in_force);
         assert_true(in_force(f)->ramp_part == cases[i].ramp_in_force);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }
@@ -389,14 +389,14 @@ static void epochs_that_are_auto_follow_the_rows(void **state)
         fab_vifa_settings s = fab_vifa_defaults();
         const problem p = some_problem(cases[i].rows, 3, 6);
         const fab_examples e = examples_of(&p);
-        fab_inference r;
+        fab_report r;
         s.batch = cases[i].batch;
         s.K = 1;
-        fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+        fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
         result_of(f);
-        assert_ok(fab_infer_report(f, &r));
+        assert_ok(fab_fit_report(f, &r));
         assert_int_equal(r.iterations, cases[i].epochs);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }
@@ -448,7 +448,7 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
         assert_ok(fab_net_init(&net, &plan, NULL));
         fab_vifa_settings s = fab_vifa_defaults();
         s.K = 1;
-        fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+        fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
         const fab_gauss *q = result_of(f);
         assert_int_equal(in_force(f)->optimiser, FAB_VIFA_NEWTON);
         expected(fab_net_model(net), &e, s.alpha, q, g, H);
@@ -457,7 +457,7 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
             assert_true(fabs(g[i] * sd) < 0.03);
             for (int j = 0; j < 2; j++) assert_true(fabs(H[2 * i + j] - (i == j)) < 0.03);
         }
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -465,7 +465,7 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
 /* KL above the least one. */
 static double excess(known *k, const fab_vifa_settings *s, double *mean)
 {
-    fab_infer *f = open_run(&k->model, s, NULL, &k->e);
+    fab_fit *f = open_run(&k->model, s, NULL, &k->e);
     const fab_gauss *q = result_of(f);
     fab_gauss *best;
     double kl, least;
@@ -473,7 +473,7 @@ static double excess(known *k, const fab_vifa_settings *s, double *mean)
     assert_ok(fab_distance_kl(q, k->posterior, NULL, &kl));
     assert_ok(fab_distance_mean(q, k->posterior, mean));
     fab_gauss_free(best);
-    fab_infer_free(f);
+    fab_fit_free(f);
     return kl - least;
 }
 
@@ -494,7 +494,7 @@ static void every_optimiser_converges_to_the_optimum(void **state)
             assert_true(excess(k, &s, &mean) < most);
             assert_true(mean < 1e-3);
         }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* The paper's estimator and batches leave more noise, not another answer. */
@@ -513,7 +513,7 @@ static void the_closed_form_on_batches_converges_too(void **state)
     s.start_sd = 0.05;
     assert_true(excess(k, &s, &mean) < 0.02);
     assert_true(mean < 0.01);
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* A diagonal q: psi_i = 1 / A_ii. */
@@ -527,14 +527,14 @@ static void a_mean_field_has_the_conditional_variances(void **state)
     s.rate = 0.3;
     s.draws = 16;
     s.start_sd = 0.05;
-    fab_infer *f = open_as("meanfield", &k->model, &s, NULL, &k->e, NULL);
+    fab_fit *f = open_as("meanfield", &k->model, &s, NULL, &k->e, NULL);
     const fab_gauss *q = result_of(f);
     assert_int_equal(q->K, 0);
     assert_ok(fab_vifa_optimum(&best, NULL, k->posterior, 0, 1, 1));
     assert_true(covariance_distance(q, best) < 0.05);
     fab_gauss_free(best);
-    fab_infer_free(f);
-    fab_infer_free(k->exact);
+    fab_fit_free(f);
+    fab_fit_free(k->exact);
 }
 
 /* Rows of weight 0 say nothing: q is the prior, a given one too, to all digits where draws have no noise left. */
@@ -552,7 +552,7 @@ static void without_data_the_posterior_is_the_prior(void **state)
         s.draws = 8;
         s.alpha = 2;
         s.start_sd = 0.1;
-        fab_infer *f = open_run(&k->model, &s, given ? prior : NULL, &k->e);
+        fab_fit *f = open_run(&k->model, &s, given ? prior : NULL, &k->e);
         const fab_gauss *q = result_of(f);
         fab_gauss *alone;
         assert_ok(fab_gauss_create(&alone, FAB_PRECISION, FAB_F64, 4, 0));
@@ -560,10 +560,10 @@ static void without_data_the_posterior_is_the_prior(void **state)
         assert_ok(fab_distance_kl(q, given ? prior : alone, NULL, &kl));
         assert_true(kl < 1e-4);
         fab_gauss_free(alone);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
     fab_gauss_free(prior);
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* ELBO = log evidence - KL(q || posterior).  At a draw the log-likelihood has a standard deviation of sqrt(D / 2);
@@ -574,21 +574,21 @@ static void the_bound_is_the_evidence_less_the_divergence(void **state)
     known *k = some_known(60, 5, 8);
     for (int64_t K = 0; K < 5; K += 2) {
         fab_vifa_settings s = whole_rows(k, K, 2000);
-        fab_inference r;
+        fab_report r;
         double kl;
         s.optimiser = FAB_VIFA_NATURAL;
         s.rate = 0.3;
         s.draws = 8;
         s.start_sd = 0.05;
-        fab_infer *f = open_run(&k->model, &s, NULL, &k->e);
+        fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
         assert_ok(fab_distance_kl(result_of(f), k->posterior, NULL, &kl));
-        assert_ok(fab_infer_report(f, &r));
+        assert_ok(fab_fit_report(f, &r));
         assert_true(fabs(r.log_evidence - (k->report.log_evidence - kl)) < 0.28);
         assert_int_equal(r.iterations, 2000);
         assert_true(r.alpha == k->p.alpha && r.beta == k->p.beta);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* ---- phases, free coordinates ------------------------------------------------------------------------- */
@@ -599,14 +599,14 @@ static void only_c_moves_in_the_first_part(void **state)
     known *k = some_known(30, 4, 5);
     fab_vifa_settings s = whole_rows(k, 2, 50);
     s.map_part = 1;
-    fab_infer *f = open_run(&k->model, &s, NULL, &k->e);
+    fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
     const fab_gauss *q = result_of(f);
     for (int i = 0; i < 4; i++) {
         assert_true(fabs(q->psi[i] / (s.start_sd * s.start_sd) - 1) < 1e-14);
         assert_true(q->mu[i] != 0);
     }
-    fab_infer_free(f);
-    fab_infer_free(k->exact);
+    fab_fit_free(f);
+    fab_fit_free(k->exact);
 }
 
 /* A learned noise is a point beside q; held until free_after. */
@@ -624,7 +624,7 @@ static void free_coordinates_are_points(void **state)
     for (int optimiser = 1; optimiser < 3; optimiser++)
         for (int held = 0; held < 2; held++) {
             fab_net *net;
-            fab_inference r;
+            fab_report r;
             assert_ok(fab_net_init(&net, &plan, NULL));
             fab_vifa_settings s = fab_vifa_defaults();
             s.K = 2;
@@ -634,17 +634,17 @@ static void free_coordinates_are_points(void **state)
             s.rate = optimiser == FAB_VIFA_ADAM ? 0.03 : 0.1;
             s.start_sd = 0.03;
             s.free_after = held;
-            fab_infer *f = open_run(fab_net_model(net), &s, NULL, &e);
+            fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
             const fab_gauss *q = result_of(f);
             assert_int_equal(q->D, 4);
             assert_int_equal(q->total, 5);
-            assert_ok(fab_infer_report(f, &r));
+            assert_ok(fab_fit_report(f, &r));
             assert_true(r.beta == exp(q->theta[4]));
             if (held)
                 assert_true(fabs(r.beta - 0.5) < 1e-12);
             else
                 assert_true(r.beta > 1 && r.beta < 4); /* 1 / 0.7^2 = 2.04 */
-            fab_infer_free(f);
+            fab_fit_free(f);
             fab_net_free(net);
         }
 }
@@ -656,23 +656,23 @@ static void what_does_not_fit_is_refused(void **state)
     fab_gauss *prior = some_gauss(FAB_COVARIANCE, FAB_F64, 4, 2, 1, 1);
     fab_vifa_settings s = whole_rows(k, 2, 50);
     fab_model m = k->model;
-    fab_infer *f;
+    fab_fit *f;
     m.free = 1;
-    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, prior, NULL),
+    assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior}, NULL),
                    FAB_UNSUPPORTED, "without free coordinates");
     assert_refused(
-        fab_infer_init_model(&f, fab_method_find("meanfield"), &s, &k->model, NULL, NULL),
+        fab_fit_create(&f, "meanfield", &s, sizeof s, &(fab_input){.model = &k->model}, NULL),
         FAB_BAD_ARGUMENT, "K = 2 is outside [0, 0]");
     s.map_part = 0.7, s.ramp_part = 0.4;
-    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &k->model, NULL, NULL),
+    assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &k->model}, NULL),
                    FAB_BAD_ARGUMENT, "more than the run");
     s.map_part = s.ramp_part = 0;
     s.draws = 0;
-    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &k->model, NULL, NULL),
+    assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &k->model}, NULL),
                    FAB_BAD_ARGUMENT, "draws");
     assert_null(f);
     fab_gauss_free(prior);
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* ---- bits --------------------------------------------------------------------------------------------- */
@@ -697,10 +697,10 @@ static fab_gauss *bowl_run(int64_t D, const fab_exec *x, const fab_vifa_settings
     const fab_examples e = {.x = {rows, FAB_F64, 3, 1}, .y = rows};
     const fab_model m = {
         .D = D, .head = {.D = 1, .classes = 1, .beta = 1}, .self = &D, .loss = bowl};
-    fab_infer *f = open_as("vifa", &m, s, NULL, &e, x);
+    fab_fit *f = open_as("vifa", &m, s, NULL, &e, x);
     fab_gauss *copy;
     assert_ok(fab_gauss_copy(&copy, result_of(f), result_of(f)->type));
-    fab_infer_free(f);
+    fab_fit_free(f);
     return copy;
 }
 
@@ -776,7 +776,7 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         fab_net *net;
         const fab_gauss *q;
         fab_tensors *file;
-        fab_infer *again;
+        fab_fit *again;
         assert_ok(fab_net_init(&net, &plan, NULL));
         const fab_model *m = fab_net_model(net);
         fab_vifa_settings s = fab_vifa_defaults();
@@ -786,25 +786,25 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         s.rate = 1e-3;
         s.epochs = 20;
         s.map_part = 0.2;
-        fab_infer *whole = open_as("vifa", m, &s, NULL, &e, &x),
+        fab_fit *whole = open_as("vifa", m, &s, NULL, &e, &x),
                   *half = open_as("vifa", m, &s, NULL, &e, &x);
         const fab_gauss *want = result_of(whole);
         const size_t bytes = (size_t)(want->D * 2) * (i < 3 ? sizeof(double) : sizeof(float));
         fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
-        assert_int_equal(fab_infer_result(half, &q), FAB_STOPPED);
+        assert_int_equal(fab_fit_gauss(half, &q), FAB_STOPPED);
         fab_set_progress(NULL, NULL);
-        assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+        assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
         assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-        assert_ok(fab_infer_resume_model(&again, file, m, NULL, &x));
-        assert_ok(fab_infer_update(again, &e));
+        assert_ok(fab_fit_load(&again, file, &(fab_input){.model = m}, &x));
+        assert_ok(fab_fit_update(again, &e));
         assert_memory_equal(result_of(again)->mu, want->mu, (size_t)want->D * 8);
         assert_memory_equal(result_of(again)->psi, want->psi, (size_t)want->D * 8);
         assert_memory_equal(result_of(again)->F, want->F, bytes);
         assert_memory_equal(result_of(half)->F, want->F, bytes);
         fab_tensors_free(file);
-        fab_infer_free(whole);
-        fab_infer_free(half);
-        fab_infer_free(again);
+        fab_fit_free(whole);
+        fab_fit_free(half);
+        fab_fit_free(again);
         fab_net_free(net);
     }
 }
@@ -826,32 +826,32 @@ static void a_stopped_run_of_newton_goes_on_to_the_same_bytes(void **state)
                        three = {.ops = one.ops, .threads = 3};
         fab_net *net[2];
         fab_tensors *file;
-        fab_infer *again;
+        fab_fit *again;
         const fab_gauss *q;
         fab_vifa_settings s = fab_vifa_defaults();
         s.epochs = 12;
         s.batch = 700;
         assert_ok(fab_net_init(&net[0], &plan, &one));
         assert_ok(fab_net_init(&net[1], &plan, &three));
-        fab_infer *whole = open_as("vifa", fab_net_model(net[0]), &s, NULL, &e, &one),
+        fab_fit *whole = open_as("vifa", fab_net_model(net[0]), &s, NULL, &e, &one),
                   *half = open_as("vifa", fab_net_model(net[1]), &s, NULL, &e, &three);
         const fab_gauss *want = result_of(whole);
         fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
-        assert_int_equal(fab_infer_result(half, &q), FAB_STOPPED);
+        assert_int_equal(fab_fit_gauss(half, &q), FAB_STOPPED);
         fab_set_progress(NULL, NULL);
-        assert_ok(fab_infer_checkpoint(half, in_folder("half.safetensors"), NULL));
+        assert_ok(fab_fit_checkpoint(half, in_folder("half.safetensors"), NULL));
         assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-        assert_ok(fab_infer_resume_model(&again, file, fab_net_model(net[1]), NULL, &three));
-        assert_ok(fab_infer_update(again, &e));
+        assert_ok(fab_fit_load(&again, file, &(fab_input){.model = fab_net_model(net[1])}, &three));
+        assert_ok(fab_fit_update(again, &e));
         q = result_of(again);
         assert_memory_equal(q->mu, want->mu, (size_t)want->D * 8);
         assert_memory_equal(q->psi, want->psi, (size_t)want->D * 8);
         assert_memory_equal(q->F, want->F, (size_t)(want->D * want->K) * (i < 2 ? 8 : 4));
         assert_int_equal(in_force(again)->optimiser, FAB_VIFA_NEWTON);
         fab_tensors_free(file);
-        fab_infer_free(whole);
-        fab_infer_free(half);
-        fab_infer_free(again);
+        fab_fit_free(whole);
+        fab_fit_free(half);
+        fab_fit_free(again);
         fab_net_free(net[0]);
         fab_net_free(net[1]);
     }
@@ -871,16 +871,16 @@ static void a_run_that_explodes_says_where_and_keeps_a_good_state(void **state)
         s.entropy = i / 4 % 2;
         s.rate = 1e6;
         s.reach = 1e300;
-        fab_infer *f = open_as(i < 8 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
-        assert_int_equal(fab_infer_result(f, &q), FAB_NUMERIC);
+        fab_fit *f = open_as(i < 8 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
+        assert_int_equal(fab_fit_gauss(f, &q), FAB_NUMERIC);
         assert_non_null(strstr(fab_detail(), "lower rate (now 1e+06)"));
         assert_non_null(strstr(fab_detail(), "at step "));
-        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
+        assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
         assert_ok(fab_posterior_load(&back, in_folder("q.safetensors"))); /* checks what it reads */
         fab_posterior_free(back);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 static void a_loss_that_is_no_number_ends_the_run(void **state)
@@ -890,12 +890,12 @@ static void a_loss_that_is_no_number_ends_the_run(void **state)
     fab_vifa_settings s = whole_rows(k, 2, 400);
     const fab_gauss *q;
     k->m.broken_at = 25;
-    fab_infer *f = open_run(&k->model, &s, NULL, &k->e);
-    assert_refused(fab_infer_result(f, &q), FAB_NUMERIC, "the loss is nan at step 13");
-    assert_ok(fab_infer_result(
+    fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
+    assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "the loss is nan at step 13");
+    assert_ok(fab_fit_gauss(
         f, &q)); /* that was the only one: the run goes on from where it was good */
-    fab_infer_free(f);
-    fab_infer_free(k->exact);
+    fab_fit_free(f);
+    fab_fit_free(k->exact);
 }
 
 static void a_gradient_that_is_no_number_ends_the_run(void **state)
@@ -909,14 +909,14 @@ static void a_gradient_that_is_no_number_ends_the_run(void **state)
         s.rate = 1e-3;
         k->m.calls = 0;
         k->m.slope_broken_at = i % 4 == FAB_VIFA_NEWTON ? 12 * 9 + 5 : 25; /* of 9 or 2 in a step */
-        fab_infer *f = open_as(i < 4 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
-        assert_refused(fab_infer_result(f, &q), FAB_NUMERIC,
+        fab_fit *f = open_as(i < 4 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
+        assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC,
                        "gradient is nan at step 13: lower rate");
-        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL)); /* of a good state */
-        assert_ok(fab_infer_result(f, &q));
-        fab_infer_free(f);
+        assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL)); /* of a good state */
+        assert_ok(fab_fit_gauss(f, &q));
+        fab_fit_free(f);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 static void a_psi_that_leaves_the_numbers_ends_the_run(void **state)
@@ -930,13 +930,13 @@ static void a_psi_that_leaves_the_numbers_ends_the_run(void **state)
         s.rate = 1e-3;
         s.rate_psi = 1e7;
         s.reach = 1e300;
-        fab_infer *f = open_as(i < 3 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
-        assert_refused(fab_infer_result(f, &q), FAB_NUMERIC, "the largest |log psi| is ");
+        fab_fit *f = open_as(i < 3 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
+        assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "the largest |log psi| is ");
         assert_non_null(strstr(fab_detail(), "at step "));
-        assert_ok(fab_infer_checkpoint(f, in_folder("q.safetensors"), NULL));
-        fab_infer_free(f);
+        assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL));
+        fab_fit_free(f);
     }
-    fab_infer_free(k->exact);
+    fab_fit_free(k->exact);
 }
 
 /* A network may curve the other way; a matrix has a limit; the points are as many as they are. */
@@ -950,18 +950,18 @@ static void newton_says_what_it_is_not_for(void **state)
     linear wide = {.D = FAB_DENSE_MAX + 1, .beta = 1};
     const fab_model m = model_of(&wide);
     const fab_gauss *q;
-    fab_infer *f;
+    fab_fit *f;
     fab_net *net;
     assert_ok(fab_net_init(&net, &plan, NULL));
     s.optimiser = FAB_VIFA_NEWTON;
     f = open_run(fab_net_model(net), &s, NULL, &e);
-    assert_refused(fab_infer_result(f, &q), FAB_NUMERIC, "at step 1 the curvature has no inverse");
-    fab_infer_free(f);
-    assert_refused(fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, NULL, NULL),
+    assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "at step 1 the curvature has no inverse");
+    fab_fit_free(f);
+    assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m}, NULL),
                    FAB_UNSUPPORTED, "for up to 2000 weights, not 2001");
     s.draws = 4;
     assert_refused(
-        fab_infer_init_model(&f, fab_method_find("vifa"), &s, fab_net_model(net), NULL, NULL),
+        fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL),
         FAB_BAD_ARGUMENT, "draws = 4, but newton with 46 weights takes 93");
     fab_net_free(net);
 }
@@ -978,17 +978,17 @@ static void a_constant_target_gives_a_gaussian(void **state)
         .layers = "linear", .features = 2, .classes = 1, .beta = 1, .noise = FAB_NOISE_LEARNED};
     for (int i = 0; i < 8; i++) {
         fab_net *net;
-        fab_inference r;
+        fab_report r;
         fab_vifa_settings s = i < 4 ? fab_vifa_defaults() : fab_meanfield_defaults();
         assert_ok(fab_net_init(&net, &plan, NULL));
         s.optimiser = i % 4;
         if (i % 4 != FAB_VIFA_NEWTON) s.rate = i % 4 == FAB_VIFA_SGD ? 1e-4 : 0.01;
-        fab_infer *f =
+        fab_fit *f =
             open_as(i < 4 ? "vifa" : "meanfield", fab_net_model(net), &s, NULL, &e, NULL);
         result_of(f);
-        assert_ok(fab_infer_report(f, &r));
+        assert_ok(fab_fit_report(f, &r));
         assert_true(r.beta > 1 && isfinite(r.beta));
-        fab_infer_free(f);
+        fab_fit_free(f);
         fab_net_free(net);
     }
 }
@@ -1011,9 +1011,9 @@ static void odd_sizes_work(void **state)
                 s.rate = optimiser == FAB_VIFA_NATURAL ? 0.1 : 0.02;
             }
             s.start_sd = 0.1;
-            fab_infer *f = open_run(&m, &s, NULL, &e);
+            fab_fit *f = open_run(&m, &s, NULL, &e);
             assert_true(fabs(result_of(f)->mu[0] - 3.0 * (double)n / (double)(n + 1)) < 1e-3);
-            fab_infer_free(f);
+            fab_fit_free(f);
         }
 }
 
@@ -1026,14 +1026,14 @@ static fab_status train_and_close(void)
     fab_vifa_settings s = fab_vifa_defaults();
     const fab_gauss *q;
     fab_gauss *prior = NULL;
-    fab_infer *f = NULL;
+    fab_fit *f = NULL;
     s.epochs = 2;
     fab_status done = fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 1, 0);
     if (done == FAB_OK)
-        done = fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, prior, NULL);
-    if (done == FAB_OK) done = fab_infer_update(f, &e);
-    if (done == FAB_OK) done = fab_infer_result(f, &q);
-    fab_infer_free(f);
+        done = fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior}, NULL);
+    if (done == FAB_OK) done = fab_fit_update(f, &e);
+    if (done == FAB_OK) done = fab_fit_gauss(f, &q);
+    fab_fit_free(f);
     fab_gauss_free(prior);
     return done;
 }
@@ -1048,13 +1048,13 @@ static long allocations_of(int64_t epochs)
 {
     known *k = some_known(50, 4, 4);
     fab_vifa_settings s = whole_rows(k, 2, epochs);
-    fab_infer *f = open_run(&k->model, &s, NULL, &k->e);
+    fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
     const long before = allocations;
     const fab_gauss *q;
-    assert_ok(fab_infer_result(f, &q));
+    assert_ok(fab_fit_gauss(f, &q));
     const long count = allocations - before;
-    fab_infer_free(f);
-    fab_infer_free(k->exact);
+    fab_fit_free(f);
+    fab_fit_free(k->exact);
     return count;
 }
 

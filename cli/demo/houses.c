@@ -40,7 +40,7 @@ typedef struct worth {
 
 typedef struct sales {
     char table[DEMO_PATH], held_out[DEMO_PATH], model[DEMO_PATH];
-    fab_inference fit;
+    fab_report fit;
     outlook outlook; /* of the held-out rows */
     fab_scores scores;
     double noise; /* standard deviation, as found */
@@ -75,7 +75,7 @@ static int fit(sales *m, learning *l)
     if (status == DONE) status = learning_rows(l);
     if (status == DONE) status = learning_save(l);
     if (status != DONE) return status;
-    const fab_status s = fab_infer_report(l->infer, &m->fit);
+    const fab_status s = fab_fit_report(l->infer, &m->fit);
     return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
 }
 

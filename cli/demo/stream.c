@@ -79,14 +79,14 @@ static int make_rows(streaming *m)
 
 /* ---- the trials ----------------------------------------------------------------------------------- */
 
-static fab_status note_error(const streaming *m, trial *t, fab_estim *e)
+static fab_status note_error(const streaming *m, trial *t, fab_fit *e)
 {
     const fab_gauss *q;
-    fab_status s = fab_estim_result(e, &q);
+    fab_status s = fab_fit_gauss(e, &q);
     double *error = &t->error[t->points];
     if (s == FAB_OK) s = fab_distance_covariance(q, m->truth, &m->exec, error);
     if (s == FAB_OK) s = fab_distance_kl(m->truth, q, &m->exec, &t->kl);
-    t->rows[t->points++] = (double)fab_estim_rows(e);
+    t->rows[t->points++] = (double)fab_fit_rows(e);
     return s;
 }
 
@@ -96,13 +96,13 @@ static int64_t look_at(int i)
     return (int64_t)(FIRST * pow((double)ROWS / FIRST, (double)i / (POINTS - 1)) + 0.5);
 }
 
-static fab_status run_stream(const streaming *m, trial *t, fab_estim *e)
+static fab_status run_stream(const streaming *m, trial *t, fab_fit *e)
 {
     for (int64_t seen = 0, i = 0; i < POINTS; i++) {
         const int64_t n = look_at((int)i) - seen;
         const fab_rows rows = {m->table + seen * DIM, FAB_F64, n, DIM};
         const double start = fab_clock();
-        fab_status s = fab_estim_update(e, &rows);
+        fab_status s = fab_fit_update(e, &(fab_examples){.x = rows});
         t->seconds += fab_clock() - start;
         if (s == FAB_OK) s = note_error(m, t, e);
         if (s != FAB_OK) return s;
@@ -112,14 +112,14 @@ static fab_status run_stream(const streaming *m, trial *t, fab_estim *e)
     return FAB_OK;
 }
 
-static fab_status run_batch(const streaming *m, trial *t, fab_estim *e)
+static fab_status run_batch(const streaming *m, trial *t, fab_fit *e)
 {
     const fab_gauss *q;
     const fab_rows rows = {m->table, FAB_F64, ROWS, DIM};
     const double start = fab_clock();
-    fab_status s = fab_estim_update(e, &rows);
+    fab_status s = fab_fit_update(e, &(fab_examples){.x = rows});
     fab_set_progress(progress_tick, NULL);
-    if (s == FAB_OK) s = fab_estim_result(e, &q);
+    if (s == FAB_OK) s = fab_fit_gauss(e, &q);
     fab_set_progress(NULL, NULL);
     t->seconds = fab_clock() - start;
     return s == FAB_OK ? note_error(m, t, e) : s;
@@ -150,12 +150,12 @@ static fab_status sample(streaming *m, const fab_gauss *q)
     return s;
 }
 
-static fab_status save_and_use(streaming *m, fab_estim *e)
+static fab_status save_and_use(streaming *m, fab_fit *e)
 {
     const fab_gauss *q;
     fab_posterior *p = NULL;
-    fab_status s = fab_estim_result(e, &q);
-    if (s == FAB_OK) s = fab_estim_save(e, m->file, NULL);
+    fab_status s = fab_fit_gauss(e, &q);
+    if (s == FAB_OK) s = fab_fit_save(e, m->file, NULL);
     if (s == FAB_OK) s = fab_posterior_load(&p, m->file);
     if (s == FAB_OK) {
         m->same = same_gauss(q, p->mix.part[0]);
@@ -167,17 +167,17 @@ static fab_status save_and_use(streaming *m, fab_estim *e)
 
 static fab_status run_trial(streaming *m, trial *t, void *settings)
 {
-    fab_estim *e = NULL;
+    fab_fit *e = NULL;
     const fab_fields *table = t->method->table;
     fab_settings_defaults(table, settings);
     fab_status s = fab_settings_parse(table, settings, "D", "1000");
     if (s == FAB_OK) s = fab_settings_parse(table, settings, "K", "10");
-    if (s == FAB_OK) s = fab_estim_init(&e, t->method, settings, &m->exec);
+    if (s == FAB_OK) s = fab_fit_create(&e, fab_method_name(t->method), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, &m->exec);
     if (s == FAB_OK) s = t->method->streams ? run_stream(m, t, e) : run_batch(m, t, e);
     if (s == FAB_OK && t == m->all) s = save_and_use(m, e);
     t->bytes = t->method->bytes(settings, ROWS, &m->exec);
     if (!t->method->streams) t->bytes += 8.0 * ROWS * DIM;
-    fab_estim_free(e);
+    fab_fit_free(e);
     return s;
 }
 

@@ -15,7 +15,7 @@ enum {
 typedef struct found {
     const fab_gauss *q;
     fab_glm model;
-    fab_inference r;
+    fab_report r;
     double loglik, seconds;
     int guessed;
 } found;
@@ -52,13 +52,13 @@ static double loglik_mean(const learning *l, const found *f)
 
 /* ---- for programs ------------------------------------------------------------------------------------ */
 
-static json_t *json_settings(const learning *l, const fab_inference *r)
+static json_t *json_settings(const learning *l, const fab_report *r)
 {
     char *text = NULL;
     fab_glm_settings *s = learning_glm(l);
     if (s && !(s->alpha > 0) && r->alpha > 0) s->alpha = r->alpha; /* as chosen */
     if (s && !(s->beta > 0) && r->beta > 0 && s->likelihood == FAB_GAUSSIAN) s->beta = r->beta;
-    const void *in_force = s ? l->settings : fab_infer_settings(l->infer);
+    const void *in_force = s ? l->settings : fab_fit_settings(l->infer);
     if (fab_settings_json(l->method->table, in_force, &text) != FAB_OK) return json_null();
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
@@ -188,7 +188,7 @@ static void say_words(const learning *l)
 static void say_chosen(const learning *l)
 {
     const fab_fields *t = l->method->table;
-    const void *chosen = fab_infer_settings(l->infer);
+    const void *chosen = fab_fit_settings(l->infer);
     const char *lead = "chosen: ";
     for (int64_t i = 0; i < t->n; i++) {
         char was[64], is[64];
@@ -226,9 +226,9 @@ static int say_table(const learning *l, const found *f)
 int learned_say(const learning *l, int guessed, int64_t json)
 {
     found f = {.guessed = guessed};
-    fab_status s = fab_infer_result(l->infer, &f.q);
-    if (s == FAB_OK) s = fab_infer_model(l->infer, &f.model);
-    if (s == FAB_OK) s = fab_infer_report(l->infer, &f.r);
+    fab_status s = fab_fit_gauss(l->infer, &f.q);
+    if (s == FAB_OK) s = fab_fit_glm(l->infer, &f.model);
+    if (s == FAB_OK) s = fab_fit_report(l->infer, &f.r);
     if (s != FAB_OK) return say_status_of(l->data.file, s);
     f.loglik = loglik_mean(l, &f);
     f.seconds = fab_clock() - l->start;

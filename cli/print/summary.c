@@ -15,7 +15,7 @@ typedef struct summary {
     const factors *turned;
     const rank_search *ranks;
     const fab_gauss *q;
-    fab_diagnostics d;
+    fab_report d;
     int64_t *floored; /* d.floored coordinates, fewer where they cannot be told */
     int64_t named;
     double rate;
@@ -41,7 +41,7 @@ static void find_floored(summary *s)
     const fab_gauss *q = s->q;
     double psi_min = 0, mean = 0;
     if (!field || !s->d.floored) return;
-    memcpy(&psi_min, (const char *)fab_estim_settings(s->f->estim) + field->offset, sizeof psi_min);
+    memcpy(&psi_min, (const char *)fab_fit_settings(s->f->estim) + field->offset, sizeof psi_min);
     for (int64_t d = 0; d < q->D; d++) mean += variance(q, d) / (double)q->D;
     for (int64_t d = 0; d < q->D && s->named < s->d.floored; d++) {
         const double own = psi_min * variance(q, d), all = psi_min * mean;
@@ -56,7 +56,7 @@ static json_t *json_settings(const summary *s)
 {
     char *text = NULL;
     const fab_method *m = s->f->method;
-    if (fab_settings_json(m->table, fab_estim_settings(s->f->estim), &text) != FAB_OK) return NULL;
+    if (fab_settings_json(m->table, fab_fit_settings(s->f->estim), &text) != FAB_OK) return NULL;
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
     return j ? j : json_null();
@@ -187,7 +187,7 @@ static int say_table(const summary *s)
 int summary_say(fit *f, const factors *turned, const rank_search *ranks, int64_t json)
 {
     summary s = {.f = f, .turned = turned, .ranks = ranks, .q = turned->g};
-    const fab_status known = fab_estim_diagnostics(f->estim, &s.d);
+    const fab_status known = fab_fit_report(f->estim, &s.d);
     if (known != FAB_OK) return say_status(known);
     if (f->quiet && f->output && !json) return DONE;
     s.floored = malloc((size_t)(s.d.floored + 1) * sizeof *s.floored);

@@ -149,7 +149,7 @@ static int write_files(const fa_call *c, const factors *turned)
     int status = DONE;
     if (c->loadings) status = loadings_write(turned, &c->fit.data, c->loadings);
     if (c->scores && status == DONE)
-        status = scores_write(turned, &c->fit, c->scores, fab_estim_rows(c->fit.estim));
+        status = scores_write(turned, &c->fit, c->scores, fab_fit_rows(c->fit.estim));
     return status;
 }
 
@@ -157,7 +157,7 @@ static int finish(fa_call *c)
 {
     const fab_gauss *q;
     factors turned = {0};
-    const fab_status s = fab_estim_result(c->fit.estim, &q);
+    const fab_status s = fab_fit_gauss(c->fit.estim, &q);
     if (s != FAB_OK) return say_status_of(c->fit.data.o.file, s);
     int status = fit_save(&c->fit);
     if (status == DONE) status = factors_open(&turned, q, c->varimax != 0);
@@ -178,7 +178,7 @@ static int fa(fa_call *c)
     status = begin(c);
     if (status == DONE) status = fit_rows(&c->fit);
     if (status == DONE && c->by_bic) status = rank_choose(&c->ranks, &c->fit);
-    if (status == DONE) status = fit_check_rows(&c->fit, fab_estim_rows(c->fit.estim));
+    if (status == DONE) status = fit_check_rows(&c->fit, fab_fit_rows(c->fit.estim));
     return status == DONE ? finish(c) : status;
 }
 

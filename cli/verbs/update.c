@@ -40,7 +40,7 @@ static int take_file(update_call *c, fab_tensors *t)
     if (status == DONE) status = fit_resume(f, c->file, t, 0);
     if (status == DONE) status = data_open(&f->data, &c->data);
     if (status != DONE) return status;
-    const int64_t D = setting_get(f->method->table, fab_estim_settings(f->estim), "D");
+    const int64_t D = setting_get(f->method->table, fab_fit_settings(f->estim), "D");
     if (f->data.D != D)
         return say_failed("%s has D = %" PRId64 " coordinates and %s has D = %" PRId64, c->file, D,
                           c->data.file, f->data.D);
@@ -53,7 +53,7 @@ static int finish_vectors(update_call *c)
 {
     const fab_gauss *q;
     factors turned = {0};
-    const fab_status s = fab_estim_result(c->fit.estim, &q);
+    const fab_status s = fab_fit_gauss(c->fit.estim, &q);
     if (s != FAB_OK) return say_status_of(c->data.file, s);
     int status = fit_save(&c->fit);
     if (status == DONE) status = factors_open(&turned, q, 0);

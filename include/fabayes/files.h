@@ -75,6 +75,9 @@ FAB_API fab_status fab_tensors_read(fab_tensors **t, const char *path);
 FAB_API fab_status fab_tensors_parse(fab_tensors **t, const char *name, const void *bytes,
                                      size_t size);
 FAB_API fab_status fab_tensors_write(const fab_tensors *t, const char *path);
+/* The bytes of that file in memory; fab_tensors_parse reads them.  Gives *bytes: fab_bytes_free. */
+FAB_API fab_status fab_tensors_pack(const fab_tensors *t, void **bytes, size_t *size);
+FAB_API void fab_bytes_free(void *bytes); /* takes NULL */
 
 /* Look things up: NULL when there is no such name.  Lends until the set is freed (a metadata value:
  * until its key is set again). */

@@ -1,7 +1,24 @@
-/* fit.h - the list of methods: what `fabayes methods` prints and `-m NAME` finds.
+/* fit.h - one handle for every method: rows or examples in, a posterior out.
  *
- * Every method that turns vectors into a Gaussian has the same four verbs behind one table, so that a
- * program can run any of them by name.
+ *     fab_online_em_settings s = fab_online_em_defaults(K);
+ *     fab_fit *f;
+ *     const fab_gauss *q;
+ *
+ *     fab_fit_create(&f, "online-em", &s, sizeof s, &(fab_input){.vectors = D}, NULL);
+ *     while (next(&rows)) fab_fit_update(f, &(fab_examples){.x = rows});
+ *     fab_fit_gauss(f, &q);                     // q->mu, q->F, q->psi
+ *     fab_fit_save(f, "q.safetensors", NULL);   // and fab_fit_load goes on from there
+ *     fab_fit_free(f);
+ *
+ * What a method is given is vectors, or a model and examples of it:
+ *
+ *     fab_glm glm = {.likelihood = FAB_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
+ *     fab_model m = fab_model_linear(&glm);
+ *     fab_fit_create(&f, "laplace", NULL, 0, &(fab_input){.model = &m}, NULL);
+ *     fab_fit_create(&f, "vifa", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL);
+ *
+ * A stream is read once: each row is seen in one update and may be forgotten, and how rows are split over updates does
+ * not matter.  A batch method takes its whole table in one update and borrows it until the result.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_FIT_H
@@ -9,211 +26,90 @@
 
 #include "fabayes/files.h"
 #include "fabayes/gauss.h"
-#include "fabayes/model.h"
-#include "fabayes/settings.h"
+#include "fabayes/methods.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-/* What a method says about a fit. */
-typedef struct fab_diagnostics {
-    int64_t n;          /* rows seen */
-    int64_t floored;    /* coordinates whose psi stands at its floor */
-    int64_t iterations; /* of a batch method; 0 for a stream */
-    int64_t converged;  /* 1 yes, 0 stopped at max_iter, -1 does not apply */
-    double loglik_mean; /* mean log-likelihood per row where the method knows it, else NaN */
-} fab_diagnostics;
+/* ---- the list of methods --------------------------------------------------------------------------- */
 
-/* One method.  The functions are called by fab_estim (estim.h), which checks what comes in. */
-typedef struct fab_method {
-    const char *name, *summary;
-    int64_t streams;         /* 1: any number of updates; 0: its whole table in one update */
-    const fab_fields *table; /* its settings; D, K and seed are fields of every table */
-
-    fab_status (*init)(void **handle, const void *settings, const fab_exec *x);
-    fab_status (*update)(void *handle, const fab_rows *rows); /* batch: borrows rows until result */
-    fab_status (*result)(void *handle, const fab_gauss **q);  /* lends until update or free */
-    fab_status (*diagnostics)(void *handle, fab_diagnostics *d); /* after result */
-    void (*free)(void *handle);
-
-    /* Streams: add the tensors state.* needed to continue exactly (borrowed until the set is freed or
-     * the handle is used again); take them back into a fresh handle of the same settings. */
-    fab_status (*save)(void *handle, fab_tensors *t);
-    fab_status (*load)(void *handle, const fab_tensors *t);
-
-    /* Bytes a handle of these settings needs for n rows, the rows themselves not counted. */
-    double (*bytes)(const void *settings, int64_t n, const fab_exec *x);
-
-    /* A method of inference (infer.h) has these verbs instead of the ones above; NULL: vectors in. */
-    const struct fab_infer_verbs *infer;
-    /* A method of linear models: who does the same for networks, with settings of its own; or NULL. */
-    const struct fab_method *network;
-} fab_method;
+/* One method.  Its settings struct is in methods.h. */
+typedef struct fab_method fab_method;
 
 FAB_API int64_t fab_method_count(void);
 FAB_API const fab_method *fab_method_at(int64_t i);
 FAB_API const fab_method *fab_method_find(const char *name); /* NULL: no such method */
-/* Who does for networks what m does for linear models; m itself where there is no other. */
+/* Who does for other models what m does for those with a linear predictor; m itself where there is no other. */
 FAB_API const fab_method *fab_method_of_networks(const fab_method *m);
 
-/* ---- estim ------------------------------------------------------------------------------------- */
+FAB_API const char *fab_method_name(const fab_method *m);
+FAB_API const char *fab_method_summary(const fab_method *m); /* one line */
+/* Its settings: names, types, defaults, ranges. */
+FAB_API const fab_fields *fab_method_fields(const fab_method *m);
+/* 1: any number of updates; 0: its whole table in one update. */
+FAB_API int fab_method_streams(const fab_method *m);
 
-/* vectors in, a Gaussian out: the four verbs of factor analysis.
- *
- *     fab_recursive_em_settings s = fab_recursive_em_defaults(D, K);
- *     fab_estim *e;
- *     const fab_gauss *q;
- *
- *     fab_estim_init(&e, fab_method_find("recursive-em"), &s, NULL);
- *     while (next(&rows)) fab_estim_update(e, &rows);
- *     fab_estim_result(e, &q);                  // q->mu, q->F, q->psi
- *     fab_estim_save(e, "q.safetensors", NULL); // and fab_estim_resume goes on from there
- *     fab_estim_free(e);
- *
- * A stream is read once: each row is seen in one update and may be forgotten.  How rows are split over
- * updates does not matter: the same rows in the same order give the same bits. */
+/* What a method takes. */
+typedef enum fab_takes {
+    FAB_TAKES_VECTORS = 1,  /* rows of numbers, without a target */
+    FAB_TAKES_LINEAR = 2,   /* a model with a linear predictor: fab_model_linear */
+    FAB_TAKES_GRADIENT = 4, /* any model with a loss and its gradient */
+    FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples */
+    FAB_TAKES_JACOBIAN = 16 /* any model with outputs and their Jacobian */
+} fab_takes;
+/* The sum of those it takes. */
+FAB_API int64_t fab_method_takes(const fab_method *m);
+/* Does m take this model?  NULL: yes; otherwise what it lacks, as the end of a sentence: "needs ..". */
+FAB_API const char *fab_method_lacks(const fab_method *m, const fab_model *model);
 
-typedef struct fab_estim fab_estim;
+/* ---- a fit ----------------------------------------------------------------------------------------- */
 
-/* Build an estimator.  Copies *settings (the struct that m->table describes).  On failure *e is NULL. */
-FAB_API fab_status fab_estim_init(fab_estim **e, const fab_method *m, const void *settings,
-                                  const fab_exec *x);
-/* Take rows.  A stream forgets them; a batch method takes its whole table in one update and borrows it
- * until result.  A row that is not finite is refused, and the state is as it was. */
-FAB_API fab_status fab_estim_update(fab_estim *e, const fab_rows *rows);
-/* The Gaussian of the rows so far.  Lends until the next update or free. */
-FAB_API fab_status fab_estim_result(fab_estim *e, const fab_gauss **q);
-FAB_API void fab_estim_free(fab_estim *e); /* takes NULL */
+typedef struct fab_fit fab_fit;
 
-/* What happened; computes the result when that is not there yet. */
-FAB_API fab_status fab_estim_diagnostics(fab_estim *e, fab_diagnostics *d);
+/* Build a fit.  Copies `size` bytes of *settings, the struct of the method in methods.h: a shorter one (of an older
+ * caller) gets defaults for its tail, a longer one is refused; NULL: defaults.  A method that does not take the input
+ * is refused with what it lacks.  On failure *f is NULL and nothing is held. */
+FAB_API fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings,
+                                  size_t size, const fab_input *in, const fab_exec *x);
+FAB_API void fab_fit_free(fab_fit *f); /* takes NULL */
 
-FAB_API const fab_method *fab_estim_method(const fab_estim *e);
-FAB_API const void *fab_estim_settings(const fab_estim *e); /* lends until free */
-FAB_API int64_t fab_estim_rows(const fab_estim *e);         /* rows seen */
+/* Bytes that such a fit needs for n rows, the rows and the model not counted; NaN where it would be refused. */
+FAB_API double fab_fit_bytes(const char *method, const void *settings, size_t size,
+                             const fab_input *in, int64_t n, const fab_exec *x);
 
-/* Save the result, the settings and, for a stream, the state to continue from, with the metadata and
- * tensors of `more` (or NULL).  Atomic. */
-FAB_API fab_status fab_estim_save(fab_estim *e, const char *path, const fab_tensors *more);
-/* Go on from a saved stream: the same bytes come out as if it had never stopped. */
-FAB_API fab_status fab_estim_resume(fab_estim **e, const fab_tensors *file, const fab_exec *x);
+/* Take rows: e->x alone for vectors.  Numbers that are not finite are refused by row, and the state is as it was. */
+FAB_API fab_status fab_fit_update(fab_fit *f, const fab_examples *e);
+/* The posterior of the rows so far: one Gaussian, or a mixture of equal weights of several runs.  Lends until the next
+ * update or free.  A run that was stopped (FAB_STOPPED) goes on when result is called again. */
+FAB_API fab_status fab_fit_result(fab_fit *f, const fab_mixture **q);
+/* The first part of it: all of it, unless there are several runs. */
+FAB_API fab_status fab_fit_gauss(fab_fit *f, const fab_gauss **q);
+/* What happened (of several runs: in the first); computes the result when that is not there yet. */
+FAB_API fab_status fab_fit_report(fab_fit *f, fab_report *r);
 
-/* ---- infer ------------------------------------------------------------------------------------- */
+FAB_API const fab_method *fab_fit_method(const fab_fit *f);
+FAB_API const void *fab_fit_settings(const fab_fit *f); /* auto as chosen for the model; lends */
+FAB_API int64_t fab_fit_rows(const fab_fit *f);         /* rows seen */
+/* The likelihood of y, with beta as in force. */
+FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
 
-/* a model and its data in, a Gaussian over theta out: the four verbs of inference.
- *
- *     fab_exact_settings s = fab_exact_defaults(D);
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);
- *     fab_infer_free(f);
- *
- * Streams take any number of updates, batch methods their whole table in one, borrowed until result.
- * Methods for networks, and for any function of theta with a gradient, take it as a fab_model:
- *
- *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL); */
+/* ---- files ----------------------------------------------------------------------------------------- */
 
-/* What a fit says about itself. */
-typedef struct fab_inference {
-    int64_t n;           /* rows seen */
-    int64_t iterations;  /* of a batch method; 0 for a stream */
-    int64_t converged;   /* 1 yes, 0 stopped at max_iter, -1 does not apply */
-    int64_t floored;     /* coordinates whose psi stands at its floor */
-    double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
-    double log_evidence; /* where the method knows it, else NaN */
-    double loss;         /* of a model: average of -log p in the last epoch, else NaN */
-    double held_out;     /* the same of rows held out, where there are any, else NaN */
-} fab_inference;
+/* Save posterior, settings, model (JSON) and, for a stream, the state to continue from, with the metadata and tensors
+ * of `more` (or NULL).  Atomic. */
+FAB_API fab_status fab_fit_save(fab_fit *f, const char *path, const fab_tensors *more);
+/* The same of a run as it stands, after a stop for example: the posterior so far and the state to go on from. */
+FAB_API fab_status fab_fit_checkpoint(fab_fit *f, const char *path, const fab_tensors *more);
+/* The bytes of the file that save writes, or checkpoint (unfinished = 1), in memory.  Gives *bytes: fab_bytes_free. */
+FAB_API fab_status fab_fit_pack(fab_fit *f, int unfinished, const fab_tensors *more, void **bytes,
+                                size_t *size);
 
-typedef struct fab_infer fab_infer;
-
-/* Build an inference.  Copies *settings; copies `prior` (any Gaussian over theta; NULL: precision alpha,
- * and intercept_alpha for intercepts). */
-FAB_API fab_status fab_infer_init(fab_infer **f, const fab_method *m, const void *settings,
-                                  const fab_gauss *prior, const fab_exec *x);
-/* The same for any model.  Copies *model, borrows model->self until free; a beta among the settings is held in
- * the model.  prior NULL: precision alpha for all coordinates but the model's free ones. */
-FAB_API fab_status fab_infer_init_model(fab_infer **f, const fab_method *m, const void *settings,
-                                        const fab_model *model, const fab_gauss *prior,
-                                        const fab_exec *x);
-/* Bytes a method needs for a model and n rows, both not counted. */
-FAB_API double fab_infer_model_bytes(const fab_method *m, const void *settings,
-                                     const fab_model *model, int64_t n);
-FAB_API fab_status fab_infer_update(fab_infer *f, const fab_examples *e);
-/* The posterior of the rows so far.  Lends until the next update or free.  A run that the progress hook stopped
- * (FAB_STOPPED) goes on when result is called again. */
-FAB_API fab_status fab_infer_result(fab_infer *f, const fab_gauss **q);
-/* The same of all runs (fab_model_settings), with equal weights; result and report are those of the first.  Lends
- * until the next update or free. */
-FAB_API fab_status fab_infer_mixture(fab_infer *f, fab_mixture *m);
-FAB_API void fab_infer_free(fab_infer *f); /* takes NULL */
-
-FAB_API fab_status fab_infer_report(fab_infer *f,
-                                    fab_inference *r);        /* computes the result if need be */
-FAB_API fab_status fab_infer_model(fab_infer *f, fab_glm *m); /* with beta as in force */
-FAB_API const fab_method *fab_infer_method(const fab_infer *f);
-FAB_API const void *fab_infer_settings(const fab_infer *f); /* auto as chosen for the model */
-
-/* Save posterior (of several runs: the mixture), model (JSON), settings and, for a stream, its state; go on from there. */
-FAB_API fab_status fab_infer_save(fab_infer *f, const char *path, const fab_tensors *more);
-FAB_API fab_status fab_infer_resume(fab_infer **f, const fab_tensors *file, const fab_exec *x);
-
-/* Save a run as it stands, after a stop for example: the posterior so far and the state to go on from.  Methods
- * for models only. */
-FAB_API fab_status fab_infer_checkpoint(fab_infer *f, const char *path, const fab_tensors *more);
-/* Go on with a saved run: the same model and, in the update that follows, the same rows give the same bytes as
- * a run that was never stopped.  The settings come from the file. */
-FAB_API fab_status fab_infer_resume_model(fab_infer **f, const fab_tensors *file,
-                                          const fab_model *model, const fab_gauss *prior,
-                                          const fab_exec *x);
-
-/* The verbs a method of inference brings; called by the functions above, which check what comes in.
- * init's prior is a copy in f64 that stays until free; examples are borrowed until result.
- * Settings tables start with the fields of fab_glm_settings where there is an init, of fab_model_settings where
- * there is an init_model. */
-typedef struct fab_infer_verbs {
-    fab_status (*init)(void **handle, const void *settings, const fab_gauss *prior,
-                       const fab_exec *x); /* NULL: needs a model */
-    fab_status (*init_model)(void **handle, const void *settings, const fab_model *model,
-                             const fab_gauss *prior, const fab_exec *x); /* NULL: takes none */
-    double (*model_bytes)(const void *settings, const fab_model *model, int64_t n);
-    /* Put numbers where the rules of the settings say auto; NULL: nothing to choose from the model. */
-    void (*resolve)(void *settings, const fab_model *model);
-    fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
-    fab_status (*update)(void *handle, const fab_examples *e);
-    fab_status (*result)(void *handle, const fab_gauss **q);
-    fab_status (*report)(void *handle, fab_inference *r);
-    void (*free)(void *handle);
-    fab_status (*save)(void *handle, fab_tensors *t); /* NULL: cannot continue */
-    fab_status (*load)(void *handle, const fab_tensors *t);
-} fab_infer_verbs;
-
-/* The settings every method for any model begins with. */
-typedef struct fab_model_settings {
-    double alpha;   /* prior precision of the weights */
-    double beta;    /* gaussian: noise precision; auto: as the model has it */
-    int64_t epochs; /* passes over the rows */
-    int64_t batch;  /* rows in a step */
-    double rate;    /* learning rate */
-    int64_t seed;
-    int64_t runs; /* independent runs, with seeds seed, seed + 1, .. */
-} fab_model_settings;
-
-/* The settings every method of generalised linear models begins with. */
-typedef struct fab_glm_settings {
-    int64_t D;              /* features */
-    int64_t likelihood;     /* fab_likelihood */
-    int64_t classes;        /* categorical */
-    int64_t intercept;      /* 1: theta has an intercept */
-    double alpha;           /* prior precision of the coefficients; auto: the method's rule */
-    double beta;            /* gaussian: noise precision; auto: the method's rule */
-    double intercept_alpha; /* prior precision of the intercept (GLMs and streams) */
-    int64_t seed;
-} fab_glm_settings;
+/* Go on with a saved fit (fab_tensors_read, or fab_tensors_parse from memory): the same bytes come out as if it had never stopped.  A stream goes on behind its rows; a run
+ * of a batch method gets the same rows again in the update that follows.  The settings come from the file; in: the same
+ * as at its beginning, or NULL where the file describes it (vectors, linear models). */
+FAB_API fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *in,
+                                const fab_exec *x);
 
 #ifdef __cplusplus
 }

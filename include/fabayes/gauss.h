@@ -207,6 +207,9 @@ FAB_API void fab_posterior_free(fab_posterior *p); /* takes NULL */
  * refused. */
 FAB_API fab_status fab_posterior_save(const char *path, const fab_mixture *m,
                                       const fab_tensors *more);
+/* The bytes of that file in memory, for fab_posterior_parse.  Gives *bytes: fab_bytes_free. */
+FAB_API fab_status fab_posterior_pack(const fab_mixture *m, const fab_tensors *more, void **bytes,
+                                      size_t *size);
 FAB_API fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more);
 
 #ifdef __cplusplus

@@ -9,14 +9,55 @@
 #ifndef FABAYES_METHODS_H
 #define FABAYES_METHODS_H
 
-#include "fabayes/fit.h"
+#include "fabayes/gauss.h"
+#include "fabayes/model.h"
+#include "fabayes/settings.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/* What is fitted. */
+typedef struct fab_input {
+    int64_t vectors;        /* length of the vectors of a method that takes vectors; otherwise 0 */
+    const fab_model *model; /* otherwise; copied, its self is borrowed until free */
+    const fab_gauss *prior; /* of a model: any Gaussian over theta, copied; NULL: precision alpha */
+} fab_input;
+
+/* What a fit says about itself.  What a method does not know is NaN. */
+typedef struct fab_report {
+    int64_t n;           /* rows seen */
+    int64_t iterations;  /* of a batch method; 0 for a stream */
+    int64_t converged;   /* 1 yes, 0 stopped at max_iter, -1 does not apply */
+    int64_t floored;     /* coordinates whose psi stands at its floor */
+    double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
+    double log_evidence; /* or its bound */
+    double loss;         /* of a trained model: average of -log p in the last epoch */
+    double held_out;     /* the same of rows held out, where there are any */
+    double loglik_mean;  /* of vectors: mean log-likelihood per row */
+} fab_report;
+
+/* The settings every method for any model begins with. */
+typedef struct fab_model_settings {
+    double alpha;   /* prior precision of the weights */
+    double beta;    /* gaussian: noise precision; auto: as the model has it */
+    int64_t epochs; /* passes over the rows */
+    int64_t batch;  /* rows in a step */
+    double rate;    /* learning rate */
+    int64_t seed;
+    int64_t runs; /* independent runs, with seeds seed, seed + 1, .. */
+} fab_model_settings;
+
+/* The settings every method of generalised linear models begins with. */
+typedef struct fab_glm_settings {
+    double alpha;           /* prior precision of the coefficients; auto: the method's rule */
+    double beta;            /* gaussian: noise precision; auto: the method's rule */
+    double intercept_alpha; /* prior precision of the intercept (GLMs and streams) */
+    int64_t seed;
+} fab_glm_settings;
+
 typedef struct fab_recursive_em_settings {
-    int64_t D, K;
+    int64_t K;
     int64_t block;      /* rows absorbed at a time */
     int64_t inner;      /* EM loops per block */
     int64_t inner_rank; /* rank R kept inside */
@@ -33,13 +74,13 @@ typedef struct fab_recursive_em_settings {
     int64_t seed;
 } fab_recursive_em_settings;
 
-FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t D, int64_t K);
+FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
 
 /* ---- online-em --------------------------------------------------------------------------------- */
 
 /* online expectation-maximisation: factor analysis of a stream, one row at a time.
  *
- *     fab_online_em_settings s = fab_online_em_defaults(D, K);
+ *     fab_online_em_settings s = fab_online_em_defaults(K);
  *     fab_estim *e;
  *     const fab_gauss *q;
  *
@@ -52,7 +93,7 @@ FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t D, int64_t K
  * D (2 K + 2) elements and 6 D doubles.  docs/methods/online-em.md has the equations. */
 
 typedef struct fab_online_em_settings {
-    int64_t D, K;
+    int64_t K;
     int64_t warmup; /* rows before the first M-step */
     int64_t expand; /* parameter-expanded M-step */
     int64_t start;  /* 0 orthonormal, 1 draft, 2 variance */
@@ -62,14 +103,14 @@ typedef struct fab_online_em_settings {
     int64_t seed;
 } fab_online_em_settings;
 
-FAB_API fab_online_em_settings fab_online_em_defaults(int64_t D, int64_t K);
+FAB_API fab_online_em_settings fab_online_em_defaults(int64_t K);
 
 /* ---- stochastic-em ----------------------------------------------------------------------------- */
 
 /* stochastic EM of Cappe and Moulines: factor analysis of a stream whose step sizes
  * t^-power forget the first rows, with averaged results.
  *
- *     fab_stochastic_em_settings s = fab_stochastic_em_defaults(D, K);
+ *     fab_stochastic_em_settings s = fab_stochastic_em_defaults(K);
  *     s.average_from = T / 2;                   // T rows are to come
  *     fab_estim_init(&e, fab_method_find("stochastic-em"), &s, NULL);
  *
@@ -78,7 +119,7 @@ FAB_API fab_online_em_settings fab_online_em_defaults(int64_t D, int64_t K);
  * equations. */
 
 typedef struct fab_stochastic_em_settings {
-    int64_t D, K;
+    int64_t K;
     double power;         /* step size t^-power */
     int64_t average_from; /* rows after which results are averaged; 0: never */
     int64_t warmup;       /* rows before the first M-step */
@@ -88,13 +129,13 @@ typedef struct fab_stochastic_em_settings {
     int64_t seed;
 } fab_stochastic_em_settings;
 
-FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t D, int64_t K);
+FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
 
 /* ---- online-sga -------------------------------------------------------------------------------- */
 
 /* online stochastic gradient ascent: factor analysis of a stream by gradient steps.
  *
- *     fab_online_sga_settings s = fab_online_sga_defaults(D, K);
+ *     fab_online_sga_settings s = fab_online_sga_defaults(K);
  *     s.rate = 0.01;
  *     fab_estim_init(&e, fab_method_find("online-sga"), &s, NULL);
  *
@@ -102,7 +143,7 @@ FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t D, int64_t
  * docs/methods/online-sga.md has the equations. */
 
 typedef struct fab_online_sga_settings {
-    int64_t D, K;
+    int64_t K;
     double rate;    /* learning rate */
     int64_t warmup; /* rows before the first step */
     int64_t start;  /* 0 orthonormal, 1 draft, 2 variance */
@@ -111,7 +152,7 @@ typedef struct fab_online_sga_settings {
     int64_t seed;
 } fab_online_sga_settings;
 
-FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t D, int64_t K);
+FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t K);
 
 /* ---- ml ---------------------------------------------------------------------------------------- */
 
@@ -123,7 +164,7 @@ FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t D, int64_t K);
  * docs/methods/ml.md has the equations. */
 
 typedef struct fab_ml_settings {
-    int64_t D, K;
+    int64_t K;
     int64_t svd;      /* 0 auto, 1 exact, 2 randomized */
     int64_t starts;   /* the best of so many is kept */
     double tol;       /* relative change of the log-likelihood */
@@ -132,7 +173,7 @@ typedef struct fab_ml_settings {
     int64_t seed;
 } fab_ml_settings;
 
-FAB_API fab_ml_settings fab_ml_defaults(int64_t D, int64_t K);
+FAB_API fab_ml_settings fab_ml_defaults(int64_t K);
 
 /* ---- em ---------------------------------------------------------------------------------------- */
 
@@ -141,7 +182,7 @@ FAB_API fab_ml_settings fab_ml_defaults(int64_t D, int64_t K);
  * docs/methods/em.md has the equations. */
 
 typedef struct fab_em_settings {
-    int64_t D, K;
+    int64_t K;
     int64_t expand;   /* parameter-expanded EM */
     double tol;       /* relative change of the log-likelihood */
     int64_t max_iter; /* EM steps */
@@ -149,7 +190,7 @@ typedef struct fab_em_settings {
     int64_t seed;
 } fab_em_settings;
 
-FAB_API fab_em_settings fab_em_defaults(int64_t D, int64_t K);
+FAB_API fab_em_settings fab_em_defaults(int64_t K);
 
 /* ---- ppca -------------------------------------------------------------------------------------- */
 
@@ -158,13 +199,13 @@ FAB_API fab_em_settings fab_em_defaults(int64_t D, int64_t K);
  * docs/methods/ppca.md has the equations. */
 
 typedef struct fab_ppca_settings {
-    int64_t D, K;
+    int64_t K;
     int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
     double psi_min; /* floor of psi */
     int64_t seed;
 } fab_ppca_settings;
 
-FAB_API fab_ppca_settings fab_ppca_defaults(int64_t D, int64_t K);
+FAB_API fab_ppca_settings fab_ppca_defaults(int64_t K);
 
 /* ---- pca --------------------------------------------------------------------------------------- */
 
@@ -173,19 +214,19 @@ FAB_API fab_ppca_settings fab_ppca_defaults(int64_t D, int64_t K);
  * docs/methods/pca.md has the equations. */
 
 typedef struct fab_pca_settings {
-    int64_t D, K;
+    int64_t K;
     int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
     double psi_min; /* floor of psi */
     int64_t seed;
 } fab_pca_settings;
 
-FAB_API fab_pca_settings fab_pca_defaults(int64_t D, int64_t K);
+FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
 
 /* ---- exact ------------------------------------------------------------------------------------- */
 
 /* Bayesian linear regression: the posterior of a linear model with Gaussian noise, exactly.
  *
- *     fab_exact_settings s = fab_exact_defaults(D);
+ *     fab_exact_settings s = fab_exact_defaults();
  *     fab_infer *f;
  *     fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL);
  *     fab_infer_update(f, &examples);
@@ -200,23 +241,19 @@ FAB_API fab_pca_settings fab_pca_defaults(int64_t D, int64_t K);
 enum { FAB_EXACT_MAX = 20000 };
 
 typedef struct fab_exact_settings {
-    int64_t D;
-    int64_t likelihood;     /* FAB_GAUSSIAN */
-    int64_t classes;        /* 1 */
-    int64_t intercept;      /* 1: a free intercept, the last coordinate of theta */
     double alpha;           /* auto: by evidence; not used with a given prior */
     double beta;            /* auto: by evidence */
     double intercept_alpha; /* not used: the intercept is free */
     int64_t seed;           /* not used */
 } fab_exact_settings;
 
-FAB_API fab_exact_settings fab_exact_defaults(int64_t D);
+FAB_API fab_exact_settings fab_exact_defaults(void);
 
 /* ---- laplace ----------------------------------------------------------------------------------- */
 
 /* Laplace's approximation of a generalised linear model or a network: the mode and the curvature there.
  *
- *     fab_laplace_settings s = fab_laplace_defaults(D);
+ *     fab_laplace_settings s = fab_laplace_defaults();
  *     s.likelihood = FAB_BERNOULLI;
  *     fab_infer_init(&f, fab_method_find("laplace"), &s, NULL, NULL);
  *
@@ -237,10 +274,6 @@ FAB_API fab_exact_settings fab_exact_defaults(int64_t D);
 enum { FAB_LAPLACE_MAX = 2000 };
 
 typedef struct fab_laplace_settings {
-    int64_t D;
-    int64_t likelihood;
-    int64_t classes;
-    int64_t intercept;
     double alpha;           /* auto: by the Laplace evidence */
     double beta;            /* gaussian: given */
     double intercept_alpha; /* prior precision of intercepts */
@@ -252,7 +285,7 @@ typedef struct fab_laplace_settings {
     int64_t max_iter; /* Newton steps */
 } fab_laplace_settings;
 
-FAB_API fab_laplace_settings fab_laplace_defaults(int64_t D);
+FAB_API fab_laplace_settings fab_laplace_defaults(void);
 
 /* Of networks and other models.  Begins as fab_sgd_settings. */
 typedef struct fab_laplace_net_settings {
@@ -281,7 +314,7 @@ FAB_API fab_laplace_net_settings fab_laplace_net_defaults(void);
 
 /* recursive variational inference with the full covariance: `rvga`, and `kalman` for linear models.
  *
- *     fab_rvga_settings s = fab_rvga_defaults(D);
+ *     fab_rvga_settings s = fab_rvga_defaults();
  *     fab_infer *f;
  *     s.likelihood = FAB_BERNOULLI;
  *     fab_infer_init(&f, fab_method_find("rvga"), &s, NULL, NULL);
@@ -294,8 +327,6 @@ FAB_API fab_laplace_net_settings fab_laplace_net_defaults(void);
 
 /* The settings of both methods; kalman takes gaussian targets only. */
 typedef struct fab_rvga_settings {
-    int64_t D;
-    int64_t likelihood, classes, intercept;
     double alpha, beta, intercept_alpha;
     int64_t seed;
     int64_t expectation; /* bernoulli: 0 probit, 1 quadrature, 2 sampled */
@@ -304,13 +335,13 @@ typedef struct fab_rvga_settings {
     int64_t warmup;      /* rows the prior is chosen from */
 } fab_rvga_settings;
 
-FAB_API fab_rvga_settings fab_rvga_defaults(int64_t D);
+FAB_API fab_rvga_settings fab_rvga_defaults(void);
 
 /* ---- lrvga ------------------------------------------------------------------------------------- */
 
 /* limited-memory recursive variational inference: a stream of examples in, a Gaussian out.
  *
- *     fab_lrvga_settings s = fab_lrvga_defaults(D, K);
+ *     fab_lrvga_settings s = fab_lrvga_defaults(K);
  *     fab_infer *f;
  *     const fab_gauss *q;
  *
@@ -329,8 +360,6 @@ FAB_API fab_rvga_settings fab_rvga_defaults(int64_t D);
  * (and `warmup` columns instead of `block` when the prior is to be chosen, and for GLMs). */
 
 typedef struct fab_lrvga_settings {
-    int64_t D;
-    int64_t likelihood, classes, intercept;
     double alpha, beta, intercept_alpha;
     int64_t seed;
     int64_t K;           /* rank of the result; more than the length of theta: that */
@@ -353,7 +382,7 @@ typedef struct fab_lrvga_settings {
     int64_t max_iter;    /* of the cut */
 } fab_lrvga_settings;
 
-FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t D, int64_t K);
+FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t K);
 
 /* The settings for networks and other models (fab_infer_init_model).  Begins as fab_sgd_settings (sgd.h). */
 typedef struct fab_lrvga_net_settings {

@@ -74,7 +74,7 @@ FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, dou
  *
  *     fab_model m = {.D = 3, .head = {.likelihood = FAB_GAUSSIAN, .D = 2, .classes = 1, .beta = 1},
  *                    .self = &mine, .loss = loss};
- *     fab_infer_init_model(&f, fab_method_find("sgd"), &settings, &m, NULL, NULL);
+ *     fab_fit_create(&f, "sgd", NULL, 0, &(fab_input){.model = &m}, NULL);
  *
  * theta and a summed gradient are D doubles.  Whatever has one row per example or D x k numbers is in the
  * model's `type`.  One thread at a time may use a model; no function of it allocates. */
@@ -87,6 +87,7 @@ typedef struct fab_model {
     fab_glm head;    /* D: features of a row; likelihood, classes, beta: of y given the outputs */
     int64_t outputs; /* numbers the model computes from a row */
     int64_t linear;  /* 1: they are linear in theta, which makes -log p convex */
+    int64_t glm; /* 1: they are the linear predictors of `head`, theta its coefficients (fab_model_linear) */
     int64_t batch;   /* rows at most in one call of anything but `loss`, which takes any number */
     fab_dtype type;  /* of rows, Jacobians and D x k arrays */
     void *self;      /* borrowed by whoever uses the model */
@@ -102,8 +103,8 @@ typedef struct fab_model {
     void (*start)(void *self, uint64_t seed, double *theta);
     /* Random parts of the next losses (dropout) are draw number `step` of seed; step < 0: off. */
     void (*noise)(void *self, uint64_t seed, int64_t step);
-    /* Hold the noise precision of a gaussian target at beta. */
-    fab_status (*hold)(void *self, double beta);
+    /* Fix the noise precision of a gaussian target at beta. */
+    fab_status (*fix_beta)(void *self, double beta);
     /* The model as it stands in a file.  Gives a string: fab_text_free. */
     fab_status (*json)(void *self, char **text);
 
@@ -112,8 +113,13 @@ typedef struct fab_model {
     /* Row i outputs + o of J, ld numbers apart: the gradient of output o of row i. */
     fab_status (*jacobian)(void *self, const double *theta, const fab_rows *x, void *J, int64_t ld);
 
-    /* Gradients g_i of -weight log p of each of n examples, kept inside until the next call of anything
-     * above; the functions below use them.  G is n x D with rows g_i. */
+    /* Gradients g_i of -weight log p of each of n examples, up to `batch`, as the rows of G (n x D, ld numbers apart):
+     * enough for the methods that need them. */
+    fab_status (*gradients)(void *self, const double *theta, const fab_examples *e, void *G,
+                            int64_t ld);
+
+    /* The same for a model that has sums and products of them without the rows: they are kept inside until the next
+     * call of anything above, and the functions below use them. */
     fab_status (*examples)(void *self, const double *theta, const fab_examples *e);
     void (*rows)(void *self, void *G, int64_t ld); /* G itself */
     void (*gram)(void *self, double *C);           /* n x n: G G' */
@@ -124,6 +130,10 @@ typedef struct fab_model {
 } fab_model;
 
 enum { FAB_MODEL_COLUMNS = 512 };
+
+/* A generalised linear model as a model: loss, predictions, Jacobian, gradients of single examples.  Borrows g until the
+ * last use of the model (a fit copies it); a beta that is fixed is written to it. */
+FAB_API fab_model fab_model_linear(fab_glm *g);
 
 /* Sizes and functions that no model can do without?  The sentence starts with `who`. */
 FAB_API fab_status fab_model_check(const char *who, const fab_model *m);

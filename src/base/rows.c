@@ -80,6 +80,11 @@ double fab_rows_value(const fab_rows *x, int64_t j, int64_t k)
     return element(x, (x->start ? x->start[j] : j * x->ld) + k);
 }
 
+int64_t fab_rows_place(const fab_rows *x, int64_t j, int64_t k)
+{
+    return x->start ? x->index[x->start[j] + k] : k;
+}
+
 void fab_rows_dot(const fab_rows *x, int64_t j, int64_t k, const double *V, double *out)
 {
     for (int64_t c = 0; c < k; c++) out[c] = 0;

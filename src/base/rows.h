@@ -25,6 +25,7 @@ void fab_rows_copy(const fab_rows *x, int64_t j, int64_t D, void *out);
 /* The elements of vector j that are stored, D of a dense one: how many, and one of them. */
 int64_t fab_rows_stored(const fab_rows *x, int64_t j, int64_t D);
 double fab_rows_value(const fab_rows *x, int64_t j, int64_t k);
+int64_t fab_rows_place(const fab_rows *x, int64_t j, int64_t k); /* its coordinate */
 
 /* Of a sparse vector j, with V of k columns, row-major: out (k) = V' x_j, and V += a x_j u'. */
 void fab_rows_dot(const fab_rows *x, int64_t j, int64_t k, const double *V, double *out);

@@ -221,6 +221,15 @@ static int scalar_text(const json_t *j, char *buf, size_t size)
     return 0;
 }
 
+/* Files of the versions before 0.2 have the shape of the data among their settings. */
+static int is_shape(const char *key)
+{
+    static const char *const shape[] = {"D", "likelihood", "classes", "intercept"};
+    for (size_t i = 0; i < sizeof shape / sizeof *shape; i++)
+        if (strcmp(key, shape[i]) == 0) return 1;
+    return 0;
+}
+
 static fab_status set_all(const fab_fields *t, void *settings, json_t *object)
 {
     const char *key;
@@ -228,6 +237,7 @@ static fab_status set_all(const fab_fields *t, void *settings, json_t *object)
     json_object_foreach(object, key, item)
     {
         char text[128];
+        if (is_shape(key) && !fab_settings_find(t, key)) continue;
         if (!scalar_text(item, text, sizeof text))
             return FAB_FAIL(FAB_BAD_ARGUMENT,
                             "%s: setting '%s' is not a number, a choice or true|false", t->method,

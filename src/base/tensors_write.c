@@ -119,6 +119,37 @@ static fab_status write_data(const fab_tensors *t, fab_atomic_file *f)
     return FAB_OK;
 }
 
+fab_status fab_tensors_pack(const fab_tensors *t, void **bytes, size_t *size)
+{
+    char *head, *all;
+    size_t used = 0;
+    *bytes = NULL;
+    *size = 0;
+    FAB_TRY(make_header(t, "a file in memory", &head, &used));
+    int64_t total = (int64_t)used;
+    for (int64_t i = 0; i < t->items.n; i++) total += bytes_of(fab_item_at(t, i));
+    const fab_status s = fab_alloc_array((void **)&all, total, 1, "a file in memory");
+    if (s == FAB_OK) {
+        memcpy(all, head, used);
+        for (int w = 0; w < 2; w++)
+            for (int64_t i = 0; i < t->items.n; i++) {
+                const fab_item *it = fab_item_at(t, i);
+                if (width_of(it) != widths[w]) continue;
+                memcpy(all + used, it->t.data, (size_t)bytes_of(it));
+                used += (size_t)bytes_of(it);
+            }
+        *bytes = all;
+        *size = used;
+    }
+    fab_release(head);
+    return s;
+}
+
+void fab_bytes_free(void *bytes)
+{
+    fab_release(bytes);
+}
+
 fab_status fab_tensors_write(const fab_tensors *t, const char *path)
 {
     fab_atomic_file f = {0};

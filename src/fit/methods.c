@@ -1,45 +1,18 @@
-/* methods.c - the list: one line per method.
+/* methods.c - the list of methods, and what each of them takes.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/fit.h"
-#include "fit/estim_methods.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include <string.h>
 
-// clang-format off
 static const fab_method *const list[] = {
-    &fab_recursive_em_method,
-    &fab_online_em_method,
-    &fab_stochastic_em_method,
-    &fab_online_sga_method,
-    &fab_ml_method,
-    &fab_em_method,
-    &fab_ppca_method,
-    &fab_pca_method,
-    &fab_exact_method,
-    &fab_ridge_method,
-    &fab_laplace_method,
-    &fab_map_method,
-    &fab_kalman_method,
-    &fab_rvga_method,
-    &fab_lrvga_method,
-    &fab_sgd_method,
-    &fab_ensemble_method,
-    &fab_vifa_method,
-    &fab_meanfield_method,
-    &fab_swa_method,
-    &fab_swag_method,
-    &fab_multiswag_method,
-    &fab_iterate_averaging_method,
-    &fab_slang_method,
-    &fab_vogn_method,
-    NULL, /* the end */
+#define METHOD(name) &fab_##name##_method,
+#include "fit/list.h"
+#undef METHOD
 };
-// clang-format on
 
 int64_t fab_method_count(void)
 {
-    return (int64_t)(sizeof list / sizeof *list) - 1;
+    return (int64_t)(sizeof list / sizeof *list);
 }
 
 const fab_method *fab_method_at(int64_t i)
@@ -56,5 +29,53 @@ const fab_method *fab_method_find(const char *name)
 
 const fab_method *fab_method_of_networks(const fab_method *m)
 {
-    return m->network ? m->network : m;
+    return m->general ? m->general : m;
+}
+
+const char *fab_method_name(const fab_method *m)
+{
+    return m->name;
+}
+
+const char *fab_method_summary(const fab_method *m)
+{
+    return m->summary;
+}
+
+const fab_fields *fab_method_fields(const fab_method *m)
+{
+    return m->fields;
+}
+
+int fab_method_streams(const fab_method *m)
+{
+    return (int)m->streams;
+}
+
+int64_t fab_method_takes(const fab_method *m)
+{
+    return m->takes;
+}
+
+const char *fab_method_lacks(const fab_method *m, const fab_model *model)
+{
+    const int64_t takes = m->takes;
+    if (!model) return takes & FAB_TAKES_VECTORS ? NULL : "needs a model, not vectors alone";
+    if (takes & FAB_TAKES_LINEAR && model->glm) return NULL;
+    if (takes & FAB_TAKES_GRADIENT && model->loss) return NULL;
+    if (takes & FAB_TAKES_EXAMPLES && model->loss && model->examples) return NULL;
+    if (takes & FAB_TAKES_JACOBIAN && model->predict && model->jacobian) return NULL;
+    if (takes & FAB_TAKES_GRADIENT) return "needs a model with a loss and its gradient";
+    if (takes & FAB_TAKES_EXAMPLES) return "needs a model with gradients of single examples";
+    if (takes & FAB_TAKES_JACOBIAN) return "needs a model with outputs and their Jacobian";
+    if (takes & FAB_TAKES_LINEAR) return "needs a model with a linear predictor";
+    return "fits vectors, it knows no model";
+}
+
+int64_t fab_method_setting(const fab_method *m, const void *settings, const char *name)
+{
+    int64_t v = 0;
+    const fab_field *f = fab_settings_find(m->fields, name);
+    if (f) memcpy(&v, (const char *)settings + f->offset, sizeof v);
+    return v;
 }

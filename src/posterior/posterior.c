@@ -272,6 +272,19 @@ fab_status fab_posterior_save(const char *path, const fab_mixture *m, const fab_
     return s;
 }
 
+fab_status fab_posterior_pack(const fab_mixture *m, const fab_tensors *more, void **bytes,
+                              size_t *size)
+{
+    fab_tensors *t;
+    *bytes = NULL;
+    FAB_TRY(fab_mixture_check(m));
+    FAB_TRY(fab_tensors_create(&t));
+    fab_status s = collect(t, m, more);
+    if (s == FAB_OK) s = fab_tensors_pack(t, bytes, size);
+    fab_tensors_free(t);
+    return s;
+}
+
 fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more)
 {
     const double one = 1;

@@ -13,6 +13,7 @@
 #include "fabayes/random.h"
 #include "fabayes/data.h"
 #include "la/nn.h"
+#include "fit/method.h"
 #include "la/ops.h"
 #include <math.h>
 #include <stdio.h>
@@ -74,7 +75,7 @@ static void draw_values(fab_tune *t)
 {
     for (int64_t j = 0; j < t->p.ranges; j++) {
         const fab_range *r = &t->range[j];
-        const fab_field *f = fab_settings_find(t->r.method->table, r->name);
+        const fab_field *f = fab_settings_find(t->r.method->fields, r->name);
         for (int64_t i = 0; i < t->p.trials; i++) {
             double u, *v = &t->value[i * t->p.ranges + j];
             fab_random_uniform((uint64_t)t->p.seed, STREAM + (uint64_t)j, (uint64_t)i, 1, &u);
@@ -88,9 +89,9 @@ static void draw_values(fab_tune *t)
 
 static void put_values(const fab_tune *t, int64_t i, void *settings)
 {
-    memcpy(settings, t->settings, t->r.method->table->size);
+    memcpy(settings, t->settings, t->r.method->fields->size);
     for (int64_t j = 0; j < t->p.ranges; j++) {
-        const fab_field *f = fab_settings_find(t->r.method->table, t->range[j].name);
+        const fab_field *f = fab_settings_find(t->r.method->fields, t->range[j].name);
         const double v = t->value[i * t->p.ranges + j];
         const int64_t whole = f->type == FAB_I64 ? (int64_t)v : 0;
         memcpy((char *)settings + f->offset, f->type == FAB_I64 ? (const void *)&whole : &v, 8);
@@ -102,7 +103,7 @@ static void put_values(const fab_tune *t, int64_t i, void *settings)
 static void layout(fab_layout *l, void *handle)
 {
     fab_tune *t = handle;
-    const int64_t size = (int64_t)t->r.method->table->size;
+    const int64_t size = (int64_t)t->r.method->fields->size;
     t->fold = fab_place(l, t->p.folds, sizeof *t->fold);
     t->settings = fab_place(l, size, 1);
     t->range = fab_place(l, t->p.ranges, sizeof *t->range);
@@ -139,9 +140,9 @@ static fab_status make_folds(fab_tune *t, const fab_dataset *table)
 
 static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab_tune_plan *p)
 {
-    if (!r->method->infer)
+    if (r->method->takes & FAB_TAKES_VECTORS)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s fits vectors, not a target", r->method->name);
-    if (r->layers && !r->method->infer->init_model)
+    if (r->layers && r->method->takes & FAB_TAKES_LINEAR)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s knows linear models, no networks",
                         r->method->name);
     if (p->trials < 1 || p->folds < 2 || p->folds > table->n)
@@ -150,17 +151,17 @@ static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab
             "tune: %lld trials of %lld folds of %lld rows; expected a trial or more, and from "
             "2 folds to one for each row",
             (long long)p->trials, (long long)p->folds, (long long)table->n);
-    for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->table, &p->range[i]));
+    for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->fields, &p->range[i]));
     return FAB_OK;
 }
 
 static void fill(fab_tune *t, const void *settings, const fab_tune_plan *p)
 {
-    memcpy(t->settings, settings, t->r.method->table->size);
+    memcpy(t->settings, settings, t->r.method->fields->size);
     if (p->ranges)
         memcpy(t->range, p->range, (size_t)p->ranges * sizeof *t->range);
     else
-        propose(t->r.method->table, t->range);
+        propose(t->r.method->fields, t->range);
     t->p.range = t->range;
     draw_values(t);
     for (int64_t i = 0; i < t->p.trials; i++)
@@ -176,7 +177,7 @@ fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void *settin
     FAB_TRY(check(r, table, p));
     FAB_TRY(fab_run_init(&run, &(fab_exec){.threads = p->threads}, FAB_F64));
     proto.threads = run.threads;
-    if (!p->ranges) proto.p.ranges = propose(r->method->table, NULL);
+    if (!p->ranges) proto.p.ranges = propose(r->method->fields, NULL);
     if (!proto.p.ranges)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s proposes no settings to search; name one",
                         r->method->name);
@@ -213,7 +214,7 @@ static void run_job(void *ctx, int64_t i, int thread)
     j->status = fab_progress("tune", 0, 0);
     if (j->status == FAB_OK)
         j->status = fab_fold_score(t->fold[j->fold], &t->r,
-                                   t->trial_settings + (size_t)slot * t->r.method->table->size, &s);
+                                   t->trial_settings + (size_t)slot * t->r.method->fields->size, &s);
     fab_progress_quietly(NULL);
     j->nll = j->status == FAB_OK ? s.nll : INFINITY;
     snprintf(j->why, sizeof j->why, "%s", j->status == FAB_OK ? "" : fab_detail());
@@ -253,7 +254,7 @@ static int64_t plan_jobs(fab_tune *t)
     int64_t slots = 0;
     for (int64_t i = next_undone(t, 0); i < t->p.trials && slots < t->threads;
          i = next_undone(t, i + 1), slots++) {
-        put_values(t, i, t->trial_settings + (size_t)slots * t->r.method->table->size);
+        put_values(t, i, t->trial_settings + (size_t)slots * t->r.method->fields->size);
         for (int64_t k = 0; k < folds; k++)
             t->job[slots * folds + k] = (job){.trial = i, .fold = k};
     }

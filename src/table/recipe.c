@@ -6,6 +6,7 @@
  *   4  predictions of the test rows and their scores, back in the user's units
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
 #include "base/memory.h"
 #include "table/fold.h"
 #include <string.h>
@@ -78,19 +79,22 @@ typedef struct trial {
     const fab_recipe *r;
     void *settings; /* a copy */
     fab_net *net;
-    fab_infer *infer;
+    fab_glm glm;
+    fab_fit *fit;
 } trial;
 
 static const fab_exec alone = {.threads = 1};
 
 static fab_status open_linear(trial *t)
 {
-    fab_glm_settings *s = t->settings;
-    s->D = t->f->k->D;
-    s->likelihood = t->r->likelihood;
-    s->intercept = t->r->intercept;
-    s->classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1;
-    return fab_infer_init(&t->infer, t->r->method, s, NULL, &alone);
+    const fab_method *method = t->r->method;
+    t->glm = (fab_glm){.likelihood = t->r->likelihood,
+                       .D = t->f->k->D,
+                       .classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1,
+                       .intercept = t->r->intercept};
+    const fab_model m = fab_model_linear(&t->glm);
+    return fab_fit_create(&t->fit, method->name, t->settings, method->fields->size,
+                          &(fab_input){.model = &m}, &alone);
 }
 
 static fab_status open_net(trial *t)
@@ -106,17 +110,18 @@ static fab_status open_net(trial *t)
                                .beta = s->beta > 0 ? s->beta : 1,
                                .batch = s->batch};
     FAB_TRY(fab_net_init(&t->net, &plan, &alone));
-    return fab_infer_init_model(&t->infer, t->r->method, s, fab_net_model(t->net), NULL, &alone);
+    return fab_fit_create(&t->fit, t->r->method->name, s, t->r->method->fields->size,
+                          &(fab_input){.model = fab_net_model(t->net)}, &alone);
 }
 
 static fab_status fit(trial *t)
 {
     const fab_dataset *d = t->f->train;
     const fab_examples e = {fab_dataset_rows(d), d->y, d->weight, d->offset};
-    const fab_gauss *q;
-    FAB_TRY(t->r->method->infer->init ? open_linear(t) : open_net(t));
-    FAB_TRY(fab_infer_update(t->infer, &e));
-    return fab_infer_result(t->infer, &q);
+    const fab_mixture *q;
+    FAB_TRY(t->r->method->takes & FAB_TAKES_LINEAR ? open_linear(t) : open_net(t));
+    FAB_TRY(fab_fit_update(t->fit, &e));
+    return fab_fit_result(t->fit, &q);
 }
 
 /* ---- 4 ------------------------------------------------------------------------------------------------ */
@@ -137,11 +142,12 @@ static fab_status score_linear(const trial *t, fab_scores *s)
 {
     const fab_dataset *d = t->f->test;
     const fab_rows x = fab_dataset_rows(d);
-    const fab_gauss *q;
+    const fab_mixture *all;
     fab_glm m;
     double *eta;
-    FAB_TRY(fab_infer_result(t->infer, &q));
-    FAB_TRY(fab_infer_model(t->infer, &m));
+    FAB_TRY(fab_fit_result(t->fit, &all));
+    FAB_TRY(fab_fit_glm(t->fit, &m));
+    const fab_gauss *q = all->part[0];
     if (m.likelihood == FAB_CATEGORICAL) return score_classes(t, q, &m, s);
     FAB_TRY(fab_alloc_array((void **)&eta, 2 * d->n, sizeof *eta, "fold"));
     fab_status done = fab_predict_eta(q, &m, &x, d->offset, &alone, eta, eta + d->n);
@@ -158,13 +164,13 @@ static fab_status draw_net(const trial *t, fab_draws **draws)
 {
     const fab_dataset *d = t->f->test;
     const fab_rows x = fab_dataset_rows(d);
-    fab_mixture mix;
-    FAB_TRY(fab_infer_mixture(t->infer, &mix));
+    const fab_mixture *mix;
+    FAB_TRY(fab_fit_result(t->fit, &mix));
     const fab_model_settings *set = t->settings;
     const fab_model *m = fab_net_model(t->net);
-    FAB_TRY(t->r->samples ? fab_draws_create(draws, m, &mix, &x, d->offset, t->r->samples,
+    FAB_TRY(t->r->samples ? fab_draws_create(draws, m, mix, &x, d->offset, t->r->samples,
                                              (uint64_t)set->seed, &alone)
-                          : fab_draws_linearise(draws, m, &mix, &x, d->offset, &alone));
+                          : fab_draws_linearise(draws, m, mix, &x, d->offset, &alone));
     fab_draws_to_units(*draws, t->f->k->target_mean, t->f->k->target_scale);
     return FAB_OK;
 }
@@ -182,7 +188,7 @@ static fab_status score_net(const trial *t, fab_scores *s)
 
 static fab_status open_trial(trial *t, const void *settings)
 {
-    const size_t size = t->r->method->table->size;
+    const size_t size = t->r->method->fields->size;
     FAB_TRY(fab_alloc_array(&t->settings, 1, size, "fold"));
     memcpy(t->settings, settings, size);
     return fit(t);
@@ -190,7 +196,7 @@ static fab_status open_trial(trial *t, const void *settings)
 
 static void close_trial(trial *t)
 {
-    fab_infer_free(t->infer);
+    fab_fit_free(t->fit);
     fab_net_free(t->net);
     fab_release(t->settings);
 }

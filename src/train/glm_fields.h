@@ -7,23 +7,17 @@
  *     };
  *     GLM_LAYOUT(fields);
  *
- * The struct repeats the members of fab_glm_settings (infer.h), in their order, before its own.
+ * The struct repeats the members of fab_glm_settings (methods.h), in their order, before its own.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_GLM_FIELDS_H
 #define FAB_INFER_GLM_FIELDS_H
 
 #include "base/settings.h"
-#include "fabayes/fit.h"
+#include "fabayes/methods.h"
 
 #define GLM_FIELDS                                                                                 \
-    REQUIRED(D, I64, 1, 0x1p40, "features of a row"),                                              \
-        CHOICE(likelihood, FAB_GAUSSIAN, fab_likelihood_names,                                     \
-               "of the target given its linear predictor"),                                        \
-        FIELD(classes, I64, 1, 1, 0x1p20,                                                          \
-              "classes of a categorical target; 1 for the other likelihoods"),                     \
-        SWITCH(intercept, 1, "the model has an intercept"),                                        \
-        AUTOMATIC(alpha, F64, 1e-300, 1e300,                                                       \
+    AUTOMATIC(alpha, F64, 1e-300, 1e300,                                                       \
                   "prior precision of the coefficients; auto: the method's rule"),                 \
         AUTOMATIC(beta, F64, 1e-300, 1e300,                                                        \
                   "precision of the noise of a gaussian target; auto: the method's rule"),         \
@@ -40,16 +34,12 @@
                        offsetof(SETTINGS, alpha) == offsetof(fab_glm_settings, alpha), \
                    "settings begin with those of fab_glm_settings")
 
-/* The model that settings describe; beta 1 while it is to be chosen or does not apply. */
-static inline fab_glm fab_glm_of(const void *settings)
+/* The linear model of an input; beta 1 while it is to be chosen or does not apply. */
+static inline fab_glm fab_glm_of(const fab_model *m, double beta)
 {
-    const fab_glm_settings *s = settings;
-    const int known = s->likelihood == FAB_GAUSSIAN && !fab_is_auto_f64(s->beta);
-    return (fab_glm){.likelihood = (fab_likelihood)s->likelihood,
-                     .D = s->D,
-                     .classes = s->classes,
-                     .intercept = s->intercept,
-                     .beta = known ? s->beta : 1};
+    fab_glm g = m->head;
+    g.beta = g.likelihood == FAB_GAUSSIAN && !fab_is_auto_f64(beta) ? beta : 1;
+    return g;
 }
 
 #endif

@@ -7,14 +7,14 @@
  *     };
  *     MODEL_LAYOUT(fields);
  *
- * The struct repeats the members of fab_model_settings (infer.h), in their order, before its own.
+ * The struct repeats the members of fab_model_settings (methods.h), in their order, before its own.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_MODEL_FIELDS_H
 #define FAB_INFER_MODEL_FIELDS_H
 
 #include "base/settings.h"
-#include "fabayes/fit.h"
+#include "fabayes/methods.h"
 
 #define MODEL_FIELDS(epochs_, batch_, rate_) RUNS_FIELDS(epochs_, batch_, rate_, 1)
 #define RUNS_FIELDS(epochs_, batch_, rate_, runs_) \

@@ -4,7 +4,8 @@
 #ifndef FAB_ESTIM_STATE_H
 #define FAB_ESTIM_STATE_H
 
-#include "fabayes/fit.h"
+#include "fabayes/files.h"
+#include "fabayes/gauss.h"
 
 /* Find tensor `name` with exactly this type and shape and copy it to `out`; a sentence otherwise. */
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,

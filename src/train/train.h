@@ -92,7 +92,7 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
 /* The best theta so far, lent. */
 const double *fab_train_best(const fab_train *t);
 /* What a report says of training; theta: of the result. */
-void fab_train_report(const fab_train *t, const double *theta, fab_inference *r);
+void fab_train_report(const fab_train *t, const double *theta, fab_report *r);
 
 fab_status fab_train_save(fab_train *t, fab_tensors *file);
 fab_status fab_train_load(fab_train *t, const fab_tensors *file);

@@ -87,12 +87,12 @@ static void set_number(const fab_method *m, void *settings, const char *name, do
     must(fab_settings_parse(m->table, settings, name, text));
 }
 
-static fab_infer *begin(const trial *t)
+static fab_fit *begin(const trial *t)
 {
     const fab_method *m = fab_method_find(t->method);
     const int linear = t->likelihood == FAB_GAUSSIAN;
     double settings[MAX_SETTINGS];
-    fab_infer *f;
+    fab_fit *f;
     fab_settings_defaults(m->table, settings);
     set_number(m, settings, "D", D);
     set_number(m, settings, "alpha", ALPHA);
@@ -101,7 +101,7 @@ static fab_infer *begin(const trial *t)
     if (t->K) set_number(m, settings, "K", (double)t->K);
     must(fab_settings_parse(m->table, settings, "likelihood", fab_likelihood_name(t->likelihood)));
     must(fab_settings_parse(m->table, settings, "intercept", linear ? "false" : "true"));
-    must(fab_infer_init(&f, m, settings, NULL, &(fab_exec){.threads = 1}));
+    must(fab_fit_create(&f, fab_method_name(m), settings, sizeof *settings, &(fab_input){.model = &LINEAR}, &(fab_exec){.threads = 1}));
     return f;
 }
 
@@ -132,12 +132,12 @@ static void fit_all(const trial *t, int64_t sets, tally *a)
     *a = (tally){.P = D + (t->likelihood != FAB_GAUSSIAN)};
     for (uint64_t set = 1; set <= (uint64_t)sets; set++) {
         const fab_gauss *q;
-        fab_infer *f = begin(t);
+        fab_fit *f = begin(t);
         simulate(t, a->P, set, theta, x, y);
-        must(fab_infer_update(f, &(fab_examples){.x = {x, FAB_F64, N, D}, .y = y}));
-        must(fab_infer_result(f, &q));
+        must(fab_fit_update(f, &(fab_examples){.x = {x, FAB_F64, N, D}, .y = y}));
+        must(fab_fit_gauss(f, &q));
         judge(q, set, theta, a);
-        fab_infer_free(f);
+        fab_fit_free(f);
     }
 }
 

@@ -18,30 +18,30 @@ static void set_words(const fab_method *m, void *settings, const char *const *wo
     }
 }
 
-fab_infer *begin_variant(const char *method, const char *const *base, const variant *v, int64_t D,
+fab_fit *begin_variant(const char *method, const char *const *base, const variant *v, int64_t D,
                          int64_t rank)
 {
     const fab_method *m = fab_method_find(method);
     double settings[MAX_SETTINGS];
     char width[32];
-    fab_infer *f;
+    fab_fit *f;
     snprintf(width, sizeof width, "%lld", (long long)D);
     fab_settings_defaults(m->table, settings);
     must(fab_settings_parse(m->table, settings, "D", width));
     set_words(m, settings, base, rank);
     set_words(m, settings, v->settings, rank);
-    must(fab_infer_init(&f, m, settings, NULL, &(fab_exec){.threads = 1}));
+    must(fab_fit_create(&f, fab_method_name(m), settings, sizeof *settings, &(fab_input){.model = &LINEAR}, &(fab_exec){.threads = 1}));
     return f;
 }
 
-fab_infer *fit_variant(const char *method, const char *const *base, const variant *v, int64_t rank,
+fab_fit *fit_variant(const char *method, const char *const *base, const variant *v, int64_t rank,
                        const fab_examples *e, double *seconds)
 {
-    fab_infer *f = begin_variant(method, base, v, e->x.ld, rank);
+    fab_fit *f = begin_variant(method, base, v, e->x.ld, rank);
     const fab_gauss *q;
     const double before = fab_clock();
-    must(fab_infer_update(f, e));
-    must(fab_infer_result(f, &q));
+    must(fab_fit_update(f, e));
+    must(fab_fit_gauss(f, &q));
     *seconds = fab_clock() - before;
     return f;
 }

@@ -13,12 +13,12 @@ typedef struct variant {
 } variant;
 
 /* Begin a fit by a method of inference on one thread, for rows of D features: the settings of `base`, then those of
- * v; the value "K" stands for `rank`.  Gives the inference: fab_infer_free. */
-fab_infer *begin_variant(const char *method, const char *const *base, const variant *v, int64_t D,
+ * v; the value "K" stands for `rank`.  Gives the inference: fab_fit_free. */
+fab_fit *begin_variant(const char *method, const char *const *base, const variant *v, int64_t D,
                          int64_t rank);
 
 /* The same with all rows taken in; *seconds of update and result. */
-fab_infer *fit_variant(const char *method, const char *const *base, const variant *v, int64_t rank,
+fab_fit *fit_variant(const char *method, const char *const *base, const variant *v, int64_t rank,
                        const fab_examples *e, double *seconds);
 
 /* A variant from words between blanks, "name value ..", which are cut up in place. */

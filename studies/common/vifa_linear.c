@@ -28,15 +28,15 @@ static fab_status linear_loss(void *self, const double *theta, const fab_example
 
 void linear_case_solve(linear_case *c)
 {
-    fab_exact_settings s = fab_exact_defaults(c->D);
-    fab_inference r;
+    fab_exact_settings s = fab_exact_defaults();
+    fab_report r;
     s.intercept = 0;
     if (c->alpha > 0) s.alpha = c->alpha;
     if (c->beta > 0) s.beta = c->beta;
-    must(fab_infer_init(&c->fit, fab_method_find("exact"), &s, NULL, NULL));
-    must(fab_infer_update(c->fit, &c->e));
-    must(fab_infer_result(c->fit, &c->posterior));
-    must(fab_infer_report(c->fit, &r));
+    must(fab_fit_create(&c->fit, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    must(fab_fit_update(c->fit, &c->e));
+    must(fab_fit_gauss(c->fit, &c->posterior));
+    must(fab_fit_report(c->fit, &r));
     c->alpha = r.alpha;
     c->beta = r.beta;
     must(fab_vifa_optimum(&c->best, &c->kl, c->posterior, c->K, STARTS, 1));
@@ -44,7 +44,7 @@ void linear_case_solve(linear_case *c)
 
 void linear_case_free(linear_case *c)
 {
-    fab_infer_free(c->fit);
+    fab_fit_free(c->fit);
     fab_gauss_free(c->best);
 }
 
@@ -114,13 +114,13 @@ void linear_case_run(const linear_case *c, const char *name, int64_t seed, const
                          .loss = linear_loss};
     const fab_vifa_settings s = settings_of(c, seed, v);
     const fab_gauss *found;
-    fab_infer *f;
+    fab_fit *f;
     must(
-        fab_infer_init_model(&f, fab_method_find("vifa"), &s, &m, NULL, &(fab_exec){.threads = 1}));
+        fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m}, &(fab_exec){.threads = 1}));
     const double begin = fab_clock();
-    must(fab_infer_update(f, &c->e));
-    must(fab_infer_result(f, &found));
-    print_line(c, name, seed, v->label, found, fab_infer_settings(f), fab_clock() - begin);
+    must(fab_fit_update(f, &c->e));
+    must(fab_fit_gauss(f, &found));
+    print_line(c, name, seed, v->label, found, fab_fit_settings(f), fab_clock() - begin);
     if (q) must(fab_gauss_copy(q, found, FAB_F64));
-    fab_infer_free(f);
+    fab_fit_free(f);
 }

@@ -94,12 +94,12 @@ static problem make_file(const char *name, int64_t rank, const char *path)
 
 /* ---- fits ------------------------------------------------------------------------------------- */
 
-static fab_estim *begin(const variant *v, const problem *p)
+static fab_fit *begin(const variant *v, const problem *p)
 {
     const fab_method *m = fab_method_find(v->method);
     double settings[MAX_SETTINGS];
     char number[32];
-    fab_estim *e;
+    fab_fit *e;
     fab_settings_defaults(m->table, settings);
     snprintf(number, sizeof number, "%lld", (long long)p->D);
     must(fab_settings_parse(m->table, settings, "D", number));
@@ -109,7 +109,7 @@ static fab_estim *begin(const variant *v, const problem *p)
         must(fab_settings_parse(m->table, settings, v->settings[i], v->settings[i + 1]));
     if (strcmp(v->method, "recursive-em") == 0 && strcmp(v->label, "recursive-em (default)") != 0)
         must(fab_settings_parse(m->table, settings, "inner_rank", number));
-    must(fab_estim_init(&e, m, settings, &(fab_exec){.threads = 1}));
+    must(fab_fit_create(&e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, &(fab_exec){.threads = 1}));
     return e;
 }
 
@@ -146,10 +146,10 @@ static void fit(const variant *v, const problem *p)
     const fab_gauss *q;
     fab_gauss *centred;
     double forward, backward;
-    fab_estim *e = begin(v, p);
+    fab_fit *e = begin(v, p);
     const double before = fab_clock();
-    must(fab_estim_update(e, &(fab_rows){p->rows, FAB_F64, p->N, p->D}));
-    must(fab_estim_result(e, &q));
+    must(fab_fit_update(e, &(fab_examples){.x = {p->rows, FAB_F64, p->N, p->D}}));
+    must(fab_fit_gauss(e, &q));
     const double seconds = fab_clock() - before;
     must(fab_gauss_copy(&centred, q, FAB_F64)); /* covariances alone are compared */
     memset(centred->mu, 0, (size_t)p->D * sizeof *centred->mu);
@@ -159,7 +159,7 @@ static void fit(const variant *v, const problem *p)
            (long long)p->p, (long long)p->N, p->seed, v->label, forward, backward, seconds);
     fflush(stdout);
     fab_gauss_free(centred);
-    fab_estim_free(e);
+    fab_fit_free(e);
 }
 
 static void fit_all(problem p)
@@ -178,12 +178,12 @@ static void memory(int64_t D, int64_t K)
     problem p = {.name = "memory", .D = D, .N = VECTORS, .p = K};
     double *row = numbers(D);
     for (int i = 0; i < 2; i++) { /* one loop, three loops */
-        fab_estim *e = begin(&variants[i], &p);
+        fab_fit *e = begin(&variants[i], &p);
         double best = INFINITY;
         for (int t = 0; t < VECTORS; t++) {
             fab_random_normal(1, (uint64_t)t, 0, D, FAB_F64, row);
             const double before = fab_clock();
-            must(fab_estim_update(e, &(fab_rows){row, FAB_F64, 1, D}));
+            must(fab_fit_update(e, &(fab_examples){.x = {row, FAB_F64, 1, D}}));
             if (t > 0) best = fmin(best, fab_clock() - before);
         }
         struct rusage use;
@@ -192,7 +192,7 @@ static void memory(int64_t D, int64_t K)
                "K + 4)\n",
                (long long)D, (long long)K, VECTORS, variants[i].label, best,
                (double)use.ru_maxrss / 1e6, 8e-9 * (double)D * (double)(2 * K + 4));
-        fab_estim_free(e);
+        fab_fit_free(e);
     }
     free(row);
 }

@@ -125,13 +125,13 @@ static void fit(const variant *v, const problem *p, int64_t rank, double best)
     const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->d}, .y = p->y};
     double seconds, kl, mean;
     const fab_gauss *q;
-    fab_infer *f = fit_variant("lrvga", base, v, rank, &e, &seconds);
-    must(fab_infer_result(f, &q));
+    fab_fit *f = fit_variant("lrvga", base, v, rank, &e, &seconds);
+    must(fab_fit_gauss(f, &q));
     divergence(p, q, &kl, &mean);
     printf("%s,%lld,%lld,%llu,%lld,\"%s\",%.6g,%.6g,%.6g,%.4g,%.3g\n", p->kind, (long long)p->d,
            (long long)p->N, p->seed, (long long)rank, v->label, kl, mean, best, kl / best, seconds);
     fflush(stdout);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* KL of the precision of rank `rank` that EM on the exact one finds. */

@@ -73,33 +73,33 @@ static void fit_laplace(problem *p)
     const fab_examples e = {.x = {p->l.x, FAB_F64, p->l.N, p->l.d}, .y = p->l.y};
     double seconds;
     const fab_gauss *q;
-    fab_infer *f = fit_variant("laplace", p->base, &(variant){"", {NULL}}, 0, &e, &seconds);
-    must(fab_infer_result(f, &q));
+    fab_fit *f = fit_variant("laplace", p->base, &(variant){"", {NULL}}, 0, &e, &seconds);
+    must(fab_fit_gauss(f, &q));
     p->mode = numbers(p->l.d);
     memcpy(p->mode, q->mu, (size_t)p->l.d * sizeof *p->mode);
     p->kl = logistic_divergence(&p->l, q, q->mu);
     p->draws = logistic_draws(&p->l, q, DRAWS, DRAW_SEED);
     report(p, q, p->l.d, "laplace", p->l.N, seconds);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* One pass, with a line at each of `points` equal parts of it. */
 static void fit(const problem *p, const char *method, const variant *v, int64_t rank,
                 int64_t points)
 {
-    fab_infer *f = begin_variant(method, p->base, v, p->l.d, rank);
+    fab_fit *f = begin_variant(method, p->base, v, p->l.d, rank);
     double seconds = 0;
     for (int64_t k = 0; k < points; k++) {
         const int64_t first = p->l.N * k / points, last = p->l.N * (k + 1) / points;
         const fab_rows x = {p->l.x + first * p->l.d, FAB_F64, last - first, p->l.d};
         const fab_gauss *q;
         const double before = fab_clock();
-        must(fab_infer_update(f, &(fab_examples){.x = x, .y = p->l.y + first}));
-        must(fab_infer_result(f, &q));
+        must(fab_fit_update(f, &(fab_examples){.x = x, .y = p->l.y + first}));
+        must(fab_fit_gauss(f, &q));
         seconds += fab_clock() - before;
         report(p, q, rank, v->label, last, seconds);
     }
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* METHOD;LABEL;RANK;POINTS;name value .. */

@@ -43,17 +43,17 @@ static void run(const recipe *r, fab_likelihood l, int64_t classes, double unit,
     const fab_gauss *q;
     fab_draws *draws;
     fab_scores scores;
-    fab_infer *f;
+    fab_fit *f;
     fab_net *net;
     s.epochs = r->epochs;
     s.batch = r->batch;
     s.rate = r->rate;
     s.seed = r->seed;
     must(fab_net_init(&net, &plan, &exec));
-    must(fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, &exec));
+    must(fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &exec));
     const double begin = fab_clock();
-    must(fab_infer_update(f, &train));
-    must(fab_infer_result(f, &q));
+    must(fab_fit_update(f, &train));
+    must(fab_fit_gauss(f, &q));
     const double seconds = fab_clock() - begin;
     const fab_gauss *const part[] = {q};
     const fab_mixture point = {1, part, (const double[]){1}};
@@ -64,7 +64,7 @@ static void run(const recipe *r, fab_likelihood l, int64_t classes, double unit,
            real ? scores.rmse * unit : 1 - scores.accuracy,
            real ? scores.nll + log(unit) : scores.nll, seconds);
     fab_draws_free(draws);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 

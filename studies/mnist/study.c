@@ -31,7 +31,7 @@ typedef struct recipe {
 
 typedef struct fit {
     fab_net *net;
-    fab_infer *infer;
+    fab_fit *infer;
     fab_mixture q;
     double seconds, bytes;
 } fit;
@@ -134,9 +134,9 @@ static fit fit_of(const recipe *r, const fab_dataset *t, const fab_exec *exec)
     fit f = {0};
     must(fab_net_init(&f.net, &plan, exec));
     const fab_model *m = fab_net_model(f.net);
-    must(fab_infer_init_model(&f.infer, r->method, r->settings, m, NULL, exec));
+    must(fab_fit_create(&f.infer, fab_method_name(r->method), r->settings, sizeof *r->settings, &(fab_input){.model = m}, exec));
     const clock_t begin = clock();
-    must(fab_infer_update(f.infer, &e));
+    must(fab_fit_update(f.infer, &e));
     must(fab_infer_mixture(f.infer, &f.q));
     f.seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
     f.bytes = fab_infer_model_bytes(r->method, r->settings, m, t->n);
@@ -217,7 +217,7 @@ int main(int argc, char **argv)
     fab_dataset all = turned(&r, &test);
     const fit f = fit_of(&r, &train, &exec);
     score(&r, &f, &all, test.n, &exec);
-    fab_infer_free(f.infer);
+    fab_fit_free(f.infer);
     fab_net_free(f.net);
     images_free(&all);
     images_free(&a);

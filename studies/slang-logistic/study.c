@@ -243,15 +243,14 @@ static void run(const problem *p, const fab_gauss *best, int64_t K, char **argv)
     const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->D}, .y = p->y};
     const double before = now();
     const fab_gauss *q;
-    fab_infer *f;
+    fab_fit *f;
     fab_net *net;
     must(fab_net_init(&net, &plan, &x));
-    must(fab_infer_init_model(&f, fab_method_find(K ? "slang" : "vogn"), &s, fab_net_model(net),
-                              NULL, &x)); /* the settings of slang begin with those of vogn */
-    must(fab_infer_update(f, &e));
-    must(fab_infer_result(f, &q));
+    must(fab_fit_create(&f, K ? "slang" : "vogn", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &x)); /* the settings of slang begin with those of vogn */
+    must(fab_fit_update(f, &e));
+    must(fab_fit_gauss(f, &q));
     printf("%lld,%.6g,%.3g\n", (long long)K, distance(q, best), now() - before);
-    fab_infer_free(f);
+    fab_fit_free(f);
     fab_net_free(net);
 }
 

@@ -18,7 +18,7 @@ enum { BLOCK = 1000, FRESH = 1000, MAX_SETTINGS = 512 };
 /* A method with settings as text, and where it stands. */
 typedef struct learner {
     const char *label, *method, *settings[8]; /* name, value, .. */
-    fab_estim *e;
+    fab_fit *e;
     double seconds;
 } learner;
 
@@ -46,7 +46,7 @@ static void begin(learner *l, const job *j)
     must(fab_settings_parse(m->table, settings, "seed", number));
     for (int i = 0; i < 8 && l->settings[i]; i += 2)
         must(fab_settings_parse(m->table, settings, l->settings[i], l->settings[i + 1]));
-    must(fab_estim_init(&l->e, m, settings, &(fab_exec){.threads = 1}));
+    must(fab_fit_create(&l->e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, &(fab_exec){.threads = 1}));
     l->seconds = 0;
 }
 
@@ -79,7 +79,7 @@ static void print(const char *label, const fab_gauss *q, const job *j, int64_t n
 static void learn(learner *l, const job *j, int64_t from, int64_t to)
 {
     const double before = fab_clock();
-    must(fab_estim_update(l->e, &(fab_rows){j->rows + from * j->D, FAB_F64, to - from, j->D}));
+    must(fab_fit_update(l->e, &(fab_examples){.x = {j->rows + from * j->D, FAB_F64, to - from, j->D}}));
     l->seconds += fab_clock() - before;
 }
 
@@ -87,7 +87,7 @@ static void report(learner *l, const job *j, int64_t n)
 {
     const fab_gauss *q;
     const double before = fab_clock();
-    must(fab_estim_result(l->e, &q));
+    must(fab_fit_gauss(l->e, &q));
     print(l->label, q, j, n, l->seconds + fab_clock() - before);
 }
 
@@ -98,7 +98,7 @@ static void batch(const job *j, int64_t n)
     begin(&l, j);
     learn(&l, j, 0, n);
     report(&l, j, n);
-    fab_estim_free(l.e);
+    fab_fit_free(l.e);
 }
 
 static void run(const job *j)
@@ -125,7 +125,7 @@ static void run(const job *j)
         done = points[p];
         if (done >= 1000 && (done == j->T || done == 1000 || done == 20000)) batch(j, done);
     }
-    for (int i = 0; i < n_all; i++) fab_estim_free(all[i].e);
+    for (int i = 0; i < n_all; i++) fab_fit_free(all[i].e);
 }
 
 static double *make_rows(const job *j, int64_t first, int64_t n)

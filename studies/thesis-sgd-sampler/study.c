@@ -90,7 +90,7 @@ static void train(uint64_t seed, const fab_examples *e, squares *q)
     const fab_model m = model_of(q);
     fab_sgd_settings s = fab_sgd_defaults();
     const fab_gauss *mode;
-    fab_infer *f;
+    fab_fit *f;
     s.alpha = NONE;
     s.epochs = BEFORE;
     s.batch = 100;
@@ -98,20 +98,20 @@ static void train(uint64_t seed, const fab_examples *e, squares *q)
     s.optimiser = FAB_SGD;
     s.schedule = FAB_CONSTANT;
     s.seed = (int64_t)seed;
-    must(fab_infer_init_model(&f, fab_method_find("sgd"), &s, &m, NULL, NULL));
-    must(fab_infer_update(f, e));
-    must(fab_infer_result(f, &mode));
+    must(fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = &m}, NULL));
+    must(fab_fit_update(f, e));
+    must(fab_fit_gauss(f, &mode));
     memcpy(q->start, mode->mu, sizeof q->start);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* 2, 3: the gradient of alpha |theta|^2 / (2 N) is lambda theta.  Gives the inference. */
-static fab_infer *collect(uint64_t seed, const fab_examples *e, const squares *q)
+static fab_fit *collect(uint64_t seed, const fab_examples *e, const squares *q)
 {
     const fab_model m = model_of((squares *)q);
     const variant *v = q->v;
     fab_swag_settings s = fab_swag_defaults();
-    fab_infer *f;
+    fab_fit *f;
     s.alpha = N * v->lambda;
     s.epochs = 1;
     s.rate = NONE;
@@ -124,37 +124,37 @@ static fab_infer *collect(uint64_t seed, const fab_examples *e, const squares *q
     s.K = v->columns == FAB_BY_RECURSIVE_EM ? 1 : 2;
     s.columns = v->columns;
     s.seed = (int64_t)seed;
-    must(fab_infer_init_model(&f, fab_method_find("swag"), &s, &m, NULL, NULL));
-    must(fab_infer_update(f, e));
+    must(fab_fit_create(&f, "swag", &s, sizeof s, &(fab_input){.model = &m}, NULL));
+    must(fab_fit_update(f, e));
     return f;
 }
 
 static void measure(uint64_t seed, const fab_examples *e, const squares *q, const fab_gauss *truth)
 {
     const variant *v = q->v;
-    fab_infer *f = collect(seed, e, q);
+    fab_fit *f = collect(seed, e, q);
     double mean, covariance, w2;
     const fab_gauss *fit;
-    must(fab_infer_result(f, &fit));
+    must(fab_fit_gauss(f, &fit));
     must(fab_distance_mean(fit, truth, &mean));
     must(fab_distance_covariance(fit, truth, NULL, &covariance));
     must(fab_distance_w2(fit, truth, NULL, &w2));
     printf("%s,%g,%g,%lld,%lld,%llu,%.6g,%.6g,%.6g\n", v->label, v->rate, v->lambda,
            (long long)v->batch, (long long)v->window, (unsigned long long)seed, mean, covariance,
            w2 / 2);
-    fab_infer_free(f);
+    fab_fit_free(f);
 }
 
 /* The exact posterior; gives the inference. */
-static fab_infer *exact(const fab_examples *e)
+static fab_fit *exact(const fab_examples *e)
 {
-    fab_exact_settings s = fab_exact_defaults(2);
-    fab_infer *f;
+    fab_exact_settings s = fab_exact_defaults();
+    fab_fit *f;
     s.intercept = 0;
     s.alpha = SYNTHETIC_ALPHA;
     s.beta = SYNTHETIC_BETA;
-    must(fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL));
-    must(fab_infer_update(f, e));
+    must(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    must(fab_fit_update(f, e));
     return f;
 }
 
@@ -177,8 +177,8 @@ static void one_seed(uint64_t seed, FILE *out)
     const fab_gauss *truth;
     squares q = {.out = NULL};
     synthetic_rows(seed, x, y);
-    fab_infer *f = exact(&e);
-    must(fab_infer_result(f, &truth));
+    fab_fit *f = exact(&e);
+    must(fab_fit_gauss(f, &truth));
     if (out) write_truth(out, truth);
     fab_random_normal(seed, 9, 0, 2, FAB_F64, q.start);
     train(seed, &e, &q);
@@ -187,7 +187,7 @@ static void one_seed(uint64_t seed, FILE *out)
         q.out = out;
         measure(seed, &e, &q, truth);
     }
-    fab_infer_free(f);
+    fab_fit_free(f);
     free(x);
     free(y);
 }

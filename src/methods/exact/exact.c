@@ -12,7 +12,7 @@
 #include "methods/exact/evidence.h"
 #include "methods/exact/exact_fit.h"
 #include "train/glm_fields.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "la/ops.h"
 #include "la/small.h"
 #include <math.h>
@@ -31,11 +31,10 @@ const fab_fields fab_exact_table = TABLE("exact", fields);
 const fab_fields fab_ridge_table = TABLE("ridge", fields);
 #undef SETTINGS
 
-fab_exact_settings fab_exact_defaults(int64_t D)
+fab_exact_settings fab_exact_defaults(void)
 {
     fab_exact_settings s;
     fab_settings_defaults(&fab_exact_table, &s);
-    s.D = D;
     return s;
 }
 
@@ -83,7 +82,7 @@ static fab_status maximise(int64_t n, double *B, const double *z, double rest, f
 fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const double *z, double rest,
                             double nu, double c_unit, double y_unit)
 {
-    fab_inference *r = &fit->report;
+    fab_report *r = &fit->report;
     const double a_unit = (y_unit / c_unit) * (y_unit / c_unit), b_unit = y_unit * y_unit;
     fab_evidence v = {.who = fit->who, .n = n, .nu = nu};
     if (!fab_is_auto_f64(r->alpha) && !fab_is_auto_f64(r->beta)) return FAB_OK;
@@ -119,21 +118,22 @@ void fab_exact_put(fab_gauss *q, int64_t d, int64_t k, double v)
 }
 
 fab_status fab_exact_init(void **handle, const char *who, int point, const void *settings,
-                          const fab_gauss *prior, const fab_exec *x)
+                          const fab_input *in, const fab_exec *x)
 {
     const fab_exact_settings *s = settings;
     fab_exact_fit *fit;
     *handle = NULL;
-    if (s->likelihood != FAB_GAUSSIAN)
+    if (in->model->head.likelihood != FAB_GAUSSIAN)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a %s target has no closed form; laplace or lrvga fit it", who,
-                        fab_likelihood_name((fab_likelihood)s->likelihood));
+                        fab_likelihood_name(in->model->head.likelihood));
     if (x && x->comm)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process; lrvga may run in several", who);
     FAB_TRY(fab_alloc_array((void **)&fit, 1, sizeof *fit, who));
     *fit = (fab_exact_fit){.who = who,
                            .s = *s,
-                           .prior = prior,
+                           .model = in->model->head,
+                           .prior = in->prior,
                            .point = point,
                            .type = x && x->ops ? x->ops->type : FAB_F64};
     if (x) fit->exec = *x;
@@ -152,7 +152,7 @@ void fab_exact_free(void *handle)
 fab_status fab_exact_update(void *handle, const fab_examples *e)
 {
     fab_exact_fit *fit = handle;
-    const int64_t D = fit->s.D, n = e->x.n < D ? e->x.n : D;
+    const int64_t D = fit->model.D, n = e->x.n < D ? e->x.n : D;
     if (n > FAB_EXACT_MAX)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: min(N, D) = %lld is above %d; lrvga fits it at rank K", fit->who,
@@ -164,8 +164,8 @@ fab_status fab_exact_update(void *handle, const fab_examples *e)
 /* Few rows keep the precision form, unless the prior stands in its way. */
 static int is_wide(const fab_exact_fit *fit)
 {
-    const int64_t P = fit->s.D + fit->s.intercept;
-    if (!fit->prior) return fit->e.x.n < fit->s.D;
+    const int64_t P = fit->model.D + fit->model.intercept;
+    if (!fit->prior) return fit->e.x.n < fit->model.D;
     if (fit->prior->form != FAB_PRECISION) return 0;
     return fit->e.x.n + fit->prior->K < P && (fit->prior->K == 0 || !fab_is_auto_f64(fit->s.beta));
 }
@@ -175,7 +175,7 @@ fab_status fab_exact_result(void *handle, const fab_gauss **q)
     fab_exact_fit *fit = handle;
     fab_gauss_free(fit->q);
     fit->q = NULL;
-    fit->report = (fab_inference){
+    fit->report = (fab_report){
         .alpha = fit->prior ? NAN : fit->s.alpha, .beta = fit->s.beta, .converged = -1};
     const int before = fab_blas_enter();
     fab_status s = is_wide(fit) ? fab_exact_wide(fit) : fab_exact_tall(fit);
@@ -190,40 +190,38 @@ fab_status fab_exact_result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-fab_status fab_exact_report(void *handle, fab_inference *r)
+fab_status fab_exact_report(void *handle, fab_report *r)
 {
     *r = ((const fab_exact_fit *)handle)->report;
     return FAB_OK;
 }
 
-double fab_exact_bytes(const void *settings, int64_t n, const fab_exec *x)
+double fab_exact_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    const fab_exact_settings *s = settings;
-    const double P = (double)(s->D + s->intercept), N = (double)n;
+    const fab_glm *m = &in->model->head;
+    (void)settings;
+    const double P = (double)(m->D + m->intercept), N = (double)n;
     const double element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
-    if (n < s->D) return 8 * (P * N + 4 * N * N + 70 * N + 8 * P) + element * P * (N + 1);
+    if (n < m->D) return 8 * (P * N + 4 * N * N + 70 * N + 8 * P) + element * P * (N + 1);
     return 8 * (9 * P * P + 80 * P) + element * P * P;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+static fab_status init(void **handle, const void *settings, const fab_input *in,
                        const fab_exec *x)
 {
-    return fab_exact_init(handle, "exact", 0, settings, prior, x);
+    return fab_exact_init(handle, "exact", 0, settings, in, x);
 }
-
-static const fab_infer_verbs verbs = {
-    .init = init,
-    .update = fab_exact_update,
-    .result = fab_exact_result,
-    .report = fab_exact_report,
-    .free = fab_exact_free,
-};
 
 const fab_method fab_exact_method = {
     .name = "exact",
     .summary =
         "linear regression, exactly: the posterior in closed form, evidence for alpha and beta",
-    .table = &fab_exact_table,
+    .takes = FAB_TAKES_LINEAR,
+    .fields = &fab_exact_table,
     .bytes = fab_exact_bytes,
-    .infer = &verbs,
+    .init = init,
+    .update = fab_exact_update,
+    .result = fab_exact_result,
+    .report = fab_exact_report,
+    .free = fab_exact_free,
 };

@@ -4,19 +4,21 @@
 #ifndef FAB_INFER_EXACT_FIT_H
 #define FAB_INFER_EXACT_FIT_H
 
+#include "fabayes/fit.h"
 #include "fabayes/methods.h"
 #include "methods/exact/reduced.h"
 
 typedef struct fab_exact_fit {
     const char *who;
     fab_exact_settings s;
+    fab_glm model;
     const fab_gauss *prior; /* borrowed, or NULL: alpha and a free intercept */
     fab_exec exec;
     fab_dtype type; /* of F */
     int point;      /* the mean alone */
     fab_examples e;
     fab_gauss *q;
-    fab_inference report;
+    fab_report report;
 } fab_exact_fit;
 
 /* Many rows: covariance form through the triangular factor of the table.  Few rows: precision form, the
@@ -32,12 +34,12 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
 
 /* The verbs of `exact` and `ridge`. */
 fab_status fab_exact_init(void **handle, const char *who, int point, const void *settings,
-                          const fab_gauss *prior, const fab_exec *x);
+                          const fab_input *in, const fab_exec *x);
 fab_status fab_exact_update(void *handle, const fab_examples *e);
 fab_status fab_exact_result(void *handle, const fab_gauss **q);
-fab_status fab_exact_report(void *handle, fab_inference *r);
+fab_status fab_exact_report(void *handle, fab_report *r);
 void fab_exact_free(void *handle);
-double fab_exact_bytes(const void *settings, int64_t n, const fab_exec *x);
+double fab_exact_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
 extern const fab_fields fab_exact_table, fab_ridge_table;
 
 /* F[d][k] of q in its type. */

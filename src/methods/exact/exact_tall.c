@@ -246,7 +246,7 @@ static int is_ill_conditioned(const tall *t)
 /* W/2 log(beta/2 pi) + (log det prior - log det A - beta |residual|^2)/2, + log(2 pi)/2 for a free intercept */
 static void set_evidence(tall *t)
 {
-    fab_inference *r = &t->fit->report;
+    fab_report *r = &t->fit->report;
     const int64_t P = t->P, W = t->W;
     const double beta = r->beta, residual = t->R2[P + P * W] * t->c.y_scale;
     double logdet = (double)P * log(beta),
@@ -294,8 +294,8 @@ static fab_status run(tall *t)
     t->c = (fab_columns){.who = fit->who,
                          .e = &fit->e,
                          .D = t->D,
-                         .intercept = fit->s.intercept,
-                         .free = fit->s.intercept && !fit->prior,
+                         .intercept = fit->model.intercept,
+                         .free = fit->model.intercept && !fit->prior,
                          .centre = t->centre,
                          .scale = t->scale,
                          .factor = t->factor};
@@ -321,8 +321,8 @@ static fab_status run(tall *t)
 
 fab_status fab_exact_tall(fab_exact_fit *fit)
 {
-    const int64_t P = fit->s.D + fit->s.intercept;
-    const tall proto = {.fit = fit, .D = fit->s.D, .P = P, .W = P + 1};
+    const int64_t P = fit->model.D + fit->model.intercept;
+    const tall proto = {.fit = fit, .D = fit->model.D, .P = P, .W = P + 1};
     tall *t;
     FAB_TRY(fab_gauss_create(&fit->q, fit->point ? FAB_POINT : FAB_COVARIANCE, fit->type, P,
                              fit->point ? 0 : P));

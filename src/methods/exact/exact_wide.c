@@ -54,8 +54,8 @@ static void measure(wide *w)
     w->c = (fab_columns){.who = fit->who,
                          .e = &fit->e,
                          .D = w->D,
-                         .intercept = fit->s.intercept,
-                         .free = fit->s.intercept && !fit->prior,
+                         .intercept = fit->model.intercept,
+                         .free = fit->model.intercept && !fit->prior,
                          .m = fit->prior ? fit->prior->mu : NULL,
                          .centre = w->centre,
                          .scale = w->scale,
@@ -107,7 +107,7 @@ static void make_columns(wide *w)
 /* 2 */
 static fab_status choose(wide *w)
 {
-    fab_inference *r = &w->fit->report;
+    fab_report *r = &w->fit->report;
     const int64_t N = w->N, free = !w->fit->prior && w->c.intercept;
     const double nu = w->c.weights - (double)free;
     for (int64_t i = 0; i < N * N; i++) w->R2[i] = w->R[(i % N) * w->K + i / N]; /* R' */
@@ -121,7 +121,7 @@ static fab_status choose(wide *w)
 
 static double ridge_root(const wide *w)
 {
-    const fab_inference *r = &w->fit->report;
+    const fab_report *r = &w->fit->report;
     return (w->fit->prior ? 1 : sqrt(r->alpha) / w->unit) / sqrt(r->beta);
 }
 
@@ -159,7 +159,7 @@ static fab_status set_mean(wide *w)
 /* W/2 log(beta/2 pi) + (log det prior - log det A - beta |residual|^2)/2, + log(2 pi/(beta W))/2 when free */
 static fab_status set_evidence(wide *w)
 {
-    fab_inference *r = &w->fit->report;
+    fab_report *r = &w->fit->report;
     const int64_t K = w->K, W = K + 1;
     const double residual = w->R2[K + K * W] * w->c.y_scale, l = ridge_root(w);
     double gain = 0, prior = 0; /* log det A - sum log psi;  log det prior - sum log psi */
@@ -219,7 +219,7 @@ static fab_status run(wide *w)
 fab_status fab_exact_wide(fab_exact_fit *fit)
 {
     const fab_gauss *g = fit->prior;
-    const int64_t D = fit->s.D, P = D + fit->s.intercept, N = fit->e.x.n, K0 = g ? g->K : 0;
+    const int64_t D = fit->model.D, P = D + fit->model.intercept, N = fit->e.x.n, K0 = g ? g->K : 0;
     const wide proto = {
         .fit = fit, .D = D, .P = P, .N = N, .K0 = K0, .K = K0 + N, .rows = g ? P : D};
     wide *w;

@@ -40,9 +40,9 @@ void fab_batch_free(void *handle)
     fab_release(b);
 }
 
-fab_status fab_batch_update(void *handle, const fab_rows *rows)
+fab_status fab_batch_update(void *handle, const fab_examples *e)
 {
-    ((fab_batch *)handle)->rows = *rows;
+    ((fab_batch *)handle)->rows = e->x;
     return FAB_OK;
 }
 
@@ -75,7 +75,7 @@ fab_status fab_batch_result(void *handle, const fab_gauss **q)
     fab_batch *b = handle;
     fab_target t;
     FAB_TRY(fab_target_init(&t, b->name, &b->rows, b->D, b->width, &b->exec));
-    b->report = (fab_diagnostics){.converged = -1, .loglik_mean = NAN};
+    b->report = (fab_report){.converged = -1, .loglik_mean = NAN};
     fab_status s = b->solve(b, &t);
     if (s == FAB_OK) {
         finish(b, &t);
@@ -88,7 +88,7 @@ fab_status fab_batch_result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-fab_status fab_batch_diagnostics(void *handle, fab_diagnostics *d)
+fab_status fab_batch_report(void *handle, fab_report *d)
 {
     *d = ((fab_batch *)handle)->report;
     return FAB_OK;

@@ -16,7 +16,7 @@ typedef struct fab_batch {
     fab_rows rows;
     fab_gauss *q;
     double *F; /* D x K, columns: what the method fills; q->F is made from it */
-    fab_diagnostics report;
+    fab_report report;
     double psi_min;
     fab_status (*solve)(struct fab_batch *b, const fab_target *t); /* fills q->psi, F, report */
     int64_t width;     /* columns the target works with */
@@ -26,9 +26,9 @@ typedef struct fab_batch {
 /* Build a batch handle: `size` bytes of settings are copied behind it. */
 fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *settings, size_t size,
                           const fab_exec *x);
-fab_status fab_batch_update(void *handle, const fab_rows *rows);
+fab_status fab_batch_update(void *handle, const fab_examples *e);
 fab_status fab_batch_result(void *handle, const fab_gauss **q);
-fab_status fab_batch_diagnostics(void *handle, fab_diagnostics *d);
+fab_status fab_batch_report(void *handle, fab_report *d);
 void fab_batch_free(void *handle);
 
 /* Bytes of target, Gaussian and likelihood for n rows; what the method needs beside comes on top. */

@@ -12,7 +12,7 @@
 #include "base/memory.h"
 #include "base/settings.h"
 #include "methods/fa/batch.h"
-#include "fit/estim_methods.h"
+#include "fit/method.h"
 #include "fabayes/random.h"
 #include "la/small.h"
 #include "posterior/em.h"
@@ -23,7 +23,6 @@
 
 #define SETTINGS fab_em_settings
 static const fab_field fields[] = {
-    REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     FIELD(tol, F64, 1e-12, 0, 1,
@@ -36,11 +35,10 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("em", fields);
 #undef SETTINGS
 
-fab_em_settings fab_em_defaults(int64_t D, int64_t K)
+fab_em_settings fab_em_defaults(int64_t K)
 {
     fab_em_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
@@ -113,7 +111,7 @@ static fab_status maximisation(steps *e)
 
 static fab_status iterate(steps *e)
 {
-    fab_diagnostics *d = &e->b->report;
+    fab_report *d = &e->b->report;
     double before, now = -INFINITY, units = 0;
     begin(e);
     for (int64_t i = 0; i < e->b->D; i++)
@@ -146,29 +144,31 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 
 /* ---- the method ------------------------------------------------------------------------------- */
 
-static fab_status init(void **handle, const void *settings, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in,
+                       const fab_exec *x)
 {
     const fab_em_settings *s = settings;
     const fab_batch proto = {
-        .name = "em", .D = s->D, .K = s->K, .psi_min = s->psi_min, .solve = solve, .width = s->K};
+        .name = "em", .D = in->vectors, .K = s->K, .psi_min = s->psi_min, .solve = solve, .width = s->K};
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_em_settings *s = settings;
-    return fab_batch_bytes(s->D, s->K, n, s->K, x) + 16 * (double)s->D * (double)s->K +
+    return fab_batch_bytes(in->vectors, s->K, n, s->K, x) + 16 * (double)in->vectors * (double)s->K +
            56 * (double)s->K * (double)s->K;
 }
 
 const fab_method fab_em_method = {
     .name = "em",
     .summary = "batch EM",
-    .table = &table,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &table,
     .init = init,
     .update = fab_batch_update,
     .result = fab_batch_result,
-    .diagnostics = fab_batch_diagnostics,
+    .report = fab_batch_report,
     .free = fab_batch_free,
     .bytes = bytes,
 };

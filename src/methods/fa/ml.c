@@ -19,7 +19,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "fit/estim_methods.h"
+#include "fit/method.h"
 #include "methods/fa/spectral.h"
 #include "fabayes/random.h"
 #include "la/small.h"
@@ -35,7 +35,6 @@ enum { MEMORY = 20 }; /* vectors L-BFGS keeps */
 
 #define SETTINGS fab_ml_settings
 static const fab_field fields[] = {
-    REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     CHOICE(svd, FAB_SVD_AUTO, fab_svd_names,
            "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; "
@@ -51,11 +50,10 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("ml", fields);
 #undef SETTINGS
 
-fab_ml_settings fab_ml_defaults(int64_t D, int64_t K)
+fab_ml_settings fab_ml_defaults(int64_t K)
 {
     fab_ml_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
@@ -227,38 +225,40 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 
 /* ---- the method ------------------------------------------------------------------------------- */
 
-static fab_status init(void **handle, const void *settings, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in,
+                       const fab_exec *x)
 {
     const fab_ml_settings *s = settings;
     const fab_batch proto = {.name = "ml",
-                             .D = s->D,
+                             .D = in->vectors,
                              .K = s->K,
                              .psi_min = s->psi_min,
                              .solve = solve,
-                             .width = fab_eigs_width(s->D, s->K)};
-    if (s->D > 1000000000)
+                             .width = fab_eigs_width(in->vectors, s->K)};
+    if (in->vectors > 1000000000)
         return FAB_FAIL(FAB_UNSUPPORTED, "ml: D above 1e9 is for the streaming methods");
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_ml_settings *s = settings;
-    const double D = (double)s->D, optimiser = 8 * D * (2 * MEMORY + 12);
-    const double regression = s->D <= n && s->D <= FAB_DENSE_MAX ? 16 * D * D
+    const double D = (double)in->vectors, optimiser = 8 * D * (2 * MEMORY + 12);
+    const double regression = in->vectors <= n && in->vectors <= FAB_DENSE_MAX ? 16 * D * D
                                                                  : 0; /* the first start */
-    return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x) +
-           fab_spectral_bytes(s->D, s->K, n, s->svd) + optimiser + regression;
+    return fab_batch_bytes(in->vectors, s->K, n, fab_eigs_width(in->vectors, s->K), x) +
+           fab_spectral_bytes(in->vectors, s->K, n, s->svd) + optimiser + regression;
 }
 
 const fab_method fab_ml_method = {
     .name = "ml",
     .summary = "batch maximum likelihood: the reference",
-    .table = &table,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &table,
     .init = init,
     .update = fab_batch_update,
     .result = fab_batch_result,
-    .diagnostics = fab_batch_diagnostics,
+    .report = fab_batch_report,
     .free = fab_batch_free,
     .bytes = bytes,
 };

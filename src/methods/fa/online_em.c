@@ -24,7 +24,7 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/settings.h"
-#include "fit/estim_methods.h"
+#include "fit/method.h"
 #include "methods/fa/start.h"
 #include "la/small.h"
 #include "posterior/em.h"
@@ -58,7 +58,6 @@ static int64_t small_count(int64_t K)
 
 #define SETTINGS fab_online_em_settings
 static const fab_field fields[] = {
-    REQUIRED(D, I64, 1, 0x1p40, "length of the rows"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first M-step"),
     SWITCH(expand, 1, "parameter-expanded M-step: the same cost, far faster from a bad start"),
@@ -76,11 +75,10 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("online-em", fields);
 #undef SETTINGS
 
-fab_online_em_settings fab_online_em_defaults(int64_t D, int64_t K)
+fab_online_em_settings fab_online_em_defaults(int64_t K)
 {
     fab_online_em_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
@@ -113,12 +111,13 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
 
-static fab_status prototype(online_em *e, const void *settings, const fab_exec *x)
+static fab_status prototype(online_em *e, const void *settings, const fab_input *in,
+                            const fab_exec *x)
 {
     const fab_online_em_settings *set = settings;
     *e = (online_em){.set = *set};
     e->s = (fab_start){.who = "online-em",
-                       .D = set->D,
+                       .D = in->vectors,
                        .K = set->K,
                        .warmup = set->warmup,
                        .start = set->start,
@@ -131,19 +130,20 @@ static fab_status prototype(online_em *e, const void *settings, const fab_exec *
     return fab_start_run(&e->s, x);
 }
 
-static fab_status init(void **handle, const void *settings, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in,
+                       const fab_exec *x)
 {
     online_em proto;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, x));
+    FAB_TRY(prototype(&proto, settings, in, x));
     return fab_build(handle, sizeof proto, &proto, layout);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     online_em proto;
     (void)n;
-    if (prototype(&proto, settings, x) != FAB_OK) return 0;
+    if (prototype(&proto, settings, in, x) != FAB_OK) return 0;
     return (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
@@ -341,11 +341,12 @@ const fab_method fab_online_em_method = {
     .name = "online-em",
     .summary = "online EM: one row at a time, one pass over D x K a row",
     .streams = 1,
-    .table = &table,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &table,
     .init = init,
     .update = fab_start_update,
     .result = fab_start_result,
-    .diagnostics = fab_start_diagnostics,
+    .report = fab_start_report,
     .free = fab_release,
     .save = save,
     .load = load,

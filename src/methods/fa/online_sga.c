@@ -18,7 +18,7 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "base/settings.h"
-#include "fit/estim_methods.h"
+#include "fit/method.h"
 #include "methods/fa/start.h"
 #include "la/small.h"
 #include "posterior/em.h"
@@ -50,7 +50,6 @@ static int64_t small_count(int64_t K)
 
 #define SETTINGS fab_online_sga_settings
 static const fab_field fields[] = {
-    REQUIRED(D, I64, 1, 0x1p40, "length of the rows"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     TUNED(rate, F64, 0.001, 1e-12, 1, LOG, 1e-5, 0.1, "learning rate"),
     TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first step"),
@@ -66,11 +65,10 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("online-sga", fields);
 #undef SETTINGS
 
-fab_online_sga_settings fab_online_sga_defaults(int64_t D, int64_t K)
+fab_online_sga_settings fab_online_sga_defaults(int64_t K)
 {
     fab_online_sga_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
@@ -101,12 +99,13 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
 
-static fab_status prototype(online_sga *e, const void *settings, const fab_exec *x)
+static fab_status prototype(online_sga *e, const void *settings, const fab_input *in,
+                            const fab_exec *x)
 {
     const fab_online_sga_settings *set = settings;
     *e = (online_sga){.set = *set};
     e->s = (fab_start){.who = "online-sga",
-                       .D = set->D,
+                       .D = in->vectors,
                        .K = set->K,
                        .warmup = set->warmup,
                        .start = set->start,
@@ -119,19 +118,20 @@ static fab_status prototype(online_sga *e, const void *settings, const fab_exec 
     return fab_start_run(&e->s, x);
 }
 
-static fab_status init(void **handle, const void *settings, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in,
+                       const fab_exec *x)
 {
     online_sga proto;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, x));
+    FAB_TRY(prototype(&proto, settings, in, x));
     return fab_build(handle, sizeof proto, &proto, layout);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     online_sga proto;
     (void)n;
-    if (prototype(&proto, settings, x) != FAB_OK) return 0;
+    if (prototype(&proto, settings, in, x) != FAB_OK) return 0;
     return (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
@@ -295,11 +295,12 @@ const fab_method fab_online_sga_method = {
     .name = "online-sga",
     .summary = "online stochastic gradient ascent: one row at a time, a learning rate",
     .streams = 1,
-    .table = &table,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &table,
     .init = init,
     .update = fab_start_update,
     .result = fab_start_result,
-    .diagnostics = fab_start_diagnostics,
+    .report = fab_start_report,
     .free = fab_release,
     .save = save,
     .load = load,

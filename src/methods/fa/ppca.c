@@ -7,12 +7,11 @@
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
 #include "base/settings.h"
-#include "fit/estim_methods.h"
+#include "fit/method.h"
 #include "methods/fa/spectral.h"
 
 #define SETTINGS fab_ppca_settings
 static const fab_field fields[] = {
-    REQUIRED(D, I64, 1, 0x1p40, "length of the vectors"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     CHOICE(svd, FAB_SVD_AUTO, fab_svd_names,
            "eigenvectors from the whole matrix or a random subspace; auto: whole up to D = 128; "
@@ -24,11 +23,10 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("ppca", fields);
 #undef SETTINGS
 
-fab_ppca_settings fab_ppca_defaults(int64_t D, int64_t K)
+fab_ppca_settings fab_ppca_defaults(int64_t K)
 {
     fab_ppca_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
@@ -49,33 +47,35 @@ static fab_status solve(fab_batch *b, const fab_target *t)
     return fab_spectral(b, t, s->svd, s->seed, fill);
 }
 
-static fab_status init(void **handle, const void *settings, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in,
+                       const fab_exec *x)
 {
     const fab_ppca_settings *s = settings;
     const fab_batch proto = {.name = "ppca",
-                             .D = s->D,
+                             .D = in->vectors,
                              .K = s->K,
                              .psi_min = s->psi_min,
                              .solve = solve,
-                             .width = fab_eigs_width(s->D, s->K)};
+                             .width = fab_eigs_width(in->vectors, s->K)};
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_ppca_settings *s = settings;
-    return fab_batch_bytes(s->D, s->K, n, fab_eigs_width(s->D, s->K), x) +
-           fab_spectral_bytes(s->D, s->K, n, s->svd);
+    return fab_batch_bytes(in->vectors, s->K, n, fab_eigs_width(in->vectors, s->K), x) +
+           fab_spectral_bytes(in->vectors, s->K, n, s->svd);
 }
 
 const fab_method fab_ppca_method = {
     .name = "ppca",
     .summary = "probabilistic PCA: one psi for all coordinates",
-    .table = &table,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &table,
     .init = init,
     .update = fab_batch_update,
     .result = fab_batch_result,
-    .diagnostics = fab_batch_diagnostics,
+    .report = fab_batch_report,
     .free = fab_batch_free,
     .bytes = bytes,
 };

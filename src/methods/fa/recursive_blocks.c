@@ -34,8 +34,8 @@ int64_t fab_recursive_svd_rows(const recursive_em *e, int64_t rows)
 
 fab_long fab_recursive_columns(const recursive_em *e, int64_t first, int64_t k)
 {
-    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)(first * e->set.D) * e->run.ops->size;
-    return fab_long_vectors(p, e->set.D, k, e->set.D);
+    char *p = (char *)fab_absorb_columns(e->absorb) + (size_t)(first * e->D) * e->run.ops->size;
+    return fab_long_vectors(p, e->D, k, e->D);
 }
 
 /* ---- the start -------------------------------------------------------------------------------- */
@@ -43,9 +43,9 @@ fab_long fab_recursive_columns(const recursive_em *e, int64_t first, int64_t k)
 /* v_i = variance of coordinate i in the centred columns X of `rows` rows, and their mean */
 static fab_status variances(recursive_em *e, const fab_long *X, double rows, double *mean)
 {
-    double total[2] = {0, (double)e->set.D};
+    double total[2] = {0, (double)e->D};
     e->run.ops->rowquad(&e->run, X, NULL, X->k, 0, e->v);
-    for (int64_t i = 0; i < e->set.D; i++) total[0] += e->v[i] /= rows;
+    for (int64_t i = 0; i < e->D; i++) total[0] += e->v[i] /= rows;
     FAB_TRY(fab_sum(&e->run, total, 2));
     *mean = total[0] / total[1];
     return FAB_OK;
@@ -56,7 +56,7 @@ static void lend(recursive_em *e, double mean)
 {
     e->trace = e->set.psi_min * mean;
     e->lent = 0;
-    for (int64_t i = 0; i < e->set.D; i++) {
+    for (int64_t i = 0; i < e->D; i++) {
         if (e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i]) continue;
         e->v[i] = e->trace;
         e->lent++;
@@ -72,7 +72,7 @@ static int lent(const recursive_em *e, int64_t i)
 /* Set psi of the coordinates that live on loan, where it is `now`. */
 static void set_lent(recursive_em *e, double now, double psi)
 {
-    for (int64_t i = 0; i < e->set.D && e->lent; i++)
+    for (int64_t i = 0; i < e->D && e->lent; i++)
         if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = psi;
 }
 
@@ -85,7 +85,7 @@ static double loading(double s2)
 static fab_status svd_by_rows(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
 {
     const int64_t m = X->k, R = W->k;
-    for (int64_t i = 0; i < e->set.D; i++) e->S->psi[i] = 1 / e->v[i];
+    for (int64_t i = 0; i < e->D; i++) e->S->psi[i] = 1 / e->v[i];
     e->run.ops->gram(&e->run, X, e->S->psi, e->gram);
     FAB_TRY(fab_sum(&e->run, e->gram, m * m));
     FAB_TRY(fab_eig(m, e->gram, e->lambda, e->eig));
@@ -103,7 +103,7 @@ static fab_status svd_by_rows(recursive_em *e, const fab_long *X, double rows, c
 /* 4 through the D x D matrix Z Z' = V s^2 V' */
 static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows, const fab_long *W)
 {
-    const int64_t D = e->set.D, R = W->k;
+    const int64_t D = e->D, R = W->k;
     const fab_long table_of_rows = {X->p, X->k, D, X->cs, 1};
     e->run.ops->gram(&e->run, &table_of_rows, NULL, e->gram);
     for (int64_t j = 0; j < D; j++)
@@ -121,13 +121,13 @@ static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows
 
 static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
 {
-    const fab_long W = fab_long_rows(e->S->F, e->set.D, e->set.inner_rank);
+    const fab_long W = fab_long_rows(e->S->F, e->D, e->set.inner_rank);
     const fab_long few = fab_long_vectors(X->p, X->n, fab_recursive_svd_rows(e, X->k), X->cs);
-    const int by_rows = few.k < e->set.D || e->run.comm.sum;
+    const int by_rows = few.k < e->D || e->run.comm.sum;
     const double share = rows * (double)few.k / (double)X->k;
     FAB_TRY(by_rows ? svd_by_rows(e, &few, share, &W) : svd_by_columns(e, X, rows, &W));
     e->run.ops->rowquad(&e->run, &W, NULL, W.k, 0, e->S->psi);
-    for (int64_t i = 0; i < e->set.D; i++) {
+    for (int64_t i = 0; i < e->D; i++) {
         const double rest = e->v[i] - e->S->psi[i], least = START_PSI * e->v[i];
         e->S->psi[i] = rest > least ? rest : least;
     }
@@ -137,7 +137,7 @@ static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
 /* 5: a direction per column, from the numbers of the seed */
 static fab_status start_random(recursive_em *e, double c)
 {
-    const int64_t D = e->set.D, R = e->set.inner_rank;
+    const int64_t D = e->D, R = e->set.inner_rank;
     const fab_long W = fab_long_rows(e->S->F, D, R);
     double total = (double)D;
     FAB_TRY(fab_sum(&e->run, &total, 1));
@@ -175,7 +175,7 @@ static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
     const double after = e->rows + (double)m, r = sqrt(e->rows * (double)m / after);
     const fab_long mean = block_mean(e, m);
     e->run.ops->get(&e->run, &mean, e->v);
-    for (int64_t i = 0; i < e->set.D; i++) mu[i] += (double)m / after * e->v[i];
+    for (int64_t i = 0; i < e->D; i++) mu[i] += (double)m / after * e->v[i];
     e->run.ops->mult(&e->run, NULL, &mean, &r, 0, &mean);
     return m > 1 && e->rows > 0 ? m + 1 : m;
 }
@@ -185,7 +185,7 @@ static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
  * have a psi. */
 static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
 {
-    const int64_t D = e->set.D;
+    const int64_t D = e->D;
     const double per_round = (double)(ROWS_PER_ROUND * e->set.inner_rank);
     const int64_t rounds = fab_recursive_clamp(
         rows / per_round, LEAST_ROUNDS, MOST_ROUNDS); /* few rows settle where psi vanishes */
@@ -211,7 +211,7 @@ static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
  * what it takes, so that diag(S) is as it was. */
 static fab_status add_unseen(recursive_em *e)
 {
-    const int64_t D = e->set.D, R = e->set.inner_rank;
+    const int64_t D = e->D, R = e->set.inner_rank;
     const fab_long W = fab_long_rows(e->S->F, D, R);
     for (int64_t i = 0; i < D; i++) e->before[i] = 1 / e->S->psi[i];
     e->run.ops->gram(&e->run, &W, e->before, e->M);
@@ -244,7 +244,7 @@ static fab_status add_unseen(recursive_em *e)
 /* L with L L' = B, B positive semidefinite: Cholesky, or scaled eigenvectors where that breaks down. */
 static fab_status half(recursive_em *e)
 {
-    const int64_t D = e->set.D;
+    const int64_t D = e->D;
     double *B = e->B, *scale = e->B_work, *lambda = scale + D;
     memcpy(e->B_copy, B, (size_t)(D * D) * sizeof *B);
     if (fab_chol(D, B) == FAB_OK) return FAB_OK;
@@ -263,7 +263,7 @@ static fab_status half(recursive_em *e)
 /* Twice as many columns as coordinates: D columns with the same X X' do as well, for less work. */
 static fab_status squeeze(recursive_em *e, int64_t *k)
 {
-    const int64_t D = e->set.D;
+    const int64_t D = e->D;
     if (*k < 2 * D || e->run.comm.sum) return FAB_OK;
     void *X = fab_absorb_columns(e->absorb);
     const fab_long rows = fab_long_rows(X, *k, D), columns_as_rows = fab_long_rows(X, D, D);

@@ -30,7 +30,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/settings.h"
-#include "fit/estim_methods.h"
+#include "fit/method.h"
 #include "train/state.h"
 #include "fabayes/gauss.h"
 #include "fabayes/random.h"
@@ -46,7 +46,6 @@ enum { MAX_BLOCK = 1000 };
 static const char *const starts[] = {"svd", "random", NULL};
 static const char *const centres[] = {"exact", "none", NULL};
 static const fab_field fields[] = {
-    REQUIRED(D, I64, 1, 0x1p40, "length of the vectors on this process"),
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     AUTOMATIC(block, I64, 1, 0x1p20,
               "rows absorbed at a time; auto: as many as `memory` holds, at most 1000"),
@@ -73,25 +72,24 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("recursive-em", fields);
 #undef SETTINGS
 
-fab_recursive_em_settings fab_recursive_em_defaults(int64_t D, int64_t K)
+fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
 {
     fab_recursive_em_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
 
 /* Put numbers where the rules say auto. */
-static void resolve(fab_recursive_em_settings *s)
+static void resolve(fab_recursive_em_settings *s, int64_t D)
 {
-    const double fit = s->memory * 1e6 / (8 * (double)s->D);
+    const double fit = s->memory * 1e6 / (8 * (double)D);
     if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
-    const double loops = s->block >= 2 * s->D ? 5000 / (double)s->D
+    const double loops = s->block >= 2 * D ? 5000 / (double)D
                                               : 5; /* squeezed, a loop costs little */
     if (fab_is_auto_i64(s->inner)) s->inner = fab_recursive_clamp(loops, 5, 50);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
-    if (s->inner_rank > s->D) s->inner_rank = s->D;
+    if (s->inner_rank > D) s->inner_rank = D;
     if (!fab_is_auto_i64(s->warmup)) return;
     const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
     const int64_t least = s->centre == CENTRE_NONE ? 1 : 2;
@@ -112,19 +110,19 @@ static int64_t side_of(const recursive_em *e)
     if (e->set.start != START_SVD) return 0;
     const int64_t rows =
         fab_recursive_svd_rows(e, e->set.warmup + 1); /* and the mean of constant rows before */
-    return rows < e->set.D || e->run.comm.sum ? rows : e->set.D;
+    return rows < e->D || e->run.comm.sum ? rows : e->D;
 }
 
 static void layout(fab_layout *l, void *handle)
 {
     recursive_em *e = handle;
-    const int64_t side = side_of(e), R = e->set.inner_rank, D = e->set.D;
+    const int64_t side = side_of(e), R = e->set.inner_rank, D = e->D;
     const int64_t least = e->columns >= 2 * D ? D : R, wide = side > least ? side : least;
     const int64_t eig = side > R ? side : side ? R : 0;
     const int64_t long_side = D > e->columns ? D : e->columns;
-    e->v = fab_place(l, e->set.D, sizeof *e->v);
-    e->before = fab_place(l, side ? e->set.D : 0, sizeof *e->before);
-    e->psi = fab_place(l, R == e->set.K ? e->set.D : 0, sizeof *e->psi);
+    e->v = fab_place(l, e->D, sizeof *e->v);
+    e->before = fab_place(l, side ? e->D : 0, sizeof *e->before);
+    e->psi = fab_place(l, R == e->set.K ? e->D : 0, sizeof *e->psi);
     e->gram = fab_place(l, side * side, sizeof *e->gram);
     e->lambda = fab_place(l, eig, sizeof *e->lambda);
     e->eig = fab_place(l, eig ? fab_eig_work(eig) : 0, sizeof *e->eig);
@@ -163,8 +161,8 @@ static fab_status build_parts(recursive_em *e)
     const fab_recursive_em_settings *s = &e->set;
     const fab_absorb_settings a = absorb_settings(s);
     const fab_dtype type = e->run.ops->type;
-    FAB_TRY(fab_gauss_create(&e->S, FAB_COVARIANCE, type, s->D, s->inner_rank));
-    return fab_absorb_init(&e->absorb, s->D, s->inner_rank, e->columns, &a, &e->exec);
+    FAB_TRY(fab_gauss_create(&e->S, FAB_COVARIANCE, type, e->D, s->inner_rank));
+    return fab_absorb_init(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec);
 }
 
 static fab_status check_settings(const fab_recursive_em_settings *s)
@@ -178,10 +176,11 @@ static fab_status check_settings(const fab_recursive_em_settings *s)
     return FAB_OK;
 }
 
-static fab_status prototype(recursive_em *e, const void *settings, const fab_exec *x)
+static fab_status prototype(recursive_em *e, const void *settings, const fab_input *in,
+                            const fab_exec *x)
 {
-    *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings};
-    resolve(&e->set);
+    *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings, .D = in->vectors};
+    resolve(&e->set, e->D);
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
@@ -189,11 +188,12 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_exe
     return FAB_OK;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in,
+                       const fab_exec *x)
 {
     recursive_em proto, *e;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, x));
+    FAB_TRY(prototype(&proto, settings, in, x));
     FAB_TRY(fab_build((void **)&e, sizeof *e, &proto, layout));
     const fab_status s = build_parts(e);
     if (s != FAB_OK) {
@@ -204,15 +204,15 @@ static fab_status init(void **handle, const void *settings, const fab_exec *x)
     return FAB_OK;
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     recursive_em proto;
     (void)n; /* a stream: the same for any number of rows */
-    if (prototype(&proto, settings, x) != FAB_OK) return NAN;
+    if (prototype(&proto, settings, in, x) != FAB_OK) return NAN;
     const fab_recursive_em_settings *s = &proto.set;
     const fab_absorb_settings a = absorb_settings(s);
-    const double state = (double)s->D * (double)(s->inner_rank * (int64_t)proto.run.ops->size + 16);
-    return state + fab_absorb_bytes(s->D, s->inner_rank, proto.columns, &a, &proto.exec) +
+    const double state = (double)proto.D * (double)(s->inner_rank * (int64_t)proto.run.ops->size + 16);
+    return state + fab_absorb_bytes(proto.D, s->inner_rank, proto.columns, &a, &proto.exec) +
            (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
@@ -224,9 +224,10 @@ static fab_status check_fault(const recursive_em *e)
                     e->rows);
 }
 
-static fab_status update(void *handle, const fab_rows *rows)
+static fab_status update(void *handle, const fab_examples *x)
 {
     recursive_em *e = handle;
+    const fab_rows *rows = &x->x;
     FAB_TRY(check_fault(e));
     for (int64_t done = 0; done < rows->n;) {
         const int64_t full = e->n > 0 ? e->set.block : e->set.warmup;
@@ -234,7 +235,7 @@ static fab_status update(void *handle, const fab_rows *rows)
                       take = left < room ? left : room;
         if (!(e->rows > 0) && e->pending == 0 &&
             e->set.centre == CENTRE_EXACT) /* any point near the rows */
-            for (int64_t i = 0; i < e->set.D; i++) e->S->mu[i] = fab_rows_at(rows, done, i);
+            for (int64_t i = 0; i < e->D; i++) e->S->mu[i] = fab_rows_at(rows, done, i);
         const fab_rows part = fab_rows_part(rows, done, take);
         const fab_long X = fab_recursive_columns(e, e->pending, take);
         e->run.ops->load(&e->run, &part, e->set.centre == CENTRE_EXACT ? e->S->mu : NULL, &X);
@@ -262,10 +263,10 @@ static void copy_gauss(fab_gauss *to, const fab_gauss *from)
 /* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
 static fab_status absorb_pending(recursive_em *e, double *n, double *trace)
 {
-    const size_t size = (size_t)(e->pending * e->set.D) * e->run.ops->size;
+    const size_t size = (size_t)(e->pending * e->D) * e->run.ops->size;
     void *X = fab_absorb_columns(e->absorb);
     if (!e->kept)
-        FAB_TRY(fab_alloc_array(&e->kept, e->columns * e->set.D, e->run.ops->size, "recursive-em"));
+        FAB_TRY(fab_alloc_array(&e->kept, e->columns * e->D, e->run.ops->size, "recursive-em"));
     memcpy(e->kept, X, size);
     recursive_em copy = *e;
     copy.S = e->tail;
@@ -285,11 +286,11 @@ static fab_status cut(recursive_em *e)
     if (s->inner_rank == s->K) {
         e->view = *e->whole;
         e->view.psi = e->psi;
-        memcpy(e->psi, e->whole->psi, (size_t)s->D * sizeof *e->psi);
+        memcpy(e->psi, e->whole->psi, (size_t)e->D * sizeof *e->psi);
         return FAB_OK;
     }
-    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_COVARIANCE, e->run.ops->type, s->D, s->K));
-    memcpy(e->q->mu, e->whole->mu, (size_t)s->D * sizeof *e->q->mu);
+    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_COVARIANCE, e->run.ops->type, e->D, s->K));
+    memcpy(e->q->mu, e->whole->mu, (size_t)e->D * sizeof *e->q->mu);
     e->view = *e->q;
     return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
 }
@@ -302,7 +303,7 @@ static fab_status take_all(recursive_em *e, double *n, double *trace)
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
     if (!e->tail)
-        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->set.D,
+        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->D,
                                  e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
@@ -312,7 +313,7 @@ static fab_status take_all(recursive_em *e, double *n, double *trace)
 static fab_status result(void *handle, const fab_gauss **q)
 {
     recursive_em *e = handle;
-    const int64_t D = e->set.D, R = e->set.inner_rank;
+    const int64_t D = e->D, R = e->set.inner_rank;
     double n, trace;
     FAB_TRY(check_fault(e));
     FAB_TRY(take_all(e, &n, &trace));
@@ -332,7 +333,7 @@ static fab_status result(void *handle, const fab_gauss **q)
 }
 
 /* The mean log-likelihood of q under S: -(entropy of S + KL(S || q)). */
-static fab_status diagnostics(void *handle, fab_diagnostics *d)
+static fab_status report(void *handle, fab_report *d)
 {
     recursive_em *e = handle;
     fab_solver *s;
@@ -343,7 +344,7 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
     FAB_TRY(status);
     if (e->set.inner_rank > e->set.K || e->floored)
         FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
-    *d = (fab_diagnostics){.floored = e->floored, .converged = -1, .loglik_mean = -entropy - kl};
+    *d = (fab_report){.floored = e->floored, .converged = -1, .loglik_mean = -entropy - kl};
     return FAB_OK;
 }
 
@@ -352,7 +353,7 @@ static fab_status diagnostics(void *handle, fab_diagnostics *d)
 static fab_states state_of(recursive_em *e, int64_t pending)
 {
     const fab_dtype type = e->run.ops->type;
-    const int64_t D = e->set.D;
+    const int64_t D = e->D;
     return (fab_states){{{"state.mu", FAB_F64, D, 0, e->S->mu},
                          {"state.F", type, D, e->set.inner_rank, e->S->F},
                          {"state.psi", FAB_F64, D, 0, e->S->psi},
@@ -372,7 +373,7 @@ static fab_status save(void *handle, fab_tensors *t)
 /* Numbers from a file: weights that add up, and rows that passed the door. */
 static fab_status check_loaded(const recursive_em *e)
 {
-    const int64_t full = e->n > 0 ? e->set.block : e->set.warmup, D = e->set.D;
+    const int64_t full = e->n > 0 ? e->set.block : e->set.warmup, D = e->D;
     const fab_rows rows = {fab_absorb_columns(e->absorb), e->run.ops->type, e->pending, D};
     if (!(e->n >= 0 && e->rows >= 0 && e->trace >= 0) || !isfinite(e->n + e->rows + e->trace))
         return FAB_FAIL(FAB_BAD_FILE, "the weights of the state are not positive numbers");
@@ -393,7 +394,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_states_load(&all, t));
     e->pending = pending->shape[0];
     e->lent = 0;
-    for (int64_t i = 0; i < e->set.D; i++)
+    for (int64_t i = 0; i < e->D; i++)
         e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
     return check_loaded(e);
 }
@@ -402,11 +403,12 @@ const fab_method fab_recursive_em_method = {
     .name = "recursive-em",
     .summary = "recursive factor analysis in blocks, one pass: the default for a stream",
     .streams = 1,
-    .table = &table,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &table,
     .init = init,
     .update = update,
     .result = result,
-    .diagnostics = diagnostics,
+    .report = report,
     .free = release,
     .save = save,
     .load = load,

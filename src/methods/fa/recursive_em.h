@@ -14,6 +14,7 @@ enum { CENTRE_EXACT, CENTRE_NONE };
 
 typedef struct recursive_em {
     fab_recursive_em_settings set; /* auto resolved */
+    int64_t D;
     fab_exec exec;
     fab_run run;
     fab_absorb *absorb;

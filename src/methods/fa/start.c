@@ -234,11 +234,11 @@ fab_status fab_start_finish(fab_start *s)
     return status == FAB_OK ? FAB_OK : fab_prefix(FAB_NUMERIC, "%s: ", s->who);
 }
 
-fab_status fab_start_diagnostics(void *handle, fab_diagnostics *d)
+fab_status fab_start_report(void *handle, fab_report *d)
 {
     fab_start *s = handle;
     const fab_exec x = {.ops = s->run.ops, .threads = s->run.threads};
-    *d = (fab_diagnostics){.n = s->t, .floored = s->floored, .converged = -1};
+    *d = (fab_report){.n = s->t, .floored = s->floored, .converged = -1};
     return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
 }
 
@@ -252,12 +252,12 @@ static fab_status check_fault(const fab_start *s)
         s->who, (long long)s->t - 1);
 }
 
-fab_status fab_start_update(void *handle, const fab_rows *rows)
+fab_status fab_start_update(void *handle, const fab_examples *e)
 {
     fab_start *s = handle;
     FAB_TRY(check_fault(s));
     const int before = fab_blas_enter();
-    const fab_status status = s->take(handle, rows);
+    const fab_status status = s->take(handle, &e->x);
     fab_blas_leave(before);
     if (status != FAB_NUMERIC) return status;
     s->fault = status;

@@ -84,9 +84,9 @@ fab_status fab_start_finish(fab_start *s);
 
 /* The verbs of a method whose handle begins with a fab_start.  A step that failed is remembered: its sentence comes
  * back at every later call. */
-fab_status fab_start_update(void *handle, const fab_rows *rows);
+fab_status fab_start_update(void *handle, const fab_examples *e);
 fab_status fab_start_result(void *handle, const fab_gauss **q);
-fab_status fab_start_diagnostics(void *handle, fab_diagnostics *d);
+fab_status fab_start_report(void *handle, fab_report *d);
 
 /* The state in files: state.mu, state.d2, state.least, and what the method has more.  `numbers` stand first in
  * a tensor of these, state.small. */

@@ -16,7 +16,7 @@
 #include "base/rows.h"
 #include "train/glm_fields.h"
 #include "methods/laplace/laplace_fit.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "posterior/spread.h"
 #include "la/ops.h"
 #include "la/small.h"
@@ -47,11 +47,10 @@ const fab_fields fab_laplace_table = TABLE("laplace", fields);
 const fab_fields fab_map_table = TABLE("map", fields);
 #undef SETTINGS
 
-fab_laplace_settings fab_laplace_defaults(int64_t D)
+fab_laplace_settings fab_laplace_defaults(void)
 {
     fab_laplace_settings s;
     fab_settings_defaults(&fab_laplace_table, &s);
-    s.D = D;
     return s;
 }
 
@@ -60,7 +59,7 @@ fab_laplace_settings fab_laplace_defaults(int64_t D)
 static fab_status check(const fab_laplace_fit *fit)
 {
     const fab_laplace_settings *s = &fit->s;
-    if (s->likelihood == FAB_GAUSSIAN && fab_is_auto_f64(s->beta))
+    if (fit->model.likelihood == FAB_GAUSSIAN && fab_is_auto_f64(s->beta))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: beta of a gaussian target must be given; exact finds it", fit->who);
     if (fit->P > 100000000)
@@ -69,13 +68,14 @@ static fab_status check(const fab_laplace_fit *fit)
 }
 
 fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,
-                            const fab_gauss *prior, const fab_exec *x)
+                            const fab_input *in, const fab_exec *x)
 {
     const fab_laplace_settings *s = settings;
-    const fab_glm m = fab_glm_of(s);
-    const int64_t P = fab_glm_size(&m);
+    const fab_gauss *prior = in->prior;
+    const int64_t P = in->model->D;
     fab_laplace_fit fit = {.who = who,
                            .s = *s,
+                           .model = fab_glm_of(in->model, s->beta),
                            .prior = prior,
                            .point = point,
                            .P = P,
@@ -180,11 +180,11 @@ static double mean_square(const fab_laplace_fit *fit)
 {
     double sum = 0;
     for (int64_t j = 0; j < fit->e.x.n; j++)
-        for (int64_t k = 0; k < fab_rows_stored(&fit->e.x, j, fit->s.D); k++) {
+        for (int64_t k = 0; k < fab_rows_stored(&fit->e.x, j, fit->model.D); k++) {
             const double x = fab_rows_value(&fit->e.x, j, k);
             sum += x * x * (fit->e.weight ? fit->e.weight[j] : 1);
         }
-    return sum / (double)fit->s.D;
+    return sum / (double)fit->model.D;
 }
 
 /* The best log alpha of a grid over the whole range */
@@ -224,7 +224,7 @@ static fab_status climb(fab_laplace_fit *fit, double centre, double *at)
 static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
 {
     const double square = mean_square(fit), centre = log(square);
-    double at = log(square * (double)fit->s.D / (double)fit->e.x.n); /* var(eta) = 1, a priori */
+    double at = log(square * (double)fit->model.D / (double)fit->e.x.n); /* var(eta) = 1, a priori */
     if (!(square > 0 && isfinite(square)))
         return FAB_FAIL(
             FAB_BAD_DATA,
@@ -273,14 +273,13 @@ static fab_status solve(fab_laplace_fit *fit)
 fab_status fab_laplace_result(void *handle, const fab_gauss **q)
 {
     fab_laplace_fit *fit = handle;
-    const fab_glm m = fab_glm_of(&fit->s);
     const room proto = {.P = fit->P, .dense = fit->dense};
     const int64_t rank = fit->point ? 1 : fit->K, columns = rank > FAB_PROBES ? rank : FAB_PROBES;
     room *r;
     fab_gauss_free(fit->q);
     fit->q = NULL;
-    fit->report = (fab_inference){.log_evidence = NAN};
-    FAB_TRY(fab_objective_init(&fit->o, fit->who, &m, &fit->e, fit->prior, fit->dense, columns,
+    fit->report = (fab_report){.log_evidence = NAN};
+    FAB_TRY(fab_objective_init(&fit->o, fit->who, &fit->model, &fit->e, fit->prior, fit->dense, columns,
                                &fit->exec));
     fab_status s = fab_build((void **)&r, sizeof *r, &proto, layout);
     if (s == FAB_OK) {
@@ -298,7 +297,7 @@ fab_status fab_laplace_result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-fab_status fab_laplace_report(void *handle, fab_inference *r)
+fab_status fab_laplace_report(void *handle, fab_report *r)
 {
     *r = ((const fab_laplace_fit *)handle)->report;
     return FAB_OK;
@@ -306,11 +305,10 @@ fab_status fab_laplace_report(void *handle, fab_inference *r)
 
 /* ---- the method ------------------------------------------------------------------------------- */
 
-double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
+double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_laplace_settings *s = settings;
-    const fab_glm m = fab_glm_of(s);
-    const double P = (double)fab_glm_size(&m), rows = 2 * fab_objective_block(s->D + 1);
+    const double P = (double)in->model->D, rows = 2 * fab_objective_block(in->model->head.D + 1);
     const double K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : (double)s->K,
                  element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
     (void)n;
@@ -319,25 +317,22 @@ double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x)
     return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows) + element * P * K;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+static fab_status init(void **handle, const void *settings, const fab_input *in,
                        const fab_exec *x)
 {
-    return fab_laplace_init(handle, "laplace", 0, settings, prior, x);
+    return fab_laplace_init(handle, "laplace", 0, settings, in, x);
 }
 
-static const fab_infer_verbs verbs = {
+const fab_method fab_laplace_method = {
+    .name = "laplace",
+    .summary = "the mode of a generalised linear model and the curvature there, with the evidence",
+    .takes = FAB_TAKES_LINEAR,
+    .fields = &fab_laplace_table,
+    .bytes = fab_laplace_bytes,
     .init = init,
     .update = fab_laplace_update,
     .result = fab_laplace_result,
     .report = fab_laplace_report,
     .free = fab_laplace_free,
-};
-
-const fab_method fab_laplace_method = {
-    .name = "laplace",
-    .summary = "the mode of a generalised linear model and the curvature there, with the evidence",
-    .table = &fab_laplace_table,
-    .bytes = fab_laplace_bytes,
-    .infer = &verbs,
-    .network = &fab_laplace_net_method,
+    .general = &fab_laplace_net_method,
 };

@@ -4,6 +4,7 @@
 #ifndef FAB_INFER_LAPLACE_FIT_H
 #define FAB_INFER_LAPLACE_FIT_H
 
+#include "fabayes/fit.h"
 #include "fabayes/methods.h"
 #include "train/mode.h"
 #include "train/products.h"
@@ -13,6 +14,7 @@ enum { FAB_LAPLACE_RANK = 20 }; /* of the curvature, above FAB_LAPLACE_MAX coord
 typedef struct fab_laplace_fit {
     const char *who;
     fab_laplace_settings s;
+    fab_glm model;
     const fab_gauss *prior; /* borrowed, or NULL */
     fab_exec exec;
     fab_dtype type; /* of F */
@@ -25,7 +27,7 @@ typedef struct fab_laplace_fit {
     fab_mode *mode;
     double *extra; /* P x P when dense */
     fab_gauss *q;
-    fab_inference report;
+    fab_report report;
 } fab_laplace_fit;
 
 /* F (P x K) and psi of the first P coordinates as q keeps them. */
@@ -42,12 +44,12 @@ fab_status fab_laplace_logdet(fab_laplace_fit *fit, double *logdet);
 
 /* The verbs of laplace and map. */
 fab_status fab_laplace_init(void **handle, const char *who, int point, const void *settings,
-                            const fab_gauss *prior, const fab_exec *x);
+                            const fab_input *in, const fab_exec *x);
 fab_status fab_laplace_update(void *handle, const fab_examples *e);
 fab_status fab_laplace_result(void *handle, const fab_gauss **q);
-fab_status fab_laplace_report(void *handle, fab_inference *r);
+fab_status fab_laplace_report(void *handle, fab_report *r);
 void fab_laplace_free(void *handle);
-double fab_laplace_bytes(const void *settings, int64_t n, const fab_exec *x);
+double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
 extern const fab_fields fab_laplace_table, fab_map_table;
 
 #endif

@@ -20,7 +20,7 @@
 #include "methods/laplace/laplace_net.h"
 #include "train/state.h"
 #include "methods/laplace/laplace_fit.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "train/precisions.h"
 #include "la/ops.h"
 #include "model/ggn.h"
@@ -137,9 +137,10 @@ static void release(void *handle)
     fab_release(f);
 }
 
-static fab_status init_model(void **handle, const void *settings, const fab_model *m,
-                             const fab_gauss *prior, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     fab_laplace_net proto, *f;
     *handle = NULL;
     FAB_TRY(prototype(&proto, settings, m, prior, x));
@@ -154,8 +155,10 @@ static fab_status init_model(void **handle, const void *settings, const fab_mode
     return FAB_OK;
 }
 
-static double model_bytes(const void *settings, const fab_model *m, int64_t n)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     fab_laplace_net f;
     if (prototype(&f, settings, m, NULL, NULL) != FAB_OK) return 0;
     const double columns = (double)(f.K ? f.K : f.P), D = (double)m->D;
@@ -281,7 +284,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     const fab_laplace_net *f = handle;
     fab_train_report(&f->train, f->train.theta, r);
@@ -321,9 +324,13 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the method --------------------------------------------------------------------------------------- */
 
-static const fab_infer_verbs verbs = {
-    .init_model = init_model,
-    .model_bytes = model_bytes,
+const fab_method fab_laplace_net_method = {
+    .name = "laplace",
+    .summary = "the mode of a network and the curvature there, with the evidence",
+    .takes = FAB_TAKES_JACOBIAN,
+    .fields = &table,
+    .init = init,
+    .bytes = bytes,
     .update = update,
     .result = result,
     .so_far = so_far,
@@ -331,11 +338,4 @@ static const fab_infer_verbs verbs = {
     .free = release,
     .save = save,
     .load = load,
-};
-
-const fab_method fab_laplace_net_method = {
-    .name = "laplace",
-    .summary = "the mode of a network and the curvature there, with the evidence",
-    .table = &table,
-    .infer = &verbs,
 };

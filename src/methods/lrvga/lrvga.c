@@ -31,7 +31,7 @@
 #include "base/rows.h"
 #include "train/sequence/classes.h"
 #include "train/glm_fields.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "train/sequence/sequence.h"
 #include <math.h>
 #include <string.h>
@@ -75,11 +75,10 @@ GLM_LAYOUT(fields);
 static const fab_fields table = TABLE("lrvga", fields);
 #undef SETTINGS
 
-fab_lrvga_settings fab_lrvga_defaults(int64_t D, int64_t K)
+fab_lrvga_settings fab_lrvga_defaults(int64_t K)
 {
     fab_lrvga_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     s.K = K;
     return s;
 }
@@ -90,17 +89,17 @@ static int64_t least(int64_t a, int64_t b)
 }
 
 /* Put numbers where the rules say auto. */
-static void resolve(fab_lrvga_settings *s, int64_t T)
+static void resolve(fab_lrvga_settings *s, int64_t T, int64_t classes)
 {
     s->K = least(s->K, T);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K + WIDER;
     s->inner_rank = least(s->inner_rank, T);
-    s->block = s->block > s->classes ? s->block / s->classes : 1;
+    s->block = s->block > classes ? s->block / classes : 1;
     if (!fab_is_auto_i64(s->warmup)) return;
-    const double fit = WARMUP_BYTES / (8 * (double)(T * s->classes));
+    const double fit = WARMUP_BYTES / (8 * (double)(T * classes));
     s->warmup = fit < WARMUP_LEAST ? WARMUP_LEAST : fit > WARMUP_MOST ? WARMUP_MOST : (int64_t)fit;
-    if (s->warmup > WARMUP_COLUMNS / s->classes)
-        s->warmup = s->classes < WARMUP_COLUMNS ? WARMUP_COLUMNS / s->classes : 1;
+    if (s->warmup > WARMUP_COLUMNS / classes)
+        s->warmup = classes < WARMUP_COLUMNS ? WARMUP_COLUMNS / classes : 1;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -149,13 +148,15 @@ void fab_lrvga_free(void *handle)
     fab_release(e);
 }
 
-static fab_status check_settings(const fab_lrvga_settings *s, const fab_exec *x)
+static fab_status check_settings(const fab_lrvga *e, const fab_exec *x)
 {
-    if (s->likelihood == FAB_CATEGORICAL && s->scheme != FAB_IMPLICIT)
+    const fab_lrvga_settings *s = &e->set;
+    const int many = fab_lrvga_categorical(e);
+    if (many && s->scheme != FAB_IMPLICIT)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: scheme = %s, expected implicit for a categorical target",
                         fab_scheme_names[s->scheme]);
-    if (s->likelihood == FAB_CATEGORICAL && x && x->ops && x->ops->type == FAB_F32)
+    if (many && x && x->ops && x->ops->type == FAB_F32)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: f32 for a categorical target, expected f64: nothing "
                         "holds what the intercepts have in common");
@@ -171,8 +172,8 @@ fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exe
 {
     e->classes = e->model.classes;
     e->n.given = prior != NULL;
-    resolve(&e->set, e->T);
-    FAB_TRY(check_settings(&e->set, x));
+    resolve(&e->set, e->T, e->classes);
+    FAB_TRY(check_settings(e, x));
     const int first = fab_lrvga_undecided(e) || !fab_lrvga_gaussian(e);
     e->room = first && e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
@@ -180,13 +181,14 @@ fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exe
     return FAB_OK;
 }
 
-static fab_status prototype(fab_lrvga *e, const void *settings, const fab_gauss *prior,
+static fab_status prototype(fab_lrvga *e, const void *settings, const fab_input *in,
                             const fab_exec *x)
 {
-    *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings, .model = fab_glm_of(settings)};
-    e->T = fab_glm_size(&e->model);
+    *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings};
+    e->model = fab_glm_of(in->model, e->set.beta);
+    e->T = in->model->D;
     e->part = e->T / e->model.classes;
-    return fab_lrvga_prepare(e, prior, x);
+    return fab_lrvga_prepare(e, in->prior, x);
 }
 
 static fab_status build_parts(fab_lrvga *e)
@@ -260,13 +262,13 @@ fab_status fab_lrvga_open(fab_lrvga **handle, const fab_lrvga *proto, const fab_
     return FAB_OK;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+static fab_status init(void **handle, const void *settings, const fab_input *in,
                        const fab_exec *x)
 {
     fab_lrvga proto, *e;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, prior, x));
-    FAB_TRY(fab_lrvga_open(&e, &proto, prior));
+    FAB_TRY(prototype(&proto, settings, in, x));
+    FAB_TRY(fab_lrvga_open(&e, &proto, in->prior));
     *handle = e;
     return FAB_OK;
 }
@@ -283,11 +285,11 @@ double fab_lrvga_bytes(const fab_lrvga *proto)
            (double)fab_build_size(sizeof *proto, proto, layout);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     fab_lrvga proto;
     (void)n; /* a stream: the same for any number of rows */
-    return prototype(&proto, settings, NULL, x) == FAB_OK ? fab_lrvga_bytes(&proto) : NAN;
+    return prototype(&proto, settings, in, x) == FAB_OK ? fab_lrvga_bytes(&proto) : NAN;
 }
 
 /* ---- update ------------------------------------------------------------------------------------ */
@@ -467,13 +469,13 @@ fab_status fab_lrvga_result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-fab_status fab_lrvga_report(void *handle, fab_inference *r)
+fab_status fab_lrvga_report(void *handle, fab_report *r)
 {
     const fab_lrvga *e = handle;
     const fab_lrvga_numbers *n = &e->shown;
     const double beta = noise(e), rows = n->rows, two_pi = 6.283185307179586477;
     const double fit = 0.5 * (rows * log(beta / two_pi) - beta * n->squares - n->logdet);
-    *r = (fab_inference){.converged = -1,
+    *r = (fab_report){.converged = -1,
                          .floored = e->floored,
                          .alpha = n->given > 0 ? NAN : n->alpha,
                          .beta = beta,
@@ -483,20 +485,19 @@ fab_status fab_lrvga_report(void *handle, fab_inference *r)
     return FAB_OK;
 }
 
-static const fab_infer_verbs verbs = {.init = init,
-                                      .update = update,
-                                      .result = fab_lrvga_result,
-                                      .report = fab_lrvga_report,
-                                      .free = fab_lrvga_free,
-                                      .save = fab_lrvga_save,
-                                      .load = fab_lrvga_load};
-
 const fab_method fab_lrvga_method = {
     .name = "lrvga",
     .summary = "one pass, precision of rank K: linear, logistic, poisson, softmax; for large D",
     .streams = 1,
-    .table = &table,
+    .takes = FAB_TAKES_LINEAR,
+    .fields = &table,
     .bytes = bytes,
-    .infer = &verbs,
-    .network = &fab_lrvga_net_method,
+    .init = init,
+    .update = update,
+    .result = fab_lrvga_result,
+    .report = fab_lrvga_report,
+    .free = fab_lrvga_free,
+    .save = fab_lrvga_save,
+    .load = fab_lrvga_load,
+    .general = &fab_lrvga_net_method,
 };

@@ -26,7 +26,7 @@
 #include "base/memory.h"
 #include "train/state.h"
 #include "methods/lrvga/lrvga_net.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "train/sequence/scalar.h"
 #include "model/ggn.h"
 #include <math.h>
@@ -74,15 +74,12 @@ fab_lrvga_net_settings fab_lrvga_net_defaults(void)
 /* The settings of the recursion, for rows of T slopes. */
 static fab_lrvga_settings core_settings(const fab_lrvga_net_settings *s, const fab_model *m)
 {
-    fab_lrvga_settings c = fab_lrvga_defaults(m->D - m->free, s->K);
-    c.likelihood = m->head.likelihood;
-    c.classes = m->head.classes;
-    c.intercept = 0;
+    fab_lrvga_settings c = fab_lrvga_defaults(s->K);
     c.alpha = s->alpha;
     c.beta = m->free ? FAB_AUTO_F64 : m->head.beta;
     c.seed = s->seed;
     c.inner_rank = s->inner_rank;
-    c.block = s->block > s->draws * c.classes ? s->block : s->draws * c.classes;
+    c.block = s->block > s->draws * m->head.classes ? s->block : s->draws * m->head.classes;
     c.inner = s->inner;
     c.warmup = s->start == FAB_LRVGA_MAP ? 1 : s->first;
     c.forget = s->forget;
@@ -186,9 +183,10 @@ static fab_status build_parts(fab_lrvga_net *f, const fab_lrvga *core)
     return FAB_OK;
 }
 
-static fab_status init_model(void **handle, const void *settings, const fab_model *m,
-                             const fab_gauss *prior, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     fab_lrvga_net proto, *f;
     fab_lrvga core;
     *handle = NULL;
@@ -203,8 +201,10 @@ static fab_status init_model(void **handle, const void *settings, const fab_mode
     return FAB_OK;
 }
 
-static double model_bytes(const void *settings, const fab_model *m, int64_t n)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     fab_lrvga_net proto;
     fab_lrvga core;
     if (prototype(&proto, &core, settings, m, NULL, NULL) != FAB_OK) return NAN;
@@ -261,7 +261,7 @@ static fab_status update(void *handle, const fab_examples *e)
 
 /* ---- the result --------------------------------------------------------------------------------------- */
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     fab_lrvga_net *f = handle;
     FAB_TRY(fab_lrvga_report(f->core, r));
@@ -276,7 +276,7 @@ static fab_status report(void *handle, fab_inference *r)
 static fab_status put_result(fab_lrvga_net *f)
 {
     const fab_gauss *inside;
-    fab_inference r;
+    fab_report r;
     FAB_TRY(fab_lrvga_result(f->core, &inside));
     FAB_TRY(report(f, &r));
     const size_t size = f->core->run.ops->size;
@@ -366,19 +366,18 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the method --------------------------------------------------------------------------------------- */
 
-static const fab_infer_verbs verbs = {.init_model = init_model,
-                                      .model_bytes = model_bytes,
-                                      .update = update,
-                                      .result = result,
-                                      .report = report,
-                                      .free = release,
-                                      .save = save,
-                                      .load = load};
-
 const fab_method fab_lrvga_net_method = {
     .name = "lrvga",
     .summary = "networks: precision of rank K from the slopes of the outputs; goes on as a stream",
     .streams = 1,
-    .table = &table,
-    .infer = &verbs,
+    .takes = FAB_TAKES_JACOBIAN,
+    .fields = &table,
+    .init = init,
+    .bytes = bytes,
+    .update = update,
+    .result = result,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };

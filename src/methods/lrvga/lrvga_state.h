@@ -95,7 +95,7 @@ fab_status fab_lrvga_open(fab_lrvga **e, const fab_lrvga *proto, const fab_gauss
 double fab_lrvga_bytes(const fab_lrvga *proto);
 void fab_lrvga_free(void *handle); /* takes NULL */
 fab_status fab_lrvga_result(void *handle, const fab_gauss **q);
-fab_status fab_lrvga_report(void *handle, fab_inference *r);
+fab_status fab_lrvga_report(void *handle, fab_report *r);
 
 /* The state is the prior again, in units of a noise of precision beta0. */
 fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0);

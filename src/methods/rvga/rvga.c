@@ -20,7 +20,7 @@
 #include "train/state.h"
 #include "train/sequence/classes.h"
 #include "train/glm_fields.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "train/sequence/sequence.h"
 #include "la/ops.h"
 #include "la/small.h"
@@ -80,11 +80,10 @@ static const fab_fields table = TABLE("rvga", fields);
 static const fab_fields kalman_table = TABLE("kalman", fields);
 #undef SETTINGS
 
-fab_rvga_settings fab_rvga_defaults(int64_t D)
+fab_rvga_settings fab_rvga_defaults(void)
 {
     fab_rvga_settings s;
     fab_settings_defaults(&table, &s);
-    s.D = D;
     return s;
 }
 
@@ -156,15 +155,15 @@ static fab_status check_settings(const rvga *e, const fab_exec *x)
     return FAB_OK;
 }
 
-static fab_status prototype(rvga *e, const char *name, const void *settings, const fab_gauss *prior,
+static fab_status prototype(rvga *e, const char *name, const void *settings, const fab_input *in,
                             const fab_exec *x)
 {
-    *e = (rvga){
-        .set = *(const fab_rvga_settings *)settings, .name = name, .model = fab_glm_of(settings)};
-    e->T = fab_glm_size(&e->model);
+    *e = (rvga){.set = *(const fab_rvga_settings *)settings, .name = name};
+    e->model = fab_glm_of(in->model, e->set.beta);
+    e->T = in->model->D;
     e->classes = e->model.classes;
     e->part = e->T / e->classes;
-    e->n.given = prior != NULL;
+    e->n.given = in->prior != NULL;
     e->room = undecided(e) ? e->set.warmup : 1;
     return check_settings(e, x);
 }
@@ -200,13 +199,13 @@ static fab_status take_prior(rvga *e, const fab_gauss *prior)
 }
 
 static fab_status build(void **handle, const char *name, const void *settings,
-                        const fab_gauss *prior, const fab_exec *x)
+                        const fab_input *in, const fab_exec *x)
 {
     rvga proto, *e;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, name, settings, prior, x));
+    FAB_TRY(prototype(&proto, name, settings, in, x));
     FAB_TRY(fab_build((void **)&e, sizeof *e, &proto, layout));
-    fab_status s = prior ? take_prior(e, prior) : FAB_OK;
+    fab_status s = in->prior ? take_prior(e, in->prior) : FAB_OK;
     if (s == FAB_OK && !undecided(e)) s = start(e);
     if (s != FAB_OK) {
         release(e);
@@ -216,23 +215,23 @@ static fab_status build(void **handle, const char *name, const void *settings,
     return FAB_OK;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_gauss *prior,
+static fab_status init(void **handle, const void *settings, const fab_input *in,
                        const fab_exec *x)
 {
-    return build(handle, "rvga", settings, prior, x);
+    return build(handle, "rvga", settings, in, x);
 }
 
-static fab_status init_kalman(void **handle, const void *settings, const fab_gauss *prior,
+static fab_status init_kalman(void **handle, const void *settings, const fab_input *in,
                               const fab_exec *x)
 {
-    return build(handle, "kalman", settings, prior, x);
+    return build(handle, "kalman", settings, in, x);
 }
 
-static double bytes(const void *settings, int64_t n, const fab_exec *x)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     rvga proto;
     (void)n;
-    if (prototype(&proto, "rvga", settings, NULL, x) != FAB_OK) return NAN;
+    if (prototype(&proto, "rvga", settings, in, x) != FAB_OK) return NAN;
     return (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
@@ -436,13 +435,13 @@ static fab_status result(void *handle, const fab_gauss **q)
     return FAB_OK;
 }
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     const rvga *e = handle;
     const numbers *n = &e->shown;
     const double beta = noise(e), two_pi = 6.283185307179586477;
     const double fit = 0.5 * (n->rows * log(beta / two_pi) - beta * n->squares - n->logdet);
-    *r = (fab_inference){.converged = -1,
+    *r = (fab_report){.converged = -1,
                          .alpha = n->given > 0 ? NAN : n->alpha,
                          .beta = beta,
                          .log_evidence = gaussian(e) ? fit : n->score};
@@ -501,35 +500,34 @@ static fab_status load(void *handle, const fab_tensors *t)
     return check_loaded(e);
 }
 
-static const fab_infer_verbs verbs = {.init = init,
-                                      .update = update,
-                                      .result = result,
-                                      .report = report,
-                                      .free = release,
-                                      .save = save,
-                                      .load = load};
-static const fab_infer_verbs kalman_verbs = {.init = init_kalman,
-                                             .update = update,
-                                             .result = result,
-                                             .report = report,
-                                             .free = release,
-                                             .save = save,
-                                             .load = load};
-
 const fab_method fab_rvga_method = {
     .name = "rvga",
     .summary = "one pass, full covariance: linear, logistic, poisson, softmax; for small D",
     .streams = 1,
-    .table = &table,
+    .takes = FAB_TAKES_LINEAR,
+    .fields = &table,
     .bytes = bytes,
-    .infer = &verbs,
+    .init = init,
+    .update = update,
+    .result = result,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };
 
 const fab_method fab_kalman_method = {
     .name = "kalman",
     .summary = "one pass, full covariance: exact linear regression for small D",
     .streams = 1,
-    .table = &kalman_table,
+    .takes = FAB_TAKES_LINEAR,
+    .fields = &kalman_table,
     .bytes = bytes,
-    .infer = &kalman_verbs,
+    .init = init_kalman,
+    .update = update,
+    .result = result,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };

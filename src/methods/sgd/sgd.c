@@ -19,7 +19,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "train/train.h"
 #include <string.h>
 
@@ -60,9 +60,10 @@ static void release(void *handle)
     fab_release(f);
 }
 
-static fab_status init_model(void **handle, const void *settings, const fab_model *m,
-                             const fab_gauss *prior, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     sgd proto = {0}, *f;
     *handle = NULL;
     FAB_TRY(fab_train_init(&proto.train, "sgd", settings, m, prior, x));
@@ -77,8 +78,10 @@ static fab_status init_model(void **handle, const void *settings, const fab_mode
     return FAB_OK;
 }
 
-static double model_bytes(const void *settings, const fab_model *m, int64_t n)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     return fab_train_bytes(settings, m, n) + sizeof(double) * (double)m->D; /* and the result */
 }
 
@@ -110,7 +113,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     return so_far(f, q);
 }
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     const sgd *f = handle;
     fab_train_report(&f->train, fab_train_best(&f->train), r);
@@ -129,9 +132,13 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the method --------------------------------------------------------------------------------------- */
 
-static const fab_infer_verbs verbs = {
-    .init_model = init_model,
-    .model_bytes = model_bytes,
+const fab_method fab_sgd_method = {
+    .name = "sgd",
+    .summary = "the mode of a network or any other model, a point, by stochastic gradients",
+    .takes = FAB_TAKES_GRADIENT,
+    .fields = &table,
+    .init = init,
+    .bytes = bytes,
     .update = update,
     .result = result,
     .so_far = so_far,
@@ -141,16 +148,18 @@ static const fab_infer_verbs verbs = {
     .load = load,
 };
 
-const fab_method fab_sgd_method = {
-    .name = "sgd",
-    .summary = "the mode of a network or any other model, a point, by stochastic gradients",
-    .table = &table,
-    .infer = &verbs,
-};
-
 const fab_method fab_ensemble_method = {
     .name = "ensemble",
     .summary = "sgd from several starts: a mixture of points",
-    .table = &ensemble,
-    .infer = &verbs,
+    .takes = FAB_TAKES_GRADIENT,
+    .fields = &ensemble,
+    .init = init,
+    .bytes = bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };

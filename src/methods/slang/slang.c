@@ -19,7 +19,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "train/state.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "train/model_fields.h"
 #include "methods/slang/slang_state.h"
 #include "la/small.h"
@@ -241,15 +241,17 @@ static fab_status open_run(void **handle, const char *who, const fab_slang_setti
     return FAB_OK;
 }
 
-static fab_status slang_init(void **handle, const void *settings, const fab_model *m,
-                             const fab_gauss *prior, const fab_exec *x)
+static fab_status slang_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     return open_run(handle, "slang", settings, m, prior, x);
 }
 
-static fab_status vogn_init(void **handle, const void *settings, const fab_model *m,
-                            const fab_gauss *prior, const fab_exec *x)
+static fab_status vogn_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     const fab_slang_settings s = vogn_as_slang(settings);
     return open_run(handle, "vogn", &s, m, prior, x);
 }
@@ -263,13 +265,17 @@ static double bytes_of(const fab_slang_settings *s, const fab_model *m, int64_t 
     return (double)fab_build_size(sizeof proto, &proto, layout) + sizeof(double) * (batch + result);
 }
 
-static double slang_bytes(const void *settings, const fab_model *m, int64_t n)
+static double slang_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     return bytes_of(settings, m, n);
 }
 
-static double vogn_bytes(const void *settings, const fab_model *m, int64_t n)
+static double vogn_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     const fab_slang_settings s = vogn_as_slang(settings);
     return bytes_of(&s, m, n);
 }
@@ -349,11 +355,11 @@ static fab_status result(void *handle, const fab_gauss **q)
     return so_far(handle, q);
 }
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     const fab_slang *f = handle;
     const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
-    *r = (fab_inference){.iterations = (int64_t)f->number[FAB_SLANG_EPOCH],
+    *r = (fab_report){.iterations = (int64_t)f->number[FAB_SLANG_EPOCH],
                          .converged = -1,
                          .floored = (int64_t)f->number[FAB_SLANG_FLOORED],
                          .alpha = f->given ? NAN : f->s.alpha,
@@ -412,40 +418,34 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-static const fab_infer_verbs slang_verbs = {
-    .init_model = slang_init,
-    .model_bytes = slang_bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
-};
-
-static const fab_infer_verbs vogn_verbs = {
-    .init_model = vogn_init,
-    .model_bytes = vogn_bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
-};
-
 const fab_method fab_slang_method = {
     .name = "slang",
     .summary = "variational inference by natural gradients, precision of rank K plus diagonal",
-    .table = &table,
-    .infer = &slang_verbs,
+    .takes = FAB_TAKES_EXAMPLES,
+    .fields = &table,
+    .init = slang_init,
+    .bytes = slang_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };
 
 const fab_method fab_vogn_method = {
     .name = "vogn",
     .summary = "variational inference by natural gradients, a diagonal",
-    .table = &vogn_table,
-    .infer = &vogn_verbs,
+    .takes = FAB_TAKES_EXAMPLES,
+    .fields = &vogn_table,
+    .init = vogn_init,
+    .bytes = vogn_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };

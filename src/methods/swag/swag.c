@@ -22,8 +22,9 @@
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
 #include "train/state.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "methods/swag/swag_factor.h"
+#include "fit/fit.h"
 #include "train/train.h"
 #include "la/ops.h"
 #include <float.h>
@@ -44,7 +45,7 @@ typedef struct swag {
     double *mean, *V;       /* D; V NULL for swa */
     double *sum;            /* D: of theta since the last iterate; NULL without `window` */
     void *Dhat;             /* D x K, row-major: a ring of deviations */
-    fab_swag_factor factor; /* of all iterates, when `columns` names a method */
+    fab_fit *factor; /* of all iterates, when `columns` names a method */
     int64_t floored;
     fab_gauss *q;
 } swag;
@@ -152,7 +153,7 @@ static void release(void *handle)
 {
     swag *f = handle;
     if (!f) return;
-    fab_swag_factor_free(&f->factor);
+    fab_fit_free(f->factor);
     fab_gauss_free(f->q);
     fab_release(f);
 }
@@ -187,21 +188,25 @@ static fab_status open_run(void **handle, const fab_swag_settings *s, int point,
     return FAB_OK;
 }
 
-static fab_status swag_init(void **handle, const void *settings, const fab_model *m,
-                            const fab_gauss *prior, const fab_exec *x)
+static fab_status swag_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     return open_run(handle, settings, 0, m, prior, x);
 }
 
-static fab_status swa_init(void **handle, const void *settings, const fab_model *m,
-                           const fab_gauss *prior, const fab_exec *x)
+static fab_status swa_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     const fab_swag_settings s = swa_as_swag(settings);
     return open_run(handle, &s, 1, m, prior, x);
 }
 
-static double swag_bytes(const void *settings, const fab_model *m, int64_t n)
+static double swag_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     fab_swag_settings s = *(const fab_swag_settings *)settings;
     resolve(&s, m->D);
     const int64_t vectors = 4 + s.window; /* mean, V, and the result's */
@@ -210,10 +215,10 @@ static double swag_bytes(const void *settings, const fab_model *m, int64_t n)
            fab_swag_factor_bytes(&s, m->D, n);
 }
 
-static double swa_bytes(const void *settings, const fab_model *m, int64_t n)
+static double swa_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_swag_settings s = swa_as_swag(settings);
-    return swag_bytes(&s, m, n) - 2 * sizeof(double) * (double)m->D; /* V, psi */
+    return swag_bytes(&s, in, n, x) - 2 * sizeof(double) * (double)in->model->D; /* V, psi */
 }
 
 /* ---- the iterates ------------------------------------------------------------------------------------- */
@@ -243,7 +248,7 @@ static fab_status keep(swag *f, double *x)
     const int64_t D = f->train.m.D, K = f->s.K, ring = ring_of(&f->s);
     const double n = f->number[KEPT] + 1;
     FAB_TRY(check_iterate(f, x));
-    if (f->factor.method) FAB_TRY(fab_swag_factor_take(&f->factor, x, D));
+    if (f->factor) FAB_TRY(fab_swag_factor_take(f->factor, x, D));
     welford(f, n, x);
     f->number[KEPT] = n;
     if (!ring || n < 2) return FAB_OK;
@@ -373,7 +378,7 @@ static void from_deviations(swag *f)
 static fab_status from_factors(swag *f)
 {
     const fab_gauss *fit;
-    FAB_TRY(fab_swag_factor_result(&f->factor, &fit, &f->floored));
+    FAB_TRY(fab_swag_factor_result(f->factor, &fit, &f->floored));
     for (int64_t i = 0; i < f->q->D; i++) f->q->psi[i] = f->s.scale * fit->psi[i];
     scale_columns(f, sqrt(f->s.scale), fit->F);
     return FAB_OK;
@@ -408,7 +413,7 @@ static fab_status so_far(void *handle, const fab_gauss **q)
     if (f->point) return FAB_OK;
     f->floored = 0;
     memset(f->q->psi, 0, (size_t)f->q->D * sizeof(double));
-    if (n >= 2 && !f->factor.method)
+    if (n >= 2 && !f->factor)
         from_deviations(f);
     else if (n >= 2 && moved(f))
         FAB_TRY(from_factors(f));
@@ -428,7 +433,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     return so_far(handle, q);
 }
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     const swag *f = handle;
     fab_train_report(&f->train, f->q->mu, r);
@@ -455,7 +460,7 @@ static fab_status save(void *handle, fab_tensors *t)
     const fab_states all = state_of(f);
     FAB_TRY(fab_train_save(&f->train, t));
     FAB_TRY(fab_states_save(&all, t));
-    return f->factor.method ? f->factor.method->save(f->factor.handle, t) : FAB_OK;
+    return f->factor ? fab_fit_save_state(f->factor, t) : FAB_OK;
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
@@ -464,7 +469,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_states all = state_of(f);
     FAB_TRY(fab_train_load(&f->train, t));
     FAB_TRY(fab_states_load(&all, t));
-    if (f->factor.method) FAB_TRY(f->factor.method->load(f->factor.handle, t));
+    if (f->factor) FAB_TRY(fab_fit_load_state(f->factor, t, (int64_t)f->number[KEPT]));
     if (!(f->number[AVERAGED] >= 0 && f->number[AVERAGED] <= (double)f->s.average &&
           f->number[KEPT] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %g of %lld, %g iterates",
@@ -476,54 +481,66 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-static const fab_infer_verbs swag_verbs = {
-    .init_model = swag_init,
-    .model_bytes = swag_bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
-};
-
-static const fab_infer_verbs swa_verbs = {
-    .init_model = swa_init,
-    .model_bytes = swa_bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
-};
-
 const fab_method fab_swag_method = {
     .name = "swag",
     .summary = "the Gaussian of the iterates of a training run, rank K plus diagonal",
-    .table = &table,
-    .infer = &swag_verbs,
+    .takes = FAB_TAKES_GRADIENT,
+    .fields = &table,
+    .init = swag_init,
+    .bytes = swag_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };
 
 const fab_method fab_swa_method = {
     .name = "swa",
     .summary = "the mean of the iterates of a training run, a point",
-    .table = &swa_table,
-    .infer = &swa_verbs,
+    .takes = FAB_TAKES_GRADIENT,
+    .fields = &swa_table,
+    .init = swa_init,
+    .bytes = swa_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };
 
 const fab_method fab_multiswag_method = {
     .name = "multiswag",
     .summary = "swag from several starts: a mixture of Gaussians",
-    .table = &multiswag,
-    .infer = &swag_verbs,
+    .takes = FAB_TAKES_GRADIENT,
+    .fields = &multiswag,
+    .init = swag_init,
+    .bytes = swag_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };
 
 const fab_method fab_iterate_averaging_method = {
     .name = "iterate-averaging",
     .summary = "swag of the means over disjoint windows of a training run",
-    .table = &averaging,
-    .infer = &swag_verbs,
+    .takes = FAB_TAKES_GRADIENT,
+    .fields = &averaging,
+    .init = swag_init,
+    .bytes = swag_bytes,
+    .update = update,
+    .result = result,
+    .so_far = so_far,
+    .report = report,
+    .free = release,
+    .save = save,
+    .load = load,
 };

@@ -3,17 +3,12 @@
  * SPDX-License-Identifier: MIT */
 #include "methods/swag/swag_factor.h"
 #include "base/fail.h"
-#include "fit/estim_methods.h"
-#include "methods/fa/start.h"
 #include "fabayes/methods.h"
+#include "fit/fit.h"
 #include <string.h>
 
 const char *const fab_swag_columns_names[] = {"last",          "recursive-em", "online-em",
                                               "stochastic-em", "online-sga",   NULL};
-
-/* In the order of the names. */
-static const fab_method *const methods[] = {NULL, &fab_recursive_em_method, &fab_online_em_method,
-                                            &fab_stochastic_em_method, &fab_online_sga_method};
 
 typedef union any_settings {
     fab_recursive_em_settings recursive_em;
@@ -41,43 +36,37 @@ static void set(const fab_fields *t, any_settings *s, const char *name, int64_t 
     memcpy((char *)s + fab_settings_find(t, name)->offset, &value, sizeof value);
 }
 
-static any_settings settings_of(const fab_method *m, const fab_swag_settings *s, int64_t D)
+static any_settings settings_of(const fab_method *m, const fab_swag_settings *s)
 {
     const int64_t warmup = fab_swag_factor_warmup(s);
     any_settings any = {0};
-    fab_settings_defaults(m->table, &any);
-    set(m->table, &any, "D", D);
-    set(m->table, &any, "K", s->K);
-    set(m->table, &any, "seed", s->seed);
+    fab_settings_defaults(m->fields, &any);
+    set(m->fields, &any, "K", s->K);
+    set(m->fields, &any, "seed", s->seed);
     if (warmup == 0) return any;
-    set(m->table, &any, "warmup", warmup);
-    set(m->table, &any, "start", FAB_START_VARIANCE);
+    set(m->fields, &any, "warmup", warmup);
+    fab_settings_parse(m->fields, &any, "start", "variance");
     return any;
 }
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
-fab_status fab_swag_factor_init(fab_swag_factor *f, const fab_swag_settings *s, int64_t D,
+fab_status fab_swag_factor_init(fab_fit **f, const fab_swag_settings *s, int64_t D,
                                 const fab_exec *x)
 {
-    *f = (fab_swag_factor){.method = methods[s->columns]};
-    if (!f->method) return FAB_OK;
-    const any_settings any = settings_of(f->method, s, D);
-    return f->method->init(&f->handle, &any, x);
-}
-
-void fab_swag_factor_free(fab_swag_factor *f)
-{
-    if (f->handle) f->method->free(f->handle);
-    f->handle = NULL;
+    *f = NULL;
+    if (s->columns == FAB_LAST) return FAB_OK;
+    const fab_method *m = fab_method_find(fab_swag_columns_names[s->columns]);
+    const any_settings any = settings_of(m, s);
+    return fab_fit_create(f, m->name, &any, m->fields->size, &(fab_input){.vectors = D}, x);
 }
 
 double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n)
 {
-    const fab_method *m = methods[s->columns];
-    if (!m) return 0;
-    const any_settings any = settings_of(m, s, D);
-    return m->bytes(&any, n, NULL);
+    if (s->columns == FAB_LAST) return 0;
+    const fab_method *m = fab_method_find(fab_swag_columns_names[s->columns]);
+    const any_settings any = settings_of(m, s);
+    return fab_fit_bytes(m->name, &any, m->fields->size, &(fab_input){.vectors = D}, n, NULL);
 }
 
 /* ---- the iterates ------------------------------------------------------------------------------------- */
@@ -88,17 +77,19 @@ static fab_status named(fab_status s)
     return s == FAB_OK ? s : fab_prefix(s, "swag: columns by ");
 }
 
-fab_status fab_swag_factor_take(fab_swag_factor *f, const double *x, int64_t D)
+fab_status fab_swag_factor_take(fab_fit *f, const double *x, int64_t D)
 {
-    const fab_rows row = {.p = x, .type = FAB_F64, .n = 1, .ld = D};
-    return named(f->method->update(f->handle, &row));
+    const fab_examples row = {.x = {.p = x, .type = FAB_F64, .n = 1, .ld = D}};
+    return named(fab_fit_update(f, &row));
 }
 
-fab_status fab_swag_factor_result(fab_swag_factor *f, const fab_gauss **q, int64_t *floored)
+fab_status fab_swag_factor_result(fab_fit *f, const fab_gauss **q, int64_t *floored)
 {
-    fab_diagnostics d;
-    FAB_TRY(named(f->method->result(f->handle, q)));
-    FAB_TRY(named(f->method->diagnostics(f->handle, &d)));
-    *floored = d.floored;
+    const fab_mixture *all;
+    fab_report r;
+    FAB_TRY(named(fab_fit_result(f, &all)));
+    FAB_TRY(named(fab_fit_report(f, &r)));
+    *q = all->part[0];
+    *floored = r.floored;
     return FAB_OK;
 }

@@ -9,16 +9,10 @@
 
 extern const char *const fab_swag_columns_names[6];
 
-typedef struct fab_swag_factor {
-    const fab_method *method; /* NULL: columns = last */
-    void *handle;
-} fab_swag_factor;
-
-/* Build the method that s->columns names for vectors of length D: its defaults with K and seed of *s, and a
- * warm-up of fab_swag_factor_warmup iterates where its default is a number. */
-fab_status fab_swag_factor_init(fab_swag_factor *f, const fab_swag_settings *s, int64_t D,
+/* The fit that s->columns names for vectors of length D: its defaults with K and seed of *s, and a warm-up of
+ * fab_swag_factor_warmup iterates where its default is a number.  Gives *f; NULL: columns = last. */
+fab_status fab_swag_factor_init(fab_fit **f, const fab_swag_settings *s, int64_t D,
                                 const fab_exec *x);
-void fab_swag_factor_free(fab_swag_factor *f);
 
 /* Bytes of a handle; 0 for columns = last. */
 double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n);
@@ -27,9 +21,9 @@ double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n);
 int64_t fab_swag_factor_warmup(const fab_swag_settings *s);
 
 /* Take one iterate (D).  The sentence of a failure names the setting. */
-fab_status fab_swag_factor_take(fab_swag_factor *f, const double *x, int64_t D);
+fab_status fab_swag_factor_take(fab_fit *f, const double *x, int64_t D);
 
 /* The fit of all of them, lent until the next, and how many psi stand at their floor. */
-fab_status fab_swag_factor_result(fab_swag_factor *f, const fab_gauss **q, int64_t *floored);
+fab_status fab_swag_factor_result(fab_fit *f, const fab_gauss **q, int64_t *floored);
 
 #endif

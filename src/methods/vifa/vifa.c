@@ -24,7 +24,7 @@
 #include "base/memory.h"
 #include "train/state.h"
 #include "fabayes/gauss.h"
-#include "fit/infer_methods.h"
+#include "fit/method.h"
 #include "methods/vifa/vifa_state.h"
 #include "model/ggn.h"
 #include <math.h>
@@ -117,7 +117,7 @@ static fab_status prototype(fab_vifa *f, const char *who, const fab_vifa_setting
                     .W = m->D - m->free,
                     .K = s->K,
                     .number = {[FAB_VIFA_LOSS] = NAN, [FAB_VIFA_BOUND] = NAN}};
-    fab_vifa_resolve(&f->s, m);
+    fab_vifa_resolve(&f->s, &(fab_input){.model = m});
     f->kept = f->s.draws <= f->K ? f->s.draws : 1;
     if (f->s.optimiser == FAB_VIFA_NEWTON) f->newton.W = f->W;
     FAB_TRY(fab_run_init(&f->run, x, type));
@@ -216,20 +216,24 @@ static fab_status init_as(void **handle, const char *who, const void *settings, 
     return FAB_OK;
 }
 
-static fab_status init_model(void **handle, const void *settings, const fab_model *m,
-                             const fab_gauss *prior, const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     return init_as(handle, "vifa", settings, m, prior, x);
 }
 
-static fab_status init_diagonal(void **handle, const void *settings, const fab_model *m,
-                                const fab_gauss *prior, const fab_exec *x)
+static fab_status init_diagonal(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
     return init_as(handle, "meanfield", settings, m, prior, x);
 }
 
-static double model_bytes(const void *settings, const fab_model *m, int64_t n)
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
+    const fab_model *m = in->model;
+    (void)x;
     fab_vifa f;
     const fab_vifa_settings *s = settings;
     if (prototype(&f, "vifa", s, m, NULL, NULL) != FAB_OK) return 0;
@@ -419,12 +423,12 @@ static fab_status result(void *handle, const fab_gauss **q)
     return so_far(f, q);
 }
 
-static fab_status report(void *handle, fab_inference *r)
+static fab_status report(void *handle, fab_report *r)
 {
     const fab_vifa *f = handle;
     const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
     *r =
-        (fab_inference){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
+        (fab_report){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
                         .converged = -1,
                         .alpha = f->given ? NAN : f->s.alpha,
                         .beta = noise ? fab_glm_beta(&f->m.head, f->c[f->m.D - 1]) : f->m.head.beta,
@@ -476,25 +480,21 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-#define VIFA_VERBS(init_)                                                                        \
-    {                                                                                            \
-        .init_model = init_, .model_bytes = model_bytes, .resolve = fab_vifa_resolve,            \
-        .update = update, .result = result, .so_far = so_far, .report = report, .free = release, \
-        .save = save, .load = load                                                               \
-    }
-static const fab_infer_verbs verbs = VIFA_VERBS(init_model),
-                             diagonal_verbs = VIFA_VERBS(init_diagonal);
+#define VIFA_VERBS(init_)                                                                      \
+    .takes = FAB_TAKES_GRADIENT, .init = init_, .bytes = bytes, .resolve = fab_vifa_resolve,   \
+    .update = update, .result = result, .so_far = so_far, .report = report, .free = release, \
+    .save = save, .load = load
 
 const fab_method fab_vifa_method = {
     .name = "vifa",
     .summary = "variational inference of a network or any other model, low rank plus diagonal",
-    .table = &fab_vifa_table,
-    .infer = &verbs,
+    .fields = &fab_vifa_table,
+    VIFA_VERBS(init),
 };
 
 const fab_method fab_meanfield_method = {
     .name = "meanfield",
     .summary = "vifa with a diagonal covariance",
-    .table = &fab_meanfield_table,
-    .infer = &diagonal_verbs,
+    .fields = &fab_meanfield_table,
+    VIFA_VERBS(init_diagonal),
 };

@@ -100,8 +100,9 @@ static void take(double *setting, double value)
     if (fab_is_auto_f64(*setting)) *setting = value;
 }
 
-void fab_vifa_resolve(void *settings, const fab_model *m)
+void fab_vifa_resolve(void *settings, const fab_input *in)
 {
+    const fab_model *m = in->model;
     fab_vifa_settings *s = settings;
     const int64_t W = m->D - m->free;
     const int open = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);

@@ -97,7 +97,7 @@ typedef struct fab_vifa_step {
 
 extern const fab_fields fab_vifa_table, fab_meanfield_table;
 /* Put numbers where the settings say auto, but for epochs that depend on the rows. */
-void fab_vifa_resolve(void *settings, const fab_model *m);
+void fab_vifa_resolve(void *settings, const fab_input *in);
 /* Epochs of a run with so many steps in each. */
 int64_t fab_vifa_epochs(const fab_vifa_settings *s, int64_t steps);
 

@@ -253,7 +253,7 @@ static void set_noise(void *self, uint64_t seed, int64_t step)
     net->step = step;
 }
 
-static fab_status hold(void *self, double beta)
+static fab_status fix_beta(void *self, double beta)
 {
     fab_net *net = self;
     if (net->model.head.likelihood != FAB_GAUSSIAN || net->noise != FAB_NOISE_FIXED)
@@ -461,7 +461,7 @@ static void offer(fab_net *net)
     m->loss = loss;
     m->start = start;
     m->noise = set_noise;
-    m->hold = hold;
+    m->fix_beta = fix_beta;
     m->json = json;
     m->predict = predict;
     fab_net_offer_examples(m);

@@ -1,0 +1,324 @@
+/* fit.c - the one handle: checks at the door, independent runs, results and reports of every method.
+ *
+ *     caller -> fab_fit -> checks settings, input, rows -> the verbs of the method (method.h), once for each run
+ *
+ * Methods whose settings have `runs` are run so many times, with seeds seed, seed + 1, ..: an equal-weight mixture.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fit/fit.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- the door ------------------------------------------------------------------------------------- */
+
+/* The method of that name that takes such an input; a sentence with the nearest name, or what it lacks. */
+static fab_status find_method(const fab_method **m, const char *name, const fab_input *in)
+{
+    *m = fab_method_find(name);
+    if (!*m) {
+        const char *names[FAB_MOST_METHODS];
+        for (int64_t i = 0; i < fab_method_count(); i++) names[i] = fab_method_at(i)->name;
+        const char *near = fab_nearest(name, names, fab_method_count());
+        if (near)
+            return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'; did you mean '%s'?", name,
+                            near);
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
+    }
+    if (in->model && !in->model->glm) *m = fab_method_of_networks(*m);
+    if (!in->model && in->vectors < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors of length %lld and no model: nothing to fit",
+                        name, (long long)in->vectors);
+    const char *lack = fab_method_lacks(*m, in->model);
+    if (lack) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method %s", (*m)->name, lack);
+    return FAB_OK;
+}
+
+/* Copy the settings of a caller who may know fewer of them; what he does not know has its default. */
+static fab_status take_settings(void *to, const fab_method *m, const void *settings, size_t size)
+{
+    const fab_fields *t = m->fields;
+    fab_settings_defaults(t, to);
+    if (settings && (size > t->size || size % 8 != 0 || size == 0))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: settings of %zu bytes, expected the %zu of its settings struct (or of "
+                        "an older one, which is shorter)",
+                        m->name, size, t->size);
+    if (settings) memcpy(to, settings, size);
+    return fab_settings_check(t, to);
+}
+
+static fab_status check_glm(const fab_method *m, const fab_glm *g)
+{
+    const int many = g->likelihood == FAB_CATEGORICAL;
+    if (many && g->classes < 2)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: classes = %lld, expected at least 2 for a categorical target", m->name,
+                        (long long)g->classes);
+    if (!many && g->classes != 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: classes = %lld, expected 1 for a %s target", m->name,
+                        (long long)g->classes, fab_likelihood_name(g->likelihood));
+    if (g->D > ((int64_t)1 << 40) / g->classes - 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld classes of D = %lld coefficients are more than 2^40", m->name,
+                        (long long)g->classes, (long long)g->D);
+    return FAB_OK;
+}
+
+static fab_status check_prior(const fab_method *m, int64_t size, const fab_gauss *prior)
+{
+    const fab_status s = fab_gauss_check(prior);
+    if (s != FAB_OK) return fab_prefix(s, "%s: prior: ", m->name);
+    if (prior->total)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior is over part of theta, expected all of it",
+                        m->name);
+    if (prior->form == FAB_POINT)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior is a point and has no width", m->name);
+    if (prior->D != size)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior has %lld coordinates, theta has %lld",
+                        m->name, (long long)prior->D, (long long)size);
+    return FAB_OK;
+}
+
+static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in)
+{
+    if (in->model) {
+        FAB_TRY(fab_model_check(m->name, in->model));
+        FAB_TRY(check_glm(m, &in->model->head));
+        return in->prior ? check_prior(m, in->model->D, in->prior) : FAB_OK;
+    }
+    const int64_t K = fab_method_setting(m, settings, "K"), D = in->vectors;
+    if (in->prior)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors have no theta, and so no prior", m->name);
+    if (D > (int64_t)1 << 40)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors of length D = %lld, expected at most 2^40",
+                        m->name, (long long)D);
+    if (K > D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: K = %lld factors for D = %lld coordinates, expected K <= D", m->name,
+                        (long long)K, (long long)D);
+    return FAB_OK;
+}
+
+/* A beta among the settings is that of the model; methods of linear models take it from the settings. */
+static fab_status fix_beta(const fab_method *m, const void *settings, fab_model *model)
+{
+    const fab_field *f = fab_settings_find(m->fields, "beta");
+    double beta = FAB_AUTO_F64;
+    if (f) memcpy(&beta, (const char *)settings + f->offset, sizeof beta);
+    if (fab_is_auto_f64(beta)) return FAB_OK;
+    if (!model->fix_beta)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: beta = %g cannot be fixed in this model", m->name,
+                        beta);
+    FAB_TRY(model->fix_beta(model->self, beta));
+    model->head.beta = beta;
+    return FAB_OK;
+}
+
+/* ---- life ----------------------------------------------------------------------------------------- */
+
+static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
+{
+    const fab_field *seed = fab_settings_find(f->m->fields, "seed");
+    int64_t first = fab_method_setting(f->m, f->settings, "seed");
+    if (in->prior) FAB_TRY(fab_gauss_copy(&f->prior, in->prior, FAB_F64));
+    const fab_input own = {.vectors = in->vectors, .model = f->model.D ? &f->model : NULL,
+                           .prior = f->prior};
+    fab_status s = FAB_OK;
+    for (int64_t i = 0; i < f->runs && s == FAB_OK; i++) {
+        const int64_t number = first + i;
+        if (seed) memcpy((char *)f->settings + seed->offset, &number, sizeof number);
+        s = f->m->init(&f->handle[i], f->settings, &own, x);
+    }
+    if (seed) memcpy((char *)f->settings + seed->offset, &first, sizeof first);
+    return s;
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    fab_fit *f = handle;
+    f->settings = fab_place(l, (int64_t)f->m->fields->size, 1);
+    f->handle = fab_place(l, f->runs, sizeof *f->handle);
+    f->part = fab_place(l, f->runs, sizeof *f->part);
+    f->weight = fab_place(l, f->runs, sizeof *f->weight);
+}
+
+/* A handle for settings and an input that have passed their checks. */
+static fab_status build(fab_fit **f, const fab_method *m, const void *settings, const fab_input *in,
+                        const fab_exec *x)
+{
+    const int64_t runs = fab_method_setting(m, settings, "runs");
+    fab_fit proto = {.m = m, .vectors = in->vectors, .runs = runs ? runs : 1}, *new;
+    if (in->model) proto.model = *in->model;
+    FAB_TRY(fab_build((void **)&new, sizeof *new, &proto, layout));
+    memcpy(new->settings, settings, m->fields->size);
+    if (new->model.glm) {
+        new->glm = new->model.head;
+        new->model = fab_model_linear(&new->glm);
+    }
+    for (int64_t i = 0; i < new->runs; i++) new->weight[i] = 1 / (double)new->runs;
+    new->mixture = (fab_mixture){new->runs, new->part, new->weight};
+    fab_status s = FAB_OK;
+    if (in->model && !(m->takes & FAB_TAKES_LINEAR && in->model->glm))
+        s = fix_beta(m, settings, &new->model);
+    if (s == FAB_OK && m->resolve)
+        m->resolve(new->settings, &(fab_input){in->vectors, in->model ? &new->model : NULL, NULL});
+    if (s == FAB_OK) s = open_runs(new, in, x);
+    if (s != FAB_OK) {
+        fab_fit_free(new);
+        return s;
+    }
+    *f = new;
+    return FAB_OK;
+}
+
+/* A copy of the settings, checked with the input.  Gives *own: fab_release. */
+static fab_status checked_settings(void **own, const fab_method *m, const void *settings,
+                                   size_t size, const fab_input *in)
+{
+    FAB_TRY(fab_alloc_array(own, 1, m->fields->size, m->name));
+    fab_status s = take_settings(*own, m, settings, size);
+    if (s == FAB_OK) s = check_input(m, *own, in);
+    if (s == FAB_OK) return FAB_OK;
+    fab_release(*own);
+    *own = NULL;
+    return s;
+}
+
+fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings, size_t size,
+                          const fab_input *in, const fab_exec *x)
+{
+    const fab_method *m;
+    void *own;
+    *f = NULL;
+    FAB_TRY(find_method(&m, method, in));
+    FAB_TRY(checked_settings(&own, m, settings, size, in));
+    const fab_status s = build(f, m, own, in, x);
+    fab_release(own);
+    return s;
+}
+
+double fab_fit_bytes(const char *method, const void *settings, size_t size, const fab_input *in,
+                     int64_t n, const fab_exec *x)
+{
+    const fab_method *m;
+    void *own;
+    if (find_method(&m, method, in) != FAB_OK) return NAN;
+    if (checked_settings(&own, m, settings, size, in) != FAB_OK) return NAN;
+    const int64_t runs = fab_method_setting(m, own, "runs");
+    const double bytes = m->bytes ? m->bytes(own, in, n, x) : 0;
+    fab_release(own);
+    return runs ? (double)runs * bytes : bytes;
+}
+
+void fab_fit_free(fab_fit *f)
+{
+    if (!f) return;
+    for (int64_t i = 0; i < f->runs; i++)
+        if (f->handle[i]) f->m->free(f->handle[i]);
+    fab_gauss_free(f->prior);
+    fab_release(f);
+}
+
+/* ---- update, result, report ------------------------------------------------------------------------- */
+
+static fab_status check_rows(const fab_fit *f, const fab_examples *e)
+{
+    if (f->model.D) return fab_examples_check(f->m->name, &f->model.head, e);
+    if (e->y || e->offset)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors: no y, no offset", f->m->name);
+    if (e->weight)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: weights of vectors are not offered by this method",
+                        f->m->name);
+    return fab_rows_check_dense(f->m->name, &e->x, f->vectors);
+}
+
+fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
+{
+    FAB_TRY(check_rows(f, e));
+    if (e->x.n == 0) return FAB_OK;
+    if (!f->m->streams && f->n > 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
+                        f->m->name);
+    f->ready = 0;
+    for (int64_t i = 0; i < f->runs; i++) FAB_TRY(f->m->update(f->handle[i], e));
+    f->n += e->x.n;
+    return FAB_OK;
+}
+
+fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q))
+{
+    for (int64_t i = 0; i < f->runs; i++) {
+        const fab_status s = verb(f->handle[i], &f->part[i]);
+        if (s == FAB_NUMERIC && f->runs > 1)
+            return fab_prefix(s, "run %lld of %lld: ", (long long)i + 1, (long long)f->runs);
+        FAB_TRY(s);
+    }
+    return FAB_OK;
+}
+
+fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
+{
+    const int64_t least = f->model.D ? 1 : 2;
+    *q = NULL;
+    if (f->n < least)
+        return FAB_FAIL(FAB_BAD_DATA, f->n ? "%s: %lld rows seen, expected at least %lld"
+                                           : "%s: no rows seen (%lld), expected at least %lld",
+                        f->m->name, (long long)f->n, (long long)least);
+    if (!f->ready) FAB_TRY(fab_fit_parts(f, f->m->result));
+    f->ready = 1;
+    *q = &f->mixture;
+    return FAB_OK;
+}
+
+fab_status fab_fit_gauss(fab_fit *f, const fab_gauss **q)
+{
+    const fab_mixture *all;
+    *q = NULL;
+    FAB_TRY(fab_fit_result(f, &all));
+    *q = all->part[0];
+    return FAB_OK;
+}
+
+fab_status fab_fit_report(fab_fit *f, fab_report *r)
+{
+    const fab_mixture *q;
+    FAB_TRY(fab_fit_result(f, &q));
+    FAB_TRY(f->m->report(f->handle[0], r));
+    const int linear = f->m->takes & FAB_TAKES_LINEAR && f->model.glm;
+    if (f->model.D)
+        r->loglik_mean = NAN;
+    else
+        r->alpha = r->beta = r->log_evidence = NAN;
+    if (!f->model.D || linear) r->loss = r->held_out = NAN;
+    r->n = f->n;
+    return FAB_OK;
+}
+
+fab_status fab_fit_glm(fab_fit *f, fab_glm *m)
+{
+    fab_report r = {.beta = 1};
+    if (!f->model.D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors have no likelihood", f->m->name);
+    if (f->model.head.likelihood == FAB_GAUSSIAN) FAB_TRY(fab_fit_report(f, &r));
+    *m = f->model.head;
+    m->beta = r.beta;
+    return FAB_OK;
+}
+
+const fab_method *fab_fit_method(const fab_fit *f)
+{
+    return f->m;
+}
+
+const void *fab_fit_settings(const fab_fit *f)
+{
+    return f->settings;
+}
+
+int64_t fab_fit_rows(const fab_fit *f)
+{
+    return f->n;
+}

@@ -1,0 +1,35 @@
+/* fit.h - the inside of a fab_fit, shared by its verbs (fit.c) and its files (files.c).
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_FIT_FIT_H
+#define FAB_FIT_FIT_H
+
+#include "base/fail.h"
+#include "fit/method.h"
+
+enum { FAB_MOST_METHODS = 256 };
+
+struct fab_fit {
+    const fab_method *m;
+    void *settings;         /* m->fields->size bytes, auto as chosen for the model */
+    int64_t vectors;        /* length of vectors; 0: a model */
+    fab_model model;        /* D = 0: vectors */
+    fab_glm glm;            /* what a linear model points to */
+    fab_gauss *prior;       /* a copy that the runs borrow, or NULL */
+    int64_t n;              /* rows seen */
+    int64_t runs;
+    void **handle;          /* runs; NULL where there is none yet */
+    const fab_gauss **part; /* runs */
+    double *weight;         /* runs */
+    fab_mixture mixture;    /* of the parts */
+    int ready;              /* the parts are those of all rows */
+};
+
+/* The posterior of each run; `verb` is the method's result or so_far. */
+fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q));
+
+/* The state of all runs as tensors state.*, and back, with n rows seen. */
+fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t);
+fab_status fab_fit_load_state(fab_fit *f, const fab_tensors *t, int64_t n);
+
+#endif

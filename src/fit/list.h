@@ -1,0 +1,30 @@
+/* list.h - the methods, one line each: that line, and the method's own file, are all a new one needs.
+ *
+ * METHOD(name) stands for a `const fab_method fab_name_method`; `fabayes methods` shows them in this order.
+ *
+ * SPDX-License-Identifier: MIT */
+METHOD(recursive_em)
+METHOD(online_em)
+METHOD(stochastic_em)
+METHOD(online_sga)
+METHOD(ml)
+METHOD(em)
+METHOD(ppca)
+METHOD(pca)
+METHOD(exact)
+METHOD(ridge)
+METHOD(laplace)
+METHOD(map)
+METHOD(kalman)
+METHOD(rvga)
+METHOD(lrvga)
+METHOD(sgd)
+METHOD(ensemble)
+METHOD(vifa)
+METHOD(meanfield)
+METHOD(swa)
+METHOD(swag)
+METHOD(multiswag)
+METHOD(iterate_averaging)
+METHOD(slang)
+METHOD(vogn)

@@ -1,0 +1,50 @@
+/* method.h - what a method is: its name, its settings, what it takes, and its verbs.
+ *
+ * A method is a file that ends in its `const fab_method`, and a line in list.h.  The verbs are called by fit.c, which
+ * has checked what comes in: settings inside their ranges, an input the method takes, a prior in f64 over all of theta
+ * that stays until free, rows that are finite and of the right length.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_FIT_METHOD_H
+#define FAB_FIT_METHOD_H
+
+#include "fabayes/fit.h"
+
+struct fab_method {
+    const char *name, *summary;
+    int64_t takes;            /* fab_takes */
+    int64_t streams;          /* 1: any number of updates; 0: its whole table in one update */
+    const fab_fields *fields; /* its settings */
+
+    fab_status (*init)(void **handle, const void *settings, const fab_input *in, const fab_exec *x);
+    void (*free)(void *handle);
+    /* Bytes a handle needs for n rows, the rows and the model not counted. */
+    double (*bytes)(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
+    /* Put numbers where the rules of the settings say auto; NULL: nothing to choose from the input. */
+    void (*resolve)(void *settings, const fab_input *in);
+
+    fab_status (*update)(void *handle, const fab_examples *e); /* batch: borrows until result */
+    fab_status (*result)(void *handle, const fab_gauss **q);   /* lends until update or free */
+    fab_status (*so_far)(void *handle, const fab_gauss **q);   /* result, of an unfinished run */
+    fab_status (*report)(void *handle, fab_report *r);         /* after result */
+
+    /* Add the tensors state.* needed to continue exactly (borrowed until the set is freed or the handle is used
+     * again); take them back into a fresh handle of the same settings.  NULL: cannot continue. */
+    fab_status (*save)(void *handle, fab_tensors *t);
+    fab_status (*load)(void *handle, const fab_tensors *t);
+
+    /* Who does the same for a model without a linear predictor; NULL: the method itself, or nobody. */
+    const fab_method *general;
+};
+
+/* A whole-number setting by name; 0 when there is none of that name. */
+int64_t fab_method_setting(const fab_method *m, const void *settings, const char *name);
+
+#define METHOD(name) extern const fab_method fab_##name##_method;
+#include "fit/list.h"
+#undef METHOD
+
+/* Under the names of laplace and lrvga, for models without a linear predictor. */
+extern const fab_method fab_laplace_net_method, fab_lrvga_net_method;
+
+#endif
