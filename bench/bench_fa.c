@@ -64,23 +64,21 @@ static int peer(const char *arguments, double *seconds, double *second)
 
 static fab_fit *begin(const char *method, int64_t D, int64_t K, const char *const *more)
 {
-    const fab_method *m = fab_method_find(method);
+    const fab_fields *fields = fab_method_fields(fab_method_find(method));
     double settings[MAX_SETTINGS];
     char number[32];
     fab_fit *e;
-    fab_settings_defaults(m->fields, settings);
-    snprintf(number, sizeof number, "%lld", (long long)D);
-    must(fab_settings_parse(m->fields, settings, "D", number));
+    fab_settings_defaults(fields, settings);
     snprintf(number, sizeof number, "%lld", (long long)K);
-    must(fab_settings_parse(m->fields, settings, "K", number));
+    must(fab_settings_parse(fields, settings, "K", number));
     if (more && strcmp(more[0], "paper") == 0) {
         static const char *const paper[] = {"block", "1",     "inner",  "3",      "expand",
                                             "false", "start", "random", "centre", "none"};
-        must(fab_settings_parse(m->fields, settings, "inner_rank", number));
+        must(fab_settings_parse(fields, settings, "inner_rank", number));
         for (int i = 0; i < 10; i += 2)
-            must(fab_settings_parse(m->fields, settings, paper[i], paper[i + 1]));
+            must(fab_settings_parse(fields, settings, paper[i], paper[i + 1]));
     }
-    must(fab_fit_create(&e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, NULL));
+    must(fab_fit_create(&e, method, settings, fields->size, &(fab_input){.vectors = D}, NULL));
     return e;
 }
 
@@ -94,7 +92,8 @@ static double one_at_a_time(int64_t D, int64_t K, int vectors)
     for (int t = 0; t < vectors; t++) {
         fab_random_normal(1, (uint64_t)t, 0, D, FAB_F64, row);
         const double before = fab_clock();
-        for (int i = 0; i < repeat; i++) must(fab_fit_update(e, &(fab_examples){.x = {row, FAB_F64, 1, D}}));
+        for (int i = 0; i < repeat; i++)
+            must(fab_fit_update(e, &(fab_examples){.x = {row, FAB_F64, 1, D}}));
         if (t > 0) best = fmin(best, (fab_clock() - before) / repeat);
     }
     free(row);
@@ -153,11 +152,12 @@ static void bench_recursive(int64_t D, int64_t K, double goal)
 static void bench_memory(int64_t D, int64_t K)
 {
     struct rusage use;
-    const fab_method *m = fab_method_find("recursive-em");
     fab_recursive_em_settings s = fab_recursive_em_defaults(K);
     s.block = 1, s.inner = 3, s.inner_rank = K, s.expand = 0, s.start = 1, s.centre = 1;
     getrusage(RUSAGE_SELF, &use);
-    const double state = 8.0 * (double)D * (double)(2 * K + 4), held = m->bytes(&s, 0, NULL);
+    const double state = 8.0 * (double)D * (double)(2 * K + 4),
+                 held = fab_fit_bytes("recursive-em", &s, sizeof s, &(fab_input){.vectors = D}, 0,
+                                      NULL);
     const int pass = held <= 1.2 * state;
     missed += !pass;
     printf("%-66s %8.3f times  (goal <= 1.2)  %s\n",

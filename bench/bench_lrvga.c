@@ -40,12 +40,15 @@ static double *normals(uint64_t stream, int64_t n)
 static fab_fit *open_method(int64_t D, const fab_exec *x)
 {
     fab_lrvga_settings s = fab_lrvga_defaults(K);
+    fab_glm glm = {.likelihood = FAB_GAUSSIAN, .D = D, .classes = 1, .intercept = 0, .beta = 1};
+    const fab_model model = fab_model_linear(&glm);
     fab_fit *f;
     s.alpha = s.beta = 1;
-    s.intercept = s.expand = 0;
+    s.expand = 0;
     s.inner_rank = K, s.block = 1, s.inner = INNER;
     s.gain = s.start = 1;
-    if (fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, x) != FAB_OK) stop(fab_detail());
+    if (fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &model}, x) != FAB_OK)
+        stop(fab_detail());
     return f;
 }
 

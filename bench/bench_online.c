@@ -49,19 +49,18 @@ static double *make_rows(int64_t D, int64_t n)
 }
 
 static fab_fit *open_method(const char *name, int64_t D, int64_t K, const char *setting,
-                              const fab_exec *x)
+                            const fab_exec *x)
 {
-    const fab_method *m = fab_method_find(name);
+    const fab_fields *fields = fab_method_fields(fab_method_find(name));
     int64_t settings[32] = {0};
     char number[32];
     fab_fit *e;
-    fab_settings_defaults(m->fields, settings);
-    snprintf(number, sizeof number, "%lld", (long long)D);
-    fab_settings_parse(m->fields, settings, "D", number);
+    fab_settings_defaults(fields, settings);
     snprintf(number, sizeof number, "%lld", (long long)K);
-    fab_settings_parse(m->fields, settings, "K", number);
-    if (*setting) fab_settings_parse(m->fields, settings, setting, "false");
-    if (fab_fit_create(&e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, x) != FAB_OK) stop(fab_detail());
+    fab_settings_parse(fields, settings, "K", number);
+    if (*setting) fab_settings_parse(fields, settings, setting, "false");
+    if (fab_fit_create(&e, name, settings, fields->size, &(fab_input){.vectors = D}, x) != FAB_OK)
+        stop(fab_detail());
     return e;
 }
 
@@ -80,7 +79,7 @@ static void verify(const char *name, int64_t K, const char *setting, fab_dtype t
     double *x = make_rows(D, N), distance = 1;
     const fab_gauss *p, *q;
     fab_fit *a = open_method(name, D, K, setting, &fast),
-              *b = open_method(name, D, K, setting, &plain);
+            *b = open_method(name, D, K, setting, &plain);
     feed(a, x, D, N);
     feed(b, x, D, N);
     if (fab_fit_gauss(a, &p) != FAB_OK || fab_fit_gauss(b, &q) != FAB_OK ||

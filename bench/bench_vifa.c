@@ -8,8 +8,8 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "base/memory.h"
+#include "fabayes/fit.h"
 #include "fabayes/net.h"
-#include "fabayes/methods.h"
 #include "la/nn.h"
 #include "la/ops.h"
 #include <math.h>
@@ -139,7 +139,8 @@ static void beside_peer(void)
         return;
     }
     must(fab_net_init(&net, &plan, &exec));
-    must(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &exec));
+    must(
+        fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &exec));
     const fab_report r = run(f, &e, 0);
     printf("1 x 50 relu, D = %lld, K = 1, batch %d, %d draws, adam: loss %.3f, PyTorch's %.3f\n",
            (long long)fab_net_model(net)->D, BATCH, DRAWS, r.loss, loss);

@@ -40,7 +40,9 @@ int fit_settings(fit *f, const fab_method *m)
 
 int fit_open(fit *f)
 {
-    const fab_status s = fab_fit_create(&f->estim, fab_method_name(f->method), f->settings, sizeof *f->settings, &(fab_input){.vectors = VECTORS}, &f->exec);
+    const fab_status s = fab_fit_create(&f->estim, fab_method_name(f->method), f->settings,
+                                        sizeof *f->settings, &(fab_input){.vectors = VECTORS},
+                                        &f->exec);
     return s == FAB_OK ? DONE : say_status(s);
 }
 

@@ -309,9 +309,14 @@ int learning_begin(learning *l)
     if (status == DONE) status = check_memory(l);
     if (status != DONE) return status;
     const fab_gauss *prior = l->prior ? l->prior->mix.part[0] : NULL;
-    const fab_status s = l->net
-                             ? fab_fit_create(&l->infer, fab_method_name(l->method), l->settings, sizeof *l->settings, &(fab_input){.model = fab_net_model(l->net), .prior = prior}, &l->exec)
-                             : fab_fit_create(&l->infer, fab_method_name(l->method), l->settings, sizeof *l->settings, &(fab_input){.model = &LINEAR, .prior = prior}, &l->exec);
+    const fab_status s =
+        l->net
+            ? fab_fit_create(&l->infer, fab_method_name(l->method), l->settings,
+                             sizeof *l->settings,
+                             &(fab_input){.model = fab_net_model(l->net), .prior = prior}, &l->exec)
+            : fab_fit_create(&l->infer, fab_method_name(l->method), l->settings,
+                             sizeof *l->settings, &(fab_input){.model = &LINEAR, .prior = prior},
+                             &l->exec);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
@@ -320,7 +325,8 @@ static fab_status resume_infer(learning *l, const fab_tensors *t)
 {
     const fab_gauss *prior = l->prior ? l->prior->mix.part[0] : NULL;
     if (!l->net) return fab_fit_load(&l->infer, t, NULL, &l->exec);
-    return fab_fit_load(&l->infer, t, &(fab_input){.model = fab_net_model(l->net), .prior = prior}, &l->exec);
+    return fab_fit_load(&l->infer, t, &(fab_input){.model = fab_net_model(l->net), .prior = prior},
+                        &l->exec);
 }
 
 int learning_resume(learning *l, const char *file, const fab_tensors *t)

@@ -227,7 +227,8 @@ static fab_status fit_rank(fit *f, int64_t k, fab_fit **e, double *loglik)
     fab_report d = {0};
     const fab_rows rows = data_rows(&f->data, f->table, fab_fit_rows(f->estim));
     setting_put(f->method->table, f->settings, "K", k);
-    fab_status s = fab_fit_create(e, fab_method_name(f->method), f->settings, sizeof *f->settings, &(fab_input){.vectors = VECTORS}, &f->exec);
+    fab_status s = fab_fit_create(e, fab_method_name(f->method), f->settings, sizeof *f->settings,
+                                  &(fab_input){.vectors = VECTORS}, &f->exec);
     if (s == FAB_OK) s = fab_fit_update(*e, &(fab_examples){.x = rows});
     if (s == FAB_OK) s = fab_fit_report(*e, &d);
     *loglik = d.loglik_mean;

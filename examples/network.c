@@ -60,7 +60,8 @@ int main(int argc, char **argv)
                                .beta = 1};
     const fab_sgd_settings settings = fab_sgd_defaults();
     must(fab_net_init(&net, &plan, NULL));
-    must(fab_fit_create(&fit, "sgd", &settings, sizeof settings, &(fab_input){.model = fab_net_model(net)}, NULL));
+    must(fab_fit_create(&fit, "sgd", &settings, sizeof settings,
+                        &(fab_input){.model = fab_net_model(net)}, NULL));
     must(fab_fit_update(fit, &train));
     must(fab_fit_gauss(fit, &q));
 

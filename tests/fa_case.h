@@ -7,7 +7,7 @@
 
 #include "dense.h"
 #include "fabayes/gauss.h"
-#include "fabayes/fit.h"
+#include "fit/method.h"
 #include <string.h>
 
 /* ---- models and their draws --------------------------------------------------------------------- */
@@ -78,14 +78,14 @@ typedef struct any_settings {
     int64_t field[32];
 } any_settings;
 
-/* Defaults for (D, K), then "name=value name=value". */
-static inline any_settings settings_of(const char *method, int64_t D, int64_t K, const char *text)
+/* Defaults for K, then "name=value name=value". */
+static inline any_settings settings_of(const char *method, int64_t K, const char *text)
 {
     any_settings s;
     char line[512], *save = NULL;
     const fab_fields *t = fab_method_find(method)->fields;
     fab_settings_defaults(t, &s);
-    snprintf(line, sizeof line, "D=%lld K=%lld %s", (long long)D, (long long)K, text);
+    snprintf(line, sizeof line, "K=%lld %s", (long long)K, text);
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *value = strchr(word, '=');
         *value++ = '\0';
@@ -95,11 +95,12 @@ static inline any_settings settings_of(const char *method, int64_t D, int64_t K,
 }
 
 static inline fab_fit *fa_open(const char *method, int64_t D, int64_t K, const char *text,
-                                 const fab_exec *x)
+                               const fab_exec *x)
 {
     fab_fit *e;
-    const any_settings s = settings_of(method, D, K, text);
-    assert_ok(fab_fit_create(&e, method, &s, sizeof s, &(fab_input){.vectors = VECTORS}, x));
+    const any_settings s = settings_of(method, K, text);
+    assert_ok(fab_fit_create(&e, method, &s, fab_method_find(method)->fields->size,
+                             &(fab_input){.vectors = D}, x));
     return e;
 }
 

@@ -6,7 +6,7 @@
 #define FAB_TESTS_FILES_H
 
 #include "fabayes/exec.h"
-#include "fabayes/fit.h"
+#include "fit/method.h"
 #include <dirent.h>
 #include <setjmp.h>
 #include <stdarg.h>
@@ -124,13 +124,22 @@ static inline int64_t fail_every_allocation(fab_status (*work)(void))
     return alloc_calls;
 }
 
+/* Bytes of the settings of a method for a model; NULL: vectors. */
+static inline size_t settings_size(const char *method, const fab_model *m)
+{
+    const fab_method *found = fab_method_find(method);
+    if (m && !m->glm) found = fab_method_of_networks(found);
+    return found->fields->size;
+}
+
 /* A fit for it: the rows `times` times. */
 static inline fab_status fit_and_free(const char *method, const void *settings, const fab_model *m,
                                       const fab_examples *e, int times)
 {
     const fab_gauss *q;
     fab_fit *f = NULL;
-    fab_status s = fab_fit_create(&f, method, settings, sizeof *settings, &(fab_input){.model = m}, NULL);
+    fab_status s = fab_fit_create(&f, method, settings, settings_size(method, m),
+                                  &(fab_input){.model = m}, NULL);
     for (int i = 0; s == FAB_OK && i < times; i++) s = fab_fit_update(f, e);
     if (s == FAB_OK) s = fab_fit_gauss(f, &q);
     fab_fit_free(f);

@@ -75,9 +75,6 @@ static inline void add_weights(problem *p)
 static inline fab_laplace_settings settings_of(const problem *p)
 {
     fab_laplace_settings s = fab_laplace_defaults();
-    s.likelihood = p->m.likelihood;
-    s.classes = p->m.classes;
-    s.intercept = p->m.intercept;
     s.alpha = p->alpha;
     if (p->m.likelihood == FAB_GAUSSIAN) s.beta = p->m.beta;
     s.intercept_alpha = p->intercept_alpha;
@@ -90,7 +87,10 @@ static inline fab_status try_with(fab_fit **f, const char *method, const problem
     const fab_examples e = {
         .x = {p->x, FAB_F64, p->N, p->m.D}, .y = p->y, .weight = p->weight, .offset = p->offset};
     const fab_gauss *q;
-    fab_status status = fab_fit_create(f, method, s, sizeof *s, &(fab_input){.model = &LINEAR, .prior = p->prior}, x);
+    fab_glm glm = p->m;
+    const fab_model m = fab_model_linear(&glm);
+    fab_status status =
+        fab_fit_create(f, method, s, sizeof *s, &(fab_input){.model = &m, .prior = p->prior}, x);
     if (status == FAB_OK) status = fab_fit_update(*f, &e);
     if (status == FAB_OK) status = fab_fit_gauss(*f, &q);
     if (status == FAB_OK) return fab_gauss_check(q);

@@ -8,7 +8,7 @@
 #define FAB_TESTS_LINEAR_CASE_H
 
 #include "dense.h"
-#include "fabayes/methods.h"
+#include "fit/method.h"
 
 typedef struct problem {
     int64_t N, D, intercept;
@@ -130,10 +130,15 @@ static inline truth solve(const problem *p)
 static inline fab_exact_settings settings_of(const problem *p)
 {
     fab_exact_settings s = fab_exact_defaults();
-    s.intercept = p->intercept;
     s.alpha = p->alpha;
     s.beta = p->beta;
     return s;
+}
+
+static inline fab_glm glm_of(const problem *p)
+{
+    return (fab_glm){
+        .likelihood = FAB_GAUSSIAN, .D = p->D, .classes = 1, .intercept = p->intercept};
 }
 
 /* A fit by name; gives the handle.  The examples stay the caller's. */
@@ -141,8 +146,11 @@ static inline fab_fit *fitted_with(const char *method, const problem *p, const f
 {
     const fab_exact_settings s = settings_of(p);
     const fab_examples e = examples_of(p);
+    fab_glm glm = glm_of(p);
+    const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
-    assert_ok(fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = p->prior}, x));
+    assert_ok(
+        fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &m, .prior = p->prior}, x));
     assert_ok(fab_fit_update(f, &e));
     return f;
 }

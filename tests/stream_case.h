@@ -9,7 +9,7 @@
 #define FAB_TESTS_STREAM_CASE_H
 
 #include "fabayes/gauss.h"
-#include "fabayes/fit.h"
+#include "fit/method.h"
 #include "fabayes/exec.h"
 #include "fabayes/random.h"
 #include <math.h>
@@ -121,13 +121,11 @@ typedef struct any_settings {
     int64_t field[32];
 } any_settings;
 
-static inline fab_status try_settings(any_settings *s, int64_t D, int64_t K, const char *text)
+static inline fab_status try_settings(any_settings *s, int64_t K, const char *text)
 {
     const fab_fields *t = fab_method_find(METHOD)->fields;
     char line[256], number[32], *save = NULL;
     fab_settings_defaults(t, s);
-    snprintf(number, sizeof number, "%lld", (long long)D);
-    if (fab_settings_parse(t, s, "D", number) != FAB_OK) return FAB_BAD_ARGUMENT;
     snprintf(number, sizeof number, "%lld", (long long)K);
     if (fab_settings_parse(t, s, "K", number) != FAB_OK) return FAB_BAD_ARGUMENT;
     snprintf(line, sizeof line, "%s", text);
@@ -139,12 +137,18 @@ static inline fab_status try_settings(any_settings *s, int64_t D, int64_t K, con
     return FAB_OK;
 }
 
+static inline fab_status create(fab_fit **e, const any_settings *s, int64_t D, const fab_exec *x)
+{
+    return fab_fit_create(e, METHOD, s, fab_method_find(METHOD)->fields->size,
+                          &(fab_input){.vectors = D}, x);
+}
+
 static inline fab_fit *open_stream(int64_t D, int64_t K, const char *text, const fab_exec *x)
 {
     any_settings s;
     fab_fit *e;
-    assert_int_equal(try_settings(&s, D, K, text), FAB_OK);
-    assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, x), FAB_OK);
+    assert_int_equal(try_settings(&s, K, text), FAB_OK);
+    assert_int_equal(create(&e, &s, D, x), FAB_OK);
     return e;
 }
 
@@ -468,13 +472,11 @@ static void bad_settings_are_refused(void **state)
     any_settings s;
     fab_fit *e;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const fab_status parsed = try_settings(&s, 29, 3, bad[i]);
-        if (parsed == FAB_OK)
-            assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL),
-                             FAB_BAD_ARGUMENT);
+        const fab_status parsed = try_settings(&s, 3, bad[i]);
+        if (parsed == FAB_OK) assert_int_equal(create(&e, &s, 29, NULL), FAB_BAD_ARGUMENT);
     }
-    assert_int_equal(try_settings(&s, 3, 4, ""), FAB_OK); /* K > D */
-    assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT);
+    assert_int_equal(try_settings(&s, 4, ""), FAB_OK); /* K > D */
+    assert_int_equal(create(&e, &s, 3, NULL), FAB_BAD_ARGUMENT);
     assert_null(e);
 }
 
@@ -486,8 +488,8 @@ static fab_status open_fit_and_close(void)
     const fab_gauss *q;
     const fab_rows rows = {x, FAB_F64, 2, 29};
     fab_random_normal(5, 5, 0, 2 * 29, FAB_F64, x);
-    assert_int_equal(try_settings(&s, 29, 3, ""), FAB_OK);
-    const fab_status status = fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL);
+    assert_int_equal(try_settings(&s, 3, ""), FAB_OK);
+    const fab_status status = create(&e, &s, 29, NULL);
     if (status != FAB_OK) return status;
     assert_int_equal(fab_fit_update(e, &(fab_examples){.x = rows}), FAB_OK);
     assert_int_equal(fab_fit_gauss(e, &q), FAB_OK);
@@ -507,12 +509,13 @@ static void bytes_is_what_a_handle_takes(void **state)
     any_settings s;
     void *handle;
     const fab_method *m = fab_method_find(METHOD);
-    assert_int_equal(try_settings(&s, 1009, 5, ""), FAB_OK);
-    const double bytes = m->bytes(&s, 0, NULL);
+    assert_int_equal(try_settings(&s, 5, ""), FAB_OK);
+    const fab_input in = {.vectors = 1009};
+    const double bytes = m->bytes(&s, &in, 0, NULL);
     assert_true(bytes > 1009 * 5 * 8);
-    assert_int_equal(m->init(&handle, &s, NULL), FAB_OK);
+    assert_int_equal(m->init(&handle, &s, &in, NULL), FAB_OK);
     m->free(handle);
-    assert_true(m->bytes(&s, 1000000, NULL) == bytes); /* rows are forgotten */
+    assert_true(m->bytes(&s, &in, 1000000, NULL) == bytes); /* rows are forgotten */
 }
 
 /* Sample means: what is left of the running mean's rounding is a few eps a row. */

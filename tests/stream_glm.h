@@ -6,7 +6,7 @@
 
 #include "dense.h"
 #include "fabayes/gauss.h"
-#include "fabayes/fit.h"
+#include "fit/method.h"
 
 typedef struct data {
     int64_t D, n;
@@ -58,35 +58,60 @@ static inline fab_examples rows_from(const data *d, int64_t first, int64_t n)
 }
 
 typedef struct any_settings {
-    int64_t field[40];
+    int64_t field[40]; /* room for any method's struct */
+    fab_glm glm;
 } any_settings;
 
-/* Settings from "name=value name=value", on top of the defaults. */
+/* Words of the model among those of the settings; 0: it is none. */
+static inline int model_word(fab_glm *g, const char *name, const char *value)
+{
+    if (strcmp(name, "classes") == 0)
+        g->classes = atoll(value);
+    else if (strcmp(name, "intercept") == 0)
+        g->intercept = strcmp(value, "true") == 0 || strcmp(value, "1") == 0;
+    else if (strcmp(name, "likelihood") == 0)
+        for (int l = 0; l < 4; l++) {
+            if (strcmp(value, fab_likelihood_name((fab_likelihood)l)) == 0)
+                g->likelihood = (fab_likelihood)l;
+        }
+    else
+        return 0;
+    return 1;
+}
+
+/* Settings and model from "name=value name=value", on top of the defaults. */
 static inline fab_status try_settings(any_settings *s, const char *method, int64_t D,
                                       const char *text)
 {
     const fab_fields *t = fab_method_find(method)->fields;
-    char line[512], number[32], *save = NULL;
+    char line[512], *save = NULL;
     fab_settings_defaults(t, s);
-    snprintf(number, sizeof number, "%lld", (long long)D);
-    if (fab_settings_parse(t, s, "D", number) != FAB_OK) return FAB_BAD_ARGUMENT;
+    s->glm = (fab_glm){.D = D, .classes = 1, .intercept = 1};
     snprintf(line, sizeof line, "%s", text);
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *value = strchr(word, '=');
         *value++ = '\0';
+        if (model_word(&s->glm, word, value)) continue;
         if (fab_settings_parse(t, s, word, value) != FAB_OK) return FAB_BAD_ARGUMENT;
     }
     return FAB_OK;
 }
 
-static inline fab_fit *open_infer(const char *method, int64_t D, const char *text,
-                                    const fab_gauss *prior, const fab_exec *x)
+static inline fab_status create(fab_fit **f, const char *method, any_settings *s,
+                                const fab_gauss *prior, const fab_exec *x)
+{
+    const fab_model m = fab_model_linear(&s->glm);
+    return fab_fit_create(f, method, s, fab_method_find(method)->fields->size,
+                          &(fab_input){.model = &m, .prior = prior}, x);
+}
+
+static inline fab_fit *open_fit(const char *method, int64_t D, const char *text,
+                                const fab_gauss *prior, const fab_exec *x)
 {
     any_settings s;
     fab_fit *f;
     if (try_settings(&s, method, D, text) != FAB_OK) fail_msg("settings: %s", fab_detail());
-    if (fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = prior}, x) != FAB_OK)
-        fail_msg("init: %s", fab_detail());
+    if (create(&f, method, &s, prior, x) != FAB_OK) fail_msg("init: %s", fab_detail());
     return f;
 }
 
@@ -108,7 +133,7 @@ static inline fab_gauss *fitted(const char *method, const data *d, const char *t
                                 const fab_gauss *prior, const fab_exec *x)
 {
     fab_gauss *copy;
-    fab_fit *f = open_infer(method, d->D, text, prior, x);
+    fab_fit *f = open_fit(method, d->D, text, prior, x);
     feed(f, d, 0, d->n);
     const fab_gauss *q = result_of(f);
     assert_int_equal(fab_gauss_copy(&copy, q, q->type), FAB_OK);

@@ -336,8 +336,7 @@ static void ml_of_fewer_rows_than_columns_is_that_of_the_formed_matrix(void **st
     fab_fit *e = fa_open("ml", D, K, "svd=exact", NULL);
     const fab_gauss *q;
     assert_ok(fab_fit_update(e, &(fab_examples){.x = once}));
-    assert_refused(fab_fit_gauss(e, &q), FAB_UNSUPPORTED,
-                   "svd = exact needs at least D = 40 rows");
+    assert_refused(fab_fit_gauss(e, &q), FAB_UNSUPPORTED, "svd = exact needs at least D = 40 rows");
     fab_fit_free(e);
 }
 
@@ -670,10 +669,11 @@ static void defaults_are_those_of_the_table(void **state)
     const void *const given[] = {&ml, &em, &ppca, &pca};
     for (int m = 0; m < METHODS; m++) {
         const fab_method *method = fab_method_find(methods[m]);
-        const any_settings s = settings_of(methods[m], 9, 2, "");
+        const any_settings s = settings_of(methods[m], 2, "");
         fab_fit *e;
         assert_memory_equal(given[m], &s, method->fields->size);
-        assert_ok(fab_fit_create(&e, fab_method_name(method), given[m], sizeof *given[m], &(fab_input){.vectors = VECTORS}, NULL));
+        assert_ok(fab_fit_create(&e, fab_method_name(method), given[m], method->fields->size,
+                                 &(fab_input){.vectors = 9}, NULL));
         assert_ptr_equal(fab_fit_method(e), method);
         fab_fit_free(e);
     }
@@ -689,7 +689,8 @@ static void a_table_comes_in_one_update(void **state)
         fab_fit *e = fa_open(methods[m], 5, 1, "", NULL);
         assert_refused(fab_fit_gauss(e, &q), FAB_BAD_DATA, "0 rows seen, expected at least 2");
         assert_ok(fab_fit_update(e, &(fab_examples){.x = r}));
-        assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_BAD_ARGUMENT, "its whole table in one update");
+        assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_BAD_ARGUMENT,
+                       "its whole table in one update");
         fa_result(e);
         fab_fit_free(e);
         e = fa_open(methods[m], 5, 1, "", NULL);
@@ -728,13 +729,15 @@ static int64_t rows_now;
 static fab_status fit_once(void)
 {
     static double x[20 * 9];
-    const any_settings s = settings_of(method_now, 9, 2, "");
+    const any_settings s = settings_of(method_now, 2, "");
     const fab_rows r = rows_of(x, 0, rows_now, 9);
     const fab_gauss *q;
     fab_report d;
     fab_fit *e;
     for (int64_t i = 0; i < 20 * 9; i++) x[i] = noise(2, i);
-    const fab_status status = fab_fit_create(&e, method_now, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL);
+    const fab_status status = fab_fit_create(&e, method_now, &s,
+                                             fab_method_find(method_now)->fields->size,
+                                             &(fab_input){.vectors = 9}, NULL);
     if (status != FAB_OK) {
         assert_null(e);
         return status;
@@ -785,8 +788,9 @@ static void bytes_is_what_a_fit_takes(void **state)
                 const char *text = m == 1 ? "max_iter=2" : exact ? "svd=exact" : "svd=randomized";
                 const double *x = fa_rows(D, K, N, 2);
                 const fab_rows r = rows_of(x, 0, N, D);
-                const any_settings s = settings_of(methods[m], D, K, text);
-                const double said = fab_method_find(methods[m])->bytes(&s, N, NULL);
+                const any_settings s = settings_of(methods[m], K, text);
+                const double said =
+                    fab_method_find(methods[m])->bytes(&s, &(fab_input){.vectors = D}, N, NULL);
                 const double unseen = m == 0 ? 8.0 * D * 52 : 0;
                 held_most = held_now = 0;
                 fab_set_allocator(weigh, unweigh);

@@ -317,7 +317,10 @@ static fab_status try_fit(const char *method, const problem *p)
     const fab_exact_settings s = settings_of(p);
     const fab_examples e = examples_of(p);
     fab_fit *f;
-    fab_status status = fab_fit_create(&f, method, &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = p->prior}, NULL);
+    fab_glm glm = glm_of(p);
+    const fab_model m = fab_model_linear(&glm);
+    fab_status status = fab_fit_create(&f, method, &s, sizeof s,
+                                       &(fab_input){.model = &m, .prior = p->prior}, NULL);
     const fab_gauss *q;
     if (status == FAB_OK) status = fab_fit_update(f, &e);
     if (status == FAB_OK) status = fab_fit_gauss(f, &q);
@@ -430,11 +433,11 @@ static void a_target_without_noise_fits(void **state)
 static void other_likelihoods_are_refused(void **state)
 {
     (void)state;
-    fab_exact_settings s = fab_exact_defaults();
+    fab_glm glm = {.likelihood = FAB_POISSON, .D = 3, .classes = 1, .intercept = 1};
+    const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
-    s.likelihood = FAB_POISSON;
-    assert_refused(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_UNSUPPORTED,
-                   "poisson");
+    assert_refused(fab_fit_create(&f, "exact", NULL, 0, &(fab_input){.model = &m}, NULL),
+                   FAB_UNSUPPORTED, "poisson");
     assert_null(f);
 }
 

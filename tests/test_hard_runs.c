@@ -90,11 +90,12 @@ static run run_of(const char *method, const setting *more)
 static fab_status result_of(run *r, fab_fit **f)
 {
     const fab_examples e = examples_of(&r->p);
-    fab_mixture mix;
-    FAB_TRY(fab_fit_create(f, fab_method_name(r->method), r->settings, sizeof *r->settings, &(fab_input){.model = &r->m}, NULL));
+    const fab_mixture *mix;
+    FAB_TRY(fab_fit_create(f, fab_method_name(r->method), r->settings, r->method->fields->size,
+                           &(fab_input){.model = &r->m}, NULL));
     assert_ok(fab_fit_update(*f, &e));
-    FAB_TRY(fab_infer_mixture(*f, &mix));
-    assert_ok(fab_mixture_check(&mix));
+    FAB_TRY(fab_fit_result(*f, &mix));
+    assert_ok(fab_mixture_check(mix));
     return FAB_OK;
 }
 

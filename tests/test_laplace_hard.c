@@ -174,7 +174,9 @@ static void exact_takes_the_gaussian_cases(void **state)
             const fab_examples e = {.x = {p.x, FAB_F64, N, SMALL}, .y = p.y};
             fab_fit *f;
             const fab_gauss *q = NULL;
-            assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+            fab_glm glm = {.D = SMALL, .classes = 1, .intercept = 1};
+            const fab_model m = fab_model_linear(&glm);
+            assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &m}, NULL));
             assert_ok(fab_fit_update(f, &e));
             const fab_status status = fab_fit_gauss(f, &q);
             if (status == FAB_OK) assert_ok(fab_gauss_check(q));

@@ -33,13 +33,13 @@ static fab_status try_fit(fab_fit **f, const fab_model *m, const fab_laplace_net
                           const fab_examples *e, const fab_gauss *prior, const fab_exec *x)
 {
     const fab_gauss *q;
-    fab_status done = fab_fit_create(f, "laplace", s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x);
+    fab_status done =
+        fab_fit_create(f, "laplace", s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x);
     if (done == FAB_OK) done = fab_fit_update(*f, e);
     return done == FAB_OK ? fab_fit_gauss(*f, &q) : done;
 }
 
-static fab_fit *fitted(const fab_model *m, const fab_laplace_net_settings *s,
-                         const fab_examples *e)
+static fab_fit *fitted(const fab_model *m, const fab_laplace_net_settings *s, const fab_examples *e)
 {
     fab_fit *f;
     assert_ok(try_fit(&f, m, s, e, NULL, NULL));
@@ -381,10 +381,10 @@ static void draw_line(line *l, double bend)
 static fab_fit *exact_of(const double *columns, int64_t width, const double *y)
 {
     const fab_examples e = {.x = {columns, FAB_F64, ROWS, width}, .y = y};
-    fab_exact_settings s = fab_exact_defaults();
+    fab_glm glm = {.D = width, .classes = 1};
+    const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
-    s.intercept = 0;
-    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    assert_ok(fab_fit_create(&f, "exact", NULL, 0, &(fab_input){.model = &m}, NULL));
     assert_ok(fab_fit_update(f, &e));
     return f;
 }
@@ -461,9 +461,11 @@ static void a_logistic_network_without_layers_is_the_logistic_model(void **state
     fab_net *net = net_of(&kinds[3], "linear", NULL);
     draw_line(&l, 0);
     for (int64_t i = 0; i < ROWS; i++) l.y[i] = l.y[i] > 0.3;
-    linear.likelihood = FAB_BERNOULLI;
+    fab_glm glm = {.likelihood = FAB_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
+    const fab_model m = fab_model_linear(&glm);
     linear.alpha = linear.intercept_alpha = s.alpha;
-    assert_ok(fab_fit_create(&g, "laplace", &linear, sizeof linear, &(fab_input){.model = &LINEAR}, NULL));
+    assert_ok(
+        fab_fit_create(&g, "laplace", &linear, sizeof linear, &(fab_input){.model = &m}, NULL));
     assert_ok(fab_fit_update(g, &l.e));
     fab_fit *f = fitted(fab_net_model(net), &s, &l.e);
     const fab_gauss *q = gauss_of(f), *p = gauss_of(g);
@@ -573,17 +575,17 @@ static void runs_are_mixed(void **state)
 {
     (void)state;
     data d;
-    fab_mixture mix;
+    const fab_mixture *mix;
     fab_laplace_net_settings s = quick();
     fab_net *net = net_of(&kinds[1], "mlp:5", NULL);
     fill(&d, FAB_GAUSSIAN);
     s.runs = 3;
     s.alpha = FAB_AUTO_F64;
     fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
-    assert_ok(fab_infer_mixture(f, &mix));
-    assert_ok(fab_mixture_check(&mix));
-    assert_int_equal(mix.n, 3);
-    assert_true(mix.part[0]->mu[0] != mix.part[1]->mu[0]);
+    assert_ok(fab_fit_result(f, &mix));
+    assert_ok(fab_mixture_check(mix));
+    assert_int_equal(mix->n, 3);
+    assert_true(mix->part[0]->mu[0] != mix->part[1]->mu[0]);
     fab_fit_free(f);
     fab_net_free(net);
 }
@@ -692,24 +694,30 @@ static void what_does_not_fit_is_refused(void **state)
     fab_net *net = net_of(&kinds[3], "mlp:5", NULL);
     fab_model m = broken_model(&b, net);
     s.optimiser = FAB_ADAMW;
-    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT,
-                   "adamw does not end at the mode");
+    assert_refused(
+        fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL),
+        FAB_BAD_ARGUMENT, "adamw does not end at the mode");
     s = quick();
     s.last_layer = 1, m.last = 0;
-    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_BAD_ARGUMENT,
-                   "last_layer of a model that does not say which it is");
+    assert_refused(
+        fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL),
+        FAB_BAD_ARGUMENT, "last_layer of a model that does not say which it is");
     s.last_layer = 0, m.free = 2;
-    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_UNSUPPORTED,
-                   "the model has 2 free coordinates");
+    assert_refused(
+        fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL),
+        FAB_UNSUPPORTED, "the model has 2 free coordinates");
     m.free = 0, m.jacobian = NULL;
-    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL), FAB_UNSUPPORTED,
-                   "no functions `predict` and `jacobian`");
+    assert_refused(
+        fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL),
+        FAB_BAD_ARGUMENT, "needs a model with outputs and their Jacobian");
     open_wide(&w);
     s.K = 2102;
-    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = fab_net_model(w.net)}, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(w.net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 2102 columns for D = 2101 coordinates");
     s.K = 2101;
-    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = fab_net_model(w.net)}, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(w.net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 2101 is the full curvature of 2101 coordinates");
     fab_net_free(w.net);
     fab_net_free(net);

@@ -364,7 +364,7 @@ static void forgetting_follows_a_stream_that_drifts(void **state)
 /* A valid Gaussian, or a sentence. */
 static fab_status fits(const data *d, const char *text)
 {
-    fab_fit *f = open_infer("lrvga", d->D, text, NULL, NULL);
+    fab_fit *f = open_fit("lrvga", d->D, text, NULL, NULL);
     const fab_examples e = rows_from(d, 0, d->n);
     const fab_gauss *q;
     fab_report r;
@@ -508,7 +508,7 @@ static void split_equals_whole(void **state)
     for (int v = 0; v < VARIANTS; v++) {
         const data d = variant_data(v);
         fab_gauss *whole = fitted("lrvga", &d, variants[v], NULL, NULL);
-        fab_fit *f = open_infer("lrvga", D, variants[v], NULL, NULL);
+        fab_fit *f = open_fit("lrvga", D, variants[v], NULL, NULL);
         for (int64_t at = 0, n = 1; at < d.n; at += n, n = n % 13 + 1) {
             if (n > d.n - at) n = d.n - at;
             feed(f, &d, at, n);
@@ -525,7 +525,7 @@ static void result_does_not_disturb_the_stream(void **state)
     for (int v = 0; v < VARIANTS; v++) {
         const data d = variant_data(v);
         fab_gauss *undisturbed = fitted("lrvga", &d, variants[v], NULL, NULL);
-        fab_fit *f = open_infer("lrvga", D, variants[v], NULL, NULL);
+        fab_fit *f = open_fit("lrvga", D, variants[v], NULL, NULL);
         for (int64_t j = 0; j < d.n; j += 7) {
             feed(f, &d, j, d.n - j < 7 ? d.n - j : 7);
             result_of(f);
@@ -538,7 +538,7 @@ static void result_does_not_disturb_the_stream(void **state)
 
 static void saved_and_resumed(const data *d, int64_t at, const char *text, const fab_gauss *prior)
 {
-    fab_fit *f = open_infer("lrvga", D, text, prior, NULL), *again;
+    fab_fit *f = open_fit("lrvga", D, text, prior, NULL), *again;
     fab_tensors *file;
     feed(f, d, 0, at);
     if (fab_fit_save(f, in_folder("q.safetensors"), NULL) != FAB_OK)
@@ -609,11 +609,10 @@ static void f32_is_refused_for_classes(void **state)
 {
     (void)state;
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
-    fab_lrvga_settings s = fab_lrvga_defaults(3);
+    any_settings s;
     fab_fit *f;
-    s.likelihood = FAB_CATEGORICAL, s.classes = 3;
-    assert_int_equal(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, &narrow),
-                     FAB_UNSUPPORTED);
+    assert_int_equal(try_settings(&s, "lrvga", D, "K=3 likelihood=categorical classes=3"), FAB_OK);
+    assert_int_equal(create(&f, "lrvga", &s, NULL, &narrow), FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "f64"));
 }
 
@@ -625,7 +624,10 @@ static void f32_takes_half_the_memory(void **state)
     fab_lrvga_settings s = fab_lrvga_defaults(10);
     s.alpha = s.beta = 1;
     const fab_method *m = fab_method_find("lrvga");
-    const double wide = m->bytes(&s, 1, NULL), half = m->bytes(&s, 1, &narrow);
+    fab_glm glm = {.D = 1000000, .classes = 1, .intercept = 1};
+    const fab_model linear = fab_model_linear(&glm);
+    const fab_input in = {.model = &linear};
+    const double wide = m->bytes(&s, &in, 1, NULL), half = m->bytes(&s, &in, 1, &narrow);
     assert_true(half < 0.54 * wide && half > 0.5 * wide);
 }
 
@@ -636,7 +638,7 @@ static void update_does_not_allocate(void **state)
     const fab_exec one = {.threads = 1};
     for (int v = 0; v < VARIANTS; v++) {
         const data d = variant_data(v);
-        fab_fit *f = open_infer("lrvga", D, variants[v], NULL, &one);
+        fab_fit *f = open_fit("lrvga", D, variants[v], NULL, &one);
         feed(f, &d, 0, 80); /* the BLAS makes its buffers when it is first called */
         const long before = allocations;
         feed(f, &d, 80, d.n - 80);
@@ -654,7 +656,7 @@ static fab_status open_fit_and_close(void)
     fab_random_normal(5, 5, 0, 12 * D, FAB_F64, x);
     fab_random_normal(5, 6, 0, 12, FAB_F64, y);
     assert_int_equal(try_settings(&s, "lrvga", D, "K=3 inner_rank=5 block=5"), FAB_OK);
-    fab_status status = fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL);
+    fab_status status = create(&f, "lrvga", &s, NULL, NULL);
     if (status != FAB_OK) return status;
     status = fab_fit_update(f, &(fab_examples){.x = {x, FAB_F64, 12, D}, .y = y});
     if (status == FAB_OK) status = fab_fit_gauss(f, &q);
@@ -679,15 +681,14 @@ static void what_cannot_be_done_is_said(void **state)
     fab_fit *f;
     for (int i = 0; i < 2; i++) {
         assert_int_equal(try_settings(&s, "lrvga", D, bad[i].text), FAB_OK);
-        assert_int_not_equal(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_OK);
+        assert_int_not_equal(create(&f, "lrvga", &s, NULL, NULL), FAB_OK);
         assert_null(f);
         assert_non_null(strstr(fab_detail(), bad[i].words));
     }
     fab_gauss *prior;
     assert_int_equal(fab_gauss_create(&prior, FAB_COVARIANCE, FAB_F64, D + 1, 2), FAB_OK);
     assert_int_equal(try_settings(&s, "lrvga", D, ""), FAB_OK);
-    assert_int_equal(fab_fit_create(&f, "lrvga", &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = prior}, NULL),
-                     FAB_UNSUPPORTED);
+    assert_int_equal(create(&f, "lrvga", &s, prior, NULL), FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "covariance form"));
     fab_gauss_free(prior);
 }

@@ -154,7 +154,7 @@ static void hard_data_fit(void **state)
             }
             snprintf(text, sizeof text, "likelihood=categorical classes=3 draws=6 K=5 %s",
                      priors[p]);
-            fab_fit *f = open_infer("lrvga", D, text, NULL, NULL);
+            fab_fit *f = open_fit("lrvga", D, text, NULL, NULL);
             const fab_gauss *q;
             const fab_examples e = rows_from(&d, 0, d.n);
             if (fab_fit_update(f, &e) != FAB_OK || fab_fit_gauss(f, &q) != FAB_OK)
@@ -172,8 +172,7 @@ static void an_open_scheme_is_refused(void **state)
         any_settings s;
         fab_fit *f;
         assert_int_equal(try_settings(&s, methods[m], D, TEXT "scheme=explicit"), FAB_OK);
-        assert_int_equal(fab_fit_create(&f, methods[m], &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL),
-                         FAB_UNSUPPORTED);
+        assert_int_equal(create(&f, methods[m], &s, NULL, NULL), FAB_UNSUPPORTED);
         assert_non_null(strstr(fab_detail(), "expected implicit"));
     }
 }

@@ -574,21 +574,26 @@ static void extreme_scales_change_nothing_but_the_scale(void **state)
 
 /* ---- failures ------------------------------------------------------------------------------------ */
 
+static fab_status create(fab_fit **e, const any_settings *s, int64_t length)
+{
+    return fab_fit_create(e, METHOD, s, sizeof(fab_recursive_em_settings),
+                          &(fab_input){.vectors = length}, NULL);
+}
+
 static void bad_settings_are_refused(void **state)
 {
     (void)state;
     const char *const bad[] = {"inner_rank=2", "warmup=1", "block=1 start=random warmup=1"};
     fab_fit *e;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        const any_settings s = settings_of(METHOD, D, K, bad[i]);
-        assert_int_equal(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT);
+        const any_settings s = settings_of(METHOD, K, bad[i]);
+        assert_int_equal(create(&e, &s, D), FAB_BAD_ARGUMENT);
         assert_null(e);
     }
-    const any_settings wide = settings_of(METHOD, 3, 4, "");
-    assert_refused(fab_fit_create(&e, METHOD, &wide, sizeof wide, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT,
-                   "expected K <= D");
+    const any_settings wide = settings_of(METHOD, 4, "");
+    assert_refused(create(&e, &wide, 3), FAB_BAD_ARGUMENT, "expected K <= D");
     const fab_recursive_em_settings s = fab_recursive_em_defaults(K);
-    assert_ok(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL));
+    assert_ok(fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = D}, NULL));
     assert_memory_equal(fab_fit_settings(e), &s, sizeof s);
     fab_fit_free(e);
 }
@@ -602,7 +607,8 @@ static void a_row_that_is_not_finite_is_refused_and_nothing_changes(void **state
     feed(e, x, 0, 60);
     x[120 * D + 7] = NAN;
     const fab_rows r = rows_of(x, 60, LONG - 60, D);
-    assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_BAD_DATA, "row 60, column 7 is nan");
+    assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_BAD_DATA,
+                   "row 60, column 7 is nan");
     x[120 * D + 7] = keep;
     feed(e, x, 60, LONG - 60);
     assert_same_bits(fa_result(e), clean);
@@ -621,7 +627,8 @@ static void a_block_that_fails_ends_the_stream(void **state)
     const fab_rows r = rows_of(x, 0, LONG, D);
     const fab_gauss *q;
     assert_int_equal(fab_fit_update(e, &(fab_examples){.x = r}), FAB_NUMERIC);
-    assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_NUMERIC, "the stream cannot go on");
+    assert_refused(fab_fit_update(e, &(fab_examples){.x = r}), FAB_NUMERIC,
+                   "the stream cannot go on");
     assert_int_not_equal(fab_fit_gauss(e, &q), FAB_OK);
     fab_fit_free(e);
 }
@@ -633,14 +640,13 @@ static fab_tensors *file_now;
 static fab_status live(void)
 {
     static double x[70 * D];
-    const any_settings s = settings_of(METHOD, D, K, text_now);
+    const any_settings s = settings_of(METHOD, K, text_now);
     const fab_rows r = rows_of(x, 0, 70, D);
     const fab_gauss *q;
     fab_report d;
     fab_fit *e;
     for (int64_t i = 0; i < 70 * D; i++) x[i] = noise(2, i);
-    const fab_status begun = file_now ? fab_fit_load(&e, file_now, NULL, NULL)
-                                      : fab_fit_create(&e, METHOD, &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL);
+    const fab_status begun = file_now ? fab_fit_load(&e, file_now, NULL, NULL) : create(&e, &s, D);
     if (begun != FAB_OK) {
         assert_null(e);
         return begun;
@@ -693,16 +699,17 @@ static void bytes_is_what_a_handle_holds(void **state)
     const fab_method *m = fab_method_find(METHOD);
     for (int v = 0; v < VARIANTS; v++) {
         void *handle;
-        const any_settings s = settings_of(METHOD, 1009, K, variants[v]);
-        const double said = m->bytes(&s, 0, NULL);
+        const any_settings s = settings_of(METHOD, K, variants[v]);
+        const fab_input in = {.vectors = 1009};
+        const double said = m->bytes(&s, &in, 0, NULL);
         held_now = 0;
         fab_set_allocator(weigh, unweigh);
-        assert_ok(m->init(&handle, &s, NULL));
+        assert_ok(m->init(&handle, &s, &in, NULL));
         const double held = (double)held_now;
         m->free(handle);
         fab_set_allocator(NULL, NULL);
         assert_near(held, said, 0.02 * said);
-        assert_true(m->bytes(&s, 1000000, NULL) == said); /* rows are forgotten */
+        assert_true(m->bytes(&s, &in, 1000000, NULL) == said); /* rows are forgotten */
     }
 }
 

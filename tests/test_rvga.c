@@ -246,7 +246,7 @@ static void a_scheme_that_overflows_says_so(void **state)
     for (int s = 0; s < 3; s++) {
         char text[200];
         snprintf(text, sizeof text, "likelihood=poisson alpha=1e-3 scheme=%s", schemes[s]);
-        fab_fit *f = open_infer("rvga", D, text, NULL, NULL);
+        fab_fit *f = open_fit("rvga", D, text, NULL, NULL);
         const fab_examples e = rows_from(&d, 0, d.n);
         assert_int_equal(fab_fit_update(f, &e), s == 0 ? FAB_OK : FAB_NUMERIC);
         if (s > 0) {
@@ -305,7 +305,7 @@ static void split_saved_and_resumed_is_the_whole(void **state)
         for (int64_t at = 20; at < 150; at += 60) {
             const data d = make_data((fab_likelihood)v, D, 150, 1);
             fab_gauss *whole = fitted("rvga", &d, text[v], NULL, NULL);
-            fab_fit *f = open_infer("rvga", D, text[v], NULL, NULL), *again;
+            fab_fit *f = open_fit("rvga", D, text[v], NULL, NULL), *again;
             fab_tensors *file;
             feed(f, &d, 0, at);
             result_of(f);
@@ -329,7 +329,7 @@ static void update_does_not_allocate(void **state)
     (void)state;
     if (!COUNTS_ALLOCATIONS) skip();
     const data d = make_data(FAB_GAUSSIAN, D, 150, 1);
-    fab_fit *f = open_infer("kalman", D, "warmup=30", NULL, NULL);
+    fab_fit *f = open_fit("kalman", D, "warmup=30", NULL, NULL);
     feed(f, &d, 0, 40);
     const long before = allocations;
     feed(f, &d, 40, 110);
@@ -346,7 +346,7 @@ static fab_status open_fit_and_close(void)
     fab_random_normal(5, 5, 0, 12 * D, FAB_F64, x);
     fab_random_normal(5, 6, 0, 12, FAB_F64, y);
     assert_int_equal(try_settings(&s, "kalman", D, ""), FAB_OK);
-    fab_status status = fab_fit_create(&f, "kalman", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL);
+    fab_status status = create(&f, "kalman", &s, NULL, NULL);
     if (status != FAB_OK) return status;
     status = fab_fit_update(f, &(fab_examples){.x = {x, FAB_F64, 12, D}, .y = y});
     if (status == FAB_OK) status = fab_fit_gauss(f, &q);
@@ -366,11 +366,10 @@ static void what_cannot_be_done_is_said(void **state)
     any_settings s;
     fab_fit *f;
     assert_int_equal(try_settings(&s, "kalman", D, "likelihood=bernoulli"), FAB_OK);
-    assert_int_equal(fab_fit_create(&f, "kalman", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL),
-                     FAB_UNSUPPORTED);
+    assert_int_equal(create(&f, "kalman", &s, NULL, NULL), FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "expected gaussian"));
     assert_int_equal(try_settings(&s, "rvga", 2000, ""), FAB_OK);
-    assert_int_equal(fab_fit_create(&f, "rvga", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_UNSUPPORTED);
+    assert_int_equal(create(&f, "rvga", &s, NULL, NULL), FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "offered up to 2000"));
     assert_null(f);
 }

@@ -96,10 +96,10 @@ static fab_slang_settings quick(void)
 }
 
 static fab_fit *open_run(const char *method, const fab_model *m, const void *s,
-                           const fab_examples *e, const fab_exec *x)
+                         const fab_examples *e, const fab_exec *x)
 {
     fab_fit *f;
-    assert_ok(fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = m}, x));
+    assert_ok(fab_fit_create(&f, method, s, settings_size(method, m), &(fab_input){.model = m}, x));
     assert_ok(fab_fit_update(f, e));
     return f;
 }
@@ -164,7 +164,7 @@ static void the_diagonal_is_exact_at_any_rank(void **state)
         const fab_model m = shadowed(net, &s);
         memcpy(&diagonal, &s, sizeof diagonal);
         fab_fit *f = K ? open_run("slang", &m, &s, &e, NULL)
-                         : open_run("vogn", &m, &diagonal, &e, NULL);
+                       : open_run("vogn", &m, &diagonal, &e, NULL);
         const fab_gauss *q = result_of(f);
         assert_int_equal(q->K, K);
         for (int64_t i = 0; i < D; i++) {
@@ -232,7 +232,7 @@ static void rows_and_products_agree(void **state)
     fab_slang_settings s = quick();
     s.epochs = 5;
     fab_fit *f = open_run("slang", fab_net_model(net), &s, &e, NULL),
-              *g = open_run("slang", &rows, &s, &e, NULL);
+            *g = open_run("slang", &rows, &s, &e, NULL);
     const fab_gauss *a = result_of(f), *b = result_of(g);
     for (int64_t i = 0; i < a->D; i++) {
         assert_true(fabs(a->mu[i] - b->mu[i]) < 1e-8);
@@ -268,8 +268,8 @@ static void a_linear_model_ends_at_the_exact_mean(void **state)
     s.epochs = 4000;
     s.rate = s.rate_precision = 0.5;
     s.decay = 0.7;
-    assert_ok(
-        fab_fit_create(&f, "slang", &s, sizeof s, &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL));
+    assert_ok(fab_fit_create(&f, "slang", &s, sizeof s,
+                             &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL));
     assert_ok(fab_fit_update(f, &e));
     const fab_gauss *q = result_of(f);
     /* the noise of the draws, averaged over the last 1 / eta steps: 5 sigma */
@@ -427,16 +427,20 @@ static void models_and_settings_that_do_not_fit_are_refused(void **state)
     fab_net *net = linear_net(3);
     fab_gauss *prior = some_gauss(FAB_PRECISION, FAB_F64, 4, 1, 1, 1);
     fab_fit *f;
-    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = &two}, NULL), FAB_UNSUPPORTED,
-                   "gradients of single examples");
+    assert_refused(
+        fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = &two}, NULL),
+        FAB_BAD_ARGUMENT, "gradients of single examples");
     s.K = 5;
-    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 5 columns for D = 4");
     s.K = 2, s.batch = 65;
-    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(net)}, NULL),
                    FAB_BAD_ARGUMENT, "batch = 65");
     s.batch = 8;
-    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL),
+    assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL),
                    FAB_UNSUPPORTED, "diagonal prior");
     fab_gauss_free(prior);
     fab_net_free(net);

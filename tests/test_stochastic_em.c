@@ -78,7 +78,7 @@ static void follow(const char *text, const double *x, int64_t n)
 {
     any_settings any;
     fab_stochastic_em_settings set;
-    assert_int_equal(try_settings(&any, D, K, text), FAB_OK);
+    assert_int_equal(try_settings(&any, K, text), FAB_OK);
     memcpy(&set, &any, sizeof set);
     fab_fit *e = open_stream(D, K, text, NULL);
     oracle o = begin(&set);

@@ -49,16 +49,17 @@ static fab_model model_of(linear *m)
 }
 
 static fab_fit *open_as(const char *method, const fab_model *m, const fab_vifa_settings *s,
-                          const fab_gauss *prior, const fab_examples *e, const fab_exec *x)
+                        const fab_gauss *prior, const fab_examples *e, const fab_exec *x)
 {
     fab_fit *f;
-    assert_ok(fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x));
+    assert_ok(
+        fab_fit_create(&f, method, s, sizeof *s, &(fab_input){.model = m, .prior = prior}, x));
     assert_ok(fab_fit_update(f, e));
     return f;
 }
 
 static fab_fit *open_run(const fab_model *m, const fab_vifa_settings *s, const fab_gauss *prior,
-                           const fab_examples *e)
+                         const fab_examples *e)
 {
     return open_as("vifa", m, s, prior, e, NULL);
 }
@@ -658,8 +659,9 @@ static void what_does_not_fit_is_refused(void **state)
     fab_model m = k->model;
     fab_fit *f;
     m.free = 1;
-    assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior}, NULL),
-                   FAB_UNSUPPORTED, "without free coordinates");
+    assert_refused(
+        fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior}, NULL),
+        FAB_UNSUPPORTED, "without free coordinates");
     assert_refused(
         fab_fit_create(&f, "meanfield", &s, sizeof s, &(fab_input){.model = &k->model}, NULL),
         FAB_BAD_ARGUMENT, "K = 2 is outside [0, 0]");
@@ -787,7 +789,7 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         s.epochs = 20;
         s.map_part = 0.2;
         fab_fit *whole = open_as("vifa", m, &s, NULL, &e, &x),
-                  *half = open_as("vifa", m, &s, NULL, &e, &x);
+                *half = open_as("vifa", m, &s, NULL, &e, &x);
         const fab_gauss *want = result_of(whole);
         const size_t bytes = (size_t)(want->D * 2) * (i < 3 ? sizeof(double) : sizeof(float));
         fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
@@ -834,7 +836,7 @@ static void a_stopped_run_of_newton_goes_on_to_the_same_bytes(void **state)
         assert_ok(fab_net_init(&net[0], &plan, &one));
         assert_ok(fab_net_init(&net[1], &plan, &three));
         fab_fit *whole = open_as("vifa", fab_net_model(net[0]), &s, NULL, &e, &one),
-                  *half = open_as("vifa", fab_net_model(net[1]), &s, NULL, &e, &three);
+                *half = open_as("vifa", fab_net_model(net[1]), &s, NULL, &e, &three);
         const fab_gauss *want = result_of(whole);
         fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
         assert_int_equal(fab_fit_gauss(half, &q), FAB_STOPPED);
@@ -892,8 +894,8 @@ static void a_loss_that_is_no_number_ends_the_run(void **state)
     k->m.broken_at = 25;
     fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
     assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "the loss is nan at step 13");
-    assert_ok(fab_fit_gauss(
-        f, &q)); /* that was the only one: the run goes on from where it was good */
+    assert_ok(
+        fab_fit_gauss(f, &q)); /* that was the only one: the run goes on from where it was good */
     fab_fit_free(f);
     fab_fit_free(k->exact);
 }
@@ -910,8 +912,7 @@ static void a_gradient_that_is_no_number_ends_the_run(void **state)
         k->m.calls = 0;
         k->m.slope_broken_at = i % 4 == FAB_VIFA_NEWTON ? 12 * 9 + 5 : 25; /* of 9 or 2 in a step */
         fab_fit *f = open_as(i < 4 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
-        assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC,
-                       "gradient is nan at step 13: lower rate");
+        assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "gradient is nan at step 13: lower rate");
         assert_ok(fab_fit_checkpoint(f, in_folder("q.safetensors"), NULL)); /* of a good state */
         assert_ok(fab_fit_gauss(f, &q));
         fab_fit_free(f);
@@ -983,8 +984,7 @@ static void a_constant_target_gives_a_gaussian(void **state)
         assert_ok(fab_net_init(&net, &plan, NULL));
         s.optimiser = i % 4;
         if (i % 4 != FAB_VIFA_NEWTON) s.rate = i % 4 == FAB_VIFA_SGD ? 1e-4 : 0.01;
-        fab_fit *f =
-            open_as(i < 4 ? "vifa" : "meanfield", fab_net_model(net), &s, NULL, &e, NULL);
+        fab_fit *f = open_as(i < 4 ? "vifa" : "meanfield", fab_net_model(net), &s, NULL, &e, NULL);
         result_of(f);
         assert_ok(fab_fit_report(f, &r));
         assert_true(r.beta > 1 && isfinite(r.beta));
@@ -1030,7 +1030,8 @@ static fab_status train_and_close(void)
     s.epochs = 2;
     fab_status done = fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 1, 0);
     if (done == FAB_OK)
-        done = fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior}, NULL);
+        done = fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior},
+                              NULL);
     if (done == FAB_OK) done = fab_fit_update(f, &e);
     if (done == FAB_OK) done = fab_fit_gauss(f, &q);
     fab_fit_free(f);

@@ -172,7 +172,9 @@ static fab_status run_trial(streaming *m, trial *t, void *settings)
     fab_settings_defaults(table, settings);
     fab_status s = fab_settings_parse(table, settings, "D", "1000");
     if (s == FAB_OK) s = fab_settings_parse(table, settings, "K", "10");
-    if (s == FAB_OK) s = fab_fit_create(&e, fab_method_name(t->method), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, &m->exec);
+    if (s == FAB_OK)
+        s = fab_fit_create(&e, fab_method_name(t->method), settings, sizeof *settings,
+                           &(fab_input){.vectors = VECTORS}, &m->exec);
     if (s == FAB_OK) s = t->method->streams ? run_stream(m, t, e) : run_batch(m, t, e);
     if (s == FAB_OK && t == m->all) s = save_and_use(m, e);
     t->bytes = t->method->bytes(settings, ROWS, &m->exec);

@@ -87,10 +87,11 @@ typedef struct fab_model {
     fab_glm head;    /* D: features of a row; likelihood, classes, beta: of y given the outputs */
     int64_t outputs; /* numbers the model computes from a row */
     int64_t linear;  /* 1: they are linear in theta, which makes -log p convex */
-    int64_t glm; /* 1: they are the linear predictors of `head`, theta its coefficients (fab_model_linear) */
-    int64_t batch;   /* rows at most in one call of anything but `loss`, which takes any number */
-    fab_dtype type;  /* of rows, Jacobians and D x k arrays */
-    void *self;      /* borrowed by whoever uses the model */
+    int64_t
+        glm; /* 1: they are the linear predictors of `head`, theta its coefficients (fab_model_linear) */
+    int64_t batch;  /* rows at most in one call of anything but `loss`, which takes any number */
+    fab_dtype type; /* of rows, Jacobians and D x k arrays */
+    void *self;     /* borrowed by whoever uses the model */
 
     /* The average of -weight log p(y | x, theta) over the examples and, where gradient is not NULL, its
      * gradient.  A loss that is not finite is returned as it is. */

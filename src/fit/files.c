@@ -214,7 +214,7 @@ static fab_status described_input(const fab_method *m, const fab_tensors *file, 
     const char *json = fab_tensors_get(file, "model");
     if (m->takes & FAB_TAKES_VECTORS) {
         if (!mu || mu->ndim != 1 || mu->shape[0] < 1)
-            return FAB_FAIL(FAB_BAD_FILE, "tensor 'mu' is absent: this is no saved stream");
+            return FAB_FAIL(FAB_BAD_FILE, "tensor 'mu' is absent: this is no saved fit");
         in->vectors = mu->shape[0];
         return FAB_OK;
     }
@@ -263,7 +263,7 @@ fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *i
     *f = NULL;
     if (!name || !fab_tensors_get(file, "settings") || !fab_tensors_get(file, "n"))
         return FAB_FAIL(FAB_BAD_FILE,
-                        "the metadata lack method, settings or n: this is no saved stream");
+                        "the metadata lack method, settings or n: this is no saved fit");
     const fab_method *m = fab_method_find(name);
     if (!m) return FAB_FAIL(FAB_BAD_FILE, "method '%s' is not known", name);
     if (in && in->model && !in->model->glm) m = fab_method_of_networks(m);

@@ -124,8 +124,8 @@ static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
     const fab_field *seed = fab_settings_find(f->m->fields, "seed");
     int64_t first = fab_method_setting(f->m, f->settings, "seed");
     if (in->prior) FAB_TRY(fab_gauss_copy(&f->prior, in->prior, FAB_F64));
-    const fab_input own = {.vectors = in->vectors, .model = f->model.D ? &f->model : NULL,
-                           .prior = f->prior};
+    const fab_input own = {
+        .vectors = in->vectors, .model = f->model.D ? &f->model : NULL, .prior = f->prior};
     fab_status s = FAB_OK;
     for (int64_t i = 0; i < f->runs && s == FAB_OK; i++) {
         const int64_t number = first + i;
@@ -228,7 +228,8 @@ static fab_status check_rows(const fab_fit *f, const fab_examples *e)
 {
     if (f->model.D) return fab_examples_check(f->m->name, &f->model.head, e);
     if (e->y || e->offset)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors: no y, no offset", f->m->name);
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors: no y, no offset",
+                        f->m->name);
     if (e->weight)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: weights of vectors are not offered by this method",
                         f->m->name);
@@ -261,12 +262,12 @@ fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_
 
 fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
 {
-    const int64_t least = f->model.D ? 1 : 2;
     *q = NULL;
-    if (f->n < least)
-        return FAB_FAIL(FAB_BAD_DATA, f->n ? "%s: %lld rows seen, expected at least %lld"
-                                           : "%s: no rows seen (%lld), expected at least %lld",
-                        f->m->name, (long long)f->n, (long long)least);
+    if (f->model.D && f->n < 1)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: no rows seen, expected at least 1", f->m->name);
+    if (!f->model.D && f->n < 2)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: %lld rows seen, expected at least 2", f->m->name,
+                        (long long)f->n);
     if (!f->ready) FAB_TRY(fab_fit_parts(f, f->m->result));
     f->ready = 1;
     *q = &f->mixture;

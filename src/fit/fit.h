@@ -11,12 +11,12 @@ enum { FAB_MOST_METHODS = 256 };
 
 struct fab_fit {
     const fab_method *m;
-    void *settings;         /* m->fields->size bytes, auto as chosen for the model */
-    int64_t vectors;        /* length of vectors; 0: a model */
-    fab_model model;        /* D = 0: vectors */
-    fab_glm glm;            /* what a linear model points to */
-    fab_gauss *prior;       /* a copy that the runs borrow, or NULL */
-    int64_t n;              /* rows seen */
+    void *settings;   /* m->fields->size bytes, auto as chosen for the model */
+    int64_t vectors;  /* length of vectors; 0: a model */
+    fab_model model;  /* D = 0: vectors */
+    fab_glm glm;      /* what a linear model points to */
+    fab_gauss *prior; /* a copy that the runs borrow, or NULL */
+    int64_t n;        /* rows seen */
     int64_t runs;
     void **handle;          /* runs; NULL where there is none yet */
     const fab_gauss **part; /* runs */

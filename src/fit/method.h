@@ -40,9 +40,9 @@ struct fab_method {
 /* A whole-number setting by name; 0 when there is none of that name. */
 int64_t fab_method_setting(const fab_method *m, const void *settings, const char *name);
 
-#define METHOD(name) extern const fab_method fab_##name##_method;
+#define FAB_METHOD(name) extern const fab_method fab_##name##_method;
 #include "fit/list.h"
-#undef METHOD
+#undef FAB_METHOD
 
 /* Under the names of laplace and lrvga, for models without a linear predictor. */
 extern const fab_method fab_laplace_net_method, fab_lrvga_net_method;

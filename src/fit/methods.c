@@ -5,9 +5,9 @@
 #include <string.h>
 
 static const fab_method *const list[] = {
-#define METHOD(name) &fab_##name##_method,
+#define FAB_METHOD(name) &fab_##name##_method,
 #include "fit/list.h"
-#undef METHOD
+#undef FAB_METHOD
 };
 
 int64_t fab_method_count(void)

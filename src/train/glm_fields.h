@@ -17,8 +17,8 @@
 #include "fabayes/methods.h"
 
 #define GLM_FIELDS                                                                                 \
-    AUTOMATIC(alpha, F64, 1e-300, 1e300,                                                       \
-                  "prior precision of the coefficients; auto: the method's rule"),                 \
+    AUTOMATIC(alpha, F64, 1e-300, 1e300,                                                           \
+              "prior precision of the coefficients; auto: the method's rule"),                     \
         AUTOMATIC(beta, F64, 1e-300, 1e300,                                                        \
                   "precision of the noise of a gaussian target; auto: the method's rule"),         \
         FIELD(                                                                                     \

@@ -216,13 +216,12 @@ void fab_train_report(const fab_train *t, const double *theta, fab_report *r)
     const int noise = t->m.free == 1 && t->m.head.likelihood == FAB_GAUSSIAN;
     const double epochs = t->number[FAB_TRAIN_EPOCH], best = t->number[FAB_TRAIN_BEST];
     *r = (fab_report){.iterations = (int64_t)epochs + t->after,
-                         .converged = epochs < (double)t->s.epochs ? 1 : -1,
-                         .alpha = t->given ? NAN : t->s.alpha,
-                         .beta = noise ? fab_glm_beta(&t->m.head, theta[t->m.D - 1])
-                                       : t->m.head.beta,
-                         .log_evidence = NAN,
-                         .loss = t->number[FAB_TRAIN_LOSS],
-                         .held_out = best < INFINITY ? best : NAN};
+                      .converged = epochs < (double)t->s.epochs ? 1 : -1,
+                      .alpha = t->given ? NAN : t->s.alpha,
+                      .beta = noise ? fab_glm_beta(&t->m.head, theta[t->m.D - 1]) : t->m.head.beta,
+                      .log_evidence = NAN,
+                      .loss = t->number[FAB_TRAIN_LOSS],
+                      .held_out = best < INFINITY ? best : NAN};
 }
 
 /* ---- files -------------------------------------------------------------------------------------------- */

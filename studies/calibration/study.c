@@ -80,28 +80,29 @@ static void simulate(const trial *t, int64_t P, uint64_t set, double *theta, dou
 
 /* ---- fits --------------------------------------------------------------------------------------- */
 
-static void set_number(const fab_method *m, void *settings, const char *name, double v)
+static void set_number(const fab_fields *fields, void *settings, const char *name, double v)
 {
     char text[32];
     snprintf(text, sizeof text, "%.17g", v);
-    must(fab_settings_parse(m->table, settings, name, text));
+    must(fab_settings_parse(fields, settings, name, text));
 }
 
 static fab_fit *begin(const trial *t)
 {
-    const fab_method *m = fab_method_find(t->method);
+    const fab_fields *fields = fab_method_fields(fab_method_find(t->method));
     const int linear = t->likelihood == FAB_GAUSSIAN;
+    fab_glm glm = {
+        .likelihood = t->likelihood, .D = D, .classes = 1, .intercept = !linear, .beta = BETA};
+    const fab_model model = fab_model_linear(&glm);
     double settings[MAX_SETTINGS];
     fab_fit *f;
-    fab_settings_defaults(m->table, settings);
-    set_number(m, settings, "D", D);
-    set_number(m, settings, "alpha", ALPHA);
-    if (linear) set_number(m, settings, "beta", BETA);
-    set_number(m, settings, "intercept_alpha", ALPHA);
-    if (t->K) set_number(m, settings, "K", (double)t->K);
-    must(fab_settings_parse(m->table, settings, "likelihood", fab_likelihood_name(t->likelihood)));
-    must(fab_settings_parse(m->table, settings, "intercept", linear ? "false" : "true"));
-    must(fab_fit_create(&f, fab_method_name(m), settings, sizeof *settings, &(fab_input){.model = &LINEAR}, &(fab_exec){.threads = 1}));
+    fab_settings_defaults(fields, settings);
+    set_number(fields, settings, "alpha", ALPHA);
+    if (linear) set_number(fields, settings, "beta", BETA);
+    set_number(fields, settings, "intercept_alpha", ALPHA);
+    if (t->K) set_number(fields, settings, "K", (double)t->K);
+    must(fab_fit_create(&f, t->method, settings, fields->size, &(fab_input){.model = &model},
+                        &(fab_exec){.threads = 1}));
     return f;
 }
 

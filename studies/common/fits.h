@@ -12,14 +12,14 @@ typedef struct variant {
     const char *label, *settings[MAX_WORDS];
 } variant;
 
-/* Begin a fit by a method of inference on one thread, for rows of D features: the settings of `base`, then those of
- * v; the value "K" stands for `rank`.  Gives the inference: fab_fit_free. */
-fab_fit *begin_variant(const char *method, const char *const *base, const variant *v, int64_t D,
-                         int64_t rank);
+/* Begin a fit of a linear model by a method on one thread: the settings of `base`, then those of v; the value "K"
+ * stands for `rank`.  Gives the fit: fab_fit_free. */
+fab_fit *begin_variant(const char *method, fab_glm model, const char *const *base, const variant *v,
+                       int64_t rank);
 
 /* The same with all rows taken in; *seconds of update and result. */
-fab_fit *fit_variant(const char *method, const char *const *base, const variant *v, int64_t rank,
-                       const fab_examples *e, double *seconds);
+fab_fit *fit_variant(const char *method, fab_glm model, const char *const *base, const variant *v,
+                     int64_t rank, const fab_examples *e, double *seconds);
 
 /* A variant from words between blanks, "name value ..", which are cut up in place. */
 variant variant_of_words(const char *label, char *words);

@@ -29,11 +29,12 @@ static fab_status linear_loss(void *self, const double *theta, const fab_example
 void linear_case_solve(linear_case *c)
 {
     fab_exact_settings s = fab_exact_defaults();
+    fab_glm glm = {.likelihood = FAB_GAUSSIAN, .D = c->D, .classes = 1, .intercept = 0, .beta = 1};
+    const fab_model m = fab_model_linear(&glm);
     fab_report r;
-    s.intercept = 0;
     if (c->alpha > 0) s.alpha = c->alpha;
     if (c->beta > 0) s.beta = c->beta;
-    must(fab_fit_create(&c->fit, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    must(fab_fit_create(&c->fit, "exact", &s, sizeof s, &(fab_input){.model = &m}, NULL));
     must(fab_fit_update(c->fit, &c->e));
     must(fab_fit_gauss(c->fit, &c->posterior));
     must(fab_fit_report(c->fit, &r));
@@ -66,7 +67,7 @@ linear_case linear_case_scaled(const linear_case *c, double *y)
 
 static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const variant *v)
 {
-    const fab_method *m = fab_method_find("vifa");
+    const fab_fields *fields = fab_method_fields(fab_method_find("vifa"));
     fab_vifa_settings s = fab_vifa_defaults();
     char rows[32];
     s.alpha = c->alpha;
@@ -75,7 +76,7 @@ static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const v
     snprintf(rows, sizeof rows, "%lld", (long long)c->e.x.n);
     for (int i = 0; v->settings[i]; i += 2) {
         const char *value = v->settings[i + 1];
-        must(fab_settings_parse(m->table, &s, v->settings[i], strcmp(value, "N") ? value : rows));
+        must(fab_settings_parse(fields, &s, v->settings[i], strcmp(value, "N") ? value : rows));
     }
     return s;
 }
@@ -115,8 +116,8 @@ void linear_case_run(const linear_case *c, const char *name, int64_t seed, const
     const fab_vifa_settings s = settings_of(c, seed, v);
     const fab_gauss *found;
     fab_fit *f;
-    must(
-        fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m}, &(fab_exec){.threads = 1}));
+    must(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m},
+                        &(fab_exec){.threads = 1}));
     const double begin = fab_clock();
     must(fab_fit_update(f, &c->e));
     must(fab_fit_gauss(f, &found));

@@ -11,7 +11,7 @@ typedef struct linear_case {
     int64_t D, K;
     fab_examples e;
     double alpha, beta; /* both 0: chosen by the evidence */
-    fab_fit *fit;     /* by `exact` */
+    fab_fit *fit;       /* by `exact` */
     const fab_gauss *posterior;
     fab_gauss *best; /* of rank K: the deterministic optimum */
     double kl;       /* its KL from the posterior */

@@ -96,20 +96,19 @@ static problem make_file(const char *name, int64_t rank, const char *path)
 
 static fab_fit *begin(const variant *v, const problem *p)
 {
-    const fab_method *m = fab_method_find(v->method);
+    const fab_fields *fields = fab_method_fields(fab_method_find(v->method));
     double settings[MAX_SETTINGS];
     char number[32];
     fab_fit *e;
-    fab_settings_defaults(m->table, settings);
-    snprintf(number, sizeof number, "%lld", (long long)p->D);
-    must(fab_settings_parse(m->table, settings, "D", number));
+    fab_settings_defaults(fields, settings);
     snprintf(number, sizeof number, "%lld", (long long)p->p);
-    must(fab_settings_parse(m->table, settings, "K", number));
+    must(fab_settings_parse(fields, settings, "K", number));
     for (int i = 0; i < 16 && v->settings[i]; i += 2)
-        must(fab_settings_parse(m->table, settings, v->settings[i], v->settings[i + 1]));
+        must(fab_settings_parse(fields, settings, v->settings[i], v->settings[i + 1]));
     if (strcmp(v->method, "recursive-em") == 0 && strcmp(v->label, "recursive-em (default)") != 0)
-        must(fab_settings_parse(m->table, settings, "inner_rank", number));
-    must(fab_fit_create(&e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, &(fab_exec){.threads = 1}));
+        must(fab_settings_parse(fields, settings, "inner_rank", number));
+    must(fab_fit_create(&e, v->method, settings, fields->size, &(fab_input){.vectors = p->D},
+                        &(fab_exec){.threads = 1}));
     return e;
 }
 

@@ -34,7 +34,7 @@ static const variant variants[] = {
       "random", NULL}},
 };
 
-static const char *const base[] = {"K", "K", "intercept", "false", "alpha", "1", "beta", "1", NULL};
+static const char *const base[] = {"K", "K", "alpha", "1", "beta", "1", NULL};
 
 /* ---- the problem -------------------------------------------------------------------------------- */
 
@@ -123,9 +123,10 @@ static void divergence(const problem *p, const fab_gauss *q, double *kl, double 
 static void fit(const variant *v, const problem *p, int64_t rank, double best)
 {
     const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->d}, .y = p->y};
+    const fab_glm model = {.likelihood = FAB_GAUSSIAN, .D = p->d, .classes = 1, .beta = 1};
     double seconds, kl, mean;
     const fab_gauss *q;
-    fab_fit *f = fit_variant("lrvga", base, v, rank, &e, &seconds);
+    fab_fit *f = fit_variant("lrvga", model, base, v, rank, &e, &seconds);
     must(fab_fit_gauss(f, &q));
     divergence(p, q, &kl, &mean);
     printf("%s,%lld,%lld,%llu,%lld,\"%s\",%.6g,%.6g,%.6g,%.4g,%.3g\n", p->kind, (long long)p->d,

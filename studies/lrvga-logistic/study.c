@@ -22,10 +22,11 @@ enum { DRAWS = 50, DRAW_SEED = 7 };
 typedef struct problem {
     const char *kind;
     logistic l;
-    double *mode;         /* d */
-    double kl;            /* of Laplace */
-    double *draws;        /* of Laplace: log q - log p at its DRAWS draws */
-    const char *base[16]; /* settings of every fit */
+    double *mode;        /* d */
+    double kl;           /* of Laplace */
+    double *draws;       /* of Laplace: log q - log p at its DRAWS draws */
+    fab_glm model;       /* without an intercept */
+    const char *base[3]; /* settings of every fit */
     char alpha[32];
 } problem;
 
@@ -36,8 +37,9 @@ static void make(problem *p)
     else
         logistic_clusters(&p->l, atof(p->kind));
     snprintf(p->alpha, sizeof p->alpha, "%.17g", 1 / (p->l.sigma0 * p->l.sigma0));
-    const char *const base[] = {"likelihood", "bernoulli", "intercept", "false", "alpha", p->alpha};
-    memcpy(p->base, base, sizeof base);
+    p->base[0] = "alpha";
+    p->base[1] = p->alpha;
+    p->model = (fab_glm){.likelihood = FAB_BERNOULLI, .D = p->l.d, .classes = 1, .beta = 1};
 }
 
 /* Mean and standard error of the differences to the draws of Laplace, which have the same random numbers. */
@@ -73,7 +75,7 @@ static void fit_laplace(problem *p)
     const fab_examples e = {.x = {p->l.x, FAB_F64, p->l.N, p->l.d}, .y = p->l.y};
     double seconds;
     const fab_gauss *q;
-    fab_fit *f = fit_variant("laplace", p->base, &(variant){"", {NULL}}, 0, &e, &seconds);
+    fab_fit *f = fit_variant("laplace", p->model, p->base, &(variant){"", {NULL}}, 0, &e, &seconds);
     must(fab_fit_gauss(f, &q));
     p->mode = numbers(p->l.d);
     memcpy(p->mode, q->mu, (size_t)p->l.d * sizeof *p->mode);
@@ -87,7 +89,7 @@ static void fit_laplace(problem *p)
 static void fit(const problem *p, const char *method, const variant *v, int64_t rank,
                 int64_t points)
 {
-    fab_fit *f = begin_variant(method, p->base, v, p->l.d, rank);
+    fab_fit *f = begin_variant(method, p->model, p->base, v, rank);
     double seconds = 0;
     for (int64_t k = 0; k < points; k++) {
         const int64_t first = p->l.N * k / points, last = p->l.N * (k + 1) / points;

@@ -31,8 +31,8 @@ typedef struct recipe {
 
 typedef struct fit {
     fab_net *net;
-    fab_fit *infer;
-    fab_mixture q;
+    fab_fit *fit;
+    const fab_mixture *q;
     double seconds, bytes;
 } fit;
 
@@ -47,7 +47,7 @@ static void set_one(recipe *r, char *word)
         exit(1);
     }
     *value = '\0';
-    must(fab_settings_parse(r->method->table, r->settings, word, value + 1));
+    must(fab_settings_parse(fab_method_fields(r->method), r->settings, word, value + 1));
 }
 
 static recipe recipe_of(int argc, char **argv)
@@ -60,7 +60,8 @@ static recipe recipe_of(int argc, char **argv)
     }
     for (char *w = strtok(argv[4], ","); w && r.angles < MAX_ANGLES; w = strtok(NULL, ","))
         r.angle[r.angles++] = atof(w);
-    fab_settings_defaults(r.method->table, r.settings);
+    r.method = fab_method_of_networks(r.method);
+    fab_settings_defaults(fab_method_fields(r.method), r.settings);
     for (int i = 5; i < argc; i++) set_one(&r, argv[i]);
     return r;
 }
@@ -133,13 +134,15 @@ static fit fit_of(const recipe *r, const fab_dataset *t, const fab_exec *exec)
     const fab_examples e = {.x = {t->x, FAB_F64, t->n, t->D}, .y = t->y};
     fit f = {0};
     must(fab_net_init(&f.net, &plan, exec));
-    const fab_model *m = fab_net_model(f.net);
-    must(fab_fit_create(&f.infer, fab_method_name(r->method), r->settings, sizeof *r->settings, &(fab_input){.model = m}, exec));
+    const fab_input in = {.model = fab_net_model(f.net)};
+    const char *method = fab_method_name(r->method);
+    const size_t size = fab_method_fields(r->method)->size;
+    must(fab_fit_create(&f.fit, method, r->settings, size, &in, exec));
     const clock_t begin = clock();
-    must(fab_fit_update(f.infer, &e));
-    must(fab_infer_mixture(f.infer, &f.q));
+    must(fab_fit_update(f.fit, &e));
+    must(fab_fit_result(f.fit, &f.q));
     f.seconds = (double)(clock() - begin) / CLOCKS_PER_SEC;
-    f.bytes = fab_infer_model_bytes(r->method, r->settings, m, t->n);
+    f.bytes = fab_fit_bytes(method, r->settings, size, &in, t->n, exec);
     return f;
 }
 
@@ -151,7 +154,7 @@ static void probabilities(const recipe *r, const fit *f, const fab_dataset *t, c
 {
     const fab_rows x = {t->x, FAB_F64, t->n, t->D};
     fab_draws *d;
-    must(fab_draws_create(&d, fab_net_model(f->net), &f->q, &x, NULL, r->samples, 1, exec));
+    must(fab_draws_create(&d, fab_net_model(f->net), f->q, &x, NULL, r->samples, 1, exec));
     for (int64_t i = 0; i < t->n; i++) {
         double *mine = logp + i * CLASSES;
         fab_draws_classes(d, i, mine);
@@ -217,7 +220,7 @@ int main(int argc, char **argv)
     fab_dataset all = turned(&r, &test);
     const fit f = fit_of(&r, &train, &exec);
     score(&r, &f, &all, test.n, &exec);
-    fab_fit_free(f.infer);
+    fab_fit_free(f.fit);
     fab_net_free(f.net);
     images_free(&all);
     images_free(&a);

@@ -246,7 +246,11 @@ static void run(const problem *p, const fab_gauss *best, int64_t K, char **argv)
     fab_fit *f;
     fab_net *net;
     must(fab_net_init(&net, &plan, &x));
-    must(fab_fit_create(&f, K ? "slang" : "vogn", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &x)); /* the settings of slang begin with those of vogn */
+    const fab_input in = {.model = fab_net_model(net)};
+    if (K)
+        must(fab_fit_create(&f, "slang", &s, sizeof s, &in, &x));
+    else /* the settings of slang begin with those of vogn */
+        must(fab_fit_create(&f, "vogn", &s, sizeof(fab_vogn_settings), &in, &x));
     must(fab_fit_update(f, &e));
     must(fab_fit_gauss(f, &q));
     printf("%lld,%.6g,%.3g\n", (long long)K, distance(q, best), now() - before);

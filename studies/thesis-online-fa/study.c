@@ -34,19 +34,18 @@ typedef struct job {
 
 static void begin(learner *l, const job *j)
 {
-    const fab_method *m = fab_method_find(l->method);
+    const fab_fields *fields = fab_method_fields(fab_method_find(l->method));
     double settings[MAX_SETTINGS];
     char number[32];
-    fab_settings_defaults(m->table, settings);
-    snprintf(number, sizeof number, "%lld", (long long)j->D);
-    must(fab_settings_parse(m->table, settings, "D", number));
+    fab_settings_defaults(fields, settings);
     snprintf(number, sizeof number, "%lld", (long long)j->K);
-    must(fab_settings_parse(m->table, settings, "K", number));
+    must(fab_settings_parse(fields, settings, "K", number));
     snprintf(number, sizeof number, "%llu", (unsigned long long)j->seed);
-    must(fab_settings_parse(m->table, settings, "seed", number));
+    must(fab_settings_parse(fields, settings, "seed", number));
     for (int i = 0; i < 8 && l->settings[i]; i += 2)
-        must(fab_settings_parse(m->table, settings, l->settings[i], l->settings[i + 1]));
-    must(fab_fit_create(&l->e, fab_method_name(m), settings, sizeof *settings, &(fab_input){.vectors = VECTORS}, &(fab_exec){.threads = 1}));
+        must(fab_settings_parse(fields, settings, l->settings[i], l->settings[i + 1]));
+    must(fab_fit_create(&l->e, l->method, settings, fields->size, &(fab_input){.vectors = j->D},
+                        &(fab_exec){.threads = 1}));
     l->seconds = 0;
 }
 
@@ -79,7 +78,8 @@ static void print(const char *label, const fab_gauss *q, const job *j, int64_t n
 static void learn(learner *l, const job *j, int64_t from, int64_t to)
 {
     const double before = fab_clock();
-    must(fab_fit_update(l->e, &(fab_examples){.x = {j->rows + from * j->D, FAB_F64, to - from, j->D}}));
+    must(fab_fit_update(l->e,
+                        &(fab_examples){.x = {j->rows + from * j->D, FAB_F64, to - from, j->D}}));
     l->seconds += fab_clock() - before;
 }
 

@@ -105,7 +105,7 @@ static void train(uint64_t seed, const fab_examples *e, squares *q)
     fab_fit_free(f);
 }
 
-/* 2, 3: the gradient of alpha |theta|^2 / (2 N) is lambda theta.  Gives the inference. */
+/* 2, 3: the gradient of alpha |theta|^2 / (2 N) is lambda theta.  Gives the fit. */
 static fab_fit *collect(uint64_t seed, const fab_examples *e, const squares *q)
 {
     const fab_model m = model_of((squares *)q);
@@ -145,15 +145,16 @@ static void measure(uint64_t seed, const fab_examples *e, const squares *q, cons
     fab_fit_free(f);
 }
 
-/* The exact posterior; gives the inference. */
+/* The exact posterior; gives the fit. */
 static fab_fit *exact(const fab_examples *e)
 {
     fab_exact_settings s = fab_exact_defaults();
+    fab_glm glm = {.likelihood = FAB_GAUSSIAN, .D = 2, .classes = 1, .intercept = 0, .beta = 1};
+    const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
-    s.intercept = 0;
     s.alpha = SYNTHETIC_ALPHA;
     s.beta = SYNTHETIC_BETA;
-    must(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    must(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &m}, NULL));
     must(fab_fit_update(f, e));
     return f;
 }

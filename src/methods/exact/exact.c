@@ -206,8 +206,7 @@ double fab_exact_bytes(const void *settings, const fab_input *in, int64_t n, con
     return 8 * (9 * P * P + 80 * P) + element * P * P;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     return fab_exact_init(handle, "exact", 0, settings, in, x);
 }

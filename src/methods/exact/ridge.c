@@ -4,8 +4,7 @@
 #include "methods/exact/exact_fit.h"
 #include "fit/method.h"
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     return fab_exact_init(handle, "ridge", 1, settings, in, x);
 }

@@ -144,20 +144,23 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 
 /* ---- the method ------------------------------------------------------------------------------- */
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     const fab_em_settings *s = settings;
-    const fab_batch proto = {
-        .name = "em", .D = in->vectors, .K = s->K, .psi_min = s->psi_min, .solve = solve, .width = s->K};
+    const fab_batch proto = {.name = "em",
+                             .D = in->vectors,
+                             .K = s->K,
+                             .psi_min = s->psi_min,
+                             .solve = solve,
+                             .width = s->K};
     return fab_batch_init(handle, &proto, settings, sizeof *s, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_em_settings *s = settings;
-    return fab_batch_bytes(in->vectors, s->K, n, s->K, x) + 16 * (double)in->vectors * (double)s->K +
-           56 * (double)s->K * (double)s->K;
+    return fab_batch_bytes(in->vectors, s->K, n, s->K, x) +
+           16 * (double)in->vectors * (double)s->K + 56 * (double)s->K * (double)s->K;
 }
 
 const fab_method fab_em_method = {

@@ -225,8 +225,7 @@ static fab_status solve(fab_batch *b, const fab_target *t)
 
 /* ---- the method ------------------------------------------------------------------------------- */
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     const fab_ml_settings *s = settings;
     const fab_batch proto = {.name = "ml",
@@ -244,8 +243,8 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 {
     const fab_ml_settings *s = settings;
     const double D = (double)in->vectors, optimiser = 8 * D * (2 * MEMORY + 12);
-    const double regression = in->vectors <= n && in->vectors <= FAB_DENSE_MAX ? 16 * D * D
-                                                                 : 0; /* the first start */
+    const double regression =
+        in->vectors <= n && in->vectors <= FAB_DENSE_MAX ? 16 * D * D : 0; /* the first start */
     return fab_batch_bytes(in->vectors, s->K, n, fab_eigs_width(in->vectors, s->K), x) +
            fab_spectral_bytes(in->vectors, s->K, n, s->svd) + optimiser + regression;
 }

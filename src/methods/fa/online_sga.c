@@ -118,8 +118,7 @@ static fab_status prototype(online_sga *e, const void *settings, const fab_input
     return fab_start_run(&e->s, x);
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     online_sga proto;
     *handle = NULL;

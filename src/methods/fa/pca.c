@@ -45,8 +45,7 @@ static fab_status solve(fab_batch *b, const fab_target *t)
     return fab_spectral(b, t, s->svd, s->seed, fill);
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     const fab_pca_settings *s = settings;
     const fab_batch proto = {.name = "pca",

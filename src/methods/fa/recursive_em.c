@@ -86,7 +86,7 @@ static void resolve(fab_recursive_em_settings *s, int64_t D)
     const double fit = s->memory * 1e6 / (8 * (double)D);
     if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
     const double loops = s->block >= 2 * D ? 5000 / (double)D
-                                              : 5; /* squeezed, a loop costs little */
+                                           : 5; /* squeezed, a loop costs little */
     if (fab_is_auto_i64(s->inner)) s->inner = fab_recursive_clamp(loops, 5, 50);
     if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
     if (s->inner_rank > D) s->inner_rank = D;
@@ -188,8 +188,7 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
     return FAB_OK;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     recursive_em proto, *e;
     *handle = NULL;
@@ -211,7 +210,8 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     if (prototype(&proto, settings, in, x) != FAB_OK) return NAN;
     const fab_recursive_em_settings *s = &proto.set;
     const fab_absorb_settings a = absorb_settings(s);
-    const double state = (double)proto.D * (double)(s->inner_rank * (int64_t)proto.run.ops->size + 16);
+    const double state = (double)proto.D *
+                         (double)(s->inner_rank * (int64_t)proto.run.ops->size + 16);
     return state + fab_absorb_bytes(proto.D, s->inner_rank, proto.columns, &a, &proto.exec) +
            (double)fab_build_size(sizeof proto, &proto, layout);
 }
@@ -303,8 +303,8 @@ static fab_status take_all(recursive_em *e, double *n, double *trace)
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
     if (!e->tail)
-        FAB_TRY(fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->D,
-                                 e->set.inner_rank));
+        FAB_TRY(
+            fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->D, e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
     return absorb_pending(e, n, trace);
@@ -394,8 +394,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_states_load(&all, t));
     e->pending = pending->shape[0];
     e->lent = 0;
-    for (int64_t i = 0; i < e->D; i++)
-        e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
+    for (int64_t i = 0; i < e->D; i++) e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
     return check_loaded(e);
 }
 

@@ -224,7 +224,8 @@ static fab_status climb(fab_laplace_fit *fit, double centre, double *at)
 static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
 {
     const double square = mean_square(fit), centre = log(square);
-    double at = log(square * (double)fit->model.D / (double)fit->e.x.n); /* var(eta) = 1, a priori */
+    double at =
+        log(square * (double)fit->model.D / (double)fit->e.x.n); /* var(eta) = 1, a priori */
     if (!(square > 0 && isfinite(square)))
         return FAB_FAIL(
             FAB_BAD_DATA,
@@ -279,8 +280,8 @@ fab_status fab_laplace_result(void *handle, const fab_gauss **q)
     fab_gauss_free(fit->q);
     fit->q = NULL;
     fit->report = (fab_report){.log_evidence = NAN};
-    FAB_TRY(fab_objective_init(&fit->o, fit->who, &fit->model, &fit->e, fit->prior, fit->dense, columns,
-                               &fit->exec));
+    FAB_TRY(fab_objective_init(&fit->o, fit->who, &fit->model, &fit->e, fit->prior, fit->dense,
+                               columns, &fit->exec));
     fab_status s = fab_build((void **)&r, sizeof *r, &proto, layout);
     if (s == FAB_OK) {
         const int before = fab_blas_enter();
@@ -317,8 +318,7 @@ double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, c
     return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows) + element * P * K;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     return fab_laplace_init(handle, "laplace", 0, settings, in, x);
 }

@@ -262,8 +262,7 @@ fab_status fab_lrvga_open(fab_lrvga **handle, const fab_lrvga *proto, const fab_
     return FAB_OK;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     fab_lrvga proto, *e;
     *handle = NULL;
@@ -476,12 +475,12 @@ fab_status fab_lrvga_report(void *handle, fab_report *r)
     const double beta = noise(e), rows = n->rows, two_pi = 6.283185307179586477;
     const double fit = 0.5 * (rows * log(beta / two_pi) - beta * n->squares - n->logdet);
     *r = (fab_report){.converged = -1,
-                         .floored = e->floored,
-                         .alpha = n->given > 0 ? NAN : n->alpha,
-                         .beta = beta,
-                         .log_evidence = e->set.forget < 1       ? NAN
-                                         : fab_lrvga_gaussian(e) ? fit
-                                                                 : n->score};
+                      .floored = e->floored,
+                      .alpha = n->given > 0 ? NAN : n->alpha,
+                      .beta = beta,
+                      .log_evidence = e->set.forget < 1       ? NAN
+                                      : fab_lrvga_gaussian(e) ? fit
+                                                              : n->score};
     return FAB_OK;
 }
 

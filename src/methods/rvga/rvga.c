@@ -198,8 +198,8 @@ static fab_status take_prior(rvga *e, const fab_gauss *prior)
     return status;
 }
 
-static fab_status build(void **handle, const char *name, const void *settings,
-                        const fab_input *in, const fab_exec *x)
+static fab_status build(void **handle, const char *name, const void *settings, const fab_input *in,
+                        const fab_exec *x)
 {
     rvga proto, *e;
     *handle = NULL;
@@ -215,8 +215,7 @@ static fab_status build(void **handle, const char *name, const void *settings,
     return FAB_OK;
 }
 
-static fab_status init(void **handle, const void *settings, const fab_input *in,
-                       const fab_exec *x)
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     return build(handle, "rvga", settings, in, x);
 }
@@ -442,9 +441,9 @@ static fab_status report(void *handle, fab_report *r)
     const double beta = noise(e), two_pi = 6.283185307179586477;
     const double fit = 0.5 * (n->rows * log(beta / two_pi) - beta * n->squares - n->logdet);
     *r = (fab_report){.converged = -1,
-                         .alpha = n->given > 0 ? NAN : n->alpha,
-                         .beta = beta,
-                         .log_evidence = gaussian(e) ? fit : n->score};
+                      .alpha = n->given > 0 ? NAN : n->alpha,
+                      .beta = beta,
+                      .log_evidence = gaussian(e) ? fit : n->score};
     return FAB_OK;
 }
 

@@ -241,14 +241,16 @@ static fab_status open_run(void **handle, const char *who, const fab_slang_setti
     return FAB_OK;
 }
 
-static fab_status slang_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+static fab_status slang_init(void **handle, const void *settings, const fab_input *in,
+                             const fab_exec *x)
 {
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;
     return open_run(handle, "slang", settings, m, prior, x);
 }
 
-static fab_status vogn_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+static fab_status vogn_init(void **handle, const void *settings, const fab_input *in,
+                            const fab_exec *x)
 {
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;
@@ -360,14 +362,13 @@ static fab_status report(void *handle, fab_report *r)
     const fab_slang *f = handle;
     const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
     *r = (fab_report){.iterations = (int64_t)f->number[FAB_SLANG_EPOCH],
-                         .converged = -1,
-                         .floored = (int64_t)f->number[FAB_SLANG_FLOORED],
-                         .alpha = f->given ? NAN : f->s.alpha,
-                         .beta = noise ? fab_glm_beta(&f->m.head, f->mu[f->m.D - 1])
-                                       : f->m.head.beta,
-                         .log_evidence = NAN,
-                         .loss = f->number[FAB_SLANG_LOSS],
-                         .held_out = NAN};
+                      .converged = -1,
+                      .floored = (int64_t)f->number[FAB_SLANG_FLOORED],
+                      .alpha = f->given ? NAN : f->s.alpha,
+                      .beta = noise ? fab_glm_beta(&f->m.head, f->mu[f->m.D - 1]) : f->m.head.beta,
+                      .log_evidence = NAN,
+                      .loss = f->number[FAB_SLANG_LOSS],
+                      .held_out = NAN};
     return FAB_OK;
 }
 

@@ -45,7 +45,7 @@ typedef struct swag {
     double *mean, *V;       /* D; V NULL for swa */
     double *sum;            /* D: of theta since the last iterate; NULL without `window` */
     void *Dhat;             /* D x K, row-major: a ring of deviations */
-    fab_fit *factor; /* of all iterates, when `columns` names a method */
+    fab_fit *factor;        /* of all iterates, when `columns` names a method */
     int64_t floored;
     fab_gauss *q;
 } swag;
@@ -188,14 +188,16 @@ static fab_status open_run(void **handle, const fab_swag_settings *s, int point,
     return FAB_OK;
 }
 
-static fab_status swag_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+static fab_status swag_init(void **handle, const void *settings, const fab_input *in,
+                            const fab_exec *x)
 {
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;
     return open_run(handle, settings, 0, m, prior, x);
 }
 
-static fab_status swa_init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+static fab_status swa_init(void **handle, const void *settings, const fab_input *in,
+                           const fab_exec *x)
 {
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;

@@ -223,7 +223,8 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     return init_as(handle, "vifa", settings, m, prior, x);
 }
 
-static fab_status init_diagonal(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+static fab_status init_diagonal(void **handle, const void *settings, const fab_input *in,
+                                const fab_exec *x)
 {
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;
@@ -427,14 +428,13 @@ static fab_status report(void *handle, fab_report *r)
 {
     const fab_vifa *f = handle;
     const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
-    *r =
-        (fab_report){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
-                        .converged = -1,
-                        .alpha = f->given ? NAN : f->s.alpha,
-                        .beta = noise ? fab_glm_beta(&f->m.head, f->c[f->m.D - 1]) : f->m.head.beta,
-                        .log_evidence = f->number[FAB_VIFA_BOUND],
-                        .loss = f->number[FAB_VIFA_LOSS],
-                        .held_out = NAN};
+    *r = (fab_report){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
+                      .converged = -1,
+                      .alpha = f->given ? NAN : f->s.alpha,
+                      .beta = noise ? fab_glm_beta(&f->m.head, f->c[f->m.D - 1]) : f->m.head.beta,
+                      .log_evidence = f->number[FAB_VIFA_BOUND],
+                      .loss = f->number[FAB_VIFA_LOSS],
+                      .held_out = NAN};
     return FAB_OK;
 }
 
@@ -480,8 +480,8 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-#define VIFA_VERBS(init_)                                                                      \
-    .takes = FAB_TAKES_GRADIENT, .init = init_, .bytes = bytes, .resolve = fab_vifa_resolve,   \
+#define VIFA_VERBS(init_)                                                                    \
+    .takes = FAB_TAKES_GRADIENT, .init = init_, .bytes = bytes, .resolve = fab_vifa_resolve, \
     .update = update, .result = result, .so_far = so_far, .report = report, .free = release, \
     .save = save, .load = load
 

@@ -1,4 +1,4 @@
-/* test_infer.c - the verbs every method of inference goes through: door, order of calls, files.
+/* test_fit.c - the verbs every method goes through: door, order of calls, files.
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
@@ -10,14 +10,15 @@
 static void methods_know_what_they_fit(void **state)
 {
     (void)state;
+    fab_glm glm = {.D = 3, .classes = 1, .intercept = 1};
+    const fab_model linear = fab_model_linear(&glm);
     const fab_exact_settings s = fab_exact_defaults();
     const fab_ml_settings ml = fab_ml_defaults(1);
-    fab_fit *f;
-    fab_fit *e;
-    assert_refused(fab_fit_create(&e, "exact", &s, sizeof s, &(fab_input){.vectors = VECTORS}, NULL), FAB_BAD_ARGUMENT,
-                   "exact: this method fits a model");
-    assert_refused(fab_fit_create(&f, "ml", &ml, sizeof ml, &(fab_input){.model = &LINEAR}, NULL), FAB_BAD_ARGUMENT,
-                   "ml: this method fits vectors");
+    fab_fit *f, *e;
+    assert_refused(fab_fit_create(&e, "exact", &s, sizeof s, &(fab_input){.vectors = 3}, NULL),
+                   FAB_BAD_ARGUMENT, "exact: this method needs a model, not vectors alone");
+    assert_refused(fab_fit_create(&f, "ml", &ml, sizeof ml, &(fab_input){.model = &linear}, NULL),
+                   FAB_BAD_ARGUMENT, "ml: this method fits vectors");
     assert_null(e);
     assert_null(f);
 }
@@ -25,44 +26,92 @@ static void methods_know_what_they_fit(void **state)
 static void bad_settings_are_refused(void **state)
 {
     (void)state;
-    const char *const bad[][2] = {{"alpha", "0"},     {"alpha", "nan"}, {"beta", "-1"},
-                                  {"D", "0"},         {"classes", "0"}, {"likelihood", "cauchy"},
-                                  {"intercept", "2"}, {"seed", "-1"}};
+    fab_glm glm = {.D = 3, .classes = 1, .intercept = 1};
+    const fab_model linear = fab_model_linear(&glm);
+    const char *const bad[][2] = {{"alpha", "0"}, {"alpha", "nan"}, {"beta", "-1"}, {"seed", "-1"}};
     const fab_method *m = fab_method_find("exact");
     fab_fit *f;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         fab_exact_settings s = fab_exact_defaults();
         if (fab_settings_parse(m->fields, &s, bad[i][0], bad[i][1]) != FAB_OK) continue;
-        assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_BAD_ARGUMENT, bad[i][0]);
+        assert_refused(
+            fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &linear}, NULL),
+            FAB_BAD_ARGUMENT, bad[i][0]);
     }
+}
+
+static void bad_models_are_refused(void **state)
+{
+    (void)state;
+    fab_glm glm = {.D = 3, .classes = 2, .intercept = 1};
+    fab_model m = fab_model_linear(&glm);
+    fab_fit *f;
+    assert_refused(fab_fit_create(&f, "exact", NULL, 0, &(fab_input){.model = &m}, NULL),
+                   FAB_BAD_ARGUMENT, "expected 1 for a gaussian target");
+    glm = (fab_glm){.likelihood = FAB_CATEGORICAL, .D = 3, .classes = 1, .intercept = 1};
+    m = fab_model_linear(&glm);
+    assert_refused(fab_fit_create(&f, "lrvga", NULL, 0, &(fab_input){.model = &m}, NULL),
+                   FAB_BAD_ARGUMENT, "at least 2");
+    glm.D = (int64_t)1 << 39;
+    glm.classes = 1000;
+    m = fab_model_linear(&glm);
+    assert_refused(fab_fit_create(&f, "lrvga", NULL, 0, &(fab_input){.model = &m}, NULL),
+                   FAB_BAD_ARGUMENT, "2^40");
+    assert_refused(fab_fit_create(&f, "laplac", NULL, 0, &(fab_input){.model = &m}, NULL),
+                   FAB_BAD_ARGUMENT, "did you mean 'laplace'");
+    assert_refused(fab_fit_create(&f, "exact", NULL, 0, &(fab_input){0}, NULL), FAB_BAD_ARGUMENT,
+                   "nothing to fit");
+    assert_null(f);
+}
+
+/* A caller compiled against a longer struct is newer than the library; a shorter one is older. */
+static void settings_of_another_size_are_known(void **state)
+{
+    (void)state;
+    struct {
+        fab_exact_settings s;
+        int64_t later;
+    } longer = {.s = fab_exact_defaults()};
+    fab_glm glm = {.D = 3, .classes = 1, .intercept = 1};
+    const fab_model m = fab_model_linear(&glm);
+    const fab_input in = {.model = &m};
     fab_exact_settings s = fab_exact_defaults();
-    s.classes = 2;
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_BAD_ARGUMENT,
-                   "expected 1 for a gaussian target");
-    s.likelihood = FAB_CATEGORICAL;
-    s.classes = 1;
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_BAD_ARGUMENT, "at least 2");
-    s.D = (int64_t)1 << 39;
-    s.classes = 1000;
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL), FAB_BAD_ARGUMENT, "2^40");
+    fab_fit *f;
+    s.alpha = 2.385;
+    s.seed = 77;
+    assert_refused(fab_fit_create(&f, "exact", &longer, sizeof longer, &in, NULL), FAB_BAD_ARGUMENT,
+                   "exact: settings of");
+    assert_refused(fab_fit_create(&f, "exact", &s, 7, &in, NULL), FAB_BAD_ARGUMENT, "of 7 bytes");
+    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s.alpha, &in, NULL));
+    const fab_exact_settings *own = fab_fit_settings(f);
+    assert_true(own->alpha == 2.385 && own->seed == fab_exact_defaults().seed);
+    fab_fit_free(f);
 }
 
 static void a_prior_must_fit_theta(void **state)
 {
     (void)state;
+    fab_glm glm = {.D = 3, .classes = 1, .intercept = 1};
+    const fab_model linear = fab_model_linear(&glm);
     const fab_exact_settings s = fab_exact_defaults();
-    const fab_method *m = fab_method_find("exact");
     fab_fit *f;
     fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 3, 1, 1, 1),
               *point = some_gauss(FAB_POINT, FAB_F64, 4, 0, 1, 1);
     fab_gauss *right = some_gauss(FAB_COVARIANCE, FAB_F64, 4, 1, 1, 1), *part;
     assert_ok(fab_gauss_create_part(&part, FAB_COVARIANCE, FAB_F64, 4, 0, 9));
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = g}, NULL), FAB_BAD_ARGUMENT,
-                   "the prior has 3 coordinates, theta has 4");
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = point}, NULL), FAB_BAD_ARGUMENT, "a point");
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = part}, NULL), FAB_BAD_ARGUMENT, "part of theta");
+    assert_refused(
+        fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &linear, .prior = g}, NULL),
+        FAB_BAD_ARGUMENT, "the prior has 3 coordinates, theta has 4");
+    assert_refused(fab_fit_create(&f, "exact", &s, sizeof s,
+                                  &(fab_input){.model = &linear, .prior = point}, NULL),
+                   FAB_BAD_ARGUMENT, "a point");
+    assert_refused(fab_fit_create(&f, "exact", &s, sizeof s,
+                                  &(fab_input){.model = &linear, .prior = part}, NULL),
+                   FAB_BAD_ARGUMENT, "part of theta");
     right->psi[2] = 0;
-    assert_refused(fab_fit_create(&f, fab_method_name(m), &s, sizeof s, &(fab_input){.model = &LINEAR, .prior = right}, NULL), FAB_BAD_DATA, "exact: prior: ");
+    assert_refused(fab_fit_create(&f, "exact", &s, sizeof s,
+                                  &(fab_input){.model = &linear, .prior = right}, NULL),
+                   FAB_BAD_DATA, "exact: prior: ");
     fab_gauss_free(g);
     fab_gauss_free(point);
     fab_gauss_free(right);
@@ -102,12 +151,14 @@ static void a_batch_method_takes_one_update(void **state)
 static void no_rows_give_no_result(void **state)
 {
     (void)state;
+    fab_glm glm = {.D = 3, .classes = 1, .intercept = 1};
+    const fab_model linear = fab_model_linear(&glm);
     const fab_exact_settings s = fab_exact_defaults();
     const fab_gauss *q;
     fab_report r;
     fab_glm m;
     fab_fit *f;
-    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &linear}, NULL));
     assert_refused(fab_fit_gauss(f, &q), FAB_BAD_DATA, "no rows seen");
     assert_refused(fab_fit_report(f, &r), FAB_BAD_DATA, "no rows seen");
     assert_refused(fab_fit_glm(f, &m), FAB_BAD_DATA, "no rows seen");
@@ -123,8 +174,10 @@ static void a_bad_row_leaves_the_state_as_it_was(void **state)
     const fab_exact_settings s = settings_of(&p);
     const fab_examples e = examples_of(&p);
     const double before = p.y[7];
+    fab_glm glm = glm_of(&p);
+    const fab_model linear = fab_model_linear(&glm);
     fab_fit *f;
-    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &LINEAR}, NULL));
+    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &linear}, NULL));
     p.y[7] = NAN;
     assert_refused(fab_fit_update(f, &e), FAB_BAD_DATA, "exact: row 7 has y");
     p.y[7] = before;
@@ -170,17 +223,17 @@ static void a_file_says_what_it_holds(void **state)
     fab_fit_free(f);
 }
 
-static void only_a_saved_stream_of_a_model_resumes(void **state)
+static void only_a_saved_stream_goes_on(void **state)
 {
     (void)state;
     fab_tensors *t;
     fab_fit *f;
     assert_ok(fab_tensors_create(&t));
-    assert_refused(fab_fit_load(&f, t, NULL, NULL), FAB_BAD_FILE, "no saved stream");
+    assert_refused(fab_fit_load(&f, t, NULL, NULL), FAB_BAD_FILE, "no saved fit");
     assert_ok(fab_tensors_set(t, "method", "online-em"));
     assert_ok(fab_tensors_set(t, "settings", "{}"));
     assert_ok(fab_tensors_set(t, "n", "7"));
-    assert_refused(fab_fit_load(&f, t, NULL, NULL), FAB_BAD_FILE, "fits vectors");
+    assert_refused(fab_fit_load(&f, t, NULL, NULL), FAB_BAD_FILE, "tensor 'mu' is absent");
     assert_ok(fab_tensors_set(t, "method", "nothing"));
     assert_refused(fab_fit_load(&f, t, NULL, NULL), FAB_BAD_FILE, "is not known");
     fab_tensors_free(t);
@@ -193,13 +246,15 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(methods_know_what_they_fit),
         TEST(bad_settings_are_refused),
+        TEST(bad_models_are_refused),
+        TEST(settings_of_another_size_are_known),
         TEST(a_prior_must_fit_theta),
         TEST(the_prior_is_copied),
         TEST(a_batch_method_takes_one_update),
         TEST(no_rows_give_no_result),
         TEST(a_bad_row_leaves_the_state_as_it_was),
         FILES(a_file_says_what_it_holds),
-        TEST(only_a_saved_stream_of_a_model_resumes),
+        TEST(only_a_saved_stream_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }
