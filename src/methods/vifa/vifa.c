@@ -5,12 +5,12 @@
  *
  *   1  c = 0 or the model's start, psi = start_sd^2, F small and random
  *   for every step t: its rate and w; for every draw l = 1 .. L
- *     2  h_l, z_l ~ N(0, I), or -h, -z of the draw before;  theta = c + F h + psi^1/2 z           (vifa_draw.c)
+ *     2  h_l, z_l ~ N(0, I), or -h, -z of the draw before;  theta = c + F h + psi^1/2 z           (draws.c)
  *     3  a batch of rows, its average loss and gradient g at theta
  *     4  v = N g;  path, or a given prior: v += gradient of -log p(theta);
  *        path: v -= w S^-1 (theta - c) = w (psi^-1/2 z + psi^-1 F y), y = M^-1 (h - F' psi^-1/2 z)
  *     5  g_c += v,  G_F += v h',  g_gamma += v psi^1/2 z / 2          all over L
- *   6  closed: g_c += alpha c                                                                    (vifa_step.c)
+ *   6  closed: g_c += alpha c                                                                    (gradients.c)
  *   7  closed: g_gamma += (alpha psi - w + w rowdot(F M^-1, F) / psi) / 2                        -A + C B' = -C
  *   8  closed: G_F += alpha F - w psi^-1 F M^-1
  *   9  c, F, gamma move:  sgd, adam, or natural: along S g_c, S G_F, 2 g_gamma
@@ -25,7 +25,7 @@
 #include "train/state.h"
 #include "fabayes/gauss.h"
 #include "fit/infer_methods.h"
-#include "methods/vifa/vifa_state.h"
+#include "methods/vifa/vifa.h"
 #include "model/ggn.h"
 #include <math.h>
 #include <stdio.h>

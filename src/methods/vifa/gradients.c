@@ -1,7 +1,7 @@
-/* vifa_step.c - gradients of the bound and one step along them, lines 6 - 10 of vifa.c.
+/* gradients.c - gradients of the bound and one step along them, lines 6 - 10 of vifa.c.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/vifa/vifa_state.h"
+#include "methods/vifa/vifa.h"
 #include "base/fail.h"
 #include <math.h>
 #include <string.h>

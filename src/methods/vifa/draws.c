@@ -1,10 +1,10 @@
-/* vifa_draw.c - draws of theta and the gradients there, lines 2 - 5 of vifa.c.
+/* draws.c - draws of theta and the gradients there, lines 2 - 5 of vifa.c.
  *
  * z is made again from its random index whenever it is needed; only when all coordinates fit into one chunk is it
  * still at hand.  While only c moves (weight 0) nothing is done for F and gamma.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/vifa/vifa_state.h"
+#include "methods/vifa/vifa.h"
 #include "base/fail.h"
 #include "fabayes/random.h"
 #include <math.h>

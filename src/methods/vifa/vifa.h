@@ -1,4 +1,4 @@
-/* vifa_state.h - the state of vifa, shared by its verbs, its draws and its steps.
+/* vifa.h - the state of vifa, shared by its verbs, its draws and its steps.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_VIFA_STATE_H

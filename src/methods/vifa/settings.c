@@ -1,8 +1,8 @@
-/* vifa_settings.c - the settings of vifa and meanfield, and what auto means for a model.
+/* settings.c - the settings of vifa and meanfield, and what auto means for a model.
  *
  * SPDX-License-Identifier: MIT */
 #include "train/model_fields.h"
-#include "methods/vifa/vifa_state.h"
+#include "methods/vifa/vifa.h"
 #include <math.h>
 
 static const char *const optimisers[] = {"sgd", "adam", "natural", "newton", "auto", NULL};

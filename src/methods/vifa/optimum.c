@@ -1,4 +1,4 @@
-/* vifa_optimum.c - the Gaussian of rank K nearest to a given one: where vifa converges to, without noise.
+/* optimum.c - the Gaussian of rank K nearest to a given one: where vifa converges to, without noise.
  *
  * The expectation of a linear model with Gaussian noise is known in closed form: its posterior is p = N(m, A^-1), and
  * the ELBO of q = N(m, S) is its log evidence less KL(q || p).  closest.c finds the smallest one.

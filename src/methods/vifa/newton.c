@@ -1,4 +1,4 @@
-/* vifa_newton.c - a step of vifa with the curvature as a matrix, for models whose -log p is convex.
+/* newton.c - a step of vifa with the curvature as a matrix, for models whose -log p is convex.
  *
  * q = N(c, S), S = F F' + diag(psi) = R R', over W coordinates; v(theta): gradient of -log p(D, theta), all rows
  *
@@ -17,7 +17,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
-#include "methods/vifa/vifa_state.h"
+#include "methods/vifa/vifa.h"
 #include "la/small.h"
 #include <math.h>
 #include <string.h>
