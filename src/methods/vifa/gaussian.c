@@ -64,6 +64,12 @@ void *fab_vifa_at(const fab_vifa *f, void *vector, int64_t first)
 
 /* ---- M ------------------------------------------------------------------------------------------------ */
 
+void fab_vifa_identity(int64_t K, double value, double *A)
+{
+    memset(A, 0, (size_t)(K * K) * sizeof *A);
+    for (int64_t k = 0; k < K; k++) A[k + k * K] = value;
+}
+
 void fab_vifa_gram(fab_vifa *f, const double *psi)
 {
     const fab_long F = fab_vifa_F(f);

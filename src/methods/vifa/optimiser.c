@@ -4,7 +4,6 @@
 #include "methods/vifa/vifa.h"
 #include "train/optim.h"
 #include <math.h>
-#include <string.h>
 
 const fab_vifa_rule *fab_vifa_rule_of(int64_t optimiser)
 {
@@ -15,12 +14,6 @@ const fab_vifa_rule *fab_vifa_rule_of(int64_t optimiser)
         [FAB_VIFA_NEWTON] = &fab_vifa_newton,
     };
     return rules[optimiser];
-}
-
-void fab_vifa_identity(int64_t K, double value, double *A)
-{
-    memset(A, 0, (size_t)(K * K) * sizeof *A);
-    for (int64_t k = 0; k < K; k++) A[k + k * K] = value;
 }
 
 double fab_vifa_shorter(double most, double norm)

@@ -9,55 +9,43 @@
 #include "la/small.h"
 #include <string.h>
 
-typedef struct problem {
-    const fab_gauss *p;
-    fab_closest near;
+typedef struct search {
+    fab_closest closest;
     double *I; /* D x D: the identity */
-} problem;
+} search;
 
 static void layout(fab_layout *l, void *handle)
 {
-    problem *o = handle;
-    fab_closest_layout(l, &o->near);
-    o->I = fab_place(l, o->near.D * o->near.D, sizeof(double));
+    search *o = handle;
+    fab_closest_layout(l, &o->closest);
+    o->I = fab_place(l, o->closest.D * o->closest.D, sizeof(double));
 }
 
-/* A of p. */
-static fab_status take_precision(problem *o)
+/* F and psi of the nearest Gaussian into g. */
+static fab_status find(search *o, const fab_gauss *p, int64_t starts, uint64_t seed, fab_gauss *g)
 {
-    fab_solver *s;
-    const int64_t D = o->near.D;
-    FAB_TRY(fab_solver_init(&s, o->p, NULL));
+    const int64_t D = p->D;
+    fab_closest *n = &o->closest;
+    fab_solver *solver;
+    FAB_TRY(fab_solver_init(&solver, p, NULL));
     fab_add_identity(D, o->I);
     const fab_rows rows = {o->I, FAB_F64, D, D};
-    const fab_status status = fab_solver_times_precision(s, &rows, o->near.A);
-    fab_solver_free(s);
-    FAB_TRY(status);
-    fab_symmetrise(D, o->near.A);
-    return fab_closest_take(&o->near);
-}
-
-static fab_status best_of(problem *o, int64_t starts, uint64_t seed, fab_gauss **q)
-{
-    const int64_t D = o->near.D, K = o->near.K;
-    fab_gauss *g;
-    FAB_TRY(take_precision(o));
-    for (int64_t i = 0; i < starts; i++) FAB_TRY(fab_closest_start(&o->near, seed, i));
-    FAB_TRY(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
-    memcpy(g->mu, o->p->mu, (size_t)D * sizeof(double));
-    const fab_status s = fab_closest_give(&o->near, g->F, g->psi);
-    if (s == FAB_OK)
-        *q = g;
-    else
-        fab_gauss_free(g);
-    return s;
+    const fab_status s = fab_solver_times_precision(solver, &rows, n->A); /* A, row by row */
+    fab_solver_free(solver);
+    FAB_TRY(s);
+    fab_symmetrise(D, n->A);
+    FAB_TRY(fab_closest_take(n));
+    for (int64_t i = 0; i < starts; i++) FAB_TRY(fab_closest_start(n, seed, i));
+    memcpy(g->mu, p->mu, (size_t)D * sizeof(double));
+    return fab_closest_give(n, g->F, g->psi);
 }
 
 fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64_t K,
                             int64_t starts, uint64_t seed)
 {
-    const problem proto = {.p = p, .near = {.D = p->D, .K = K}};
-    problem *o;
+    const search proto = {.closest = {.D = p->D, .K = K}};
+    fab_gauss *g = NULL;
+    search *o;
     *q = NULL;
     if (p->D > FAB_DENSE_MAX)
         return FAB_FAIL(FAB_UNSUPPORTED,
@@ -67,8 +55,14 @@ fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64
         return FAB_FAIL(FAB_BAD_ARGUMENT, "vifa: K = %lld of D = %lld from %lld starts",
                         (long long)K, (long long)p->D, (long long)starts);
     FAB_TRY(fab_build((void **)&o, sizeof proto, &proto, layout));
-    const fab_status s = best_of(o, starts, seed, q);
-    if (kl) *kl = o->near.kl;
+    fab_status s = fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, p->D, K);
+    if (s == FAB_OK) s = find(o, p, starts, seed, g);
+    if (s == FAB_OK) {
+        *q = g;
+        if (kl) *kl = o->closest.kl;
+    } else {
+        fab_gauss_free(g);
+    }
     fab_release(o);
     return s == FAB_OK ? s : fab_prefix(s, "vifa: ");
 }

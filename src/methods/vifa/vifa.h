@@ -7,8 +7,10 @@
  *     newton.c        a whole step, with the curvature as a matrix
  *     gaussian.c      q: its Gram, its Cholesky factor, its divergence from the prior
  *     settings.c      the settings, and what auto means
+ *     optimum.c       where a run converges to, for models whose posterior is known
  *
- * vifa.c calls the others; they call gaussian.c and what stands above them in this list of lines, never the run.
+ * The run calls the others.  They call gaussian.c; gradients.c also asks draws.c for z again, and sgd.c asks gradients.c
+ * for line 8 as a pass.  Nothing calls the run.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_METHODS_VIFA_H
@@ -93,7 +95,7 @@ typedef struct fab_vifa_curvature {
     fab_closest closest;
 } fab_vifa_curvature;
 
-/* What is between two uses worth nothing. */
+/* Space for one use at a time. */
 typedef struct fab_vifa_scratch {
     double *k;     /* K */
     double *A, *B; /* K x K */
@@ -133,17 +135,16 @@ typedef struct fab_vifa_step {
     double loss, rows; /* out: sum over the draws of loss times rows; of rows */
 } fab_vifa_step;
 
-/* How gradients become a step. */
+/* How gradients become a step.  layout and states (what it keeps between steps, and adding that to what is saved) may be
+ * NULL.  F also makes the Gram of F and psi_next.  newton has no c, gamma and F but makes all of a step: lines 2 - 10. */
 typedef struct fab_vifa_rule {
-    const char *remedy;                         /* against a run that diverges */
-    void (*layout)(fab_layout *l, fab_vifa *f); /* what it keeps between steps; NULL: nothing */
-    void (*states)(const fab_vifa *f,
-                   fab_states *s);                  /* adds that to what is saved; NULL: nothing */
-    void (*c)(fab_vifa *f, const fab_vifa_step *s); /* move c, */
+    const char *remedy; /* against a run that diverges */
+    void (*layout)(fab_layout *l, fab_vifa *f);
+    void (*states)(const fab_vifa *f, fab_states *s);
+    void (*c)(fab_vifa *f, const fab_vifa_step *s);
     void (*gamma)(fab_vifa *f, const fab_vifa_step *s);
-    void (*F)(fab_vifa *f, const fab_vifa_step *s); /* F, and make the Gram of F and psi_next */
-    fab_status (*all)(fab_vifa *f,
-                      fab_vifa_step *s); /* newton: lines 2 - 10 in place of c, gamma, F */
+    void (*F)(fab_vifa *f, const fab_vifa_step *s);
+    fab_status (*all)(fab_vifa *f, fab_vifa_step *s);
 } fab_vifa_rule;
 
 struct fab_vifa {
@@ -187,6 +188,8 @@ int64_t fab_vifa_epochs(const fab_vifa_settings *s, int64_t steps);
 
 void fab_vifa_gaussian_layout(fab_layout *l, fab_vifa *f);
 fab_long fab_vifa_F(const fab_vifa *f);
+/* A = value I, K x K */
+void fab_vifa_identity(int64_t K, double value, double *A);
 /* G = F' psi^-1 F, for q.psi or q.psi_next */
 void fab_vifa_gram(fab_vifa *f, const double *psi);
 /* L, and for entropy = closed M^-1 and root, from G. */
@@ -232,8 +235,6 @@ fab_sweep fab_vifa_gradient_pass(fab_vifa *f, const fab_vifa_step *s, double by)
 const fab_vifa_rule *fab_vifa_rule_of(int64_t optimiser);
 extern const fab_vifa_rule fab_vifa_sgd, fab_vifa_adam, fab_vifa_natural, fab_vifa_newton;
 
-/* A = value I, K x K */
-void fab_vifa_identity(int64_t K, double value, double *A);
 /* The factor that brings a norm down to `most`; 0: any. */
 double fab_vifa_shorter(double most, double norm);
 /* x *= by */
