@@ -4,7 +4,7 @@
  *
  *   1  mu = the model's start, or the mean of a given prior, or 0;  U = 0,  psi = start
  *   for every step t:  eta = rate_precision t^-decay
- *     2  theta_l ~ q:  mu + x + psi^-1 U M^-1 (e - U' x),  x = psi^-1/2 z,  M = I + U' psi^-1 U  (slang_step.c)
+ *     2  theta_l ~ q:  mu + x + psi^-1 U M^-1 (e - U' x),  x = psi^-1/2 z,  M = I + U' psi^-1 U  (cut.c)
  *     3  g_i = the gradient of -log p(y_i | x_i, theta_l), for every row of the batch and every draw l
  *     4  Y = [sqrt(1 - eta) U, sqrt(eta N / (M draws)) g_1, g_2, ..],  and its Gram Y'Y
  *     5  U <- Y V_K, the leading eigenvectors;  psi <- (1 - eta) psi + eta alpha + rowdot(Y,Y) - rowdot(U,U)
@@ -21,7 +21,7 @@
 #include "train/state.h"
 #include "fit/infer_methods.h"
 #include "train/model_fields.h"
-#include "methods/slang/slang_state.h"
+#include "methods/slang/slang.h"
 #include "la/small.h"
 #include "model/ggn.h"
 #include <math.h>

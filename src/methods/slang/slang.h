@@ -1,4 +1,4 @@
-/* slang_state.h - the state of slang and vogn, shared by their files.
+/* slang.h - the state of slang and vogn, shared by their files.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_SLANG_STATE_H

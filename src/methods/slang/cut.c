@@ -1,10 +1,10 @@
-/* slang_step.c - one step of slang: draws, gradients of single examples, the cut, the mean.
+/* cut.c - one step of slang: draws, gradients of single examples, the cut, the mean.
  *
  * The numbers are those of slang.c.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
-#include "methods/slang/slang_state.h"
+#include "methods/slang/slang.h"
 #include "la/small.h"
 #include <math.h>
 #include <string.h>
