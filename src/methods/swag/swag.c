@@ -23,7 +23,7 @@
 #include "fabayes/methods.h"
 #include "train/state.h"
 #include "fit/infer_methods.h"
-#include "methods/swag/swag_factor.h"
+#include "methods/swag/factor.h"
 #include "train/train.h"
 #include "la/ops.h"
 #include <float.h>
