@@ -8,7 +8,7 @@
 #include "fabayes/net.h"
 #include "fabayes/settings.h"
 #include "fabayes/methods.h"
-#include "methods/vifa/vifa_state.h"
+#include "methods/vifa/vifa.h"
 #include "linear_case.h"
 #include "plain.h"
 

@@ -8,7 +8,7 @@
  *   3  its curvature:  H = P o Q / 2 + sum_{k not in R} v_k v_k' o V diag(w_k) V' / 2,  P, Q = sum over R of v v', l v v',
  *      w_k = (l_m - 1)(l_m + l_k) / (l_m - l_k) for m in R, else 0
  *   4  gamma moves by -(H + damping I)^-1 slope, less damped after a success, more after a failure; coordinates
- *      that stand on the floor and would go below stay
+ *      that are at the floor and would go below stay
  *
  * psi at the floor is common: then F alone holds that coordinate.  There are several minima, which differ in the
  * coordinates that F holds alone, hence the starts: psi = 1 for all; then one coordinate after the other with little psi,
@@ -28,7 +28,7 @@ enum { STREAM = 210 };  /* of random starts, and the numbers behind it */
 #define EASE       10   /* factor of the damping after a success or a failure */
 #define LEAST_DAMP 1e-14
 #define LITTLE     -4    /* log psi of a coordinate that a start leaves to F */
-#define STRIDE     2     /* largest step in gamma */
+#define LONGEST    2     /* step in gamma */
 #define TIE        1e-12 /* eigenvalues nearer than this, relatively, count as so far apart */
 #define NO_GAIN    1e-14 /* a step that promises less, relative to 1 + KL, is not taken */
 
@@ -63,8 +63,8 @@ fab_status fab_closest_take(fab_closest *n)
 
 /* ---- the divergence, its slope, its curvature ----------------------------------------------------------- */
 
-/* Directions that F holds: the first ones. */
-static int64_t held(const fab_closest *n)
+/* Columns of F that are not zero: eigenvectors 0 .. columns - 1 are those not in R. */
+static int64_t columns(const fab_closest *n)
 {
     int64_t k = 0;
     while (k < n->K && k < n->D && n->l[k] < 1) k++;
@@ -80,7 +80,7 @@ static fab_status divergence(fab_closest *n, const double *gamma, double *kl)
         for (int64_t i = 0; i < D; i++)
             n->V[i + j * D] = n->A[i + j * D] * exp((gamma[i] + gamma[j]) / 2);
     FAB_TRY(fab_eig(D, n->V, n->l, n->work));
-    for (int64_t m = held(n); m < D; m++) sum += n->l[m] - 1 - log(n->l[m]);
+    for (int64_t m = columns(n); m < D; m++) sum += n->l[m] - 1 - log(n->l[m]);
     *kl = isfinite(sum) ? sum / 2 : HUGE_VAL; /* l < 0: A is not positive definite, to rounding */
     return FAB_OK;
 }
@@ -94,26 +94,21 @@ static void outer_sum(fab_closest *n, double *out)
     fab_mm(FAB_N, FAB_T, D, D, D, 1, n->work, n->V, 0, out);
 }
 
-/* 2 */
-static void slopes(fab_closest *n)
+/* 2, 3 */
+static void derivatives(fab_closest *n)
 {
-    const int64_t D = n->D;
-    memset(n->slope, 0, (size_t)D * sizeof(double));
-    for (int64_t m = held(n); m < D; m++)
-        for (int64_t i = 0; i < D; i++)
-            n->slope[i] += (n->l[m] - 1) * n->V[i + m * D] * n->V[i + m * D] / 2;
-}
-
-/* 3 */
-static void curvature(fab_closest *n)
-{
-    const int64_t D = n->D, K = held(n);
+    const int64_t D = n->D, K = columns(n);
     const double *l = n->l;
+    memset(n->slope, 0, (size_t)D * sizeof(double));
+    for (int64_t m = K; m < D; m++)
+        for (int64_t i = 0; i < D; i++)
+            n->slope[i] += (l[m] - 1) * n->V[i + m * D] * n->V[i + m * D] / 2; /* 2 */
+
     for (int64_t m = 0; m < D; m++) n->w[m] = m < K ? 0 : 1;
     outer_sum(n, n->P);
     for (int64_t m = 0; m < D; m++) n->w[m] = m < K ? 0 : l[m];
     outer_sum(n, n->Q);
-    for (int64_t i = 0; i < D * D; i++) n->H[i] = n->P[i] * n->Q[i] / 2;
+    for (int64_t i = 0; i < D * D; i++) n->H[i] = n->P[i] * n->Q[i] / 2; /* 3 */
     for (int64_t k = 0; k < K; k++) {
         const double *v = n->V + k * D;
         for (int64_t m = K; m < D; m++)
@@ -126,104 +121,89 @@ static void curvature(fab_closest *n)
 
 /* ---- 4: descent ----------------------------------------------------------------------------------------- */
 
-static int stands(const fab_closest *n, int64_t i)
-{
-    return n->gamma[i] <= log(FLOOR) && n->slope[i] > 0;
-}
-
-/* move = -(H + damping I)^-1 slope; 0 when that is no descent. */
-static int solve(fab_closest *n, double damping)
+/* move = -(H + damping I)^-1 slope, and half of -slope' move: what it would gain if the divergence were quadratic;
+ * 0 when there is no such move. */
+static int solve(fab_closest *n, double damping, double *promised)
 {
     const int64_t D = n->D;
-    double most = 0;
+    double longest = 0, sum = 0;
     memcpy(n->P, n->H, (size_t)(D * D) * sizeof(double));
     for (int64_t i = 0; i < D; i++) {
-        const int fixed = stands(n, i);
-        for (int64_t j = 0; j < D && fixed; j++) n->P[i + j * D] = n->P[j + i * D] = 0;
+        const int fixed = n->gamma[i] <= log(FLOOR) && n->slope[i] > 0;
+        if (fixed)
+            for (int64_t j = 0; j < D; j++) n->P[i + j * D] = n->P[j + i * D] = 0;
         n->P[i + i * D] += fixed ? 1 : damping;
         n->move[i] = fixed ? 0 : -n->slope[i];
     }
     if (fab_chol(D, n->P) != FAB_OK) return 0;
     fab_chol_solve(D, 1, n->P, n->move);
-    for (int64_t i = 0; i < D; i++) most = fmax(most, fabs(n->move[i]));
-    for (int64_t i = 0; i < D && most > STRIDE; i++) n->move[i] *= STRIDE / most;
+    for (int64_t i = 0; i < D; i++) longest = fmax(longest, fabs(n->move[i]));
+    if (longest > LONGEST)
+        for (int64_t i = 0; i < D; i++) n->move[i] *= LONGEST / longest;
+    for (int64_t i = 0; i < D; i++) sum -= n->slope[i] * n->move[i];
+    *promised = sum / 2;
     return 1;
 }
 
-/* What the step at hand would gain if the divergence were quadratic. */
-static double promised(const fab_closest *n)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n->D; i++) sum -= n->slope[i] * n->move[i];
-    return sum / 2;
-}
-
-/* A step that lowers *kl, if there is one; what it gained. */
-static fab_status step(fab_closest *n, double *damping, double *kl, double *gain)
-{
-    *gain = 0;
-    for (int i = 0; i < TRIES; i++, *damping *= EASE) {
-        double trial;
-        if (!solve(n, *damping)) continue;
-        if (!(promised(n) > NO_GAIN * (1 + *kl))) break;
-        for (int64_t d = 0; d < n->D; d++) n->next[d] = fmax(n->gamma[d] + n->move[d], log(FLOOR));
-        FAB_TRY(divergence(n, n->next, &trial));
-        if (!(trial < *kl)) continue;
-        memcpy(n->gamma, n->next, (size_t)n->D * sizeof(double));
-        *gain = *kl - trial;
-        *kl = trial;
-        *damping = fmax(*damping / EASE, LEAST_DAMP);
-        break;
-    }
-    return FAB_OK;
-}
-
+/* From n->gamma down to a minimum, which is kept if it is the best. */
 static fab_status descend(fab_closest *n)
 {
-    double kl, gain, damping = DAMPING;
+    const size_t bytes = (size_t)n->D * sizeof(double);
+    double kl, damping = DAMPING;
     FAB_TRY(divergence(n, n->gamma, &kl));
     for (int round = 0; round < ROUNDS; round++) {
-        slopes(n);
-        curvature(n);
-        FAB_TRY(step(n, &damping, &kl, &gain));
-        if (!(gain > 0)) break;
+        int lower = 0;
+        derivatives(n);
+        for (int i = 0; i < TRIES && !lower; i++) {
+            double promised, trial = kl;
+            if (solve(n, damping, &promised)) {
+                if (!(promised > NO_GAIN * (1 + kl))) break;
+                for (int64_t d = 0; d < n->D; d++)
+                    n->next[d] = fmax(n->gamma[d] + n->move[d], log(FLOOR));
+                FAB_TRY(divergence(n, n->next, &trial));
+                lower = trial < kl;
+            }
+            if (lower) {
+                memcpy(n->gamma, n->next, bytes);
+                kl = trial;
+                damping = fmax(damping / EASE, LEAST_DAMP);
+            } else {
+                damping *= EASE;
+            }
+        }
+        if (!lower) break;
     }
-    if (!(kl < n->kl)) return FAB_OK;
-    n->kl = kl;
-    memcpy(n->best, n->gamma, (size_t)n->D * sizeof(double));
+    if (kl < n->kl) {
+        n->kl = kl;
+        memcpy(n->best, n->gamma, bytes);
+    }
     return FAB_OK;
 }
 
 /* ---- the verbs ------------------------------------------------------------------------------------------ */
 
-/* The coordinate of which F holds the number-th most when psi = 1. */
-static fab_status most_held(fab_closest *n, int64_t number, int64_t *most)
-{
-    double kl;
-    FAB_TRY(divergence(n, n->gamma, &kl));
-    memset(n->w, 0, (size_t)n->D * sizeof(double));
-    for (int64_t k = 0; k < held(n); k++)
-        for (int64_t i = 0; i < n->D; i++)
-            n->w[i] += n->V[i + k * n->D] * n->V[i + k * n->D] * (1 / n->l[k] - 1);
-    for (int64_t round = 0; round < number; round++) {
-        *most = 0;
-        for (int64_t i = 1; i < n->D; i++)
-            if (n->w[i] > n->w[*most]) *most = i;
-        n->w[*most] = -1;
-    }
-    return FAB_OK;
-}
-
 fab_status fab_closest_start(fab_closest *n, uint64_t seed, int64_t number)
 {
-    int64_t i;
-    memset(n->gamma, 0, (size_t)n->D * sizeof(double));
-    if (number > 0 && number <= n->D) {
-        FAB_TRY(most_held(n, number, &i));
-        n->gamma[i] = LITTLE;
+    const int64_t D = n->D;
+    memset(n->gamma, 0, (size_t)D * sizeof(double));
+    if (number > D) fab_random_normal(seed, STREAM + (uint64_t)number, 0, D, FAB_F64, n->gamma);
+    if (number > 0 &&
+        number <= D) { /* the coordinate of which F has the number-th most at psi = 1 */
+        double kl, *share = n->w;
+        int64_t most = 0;
+        FAB_TRY(divergence(n, n->gamma, &kl));
+        memset(share, 0, (size_t)D * sizeof(double));
+        for (int64_t k = 0; k < columns(n); k++)
+            for (int64_t i = 0; i < D; i++)
+                share[i] += n->V[i + k * D] * n->V[i + k * D] * (1 / n->l[k] - 1);
+        for (int64_t rank = 0; rank < number; rank++) {
+            most = 0;
+            for (int64_t i = 1; i < D; i++)
+                if (share[i] > share[most]) most = i;
+            share[most] = -1;
+        }
+        n->gamma[most] = LITTLE;
     }
-    if (number > n->D)
-        fab_random_normal(seed, STREAM + (uint64_t)number, 0, n->D, FAB_F64, n->gamma);
     return descend(n);
 }
 
@@ -242,12 +222,12 @@ fab_status fab_closest_give(fab_closest *n, double *F, double *psi)
         return FAB_FAIL(FAB_NUMERIC, "no Gaussian of rank %lld is near the curvature",
                         (long long)K);
     FAB_TRY(divergence(n, n->best, &kl));
-    const int64_t first = held(n);
+    const int64_t used = columns(n);
     for (int64_t i = 0; i < D; i++) {
         const double sd = exp(n->best[i] / 2) * n->unit[i];
         psi[i] = sd * sd;
         for (int64_t k = 0; k < K; k++)
-            F[k + i * K] = k < first ? sd * n->V[i + k * D] * sqrt(1 / n->l[k] - 1) : 0; /* 1 */
+            F[k + i * K] = k < used ? sd * n->V[i + k * D] * sqrt(1 / n->l[k] - 1) : 0; /* 1 */
     }
     return FAB_OK;
 }

@@ -7,8 +7,8 @@
  *     FAB_TRY(fab_closest_give(&n, F, psi));
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_CLOSEST_H
-#define FAB_INFER_CLOSEST_H
+#ifndef FAB_POSTERIOR_CLOSEST_H
+#define FAB_POSTERIOR_CLOSEST_H
 
 #include "base/memory.h"
 

@@ -5,6 +5,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "posterior/solver.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,6 +38,14 @@ static int shape_of(const fab_state *v, int64_t shape[2])
 static const fab_state *end_of(const fab_states *s)
 {
     return s->of + sizeof s->of / sizeof s->of[0];
+}
+
+void fab_states_add(fab_states *s, const char *name, fab_dtype type, int64_t n, int64_t k, void *p)
+{
+    fab_state *v = s->of;
+    while (v < end_of(s) && v->name) v++;
+    assert(v < end_of(s));
+    *v = (fab_state){name, type, n, k, p};
 }
 
 fab_status fab_states_save(const fab_states *s, fab_tensors *t)

@@ -11,7 +11,8 @@
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
                           const int64_t *shape, void *out);
 
-/* One tensor of a method's state, lent: n numbers, or n x k where k > 0.  With p = NULL there is none. */
+/* One tensor of a method's state, borrowed: n numbers, or n x k where k > 0; FAB_I64 for counts.  With p = NULL there is
+ * none. */
 typedef struct fab_state {
     const char *name;
     fab_dtype type;
@@ -24,6 +25,8 @@ typedef struct fab_states {
     fab_state of[12];
 } fab_states;
 
+/* Append one of them. */
+void fab_states_add(fab_states *s, const char *name, fab_dtype type, int64_t n, int64_t k, void *p);
 /* Add them to a file; take them from one. */
 fab_status fab_states_save(const fab_states *s, fab_tensors *t);
 fab_status fab_states_load(const fab_states *s, const fab_tensors *t);

@@ -4,31 +4,38 @@
  *
  *   1  mu = the model's start, or the mean of a given prior, or 0;  U = 0,  psi = start
  *   for every step t:  eta = rate_precision t^-decay
- *     2  theta_l ~ q:  mu + x + psi^-1 U M^-1 (e - U' x),  x = psi^-1/2 z,  M = I + U' psi^-1 U  (slang_step.c)
+ *     2  theta_l ~ q:  mu + x + psi^-1 U M^-1 (e - U' x),  x = psi^-1/2 z,  M = I + U' psi^-1 U
  *     3  g_i = the gradient of -log p(y_i | x_i, theta_l), for every row of the batch and every draw l
- *     4  Y = [sqrt(1 - eta) U, sqrt(eta N / (M draws)) g_1, g_2, ..],  and its Gram Y'Y
+ *     4  Y = [sqrt(1 - eta) U, sqrt(eta N / (M draws)) g_1, g_2, ..],  and its Gram Y'Y                     (cut.c)
  *     5  U <- Y V_K, the leading eigenvectors;  psi <- (1 - eta) psi + eta alpha + rowdot(Y,Y) - rowdot(U,U)
  *     6  v = N / (M draws) sum g_i, averaged over the steps with `momentum`, + alpha mu
  *     7  mu -= rate t^-decay Sigma v                                             (the new Sigma)
  *
+ * 6 comes before 4 and 5 in the code: U' psi^-1 v is a by-product of the pass that writes U.
+ *
  * One draw and a model that multiplies its own gradients need no rows of gradients: Y'Y comes from G G' and G U,
  * the diagonal from their squares, U from G' V.  U'U is diagonal after every cut, so it is known.  Where D is
- * below K + M draws, the eigenvectors of Y Y' are the cheaper ones: U = Q_K Lambda_K^1/2.  Both are exact.  vogn is K = 0: 4 and the first half of 5 have nothing to do.
+ * below K + M draws, the eigenvectors of Y Y' are the cheaper ones: U = Q_K Lambda_K^1/2.  Both are exact.  vogn is
+ * K = 0: 4 and the first half of 5 have nothing to do.
  *
  * The gradients are taken at mu + a draw of N(0, Sigma) (a published program adds mu twice).
  *
  * SPDX-License-Identifier: MIT */
-#include "train/state.h"
+#include "fabayes/random.h"
 #include "fit/method.h"
-#include "train/model_fields.h"
-#include "methods/slang/slang_state.h"
 #include "la/small.h"
+#include "methods/slang/slang.h"
 #include "model/ggn.h"
+#include "train/model_fields.h"
+#include "train/state.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 enum { COLUMNS = 5 }; /* K when it is auto */
+/* Streams of random numbers, beyond those of the epochs; z has one for every step. */
+#define E_STREAM ((uint64_t)1 << 48)
+#define Z_STREAM ((uint64_t)1 << 49)
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
@@ -85,11 +92,6 @@ static fab_slang_settings vogn_as_slang(const void *settings)
     return s;
 }
 
-static void resolve(fab_slang_settings *s, int64_t D)
-{
-    if (fab_is_auto_i64(s->K)) s->K = D < COLUMNS ? D : COLUMNS;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
 
 static fab_status check_model(const char *who, const fab_slang_settings *s, const fab_model *m,
@@ -116,201 +118,229 @@ static fab_status check_model(const char *who, const fab_slang_settings *s, cons
     return FAB_OK;
 }
 
-static void layout_small(fab_layout *l, fab_slang *f)
-{
-    const int64_t K = f->s.K, n = f->most,
-                  side = !K         ? 0
-                         : f->dense ? f->m.D
-                                    : K + n,
-                  draws = f->s.draws, wide = n > K ? n : K;
-    f->lambda = fab_place(l, K, sizeof(double));
-    f->lambda_next = fab_place(l, K, sizeof(double));
-    f->L = fab_place(l, K * K, sizeof(double));
-    f->L_next = fab_place(l, K * K, sizeof(double));
-    f->gram = fab_place(l, K && !f->dense ? n * n : 0, sizeof(double));
-    f->cross = fab_place(l, K * n, sizeof(double));
-    f->turned = fab_place(l, f->dense ? f->m.D * wide : 0, sizeof(double));
-    f->Y = fab_place(l, side * side, sizeof(double));
-    f->eigenvalues = fab_place(l, side, sizeof(double));
-    f->leading = fab_place(l, side * K, sizeof(double));
-    f->work = fab_place(l, fab_eig_top_work(side), sizeof(double));
-    f->T = fab_place(l, K * K, sizeof(double));
-    f->C = fab_place(l, K * n, sizeof(double));
-    f->h = fab_place(l, K * draws, sizeof(double));
-    f->N = fab_place(l, K, sizeof(double));
-    f->ones = fab_place(l, n, sizeof(double));
-    f->run.work = fab_place(l, (int64_t)f->run.ops->work(f->m.D, wide, wide, f->run.threads), 1);
-}
-
 static void layout(fab_layout *l, void *handle)
 {
     fab_slang *f = handle;
-    const int64_t D = f->m.D, K = f->s.K;
+    fab_slang_precision *const both[] = {&f->P, &f->next};
+    const int64_t D = f->m.D, K = f->s.K, n = f->grad.most, draws = f->s.draws;
+    const int64_t wide = n > K ? n : K;
     const size_t size = f->run.ops->size;
-    double **const vectors[] = {&f->mu,        &f->psi,        &f->psi_next, &f->diag,
-                                &f->diag_next, &f->given_diag, &f->mean,     &f->w,
-                                &f->theta,     &f->gradient,   &f->spread};
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        *vectors[i] = fab_place(l, D, sizeof(double));
-    f->U = fab_place(l, D * K, size);
-    f->U_next = fab_place(l, D * K, size);
-    f->X = fab_place(l, D * f->s.draws, size);
-    f->v = fab_place(l, D, size);
-    f->G = fab_place(l, f->products ? 0 : D * f->most, size);
-    layout_small(l, f);
+    f->mu = fab_place(l, D, sizeof(double));
+    for (int i = 0; i < 2; i++) {
+        both[i]->U = fab_place(l, D * K, size);
+        both[i]->psi = fab_place(l, D, sizeof(double));
+        both[i]->diag = fab_place(l, D, sizeof(double));
+        both[i]->lambda = fab_place(l, K, sizeof(double));
+        both[i]->L = fab_place(l, K * K, sizeof(double));
+    }
+    f->inverse_psi = fab_place(l, D, sizeof(double));
+    f->prior_diag = fab_place(l, D, sizeof(double));
+    f->draw.X = fab_place(l, D * draws, size);
+    f->draw.theta = fab_place(l, D, sizeof(double));
+    f->draw.e = fab_place(l, K * draws, sizeof(double));
+    f->draw.Ux = fab_place(l, K * draws, sizeof(double));
+    f->grad.G = fab_place(l, f->grad.products ? 0 : D * n, size);
+    f->grad.ones = fab_place(l, n, sizeof(double));
+    f->grad.sum = fab_place(l, D, sizeof(double));
+    f->grad.mean = fab_place(l, D, sizeof(double));
+    f->grad.mean_next = fab_place(l, D, sizeof(double));
+    f->grad.v = fab_place(l, D, size);
+    fab_slang_cut_layout(l, f);
+    f->run.work = fab_place(l, (int64_t)f->run.ops->work(D, wide, wide, f->run.threads), 1);
 }
 
-static void release(void *handle)
-{
-    fab_slang *f = handle;
-    if (!f) return;
-    fab_gauss_free(f->q);
-    fab_release(f);
-}
-
-static fab_status prototype(fab_slang *proto, const char *who, const fab_slang_settings *s,
+/* A handle without its arrays. */
+static fab_status prototype(fab_slang *f, const char *who, const fab_slang_settings *s,
                             const fab_model *m, const fab_gauss *prior, const fab_exec *x)
 {
     if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", who);
-    *proto = (fab_slang){.who = who,
-                         .s = *s,
-                         .m = *m,
-                         .given = prior,
-                         .exec = x ? *x : (fab_exec){0},
-                         .number = {[FAB_SLANG_LOSS] = NAN}};
-    resolve(&proto->s, m->D);
-    FAB_TRY(check_model(who, &proto->s, m, prior));
-    proto->most = s->batch * s->draws;
-    proto->dense = proto->s.K && m->rows && m->D < proto->s.K + proto->most;
-    proto->products = !proto->dense && s->draws == 1 && m->gram && m->project && m->squares &&
-                      m->combine;
-    return fab_run_init(&proto->run, x, m->type);
-}
-
-/* The diagonal of the prior's precision. */
-static void prior_diagonal(fab_slang *f)
-{
-    const int64_t D = f->m.D, weights = D - f->m.free;
-    for (int64_t i = 0; i < D; i++) {
-        if (!f->given)
-            f->given_diag[i] = i < weights ? f->s.alpha : 0;
-        else
-            f->given_diag[i] = f->given->form == FAB_PRECISION ? f->given->psi[i]
-                                                               : 1 / f->given->psi[i];
-    }
+    *f = (fab_slang){.who = who,
+                     .s = *s,
+                     .exec = x ? *x : (fab_exec){0},
+                     .m = *m,
+                     .given = prior,
+                     .grad = {.most = s->batch * s->draws},
+                     .loss = NAN};
+    if (fab_is_auto_i64(f->s.K)) f->s.K = m->D < COLUMNS ? m->D : COLUMNS;
+    FAB_TRY(check_model(who, &f->s, m, prior));
+    const int multiplies = m->gram && m->project && m->squares && m->combine;
+    f->cut.dense = f->s.K > 0 && m->rows && m->D < f->s.K + f->grad.most;
+    f->grad.products = !f->cut.dense && s->draws == 1 && multiplies;
+    return fab_run_init(&f->run, x, m->type);
 }
 
 /* psi of the start, for so many rows */
 static void start_psi(fab_slang *f, int64_t rows)
 {
     for (int64_t i = 0; i < f->m.D; i++) {
-        f->psi[i] = fab_is_auto_f64(f->s.start) ? f->given_diag[i] + (double)rows : f->s.start;
-        f->diag[i] = f->psi[i];
-        f->w[i] = 1 / f->psi[i];
+        const double prior = f->prior_diag[i];
+        f->P.psi[i] = fab_is_auto_f64(f->s.start) ? prior + (double)rows : f->s.start;
+        f->P.diag[i] = f->P.psi[i];
+        f->inverse_psi[i] = 1 / f->P.psi[i];
     }
 }
 
 /* 1 */
 static void start(fab_slang *f)
 {
-    const int64_t K = f->s.K;
+    const int64_t D = f->m.D, K = f->s.K;
     if (f->m.start)
         f->m.start(f->m.self, (uint64_t)f->s.seed, f->mu);
     else if (f->given)
-        memcpy(f->mu, f->given->mu, (size_t)f->m.D * sizeof(double));
-    for (int64_t k = 0; k < K; k++) f->L[k + k * K] = 1;
-    for (int64_t i = 0; i < f->most; i++) f->ones[i] = 1;
-    prior_diagonal(f);
+        memcpy(f->mu, f->given->mu, (size_t)D * sizeof(double));
+    for (int64_t k = 0; k < K; k++) f->P.L[k + k * K] = 1;
+    for (int64_t i = 0; i < f->grad.most; i++) f->grad.ones[i] = 1;
+    for (int64_t i = 0; i < D; i++) {
+        if (!f->given)
+            f->prior_diag[i] = i < D - f->m.free ? f->s.alpha : 0;
+        else if (f->given->form == FAB_PRECISION)
+            f->prior_diag[i] = f->given->psi[i];
+        else
+            f->prior_diag[i] = 1 / f->given->psi[i];
+    }
     start_psi(f, 1);
 }
 
-static fab_status open_run(void **handle, const char *who, const fab_slang_settings *s,
-                           const fab_model *m, const fab_gauss *prior, const fab_exec *x)
+static void release(void *handle)
+{
+    fab_slang *f = handle;
+    if (!f) return;
+    fab_gauss_free(f->result);
+    fab_release(f);
+}
+
+static fab_status create(void **handle, const char *who, const fab_slang_settings *s,
+                         const fab_model *m, const fab_gauss *prior, const fab_exec *x)
 {
     fab_slang proto, *f;
     *handle = NULL;
     FAB_TRY(prototype(&proto, who, s, m, prior, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
-    const fab_status status = fab_gauss_create(&f->q, FAB_PRECISION, m->type, m->D, f->s.K);
-    if (status != FAB_OK) {
+    const fab_status made = fab_gauss_create(&f->result, FAB_PRECISION, m->type, m->D, f->s.K);
+    if (made != FAB_OK) {
         release(f);
-        return status;
+        return made;
     }
     start(f);
     *handle = f;
     return FAB_OK;
 }
 
-static fab_status slang_init(void **handle, const void *settings, const fab_input *in,
-                             const fab_exec *x)
+/* ---- a step ------------------------------------------------------------------------------------------- */
+
+/* 2  X = x + psi^-1 U M^-1 (e - U' x),  x = psi^-1/2 z */
+static void draw(fab_slang *f)
 {
-    const fab_model *m = in->model;
-    const fab_gauss *prior = in->prior;
-    return open_run(handle, "slang", settings, m, prior, x);
+    const fab_ops *op = f->run.ops;
+    const int64_t D = f->m.D, K = f->s.K, draws = f->s.draws;
+    const uint64_t seed = (uint64_t)f->s.seed, step = (uint64_t)f->count.steps;
+    const fab_long X = fab_slang_vectors(f, f->draw.X, draws), U = fab_slang_U(f, f->P.U);
+    double *e = f->draw.e, *sd = f->draw.theta; /* theta is not needed yet */
+    op->randn(&f->run, seed, Z_STREAM + step, &X);
+    for (int64_t i = 0; i < D; i++) sd[i] = sqrt(f->inverse_psi[i]);
+    op->axpy(&f->run, sd, &X, 0, &X); /* x */
+    if (K == 0) return;
+    fab_random_normal(seed, E_STREAM, step * (uint64_t)(K * draws), K * draws, FAB_F64, e);
+    op->cross(&f->run, &U, NULL, &X, f->draw.Ux);
+    for (int64_t i = 0; i < K * draws; i++) e[i] -= f->draw.Ux[i];
+    fab_chol_solve(K, draws, f->P.L, e);             /* M^-1 (e - U' x) */
+    op->mult(&f->run, f->inverse_psi, &U, e, 1, &X); /* x + psi^-1 U .. */
 }
 
-static fab_status vogn_init(void **handle, const void *settings, const fab_input *in,
-                            const fab_exec *x)
+/* 3  gradients of a batch at every draw: inside the model, or as vectors of G; their sum */
+static fab_status gradients(fab_slang *f, const fab_examples *batch, double *loss)
 {
-    const fab_model *m = in->model;
-    const fab_gauss *prior = in->prior;
-    const fab_slang_settings s = vogn_as_slang(settings);
-    return open_run(handle, "vogn", &s, m, prior, x);
-}
-
-static double bytes_of(const fab_slang_settings *s, const fab_model *m, int64_t n)
-{
-    fab_slang proto;
-    if (prototype(&proto, "slang", s, m, NULL, NULL) != FAB_OK) return 0;
-    const double batch = (double)s->batch * (double)(m->head.D + 3) + 2 * (double)n,
-                 result = (double)m->D * (double)(2 + proto.s.K);
-    return (double)fab_build_size(sizeof proto, &proto, layout) + sizeof(double) * (batch + result);
-}
-
-static double slang_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
-{
-    const fab_model *m = in->model;
-    (void)x;
-    return bytes_of(settings, m, n);
-}
-
-static double vogn_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
-{
-    const fab_model *m = in->model;
-    (void)x;
-    const fab_slang_settings s = vogn_as_slang(settings);
-    return bytes_of(&s, m, n);
-}
-
-/* ---- epochs ------------------------------------------------------------------------------------------- */
-
-static int done(const fab_slang *f)
-{
-    return f->number[FAB_SLANG_EPOCH] >= (double)f->s.epochs;
-}
-
-static fab_status epoch(fab_slang *f)
-{
-    const int64_t e = (int64_t)f->number[FAB_SLANG_EPOCH], steps = fab_minibatch_steps(f->batches),
-                  first = (int64_t)f->number[FAB_SLANG_STEP] - e * steps;
-    double sum = 0;
-    for (int64_t i = first; i < steps; i++) { /* a step that failed is tried again */
-        const fab_examples batch = fab_minibatch_get(f->batches, e, i);
-        FAB_TRY(fab_slang_step(f, &batch, &sum));
+    const int64_t D = f->m.D, M = batch->x.n, n = M * f->s.draws;
+    const fab_long v = fab_slang_vectors(f, f->grad.v, 1), G = fab_slang_vectors(f, f->grad.G, n);
+    double *theta = f->draw.theta;
+    for (int64_t l = 0; l < f->s.draws; l++) {
+        const fab_long x = fab_slang_vectors(f, fab_slang_vector(f, f->draw.X, l), 1);
+        double one;
+        f->run.ops->get(&f->run, &x, theta);
+        for (int64_t i = 0; i < D; i++) theta[i] += f->mu[i];
+        if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.seed, f->count.steps);
+        FAB_TRY(f->m.loss(f->m.self, theta, batch, &one, NULL));
+        if (!isfinite(one)) return fab_slang_not_finite(f, "the loss", one);
+        *loss += one / (double)f->s.draws;
+        FAB_TRY(f->m.examples(f->m.self, theta, batch));
+        if (!f->grad.products) f->m.rows(f->m.self, fab_slang_vector(f, f->grad.G, l * M), D);
     }
-    f->number[FAB_SLANG_LOSS] = sum / (double)(steps - first);
-    f->number[FAB_SLANG_EPOCH]++;
+    if (f->grad.products)
+        f->m.combine(f->m.self, 1, f->grad.ones, f->grad.v);
+    else
+        f->run.ops->mult(&f->run, NULL, &G, f->grad.ones, 0, &v);
+    f->run.ops->get(&f->run, &v, f->grad.sum);
     return FAB_OK;
 }
 
+/* 2 - 7 with the next batch of rows; adds the loss of its draws to *loss. */
+static fab_status step(fab_slang *f, const fab_examples *batch, double *loss)
+{
+    const int64_t D = f->m.D, K = f->s.K, n = batch->x.n * f->s.draws;
+    const double t = (double)(f->count.steps + 1), fall = pow(t, -f->s.decay);
+    const double eta = fall * f->s.rate_precision, rate = fall * f->s.rate, m = f->s.momentum;
+    const double scale = (double)fab_minibatch_rows(f->batches) /
+                         ((double)batch->x.n * (double)f->s.draws); /* N / (M draws) */
+    const fab_long v = fab_slang_vectors(f, f->grad.v, 1);
+    double *g = f->grad.sum, *mean = f->grad.mean, *mean_next = f->grad.mean_next, penalty = 0;
+    draw(f);                            /* 2 */
+    FAB_TRY(gradients(f, batch, loss)); /* 3 */
+
+    const double unbias = 1 / (1 - pow(m, t));
+    for (int64_t i = 0; i < D; i++) { /* 6 */
+        mean_next[i] = m * mean[i] + (1 - m) * scale * g[i];
+        g[i] = unbias * mean_next[i];
+    }
+    FAB_TRY(fab_prior_add(&f->prior, 1, f->mu, &penalty, g)); /* + alpha mu */
+    const double square = fab_slang_square(D, g);
+    if (!isfinite(square)) return fab_slang_not_finite(f, "the square of the gradient", square);
+    f->run.ops->put(&f->run, g, &v);
+
+    FAB_TRY(fab_slang_cut(f, eta, scale, n)); /* 4, 5 */
+    const fab_slang_precision before = f->P;
+    f->P = f->next;
+    f->next = before;
+    f->grad.mean = mean_next;
+    f->grad.mean_next = mean;
+    for (int64_t i = 0; i < D; i++) f->inverse_psi[i] = 1 / f->P.psi[i];
+
+    if (K > 0) { /* Sigma v = psi^-1 (v - U M^-1 U' psi^-1 v) */
+        const fab_long U = fab_slang_U(f, f->P.U);
+        double *N = f->cut.N;
+        fab_chol_solve(K, 1, f->P.L, N);
+        for (int64_t k = 0; k < K; k++) N[k] = -N[k];
+        f->run.ops->mult(&f->run, NULL, &U, N, 1, &v);
+        f->run.ops->get(&f->run, &v, g);
+    }
+    for (int64_t i = 0; i < D; i++) f->mu[i] -= rate * f->inverse_psi[i] * g[i]; /* 7 */
+    f->count.steps++;
+    return FAB_OK;
+}
+
+/* ---- the run ------------------------------------------------------------------------------------------ */
+
 static fab_status epochs(fab_slang *f)
 {
-    char what[64];
-    if (f->number[FAB_SLANG_STEP] == 0) start_psi(f, fab_minibatch_rows(f->batches));
-    while (!done(f)) {
-        FAB_TRY(epoch(f));
-        snprintf(what, sizeof what, "%s: loss %.4g", f->who, f->number[FAB_SLANG_LOSS]);
-        FAB_TRY(fab_progress(what, (int64_t)f->number[FAB_SLANG_EPOCH], f->s.epochs));
+    const int64_t steps = fab_minibatch_steps(f->batches);
+    if (f->count.steps == 0) start_psi(f, fab_minibatch_rows(f->batches));
+    while (f->count.epochs < f->s.epochs) {
+        const int64_t first = f->count.steps - f->count.epochs * steps; /* not 0: a step failed */
+        double sum = 0;
+        char what[64];
+        if (!(first >= 0 && first < steps))
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "%s: %lld steps in %lld epochs were made with other rows, here an "
+                            "epoch has %lld",
+                            f->who, (long long)f->count.steps, (long long)f->count.epochs,
+                            (long long)steps);
+        for (int64_t i = first; i < steps; i++) {
+            const fab_examples batch = fab_minibatch_get(f->batches, f->count.epochs, i);
+            FAB_TRY(step(f, &batch, &sum));
+        }
+        f->loss = sum / (double)(steps - first);
+        f->count.epochs++;
+        snprintf(what, sizeof what, "%s: loss %.4g", f->who, f->loss);
+        FAB_TRY(fab_progress(what, f->count.epochs, f->s.epochs));
     }
     return FAB_OK;
 }
@@ -332,7 +362,63 @@ static fab_status run(fab_slang *f)
     return s;
 }
 
+/* What a run goes on from. */
+static fab_states states_of(fab_slang *f)
+{
+    const int64_t D = f->m.D, K = f->s.K;
+    return (fab_states){{{"state.counts", FAB_I64, FAB_SLANG_COUNTS, 0, &f->count},
+                         {"state.loss", FAB_F64, 1, 0, &f->loss},
+                         {"state.mu", FAB_F64, D, 0, f->mu},
+                         {"state.psi", FAB_F64, D, 0, f->P.psi},
+                         {"state.diag", FAB_F64, D, 0, f->P.diag},
+                         {"state.mean", FAB_F64, D, 0, f->grad.mean},
+                         {"state.F", f->run.ops->type, D * K, 0, f->P.U},
+                         {"state.lambda", FAB_F64, K, 0, f->P.lambda},
+                         {"state.L", FAB_F64, K * K, 0, f->P.L}}};
+}
+
+static double bytes_of(const fab_slang_settings *s, const fab_model *m, int64_t n)
+{
+    fab_slang f;
+    if (prototype(&f, "slang", s, m, NULL, NULL) != FAB_OK) return 0;
+    const double batch = (double)s->batch * (double)(m->head.D + 3) + 2 * (double)n;
+    const double result = (double)m->D * (double)(2 + f.s.K);
+    return (double)fab_build_size(sizeof f, &f, layout) + sizeof(double) * (batch + result);
+}
+
 /* ---- the verbs ---------------------------------------------------------------------------------------- */
+
+static fab_status slang_init(void **handle, const void *settings, const fab_input *in,
+                             const fab_exec *x)
+{
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
+    return create(handle, "slang", settings, m, prior, x);
+}
+
+static fab_status vogn_init(void **handle, const void *settings, const fab_input *in,
+                            const fab_exec *x)
+{
+    const fab_model *m = in->model;
+    const fab_gauss *prior = in->prior;
+    const fab_slang_settings s = vogn_as_slang(settings);
+    return create(handle, "vogn", &s, m, prior, x);
+}
+
+static double slang_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
+{
+    const fab_model *m = in->model;
+    (void)x;
+    return bytes_of(settings, m, n);
+}
+
+static double vogn_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
+{
+    const fab_model *m = in->model;
+    (void)x;
+    const fab_slang_settings s = vogn_as_slang(settings);
+    return bytes_of(&s, m, n);
+}
 
 static fab_status update(void *handle, const fab_examples *e)
 {
@@ -344,76 +430,57 @@ static fab_status so_far(void *handle, const fab_gauss **q)
 {
     fab_slang *f = handle;
     const int64_t D = f->m.D;
-    memcpy(f->q->mu, f->mu, (size_t)D * sizeof(double));
-    memcpy(f->q->psi, f->psi, (size_t)D * sizeof(double));
-    if (f->s.K) memcpy(f->q->F, f->U, (size_t)(D * f->s.K) * f->run.ops->size);
-    *q = f->q;
+    memcpy(f->result->mu, f->mu, (size_t)D * sizeof(double));
+    memcpy(f->result->psi, f->P.psi, (size_t)D * sizeof(double));
+    if (f->s.K > 0) memcpy(f->result->F, f->P.U, (size_t)(D * f->s.K) * f->run.ops->size);
+    *q = f->result;
     return FAB_OK;
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
-    if (!done(handle)) FAB_TRY(run(handle));
-    return so_far(handle, q);
+    fab_slang *f = handle;
+    if (f->count.epochs < f->s.epochs) FAB_TRY(run(f));
+    return so_far(f, q);
 }
 
 static fab_status report(void *handle, fab_report *r)
 {
     const fab_slang *f = handle;
-    const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
-    *r = (fab_report){.iterations = (int64_t)f->number[FAB_SLANG_EPOCH],
+    const fab_glm *head = &f->m.head;
+    const int noise = f->m.free == 1 && head->likelihood == FAB_GAUSSIAN; /* it is learned */
+    *r = (fab_report){.iterations = f->count.epochs,
                       .converged = -1,
-                      .floored = (int64_t)f->number[FAB_SLANG_FLOORED],
+                      .floored = f->count.floored,
                       .alpha = f->given ? NAN : f->s.alpha,
-                      .beta = noise ? fab_glm_beta(&f->m.head, f->mu[f->m.D - 1]) : f->m.head.beta,
+                      .beta = noise ? fab_glm_beta(head, f->mu[f->m.D - 1]) : head->beta,
                       .log_evidence = NAN,
-                      .loss = f->number[FAB_SLANG_LOSS],
+                      .loss = f->loss,
                       .held_out = NAN};
     return FAB_OK;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
-
-static fab_states state_of(fab_slang *f)
-{
-    const int64_t D = f->m.D, K = f->s.K;
-    return (fab_states){{{"state.numbers", FAB_F64, FAB_SLANG_NUMBERS, 0, f->number},
-                         {"state.mu", FAB_F64, D, 0, f->mu},
-                         {"state.psi", FAB_F64, D, 0, f->psi},
-                         {"state.diag", FAB_F64, D, 0, f->diag},
-                         {"state.mean", FAB_F64, D, 0, f->mean},
-                         {"state.F", f->run.ops->type, D * K, 0, f->U},
-                         {"state.lambda", FAB_F64, K, 0, f->lambda},
-                         {"state.L", FAB_F64, K * K, 0, f->L}}};
-}
-
 static fab_status save(void *handle, fab_tensors *t)
 {
-    const fab_states all = state_of(handle);
+    const fab_states all = states_of(handle);
     return fab_states_save(&all, t);
-}
-
-static fab_status check_loaded(const fab_slang *f)
-{
-    const double *n = f->number;
-    if (!(n[FAB_SLANG_EPOCH] >= 0 && n[FAB_SLANG_EPOCH] <= (double)f->s.epochs &&
-          n[FAB_SLANG_STEP] >= n[FAB_SLANG_EPOCH]))
-        return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say epoch %g of %lld, step %g", f->who,
-                        n[FAB_SLANG_EPOCH], (long long)f->s.epochs, n[FAB_SLANG_STEP]);
-    for (int64_t i = 0; i < f->m.D; i++)
-        if (!(f->psi[i] > 0 && isfinite(f->psi[i])))
-            return FAB_FAIL(FAB_BAD_FILE, "%s: state.psi is %g at coordinate %lld, expected > 0",
-                            f->who, f->psi[i], (long long)i);
-    return FAB_OK;
 }
 
 static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_slang *f = handle;
-    const fab_states all = state_of(f);
+    const fab_slang_counts *n = &f->count;
+    const fab_states all = states_of(f);
     FAB_TRY(fab_states_load(&all, t));
-    FAB_TRY(check_loaded(f));
-    for (int64_t i = 0; i < f->m.D; i++) f->w[i] = 1 / f->psi[i];
+    if (!(n->epochs >= 0 && n->epochs <= f->s.epochs && n->steps >= n->epochs))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.counts say epoch %lld of %lld, step %lld", f->who,
+                        (long long)n->epochs, (long long)f->s.epochs, (long long)n->steps);
+    for (int64_t i = 0; i < f->m.D; i++) {
+        if (!(f->P.psi[i] > 0 && isfinite(f->P.psi[i])))
+            return FAB_FAIL(FAB_BAD_FILE, "%s: state.psi is %g at coordinate %lld, expected > 0",
+                            f->who, f->P.psi[i], (long long)i);
+        f->inverse_psi[i] = 1 / f->P.psi[i];
+    }
     return FAB_OK;
 }
 

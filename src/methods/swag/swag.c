@@ -21,33 +21,39 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
-#include "train/state.h"
 #include "fit/method.h"
-#include "methods/swag/swag_factor.h"
-#include "fit/fit.h"
-#include "train/train.h"
 #include "la/ops.h"
+#include "methods/swag/factor.h"
+#include "fit/fit.h"
+#include "train/state.h"
+#include "train/train.h"
 #include <float.h>
 #include <math.h>
 #include <string.h>
 
 enum { COLUMNS = 20 }; /* K when it is auto */
 
-/* What is saved beside the vectors. */
-enum { AVERAGED, KEPT, NUMBERS };
+/* How far the run is; saved. */
+typedef struct counts {
+    int64_t epochs;   /* averaged */
+    int64_t iterates; /* kept: n */
+} counts;
+enum { COUNTS = 2 };
 
 typedef struct swag {
     fab_swag_settings s; /* auto resolved, but for `every` */
     int point;           /* swa */
-    fab_train train;
+    fab_train train;     /* 1, 2 */
     fab_run run;
-    double number[NUMBERS]; /* epochs averaged; iterates kept */
-    double *mean, *V;       /* D; V NULL for swa */
-    double *sum;            /* D: of theta since the last iterate; NULL without `window` */
-    void *Dhat;             /* D x K, row-major: a ring of deviations */
-    fab_fit *factor;        /* of all iterates, when `columns` names a method */
-    int64_t floored;
-    fab_gauss *q;
+    fab_gauss *result;
+
+    double *sum;      /* 3  D: of theta since the last iterate; NULL without `window` */
+    double *mean, *V; /* 4  D; V NULL for swa */
+    int64_t last;     /* 5  columns of Dhat: K, or 0 when `columns` names a method */
+    void *Dhat;       /* 5  D x last, row-major: the last deviations, the oldest is overwritten */
+    fab_fit *factor;  /* 5  that method */
+    counts count;
+    int64_t floored; /* 7 */
 } swag;
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
@@ -117,24 +123,7 @@ static void resolve(fab_swag_settings *s, int64_t D)
     if (fab_is_auto_i64(s->K)) s->K = D < COLUMNS ? D : COLUMNS;
 }
 
-static fab_status check(const fab_swag_settings *s, int64_t D)
-{
-    if (s->K > D)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
-                        (long long)s->K, (long long)D);
-    if (s->columns != FAB_LAST && s->K < 1)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
-                        fab_swag_columns_names[s->columns]);
-    return FAB_OK;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
-
-static int64_t ring_of(const fab_swag_settings *s)
-{
-    return s->columns == FAB_LAST ? s->K : 0;
-}
 
 static void layout(fab_layout *l, void *handle)
 {
@@ -144,9 +133,8 @@ static void layout(fab_layout *l, void *handle)
     f->mean = fab_place(l, D, sizeof(double));
     f->V = f->point ? NULL : fab_place(l, D, sizeof(double));
     f->sum = f->s.window ? fab_place(l, D, sizeof(double)) : NULL;
-    f->Dhat = fab_place(l, D * ring_of(&f->s), f->run.ops->size);
-    f->run.work =
-        fab_place(l, (int64_t)f->run.ops->work(D, ring_of(&f->s) + 1, 1, f->run.threads), 1);
+    f->Dhat = fab_place(l, D * f->last, f->run.ops->size);
+    f->run.work = fab_place(l, (int64_t)f->run.ops->work(D, f->last + 1, 1, f->run.threads), 1);
 }
 
 static void release(void *handle)
@@ -154,46 +142,221 @@ static void release(void *handle)
     swag *f = handle;
     if (!f) return;
     fab_fit_free(f->factor);
-    fab_gauss_free(f->q);
+    fab_gauss_free(f->result);
     fab_release(f);
 }
 
-static fab_status build_parts(swag *f)
-{
-    const int64_t D = f->train.m.D;
-    const fab_form form = f->point ? FAB_POINT : FAB_COVARIANCE;
-    FAB_TRY(fab_gauss_create(&f->q, form, f->run.ops->type, D, f->s.K));
-    return fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
-}
-
-static fab_status open_run(void **handle, const fab_swag_settings *s, int point, const fab_model *m,
-                           const fab_gauss *prior, const fab_exec *x)
+static fab_status create(void **handle, const fab_swag_settings *s, int point, const fab_model *m,
+                         const fab_gauss *prior, const fab_exec *x)
 {
     swag proto = {.s = *s, .point = point}, *f;
+    const fab_dtype type = x && x->ops ? x->ops->type : FAB_F64;
+    const int64_t D = m->D;
     *handle = NULL;
-    resolve(&proto.s, m->D);
-    FAB_TRY(check(&proto.s, m->D));
+    resolve(&proto.s, D);
+    if (proto.s.K > D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
+                        (long long)proto.s.K, (long long)D);
+    if (s->columns != FAB_LAST && proto.s.K < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
+                        fab_swag_columns_names[s->columns]);
+    proto.last = s->columns == FAB_LAST ? proto.s.K : 0;
     FAB_TRY(fab_train_init(&proto.train, point ? "swa" : "swag", (const fab_sgd_settings *)s, m,
                            prior, x));
-    FAB_TRY(fab_run_init(&proto.run, x, x && x->ops ? x->ops->type : FAB_F64));
+    FAB_TRY(fab_run_init(&proto.run, x, type));
     proto.train.total += s->average;
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
-    const fab_status status = build_parts(f);
-    if (status != FAB_OK) {
+    fab_status made =
+        fab_gauss_create(&f->result, point ? FAB_POINT : FAB_COVARIANCE, type, D, f->s.K);
+    if (made == FAB_OK) made = fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
+    if (made != FAB_OK) {
         release(f);
-        return status;
+        return made;
     }
     fab_train_start(&f->train);
     *handle = f;
     return FAB_OK;
 }
 
+/* ---- the run ------------------------------------------------------------------------------------------ */
+
+/* 4, 5  the next iterate; x is overwritten with its deviation */
+static fab_status take(swag *f, double *x)
+{
+    const int64_t D = f->train.m.D, n = f->count.iterates + 1;
+    double square = 0;
+    for (int64_t i = 0; i < D; i++) square += x[i] * x[i]; /* has to stay a number */
+    if (!isfinite(square)) return fab_train_not_finite(&f->train, "the square of theta", square);
+    if (f->factor) FAB_TRY(fab_swag_factor_take(f->factor, x, D)); /* 5 */
+    for (int64_t i = 0; i < D; i++) {                              /* 4 */
+        const double d = x[i] - f->mean[i];
+        f->mean[i] += d / (double)n;
+        if (f->V) f->V[i] += d * (x[i] - f->mean[i]);
+        x[i] = d;
+    }
+    f->count.iterates = n;
+    if (f->last > 0 && n >= 2) { /* 5 */
+        const int64_t column = (n - 2) % f->last;
+        const fab_long to = {.p = (char *)f->Dhat + (size_t)column * f->run.ops->size,
+                             .n = D,
+                             .k = 1,
+                             .rs = f->last,
+                             .cs = 1};
+        f->run.ops->put(&f->run, x, &to);
+    }
+    return FAB_OK;
+}
+
+/* 2 - 5 */
+static fab_status epoch(swag *f)
+{
+    fab_train *t = &f->train;
+    const int64_t D = t->m.D, steps = fab_minibatch_steps(t->batches), e = f->count.epochs;
+    const int64_t every = fab_is_auto_i64(f->s.every) ? steps : f->s.every;
+    double sum = 0, rows = 0, loss, *x = t->gradient; /* free between steps */
+    for (int64_t i = 0; i < steps; i++) {
+        const fab_examples batch = fab_minibatch_get(t->batches, f->s.epochs + e, i);
+        FAB_TRY(fab_train_step(t, &batch, f->s.swag_rate, &loss)); /* 2 */
+        sum += loss * (double)batch.x.n;
+        rows += (double)batch.x.n;
+        if (f->sum)
+            for (int64_t d = 0; d < D; d++) f->sum[d] += t->theta[d];
+        if ((e * steps + i + 1) % every == 0) { /* 3 */
+            if (f->sum) {
+                for (int64_t d = 0; d < D; d++) x[d] = f->sum[d] / (double)every;
+                memset(f->sum, 0, (size_t)D * sizeof(double));
+            } else {
+                memcpy(x, t->theta, (size_t)D * sizeof(double));
+            }
+            FAB_TRY(take(f, x)); /* 4, 5 */
+        }
+    }
+    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    return FAB_OK;
+}
+
+/* All epochs that are left; one that fails leaves theta where it was. */
+static fab_status average(swag *f)
+{
+    fab_train *t = &f->train;
+    const size_t bytes = (size_t)t->m.D * sizeof(double);
+    t->setting = "swag_rate";
+    t->rate = f->s.swag_rate;
+    if (f->count.epochs == 0 && t->s.held_out > 0) memcpy(t->theta, t->best, bytes);
+    while (f->count.epochs < f->s.average) {
+        memcpy(t->good, t->theta, bytes);
+        const fab_status s = epoch(f);
+        if (s != FAB_OK) {
+            memcpy(t->theta, t->good, bytes);
+            return s;
+        }
+        f->count.epochs++;
+        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
+        t->after = f->count.epochs;
+        FAB_TRY(fab_train_tell(t));
+    }
+    return FAB_OK;
+}
+
+/* Does the run keep as many iterates as a result needs: a mean, a variance, two columns, a start and a step from it? */
+static fab_status check_count(const swag *f)
+{
+    const int64_t steps = fab_minibatch_steps(f->train.batches) * f->s.average;
+    const int64_t kept = fab_is_auto_i64(f->s.every) ? f->s.average : steps / f->s.every;
+    const int64_t warmup = fab_swag_factor_warmup(&f->s);
+    int64_t least = warmup > 1 ? warmup + 2 : 3;
+    if (f->point)
+        least = 1;
+    else if (f->s.K == 0)
+        least = 2;
+    if (kept >= least) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "%s: average = %lld epochs keep %lld iterates, expected at least %lld: raise "
+                    "average or lower every",
+                    f->train.who, (long long)f->s.average, (long long)kept, (long long)least);
+}
+
+static fab_status run(swag *f)
+{
+    FAB_TRY(fab_train_open(&f->train));
+    fab_status s = check_count(f);
+    if (s == FAB_OK) s = fab_train_run(&f->train); /* 1 */
+    if (s == FAB_OK) s = average(f);               /* 2 - 5 */
+    fab_train_close(&f->train);
+    return s;
+}
+
+/* ---- the result --------------------------------------------------------------------------------------- */
+
+/* F = c A, for arrays of D x K */
+static void set_F(swag *f, double c, void *A)
+{
+    const int64_t D = f->result->D, K = f->result->K;
+    const fab_long from = fab_long_rows(A, D, K), to = fab_long_rows(f->result->F, D, K);
+    double *s = f->train.gradient; /* free between runs */
+    for (int64_t i = 0; i < D; i++) s[i] = c;
+    f->run.ops->axpy(&f->run, s, &from, 0, &to);
+}
+
+/* Has any coordinate a variance that is a number in full? */
+static int moved(const swag *f)
+{
+    for (int64_t i = 0; i < f->result->D; i++)
+        if (f->V[i] / (double)f->count.iterates >= DBL_MIN) return 1;
+    return 0;
+}
+
+/* 6, 7  With fewer than two iterates, or iterates that are all the same, there is a point and no width: psi is at its
+ * floor. */
+static fab_status publish(swag *f)
+{
+    fab_gauss *q = f->result;
+    const int64_t D = q->D, n = f->count.iterates;
+    const double scale = f->s.scale;
+    memcpy(q->mu, n >= 1 ? f->mean : fab_train_best(&f->train), (size_t)D * sizeof(double));
+    if (f->point) return FAB_OK;
+    f->floored = 0;
+    memset(q->psi, 0, (size_t)D * sizeof(double));
+    if (n >= 2 && !f->factor) { /* of the last K deviations */
+        const int64_t k = n - 1 < f->s.K ? n - 1 : f->s.K;
+        const double half = f->s.K > 0 ? 0.5 : 1; /* the other half is in F */
+        for (int64_t i = 0; i < D; i++) q->psi[i] = half * scale * f->V[i] / (double)n;
+        if (k >= 2) set_F(f, sqrt(scale / (2 * ((double)k - 1))), f->Dhat);
+    } else if (n >= 2 && moved(f)) { /* of all iterates */
+        const fab_gauss *fit;
+        FAB_TRY(fab_swag_factor_result(f->factor, &fit, &f->floored));
+        for (int64_t i = 0; i < D; i++) q->psi[i] = scale * fit->psi[i];
+        set_F(f, sqrt(scale), fit->F);
+    }
+    for (int64_t i = 0; i < D; i++) /* 7 */
+        if (!(q->psi[i] >= f->s.psi_min)) {
+            q->psi[i] = f->s.psi_min;
+            f->floored++;
+        }
+    return FAB_OK;
+}
+
+/* What the averages go on from. */
+static fab_states states_of(swag *f)
+{
+    const int64_t D = f->train.m.D;
+    return (fab_states){
+        {{"state.averaged", FAB_I64, COUNTS, 0, &f->count},
+         {"state.mean", FAB_F64, D, 0, f->mean},
+         {"state.squares", FAB_F64, D, 0, f->V},
+         {"state.sum", FAB_F64, D, 0, f->sum},
+         {"state.columns", f->result->type, D, f->last, f->last > 0 ? f->Dhat : NULL}}};
+}
+
+/* ---- the verbs ---------------------------------------------------------------------------------------- */
+
 static fab_status swag_init(void **handle, const void *settings, const fab_input *in,
                             const fab_exec *x)
 {
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;
-    return open_run(handle, settings, 0, m, prior, x);
+    return create(handle, settings, 0, m, prior, x);
 }
 
 static fab_status swa_init(void **handle, const void *settings, const fab_input *in,
@@ -202,7 +365,7 @@ static fab_status swa_init(void **handle, const void *settings, const fab_input 
     const fab_model *m = in->model;
     const fab_gauss *prior = in->prior;
     const fab_swag_settings s = swa_as_swag(settings);
-    return open_run(handle, &s, 1, m, prior, x);
+    return create(handle, &s, 1, m, prior, x);
 }
 
 static double swag_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
@@ -212,8 +375,9 @@ static double swag_bytes(const void *settings, const fab_input *in, int64_t n, c
     fab_swag_settings s = *(const fab_swag_settings *)settings;
     resolve(&s, m->D);
     const int64_t vectors = 4 + s.window; /* mean, V, and the result's */
-    const double columns = (double)(s.K + ring_of(&s)), D = (double)m->D;
-    return fab_train_bytes(settings, m, n) + sizeof(double) * D * ((double)vectors + columns) +
+    const int64_t columns = s.columns == FAB_LAST ? 2 * s.K : s.K;
+    return fab_train_bytes(settings, m, n) +
+           sizeof(double) * (double)m->D * (double)(vectors + columns) +
            fab_swag_factor_bytes(&s, m->D, n);
 }
 
@@ -223,243 +387,39 @@ static double swa_bytes(const void *settings, const fab_input *in, int64_t n, co
     return swag_bytes(&s, in, n, x) - 2 * sizeof(double) * (double)in->model->D; /* V, psi */
 }
 
-/* ---- the iterates ------------------------------------------------------------------------------------- */
-
-/* 4: d in place of x */
-static void welford(swag *f, double n, double *x)
-{
-    for (int64_t i = 0; i < f->train.m.D; i++) {
-        const double d = x[i] - f->mean[i];
-        f->mean[i] += d / n;
-        if (f->V) f->V[i] += d * (x[i] - f->mean[i]);
-        x[i] = d;
-    }
-}
-
-/* The largest of an iterate's squares has to stay a number. */
-static fab_status check_iterate(const swag *f, const double *x)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < f->train.m.D; i++) sum += x[i] * x[i];
-    return isfinite(sum) ? FAB_OK : fab_train_not_finite(&f->train, "the square of theta", sum);
-}
-
-/* 4, 5: x is overwritten */
-static fab_status keep(swag *f, double *x)
-{
-    const int64_t D = f->train.m.D, K = f->s.K, ring = ring_of(&f->s);
-    const double n = f->number[KEPT] + 1;
-    FAB_TRY(check_iterate(f, x));
-    if (f->factor) FAB_TRY(fab_swag_factor_take(f->factor, x, D));
-    welford(f, n, x);
-    f->number[KEPT] = n;
-    if (!ring || n < 2) return FAB_OK;
-    const int64_t slot = ((int64_t)n - 2) % K;
-    const fab_long column = {
-        .p = (char *)f->Dhat + (size_t)slot * f->run.ops->size, .n = D, .k = 1, .rs = K, .cs = 1};
-    f->run.ops->put(&f->run, x, &column);
-    return FAB_OK;
-}
-
-/* 3: after step number `step` of these epochs, from 1 */
-static fab_status visit(swag *f, int64_t step, int64_t every)
-{
-    const int64_t D = f->train.m.D;
-    double *x = f->train.gradient; /* free between steps */
-    for (int64_t i = 0; f->sum && i < D; i++) f->sum[i] += f->train.theta[i];
-    if (step % every) return FAB_OK;
-    for (int64_t i = 0; i < D; i++) x[i] = f->sum ? f->sum[i] / (double)every : f->train.theta[i];
-    if (f->sum) memset(f->sum, 0, (size_t)D * sizeof(double));
-    return keep(f, x);
-}
-
-/* 2 - 5 */
-static fab_status epoch(swag *f)
-{
-    fab_train *t = &f->train;
-    const int64_t steps = fab_minibatch_steps(t->batches), e = (int64_t)f->number[AVERAGED],
-                  every = fab_is_auto_i64(f->s.every) ? steps : f->s.every;
-    double sum = 0, rows = 0, loss;
-    for (int64_t i = 0; i < steps; i++) {
-        const fab_examples batch = fab_minibatch_get(t->batches, f->s.epochs + e, i);
-        FAB_TRY(fab_train_step(t, &batch, f->s.swag_rate, &loss));
-        FAB_TRY(visit(f, e * steps + i + 1, every));
-        sum += loss * (double)batch.x.n;
-        rows += (double)batch.x.n;
-    }
-    t->number[FAB_TRAIN_LOSS] = sum / rows;
-    return FAB_OK;
-}
-
-/* Iterates without which there is no result: a mean, a variance, two columns, a start and a step from it. */
-static int64_t fewest(const swag *f)
-{
-    const int64_t warmup = fab_swag_factor_warmup(&f->s);
-    if (f->point) return 1;
-    if (f->s.K == 0) return 2;
-    return warmup > 1 ? warmup + 2 : 3;
-}
-
-static fab_status check_count(const swag *f)
-{
-    const int64_t steps = fab_minibatch_steps(f->train.batches) * f->s.average,
-                  kept = fab_is_auto_i64(f->s.every) ? f->s.average : steps / f->s.every,
-                  least = fewest(f);
-    if (kept >= least) return FAB_OK;
-    return FAB_FAIL(FAB_BAD_ARGUMENT,
-                    "%s: average = %lld epochs keep %lld iterates, expected at least %lld: raise "
-                    "average or lower every",
-                    f->train.who, (long long)f->s.average, (long long)kept, (long long)least);
-}
-
-static int averaged(const swag *f)
-{
-    return f->number[AVERAGED] >= (double)f->s.average;
-}
-
-static void begin(swag *f)
-{
-    fab_train *t = &f->train;
-    t->setting = "swag_rate";
-    t->rate = f->s.swag_rate;
-    if (f->number[AVERAGED] > 0) return;
-    if (t->s.held_out > 0) memcpy(t->theta, t->best, (size_t)t->m.D * sizeof(double));
-}
-
-static fab_status average(swag *f)
-{
-    fab_train *t = &f->train;
-    const size_t bytes = (size_t)t->m.D * sizeof(double);
-    begin(f);
-    while (!averaged(f)) {
-        memcpy(t->good, t->theta, bytes);
-        const fab_status s = epoch(f);
-        if (s != FAB_OK) {
-            memcpy(t->theta, t->good, bytes);
-            return s;
-        }
-        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
-        t->after = (int64_t)++f->number[AVERAGED];
-        FAB_TRY(fab_train_tell(t));
-    }
-    return FAB_OK;
-}
-
-static fab_status run(swag *f)
-{
-    FAB_TRY(fab_train_open(&f->train));
-    fab_status s = check_count(f);
-    if (s == FAB_OK) s = fab_train_run(&f->train); /* 1 */
-    if (s == FAB_OK) s = average(f);
-    fab_train_close(&f->train);
-    return s;
-}
-
-/* ---- the result --------------------------------------------------------------------------------------- */
-
-/* F = c A, for arrays of D x K */
-static void scale_columns(swag *f, double c, void *A)
-{
-    const int64_t D = f->q->D, K = f->q->K;
-    const fab_long from = fab_long_rows(A, D, K), to = fab_long_rows(f->q->F, D, K);
-    double *s = f->train.gradient;
-    for (int64_t i = 0; i < D; i++) s[i] = c;
-    f->run.ops->axpy(&f->run, s, &from, 0, &to);
-}
-
-/* 6, of the last K deviations */
-static void from_deviations(swag *f)
-{
-    const double n = f->number[KEPT], k = fmin(n - 1, (double)f->s.K),
-                 half = f->s.K ? 0.5 : 1; /* the other half is in F */
-    for (int64_t i = 0; i < f->q->D; i++) f->q->psi[i] = half * f->s.scale * f->V[i] / n;
-    if (k >= 2) scale_columns(f, sqrt(f->s.scale / (2 * (k - 1))), f->Dhat);
-}
-
-/* 6, of all iterates */
-static fab_status from_factors(swag *f)
-{
-    const fab_gauss *fit;
-    FAB_TRY(fab_swag_factor_result(f->factor, &fit, &f->floored));
-    for (int64_t i = 0; i < f->q->D; i++) f->q->psi[i] = f->s.scale * fit->psi[i];
-    scale_columns(f, sqrt(f->s.scale), fit->F);
-    return FAB_OK;
-}
-
-/* Has any coordinate a variance that is a number in full? */
-static int moved(const swag *f)
-{
-    for (int64_t i = 0; i < f->q->D; i++)
-        if (f->V[i] / f->number[KEPT] >= DBL_MIN) return 1;
-    return 0;
-}
-
-/* 7 */
-static void floor_psi(swag *f)
-{
-    for (int64_t i = 0; i < f->q->D; i++) {
-        if (f->q->psi[i] >= f->s.psi_min) continue;
-        f->q->psi[i] = f->s.psi_min;
-        f->floored++;
-    }
-}
-
-/* With fewer than two iterates, or iterates that are all the same, there is a point and no width: psi stands at its
- * floor. */
-static fab_status so_far(void *handle, const fab_gauss **q)
-{
-    swag *f = handle;
-    const double n = f->number[KEPT], *mu = n >= 1 ? f->mean : fab_train_best(&f->train);
-    memcpy(f->q->mu, mu, (size_t)f->q->D * sizeof(double));
-    *q = f->q;
-    if (f->point) return FAB_OK;
-    f->floored = 0;
-    memset(f->q->psi, 0, (size_t)f->q->D * sizeof(double));
-    if (n >= 2 && !f->factor)
-        from_deviations(f);
-    else if (n >= 2 && moved(f))
-        FAB_TRY(from_factors(f));
-    floor_psi(f);
-    return FAB_OK;
-}
-
 static fab_status update(void *handle, const fab_examples *e)
 {
     ((swag *)handle)->train.e = *e;
     return FAB_OK;
 }
 
+static fab_status so_far(void *handle, const fab_gauss **q)
+{
+    swag *f = handle;
+    *q = f->result;
+    return publish(f);
+}
+
 static fab_status result(void *handle, const fab_gauss **q)
 {
-    if (!averaged(handle)) FAB_TRY(run(handle));
-    return so_far(handle, q);
+    swag *f = handle;
+    if (f->count.epochs < f->s.average) FAB_TRY(run(f));
+    return so_far(f, q);
 }
 
 static fab_status report(void *handle, fab_report *r)
 {
     const swag *f = handle;
-    fab_train_report(&f->train, f->q->mu, r);
+    fab_train_report(&f->train, f->result->mu, r);
     r->converged = -1;
     r->floored = f->floored;
     return FAB_OK;
 }
 
-/* ---- files -------------------------------------------------------------------------------------------- */
-
-static fab_states state_of(swag *f)
-{
-    const int64_t D = f->train.m.D, ring = ring_of(&f->s);
-    return (fab_states){{{"state.averaged", FAB_F64, NUMBERS, 0, f->number},
-                         {"state.mean", FAB_F64, D, 0, f->mean},
-                         {"state.squares", FAB_F64, D, 0, f->V},
-                         {"state.sum", FAB_F64, D, 0, f->sum},
-                         {"state.columns", f->q->type, D, ring, ring ? f->Dhat : NULL}}};
-}
-
 static fab_status save(void *handle, fab_tensors *t)
 {
     swag *f = handle;
-    const fab_states all = state_of(f);
+    const fab_states all = states_of(f);
     FAB_TRY(fab_train_save(&f->train, t));
     FAB_TRY(fab_states_save(&all, t));
     return f->factor ? fab_fit_save_state(f->factor, t) : FAB_OK;
@@ -468,16 +428,16 @@ static fab_status save(void *handle, fab_tensors *t)
 static fab_status load(void *handle, const fab_tensors *t)
 {
     swag *f = handle;
-    const fab_states all = state_of(f);
+    const counts *n = &f->count;
+    const fab_states all = states_of(f);
     FAB_TRY(fab_train_load(&f->train, t));
     FAB_TRY(fab_states_load(&all, t));
-    if (f->factor) FAB_TRY(fab_fit_load_state(f->factor, t, (int64_t)f->number[KEPT]));
-    if (!(f->number[AVERAGED] >= 0 && f->number[AVERAGED] <= (double)f->s.average &&
-          f->number[KEPT] >= 0))
-        return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %g of %lld, %g iterates",
-                        f->train.who, f->number[AVERAGED], (long long)f->s.average,
-                        f->number[KEPT]);
-    f->train.after = (int64_t)f->number[AVERAGED];
+    if (f->factor) FAB_TRY(fab_fit_load_state(f->factor, t, n->iterates));
+    if (!(n->epochs >= 0 && n->epochs <= f->s.average && n->iterates >= 0))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %lld of %lld, %lld iterates",
+                        f->train.who, (long long)n->epochs, (long long)f->s.average,
+                        (long long)n->iterates);
+    f->train.after = n->epochs;
     return FAB_OK;
 }
 

@@ -1,4 +1,4 @@
-/* swag_factor.h - the iterates of swag as a stream of vectors: columns = the name of a factor-analysis method.
+/* factor.h - the iterates of swag as a stream of vectors: columns = the name of a factor-analysis method.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_SWAG_FACTOR_H

@@ -1,7 +1,7 @@
-/* swag_factor.c - the iterates of swag as a stream of vectors: columns = the name of a factor-analysis method.
+/* factor.c - the iterates of swag as a stream of vectors: columns = the name of a factor-analysis method.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/swag/swag_factor.h"
+#include "methods/swag/factor.h"
 #include "base/fail.h"
 #include "fabayes/methods.h"
 #include "fit/fit.h"

@@ -1,8 +1,9 @@
-/* vifa_settings.c - the settings of vifa and meanfield, and what auto means for a model.
+/* settings.c - the settings of vifa and meanfield, and what auto means for a model.
  *
  * SPDX-License-Identifier: MIT */
+#include "methods/vifa/vifa.h"
 #include "train/model_fields.h"
-#include "methods/vifa/vifa_state.h"
+#include "train/optim.h"
 #include <math.h>
 
 static const char *const optimisers[] = {"sgd", "adam", "natural", "newton", "auto", NULL};
@@ -81,21 +82,16 @@ fab_vifa_settings fab_meanfield_defaults(void)
 
 /* What auto means.  Where -log p has many valleys the mean finds one before the spread is let in, and F, all of whose
  * entries adam would move by the rate at once, goes slowly: otherwise the noise that F makes is what the model fits. */
-typedef struct rules {
+typedef struct values {
     int64_t epochs, draws; /* epochs 0: by steps; draws 0: one more than twice the weights */
     double rate, rate_F, map_part, ramp_part;
-} rules;
-static const rules bent = {0, 2, 0.005, 0.1, 0.1, 0.3}, straight = {400, 2, 0.005, 1, 0, 0},
-                   by_newton = {40, 0, 1, 1, 0, 0};
+} values;
+static const values by_newton = {40, 0, 1, 1, 0, 0};
+static const values of_a_curved_model_by_adam = {0, 2, 0.005, 0.1, 0.1, 0.3};
+static const values otherwise = {400, 2, 0.005, 1, 0, 0};
 enum { STEPS = 8000, LEAST_EPOCHS = 100 };
 
-static const rules *rules_of(const fab_vifa_settings *s, const fab_model *m)
-{
-    if (s->optimiser == FAB_VIFA_NEWTON) return &by_newton;
-    return s->optimiser == FAB_VIFA_ADAM && !m->linear ? &bent : &straight;
-}
-
-static void take(double *setting, double value)
+static void set_if_auto(double *setting, double value)
 {
     if (fab_is_auto_f64(*setting)) *setting = value;
 }
@@ -104,18 +100,24 @@ void fab_vifa_resolve(void *settings, const fab_input *in)
 {
     const fab_model *m = in->model;
     fab_vifa_settings *s = settings;
+    const values *v = &otherwise;
     const int64_t W = m->D - m->free;
-    const int open = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);
-    if (s->optimiser == FAB_VIFA_AUTO)
-        s->optimiser = open && m->linear && W <= FAB_VIFA_SMALL ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
-    const rules *r = rules_of(s, m);
-    if (fab_is_auto_i64(s->epochs) && r->epochs) s->epochs = r->epochs;
-    if (fab_is_auto_i64(s->draws)) s->draws = r->draws ? r->draws : 2 * W + 1;
-    take(&s->rate, r->rate);
-    take(&s->rate_F, r->rate_F);
-    take(&s->map_part,
-         fab_is_auto_f64(s->ramp_part) ? r->map_part : fmin(r->map_part, 1 - s->ramp_part));
-    take(&s->ramp_part, fmin(r->ramp_part, 1 - s->map_part));
+    if (s->optimiser == FAB_VIFA_AUTO) {
+        const int untouched = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);
+        const int small = m->linear && W <= FAB_VIFA_SMALL;
+        s->optimiser = untouched && small ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
+    }
+    if (s->optimiser == FAB_VIFA_NEWTON)
+        v = &by_newton;
+    else if (s->optimiser == FAB_VIFA_ADAM && !m->linear)
+        v = &of_a_curved_model_by_adam;
+    if (fab_is_auto_i64(s->epochs) && v->epochs) s->epochs = v->epochs;
+    if (fab_is_auto_i64(s->draws)) s->draws = v->draws ? v->draws : 2 * W + 1;
+    set_if_auto(&s->rate, v->rate);
+    set_if_auto(&s->rate_F, v->rate_F);
+    const double room = fab_is_auto_f64(s->ramp_part) ? 1 : 1 - s->ramp_part;
+    set_if_auto(&s->map_part, fmin(v->map_part, room));
+    set_if_auto(&s->ramp_part, fmin(v->ramp_part, 1 - s->map_part));
 }
 
 /* A width takes thousands of steps to grow from start_sd, however few rows there are. */
