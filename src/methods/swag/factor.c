@@ -3,9 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "methods/swag/factor.h"
 #include "base/fail.h"
-#include "fit/estim_methods.h"
-#include "methods/fa/start.h"
 #include "fabayes/methods.h"
+#include "fit/estim_methods.h"
+#include <assert.h>
 #include <string.h>
 
 const char *const fab_swag_columns_names[] = {"last",          "recursive-em", "online-em",
@@ -51,7 +51,9 @@ static any_settings settings_of(const fab_method *m, const fab_swag_settings *s,
     set(m->table, &any, "seed", s->seed);
     if (warmup == 0) return any;
     set(m->table, &any, "warmup", warmup);
-    set(m->table, &any, "start", FAB_START_VARIANCE);
+    const fab_status known = fab_settings_parse(m->table, &any, "start", "variance");
+    assert(known == FAB_OK);
+    (void)known;
     return any;
 }
 

@@ -1,8 +1,8 @@
 /* factor.h - the iterates of swag as a stream of vectors: columns = the name of a factor-analysis method.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_SWAG_FACTOR_H
-#define FAB_INFER_SWAG_FACTOR_H
+#ifndef FAB_METHODS_SWAG_FACTOR_H
+#define FAB_METHODS_SWAG_FACTOR_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
@@ -29,7 +29,7 @@ int64_t fab_swag_factor_warmup(const fab_swag_settings *s);
 /* Take one iterate (D).  The sentence of a failure names the setting. */
 fab_status fab_swag_factor_take(fab_swag_factor *f, const double *x, int64_t D);
 
-/* The fit of all of them, lent until the next, and how many psi stand at their floor. */
+/* The fit of all of them and how many psi are at their floor.  Lends *q until the next iterate. */
 fab_status fab_swag_factor_result(fab_swag_factor *f, const fab_gauss **q, int64_t *floored);
 
 #endif
