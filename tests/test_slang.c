@@ -365,6 +365,41 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
     }
 }
 
+/* The steps of a state are epochs of the rows it was made with. */
+static void a_state_goes_on_with_as_many_rows_only(void **state)
+{
+    (void)state;
+    const problem p = some_problem(N, D - 1, 4);
+    const fab_examples e = examples_of(&p);
+    const int64_t stop = 7, counts[] = {N / 4, N};
+    fab_net *net = linear_net(D - 1);
+    const fab_model *m = fab_net_model(net);
+    fab_slang_settings s = quick();
+    s.epochs = 12;
+    s.batch = 5;
+    for (int i = 0; i < 2; i++) {
+        fab_examples some = e;
+        const fab_gauss *q;
+        fab_tensors *file;
+        fab_infer *again;
+        some.x.n = counts[i];
+        fab_infer *f = open_run("slang", m, &s, &some, NULL);
+        fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
+        assert_int_equal(fab_infer_result(f, &q), FAB_STOPPED);
+        fab_set_progress(NULL, NULL);
+        assert_ok(fab_infer_checkpoint(f, in_folder("half.safetensors"), NULL));
+        assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
+        assert_ok(fab_infer_resume_model(&again, file, m, NULL, NULL));
+        some.x.n = counts[1 - i];
+        assert_ok(fab_infer_update(again, &some));
+        assert_refused(fab_infer_result(again, &q), FAB_BAD_ARGUMENT, "made with other rows");
+        fab_tensors_free(file);
+        fab_infer_free(again);
+        fab_infer_free(f);
+    }
+    fab_net_free(net);
+}
+
 static void the_bits_do_not_depend_on_threads(void **state)
 {
     (void)state;
@@ -477,6 +512,7 @@ int main(void)
         TEST(rows_and_products_agree),
         TEST(a_linear_model_ends_at_the_exact_mean),
         FILES(a_stopped_run_goes_on_to_the_same_bytes),
+        FILES(a_state_goes_on_with_as_many_rows_only),
         TEST(the_bits_do_not_depend_on_threads),
         FILES(a_run_that_explodes_names_the_step_and_the_setting),
         TEST(models_and_settings_that_do_not_fit_are_refused),
