@@ -94,7 +94,8 @@ static double time_fit(const fab_dataset *t, const char *method, const void *set
                        double *mode)
 {
     const fab_examples e = {.x = {t->x, FAB_F64, t->n, t->D}, .y = t->y};
-    fab_glm glm = {.likelihood = FAB_BERNOULLI, .D = t->D, .classes = 1, .intercept = 1, .beta = 1};
+    fab_glm glm = {
+        .likelihood = FAB_LIKELIHOOD_BERNOULLI, .D = t->D, .classes = 1, .intercept = 1, .beta = 1};
     const fab_model model = fab_model_linear(&glm);
     double best = INFINITY;
     for (int i = 0; i < (quick ? 3 : RUNS); i++) {

@@ -40,7 +40,8 @@ static double *normals(uint64_t stream, int64_t n)
 static fab_fit *open_method(int64_t D, const fab_exec *x)
 {
     fab_lrvga_settings s = fab_lrvga_defaults(K);
-    fab_glm glm = {.likelihood = FAB_GAUSSIAN, .D = D, .classes = 1, .intercept = 0, .beta = 1};
+    fab_glm glm = {
+        .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = D, .classes = 1, .intercept = 0, .beta = 1};
     const fab_model model = fab_model_linear(&glm);
     fab_fit *f;
     s.alpha = s.beta = 1;

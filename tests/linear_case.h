@@ -138,7 +138,7 @@ static inline fab_exact_settings settings_of(const problem *p)
 static inline fab_glm glm_of(const problem *p)
 {
     return (fab_glm){
-        .likelihood = FAB_GAUSSIAN, .D = p->D, .classes = 1, .intercept = p->intercept};
+        .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = p->D, .classes = 1, .intercept = p->intercept};
 }
 
 /* A fit by name; gives the handle.  The examples stay the caller's. */

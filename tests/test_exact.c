@@ -433,7 +433,7 @@ static void a_target_without_noise_fits(void **state)
 static void other_likelihoods_are_refused(void **state)
 {
     (void)state;
-    fab_glm glm = {.likelihood = FAB_POISSON, .D = 3, .classes = 1, .intercept = 1};
+    fab_glm glm = {.likelihood = FAB_LIKELIHOOD_POISSON, .D = 3, .classes = 1, .intercept = 1};
     const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
     assert_refused(fab_fit_create(&f, "exact", NULL, 0, &(fab_input){.model = &m}, NULL),

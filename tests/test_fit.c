@@ -48,7 +48,7 @@ static void bad_models_are_refused(void **state)
     fab_fit *f;
     assert_refused(fab_fit_create(&f, "exact", NULL, 0, &(fab_input){.model = &m}, NULL),
                    FAB_BAD_ARGUMENT, "expected 1 for a gaussian target");
-    glm = (fab_glm){.likelihood = FAB_CATEGORICAL, .D = 3, .classes = 1, .intercept = 1};
+    glm = (fab_glm){.likelihood = FAB_LIKELIHOOD_CATEGORICAL, .D = 3, .classes = 1, .intercept = 1};
     m = fab_model_linear(&glm);
     assert_refused(fab_fit_create(&f, "lrvga", NULL, 0, &(fab_input){.model = &m}, NULL),
                    FAB_BAD_ARGUMENT, "at least 2");

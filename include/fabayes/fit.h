@@ -12,7 +12,7 @@
  *
  * What a method is given is vectors, or a model and examples of it:
  *
- *     fab_glm glm = {.likelihood = FAB_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
+ *     fab_glm glm = {.likelihood = FAB_LIKELIHOOD_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
  *     fab_model m = fab_model_linear(&glm);
  *     fab_fit_create(&f, "laplace", NULL, 0, &(fab_input){.model = &m}, NULL);
  *     fab_fit_create(&f, "vifa", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL);

@@ -52,7 +52,7 @@ static fab_status take_settings(void *to, const fab_method *m, const void *setti
 
 static fab_status check_glm(const fab_method *m, const fab_glm *g)
 {
-    const int many = g->likelihood == FAB_CATEGORICAL;
+    const int many = g->likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     if (many && g->classes < 2)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: classes = %lld, expected at least 2 for a categorical target", m->name,
@@ -303,7 +303,7 @@ fab_status fab_fit_glm(fab_fit *f, fab_glm *m)
     fab_report r = {.beta = 1};
     if (!f->model.D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors have no likelihood", f->m->name);
-    if (f->model.head.likelihood == FAB_GAUSSIAN) FAB_TRY(fab_fit_report(f, &r));
+    if (f->model.head.likelihood == FAB_LIKELIHOOD_GAUSSIAN) FAB_TRY(fab_fit_report(f, &r));
     *m = f->model.head;
     m->beta = r.beta;
     return FAB_OK;

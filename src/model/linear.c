@@ -114,7 +114,7 @@ static fab_status gradients(void *self, const double *theta, const fab_examples 
 static fab_status fix_beta(void *self, double beta)
 {
     fab_glm *g = self;
-    if (g->likelihood != FAB_GAUSSIAN)
+    if (g->likelihood != FAB_LIKELIHOOD_GAUSSIAN)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "linear model: beta = %g of a %s target", beta,
                         fab_likelihood_name(g->likelihood));
     g->beta = beta;

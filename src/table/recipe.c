@@ -21,10 +21,10 @@ struct fab_fold {
 
 static fab_target target_of(fab_likelihood l)
 {
-    static const fab_target kind[] = {[FAB_GAUSSIAN] = FAB_TARGET_REAL,
-                                      [FAB_BERNOULLI] = FAB_TARGET_CLASSES,
-                                      [FAB_POISSON] = FAB_TARGET_COUNTS,
-                                      [FAB_CATEGORICAL] = FAB_TARGET_CLASSES};
+    static const fab_target kind[] = {[FAB_LIKELIHOOD_GAUSSIAN] = FAB_TARGET_REAL,
+                                      [FAB_LIKELIHOOD_BERNOULLI] = FAB_TARGET_CLASSES,
+                                      [FAB_LIKELIHOOD_POISSON] = FAB_TARGET_COUNTS,
+                                      [FAB_LIKELIHOOD_CATEGORICAL] = FAB_TARGET_CLASSES};
     return kind[l];
 }
 
@@ -88,10 +88,11 @@ static const fab_exec alone = {.threads = 1};
 static fab_status open_linear(trial *t)
 {
     const fab_method *method = t->r->method;
-    t->glm = (fab_glm){.likelihood = t->r->likelihood,
-                       .D = t->f->k->D,
-                       .classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1,
-                       .intercept = t->r->intercept};
+    t->glm =
+        (fab_glm){.likelihood = t->r->likelihood,
+                  .D = t->f->k->D,
+                  .classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1,
+                  .intercept = t->r->intercept};
     const fab_model m = fab_model_linear(&t->glm);
     return fab_fit_create(&t->fit, method->name, t->settings, method->fields->size,
                           &(fab_input){.model = &m}, &alone);
@@ -100,15 +101,16 @@ static fab_status open_linear(trial *t)
 static fab_status open_net(trial *t)
 {
     const fab_model_settings *s = t->settings;
-    const fab_net_plan plan = {.layers = t->r->layers ? t->r->layers : "linear",
-                               .features = t->f->k->D,
-                               .likelihood = t->r->likelihood,
-                               .classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1,
-                               .noise = t->r->noise,
-                               .nu = t->r->nu,
-                               .floor = t->r->floor / t->f->k->target_scale,
-                               .beta = s->beta > 0 ? s->beta : 1,
-                               .batch = s->batch};
+    const fab_net_plan plan = {
+        .layers = t->r->layers ? t->r->layers : "linear",
+        .features = t->f->k->D,
+        .likelihood = t->r->likelihood,
+        .classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1,
+        .noise = t->r->noise,
+        .nu = t->r->nu,
+        .floor = t->r->floor / t->f->k->target_scale,
+        .beta = s->beta > 0 ? s->beta : 1,
+        .batch = s->batch};
     FAB_TRY(fab_net_init(&t->net, &plan, &alone));
     return fab_fit_create(&t->fit, t->r->method->name, s, t->r->method->fields->size,
                           &(fab_input){.model = fab_net_model(t->net)}, &alone);
@@ -148,7 +150,7 @@ static fab_status score_linear(const trial *t, fab_scores *s)
     FAB_TRY(fab_fit_result(t->fit, &all));
     FAB_TRY(fab_fit_glm(t->fit, &m));
     const fab_gauss *q = all->part[0];
-    if (m.likelihood == FAB_CATEGORICAL) return score_classes(t, q, &m, s);
+    if (m.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return score_classes(t, q, &m, s);
     FAB_TRY(fab_alloc_array((void **)&eta, 2 * d->n, sizeof *eta, "fold"));
     fab_status done = fab_predict_eta(q, &m, &x, d->offset, &alone, eta, eta + d->n);
     if (done == FAB_OK) {

@@ -38,7 +38,7 @@
 static inline fab_glm fab_glm_of(const fab_model *m, double beta)
 {
     fab_glm g = m->head;
-    g.beta = g.likelihood == FAB_GAUSSIAN && !fab_is_auto_f64(beta) ? beta : 1;
+    g.beta = g.likelihood == FAB_LIKELIHOOD_GAUSSIAN && !fab_is_auto_f64(beta) ? beta : 1;
     return g;
 }
 

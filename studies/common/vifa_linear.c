@@ -29,7 +29,8 @@ static fab_status linear_loss(void *self, const double *theta, const fab_example
 void linear_case_solve(linear_case *c)
 {
     fab_exact_settings s = fab_exact_defaults();
-    fab_glm glm = {.likelihood = FAB_GAUSSIAN, .D = c->D, .classes = 1, .intercept = 0, .beta = 1};
+    fab_glm glm = {
+        .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = c->D, .classes = 1, .intercept = 0, .beta = 1};
     const fab_model m = fab_model_linear(&glm);
     fab_report r;
     if (c->alpha > 0) s.alpha = c->alpha;

@@ -123,7 +123,8 @@ static void divergence(const problem *p, const fab_gauss *q, double *kl, double 
 static void fit(const variant *v, const problem *p, int64_t rank, double best)
 {
     const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->d}, .y = p->y};
-    const fab_glm model = {.likelihood = FAB_GAUSSIAN, .D = p->d, .classes = 1, .beta = 1};
+    const fab_glm model = {
+        .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = p->d, .classes = 1, .beta = 1};
     double seconds, kl, mean;
     const fab_gauss *q;
     fab_fit *f = fit_variant("lrvga", model, base, v, rank, &e, &seconds);

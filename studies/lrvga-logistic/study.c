@@ -39,7 +39,8 @@ static void make(problem *p)
     snprintf(p->alpha, sizeof p->alpha, "%.17g", 1 / (p->l.sigma0 * p->l.sigma0));
     p->base[0] = "alpha";
     p->base[1] = p->alpha;
-    p->model = (fab_glm){.likelihood = FAB_BERNOULLI, .D = p->l.d, .classes = 1, .beta = 1};
+    p->model =
+        (fab_glm){.likelihood = FAB_LIKELIHOOD_BERNOULLI, .D = p->l.d, .classes = 1, .beta = 1};
 }
 
 /* Mean and standard error of the differences to the draws of Laplace, which have the same random numbers. */

@@ -149,7 +149,8 @@ static void measure(uint64_t seed, const fab_examples *e, const squares *q, cons
 static fab_fit *exact(const fab_examples *e)
 {
     fab_exact_settings s = fab_exact_defaults();
-    fab_glm glm = {.likelihood = FAB_GAUSSIAN, .D = 2, .classes = 1, .intercept = 0, .beta = 1};
+    fab_glm glm = {
+        .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = 2, .classes = 1, .intercept = 0, .beta = 1};
     const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
     s.alpha = SYNTHETIC_ALPHA;

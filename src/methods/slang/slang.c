@@ -448,7 +448,8 @@ static fab_status report(void *handle, fab_report *r)
 {
     const fab_slang *f = handle;
     const fab_glm *head = &f->m.head;
-    const int noise = f->m.free == 1 && head->likelihood == FAB_GAUSSIAN; /* it is learned */
+    const int noise = f->m.free == 1 &&
+                      head->likelihood == FAB_LIKELIHOOD_GAUSSIAN; /* it is learned */
     *r = (fab_report){.iterations = f->count.epochs,
                       .converged = -1,
                       .floored = f->count.floored,

@@ -177,7 +177,7 @@ static fab_status step(fab_vifa *f, fab_vifa_step *s)
     memcpy(move, n->mean, (size_t)W * sizeof(double));
     fab_chol_solve(W, 1, n->R, move);                               /* C^-1 g */
     for (int64_t i = 0; i < W; i++) square += move[i] * n->mean[i]; /* move' C move */
-    if (f->m.head.likelihood != FAB_GAUSSIAN && rate * sqrt(square) > most)
+    if (f->m.head.likelihood != FAB_LIKELIHOOD_GAUSSIAN && rate * sqrt(square) > most)
         rate = most / sqrt(square);
     for (int64_t i = 0; i < W; i++) q->c[i] -= rate * move[i]; /* 5 */
     if (s->free_moves) /* 2 / N in place of C^-1: the inverse Fisher information of a log noise precision */

@@ -406,7 +406,8 @@ static fab_status report(void *handle, fab_report *r)
 {
     const fab_vifa *f = handle;
     const fab_glm *head = &f->m.head;
-    const int noise = f->m.free == 1 && head->likelihood == FAB_GAUSSIAN; /* it is learned */
+    const int noise = f->m.free == 1 &&
+                      head->likelihood == FAB_LIKELIHOOD_GAUSSIAN; /* it is learned */
     *r = (fab_report){.iterations = f->count.epochs,
                       .converged = -1,
                       .alpha = f->given ? NAN : f->s.alpha,
