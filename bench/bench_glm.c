@@ -98,7 +98,7 @@ static double time_fit(const fab_dataset *t, const char *method, const void *set
 static double time_laplace(const fab_dataset *t, double *mode)
 {
     fab_laplace_settings s = fab_laplace_defaults(t->D);
-    s.likelihood = FAB_BERNOULLI;
+    s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
     s.alpha = ALPHA;
     s.intercept_alpha = INTERCEPT;
     return time_fit(t, "laplace", &s, mode);
@@ -107,7 +107,7 @@ static double time_laplace(const fab_dataset *t, double *mode)
 static double time_lrvga(const fab_dataset *t)
 {
     fab_lrvga_settings s = fab_lrvga_defaults(t->D, RANK);
-    s.likelihood = FAB_BERNOULLI;
+    s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
     s.alpha = ALPHA;
     return time_fit(t, "lrvga", &s, NULL);
 }

@@ -72,7 +72,8 @@ static work open_work(const contest *c)
     const fab_exec exec = {.ops = fab_ops_find("cpu", FAB_F32), .threads = threads};
     const fab_net_plan plan = {.layers = c->layers,
                                .features = c->features,
-                               .likelihood = c->classes > 1 ? FAB_CATEGORICAL : FAB_GAUSSIAN,
+                               .likelihood = c->classes > 1 ? FAB_LIKELIHOOD_CATEGORICAL
+                                                            : FAB_LIKELIHOOD_GAUSSIAN,
                                .classes = c->classes,
                                .beta = 1,
                                .batch = c->batch};

@@ -39,13 +39,15 @@ static int choose_likelihood(choice *c)
 {
     const fab_dataset *t = c->l.table;
     const int64_t levels = fab_dataset_levels(t, 3);
-    if (c->likelihood && c->l.kind == FAB_BERNOULLI && levels > 2)
+    if (c->likelihood && c->l.kind == FAB_LIKELIHOOD_BERNOULLI && levels > 2)
         return say_failed("%s: target '%s' has more than two levels; bernoulli needs two, and "
                           "categorical takes any number",
                           c->l.data.file, t->target_name);
     if (c->likelihood) return DONE;
     c->guessed = 1;
-    c->l.kind = levels == 2 ? FAB_BERNOULLI : t->target_words.n ? FAB_CATEGORICAL : FAB_GAUSSIAN;
+    c->l.kind = levels == 2         ? FAB_LIKELIHOOD_BERNOULLI
+                : t->target_words.n ? FAB_LIKELIHOOD_CATEGORICAL
+                                    : FAB_LIKELIHOOD_GAUSSIAN;
     return DONE;
 }
 
@@ -55,7 +57,7 @@ static const char *default_method(const choice *c)
 {
     const int64_t columns = c->l.table->columns;
     if (c->l.layers) return "vifa";
-    if (c->l.kind == FAB_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
+    if (c->l.kind == FAB_LIKELIHOOD_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
     return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
 }
 
@@ -128,7 +130,7 @@ static int put_glm(choice *c, fab_glm_settings *s)
                          c->l.verb);
     s->likelihood = c->l.kind;
     s->intercept = !c->l.no_intercept;
-    if (c->l.kind != FAB_GAUSSIAN && s->beta > 0) return beta_of_classes(c);
+    if (c->l.kind != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0) return beta_of_classes(c);
     return DONE;
 }
 
@@ -139,10 +141,11 @@ static int put_model(choice *c, const fab_model_settings *s)
     if (l->no_intercept)
         return say_wrong("%s: --no-intercept is for linear models; layers have their biases",
                          c->l.verb);
-    if (l->kind != FAB_GAUSSIAN && s->beta > 0) return beta_of_classes(c);
-    l->noise = s->beta > 0 || l->kind != FAB_GAUSSIAN ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
+    if (l->kind != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0) return beta_of_classes(c);
+    l->noise = s->beta > 0 || l->kind != FAB_LIKELIHOOD_GAUSSIAN ? FAB_NOISE_FIXED
+                                                                 : FAB_NOISE_LEARNED;
     if (!c->noise) return DONE;
-    if (l->kind != FAB_GAUSSIAN)
+    if (l->kind != FAB_LIKELIHOOD_GAUSSIAN)
         return say_wrong("%s: --noise is for a gaussian target", c->l.verb);
     for (int i = 0; fab_noise_names[i]; i++)
         if (strcmp(c->noise, fab_noise_names[i]) == 0) {
@@ -187,10 +190,11 @@ static int put_floor(choice *c)
 {
     learning *l = &c->l;
     char *end;
-    if (l->kind != FAB_GAUSSIAN || l->noise == FAB_NOISE_FIXED)
-        return say_wrong("%s: --noise-floor is for the noise of a gaussian target that is learned "
-                         "or an output; here it is %s",
-                         l->verb, l->kind == FAB_GAUSSIAN ? "fixed" : fab_likelihood_name(l->kind));
+    if (l->kind != FAB_LIKELIHOOD_GAUSSIAN || l->noise == FAB_NOISE_FIXED)
+        return say_wrong(
+            "%s: --noise-floor is for the noise of a gaussian target that is learned "
+            "or an output; here it is %s",
+            l->verb, l->kind == FAB_LIKELIHOOD_GAUSSIAN ? "fixed" : fab_likelihood_name(l->kind));
     if (strcmp(c->floor, "auto") == 0) return find_floor(l);
     l->floor = strtod(c->floor, &end);
     if (*end || !(l->floor > 0 && l->floor < INFINITY))

@@ -198,7 +198,7 @@ static int has_words(const fab_dataset *t)
 
 static int has_classes(const learning *l)
 {
-    return l->kind == FAB_BERNOULLI || l->kind == FAB_CATEGORICAL;
+    return l->kind == FAB_LIKELIHOOD_BERNOULLI || l->kind == FAB_LIKELIHOOD_CATEGORICAL;
 }
 
 /* Units of an earlier fit: are they of these columns? */
@@ -223,14 +223,14 @@ static int check_scaling(const learning *l)
 static int needs_survey(const learning *l)
 {
     return l->method->streams && !l->table->level &&
-           (has_words(l->table) || l->kind == FAB_CATEGORICAL);
+           (has_words(l->table) || l->kind == FAB_LIKELIHOOD_CATEGORICAL);
 }
 
 int learning_scale(learning *l)
 {
-    const fab_target target = l->kind == FAB_GAUSSIAN ? FAB_TARGET_REAL
-                              : has_classes(l)        ? FAB_TARGET_CLASSES
-                                                      : FAB_TARGET_COUNTS;
+    const fab_target target = l->kind == FAB_LIKELIHOOD_GAUSSIAN ? FAB_TARGET_REAL
+                              : has_classes(l)                   ? FAB_TARGET_CLASSES
+                                                                 : FAB_TARGET_COUNTS;
     int status = note_constants(l);
     if (status == DONE && l->scaling) return check_scaling(l);
     if (status == DONE && needs_survey(l)) status = survey(l);
@@ -281,7 +281,8 @@ static int build_net(learning *l)
     const fab_net_plan plan = {.layers = l->layers ? l->layers : "linear",
                                .features = l->scaling->D,
                                .likelihood = l->kind,
-                               .classes = l->kind == FAB_CATEGORICAL ? l->scaling->levels : 1,
+                               .classes = l->kind == FAB_LIKELIHOOD_CATEGORICAL ? l->scaling->levels
+                                                                                : 1,
                                .noise = (fab_noise)l->noise,
                                .beta = s->beta > 0 ? s->beta : 1,
                                .nu = l->nu,

@@ -22,7 +22,9 @@ int is_linear(const fab_posterior *p)
 /* Levels that the target of such a model has. */
 static int64_t levels_of(const fab_glm *m)
 {
-    return m->likelihood == FAB_BERNOULLI ? 2 : m->likelihood == FAB_CATEGORICAL ? m->classes : 0;
+    return m->likelihood == FAB_LIKELIHOOD_BERNOULLI     ? 2
+           : m->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? m->classes
+                                                         : 0;
 }
 
 int linear_take(linear *l, const char *file, const fab_posterior *p)

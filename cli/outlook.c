@@ -28,7 +28,7 @@ static int several(const outlook *o)
 /* Numbers or counts of a network: mixtures, which two numbers do not describe. */
 static int by_draws(const outlook *o)
 {
-    return o->net && o->model.likelihood != FAB_BERNOULLI && !several(o);
+    return o->net && o->model.likelihood != FAB_LIKELIHOOD_BERNOULLI && !several(o);
 }
 
 /* ---- room ------------------------------------------------------------------------------------------- */
@@ -200,9 +200,9 @@ static int take_net(outlook *o, const char *file)
     if (s != FAB_OK) return say_status_of(file, s);
     o->scaling = o->net_scaling;
     o->model = fab_net_model(o->net)->head;
-    const int64_t levels = o->model.likelihood == FAB_BERNOULLI ? 2
-                           : several(o)                         ? o->model.classes
-                                                                : 0;
+    const int64_t levels = o->model.likelihood == FAB_LIKELIHOOD_BERNOULLI ? 2
+                           : several(o)                                    ? o->model.classes
+                                                                           : 0;
     if (o->scaling->D != o->model.D || o->scaling->levels != levels)
         return say_failed("%s: its network and its scaling do not belong together", file);
     return DONE;
@@ -214,7 +214,7 @@ static int take_linear(outlook *o, const char *file)
     if (status != DONE) return status;
     o->scaling = o->linear.scaling;
     o->model = o->linear.model;
-    if (o->model.likelihood == FAB_GAUSSIAN)
+    if (o->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN)
         o->model.beta /= o->scaling->target_scale * o->scaling->target_scale;
     return DONE;
 }

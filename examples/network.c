@@ -54,7 +54,7 @@ int main(int argc, char **argv)
 
     const fab_net_plan plan = {.layers = argc > 3 ? argv[3] : "mlp:50",
                                .features = t->D,
-                               .likelihood = FAB_GAUSSIAN,
+                               .likelihood = FAB_LIKELIHOOD_GAUSSIAN,
                                .classes = 1,
                                .noise = FAB_NOISE_LEARNED,
                                .beta = 1};

@@ -19,9 +19,10 @@ static fab_net_plan plan_of(uint8_t first, const char *text)
     return (fab_net_plan){.layers = text,
                           .features = features[first >> 3 & 3],
                           .likelihood = likelihood,
-                          .classes = likelihood == FAB_CATEGORICAL ? 3 : 1,
-                          .noise = likelihood == FAB_GAUSSIAN ? (fab_noise)(first >> 5 & 1)
-                                                              : FAB_NOISE_FIXED,
+                          .classes = likelihood == FAB_LIKELIHOOD_CATEGORICAL ? 3 : 1,
+                          .noise = likelihood == FAB_LIKELIHOOD_GAUSSIAN
+                                       ? (fab_noise)(first >> 5 & 1)
+                                       : FAB_NOISE_FIXED,
                           .beta = 1,
                           .batch = ROWS};
 }

@@ -16,11 +16,11 @@ typedef struct kind {
 } kind;
 
 static const kind kinds[] = {
-    {FAB_GAUSSIAN, FAB_NOISE_FIXED},     {FAB_GAUSSIAN, FAB_NOISE_LEARNED},
-    {FAB_GAUSSIAN, FAB_NOISE_OUTPUT},    {FAB_BERNOULLI, FAB_NOISE_FIXED},
-    {FAB_POISSON, FAB_NOISE_FIXED},      {FAB_CATEGORICAL, FAB_NOISE_FIXED},
-    {FAB_GAUSSIAN, FAB_NOISE_FIXED, 5},  {FAB_GAUSSIAN, FAB_NOISE_OUTPUT, 3},
-    {FAB_GAUSSIAN, FAB_NOISE_LEARNED, 4}};
+    {FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_FIXED},     {FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_LEARNED},
+    {FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_OUTPUT},    {FAB_LIKELIHOOD_BERNOULLI, FAB_NOISE_FIXED},
+    {FAB_LIKELIHOOD_POISSON, FAB_NOISE_FIXED},      {FAB_LIKELIHOOD_CATEGORICAL, FAB_NOISE_FIXED},
+    {FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_FIXED, 5},  {FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_OUTPUT, 3},
+    {FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_LEARNED, 4}};
 enum { KINDS = sizeof kinds / sizeof *kinds };
 
 static inline fab_net *net_of(const kind *k, const char *layers, const fab_exec *x)
@@ -28,7 +28,7 @@ static inline fab_net *net_of(const kind *k, const char *layers, const fab_exec 
     const fab_net_plan p = {.layers = layers,
                             .features = D,
                             .likelihood = k->likelihood,
-                            .classes = k->likelihood == FAB_CATEGORICAL ? CLASSES : 1,
+                            .classes = k->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? CLASSES : 1,
                             .noise = k->noise,
                             .beta = 2.385,
                             .nu = k->nu};
@@ -46,9 +46,11 @@ static inline void fill(data *d, fab_likelihood l)
 {
     for (int64_t i = 0; i < N * D; i++) d->x[i] = noise(1, i);
     for (int64_t i = 0; i < N; i++) {
-        d->y[i] = l == FAB_GAUSSIAN ? noise(2, i) : (double)(i % (l == FAB_BERNOULLI ? 2 : 3));
+        d->y[i] = l == FAB_LIKELIHOOD_GAUSSIAN
+                      ? noise(2, i)
+                      : (double)(i % (l == FAB_LIKELIHOOD_BERNOULLI ? 2 : 3));
         d->weight[i] = 1.3 + noise(3, i);
-        d->offset[i] = l == FAB_CATEGORICAL ? 0 : 0.4 * noise(4, i);
+        d->offset[i] = l == FAB_LIKELIHOOD_CATEGORICAL ? 0 : 0.4 * noise(4, i);
     }
     d->e = (fab_examples){{d->x, FAB_F64, N, D}, d->y, d->weight, d->offset};
 }
@@ -67,9 +69,9 @@ static inline double lambda_of(const fab_model *m, const fab_examples *e, int64_
     double eta[MOST];
     for (int64_t c = 0; c < m->outputs; c++) eta[c] = out[c] + (e->offset ? e->offset[i] : 0);
     if (m->free) g.beta = exp(theta[m->D - 1]);
-    if (g.likelihood == FAB_GAUSSIAN && m->outputs == 2) g.beta = exp(out[1]);
+    if (g.likelihood == FAB_LIKELIHOOD_GAUSSIAN && m->outputs == 2) g.beta = exp(out[1]);
     const double loglik = fab_glm_loglik(&g, e->y[i], eta, NULL, L);
-    if (g.likelihood == FAB_GAUSSIAN && m->outputs == 2)
+    if (g.likelihood == FAB_LIKELIHOOD_GAUSSIAN && m->outputs == 2)
         L[1] = L[2] = 0, L[3] = noise_curvature(&g);
     return loglik;
 }

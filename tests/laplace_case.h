@@ -30,9 +30,9 @@ static inline real r_exp(real x)
 static inline double draw_y(const problem *p, double eta, double u, double v)
 {
     switch (p->m.likelihood) {
-    case FAB_BERNOULLI: return u < 1 / (1 + exp(-eta));
-    case FAB_POISSON: return floor(exp(eta) * (0.5 + u) + v);
-    case FAB_CATEGORICAL:
+    case FAB_LIKELIHOOD_BERNOULLI: return u < 1 / (1 + exp(-eta));
+    case FAB_LIKELIHOOD_POISSON: return floor(exp(eta) * (0.5 + u) + v);
+    case FAB_LIKELIHOOD_CATEGORICAL:
         return floor((double)p->m.classes * (u + 0.2 * tanh(eta)) / 1.2 * 0.999 + 0.1 * v);
     default: return eta + u - v;
     }
@@ -42,7 +42,7 @@ static inline problem some_problem(fab_likelihood l, int64_t N, int64_t D, uint6
 {
     problem p = {.m = {.likelihood = l,
                        .D = D,
-                       .classes = l == FAB_CATEGORICAL ? 3 : 1,
+                       .classes = l == FAB_LIKELIHOOD_CATEGORICAL ? 3 : 1,
                        .intercept = 1,
                        .beta = 1},
                  .N = N,
@@ -50,14 +50,14 @@ static inline problem some_problem(fab_likelihood l, int64_t N, int64_t D, uint6
                  .y = doubles(N),
                  .alpha = 0.7,
                  .intercept_alpha = 1e-4};
-    if (l == FAB_GAUSSIAN) p.m.beta = 2.385;
+    if (l == FAB_LIKELIHOOD_GAUSSIAN) p.m.beta = 2.385;
     fab_random_normal(seed, 1, 0, N * D, FAB_F64, p.x);
     for (int64_t j = 0; j < N; j++) {
         double eta = 0.3;
         for (int64_t i = 0; i < D; i++) eta += p.x[j * D + i] * noise(seed, i) / sqrt((double)D);
         const double u = 0.5 + 0.5 * noise(seed + 1, j), v = 0.5 + 0.5 * noise(seed + 2, j);
         p.y[j] = fmax(0, draw_y(&p, eta, u, v));
-        if (l == FAB_CATEGORICAL && p.y[j] > 2) p.y[j] = 2;
+        if (l == FAB_LIKELIHOOD_CATEGORICAL && p.y[j] > 2) p.y[j] = 2;
     }
     return p;
 }
@@ -79,7 +79,7 @@ static inline fab_laplace_settings settings_of(const problem *p)
     s.classes = p->m.classes;
     s.intercept = p->m.intercept;
     s.alpha = p->alpha;
-    if (p->m.likelihood == FAB_GAUSSIAN) s.beta = p->m.beta;
+    if (p->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) s.beta = p->m.beta;
     s.intercept_alpha = p->intercept_alpha;
     return s;
 }
@@ -133,18 +133,18 @@ typedef struct truth {
 static inline real row_loglik(const fab_glm *m, double y, const real *eta, real *g, real *h)
 {
     const int64_t C = m->classes;
-    if (m->likelihood == FAB_GAUSSIAN) {
+    if (m->likelihood == FAB_LIKELIHOOD_GAUSSIAN) {
         const real r = y - eta[0], two_pi = 6.28318530717958647692528676655900577L;
         *g = m->beta * r, *h = m->beta;
         return (r_log(m->beta / two_pi) - m->beta * r * r) / 2;
     }
-    if (m->likelihood == FAB_POISSON) {
+    if (m->likelihood == FAB_LIKELIHOOD_POISSON) {
         real L = y * eta[0] - r_exp(eta[0]);
         for (int64_t k = 2; k <= (int64_t)y; k++) L -= r_log((real)k);
         *g = y - r_exp(eta[0]), *h = r_exp(eta[0]);
         return L;
     }
-    if (m->likelihood == FAB_BERNOULLI) {
+    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) {
         const real e = r_exp(-eta[0]), s = 1 / (1 + e);
         *g = y - s, *h = s * (1 - s);
         return y > 0 ? r_log(s) : r_log(1 - s);

@@ -31,9 +31,9 @@ static inline data make_data(fab_likelihood l, int64_t D, int64_t n, double scal
         double eta = 0.3;
         for (int64_t i = 0; i < D; i++) eta += d.x[j * D + i] * theta[i] / sqrt((double)D);
         for (int64_t i = 0; i < D; i++) d.x[j * D + i] *= scale;
-        d.y[j] = l == FAB_GAUSSIAN    ? eta + 0.5 * z[j]
-                 : l == FAB_BERNOULLI ? u[j] < sigmoid(eta)
-                                      : floor(exp(eta) + u[j]);
+        d.y[j] = l == FAB_LIKELIHOOD_GAUSSIAN    ? eta + 0.5 * z[j]
+                 : l == FAB_LIKELIHOOD_BERNOULLI ? u[j] < sigmoid(eta)
+                                                 : floor(exp(eta) + u[j]);
     }
     return d;
 }

@@ -48,7 +48,7 @@ static fab_draws *draw(const fab_model *m, const fab_gauss *const *part, int64_t
 static void a_point_needs_no_draws(void **state)
 {
     (void)state;
-    fab_net *net = linear_net(FAB_GAUSSIAN, 1, FAB_NOISE_FIXED);
+    fab_net *net = linear_net(FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *g = point(m, 0);
     double out[N];
@@ -89,7 +89,7 @@ static double integrate_crps(const fab_draws *d, int64_t i, double y)
 static void two_points_are_a_mixture(void **state)
 {
     (void)state;
-    fab_net *net = linear_net(FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED);
+    fab_net *net = linear_net(FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *g[2] = {point(m, 0), point(m, 0.4)};
     g[0]->mu[m->D - 1] = log(4);
@@ -136,7 +136,7 @@ static void draws_of_a_gaussian_have_its_moments(void **state)
 {
     (void)state;
     enum { S = 4000 };
-    fab_net *net = linear_net(FAB_GAUSSIAN, 1, FAB_NOISE_FIXED);
+    fab_net *net = linear_net(FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *g;
     assert_int_equal(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, m->D, 1), FAB_OK);
@@ -170,7 +170,7 @@ static void draws_of_a_gaussian_have_its_moments(void **state)
 static void probabilities_of_classes_are_averaged(void **state)
 {
     (void)state;
-    const fab_likelihood kinds[] = {FAB_CATEGORICAL, FAB_BERNOULLI};
+    const fab_likelihood kinds[] = {FAB_LIKELIHOOD_CATEGORICAL, FAB_LIKELIHOOD_BERNOULLI};
     for (int k = 0; k < 2; k++) {
         const int64_t C = k ? 2 : 3;
         fab_net *net = linear_net(kinds[k], k ? 1 : 3, FAB_NOISE_FIXED);
@@ -199,7 +199,7 @@ static void probabilities_of_classes_are_averaged(void **state)
 static void counts_have_quantiles_of_the_mixture(void **state)
 {
     (void)state;
-    fab_net *net = linear_net(FAB_POISSON, 1, FAB_NOISE_FIXED);
+    fab_net *net = linear_net(FAB_LIKELIHOOD_POISSON, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *g[2] = {point(m, 0), point(m, 0.4)};
     fab_draws *d = draw(m, (const fab_gauss *const *)g, 2, 0);
@@ -223,7 +223,7 @@ static void counts_have_quantiles_of_the_mixture(void **state)
 static void what_does_not_belong_together_is_refused(void **state)
 {
     (void)state;
-    fab_net *net = linear_net(FAB_GAUSSIAN, 1, FAB_NOISE_FIXED);
+    fab_net *net = linear_net(FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
     const double one[] = {1};
     const fab_rows rows = {.p = x, .type = FAB_F64, .n = N, .ld = D};

@@ -432,7 +432,7 @@ static void other_likelihoods_are_refused(void **state)
     (void)state;
     fab_exact_settings s = fab_exact_defaults(3);
     fab_infer *f;
-    s.likelihood = FAB_POISSON;
+    s.likelihood = FAB_LIKELIHOOD_POISSON;
     assert_refused(fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL), FAB_UNSUPPORTED,
                    "poisson");
     assert_null(f);

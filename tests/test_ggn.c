@@ -34,10 +34,10 @@ static void outputs_out_of_reach_are_named(void **state)
 {
     (void)state;
     data d;
-    fab_net *net = net_of(&(kind){FAB_POISSON, FAB_NOISE_FIXED}, "mlp:5:tanh", NULL);
+    fab_net *net = net_of(&(kind){FAB_LIKELIHOOD_POISSON, FAB_NOISE_FIXED}, "mlp:5:tanh", NULL);
     fab_model m = *fab_net_model(net);
     double *theta = doubles(m.D), *out = doubles(N), *S = doubles(N * m.D);
-    fill(&d, FAB_POISSON);
+    fill(&d, FAB_LIKELIHOOD_POISSON);
     d.offset[5] = 1000; /* exp(1000) */
     assert_refused(fab_ggn_rows(&m, theta, &d.e, out, S, m.D), FAB_NUMERIC,
                    "the curvature of example 5 is inf");

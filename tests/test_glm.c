@@ -33,7 +33,7 @@ static fab_glm model(fab_likelihood l, int64_t classes)
 static void logistic_is_right_in_both_tails(void **state)
 {
     (void)state;
-    const fab_glm m = model(FAB_BERNOULLI, 1);
+    const fab_glm m = model(FAB_LIKELIHOOD_BERNOULLI, 1);
     const double eta[] = {-700, -40, -3.1, -1e-9, 0, 1e-9, 0.7, 5, 37, 41, 700};
     for (size_t i = 0; i < sizeof eta / sizeof *eta; i++)
         for (int y = 0; y < 2; y++) {
@@ -51,7 +51,7 @@ static void logistic_is_right_in_both_tails(void **state)
 static void poisson_is_right_for_small_and_large_counts(void **state)
 {
     (void)state;
-    const fab_glm m = model(FAB_POISSON, 1);
+    const fab_glm m = model(FAB_LIKELIHOOD_POISSON, 1);
     const int64_t y[] = {0, 1, 2, 15, 16, 17, 100, 5000};
     for (size_t i = 0; i < sizeof y / sizeof *y; i++)
         for (int k = -2; k <= 2; k++) {
@@ -70,7 +70,7 @@ static void poisson_is_right_for_small_and_large_counts(void **state)
 static void a_count_of_a_billion_loses_nothing(void **state)
 {
     (void)state;
-    const fab_glm m = model(FAB_POISSON, 1);
+    const fab_glm m = model(FAB_LIKELIHOOD_POISSON, 1);
     const double y = 1e9, eta = log(y);
     double g;
     assert_near(fab_glm_loglik(&m, y, &eta, &g, NULL),
@@ -85,7 +85,7 @@ static void softmax_is_right_for_far_classes(void **state)
 {
     (void)state;
     enum { C = 4 };
-    const fab_glm m = model(FAB_CATEGORICAL, C);
+    const fab_glm m = model(FAB_LIKELIHOOD_CATEGORICAL, C);
     for (int scale = 1; scale < 400; scale *= 7) {
         double eta[C], g[C], h[C * C];
         real sum = 0, p[C];
@@ -111,9 +111,10 @@ static void gradients_and_curvatures_are_the_derivatives(void **state)
         fab_likelihood l;
         int64_t classes;
         double y;
-    } set[] = {{FAB_GAUSSIAN, 1, 1.7}, {FAB_BERNOULLI, 1, 1}, {FAB_BERNOULLI, 1, 0},
-               {FAB_POISSON, 1, 3},    {FAB_POISSON, 1, 20},  {FAB_CATEGORICAL, 3, 2},
-               {FAB_CATEGORICAL, 3, 0}};
+    } set[] = {{FAB_LIKELIHOOD_GAUSSIAN, 1, 1.7}, {FAB_LIKELIHOOD_BERNOULLI, 1, 1},
+               {FAB_LIKELIHOOD_BERNOULLI, 1, 0},  {FAB_LIKELIHOOD_POISSON, 1, 3},
+               {FAB_LIKELIHOOD_POISSON, 1, 20},   {FAB_LIKELIHOOD_CATEGORICAL, 3, 2},
+               {FAB_LIKELIHOOD_CATEGORICAL, 3, 0}};
     const double step = 1e-5;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
         const fab_glm m = model(set[i].l, set[i].classes);
@@ -137,12 +138,12 @@ static void gradients_and_curvatures_are_the_derivatives(void **state)
 static void theta_has_one_vector_a_class(void **state)
 {
     (void)state;
-    fab_glm m = model(FAB_CATEGORICAL, 5);
+    fab_glm m = model(FAB_LIKELIHOOD_CATEGORICAL, 5);
     assert_int_equal(fab_glm_size(&m), 20);
-    m = model(FAB_POISSON, 1);
+    m = model(FAB_LIKELIHOOD_POISSON, 1);
     m.intercept = 0;
     assert_int_equal(fab_glm_size(&m), 3);
-    assert_string_equal(fab_likelihood_name(FAB_CATEGORICAL), "categorical");
+    assert_string_equal(fab_likelihood_name(FAB_LIKELIHOOD_CATEGORICAL), "categorical");
     assert_string_equal(fab_likelihood_name((fab_likelihood)9), "unknown");
     assert_null(fab_likelihood_names[4]);
 }
@@ -155,17 +156,19 @@ static void bad_examples_are_named(void **state)
     const struct {
         fab_likelihood l;
         double y;
-    } bad[] = {{FAB_GAUSSIAN, NAN},  {FAB_GAUSSIAN, INFINITY}, {FAB_BERNOULLI, 0.5},
-               {FAB_BERNOULLI, NAN}, {FAB_BERNOULLI, 2},       {FAB_POISSON, -1},
-               {FAB_POISSON, 1.5},   {FAB_POISSON, 1e300},     {FAB_POISSON, NAN},
-               {FAB_CATEGORICAL, 3}, {FAB_CATEGORICAL, -1},    {FAB_CATEGORICAL, NAN}};
-    fab_glm m = model(FAB_CATEGORICAL, 3);
+    } bad[] = {{FAB_LIKELIHOOD_GAUSSIAN, NAN},   {FAB_LIKELIHOOD_GAUSSIAN, INFINITY},
+               {FAB_LIKELIHOOD_BERNOULLI, 0.5},  {FAB_LIKELIHOOD_BERNOULLI, NAN},
+               {FAB_LIKELIHOOD_BERNOULLI, 2},    {FAB_LIKELIHOOD_POISSON, -1},
+               {FAB_LIKELIHOOD_POISSON, 1.5},    {FAB_LIKELIHOOD_POISSON, 1e300},
+               {FAB_LIKELIHOOD_POISSON, NAN},    {FAB_LIKELIHOOD_CATEGORICAL, 3},
+               {FAB_LIKELIHOOD_CATEGORICAL, -1}, {FAB_LIKELIHOOD_CATEGORICAL, NAN}};
+    fab_glm m = model(FAB_LIKELIHOOD_CATEGORICAL, 3);
     for (int l = 0; l < 4; l++) {
-        m = model((fab_likelihood)l, l == FAB_CATEGORICAL ? 3 : 1);
+        m = model((fab_likelihood)l, l == FAB_LIKELIHOOD_CATEGORICAL ? 3 : 1);
         assert_ok(fab_examples_check("test", &m, &e));
     }
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
-        m = model(bad[i].l, bad[i].l == FAB_CATEGORICAL ? 3 : 1);
+        m = model(bad[i].l, bad[i].l == FAB_LIKELIHOOD_CATEGORICAL ? 3 : 1);
         y[1] = bad[i].y;
         assert_refused(fab_examples_check("test", &m, &e), FAB_BAD_DATA, "test: row 1 has y = ");
     }
@@ -185,7 +188,7 @@ static void a_model_comes_back_from_its_json(void **state)
     for (int l = 0; l < 4; l++) {
         const fab_glm m = {.likelihood = (fab_likelihood)l,
                            .D = 17,
-                           .classes = l == FAB_CATEGORICAL ? 3 : 1,
+                           .classes = l == FAB_LIKELIHOOD_CATEGORICAL ? 3 : 1,
                            .intercept = l & 1,
                            .beta = 0.1};
         fab_glm back;

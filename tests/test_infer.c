@@ -39,7 +39,7 @@ static void bad_settings_are_refused(void **state)
     s.classes = 2;
     assert_refused(fab_infer_init(&f, m, &s, NULL, NULL), FAB_BAD_ARGUMENT,
                    "expected 1 for a gaussian target");
-    s.likelihood = FAB_CATEGORICAL;
+    s.likelihood = FAB_LIKELIHOOD_CATEGORICAL;
     s.classes = 1;
     assert_refused(fab_infer_init(&f, m, &s, NULL, NULL), FAB_BAD_ARGUMENT, "at least 2");
     s.D = (int64_t)1 << 39;

@@ -11,7 +11,8 @@ static void mode_curvature_and_evidence_are_right(void **state)
     (void)state;
     for (int l = 0; l < 4; l++)
         for (int way = 0; way < 4; way++) {
-            problem p = some_problem((fab_likelihood)l, 97, l == FAB_CATEGORICAL ? 4 : 11, 3);
+            problem p =
+                some_problem((fab_likelihood)l, 97, l == FAB_LIKELIHOOD_CATEGORICAL ? 4 : 11, 3);
             p.m.intercept = way & 1;
             if (way & 2) add_weights(&p);
             compare(&p, 1e-10);
@@ -67,8 +68,8 @@ static void weights_repeat_rows(void **state)
 static void two_classes_are_a_logistic_model(void **state)
 {
     (void)state;
-    problem two = some_problem(FAB_BERNOULLI, 60, 3, 11), c = two;
-    c.m.likelihood = FAB_CATEGORICAL;
+    problem two = some_problem(FAB_LIKELIHOOD_BERNOULLI, 60, 3, 11), c = two;
+    c.m.likelihood = FAB_LIKELIHOOD_CATEGORICAL;
     c.m.classes = 2;
     two.alpha = c.alpha / 2;
     two.intercept_alpha = c.intercept_alpha / 2;
@@ -107,7 +108,7 @@ static void the_evidence_is_near_the_integral(void **state)
         const fab_gauss *q = posterior_of(f);
         const double sd = sqrt((double)dense_covariance(q)[0]),
                      off = report_of(f).log_evidence - integrated(&p, q, sd);
-        assert_true(fabs(off) < (l == FAB_GAUSSIAN ? 1e-10 : 0.05));
+        assert_true(fabs(off) < (l == FAB_LIKELIHOOD_GAUSSIAN ? 1e-10 : 0.05));
         fab_infer_free(f);
     }
 }
@@ -135,7 +136,7 @@ static void alpha_is_at_the_top_of_the_evidence(void **state)
 static void separable_data_have_a_finite_mode(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_BERNOULLI, 40, 2, 19);
+    problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 40, 2, 19);
     for (int64_t j = 0; j < 40; j++) p.y[j] = p.x[2 * j] > 0;
     const double alpha[] = {1, 1e-6, FAB_AUTO_F64};
     for (int i = 0; i < 3; i++) {
@@ -150,7 +151,7 @@ static void one_class_alone_fits(void **state)
     (void)state;
     for (int y = 0; y < 2; y++)
         for (int automatic = 0; automatic < 2; automatic++) {
-            problem p = some_problem(FAB_BERNOULLI, 40, 2, 19);
+            problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 40, 2, 19);
             for (int64_t j = 0; j < 40; j++) p.y[j] = y;
             if (!automatic) compare(&p, 1e-8);
             if (automatic) p.alpha = FAB_AUTO_F64;
@@ -165,7 +166,7 @@ static void counts_of_a_billion_fit(void **state)
 {
     (void)state;
     for (int64_t intercept = 0; intercept < 2; intercept++) {
-        problem p = some_problem(FAB_POISSON, 40, 2, 21);
+        problem p = some_problem(FAB_LIKELIHOOD_POISSON, 40, 2, 21);
         p.m.intercept = intercept;
         for (int64_t j = 0; j < 40; j++) {
             if (!intercept) p.x[2 * j] = 1;
@@ -188,7 +189,7 @@ static void columns_of_any_scale_fit(void **state)
         problem p = some_problem((fab_likelihood)l, 40, 3, 23);
         for (int64_t j = 0; j < 40; j++) {
             p.x[3 * j] *= 1e-12;
-            if (l == FAB_BERNOULLI) p.x[3 * j + 1] *= 1e12;
+            if (l == FAB_LIKELIHOOD_BERNOULLI) p.x[3 * j + 1] *= 1e12;
             p.x[3 * j + 2] = 0;
         }
         compare(&p, 1e-6);
@@ -216,7 +217,7 @@ static void map_is_the_mean_of_laplace(void **state)
 static void what_is_not_offered_is_said(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_GAUSSIAN, 20, 3, 35);
+    problem p = some_problem(FAB_LIKELIHOOD_GAUSSIAN, 20, 3, 35);
     fab_laplace_settings s = settings_of(&p);
     fab_infer *f;
     s.beta = FAB_AUTO_F64;
@@ -235,14 +236,17 @@ static fab_status fit_once(void)
     static double x[60 * 5], y[60];
     fab_random_normal(5, 5, 0, 60 * 5, FAB_F64, x);
     for (int j = 0; j < 60; j++) y[j] = x[5 * j] + x[5 * j + 1] > 0.3;
-    const problem p = {
-        .m = {.likelihood = FAB_BERNOULLI, .D = 5, .classes = 1, .intercept = 1, .beta = 1},
-        .N = 60,
-        .x = x,
-        .y = y,
-        .alpha = 1,
-        .intercept_alpha = 1,
-        .prior = prior_now};
+    const problem p = {.m = {.likelihood = FAB_LIKELIHOOD_BERNOULLI,
+                             .D = 5,
+                             .classes = 1,
+                             .intercept = 1,
+                             .beta = 1},
+                       .N = 60,
+                       .x = x,
+                       .y = y,
+                       .alpha = 1,
+                       .intercept_alpha = 1,
+                       .prior = prior_now};
     fab_laplace_settings s = settings_of(&p);
     fab_infer *f;
     s.K = rank_now;

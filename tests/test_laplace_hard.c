@@ -64,24 +64,24 @@ static const struct {
     void (*change)(problem *p);
     int refused; /* may be: see where it stands */
 } hard[] = {
-    {"separable", FAB_BERNOULLI, separable, 0},
-    {"one class", FAB_BERNOULLI, one_class, 0},
-    {"one class of three", FAB_CATEGORICAL, one_class, 0},
-    {"separable classes", FAB_CATEGORICAL, separable, 0},
-    {"collinear, gaussian", FAB_GAUSSIAN, collinear, 0},
-    {"collinear, bernoulli", FAB_BERNOULLI, collinear, 0},
-    {"collinear, poisson", FAB_POISSON, collinear, 0},
-    {"collinear, categorical", FAB_CATEGORICAL, collinear, 0},
-    {"constant, gaussian", FAB_GAUSSIAN, constant, 0},
-    {"constant, poisson", FAB_POISSON, constant, 0},
-    {"no counts", FAB_POISSON, zero, 0},
-    {"counts of a billion", FAB_POISSON, billions, 0},
-    {"scales, gaussian", FAB_GAUSSIAN, tiny_and_huge, 0},
-    {"scales, bernoulli", FAB_BERNOULLI, tiny_and_huge, 0},
-    {"scales, poisson", FAB_POISSON, tiny_and_huge, 0},
+    {"separable", FAB_LIKELIHOOD_BERNOULLI, separable, 0},
+    {"one class", FAB_LIKELIHOOD_BERNOULLI, one_class, 0},
+    {"one class of three", FAB_LIKELIHOOD_CATEGORICAL, one_class, 0},
+    {"separable classes", FAB_LIKELIHOOD_CATEGORICAL, separable, 0},
+    {"collinear, gaussian", FAB_LIKELIHOOD_GAUSSIAN, collinear, 0},
+    {"collinear, bernoulli", FAB_LIKELIHOOD_BERNOULLI, collinear, 0},
+    {"collinear, poisson", FAB_LIKELIHOOD_POISSON, collinear, 0},
+    {"collinear, categorical", FAB_LIKELIHOOD_CATEGORICAL, collinear, 0},
+    {"constant, gaussian", FAB_LIKELIHOOD_GAUSSIAN, constant, 0},
+    {"constant, poisson", FAB_LIKELIHOOD_POISSON, constant, 0},
+    {"no counts", FAB_LIKELIHOOD_POISSON, zero, 0},
+    {"counts of a billion", FAB_LIKELIHOOD_POISSON, billions, 0},
+    {"scales, gaussian", FAB_LIKELIHOOD_GAUSSIAN, tiny_and_huge, 0},
+    {"scales, bernoulli", FAB_LIKELIHOOD_BERNOULLI, tiny_and_huge, 0},
+    {"scales, poisson", FAB_LIKELIHOOD_POISSON, tiny_and_huge, 0},
     /* what all classes have in common is known by the prior alone, 1e-24 of the curvature */
-    {"scales, categorical", FAB_CATEGORICAL, tiny_and_huge, 1},
-    {"weak prior", FAB_BERNOULLI, nothing, 0},
+    {"scales, categorical", FAB_LIKELIHOOD_CATEGORICAL, tiny_and_huge, 1},
+    {"weak prior", FAB_LIKELIHOOD_BERNOULLI, nothing, 0},
 };
 enum { CASES = sizeof hard / sizeof *hard };
 
@@ -166,7 +166,7 @@ static void exact_takes_the_gaussian_cases(void **state)
     (void)state;
     for (int i = 0; i < CASES; i++)
         for (int automatic = 0; automatic < 2; automatic++) {
-            if (hard[i].likelihood != FAB_GAUSSIAN) continue;
+            if (hard[i].likelihood != FAB_LIKELIHOOD_GAUSSIAN) continue;
             const problem p = hard_problem(i, SMALL);
             fab_exact_settings s = fab_exact_defaults(SMALL);
             s.alpha = automatic ? FAB_AUTO_F64 : p.alpha;

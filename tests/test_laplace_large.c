@@ -53,7 +53,8 @@ static void products_are_those_of_the_dense_curvature(void **state)
     (void)state;
     for (int l = 0; l < 4; l++)
         for (int way = 0; way < 6; way++) {
-            problem p = some_problem((fab_likelihood)l, 300, l == FAB_CATEGORICAL ? 4 : 11, 41);
+            problem p =
+                some_problem((fab_likelihood)l, 300, l == FAB_LIKELIHOOD_CATEGORICAL ? 4 : 11, 41);
             fab_gauss *g = some_gauss(way % 3 == 1 ? FAB_PRECISION : FAB_COVARIANCE, FAB_F64,
                                       fab_glm_size(&p.m), 2, 17, 0.5);
             if (way % 2) add_weights(&p);
@@ -83,7 +84,8 @@ static void conjugate_gradients_find_the_mode_of_the_factor(void **state)
     (void)state;
     for (int l = 0; l < 4; l++)
         for (int way = 0; way < 3; way++) {
-            problem p = some_problem((fab_likelihood)l, 97, l == FAB_CATEGORICAL ? 5 : 17, 43);
+            problem p =
+                some_problem((fab_likelihood)l, 97, l == FAB_LIKELIHOOD_CATEGORICAL ? 5 : 17, 43);
             const int64_t P = fab_glm_size(&p.m);
             fab_gauss *g =
                 some_gauss(way == 1 ? FAB_PRECISION : FAB_COVARIANCE, FAB_F64, P, 2, 17, 0.5);
@@ -116,7 +118,7 @@ static fab_infer *fitted_rank(const problem *p, int64_t K, const fab_exec *x)
 static void few_rows_are_kept_whole(void **state)
 {
     (void)state;
-    const problem p = some_problem(FAB_BERNOULLI, 9, 29, 25);
+    const problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 9, 29, 25);
     fab_infer *f = fitted_rank(&p, 12, NULL);
     const fab_gauss *q = posterior_of(f);
     assert_int_equal(q->form, FAB_PRECISION);
@@ -131,7 +133,7 @@ static void few_rows_are_kept_whole(void **state)
 static void a_higher_rank_is_nearer(void **state)
 {
     (void)state;
-    const problem p = some_problem(FAB_BERNOULLI, 400, 29, 27);
+    const problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 400, 29, 27);
     fab_infer *full = fitted("laplace", &p);
     double before = INFINITY, kl;
     for (int64_t K = 2; K < 30; K += 9) {
@@ -149,7 +151,7 @@ static void a_higher_rank_is_nearer(void **state)
 static void many_coordinates_with_few_rows_are_kept_whole(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_BERNOULLI, 30, FAB_LAPLACE_MAX + 100, 29);
+    problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 30, FAB_LAPLACE_MAX + 100, 29);
     fab_laplace_settings s = settings_of(&p);
     fab_infer *f;
     s.K = 40;
@@ -166,7 +168,8 @@ static void map_of_many_coordinates_is_a_mode_for_every_likelihood(void **state)
 {
     (void)state;
     for (int l = 0; l < 4; l++) {
-        problem p = some_problem((fab_likelihood)l, 30, l == FAB_CATEGORICAL ? 700 : 2100, 29);
+        problem p =
+            some_problem((fab_likelihood)l, 30, l == FAB_LIKELIHOOD_CATEGORICAL ? 700 : 2100, 29);
         p.intercept_alpha = 1;
         fab_infer *f = fitted("map", &p);
         assert_int_equal(report_of(f).converged, 1);
@@ -180,7 +183,7 @@ static void map_of_many_coordinates_is_a_mode_for_every_likelihood(void **state)
 static void a_given_prior_has_no_limit_of_size(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_BERNOULLI, 30, 2100, 29), plain = p;
+    problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 30, 2100, 29), plain = p;
     fab_gauss *g = NULL;
     assert_ok(fab_gauss_create(&g, FAB_PRECISION, FAB_F64, 2101, 0));
     for (int i = 0; i < 2101; i++) g->psi[i] = i < 2100 ? p.alpha : p.intercept_alpha;
@@ -216,7 +219,8 @@ static void classes_and_given_priors_are_cut_to_rank_k(void **state)
     (void)state;
     for (int l = 1; l < 4; l += 2)
         for (int way = 0; way < 3; way++) {
-            problem p = some_problem((fab_likelihood)l, 300, l == FAB_CATEGORICAL ? 6 : 20, 45);
+            problem p =
+                some_problem((fab_likelihood)l, 300, l == FAB_LIKELIHOOD_CATEGORICAL ? 6 : 20, 45);
             fab_gauss *g = some_gauss(way == 1 ? FAB_PRECISION : FAB_COVARIANCE, FAB_F64,
                                       fab_glm_size(&p.m), 2, 17, 0.5);
             if (way) p.prior = g;
@@ -276,7 +280,7 @@ static double dual_evidence(const problem *p, double *squares)
 static void the_evidence_of_many_coordinates_is_estimated(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_BERNOULLI, 120, 2100, 47);
+    problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 120, 2100, 47);
     double squares;
     p.alpha = 50;
     fab_infer *f = fitted("laplace", &p);
@@ -288,7 +292,7 @@ static void the_evidence_of_many_coordinates_is_estimated(void **state)
 static void alpha_of_many_coordinates_is_near_the_top_of_the_evidence(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_BERNOULLI, 120, 2100, 49);
+    problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 120, 2100, 49);
     double squares;
     for (int64_t j = 0; j < p.N; j++) p.y[j] = p.x[j * 2100] + p.x[j * 2100 + 1] > 0;
     for (int64_t j = 0; j < p.N; j++) p.x[j * 2100] *= 5, p.x[j * 2100 + 1] *= 5;
@@ -309,7 +313,7 @@ static void alpha_of_many_coordinates_is_near_the_top_of_the_evidence(void **sta
 static void any_number_of_threads_gives_the_same_bytes(void **state)
 {
     (void)state;
-    const problem p = some_problem(FAB_BERNOULLI, 400, 29, 33);
+    const problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 400, 29, 33);
     const fab_exec one = {.threads = 1}, four = {.threads = 4};
     for (int64_t K = 5; K <= 30; K += 25) {
         fab_infer *f = fitted_rank(&p, K, &one), *g = fitted_rank(&p, K, &four);
@@ -325,7 +329,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
 static void map_takes_two_hundred_thousand_coordinates(void **state)
 {
     (void)state;
-    problem p = some_problem(FAB_POISSON, 10, 200000, 53);
+    problem p = some_problem(FAB_LIKELIHOOD_POISSON, 10, 200000, 53);
     fab_infer *f = fitted("map", &p);
     assert_int_equal(report_of(f).converged, 1);
     assert_true(largest_gradient(&p, posterior_of(f)->mu) < 1e-6);

@@ -139,7 +139,7 @@ static void a_given_prior_takes_the_place_of_alpha(void **state)
         const fab_laplace_net_settings s = quick();
         fab_infer *f;
         real loglik;
-        fill(&d, FAB_GAUSSIAN);
+        fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
         assert_ok(try_fit(&f, m, &s, &d.e, prior, NULL));
         const fab_gauss *q = gauss_of(f);
         real *A = matrix_of(m, &d.e, q->mu, 0, &loglik), *A0 = dense_precision(prior);
@@ -166,7 +166,7 @@ static void the_divergence_falls_with_K_to_nothing(void **state)
     fab_laplace_net_settings s = quick();
     double before = INFINITY;
     real loglik;
-    fill(&d, FAB_CATEGORICAL);
+    fill(&d, FAB_LIKELIHOOD_CATEGORICAL);
     s.inner = 2000, s.rank_tol = 1e-7;
     for (int k = 0; k < 4; k++) {
         s.K = ranks[k];
@@ -203,7 +203,7 @@ static void K_of_all_coordinates_is_exact(void **state)
     (void)state;
     data d;
     fab_net *net = net_of(&kinds[3], "mlp:5:tanh", NULL);
-    fill(&d, FAB_BERNOULLI);
+    fill(&d, FAB_LIKELIHOOD_BERNOULLI);
     for (int last = 0; last < 2; last++) {
         fab_laplace_net_settings s = quick();
         s.last_layer = last;
@@ -461,7 +461,7 @@ static void a_logistic_network_without_layers_is_the_logistic_model(void **state
     fab_net *net = net_of(&kinds[3], "linear", NULL);
     draw_line(&l, 0);
     for (int64_t i = 0; i < ROWS; i++) l.y[i] = l.y[i] > 0.3;
-    linear.likelihood = FAB_BERNOULLI;
+    linear.likelihood = FAB_LIKELIHOOD_BERNOULLI;
     linear.alpha = linear.intercept_alpha = s.alpha;
     assert_ok(fab_infer_init(&g, fab_method_find("laplace"), &linear, NULL, NULL));
     assert_ok(fab_infer_update(g, &l.e));
@@ -576,7 +576,7 @@ static void runs_are_mixed(void **state)
     fab_mixture mix;
     fab_laplace_net_settings s = quick();
     fab_net *net = net_of(&kinds[1], "mlp:5", NULL);
-    fill(&d, FAB_GAUSSIAN);
+    fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
     s.runs = 3;
     s.alpha = FAB_AUTO_F64;
     fab_infer *f = fitted(fab_net_model(net), &s, &d.e);
@@ -662,7 +662,7 @@ static void failures_name_the_step_and_keep_the_last_good_state(void **state)
     (void)state;
     data d;
     fab_net *net = net_of(&kinds[4], "mlp:5:tanh", NULL);
-    fill(&d, FAB_POISSON);
+    fill(&d, FAB_LIKELIHOOD_POISSON);
     for (int k = 0; k < 3; k++) {
         broken b;
         const fab_model m = broken_model(&b, net);
@@ -725,7 +725,7 @@ static fab_status fit_and_close(void)
     s.epochs = 1, s.again = 1, s.rounds = 1;
     s.alpha = FAB_AUTO_F64;
     s.K = 1;
-    fill(&d, FAB_GAUSSIAN);
+    fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
     const fab_status done = try_fit(&f, tiny, &s, &d.e, NULL, NULL);
     fab_infer_free(f);
     return done;

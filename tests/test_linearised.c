@@ -44,7 +44,8 @@ static void same_scores(const fab_scores *a, const fab_scores *b, double tol)
 static void linear_models_are_exact(void **state)
 {
     (void)state;
-    static const fab_likelihood kinds[] = {FAB_GAUSSIAN, FAB_BERNOULLI, FAB_POISSON};
+    static const fab_likelihood kinds[] = {FAB_LIKELIHOOD_GAUSSIAN, FAB_LIKELIHOOD_BERNOULLI,
+                                           FAB_LIKELIHOOD_POISSON};
     for (int k = 0; k < 3; k++)
         for (int form = 0; form < 3; form++) {
             problem p = some_problem(N, D, 5);
@@ -87,8 +88,8 @@ static void classes_are_those_of_a_categorical_model(void **state)
             q->psi[to] = glm->psi[from];
             for (int64_t k = 0; k < 2; k++) F_put(q, to, k, F_at(glm, from, k));
         }
-    fab_net *net = net_of("linear", FAB_CATEGORICAL, C, FAB_NOISE_FIXED);
-    const fab_glm m = {FAB_CATEGORICAL, D, C, 1, 1};
+    fab_net *net = net_of("linear", FAB_LIKELIHOOD_CATEGORICAL, C, FAB_NOISE_FIXED);
+    const fab_glm m = {FAB_LIKELIHOOD_CATEGORICAL, D, C, 1, 1};
     const fab_rows x = {p.x, FAB_F64, N, D};
     double want[N * C], logp[C];
     assert_ok(fab_predict_classes(glm, &m, &x, NULL, 0, 0, NULL, want));
@@ -107,7 +108,7 @@ static void parts_of_a_mixture_keep_their_weights_and_units(void **state)
 {
     (void)state;
     problem p = some_problem(N, D, 5);
-    fab_net *net = net_of("mlp:5", FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED);
+    fab_net *net = net_of("mlp:5", FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, m->D, 1, 1, 1),
               *r = some_gauss(FAB_COVARIANCE, FAB_F64, m->D, 1, 2, 1);
@@ -143,7 +144,7 @@ static void a_gaussian_over_part_of_theta_spreads_that_part(void **state)
 {
     (void)state;
     const problem p = some_problem(N, D, 5);
-    fab_net *net = net_of("mlp:5", FAB_GAUSSIAN, 1, FAB_NOISE_FIXED);
+    fab_net *net = net_of("mlp:5", FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *part, *whole = some_gauss(FAB_COVARIANCE, FAB_F64, m->D, 0, 1, 1);
     assert_ok(fab_gauss_create_part(&part, FAB_COVARIANCE, FAB_F64, 6, 0, m->D));
@@ -179,7 +180,8 @@ static void heavy_tails_are_folded_with_the_spread(void **state)
     const fab_net_plan plan = {
         .layers = "linear", .features = D, .classes = 1, .beta = 2, .nu = 3, .batch = 7};
     const problem p = some_problem(N, D, 5);
-    const fab_glm head = {.likelihood = FAB_GAUSSIAN, .D = D, .classes = 1, .beta = 2, .nu = 3};
+    const fab_glm head = {
+        .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = D, .classes = 1, .beta = 2, .nu = 3};
     fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 2, 1, 1);
     fab_net *net;
     assert_ok(fab_net_init(&net, &plan, NULL));
@@ -203,7 +205,7 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     const problem p = some_problem(N, D, 5);
     const fab_rows x = {p.x, FAB_F64, N, D};
-    fab_net *net = net_of("linear", FAB_GAUSSIAN, 1, FAB_NOISE_FIXED);
+    fab_net *net = net_of("linear", FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 1, 1, 1);
     const fab_gauss *const part[] = {q};
     const fab_mixture mix = {1, part, (const double[]){1}};

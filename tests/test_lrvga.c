@@ -16,7 +16,7 @@ static void with_all_directions_it_is_the_closed_form(void **state)
     (void)state;
     const char *const blocks[] = {
         "block=1", "block=7", "block=50", "block=333", "block=50 cut=eigen", "block=13 gain=paper"};
-    data d = make_data(FAB_GAUSSIAN, D, 500, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 500, 1);
     add_weights(&d);
     const closed c = closed_form(&d, 0.7, 2.385, 0.01);
     for (int i = 0; i < 6; i++) {
@@ -33,7 +33,7 @@ static void with_all_directions_it_is_the_closed_form(void **state)
 static void fewer_rows_than_factors_are_kept_as_they_are(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, D, 9, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 9, 1);
     const closed c = closed_form(&d, 0.7, 2.385, 1e-4);
     fab_gauss *q = fitted("lrvga", &d, "K=10 block=4 alpha=0.7 beta=2.385", NULL, NULL);
     assert_true(distance_to(q, &c) < 1e-11);
@@ -45,7 +45,7 @@ static void a_block_of_rows_is_the_rows_one_at_a_time(void **state)
     (void)state;
     const char *const likelihood[] = {"bernoulli", "poisson"};
     for (int l = 0; l < 2; l++) {
-        data d = make_data(l == 0 ? FAB_BERNOULLI : FAB_POISSON, D, 300, 1);
+        data d = make_data(l == 0 ? FAB_LIKELIHOOD_BERNOULLI : FAB_LIKELIHOOD_POISSON, D, 300, 1);
         add_weights(&d);
         char text[200];
         snprintf(text, sizeof text, "likelihood=%s alpha=0.7", likelihood[l]);
@@ -71,7 +71,7 @@ static void every_scheme_is_that_of_rvga(void **state)
     const char *const schemes[] = {"scheme=explicit", "scheme=extra-gradient", "scheme=mirror-prox",
                                    "expectation=sampled draws=7",
                                    "expectation=probit scheme=mirror-prox"};
-    data d = make_data(FAB_BERNOULLI, D, 200, 1);
+    data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 200, 1);
     for (int i = 0; i < 5; i++) {
         double mean, covariance;
         char text[200];
@@ -103,8 +103,8 @@ static double stationarity(const data *d, const fab_gauss *q, double alpha, fab_
         for (int i = 0; i < D; i++) u += x[i] * q->mu[i];
         for (int i = 0; i < D * D; i++) v += x[i / D] * P[i] * x[i % D];
         const fab_logistic m = fab_logistic_at(&(fab_nodes){.expectation = FAB_QUADRATURE}, u, v);
-        weight = l == FAB_POISSON ? exp(u + v / 2) : m.slope;
-        error -= l == FAB_POISSON ? weight : 1 - m.miss;
+        weight = l == FAB_LIKELIHOOD_POISSON ? exp(u + v / 2) : m.slope;
+        error -= l == FAB_LIKELIHOOD_POISSON ? weight : 1 - m.miss;
         for (int i = 0; i < D; i++) g[i] += d->w[j] * error * x[i];
         for (int i = 0; i < D; i++) size[i] += d->w[j] * fabs(error * x[i]);
         for (int i = 0; i < D * D; i++) S[i] += d->w[j] * weight * x[i / D] * x[i % D];
@@ -126,14 +126,16 @@ static void a_block_that_settled_is_the_batch_optimum(void **state)
     const char *const likelihood[] = {"bernoulli", "poisson"};
     for (int l = 0; l < 2; l++)
         for (int again = 0; again < 2; again++) {
-            data d = make_data(l == 0 ? FAB_BERNOULLI : FAB_POISSON, D, 150, 1);
+            data d =
+                make_data(l == 0 ? FAB_LIKELIHOOD_BERNOULLI : FAB_LIKELIHOOD_POISSON, D, 150, 1);
             char text[200];
             add_weights(&d);
             snprintf(text, sizeof text,
                      "likelihood=%s alpha=0.7 intercept=false K=30 warmup=200 sweeps=%d",
                      likelihood[l], again ? 100 : 0);
             fab_gauss *q = fitted("lrvga", &d, text, NULL, NULL);
-            const double e = stationarity(&d, q, 0.7, l == 0 ? FAB_BERNOULLI : FAB_POISSON);
+            const double e = stationarity(
+                &d, q, 0.7, l == 0 ? FAB_LIKELIHOOD_BERNOULLI : FAB_LIKELIHOOD_POISSON);
             if (again ? !(e < 1e-3) : !(e > 0.02)) fail_msg("%s: %.3g", text, e);
             fab_gauss_free(q);
         }
@@ -144,7 +146,7 @@ static void a_posterior_is_a_prior(void **state)
 {
     (void)state;
     const char *text = "K=40 alpha=0.7 beta=2.385 intercept_alpha=0.01 block=20";
-    data d = make_data(FAB_GAUSSIAN, D, 500, 1), first = d, rest = d;
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 500, 1), first = d, rest = d;
     first.n = 200;
     rest.n = 300, rest.x += 200 * D, rest.y += 200;
     const closed c = closed_form(&d, 0.7, 2.385, 0.01);
@@ -219,7 +221,7 @@ static void paper_row(paper *p, const double *x, double y)
 static void the_scheme_of_the_paper_is_a_choice_of_settings(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, D, ROWS, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, ROWS, 1);
     paper p = paper_start(0.7, 1e-4);
     for (int j = 0; j < ROWS; j++) paper_row(&p, d.x + j * D, d.y[j]);
     fab_gauss *q =
@@ -342,7 +344,7 @@ static void intervals_cover_when_alpha_and_beta_are_found(void **state)
 static void forgetting_follows_a_stream_that_drifts(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, D, 1200, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 1200, 1);
     for (int64_t j = 0; j < 600; j++)
         d.y[j] = 0.6 - d.y[j]; /* the coefficients change their sign */
     data late = d;
@@ -388,7 +390,7 @@ static void hard_labels_fit(void **state)
         "likelihood=bernoulli K=3 inner_rank=5 alpha=1e-6 expectation=probit block=1",
         "likelihood=bernoulli K=40 alpha=1e-6"};
     for (int i = 0; i < 4; i++) {
-        data d = make_data(FAB_BERNOULLI, D, 250, 1);
+        data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 250, 1);
         assert_int_equal(fits(&d, text[i]), FAB_OK);
         for (int64_t j = 0; j < d.n; j++) d.y[j] = j >= d.n / 2; /* sorted */
         assert_int_equal(fits(&d, text[i]), FAB_OK);
@@ -404,7 +406,7 @@ static void hard_targets_fit(void **state)
     (void)state;
     const char *const text[] = {"K=3", "K=3 inner_rank=5 alpha=1e-6", "K=40 alpha=1e-6 beta=3"};
     for (int i = 0; i < 3; i++) {
-        data d = make_data(FAB_GAUSSIAN, D, 400, 1);
+        data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1);
         assert_int_equal(fits(&d, text[i]), FAB_OK);
         for (int64_t j = 0; j < d.n; j++) d.y[j] = 2.385; /* constant */
         assert_int_equal(fits(&d, text[i]), FAB_OK);
@@ -450,7 +452,7 @@ static void a_prior_too_wide_for_doubles_is_said(void **state)
     (void)state;
     const char *const likelihood[] = {"bernoulli", "poisson", "categorical classes=2"};
     for (int l = 0; l < 3; l++) {
-        data d = make_data(FAB_BERNOULLI, D, 300, 1e12);
+        data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 300, 1e12);
         char text[200];
         snprintf(text, sizeof text, "likelihood=%s alpha=1e-6", likelihood[l]);
         assert_int_equal(fits(&d, text), FAB_NUMERIC);
@@ -465,7 +467,7 @@ static void a_prior_too_wide_for_doubles_is_said(void **state)
 static void directions_that_come_late_are_taken_up(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, D, 600, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 600, 1);
     for (int64_t j = 0; j < 60; j++) memcpy(d.x + j * D, d.x, D * 8);
     double kl, blind;
     fab_gauss *exact = fitted("lrvga", &d, "alpha=1 beta=4 K=30", NULL, NULL);
@@ -493,9 +495,9 @@ static const char *const variants[VARIANTS] = {
 
 static data variant_data(int v)
 {
-    data d = make_data(v == 2 || v == 5 ? FAB_BERNOULLI
-                       : v == 3         ? FAB_POISSON
-                                        : FAB_GAUSSIAN,
+    data d = make_data(v == 2 || v == 5 ? FAB_LIKELIHOOD_BERNOULLI
+                       : v == 3         ? FAB_LIKELIHOOD_POISSON
+                                        : FAB_LIKELIHOOD_GAUSSIAN,
                        D, 217, 1);
     add_weights(&d);
     for (int64_t j = 0; j < d.n && v == 6; j++) d.y[j] = d.y[j] < 0 ? 0 : d.y[j] < 0.5 ? 1 : 2;
@@ -570,7 +572,7 @@ static void a_saved_stream_continues_to_the_same_bytes(void **state)
 static void any_number_of_threads_gives_the_same_bytes(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, 20011, 60, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, 20011, 60, 1);
     const fab_exec one = {.threads = 1};
     fab_gauss *q = fitted("lrvga", &d, "K=3 inner_rank=9 block=10 warmup=20", NULL, &one);
     for (int threads = 2; threads <= 4; threads += 2) {
@@ -590,7 +592,7 @@ static void f32_agrees_with_f64(void **state)
     const char *const text[] = {"K=10", "K=3 inner_rank=20 alpha=1 beta=2 block=13",
                                 "likelihood=bernoulli K=10 alpha=1"};
     for (int i = 0; i < 3; i++) {
-        data d = make_data(i == 2 ? FAB_BERNOULLI : FAB_GAUSSIAN, D, 400, 1);
+        data d = make_data(i == 2 ? FAB_LIKELIHOOD_BERNOULLI : FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1);
         double mean, covariance;
         fab_gauss *q = fitted("lrvga", &d, text[i], NULL, NULL),
                   *p = fitted("lrvga", &d, text[i], NULL, &narrow);
@@ -611,7 +613,7 @@ static void f32_is_refused_for_classes(void **state)
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
     fab_lrvga_settings s = fab_lrvga_defaults(D, 3);
     fab_infer *f;
-    s.likelihood = FAB_CATEGORICAL, s.classes = 3;
+    s.likelihood = FAB_LIKELIHOOD_CATEGORICAL, s.classes = 3;
     assert_int_equal(fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, &narrow),
                      FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "f64"));

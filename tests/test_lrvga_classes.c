@@ -33,8 +33,8 @@ static void two_classes_are_a_bernoulli_target(void **state)
 {
     (void)state;
     const double V0[4] = {1.3, 0.2, 0.2, 2.1}, u0s[] = {-2, 0, 1.5};
-    const fab_rule many = {.likelihood = FAB_CATEGORICAL, .draws = 1024, .seed = 3},
-                   one = {.likelihood = FAB_BERNOULLI, .expectation = FAB_QUADRATURE};
+    const fab_rule many = {.likelihood = FAB_LIKELIHOOD_CATEGORICAL, .draws = 1024, .seed = 3},
+                   one = {.likelihood = FAB_LIKELIHOOD_BERNOULLI, .expectation = FAB_QUADRATURE};
     double error[2], root[4], u[2], *work = doubles(fab_classes_work(2, 1024));
     fab_site s = {error, root, u, 0};
     for (int i = 0; i < 6; i++) {
@@ -52,7 +52,7 @@ static void without_variance_it_is_the_likelihood_itself(void **state)
 {
     (void)state;
     const double V0[9] = {0}, u0[3] = {0.3, -1, 2};
-    const fab_rule r = {.likelihood = FAB_CATEGORICAL, .draws = 4, .seed = 3};
+    const fab_rule r = {.likelihood = FAB_LIKELIHOOD_CATEGORICAL, .draws = 4, .seed = 3};
     double error[3], root[9], u[3], *work = doubles(fab_classes_work(3, 4)), sum = 0;
     fab_site s = {error, root, u, 0};
     fab_classes_update(&r, 1, 3, 1, 2, u0, V0, 3, &s, work);

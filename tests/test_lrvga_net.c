@@ -15,7 +15,8 @@ static fab_net *net_of(const char *layers, int64_t features, int64_t classes, fa
 {
     const fab_net_plan p = {.layers = layers,
                             .features = features,
-                            .likelihood = classes > 1 ? FAB_CATEGORICAL : FAB_GAUSSIAN,
+                            .likelihood = classes > 1 ? FAB_LIKELIHOOD_CATEGORICAL
+                                                      : FAB_LIKELIHOOD_GAUSSIAN,
                             .classes = classes,
                             .noise = noise,
                             .beta = 2.385,
@@ -250,14 +251,15 @@ static fab_status off_loss(void *self, const double *theta, const fab_examples *
     return FAB_OK;
 }
 
-static const fab_model off = {.D = 2,
-                              .head = {.likelihood = FAB_GAUSSIAN, .D = 1, .classes = 1, .beta = 4},
-                              .outputs = 1,
-                              .batch = 64,
-                              .type = FAB_F64,
-                              .loss = off_loss,
-                              .predict = off_predict,
-                              .jacobian = off_jacobian};
+static const fab_model off = {
+    .D = 2,
+    .head = {.likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = 1, .classes = 1, .beta = 4},
+    .outputs = 1,
+    .batch = 64,
+    .type = FAB_F64,
+    .loss = off_loss,
+    .predict = off_predict,
+    .jacobian = off_jacobian};
 
 static void draws_see_what_a_unit_that_is_off_could_do(void **state)
 {

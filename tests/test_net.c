@@ -23,25 +23,29 @@ typedef struct chain {
 } chain;
 
 static const chain chains[] = {
-    {"linear", 7, FAB_GAUSSIAN, 1, FAB_NOISE_FIXED},
-    {"mlp:5", 3, FAB_GAUSSIAN, 1, FAB_NOISE_FIXED},
-    {"mlp:50", 8, FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED},
-    {"mlp:17,9:tanh", 11, FAB_GAUSSIAN, 1, FAB_NOISE_OUTPUT},
-    {"mlp:33:sigmoid", 1, FAB_BERNOULLI, 1, FAB_NOISE_FIXED},
-    {"mlp:13,1,7", 5, FAB_POISSON, 1, FAB_NOISE_FIXED},
-    {"mlp:19", 29, FAB_CATEGORICAL, 4, FAB_NOISE_FIXED},
-    {"dense:6,tanh,sigmoid,relu,dense:3,dropout:0.3", 4, FAB_GAUSSIAN, 1, FAB_NOISE_FIXED},
-    {"input:2x7x5,conv:3x3,relu,pool:2,flatten", 70, FAB_CATEGORICAL, 3, FAB_NOISE_FIXED},
-    {"input:1x6x6,conv:4x3:same,tanh,pool:3:mean,conv:5x2,flatten,dense:7,relu", 36, FAB_GAUSSIAN,
-     1, FAB_NOISE_LEARNED},
-    {"input:1x5x5,pool:2,relu,conv:2x1,flatten", 25, FAB_BERNOULLI, 1, FAB_NOISE_FIXED},
-    {"dense:6,residual(relu,dense:6,tanh,dense:6),relu", 5, FAB_GAUSSIAN, 1, FAB_NOISE_FIXED},
-    {"residual(residual(dense:4,relu),dense:4),tanh", 4, FAB_CATEGORICAL, 3, FAB_NOISE_FIXED},
-    {"input:2x4x4,residual(conv:2x3:same,relu),flatten,dropout:0.2,residual(tanh)", 32, FAB_POISSON,
-     1, FAB_NOISE_FIXED},
-    {"mlp:6", 3, FAB_GAUSSIAN, 1, FAB_NOISE_FIXED, .nu = 2.7},
-    {"mlp:6", 3, FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED, .nu = 4.1, .floor = 0.1},
-    {"mlp:6:tanh", 3, FAB_GAUSSIAN, 1, FAB_NOISE_OUTPUT, .nu = 30},
+    {"linear", 7, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED},
+    {"mlp:5", 3, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED},
+    {"mlp:50", 8, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED},
+    {"mlp:17,9:tanh", 11, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_OUTPUT},
+    {"mlp:33:sigmoid", 1, FAB_LIKELIHOOD_BERNOULLI, 1, FAB_NOISE_FIXED},
+    {"mlp:13,1,7", 5, FAB_LIKELIHOOD_POISSON, 1, FAB_NOISE_FIXED},
+    {"mlp:19", 29, FAB_LIKELIHOOD_CATEGORICAL, 4, FAB_NOISE_FIXED},
+    {"dense:6,tanh,sigmoid,relu,dense:3,dropout:0.3", 4, FAB_LIKELIHOOD_GAUSSIAN, 1,
+     FAB_NOISE_FIXED},
+    {"input:2x7x5,conv:3x3,relu,pool:2,flatten", 70, FAB_LIKELIHOOD_CATEGORICAL, 3,
+     FAB_NOISE_FIXED},
+    {"input:1x6x6,conv:4x3:same,tanh,pool:3:mean,conv:5x2,flatten,dense:7,relu", 36,
+     FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED},
+    {"input:1x5x5,pool:2,relu,conv:2x1,flatten", 25, FAB_LIKELIHOOD_BERNOULLI, 1, FAB_NOISE_FIXED},
+    {"dense:6,residual(relu,dense:6,tanh,dense:6),relu", 5, FAB_LIKELIHOOD_GAUSSIAN, 1,
+     FAB_NOISE_FIXED},
+    {"residual(residual(dense:4,relu),dense:4),tanh", 4, FAB_LIKELIHOOD_CATEGORICAL, 3,
+     FAB_NOISE_FIXED},
+    {"input:2x4x4,residual(conv:2x3:same,relu),flatten,dropout:0.2,residual(tanh)", 32,
+     FAB_LIKELIHOOD_POISSON, 1, FAB_NOISE_FIXED},
+    {"mlp:6", 3, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED, .nu = 2.7},
+    {"mlp:6", 3, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED, .nu = 4.1, .floor = 0.1},
+    {"mlp:6:tanh", 3, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_OUTPUT, .nu = 30},
 };
 enum { CHAINS = sizeof chains / sizeof *chains, MOST = 67 };
 static const int64_t batches[] = {1, 2, 13, MOST};
@@ -77,9 +81,9 @@ static fab_examples some_examples(const chain *c, int64_t n, uint64_t seed)
     la_fill_positive(seed + 2, 1, n, w);
     la_fill(seed + 3, 0.3, n, o);
     for (int64_t i = 0; i < n; i++) {
-        if (c->likelihood == FAB_BERNOULLI) y[i] = y[i] > 0;
-        if (c->likelihood == FAB_POISSON) y[i] = floor(4 * fabs(y[i]));
-        if (c->likelihood == FAB_CATEGORICAL)
+        if (c->likelihood == FAB_LIKELIHOOD_BERNOULLI) y[i] = y[i] > 0;
+        if (c->likelihood == FAB_LIKELIHOOD_POISSON) y[i] = floor(4 * fabs(y[i]));
+        if (c->likelihood == FAB_LIKELIHOOD_CATEGORICAL)
             y[i] = floor((double)c->classes * (0.499 + 0.499 * y[i]));
     }
     return (fab_examples){.x = {x, FAB_F64, n, c->features}, .y = y, .weight = w, .offset = o};
@@ -356,7 +360,7 @@ static void products_agree_with_rows(void **state)
 static void products_of_a_large_layer_go_through_parts_of_the_rows(void **state)
 {
     (void)state;
-    const chain c = {"input:9x11x11,conv:900x11,relu,flatten", 1089, FAB_GAUSSIAN, 1,
+    const chain c = {"input:9x11x11,conv:900x11,relu,flatten", 1089, FAB_LIKELIHOOD_GAUSSIAN, 1,
                      FAB_NOISE_FIXED};
     fab_net *net = new_net(&c, FAB_F32, 5, 1);
     const fab_model *m = fab_net_model(net);
@@ -368,9 +372,9 @@ static void products_of_a_large_layer_go_through_parts_of_the_rows(void **state)
 
 /* ---- bits and memory ---------------------------------------------------------------------------------- */
 
-static const chain wide = {"mlp:300,200", 90, FAB_CATEGORICAL, 5, FAB_NOISE_FIXED},
+static const chain wide = {"mlp:300,200", 90, FAB_LIKELIHOOD_CATEGORICAL, 5, FAB_NOISE_FIXED},
                    image = {"input:2x20x20,conv:9x3,relu,pool:2,flatten,dense:80,relu", 800,
-                            FAB_CATEGORICAL, 5, FAB_NOISE_FIXED};
+                            FAB_LIKELIHOOD_CATEGORICAL, 5, FAB_NOISE_FIXED};
 
 static void threads_do_not_change_a_bit(void **state)
 {
@@ -594,7 +598,7 @@ static void bad_plans_are_refused(void **state)
     assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "beta = nan");
     p = good, p.classes = 3;
     assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "expected 1 for a gaussian");
-    p.likelihood = FAB_CATEGORICAL, p.classes = 1;
+    p.likelihood = FAB_LIKELIHOOD_CATEGORICAL, p.classes = 1;
     assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "at least 2");
     p.classes = 3, p.noise = FAB_NOISE_LEARNED;
     assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "no noise to learn");
@@ -608,7 +612,7 @@ static void bad_plans_are_refused(void **state)
 static void noise_stays_above_its_floor(void **state)
 {
     (void)state;
-    const chain c = {"linear", 2, FAB_GAUSSIAN, 1, FAB_NOISE_LEARNED, .floor = 0.5};
+    const chain c = {"linear", 2, FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED, .floor = 0.5};
     fab_net *net = new_net(&c, FAB_F64, 8, 1);
     const fab_model *m = fab_net_model(net);
     fab_examples e = some_examples(&c, 8, 1);

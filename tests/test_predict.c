@@ -11,7 +11,7 @@ static void eta_has_the_moments_of_the_dense_gaussian(void **state)
     (void)state;
     enum { D = 5, N = 3 };
     const fab_form forms[] = {FAB_COVARIANCE, FAB_PRECISION};
-    const fab_glm m = {FAB_GAUSSIAN, D - 1, 1, 1, 2.385};
+    const fab_glm m = {FAB_LIKELIHOOD_GAUSSIAN, D - 1, 1, 1, 2.385};
     const double x[N * (D - 1)] = {1, 2, 3, 4, -1, 0.5, 0, 2, 0, 0, 0, 0}, offset[N] = {0, 1, 2};
     const fab_rows rows = {x, FAB_F64, N, D - 1};
     for (int f = 0; f < 2; f++) {
@@ -40,7 +40,8 @@ static void a_point_has_no_width_and_sizes_are_checked(void **state)
 {
     (void)state;
     fab_gauss *q = some_gauss(FAB_POINT, FAB_F64, 2, 0, 1, 1);
-    const fab_glm m = {FAB_GAUSSIAN, 2, 1, 0, 4}, wrong = {FAB_GAUSSIAN, 2, 1, 1, 4};
+    const fab_glm m = {FAB_LIKELIHOOD_GAUSSIAN, 2, 1, 0, 4},
+                  wrong = {FAB_LIKELIHOOD_GAUSSIAN, 2, 1, 1, 4};
     const double x[2] = {1, 1};
     const fab_rows rows = {x, FAB_F64, 1, 2};
     double eta, v;
@@ -54,7 +55,7 @@ static void a_point_has_no_width_and_sizes_are_checked(void **state)
 static void gaussian_predictions_are_normal(void **state)
 {
     (void)state;
-    const fab_glm m = {FAB_GAUSSIAN, 1, 1, 0, 0.25};
+    const fab_glm m = {FAB_LIKELIHOOD_GAUSSIAN, 1, 1, 0, 0.25};
     fab_prediction p;
     fab_predict_y(&m, 2, 5, &p);
     assert_true(p.mean == 2 && fabs(p.sd - 3) < 1e-15);
@@ -66,7 +67,7 @@ static void gaussian_predictions_are_normal(void **state)
 static void probabilities_add_up_and_shrink_with_the_variance(void **state)
 {
     (void)state;
-    const fab_glm m = {FAB_BERNOULLI, 1, 1, 0, 1};
+    const fab_glm m = {FAB_LIKELIHOOD_BERNOULLI, 1, 1, 0, 1};
     fab_prediction p;
     fab_predict_y(&m, 1.5, 8 / M_PI * 3, &p); /* kappa = 1/2 */
     assert_true(fabs(p.mean - 1 / (1 + exp(-0.75))) < 1e-15);
@@ -123,8 +124,9 @@ static void quantiles_of_counts_are_those_of_the_sum(void **state)
 static void scores_are_their_formulas(void **state)
 {
     (void)state;
-    const fab_glm m = {FAB_GAUSSIAN, 1, 1, 0, 1}, b = {FAB_BERNOULLI, 1, 1, 0, 1},
-                  c = {FAB_POISSON, 1, 1, 0, 1};
+    const fab_glm m = {FAB_LIKELIHOOD_GAUSSIAN, 1, 1, 0, 1},
+                  b = {FAB_LIKELIHOOD_BERNOULLI, 1, 1, 0, 1},
+                  c = {FAB_LIKELIHOOD_POISSON, 1, 1, 0, 1};
     const double eta[4] = {0, 0, 0, 0}, v[4] = {0, 0, 0, 0}, y[4] = {0.5, -1, 1.8, 3};
     fab_scores s;
     assert_ok(fab_score(&m, 4, eta, v, y, &s));

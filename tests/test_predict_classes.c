@@ -11,7 +11,7 @@ enum { D = 4, W = D + 1, N = 7 };
 
 static fab_glm model_of(int64_t C)
 {
-    return (fab_glm){FAB_CATEGORICAL, D, C, 1, 1};
+    return (fab_glm){FAB_LIKELIHOOD_CATEGORICAL, D, C, 1, 1};
 }
 
 /* N rows with rows of their own length. */
@@ -220,7 +220,8 @@ static void draws_depend_on_their_seed_alone(void **state)
 static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
-    const fab_glm m = model_of(3), two = model_of(2), plain = {FAB_BERNOULLI, D, 1, 1, 1};
+    const fab_glm m = model_of(3), two = model_of(2),
+                  plain = {FAB_LIKELIHOOD_BERNOULLI, D, 1, 1, 1};
     fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, 3 * W, 1, 1, 3),
               *one = some_gauss(FAB_COVARIANCE, FAB_F64, W, 1, 1, 3);
     double x[N * (D + 2)], logp[N * 3];
@@ -266,7 +267,7 @@ static void scores_of_classes_are_their_formulas(void **state)
 static void two_classes_score_as_a_bernoulli_target(void **state)
 {
     (void)state;
-    const fab_glm b = {FAB_BERNOULLI, 1, 1, 0, 1};
+    const fab_glm b = {FAB_LIKELIHOOD_BERNOULLI, 1, 1, 0, 1};
     const double eta[5] = {1, -1, 2, -0.3, 0.4}, v[5] = {0}, y[5] = {1, 1, 1, 0, 0};
     double logp[10];
     fab_scores one, two;

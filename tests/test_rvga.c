@@ -17,7 +17,8 @@ static const double u0s[] = {-30, -2.385, 0, 0.3, 7, 100},
 /* Both equations hold, relative to the size of their terms. */
 static void check_bernoulli(fab_expectation e, double y, double w, double u0, double v0)
 {
-    const fab_rule r = {.likelihood = FAB_BERNOULLI, .expectation = e, .draws = 30, .seed = 7};
+    const fab_rule r = {
+        .likelihood = FAB_LIKELIHOOD_BERNOULLI, .expectation = e, .draws = 30, .seed = 7};
     const fab_scalar s = fab_scalar_update(&r, 3, y, w, u0, v0);
     const double sign = y > 0 ? 1 : -1;
     double z[30];
@@ -62,8 +63,8 @@ static void poisson_scalars_solve_their_equations(void **state)
         for (int k = 0; k < 7; k++)
             for (int j = 0; j < 4; j++) {
                 const double u0 = u0s[i], v0 = v0s[k], y = ys[j];
-                const fab_scalar s =
-                    fab_scalar_update(&(fab_rule){.likelihood = FAB_POISSON}, 0, y, 1, u0, v0);
+                const fab_scalar s = fab_scalar_update(
+                    &(fab_rule){.likelihood = FAB_LIKELIHOOD_POISSON}, 0, y, 1, u0, v0);
                 assert_true(isfinite(s.u) && s.v > 0 && s.v <= v0 * (1 + 1e-12) && s.weight >= 0);
                 const double mean = exp(s.u + s.v / 2),
                              size = fabs(s.u) + fabs(u0) + v0 * y + v0 * mean + 1e-3;
@@ -128,10 +129,12 @@ static void a_scalar_without_variance_is_the_likelihood_itself(void **state)
     (void)state;
     const double p = sigmoid(0.7);
     const fab_scalar b = fab_scalar_update(
-        &(fab_rule){.likelihood = FAB_BERNOULLI, .expectation = FAB_QUADRATURE}, 0, 1, 1, 0.7, 0);
+        &(fab_rule){.likelihood = FAB_LIKELIHOOD_BERNOULLI, .expectation = FAB_QUADRATURE}, 0, 1, 1,
+        0.7, 0);
     assert_true(fabs(b.error - (1 - p)) < 1e-15 && fabs(b.weight - p * (1 - p)) < 1e-15 &&
                 b.u == 0.7);
-    const fab_scalar c = fab_scalar_update(&(fab_rule){.likelihood = FAB_POISSON}, 0, 3, 2, 0.7, 0);
+    const fab_scalar c =
+        fab_scalar_update(&(fab_rule){.likelihood = FAB_LIKELIHOOD_POISSON}, 0, 3, 2, 0.7, 0);
     assert_true(fabs(c.error - 2 * (3 - exp(0.7))) < 1e-14 &&
                 fabs(c.weight - 2 * exp(0.7)) < 1e-14);
 }
@@ -141,7 +144,7 @@ static void a_scalar_without_variance_is_the_likelihood_itself(void **state)
 static void kalman_is_the_closed_form(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, D, 400, 1);
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1);
     add_weights(&d);
     const closed c = closed_form(&d, 0.7, 2.385, 0.01);
     fab_gauss *q = fitted("kalman", &d, "alpha=0.7 beta=2.385 intercept_alpha=0.01", NULL, NULL);
@@ -201,7 +204,7 @@ static void the_schemes_of_the_paper_are_settings(void **state)
 {
     (void)state;
     const char *const schemes[] = {"explicit", "extra-gradient", "mirror-prox"};
-    const data d = make_data(FAB_BERNOULLI, D, 100, 1);
+    const data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 100, 1);
     for (int s = 0; s < 3; s++) {
         oracle o = {.mu = {0}};
         char text[200];
@@ -222,7 +225,7 @@ static void the_schemes_of_the_paper_are_settings(void **state)
 static void sampled_expectations_approach_the_integral(void **state)
 {
     (void)state;
-    const data d = make_data(FAB_BERNOULLI, D, 400, 1);
+    const data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 400, 1);
     fab_gauss *q = fitted("rvga", &d, "likelihood=bernoulli alpha=0.7", NULL, NULL);
     double few = 0, many = 0;
     for (int draws = 4; draws <= 1024; draws *= 256) {
@@ -242,7 +245,7 @@ static void a_scheme_that_overflows_says_so(void **state)
 {
     (void)state;
     const char *const schemes[] = {"implicit", "explicit", "mirror-prox"};
-    data d = make_data(FAB_POISSON, D, 50, 40);
+    data d = make_data(FAB_LIKELIHOOD_POISSON, D, 50, 40);
     for (int s = 0; s < 3; s++) {
         char text[200];
         snprintf(text, sizeof text, "likelihood=poisson alpha=1e-3 scheme=%s", schemes[s]);
@@ -263,7 +266,7 @@ static void a_scheme_that_overflows_says_so(void **state)
 static void a_posterior_is_a_prior(void **state)
 {
     (void)state;
-    data d = make_data(FAB_GAUSSIAN, D, 400, 1), first = d, rest = d;
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1), first = d, rest = d;
     first.n = 150;
     rest.n = 250, rest.x += 150 * D, rest.y += 150;
     const closed c = closed_form(&d, 0.7, 2.385, 0.01);
@@ -328,7 +331,7 @@ static void update_does_not_allocate(void **state)
 {
     (void)state;
     if (!COUNTS_ALLOCATIONS) skip();
-    const data d = make_data(FAB_GAUSSIAN, D, 150, 1);
+    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 150, 1);
     fab_infer *f = open_infer("kalman", D, "warmup=30", NULL, NULL);
     feed(f, &d, 0, 40);
     const long before = allocations;

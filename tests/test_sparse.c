@@ -42,10 +42,10 @@ static table make_table(int64_t n, int64_t D)
             t.index[at] = (int32_t)(k * room + (int64_t)(u[k] * (double)room));
             t.x[j * D + t.index[at]] = t.value[at];
         }
-        t.y[FAB_GAUSSIAN][j] = 2 * u[0] - u[1];
-        t.y[FAB_BERNOULLI][j] = u[2] > 0.4;
-        t.y[FAB_POISSON][j] = floor(4 * u[3]);
-        t.y[FAB_CATEGORICAL][j] = floor(3 * u[4]);
+        t.y[FAB_LIKELIHOOD_GAUSSIAN][j] = 2 * u[0] - u[1];
+        t.y[FAB_LIKELIHOOD_BERNOULLI][j] = u[2] > 0.4;
+        t.y[FAB_LIKELIHOOD_POISSON][j] = floor(4 * u[3]);
+        t.y[FAB_LIKELIHOOD_CATEGORICAL][j] = floor(3 * u[4]);
     }
     t.start[n] = n * NONZEROS;
     return t;
@@ -200,7 +200,7 @@ static void check_objective(const table *t, fab_likelihood kind)
 {
     const fab_glm m = {.likelihood = kind,
                        .D = t->D,
-                       .classes = kind == FAB_CATEGORICAL ? 3 : 1,
+                       .classes = kind == FAB_LIKELIHOOD_CATEGORICAL ? 3 : 1,
                        .intercept = 1,
                        .beta = 1.5};
     const fab_examples d = {.x = dense_of(t), .y = t->y[kind]},
@@ -290,12 +290,12 @@ static void methods_give_the_same_bytes_from_sparse_rows(void **state)
     fab_laplace_settings laplace = fab_laplace_defaults(29);
     fab_lrvga_settings lrvga = fab_lrvga_defaults(29, 5);
     fab_rvga_settings rvga = fab_rvga_defaults(29);
-    laplace.likelihood = lrvga.likelihood = rvga.likelihood = FAB_BERNOULLI;
-    check_same_bytes(&t, "exact", &exact, t.y[FAB_GAUSSIAN]);
-    check_same_bytes(&t, "laplace", &laplace, t.y[FAB_BERNOULLI]);
-    check_same_bytes(&t, "map", &laplace, t.y[FAB_BERNOULLI]);
-    check_same_bytes(&t, "rvga", &rvga, t.y[FAB_BERNOULLI]);
-    check_same_bytes(&t, "lrvga", &lrvga, t.y[FAB_BERNOULLI]);
+    laplace.likelihood = lrvga.likelihood = rvga.likelihood = FAB_LIKELIHOOD_BERNOULLI;
+    check_same_bytes(&t, "exact", &exact, t.y[FAB_LIKELIHOOD_GAUSSIAN]);
+    check_same_bytes(&t, "laplace", &laplace, t.y[FAB_LIKELIHOOD_BERNOULLI]);
+    check_same_bytes(&t, "map", &laplace, t.y[FAB_LIKELIHOOD_BERNOULLI]);
+    check_same_bytes(&t, "rvga", &rvga, t.y[FAB_LIKELIHOOD_BERNOULLI]);
+    check_same_bytes(&t, "lrvga", &lrvga, t.y[FAB_LIKELIHOOD_BERNOULLI]);
     free_table(&t);
 }
 
@@ -308,11 +308,11 @@ static void map_of_many_coordinates_is_that_of_dense_rows(void **state)
     fab_laplace_settings s = fab_laplace_defaults(t.D);
     const fab_rows sparse = sparse_of(&t), dense = dense_of(&t);
     const fab_gauss *a, *b;
-    s.likelihood = FAB_BERNOULLI;
+    s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
     s.alpha = 1;
     s.intercept_alpha = 1;
-    fab_infer *fa = fit("map", &s, &sparse, t.y[FAB_BERNOULLI], &a);
-    fab_infer *fb = fit("map", &s, &dense, t.y[FAB_BERNOULLI], &b);
+    fab_infer *fa = fit("map", &s, &sparse, t.y[FAB_LIKELIHOOD_BERNOULLI], &a);
+    fab_infer *fb = fit("map", &s, &dense, t.y[FAB_LIKELIHOOD_BERNOULLI], &b);
     fab_inference ra, rb;
     assert_int_equal(fab_infer_report(fa, &ra), FAB_OK);
     assert_int_equal(fab_infer_report(fb, &rb), FAB_OK);
@@ -391,7 +391,7 @@ static char *print_table(const table *t, int libsvm)
     for (int64_t i = 1; i <= t->D && !libsvm; i++) p += sprintf(p, ",x%d", (int)i);
     if (!libsvm) p += sprintf(p, "\n");
     for (int64_t j = 0; j < t->n; j++, p += sprintf(p, "\n")) {
-        p += sprintf(p, "%.17g", t->y[FAB_GAUSSIAN][j]);
+        p += sprintf(p, "%.17g", t->y[FAB_LIKELIHOOD_GAUSSIAN][j]);
         for (int64_t k = 0; k < NONZEROS && libsvm; k++)
             p +=
                 sprintf(p, " %d:%.17g", t->index[j * NONZEROS + k] + 1, t->value[j * NONZEROS + k]);
@@ -561,7 +561,7 @@ static void many_features_take_memory_by_their_values(void **state)
     assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
     assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
     fab_laplace_settings s = fab_laplace_defaults(t->D);
-    s.likelihood = FAB_BERNOULLI;
+    s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
     s.alpha = 1;
     const fab_rows x = fab_dataset_rows(t);
     const fab_gauss *q;

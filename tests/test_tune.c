@@ -32,7 +32,8 @@ static fab_dataset *some_table(void)
     return t;
 }
 
-static const fab_recipe linear = {.likelihood = FAB_GAUSSIAN, .standardise = 1, .intercept = 1};
+static const fab_recipe linear = {
+    .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .standardise = 1, .intercept = 1};
 
 static fab_recipe recipe_of(const char *method, const char *layers)
 {
@@ -288,7 +289,7 @@ static void noise_is_the_error_of_rows_left_out(void **state)
     s.optimiser = FAB_SGD;
     assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_NUMERIC);
     assert_detail("fold 0", "rate");
-    r.likelihood = FAB_POISSON;
+    r.likelihood = FAB_LIKELIHOOD_POISSON;
     assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_BAD_ARGUMENT);
     fab_split_free(split);
     fab_dataset_free(t);

@@ -442,7 +442,8 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
         const fab_net_plan plan = {.layers = "linear",
                                    .features = 1,
                                    .classes = 1,
-                                   .likelihood = poisson ? FAB_POISSON : FAB_BERNOULLI};
+                                   .likelihood = poisson ? FAB_LIKELIHOOD_POISSON
+                                                         : FAB_LIKELIHOOD_BERNOULLI};
         fab_net *net;
         double g[2], H[4];
         assert_ok(fab_net_init(&net, &plan, NULL));

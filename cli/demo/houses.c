@@ -85,7 +85,7 @@ static int fit_table(sales *m, const demo_call *call)
                   .data = {.file = m->table, .words = 1},
                   .columns = {.target = "price"},
                   .scale_rows = TRAIN,
-                  .kind = FAB_GAUSSIAN,
+                  .kind = FAB_LIKELIHOOD_GAUSSIAN,
                   .exec = call->exec,
                   .output = m->model};
     const int status = fit(m, &l);

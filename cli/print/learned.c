@@ -57,7 +57,8 @@ static json_t *json_settings(const learning *l, const fab_inference *r)
     char *text = NULL;
     fab_glm_settings *s = learning_glm(l);
     if (s && !(s->alpha > 0) && r->alpha > 0) s->alpha = r->alpha; /* as chosen */
-    if (s && !(s->beta > 0) && r->beta > 0 && s->likelihood == FAB_GAUSSIAN) s->beta = r->beta;
+    if (s && !(s->beta > 0) && r->beta > 0 && s->likelihood == FAB_LIKELIHOOD_GAUSSIAN)
+        s->beta = r->beta;
     const void *in_force = s ? l->settings : fab_infer_settings(l->infer);
     if (fab_settings_json(l->method->table, in_force, &text) != FAB_OK) return json_null();
     json_t *j = json_loads(text, 0, NULL);
@@ -127,7 +128,7 @@ static int is_count(double y)
 static int could_count(const learning *l, const found *f)
 {
     const fab_dataset *t = l->table;
-    int counts = f->guessed && f->model.likelihood == FAB_GAUSSIAN && t->n > 0;
+    int counts = f->guessed && f->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN && t->n > 0;
     for (int64_t i = 0; i < t->n && counts; i++) {
         const double y = l->scaling->target_mean + l->scaling->target_scale * t->y[i];
         counts = is_count(nearbyint(y)) && fabs(y - nearbyint(y)) < 1e-9 * (1 + fabs(y));
@@ -138,7 +139,7 @@ static int could_count(const learning *l, const found *f)
 static void say_numbers(const found *f)
 {
     if (f->r.alpha > 0) printf("alpha = %.4g, ", f->r.alpha);
-    if (f->model.likelihood == FAB_GAUSSIAN) printf("beta = %.4g, ", f->r.beta);
+    if (f->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN) printf("beta = %.4g, ", f->r.beta);
     if (isfinite(f->r.log_evidence)) printf("log evidence = %.6g, ", f->r.log_evidence);
     printf("in fitting units");
     if (isfinite(f->loglik)) printf("; log-likelihood per row = %.6g", f->loglik);

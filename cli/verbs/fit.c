@@ -46,7 +46,7 @@ static int scale(fit_call *c)
     fab_glm_settings *s = learning_glm(l);
     if (status != DONE || !s) return status;
     s->D = l->scaling->D;
-    if (l->kind == FAB_CATEGORICAL) s->classes = l->scaling->levels;
+    if (l->kind == FAB_LIKELIHOOD_CATEGORICAL) s->classes = l->scaling->levels;
     return DONE;
 }
 

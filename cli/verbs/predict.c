@@ -26,7 +26,7 @@ static void print_class_rows(FILE *f, const outlook *o)
 
 static void print_rows(FILE *f, const outlook *o)
 {
-    const int two = o->model.likelihood == FAB_BERNOULLI;
+    const int two = o->model.likelihood == FAB_LIKELIHOOD_BERNOULLI;
     if (two)
         print_classes(f, o->scaling);
     else

@@ -29,10 +29,10 @@ static int lines_of(const fab_glm *m, const fab_scores *s, line *l)
     const struct {
         const line *line;
         int n;
-    } all[] = {[FAB_GAUSSIAN] = {real, COUNT(real)},
-               [FAB_BERNOULLI] = {classes, COUNT(classes)},
-               [FAB_POISSON] = {counts, COUNT(counts)},
-               [FAB_CATEGORICAL] = {classes, COUNT(classes)}};
+    } all[] = {[FAB_LIKELIHOOD_GAUSSIAN] = {real, COUNT(real)},
+               [FAB_LIKELIHOOD_BERNOULLI] = {classes, COUNT(classes)},
+               [FAB_LIKELIHOOD_POISSON] = {counts, COUNT(counts)},
+               [FAB_LIKELIHOOD_CATEGORICAL] = {classes, COUNT(classes)}};
     const line *from = all[m->likelihood].line;
     const int n = all[m->likelihood].n;
     for (int i = 0; i < n; i++) l[i] = from[i];

@@ -251,7 +251,7 @@ static int fit_best(tune_call *c)
     fab_glm_settings *glm = learning_glm(l);
     if (glm && status == DONE) {
         glm->D = l->scaling->D;
-        if (l->kind == FAB_CATEGORICAL) glm->classes = l->scaling->levels;
+        if (l->kind == FAB_LIKELIHOOD_CATEGORICAL) glm->classes = l->scaling->levels;
     }
     if (status == DONE) status = learning_begin(l);
     if (status == DONE) status = learning_rows(l);

@@ -201,7 +201,7 @@ enum { FAB_EXACT_MAX = 20000 };
 
 typedef struct fab_exact_settings {
     int64_t D;
-    int64_t likelihood;     /* FAB_GAUSSIAN */
+    int64_t likelihood;     /* FAB_LIKELIHOOD_GAUSSIAN */
     int64_t classes;        /* 1 */
     int64_t intercept;      /* 1: a free intercept, the last coordinate of theta */
     double alpha;           /* auto: by evidence; not used with a given prior */
@@ -217,7 +217,7 @@ FAB_API fab_exact_settings fab_exact_defaults(int64_t D);
 /* Laplace's approximation of a generalised linear model or a network: the mode and the curvature there.
  *
  *     fab_laplace_settings s = fab_laplace_defaults(D);
- *     s.likelihood = FAB_BERNOULLI;
+ *     s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
  *     fab_infer_init(&f, fab_method_find("laplace"), &s, NULL, NULL);
  *
  * Up to FAB_LAPLACE_MAX coordinates: Newton's method, the full curvature (covariance form, exact), the log
@@ -283,7 +283,7 @@ FAB_API fab_laplace_net_settings fab_laplace_net_defaults(void);
  *
  *     fab_rvga_settings s = fab_rvga_defaults(D);
  *     fab_infer *f;
- *     s.likelihood = FAB_BERNOULLI;
+ *     s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
  *     fab_infer_init(&f, fab_method_find("rvga"), &s, NULL, NULL);
  *
  * One pass; for a gaussian target the result is the exact posterior.  These are the baselines of lrvga:
@@ -314,7 +314,7 @@ FAB_API fab_rvga_settings fab_rvga_defaults(int64_t D);
  *     fab_infer *f;
  *     const fab_gauss *q;
  *
- *     s.likelihood = FAB_BERNOULLI;
+ *     s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
  *     fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, NULL);
  *     while (next(&examples)) fab_infer_update(f, &examples);
  *     fab_infer_result(f, &q);                  // precision form, rank K

@@ -15,10 +15,10 @@ extern "C" {
 #endif
 
 typedef enum fab_likelihood {
-    FAB_GAUSSIAN = 0, /* y = eta + noise of precision beta */
-    FAB_BERNOULLI,    /* y in {0, 1}, logistic */
-    FAB_POISSON,      /* y = 0, 1, 2, .., mean exp(eta) */
-    FAB_CATEGORICAL   /* y in {0 .. classes-1}, softmax */
+    FAB_LIKELIHOOD_GAUSSIAN = 0, /* y = eta + noise of precision beta */
+    FAB_LIKELIHOOD_BERNOULLI,    /* y in {0, 1}, logistic */
+    FAB_LIKELIHOOD_POISSON,      /* y = 0, 1, 2, .., mean exp(eta) */
+    FAB_LIKELIHOOD_CATEGORICAL   /* y in {0 .. classes-1}, softmax */
 } fab_likelihood;
 
 /* "gaussian", "bernoulli", "poisson", "categorical"; NULL-terminated list for settings tables. */
@@ -72,7 +72,7 @@ FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, dou
  *     static fab_status loss(void *self, const double *theta, const fab_examples *e, double *loss,
  *                            double *gradient) { ... }
  *
- *     fab_model m = {.D = 3, .head = {.likelihood = FAB_GAUSSIAN, .D = 2, .classes = 1, .beta = 1},
+ *     fab_model m = {.D = 3, .head = {.likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = 2, .classes = 1, .beta = 1},
  *                    .self = &mine, .loss = loss};
  *     fab_infer_init_model(&f, fab_method_find("sgd"), &settings, &m, NULL, NULL);
  *

@@ -1,6 +1,6 @@
 /* table.h - a fit as a whole: from rows in the user's units to scores of other rows, in those units.
  *
- *     fab_recipe r = {.method = fab_method_find("vifa"), .layers = "mlp:50", .likelihood = FAB_GAUSSIAN,
+ *     fab_recipe r = {.method = fab_method_find("vifa"), .layers = "mlp:50", .likelihood = FAB_LIKELIHOOD_GAUSSIAN,
  *                     .standardise = 1, .intercept = 1, .samples = 100};
  *     fab_fold *f;
  *     fab_fold_create(&f, &r, table, train, n_train, test, n_test);       // scaled by the training rows

@@ -27,7 +27,7 @@ struct fab_infer {
 
 static fab_status check_model(const fab_method *m, const fab_glm *g)
 {
-    const int many = g->likelihood == FAB_CATEGORICAL;
+    const int many = g->likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     if (many && g->classes < 2)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: classes = %lld, expected at least 2 for a categorical target", m->name,
@@ -196,7 +196,7 @@ fab_status fab_infer_report(fab_infer *f, fab_inference *r)
 fab_status fab_infer_model(fab_infer *f, fab_glm *m)
 {
     fab_inference r = {.beta = 1};
-    if (f->model.likelihood == FAB_GAUSSIAN) FAB_TRY(fab_infer_report(f, &r));
+    if (f->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN) FAB_TRY(fab_infer_report(f, &r));
     *m = f->model;
     m->beta = r.beta;
     return FAB_OK;

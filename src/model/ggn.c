@@ -50,7 +50,7 @@ static void bend_one(const fab_model *m, const double *theta, const fab_examples
     fab_glm g = m->head;
     const double eta = out[0] + (e->offset ? e->offset[i] : 0);
     double h;
-    if (g.likelihood == FAB_GAUSSIAN) g.beta = fab_model_beta(m, theta, out);
+    if (g.likelihood == FAB_LIKELIHOOD_GAUSSIAN) g.beta = fab_model_beta(m, theta, out);
     fab_glm_loglik(&g, e->y[i], &eta, NULL, &h);
     out[0] = sqrt(w * h);
     if (m->outputs == 2) out[1] = sqrt(w * fab_glm_noise_curvature(&g));
@@ -91,14 +91,14 @@ static fab_status scale_example(const fab_model *m, const double *theta, const f
     const int64_t C = m->outputs;
     const double w = e->weight ? e->weight[i] : 1;
     double sum = 0;
-    if (m->head.likelihood == FAB_CATEGORICAL)
+    if (m->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL)
         probabilities(C, out);
     else
         bend_one(m, theta, e, i, w, out);
     for (int64_t c = 0; c < C; c++) sum += out[c];
     if (!isfinite(sum))
         return FAB_FAIL(FAB_NUMERIC, "the curvature of example %lld is %g", (long long)i, sum);
-    if (m->head.likelihood == FAB_CATEGORICAL)
+    if (m->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL)
         scale_classes(nn, C, m->D, out, w, rows, ld);
     else
         for (int64_t c = 0; c < C; c++) scale(nn, m->D, out[c], fab_at(nn, rows, c * ld));

@@ -26,7 +26,7 @@ const char *const fab_likelihood_names[5] = {"gaussian", "bernoulli", "poisson",
 
 const char *fab_likelihood_name(fab_likelihood l)
 {
-    return (int)l >= 0 && l <= FAB_CATEGORICAL ? fab_likelihood_names[l] : "unknown";
+    return (int)l >= 0 && l <= FAB_LIKELIHOOD_CATEGORICAL ? fab_likelihood_names[l] : "unknown";
 }
 
 int64_t fab_glm_size(const fab_glm *m)
@@ -39,9 +39,9 @@ int64_t fab_glm_size(const fab_glm *m)
 static int y_fits(const fab_glm *m, double y)
 {
     switch (m->likelihood) {
-    case FAB_BERNOULLI: return y == 0 || y == 1;
-    case FAB_POISSON: return y >= 0 && y <= 0x1p53 && y == floor(y);
-    case FAB_CATEGORICAL: return y >= 0 && y < (double)m->classes && y == floor(y);
+    case FAB_LIKELIHOOD_BERNOULLI: return y == 0 || y == 1;
+    case FAB_LIKELIHOOD_POISSON: return y >= 0 && y <= 0x1p53 && y == floor(y);
+    case FAB_LIKELIHOOD_CATEGORICAL: return y >= 0 && y < (double)m->classes && y == floor(y);
     default: return isfinite(y);
     }
 }
@@ -148,9 +148,9 @@ double fab_glm_loglik(const fab_glm *m, double y, const double *eta, double *gra
                       double *curvature)
 {
     switch (m->likelihood) {
-    case FAB_BERNOULLI: return bernoulli(y, *eta, gradient, curvature);
-    case FAB_POISSON: return poisson(y, *eta, gradient, curvature);
-    case FAB_CATEGORICAL: return categorical(m->classes, y, eta, gradient, curvature);
+    case FAB_LIKELIHOOD_BERNOULLI: return bernoulli(y, *eta, gradient, curvature);
+    case FAB_LIKELIHOOD_POISSON: return poisson(y, *eta, gradient, curvature);
+    case FAB_LIKELIHOOD_CATEGORICAL: return categorical(m->classes, y, eta, gradient, curvature);
     default:
         return m->nu > 0 ? student(m, y, *eta, gradient, curvature)
                          : gaussian(m->beta, y, *eta, gradient, curvature);

@@ -36,7 +36,7 @@ static int sensible(const fab_glm *m)
 {
     const int64_t most = (int64_t)1 << 40;
     if (m->D < 1 || m->D > most || !(m->beta > 0 && isfinite(m->beta))) return 0;
-    if (m->likelihood != FAB_CATEGORICAL) return m->classes == 1;
+    if (m->likelihood != FAB_LIKELIHOOD_CATEGORICAL) return m->classes == 1;
     return m->classes >= 2 && m->classes <= most / (m->D + 1);
 }
 

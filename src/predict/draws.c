@@ -32,8 +32,9 @@ typedef struct drawing {
 static void layout(fab_layout *l, void *handle)
 {
     fab_draws *d = handle;
-    const int gaussian = d->head.likelihood == FAB_GAUSSIAN, spread = d->variance != NULL,
-              classes = d->head.likelihood == FAB_CATEGORICAL;
+    const int gaussian = d->head.likelihood == FAB_LIKELIHOOD_GAUSSIAN,
+              spread = d->variance != NULL,
+              classes = d->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     d->eta = fab_place(l, d->samples * d->n * d->head.classes, sizeof(double));
     d->beta = gaussian ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
     d->variance = spread ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
@@ -202,6 +203,6 @@ double fab_draws_logp(const fab_draws *d, int64_t i, double y)
 
 void fab_draws_classes(const fab_draws *d, int64_t i, double *logp)
 {
-    const int64_t C = d->head.likelihood == FAB_BERNOULLI ? 2 : d->head.classes;
+    const int64_t C = d->head.likelihood == FAB_LIKELIHOOD_BERNOULLI ? 2 : d->head.classes;
     for (int64_t c = 0; c < C; c++) logp[c] = fab_draws_logp(d, i, (double)c);
 }

@@ -42,7 +42,7 @@ static void moments_of(const fab_draws *d, int64_t s, int64_t i, double *mean, d
     if (d->beta) {
         *mean = eta;
         *variance = variance_of(d, s, i);
-    } else if (d->head.likelihood == FAB_POISSON) {
+    } else if (d->head.likelihood == FAB_LIKELIHOOD_POISSON) {
         *mean = exp(eta + v / 2);
         *variance = *mean + *mean * *mean * expm1(v);
     } else {
@@ -119,7 +119,7 @@ void fab_draws_predict(const fab_draws *d, int64_t i, fab_prediction *p)
     if (d->beta) {
         p->lower = real_quantile(d, i, 0.05, p->mean, p->sd);
         p->upper = real_quantile(d, i, 0.95, p->mean, p->sd);
-    } else if (d->head.likelihood == FAB_POISSON) {
+    } else if (d->head.likelihood == FAB_LIKELIHOOD_POISSON) {
         const row_of r = {d, i};
         p->lower = fab_count_least(row_cdf, &r, 0.05);
         p->upper = fab_count_least(row_cdf, &r, 0.95);
@@ -203,7 +203,7 @@ static fab_status score_two(const fab_draws *d, const double *y, fab_scores *s)
 fab_status fab_draws_score(const fab_draws *d, const double *y, fab_scores *s)
 {
     *s = (fab_scores){.n = d->n};
-    if (d->head.likelihood == FAB_CATEGORICAL) return score_classes(d, y, s);
+    if (d->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return score_classes(d, y, s);
     for (int64_t i = 0; i < d->n; i++) {
         double mean, variance;
         mixture_moments(d, i, &mean, &variance);
@@ -212,7 +212,7 @@ fab_status fab_draws_score(const fab_draws *d, const double *y, fab_scores *s)
         s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
         if (d->beta) score_real(d, i, y[i], mean, variance, s);
     }
-    if (d->head.likelihood == FAB_BERNOULLI) FAB_TRY(score_two(d, y, s));
+    if (d->head.likelihood == FAB_LIKELIHOOD_BERNOULLI) FAB_TRY(score_two(d, y, s));
     fab_score_finish(d->head.likelihood, s);
     return FAB_OK;
 }

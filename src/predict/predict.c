@@ -79,7 +79,7 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
     fab_solver *solver;
     double *work;
     FAB_TRY(fab_predict_check(q, m, x));
-    if (m->likelihood == FAB_CATEGORICAL)
+    if (m->likelihood == FAB_LIKELIHOOD_CATEGORICAL)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "predict: a categorical model has several predictors: fab_predict_etas");
     FAB_TRY(fab_solver_init(&solver, q, exec));
@@ -122,10 +122,10 @@ static double log_sigmoid(double t)
 
 void fab_predict_y(const fab_glm *m, double eta, double v, fab_prediction *p)
 {
-    if (m->likelihood == FAB_BERNOULLI) {
+    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) {
         const double prob = sigmoid(shrunk(eta, v));
         *p = (fab_prediction){prob, sqrt(prob * (1 - prob)), prob > 0.95, prob > 0.05};
-    } else if (m->likelihood == FAB_POISSON) {
+    } else if (m->likelihood == FAB_LIKELIHOOD_POISSON) {
         const double mean = exp(eta + v / 2);
         *p = (fab_prediction){mean, sqrt(mean + mean * mean * expm1(v)),
                               fab_count_quantile(eta, v, 0.05), fab_count_quantile(eta, v, 0.95)};
@@ -137,9 +137,9 @@ void fab_predict_y(const fab_glm *m, double eta, double v, fab_prediction *p)
 
 double fab_predict_logp(const fab_glm *m, double eta, double v, double y)
 {
-    if (m->likelihood == FAB_BERNOULLI)
+    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI)
         return log_sigmoid(y > 0 ? shrunk(eta, v) : -shrunk(eta, v));
-    if (m->likelihood == FAB_POISSON) return fab_count_logp(eta, v, y);
+    if (m->likelihood == FAB_LIKELIHOOD_POISSON) return fab_count_logp(eta, v, y);
     const double s2 = v + 1 / m->beta, d = y - eta;
     return -0.5 * (log(2 * PI * s2) + d * d / s2);
 }

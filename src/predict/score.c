@@ -190,7 +190,7 @@ fab_status fab_score_classes(int64_t C, int64_t n, const double *logp, const dou
 
 void fab_score_finish(fab_likelihood l, fab_scores *s)
 {
-    const int real = l == FAB_GAUSSIAN, count = l == FAB_POISSON;
+    const int real = l == FAB_LIKELIHOOD_GAUSSIAN, count = l == FAB_LIKELIHOOD_POISSON;
     const double n = (double)s->n;
     s->nll /= n;
     s->rmse = real || count ? sqrt(s->rmse / n) : NAN;
@@ -207,7 +207,7 @@ fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const doubl
                      const double *y, fab_scores *s)
 {
     *s = (fab_scores){.n = n};
-    if (m->likelihood == FAB_CATEGORICAL)
+    if (m->likelihood == FAB_LIKELIHOOD_CATEGORICAL)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "score: a categorical model is scored by its probabilities: "
                         "fab_score_classes");
@@ -215,12 +215,13 @@ fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const doubl
     for (int64_t i = 0; i < n; i++) {
         fab_prediction p;
         s->nll -= fab_predict_logp(m, eta[i], v[i], y[i]);
-        if (m->likelihood == FAB_POISSON) score_count(y[i], exp(eta[i] + v[i] / 2), v[i], s);
-        if (m->likelihood != FAB_GAUSSIAN) continue;
+        if (m->likelihood == FAB_LIKELIHOOD_POISSON)
+            score_count(y[i], exp(eta[i] + v[i] / 2), v[i], s);
+        if (m->likelihood != FAB_LIKELIHOOD_GAUSSIAN) continue;
         fab_predict_y(m, eta[i], v[i], &p);
         score_gaussian(y[i], &p, s);
     }
-    if (m->likelihood == FAB_BERNOULLI) FAB_TRY(score_bernoulli(m, n, eta, v, y, s));
+    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) FAB_TRY(score_bernoulli(m, n, eta, v, y, s));
     fab_score_finish(m->likelihood, s);
     return FAB_OK;
 }

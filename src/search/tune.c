@@ -124,7 +124,8 @@ static fab_status make_fold(fab_tune *t, const fab_dataset *table, const fab_spl
 
 static fab_status make_folds(fab_tune *t, const fab_dataset *table)
 {
-    const int classes = t->r.likelihood == FAB_BERNOULLI || t->r.likelihood == FAB_CATEGORICAL;
+    const int classes = t->r.likelihood == FAB_LIKELIHOOD_BERNOULLI ||
+                        t->r.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     fab_split *split;
     int64_t *train;
     FAB_TRY(fab_split_folds(&split, table->n, t->p.folds, classes ? table->y : NULL,

@@ -142,8 +142,8 @@ static fab_status search(const folds *f, double *scale, double *density)
 
 static fab_status check(const fab_recipe *r)
 {
-    if (r->likelihood != FAB_GAUSSIAN || !r->method->infer || !r->method->infer->init_model ||
-        r->samples < 1)
+    if (r->likelihood != FAB_LIKELIHOOD_GAUSSIAN || !r->method->infer ||
+        !r->method->infer->init_model || r->samples < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "noise: needs a network with a gaussian target, and draws: samples >= 1");
     return FAB_OK;

@@ -20,10 +20,10 @@ struct fab_fold {
 
 static fab_target target_of(fab_likelihood l)
 {
-    static const fab_target kind[] = {[FAB_GAUSSIAN] = FAB_TARGET_REAL,
-                                      [FAB_BERNOULLI] = FAB_TARGET_CLASSES,
-                                      [FAB_POISSON] = FAB_TARGET_COUNTS,
-                                      [FAB_CATEGORICAL] = FAB_TARGET_CLASSES};
+    static const fab_target kind[] = {[FAB_LIKELIHOOD_GAUSSIAN] = FAB_TARGET_REAL,
+                                      [FAB_LIKELIHOOD_BERNOULLI] = FAB_TARGET_CLASSES,
+                                      [FAB_LIKELIHOOD_POISSON] = FAB_TARGET_COUNTS,
+                                      [FAB_LIKELIHOOD_CATEGORICAL] = FAB_TARGET_CLASSES};
     return kind[l];
 }
 
@@ -89,22 +89,23 @@ static fab_status open_linear(trial *t)
     s->D = t->f->k->D;
     s->likelihood = t->r->likelihood;
     s->intercept = t->r->intercept;
-    s->classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1;
+    s->classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1;
     return fab_infer_init(&t->infer, t->r->method, s, NULL, &alone);
 }
 
 static fab_status open_net(trial *t)
 {
     const fab_model_settings *s = t->settings;
-    const fab_net_plan plan = {.layers = t->r->layers ? t->r->layers : "linear",
-                               .features = t->f->k->D,
-                               .likelihood = t->r->likelihood,
-                               .classes = t->r->likelihood == FAB_CATEGORICAL ? t->f->k->levels : 1,
-                               .noise = t->r->noise,
-                               .nu = t->r->nu,
-                               .floor = t->r->floor / t->f->k->target_scale,
-                               .beta = s->beta > 0 ? s->beta : 1,
-                               .batch = s->batch};
+    const fab_net_plan plan = {
+        .layers = t->r->layers ? t->r->layers : "linear",
+        .features = t->f->k->D,
+        .likelihood = t->r->likelihood,
+        .classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1,
+        .noise = t->r->noise,
+        .nu = t->r->nu,
+        .floor = t->r->floor / t->f->k->target_scale,
+        .beta = s->beta > 0 ? s->beta : 1,
+        .batch = s->batch};
     FAB_TRY(fab_net_init(&t->net, &plan, &alone));
     return fab_infer_init_model(&t->infer, t->r->method, s, fab_net_model(t->net), NULL, &alone);
 }
@@ -142,7 +143,7 @@ static fab_status score_linear(const trial *t, fab_scores *s)
     double *eta;
     FAB_TRY(fab_infer_result(t->infer, &q));
     FAB_TRY(fab_infer_model(t->infer, &m));
-    if (m.likelihood == FAB_CATEGORICAL) return score_classes(t, q, &m, s);
+    if (m.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return score_classes(t, q, &m, s);
     FAB_TRY(fab_alloc_array((void **)&eta, 2 * d->n, sizeof *eta, "fold"));
     fab_status done = fab_predict_eta(q, &m, &x, d->offset, &alone, eta, eta + d->n);
     if (done == FAB_OK) {

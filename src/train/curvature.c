@@ -213,9 +213,9 @@ static fab_status add_fit(fab_curvature *c, const fab_examples *e, void *ctx)
     FAB_TRY(c->m.predict(c->m.self, c->theta, &e->x, c->out));
     for (int64_t i = 0; i < e->x.n; i++) {
         const double w = e->weight ? e->weight[i] : 1, *out = c->out + i * c->m.outputs;
-        const int many = g.likelihood == FAB_CATEGORICAL;
+        const int many = g.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
         eta[0] = out[0] + (e->offset ? e->offset[i] : 0);
-        if (g.likelihood == FAB_GAUSSIAN) g.beta = fab_model_beta(&c->m, c->theta, out);
+        if (g.likelihood == FAB_LIKELIHOOD_GAUSSIAN) g.beta = fab_model_beta(&c->m, c->theta, out);
         fit->loglik += w * fab_glm_loglik(&g, e->y[i], many ? out : eta, NULL, NULL);
         fit->weight += w;
         fit->squares += w * (e->y[i] - eta[0]) * (e->y[i] - eta[0]);

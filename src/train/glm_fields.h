@@ -18,7 +18,7 @@
 
 #define GLM_FIELDS                                                                                 \
     REQUIRED(D, I64, 1, 0x1p40, "features of a row"),                                              \
-        CHOICE(likelihood, FAB_GAUSSIAN, fab_likelihood_names,                                     \
+        CHOICE(likelihood, FAB_LIKELIHOOD_GAUSSIAN, fab_likelihood_names,                          \
                "of the target given its linear predictor"),                                        \
         FIELD(classes, I64, 1, 1, 0x1p20,                                                          \
               "classes of a categorical target; 1 for the other likelihoods"),                     \
@@ -44,7 +44,7 @@
 static inline fab_glm fab_glm_of(const void *settings)
 {
     const fab_glm_settings *s = settings;
-    const int known = s->likelihood == FAB_GAUSSIAN && !fab_is_auto_f64(s->beta);
+    const int known = s->likelihood == FAB_LIKELIHOOD_GAUSSIAN && !fab_is_auto_f64(s->beta);
     return (fab_glm){.likelihood = (fab_likelihood)s->likelihood,
                      .D = s->D,
                      .classes = s->classes,

@@ -40,13 +40,13 @@ static double weighted_mean(const fab_examples *e)
 void fab_mode_start(const fab_objective *o, double *theta)
 {
     memset(theta, 0, (size_t)o->P * sizeof *theta);
-    if (!o->m.intercept || o->m.likelihood == FAB_CATEGORICAL) return;
+    if (!o->m.intercept || o->m.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return;
     const double mean = weighted_mean(o->e),
                  share = (mean * (double)o->e->x.n + 0.5) / ((double)o->e->x.n + 1);
     double *b = theta + o->m.D;
-    if (o->m.likelihood == FAB_GAUSSIAN) *b = mean;
-    if (o->m.likelihood == FAB_BERNOULLI) *b = log(share / (1 - share));
-    if (o->m.likelihood == FAB_POISSON) *b = log(share);
+    if (o->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) *b = mean;
+    if (o->m.likelihood == FAB_LIKELIHOOD_BERNOULLI) *b = log(share / (1 - share));
+    if (o->m.likelihood == FAB_LIKELIHOOD_POISSON) *b = log(share);
 }
 
 /* ---- Newton ----------------------------------------------------------------------------------- */

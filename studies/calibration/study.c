@@ -30,11 +30,15 @@ typedef struct trial {
 } trial;
 
 static const trial trials[] = {
-    {"linear", "exact", FAB_GAUSSIAN, 0, 1},        {"linear", "lrvga", FAB_GAUSSIAN, D, 1},
-    {"linear", "lrvga", FAB_GAUSSIAN, 2, 0},        {"logistic", "laplace", FAB_BERNOULLI, 0, 0},
-    {"logistic", "lrvga", FAB_BERNOULLI, D + 1, 0}, {"logistic", "lrvga", FAB_BERNOULLI, 2, 0},
-    {"poisson", "laplace", FAB_POISSON, 0, 0},      {"poisson", "lrvga", FAB_POISSON, D + 1, 0},
-    {"poisson", "lrvga", FAB_POISSON, 2, 0},
+    {"linear", "exact", FAB_LIKELIHOOD_GAUSSIAN, 0, 1},
+    {"linear", "lrvga", FAB_LIKELIHOOD_GAUSSIAN, D, 1},
+    {"linear", "lrvga", FAB_LIKELIHOOD_GAUSSIAN, 2, 0},
+    {"logistic", "laplace", FAB_LIKELIHOOD_BERNOULLI, 0, 0},
+    {"logistic", "lrvga", FAB_LIKELIHOOD_BERNOULLI, D + 1, 0},
+    {"logistic", "lrvga", FAB_LIKELIHOOD_BERNOULLI, 2, 0},
+    {"poisson", "laplace", FAB_LIKELIHOOD_POISSON, 0, 0},
+    {"poisson", "lrvga", FAB_LIKELIHOOD_POISSON, D + 1, 0},
+    {"poisson", "lrvga", FAB_LIKELIHOOD_POISSON, 2, 0},
 };
 
 typedef struct tally {
@@ -55,15 +59,15 @@ static double poisson_of(double u, double rate)
 
 static double target_of(fab_likelihood l, double eta, double u, double z)
 {
-    if (l == FAB_BERNOULLI) return u < 1 / (1 + exp(-eta));
-    return l == FAB_POISSON ? poisson_of(u, exp(eta)) : eta + z / sqrt(BETA);
+    if (l == FAB_LIKELIHOOD_BERNOULLI) return u < 1 / (1 + exp(-eta));
+    return l == FAB_LIKELIHOOD_POISSON ? poisson_of(u, exp(eta)) : eta + z / sqrt(BETA);
 }
 
 /* theta from the prior, rows with correlated columns, targets; data set number `set`. */
 static void simulate(const trial *t, int64_t P, uint64_t set, double *theta, double *x, double *y)
 {
-    const double slope = t->likelihood == FAB_POISSON ? 0.4
-                                                      : 1; /* counts stay below some thousands */
+    const double slope =
+        t->likelihood == FAB_LIKELIHOOD_POISSON ? 0.4 : 1; /* counts stay below some thousands */
     double u[N], z[N];
     fab_random_normal(set, 1, 0, P, FAB_F64, theta);
     fab_random_normal(set, 2, 0, N * D, FAB_F64, x);
@@ -90,7 +94,7 @@ static void set_number(const fab_method *m, void *settings, const char *name, do
 static fab_infer *begin(const trial *t)
 {
     const fab_method *m = fab_method_find(t->method);
-    const int linear = t->likelihood == FAB_GAUSSIAN;
+    const int linear = t->likelihood == FAB_LIKELIHOOD_GAUSSIAN;
     double settings[MAX_SETTINGS];
     fab_infer *f;
     fab_settings_defaults(m->table, settings);
@@ -129,7 +133,7 @@ static void judge(const fab_gauss *q, uint64_t set, const double *theta, tally *
 static void fit_all(const trial *t, int64_t sets, tally *a)
 {
     double theta[MAX_P], x[N * D], y[N];
-    *a = (tally){.P = D + (t->likelihood != FAB_GAUSSIAN)};
+    *a = (tally){.P = D + (t->likelihood != FAB_LIKELIHOOD_GAUSSIAN)};
     for (uint64_t set = 1; set <= (uint64_t)sets; set++) {
         const fab_gauss *q;
         fab_infer *f = begin(t);
@@ -190,7 +194,8 @@ int main(int argc, char **argv)
     int wrong = 0;
     for (size_t i = 0; i < sizeof trials / sizeof *trials; i++) {
         tally a;
-        fit_all(&trials[i], atoll(argv[trials[i].likelihood == FAB_GAUSSIAN ? 1 : 2]), &a);
+        fit_all(&trials[i], atoll(argv[trials[i].likelihood == FAB_LIKELIHOOD_GAUSSIAN ? 1 : 2]),
+                &a);
         wrong += report(&trials[i], &a, ranks);
     }
     if (ranks) fclose(ranks);

@@ -94,7 +94,7 @@ static double mean_softplus(double m, double v)
 double logistic_divergence(const logistic *p, const fab_gauss *q, const double *mean)
 {
     const double alpha = 1 / (p->sigma0 * p->sigma0);
-    const fab_glm model = {FAB_BERNOULLI, p->d, 1, 0, 1};
+    const fab_glm model = {FAB_LIKELIHOOD_BERNOULLI, p->d, 1, 0, 1};
     const fab_rows x = {p->x, FAB_F64, p->N, p->d};
     double *eta = numbers(p->N), *v = numbers(p->N), *var = numbers(p->d), entropy, sum = 0;
     fab_gauss moved = *q;

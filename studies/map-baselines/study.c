@@ -35,7 +35,7 @@ static void run(const recipe *r, fab_likelihood l, int64_t classes, double unit,
         .features = a->D,
         .likelihood = l,
         .classes = classes,
-        .noise = l == FAB_GAUSSIAN ? FAB_NOISE_LEARNED : FAB_NOISE_FIXED,
+        .noise = l == FAB_LIKELIHOOD_GAUSSIAN ? FAB_NOISE_LEARNED : FAB_NOISE_FIXED,
         .beta = exp(2)}; /* noise of 0.37 standard deviations to begin with */
     const fab_examples train = {.x = {a->x, FAB_F64, a->n, a->D}, .y = a->y};
     const fab_rows x = {b->x, FAB_F64, b->n, b->D};
@@ -59,7 +59,7 @@ static void run(const recipe *r, fab_likelihood l, int64_t classes, double unit,
     const fab_mixture point = {1, part, (const double[]){1}};
     must(fab_draws_create(&draws, fab_net_model(net), &point, &x, NULL, 0, 0, &exec));
     must(fab_draws_score(draws, b->y, &scores));
-    const int real = l == FAB_GAUSSIAN;
+    const int real = l == FAB_LIKELIHOOD_GAUSSIAN;
     printf("%lld %lld %lld %.6g %.6g %.4g\n", (long long)a->n, (long long)b->n, (long long)q->D,
            real ? scores.rmse * unit : 1 - scores.accuracy,
            real ? scores.nll + log(unit) : scores.nll, seconds);
@@ -92,7 +92,7 @@ static void table(char **argv)
     must(fab_scaling_create(&k, a, classes ? FAB_TARGET_CLASSES : FAB_TARGET_REAL, 1, 1));
     must(fab_scaling_apply(k, a));
     must(fab_scaling_apply(k, b));
-    run(&r, classes ? FAB_CATEGORICAL : FAB_GAUSSIAN, classes ? k->levels : 1,
+    run(&r, classes ? FAB_LIKELIHOOD_CATEGORICAL : FAB_LIKELIHOOD_GAUSSIAN, classes ? k->levels : 1,
         classes ? 1 : k->target_scale, a, b);
     fab_dataset_free(a);
     fab_dataset_free(b);
@@ -105,7 +105,7 @@ static void images(char **argv)
 {
     const recipe r = recipe_of(argv + 4);
     fab_dataset a = images_read(argv[0], argv[1]), b = images_read(argv[2], argv[3]);
-    run(&r, FAB_CATEGORICAL, 10, 1, &a, &b);
+    run(&r, FAB_LIKELIHOOD_CATEGORICAL, 10, 1, &a, &b);
     images_free(&a);
     images_free(&b);
 }

@@ -128,8 +128,10 @@ static fab_dataset turned(const recipe *r, const fab_dataset *t)
 
 static fit fit_of(const recipe *r, const fab_dataset *t, const fab_exec *exec)
 {
-    const fab_net_plan plan = {
-        .layers = r->layers, .features = t->D, .likelihood = FAB_CATEGORICAL, .classes = CLASSES};
+    const fab_net_plan plan = {.layers = r->layers,
+                               .features = t->D,
+                               .likelihood = FAB_LIKELIHOOD_CATEGORICAL,
+                               .classes = CLASSES};
     const fab_examples e = {.x = {t->x, FAB_F64, t->n, t->D}, .y = t->y};
     fit f = {0};
     must(fab_net_init(&f.net, &plan, exec));
@@ -170,7 +172,7 @@ static double mean(int64_t n, const double *x)
 /* The chance that one of m entropies b is larger than one of n entropies a. */
 static double detection(int64_t n, const double *a, int64_t m, const double *b)
 {
-    const fab_glm odds = {.likelihood = FAB_BERNOULLI, .classes = 1};
+    const fab_glm odds = {.likelihood = FAB_LIKELIHOOD_BERNOULLI, .classes = 1};
     double *eta = numbers(n + m), *y = numbers(n + m), *none = numbers(n + m);
     fab_scores s;
     for (int64_t i = 0; i < n + m; i++) {

@@ -237,7 +237,7 @@ static void run(const problem *p, const fab_gauss *best, int64_t K, char **argv)
     const fab_slang_settings s = settings_of(p, K, argv);
     const fab_net_plan plan = {.layers = "linear",
                                .features = p->D - 1,
-                               .likelihood = FAB_BERNOULLI,
+                               .likelihood = FAB_LIKELIHOOD_BERNOULLI,
                                .classes = 1,
                                .batch = s.batch};
     const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->D}, .y = p->y};

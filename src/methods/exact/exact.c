@@ -124,7 +124,7 @@ fab_status fab_exact_init(void **handle, const char *who, int point, const void 
     const fab_exact_settings *s = settings;
     fab_exact_fit *fit;
     *handle = NULL;
-    if (s->likelihood != FAB_GAUSSIAN)
+    if (s->likelihood != FAB_LIKELIHOOD_GAUSSIAN)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a %s target has no closed form; laplace or lrvga fit it", who,
                         fab_likelihood_name((fab_likelihood)s->likelihood));

@@ -60,7 +60,7 @@ fab_laplace_settings fab_laplace_defaults(int64_t D)
 static fab_status check(const fab_laplace_fit *fit)
 {
     const fab_laplace_settings *s = &fit->s;
-    if (s->likelihood == FAB_GAUSSIAN && fab_is_auto_f64(s->beta))
+    if (s->likelihood == FAB_LIKELIHOOD_GAUSSIAN && fab_is_auto_f64(s->beta))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: beta of a gaussian target must be given; exact finds it", fit->who);
     if (fit->P > 100000000)

@@ -74,7 +74,8 @@ static int chooses(const fab_laplace_net *f)
 static fab_status check(const fab_laplace_net_settings *s, const fab_model *m)
 {
     FAB_TRY(fab_ggn_check("laplace", m));
-    if (m->free > 0 && (m->free > 1 || m->head.likelihood != FAB_GAUSSIAN || m->outputs > 1))
+    if (m->free > 0 &&
+        (m->free > 1 || m->head.likelihood != FAB_LIKELIHOOD_GAUSSIAN || m->outputs > 1))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "laplace: the model has %lld free coordinates; the one it knows the "
                         "curvature of is the log noise of a gaussian target",

@@ -151,11 +151,11 @@ void fab_lrvga_free(void *handle)
 
 static fab_status check_settings(const fab_lrvga_settings *s, const fab_exec *x)
 {
-    if (s->likelihood == FAB_CATEGORICAL && s->scheme != FAB_IMPLICIT)
+    if (s->likelihood == FAB_LIKELIHOOD_CATEGORICAL && s->scheme != FAB_IMPLICIT)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: scheme = %s, expected implicit for a categorical target",
                         fab_scheme_names[s->scheme]);
-    if (s->likelihood == FAB_CATEGORICAL && x && x->ops && x->ops->type == FAB_F32)
+    if (s->likelihood == FAB_LIKELIHOOD_CATEGORICAL && x && x->ops && x->ops->type == FAB_F32)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: f32 for a categorical target, expected f64: nothing "
                         "holds what the intercepts have in common");

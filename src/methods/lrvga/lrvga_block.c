@@ -24,12 +24,12 @@
 
 int fab_lrvga_gaussian(const fab_lrvga *e)
 {
-    return e->model.likelihood == FAB_GAUSSIAN;
+    return e->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
 }
 
 int fab_lrvga_categorical(const fab_lrvga *e)
 {
-    return e->model.likelihood == FAB_CATEGORICAL;
+    return e->model.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
 }
 
 int fab_lrvga_undecided(const fab_lrvga *e)

@@ -90,7 +90,7 @@ fab_rvga_settings fab_rvga_defaults(int64_t D)
 
 static int gaussian(const rvga *e)
 {
-    return e->model.likelihood == FAB_GAUSSIAN;
+    return e->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
 }
 
 /* Is something about the prior or the noise to be found in the first rows? */

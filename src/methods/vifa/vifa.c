@@ -422,7 +422,7 @@ static fab_status result(void *handle, const fab_gauss **q)
 static fab_status report(void *handle, fab_inference *r)
 {
     const fab_vifa *f = handle;
-    const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_GAUSSIAN;
+    const int noise = f->m.free == 1 && f->m.head.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
     *r =
         (fab_inference){.iterations = (int64_t)f->number[FAB_VIFA_EPOCHS],
                         .converged = -1,

@@ -156,7 +156,7 @@ static void move_c(fab_vifa *f, const fab_vifa_step *s)
     memcpy(f->theta, f->gc, (size_t)f->W * sizeof(double));
     fab_chol_solve(f->W, 1, f->newton.R, f->theta);
     for (int64_t i = 0; i < f->W; i++) square += f->theta[i] * f->gc[i]; /* move' C move */
-    if (f->m.head.likelihood != FAB_GAUSSIAN && rate * sqrt(square) > most)
+    if (f->m.head.likelihood != FAB_LIKELIHOOD_GAUSSIAN && rate * sqrt(square) > most)
         rate = most / sqrt(square);
     for (int64_t i = 0; i < f->W; i++) f->c[i] -= rate * f->theta[i];
     for (int64_t i = f->W; i < f->m.D && s->moves_free; i++)

@@ -61,7 +61,7 @@ static void many(fab_net *net, const fab_examples *e, int64_t i, int slopes)
 void fab_net_head(fab_net *net, const double *theta, const fab_examples *e, fab_part rows,
                   int slopes)
 {
-    const int classes = net->model.head.likelihood == FAB_CATEGORICAL;
+    const int classes = net->model.head.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     for (int64_t i = rows.first; i < rows.first + rows.count; i++) {
         if (classes)
             many(net, e, i, slopes);

@@ -47,7 +47,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_net *net = handle;
     const int64_t batch = net->model.batch, C = net->model.outputs,
-                  classes = net->model.head.likelihood == FAB_CATEGORICAL;
+                  classes = net->model.head.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     const size_t size = net->nn->size;
     net->theta = fab_place(l, size == sizeof(double) ? 0 : net->weights, size);
     net->gradient = fab_place(l, net->weights, size);
@@ -114,7 +114,8 @@ static void list_tasks(fab_net *net)
 
 static fab_status check_plan(const fab_net_plan *p)
 {
-    const int gaussian = p->likelihood == FAB_GAUSSIAN, many = p->likelihood == FAB_CATEGORICAL;
+    const int gaussian = p->likelihood == FAB_LIKELIHOOD_GAUSSIAN,
+              many = p->likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     if (p->features < 1 || p->features > 1 << 24)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: %lld features, expected 1 to 2^24",
                         (long long)p->features);
@@ -152,13 +153,13 @@ static void describe(fab_net *net, const fab_net_plan *p)
     net->step = -1;
     net->model.batch = p->batch ? p->batch : FAB_NET_BATCH;
     net->model.type = net->nn->type;
-    net->model.outputs = p->likelihood == FAB_CATEGORICAL ? p->classes
-                         : p->noise == FAB_NOISE_OUTPUT   ? 2
-                                                          : 1;
+    net->model.outputs = p->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? p->classes
+                         : p->noise == FAB_NOISE_OUTPUT              ? 2
+                                                                     : 1;
     net->model.head = (fab_glm){.likelihood = p->likelihood,
                                 .D = p->features,
                                 .classes = p->classes,
-                                .beta = p->likelihood == FAB_GAUSSIAN ? p->beta : 1,
+                                .beta = p->likelihood == FAB_LIKELIHOOD_GAUSSIAN ? p->beta : 1,
                                 .nu = p->nu,
                                 .beta_most = p->floor > 0 ? 1 / (p->floor * p->floor) : 0};
 }
@@ -256,7 +257,7 @@ static void set_noise(void *self, uint64_t seed, int64_t step)
 static fab_status hold(void *self, double beta)
 {
     fab_net *net = self;
-    if (net->model.head.likelihood != FAB_GAUSSIAN || net->noise != FAB_NOISE_FIXED)
+    if (net->model.head.likelihood != FAB_LIKELIHOOD_GAUSSIAN || net->noise != FAB_NOISE_FIXED)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "network: beta = %g cannot be held: its noise is not a fixed number", beta);
     net->model.head.beta = beta;

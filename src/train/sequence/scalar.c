@@ -180,7 +180,7 @@ static fab_scalar poisson(double y, double w, double u0, double v0)
 static void expect(const fab_rule *r, const fab_nodes *n, double y, double w, double u, double v,
                    double *error, double *weight)
 {
-    if (r->likelihood == FAB_POISSON) {
+    if (r->likelihood == FAB_LIKELIHOOD_POISSON) {
         const double mean = exp(u + 0.5 * v);
         *error = w * (y - mean);
         *weight = w * mean;
@@ -217,21 +217,22 @@ fab_scalar fab_scalar_update(const fab_rule *r, uint64_t row, double y, double w
 {
     double z[FAB_MAX_DRAWS];
     const fab_nodes n = {r->expectation, r->draws, z};
-    if (r->likelihood == FAB_GAUSSIAN) return moved(w * (y - u0), w, u0, v0);
-    if (r->likelihood == FAB_BERNOULLI && r->expectation == FAB_SAMPLED)
+    if (r->likelihood == FAB_LIKELIHOOD_GAUSSIAN) return moved(w * (y - u0), w, u0, v0);
+    if (r->likelihood == FAB_LIKELIHOOD_BERNOULLI && r->expectation == FAB_SAMPLED)
         fab_random_normal(r->seed, row, 0, r->draws, FAB_F64, z);
     if (r->scheme != FAB_IMPLICIT) return open_loop(r, &n, y, w, u0, v0);
-    return r->likelihood == FAB_BERNOULLI ? bernoulli(&n, y, w, u0, v0) : poisson(y, w, u0, v0);
+    return r->likelihood == FAB_LIKELIHOOD_BERNOULLI ? bernoulli(&n, y, w, u0, v0)
+                                                     : poisson(y, w, u0, v0);
 }
 
 double fab_scalar_score(fab_likelihood l, double y, double w, double u0, double v0,
                         const fab_scalar *s)
 {
-    if (l == FAB_GAUSSIAN) {
+    if (l == FAB_LIKELIHOOD_GAUSSIAN) {
         const double variance = 1 / w + v0, r = y - u0;
         return -log(ROOT_2_PI) - 0.5 * (log(variance) + r * r / variance);
     }
-    if (l == FAB_BERNOULLI) {
+    if (l == FAB_LIKELIHOOD_BERNOULLI) {
         const double t = (y > 0 ? u0 : -u0) * sqrt(PROBIT_SCALE2 / (v0 + PROBIT_SCALE2));
         return w * (fmin(t, 0) - log1p(exp(-fabs(t))));
     }
