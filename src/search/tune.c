@@ -14,6 +14,7 @@
 #include "fabayes/data.h"
 #include "la/nn.h"
 #include "la/ops.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -124,8 +125,7 @@ static fab_status make_fold(fab_tune *t, const fab_dataset *table, const fab_spl
 
 static fab_status make_folds(fab_tune *t, const fab_dataset *table)
 {
-    const int classes = t->r.likelihood == FAB_LIKELIHOOD_BERNOULLI ||
-                        t->r.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    const int classes = fab_likelihood_target(t->r.likelihood) == FAB_TARGET_CLASSES;
     fab_split *split;
     int64_t *train;
     FAB_TRY(fab_split_folds(&split, table->n, t->p.folds, classes ? table->y : NULL,
@@ -151,6 +151,7 @@ static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab
             "tune: %lld trials of %lld folds of %lld rows; expected a trial or more, and from "
             "2 folds to one for each row",
             (long long)p->trials, (long long)p->folds, (long long)table->n);
+    FAB_TRY(fab_likelihood_check("tune", r->likelihood));
     for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->table, &p->range[i]));
     return FAB_OK;
 }

@@ -13,6 +13,7 @@
 #include "fabayes/data.h"
 #include "la/nn.h"
 #include "la/ops.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
 #include <math.h>
 #include <stdatomic.h>
@@ -142,7 +143,8 @@ static fab_status search(const folds *f, double *scale, double *density)
 
 static fab_status check(const fab_recipe *r)
 {
-    if (r->likelihood != FAB_LIKELIHOOD_GAUSSIAN || !r->method->infer ||
+    FAB_TRY(fab_likelihood_check("noise", r->likelihood));
+    if (!fab_likelihood_row_of(r->likelihood)->noise || !r->method->infer ||
         !r->method->infer->init_model || r->samples < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "noise: needs a network with a gaussian target, and draws: samples >= 1");

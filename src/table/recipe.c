@@ -7,6 +7,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
 #include <string.h>
 
@@ -18,13 +19,9 @@ struct fab_fold {
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
-static fab_target target_of(fab_likelihood l)
+fab_target fab_likelihood_target(fab_likelihood l)
 {
-    static const fab_target kind[] = {[FAB_LIKELIHOOD_GAUSSIAN] = FAB_TARGET_REAL,
-                                      [FAB_LIKELIHOOD_BERNOULLI] = FAB_TARGET_CLASSES,
-                                      [FAB_LIKELIHOOD_POISSON] = FAB_TARGET_COUNTS,
-                                      [FAB_LIKELIHOOD_CATEGORICAL] = FAB_TARGET_CLASSES};
-    return kind[l];
+    return fab_likelihood_row_of(l)->target;
 }
 
 static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, const int64_t *train,
@@ -32,8 +29,8 @@ static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, c
 {
     FAB_TRY(fab_dataset_take(&f->train, t, train, n_train));
     FAB_TRY(fab_dataset_take(&f->test, t, test, n_test));
-    FAB_TRY(fab_scaling_create(&f->k, f->train, target_of(r->likelihood), (int)r->standardise,
-                               (int)r->intercept));
+    FAB_TRY(fab_scaling_create(&f->k, f->train, fab_likelihood_target(r->likelihood),
+                               (int)r->standardise, (int)r->intercept));
     FAB_TRY(fab_scaling_apply(f->k, f->train));
     FAB_TRY(fab_scaling_apply(f->k, f->test));
     FAB_TRY(fab_alloc_array((void **)&f->y, n_test, sizeof *f->y, "fold"));
@@ -48,6 +45,7 @@ fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_dataset 
 {
     fab_fold *new;
     *f = NULL;
+    FAB_TRY(fab_likelihood_check("fold", r->likelihood));
     if (n_train < 1 || n_test < 1)
         return FAB_FAIL(FAB_BAD_DATA, "fold: %lld rows to train with and %lld to test with",
                         (long long)n_train, (long long)n_test);
@@ -83,29 +81,33 @@ typedef struct trial {
 
 static const fab_exec alone = {.threads = 1};
 
+static int64_t classes_of(const trial *t)
+{
+    return fab_likelihood_row_of(t->r->likelihood)->several ? t->f->k->levels : 1;
+}
+
 static fab_status open_linear(trial *t)
 {
     fab_glm_settings *s = t->settings;
     s->D = t->f->k->D;
     s->likelihood = t->r->likelihood;
     s->intercept = t->r->intercept;
-    s->classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1;
+    s->classes = classes_of(t);
     return fab_infer_init(&t->infer, t->r->method, s, NULL, &alone);
 }
 
 static fab_status open_net(trial *t)
 {
     const fab_model_settings *s = t->settings;
-    const fab_net_plan plan = {
-        .layers = t->r->layers ? t->r->layers : "linear",
-        .features = t->f->k->D,
-        .likelihood = t->r->likelihood,
-        .classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1,
-        .noise = t->r->noise,
-        .nu = t->r->nu,
-        .floor = t->r->floor / t->f->k->target_scale,
-        .beta = s->beta > 0 ? s->beta : 1,
-        .batch = s->batch};
+    const fab_net_plan plan = {.layers = t->r->layers ? t->r->layers : "linear",
+                               .features = t->f->k->D,
+                               .likelihood = t->r->likelihood,
+                               .classes = classes_of(t),
+                               .noise = t->r->noise,
+                               .nu = t->r->nu,
+                               .floor = t->r->floor / t->f->k->target_scale,
+                               .beta = s->beta > 0 ? s->beta : 1,
+                               .batch = s->batch};
     FAB_TRY(fab_net_init(&t->net, &plan, &alone));
     return fab_infer_init_model(&t->infer, t->r->method, s, fab_net_model(t->net), NULL, &alone);
 }
@@ -143,7 +145,7 @@ static fab_status score_linear(const trial *t, fab_scores *s)
     double *eta;
     FAB_TRY(fab_infer_result(t->infer, &q));
     FAB_TRY(fab_infer_model(t->infer, &m));
-    if (m.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return score_classes(t, q, &m, s);
+    if (fab_glm_likelihood(&m)->several) return score_classes(t, q, &m, s);
     FAB_TRY(fab_alloc_array((void **)&eta, 2 * d->n, sizeof *eta, "fold"));
     fab_status done = fab_predict_eta(q, &m, &x, d->offset, &alone, eta, eta + d->n);
     if (done == FAB_OK) {

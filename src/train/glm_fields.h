@@ -15,6 +15,7 @@
 
 #include "base/settings.h"
 #include "fabayes/fit.h"
+#include "model/likelihoods/likelihood.h"
 
 #define GLM_FIELDS                                                                                 \
     REQUIRED(D, I64, 1, 0x1p40, "features of a row"),                                              \
@@ -44,7 +45,9 @@
 static inline fab_glm fab_glm_of(const void *settings)
 {
     const fab_glm_settings *s = settings;
-    const int known = s->likelihood == FAB_LIKELIHOOD_GAUSSIAN && !fab_is_auto_f64(s->beta);
+    const int known = s->likelihood >= 0 && s->likelihood < FAB_LIKELIHOODS &&
+                      fab_likelihood_row_of((fab_likelihood)s->likelihood)->noise &&
+                      !fab_is_auto_f64(s->beta);
     return (fab_glm){.likelihood = (fab_likelihood)s->likelihood,
                      .D = s->D,
                      .classes = s->classes,
