@@ -29,7 +29,8 @@ double fab_model_beta(const fab_model *m, const double *theta, const double *out
 
 double fab_glm_noise_curvature(const fab_glm *g)
 {
-    return fab_glm_likelihood(g)->noise_curvature(g);
+    const fab_likelihood_row *l = fab_glm_likelihood(g);
+    return l->noise ? l->noise_curvature(g) : 0;
 }
 
 fab_status fab_ggn_check(const char *who, const fab_model *m)
@@ -54,8 +55,7 @@ static void bend_one(const fab_model *m, const double *theta, const fab_examples
     if (fab_glm_likelihood(&g)->noise) g.beta = fab_model_beta(m, theta, out);
     fab_glm_loglik(&g, e->y[i], &eta, NULL, &h);
     out[0] = sqrt(w * h);
-    if (m->outputs == 2)
-        out[1] = fab_glm_likelihood(&g)->noise ? sqrt(w * fab_glm_noise_curvature(&g)) : 0;
+    if (m->outputs == 2) out[1] = sqrt(w * fab_glm_noise_curvature(&g));
 }
 
 /* 3: out <- p */
