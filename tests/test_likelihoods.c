@@ -253,6 +253,23 @@ static void moments_are_those_of_the_density(void **state)
     each(check_moments);
 }
 
+/* The fourth moment of a normal is 3 times the square of its variance. */
+static void check_normal(const fab_glm *m, const fab_likelihood_row *l)
+{
+    double mean, variance;
+    const at p = {.m = m, .l = l, .u = mean_of_eta, .power = 4};
+    if (l->target != FAB_TARGET_REAL) return;
+    l->moments(m, p.u, 0, &mean, &variance);
+    const double excess = total(m, l, smoothed, &p, INFINITY) / (variance * variance) - 3;
+    assert_int_equal(l->normal, fabs(excess) < 1e-9);
+}
+
+static void normal_rows_have_normal_noise(void **state)
+{
+    (void)state;
+    each(check_normal);
+}
+
 static void check_certain(const fab_glm *m, const fab_likelihood_row *l)
 {
     double y[MOST_Y];
@@ -305,9 +322,9 @@ static void check_quantile(const at *p, double q, double p_of)
 
 static void check_interval(const fab_glm *m, const fab_likelihood_row *l)
 {
-    const double u[] = {-4.385, 0.62, 3.385};
-    for (int i = 0; i < 9 && !l->several; i++) {
-        const at p = {.m = m, .l = l, .u = u[i % 3], .v = spreads[i / 3]};
+    const double u[] = {-4.385, -1.385, 0.62, 3.385};
+    for (int i = 0; i < 12 && !l->several; i++) {
+        const at p = {.m = m, .l = l, .u = u[i % 4], .v = spreads[i / 4]};
         double lower, upper;
         l->interval(m, p.u, p.v, &lower, &upper);
         check_quantile(&p, lower, 0.05);
@@ -482,6 +499,10 @@ static void names_lead_to_their_rows(void **state)
 {
     (void)state;
     fab_likelihood l = FAB_LIKELIHOOD_POISSON;
+    assert_string_equal(fab_likelihood_name(FAB_LIKELIHOOD_GAUSSIAN), "gaussian");
+    assert_string_equal(fab_likelihood_name(FAB_LIKELIHOOD_BERNOULLI), "bernoulli");
+    assert_string_equal(fab_likelihood_name(FAB_LIKELIHOOD_POISSON), "poisson");
+    assert_string_equal(fab_likelihood_name(FAB_LIKELIHOOD_CATEGORICAL), "categorical");
     for (int i = 0; i < fab_likelihood_count(); i++) {
         assert_int_equal(fab_likelihood_find(fab_likelihood_name((fab_likelihood)i), &l), FAB_OK);
         assert_int_equal(l, i);
@@ -549,6 +570,7 @@ int main(void)
         TEST(noise_has_its_information),
         TEST(probabilities_sum_to_one),
         TEST(moments_are_those_of_the_density),
+        TEST(normal_rows_have_normal_noise),
         TEST(without_spread_it_is_the_likelihood),
         TEST(distribution_is_the_sum_of_the_density),
         TEST(quantiles_invert_the_distribution),
