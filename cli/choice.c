@@ -12,7 +12,8 @@ enum {
     EXACT_MOST = 5000,   /* features up to which exact is the default */
     LAPLACE_MOST = 2000, /* and laplace */
     FLOOR_FOLDS = 5,     /* of the cross-validation of --noise-floor auto */
-    FLOOR_RUNS = 3       /* networks of a fold */
+    FLOOR_RUNS = 3,      /* networks of a fold */
+    MOST_NAMES = 64      /* of likelihoods */
 };
 
 /* ---- the likelihood --------------------------------------------------------------------------------- */
@@ -20,12 +21,12 @@ enum {
 static int named_likelihood(choice *c)
 {
     if (!c->likelihood) return DONE;
-    for (int i = 0; fab_likelihood_names[i]; i++)
-        if (strcmp(c->likelihood, fab_likelihood_names[i]) == 0) {
-            c->l.kind = (fab_likelihood)i;
-            return DONE;
-        }
-    const char *near = fab_nearest(c->likelihood, fab_likelihood_names, 4);
+    if (fab_likelihood_find(c->likelihood, &c->l.kind) == FAB_OK) return DONE;
+    const char *names[MOST_NAMES], *near;
+    int n = 0;
+    for (; n < fab_likelihood_count() && n < MOST_NAMES; n++)
+        names[n] = fab_likelihood_name((fab_likelihood)n);
+    near = fab_nearest(c->likelihood, names, n);
     if (near)
         return say_wrong("%s: there is no likelihood '%s'; did you mean '%s'?", c->l.verb,
                          c->likelihood, near);
@@ -147,11 +148,11 @@ static int put_model(choice *c, const fab_model_settings *s)
     if (!c->noise) return DONE;
     if (l->kind != FAB_LIKELIHOOD_GAUSSIAN)
         return say_wrong("%s: --noise is for a gaussian target", c->l.verb);
-    for (int i = 0; fab_noise_names[i]; i++)
-        if (strcmp(c->noise, fab_noise_names[i]) == 0) {
-            l->noise = i;
-            return DONE;
-        }
+    fab_noise noise;
+    if (fab_noise_find(c->noise, &noise) == FAB_OK) {
+        l->noise = noise;
+        return DONE;
+    }
     return say_wrong("%s: --noise is fixed, learned or output, not '%s'", c->l.verb, c->noise);
 }
 

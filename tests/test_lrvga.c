@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/methods.h"
-#include "train/sequence/logistic.h"
+#include "model/likelihoods/logistic.h"
 #include "la_allocations.h"
 #include "stream_glm.h"
 

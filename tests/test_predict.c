@@ -4,7 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "dense.h"
 #include "fabayes/predict.h"
-#include "predict/counts.h"
+#include "model/likelihoods/counts.h"
 
 static void eta_has_the_moments_of_the_dense_gaussian(void **state)
 {

@@ -4,7 +4,7 @@
 #define _XOPEN_SOURCE 700
 #include "dense.h"
 #include "fabayes/predict.h"
-#include "predict/softmax.h"
+#include "model/likelihoods/softmax.h"
 #include <string.h>
 
 enum { D = 4, W = D + 1, N = 7 };

@@ -381,21 +381,21 @@ static void a_state_goes_on_with_as_many_rows_only(void **state)
         fab_examples some = e;
         const fab_gauss *q;
         fab_tensors *file;
-        fab_infer *again;
+        fab_fit *again;
         some.x.n = counts[i];
-        fab_infer *f = open_run("slang", m, &s, &some, NULL);
+        fab_fit *f = open_run("slang", m, &s, &some, NULL);
         fab_set_progress(stop_at, (void *)(uintptr_t)&stop);
-        assert_int_equal(fab_infer_result(f, &q), FAB_STOPPED);
+        assert_int_equal(fab_fit_gauss(f, &q), FAB_STOPPED);
         fab_set_progress(NULL, NULL);
-        assert_ok(fab_infer_checkpoint(f, in_folder("half.safetensors"), NULL));
+        assert_ok(fab_fit_checkpoint(f, in_folder("half.safetensors"), NULL));
         assert_ok(fab_tensors_read(&file, in_folder("half.safetensors")));
-        assert_ok(fab_infer_resume_model(&again, file, m, NULL, NULL));
+        assert_ok(fab_fit_load(&again, file, &(fab_input){.model = m}, NULL));
         some.x.n = counts[1 - i];
-        assert_ok(fab_infer_update(again, &some));
-        assert_refused(fab_infer_result(again, &q), FAB_BAD_ARGUMENT, "made with other rows");
+        assert_ok(fab_fit_update(again, &some));
+        assert_refused(fab_fit_gauss(again, &q), FAB_BAD_ARGUMENT, "made with other rows");
         fab_tensors_free(file);
-        fab_infer_free(again);
-        fab_infer_free(f);
+        fab_fit_free(again);
+        fab_fit_free(f);
     }
     fab_net_free(net);
 }

@@ -143,8 +143,10 @@ typedef enum fab_missing {
     FAB_MISSING_DROP,       /* left out and counted */
     FAB_MISSING_MEAN        /* features take the mean of their column; without a target: left out */
 } fab_missing;
-/* "refuse", "drop", "mean"; NULL-terminated. */
-extern FAB_API const char *const fab_missing_names[4];
+/* "refuse", "drop", "mean", numbered from 0; the one of a name, or FAB_BAD_ARGUMENT. */
+FAB_API int64_t fab_missing_count(void);
+FAB_API const char *fab_missing_name(fab_missing m);
+FAB_API fab_status fab_missing_find(const char *name, fab_missing *m);
 
 /* Which column is what: a name, a 0-based number or "last"; NULL: there is none (the target of a libsvm
  * file is then its label).  All others are features. */

@@ -21,9 +21,10 @@ typedef enum fab_likelihood {
     FAB_LIKELIHOOD_CATEGORICAL   /* y in {0 .. classes-1}, softmax */
 } fab_likelihood;
 
-/* "gaussian", "bernoulli", "poisson", "categorical"; NULL-terminated list for settings tables. */
+/* "gaussian", "bernoulli", .., numbered from 0; the one of a name, or FAB_BAD_ARGUMENT with the nearest. */
+FAB_API int64_t fab_likelihood_count(void);
 FAB_API const char *fab_likelihood_name(fab_likelihood l);
-extern FAB_API const char *const fab_likelihood_names[5];
+FAB_API fab_status fab_likelihood_find(const char *name, fab_likelihood *l);
 
 typedef struct fab_glm {
     fab_likelihood likelihood;

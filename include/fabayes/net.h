@@ -38,8 +38,10 @@ typedef enum fab_noise {
     FAB_NOISE_OUTPUT   /* its logarithm is a second output: it depends on x */
 } fab_noise;
 
-/* "fixed", "learned", "output"; NULL-terminated. */
-extern FAB_API const char *const fab_noise_names[4];
+/* "fixed", "learned", "output", numbered from 0; the one of a name, or FAB_BAD_ARGUMENT. */
+FAB_API int64_t fab_noise_count(void);
+FAB_API const char *fab_noise_name(fab_noise n);
+FAB_API fab_status fab_noise_find(const char *name, fab_noise *n);
 
 typedef struct fab_net_plan {
     const char *layers;

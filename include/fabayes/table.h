@@ -20,6 +20,9 @@
 extern "C" {
 #endif
 
+/* What the targets of a likelihood are: it says what units they have, and which scores apply. */
+FAB_API fab_target fab_likelihood_target(fab_likelihood l);
+
 typedef struct fab_recipe {
     const fab_method *method;
     const char *layers; /* of a network; NULL: a linear model */

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/settings.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 #include <string.h>
 
@@ -52,11 +53,11 @@ static fab_status take_settings(void *to, const fab_method *m, const void *setti
 
 static fab_status check_glm(const fab_method *m, const fab_glm *g)
 {
-    const int many = g->likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    FAB_TRY(fab_likelihood_check(m->name, g->likelihood));
+    const int many = fab_likelihood_row_of(g->likelihood)->several;
     if (many && g->classes < 2)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "%s: classes = %lld, expected at least 2 for a categorical target", m->name,
-                        (long long)g->classes);
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: classes = %lld, expected at least 2 for a %s target",
+                        m->name, (long long)g->classes, fab_likelihood_name(g->likelihood));
     if (!many && g->classes != 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: classes = %lld, expected 1 for a %s target", m->name,
                         (long long)g->classes, fab_likelihood_name(g->likelihood));
@@ -303,7 +304,7 @@ fab_status fab_fit_glm(fab_fit *f, fab_glm *m)
     fab_report r = {.beta = 1};
     if (!f->model.D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors have no likelihood", f->m->name);
-    if (f->model.head.likelihood == FAB_LIKELIHOOD_GAUSSIAN) FAB_TRY(fab_fit_report(f, &r));
+    if (fab_glm_likelihood(&f->model.head)->noise) FAB_TRY(fab_fit_report(f, &r));
     *m = f->model.head;
     m->beta = r.beta;
     return FAB_OK;

@@ -11,6 +11,7 @@
 #include "base/fail.h"
 #include "la/nn.h"
 #include "model/layers/layers.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 
 double fab_glm_beta(const fab_glm *g, double log_beta)
@@ -28,7 +29,8 @@ double fab_model_beta(const fab_model *m, const double *theta, const double *out
 
 double fab_glm_noise_curvature(const fab_glm *g)
 {
-    return (g->nu > 0 ? g->nu / (g->nu + 3) : 1) / 2;
+    const fab_likelihood_row *l = fab_glm_likelihood(g);
+    return l->noise ? l->noise_curvature(g) : 0;
 }
 
 fab_status fab_ggn_check(const char *who, const fab_model *m)
@@ -50,7 +52,7 @@ static void bend_one(const fab_model *m, const double *theta, const fab_examples
     fab_glm g = m->head;
     const double eta = out[0] + (e->offset ? e->offset[i] : 0);
     double h;
-    if (g.likelihood == FAB_LIKELIHOOD_GAUSSIAN) g.beta = fab_model_beta(m, theta, out);
+    if (fab_glm_likelihood(&g)->noise) g.beta = fab_model_beta(m, theta, out);
     fab_glm_loglik(&g, e->y[i], &eta, NULL, &h);
     out[0] = sqrt(w * h);
     if (m->outputs == 2) out[1] = sqrt(w * fab_glm_noise_curvature(&g));
@@ -89,16 +91,17 @@ static fab_status scale_example(const fab_model *m, const double *theta, const f
 {
     const fab_nn *nn = fab_nn_find(m->type);
     const int64_t C = m->outputs;
+    const int several = fab_glm_likelihood(&m->head)->several;
     const double w = e->weight ? e->weight[i] : 1;
     double sum = 0;
-    if (m->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL)
+    if (several)
         probabilities(C, out);
     else
         bend_one(m, theta, e, i, w, out);
     for (int64_t c = 0; c < C; c++) sum += out[c];
     if (!isfinite(sum))
         return FAB_FAIL(FAB_NUMERIC, "the curvature of example %lld is %g", (long long)i, sum);
-    if (m->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL)
+    if (several)
         scale_classes(nn, C, m->D, out, w, rows, ld);
     else
         for (int64_t c = 0; c < C; c++) scale(nn, m->D, out[c], fab_at(nn, rows, c * ld));

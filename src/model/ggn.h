@@ -18,7 +18,7 @@ double fab_glm_beta(const fab_glm *g, double log_beta);
 /* The noise precision of a gaussian row with these outputs: an output, a coordinate of theta, or a fixed number. */
 double fab_model_beta(const fab_model *m, const double *theta, const double *out);
 
-/* Of -log p by the log noise precision, expected: 1/2, or less of Student's t. */
+/* Of -log p by the log noise precision, expected: 1/2, or less of Student's t; 0 where there is no noise. */
 double fab_glm_noise_curvature(const fab_glm *g);
 
 /* Has the model what the rows need?  The sentence starts with `who`. */

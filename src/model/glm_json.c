@@ -3,8 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/text.h"
-#include "fabayes/model.h"
 #include "fabayes/settings.h"
+#include "model/likelihoods/likelihood.h"
 #include <jansson.h>
 #include <math.h>
 #include <string.h>
@@ -22,21 +22,11 @@ fab_status fab_glm_json(const fab_glm *m, char **text)
     return fab_text_give(&t, text);
 }
 
-static int find_likelihood(const char *name, fab_likelihood *l)
-{
-    for (int i = 0; name && fab_likelihood_names[i]; i++)
-        if (strcmp(name, fab_likelihood_names[i]) == 0) {
-            *l = (fab_likelihood)i;
-            return 1;
-        }
-    return 0;
-}
-
 static int sensible(const fab_glm *m)
 {
     const int64_t most = (int64_t)1 << 40;
     if (m->D < 1 || m->D > most || !(m->beta > 0 && isfinite(m->beta))) return 0;
-    if (m->likelihood != FAB_LIKELIHOOD_CATEGORICAL) return m->classes == 1;
+    if (!fab_glm_likelihood(m)->several) return m->classes == 1;
     return m->classes >= 2 && m->classes <= most / (m->D + 1);
 }
 
@@ -45,7 +35,8 @@ static fab_status take(fab_glm *m, json_t *o)
     const char *kind = json_string_value(json_object_get(o, "kind"));
     if (!kind || strcmp(kind, "linear") != 0)
         return FAB_FAIL(FAB_BAD_FILE, "model: its kind is not 'linear'");
-    if (!find_likelihood(json_string_value(json_object_get(o, "likelihood")), &m->likelihood))
+    if (fab_likelihood_find(json_string_value(json_object_get(o, "likelihood")), &m->likelihood) !=
+        FAB_OK)
         return FAB_FAIL(FAB_BAD_FILE, "model: the likelihood is not known");
     m->D = json_integer_value(json_object_get(o, "features"));
     m->classes = json_integer_value(json_object_get(o, "classes"));

@@ -10,6 +10,7 @@
 #include "base/fail.h"
 #include "base/rows.h"
 #include "fabayes/model.h"
+#include "model/likelihoods/likelihood.h"
 #include <string.h>
 
 enum { BATCH = 256, MOST_CLASSES = 1000 };
@@ -114,7 +115,7 @@ static fab_status gradients(void *self, const double *theta, const fab_examples 
 static fab_status fix_beta(void *self, double beta)
 {
     fab_glm *g = self;
-    if (g->likelihood != FAB_LIKELIHOOD_GAUSSIAN)
+    if (!fab_glm_likelihood(g)->noise)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "linear model: beta = %g of a %s target", beta,
                         fab_likelihood_name(g->likelihood));
     g->beta = beta;

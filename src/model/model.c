@@ -1,8 +1,8 @@
 /* model.c - what every model must have.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/model.h"
 #include "base/fail.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 
 fab_status fab_model_check(const char *who, const fab_model *m)
@@ -11,6 +11,7 @@ fab_status fab_model_check(const char *who, const fab_model *m)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has D = %lld, expected 1 to 2^40", who,
                         (long long)m->D);
     if (!m->loss) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has no loss", who);
+    FAB_TRY(fab_likelihood_check(who, m->head.likelihood));
     if (m->free < 0 || m->free >= m->D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has %lld free coordinates of D = %lld",
                         who, (long long)m->free, (long long)m->D);

@@ -16,10 +16,11 @@
 #include "base/rows.h"
 #include "fabayes/predict.h"
 #include "la/small.h"
+#include "model/likelihoods/likelihood.h"
+#include "model/likelihoods/softmax.h"
 #include "posterior/factor.h"
 #include "posterior/solver.h"
 #include "predict/eta.h"
-#include "predict/softmax.h"
 #include <math.h>
 #include <string.h>
 
@@ -156,7 +157,7 @@ static void block(predictors *p, const fab_rows *x, const double *offset, int64_
 static fab_status check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
 {
     FAB_TRY(fab_predict_check(q, m, x));
-    if (m->likelihood != FAB_LIKELIHOOD_CATEGORICAL)
+    if (!fab_glm_likelihood(m)->several)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "predict: the model has one predictor, no classes");
     if (m->classes > FAB_DENSE_MAX && q->form != FAB_POINT)
         return FAB_FAIL(FAB_UNSUPPORTED,

@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "model/ggn.h"
+#include "model/likelihoods/likelihood.h"
 #include "predict/draws.h"
 #include "base/memory.h"
 #include "base/rows.h"
@@ -32,13 +33,12 @@ typedef struct drawing {
 static void layout(fab_layout *l, void *handle)
 {
     fab_draws *d = handle;
-    const int gaussian = d->head.likelihood == FAB_LIKELIHOOD_GAUSSIAN,
-              spread = d->variance != NULL,
-              classes = d->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    const fab_likelihood_row *row = fab_glm_likelihood(&d->head);
+    const int spread = d->variance != NULL;
     d->eta = fab_place(l, d->samples * d->n * d->head.classes, sizeof(double));
-    d->beta = gaussian ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
+    d->beta = row->noise ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
     d->variance = spread ? fab_place(l, d->samples * d->n, sizeof(double)) : NULL;
-    d->logp = spread && classes ? fab_place(l, d->n * d->head.classes, sizeof(double)) : NULL;
+    d->logp = spread && row->several ? fab_place(l, d->n * d->head.classes, sizeof(double)) : NULL;
     d->weight = fab_place(l, d->samples, sizeof(double));
 }
 
@@ -203,6 +203,7 @@ double fab_draws_logp(const fab_draws *d, int64_t i, double y)
 
 void fab_draws_classes(const fab_draws *d, int64_t i, double *logp)
 {
-    const int64_t C = d->head.likelihood == FAB_LIKELIHOOD_BERNOULLI ? 2 : d->head.classes;
+    const fab_likelihood_row *l = fab_glm_likelihood(&d->head);
+    const int64_t C = l->target == FAB_TARGET_CLASSES && !l->several ? 2 : d->head.classes;
     for (int64_t c = 0; c < C; c++) logp[c] = fab_draws_logp(d, i, (double)c);
 }

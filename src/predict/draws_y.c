@@ -1,57 +1,36 @@
 /* draws_y.c - what y will be, and scores, under a mixture of likelihoods (draws.h).
  *
- *   gaussian   F(y) = sum_s w_s Phi((y - m_s) / sd_s); quantiles by bisection;
- *              crps = sum_s w_s A(y - m_s, sd_s^2) - sum_s,t w_s w_t A(m_s - m_t, sd_s^2 + sd_t^2) / 2,
- *              A(m, v) = 2 sqrt(v) phi(m / sqrt(v)) + m (2 Phi(m / sqrt(v)) - 1)
- *              Student's t: F of t, and crps = int_x<y F^2 + int_x>y (1 - F)^2 by Simpson's rule
- *   poisson    F(k) = sum_s w_s P(Poisson(exp(eta_s)) <= k)
+ *   1  F(y) = sum_s w_s F_s(y); quantiles by bisection                              (model/likelihoods/cdf.h)
+ *   2  normals: crps = sum_s w_s A(y - m_s, v_s) - sum_s,t w_s w_t A(m_s - m_t, v_s + v_t) / 2,
+ *      A(m, v) = 2 sqrt(v) phi(m / sqrt(v)) + m (2 Phi(m / sqrt(v)) - 1); other real numbers: by F
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
-#include "base/student.h"
 #include "fabayes/predict.h"
-#include "predict/counts.h"
+#include "model/likelihoods/cdf.h"
+#include "model/likelihoods/likelihood.h"
 #include "predict/score.h"
 #include <math.h>
 
 #define INV_SQRT_2PI 0.39894228040143267794
-#define REACH        40    /* standard deviations beyond which a normal has nothing */
-#define CLOSE        1e-12 /* of a quantile, relative to the spread */
-#define CRPS_REACH   9.0   /* of u = asinh(x / sd): 4000 standard deviations */
-enum { CRPS_STEPS = 64 };
+
+/* Component s of row i: a predictor, its variance (0 of a draw), and the likelihood with the noise that it has there. */
+typedef struct component {
+    const fab_likelihood_row *l;
+    fab_glm m;
+    double u, v;
+} component;
+
+static component component_of(const fab_draws *d, int64_t s, int64_t i)
+{
+    const int64_t at = s * d->n + i;
+    component c = {fab_glm_likelihood(&d->head), d->head, d->eta[at],
+                   d->variance ? d->variance[at] : 0};
+    if (d->beta) c.m.beta = d->beta[at];
+    return c;
+}
 
 /* ---- moments ------------------------------------------------------------------------------------------ */
-
-/* The variance of the predictor of component s: 0 of a draw. */
-static double spread_of(const fab_draws *d, int64_t s, int64_t i)
-{
-    return d->variance ? d->variance[s * d->n + i] : 0;
-}
-
-/* The variance of y under component s of a gaussian target. */
-static double variance_of(const fab_draws *d, int64_t s, int64_t i)
-{
-    const double nu = d->head.nu, tails = nu > 0 ? nu / (nu - 2) : 1;
-    return spread_of(d, s, i) + tails / d->beta[s * d->n + i];
-}
-
-/* Mean of y under component s, and its variance. */
-static void moments_of(const fab_draws *d, int64_t s, int64_t i, double *mean, double *variance)
-{
-    const double eta = d->eta[s * d->n + i], v = spread_of(d, s, i);
-    if (d->beta) {
-        *mean = eta;
-        *variance = variance_of(d, s, i);
-    } else if (d->head.likelihood == FAB_LIKELIHOOD_POISSON) {
-        *mean = exp(eta + v / 2);
-        *variance = *mean + *mean * *mean * expm1(v);
-    } else {
-        fab_prediction p;
-        fab_predict_y(&d->head, eta, v, &p);
-        *mean = p.mean;
-        *variance = p.mean * (1 - p.mean);
-    }
-}
 
 /* Mean and variance of the mixture. */
 static void mixture_moments(const fab_draws *d, int64_t i, double *mean, double *variance)
@@ -59,73 +38,52 @@ static void mixture_moments(const fab_draws *d, int64_t i, double *mean, double 
     double m, v;
     *mean = *variance = 0;
     for (int64_t s = 0; s < d->samples; s++) {
-        moments_of(d, s, i, &m, &v);
+        const component c = component_of(d, s, i);
+        c.l->moments(&c.m, c.u, c.v, &m, &v);
         *mean += d->weight[s] * m;
     }
     for (int64_t s = 0; s < d->samples; s++) {
-        moments_of(d, s, i, &m, &v);
+        const component c = component_of(d, s, i);
+        c.l->moments(&c.m, c.u, c.v, &m, &v);
         *variance += d->weight[s] * (v + (m - *mean) * (m - *mean));
     }
 }
 
 /* ---- distribution --------------------------------------------------------------------------------------- */
 
-static double component_cdf(const fab_draws *d, int64_t s, int64_t i, double y)
-{
-    const int64_t at = s * d->n + i;
-    const double eta = d->eta[at];
-    if (!d->beta) return fab_count_cdf(eta, spread_of(d, s, i), y);
-    if (d->head.nu > 0) return fab_student_cdf(d->head.nu, (y - eta) * sqrt(d->beta[at]));
-    return 0.5 * erfc((eta - y) / sqrt(2 * variance_of(d, s, i)));
-}
-
-static double cdf(const fab_draws *d, int64_t i, double y)
-{
-    double sum = 0;
-    for (int64_t s = 0; s < d->samples; s++) sum += d->weight[s] * component_cdf(d, s, i, y);
-    return sum;
-}
-
-static double real_quantile(const fab_draws *d, int64_t i, double p, double mean, double sd)
-{
-    double lo = mean - REACH * sd, hi = mean + REACH * sd;
-    while (hi - lo > CLOSE * (sd + fabs(mean) * 1e-3)) {
-        const double t = lo + (hi - lo) / 2;
-        if (t <= lo || t >= hi) break;
-        if (cdf(d, i, t) < p)
-            lo = t;
-        else
-            hi = t;
-    }
-    return lo + (hi - lo) / 2;
-}
-
 typedef struct row_of {
     const fab_draws *d;
     int64_t i;
 } row_of;
 
-static double row_cdf(const void *ctx, double k)
+/* F(y) = sum_s w_s F_s(y) */
+static double cdf(const void *ctx, double y)
 {
     const row_of *r = ctx;
-    return cdf(r->d, r->i, k);
+    double sum = 0;
+    for (int64_t s = 0; s < r->d->samples; s++) {
+        const component c = component_of(r->d, s, r->i);
+        sum += r->d->weight[s] * c.l->cdf(&c.m, c.u, c.v, y);
+    }
+    return sum;
 }
 
 void fab_draws_predict(const fab_draws *d, int64_t i, fab_prediction *p)
 {
+    const row_of r = {d, i};
     double variance;
     mixture_moments(d, i, &p->mean, &variance);
     p->sd = sqrt(variance);
-    if (d->beta) {
-        p->lower = real_quantile(d, i, 0.05, p->mean, p->sd);
-        p->upper = real_quantile(d, i, 0.95, p->mean, p->sd);
-    } else if (d->head.likelihood == FAB_LIKELIHOOD_POISSON) {
-        const row_of r = {d, i};
-        p->lower = fab_count_least(row_cdf, &r, 0.05);
-        p->upper = fab_count_least(row_cdf, &r, 0.95);
-    } else {
-        p->lower = p->mean > 0.95;
-        p->upper = p->mean > 0.05;
+    switch (fab_glm_likelihood(&d->head)->target) {
+    case FAB_TARGET_REAL:
+        p->lower = fab_cdf_quantile(cdf, &r, 0.05, p->mean, p->sd);
+        p->upper = fab_cdf_quantile(cdf, &r, 0.95, p->mean, p->sd);
+        break;
+    case FAB_TARGET_COUNTS:
+        p->lower = fab_cdf_least(cdf, &r, 0.05);
+        p->upper = fab_cdf_least(cdf, &r, 0.95);
+        break;
+    case FAB_TARGET_CLASSES: p->lower = p->mean > 0.95; p->upper = p->mean > 0.05;
     }
 }
 
@@ -137,46 +95,22 @@ static double spread(double m, double v)
     return 2 * sd * INV_SQRT_2PI * exp(-z * z / 2) + m * erf(z / sqrt(2));
 }
 
-static double simpson(int k)
-{
-    return k == 0 || k == CRPS_STEPS ? 1.0 / 3 : k % 2 ? 4.0 / 3 : 2.0 / 3;
-}
-
-/* Of heavy tails: sd * sum over x = y +- sd sinh(u). */
-static double tailed_crps(const fab_draws *d, int64_t i, double y, double sd)
-{
-    double sum = 0;
-    for (int k = 0; k <= CRPS_STEPS; k++) {
-        const double u = CRPS_REACH * k / CRPS_STEPS, x = sd * sinh(u), below = cdf(d, i, y - x),
-                     above = 1 - cdf(d, i, y + x);
-        sum += simpson(k) * cosh(u) * (below * below + above * above);
-    }
-    return sd * sum * CRPS_REACH / CRPS_STEPS;
-}
-
+/* Of a mixture of normals. */
 static double crps(const fab_draws *d, int64_t i, double y)
 {
-    double sum = 0;
+    double sum = 0, m, v, mean, variance;
     for (int64_t s = 0; s < d->samples; s++) {
-        const double m = d->eta[s * d->n + i], v = variance_of(d, s, i);
+        const component c = component_of(d, s, i);
+        c.l->moments(&c.m, c.u, c.v, &m, &v);
         sum += d->weight[s] * spread(y - m, v);
-        for (int64_t t = 0; t < s; t++) /* twice, halved */
-            sum -= d->weight[s] * d->weight[t] *
-                   spread(m - d->eta[t * d->n + i], v + variance_of(d, t, i));
+        for (int64_t t = 0; t < s; t++) { /* twice, halved */
+            const component o = component_of(d, t, i);
+            o.l->moments(&o.m, o.u, o.v, &mean, &variance);
+            sum -= d->weight[s] * d->weight[t] * spread(m - mean, v + variance);
+        }
         sum -= 0.5 * d->weight[s] * d->weight[s] * spread(0, 2 * v);
     }
     return sum;
-}
-
-static void score_real(const fab_draws *d, int64_t i, double y, double mean, double variance,
-                       fab_scores *s)
-{
-    const double inside = fabs(2 * cdf(d, i, y) - 1); /* of the central interval that reaches y */
-    s->mae += fabs(y - mean);
-    s->crps += d->head.nu > 0 ? tailed_crps(d, i, y, sqrt(variance)) : crps(d, i, y);
-    s->coverage50 += inside <= 0.50;
-    s->coverage90 += inside <= 0.90;
-    s->coverage95 += inside <= 0.95;
 }
 
 static fab_status score_classes(const fab_draws *d, const double *y, fab_scores *s)
@@ -202,17 +136,22 @@ static fab_status score_two(const fab_draws *d, const double *y, fab_scores *s)
 
 fab_status fab_draws_score(const fab_draws *d, const double *y, fab_scores *s)
 {
+    const fab_likelihood_row *l = fab_glm_likelihood(&d->head);
     *s = (fab_scores){.n = d->n};
-    if (d->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return score_classes(d, y, s);
+    if (l->several) return score_classes(d, y, s);
     for (int64_t i = 0; i < d->n; i++) {
+        const row_of r = {d, i};
         double mean, variance;
         mixture_moments(d, i, &mean, &variance);
         s->nll -= fab_draws_logp(d, i, y[i]);
         s->rmse += (y[i] - mean) * (y[i] - mean);
         s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
-        if (d->beta) score_real(d, i, y[i], mean, variance, s);
+        if (l->target != FAB_TARGET_REAL) continue;
+        s->mae += fabs(y[i] - mean);
+        s->crps += l->normal ? crps(d, i, y[i]) : fab_cdf_crps(cdf, &r, y[i], sqrt(variance));
+        fab_score_coverage(cdf(&r, y[i]), s);
     }
-    if (d->head.likelihood == FAB_LIKELIHOOD_BERNOULLI) FAB_TRY(score_two(d, y, s));
-    fab_score_finish(d->head.likelihood, s);
+    if (l->target == FAB_TARGET_CLASSES) FAB_TRY(score_two(d, y, s));
+    fab_score_finish(l->target, s);
     return FAB_OK;
 }

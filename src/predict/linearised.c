@@ -15,8 +15,9 @@
 #include "base/rows.h"
 #include "base/student.h"
 #include "model/ggn.h"
+#include "model/likelihoods/likelihood.h"
+#include "model/likelihoods/softmax.h"
 #include "predict/draws.h"
-#include "predict/softmax.h"
 #include <math.h>
 #include <string.h>
 
@@ -189,10 +190,11 @@ static void split_component(const fab_draws *from, int64_t c, const double *prec
 static fab_status split_tails(fab_draws **d)
 {
     double precision[FAB_STUDENT_NORMALS], weight[FAB_STUDENT_NORMALS];
+    const fab_likelihood_row *l = fab_glm_likelihood(&(*d)->head);
     fab_draws *from = *d, *to;
     fab_glm head = from->head;
     head.nu = 0;
-    fab_student_normals(from->head.nu, precision, weight);
+    l->normals(from->head.nu, precision, weight);
     FAB_TRY(fab_draws_new(&to, &head, from->n, from->samples * FAB_STUDENT_NORMALS, 1));
     for (int64_t c = 0; c < from->samples; c++) split_component(from, c, precision, weight, to);
     fab_draws_free(from);
@@ -213,7 +215,7 @@ fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixt
     k.rows = fit < 1 ? 1 : fit < (double)m->batch ? (int64_t)fit : m->batch;
     FAB_TRY(fab_draws_new(&k.d, &m->head, x->n, q->n, 1));
     fab_status s = fill(&k);
-    if (s == FAB_OK && m->head.nu > 0) s = split_tails(&k.d);
+    if (s == FAB_OK && fab_glm_likelihood(&m->head)->normals) s = split_tails(&k.d);
     if (s == FAB_OK)
         *d = k.d;
     else

@@ -5,13 +5,10 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
-#include "predict/counts.h"
+#include "model/likelihoods/likelihood.h"
 #include "predict/eta.h"
 #include <math.h>
 #include <string.h>
-
-#define PI  3.14159265358979323846
-#define Z90 1.6448536269514722 /* 90 % of a normal lie within */
 
 /* ---- eta ---------------------------------------------------------------------------------------------- */
 
@@ -79,9 +76,10 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
     fab_solver *solver;
     double *work;
     FAB_TRY(fab_predict_check(q, m, x));
-    if (m->likelihood == FAB_LIKELIHOOD_CATEGORICAL)
+    if (fab_glm_likelihood(m)->several)
         return FAB_FAIL(FAB_UNSUPPORTED,
-                        "predict: a categorical model has several predictors: fab_predict_etas");
+                        "predict: a %s model has several predictors: fab_predict_etas",
+                        fab_likelihood_name(m->likelihood));
     FAB_TRY(fab_solver_init(&solver, q, exec));
     fab_status s = fab_alloc_array((void **)&work, 2 * BLOCK * q->D, sizeof *work, "predict");
     if (s == FAB_OK) {
@@ -103,43 +101,16 @@ void fab_predict_to_units(double mean, double scale, int64_t n, double *eta, dou
 
 /* ---- y ------------------------------------------------------------------------------------------------ */
 
-/* E sigma(eta), its probit form: eta / sqrt(1 + pi v / 8) */
-static double shrunk(double eta, double v)
-{
-    return eta / sqrt(1 + PI * v / 8);
-}
-
-static double sigmoid(double t)
-{
-    return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
-}
-
-/* log sigma(t) without overflow. */
-static double log_sigmoid(double t)
-{
-    return t >= 0 ? -log1p(exp(-t)) : t - log1p(exp(t));
-}
-
 void fab_predict_y(const fab_glm *m, double eta, double v, fab_prediction *p)
 {
-    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) {
-        const double prob = sigmoid(shrunk(eta, v));
-        *p = (fab_prediction){prob, sqrt(prob * (1 - prob)), prob > 0.95, prob > 0.05};
-    } else if (m->likelihood == FAB_LIKELIHOOD_POISSON) {
-        const double mean = exp(eta + v / 2);
-        *p = (fab_prediction){mean, sqrt(mean + mean * mean * expm1(v)),
-                              fab_count_quantile(eta, v, 0.05), fab_count_quantile(eta, v, 0.95)};
-    } else {
-        const double sd = sqrt(v + 1 / m->beta);
-        *p = (fab_prediction){eta, sd, eta - Z90 * sd, eta + Z90 * sd};
-    }
+    const fab_likelihood_row *l = fab_glm_likelihood(m);
+    double variance;
+    l->moments(m, eta, v, &p->mean, &variance);
+    p->sd = sqrt(variance);
+    l->interval(m, eta, v, &p->lower, &p->upper);
 }
 
 double fab_predict_logp(const fab_glm *m, double eta, double v, double y)
 {
-    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI)
-        return log_sigmoid(y > 0 ? shrunk(eta, v) : -shrunk(eta, v));
-    if (m->likelihood == FAB_LIKELIHOOD_POISSON) return fab_count_logp(eta, v, y);
-    const double s2 = v + 1 / m->beta, d = y - eta;
-    return -0.5 * (log(2 * PI * s2) + d * d / s2);
+    return fab_glm_likelihood(m)->logp(m, eta, v, y);
 }

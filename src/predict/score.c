@@ -3,36 +3,20 @@
  * SPDX-License-Identifier: MIT */
 #include "predict/score.h"
 #include "base/memory.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 #include <stdlib.h>
-
-#define Z50          0.67448975019608174 /* 50, 90, 95 % of a normal lie within */
-#define Z90          1.6448536269514722
-#define Z95          1.9599639845400545
-#define INV_SQRT_PI  0.56418958354775628695
-#define INV_SQRT_2PI 0.39894228040143267794
 
 #define FAR_ABOVE_0 1e-6 /* a log probability may exceed 0 by rounding */
 
 enum { BINS = 15 };
 
-static void score_gaussian(double y, const fab_prediction *p, fab_scores *s)
+void fab_score_coverage(double cdf, fab_scores *s)
 {
-    const double d = y - p->mean, z = d / p->sd, size = fabs(z);
-    const double density = INV_SQRT_2PI * exp(-z * z / 2);
-    s->rmse += d * d;
-    s->mae += fabs(d);
-    s->crps += p->sd * (z * erf(z / sqrt(2)) + 2 * density - INV_SQRT_PI);
-    s->coverage50 += size <= Z50;
-    s->coverage90 += size <= Z90;
-    s->coverage95 += size <= Z95;
-}
-
-static void score_count(double y, double mean, double v, fab_scores *s)
-{
-    const double d = y - mean;
-    s->rmse += d * d;
-    s->dispersion += d * d / (mean + mean * mean * expm1(v));
+    const double inside = fabs(2 * cdf - 1); /* of the central interval that reaches y */
+    s->coverage50 += inside <= 0.50;
+    s->coverage90 += inside <= 0.90;
+    s->coverage95 += inside <= 0.95;
 }
 
 /* ---- classes -------------------------------------------------------------------------------------------- */
@@ -108,16 +92,14 @@ fab_status fab_score_probabilities(int64_t n, const double *p, const double *y, 
     return FAB_OK;
 }
 
-static fab_status score_bernoulli(const fab_glm *m, int64_t n, const double *eta, const double *v,
-                                  const double *y, fab_scores *s)
+/* Two classes of one predictor. */
+static fab_status score_two(const fab_glm *m, int64_t n, const double *eta, const double *v,
+                            const double *y, fab_scores *s)
 {
-    double *p;
+    const fab_likelihood_row *l = fab_glm_likelihood(m);
+    double *p, variance;
     FAB_TRY(fab_alloc_array((void **)&p, n, sizeof *p, "score"));
-    for (int64_t i = 0; i < n; i++) {
-        fab_prediction one;
-        fab_predict_y(m, eta[i], v[i], &one);
-        p[i] = one.mean;
-    }
+    for (int64_t i = 0; i < n; i++) l->moments(m, eta[i], v[i], &p[i], &variance);
     const fab_status done = fab_score_probabilities(n, p, y, s);
     fab_release(p);
     return done;
@@ -188,9 +170,9 @@ fab_status fab_score_classes(int64_t C, int64_t n, const double *logp, const dou
 
 /* ---- all -------------------------------------------------------------------------------------------------- */
 
-void fab_score_finish(fab_likelihood l, fab_scores *s)
+void fab_score_finish(fab_target target, fab_scores *s)
 {
-    const int real = l == FAB_LIKELIHOOD_GAUSSIAN, count = l == FAB_LIKELIHOOD_POISSON;
+    const int real = target == FAB_TARGET_REAL, count = target == FAB_TARGET_COUNTS;
     const double n = (double)s->n;
     s->nll /= n;
     s->rmse = real || count ? sqrt(s->rmse / n) : NAN;
@@ -206,22 +188,25 @@ void fab_score_finish(fab_likelihood l, fab_scores *s)
 fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const double *v,
                      const double *y, fab_scores *s)
 {
+    const fab_likelihood_row *l = fab_glm_likelihood(m);
     *s = (fab_scores){.n = n};
-    if (m->likelihood == FAB_LIKELIHOOD_CATEGORICAL)
+    if (l->several)
         return FAB_FAIL(FAB_UNSUPPORTED,
-                        "score: a categorical model is scored by its probabilities: "
-                        "fab_score_classes");
+                        "score: a %s model is scored by its probabilities: fab_score_classes",
+                        l->name);
     if (n < 1) return FAB_FAIL(FAB_BAD_DATA, "score: there are no rows");
     for (int64_t i = 0; i < n; i++) {
-        fab_prediction p;
-        s->nll -= fab_predict_logp(m, eta[i], v[i], y[i]);
-        if (m->likelihood == FAB_LIKELIHOOD_POISSON)
-            score_count(y[i], exp(eta[i] + v[i] / 2), v[i], s);
-        if (m->likelihood != FAB_LIKELIHOOD_GAUSSIAN) continue;
-        fab_predict_y(m, eta[i], v[i], &p);
-        score_gaussian(y[i], &p, s);
+        double mean, variance;
+        l->moments(m, eta[i], v[i], &mean, &variance);
+        s->nll -= l->logp(m, eta[i], v[i], y[i]);
+        s->rmse += (y[i] - mean) * (y[i] - mean);
+        s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
+        if (l->target != FAB_TARGET_REAL) continue;
+        s->mae += fabs(y[i] - mean);
+        s->crps += l->crps(m, eta[i], v[i], y[i]);
+        fab_score_coverage(l->cdf(m, eta[i], v[i], y[i]), s);
     }
-    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) FAB_TRY(score_bernoulli(m, n, eta, v, y, s));
-    fab_score_finish(m->likelihood, s);
+    if (l->target == FAB_TARGET_CLASSES) FAB_TRY(score_two(m, n, eta, v, y, s));
+    fab_score_finish(l->target, s);
     return FAB_OK;
 }

@@ -15,6 +15,7 @@
 #include "la/nn.h"
 #include "fit/method.h"
 #include "la/ops.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>

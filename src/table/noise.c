@@ -14,6 +14,7 @@
 #include "la/nn.h"
 #include "fit/method.h"
 #include "la/ops.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
 #include <math.h>
 #include <stdatomic.h>
@@ -143,7 +144,8 @@ static fab_status search(const folds *f, double *scale, double *density)
 
 static fab_status check(const fab_recipe *r)
 {
-    if (r->likelihood != FAB_LIKELIHOOD_GAUSSIAN ||
+    FAB_TRY(fab_likelihood_check("noise", r->likelihood));
+    if (!fab_likelihood_row_of(r->likelihood)->noise ||
         r->method->takes & (FAB_TAKES_VECTORS | FAB_TAKES_LINEAR) || r->samples < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "noise: needs a network with a gaussian target, and draws: samples >= 1");

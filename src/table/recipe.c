@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
 #include "base/memory.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
 #include <string.h>
 
@@ -19,7 +20,7 @@ struct fab_fold {
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
-static fab_target target_of(fab_likelihood l)
+fab_target fab_likelihood_target(fab_likelihood l)
 {
     static const fab_target kind[] = {[FAB_LIKELIHOOD_GAUSSIAN] = FAB_TARGET_REAL,
                                       [FAB_LIKELIHOOD_BERNOULLI] = FAB_TARGET_CLASSES,
@@ -33,8 +34,8 @@ static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, c
 {
     FAB_TRY(fab_dataset_take(&f->train, t, train, n_train));
     FAB_TRY(fab_dataset_take(&f->test, t, test, n_test));
-    FAB_TRY(fab_scaling_create(&f->k, f->train, target_of(r->likelihood), (int)r->standardise,
-                               (int)r->intercept));
+    FAB_TRY(fab_scaling_create(&f->k, f->train, fab_likelihood_target(r->likelihood),
+                               (int)r->standardise, (int)r->intercept));
     FAB_TRY(fab_scaling_apply(f->k, f->train));
     FAB_TRY(fab_scaling_apply(f->k, f->test));
     FAB_TRY(fab_alloc_array((void **)&f->y, n_test, sizeof *f->y, "fold"));
@@ -49,6 +50,7 @@ fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_dataset 
 {
     fab_fold *new;
     *f = NULL;
+    FAB_TRY(fab_likelihood_check("fold", r->likelihood));
     if (n_train < 1 || n_test < 1)
         return FAB_FAIL(FAB_BAD_DATA, "fold: %lld rows to train with and %lld to test with",
                         (long long)n_train, (long long)n_test);
@@ -85,14 +87,18 @@ typedef struct trial {
 
 static const fab_exec alone = {.threads = 1};
 
+static int64_t classes_of(const trial *t)
+{
+    return fab_likelihood_row_of(t->r->likelihood)->several ? t->f->k->levels : 1;
+}
+
 static fab_status open_linear(trial *t)
 {
     const fab_method *method = t->r->method;
-    t->glm =
-        (fab_glm){.likelihood = t->r->likelihood,
-                  .D = t->f->k->D,
-                  .classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1,
-                  .intercept = t->r->intercept};
+    t->glm = (fab_glm){.likelihood = t->r->likelihood,
+                       .D = t->f->k->D,
+                       .classes = classes_of(t),
+                       .intercept = t->r->intercept};
     const fab_model m = fab_model_linear(&t->glm);
     return fab_fit_create(&t->fit, method->name, t->settings, method->fields->size,
                           &(fab_input){.model = &m}, &alone);
@@ -101,16 +107,15 @@ static fab_status open_linear(trial *t)
 static fab_status open_net(trial *t)
 {
     const fab_model_settings *s = t->settings;
-    const fab_net_plan plan = {
-        .layers = t->r->layers ? t->r->layers : "linear",
-        .features = t->f->k->D,
-        .likelihood = t->r->likelihood,
-        .classes = t->r->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? t->f->k->levels : 1,
-        .noise = t->r->noise,
-        .nu = t->r->nu,
-        .floor = t->r->floor / t->f->k->target_scale,
-        .beta = s->beta > 0 ? s->beta : 1,
-        .batch = s->batch};
+    const fab_net_plan plan = {.layers = t->r->layers ? t->r->layers : "linear",
+                               .features = t->f->k->D,
+                               .likelihood = t->r->likelihood,
+                               .classes = classes_of(t),
+                               .noise = t->r->noise,
+                               .nu = t->r->nu,
+                               .floor = t->r->floor / t->f->k->target_scale,
+                               .beta = s->beta > 0 ? s->beta : 1,
+                               .batch = s->batch};
     FAB_TRY(fab_net_init(&t->net, &plan, &alone));
     return fab_fit_create(&t->fit, t->r->method->name, s, t->r->method->fields->size,
                           &(fab_input){.model = fab_net_model(t->net)}, &alone);

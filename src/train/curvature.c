@@ -10,8 +10,9 @@
 #include "train/curvature.h"
 #include "base/memory.h"
 #include "la/small.h"
-#include "model/net/examples.h"
 #include "model/ggn.h"
+#include "model/likelihoods/likelihood.h"
+#include "model/net/examples.h"
 #include <math.h>
 #include <string.h>
 
@@ -209,14 +210,14 @@ static fab_status add_fit(fab_curvature *c, const fab_examples *e, void *ctx)
 {
     fab_fit_of_rows *fit = ctx;
     fab_glm g = c->m.head;
+    const fab_likelihood_row *l = fab_glm_likelihood(&g);
     double eta[1];
     FAB_TRY(c->m.predict(c->m.self, c->theta, &e->x, c->out));
     for (int64_t i = 0; i < e->x.n; i++) {
         const double w = e->weight ? e->weight[i] : 1, *out = c->out + i * c->m.outputs;
-        const int many = g.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
         eta[0] = out[0] + (e->offset ? e->offset[i] : 0);
-        if (g.likelihood == FAB_LIKELIHOOD_GAUSSIAN) g.beta = fab_model_beta(&c->m, c->theta, out);
-        fit->loglik += w * fab_glm_loglik(&g, e->y[i], many ? out : eta, NULL, NULL);
+        if (l->noise) g.beta = fab_model_beta(&c->m, c->theta, out);
+        fit->loglik += w * l->loglik(&g, e->y[i], l->several ? out : eta, NULL, NULL);
         fit->weight += w;
         fit->squares += w * (e->y[i] - eta[0]) * (e->y[i] - eta[0]);
     }

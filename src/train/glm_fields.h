@@ -15,6 +15,7 @@
 
 #include "base/settings.h"
 #include "fabayes/methods.h"
+#include "model/likelihoods/likelihood.h"
 
 #define GLM_FIELDS                                                                                 \
     AUTOMATIC(alpha, F64, 1e-300, 1e300,                                                           \
@@ -38,7 +39,7 @@
 static inline fab_glm fab_glm_of(const fab_model *m, double beta)
 {
     fab_glm g = m->head;
-    g.beta = g.likelihood == FAB_LIKELIHOOD_GAUSSIAN && !fab_is_auto_f64(beta) ? beta : 1;
+    g.beta = fab_likelihood_row_of(g.likelihood)->noise && !fab_is_auto_f64(beta) ? beta : 1;
     return g;
 }
 

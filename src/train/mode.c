@@ -13,6 +13,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "la/small.h"
+#include "model/likelihoods/likelihood.h"
 #include "posterior/spread.h"
 #include <math.h>
 #include <string.h>
@@ -40,13 +41,9 @@ static double weighted_mean(const fab_examples *e)
 void fab_mode_start(const fab_objective *o, double *theta)
 {
     memset(theta, 0, (size_t)o->P * sizeof *theta);
-    if (!o->m.intercept || o->m.likelihood == FAB_LIKELIHOOD_CATEGORICAL) return;
-    const double mean = weighted_mean(o->e),
-                 share = (mean * (double)o->e->x.n + 0.5) / ((double)o->e->x.n + 1);
-    double *b = theta + o->m.D;
-    if (o->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) *b = mean;
-    if (o->m.likelihood == FAB_LIKELIHOOD_BERNOULLI) *b = log(share / (1 - share));
-    if (o->m.likelihood == FAB_LIKELIHOOD_POISSON) *b = log(share);
+    const fab_likelihood_row *l = fab_glm_likelihood(&o->m);
+    if (o->m.intercept && l->start)
+        theta[o->m.D] = l->start(weighted_mean(o->e), (double)o->e->x.n);
 }
 
 /* ---- Newton ----------------------------------------------------------------------------------- */

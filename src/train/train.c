@@ -5,6 +5,7 @@
 #include "train/state.h"
 #include "la/ops.h"
 #include "model/ggn.h"
+#include "model/likelihoods/likelihood.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -213,7 +214,7 @@ const double *fab_train_best(const fab_train *t)
 
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r)
 {
-    const int noise = t->m.free == 1 && t->m.head.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
+    const int noise = t->m.free == 1 && fab_glm_likelihood(&t->m.head)->noise;
     const double epochs = t->number[FAB_TRAIN_EPOCH], best = t->number[FAB_TRAIN_BEST];
     *r = (fab_report){.iterations = (int64_t)epochs + t->after,
                       .converged = epochs < (double)t->s.epochs ? 1 : -1,

@@ -5,7 +5,32 @@
 #include "data/source/number.h"
 #include <string.h>
 
-const char *const fab_missing_names[4] = {"refuse", "drop", "mean", NULL};
+/* ---- what becomes of missing values --------------------------------------------------------------- */
+
+static const char *const missing_names[] = {"refuse", "drop", "mean"};
+enum { WAYS = sizeof missing_names / sizeof *missing_names };
+
+int64_t fab_missing_count(void)
+{
+    return WAYS;
+}
+
+const char *fab_missing_name(fab_missing m)
+{
+    return (int)m >= 0 && (int)m < WAYS ? missing_names[m] : "unknown";
+}
+
+fab_status fab_missing_find(const char *name, fab_missing *m)
+{
+    for (int i = 0; i < WAYS; i++)
+        if (name && strcmp(name, missing_names[i]) == 0) {
+            *m = (fab_missing)i;
+            return FAB_OK;
+        }
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "missing values: there is no way '%s'; refuse, drop and mean are there",
+                    name ? name : "");
+}
 
 /* ---- names -------------------------------------------------------------------------------------- */
 

@@ -22,7 +22,7 @@
 
 typedef struct tall {
     fab_exact_fit *fit;
-    fab_columns c;
+    fab_exact_columns c;
     int64_t D, P, W;                 /* features; coordinates; columns with the target */
     double *centre, *scale, *factor; /* D each */
     double *R1, *R2;                 /* W x W */
@@ -291,14 +291,14 @@ static fab_status reduce(tall *t)
 static fab_status run(tall *t)
 {
     fab_exact_fit *fit = t->fit;
-    t->c = (fab_columns){.who = fit->who,
-                         .e = &fit->e,
-                         .D = t->D,
-                         .intercept = fit->model.intercept,
-                         .free = fit->model.intercept && !fit->prior,
-                         .centre = t->centre,
-                         .scale = t->scale,
-                         .factor = t->factor};
+    t->c = (fab_exact_columns){.who = fit->who,
+                               .e = &fit->e,
+                               .D = t->D,
+                               .intercept = fit->model.intercept,
+                               .free = fit->model.intercept && !fit->prior,
+                               .centre = t->centre,
+                               .scale = t->scale,
+                               .factor = t->factor};
     if (fit->prior) {
         memcpy(t->base, fit->prior->mu, (size_t)t->P * sizeof *t->base);
         t->c.m = t->base;

@@ -22,7 +22,7 @@
 
 typedef struct wide {
     fab_exact_fit *fit;
-    fab_columns c;
+    fab_exact_columns c;
     int64_t D, P, N, K0, K; /* features, coordinates, rows, columns of the prior, all columns */
     int64_t rows;           /* of B: P with a prior, else D */
     double *centre, *scale, *factor, *row, *z;
@@ -51,15 +51,15 @@ static void layout(fab_layout *l, void *handle)
 static void measure(wide *w)
 {
     const fab_exact_fit *fit = w->fit;
-    w->c = (fab_columns){.who = fit->who,
-                         .e = &fit->e,
-                         .D = w->D,
-                         .intercept = fit->model.intercept,
-                         .free = fit->model.intercept && !fit->prior,
-                         .m = fit->prior ? fit->prior->mu : NULL,
-                         .centre = w->centre,
-                         .scale = w->scale,
-                         .factor = w->factor};
+    w->c = (fab_exact_columns){.who = fit->who,
+                               .e = &fit->e,
+                               .D = w->D,
+                               .intercept = fit->model.intercept,
+                               .free = fit->model.intercept && !fit->prior,
+                               .m = fit->prior ? fit->prior->mu : NULL,
+                               .centre = w->centre,
+                               .scale = w->scale,
+                               .factor = w->factor};
     fab_columns_measure(&w->c);
     w->unit = 0;
     for (int64_t i = 0; i < w->D; i++) {

@@ -16,7 +16,7 @@
 #define CONSTANT \
     (8 * DBL_EPSILON) /* a column varies by less than this part of its size: rounding */
 
-static double weight(const fab_columns *c, int64_t j)
+static double weight(const fab_exact_columns *c, int64_t j)
 {
     return c->e->weight ? c->e->weight[j] : 1;
 }
@@ -30,7 +30,7 @@ static void add_product(double sum[2], double a, double b)
 }
 
 /* The target less what is known of it. */
-static double target(const fab_columns *c, int64_t j)
+static double target(const fab_exact_columns *c, int64_t j)
 {
     double y[2] = {c->e->y[j], 0};
     if (c->e->offset) add_product(y, -1, c->e->offset[j]);
@@ -49,7 +49,7 @@ static double size_of(double v)
 }
 
 /* Weighted means; the second round removes the rounding of the first. */
-static void measure_means(fab_columns *c)
+static void measure_means(fab_exact_columns *c)
 {
     const int64_t n = c->e->x.n;
     for (int round = 0; round < 2; round++)
@@ -64,7 +64,7 @@ static void measure_means(fab_columns *c)
     for (int64_t i = 0; i < c->D; i++) c->centre[i] += c->factor[i];
 }
 
-static void measure_scales(fab_columns *c)
+static void measure_scales(fab_exact_columns *c)
 {
     const int64_t n = c->e->x.n, D = c->D;
     double most = 0;
@@ -83,7 +83,7 @@ static void measure_scales(fab_columns *c)
     }
 }
 
-void fab_columns_measure(fab_columns *c)
+void fab_columns_measure(fab_exact_columns *c)
 {
     const size_t bytes = (size_t)c->D * sizeof(double);
     memset(c->centre, 0, bytes);
@@ -96,7 +96,7 @@ void fab_columns_measure(fab_columns *c)
     measure_scales(c);
 }
 
-void fab_columns_row(const fab_columns *c, int64_t j, double *out, int64_t step)
+void fab_columns_row(const fab_exact_columns *c, int64_t j, double *out, int64_t step)
 {
     const double root = sqrt(weight(c, j));
     if (c->intercept) {
@@ -109,7 +109,7 @@ void fab_columns_row(const fab_columns *c, int64_t j, double *out, int64_t step)
 }
 
 /* R of [R; rows first .. first + n - 1]; A: (width + n) x width */
-static void absorb(const fab_columns *c, int64_t first, int64_t n, double *A, double *R,
+static void absorb(const fab_exact_columns *c, int64_t first, int64_t n, double *A, double *R,
                    double *work)
 {
     const int64_t width = c->P + 1, m = width + n;
@@ -118,7 +118,7 @@ static void absorb(const fab_columns *c, int64_t first, int64_t n, double *A, do
     fab_qr_r(m, width, A, R, work);
 }
 
-fab_status fab_columns_reduce(const fab_columns *c, double *R)
+fab_status fab_columns_reduce(const fab_exact_columns *c, double *R)
 {
     const int64_t width = c->P + 1, n = c->e->x.n, most = 2 * width > 128 ? 2 * width : 128;
     const int64_t block = n < most ? n : most;

@@ -23,6 +23,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
 #include "fit/method.h"
+#include "model/likelihoods/likelihood.h"
 #include "la/small.h"
 #include "methods/slang/slang.h"
 #include "model/ggn.h"
@@ -448,8 +449,7 @@ static fab_status report(void *handle, fab_report *r)
 {
     const fab_slang *f = handle;
     const fab_glm *head = &f->m.head;
-    const int noise = f->m.free == 1 &&
-                      head->likelihood == FAB_LIKELIHOOD_GAUSSIAN; /* it is learned */
+    const int noise = f->m.free == 1 && fab_glm_likelihood(head)->noise; /* it is learned */
     *r = (fab_report){.iterations = f->count.epochs,
                       .converged = -1,
                       .floored = f->count.floored,

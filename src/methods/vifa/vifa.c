@@ -25,6 +25,7 @@
 #include "base/memory.h"
 #include "fabayes/gauss.h"
 #include "fit/method.h"
+#include "model/likelihoods/likelihood.h"
 #include "methods/vifa/vifa.h"
 #include "model/ggn.h"
 #include "train/optim.h"
@@ -406,8 +407,7 @@ static fab_status report(void *handle, fab_report *r)
 {
     const fab_vifa *f = handle;
     const fab_glm *head = &f->m.head;
-    const int noise = f->m.free == 1 &&
-                      head->likelihood == FAB_LIKELIHOOD_GAUSSIAN; /* it is learned */
+    const int noise = f->m.free == 1 && fab_glm_likelihood(head)->noise; /* it is learned */
     *r = (fab_report){.iterations = f->count.epochs,
                       .converged = -1,
                       .alpha = f->given ? NAN : f->s.alpha,

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "model/ggn.h"
+#include "model/likelihoods/likelihood.h"
 #include "model/net/net_state.h"
 #include <math.h>
 
@@ -61,9 +62,9 @@ static void many(fab_net *net, const fab_examples *e, int64_t i, int slopes)
 void fab_net_head(fab_net *net, const double *theta, const fab_examples *e, fab_part rows,
                   int slopes)
 {
-    const int classes = net->model.head.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    const int several = fab_glm_likelihood(&net->model.head)->several;
     for (int64_t i = rows.first; i < rows.first + rows.count; i++) {
-        if (classes)
+        if (several)
             many(net, e, i, slopes);
         else
             one(net, theta, e, i, slopes);

@@ -10,16 +10,42 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
+#include "model/likelihoods/likelihood.h"
 #include "model/net/examples.h"
 #include "model/net/net_state.h"
 #include <math.h>
 #include <string.h>
 
-const char *const fab_noise_names[4] = {"fixed", "learned", "output", NULL};
+static const char *const noise_names[] = {"fixed", "learned", "output"};
 
 enum { START_STREAM = 101 }; /* of the random numbers theta starts from */
 #define MOST_NU     1e6      /* degrees of freedom beyond which t is as good as normal */
 #define SMALL_STEPS 4e6      /* multiplications of a batch that one thread does as fast as two */
+
+/* ---- names of noise ---------------------------------------------------------------------------------- */
+
+enum { NOISES = sizeof noise_names / sizeof *noise_names };
+
+int64_t fab_noise_count(void)
+{
+    return NOISES;
+}
+
+const char *fab_noise_name(fab_noise n)
+{
+    return (int)n >= 0 && (int)n < NOISES ? noise_names[n] : "unknown";
+}
+
+fab_status fab_noise_find(const char *name, fab_noise *n)
+{
+    for (int i = 0; i < NOISES; i++)
+        if (name && strcmp(name, noise_names[i]) == 0) {
+            *n = (fab_noise)i;
+            return FAB_OK;
+        }
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no noise '%s'; fixed, learned and output are there",
+                    name ? name : "");
+}
 
 /* ---- the workspace ------------------------------------------------------------------------------------ */
 
@@ -47,7 +73,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_net *net = handle;
     const int64_t batch = net->model.batch, C = net->model.outputs,
-                  classes = net->model.head.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+                  classes = fab_glm_likelihood(&net->model.head)->several;
     const size_t size = net->nn->size;
     net->theta = fab_place(l, size == sizeof(double) ? 0 : net->weights, size);
     net->gradient = fab_place(l, net->weights, size);
@@ -114,22 +140,22 @@ static void list_tasks(fab_net *net)
 
 static fab_status check_plan(const fab_net_plan *p)
 {
-    const int gaussian = p->likelihood == FAB_LIKELIHOOD_GAUSSIAN,
-              many = p->likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    FAB_TRY(fab_likelihood_check("network", p->likelihood));
+    const fab_likelihood_row *l = fab_likelihood_row_of(p->likelihood);
     if (p->features < 1 || p->features > 1 << 24)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: %lld features, expected 1 to 2^24",
                         (long long)p->features);
-    if (many ? p->classes < 2 || p->classes > 1 << 20 : p->classes != 1)
+    if (l->several ? p->classes < 2 || p->classes > 1 << 20 : p->classes != 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: classes = %lld, expected %s for a %s target",
-                        (long long)p->classes, many ? "at least 2" : "1",
+                        (long long)p->classes, l->several ? "at least 2" : "1",
                         fab_likelihood_name(p->likelihood));
-    if (gaussian && !(p->beta > 0 && isfinite(p->beta)))
+    if (l->noise && !(p->beta > 0 && isfinite(p->beta)))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: beta = %g, expected a noise precision > 0",
                         p->beta);
-    if (!gaussian && p->noise != FAB_NOISE_FIXED)
+    if (!l->noise && p->noise != FAB_NOISE_FIXED)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: a %s target has no noise to learn",
                         fab_likelihood_name(p->likelihood));
-    if (p->nu != 0 && !(gaussian && p->nu > 2 && p->nu <= MOST_NU))
+    if (p->nu != 0 && !(l->tailed && p->nu > 2 && p->nu <= MOST_NU))
         return FAB_FAIL(
             FAB_BAD_ARGUMENT,
             "network: nu = %g of a %s target; degrees of freedom are more than 2, at most %g, "
@@ -140,7 +166,7 @@ static fab_status check_plan(const fab_net_plan *p)
             FAB_BAD_ARGUMENT,
             "network: the floor of the noise is %g, and the noise %s; expected more than 0, and "
             "a noise that is learned or an output",
-            p->floor, fab_noise_names[p->noise]);
+            p->floor, fab_noise_name(p->noise));
     if (p->batch < 0 || p->batch > 1 << 24)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: batch = %lld, expected 1 to 2^24",
                         (long long)p->batch);
@@ -149,17 +175,17 @@ static fab_status check_plan(const fab_net_plan *p)
 
 static void describe(fab_net *net, const fab_net_plan *p)
 {
+    const fab_likelihood_row *l = fab_likelihood_row_of(p->likelihood);
     net->noise = p->noise;
     net->step = -1;
     net->model.batch = p->batch ? p->batch : FAB_NET_BATCH;
     net->model.type = net->nn->type;
-    net->model.outputs = p->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? p->classes
-                         : p->noise == FAB_NOISE_OUTPUT              ? 2
-                                                                     : 1;
+    net->model.outputs = l->several ? p->classes : 1;
+    if (p->noise == FAB_NOISE_OUTPUT) net->model.outputs = 2;
     net->model.head = (fab_glm){.likelihood = p->likelihood,
                                 .D = p->features,
                                 .classes = p->classes,
-                                .beta = p->likelihood == FAB_LIKELIHOOD_GAUSSIAN ? p->beta : 1,
+                                .beta = l->noise ? p->beta : 1,
                                 .nu = p->nu,
                                 .beta_most = p->floor > 0 ? 1 / (p->floor * p->floor) : 0};
 }
@@ -257,7 +283,7 @@ static void set_noise(void *self, uint64_t seed, int64_t step)
 static fab_status fix_beta(void *self, double beta)
 {
     fab_net *net = self;
-    if (net->model.head.likelihood != FAB_LIKELIHOOD_GAUSSIAN || net->noise != FAB_NOISE_FIXED)
+    if (!fab_glm_likelihood(&net->model.head)->noise || net->noise != FAB_NOISE_FIXED)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "network: beta = %g cannot be held: its noise is not a fixed number", beta);
     net->model.head.beta = beta;

@@ -43,7 +43,7 @@ fab_status fab_net_json(const fab_net *net, char **text)
     fab_text_add(&t, "{\"kind\": \"network\", \"likelihood\": \"%s\", \"features\": %lld, ",
                  fab_likelihood_name(g->likelihood), (long long)g->D);
     fab_text_add(&t, "\"classes\": %lld, \"noise\": \"%s\", \"beta\": %s, ", (long long)g->classes,
-                 fab_noise_names[net->noise], beta);
+                 fab_noise_name(net->noise), beta);
     add_noise(&t, g);
     fab_text_add(&t, "\"parameters\": %lld, ", (long long)net->model.D);
     if (net->has_input) fab_text_add(&t, "\"input\": \"%s\", ", fab_shape_text(net->input, shape));
@@ -57,15 +57,6 @@ fab_status fab_net_json(const fab_net *net, char **text)
 }
 
 /* ---- in ----------------------------------------------------------------------------------------------- */
-
-/* The index of a name in a NULL-terminated list, or -1. */
-static int place_of(json_t *name, const char *const *names)
-{
-    const char *s = json_string_value(name);
-    for (int i = 0; s && names[i]; i++)
-        if (strcmp(s, names[i]) == 0) return i;
-    return -1;
-}
 
 /* The layers as text, without the output layer, which follows from the likelihood. */
 static fab_status read_layers(json_t *o, char **text)
@@ -89,15 +80,13 @@ static fab_status read_layers(json_t *o, char **text)
 
 static fab_status read_plan(json_t *o, fab_net_plan *p)
 {
-    const int likelihood = place_of(json_object_get(o, "likelihood"), fab_likelihood_names),
-              noise = place_of(json_object_get(o, "noise"), fab_noise_names);
     const char *kind = json_string_value(json_object_get(o, "kind"));
     if (!kind || strcmp(kind, "network") != 0)
         return FAB_FAIL(FAB_BAD_FILE, "model: its kind is not 'network'");
-    if (likelihood < 0 || noise < 0)
+    if (fab_likelihood_find(json_string_value(json_object_get(o, "likelihood")), &p->likelihood) !=
+            FAB_OK ||
+        fab_noise_find(json_string_value(json_object_get(o, "noise")), &p->noise) != FAB_OK)
         return FAB_FAIL(FAB_BAD_FILE, "model: the likelihood or the noise is not known");
-    p->likelihood = (fab_likelihood)likelihood;
-    p->noise = (fab_noise)noise;
     p->features = json_integer_value(json_object_get(o, "features"));
     p->classes = json_integer_value(json_object_get(o, "classes"));
     p->beta = json_number_value(json_object_get(o, "beta"));

@@ -15,8 +15,7 @@
 #ifndef FAB_INFER_SCALAR_H
 #define FAB_INFER_SCALAR_H
 
-#include "fabayes/model.h"
-#include "train/sequence/logistic.h"
+#include "model/likelihoods/likelihood.h"
 
 /* Where the expectations are taken: after the example; before it; after a first explicit step ([L] (36));
  * the same with the weight of the first step ([L] (141)-(143)). */
@@ -33,24 +32,17 @@ enum { FAB_MAX_DRAWS = 1024 };
 /* How an example is taken in. */
 typedef struct fab_rule {
     fab_likelihood likelihood;
-    fab_expectation expectation; /* bernoulli */
+    fab_expectation expectation; /* of a likelihood with nodes */
     fab_scheme scheme;
     int64_t draws; /* of a sampled expectation, at most FAB_MAX_DRAWS */
     uint64_t seed; /* of the draws; their stream is the number of the row */
 } fab_rule;
 
-typedef struct fab_scalar {
-    double u, v;   /* mean and variance of eta after the example */
-    double error;  /* of the mean, along P x before the example */
-    double weight; /* w E m' >= 0 */
-} fab_scalar;
-
 /* Update by one example y of weight w > 0 (gaussian: the noise has precision w). */
 fab_scalar fab_scalar_update(const fab_rule *r, uint64_t row, double y, double w, double u0,
                              double v0);
 
-/* What the example says about the prior: the log density of y under N(u0, v0) (bernoulli by probit; a
- * bound from the update s for poisson, where the integral has no closed form). */
+/* What the example says about the prior: the log density of y under N(u0, v0), or a bound from the update s. */
 double fab_scalar_score(fab_likelihood l, double y, double w, double u0, double v0,
                         const fab_scalar *s);
 

@@ -34,7 +34,7 @@ static void begin(fab_sequence *s)
 static void add_scores(fab_sequence *s, int64_t j, double u0, double v0, const fab_scalar *q)
 {
     const double variance = 1 / s->w[j] + v0, r = s->y[j] - u0;
-    if (s->rule->likelihood == FAB_LIKELIHOOD_GAUSSIAN) {
+    if (fab_likelihood_row_of(s->rule->likelihood)->noise) {
         s->squares += r * r / variance;
         s->logdet += log(variance);
     }
@@ -104,7 +104,7 @@ static double score_of(bank *b, double alpha, double *beta)
         run_bank(b, alpha);
         score += s->score;
     }
-    if (s->rule->likelihood != FAB_LIKELIHOOD_GAUSSIAN) return score;
+    if (!fab_likelihood_row_of(s->rule->likelihood)->noise) return score;
     const double squares = s->squares > b->floor ? s->squares : b->floor;
     *beta = b->beta > 0 ? b->beta : (double)n / squares;
     return 0.5 * ((double)n * log(*beta) - *beta * squares - s->logdet);
@@ -185,7 +185,7 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
               .offset = offset,
               .intercept = intercept,
               .floor = floor_of(n, y),
-              .beta = l == FAB_LIKELIHOOD_GAUSSIAN ? prior->beta : 0};
+              .beta = fab_likelihood_row_of(l)->noise ? prior->beta : 0};
     const double unit = unit_of(n, G);
     double score[BANK], beta;
     int best = 0;

@@ -14,7 +14,7 @@
  *     pairwise probit  .006   .034   .15       .010   .065   .091      .012   .099   .11
  *
  * SPDX-License-Identifier: MIT */
-#include "predict/softmax.h"
+#include "model/likelihoods/softmax.h"
 #include "base/memory.h"
 #include "fabayes/random.h"
 #include "la/small.h"

@@ -1,8 +1,8 @@
 /* softmax.h - class probabilities when the predictors are Gaussian: E softmax(eta), eta ~ N(m, S).
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_PREDICT_SOFTMAX_H
-#define FAB_PREDICT_SOFTMAX_H
+#ifndef FAB_MODEL_SOFTMAX_H
+#define FAB_MODEL_SOFTMAX_H
 
 #include "fabayes/exec.h"
 

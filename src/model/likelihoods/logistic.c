@@ -8,7 +8,7 @@
  *   sampled     4  means over u + v^1/2 z_i; by v: along d eta / d v = z / (2 v^1/2)
  *
  * SPDX-License-Identifier: MIT */
-#include "train/sequence/logistic.h"
+#include "model/likelihoods/logistic.h"
 #include <math.h>
 #include <stddef.h>
 

@@ -1,8 +1,8 @@
 /* logistic.h - expectations of the logistic function under a Gaussian, and how they change with it.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LOGISTIC_H
-#define FAB_INFER_LOGISTIC_H
+#ifndef FAB_MODEL_LOGISTIC_H
+#define FAB_MODEL_LOGISTIC_H
 
 #include <stdint.h>
 

@@ -4,7 +4,8 @@
  * width the rule is exact to rounding.  Steps stay below 1/4 for the sake of exp(eta).
  *
  * SPDX-License-Identifier: MIT */
-#include "predict/counts.h"
+#include "model/likelihoods/counts.h"
+#include "model/likelihoods/cdf.h"
 #include <math.h>
 
 #define LOG_2PI 1.8378770664093454836
@@ -109,23 +110,6 @@ double fab_count_cdf(double m, double v, double k)
     return sum / weight;
 }
 
-double fab_count_least(double (*cdf)(const void *ctx, double k), const void *ctx, double p)
-{
-    double lo = -1, hi = 1;
-    while (cdf(ctx, hi) < p && hi < 1e300) {
-        lo = hi;
-        hi *= 2;
-    }
-    while (hi - lo > 1 && hi - lo > 1e-9 * hi) {
-        const double k = floor(lo + (hi - lo) / 2);
-        if (cdf(ctx, k) < p)
-            lo = k;
-        else
-            hi = k;
-    }
-    return hi;
-}
-
 typedef struct log_rate {
     double m, v;
 } log_rate;
@@ -139,5 +123,5 @@ static double cdf_of(const void *ctx, double k)
 double fab_count_quantile(double m, double v, double p)
 {
     const log_rate r = {m, v};
-    return fab_count_least(cdf_of, &r, p);
+    return fab_cdf_least(cdf_of, &r, p);
 }

@@ -1,0 +1,16 @@
+/* cdf.h - what follows from a distribution function alone.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_MODEL_CDF_H
+#define FAB_MODEL_CDF_H
+
+typedef double fab_cdf(const void *ctx, double y); /* P(Y <= y) */
+
+/* The least count k with P(Y <= k) >= p. */
+double fab_cdf_least(fab_cdf *cdf, const void *ctx, double p);
+/* The p-quantile of a real number of this mean and standard deviation, by bisection. */
+double fab_cdf_quantile(fab_cdf *cdf, const void *ctx, double p, double mean, double sd);
+/* The continuous ranked probability score of y; tails may be heavy. */
+double fab_cdf_crps(fab_cdf *cdf, const void *ctx, double y, double sd);
+
+#endif
