@@ -98,6 +98,7 @@ static void inner_task(void *ctx, int64_t i, int thread)
     inner_call *c = ctx;
     atomic_fetch_add(&c->n->inner, 1);
     if (thread != 0 || !pthread_equal(c->caller, pthread_self())) atomic_store(&c->n->strange, 1);
+    sched_yield();
 }
 
 static void outer_task(void *ctx, int64_t i, int thread)
@@ -140,6 +141,7 @@ static void several_callers_at_once_have_all_their_tasks_run(void **state)
 
 typedef struct handover {
     atomic_int first_runs, second_runs; /* tasks that have begun */
+    nest n;
 } handover;
 
 static void long_first(void *ctx, int64_t i, int thread)
@@ -157,15 +159,17 @@ static void *first_caller(void *h)
     return NULL;
 }
 
-/* Task 0 runs while the first caller has the worker, and lets it end; tasks 1 and 2 need each other. */
+/* Task 0 runs while the first caller has the worker, and lets it end; tasks 1 and 2 need each other.  In between the
+ * worker is free, and a call inside task 0 must leave it alone. */
 static void second_task(void *ctx, int64_t i, int thread)
 {
     (void)thread;
     handover *h = ctx;
     atomic_fetch_add(&h->second_runs, 1);
-    if (i == 0)
+    if (i == 0) {
         while (atomic_load(&h->first_runs) < 3) sched_yield();
-    else
+        for (int round = 0; round < 100; round++) outer_task(&h->n, 0, 0);
+    } else
         while (atomic_load(&h->second_runs) < 3) sched_yield();
 }
 
@@ -181,6 +185,8 @@ static void a_caller_that_began_alone_takes_the_workers_when_they_are_free(void 
     pthread_join(first, NULL);
     alarm(0);
     assert_int_equal(atomic_load(&h.second_runs), 3);
+    assert_int_equal(atomic_load(&h.n.inner), 3000);
+    assert_int_equal(atomic_load(&h.n.strange), 0);
 }
 
 /* ---- signals ----------------------------------------------------------------------------------------- */

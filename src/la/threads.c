@@ -81,9 +81,9 @@ static void run_tasks(int thread)
 /* A place in the open job; 0 when there is none. */
 static int take_place(void)
 {
-    int free = atomic_load(&pool.places);
-    while (free > 0)
-        if (atomic_compare_exchange_weak(&pool.places, &free, free - 1)) return free;
+    int place = atomic_load(&pool.places);
+    while (place > 0)
+        if (atomic_compare_exchange_weak(&pool.places, &place, place - 1)) return place;
     return 0;
 }
 
