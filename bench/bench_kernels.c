@@ -11,8 +11,8 @@
 #define _POSIX_C_SOURCE 200809L
 #include "la_case.h"
 #include "fabayes/exec.h"
+#include "la/threads.h"
 #include <cblas.h>
-#include <omp.h>
 #include <stdio.h>
 
 enum { MOST_REPEATS = 1000 };
@@ -76,22 +76,34 @@ typedef struct triad {
     void *a, *b, *c;
 } triad;
 
-static void triad_f64(void *with)
+static void triad_part_f64(void *with, int64_t part, int thread)
 {
+    (void)thread;
     const triad *t = with;
     double *a = t->a;
     const double *b = t->b, *c = t->c;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < t->n; i++) a[i] = b[i] + 3.0 * c[i];
+    for (int64_t i = t->n * part / threads; i < t->n * (part + 1) / threads; i++)
+        a[i] = b[i] + 3.0 * c[i];
+}
+
+static void triad_part_f32(void *with, int64_t part, int thread)
+{
+    (void)thread;
+    const triad *t = with;
+    float *a = t->a;
+    const float *b = t->b, *c = t->c;
+    for (int64_t i = t->n * part / threads; i < t->n * (part + 1) / threads; i++)
+        a[i] = b[i] + 3.0f * c[i];
+}
+
+static void triad_f64(void *with)
+{
+    fab_parallel(threads, threads, triad_part_f64, with);
 }
 
 static void triad_f32(void *with)
 {
-    const triad *t = with;
-    float *a = t->a;
-    const float *b = t->b, *c = t->c;
-#pragma omp parallel for num_threads(threads) schedule(static)
-    for (int64_t i = 0; i < t->n; i++) a[i] = b[i] + 3.0f * c[i];
+    fab_parallel(threads, threads, triad_part_f32, with);
 }
 
 static triad open_triad(fab_dtype type)

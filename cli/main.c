@@ -1,13 +1,10 @@
 /* main.c - the command line `fabayes`: the table of verbs and who is called.
  *
  * SPDX-License-Identifier: MIT */
-#define _POSIX_C_SOURCE 200809L
 #include "options.h"
 #include "print/output.h"
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 static const verb *const verbs[] = {
     &verb_fa,     &verb_fit,     &verb_update, &verb_predict, &verb_score, &verb_tune,
@@ -77,20 +74,8 @@ static int dispatch(int argc, char **argv)
     return v ? v->run(v, argc - 2, argv + 2) : unknown_verb(name);
 }
 
-/* Threads that wait should sleep: spinning ones starve their own process on a busy machine.  OpenMP reads
- * its setting before main, so the program starts itself once more with it, unless the user has chosen. */
-static void wait_asleep(char **argv)
-{
-    char path[4096];
-    const ssize_t n = readlink("/proc/self/exe", path, sizeof path - 1);
-    if (n <= 0 || getenv("OMP_WAIT_POLICY") || setenv("OMP_WAIT_POLICY", "passive", 1) != 0) return;
-    path[n] = '\0';
-    execv(path, argv); /* comes back only when it fails: then it runs as it is */
-}
-
 int main(int argc, char **argv)
 {
-    wait_asleep(argv);
     const int status = dispatch(argc, argv);
     progress_close();
     const int flushed = output_flush();

@@ -452,8 +452,7 @@ static void update_does_not_allocate(void **state)
             fab_set_allocator(counted_alloc, counted_release);
             alloc_fails_at = 0;
             assert_ok(fab_absorb_init(&ab, 5003, 9, 7, &set, &exec));
-            assert_ok(
-                fab_absorb_update(ab, g, 0.9, 0.1, &rows)); /* the first starts OpenMP's threads */
+            assert_ok(fab_absorb_update(ab, g, 0.9, 0.1, &rows)); /* the first makes the threads */
             alloc_calls = 0;
             const long before = heap_calls;
             for (int i = 0; i < 3; i++)

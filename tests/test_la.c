@@ -649,7 +649,7 @@ static void no_kernel_allocates(void **state)
             open_case(which / 2 ? FAB_F32 : FAB_F64, BY_ROWS, 20001, which % 2 ? 100 : 10, 3, 1);
         sweep_case t = open_sweep(&c, WITH_Q | ALL_SUMS);
         double *q = la_doubles(c.n);
-        run_all(&c, &t, q); /* OpenMP makes its threads */
+        run_all(&c, &t, q); /* the threads are made */
         const long before = allocations;
         run_all(&c, &t, q);
         assert_int_equal(allocations - before, 0);

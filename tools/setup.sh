@@ -11,7 +11,7 @@ set -eu
 
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
        libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
-check="clang clang-format libclang-rt-14-dev libomp-14-dev" # libomp-14-dev brings libarcher.so
+check="clang clang-format libclang-rt-14-dev"
 bench="python3-sklearn"
 
 group=${1:-build}

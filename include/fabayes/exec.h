@@ -46,7 +46,12 @@ typedef struct fab_ops fab_ops;
 /* Find kernels: backend "cpu" (fast) or "ref" (plain loops); NULL when there is no such table. */
 FAB_API const fab_ops *fab_ops_find(const char *backend, fab_dtype type);
 
-/* Where the work runs.  A NULL fab_exec, or a zero field: the CPU in f64, alone, all cores. */
+/* Where the work runs.  A NULL fab_exec, or a zero field: the CPU in f64, alone, on all cores that the process may use.
+ *
+ * Threads belong to the process, are made when work first asks for them, and sleep when there is none.  They serve one
+ * call at a time: calls on several threads of the program work side by side, one of them with the threads.  Signals
+ * are left to the program.  fork: a child works as its parent does, with threads of its own.  Fork while no other thread
+ * is inside a call and not from a callback; else the child may only exec or _exit, for BLAS may be locked. */
 typedef struct fab_exec {
     const fab_ops *ops;
     const fab_comm *comm;

@@ -3,7 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "la/ops.h"
-#include <omp.h>
+#include "la/threads.h"
+#include <pthread.h>
 #include <stdatomic.h>
 #include <string.h>
 
@@ -40,7 +41,7 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
                         fab_dtype_name(type));
     *r = (fab_run){.ops = ops};
     if (x->comm) r->comm = *x->comm;
-    r->threads = x->threads > 0 ? (int)x->threads : omp_get_max_threads();
+    r->threads = x->threads > 0 ? (int)x->threads : fab_cores();
     return FAB_OK;
 }
 
@@ -71,6 +72,7 @@ extern void openblas_set_num_threads(int count) __attribute__((weak));
  * down, the last out gives it back. */
 static atomic_flag guard = ATOMIC_FLAG_INIT;
 static int inside, saved;
+static _Thread_local int inside_here;
 
 static void lock(void)
 {
@@ -92,6 +94,7 @@ int fab_blas_enter(void)
         if (saved != 1) openblas_set_num_threads(1);
     }
     const int before = saved;
+    inside_here++;
     unlock();
     return before;
 }
@@ -100,6 +103,19 @@ void fab_blas_leave(int before)
 {
     if (!openblas_get_num_threads || !openblas_set_num_threads) return;
     lock();
+    inside_here--;
     if (--inside == 0 && before != 1) openblas_set_num_threads(before);
     unlock();
+}
+
+/* A forked child has one thread: the others are not inside, and none of them will unlock. */
+static void forget_others(void)
+{
+    inside = inside_here;
+    unlock();
+}
+
+__attribute__((constructor)) static void watch_forks(void)
+{
+    pthread_atfork(NULL, NULL, forget_others);
 }

@@ -1,9 +1,8 @@
-/* nn.c - which table of layer kernels runs here, products of any size, and tasks on threads.
+/* nn.c - which table of layer kernels runs here, and products of any size.
  *
  * SPDX-License-Identifier: MIT */
 #include "la/nn.h"
 #include "la/cpu/ops.h"
-#include <omp.h>
 #include <string.h>
 
 /* Steps of a product up to which vector code without packing is as fast as BLAS, or faster: beyond, its columns
@@ -41,14 +40,4 @@ void fab_nn_product(const fab_nn *nn, const fab_product *p)
     }
     fab_gemm(nn->type, p->ta, p->tb, p->m, p->n, p->k, 1, p->A, p->lda, p->B, p->ldb,
              p->add || p->bias, p->C, p->ldc);
-}
-
-void fab_parallel(int threads, int64_t count, fab_task *task, void *ctx)
-{
-    if (threads <= 1 || count <= 1) {
-        for (int64_t i = 0; i < count; i++) task(ctx, i, 0);
-        return;
-    }
-#pragma omp parallel for num_threads(threads) schedule(dynamic)
-    for (int64_t i = 0; i < count; i++) task(ctx, i, omp_get_thread_num());
 }

@@ -9,6 +9,7 @@
 #define FAB_LA_NN_H
 
 #include "la/small.h"
+#include "la/threads.h"
 #include <stddef.h>
 
 typedef enum fab_activation { FAB_RELU, FAB_TANH, FAB_SIGMOID } fab_activation;
@@ -92,9 +93,5 @@ void fab_nn_product(const fab_nn *nn, const fab_product *p);
 /* One table per instruction set and precision. */
 extern const fab_nn fab_nn_base[2];
 extern const fab_nn fab_nn_avx2[2], fab_nn_avx512[2]; /* x86-64 only */
-
-/* task(ctx, i, thread) for i = 0 .. count-1, in any order, on at most `threads` threads. */
-typedef void fab_task(void *ctx, int64_t i, int thread);
-void fab_parallel(int threads, int64_t count, fab_task *task, void *ctx);
 
 #endif

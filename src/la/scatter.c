@@ -6,11 +6,13 @@
  * SPDX-License-Identifier: MIT */
 #include "la/scatter.h"
 #include "base/rows.h"
+#include "la/threads.h"
 #include <cblas.h>
 #include <string.h>
 
 enum {
     PANEL = 1024,
+    BLOCK = 64, /* rows that one task loads */
     STRIP = 96,
     FEW_COLUMNS = 256
 }; /* one thread below: too little work in a panel */
@@ -20,30 +22,43 @@ int64_t fab_scatter_work(int64_t D)
     return PANEL * D;
 }
 
-/* panel[i * D + d] = x_{first + i, d} - c_d */
-static void load_panel(int threads, const fab_rows *x, int64_t first, int64_t n, int64_t D,
-                       const double *c, double *panel)
+/* n rows of x, from `first` on, and what is made of them. */
+typedef struct scatter_panel {
+    const fab_rows *x;
+    int64_t first, n, D;
+    const double *c; /* D */
+    double *rows;    /* n x D: x - c */
+    double *S, *sum; /* D x D, D */
+} scatter_panel;
+
+/* rows[i * D + d] = x_{first + i, d} - c_d, for block t of the rows */
+static void load_block(void *ctx, int64_t t, int thread)
 {
-#pragma omp parallel for num_threads(threads) schedule(static) if (threads > 1)
-    for (int64_t i = 0; i < n; i++) {
+    (void)thread;
+    const scatter_panel *p = ctx;
+    const fab_rows *x = p->x;
+    const int64_t D = p->D, end = (t + 1) * BLOCK < p->n ? (t + 1) * BLOCK : p->n;
+    for (int64_t i = t * BLOCK; i < end; i++) {
         if (x->type == FAB_F64) {
-            const double *row = (const double *)x->p + (first + i) * x->ld;
-            for (int64_t d = 0; d < D; d++) panel[i * D + d] = row[d] - c[d];
+            const double *row = (const double *)x->p + (p->first + i) * x->ld;
+            for (int64_t d = 0; d < D; d++) p->rows[i * D + d] = row[d] - p->c[d];
         } else {
-            const float *row = (const float *)x->p + (first + i) * x->ld;
-            for (int64_t d = 0; d < D; d++) panel[i * D + d] = (double)row[d] - c[d];
+            const float *row = (const float *)x->p + (p->first + i) * x->ld;
+            for (int64_t d = 0; d < D; d++) p->rows[i * D + d] = (double)row[d] - p->c[d];
         }
     }
 }
 
-/* Rows d0 .. D-1 of columns d0 .. d0 + STRIP - 1 of S, and these elements of sum. */
-static void add_strip(const double *panel, int64_t n, int64_t D, int64_t d0, double *S, double *sum)
+/* Rows d0 .. D-1 of columns d0 .. d0 + STRIP - 1 of S, and these elements of sum; strip t starts at d0 = t STRIP. */
+static void add_strip(void *ctx, int64_t t, int thread)
 {
-    const int64_t width = D - d0 < STRIP ? D - d0 : STRIP;
-    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)(D - d0), (int)width, (int)n, 1,
-                panel + d0, (int)D, panel + d0, (int)D, 1, S + d0 + d0 * D, (int)D);
-    for (int64_t i = 0; i < n; i++)
-        for (int64_t d = d0; d < d0 + width; d++) sum[d] += panel[i * D + d];
+    (void)thread;
+    const scatter_panel *p = ctx;
+    const int64_t D = p->D, d0 = t * STRIP, width = D - d0 < STRIP ? D - d0 : STRIP;
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)(D - d0), (int)width, (int)p->n, 1,
+                p->rows + d0, (int)D, p->rows + d0, (int)D, 1, p->S + d0 + d0 * D, (int)D);
+    for (int64_t i = 0; i < p->n; i++)
+        for (int64_t d = d0; d < d0 + width; d++) p->sum[d] += p->rows[i * D + d];
 }
 
 void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c, double *S,
@@ -55,9 +70,9 @@ void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c
     memset(sum, 0, (size_t)D * sizeof *sum);
     for (int64_t first = 0; first < x->n; first += PANEL) {
         const int64_t n = x->n - first < PANEL ? x->n - first : PANEL;
-        load_panel(threads, x, first, n, D, c, work);
-#pragma omp parallel for num_threads(threads) schedule(dynamic) if (threads > 1)
-        for (int64_t t = 0; t < strips; t++) add_strip(work, n, D, t * STRIP, S, sum);
+        scatter_panel p = {x, first, n, D, c, work, S, sum};
+        fab_parallel(threads, (n + BLOCK - 1) / BLOCK, load_block, &p);
+        fab_parallel(threads, strips, add_strip, &p);
     }
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < j; i++) S[i + j * D] = S[j + i * D];

@@ -21,8 +21,7 @@ QUICK = "--quick" in sys.argv[1:]
 
 def call(program, *args):
     """Standard output of a program of the build; its complaint ends the study."""
-    env = dict(os.environ, OMP_WAIT_POLICY="passive")
-    done = subprocess.run([os.path.join(BUILD, program)] + [str(a) for a in args], env=env,
+    done = subprocess.run([os.path.join(BUILD, program)] + [str(a) for a in args],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE, universal_newlines=True)
     if done.returncode != 0:
         sys.exit("%s %s: %s" % (program, " ".join(map(str, args)), done.stderr.strip()))

@@ -8,7 +8,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "la/cpu/ops.h"
-#include <omp.h>
+#include "la/threads.h"
 #include <stdatomic.h>
 #include <string.h>
 
@@ -156,31 +156,31 @@ static fab_span chunk_span(const cpu_call *c, int64_t chunk)
     return (fab_span){chunk * rows, smaller(rows, c->n - chunk * rows)};
 }
 
-/* One thread's part: take the next chunk until there is none.  (A counter of our own: OpenMP's dynamic
- * loops allocate in some run-time libraries.) */
-static void take_chunks(const cpu_call *c, fab_kernel *kernel, const fab_job *job,
-                        _Atomic int64_t *next, double *partial, void *scratch)
+/* What every chunk of a call needs. */
+typedef struct cpu_chunks {
+    const cpu_call *call;
+    fab_kernel *kernel;
+    const fab_job *job;
+    double *partial; /* chunks x call->count */
+    char *scratch;   /* threads x call->scratch bytes */
+} cpu_chunks;
+
+static void run_chunk(void *ctx, int64_t chunk, int thread)
 {
-    const int64_t chunks = chunk_count(c);
-    for (int64_t chunk = atomic_fetch_add(next, 1); chunk < chunks;
-         chunk = atomic_fetch_add(next, 1))
-        kernel(job, chunk_span(c, chunk), scratch, c->count ? partial + chunk * c->count : NULL);
+    const cpu_chunks *w = ctx;
+    const cpu_call *c = w->call;
+    w->kernel(w->job, chunk_span(c, chunk),
+              c->scratch ? w->scratch + c->scratch * (size_t)thread : NULL,
+              c->count ? w->partial + chunk * c->count : NULL);
 }
 
 /* Run the kernel on every chunk, then add the chunks' sums, in order, to `sums` (c->count numbers). */
 static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, double *sums)
 {
     const int64_t chunks = chunk_count(c);
-    const int threads = c->work < FAB_SMALL_WORK ? 1 : (int)smaller(c->run->threads, chunks);
     double *partial = place(c, (size_t)(chunks * c->count) * sizeof *partial);
-    char *scratch = place(c, 0);
-    _Atomic int64_t next = 0;
-    if (threads > 1) {
-#pragma omp parallel num_threads(threads)
-        take_chunks(c, kernel, job, &next, partial,
-                    c->scratch ? scratch + c->scratch * (size_t)omp_get_thread_num() : NULL);
-    } else
-        take_chunks(c, kernel, job, &next, partial, scratch);
+    cpu_chunks w = {c, kernel, job, partial, place(c, 0)};
+    fab_parallel(c->work < FAB_SMALL_WORK ? 1 : c->run->threads, chunks, run_chunk, &w);
     for (int64_t e = 0; e < c->count; e++) sums[e] = 0;
     for (int64_t chunk = 0; chunk < chunks; chunk++)
         for (int64_t e = 0; e < c->count; e++) sums[e] += partial[chunk * c->count + e];
