@@ -10,9 +10,9 @@
  *   4  gamma moves by -(H + damping I)^-1 slope, less damped after a success, more after a failure; coordinates
  *      that are at the floor and would go below stay
  *
- * psi at the floor is common: then F alone holds that coordinate.  There are several minima, which differ in the
- * coordinates that F holds alone, hence the starts: psi = 1 for all; then one coordinate after the other with little psi,
- * those that F holds most of first; then random ones.
+ * psi at the floor is common: then F alone makes that coordinate's variance.  There are several minima, which differ in the
+ * coordinates that are so, hence the starts: psi = 1 for all; then one coordinate after the other with little psi,
+ * those of which F has most first; then random ones.
  *
  * SPDX-License-Identifier: MIT */
 #include "posterior/closest.h"

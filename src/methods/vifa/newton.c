@@ -12,7 +12,7 @@
  *
  * The rule of 2 is unbiased for any f and exact up to degree 3 (Genz and Monahan 1998): for a linear model with gaussian y
  * nothing is left to chance, and the first step ends at the optimum.  Otherwise the falling rate averages over steps.
- * A q that stands still maximises the ELBO to first order: where C = E_q v', the slope of KL(q || N(c, C^-1)) in F and
+ * A q that no longer moves maximises the ELBO to first order: where C = E_q v', the slope of KL(q || N(c, C^-1)) in F and
  * psi is that of the ELBO.
  *
  * SPDX-License-Identifier: MIT */
