@@ -116,7 +116,7 @@ static double time_fit(const fab_dataset *t, const char *method, const void *set
 static double time_laplace(const fab_dataset *t, double *mode)
 {
     fab_laplace_settings s = fab_laplace_defaults();
-    s.alpha = ALPHA;
+    s.train.alpha = ALPHA;
     s.intercept_alpha = INTERCEPT;
     return time_fit(t, "laplace", &s, sizeof s, mode);
 }
@@ -124,7 +124,7 @@ static double time_laplace(const fab_dataset *t, double *mode)
 static double time_lrvga(const fab_dataset *t)
 {
     fab_lrvga_settings s = fab_lrvga_defaults(RANK);
-    s.alpha = ALPHA;
+    s.train.alpha = ALPHA;
     return time_fit(t, "lrvga", &s, sizeof s, NULL);
 }
 

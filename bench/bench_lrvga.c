@@ -44,7 +44,7 @@ static fab_fit *open_method(int64_t D, const fab_exec *x)
         .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = D, .classes = 1, .intercept = 0, .beta = 1};
     const fab_model model = fab_model_linear(&glm);
     fab_fit *f;
-    s.alpha = s.beta = 1;
+    s.train.alpha = s.train.beta = 1;
     s.expand = 0;
     s.inner_rank = K, s.block = 1, s.inner = INNER;
     s.gain = s.start = 1;

@@ -75,8 +75,8 @@ static inline void add_weights(problem *p)
 static inline fab_laplace_settings settings_of(const problem *p)
 {
     fab_laplace_settings s = fab_laplace_defaults();
-    s.alpha = p->alpha;
-    if (p->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) s.beta = p->m.beta;
+    s.train.alpha = p->alpha;
+    if (p->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) s.train.beta = p->m.beta;
     s.intercept_alpha = p->intercept_alpha;
     return s;
 }

@@ -220,10 +220,10 @@ static void what_is_not_offered_is_said(void **state)
     problem p = some_problem(FAB_LIKELIHOOD_GAUSSIAN, 20, 3, 35);
     fab_laplace_settings s = settings_of(&p);
     fab_fit *f;
-    s.beta = FAB_AUTO_F64;
+    s.train.beta = FAB_AUTO_F64;
     assert_refused(try_with(&f, "laplace", &p, &s, NULL), FAB_UNSUPPORTED, "exact finds it");
     s = settings_of(&p);
-    s.alpha = FAB_AUTO_F64;
+    s.train.alpha = FAB_AUTO_F64;
     memset(p.x, 0, 60 * 8);
     assert_refused(try_with(&f, "laplace", &p, &s, NULL), FAB_BAD_DATA, "give alpha");
 }

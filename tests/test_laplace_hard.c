@@ -132,7 +132,7 @@ static void every_case_is_fitted_with_alpha_auto(void **state)
     for (int i = 0; i < CASES; i++) {
         const problem p = hard_problem(i, SMALL);
         fab_laplace_settings s = settings_of(&p);
-        s.alpha = FAB_AUTO_F64;
+        s.train.alpha = FAB_AUTO_F64;
         if (!survives("laplace", &p, &s, hard[i].name) && !hard[i].refused)
             fail_msg("%s: %s", hard[i].name, fab_detail());
     }

@@ -155,7 +155,7 @@ static void many_coordinates_with_few_rows_are_kept_whole(void **state)
     fab_laplace_settings s = settings_of(&p);
     fab_fit *f;
     s.K = 40;
-    p.alpha = s.alpha = 1;
+    p.alpha = s.train.alpha = 1;
     assert_ok(try_with(&f, "laplace", &p, &s, NULL));
     const fab_gauss *q = posterior_of(f);
     assert_true(largest_gradient(&p, q->mu) <

@@ -7,29 +7,29 @@
 #include "files.h"
 #include "ggn_case.h"
 
-static fab_laplace_net_settings quick(void)
+static fab_laplace_settings quick(void)
 {
-    fab_laplace_net_settings s = fab_laplace_net_defaults();
-    s.alpha = 0.7;
-    s.epochs = 20;
-    s.batch = 5;
+    fab_laplace_settings s = fab_laplace_defaults();
+    s.train.alpha = 0.7;
+    s.train.epochs = 20;
+    s.train.batch = 5;
     s.rounds = 2;
     s.again = 6;
     return s;
 }
 
 /* The whole table in every step: the mode to many digits. */
-static fab_laplace_net_settings slow(void)
+static fab_laplace_settings slow(void)
 {
-    fab_laplace_net_settings s = quick();
-    s.batch = 256;
-    s.epochs = 4000;
+    fab_laplace_settings s = quick();
+    s.train.batch = 256;
+    s.train.epochs = 4000;
     s.again = 400;
     s.rounds = 40;
     return s;
 }
 
-static fab_status try_fit(fab_fit **f, const fab_model *m, const fab_laplace_net_settings *s,
+static fab_status try_fit(fab_fit **f, const fab_model *m, const fab_laplace_settings *s,
                           const fab_examples *e, const fab_gauss *prior, const fab_exec *x)
 {
     const fab_gauss *q;
@@ -39,7 +39,7 @@ static fab_status try_fit(fab_fit **f, const fab_model *m, const fab_laplace_net
     return done == FAB_OK ? fab_fit_gauss(*f, &q) : done;
 }
 
-static fab_fit *fitted(const fab_model *m, const fab_laplace_net_settings *s, const fab_examples *e)
+static fab_fit *fitted(const fab_model *m, const fab_laplace_settings *s, const fab_examples *e)
 {
     fab_fit *f;
     assert_ok(try_fit(&f, m, s, e, NULL, NULL));
@@ -104,14 +104,14 @@ static void the_covariance_is_the_inverse_of_the_curvature(void **state)
         fab_net *net = net_of(&kinds[k], "mlp:5:tanh", NULL);
         const fab_model *m = fab_net_model(net);
         const int64_t P = m->D, weights = P - m->free;
-        const fab_laplace_net_settings s = quick();
+        const fab_laplace_settings s = quick();
         real loglik;
         fill(&d, m->head.likelihood);
         fab_fit *f = fitted(m, &s, &d.e);
         const fab_gauss *q = gauss_of(f);
         real *G = matrix_of(m, &d.e, q->mu, 1, &loglik), *A = dense_new(P * P);
         memcpy(A, G, (size_t)(P * P) * sizeof *A);
-        for (int64_t i = 0; i < weights; i++) A[i * P + i] += s.alpha;
+        for (int64_t i = 0; i < weights; i++) A[i * P + i] += s.train.alpha;
         assert_int_equal(q->form, FAB_COVARIANCE);
         assert_int_equal(q->D, P);
         /* rounding of A, times its condition */
@@ -119,9 +119,9 @@ static void the_covariance_is_the_inverse_of_the_curvature(void **state)
                            (double)(dense_norm(P * P, A) * dense_norm(P * P, dense_inverse(P, A)));
         assert_true(distance(P * P, dense_covariance(q), dense_inverse(P, A)) < tol);
         const double want =
-            evidence_of(weights, block_of(P, G, 0, weights), q->mu, s.alpha, loglik);
+            evidence_of(weights, block_of(P, G, 0, weights), q->mu, s.train.alpha, loglik);
         assert_true(fabs(report_of(f).log_evidence - want) < 1e-10 * (1 + fabs(want)));
-        assert_true(report_of(f).alpha == s.alpha);
+        assert_true(report_of(f).alpha == s.train.alpha);
         fab_fit_free(f);
         fab_net_free(net);
     }
@@ -136,7 +136,7 @@ static void a_given_prior_takes_the_place_of_alpha(void **state)
         const fab_model *m = fab_net_model(net);
         const int64_t P = m->D, w = P - 1;
         fab_gauss *prior = some_gauss((fab_form)form, FAB_F64, P, 2, 1, 1);
-        const fab_laplace_net_settings s = quick();
+        const fab_laplace_settings s = quick();
         fab_fit *f;
         real loglik;
         fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
@@ -163,7 +163,7 @@ static void the_divergence_falls_with_K_to_nothing(void **state)
     fab_net *net = net_of(&kinds[5], "mlp:5:tanh", NULL);
     const fab_model *m = fab_net_model(net);
     const int64_t P = m->D;
-    fab_laplace_net_settings s = quick();
+    fab_laplace_settings s = quick();
     double before = INFINITY;
     real loglik;
     fill(&d, FAB_LIKELIHOOD_CATEGORICAL);
@@ -173,7 +173,7 @@ static void the_divergence_falls_with_K_to_nothing(void **state)
         fab_fit *f = fitted(m, &s, &d.e);
         const fab_gauss *q = gauss_of(f);
         real *A = matrix_of(m, &d.e, q->mu, 1, &loglik), *M = dense_precision(q);
-        for (int64_t i = 0; i < P; i++) A[i * P + i] += s.alpha;
+        for (int64_t i = 0; i < P; i++) A[i * P + i] += s.train.alpha;
         assert_int_equal(q->form, FAB_PRECISION);
         assert_int_equal(q->K, s.K);
         const double kl = divergence(P, M, A);
@@ -205,7 +205,7 @@ static void K_of_all_coordinates_is_exact(void **state)
     fab_net *net = net_of(&kinds[3], "mlp:5:tanh", NULL);
     fill(&d, FAB_LIKELIHOOD_BERNOULLI);
     for (int last = 0; last < 2; last++) {
-        fab_laplace_net_settings s = quick();
+        fab_laplace_settings s = quick();
         s.last_layer = last;
         fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
         s.K = fab_net_model(net)->D;
@@ -287,12 +287,12 @@ static void as_many_columns_as_rows_lose_nothing(void **state)
     wide w;
     open_wide(&w);
     const fab_model *m = fab_net_model(w.net);
-    fab_laplace_net_settings s = quick();
+    fab_laplace_settings s = quick();
     double *J = doubles(FEW * m->D), v[FEW], logdet, trace;
     s.K = FEW;
     fab_fit *f = fitted(m, &s, &w.e);
     const fab_gauss *q = gauss_of(f);
-    real *S = spread_of(small_gram(&w, q->mu, J), s.alpha, m->head.beta);
+    real *S = spread_of(small_gram(&w, q->mu, J), s.train.alpha, m->head.beta);
     spread_in(q, J, v, &logdet, &trace);
     for (int64_t i = 0; i < FEW; i++) /* rounding times curvature over alpha, with room */
         assert_true(fabs(v[i] / (double)S[i * FEW + i] - 1) < 1e-9);
@@ -308,7 +308,7 @@ static void EM_by_products_does_better_than_leaving_out_a_direction(void **state
     wide w;
     open_wide(&w);
     const fab_model *m = fab_net_model(w.net);
-    fab_laplace_net_settings s = quick();
+    fab_laplace_settings s = quick();
     double *J = doubles(FEW * m->D), v[FEW], logdet, kl;
     real t[FEW], V[FEW * FEW], least = INFINITY;
     s.K = FEW - 1;
@@ -317,12 +317,12 @@ static void EM_by_products_does_better_than_leaving_out_a_direction(void **state
     assert_int_equal(q->K, FEW - 1);
     dense_eig(FEW, small_gram(&w, q->mu, J), t, V);
     spread_in(q, J, v, &logdet, &kl); /* KL = (tr(A M^-1) - P + log det M - log det A) / 2 */
-    kl = s.alpha * kl - (double)m->D - logdet - (double)m->D * log(s.alpha);
+    kl = s.train.alpha * kl - (double)m->D - logdet - (double)m->D * log(s.train.alpha);
     for (int64_t i = 0; i < FEW; i++) {
-        kl += m->head.beta * v[i] - log1p((double)t[i] / s.alpha);
+        kl += m->head.beta * v[i] - log1p((double)t[i] / s.train.alpha);
         least = t[i] < least ? t[i] : least;
     }
-    const double alone = (double)least / s.alpha;
+    const double alone = (double)least / s.train.alpha;
     assert_true(kl > 0 && kl < alone - log1p(alone));
     fab_fit_free(f);
     fab_net_free(w.net);
@@ -335,7 +335,7 @@ static void the_evidence_of_many_coordinates_is_near(void **state)
     wide w;
     open_wide(&w);
     const fab_model *m = fab_net_model(w.net);
-    const fab_laplace_net_settings s = quick();
+    const fab_laplace_settings s = quick();
     double *J = doubles(FEW * m->D);
     real t[FEW], V[FEW * FEW], want = 0, size = 0, norm = 0;
     fab_fit *f = fitted(m, &s, &w.e);
@@ -345,12 +345,12 @@ static void the_evidence_of_many_coordinates_is_near(void **state)
     dense_eig(FEW, small_gram(&w, q->mu, J), t, V);
     assert_ok(m->predict(m->self, q->mu, &w.e.x, out));
     for (int64_t i = 0; i < FEW; i++) {
-        const real log_b = r_log(1 + t[i] / s.alpha);
+        const real log_b = r_log(1 + t[i] / s.train.alpha);
         want += lambda_of(m, &w.e, i, out + i, q->mu, L) - log_b / 2;
         norm += log_b * log_b;
     }
     for (int64_t i = 0; i < m->D; i++) size += (real)q->mu[i] * q->mu[i];
-    want -= s.alpha * size / 2;
+    want -= s.train.alpha * size / 2;
     const double error = fabs(report_of(f).log_evidence - (double)want),
                  most = 4 * sqrt((double)norm / 16);
     assert_true(error < most);
@@ -407,13 +407,13 @@ static void a_linear_network_is_the_linear_model(void **state)
 {
     (void)state;
     double columns[ROWS * (D + 1)];
-    fab_laplace_net_settings s = slow();
+    fab_laplace_settings s = slow();
     line l;
     fab_net *net = net_of(&kinds[1], "linear", NULL);
     draw_line(&l, 0);
     for (int64_t i = 0; i < ROWS * (D + 1); i++)
         columns[i] = i % (D + 1) < D ? l.x[i / (D + 1) * D + i % (D + 1)] : 1;
-    s.alpha = FAB_AUTO_F64;
+    s.train.alpha = FAB_AUTO_F64;
     fab_fit *f = fitted(fab_net_model(net), &s, &l.e), *g = exact_of(columns, D + 1, l.y);
     assert_exact(f, g, D + 1);
     fab_fit_free(f);
@@ -426,12 +426,12 @@ static void the_last_layer_is_the_linear_model_of_its_features(void **state)
     (void)state;
     enum { H = 4 };
     double columns[ROWS * (H + 1)];
-    fab_laplace_net_settings s = slow();
+    fab_laplace_settings s = slow();
     line l;
     fab_net *net = net_of(&kinds[1], "mlp:4:tanh", NULL);
     draw_line(&l, 1);
-    s.alpha = FAB_AUTO_F64;
-    s.epochs = 300;
+    s.train.alpha = FAB_AUTO_F64;
+    s.train.epochs = 300;
     s.last_layer = 1;
     fab_fit *f = fitted(fab_net_model(net), &s, &l.e);
     const fab_gauss *q = gauss_of(f);
@@ -454,7 +454,7 @@ static void the_last_layer_is_the_linear_model_of_its_features(void **state)
 static void a_logistic_network_without_layers_is_the_logistic_model(void **state)
 {
     (void)state;
-    fab_laplace_net_settings s = slow();
+    fab_laplace_settings s = slow();
     fab_laplace_settings linear = fab_laplace_defaults();
     line l;
     fab_fit *g;
@@ -463,7 +463,7 @@ static void a_logistic_network_without_layers_is_the_logistic_model(void **state
     for (int64_t i = 0; i < ROWS; i++) l.y[i] = l.y[i] > 0.3;
     fab_glm glm = {.likelihood = FAB_LIKELIHOOD_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
     const fab_model m = fab_model_linear(&glm);
-    linear.alpha = linear.intercept_alpha = s.alpha;
+    linear.train.alpha = linear.intercept_alpha = s.train.alpha;
     assert_ok(
         fab_fit_create(&g, "laplace", &linear, sizeof linear, &(fab_input){.model = &m}, NULL));
     assert_ok(fab_fit_update(g, &l.e));
@@ -493,11 +493,12 @@ static int stop_at(void *ctx, const char *what, int64_t done, int64_t total)
     return s->at < 0 ? bent && ++s->told == 3 : done == s->at && !bent;
 }
 
-static void stop_and_go_on(const fab_laplace_net_settings *s, int64_t at, const kind *k,
+static void stop_and_go_on(const fab_laplace_settings *s, int64_t at, const kind *k,
                            const fab_exec *x)
 {
     data d;
-    stop when = {.at = at, .together = s->epochs + (s->alpha > 0 ? 0 : s->rounds * s->again)};
+    stop when = {.at = at,
+                 .together = s->train.epochs + (s->train.alpha > 0 ? 0 : s->rounds * s->again)};
     const fab_gauss *q, *same;
     fab_tensors *file;
     fab_fit *whole, *half, *again;
@@ -530,14 +531,14 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
     static const int64_t at[] = {7, 20, 23, 31, -1};
     const fab_exec single = {.ops = fab_ops_find("cpu", FAB_F32)};
     for (int k = 0; k < 10; k++) {
-        fab_laplace_net_settings s = quick();
-        s.optimiser = k % 3;
-        s.rate = s.optimiser == FAB_ADAM ? 0.01 : 0.001;
-        if (k != 0) s.alpha = FAB_AUTO_F64;
+        fab_laplace_settings s = quick();
+        s.train.optimiser = k % 3;
+        s.train.rate = s.train.optimiser == FAB_ADAM ? 0.01 : 0.001;
+        if (k != 0) s.train.alpha = FAB_AUTO_F64;
         if (at[k % 5] < 0 || k & 1) s.K = 3;
         s.last_layer = k == 3 || k == 7;
-        s.held_out = k == 2 || k == 8 ? 0.3 : 0;
-        s.patience = 1000;
+        s.train.held_out = k == 2 || k == 8 ? 0.3 : 0;
+        s.train.patience = 1000;
         stop_and_go_on(&s, at[k % 5], &kinds[k % KINDS], k & 1 ? NULL : &single);
     }
 }
@@ -557,8 +558,8 @@ static void the_bits_do_not_depend_on_threads(void **state)
     const fab_examples e = {.x = {x, FAB_F64, ROW, WIDTH}, .y = y};
     for (int k = 0; k < 2; k++) {
         const fab_exec exec = {.threads = k ? 3 : 1};
-        fab_laplace_net_settings s = quick();
-        s.epochs = 2, s.batch = 40, s.K = 4, s.inner = 5;
+        fab_laplace_settings s = quick();
+        s.train.epochs = 2, s.train.batch = 40, s.K = 4, s.inner = 5;
         assert_ok(fab_net_init(&net[k], &plan, &exec));
         assert_ok(try_fit(&f[k], fab_net_model(net[k]), &s, &e, NULL, &exec));
         q[k] = gauss_of(f[k]);
@@ -576,11 +577,11 @@ static void runs_are_mixed(void **state)
     (void)state;
     data d;
     const fab_mixture *mix;
-    fab_laplace_net_settings s = quick();
+    fab_laplace_settings s = quick();
     fab_net *net = net_of(&kinds[1], "mlp:5", NULL);
     fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
-    s.runs = 3;
-    s.alpha = FAB_AUTO_F64;
+    s.train.runs = 3;
+    s.train.alpha = FAB_AUTO_F64;
     fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
     assert_ok(fab_fit_result(f, &mix));
     assert_ok(fab_mixture_check(mix));
@@ -599,13 +600,13 @@ static void odd_tables_have_a_posterior(void **state)
     for (int k = 0; k < 3 * KINDS; k++)
         for (int last = 0; last < 2; last++) {
             data d;
-            fab_laplace_net_settings s = quick();
+            fab_laplace_settings s = quick();
             fab_net *net = net_of(&kinds[k / 3], "mlp:4", NULL);
             fill(&d, kinds[k / 3].likelihood);
             if (k % 3 == 0) d.e.x.n = 1;
             for (int64_t i = 0; i < N && k % 3 == 1; i++) d.y[i] = 1;
             for (int64_t i = 0; i < N * D && k % 3 == 2; i++) d.x[i] = 0;
-            s.alpha = FAB_AUTO_F64;
+            s.train.alpha = FAB_AUTO_F64;
             s.last_layer = last;
             if (k & 1) s.K = 2;
             fab_fit *f = fitted(fab_net_model(net), &s, &d.e);
@@ -668,9 +669,9 @@ static void failures_name_the_step_and_keep_the_last_good_state(void **state)
     for (int k = 0; k < 3; k++) {
         broken b;
         const fab_model m = broken_model(&b, net);
-        fab_laplace_net_settings s = quick();
+        fab_laplace_settings s = quick();
         fab_fit *f;
-        if (k == 0) s.rate = 1e300;
+        if (k == 0) s.train.rate = 1e300;
         if (k == 1) b.loss_at = 8;
         b.outputs = k == 2;
         assert_refused(try_fit(&f, &m, &s, &d.e, NULL, NULL), FAB_NUMERIC, "laplace: ");
@@ -690,10 +691,10 @@ static void what_does_not_fit_is_refused(void **state)
     broken b;
     fab_fit *f;
     const fab_method *laplace = fab_method_find("laplace");
-    fab_laplace_net_settings s = quick();
+    fab_laplace_settings s = quick();
     fab_net *net = net_of(&kinds[3], "mlp:5", NULL);
     fab_model m = broken_model(&b, net);
-    s.optimiser = FAB_ADAMW;
+    s.train.optimiser = FAB_ADAMW;
     assert_refused(
         fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL),
         FAB_BAD_ARGUMENT, "adamw does not end at the mode");
@@ -729,9 +730,9 @@ static fab_status fit_and_close(void)
 {
     data d;
     fab_fit *f = NULL;
-    fab_laplace_net_settings s = quick();
-    s.epochs = 1, s.again = 1, s.rounds = 1;
-    s.alpha = FAB_AUTO_F64;
+    fab_laplace_settings s = quick();
+    s.train.epochs = 1, s.again = 1, s.rounds = 1;
+    s.train.alpha = FAB_AUTO_F64;
     s.K = 1;
     fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
     const fab_status done = try_fit(&f, tiny, &s, &d.e, NULL, NULL);

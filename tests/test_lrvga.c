@@ -624,7 +624,7 @@ static void f32_takes_half_the_memory(void **state)
     (void)state;
     const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
     fab_lrvga_settings s = fab_lrvga_defaults(10);
-    s.alpha = s.beta = 1;
+    s.train.alpha = s.train.beta = 1;
     const fab_method *m = fab_method_find("lrvga");
     fab_glm glm = {.D = 1000000, .classes = 1, .intercept = 1};
     const fab_model linear = fab_model_linear(&glm);

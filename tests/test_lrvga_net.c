@@ -27,21 +27,21 @@ static fab_net *net_of(const char *layers, int64_t features, int64_t classes, fa
 }
 
 /* A stream whose rank loses nothing. */
-static fab_lrvga_net_settings whole(int64_t T)
+static fab_lrvga_settings whole(int64_t T)
 {
-    fab_lrvga_net_settings s = fab_lrvga_net_defaults();
-    s.alpha = 0.7;
-    s.start = 1; /* model */
+    fab_lrvga_settings s = fab_lrvga_defaults(10);
+    s.train.alpha = 0.7;
+    s.start = FAB_LRVGA_MODEL;
     s.K = s.inner_rank = T;
     s.block = 5;
-    s.first = 5;
+    s.warmup = 5;
     s.draws = 0;
-    s.epochs = 3;
+    s.train.epochs = 3;
     return s;
 }
 
-static fab_fit *open_run(const fab_model *m, const fab_lrvga_net_settings *s,
-                         const fab_gauss *prior, const fab_exec *x)
+static fab_fit *open_run(const fab_model *m, const fab_lrvga_settings *s, const fab_gauss *prior,
+                         const fab_exec *x)
 {
     fab_fit *f;
     assert_ok(
@@ -123,7 +123,7 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
     const fab_examples e = rows_of(&p, 0, N);
     fab_net *net = net_of("mlp:4:tanh", FEATURES, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
-    fab_lrvga_net_settings s = whole(D);
+    fab_lrvga_settings s = whole(D);
     (void)state;
     for (int i = 0; i < 3; i++) {
         double mu[D], S[D * D] = {0}, scale = 0;
@@ -131,8 +131,8 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
         fab_fit *f = open_run(m, &s, NULL, NULL);
         assert_ok(fab_fit_update(f, &e));
         const fab_gauss *q = result_of(f);
-        m->start(m->self, (uint64_t)s.seed, mu);
-        for (int64_t d = 0; d < D; d++) S[d * (D + 1)] = s.alpha;
+        m->start(m->self, (uint64_t)s.train.seed, mu);
+        for (int64_t d = 0; d < D; d++) S[d * (D + 1)] = s.train.alpha;
         dense_stream(m, &p, schemes[i], mu, S);
         for (int64_t d = 0; d < D * D; d++) scale = fmax(scale, fabs(S[d]));
         for (int64_t d = 0; d < D; d++) assert_near(q->mu[d], mu[d], 1e-9);
@@ -150,14 +150,14 @@ static void a_linear_network_gives_what_the_linear_model_gives(void **state)
     const problem p = some_problem(N, FEATURES, 3);
     const fab_examples e = rows_of(&p, 0, N);
     fab_lrvga_settings linear = fab_lrvga_defaults(P);
-    fab_lrvga_net_settings s = whole(P);
+    fab_lrvga_settings s = whole(P);
     fab_net *net = net_of("linear", FEATURES, 1, FAB_NOISE_FIXED);
     fab_gauss *prior;
     fab_fit *a;
     (void)state;
-    linear.beta = fab_net_model(net)->head.beta;
+    linear.train.beta = fab_net_model(net)->head.beta;
     assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, P, 0));
-    for (int64_t i = 0; i < P; i++) prior->psi[i] = s.alpha;
+    for (int64_t i = 0; i < P; i++) prior->psi[i] = s.train.alpha;
     fab_glm glm = {.D = FEATURES, .classes = 1, .intercept = 1};
     const fab_model m = fab_model_linear(&glm);
     assert_ok(fab_fit_create(&a, "lrvga", &linear, sizeof linear,
@@ -189,14 +189,14 @@ static void rows_of_training_count_once(void **state)
     const problem p = some_problem(N, FEATURES, 5);
     const fab_examples e = rows_of(&p, 0, N);
     fab_net *net = net_of("linear", FEATURES, 1, FAB_NOISE_LEARNED);
-    fab_lrvga_net_settings s = whole(P);
+    fab_lrvga_settings s = whole(P);
     double A[P * P] = {0}, B[P * P], inverse[P * P], squares = 0, in = 0;
     fab_report r;
     (void)state;
-    s.start = 0; /* map */
+    s.start = FAB_LRVGA_MAP; /* map */
     s.posterior_alpha = 0.3;
-    s.epochs = 40;
-    s.rate = 0.05;
+    s.train.epochs = 40;
+    s.train.rate = 0.05;
     fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL);
     assert_ok(fab_fit_update(f, &e));
     const fab_gauss *q = result_of(f);
@@ -269,17 +269,17 @@ static void draws_see_what_a_unit_that_is_off_could_do(void **state)
 {
     const problem p = some_problem(60, 1, 9);
     const fab_examples e = rows_of(&p, 0, p.N);
-    fab_lrvga_net_settings s = whole(2);
+    fab_lrvga_settings s = whole(2);
     (void)state;
-    s.start = 0;
+    s.start = FAB_LRVGA_MAP;
     for (s.draws = 0; s.draws < 5; s.draws += 4) {
         fab_fit *f = open_run(&off, &s, NULL, NULL);
         assert_ok(fab_fit_update(f, &e));
         const fab_gauss *q = result_of(f);
         for (int64_t i = 0; i < 2; i++) {
             assert_true(q->mu[i] == 0);
-            if (s.draws == 0) assert_near(precision_at(q, i, i), s.alpha, 1e-12);
-            if (s.draws > 0) assert_true(precision_at(q, i, i) > 5 * s.alpha);
+            if (s.draws == 0) assert_near(precision_at(q, i, i), s.train.alpha, 1e-12);
+            if (s.draws > 0) assert_true(precision_at(q, i, i) > 5 * s.train.alpha);
         }
         fab_fit_free(f);
     }
@@ -292,23 +292,23 @@ static void drawn_classes_have_the_curvature_of_all(void **state)
     enum { ROWS = 40, CLASSES = 3, P = 3 * CLASSES };
     problem p = some_problem(ROWS, 2, 4);
     fab_net *net = net_of("linear", 2, CLASSES, FAB_NOISE_FIXED);
-    fab_lrvga_net_settings s = whole(P);
+    fab_lrvga_settings s = whole(P);
     double gap = 0, size = 0;
     (void)state;
     for (int64_t j = 0; j < ROWS; j++) p.y[j] = (double)(j % CLASSES);
     const fab_examples e = rows_of(&p, 0, ROWS);
-    s.start = 0;
+    s.start = FAB_LRVGA_MAP;
     s.posterior_alpha = 1e8; /* draws are the mode */
     s.draws = 256;
     fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL), *g;
     assert_ok(fab_fit_update(f, &e));
     s.draws = 0; /* by the stream's own weights, which are those of a point when the prior is one */
-    s.start = 1;
-    s.alpha = 1e8;
+    s.start = FAB_LRVGA_MODEL;
+    s.train.alpha = 1e8;
     fab_gauss *prior;
     assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, P, 0));
     memcpy(prior->mu, result_of(f)->mu, P * sizeof(double));
-    for (int64_t i = 0; i < P; i++) prior->psi[i] = s.alpha;
+    for (int64_t i = 0; i < P; i++) prior->psi[i] = s.train.alpha;
     g = open_run(fab_net_model(net), &s, prior, NULL);
     assert_ok(fab_fit_update(g, &e));
     for (int64_t i = 0; i < P * P; i++) {
@@ -328,9 +328,9 @@ static void drawn_classes_have_the_curvature_of_all(void **state)
 
 /* ---- streams that go on ------------------------------------------------------------------------------- */
 
-static fab_lrvga_net_settings narrow(int start)
+static fab_lrvga_settings narrow(int start)
 {
-    fab_lrvga_net_settings s = whole(3);
+    fab_lrvga_settings s = whole(3);
     s.inner_rank = 6;
     s.draws = 2;
     s.start = start;
@@ -341,7 +341,7 @@ static void pieces_equal_the_whole(void **state)
 {
     const problem p = some_problem(60, FEATURES, 11);
     fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_LEARNED);
-    const fab_lrvga_net_settings s = narrow(1);
+    const fab_lrvga_settings s = narrow(1);
     const fab_examples all = rows_of(&p, 0, 60);
     (void)state;
     fab_fit *a = open_run(fab_net_model(net), &s, NULL, NULL),
@@ -362,9 +362,9 @@ static void a_saved_stream_goes_on_to_the_same_bytes(void **state)
 {
     const problem p = some_problem(60, FEATURES, 12);
     (void)state;
-    for (int start = 0; start < 2; start++) {
+    for (int start = FAB_LRVGA_MAP; start <= FAB_LRVGA_MODEL; start++) {
         fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_LEARNED);
-        const fab_lrvga_net_settings s = narrow(start);
+        const fab_lrvga_settings s = narrow(start);
         const fab_examples first = rows_of(&p, 0, 33), rest = rows_of(&p, 33, 27);
         const char *path = in_folder("net.safetensors");
         fab_tensors *t;
@@ -392,7 +392,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     problem p = some_problem(60, FEATURES, 13);
     fab_fit *f[2];
     fab_net *net = net_of("mlp:4", FEATURES, 3, FAB_NOISE_FIXED);
-    const fab_lrvga_net_settings s = narrow(0);
+    const fab_lrvga_settings s = narrow(0);
     (void)state;
     for (int64_t j = 0; j < 60; j++) p.y[j] = (double)(j % 3);
     for (int i = 0; i < 2; i++) {
@@ -415,7 +415,7 @@ static void a_block_that_is_no_number_is_left_out(void **state)
     const problem p = some_problem(20, 1, 14);
     const fab_examples first = rows_of(&p, 0, 10), bad = rows_of(&p, 10, 5),
                        good = rows_of(&p, 15, 5);
-    fab_lrvga_net_settings s = whole(2);
+    fab_lrvga_settings s = whole(2);
     fab_gauss *prior, *kept;
     (void)state;
     s.draws = 2;
@@ -444,9 +444,9 @@ static void training_that_explodes_names_its_step_and_its_rate(void **state)
     const problem p = some_problem(20, FEATURES, 16);
     const fab_examples e = rows_of(&p, 0, 20);
     fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_FIXED);
-    fab_lrvga_net_settings s = narrow(0);
+    fab_lrvga_settings s = narrow(0);
     (void)state;
-    s.rate = 1e200;
+    s.train.rate = 1e200;
     fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL);
     assert_refused(fab_fit_update(f, &e), FAB_NUMERIC, "rate");
     assert_non_null(strstr(fab_detail(), "step"));
@@ -458,10 +458,10 @@ static void odd_tables_are_fitted(void **state)
 {
     problem p = some_problem(30, FEATURES, 15);
     (void)state;
-    for (int start = 0; start < 2; start++)
+    for (int start = FAB_LRVGA_MAP; start <= FAB_LRVGA_MODEL; start++)
         for (int64_t rows = 1; rows <= 30; rows += 29) {
             fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_LEARNED);
-            fab_lrvga_net_settings s = narrow(start);
+            fab_lrvga_settings s = narrow(start);
             const fab_examples e = rows_of(&p, 0, rows);
             for (int64_t j = 0; j < 30; j++) p.y[j] = 0; /* nothing to explain */
             s.K = 1000;                                  /* more than there are weights */
@@ -476,7 +476,7 @@ static void odd_tables_are_fitted(void **state)
 
 static void what_cannot_be_done_is_refused(void **state)
 {
-    const fab_lrvga_net_settings s = whole(2);
+    const fab_lrvga_settings s = whole(2);
     fab_model bare = off;
     fab_fit *f;
     (void)state;
@@ -497,7 +497,7 @@ static fab_status fit_and_close(void)
 {
     static double x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {1, 0, 1, 0, 1, 0, 1, 0};
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 8, .ld = 1}, .y = y};
-    const fab_lrvga_net_settings s = narrow(0);
+    const fab_lrvga_settings s = narrow(0);
     return fit_and_free("lrvga", &s, fab_net_model(kept_net), &e, 2);
 }
 

@@ -313,7 +313,7 @@ static void map_of_many_coordinates_is_that_of_dense_rows(void **state)
     fab_laplace_settings s = fab_laplace_defaults();
     const fab_rows sparse = sparse_of(&t), dense = dense_of(&t);
     const fab_gauss *a, *b;
-    s.alpha = 1;
+    s.train.alpha = 1;
     s.intercept_alpha = 1;
     fab_fit *fa =
         fit("map", &s, FAB_LIKELIHOOD_BERNOULLI, &sparse, t.y[FAB_LIKELIHOOD_BERNOULLI], &a);
@@ -325,7 +325,7 @@ static void map_of_many_coordinates_is_that_of_dense_rows(void **state)
     assert_true(ra.converged == 1 && rb.converged == 1);
     double far = 0;
     for (int64_t i = 0; i < a->D; i++) far += (a->mu[i] - b->mu[i]) * (a->mu[i] - b->mu[i]);
-    const double f = (double)t.n * log(2), gap = sqrt(2 * 1e-9 * (1 + f) / s.alpha);
+    const double f = (double)t.n * log(2), gap = sqrt(2 * 1e-9 * (1 + f) / s.train.alpha);
     assert_true(sqrt(far) <= 2 * gap);
     assert_true(fabs(a->mu[t.index[0]]) > 0.01); /* and they have learned something */
     fab_fit_free(fa);
@@ -567,7 +567,7 @@ static void many_features_take_memory_by_their_values(void **state)
     assert_int_equal(fab_scaling_create(&k, t, FAB_TARGET_CLASSES, 1, 1), FAB_OK);
     assert_int_equal(fab_scaling_apply(k, t), FAB_OK);
     fab_laplace_settings s = fab_laplace_defaults();
-    s.alpha = 1;
+    s.train.alpha = 1;
     const fab_rows x = fab_dataset_rows(t);
     const fab_gauss *q;
     fab_fit *f = fit("map", &s, FAB_LIKELIHOOD_BERNOULLI, &x, t->y, &q);

@@ -62,13 +62,13 @@ static fab_model recorded(recorder *r, const fab_net *net)
 static fab_swag_settings quick(void)
 {
     fab_swag_settings s = fab_swag_defaults();
-    s.epochs = 10;
-    s.batch = 20;
-    s.rate = 0.01;
-    s.average = 40;
-    s.optimiser = FAB_SGD;
-    s.swag_rate = 0.01;
-    s.every = 2;
+    s.swa.train.epochs = 10;
+    s.swa.train.batch = 20;
+    s.swa.train.rate = 0.01;
+    s.swa.average = 40;
+    s.swa.train.optimiser = FAB_SGD;
+    s.swa.swag_rate = 0.01;
+    s.swa.every = 2;
     s.K = 5;
     return s;
 }
@@ -85,26 +85,27 @@ static fab_fit *open_run(const char *method, const fab_model *m, const void *s,
 /* Where the run stood after each step of the averaged epochs: n x D. */
 static double *iterates(const recorder *r, const fab_swag_settings *s, int64_t *n)
 {
-    const int64_t first = s->epochs * (N / s->batch);
+    const int64_t first = s->swa.train.epochs * (N / s->swa.train.batch);
     *n = r->calls - first;
     double *x = doubles(*n * D);
     memcpy(x, r->theta + (first + 1) * D, (size_t)((*n - 1) * D) * sizeof *x);
     const double *theta = r->theta + (r->calls - 1) * D;
     for (int64_t i = 0; i < D; i++)
-        x[(*n - 1) * D + i] = theta[i] - s->swag_rate * (r->last[i] + s->alpha * theta[i] / N);
+        x[(*n - 1) * D + i] = theta[i] -
+                              s->swa.swag_rate * (r->last[i] + s->swa.train.alpha * theta[i] / N);
     return x;
 }
 
 /* What is kept of them: every one of `every`, or the mean of these. */
 static real *kept(const double *x, const fab_swag_settings *s, int64_t *n)
 {
-    const int64_t count = *n / s->every;
+    const int64_t count = *n / s->swa.every;
     real *out = dense_new(count * D);
     for (int64_t j = 0; j < count; j++)
         for (int64_t i = 0; i < D; i++) {
-            for (int64_t t = 0; t < s->every && s->window; t++)
-                out[j * D + i] += (real)x[(j * s->every + t) * D + i] / s->every;
-            if (!s->window) out[j * D + i] = x[((j + 1) * s->every - 1) * D + i];
+            for (int64_t t = 0; t < s->swa.every && s->swa.window; t++)
+                out[j * D + i] += (real)x[(j * s->swa.every + t) * D + i] / s->swa.every;
+            if (!s->swa.window) out[j * D + i] = x[((j + 1) * s->swa.every - 1) * D + i];
         }
     *n = count;
     return out;
@@ -157,14 +158,14 @@ static void the_moments_are_those_of_the_iterates(void **state)
         fab_swag_settings s = quick();
         const fab_gauss *q;
         int64_t n;
-        s.window = k == 1;
+        s.swa.window = k == 1;
         s.K = k == 2 ? 0 : k == 3 ? 1 + 28 : 5; /* the diagonal alone; more columns than iterates */
         s.scale = k == 2 ? 1.7 : 1;
-        s.average = k == 3 ? 8 : 40;
+        s.swa.average = k == 3 ? 8 : 40;
         fab_fit *f = open_run("swag", &m, &s, &e, NULL);
         assert_ok(fab_fit_gauss(f, &q));
         assert_ok(fab_gauss_check(q));
-        assert_int_equal(r.calls, (s.epochs + s.average) * 3);
+        assert_int_equal(r.calls, (s.swa.train.epochs + s.swa.average) * 3);
         const double *x = iterates(&r, &s, &n);
         const real *all = kept(x, &s, &n);
         assert_moments(q, &s, all, n);
@@ -219,7 +220,7 @@ static void factors_of_all_iterates_are_nearer_than_the_last_columns(void **stat
         fab_swag_settings s = quick();
         const fab_gauss *q;
         int64_t n;
-        s.average = 600;
+        s.swa.average = 600;
         s.columns = k ? FAB_BY_RECURSIVE_EM : FAB_LAST;
         fab_fit *f = open_run("swag", &m, &s, &e, NULL);
         assert_ok(fab_fit_gauss(f, &q));
@@ -239,7 +240,7 @@ static void hand_settings(const fab_method *m, const fab_swag_settings *s, int64
     const struct {
         const char *name;
         int64_t value;
-    } set[] = {{"K", s->K}, {"seed", s->seed}, {"warmup", 2 * s->K}, {"start", 2}};
+    } set[] = {{"K", s->K}, {"seed", s->swa.train.seed}, {"warmup", 2 * s->K}, {"start", 2}};
     const int count = strcmp(m->name, "recursive-em") == 0 ? 2 : 4; /* start: variance */
     fab_settings_defaults(m->fields, out);
     for (int i = 0; i < count; i++)
@@ -261,7 +262,7 @@ static void columns_by_a_method_are_its_fit_of_the_iterates(void **state)
         fab_fit *est;
         recorder r;
         const fab_model m = recorded(&r, net);
-        s.every = 7; /* the last step is not kept: the model has seen every iterate */
+        s.swa.every = 7; /* the last step is not kept: the model has seen every iterate */
         assert_ok(fab_settings_parse(fab_method_find("swag")->fields, &s, "columns", names[k]));
         fab_fit *f = open_run("swag", &m, &s, &e, NULL);
         assert_ok(fab_fit_gauss(f, &q));
@@ -303,11 +304,11 @@ static void presets_are_swag_with_other_defaults(void **state)
         const fab_mixture *mix, *same;
         fab_net *net = linear_net(D - 1);
         fab_settings_defaults(preset->fields, &set);
-        if (k == 0) s.runs = 5;
-        if (k == 1) s.window = 1, s.columns = FAB_BY_RECURSIVE_EM;
+        if (k == 0) s.swa.train.runs = 5;
+        if (k == 1) s.swa.window = 1, s.columns = FAB_BY_RECURSIVE_EM;
         assert_memory_equal(&s, &set, sizeof s);
-        s.epochs = set.epochs = 3;
-        s.average = set.average = 9;
+        s.swa.train.epochs = set.swa.train.epochs = 3;
+        s.swa.average = set.swa.average = 9;
         s.K = set.K = 4;
         fab_fit *f = open_run(preset->name, fab_net_model(net), &set, &e, NULL),
                 *g = open_run("swag", fab_net_model(net), &s, &e, NULL);
@@ -347,7 +348,7 @@ static void a_coordinate_that_never_moves_is_counted(void **state)
     const fab_gauss *q;
     fab_report r;
     s.K = FAB_AUTO_I64;
-    s.batch = 2;
+    s.swa.train.batch = 2;
     s.psi_min = 1e-20;
     fab_fit *f = open_run("swag", &two, &s, &e, NULL);
     assert_ok(fab_fit_gauss(f, &q));
@@ -410,14 +411,14 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
     const fab_exec single = {.ops = fab_ops_find("cpu", FAB_F32)};
     for (int k = 0; k < 8; k++) {
         fab_swag_settings s = quick();
-        s.optimiser = k % 4;
-        s.rate = s.swag_rate = 0.01;
+        s.swa.train.optimiser = k % 4;
+        s.swa.train.rate = s.swa.swag_rate = 0.01;
         s.columns = k & 1 ? FAB_BY_RECURSIVE_EM + k / 2 : FAB_LAST;
         s.K = 2;
-        s.window = k & 2;
-        s.window /= 2;
-        s.every = 5; /* not a divisor of the steps of an epoch */
-        s.held_out = k & 4 ? 0.2 : 0;
+        s.swa.window = k & 2;
+        s.swa.window /= 2;
+        s.swa.every = 5; /* not a divisor of the steps of an epoch */
+        s.swa.train.held_out = k & 4 ? 0.2 : 0;
         stop_and_go_on("swag", &s, k % 3 ? 7 : 23, k & 1 ? NULL : &single);
         stop_and_go_on("swa", &s, 23, NULL);
     }
@@ -435,8 +436,8 @@ static void the_bits_do_not_depend_on_threads(void **state)
     for (int k = 0; k < 2; k++) {
         const fab_exec x = {.threads = k ? 3 : 1};
         fab_swag_settings s = quick();
-        s.epochs = 1;
-        s.average = 4;
+        s.swa.train.epochs = 1;
+        s.swa.average = 4;
         assert_ok(fab_net_init(&net[k], &plan, &x));
         f[k] = open_run("swag", fab_net_model(net[k]), &s, &e, &x);
         assert_ok(fab_fit_gauss(f[k], &q[k]));
@@ -459,7 +460,7 @@ static void a_run_that_explodes_names_the_step_and_the_setting(void **state)
         recorder r;
         const fab_model m = recorded(&r, net);
         fab_swag_settings s = quick();
-        if (k == 0) s.swag_rate = 1e9;
+        if (k == 0) s.swa.swag_rate = 1e9;
         if (k == 1) r.nan_at = 37;
         fab_fit *f = open_run("swag", &m, &s, &e, NULL);
         assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "lower swag_rate (now ");
@@ -487,11 +488,11 @@ static void settings_that_do_not_fit_are_refused(void **state)
     assert_refused(
         fab_fit_create(&f, fab_method_name(swag), &s, sizeof s, &(fab_input){.model = &two}, NULL),
         FAB_BAD_ARGUMENT, "columns = recursive-em with K = 0");
-    s.K = 2, s.columns = FAB_LAST, s.average = 2, s.every = FAB_AUTO_I64;
+    s.K = 2, s.columns = FAB_LAST, s.swa.average = 2, s.swa.every = FAB_AUTO_I64;
     f = open_run("swag", &two, &s, &e, NULL);
     assert_refused(fab_fit_gauss(f, &q), FAB_BAD_ARGUMENT, "keep 2 iterates");
     fab_fit_free(f);
-    s.columns = FAB_BY_ONLINE_EM, s.average = 5;
+    s.columns = FAB_BY_ONLINE_EM, s.swa.average = 5;
     f = open_run("swag", &two, &s, &e, NULL);
     assert_refused(fab_fit_gauss(f, &q), FAB_BAD_ARGUMENT, "keep 5 iterates, expected at least 6");
     fab_fit_free(f);
@@ -504,7 +505,7 @@ static fab_status fit_and_close(void)
     fab_swag_settings s = quick();
     s.K = 1;
     s.columns = FAB_BY_RECURSIVE_EM;
-    s.epochs = 2;
+    s.swa.train.epochs = 2;
     return fit_and_free("swag", &s, &two, &e, 1);
 }
 

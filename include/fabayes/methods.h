@@ -222,6 +222,52 @@ typedef struct fab_pca_settings {
 
 FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
 
+/* ---- sgd --------------------------------------------------------------------------------------- */
+
+/* the mode of the posterior of any model, by stochastic gradients: how networks are trained.
+ *
+ *     fab_sgd_settings s = fab_sgd_defaults();
+ *     fab_infer *f;
+ *     const fab_gauss *q;
+ *
+ *     s.epochs = 200;
+ *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL);
+ *     fab_infer_update(f, &examples);
+ *     fab_infer_result(f, &q);                     // q->mu is theta, a point
+ *     fab_infer_free(f);
+ *
+ * Memory: three vectors of length D and the optimiser's (none, one or two), one batch, and 16 bytes a row.
+ * docs/methods/sgd.md has the equations. */
+
+typedef enum fab_optimiser { FAB_SGD = 0, FAB_NESTEROV, FAB_ADAM, FAB_ADAMW } fab_optimiser;
+typedef enum fab_schedule {
+    FAB_CONSTANT = 0, /* rate */
+    FAB_STEPS,        /* times drop after every drop_every of the run */
+    FAB_COSINE,       /* down to 0 along half a cosine */
+    FAB_ONE_CYCLE     /* up along a line for `warmup` of the run, then down along half a cosine */
+} fab_schedule;
+
+/* Begins as fab_model_settings (infer.h). */
+typedef struct fab_sgd_settings {
+    double alpha, beta;
+    int64_t epochs, batch;
+    double rate;
+    int64_t seed, runs;
+
+    int64_t optimiser;       /* fab_optimiser */
+    double momentum;         /* of nesterov; the first moment of adam */
+    double second;           /* the second moment of adam */
+    double epsilon;          /* of adam */
+    int64_t schedule;        /* fab_schedule */
+    double drop, drop_every; /* of steps */
+    double warmup;           /* of one-cycle */
+    double clip;             /* largest norm of a gradient; 0: any */
+    double held_out;         /* part of the rows kept for the score that stops the run */
+    int64_t patience;        /* epochs without a better score before it stops */
+} fab_sgd_settings;
+
+FAB_API fab_sgd_settings fab_sgd_defaults(void);
+
 /* ---- exact ------------------------------------------------------------------------------------- */
 
 /* Bayesian linear regression: the posterior of a linear model with Gaussian noise, exactly.
@@ -273,42 +319,22 @@ FAB_API fab_exact_settings fab_exact_defaults(void);
 
 enum { FAB_LAPLACE_MAX = 2000 };
 
+/* Of linear models and networks alike; what does not concern the model at hand stays at its default. */
 typedef struct fab_laplace_settings {
-    double alpha;           /* auto: by the Laplace evidence */
-    double beta;            /* gaussian: given */
-    double intercept_alpha; /* prior precision of intercepts */
-    int64_t seed;           /* of the start at rank K and of the estimate of the evidence */
+    fab_sgd_settings
+        train; /* alpha (auto: by the Laplace evidence), beta, seed; networks: all of it */
+    double intercept_alpha; /* linear: prior precision of intercepts */
     int64_t K; /* rank of the curvature; auto: full up to FAB_LAPLACE_MAX coordinates, 20 above */
-    int64_t inner;    /* EM loops that bring the curvature to rank K, at most */
-    double rank_tol;  /* they end when psi changes by less */
-    double tol;       /* of the search for the mode, in nats */
-    int64_t max_iter; /* Newton steps */
+    int64_t inner;      /* EM loops that bring the curvature to rank K, at most */
+    double rank_tol;    /* they end when psi changes by less */
+    double tol;         /* linear: of the search for the mode, in nats */
+    int64_t max_iter;   /* linear: Newton steps */
+    int64_t rounds;     /* networks, alpha auto: times that it is chosen and training goes on */
+    int64_t again;      /* networks: epochs of training after each */
+    int64_t last_layer; /* networks: 1: its weights alone are uncertain */
 } fab_laplace_settings;
 
 FAB_API fab_laplace_settings fab_laplace_defaults(void);
-
-/* Of networks and other models.  Begins as fab_sgd_settings. */
-typedef struct fab_laplace_net_settings {
-    double alpha; /* auto: by the Laplace evidence, and beta where the noise is learned */
-    double beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-    int64_t optimiser;
-    double momentum, second, epsilon;
-    int64_t schedule;
-    double drop, drop_every, warmup, clip, held_out;
-    int64_t patience;
-
-    int64_t rounds;     /* alpha auto: times that it is chosen and training goes on */
-    int64_t again;      /* epochs of training after each */
-    int64_t last_layer; /* 1: its weights alone are uncertain */
-    int64_t K; /* rank of the curvature; auto: full up to FAB_LAPLACE_MAX coordinates, 20 above */
-    int64_t inner;   /* EM loops that bring the curvature to rank K, at most */
-    double rank_tol; /* they end when psi changes by less */
-} fab_laplace_net_settings;
-
-FAB_API fab_laplace_net_settings fab_laplace_net_defaults(void);
 
 /* ---- rvga -------------------------------------------------------------------------------------- */
 
@@ -359,106 +385,41 @@ FAB_API fab_rvga_settings fab_rvga_defaults(void);
  * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers
  * (and `warmup` columns instead of `block` when the prior is to be chosen, and for GLMs). */
 
+typedef enum fab_lrvga_start {
+    FAB_LRVGA_EXACT = 0, /* linear: F begins with the first rows */
+    FAB_LRVGA_RANDOM,    /* linear: at random, as in [L] */
+    FAB_LRVGA_MAP,       /* networks: the first update is trained on */
+    FAB_LRVGA_MODEL,     /* networks: everything is a stream, from the model's own start */
+    FAB_LRVGA_AUTO       /* exact, map */
+} fab_lrvga_start;
+
+/* Of linear models and networks alike; what does not concern the model at hand stays at its default. */
 typedef struct fab_lrvga_settings {
-    double alpha, beta, intercept_alpha;
-    int64_t seed;
-    int64_t K;           /* rank of the result; more than the length of theta: that */
-    int64_t inner_rank;  /* rank R kept inside */
-    int64_t block;       /* columns absorbed at a time: rows times classes */
-    int64_t inner;       /* EM loops per block */
-    int64_t expand;      /* parameter-expanded EM */
-    int64_t cut;         /* fab_cut: back to rank R by EM or by eigenvectors */
-    int64_t gain;        /* 0 previous, 1 paper */
-    int64_t start;       /* 0 exact, 1 random */
-    double start_eps;    /* random start: share of the prior in F */
-    int64_t expectation; /* bernoulli: 0 probit, 1 quadrature, 2 sampled */
-    int64_t draws;       /* of a sampled expectation */
-    int64_t scheme;      /* GLMs: 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox */
-    int64_t sweeps;      /* GLMs: times the rows of a block are looked at again */
-    int64_t warmup;      /* rows of the first block */
-    double forget;       /* weight of the past, per row */
-    double psi_min;      /* floor of psi, relative to the prior */
-    double tol;          /* of the cut from R to K */
-    int64_t max_iter;    /* of the cut */
+    fab_sgd_settings train; /* alpha, beta, seed; networks: all of it, for start = map */
+    double intercept_alpha; /* linear */
+    int64_t K;              /* rank of the result; more than the length of theta: that */
+    int64_t inner_rank;     /* rank R kept inside */
+    int64_t block;          /* columns absorbed at a time: rows times classes, or times draws */
+    int64_t inner;          /* EM loops per block */
+    int64_t expand;         /* linear: parameter-expanded EM */
+    int64_t cut;            /* linear: fab_cut: back to rank R by EM or by eigenvectors */
+    int64_t gain;           /* linear: 0 previous, 1 paper */
+    int64_t start;          /* fab_lrvga_start */
+    double start_eps;       /* random start: share of the prior in F */
+    int64_t expectation;    /* linear, bernoulli: 0 probit, 1 quadrature, 2 sampled */
+    int64_t draws;  /* linear: of a sampled expectation; networks: of theta, for the curvature */
+    int64_t scheme; /* 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox, 4 auto */
+    int64_t sweeps; /* linear: times the rows of a block are looked at again */
+    int64_t warmup; /* rows of the first block */
+    double posterior_alpha; /* networks, map: prior precision of the posterior */
+    int64_t looks;          /* networks, implicit: times a block is looked at, at most */
+    double forget;          /* weight of the past, per row */
+    double psi_min;         /* floor of psi, relative to the prior */
+    double tol;             /* of the cut from R to K */
+    int64_t max_iter;       /* of the cut */
 } fab_lrvga_settings;
 
 FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t K);
-
-/* The settings for networks and other models (fab_infer_init_model).  Begins as fab_sgd_settings (sgd.h). */
-typedef struct fab_lrvga_net_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-    int64_t optimiser;
-    double momentum, second, epsilon;
-    int64_t schedule;
-    double drop, drop_every, warmup, clip, held_out;
-    int64_t patience;
-
-    int64_t start; /* 0 map: the first update is trained on; 1 model: everything is a stream */
-    double posterior_alpha; /* map: prior precision of the posterior */
-    int64_t K;              /* rank of the result, and of the recursion: as above */
-    int64_t inner_rank;
-    int64_t block; /* columns absorbed at a time: rows of the stream, rows times draws */
-    int64_t inner;
-    int64_t draws;  /* of theta whose curvature makes the precision; 0: that at the mean */
-    int64_t scheme; /* 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox */
-    int64_t looks;  /* implicit: times a block is looked at, at most */
-    int64_t first;  /* model: rows of the first block */
-    double forget;  /* as above, from here on */
-    double psi_min;
-    double tol;
-    int64_t max_iter;
-} fab_lrvga_net_settings;
-
-FAB_API fab_lrvga_net_settings fab_lrvga_net_defaults(void);
-
-/* ---- sgd --------------------------------------------------------------------------------------- */
-
-/* the mode of the posterior of any model, by stochastic gradients: how networks are trained.
- *
- *     fab_sgd_settings s = fab_sgd_defaults();
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     s.epochs = 200;
- *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);                     // q->mu is theta, a point
- *     fab_infer_free(f);
- *
- * Memory: three vectors of length D and the optimiser's (none, one or two), one batch, and 16 bytes a row.
- * docs/methods/sgd.md has the equations. */
-
-typedef enum fab_optimiser { FAB_SGD = 0, FAB_NESTEROV, FAB_ADAM, FAB_ADAMW } fab_optimiser;
-typedef enum fab_schedule {
-    FAB_CONSTANT = 0, /* rate */
-    FAB_STEPS,        /* times drop after every drop_every of the run */
-    FAB_COSINE,       /* down to 0 along half a cosine */
-    FAB_ONE_CYCLE     /* up along a line for `warmup` of the run, then down along half a cosine */
-} fab_schedule;
-
-/* Begins as fab_model_settings (infer.h). */
-typedef struct fab_sgd_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-
-    int64_t optimiser;       /* fab_optimiser */
-    double momentum;         /* of nesterov; the first moment of adam */
-    double second;           /* the second moment of adam */
-    double epsilon;          /* of adam */
-    int64_t schedule;        /* fab_schedule */
-    double drop, drop_every; /* of steps */
-    double warmup;           /* of one-cycle */
-    double clip;             /* largest norm of a gradient; 0: any */
-    double held_out;         /* part of the rows kept for the score that stops the run */
-    int64_t patience;        /* epochs without a better score before it stops */
-} fab_sgd_settings;
-
-FAB_API fab_sgd_settings fab_sgd_defaults(void);
 
 /* ---- swag -------------------------------------------------------------------------------------- */
 
@@ -488,39 +449,16 @@ typedef enum fab_swag_columns {
     FAB_BY_ONLINE_SGA
 } fab_swag_columns;
 
-/* Begins as fab_sgd_settings. */
 typedef struct fab_swa_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-    int64_t optimiser;
-    double momentum, second, epsilon;
-    int64_t schedule;
-    double drop, drop_every, warmup, clip, held_out;
-    int64_t patience;
-
+    fab_sgd_settings train;
     int64_t average;  /* epochs that are averaged */
     double swag_rate; /* learning rate in them, constant */
     int64_t every;    /* steps between two iterates kept; auto: an epoch */
     int64_t window;   /* 1: keep the mean of these steps instead of the last theta */
 } fab_swa_settings;
 
-/* Begins as fab_swa_settings. */
 typedef struct fab_swag_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-    int64_t optimiser;
-    double momentum, second, epsilon;
-    int64_t schedule;
-    double drop, drop_every, warmup, clip, held_out;
-    int64_t patience;
-    int64_t average;
-    double swag_rate;
-    int64_t every, window;
-
+    fab_swa_settings swa;
     int64_t K;       /* columns of F; 0: the diagonal alone; auto: 20, at most D */
     int64_t columns; /* fab_swag_columns */
     double scale;    /* of the covariance */

@@ -38,7 +38,7 @@ typedef struct fab_fields {
     const char *method; /* who speaks in error messages */
     const fab_field *field;
     int64_t n;
-    size_t size; /* of the struct: 8 n */
+    size_t size; /* of the struct: 8 n, or more where others describe the rest */
 } fab_fields;
 
 /* Set every field to its default; required fields to 0, which fails the check. */

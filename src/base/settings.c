@@ -256,7 +256,7 @@ fab_status fab_settings_from_json(const fab_fields *t, void *settings, const cha
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the settings are not a JSON object", t->method);
     }
     void *copy = NULL; /* nothing changes unless all is well */
-    fab_status s = fab_alloc_array(&copy, t->n, 8, "settings");
+    fab_status s = fab_alloc_array(&copy, 1, t->size, "settings");
     if (s == FAB_OK) {
         memcpy(copy, settings, t->size);
         s = set_all(t, copy, object);

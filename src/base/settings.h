@@ -1,12 +1,15 @@
 /* settings.h - how a method writes its settings table.
  *
+ *     #define SETTINGS fab_online_em_settings
  *     static const fab_field fields[] = {
- *         FIELD(K,      I64, REQUIRED, 1, 4096, "number of factors"),
- *         FIELD(forget, F64, 1,        0, 1,    "weight of the past"),
- *         CHOICE(start, "svd", starts,          "how F begins"),
+ *         REQUIRED(K, I64, 1, 4096, "number of factors"),
+ *         FIELD(forget, F64, 1, 0.5, 1, "weight of the past"),
+ *         CHOICE(start, FAB_START_VARIANCE, fab_start_names, "how F begins"),
  *     };
+ *     static const fab_fields table = TABLE("online-em", fields);
+ *     #undef SETTINGS
  *
- * FIELDS_OF(type) names the struct first.
+ * The struct may begin with another one, whose rows name it: FIELD_AT(fab_sgd_settings, epochs, ..).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_BASE_SETTINGS_H
@@ -14,29 +17,36 @@
 
 #include "fabayes/settings.h"
 
-/* Rows of a table; define SETTINGS as the struct before using them. */
-#define FIELD_(name_, type_, origin_, value_, lo_, hi_, names_, help_, tune_, tlo_, thi_)      \
-    {                                                                                          \
-        .name = #name_, .type = type_, .offset = offsetof(SETTINGS, name_), .origin = origin_, \
-        .value = value_, .lo = lo_, .hi = hi_, .names = names_, .help = help_, .tune = tune_,  \
-        .tune_lo = tlo_, .tune_hi = thi_                                                       \
+/* Rows of a table.  The _AT forms name the struct, the others mean SETTINGS. */
+#define FIELD_(s_, name_, type_, origin_, value_, lo_, hi_, names_, help_, tune_, tlo_, thi_) \
+    {                                                                                         \
+        .name = #name_, .type = type_, .offset = offsetof(s_, name_), .origin = origin_,      \
+        .value = value_, .lo = lo_, .hi = hi_, .names = names_, .help = help_, .tune = tune_, \
+        .tune_lo = tlo_, .tune_hi = thi_                                                      \
     }
 
-#define FIELD(name, type, value, lo, hi, help) \
-    FIELD_(name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
-#define TUNED(name, type, value, lo, hi, scale, tlo, thi, help) \
-    FIELD_(name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_##scale, tlo, thi)
-#define TUNED_AUTO(name, type, lo, hi, scale, tlo, thi, help) \
-    FIELD_(name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_##scale, tlo, thi)
-#define REQUIRED(name, type, lo, hi, help) \
-    FIELD_(name, FAB_##type, FAB_REQUIRED, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
-#define AUTOMATIC(name, type, lo, hi, help) \
-    FIELD_(name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
-#define SWITCH(name, value, help) \
-    FIELD_(name, FAB_BOOL, FAB_VALUE, value, 0, 1, NULL, help, FAB_NO_TUNE, 0, 0)
-#define CHOICE(name, value, names, help)                                                       \
-    FIELD_(name, FAB_ENUM, FAB_VALUE, value, 0, sizeof names / sizeof *names - 2, names, help, \
+#define FIELD_AT(s, name, type, value, lo, hi, help) \
+    FIELD_(s, name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
+#define TUNED_AT(s, name, type, value, lo, hi, scale, tlo, thi, help) \
+    FIELD_(s, name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_##scale, tlo, thi)
+#define AUTOMATIC_AT(s, name, type, lo, hi, help) \
+    FIELD_(s, name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
+#define SWITCH_AT(s, name, value, help) \
+    FIELD_(s, name, FAB_BOOL, FAB_VALUE, value, 0, 1, NULL, help, FAB_NO_TUNE, 0, 0)
+#define CHOICE_AT(s, name, value, names, help)                                                    \
+    FIELD_(s, name, FAB_ENUM, FAB_VALUE, value, 0, sizeof names / sizeof *names - 2, names, help, \
            FAB_NO_TUNE, 0, 0)
+
+#define FIELD(name, type, value, lo, hi, help) FIELD_AT(SETTINGS, name, type, value, lo, hi, help)
+#define TUNED(name, type, value, lo, hi, scale, tlo, thi, help) \
+    TUNED_AT(SETTINGS, name, type, value, lo, hi, scale, tlo, thi, help)
+#define TUNED_AUTO(name, type, lo, hi, scale, tlo, thi, help) \
+    FIELD_(SETTINGS, name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_##scale, tlo, thi)
+#define REQUIRED(name, type, lo, hi, help) \
+    FIELD_(SETTINGS, name, FAB_##type, FAB_REQUIRED, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
+#define AUTOMATIC(name, type, lo, hi, help) AUTOMATIC_AT(SETTINGS, name, type, lo, hi, help)
+#define SWITCH(name, value, help)           SWITCH_AT(SETTINGS, name, value, help)
+#define CHOICE(name, value, names, help)    CHOICE_AT(SETTINGS, name, value, names, help)
 
 #define TABLE(method_, fields_)                                                     \
     {                                                                               \

@@ -7,7 +7,7 @@
  *     };
  *     MODEL_LAYOUT(fields);
  *
- * The struct repeats the members of fab_model_settings (methods.h), in their order, before its own.
+ * The struct begins with the members of fab_model_settings (methods.h), in their order, or with a struct that does.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_MODEL_FIELDS_H
@@ -23,28 +23,30 @@
 #define STEPS_FIELDS(epochs_, batch_, rate_, runs_) \
     RATED_FIELDS(epochs_, batch_, rate_, 1e-3, 1e-1, runs_)
 /* With the range in which tune looks for the rate */
-#define RATED_FIELDS(epochs_, batch_, rate_, low_, high_, runs_)                   \
-    BETA_FIELD, FIELD(epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"),    \
-        FIELD(batch, I64, batch_, 1, 0x1p24, "rows in a step"),                    \
-        TUNED(rate, F64, rate_, 1e-300, 1e300, LOG, low_, high_, "learning rate"), \
+#define RATED_FIELDS(epochs_, batch_, rate_, low_, high_, runs_)                               \
+    BETA_FIELD,                                                                                \
+        FIELD_AT(fab_model_settings, epochs, I64, epochs_, 1, 0x1p40, "passes over the rows"), \
+        FIELD_AT(fab_model_settings, batch, I64, batch_, 1, 0x1p24, "rows in a step"),         \
+        TUNED_AT(fab_model_settings, rate, F64, rate_, 1e-300, 1e300, LOG, low_, high_,        \
+                 "learning rate"),                                                             \
         SEED_FIELDS(runs_)
 
 /* The parts of them, for a method with rules of its own in the middle. */
-#define ALPHA_FIELD \
-    TUNED(alpha, F64, 1, 1e-300, 1e300, LOG, 1e-2, 1e2, "prior precision of every weight")
-#define BETA_FIELD                      \
-    AUTOMATIC(beta, F64, 1e-300, 1e300, \
-              "precision of the noise of a gaussian target; auto: as the model has it")
-#define SEED_FIELDS(runs_)                                                          \
-    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start, the batches and the draws"), \
-        FIELD(runs, I64, runs_, 1, 1000, "independent runs with seeds seed, seed + 1, .., mixed")
+#define ALPHA_FIELD                                                            \
+    TUNED_AT(fab_model_settings, alpha, F64, 1, 1e-300, 1e300, LOG, 1e-2, 1e2, \
+             "prior precision of every weight")
+#define BETA_FIELD                                             \
+    AUTOMATIC_AT(fab_model_settings, beta, F64, 1e-300, 1e300, \
+                 "precision of the noise of a gaussian target; auto: as the model has it")
+#define SEED_FIELDS(runs_)                                      \
+    FIELD_AT(fab_model_settings, seed, I64, 1, 0, 0x1p53,       \
+             "seed of the start, the batches and the draws"),   \
+        FIELD_AT(fab_model_settings, runs, I64, runs_, 1, 1000, \
+                 "independent runs with seeds seed, seed + 1, .., mixed")
 
-/* The table describes the whole struct, and the struct begins as fab_model_settings does. */
-#define MODEL_LAYOUT(fields_)                                                              \
-    _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields_ / sizeof *fields_,               \
-                   "every setting has its row");                                           \
-    _Static_assert(offsetof(SETTINGS, runs) == offsetof(fab_model_settings, runs) &&       \
-                       offsetof(SETTINGS, epochs) == offsetof(fab_model_settings, epochs), \
-                   "settings begin with those of fab_model_settings")
+/* The table describes the whole struct. */
+#define MODEL_LAYOUT(fields_)                                                \
+    _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields_ / sizeof *fields_, \
+                   "every setting has its row")
 
 #endif

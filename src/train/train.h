@@ -21,21 +21,26 @@
 #define TRAIN_FIELDS(epochs_, batch_, rate_) TRAIN_RUNS(epochs_, batch_, rate_, 1)
 #define TRAIN_RUNS(epochs_, batch_, rate_, runs_) \
     RUNS_FIELDS(epochs_, batch_, rate_, runs_), OPTIMISER_FIELDS
-#define OPTIMISER_FIELDS                                                                           \
-    CHOICE(optimiser, FAB_ADAM, fab_optimiser_names, "how a gradient becomes a step"),             \
-        FIELD(momentum, F64, 0.9, 0, 0.999999,                                                     \
-              "of nesterov; weight of the past in adam's first moment"),                           \
-        FIELD(second, F64, 0.999, 0, 0.999999999, "weight of the past in adam's second moment"),   \
-        FIELD(epsilon, F64, 1e-8, 1e-300, 1, "added to adam's root"),                              \
-        CHOICE(schedule, FAB_COSINE, fab_schedule_names, "how the rate changes during the run"),   \
-        FIELD(drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),                               \
-        FIELD(drop_every, F64, 0.4, 1e-6, 1, "steps: part of the run between two of them"),        \
-        FIELD(warmup, F64, 0.3, 1e-6, 0.99, "one-cycle: part of the run in which the rate rises"), \
-        FIELD(clip, F64, 0, 0, 1e300, "largest norm of a gradient; 0: any"),                       \
-        FIELD(held_out, F64, 0, 0, 0.9,                                                            \
-              "part of the rows kept apart, whose score may stop the run"),                        \
-        FIELD(patience, I64, 50, 1, 0x1p40,                                                        \
-              "epochs without a better held-out score before the end")
+#define OPTIMISER_FIELDS                                                                          \
+    CHOICE_AT(fab_sgd_settings, optimiser, FAB_ADAM, fab_optimiser_names,                         \
+              "how a gradient becomes a step"),                                                   \
+        FIELD_AT(fab_sgd_settings, momentum, F64, 0.9, 0, 0.999999,                               \
+                 "of nesterov; weight of the past in adam's first moment"),                       \
+        FIELD_AT(fab_sgd_settings, second, F64, 0.999, 0, 0.999999999,                            \
+                 "weight of the past in adam's second moment"),                                   \
+        FIELD_AT(fab_sgd_settings, epsilon, F64, 1e-8, 1e-300, 1, "added to adam's root"),        \
+        CHOICE_AT(fab_sgd_settings, schedule, FAB_COSINE, fab_schedule_names,                     \
+                  "how the rate changes during the run"),                                         \
+        FIELD_AT(fab_sgd_settings, drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),         \
+        FIELD_AT(fab_sgd_settings, drop_every, F64, 0.4, 1e-6, 1,                                 \
+                 "steps: part of the run between two of them"),                                   \
+        FIELD_AT(fab_sgd_settings, warmup, F64, 0.3, 1e-6, 0.99,                                  \
+                 "one-cycle: part of the run in which the rate rises"),                           \
+        FIELD_AT(fab_sgd_settings, clip, F64, 0, 0, 1e300, "largest norm of a gradient; 0: any"), \
+        FIELD_AT(fab_sgd_settings, held_out, F64, 0, 0, 0.9,                                      \
+                 "part of the rows kept apart, whose score may stop the run"),                    \
+        FIELD_AT(fab_sgd_settings, patience, I64, 50, 1, 0x1p40,                                  \
+                 "epochs without a better held-out score before the end")
 
 /* What is saved beside the vectors. */
 enum {

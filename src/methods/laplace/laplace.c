@@ -15,6 +15,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "train/glm_fields.h"
+#include "train/train.h"
 #include "methods/laplace/laplace_fit.h"
 #include "fit/method.h"
 #include "posterior/spread.h"
@@ -33,17 +34,36 @@
 /* ---- settings --------------------------------------------------------------------------------- */
 
 #define SETTINGS fab_laplace_settings
+#define ALPHA                                                 \
+    AUTOMATIC_AT(fab_sgd_settings, alpha, F64, 1e-300, 1e300, \
+                 "prior precision of every weight but the intercept's; auto: by the evidence")
+#define RANK                                                                                    \
+    AUTOMATIC(K, I64, 1, 4096,                                                                  \
+              "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),            \
+        FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"), \
+        FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself")
 static const fab_field fields[] = {
-    GLM_FIELDS,
-    AUTOMATIC(K, I64, 1, 4096,
-              "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),
-    FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"),
-    FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
+    ALPHA,
+    AUTOMATIC_AT(fab_sgd_settings, beta, F64, 1e-300, 1e300,
+                 "precision of the noise of a gaussian target, which must be given"),
+    FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),
+    FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53,
+             "seed of the start at rank K and of the estimate of the evidence"),
+    RANK,
     FIELD(tol, F64, 1e-14, 0, 1, "stop when a step promises less, in nats"),
     FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps"),
 };
-GLM_LAYOUT(fields);
+static const fab_field net_fields[] = {
+    ALPHA,
+    STEPS_FIELDS(200, 32, 0.01, 1),
+    OPTIMISER_FIELDS,
+    FIELD(rounds, I64, 5, 1, 1000, "alpha auto: times that it is chosen and training goes on"),
+    FIELD(again, I64, 50, 1, 0x1p40, "epochs of training after each"),
+    SWITCH(last_layer, 0, "the weights of the last layer alone are uncertain"),
+    RANK,
+};
 const fab_fields fab_laplace_table = TABLE("laplace", fields);
+const fab_fields fab_laplace_net_table = TABLE("laplace", net_fields);
 const fab_fields fab_map_table = TABLE("map", fields);
 #undef SETTINGS
 
@@ -51,6 +71,7 @@ fab_laplace_settings fab_laplace_defaults(void)
 {
     fab_laplace_settings s;
     fab_settings_defaults(&fab_laplace_table, &s);
+    fab_settings_defaults(&fab_laplace_net_table, &s);
     return s;
 }
 
@@ -59,7 +80,7 @@ fab_laplace_settings fab_laplace_defaults(void)
 static fab_status check(const fab_laplace_fit *fit)
 {
     const fab_laplace_settings *s = &fit->s;
-    if (fit->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN && fab_is_auto_f64(s->beta))
+    if (fit->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN && fab_is_auto_f64(s->train.beta))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: beta of a gaussian target must be given; exact finds it", fit->who);
     if (fit->P > 100000000)
@@ -75,14 +96,14 @@ fab_status fab_laplace_init(void **handle, const char *who, int point, const voi
     const int64_t P = in->model->D;
     fab_laplace_fit fit = {.who = who,
                            .s = *s,
-                           .model = fab_glm_of(in->model, s->beta),
+                           .model = fab_glm_of(in->model, s->train.beta),
                            .prior = prior,
                            .point = point,
                            .P = P,
                            .dense = P <= FAB_LAPLACE_MAX,
                            .type = x && x->ops ? x->ops->type : FAB_F64};
     fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : FAB_LAPLACE_RANK;
-    fit.weigh = fit.dense || (!prior && (!point || fab_is_auto_f64(s->alpha)));
+    fit.weigh = fit.dense || (!prior && (!point || fab_is_auto_f64(s->train.alpha)));
     if (x) fit.exec = *x;
     *handle = NULL;
     FAB_TRY(check(&fit));
@@ -250,7 +271,7 @@ static fab_status full(fab_laplace_fit *fit)
 
 static fab_status solve(fab_laplace_fit *fit)
 {
-    double alpha = fit->s.alpha;
+    double alpha = fit->s.train.alpha;
     fit->mode->max_iter = fit->s.max_iter;
     if (fit->prior)
         memcpy(fit->mode->theta, fit->prior->mu, (size_t)fit->P * sizeof(double));

@@ -88,7 +88,7 @@ static fab_status times_G(void *self, int64_t k, const double *V, double *out)
 static fab_status spectrum(fab_laplace_net *f, fab_spectrum **s)
 {
     const fab_products G = {f->P, f, times_G, tick};
-    return f->dense ? all_eigenvalues(f, s) : fab_lanczos(s, &G, NULL, f->s.seed);
+    return f->dense ? all_eigenvalues(f, s) : fab_lanczos(s, &G, NULL, f->s.train.seed);
 }
 
 fab_status fab_laplace_spectrum(fab_laplace_net *f, fab_spectrum **s, fab_fit_of_rows *fit)
@@ -230,7 +230,7 @@ static fab_status cut(bent *b)
 {
     fab_laplace_net *f = b->f;
     const fab_products A = {b->P, b, times_A, tick_A};
-    const fab_rank_plan p = {f->K, f->s.inner, f->s.rank_tol, f->s.seed};
+    const fab_rank_plan p = {f->K, f->s.inner, f->s.rank_tol, f->s.train.seed};
     fab_rank *r;
     FAB_TRY(fab_rank_em(&r, &A, b->diag, &p, &f->train.exec));
     f->floored = r->floored;

@@ -50,6 +50,6 @@ fab_status fab_laplace_result(void *handle, const fab_gauss **q);
 fab_status fab_laplace_report(void *handle, fab_report *r);
 void fab_laplace_free(void *handle);
 double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
-extern const fab_fields fab_laplace_table, fab_map_table;
+extern const fab_fields fab_laplace_table, fab_laplace_net_table, fab_map_table;
 
 #endif

@@ -13,7 +13,7 @@ static fab_status estimate(fab_laplace_fit *fit, const double *scale, double *lo
 {
     const fab_products A = fab_laplace_products(fit);
     fab_spectrum *B;
-    FAB_TRY(fab_lanczos(&B, &A, scale, fit->s.seed));
+    FAB_TRY(fab_lanczos(&B, &A, scale, fit->s.train.seed));
     *logdet = fit->o->log_prior; /* 2: eigenvalues are at least 1, but for rounding */
     for (int64_t i = 0; i < B->n; i++) *logdet += B->weight[i] * log(fmax(1, B->node[i]));
     fab_release(B);

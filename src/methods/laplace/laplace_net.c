@@ -29,34 +29,7 @@
 
 #define ALPHA 1 /* alpha auto: of the first training */
 
-/* ---- settings ----------------------------------------------------------------------------------------- */
-
-#define SETTINGS fab_laplace_net_settings
-static const fab_field fields[] = {
-    AUTOMATIC(alpha, F64, 1e-300, 1e300, "prior precision of every weight; auto: by the evidence"),
-    STEPS_FIELDS(200, 32, 0.01, 1),
-    OPTIMISER_FIELDS,
-    FIELD(rounds, I64, 5, 1, 1000, "alpha auto: times that it is chosen and training goes on"),
-    FIELD(again, I64, 50, 1, 0x1p40, "epochs of training after each"),
-    SWITCH(last_layer, 0, "the weights of the last layer alone are uncertain"),
-    AUTOMATIC(K, I64, 1, 4096,
-              "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),
-    FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"),
-    FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
-};
-MODEL_LAYOUT(fields);
-static const fab_fields table = TABLE("laplace", fields);
-#undef SETTINGS
-
-_Static_assert(offsetof(fab_laplace_net_settings, rounds) == sizeof(fab_sgd_settings),
-               "the settings of laplace begin with those of sgd");
-
-fab_laplace_net_settings fab_laplace_net_defaults(void)
-{
-    fab_laplace_net_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
+/* ---- settings: laplace.c ------------------------------------------------------------------------------ */
 
 /* Is the noise chosen with alpha?  That of Student's t stays with training. */
 static int chooses_noise(const fab_laplace_net *f)
@@ -66,12 +39,12 @@ static int chooses_noise(const fab_laplace_net *f)
 
 static int chooses(const fab_laplace_net *f)
 {
-    return fab_is_auto_f64(f->s.alpha) && !f->train.given;
+    return fab_is_auto_f64(f->s.train.alpha) && !f->train.given;
 }
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
-static fab_status check(const fab_laplace_net_settings *s, const fab_model *m)
+static fab_status check(const fab_laplace_settings *s, const fab_model *m)
 {
     FAB_TRY(fab_ggn_check("laplace", m));
     if (m->free > 0 &&
@@ -83,7 +56,7 @@ static fab_status check(const fab_laplace_net_settings *s, const fab_model *m)
     if (s->last_layer && !m->last)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "laplace: last_layer of a model that does not say which it is");
-    if (s->optimiser == FAB_ADAMW)
+    if (s->train.optimiser == FAB_ADAMW)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "laplace: adamw does not end at the mode of the posterior; adam does");
     return FAB_OK;
@@ -102,14 +75,13 @@ static fab_status check_rank(const fab_laplace_net *f, const fab_model *m)
                     (long long)f->K, (long long)f->P, FAB_LAPLACE_MAX);
 }
 
-static fab_status prototype(fab_laplace_net *f, const fab_laplace_net_settings *s,
-                            const fab_model *m, const fab_gauss *prior, const fab_exec *x)
+static fab_status prototype(fab_laplace_net *f, const fab_laplace_settings *s, const fab_model *m,
+                            const fab_gauss *prior, const fab_exec *x)
 {
     const int64_t weights = m->D - m->free, P = s->last_layer ? m->last : weights;
-    fab_sgd_settings training;
+    fab_sgd_settings training = s->train;
     FAB_TRY(check(s, m));
-    memcpy(&training, s, sizeof training);
-    if (fab_is_auto_f64(s->alpha)) training.alpha = ALPHA;
+    if (fab_is_auto_f64(s->train.alpha)) training.alpha = ALPHA;
     *f = (fab_laplace_net){.s = *s,
                            .first = weights - P,
                            .P = P,
@@ -163,8 +135,8 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     fab_laplace_net f;
     if (prototype(&f, settings, m, NULL, NULL) != FAB_OK) return 0;
     const double columns = (double)(f.K ? f.K : f.P), D = (double)m->D;
-    return fab_train_bytes((const fab_sgd_settings *)&f.train.s, m, n) +
-           fab_laplace_bend_bytes(&f) + sizeof(double) * D * (3 + columns);
+    return fab_train_bytes(&f.train.s, m, n) + fab_laplace_bend_bytes(&f) +
+           sizeof(double) * D * (3 + columns);
 }
 
 /* ---- 4: rounds ---------------------------------------------------------------------------------------- */
@@ -329,7 +301,7 @@ const fab_method fab_laplace_net_method = {
     .name = "laplace",
     .summary = "the mode of a network and the curvature there, with the evidence",
     .takes = FAB_TAKES_JACOBIAN,
-    .fields = &table,
+    .fields = &fab_laplace_net_table,
     .init = init,
     .bytes = bytes,
     .update = update,

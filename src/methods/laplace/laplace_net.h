@@ -13,7 +13,7 @@
 enum { FAB_LAPLACE_ROUND, FAB_LAPLACE_ALPHA, FAB_LAPLACE_AFTER, FAB_LAPLACE_NUMBERS };
 
 typedef struct fab_laplace_net {
-    fab_laplace_net_settings s;
+    fab_laplace_settings s;
     fab_train train;
     int64_t first, P; /* coordinates first .. first + P - 1 of theta, weights, are uncertain */
     int64_t K;        /* rank of their curvature; 0: in full */

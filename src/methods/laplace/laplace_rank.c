@@ -63,7 +63,7 @@ fab_products fab_laplace_products(fab_laplace_fit *fit)
 static fab_status cut(fab_laplace_fit *fit, double *diag)
 {
     const fab_products A = fab_laplace_products(fit);
-    const fab_rank_plan p = {fit->K, fit->s.inner, fit->s.rank_tol, fit->s.seed};
+    const fab_rank_plan p = {fit->K, fit->s.inner, fit->s.rank_tol, fit->s.train.seed};
     fab_rank *r;
     FAB_TRY(fab_objective_diag(fit->o, diag));
     FAB_TRY(fab_rank_em(&r, &A, diag, &p, &fit->exec));

@@ -31,6 +31,7 @@
 #include "base/rows.h"
 #include "train/sequence/classes.h"
 #include "train/glm_fields.h"
+#include "train/train.h"
 #include "fit/method.h"
 #include "train/sequence/sequence.h"
 #include <math.h>
@@ -46,41 +47,77 @@ enum { WARMUP_LEAST = 20, WARMUP_MOST = 200, WARMUP_COLUMNS = 400 }; /* auto war
 #define SETTINGS fab_lrvga_settings
 static const char *const cuts[] = {"em", "eigen", NULL};
 static const char *const gains[] = {"previous", "paper", NULL};
-static const char *const starts[] = {"exact", "random", NULL};
+static const char *const starts[] = {"exact", "random", "map", "model", "auto", NULL};
+static const char *const schemes[] = {"implicit",    "explicit", "extra-gradient",
+                                      "mirror-prox", "auto",     NULL};
 // clang-format off
+#define RANK \
+    FIELD(K, I64, 10, 1, 65536, "rank of the result, at most the length of theta"), \
+    AUTOMATIC(inner_rank, I64, 1, 65536, "rank kept inside, at least K; auto: 2 K + 40, at most the length of theta"), \
+    FIELD(block, I64, 50, 1, 0x1p16, "columns absorbed at a time: rows, each of which counts once for every class; of networks rows times draws"), \
+    FIELD(inner, I64, 3, 1, 1000, "EM loops for each block")
+#define START CHOICE(start, FAB_LRVGA_AUTO, starts, "linear models: F begins with the first rows (exact, auto), or at random as in [L]; networks: the first rows are trained on by sgd (map, auto), or the stream begins at the model's first weights")
+#define DRAWS AUTOMATIC(draws, I64, 0, FAB_MAX_DRAWS, "linear models: of a sampled expectation, for each row, pairs of them for a categorical one (auto: 64); networks: of theta, whose curvature makes the precision, 0: that at the mean (auto: 4)")
+#define SCHEME CHOICE(scheme, FAB_SCHEME_AUTO, schemes, "expectations or slopes after the row, before it, or after a first step, with its weight or the first one; auto: implicit, of networks mirror-prox")
+#define FIRST "rows of the first block, where they choose alpha or beta or the model is a GLM; auto: 200, fewer than 64 MB of them, at least 20; categorical: 400 over the classes"
+#define STREAM \
+    FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"), \
+    FIELD(psi_min, F64, 0.1, 0, 1, "floor of psi, relative to the prior precision of the coordinate"), \
+    FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"), \
+    FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps")
 static const fab_field fields[] = {
-    GLM_FIELDS,
-    FIELD(K, I64, 10, 1, 65536, "rank of the result, at most the length of theta"),
-    AUTOMATIC(inner_rank, I64, 1, 65536, "rank kept inside, at least K; auto: 2 K + 40, at most the length of theta"),
-    FIELD(block, I64, 50, 1, 0x1p16, "columns absorbed at a time: rows, each of which counts once for every class"),
-    FIELD(inner, I64, 3, 1, 1000, "EM loops for each block"),
+    AUTOMATIC_AT(fab_sgd_settings, alpha, F64, 1e-300, 1e300, "prior precision of the coefficients; auto: by the first rows"),
+    AUTOMATIC_AT(fab_sgd_settings, beta, F64, 1e-300, 1e300, "precision of the noise of a gaussian target; auto: by the errors one step ahead"),
+    FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),
+    FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53, "seed of the random start and of sampled expectations"),
+    RANK,
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(cut, FAB_CUT_EM, cuts, "back to inner_rank by EM, or by the leading eigenvectors"),
     CHOICE(gain, FAB_GAIN_PREVIOUS, gains, "gaussian: the mean moves by the covariance before the block, or after it as in [L]"),
-    CHOICE(start, FAB_START_EXACT, starts, "F begins with the first rows, or at random as in [L]"),
+    START,
     FIELD(start_eps, F64, 1e-8, 1e-300, 0.999, "random start: share of the prior that is in F"),
     CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, by quadrature, or by draws"),
-    FIELD(draws, I64, 64, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row, pairs of them for a categorical one"),
-    CHOICE(scheme, FAB_IMPLICIT, fab_scheme_names, "GLMs: expectations after the row, before it, or after a first step, with its weight or the first one"),
+    DRAWS,
+    SCHEME,
     FIELD(sweeps, I64, 10, 0, 1000, "GLMs: at most so many times the rows of a block are looked at again, each given the others"),
-    AUTOMATIC(warmup, I64, 1, 0x1p16, "rows of the first block, where they choose alpha or beta or the model is a GLM; "
-              "auto: 200, fewer than 64 MB of them, at least 20; categorical: 400 over the classes"),
-    FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"),
-    FIELD(psi_min, F64, 0.1, 0, 1, "floor of psi, relative to the prior precision of the coordinate"),
-    FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
-    FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps"),
+    AUTOMATIC(warmup, I64, 1, 0x1p16, FIRST),
+    STREAM,
+};
+static const fab_field net_fields[] = {
+    AUTOMATIC_AT(fab_sgd_settings, alpha, F64, 1e-300, 1e300, "prior precision of every weight in training; auto: 1"),
+    STEPS_FIELDS(200, 32, 0.01, 1),
+    OPTIMISER_FIELDS,
+    START,
+    AUTOMATIC(posterior_alpha, F64, 1e-300, 1e300, "map: prior precision of the posterior; auto: weights / |theta|^2, of which the trained weights are a typical draw, at least alpha"),
+    RANK,
+    DRAWS,
+    SCHEME,
+    FIELD(looks, I64, 10, 1, 1000, "stream, implicit: times a block is looked at, at most"),
+    {.name = "first", .type = FAB_I64, .offset = offsetof(SETTINGS, warmup), .origin = FAB_AUTO, .lo = 1, .hi = 0x1p16, .help = "model: " FIRST},
+    STREAM,
 };
 // clang-format on
-GLM_LAYOUT(fields);
 static const fab_fields table = TABLE("lrvga", fields);
+const fab_fields fab_lrvga_net_table = TABLE("lrvga", net_fields);
 #undef SETTINGS
 
 fab_lrvga_settings fab_lrvga_defaults(int64_t K)
 {
     fab_lrvga_settings s;
     fab_settings_defaults(&table, &s);
+    fab_settings_defaults(&fab_lrvga_net_table, &s);
     s.K = K;
     return s;
+}
+
+/* What auto means for a linear model; for a network in lrvga_net.c. */
+static void choose(void *settings, const fab_input *in)
+{
+    fab_lrvga_settings *s = settings;
+    (void)in;
+    if (s->start == FAB_LRVGA_AUTO) s->start = FAB_LRVGA_EXACT;
+    if (s->scheme == FAB_SCHEME_AUTO) s->scheme = FAB_IMPLICIT;
+    if (fab_is_auto_i64(s->draws)) s->draws = 64;
 }
 
 static int64_t least(int64_t a, int64_t b)
@@ -160,6 +197,13 @@ static fab_status check_settings(const fab_lrvga *e, const fab_exec *x)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: f32 for a categorical target, expected f64: nothing "
                         "holds what the intercepts have in common");
+    if (s->start != FAB_LRVGA_EXACT && s->start != FAB_LRVGA_RANDOM)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "lrvga: start = %s is for networks, expected exact or random",
+                        starts[s->start]);
+    if (s->draws < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "lrvga: draws = %lld, expected at least 1",
+                        (long long)s->draws);
     if (s->inner_rank < s->K)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "lrvga: inner_rank = %lld is below K = %lld",
                         (long long)s->inner_rank, (long long)s->K);
@@ -185,7 +229,8 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_input 
                             const fab_exec *x)
 {
     *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings};
-    e->model = fab_glm_of(in->model, e->set.beta);
+    choose(&e->set, in);
+    e->model = fab_glm_of(in->model, e->set.train.beta);
     e->T = in->model->D;
     e->part = e->T / e->model.classes;
     return fab_lrvga_prepare(e, in->prior, x);
@@ -243,7 +288,7 @@ static fab_status begin(fab_lrvga *e, const fab_gauss *prior)
 fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0)
 {
     e->n = (fab_lrvga_numbers){.given = e->n.given, .beta0 = beta0};
-    e->set.alpha = alpha;
+    e->set.train.alpha = alpha;
     if (prior) FAB_TRY(take_prior(e, prior));
     return fab_lrvga_start(e);
 }
@@ -434,7 +479,7 @@ static double noise(const fab_lrvga *e)
 {
     const fab_lrvga_numbers *n = &e->shown;
     if (!fab_lrvga_gaussian(e)) return 1;
-    if (!fab_is_auto_f64(e->set.beta)) return e->set.beta;
+    if (!fab_is_auto_f64(e->set.train.beta)) return e->set.train.beta;
     return fab_noise(n->count - n->lost - (double)e->model.intercept, n->squares, n->power);
 }
 
@@ -492,6 +537,7 @@ const fab_method fab_lrvga_method = {
     .fields = &table,
     .bytes = bytes,
     .init = init,
+    .resolve = choose,
     .update = update,
     .result = fab_lrvga_result,
     .report = fab_lrvga_report,

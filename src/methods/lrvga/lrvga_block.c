@@ -34,8 +34,8 @@ int fab_lrvga_categorical(const fab_lrvga *e)
 
 int fab_lrvga_undecided(const fab_lrvga *e)
 {
-    if (fab_lrvga_gaussian(e) && fab_is_auto_f64(e->set.beta)) return 1;
-    return !(e->n.given > 0) && fab_is_auto_f64(e->set.alpha);
+    if (fab_lrvga_gaussian(e) && fab_is_auto_f64(e->set.train.beta)) return 1;
+    return !(e->n.given > 0) && fab_is_auto_f64(e->set.train.alpha);
 }
 
 int fab_lrvga_revisits(const fab_lrvga *e)
@@ -46,7 +46,7 @@ int fab_lrvga_revisits(const fab_lrvga *e)
 static fab_rule rule_of(const fab_lrvga *e)
 {
     return (fab_rule){e->model.likelihood, (fab_expectation)e->set.expectation,
-                      (fab_scheme)e->set.scheme, e->set.draws, (uint64_t)e->set.seed};
+                      (fab_scheme)e->set.scheme, e->set.draws, (uint64_t)e->set.train.seed};
 }
 
 int64_t fab_lrvga_next(const fab_lrvga *e)
@@ -93,8 +93,8 @@ static double prior_in_state(const fab_lrvga *e, int64_t i)
 static void choose(fab_lrvga *e, int64_t n)
 {
     const fab_long X = fab_lrvga_features(e, 0, n, 0);
-    const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.beta);
-    fab_prior prior = {.beta = known ? e->set.beta : 0};
+    const int known = fab_lrvga_gaussian(e) && !fab_is_auto_f64(e->set.train.beta);
+    fab_stream_prior prior = {.beta = known ? e->set.train.beta : 0};
     const double loose = fab_lrvga_gaussian(e)
                              ? known ? prior.beta / e->set.intercept_alpha : BANK_FREE
                              : 1 / e->set.intercept_alpha;
@@ -111,7 +111,7 @@ static void start_random(fab_lrvga *e, double trace)
 {
     const int64_t R = e->set.inner_rank;
     const fab_long W = fab_lrvga_factors(e, e->S, 0, R);
-    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 0, &W);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, 0, &W);
     e->run.ops->colquad(&e->run, &W, NULL, e->C);
     memset(e->M, 0, (size_t)(R * R) * sizeof *e->M);
     for (int64_t k = 0; k < R; k++)
@@ -134,12 +134,12 @@ static void scale_W(fab_lrvga *e, double r)
 fab_status fab_lrvga_start(fab_lrvga *e)
 {
     double trace = 0;
-    if (!fab_lrvga_undecided(e)) e->n.beta0 = fab_lrvga_gaussian(e) ? e->set.beta : 1;
-    if (!fab_is_auto_f64(e->set.alpha)) e->n.alpha = e->set.alpha;
+    if (!fab_lrvga_undecided(e)) e->n.beta0 = fab_lrvga_gaussian(e) ? e->set.train.beta : 1;
+    if (!fab_is_auto_f64(e->set.train.alpha)) e->n.alpha = e->set.train.alpha;
     for (int64_t i = 0; i < e->T; i++) trace += e->S->psi[i] = prior_in_state(e, i);
     if (e->n.given > 0)
         scale_W(e, 1 / e->n.beta0);
-    else if (e->set.start == FAB_START_RANDOM)
+    else if (e->set.start == FAB_LRVGA_RANDOM)
         start_random(e, trace);
     e->n.started = 1;
     return fab_gauss_check(e->S);
@@ -482,11 +482,11 @@ fab_status fab_lrvga_draw(fab_lrvga *e, uint64_t number, double *out)
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
     double *const h = e->line, *const wx = h + used;
     FAB_TRY(factor(e));
-    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, DRAWS + 2 * number, &z);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, DRAWS + 2 * number, &z);
     for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(e->inverse[i]);
     e->run.ops->axpy(&e->run, e->v, &z, 0, &z); /* x */
     if (used) {
-        fab_random_normal((uint64_t)e->set.seed, DRAWS + 2 * number + 1, 0, used, FAB_F64, h);
+        fab_random_normal((uint64_t)e->set.train.seed, DRAWS + 2 * number + 1, 0, used, FAB_F64, h);
         e->run.ops->cross(&e->run, &W, NULL, &z, wx);
         for (int64_t k = 0; k < used; k++) h[k] -= wx[k];
         fab_chol_solve(used, 1, e->M, h);

@@ -36,56 +36,28 @@ enum { CHUNK_NUMBERS = 1 << 20 }; /* slopes computed at a time, or those of one 
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
-#define SETTINGS fab_lrvga_net_settings
-static const char *const starts[] = {"map", "model", NULL};
-// clang-format off
-static const fab_field fields[] = {
-    TRAIN_FIELDS(200, 32, 0.01),
-    CHOICE(start, FAB_LRVGA_MAP, starts, "map: the first rows are trained on by sgd; model: the stream begins at the model's first weights"),
-    AUTOMATIC(posterior_alpha, F64, 1e-300, 1e300, "map: prior precision of the posterior; auto: weights / |theta|^2, of which the trained weights are a typical draw, at least alpha"),
-    FIELD(K, I64, 10, 1, 65536, "rank of the result, at most the weights"),
-    AUTOMATIC(inner_rank, I64, 1, 65536, "rank kept inside, at least K; auto: 2 K + 40, at most the weights"),
-    FIELD(block, I64, 50, 1, 0x1p16, "columns absorbed at a time: rows times draws; rows of the stream, each of which counts once for every class"),
-    FIELD(inner, I64, 3, 1, 1000, "EM loops for each block"),
-    FIELD(draws, I64, 4, 0, FAB_MAX_DRAWS, "draws of theta whose curvature makes the precision; 0: the curvature at the mean"),
-    CHOICE(scheme, FAB_MIRROR_PROX, fab_scheme_names, "stream: slopes of the mean after the block, before it, or after a first step, with the precision of that or of before"),
-    FIELD(looks, I64, 10, 1, 1000, "stream, implicit: times a block is looked at, at most"),
-    AUTOMATIC(first, I64, 1, 0x1p16, "model: rows of the first block, which choose beta; auto: 200, fewer than 64 MB of them, at least 20; categorical: 400 over the classes"),
-    FIELD(forget, F64, 1, 0.5, 1, "weight of the past for each new row; below 1 for streams that drift"),
-    FIELD(psi_min, F64, 0.1, 0, 1, "floor of psi, relative to the prior precision of the coordinate"),
-    FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
-    FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps"),
-};
-// clang-format on
-MODEL_LAYOUT(fields);
-static const fab_fields table = TABLE("lrvga", fields);
-#undef SETTINGS
-
-_Static_assert(offsetof(fab_lrvga_net_settings, start) == sizeof(fab_sgd_settings),
-               "the settings begin with those of sgd");
-
-fab_lrvga_net_settings fab_lrvga_net_defaults(void)
+/* What auto means for a network; the tables are in lrvga.c. */
+static void choose(void *settings, const fab_input *in)
 {
-    fab_lrvga_net_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
+    fab_lrvga_settings *s = settings;
+    (void)in;
+    if (fab_is_auto_f64(s->train.alpha)) s->train.alpha = 1;
+    if (s->start == FAB_LRVGA_AUTO) s->start = FAB_LRVGA_MAP;
+    if (s->scheme == FAB_SCHEME_AUTO) s->scheme = FAB_MIRROR_PROX;
+    if (fab_is_auto_i64(s->draws)) s->draws = 4;
 }
 
 /* The settings of the recursion, for rows of T slopes. */
-static fab_lrvga_settings core_settings(const fab_lrvga_net_settings *s, const fab_model *m)
+static fab_lrvga_settings core_settings(const fab_lrvga_settings *s, const fab_model *m)
 {
-    fab_lrvga_settings c = fab_lrvga_defaults(s->K);
-    c.alpha = s->alpha;
-    c.beta = m->free ? FAB_AUTO_F64 : m->head.beta;
-    c.seed = s->seed;
-    c.inner_rank = s->inner_rank;
-    c.block = s->block > s->draws * m->head.classes ? s->block : s->draws * m->head.classes;
-    c.inner = s->inner;
-    c.warmup = s->start == FAB_LRVGA_MAP ? 1 : s->first;
-    c.forget = s->forget;
-    c.psi_min = s->psi_min;
-    c.tol = s->tol;
-    c.max_iter = s->max_iter;
+    fab_lrvga_settings c = *s;
+    const int64_t least = s->draws * m->head.classes; /* a row's columns */
+    c.train.beta = m->free ? FAB_AUTO_F64 : m->head.beta;
+    c.block = s->block > least ? s->block : least;
+    if (s->start == FAB_LRVGA_MAP) c.warmup = 1;
+    c.start = FAB_LRVGA_EXACT;
+    c.scheme = FAB_IMPLICIT;
+    c.draws = 1; /* nothing is sampled there */
     return c;
 }
 
@@ -145,16 +117,20 @@ static fab_status check_model(const fab_model *m, int64_t draws, const fab_gauss
 }
 
 /* Both prototypes: of the handle, and of the recursion inside. */
-static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_net_settings *s,
+static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_settings *given,
                             const fab_model *m, const fab_gauss *prior, const fab_exec *x)
 {
-    *f = (fab_lrvga_net){.s = *s,
-                         .T = m->D - m->free,
-                         .C = m->outputs,
-                         .points = s->draws > 0 ? s->draws : 1,
-                         .n = {.loss = NAN, .held_out = NAN}};
+    *f = (fab_lrvga_net){
+        .s = *given, .T = m->D - m->free, .C = m->outputs, .n = {.loss = NAN, .held_out = NAN}};
+    const fab_lrvga_settings *s = &f->s;
+    choose(&f->s, NULL);
+    f->points = s->draws > 0 ? s->draws : 1;
+    if (s->start != FAB_LRVGA_MAP && s->start != FAB_LRVGA_MODEL)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "lrvga: start is exact or random for a linear model, expected map or model "
+                        "for a network");
     FAB_TRY(check_model(m, s->draws, prior));
-    FAB_TRY(fab_train_init(&f->train, "lrvga", (const fab_sgd_settings *)s, m, prior, x));
+    FAB_TRY(fab_train_init(&f->train, "lrvga", &f->s.train, m, prior, x));
     *core = (fab_lrvga){.set = core_settings(s, m), .model = m->head, .T = f->T, .part = f->T};
     core->model.D = f->T;
     core->model.intercept = 0;
@@ -341,9 +317,9 @@ static fab_status check_loaded(const fab_lrvga_net *f)
     const fab_examples x = {{f->x, FAB_F64, f->pending, m->head.D}, f->y, f->w, f->o};
     if (f->n.trained != 0 && f->n.trained != 1)
         return FAB_FAIL(FAB_BAD_FILE, "state.net says trained = %g", f->n.trained);
-    if (!(f->n.epochs >= 0 && f->n.epochs <= (double)f->s.epochs))
+    if (!(f->n.epochs >= 0 && f->n.epochs <= (double)f->s.train.epochs))
         return FAB_FAIL(FAB_BAD_FILE, "state.net says epoch %g of %lld", f->n.epochs,
-                        (long long)f->s.epochs);
+                        (long long)f->s.train.epochs);
     for (int64_t i = 0; i < m->D; i++)
         if (!isfinite(f->center[i]))
             return FAB_FAIL(FAB_BAD_FILE, "state.center is %g at coordinate %lld", f->center[i],
@@ -371,8 +347,9 @@ const fab_method fab_lrvga_net_method = {
     .summary = "networks: precision of rank K from the slopes of the outputs; goes on as a stream",
     .streams = 1,
     .takes = FAB_TAKES_JACOBIAN,
-    .fields = &table,
+    .fields = &fab_lrvga_net_table,
     .init = init,
+    .resolve = choose,
     .bytes = bytes,
     .update = update,
     .result = result,

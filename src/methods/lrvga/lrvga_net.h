@@ -7,8 +7,6 @@
 #include "methods/lrvga/lrvga_state.h"
 #include "train/train.h"
 
-enum { FAB_LRVGA_MAP = 0, FAB_LRVGA_MODEL };
-
 /* Saved as they are. */
 typedef struct fab_lrvga_net_numbers {
     double trained;      /* 1: center is where training ended, and its rows are in the precision */
@@ -17,7 +15,7 @@ typedef struct fab_lrvga_net_numbers {
 } fab_lrvga_net_numbers;
 
 typedef struct fab_lrvga_net {
-    fab_lrvga_net_settings s;
+    fab_lrvga_settings s;
     fab_train train; /* the model, the prior, and start = map */
     fab_lrvga *core; /* the recursion, over theta - center */
     fab_gauss *q;    /* the result, over all of theta but a learned noise */

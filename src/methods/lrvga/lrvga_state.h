@@ -59,7 +59,9 @@ typedef struct fab_lrvga {
 } fab_lrvga;
 
 enum { FAB_GAIN_PREVIOUS = 0, FAB_GAIN_PAPER };
-enum { FAB_START_EXACT = 0, FAB_START_RANDOM };
+enum { FAB_SCHEME_AUTO = 4 }; /* after those of fab_scheme */
+
+extern const fab_fields fab_lrvga_net_table;
 
 /* Is something about the prior or the noise to be found in the first rows? */
 int fab_lrvga_undecided(const fab_lrvga *e);

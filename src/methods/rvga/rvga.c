@@ -247,7 +247,7 @@ static void choose(rvga *e)
 {
     const int64_t n = e->pending;
     const int known = gaussian(e) && !fab_is_auto_f64(e->set.beta);
-    fab_prior prior = {.beta = known ? e->set.beta : 0};
+    fab_stream_prior prior = {.beta = known ? e->set.beta : 0};
     const double loose = gaussian(e) ? known ? prior.beta / e->set.intercept_alpha : BANK_FREE
                                      : 1 / e->set.intercept_alpha;
     for (int64_t j = 0; j < n; j++)

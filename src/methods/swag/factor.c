@@ -42,7 +42,7 @@ static any_settings settings_of(const fab_method *m, const fab_swag_settings *s)
     any_settings any = {0};
     fab_settings_defaults(m->fields, &any);
     set(m->fields, &any, "K", s->K);
-    set(m->fields, &any, "seed", s->seed);
+    set(m->fields, &any, "seed", s->swa.train.seed);
     if (warmup == 0) return any;
     set(m->fields, &any, "warmup", warmup);
     fab_settings_parse(m->fields, &any, "start", "variance");

@@ -60,11 +60,13 @@ typedef struct swag {
 
 #define AVERAGE_FIELDS(runs_, window_)                                                       \
     TRAIN_RUNS(200, 32, 0.01, runs_),                                                        \
-        FIELD(average, I64, 50, 1, 0x1p40, "epochs that are averaged"),                      \
-        TUNED(swag_rate, F64, 0.002, 1e-300, 1e300, LOG, 1e-4, 1e-1,                         \
-              "learning rate in these epochs, constant"),                                    \
-        AUTOMATIC(every, I64, 1, 0x1p40, "steps between two iterates kept; auto: an epoch"), \
-        SWITCH(window, window_, "keep the mean of these steps instead of the last theta")
+        FIELD_AT(fab_swa_settings, average, I64, 50, 1, 0x1p40, "epochs that are averaged"), \
+        TUNED_AT(fab_swa_settings, swag_rate, F64, 0.002, 1e-300, 1e300, LOG, 1e-4, 1e-1,    \
+                 "learning rate in these epochs, constant"),                                 \
+        AUTOMATIC_AT(fab_swa_settings, every, I64, 1, 0x1p40,                                \
+                     "steps between two iterates kept; auto: an epoch"),                     \
+        SWITCH_AT(fab_swa_settings, window, window_,                                         \
+                  "keep the mean of these steps instead of the last theta")
 
 #define SETTINGS fab_swa_settings
 static const fab_field swa_fields[] = {AVERAGE_FIELDS(1, 0)};
@@ -91,10 +93,6 @@ static const fab_fields table = TABLE("swag", fields), multiswag = TABLE("multis
                         averaging = TABLE("iterate-averaging", windows);
 #undef SETTINGS
 
-_Static_assert(offsetof(fab_swa_settings, average) == sizeof(fab_sgd_settings) &&
-                   offsetof(fab_swag_settings, K) == sizeof(fab_swa_settings),
-               "the settings of swag begin with those of swa, and these with those of sgd");
-
 fab_swa_settings fab_swa_defaults(void)
 {
     fab_swa_settings s;
@@ -113,7 +111,7 @@ fab_swag_settings fab_swag_defaults(void)
 static fab_swag_settings swa_as_swag(const void *settings)
 {
     fab_swag_settings s = fab_swag_defaults();
-    memcpy(&s, settings, sizeof(fab_swa_settings));
+    s.swa = *(const fab_swa_settings *)settings;
     s.K = 0;
     return s;
 }
@@ -132,7 +130,7 @@ static void layout(fab_layout *l, void *handle)
     fab_train_layout(l, &f->train);
     f->mean = fab_place(l, D, sizeof(double));
     f->V = f->point ? NULL : fab_place(l, D, sizeof(double));
-    f->sum = f->s.window ? fab_place(l, D, sizeof(double)) : NULL;
+    f->sum = f->s.swa.window ? fab_place(l, D, sizeof(double)) : NULL;
     f->Dhat = fab_place(l, D * f->last, f->run.ops->size);
     f->run.work = fab_place(l, (int64_t)f->run.ops->work(D, f->last + 1, 1, f->run.threads), 1);
 }
@@ -162,10 +160,9 @@ static fab_status create(void **handle, const fab_swag_settings *s, int point, c
         return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
                         fab_swag_columns_names[s->columns]);
     proto.last = s->columns == FAB_LAST ? proto.s.K : 0;
-    FAB_TRY(fab_train_init(&proto.train, point ? "swa" : "swag", (const fab_sgd_settings *)s, m,
-                           prior, x));
+    FAB_TRY(fab_train_init(&proto.train, point ? "swa" : "swag", &s->swa.train, m, prior, x));
     FAB_TRY(fab_run_init(&proto.run, x, type));
-    proto.train.total += s->average;
+    proto.train.total += s->swa.average;
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
     fab_status made =
         fab_gauss_create(&f->result, point ? FAB_POINT : FAB_COVARIANCE, type, D, f->s.K);
@@ -213,11 +210,11 @@ static fab_status epoch(swag *f)
 {
     fab_train *t = &f->train;
     const int64_t D = t->m.D, steps = fab_minibatch_steps(t->batches), e = f->count.epochs;
-    const int64_t every = fab_is_auto_i64(f->s.every) ? steps : f->s.every;
+    const int64_t every = fab_is_auto_i64(f->s.swa.every) ? steps : f->s.swa.every;
     double sum = 0, rows = 0, loss, *x = t->gradient; /* free between steps */
     for (int64_t i = 0; i < steps; i++) {
-        const fab_examples batch = fab_minibatch_get(t->batches, f->s.epochs + e, i);
-        FAB_TRY(fab_train_step(t, &batch, f->s.swag_rate, &loss)); /* 2 */
+        const fab_examples batch = fab_minibatch_get(t->batches, f->s.swa.train.epochs + e, i);
+        FAB_TRY(fab_train_step(t, &batch, f->s.swa.swag_rate, &loss)); /* 2 */
         sum += loss * (double)batch.x.n;
         rows += (double)batch.x.n;
         if (f->sum)
@@ -242,9 +239,9 @@ static fab_status average(swag *f)
     fab_train *t = &f->train;
     const size_t bytes = (size_t)t->m.D * sizeof(double);
     t->setting = "swag_rate";
-    t->rate = f->s.swag_rate;
+    t->rate = f->s.swa.swag_rate;
     if (f->count.epochs == 0 && t->s.held_out > 0) memcpy(t->theta, t->best, bytes);
-    while (f->count.epochs < f->s.average) {
+    while (f->count.epochs < f->s.swa.average) {
         memcpy(t->good, t->theta, bytes);
         const fab_status s = epoch(f);
         if (s != FAB_OK) {
@@ -262,8 +259,9 @@ static fab_status average(swag *f)
 /* Does the run keep as many iterates as a result needs: a mean, a variance, two columns, a start and a step from it? */
 static fab_status check_count(const swag *f)
 {
-    const int64_t steps = fab_minibatch_steps(f->train.batches) * f->s.average;
-    const int64_t kept = fab_is_auto_i64(f->s.every) ? f->s.average : steps / f->s.every;
+    const int64_t steps = fab_minibatch_steps(f->train.batches) * f->s.swa.average;
+    const int64_t kept = fab_is_auto_i64(f->s.swa.every) ? f->s.swa.average
+                                                         : steps / f->s.swa.every;
     const int64_t warmup = fab_swag_factor_warmup(&f->s);
     int64_t least = warmup > 1 ? warmup + 2 : 3;
     if (f->point)
@@ -274,7 +272,7 @@ static fab_status check_count(const swag *f)
     return FAB_FAIL(FAB_BAD_ARGUMENT,
                     "%s: average = %lld epochs keep %lld iterates, expected at least %lld: raise "
                     "average or lower every",
-                    f->train.who, (long long)f->s.average, (long long)kept, (long long)least);
+                    f->train.who, (long long)f->s.swa.average, (long long)kept, (long long)least);
 }
 
 static fab_status run(swag *f)
@@ -374,7 +372,7 @@ static double swag_bytes(const void *settings, const fab_input *in, int64_t n, c
     (void)x;
     fab_swag_settings s = *(const fab_swag_settings *)settings;
     resolve(&s, m->D);
-    const int64_t vectors = 4 + s.window; /* mean, V, and the result's */
+    const int64_t vectors = 4 + s.swa.window; /* mean, V, and the result's */
     const int64_t columns = s.columns == FAB_LAST ? 2 * s.K : s.K;
     return fab_train_bytes(settings, m, n) +
            sizeof(double) * (double)m->D * (double)(vectors + columns) +
@@ -403,7 +401,7 @@ static fab_status so_far(void *handle, const fab_gauss **q)
 static fab_status result(void *handle, const fab_gauss **q)
 {
     swag *f = handle;
-    if (f->count.epochs < f->s.average) FAB_TRY(run(f));
+    if (f->count.epochs < f->s.swa.average) FAB_TRY(run(f));
     return so_far(f, q);
 }
 
@@ -433,9 +431,9 @@ static fab_status load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_train_load(&f->train, t));
     FAB_TRY(fab_states_load(&all, t));
     if (f->factor) FAB_TRY(fab_fit_load_state(f->factor, t, n->iterates));
-    if (!(n->epochs >= 0 && n->epochs <= f->s.average && n->iterates >= 0))
+    if (!(n->epochs >= 0 && n->epochs <= f->s.swa.average && n->iterates >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.averaged says epoch %lld of %lld, %lld iterates",
-                        f->train.who, (long long)n->epochs, (long long)f->s.average,
+                        f->train.who, (long long)n->epochs, (long long)f->s.swa.average,
                         (long long)n->iterates);
     f->train.after = n->epochs;
     return FAB_OK;

@@ -165,8 +165,8 @@ static double bank_at(double unit, double place)
 }
 
 void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
-                      const double *y, const double *w, const double *offset, fab_prior *prior,
-                      double *work)
+                      const double *y, const double *w, const double *offset,
+                      fab_stream_prior *prior, double *work)
 {
     const fab_likelihood l = model->classes > 1 ? FAB_LIKELIHOOD_BERNOULLI : model->likelihood;
     const fab_rule rule = {.likelihood = l, .expectation = FAB_PROBIT};

@@ -45,13 +45,13 @@ typedef struct fab_revisit {
 void fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
 
 /* A prior, found in the first rows. */
-typedef struct fab_prior {
+typedef struct fab_stream_prior {
     double alpha; /* gaussian: alpha / beta, the prior in units of the noise */
     double beta;  /* gaussian: noise precision; in: 0, to be found as well */
     double
         lost; /* gaussian, beta found: rows that say nothing about the noise under this prior, which
                      is wider than the best one */
-} fab_prior;
+} fab_stream_prior;
 
 /* The prior from the first rows: a wide mean of 1/alpha under the one-step-ahead scores of a bank of 17,
  * half a decade apart, with the mean square of a row in the middle.
@@ -62,8 +62,8 @@ typedef struct fab_prior {
  *
  * Categorical: the sum of the scores of each class against the rest. */
 void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
-                      const double *y, const double *w, const double *offset, fab_prior *prior,
-                      double *work);
+                      const double *y, const double *w, const double *offset,
+                      fab_stream_prior *prior, double *work);
 int64_t fab_prior_work(int64_t n);
 
 /* Precision of the noise from a sum of `df` squares; `power` is the sum of squares of the targets.  With the
