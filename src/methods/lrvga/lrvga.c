@@ -282,7 +282,7 @@ static fab_status begin(fab_lrvga *e, const fab_gauss *prior)
     FAB_TRY(build_parts(e));
     for (int64_t j = 0; j < e->room * e->classes; j++) e->each[j] = 1;
     if (prior) FAB_TRY(take_prior(e, prior));
-    return fab_lrvga_undecided(e) ? FAB_OK : fab_lrvga_start(e);
+    return fab_lrvga_undecided(e) ? FAB_OK : fab_lrvga_begin(e);
 }
 
 fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0)
@@ -290,7 +290,7 @@ fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha,
     e->n = (fab_lrvga_numbers){.given = e->n.given, .beta0 = beta0};
     e->set.train.alpha = alpha;
     if (prior) FAB_TRY(take_prior(e, prior));
-    return fab_lrvga_start(e);
+    return fab_lrvga_begin(e);
 }
 
 fab_status fab_lrvga_open(fab_lrvga **handle, const fab_lrvga *proto, const fab_gauss *prior)

@@ -131,7 +131,7 @@ static void scale_W(fab_lrvga *e, double r)
 }
 
 /* 7, 8: the state is the prior, in units of the noise. */
-fab_status fab_lrvga_start(fab_lrvga *e)
+fab_status fab_lrvga_begin(fab_lrvga *e)
 {
     double trace = 0;
     if (!fab_lrvga_undecided(e)) e->n.beta0 = fab_lrvga_gaussian(e) ? e->set.train.beta : 1;
@@ -148,7 +148,7 @@ fab_status fab_lrvga_start(fab_lrvga *e)
 fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m)
 {
     choose(e, m);
-    return fab_lrvga_start(e);
+    return fab_lrvga_begin(e);
 }
 
 /* ---- a block of rows ---------------------------------------------------------------------------- */

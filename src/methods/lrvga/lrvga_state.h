@@ -81,7 +81,7 @@ fab_long fab_lrvga_rows(const fab_lrvga *e, int64_t first, int64_t k);
 fab_long fab_lrvga_features(const fab_lrvga *e, int64_t first, int64_t k, int64_t c);
 
 /* The state becomes the prior; alpha and beta are known. */
-fab_status fab_lrvga_start(fab_lrvga *e);
+fab_status fab_lrvga_begin(fab_lrvga *e);
 /* The same when the first m rows are to choose them. */
 fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m);
 /* Rows that make the next block. */
