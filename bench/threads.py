@@ -1,9 +1,9 @@
 """threads.py - what a second thread costs on a quiet and on a busy machine: threads.py PROGRAM [PROGRAM ...].
 
-Two fits, of a network (mlp:50, 500 rows, vifa: many small jobs) and of a stream (recursive-em, D = 1000: larger
-ones), on one and two threads, while nobody else works and while one process for each core does.  Prints the median of the
-wall-clock and of the CPU time (user and system) of RUNS runs, the programs taking turns, so that a change of the
-load meets them alike.
+Two fits, of a network (60 columns, mlp:50, 500 rows in a step, vifa: many small jobs) and of a stream
+(recursive-em, D = 1000: larger ones), on one and two threads, while nobody else works and while one process for
+each core does.  Prints the median of the wall-clock and of the CPU time (user and system) of RUNS runs, the programs
+taking turns, so that a change of the load meets them alike.
 """
 # SPDX-License-Identifier: MIT
 import os
@@ -22,13 +22,14 @@ RUNS = int(os.environ.get("RUNS", 7))
 def make_inputs(folder):
     """The commands, with their data in `folder`."""
     rng = np.random.default_rng(1)
-    x = rng.standard_normal((500, 8))
+    x = rng.standard_normal((500, 60))
     table = np.column_stack([x, np.sin(x[:, 0]) + x[:, 1] * x[:, 2] + 0.1 * rng.standard_normal(500)])
-    np.savetxt(folder + "/net.csv", table, delimiter=",", header="a,b,c,d,e,f,g,h,y", comments="", fmt="%.6g")
+    np.savetxt(folder + "/net.csv", table, delimiter=",", fmt="%.6g")
     low = rng.standard_normal((10000, 10)) @ rng.standard_normal((10, 1000))
     np.save(folder + "/stream.npy", low + rng.standard_normal(low.shape))
     out = ["-o", folder + "/q", "--quiet"]
-    return {"mlp:50, vifa": ["fit", folder + "/net.csv", "-y", "y", "--model", "mlp:50", "-m", "vifa", "-k", "5", *out],
+    return {"mlp:50, vifa": ["fit", folder + "/net.csv", "-y", "last", "--model", "mlp:50", "-m", "vifa", "-k", "5",
+                             "--batch=500", "--epochs=500", *out],
             "recursive-em, D = 1000": ["fa", folder + "/stream.npy", "-k", "10", "-m", "recursive-em", *out]}
 
 

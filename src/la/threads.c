@@ -28,7 +28,7 @@
 #include <unistd.h>
 
 enum { MOST_WORKERS = 1023 };
-#define SPIN 20e-6 /* seconds */
+#define SPIN 5e-6 /* seconds: longer than from one job of a step to the next, shorter than a wake */
 
 static struct {
     _Alignas(64) atomic_int places; /* of the job, still free; 0: no job is open */
