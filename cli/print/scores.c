@@ -9,8 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ROWS = 1024 }; /* scored at a time */
-
 int loadings_write(fab_factors *f, const fab_rotation *r, const char *path)
 {
     csv c;
@@ -54,13 +52,13 @@ typedef struct scorer {
     fab_factors *f;
     const fab_rotation *r;
     fab_source *source;
-    double *z; /* ROWS x K */
+    double *z; /* a piece x K */
 } scorer;
 
 /* The scores of the next rows into s->z; *n = 0 at the end. */
 static int next_scores(const scorer *s, int64_t *n)
 {
-    const fab_status status = fab_factors_scores(s->f, s->r, s->source, ROWS, s->z, n);
+    const fab_status status = fab_factors_scores(s->f, s->r, s->source, s->z, n);
     return status == FAB_OK ? DONE : factors_failed("scores", status);
 }
 
@@ -106,7 +104,7 @@ int scores_write(fab_factors *f, const fab_rotation *r, const data_options *o, c
     scorer s = {.f = f, .r = r};
     int status = data_open(&s.source, o);
     if (status != DONE) return status;
-    s.z = malloc((size_t)(ROWS * r->K) * sizeof *s.z);
+    s.z = malloc((size_t)(fab_factors_piece(f) * r->K) * sizeof *s.z);
     if (!s.z)
         status = say_failed("no memory for the scores");
     else

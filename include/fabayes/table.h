@@ -138,10 +138,12 @@ FAB_API int64_t fab_factors_constants(const fab_factors *f, const int64_t **coor
  * *coordinate, *n numbers, until the next rows. */
 FAB_API fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64_t *n);
 
-/* Factor scores (fab_solver_scores) of the next rows of a source, `most` at most, into z (most x K); *got = 0 at the
- * end.  Its columns are those of the fit. */
+/* Rows of a source that are read at a time: about 8 MB of them. */
+FAB_API int64_t fab_factors_piece(const fab_factors *f);
+/* Factor scores (fab_solver_scores) of the next rows of a source, a piece of them at most, into z (piece x K);
+ * *got = 0 at the end.  Its columns are those of the fit. */
 FAB_API fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source *s,
-                                      int64_t most, double *z, int64_t *got);
+                                      double *z, int64_t *got);
 
 #ifdef __cplusplus
 }

@@ -428,6 +428,11 @@ double fab_factors_bytes(const fab_factors *f)
     return f->needed;
 }
 
+int64_t fab_factors_piece(const fab_factors *f)
+{
+    return f->piece;
+}
+
 const fab_method *fab_factors_method(const fab_factors *f)
 {
     return f->method;
@@ -483,8 +488,8 @@ fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64
     return FAB_OK;
 }
 
-fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source *s, int64_t most,
-                              double *z, int64_t *got)
+fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source *s, double *z,
+                              int64_t *got)
 {
     const fab_gauss *q;
     double *x;
@@ -496,9 +501,8 @@ fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source 
                         " before",
                         s->path, fab_source_columns(s) - first_column(f), f->D);
     if (!f->solver) FAB_TRY(fab_solver_init(&f->solver, q, &f->exec));
-    const int64_t room = most < f->piece ? most : f->piece;
-    FAB_TRY(fab_alloc_array((void **)&x, room * f->columns, sizeof *x, "rows to score"));
-    fab_status status = fab_source_next(s, room, x, got);
+    FAB_TRY(fab_alloc_array((void **)&x, f->piece * f->columns, sizeof *x, "rows to score"));
+    fab_status status = fab_source_next(s, f->piece, x, got);
     const fab_rows rows = fab_factors_coordinates(f, x, *got);
     if (status == FAB_OK && *got > 0) status = fab_solver_scores(f->solver, r, &rows, z);
     fab_release(x);

@@ -33,7 +33,11 @@ static fab_status check_memory(fab_factors *f, int64_t n, int whole)
     char need[24], room[24];
     const double held = (double)(f->method->streams ? f->piece : n);
     const double limit = f->limit > 0 ? f->limit : fab_memory_free();
-    f->needed = fab_factors_fit_bytes(f, n) + 8 * held * (double)f->columns;
+    const double work = fab_factors_fit_bytes(f, n);
+    if (!(work < (double)SIZE_MAX)) /* or there was no memory to count it in */
+        return FAB_FAIL(FAB_NO_MEMORY, "%s: %s cannot allocate its work for D = %" PRId64, f->who,
+                        f->method->name, f->D);
+    f->needed = work + 8 * held * (double)f->columns;
     if (!(f->needed > limit)) return FAB_OK;
     return FAB_FAIL(FAB_NO_MEMORY,
                     "%s: %s needs %s%sB for %s%" PRId64 " rows of D = %" PRId64 ", and %sB are %s",
