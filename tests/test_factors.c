@@ -607,7 +607,7 @@ static fab_status live(void)
         status = load_now ? fab_factors_load(&f, &p, load_now, NULL)
                           : fab_factors_create(&f, &p, NULL);
     if (status == FAB_OK) status = fab_factors_read(f);
-    if (status == FAB_OK) status = fab_factors_save(f, in_folder("out"));
+    if (status == FAB_OK && load_now) status = fab_factors_save(f, in_folder("out")); /* slow */
     if (status == FAB_OK) status = fab_factors_result(f, &q);
     if (status == FAB_OK) status = fab_rotation_create(&r, q, FAB_ROTATION_VARIMAX);
     if (status == FAB_OK) status = fab_factors_scores(f, r, again, z, &got);
