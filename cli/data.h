@@ -1,6 +1,4 @@
-/* data.h - DATA of a call: the options that say how it is read, and its rows piece by piece.
- *
- * A coordinate is a column; the label of a libsvm file is none.
+/* data.h - DATA of a call: the options that say how it is read.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef CLI_DATA_H
@@ -31,36 +29,9 @@ extern const char *const format_names[]; /* in the order of fab_format */
      "libsvm: number of features (default: from a first pass)"}
 // clang-format on
 
-typedef struct data {
-    data_options o;
-    fab_source *source;
-    int64_t D, columns;   /* coordinates, and columns of the file */
-    int64_t read;         /* rows so far */
-    int64_t skipped;      /* rows of them that were passed over */
-    int64_t rows_at_once; /* in the buffer */
-    double *buffer;       /* rows_at_once x columns */
-    double *first;        /* D: the first row read */
-    int64_t *constant;    /* coordinates that have been as in the first row ever since */
-    int64_t constants;
-} data;
-
-/* Open DATA and make a buffer of about 8 MB.  Every function here that returns an exit status has said
- * why it is not DONE. */
-int data_open(data *d, const data_options *o);
-void data_close(data *d); /* takes zeros */
-
-/* The next rows, at most `most`, lent until the next call; rows->n = 0 at the end. */
-int data_next(data *d, int64_t most, fab_rows *rows);
-/* The same into `out`, whose rows have d->columns numbers; *got = 0 at the end. */
-int data_read(data *d, int64_t most, double *out, int64_t *got);
-/* Pass over n rows that were seen before. */
-int data_skip(data *d, int64_t n);
-/* The rows of `table` (n x d->columns) as coordinates. */
-fab_rows data_rows(const data *d, const double *table, int64_t n);
-
-const char *data_name(const data *d, int64_t coordinate);
-/* The bar, named `what`; not 0 when the work shall stop. */
-int data_tick(const data *d, const char *what);
+/* Open DATA to read its rows as vectors.  Every function here that returns an exit status has said why it is not
+ * DONE. */
+int data_open(fab_source **s, const data_options *o);
 /* Can DATA be read a second time? */
 int data_is_file(const data_options *o);
 
@@ -71,11 +42,5 @@ int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k);
 
 /* Give the feed the labels of o, where there are some; the source is kept in *labels. */
 int labels_open(fab_source **labels, fab_feed *feed, const data_options *o);
-
-/* The names of the coordinates as metadata, {"names": [..]}; NULL when the file has none of its own.
- * Gives: free. */
-char *data_names(const data *d);
-/* Are the coordinates named as in that metadata text of `file`?  DATA without names fits any. */
-int data_check_names(const data *d, const char *file, const char *names);
 
 #endif

@@ -4,10 +4,18 @@
 #ifndef CLI_SUMMARY_H
 #define CLI_SUMMARY_H
 
-#include "factors.h"
-#include "rank.h"
+#include "print/output.h"
 
-/* Print it; `ranks` is NULL unless the rank was chosen. */
-int summary_say(fit *f, const factors *turned, const rank_search *ranks, int64_t json);
+typedef struct summary {
+    fab_factors *f;
+    const fab_rotation *r;
+    const char *file, *output; /* DATA; NULL: nothing was saved */
+    int64_t json, quiet;
+} summary;
+
+int summary_say(const summary *s);
+
+/* The sentence of a factor analysis that failed at its rows: FAILED. */
+int factors_failed(const char *who, fab_status s);
 
 #endif

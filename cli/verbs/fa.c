@@ -1,8 +1,9 @@
 /* fa.c - `fabayes fa`: factor analysis of the rows of DATA.
  *
  * SPDX-License-Identifier: MIT */
-#include "saved.h"
+#include "print/scores.h"
 #include "print/summary.h"
+#include "saved.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -11,12 +12,13 @@
 
 typedef struct fa_call {
     data_options data;
-    const char *k, *method, *output, *seed, *scores, *loadings;
-    int64_t threads, dtype, json, quiet, checkpoint, resume, varimax;
+    const char *k, *name, *output, *seed, *scores, *loadings;
+    int64_t threads, dtype, json, quiet, checkpoint, resume, varimax, max_factors;
     double memory;
-    int by_bic; /* -k auto */
-    rank_search ranks;
-    fit fit;
+    const fab_method *method;
+    void *settings; /* of the method; owned */
+    fab_source *source;
+    fab_factors *factors;
 } fa_call;
 
 /* ---- the call ------------------------------------------------------------------------------------- */
@@ -24,43 +26,48 @@ typedef struct fa_call {
 static int find_settings(void *ctx, const fab_fields **table, void **settings)
 {
     fa_call *c = ctx;
-    const fab_method *m = NULL;
-    int status = method_named(&m, c->method ? c->method : "recursive-em");
-    if (status == DONE && m->infer)
-        status = say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it", m->name);
-    if (status == DONE) status = fit_settings(&c->fit, m);
+    const int status = method_named(&c->method, c->name ? c->name : "recursive-em");
     if (status != DONE) return status;
-    *table = m->table;
-    *settings = c->fit.settings;
+    if (c->method->infer)
+        return say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it", c->method->name);
+    c->settings = malloc(c->method->table->size);
+    if (!c->settings) return say_failed("out of memory");
+    fab_settings_defaults(c->method->table, c->settings);
+    *table = c->method->table;
+    *settings = c->settings;
     return DONE;
 }
 
 static int put_text(const fa_call *c, const char *name, const char *text)
 {
-    const fab_status s = fab_settings_parse(c->fit.method->table, c->fit.settings, name, text);
+    const fab_status s = fab_settings_parse(c->method->table, c->settings, name, text);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
-/* --memory is the setting of that name where the method has it, else the limit of the whole fit. */
-static void put_memory(fa_call *c)
+static int is_set(const fa_call *c, const char *name)
 {
-    const fab_field *f = fab_settings_find(c->fit.method->table, "memory");
-    if (!(c->memory > 0)) return;
-    if (f)
-        memcpy((char *)c->fit.settings + f->offset, &c->memory, sizeof c->memory);
-    else
-        c->fit.memory = c->memory;
+    const fab_field *f = fab_settings_find(c->method->table, name);
+    int64_t value = 0;
+    if (f) memcpy(&value, (const char *)c->settings + f->offset, sizeof value);
+    return value != 0;
+}
+
+static int by_bic(const fa_call *c)
+{
+    return strcmp(c->k, "auto") == 0;
 }
 
 static int put_settings(fa_call *c)
 {
-    const fab_fields *t = c->fit.method->table;
-    if (setting_get(t, c->fit.settings, "D") || setting_get(t, c->fit.settings, "K"))
+    const fab_field *memory = fab_settings_find(c->method->table, "memory");
+    if (is_set(c, "D") || is_set(c, "K"))
         return say_wrong("fa: D comes from DATA and K from -k; they are no settings here");
     if (!c->k) return say_wrong("fa: -k K, the number of factors, or -k auto is missing");
-    c->by_bic = strcmp(c->k, "auto") == 0;
-    put_memory(c);
-    int status = c->by_bic ? DONE : put_text(c, "K", c->k);
+    if (c->memory > 0 && memory) { /* the setting of that name, else the limit of the whole fit */
+        memcpy((char *)c->settings + memory->offset, &c->memory, sizeof c->memory);
+        c->memory = 0;
+    }
+    int status = by_bic(c) ? DONE : put_text(c, "K", c->k);
     if (status == DONE && c->seed) status = put_text(c, "seed", c->seed);
     return status;
 }
@@ -84,88 +91,106 @@ static int check_files(const fa_call *c)
 /* Options that need one another. */
 static int check_call(const fa_call *c)
 {
-    const int streams = c->fit.method->streams != 0;
-    if (c->ranks.most && !c->by_bic) return say_wrong("fa: --max-factors is for -k auto");
+    const char *of_stream = c->checkpoint ? "checkpoint" : "resume";
+    if (c->max_factors && !by_bic(c)) return say_wrong("fa: --max-factors is for -k auto");
     if (c->varimax && !c->loadings && !c->scores)
         return say_wrong(
             "fa: --varimax turns what --loadings or --scores writes; neither is given");
     if ((c->checkpoint || c->resume) && !c->output)
-        return say_wrong("fa: --%s needs -o FILE", c->checkpoint ? "checkpoint" : "resume");
-    if ((c->checkpoint || c->resume) && !streams)
-        return say_wrong("fa: %s is a batch method: there is nothing to --%s", c->fit.method->name,
-                         c->checkpoint ? "checkpoint" : "resume");
+        return say_wrong("fa: --%s needs -o FILE", of_stream);
+    if ((c->checkpoint || c->resume) && !c->method->streams)
+        return say_wrong("fa: %s is a batch method: there is nothing to --%s", c->method->name,
+                         of_stream);
     return check_files(c);
 }
 
-/* ---- --resume ------------------------------------------------------------------------------------- */
-
-/* Was the file made by this call?  With -k auto a finished file has another K. */
-static int check_saved(const fa_call *c, const fab_tensors *t)
+/* Can -k auto choose? */
+static int check_search(const fa_call *c)
 {
-    const fit *f = &c->fit;
-    int status = saved_check_method(c->output, t, "fa", f->method, (fab_dtype)c->dtype);
-    if (status == DONE)
-        status = data_check_names(&f->data, c->output, fab_tensors_get(t, "features"));
-    if (status != DONE) return status;
-    return saved_check_settings(c->output, fab_tensors_get(t, "settings"), f->method->table,
-                                f->settings, c->by_bic ? "K" : NULL);
-}
-
-static int resume(fa_call *c)
-{
-    fab_tensors *t = NULL;
-    const fab_status s = fab_tensors_read(&t, c->output);
-    if (s != FAB_OK) return say_status(s);
-    const int64_t K = setting_get(c->fit.method->table, c->fit.settings, "K");
-    int status = check_saved(c, t);
-    if (status == DONE) status = fit_resume(&c->fit, c->output, t, K);
-    if (status == DONE) status = data_skip(&c->fit.data, c->fit.seen);
-    fab_tensors_free(t);
-    return status;
+    const int64_t labels = fab_source_format(c->source) == FAB_FORMAT_LIBSVM;
+    const int64_t D = fab_source_columns(c->source) - labels;
+    const char *lacks = fab_factors_lacks(c->method);
+    if (lacks)
+        return say_wrong("fa: %s %s; -k auto needs %s", c->method->name, lacks,
+                         c->method->streams ? "recursive-em or a batch method"
+                                            : "ml, em, ppca or recursive-em");
+    if (c->max_factors > D)
+        return say_wrong("fa: --max-factors=%" PRId64 " for D = %" PRId64 " coordinates",
+                         c->max_factors, D);
+    return DONE;
 }
 
 /* ---- the work ------------------------------------------------------------------------------------- */
 
-static int begin(fa_call *c)
+/* Was the output made by this method, in this precision? */
+static int check_saved(const fa_call *c)
 {
-    fit *f = &c->fit;
-    struct stat there;
-    f->verb = "fa";
-    f->output = c->output;
-    f->checkpoint = c->checkpoint;
-    f->quiet = c->quiet;
-    f->exec = (fab_exec){.ops = fab_ops_find("cpu", (fab_dtype)c->dtype), .threads = c->threads};
-    int status = data_open(&f->data, &c->data);
-    if (status != DONE) return status;
-    setting_put(f->method->table, f->settings, "D", f->data.D);
-    if (c->by_bic) status = rank_prepare(&c->ranks, f);
-    if (status == DONE) status = fit_set_names(f);
-    if (status != DONE) return status;
-    return c->resume && stat(c->output, &there) == 0 ? resume(c) : fit_open(f);
-}
-
-static int write_files(const fa_call *c, const factors *turned)
-{
-    int status = DONE;
-    if (c->loadings) status = loadings_write(turned, &c->fit.data, c->loadings);
-    if (c->scores && status == DONE)
-        status = scores_write(turned, &c->fit, c->scores, fab_fit_rows(c->fit.estim));
+    fab_tensors *t = NULL;
+    const fab_status s = fab_tensors_read(&t, c->output);
+    if (s != FAB_OK) return say_status(s);
+    const int status = saved_check_method(c->output, t, "fa", c->method, (fab_dtype)c->dtype);
+    fab_tensors_free(t);
     return status;
 }
 
-static int finish(fa_call *c)
+static int begin(fa_call *c)
+{
+    const fab_exec exec = {.ops = fab_ops_find("cpu", (fab_dtype)c->dtype), .threads = c->threads};
+    const fab_factors_plan plan = {.source = c->source,
+                                   .method = c->method->name,
+                                   .settings = c->settings,
+                                   .size = c->method->table->size,
+                                   .K = by_bic(c) ? FAB_AUTO_I64 : 0,
+                                   .max_factors = c->max_factors,
+                                   .memory = 1e6 * c->memory,
+                                   .output = c->output,
+                                   .checkpoint = c->checkpoint};
+    struct stat there;
+    if (!c->resume || stat(c->output, &there) != 0) {
+        const fab_status s = fab_factors_create(&c->factors, &plan, &exec);
+        return s == FAB_OK ? DONE : say_status(s);
+    }
+    const int status = check_saved(c);
+    if (status != DONE) return status;
+    const fab_status s = fab_factors_resume(&c->factors, &plan, c->output, &exec);
+    return s == FAB_OK ? DONE : factors_failed("fa", s);
+}
+
+static int fit_rows(fa_call *c)
 {
     const fab_gauss *q;
-    factors turned = {0};
-    const fab_status s = fab_fit_gauss(c->fit.estim, &q);
-    if (s != FAB_OK) return say_status_of(c->fit.data.o.file, s);
-    int status = fit_save(&c->fit);
-    if (status == DONE) status = factors_open(&turned, q, c->varimax != 0);
-    if (status == DONE) status = write_files(c, &turned);
+    fab_status s = fab_factors_read(c->factors);
+    if (s == FAB_NO_MEMORY && c->memory > 0 && fab_factors_bytes(c->factors) > 1e6 * c->memory)
+        return say_failed("%s by --memory", fab_detail());
+    if (s == FAB_OK) s = fab_factors_result(c->factors, &q);
+    return s == FAB_OK ? DONE : factors_failed("fa", s);
+}
+
+static int write_files(const fa_call *c, const fab_rotation *r)
+{
+    fab_fa_report report = {0};
+    int status = DONE;
+    if (c->loadings) status = loadings_write(c->factors, r, c->loadings);
+    if (!c->scores || status != DONE) return status;
+    const fab_status s = fab_factors_report(c->factors, &report);
+    if (s != FAB_OK) return factors_failed("fa", s);
+    return scores_write(c->factors, r, &c->data, c->scores, report.n);
+}
+
+static int finish(const fa_call *c)
+{
+    const fab_rotation_kind kind = c->varimax ? FAB_ROTATION_VARIMAX : FAB_ROTATION_PRINCIPAL;
+    const fab_gauss *q;
+    fab_rotation *r = NULL;
+    fab_status s = fab_factors_result(c->factors, &q);
+    if (s == FAB_OK && c->output) s = fab_factors_save(c->factors, c->output);
+    if (s == FAB_OK) s = fab_rotation_create(&r, q, kind);
+    if (s != FAB_OK) return say_status(s);
+    int status = write_files(c, r);
     progress_close();
     if (status == DONE)
-        status = summary_say(&c->fit, &turned, c->by_bic ? &c->ranks : NULL, c->json);
-    factors_close(&turned);
+        status = summary_say(&(summary){c->factors, r, c->data.file, c->output, c->json, c->quiet});
+    fab_rotation_free(r);
     return status;
 }
 
@@ -175,10 +200,11 @@ static int fa(fa_call *c)
     if (status == DONE) status = check_call(c);
     if (status != DONE) return status;
     progress_open(c->quiet);
-    status = begin(c);
-    if (status == DONE) status = fit_rows(&c->fit);
-    if (status == DONE && c->by_bic) status = rank_choose(&c->ranks, &c->fit);
-    if (status == DONE) status = fit_check_rows(&c->fit, fab_fit_rows(c->fit.estim));
+    fab_set_progress(progress_tick, NULL);
+    status = data_open(&c->source, &c->data);
+    if (status == DONE && by_bic(c)) status = check_search(c);
+    if (status == DONE) status = begin(c);
+    if (status == DONE) status = fit_rows(c);
     return status == DONE ? finish(c) : status;
 }
 
@@ -188,12 +214,12 @@ static int run(const verb *self, int argc, char **argv)
     // clang-format off
     const option options[] = {
         {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of factors; auto: by BIC"},
-        {"method", 'm', OPT_TEXT, &c.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default recursive-em)"},
+        {"method", 'm', OPT_TEXT, &c.name, "METHOD", 0, 0, NULL, "see `fabayes methods` (default recursive-em)"},
         OPTION_OUTPUT(&c.output, "save the Gaussian, and for a stream what `update` needs"),
         {"loadings", 0, OPT_TEXT, &c.loadings, "FILE.csv", 0, 0, NULL, "write name, loadings and psi of each coordinate"},
         {"scores", 0, OPT_TEXT, &c.scores, "FILE", 0, 0, NULL, "write E[z|x] of each row to FILE.npy or FILE.csv"},
         {"varimax", 0, OPT_FLAG, &c.varimax, NULL, 0, 0, NULL, "turn loadings and scores by varimax"},
-        {"max-factors", 0, OPT_I64, &c.ranks.most, "N", 1, 4096, NULL, "-k auto: candidates up to N (default 32)"},
+        {"max-factors", 0, OPT_I64, &c.max_factors, "N", 1, 4096, NULL, "-k auto: candidates up to N (default 32)"},
         {"checkpoint", 0, OPT_I64, &c.checkpoint, "N", 1, 0x1p53, NULL, "save to the output every N rows"},
         {"resume", 0, OPT_FLAG, &c.resume, NULL, 0, 0, NULL, "go on from the output, behind the rows it has seen"},
         {"memory", 0, OPT_F64, &c.memory, "MB", 0.001, 1e9, NULL, "for a block of rows (default 256); batch methods: for all (default: what is free)"},
@@ -210,8 +236,9 @@ static int run(const verb *self, int argc, char **argv)
     const call_shape shape = {options, COUNT(options), &c.data.file, 1, 1, find_settings, &c, NULL};
     int status;
     if (options_parse(self, &shape, argc, argv, NULL, &status)) status = fa(&c);
-    rank_close(&c.ranks);
-    fit_close(&c.fit);
+    fab_factors_free(c.factors);
+    fab_source_close(c.source);
+    free(c.settings);
     return status;
 }
 

@@ -13,7 +13,6 @@ typedef struct update_call {
     const char *file, *output;
     data_options data;
     int64_t threads, json, quiet;
-    fit fit;           /* of vectors */
     learning learning; /* of a model */
 } update_call;
 
@@ -32,47 +31,36 @@ static int check_file(const update_call *c, const fab_tensors *t)
     return DONE;
 }
 
-/* Settings and state of the file, metadata to keep, and DATA that fits to them. */
-static int take_file(update_call *c, fab_tensors *t)
+static int update_factors(const update_call *c, fab_source *source, fab_factors **f)
 {
-    fit *f = &c->fit;
-    int status = fit_settings(f, fab_method_find(fab_tensors_get(t, "method")));
-    if (status == DONE) status = fit_resume(f, c->file, t, 0);
-    if (status == DONE) status = data_open(&f->data, &c->data);
-    if (status != DONE) return status;
-    const int64_t D = setting_get(f->method->table, fab_fit_settings(f->estim), "D");
-    if (f->data.D != D)
-        return say_failed("%s has D = %" PRId64 " coordinates and %s has D = %" PRId64, c->file, D,
-                          c->data.file, f->data.D);
-    status = data_check_names(&f->data, c->file, fab_tensors_get(t, "features"));
-    if (status == DONE) status = fit_set_names(f);
-    return status == DONE ? fit_keep_metadata(f, t) : status; /* names in the file stay */
-}
-
-static int finish_vectors(update_call *c)
-{
+    const char *output = c->output ? c->output : c->file;
+    const fab_factors_plan plan = {.source = source};
     const fab_gauss *q;
-    factors turned = {0};
-    const fab_status s = fab_fit_gauss(c->fit.estim, &q);
-    if (s != FAB_OK) return say_status_of(c->data.file, s);
-    int status = fit_save(&c->fit);
-    if (status == DONE) status = factors_open(&turned, q, 0);
+    fab_rotation *r = NULL;
+    fab_status s = fab_factors_load(f, &plan, c->file, &(fab_exec){.threads = c->threads});
+    if (s == FAB_OK) s = fab_factors_read(*f);
+    if (s == FAB_OK) s = fab_factors_result(*f, &q);
+    if (s != FAB_OK) return factors_failed("update", s);
+    s = fab_factors_save(*f, output);
+    if (s == FAB_OK) s = fab_rotation_create(&r, q, FAB_ROTATION_PRINCIPAL);
+    if (s != FAB_OK) return say_status(s);
     progress_close();
-    if (status == DONE) status = summary_say(&c->fit, &turned, NULL, c->json);
-    factors_close(&turned);
+    const int status = summary_say(&(summary){*f, r, c->data.file, output, c->json, c->quiet});
+    fab_rotation_free(r);
     return status;
 }
 
-static int update_vectors(update_call *c, fab_tensors *t)
+static int update_vectors(const update_call *c)
 {
+    fab_source *source = NULL;
+    fab_factors *f = NULL;
     if (c->data.labels) return say_wrong("update: %s is of vectors, which have no labels", c->file);
-    c->fit.verb = "update";
-    c->fit.output = c->output ? c->output : c->file;
-    c->fit.quiet = c->quiet;
-    c->fit.exec.threads = c->threads;
-    int status = take_file(c, t);
-    if (status == DONE) status = fit_rows(&c->fit);
-    return status == DONE ? finish_vectors(c) : status;
+    fab_set_progress(progress_tick, NULL);
+    int status = data_open(&source, &c->data);
+    if (status == DONE) status = update_factors(c, source, &f);
+    fab_factors_free(f);
+    fab_source_close(source);
+    return status;
 }
 
 /* ---- a model ---------------------------------------------------------------------------------------- */
@@ -117,7 +105,7 @@ static int update(update_call *c)
     if (s != FAB_OK) return say_status(s);
     int status = check_file(c, t);
     if (status == DONE)
-        status = fab_tensors_get(t, "model") ? update_model(c, t) : update_vectors(c, t);
+        status = fab_tensors_get(t, "model") ? update_model(c, t) : update_vectors(c);
     fab_tensors_free(t);
     return status;
 }
@@ -145,7 +133,6 @@ static int run(const verb *self, int argc, char **argv)
     if (status != DONE) return status;
     progress_open(c.quiet);
     status = update(&c);
-    fit_close(&c.fit);
     learning_close(&c.learning);
     return status;
 }

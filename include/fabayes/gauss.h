@@ -163,6 +163,87 @@ FAB_API void fab_absorb_free(fab_absorb *ab); /* takes NULL */
 FAB_API fab_status fab_gauss_cut(fab_gauss **out, const fab_gauss *g, int64_t K, double tol,
                                  int64_t max_iter, const fab_exec *x);
 
+/* ---- factors to read ------------------------------------------------------------------------------- */
+
+/* The factors of a Gaussian in covariance form: rotated, as scores of rows, and how many of them there are.
+ *
+ *     fab_rotation *r;
+ *     fab_rotation_create(&r, g, FAB_ROTATION_VARIMAX);
+ *     fab_rotation_factors(r, g, 0, D, loadings);      // D x K
+ *     fab_solver_scores(s, r, &rows, z);               // rows x K
+ *     fab_rotation_free(r); */
+
+/* F F' does not change when F is rotated.  On the principal axes the columns of F are orthogonal; varimax makes the
+ * squared loadings of each column as unlike as possible (Kaiser 1958, rows scaled to length 1 meanwhile). */
+typedef enum fab_rotation_kind {
+    FAB_ROTATION_PRINCIPAL = 0,
+    FAB_ROTATION_VARIMAX
+} fab_rotation_kind;
+
+/* "principal", "varimax"; NULL when there is no such rotation. */
+FAB_API const char *fab_rotation_name(fab_rotation_kind kind);
+
+typedef struct fab_rotation {
+    fab_rotation_kind kind;
+    int64_t D, K;
+    double *R; /* K x K, row-major, orthogonal: the rotated factors are F R */
+    double
+        *length;  /* K: sums of squares of the columns of F R, the variance they explain; falling */
+    double total; /* trace of the covariance */
+} fab_rotation;
+
+/* The longest column of F R comes first, and the largest loading of each is positive.  Gives *r. */
+FAB_API fab_status fab_rotation_create(fab_rotation **r, const fab_gauss *g,
+                                       fab_rotation_kind kind);
+FAB_API void fab_rotation_free(fab_rotation *r); /* takes NULL */
+/* Rows first .. first + n - 1 of F R, n x K; g is the Gaussian that r was made of. */
+FAB_API void fab_rotation_factors(const fab_rotation *r, const fab_gauss *g, int64_t first,
+                                  int64_t n, double *out);
+
+/* Factor scores E[z | x] = F' S^-1 (x - mu) of each row, rotated by r (NULL: as F stands); z has x->n x K numbers. */
+FAB_API fab_status fab_solver_scores(fab_solver *s, const fab_rotation *r, const fab_rows *x,
+                                     double *z);
+
+/* ---- the number of factors ------------------------------------------------------------------------- */
+
+/* By the Bayesian information criterion,
+ *
+ *     BIC(k) = -2 n l(k) + p(k) log n,    p(k) = D k - k (k - 1) / 2 + 2 D
+ *
+ * with n the rows, l the mean log-likelihood per row, and p the loadings up to a rotation, psi and the mean (D + 1
+ * instead of 2 D where psi is one number).  Either each candidate is fitted, and its l is added; or one wide Gaussian
+ * S stands for the rows, the candidates are cuts of it, and l(k) = -(entropy of S + KL(S || cut)).
+ *
+ *     fab_bic *b;
+ *     fab_bic_create(&b, D, n, most, 0);
+ *     fab_bic_cuts(b, S, NULL);                        // b->chosen
+ *     fab_bic_free(b); */
+
+typedef struct fab_candidate {
+    int64_t k;
+    double loglik_mean, bic;
+} fab_candidate;
+
+typedef struct fab_bic {
+    int64_t D;
+    double rows;        /* n: all, or of a stream that forgets the sum of their weights */
+    int64_t one_psi;    /* 1: psi is one number */
+    int64_t most;       /* candidates up to this k */
+    fab_candidate *all; /* k = 0, 1, ..: the diagonal is there to compare with and is not chosen */
+    int64_t n, chosen;  /* candidates so far, at most most + 1; the k of the best of k >= 1 */
+} fab_bic;
+
+/* A search without candidates.  Gives *b. */
+FAB_API fab_status fab_bic_create(fab_bic **b, int64_t D, double rows, int64_t most,
+                                  int64_t one_psi);
+FAB_API void fab_bic_free(fab_bic *b); /* takes NULL */
+/* Add the next candidate, k = 0, 1, ..  Answers 1 to go on, 0 when k = most or BIC has risen five times in a row. */
+FAB_API int fab_bic_add(fab_bic *b, double loglik_mean);
+/* Add the first one: the diagonal with these D variances, each at least 1e-6 of their mean where it is 0. */
+FAB_API int fab_bic_add_diagonal(fab_bic *b, const double *variance);
+/* Add the diagonal and the cuts of S of rank 1, 2, .. */
+FAB_API fab_status fab_bic_cuts(fab_bic *b, const fab_gauss *S, const fab_exec *x);
+
 /* ---- distance ---------------------------------------------------------------------------------- */
 
 /* how far Gaussian a, the estimate, is from Gaussian b, the reference. */

@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "base/fail.h"
+#include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -98,4 +100,16 @@ fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *wha
     if (!*p)
         return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate %.3g MB", what, (double)bytes / 1e6);
     return FAB_OK;
+}
+
+double fab_memory_free(void)
+{
+    char line[256];
+    double kb = INFINITY;
+    FILE *f = fopen("/proc/meminfo", "r");
+    if (!f) return INFINITY;
+    while (fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) break;
+    fclose(f);
+    return kb * 1024;
 }

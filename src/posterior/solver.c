@@ -219,6 +219,11 @@ static void give_columns(const fab_solver *s, const fab_long *X, double *out)
 
 /* ---- the matrix A, for the distances ---------------------------------------------------------- */
 
+const fab_gauss *fab_solver_gauss(const fab_solver *s)
+{
+    return s->g;
+}
+
 const fab_run *fab_solver_run(const fab_solver *s)
 {
     return &s->run;

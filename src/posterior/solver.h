@@ -11,6 +11,7 @@
 fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_exec *x,
                                 int64_t room);
 
+const fab_gauss *fab_solver_gauss(const fab_solver *s);
 const fab_run *fab_solver_run(const fab_solver *s);
 const double *fab_solver_chol(const fab_solver *s);   /* L, K x K: L L' = I + F' psi^-1 F */
 double fab_solver_logdet_matrix(const fab_solver *s); /* log det A */

@@ -1,0 +1,68 @@
+/* factors.h - the inside of a factor analysis of a table: what its files share.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_TABLE_FACTORS_H
+#define FAB_TABLE_FACTORS_H
+
+#include "fabayes/table.h"
+
+typedef struct fab_estim fab_factors_fit; /* a method at work on vectors */
+
+struct fab_factors {
+    const fab_method *method;
+    void *settings; /* of the method, in force */
+    fab_exec exec;
+    fab_factors_fit *fit;
+    int64_t n, before; /* rows seen in all; of them by the file that was loaded */
+    double seconds;
+
+    /* the rows */
+    fab_source *source; /* NULL: they come by update */
+    const char *who;    /* speaks in sentences: the source, or the method */
+    int64_t D, columns; /* coordinates, the last ones of the columns */
+    int64_t piece;      /* rows read at a time */
+    double *buffer;     /* piece x columns, of a stream */
+    fab_rows table;     /* of a batch method: all its rows */
+    double *table_own;  /* n x columns, where they came from the source */
+    double *first;      /* D: the first row of all */
+    int64_t *constant;  /* D: coordinates that have been as in the first row ever since */
+    int64_t constants;
+
+    /* the number of factors by BIC */
+    int64_t by_bic, most;
+    fab_bic *search;
+
+    double limit, needed; /* bytes; limit 0: what is free */
+    fab_tensors *more;    /* metadata of the file besides the method's */
+    char *output;         /* file of the checkpoints */
+    int64_t checkpoint;   /* rows between them */
+    int64_t *floored;     /* D: coordinates with psi at its floor */
+    fab_solver *solver;   /* of the result, for scores; NULL: not asked for yet */
+};
+
+/* Whole-number settings by name; a table that has none of that name says 0 and takes nothing. */
+int64_t fab_factors_get(const fab_factors *f, const char *name);
+void fab_factors_put(fab_factors *f, const char *name, int64_t value);
+
+/* factors.c, the one section that knows the handle of a method: f->fit */
+fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows);
+fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q);
+fab_status fab_factors_fit_loglik(fab_factors *f, double *loglik_mean);
+fab_status fab_factors_fit_save(fab_factors *f, const char *path);
+double fab_factors_fit_bytes(const fab_factors *f, int64_t n); /* for n rows */
+/* A fit of the table of a batch method with k factors, beside f->fit.  Gives *fit. */
+fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fit,
+                                 double *loglik_mean);
+void fab_factors_fit_free(fab_factors_fit *fit);
+/* f->fit becomes a stream with the same state whose result has k factors. */
+fab_status fab_factors_fit_cut(fab_factors *f, int64_t k);
+
+/* factors_rows.c: the coordinates of n rows of numbers as the source has them; are n rows enough for K factors? */
+fab_rows fab_factors_coordinates(const fab_factors *f, const double *x, int64_t n);
+fab_status fab_factors_check_rows(const fab_factors *f, int64_t n);
+
+/* factors_rank.c: put the widest rank into the settings, before the fit begins; choose, after the rows. */
+fab_status fab_factors_prepare_search(fab_factors *f, int64_t max_factors);
+fab_status fab_factors_choose(fab_factors *f);
+
+#endif

@@ -1,0 +1,663 @@
+/* test_factors.c - factors to read (rotation, scores, their number), and the factor analysis of a table, which is held
+ * against the command line: the same rows give the same bytes.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "fa_case.h"
+#include "data/source/source.h"
+#include "fabayes/table.h"
+#include <unistd.h>
+
+#define WITH_FOLDER(f) cmocka_unit_test_setup_teardown(f, make_folder, leave_folder)
+
+enum { D = 29, K = 4 };
+
+static int leave_folder(void **state)
+{
+    dense_release(state);
+    return remove_folder(state);
+}
+
+/* ---- rotation --------------------------------------------------------------------------------------- */
+
+static real *reals(const double *x, int64_t n)
+{
+    real *y = dense_new(n);
+    for (int64_t i = 0; i < n; i++) y[i] = x[i];
+    return y;
+}
+
+static double *rotated(const fab_rotation *r, const fab_gauss *g)
+{
+    double *L = doubles(g->D * g->K);
+    fab_rotation_factors(r, g, 0, g->D, L);
+    return L;
+}
+
+static void check_rotation(const fab_gauss *g, const fab_rotation *r)
+{
+    const int64_t n = g->D, k = g->K;
+    const real *R = reals(r->R, k * k), *F = dense_F(g);
+    const double unit = unit_of(FAB_F64);
+    const double *L = rotated(r, g);
+    const real *RR = dense_mul(k, k, k, dense_transpose(k, k, R), R);
+    const real *kept = dense_mul(n, k, n, reals(L, n * k), dense_transpose(n, k, reals(L, n * k)));
+    const real *was = dense_mul(n, k, n, F, dense_transpose(n, k, F));
+    real total = 0;
+    assert_true(relative_gap(k * k, RR, dense_identity(k)) < 200 * (double)k * unit); /* R'R = I */
+    assert_true(relative_gap(n * n, kept, was) < 200 * (double)k * unit); /* F F' stays */
+    for (int64_t c = 0; c < k; c++) {
+        real length = 0;
+        double peak = 0;
+        for (int64_t d = 0; d < n; d++) {
+            length += (real)L[d * k + c] * L[d * k + c];
+            if (fabs(L[d * k + c]) > fabs(peak)) peak = L[d * k + c];
+        }
+        assert_true(peak > 0);
+        assert_near(r->length[c], length, 1e-13 * length);
+        if (c > 0) assert_true(r->length[c] <= r->length[c - 1]);
+        total += length;
+    }
+    for (int64_t d = 0; d < n; d++) total += g->psi[d];
+    assert_near(r->total, total, 1e-13 * total);
+}
+
+static void a_rotation_is_orthogonal_and_keeps_the_covariance(void **state)
+{
+    (void)state;
+    const int64_t sizes[][2] = {{D, K}, {D, 1}, {5, 5}, {1, 1}, {D, 12}};
+    for (int i = 0; i < 5; i++)
+        for (int type = FAB_F64; type <= FAB_F32; type++)
+            for (int kind = FAB_ROTATION_PRINCIPAL; kind <= FAB_ROTATION_VARIMAX; kind++) {
+                fab_rotation *r;
+                fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, sizes[i][0], sizes[i][1],
+                                          31 + (uint64_t)i, 2.385);
+                assert_ok(fab_rotation_create(&r, g, (fab_rotation_kind)kind));
+                check_rotation(g, r);
+                fab_rotation_free(r);
+                fab_gauss_free(g);
+            }
+}
+
+static void principal_axes_are_the_eigenvectors(void **state)
+{
+    (void)state;
+    fab_rotation *r;
+    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 5, 1);
+    const real *F = dense_F(g);
+    real *w = dense_new(K), *V = dense_new(K * K);
+    dense_eig(K, dense_mul(K, D, K, dense_transpose(D, K, F), F), w, V);
+    assert_ok(fab_rotation_create(&r, g, FAB_ROTATION_PRINCIPAL));
+    for (int k = 0; k < K; k++) {
+        real same = 0;
+        for (int i = 0; i < K; i++) same += V[i * K + k] * r->R[i * K + k];
+        assert_near(r_abs(same), 1, 1e-10);
+        assert_near(r->length[k], w[k], 1e-10 * w[k]);
+    }
+    fab_rotation_free(r);
+    fab_gauss_free(g);
+}
+
+/* Varimax as it is written with matrices: L scaled by rows, then R <- polar factor of
+ * L' (M^3 - M diag(column means of M^2)) with M = L R, until it stays.  R: K x K. */
+static real *varimax_by_svd(const fab_gauss *g)
+{
+    real *L = dense_F(g), *R = dense_identity(K);
+    for (int d = 0; d < D; d++) {
+        real square = 0;
+        for (int k = 0; k < K; k++) square += L[d * K + k] * L[d * K + k];
+        for (int k = 0; k < K; k++) L[d * K + k] /= r_sqrt(square);
+    }
+    for (int step = 0; step < 2000; step++) {
+        real *M = dense_mul(D, K, K, L, R), mean[K] = {0};
+        for (int i = 0; i < D * K; i++) mean[i % K] += M[i] * M[i] / D;
+        for (int i = 0; i < D * K; i++) M[i] = M[i] * (M[i] * M[i] - mean[i % K]);
+        const real *B = dense_mul(K, D, K, dense_transpose(D, K, L), M);
+        const real *BB = dense_mul(K, K, K, dense_transpose(K, K, B), B);
+        real *next = dense_mul(K, K, K, B, dense_inverse(K, dense_root(K, BB)));
+        const double moved = relative_gap(K * K, next, R);
+        R = next;
+        if (moved < 1e-13) break;
+    }
+    return R;
+}
+
+static void varimax_is_that_of_the_matrix_form(void **state)
+{
+    (void)state;
+    fab_rotation *r;
+    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 23, 1);
+    for (int d = 0; d < D; d++) /* a structure to find, seen from elsewhere */
+        for (int k = 0; k < K; k++) {
+            double x = 0.1 * noise(9, d * K + k);
+            for (int j = 0; j < K; j++)
+                x += (d % K == j) * (j == k ? 0.8 : 0.35 * (j < k ? 1 : -1)) *
+                     (1 + 0.3 * noise(8, d));
+            F_put(g, d, k, x);
+        }
+    assert_ok(fab_rotation_create(&r, g, FAB_ROTATION_VARIMAX));
+    const double *L = rotated(r, g);
+    const real *want = dense_mul(D, K, K, dense_F(g), varimax_by_svd(g));
+    for (int k = 0; k < K; k++) { /* columns in any order, of any sign */
+        real best = 1;
+        for (int j = 0; j < K; j++)
+            for (int sign = -1; sign <= 1; sign += 2) {
+                real gap = 0;
+                for (int d = 0; d < D; d++)
+                    gap = r_max(gap, r_abs(sign * want[d * K + j] - L[d * K + k]));
+                if (gap < best) best = gap;
+            }
+        assert_near(best, 0, 1e-8);
+    }
+    fab_rotation_free(r);
+    fab_gauss_free(g);
+}
+
+static void rotations_have_names(void **state)
+{
+    (void)state;
+    assert_string_equal(fab_rotation_name(FAB_ROTATION_PRINCIPAL), "principal");
+    assert_string_equal(fab_rotation_name(FAB_ROTATION_VARIMAX), "varimax");
+    assert_null(fab_rotation_name((fab_rotation_kind)2));
+}
+
+/* ---- scores ----------------------------------------------------------------------------------------- */
+
+static void scores_are_the_mean_of_the_factors_given_the_row(void **state)
+{
+    (void)state;
+    enum { N = 7 };
+    for (int type = FAB_F64; type <= FAB_F32; type++)
+        for (int turned = 0; turned < 2; turned++) {
+            fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, D, K, 3, 1);
+            fab_rotation *r;
+            fab_solver *s;
+            const double *x = fa_draws(g, N, 4);
+            double z[N * K];
+            const fab_rows rows = rows_of(x, 0, N, D);
+            assert_ok(fab_rotation_create(&r, g, FAB_ROTATION_VARIMAX));
+            assert_ok(fab_solver_init(&s, g, NULL));
+            assert_ok(fab_solver_scores(s, turned ? r : NULL, &rows, z));
+            const real *F = turned ? reals(rotated(r, g), D * K) : dense_F(g);
+            const real *A = dense_mul(K, D, D, dense_transpose(D, K, F), dense_precision(g));
+            for (int j = 0; j < N; j++)
+                for (int k = 0; k < K; k++) {
+                    real want = 0; /* F' S^-1 (x - mu) */
+                    for (int d = 0; d < D; d++) want += A[k * D + d] * (x[j * D + d] - g->mu[d]);
+                    assert_near(z[j * K + k], want, type == FAB_F32 ? 1e-4 : 1e-11);
+                }
+            fab_solver_free(s);
+            fab_rotation_free(r);
+            fab_gauss_free(g);
+        }
+}
+
+/* ---- the number of factors -------------------------------------------------------------------------- */
+
+/* S with three factors that count and three that do not. */
+static fab_gauss *wide_gauss(void)
+{
+    fab_gauss *S = some_gauss(FAB_COVARIANCE, FAB_F64, D, 6, 17, 1);
+    for (int d = 0; d < D; d++)
+        for (int k = 3; k < 6; k++) F_put(S, d, k, 0.02 * F_at(S, d, k));
+    return S;
+}
+
+static void bic_is_its_formula(void **state)
+{
+    (void)state;
+    const double n = 2385;
+    fab_gauss *S = wide_gauss();
+    const real *dense = dense_covariance(S);
+    fab_bic *b;
+    assert_ok(fab_bic_create(&b, D, n, 6, 0));
+    assert_ok(fab_bic_cuts(b, S, NULL));
+    assert_true(b->n > 4);
+    for (int64_t k = 0; k < b->n; k++) {
+        real *Q = dense_new(D * D);
+        if (k == 0) {
+            for (int d = 0; d < D; d++) Q[d * D + d] = dense[d * D + d];
+        } else {
+            fab_gauss *q;
+            assert_ok(fab_gauss_cut(&q, S, k, 1e-5, 1000, NULL));
+            memcpy(Q, dense_covariance(q), sizeof(real) * D * D);
+            fab_gauss_free(q);
+        }
+        const real l = dense_loglik(D, Q, dense);
+        const real p = D * k - k * (k - 1) / 2 + 2 * D;
+        assert_int_equal(b->all[k].k, k);
+        assert_near(b->all[k].loglik_mean, l, 1e-10);
+        assert_near(b->all[k].bic, -2 * n * l + p * r_log(n), 1e-10 * 2 * n);
+        if (k > 0) assert_true(b->all[b->chosen].bic <= b->all[k].bic);
+    }
+    assert_int_equal(b->chosen, 3);
+    fab_bic_free(b);
+    fab_gauss_free(S);
+}
+
+static void a_search_ends_after_five_rises_or_at_its_end(void **state)
+{
+    (void)state;
+    fab_bic *b;
+    assert_ok(fab_bic_create(&b, D, 100, 20, 1));
+    assert_true(fab_bic_add(b, -40)); /* k = 0 */
+    assert_near(b->all[0].bic, 8000 + (D + 1) * r_log(100), 1e-9);
+    assert_true(fab_bic_add(b, -30));
+    for (int k = 2; k < 6; k++) assert_true(fab_bic_add(b, -30));
+    assert_false(fab_bic_add(b, -30)); /* the fifth rise */
+    assert_int_equal(b->chosen, 1);
+    fab_bic_free(b);
+    assert_ok(fab_bic_create(&b, D, 100, 2, 0));
+    assert_true(fab_bic_add(b, -40));
+    assert_true(fab_bic_add(b, -30));
+    assert_false(fab_bic_add(b, -10));
+    assert_false(fab_bic_add(b, -1)); /* there is no such candidate */
+    assert_int_equal(b->n, 3);
+    assert_int_equal(b->chosen, 2);
+    fab_bic_free(b);
+}
+
+/* ---- a table ---------------------------------------------------------------------------------------- */
+
+enum { ROWS = 900 };
+
+/* Rows as csv with names; column 2 is constant.  Lives until the test ends. */
+static char *rows_csv(int64_t first, int64_t n, const char *second)
+{
+    const double *x = fa_rows(5, 2, ROWS, 12);
+    char *text = dense_bytes((size_t)(n + 1) * 5 * 32), *end = text;
+    end += sprintf(end, "a,%s,c,d,e\n", second);
+    for (int64_t j = first; j < first + n; j++)
+        for (int d = 0; d < 5; d++)
+            end += sprintf(end, "%.17g%c", d == 2 ? 7.25 : x[j * 5 + d], d == 4 ? '\n' : ',');
+    return text;
+}
+
+static fab_source *rows_source(const char *csv)
+{
+    fab_source *s;
+    assert_ok(fab_source_open_memory(&s, "rows.csv", csv, strlen(csv), NULL, 1 << 16));
+    return s;
+}
+
+static const char *put_rows(const char *name, int64_t first, int64_t n)
+{
+    const char *csv = rows_csv(first, n, "b");
+    put_bytes(in_folder(name), csv, strlen(csv));
+    return in_folder(name);
+}
+
+static void save_fit(const fab_factors_plan *plan, const char *data, const char *file)
+{
+    fab_factors *f;
+    fab_source *s;
+    fab_factors_plan p = *plan;
+    assert_ok(fab_source_open(&s, data, NULL));
+    p.source = s;
+    assert_ok(fab_factors_create(&f, &p, NULL));
+    assert_ok(fab_factors_read(f));
+    assert_ok(fab_factors_save(f, file));
+    fab_factors_free(f);
+    fab_source_close(s);
+}
+
+static void assert_same_files(const char *a, const char *b)
+{
+    size_t n, m;
+    char *x = get_bytes(a, &n), *y = get_bytes(b, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(x, y, n);
+    free(x);
+    free(y);
+}
+
+static void command_line(const char *arguments)
+{
+    char line[2048];
+    const char *program = getenv("FABAYES");
+    if (!program) {
+        print_message("FABAYES, the program, is not in the environment\n");
+        skip();
+    }
+    snprintf(line, sizeof line, "cd %s && '%s' %s --quiet", folder, program, arguments);
+    assert_int_equal(system(line), 0);
+}
+
+static void a_fit_has_the_bytes_of_the_command_line(void **state)
+{
+    (void)state;
+    const struct {
+        const char *method, *arguments;
+        int64_t K;
+    } all[] = {{NULL, "fa x.csv -k 2 -o cli", 2},
+               {"ml", "fa x.csv -k 2 -m ml -o cli", 2},
+               {"online-em", "fa x.csv -k 1 -m online-em -o cli", 1},
+               {NULL, "fa x.csv -k auto -o cli", FAB_AUTO_I64},
+               {"em", "fa x.csv -k auto -m em -o cli", FAB_AUTO_I64}};
+    put_rows("x.csv", 0, ROWS);
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        const fab_factors_plan plan = {.method = all[i].method, .K = all[i].K};
+        command_line(all[i].arguments);
+        save_fit(&plan, in_folder("x.csv"), in_folder("library"));
+        assert_same_files(in_folder("cli"), in_folder("library"));
+    }
+}
+
+static void a_checkpoint_resumes_and_a_file_goes_on_to_the_same_bytes(void **state)
+{
+    (void)state;
+    const fab_factors_plan plan = {.K = 2};
+    fab_factors_plan p = plan;
+    fab_factors *f;
+    fab_fa_report r;
+    char saved[600];
+    put_rows("x.csv", 0, ROWS);
+    put_rows("first.csv", 0, 400);
+    put_rows("rest.csv", 400, ROWS - 400);
+    save_fit(&plan, in_folder("x.csv"), in_folder("whole"));
+
+    snprintf(saved, sizeof saved, "%s", in_folder("part"));
+    assert_ok(fab_source_open(&p.source, in_folder("first.csv"), NULL));
+    p.output = saved;
+    p.checkpoint = 300;
+    assert_ok(fab_factors_create(&f, &p, NULL));
+    assert_ok(fab_factors_read(f)); /* and is then killed: 300 of 400 rows are in the file */
+    fab_factors_free(f);
+    fab_source_close(p.source);
+    assert_ok(fab_source_open(&p.source, in_folder("x.csv"), NULL));
+    assert_ok(fab_factors_resume(&f, &p, saved, NULL));
+    assert_ok(fab_factors_read(f));
+    assert_ok(fab_factors_report(f, &r));
+    assert_int_equal(r.before, 300);
+    assert_int_equal(r.n, ROWS);
+    assert_ok(fab_factors_save(f, in_folder("resumed")));
+    fab_factors_free(f);
+    fab_source_close(p.source);
+    assert_same_files(in_folder("resumed"), in_folder("whole"));
+
+    save_fit(&plan, in_folder("first.csv"), saved);
+    fab_factors_plan more = {0};
+    assert_ok(fab_source_open(&more.source, in_folder("rest.csv"), NULL));
+    assert_ok(fab_factors_load(&f, &more, saved, NULL));
+    assert_ok(fab_factors_read(f));
+    assert_ok(fab_factors_save(f, in_folder("loaded")));
+    fab_factors_free(f);
+    fab_source_close(more.source);
+    assert_same_files(in_folder("loaded"), in_folder("whole"));
+}
+
+static void rows_in_memory_are_fitted_as_those_of_a_source(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"recursive-em", "ml"};
+    const double *x = fa_rows(5, 2, ROWS, 12);
+    for (int m = 0; m < 2; m++)
+        for (int by_bic = 0; by_bic < 2; by_bic++) {
+            const fab_factors_plan plan = {.D = 5,
+                                           .method = methods[m],
+                                           .K = by_bic ? FAB_AUTO_I64 : 2,
+                                           .max_factors = 3 * by_bic};
+            fab_factors *f;
+            const fab_gauss *q;
+            const fab_rows rows = rows_of(x, 0, ROWS, 5);
+            assert_ok(fab_factors_create(&f, &plan, NULL));
+            assert_ok(fab_factors_update(f, &rows));
+            assert_ok(fab_factors_result(f, &q));
+            if (by_bic) assert_int_equal(fab_factors_search(f)->chosen, q->K);
+            fab_gauss *want =
+                fa_fit(methods[m], q->K, by_bic && m == 0 ? "inner_rank=5" : "", NULL, &rows, NULL);
+            assert_same_bits(q, want);
+            fab_gauss_free(want);
+            fab_factors_free(f);
+        }
+}
+
+static void what_was_found_is_told(void **state)
+{
+    (void)state;
+    fab_source *s = rows_source(rows_csv(0, ROWS, "b")),
+               *again = rows_source(rows_csv(0, ROWS, "b"));
+    fab_factors *f;
+    const fab_gauss *q;
+    const int64_t *constant, *floored;
+    int64_t n = 0, got = 0;
+    fab_fa_report r;
+    assert_ok(
+        fab_factors_create(&f, &(fab_factors_plan){.source = s, .method = "ml", .K = 2}, NULL));
+    assert_ok(fab_factors_read(f));
+    assert_ok(fab_factors_result(f, &q));
+    assert_ok(fab_factors_report(f, &r));
+    assert_int_equal(r.n, ROWS);
+    assert_int_equal(r.before, 0);
+    assert_int_equal(r.converged, 1);
+    assert_int_equal(fab_factors_constants(f, &constant), 1);
+    assert_int_equal(constant[0], 2);
+    assert_string_equal(fab_factors_name(f, 2), "c");
+    assert_ok(fab_factors_floored(f, &floored, &n));
+    assert_int_equal(n, r.floored);
+    assert_int_equal(floored[0], 2);
+    assert_string_equal(fab_method_find("ml")->name, fab_factors_method(f)->name);
+    assert_true(fab_factors_bytes(f) > ROWS * 5 * 8);
+    assert_null(fab_factors_search(f));
+
+    fab_solver *solver;
+    double *z = doubles(fab_factors_piece(f) * 2), *x = doubles(ROWS * 5), want[2 * ROWS];
+    assert_ok(fab_factors_scores(f, NULL, again, z, &got));
+    assert_int_equal(got, ROWS);
+    memcpy(x, fa_rows(5, 2, ROWS, 12), sizeof(double) * ROWS * 5);
+    for (int j = 0; j < ROWS; j++) x[j * 5 + 2] = 7.25;
+    const fab_rows rows = rows_of(x, 0, ROWS, 5);
+    assert_ok(fab_solver_init(&solver, q, NULL));
+    assert_ok(fab_solver_scores(solver, NULL, &rows, want));
+    assert_memory_equal(z, want, sizeof want);
+    assert_ok(fab_factors_scores(f, NULL, again, z, &got));
+    assert_int_equal(got, 0);
+    fab_solver_free(solver);
+    fab_factors_free(f);
+    fab_source_close(s);
+    fab_source_close(again);
+}
+
+/* ---- refusals --------------------------------------------------------------------------------------- */
+
+#define refuse_plan(status, words, ...)                                                         \
+    do {                                                                                        \
+        fab_factors *f_;                                                                        \
+        assert_refused(fab_factors_create(&f_, &(fab_factors_plan){__VA_ARGS__}, NULL), status, \
+                       words);                                                                  \
+        assert_null(f_);                                                                        \
+    } while (0)
+
+static void a_plan_that_makes_no_sense_is_refused(void **state)
+{
+    (void)state;
+    const any_settings s = settings_of("ml", 5, 3, "");
+    refuse_plan(FAB_BAD_ARGUMENT, "'mm' is not known", .D = 5, .K = 2, .method = "mm");
+    refuse_plan(FAB_BAD_ARGUMENT, "fits a model", .D = 5, .K = 2, .method = "laplace");
+    refuse_plan(FAB_BAD_ARGUMENT, "K = 0", .D = 5);
+    refuse_plan(FAB_BAD_ARGUMENT, "K = 6 factors for D = 5", .D = 5, .K = 6);
+    refuse_plan(FAB_BAD_ARGUMENT, "D = 0", .K = 2);
+    refuse_plan(FAB_BAD_ARGUMENT, "pca has no psi", .D = 5, .K = FAB_AUTO_I64, .method = "pca");
+    refuse_plan(FAB_BAD_ARGUMENT, "learns one rank", .D = 5, .K = FAB_AUTO_I64,
+                .method = "online-em");
+    refuse_plan(FAB_BAD_ARGUMENT, "max_factors = 6", .D = 5, .K = FAB_AUTO_I64, .max_factors = 6);
+    refuse_plan(FAB_BAD_ARGUMENT, "checkpoint", .D = 5, .K = 2, .checkpoint = 10);
+    refuse_plan(FAB_BAD_ARGUMENT, "bytes, expected", .D = 5, .method = "ml", .settings = &s,
+                .size = sizeof s);
+}
+
+static void rows_that_do_not_do_are_refused(void **state)
+{
+    (void)state;
+    static double x[3 * 5];
+    const fab_rows rows = rows_of(x, 0, 2, 5);
+    const fab_gauss *q;
+    fab_factors *f;
+    fab_source *s = rows_source(rows_csv(0, 2, "b"));
+    for (int i = 0; i < 15; i++) x[i] = noise(1, i);
+    assert_ok(fab_factors_create(&f, &(fab_factors_plan){.D = 5, .K = 2}, NULL));
+    assert_refused(fab_factors_read(f), FAB_BAD_ARGUMENT, "no source");
+    assert_ok(fab_factors_update(f, &rows));
+    assert_refused(fab_factors_result(f, &q), FAB_BAD_DATA, "2 rows for K = 2");
+    x[12] = NAN;
+    const fab_rows bad = rows_of(x, 2, 1, 5);
+    assert_refused(fab_factors_update(f, &bad), FAB_BAD_DATA, "column 2");
+    const int64_t *constant; /* and nothing changed */
+    assert_int_equal(fab_factors_constants(f, &constant), 0);
+    fab_factors_free(f);
+
+    assert_ok(fab_factors_create(
+        &f, &(fab_factors_plan){.source = s, .method = "ml", .K = 2, .memory = 100}, NULL));
+    assert_refused(fab_factors_read(f), FAB_NO_MEMORY, "rows.csv: ml needs more than");
+    assert_non_null(strstr(fab_detail(), "and 100B are allowed"));
+    assert_true(fab_factors_bytes(f) > 100);
+    fab_factors_free(f);
+    fab_source_close(s);
+}
+
+static void another_file_is_refused(void **state)
+{
+    (void)state;
+    char file[600];
+    const any_settings seven = settings_of("recursive-em", 5, 2, "block=7");
+    fab_source *s = rows_source(rows_csv(0, 300, "other"));
+    fab_factors *f;
+    snprintf(file, sizeof file, "%s", in_folder("q"));
+    put_rows("x.csv", 0, 300);
+    save_fit(&(fab_factors_plan){.K = 2}, in_folder("x.csv"), file);
+    const fab_factors_plan names = {.source = s, .K = 2};
+    const fab_factors_plan method = {.D = 5, .K = 2, .method = "online-em"};
+    const fab_factors_plan rank = {.D = 5, .K = 3};
+    const fab_factors_plan block = {
+        .D = 5, .settings = &seven, .size = fab_method_find("recursive-em")->table->size};
+    const fab_factors_plan wide = {.D = 6};
+    assert_refused(fab_factors_load(&f, &names, file, NULL), FAB_BAD_DATA,
+                   "column 1 is 'other', and 'b' in");
+    assert_refused(fab_factors_resume(&f, &names, file, NULL), FAB_BAD_DATA, "column 1 is 'other'");
+    assert_refused(fab_factors_resume(&f, &method, file, NULL), FAB_BAD_FILE,
+                   "this call says online-em");
+    assert_refused(fab_factors_resume(&f, &rank, file, NULL), FAB_BAD_FILE,
+                   "K = 2, and this call says 3");
+    assert_refused(fab_factors_resume(&f, &block, file, NULL), FAB_BAD_FILE, "this call says 7");
+    assert_refused(fab_factors_load(&f, &wide, file, NULL), FAB_BAD_DATA, "D = 5 coordinates");
+    assert_refused(fab_factors_load(&f, &wide, in_folder("none"), NULL), FAB_BAD_FILE, "none");
+    assert_null(f);
+    save_fit(&(fab_factors_plan){.K = 2, .method = "ml"}, in_folder("x.csv"), file);
+    assert_refused(fab_factors_load(&f, &(fab_factors_plan){0}, file, NULL), FAB_UNSUPPORTED,
+                   "batch method");
+    fab_source_close(s);
+}
+
+static void factors_of_another_form_are_refused(void **state)
+{
+    (void)state;
+    fab_gauss *P = some_gauss(FAB_PRECISION, FAB_F64, D, K, 1, 1);
+    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 1, 1);
+    fab_gauss *other = some_gauss(FAB_COVARIANCE, FAB_F64, D, K - 1, 1, 1);
+    fab_rotation *r;
+    fab_solver *s, *sp;
+    fab_bic *b;
+    double z[K], x[D] = {0};
+    const fab_rows rows = rows_of(x, 0, 1, D);
+    assert_refused(fab_rotation_create(&r, P, FAB_ROTATION_VARIMAX), FAB_BAD_ARGUMENT, "precision");
+    assert_refused(fab_rotation_create(&r, g, (fab_rotation_kind)9), FAB_BAD_ARGUMENT,
+                   "rotation 9");
+    assert_ok(fab_rotation_create(&r, other, FAB_ROTATION_VARIMAX));
+    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_init(&sp, P, NULL));
+    assert_refused(fab_solver_scores(s, r, &rows, z), FAB_BAD_ARGUMENT, "29 x 3");
+    assert_refused(fab_solver_scores(sp, NULL, &rows, z), FAB_BAD_ARGUMENT, "precision");
+    x[3] = INFINITY;
+    assert_refused(fab_solver_scores(s, NULL, &rows, z), FAB_BAD_DATA, "column 3");
+    assert_refused(fab_bic_create(&b, D, NAN, 3, 0), FAB_BAD_ARGUMENT, "rows");
+    assert_refused(fab_bic_create(&b, D, 100, D + 1, 0), FAB_BAD_ARGUMENT, "30 factors");
+    assert_ok(fab_bic_create(&b, D, 100, K, 0));
+    assert_refused(fab_bic_cuts(b, P, NULL), FAB_BAD_ARGUMENT, "precision");
+    fab_bic_free(b);
+    fab_solver_free(s);
+    fab_solver_free(sp);
+    fab_rotation_free(r);
+    fab_gauss_free(P);
+    fab_gauss_free(g);
+    fab_gauss_free(other);
+}
+
+/* ---- memory ----------------------------------------------------------------------------------------- */
+
+static const char *csv_now, *method_now, *load_now;
+static int64_t K_now;
+
+/* A fit with all that can be asked of it. */
+static fab_status live(void)
+{
+    static double z[1 << 20];
+    fab_source *s = NULL, *again = NULL;
+    fab_factors *f = NULL;
+    fab_rotation *r = NULL;
+    const fab_gauss *q;
+    int64_t got;
+    fab_factors_plan p = {
+        .method = method_now, .K = K_now, .max_factors = K_now == FAB_AUTO_I64 ? 2 : 0};
+    const size_t n = strlen(csv_now);
+    fab_status status = fab_source_open_memory(&s, "rows.csv", csv_now, n, NULL, 1 << 16);
+    if (status == FAB_OK)
+        status = fab_source_open_memory(&again, "rows.csv", csv_now, n, NULL, 1 << 16);
+    p.source = s;
+    if (status == FAB_OK)
+        status = load_now ? fab_factors_load(&f, &p, load_now, NULL)
+                          : fab_factors_create(&f, &p, NULL);
+    if (status == FAB_OK) status = fab_factors_read(f);
+    if (status == FAB_OK && load_now) status = fab_factors_save(f, in_folder("out")); /* slow */
+    if (status == FAB_OK) status = fab_factors_result(f, &q);
+    if (status == FAB_OK) status = fab_rotation_create(&r, q, FAB_ROTATION_VARIMAX);
+    if (status == FAB_OK) status = fab_factors_scores(f, r, again, z, &got);
+    fab_rotation_free(r);
+    fab_factors_free(f);
+    fab_source_close(s);
+    fab_source_close(again);
+    return status;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    char file[600];
+    snprintf(file, sizeof file, "%s", in_folder("q"));
+    put_rows("x.csv", 0, 60);
+    save_fit(&(fab_factors_plan){.K = 2}, in_folder("x.csv"), file);
+    csv_now = rows_csv(0, 60, "b");
+    const struct {
+        const char *method, *load;
+        int64_t K;
+    } all[] = {
+        {NULL, NULL, 2}, {NULL, file, 2}, {NULL, NULL, FAB_AUTO_I64}, {"ppca", NULL, FAB_AUTO_I64}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++) {
+        method_now = all[i].method;
+        load_now = all[i].load;
+        K_now = all[i].K;
+        assert_true(fail_every_allocation(live) > 20);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_rotation_is_orthogonal_and_keeps_the_covariance),
+        TEST(principal_axes_are_the_eigenvectors),
+        TEST(varimax_is_that_of_the_matrix_form),
+        TEST(rotations_have_names),
+        TEST(scores_are_the_mean_of_the_factors_given_the_row),
+        TEST(bic_is_its_formula),
+        TEST(a_search_ends_after_five_rises_or_at_its_end),
+        WITH_FOLDER(a_fit_has_the_bytes_of_the_command_line),
+        WITH_FOLDER(a_checkpoint_resumes_and_a_file_goes_on_to_the_same_bytes),
+        TEST(rows_in_memory_are_fitted_as_those_of_a_source),
+        TEST(what_was_found_is_told),
+        TEST(a_plan_that_makes_no_sense_is_refused),
+        TEST(rows_that_do_not_do_are_refused),
+        WITH_FOLDER(another_file_is_refused),
+        TEST(factors_of_another_form_are_refused),
+        WITH_FOLDER(every_failed_allocation_is_reported),
+    };
+    return cmocka_run_group_tests_name("factors", tests, NULL, NULL);
+}
