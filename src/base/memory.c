@@ -5,6 +5,8 @@
 #include "base/fail.h"
 #include <stdlib.h>
 #include <string.h>
+#include <stdio.h>
+#include <math.h>
 
 enum { ALIGN = 64 };
 
@@ -98,4 +100,15 @@ fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *wha
     if (!*p)
         return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate %.3g MB", what, (double)bytes / 1e6);
     return FAB_OK;
+}
+
+double fab_memory_free(void)
+{
+    char line[256];
+    double kb = INFINITY;
+    FILE *f = fopen("/proc/meminfo", "r");
+    while (f && fgets(line, sizeof line, f))
+        if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) break;
+    if (f) fclose(f);
+    return kb * 1024;
 }

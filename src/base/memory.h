@@ -37,6 +37,9 @@ size_t fab_build_size(size_t size, const void *proto, void (*layout)(fab_layout 
 /* Allocate count * size bytes, overflow checked, with a sentence naming `what` on failure. */
 fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *what);
 
+/* Bytes of memory that are free; infinity where nobody says. */
+double fab_memory_free(void);
+
 /* Report progress; FAB_STOPPED when the hook says so. */
 fab_status fab_progress(const char *what, int64_t done, int64_t total);
 
