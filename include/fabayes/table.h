@@ -162,11 +162,10 @@ FAB_API int64_t fab_regression_size(const fab_regression *r);
 /* The coefficients of a linear model: means and standard deviations, fab_regression_size(r) each: those of the
  * features, then the intercept, class after class. */
 FAB_API fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *sd);
-/* The name of coefficient i, and the class it belongs to (NULL: there is one predictor).  Lends until free; writes into
+/* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one predictor).  Lends until free; writes into
  * buf where it must. */
-FAB_API const char *fab_regression_coefficient_name(const fab_regression *r, int64_t i);
-FAB_API const char *fab_regression_coefficient_class(const fab_regression *r, int64_t i,
-                                                     char buf[32]);
+FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
+FAB_API const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32]);
 /* Draws number first .. first + n - 1 of theta, one per row of `out`, ld elements of `type` apart; of a linear model in the
  * user's units.  A draw has the same bits whichever call makes it. */
 FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
@@ -203,7 +202,7 @@ FAB_API const void *fab_regression_chosen(const fab_regression *r);
 
 /* What was too large for plan.memory, or for what is free, when a step failed with FAB_NO_MEMORY. */
 typedef enum fab_large { FAB_LARGE_NOTHING = 0, FAB_LARGE_TABLE, FAB_LARGE_METHOD } fab_large;
-/* *needed, *limit (bytes) and *rows, as they were. */
+/* *needed and *limit: bytes. */
 FAB_API fab_large fab_regression_too_large(const fab_regression *r, double *needed, double *limit);
 
 /* ---- folds ------------------------------------------------------------------------------------- */

@@ -4,7 +4,7 @@
 #ifndef FAB_BASE_HOOKS_H
 #define FAB_BASE_HOOKS_H
 
-#include "fabayes/exec.h"
+#include "base/memory.h"
 #include <stdatomic.h>
 
 /* Not 0: work that looks at it shall stop. */

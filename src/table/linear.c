@@ -124,15 +124,21 @@ fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *
     return s;
 }
 
-const char *fab_regression_coefficient_name(const fab_regression *r, int64_t i)
+static int has_coefficient(fab_regression *r, int64_t i)
 {
-    const int64_t d = i % (r->scaling->D + r->view.model.intercept);
+    return fab_regression_view(r) == FAB_OK && !r->view.net && i >= 0 && i < gauss_of(r)->D;
+}
+
+const char *fab_regression_coefficient_name(fab_regression *r, int64_t i)
+{
+    if (!has_coefficient(r, i)) return NULL;
+    const int64_t d = i % width_of(r);
     return d < r->scaling->D ? r->scaling->name[d] : "intercept";
 }
 
-const char *fab_regression_coefficient_class(const fab_regression *r, int64_t i, char buf[32])
+const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32])
 {
-    if (r->view.model.classes == 1) return NULL;
+    if (!has_coefficient(r, i) || r->view.model.classes == 1) return NULL;
     return fab_scaling_class(r->scaling, i / width_of(r), buf);
 }
 

@@ -159,6 +159,9 @@ static fab_status set_text(fab_regression *r, const char *text)
 
 fab_status fab_regression_choose(fab_regression *r)
 {
+    if (r->posterior || r->settings)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "regression: the method is chosen once, for data that was opened");
     FAB_TRY(choose(r));
     if (!r->fit.what.method->streams || r->plan.whole || r->fit.what.layers) {
         FAB_TRY(fab_regression_load_rows(r));
@@ -173,9 +176,18 @@ fab_status fab_regression_choose(fab_regression *r)
     return FAB_OK;
 }
 
+static fab_status check_chosen(const fab_regression *r)
+{
+    if (r->settings && !r->posterior && !r->fit.infer) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "regression: settings are set, and it is run, once its method is chosen "
+                    "and only before it is fitted");
+}
+
 fab_status fab_regression_set(fab_regression *r, const char *name, const char *text)
 {
     const fab_method *m = r->fit.what.method;
+    FAB_TRY(check_chosen(r));
     if (!fab_settings_find(m->table, name))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s has no setting %s", m->name, name);
     return fab_settings_parse(m->table, r->settings, name, text);
@@ -292,8 +304,9 @@ static fab_status check_plan(const fab_regression *r)
 
 fab_status fab_regression_prepare(fab_regression *r)
 {
-    const fab_glm_settings *glm = fab_fitting_glm(&r->fit);
+    FAB_TRY(check_chosen(r));
     if (r->prepared) return FAB_OK;
+    const fab_glm_settings *glm = fab_fitting_glm(&r->fit);
     FAB_TRY(glm ? prepare_linear(r, glm) : prepare_network(r, r->settings));
     FAB_TRY(check_plan(r));
     r->prepared = 1;

@@ -44,7 +44,7 @@ const fab_method *fab_regression_method(const fab_regression *r)
 int fab_regression_is_network(const fab_regression *r)
 {
     if (r->posterior) return fab_file_kind(r->posterior->file) == FAB_KIND_NETWORK;
-    return !fab_fitting_glm(&r->fit);
+    return r->fit.what.method ? !fab_fitting_glm(&r->fit) : r->fit.what.layers != NULL;
 }
 
 fab_status fab_regression_model(fab_regression *r, fab_glm *m)
@@ -175,10 +175,13 @@ fab_status fab_regression_report(fab_regression *r, fab_fit_report *f)
 /* A method of linear models does not tell its settings what it chose. */
 fab_status fab_regression_settings_json(fab_regression *r, char **text)
 {
-    const fab_fields *t = r->fit.what.method->table;
     fab_glm_settings *s;
     fab_inference i;
     *text = NULL;
+    if (!r->settings)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "regression: there are no settings: nothing was fitted here");
+    const fab_fields *t = r->fit.what.method->table;
     if (!r->fit.infer || !fab_fitting_glm(&r->fit))
         return fab_settings_json(t, fab_regression_chosen(r), text);
     FAB_TRY(fab_fitting_report(&r->fit, &i));

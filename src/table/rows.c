@@ -131,6 +131,7 @@ typedef struct pause {
 static int pause_tick(void *ctx, const char *what, int64_t done, int64_t total)
 {
     pause *p = ctx;
+    p->due = 0;
     if (p->watch && p->watch(p->ctx, what, done, total)) return 1;
     p->due = p->every && done < total && done != p->last && done % p->every == 0;
     p->last = done;

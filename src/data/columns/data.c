@@ -36,6 +36,9 @@ static fab_missing missing_of(const fab_data *d)
 static fab_status open_source(fab_source **s, const fab_data *d, const fab_source_options *o)
 {
     if (d->file) return fab_source_open(s, d->file, o);
+    if (d->format || d->rows || d->categorical)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: format, rows and categorical are for files",
+                        fab_data_name(d));
     if (d->table) return fab_source_open_table(s, d->table, o);
     if (d->arrays) return fab_source_open_arrays(s, d->arrays, o);
     return FAB_FAIL(FAB_BAD_ARGUMENT, "data: neither a file nor arrays nor a table is given");
@@ -99,10 +102,11 @@ fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scal
                                   .missing = k->fill != NULL,
                                   .words = 1,
                                   .categorical = categorical};
-    const fab_status opened = open_source(&s, d, &o);
+    const fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
     fab_text_free(categorical);
     FAB_TRY(opened);
-    return finish(f, d, s, fab_feed_open_as(f, s, k, d->labels ? FAB_READ_FEATURES : what));
+    if (d->labels) what = FAB_READ_FEATURES;
+    return finish(f, d, s, fab_feed_open_as(f, d->source ? d->source : s, k, what));
 }
 
 fab_status fab_dataset_create(fab_dataset **t, const fab_data *d)
