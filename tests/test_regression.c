@@ -364,7 +364,7 @@ static void an_update_is_all_rows_at_once(void **state)
         assert_int_equal(fab_regression_coefficients(r, mean[1], sd[1]), FAB_OK);
         assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
         assert_memory_equal(sd[0], sd[1], sizeof sd[0]);
-        fab_fit_report f;
+        fab_table_report f;
         assert_int_equal(fab_regression_report(r, &f), FAB_OK);
         assert_true(f.fit.n == N && f.rows == N - 33);
         fab_regression_free(r);
@@ -571,7 +571,7 @@ static void a_missing_value_is_dropped_or_filled_when_asked_for(void **state)
     for (int i = FAB_MISSING_DROP; i <= FAB_MISSING_MEAN; i++) {
         const fab_data d = {.arrays = &a, .columns = {.missing = (fab_missing)i}};
         fab_regression *r = fit(&d, NULL);
-        fab_fit_report f;
+        fab_table_report f;
         assert_int_equal(fab_regression_report(r, &f), FAB_OK);
         assert_int_equal(f.dropped, i == FAB_MISSING_DROP);
         assert_int_equal(f.fit.n, i == FAB_MISSING_DROP ? 5 : 6);
@@ -622,7 +622,7 @@ static void steps_out_of_order_are_refused(void **state)
     const fab_data d = {.arrays = &all};
     fab_regression *r;
     fab_predictions *p;
-    fab_fit_report f;
+    fab_table_report f;
     double mean[D + 1], sd[D + 1];
     assert_int_equal(fab_regression_open(&r, &d, NULL, NULL), FAB_OK);
     assert_int_equal(fab_regression_run(r), FAB_BAD_ARGUMENT);

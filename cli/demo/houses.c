@@ -66,7 +66,7 @@ static int fit_table(sales *m, const demo_call *call)
     const fab_data d = {.file = m->table, .columns = {.target = "price"}};
     const fab_plan plan = {.likelihood = "gaussian", .method = "exact", .output = m->model};
     fab_regression *r;
-    fab_fit_report f;
+    fab_table_report f;
     fab_set_progress(progress_tick, NULL);
     fab_status s = fab_regression_fit(&r, &d, &plan, &call->exec);
     if (s != FAB_OK) return say_status(s);

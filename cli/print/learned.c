@@ -20,7 +20,7 @@ static json_t *json_settings(fab_regression *r)
 }
 
 /* A network in its own words. */
-static void put_net(json_t *j, const fab_regression *r, const fab_fit_report *f)
+static void put_net(json_t *j, const fab_regression *r, const fab_table_report *f)
 {
     char *text = NULL;
     if (!f->parameters || fab_regression_layers(r, &text) != FAB_OK) return;
@@ -34,7 +34,7 @@ static void put_net(json_t *j, const fab_regression *r, const fab_fit_report *f)
 
 int learned_json(fab_regression *r, const char *output, double start)
 {
-    fab_fit_report f;
+    fab_table_report f;
     const fab_status s = fab_regression_report(r, &f);
     if (s != FAB_OK) return say_status(s);
     const double seconds = fab_clock() - start;
@@ -71,7 +71,7 @@ int learned_json(fab_regression *r, const char *output, double start)
 
 /* ---- for people -------------------------------------------------------------------------------------- */
 
-static void print_net(const fab_regression *r, const fab_fit_report *f)
+static void print_net(const fab_regression *r, const fab_table_report *f)
 {
     char *text = NULL;
     if (!f->parameters || fab_regression_layers(r, &text) != FAB_OK) return;
@@ -127,7 +127,7 @@ static void print_words(const fab_dataset *t)
     }
 }
 
-static void print_numbers(const fab_fit_report *f)
+static void print_numbers(const fab_table_report *f)
 {
     if (f->fit.alpha > 0) printf("alpha = %.4g, ", f->fit.alpha);
     if (strcmp(f->likelihood, "gaussian") == 0) printf("beta = %.4g, ", f->fit.beta);
@@ -140,7 +140,7 @@ static void print_numbers(const fab_fit_report *f)
 int learned_print(fab_regression *r, int64_t quiet, double start)
 {
     const char *target = fab_regression_scaling(r)->target;
-    fab_fit_report f;
+    fab_table_report f;
     const fab_status s = fab_regression_report(r, &f);
     if (s != FAB_OK) return say_status(s);
     const double seconds = fab_clock() - start;

@@ -92,8 +92,8 @@ typedef struct fab_arrays {
 
     const fab_array *column; /* columns */
     int64_t columns;
-    fab_array y, weight,
-        offset; /* where they are there; without a name: "y" (sparse: "label"), "weight", "offset" */
+    /* Where they are there; without a name they are "y" (sparse: always "label"), "weight" and "offset". */
+    fab_array y, weight, offset;
 } fab_arrays;
 
 /* Rows in memory as a source; of the options only `missing` and, for sparse rows, `features` are used.  Borrows *a

@@ -38,22 +38,19 @@ extern "C" {
 /* What to fit.  A field that is 0 or NULL is chosen from the data, or means its default. */
 typedef struct fab_plan {
     const char *model; /* "linear" (default), "mlp:50" or layers as in net.h */
-    const char *
-        likelihood; /* "gaussian", "bernoulli", "categorical", "poisson"; default: two levels bernoulli,
-                                    other words categorical, else gaussian */
-    const char *
-        method; /* default: exact, or laplace where there is no closed form; lrvga for many features;
-                                    vifa for networks */
-    const char *const *settings; /* of the method, "alpha=0.1", "seed=3", ..; NULL at the end */
+    /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
+     * gaussian. */
+    const char *likelihood;
+    /* Default: exact, or laplace where there is no closed form; lrvga for many features; vifa for networks. */
+    const char *method;
+    const char *const *settings; /* of the method: "alpha=0.1", "seed=3", ..; NULL at the end */
     int64_t no_scale;     /* 1: nothing is standardised, the prior acts on the raw coefficients */
     int64_t no_intercept; /* 1: no intercept, and nothing is centred (linear models) */
 
-    /* The noise of a network's gaussian target. */
-    const char
-        *noise; /* "fixed", "learned" or "output"; default: learned, fixed where beta is set */
-    double nu;  /* > 2: Student's t of so many degrees of freedom; default: normal */
-    double
-        floor; /* its least scale, in the user's units; FAB_AUTO_F64: by cross-validation; default: none */
+    /* The noise of a network's gaussian target: */
+    const char *noise; /* "fixed", "learned", "output"; default: learned, fixed where beta is set */
+    double nu;         /* > 2: Student's t of so many degrees of freedom; default: normal */
+    double floor;      /* its least scale, in the user's units; FAB_AUTO_F64: by cross-validation */
 
     const char *prior; /* a posterior file; of an earlier fit: its posterior, in its units */
     const fab_gauss *prior_gauss; /* or a Gaussian over theta, in fitting units */
@@ -153,8 +150,8 @@ FAB_API int fab_regression_is_network(const fab_regression *r);
 FAB_API fab_status fab_regression_model(fab_regression *r, fab_glm *m);
 /* Columns, levels and units.  Lends until free; NULL before run. */
 FAB_API const fab_scaling *fab_regression_scaling(const fab_regression *r);
-/* The rows in memory (before run: in the user's units; after run: in fitting units; of a stream: some) with the words of
- * its columns; NULL of a file.  Lends until run, update or free. */
+/* The table of the columns, with their words; before run with the rows at hand, in the user's units.  Lends until run,
+ * update or free; NULL of a file. */
 FAB_API const fab_dataset *fab_regression_table(const fab_regression *r);
 
 /* Length of theta. */
@@ -162,8 +159,8 @@ FAB_API int64_t fab_regression_size(const fab_regression *r);
 /* The coefficients of a linear model: means and standard deviations, fab_regression_size(r) each: those of the
  * features, then the intercept, class after class. */
 FAB_API fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *sd);
-/* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one predictor).  Lends until free; writes into
- * buf where it must. */
+/* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one
+ * predictor).  Lends until free; writes into buf where it must. */
 FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
 FAB_API const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32]);
 /* Draws number first .. first + n - 1 of theta, one per row of `out`, ld elements of `type` apart; of a linear model in the
@@ -175,7 +172,7 @@ FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64
 FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);
 
 /* What there is to say of a fit.  Texts and lists lend until the next call with this regression. */
-typedef struct fab_fit_report {
+typedef struct fab_table_report {
     const char *method, *likelihood;
     int64_t guessed;       /* 1: the likelihood, from the values of the target */
     int64_t D, K;          /* features; rank of the posterior */
@@ -190,8 +187,8 @@ typedef struct fab_fit_report {
     int64_t parameters;          /* of a network; otherwise 0 */
     double floor, density;       /* of its noise: see fab_recipe_noise; 0: none */
     double bytes;                /* that the method needs; 0: not known */
-} fab_fit_report;
-FAB_API fab_status fab_regression_report(fab_regression *r, fab_fit_report *f);
+} fab_table_report;
+FAB_API fab_status fab_regression_report(fab_regression *r, fab_table_report *f);
 
 /* The settings as they were in force, as JSON; the layers of a network as text (NULL: none).  Give strings:
  * fab_text_free. */

@@ -31,6 +31,8 @@ struct fab_regression {
     fab_order order;
     int64_t rows, dropped; /* of this call */
     double needed, limit;  /* bytes of the method; bytes that may be used */
+    double loglik_mean;    /* of the rows, for the report */
+    int counts;
     fab_large large;
 
     /* A file: */
@@ -62,7 +64,9 @@ fab_status fab_regression_resume(fab_regression *r);
 /* An inference for a file, in its units. */
 fab_status fab_regression_continue(fab_regression *r);
 
-/* report.c: posterior and model, of a fit or a file. */
+/* report.c: what the report says of the rows, which are not kept. */
+fab_status fab_regression_note(fab_regression *r);
+/* Posterior and model, of a fit or a file. */
 fab_status fab_regression_view(fab_regression *r);
 void fab_regression_forget_view(fab_regression *r);
 

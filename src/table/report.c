@@ -143,11 +143,24 @@ static int could_count(const fab_regression *r, fab_likelihood l)
     return 1;
 }
 
-fab_status fab_regression_report(fab_regression *r, fab_fit_report *f)
+fab_status fab_regression_note(fab_regression *r)
+{
+    fab_mixture mix;
+    fab_inference i;
+    fab_glm m;
+    FAB_TRY(fab_fitting_mixture(&r->fit, &mix));
+    FAB_TRY(fab_fitting_glm_of(&r->fit, &m));
+    FAB_TRY(fab_fitting_report(&r->fit, &i));
+    r->loglik_mean = loglik_mean(r, &m, mix.part[0], i.loss);
+    r->counts = could_count(r, m.likelihood);
+    return FAB_OK;
+}
+
+fab_status fab_regression_report(fab_regression *r, fab_table_report *f)
 {
     fab_mixture mix;
     fab_glm m;
-    *f = (fab_fit_report){0};
+    *f = (fab_table_report){0};
     if (!r->fit.infer)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted here to report");
     FAB_TRY(fab_fitting_mixture(&r->fit, &mix));
@@ -160,9 +173,9 @@ fab_status fab_regression_report(fab_regression *r, fab_fit_report *f)
     f->K = mix.part[0]->K;
     f->rows = r->rows;
     f->dropped = r->dropped;
-    f->loglik_mean = loglik_mean(r, &m, mix.part[0], f->fit.loss);
+    f->loglik_mean = r->loglik_mean;
     f->order = fab_order_verdict(&r->order);
-    f->counts = could_count(r, m.likelihood);
+    f->counts = r->counts;
     f->constants = r->constants;
     f->constant = r->constant;
     f->parameters = r->fit.net ? fab_net_model(r->fit.net)->D : 0;

@@ -4,7 +4,7 @@
  *      through for others (the file may be sorted)
  *   2  a batch method reads what is left before it begins
  *   3  a stream takes in the rows at hand, then piece by piece: read, bring to fitting units, update, save when it is time
- *   4  the result; a network is stopped every so many epochs, saved, and goes on
+ *   4  the result; a network is stopped every so many epochs, saved, and goes on; then the rows are forgotten
  *
  * SPDX-License-Identifier: MIT */
 #include "base/hooks.h"
@@ -157,10 +157,26 @@ static fab_status finish(fab_regression *r)
     return s;
 }
 
+/* The names and words of the columns stay. */
+static void forget_rows(fab_dataset *t)
+{
+    fab_dataset_clear(t);
+    fab_release(t->x);
+    fab_release(t->y);
+    fab_release(t->weight);
+    fab_release(t->offset);
+    fab_sparse_free(&t->cells);
+    t->x = t->y = t->weight = t->offset = NULL;
+    t->room = 0;
+}
+
 fab_status fab_regression_take_rows(fab_regression *r)
 {
     if (r->table->n > 0) FAB_TRY(take_in(r));
     if (r->fit.what.method->streams)
         while (!fab_feed_at_end(r->feed)) FAB_TRY(take_next(r));
-    return finish(r);
+    FAB_TRY(finish(r));
+    FAB_TRY(of_data(r, fab_regression_note(r)));
+    forget_rows(r->table);
+    return FAB_OK;
 }
