@@ -242,10 +242,9 @@ FAB_API fab_status fab_feed_survey(fab_feed *f, fab_dataset *t);
 typedef struct fab_data {
     const char *file;         /* or "-" */
     const fab_arrays *arrays; /* or these: target, weight and offset are theirs */
-    const fab_dataset
-        *table;          /* or this one, in the user's units, with its target, weight and offset */
-    fab_source *source;  /* the file or arrays, open already, to be read first; or NULL */
-    fab_columns columns; /* which column of a file is what; `missing` for all */
+    const fab_dataset *table; /* or this one, in the user's units; the same holds */
+    fab_source *source;       /* the file or arrays, open already, to be read first; or NULL */
+    fab_columns columns;      /* which column of a file is what; `missing` for all */
     /* Of a file: */
     fab_format format;
     int64_t features;        /* libsvm; 0: from a first pass */
