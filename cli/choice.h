@@ -1,51 +1,58 @@
-/* choice.h - which model of DATA is fitted, and how: what `fit` and `tune` share.
- *
- * The likelihood is named or guessed from the target, the method named or chosen from both.
+/* choice.h - the call of `fit` and `tune`: their options, and the regression that is made of them.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef CLI_CHOICE_H
 #define CLI_CHOICE_H
 
-#include "learning.h"
+#include "data.h"
+#include "print/output.h"
 
 typedef struct choice {
-    learning l;
-    const char *method, *likelihood, *k, *seed, *model, *noise,
-        *floor;      /* as the call says, or NULL */
-    int64_t missing; /* fab_missing */
-    int whole;       /* 1: the table is read whole for any method */
-    int guessed;     /* the likelihood is a guess */
+    const char *verb;
+    data_options data;
+    fab_columns columns;
+    fab_plan plan;
+    const char *k, *seed, *floor;    /* as the call says, or NULL */
+    int64_t missing, dtype, threads; /* fab_missing, fab_dtype */
+    double memory;                   /* MB */
+    int64_t quiet;
+    double start; /* of the clock */
+    fab_source *source;
+    fab_regression *r;
 } choice;
 
 // clang-format off
 #define CHOICE_OPTIONS(c_) \
-    {"target", 'y', OPT_TEXT, &(c_)->l.columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"}, \
-    {"model", 0, OPT_TEXT, &(c_)->model, "MODEL", 0, 0, NULL, "linear (default), mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu"}, \
-    {"method", 'm', OPT_TEXT, &(c_)->method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact, or laplace where there is no closed form; lrvga for many features; vifa for networks)"}, \
-    {"likelihood", 0, OPT_TEXT, &(c_)->likelihood, "L", 0, 0, NULL, "gaussian, bernoulli, categorical or poisson (default: two levels bernoulli, other words categorical, else gaussian)"}, \
+    {"target", 'y', OPT_TEXT, &(c_)->columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"}, \
+    {"model", 0, OPT_TEXT, &(c_)->plan.model, "MODEL", 0, 0, NULL, "linear (default), mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu"}, \
+    {"method", 'm', OPT_TEXT, &(c_)->plan.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact, or laplace where there is no closed form; lrvga for many features; vifa for networks)"}, \
+    {"likelihood", 0, OPT_TEXT, &(c_)->plan.likelihood, "L", 0, 0, NULL, "gaussian, bernoulli, categorical or poisson (default: two levels bernoulli, other words categorical, else gaussian)"}, \
     {NULL, 'k', OPT_TEXT, &(c_)->k, "K", 0, 0, NULL, "rank, where the method has one"}, \
-    {"weight", 0, OPT_TEXT, &(c_)->l.columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"}, \
-    {"offset", 0, OPT_TEXT, &(c_)->l.columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor"}, \
-    {"missing", 0, OPT_CHOICE, &(c_)->missing, "WAY", 0, 0, ((const char *const[]){fab_missing_name(FAB_MISSING_REFUSE), fab_missing_name(FAB_MISSING_DROP), fab_missing_name(FAB_MISSING_MEAN), NULL}), "refuse, drop the row, or take the mean (default refuse)"}, \
-    {"categorical", 0, OPT_TEXT, &(c_)->l.data.categorical, "COLUMNS", 0, 0, NULL, "columns of numbers to read as words, separated by commas"}, \
-    {"no-scale", 0, OPT_FLAG, &(c_)->l.no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"}, \
-    {"no-intercept", 0, OPT_FLAG, &(c_)->l.no_intercept, NULL, 0, 0, NULL, "no intercept, and nothing is centred"}, \
-    {"noise", 0, OPT_TEXT, &(c_)->noise, "KIND", 0, 0, NULL, "of a network's gaussian target: fixed, learned or output (default: learned, fixed where beta is given)"}, \
+    {"weight", 0, OPT_TEXT, &(c_)->columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"}, \
+    {"offset", 0, OPT_TEXT, &(c_)->columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor"}, \
+    {"missing", 0, OPT_CHOICE, &(c_)->missing, "WAY", 0, 0, fab_missing_names, "refuse, drop the row, or take the mean (default refuse)"}, \
+    {"categorical", 0, OPT_TEXT, &(c_)->data.categorical, "COLUMNS", 0, 0, NULL, "columns of numbers to read as words, separated by commas"}, \
+    {"no-scale", 0, OPT_FLAG, &(c_)->plan.no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"}, \
+    {"no-intercept", 0, OPT_FLAG, &(c_)->plan.no_intercept, NULL, 0, 0, NULL, "no intercept, and nothing is centred"}, \
+    {"noise", 0, OPT_TEXT, &(c_)->plan.noise, "KIND", 0, 0, NULL, "of a network's gaussian target: fixed, learned or output (default: learned, fixed where beta is given)"}, \
     {"noise-floor", 0, OPT_TEXT, &(c_)->floor, "SD|auto", 0, 0, NULL, "least scale of a network's noise that is learned, in the units of the target; auto: by cross-validation (default: none)"}, \
-    {"nu", 0, OPT_F64, &(c_)->l.nu, "NU", 2.001, 1e6, NULL, "the noise of a network's gaussian target is Student's t of NU degrees of freedom (default: normal)"}, \
-    {"memory", 0, OPT_F64, &(c_)->l.memory, "MB", 0.001, 1e9, NULL, "for the whole fit (default: what is free)"}, \
-    OPTION_FORMAT(&(c_)->l.data.format), \
-    OPTION_ROWS(&(c_)->l.data.rows), \
-    OPTION_LABELS(&(c_)->l.data.labels), \
-    OPTION_FEATURES(&(c_)->l.data.features), \
+    {"nu", 0, OPT_F64, &(c_)->plan.nu, "NU", 2.001, 1e6, NULL, "the noise of a network's gaussian target is Student's t of NU degrees of freedom (default: normal)"}, \
+    {"memory", 0, OPT_F64, &(c_)->memory, "MB", 0.001, 1e9, NULL, "for the whole fit (default: what is free)"}, \
+    OPTION_FORMAT(&(c_)->data.format), \
+    OPTION_ROWS(&(c_)->data.rows), \
+    OPTION_LABELS(&(c_)->data.labels), \
+    OPTION_FEATURES(&(c_)->data.features), \
     {"seed", 0, OPT_TEXT, &(c_)->seed, "N", 0, 0, NULL, "seed of the random numbers (default: the method's)"}, \
-    OPTION_THREADS(&(c_)->l.exec.threads), \
-    OPTION_QUIET(&(c_)->l.quiet)
+    OPTION_THREADS(&(c_)->threads), \
+    OPTION_QUIET(&(c_)->quiet)
 // clang-format on
 
 /* Open DATA and choose; a settings_fn whose ctx is a choice. */
 int choice_settings(void *ctx, const fab_fields **table, void **settings);
-/* The settings that other options stand for. */
+/* The settings that other options stand for; options that mean nothing here are refused. */
 int choice_put(choice *c);
+/* A failure of the library in the words of the command line: an exit status, said. */
+int choice_say(const choice *c, fab_status s);
+void choice_close(choice *c);
 
 #endif

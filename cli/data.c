@@ -24,29 +24,14 @@ int table_open(fab_source **s, const data_options *o)
     return opened == FAB_OK ? DONE : say_status(opened);
 }
 
-int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k)
+fab_data data_of(const data_options *o)
 {
-    data_options as = *o;
-    char *categorical = NULL;
-    const fab_status found = fab_scaling_categorical(k, &categorical);
-    if (found != FAB_OK) return say_status(found);
-    as.words = 1;
-    as.missing = k->fill != NULL;
-    as.categorical = categorical;
-    if (k->sparse) as.features = k->D;
-    const int status = table_open(s, &as);
-    fab_text_free(categorical);
-    return status;
-}
-
-int labels_open(fab_source **labels, fab_feed *feed, const data_options *o)
-{
-    if (!o->labels) return DONE;
-    const data_options as = {.file = o->labels, .rows = o->rows, .words = 1};
-    const int status = table_open(labels, &as);
-    if (status != DONE) return status;
-    const fab_status s = fab_feed_set_labels(feed, *labels);
-    return s == FAB_OK ? DONE : say_status_of(o->labels, s);
+    return (fab_data){.file = o->file,
+                      .format = (fab_format)o->format,
+                      .features = o->features,
+                      .rows = o->rows,
+                      .categorical = o->categorical,
+                      .labels = o->labels};
 }
 
 int data_open(fab_source **s, const data_options *o)

@@ -37,10 +37,7 @@ int data_is_file(const data_options *o);
 
 /* Open DATA to read it as a table. */
 int table_open(fab_source **s, const data_options *o);
-/* The same for a model in these units: with its levels, and with missing values where it can fill them. */
-int table_open_as(fab_source **s, const data_options *o, const fab_scaling *k);
-
-/* Give the feed the labels of o, where there are some; the source is kept in *labels. */
-int labels_open(fab_source **labels, fab_feed *feed, const data_options *o);
+/* DATA as the library takes it. */
+fab_data data_of(const data_options *o);
 
 #endif

@@ -6,6 +6,8 @@ Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
 """
 # SPDX-License-Identifier: MIT
 import math
+import os
+import subprocess
 
 from cli_case import Case, np, run
 
@@ -372,6 +374,22 @@ class Words(Case):
         self.assertTrue(np.all(abs(draws.mean(0) - want[:, 0]) < 5 * se))
         np.testing.assert_allclose(draws.std(0), want[:, 1], rtol=5 / math.sqrt(40000))
         np.testing.assert_allclose(self.draws(self.file, 50, "--dtype", "f32"), draws[:50], rtol=1e-6, atol=1e-6)
+
+    def test_the_example_in_C_predicts_with_words(self):
+        example = os.path.join(os.path.dirname(self.program), "example_table")
+        if not os.path.exists(example):
+            self.skipTest("the examples are not built")
+        done = subprocess.run([example], stdout=subprocess.PIPE)
+        self.assertEqual(done.returncode, 0)
+        said = [line.replace(",", "").replace(":", "").split() for line in done.stdout.decode().splitlines()]
+        table = self.write("example.csv", b"area,street,price\n52,elm,171\n75,oak,268\n110,oak,394\n64,elm,196\n"
+                           b"88,oak,312\n131,elm,418\n45,elm,152\n97,oak,345\n70,elm,226\n120,oak,431\n83,elm,264\n"
+                           b"58,oak,205\n")
+        new = self.write("new.csv", b"area,street\n60,elm\n100,elm\n100,oak\n")
+        self.good("fit", table, "-y", "price", "-o", self.path("e"))
+        want = [line.split(",") for line in self.good("predict", self.path("e"), new).splitlines()[1:]]
+        self.assertEqual([[w[3], w[-3], w[-1]] for w in said],
+                         [["%.0f" % float(v[i]) for i in (0, 2, 3)] for v in want])
 
 
 if __name__ == "__main__":

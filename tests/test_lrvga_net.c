@@ -341,7 +341,7 @@ static void pieces_equal_the_whole(void **state)
 {
     const problem p = some_problem(60, FEATURES, 11);
     fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_LEARNED);
-    const fab_lrvga_settings s = narrow(1);
+    const fab_lrvga_settings s = narrow(FAB_LRVGA_MODEL);
     const fab_examples all = rows_of(&p, 0, 60);
     (void)state;
     fab_fit *a = open_run(fab_net_model(net), &s, NULL, NULL),
@@ -392,7 +392,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     problem p = some_problem(60, FEATURES, 13);
     fab_fit *f[2];
     fab_net *net = net_of("mlp:4", FEATURES, 3, FAB_NOISE_FIXED);
-    const fab_lrvga_settings s = narrow(0);
+    const fab_lrvga_settings s = narrow(FAB_LRVGA_MAP);
     (void)state;
     for (int64_t j = 0; j < 60; j++) p.y[j] = (double)(j % 3);
     for (int i = 0; i < 2; i++) {
@@ -444,7 +444,7 @@ static void training_that_explodes_names_its_step_and_its_rate(void **state)
     const problem p = some_problem(20, FEATURES, 16);
     const fab_examples e = rows_of(&p, 0, 20);
     fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_FIXED);
-    fab_lrvga_settings s = narrow(0);
+    fab_lrvga_settings s = narrow(FAB_LRVGA_MAP);
     (void)state;
     s.train.rate = 1e200;
     fab_fit *f = open_run(fab_net_model(net), &s, NULL, NULL);
@@ -497,7 +497,7 @@ static fab_status fit_and_close(void)
 {
     static double x[8] = {1, 2, 3, 4, 5, 6, 7, 8}, y[8] = {1, 0, 1, 0, 1, 0, 1, 0};
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 8, .ld = 1}, .y = y};
-    const fab_lrvga_settings s = narrow(0);
+    const fab_lrvga_settings s = narrow(FAB_LRVGA_MAP);
     return fit_and_free("lrvga", &s, fab_net_model(kept_net), &e, 2);
 }
 

@@ -385,7 +385,7 @@ static void a_refused_row_does_not_stop_the_rows_behind_it(void **state)
     fab_source *s = open_text("x,c\n1,red\n2,NA\n3,blue\n", &only_words);
     double out[8];
     int64_t got;
-    assert_int_equal(fab_source_next(s, 4, out, &got), FAB_BAD_DATA);
+    assert_int_equal(fab_source_next(s, 4, out, &got), FAB_MISSING_VALUE);
     assert_int_equal(got, 1);
     assert_int_equal(fab_source_next(s, 4, out, &got), FAB_OK);
     assert_true(got == 1 && out[0] == 3 && out[1] == 1);

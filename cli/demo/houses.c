@@ -13,10 +13,7 @@
  * SPDX-License-Identifier: MIT */
 #include "demo/demo.h"
 #include "demo/houses_data.h"
-#include "learning.h"
 #include "options.h"
-#include "outlook.h"
-#include "units.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -41,7 +38,8 @@ typedef struct worth {
 typedef struct sales {
     char table[DEMO_PATH], held_out[DEMO_PATH], model[DEMO_PATH];
     fab_report fit;
-    outlook outlook; /* of the held-out rows */
+    fab_regression *r;
+    fab_predictions *p; /* of the held-out rows */
     fab_scores scores;
     double noise; /* standard deviation, as found */
     worth worth[WORTHS];
@@ -63,86 +61,73 @@ static int write_tables(sales *m, const demo_call *call)
     return status;
 }
 
-static int fit(sales *m, learning *l)
-{
-    int status = learning_open(l);
-    if (status == DONE) status = learning_load(l);
-    if (status == DONE) status = learning_settings(l, fab_method_find("exact"));
-    if (status == DONE) status = learning_scale(l);
-    if (status != DONE) return status;
-    learning_glm(l)->D = l->scaling->D;
-    status = learning_begin(l);
-    if (status == DONE) status = learning_rows(l);
-    if (status == DONE) status = learning_save(l);
-    if (status != DONE) return status;
-    const fab_status s = fab_fit_report(l->infer, &m->fit);
-    return s == FAB_OK ? DONE : say_status_of(l->data.file, s);
-}
-
 static int fit_table(sales *m, const demo_call *call)
 {
-    learning l = {.verb = "demo",
-                  .data = {.file = m->table, .words = 1},
-                  .columns = {.target = "price"},
-                  .scale_rows = TRAIN,
-                  .kind = FAB_LIKELIHOOD_GAUSSIAN,
-                  .exec = call->exec,
-                  .output = m->model};
-    const int status = fit(m, &l);
-    learning_close(&l);
-    return status;
+    const fab_data d = {.file = m->table, .columns = {.target = "price"}};
+    const fab_plan plan = {.likelihood = "gaussian", .method = "exact", .output = m->model};
+    fab_regression *r;
+    fab_table_report f;
+    fab_set_progress(progress_tick, NULL);
+    fab_status s = fab_regression_fit(&r, &d, &plan, &call->exec);
+    if (s != FAB_OK) return say_status(s);
+    s = fab_regression_report(r, &f);
+    m->fit = f.fit;
+    fab_regression_free(r);
+    return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int predict(sales *m)
 {
-    const data_options d = {.file = m->held_out};
-    const outlook_options how = {.with_target = 1};
-    outlook *o = &m->outlook;
-    const int status = outlook_open(o, m->model, &d, &how);
-    if (status != DONE) return status;
-    m->noise = 1 / sqrt(o->model.beta);
-    const fab_status s = fab_score(&o->model, o->n, o->eta, o->variance, o->y, &m->scores);
-    return s == FAB_OK ? DONE : say_status_of(m->held_out, s);
+    const fab_data d = {.file = m->held_out};
+    const fab_predict_plan how = {.with_target = 1};
+    fab_glm model;
+    fab_status s = fab_regression_load(&m->r, m->model, NULL);
+    if (s == FAB_OK) s = fab_regression_predict(m->r, &d, &how, &m->p);
+    if (s == FAB_OK) s = fab_regression_model(m->r, &model);
+    if (s != FAB_OK) return say_status(s);
+    m->noise = 1 / sqrt(model.beta);
+    m->scores = m->p->scores;
+    return DONE;
 }
 
 /* ---- 4: what each column is worth ----------------------------------------------------------------- */
 
-static int64_t feature_named(const linear *l, const char *name)
+static int64_t feature_named(const fab_scaling *k, const char *name)
 {
     int64_t d = 0;
-    while (d < l->scaling->D && strcmp(l->scaling->name[d], name) != 0) d++;
+    while (d < k->D && strcmp(k->name[d], name) != 0) d++;
     return d; /* D: the intercept */
 }
 
-static int64_t feature_of_district(const linear *l, int i)
+static int64_t feature_of_district(const fab_scaling *k, int i)
 {
     char name[NAME];
     snprintf(name, sizeof name, "district=%s", houses_districts[i].name);
-    return feature_named(l, name);
+    return feature_named(k, name);
 }
 
-static void list_worths(sales *m, const linear *l)
+static void list_worths(sales *m, const fab_scaling *k)
 {
     worth *w = m->worth;
-    const int64_t first = feature_of_district(l, 0);
+    const int64_t first = feature_of_district(k, 0);
     for (int i = 0; i < HOUSES_NUMBERS; i++, w++) {
         const houses_number *n = &houses_numbers[i];
         snprintf(w->name, NAME, "%s", n->name);
         snprintf(w->per, NAME, "for each %s", n->per);
         w->truth = n->worth;
-        w->theta[feature_named(l, n->name)] = 1;
+        w->theta[feature_named(k, n->name)] = 1;
     }
     for (int i = 1; i < HOUSES_DISTRICTS; i++, w++) {
         snprintf(w->name, NAME, "%s", houses_districts[i].name);
         snprintf(w->per, NAME, "instead of %s", houses_districts[0].name);
         w->truth = houses_districts[i].worth;
-        w->theta[feature_of_district(l, i)] = 1;
+        w->theta[feature_of_district(k, i)] = 1;
         w->theta[first] = -1;
     }
     snprintf(w->name, NAME, "start");
     snprintf(w->per, NAME, "in %s", houses_districts[0].name);
     w->truth = houses_start;
-    w->theta[l->scaling->D] = w->theta[first] = 1;
+    w->theta[k->D] = w->theta[first] = 1;
 }
 
 /* theta . q of a Gaussian over theta: its mean and standard deviation */
@@ -161,15 +146,13 @@ static fab_status weigh(worth *w, const fab_gauss *q, fab_solver *solver)
 
 static int find_worths(sales *m)
 {
-    const linear *l = &m->outlook.linear;
     fab_gauss *q = NULL;
     fab_solver *solver = NULL;
-    if (l->q->D != FEATURES + 1)
+    if (fab_regression_size(m->r) != FEATURES + 1)
         return say_failed("%s: has not seen a house of each district", m->model);
-    const int status = units_gauss(&q, l);
-    if (status != DONE) return status;
-    list_worths(m, l);
-    fab_status s = fab_solver_init(&solver, q, NULL);
+    list_worths(m, fab_regression_scaling(m->r));
+    fab_status s = fab_regression_gauss(m->r, &q);
+    if (s == FAB_OK) s = fab_solver_init(&solver, q, NULL);
     for (int i = 0; i < WORTHS && s == FAB_OK; i++) s = weigh(&m->worth[i], q, solver);
     fab_solver_free(solver);
     fab_gauss_free(q);
@@ -186,12 +169,10 @@ static int by_first(const void *a, const void *b)
 
 static void sort_predictions(sales *m)
 {
-    const outlook *o = &m->outlook;
     double row[HELD_OUT][4];
     for (int i = 0; i < HELD_OUT; i++) {
-        fab_prediction p;
-        fab_predict_y(&o->model, o->eta[i], o->variance[i], &p);
-        memcpy(row[i], (double[]){p.mean, p.lower, p.upper, o->y[i]}, sizeof row[i]);
+        const fab_prediction *p = &m->p->p[i];
+        memcpy(row[i], (double[]){p->mean, p->lower, p->upper, m->p->y[i]}, sizeof row[i]);
     }
     qsort(row, HELD_OUT, sizeof row[0], by_first);
     for (int i = 0; i < HELD_OUT; i++) {
@@ -205,24 +186,22 @@ static void sort_predictions(sales *m)
 
 /* The share of rows inside the central interval of probability p: those with
  * P(|z| <= |y - mean| / sd) <= p for a standard normal z. */
-static double share_inside(const outlook *o, double p)
+static double share_inside(const fab_predictions *all, double p)
 {
     int64_t inside = 0;
-    for (int64_t i = 0; i < o->n; i++) {
-        const double sd = sqrt(o->variance[i] + 1 / o->model.beta);
-        inside += erf(fabs(o->y[i] - o->eta[i]) / (sd * sqrt(2))) <= p;
-    }
-    return (double)inside / (double)o->n;
+    for (int64_t i = 0; i < all->n; i++)
+        inside += erf(fabs(all->y[i] - all->p[i].mean) / (all->p[i].sd * sqrt(2))) <= p;
+    return (double)inside / (double)all->n;
 }
 
 static void find_calibration(sales *m)
 {
-    const double n = (double)m->outlook.n;
+    const double n = (double)m->p->n;
     for (int i = 0; i < LEVELS; i++) {
         const double p = (i + 1.0) / (LEVELS + 1);
         const double spread = quantile95 * sqrt(p * (1 - p) / n); /* of a binomial share */
         m->promised[i] = 100 * p;
-        m->observed[i] = 100 * share_inside(&m->outlook, p);
+        m->observed[i] = 100 * share_inside(m->p, p);
         m->chance_low[i] = 100 * (p - spread);
         m->chance_high[i] = 100 * (p + spread);
     }
@@ -457,7 +436,8 @@ static void release(void *part)
 {
     sales *m = part;
     if (!m) return;
-    outlook_close(&m->outlook);
+    fab_predictions_free(m->p);
+    fab_regression_free(m->r);
     free(m);
 }
 

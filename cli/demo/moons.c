@@ -9,7 +9,6 @@
  * SPDX-License-Identifier: MIT */
 #include "demo/demo.h"
 #include "options.h"
-#include "outlook.h"
 #include "demo/toy.h"
 #include <math.h>
 #include <stdio.h>
@@ -71,18 +70,18 @@ static int write_tables(moons *m, const demo_call *call)
 /* ---- 2 and 3: the networks --------------------------------------------------------------------------- */
 
 /* Rows by their probability of red: the mean of it and the share of red in each bin. */
-static void find_reliability(network *n, const outlook *o)
+static void find_reliability(network *n, const fab_predictions *all)
 {
     double p[BINS] = {0}, red[BINS] = {0}, rows[BINS] = {0};
-    for (int64_t i = 0; i < o->n; i++) {
-        const double p_red = 1 / (1 + exp(-o->eta[i]));
+    for (int64_t i = 0; i < all->n; i++) {
+        const double p_red = all->p[i].mean;
         const int bin = p_red < 1 ? (int)(BINS * p_red) : BINS - 1;
         p[bin] += p_red;
-        red[bin] += o->y[i];
+        red[bin] += all->y[i];
         rows[bin]++;
         if (fmax(p_red, 1 - p_red) < sure) continue;
         n->sure++;
-        n->wrong += (p_red > 0.5) != (o->y[i] > 0.5);
+        n->wrong += (p_red > 0.5) != (all->y[i] > 0.5);
     }
     for (int b = 0; b < BINS; b++) {
         if (!(rows[b] > 0)) continue;
@@ -93,18 +92,21 @@ static void find_reliability(network *n, const outlook *o)
 
 static int run_network(const moons *m, network *n, const demo_call *call)
 {
-    const data_options d = {.file = m->held_out};
-    const outlook_options how = {.with_target = 1};
-    outlook o = {0};
-    int status = demo_fit(call, n->command);
-    if (status == DONE) status = outlook_open(&o, n->file, &d, &how);
-    if (status == DONE) {
-        const fab_status s = fab_score(&o.model, o.n, o.eta, o.variance, o.y, &n->scores);
-        find_reliability(n, &o);
-        if (s != FAB_OK) status = say_status_of(m->held_out, s);
+    const fab_data d = {.file = m->held_out};
+    const fab_predict_plan how = {.with_target = 1};
+    fab_regression *r = NULL;
+    fab_predictions *p = NULL;
+    const int status = demo_fit(call, n->command);
+    if (status != DONE) return status;
+    fab_status s = fab_regression_load(&r, n->file, NULL);
+    if (s == FAB_OK) s = fab_regression_predict(r, &d, &how, &p);
+    if (s == FAB_OK) {
+        n->scores = p->scores;
+        find_reliability(n, p);
     }
-    outlook_close(&o);
-    return status;
+    fab_predictions_free(p);
+    fab_regression_free(r);
+    return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int run_networks(moons *m, const demo_call *call)

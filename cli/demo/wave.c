@@ -10,7 +10,6 @@
  * SPDX-License-Identifier: MIT */
 #include "demo/demo.h"
 #include "options.h"
-#include "outlook.h"
 #include "demo/toy.h"
 #include <math.h>
 #include <stdio.h>
@@ -103,15 +102,15 @@ static void count_row(region *r, const fab_prediction *p, double y)
     r->width += p->upper - p->lower;
 }
 
-static void take_predictions(network *n, const outlook *o)
+static void take_predictions(network *n, const fab_predictions *all)
 {
     for (int64_t i = 0; i < HELD_OUT; i++) {
         const double x = position(TRAIN + i);
-        const fab_prediction *p = &o->p[i];
+        const fab_prediction *p = &all->p[i];
         if (x > gap_from && x < gap_to)
-            count_row(&n->gap, p, o->y[i]);
+            count_row(&n->gap, p, all->y[i]);
         else if (x > left && x < right)
-            count_row(&n->data, p, o->y[i]);
+            count_row(&n->data, p, all->y[i]);
         if (i % EACH) continue;
         n->mean[i / EACH] = p->mean;
         n->lower[i / EACH] = p->lower;
@@ -123,14 +122,18 @@ static void take_predictions(network *n, const outlook *o)
 
 static int run_network(const wave *m, network *n, const demo_call *call)
 {
-    const data_options d = {.file = m->held_out};
-    const outlook_options how = {.with_target = 1};
-    outlook o = {0};
-    int status = demo_fit(call, n->command);
-    if (status == DONE) status = outlook_open(&o, n->file, &d, &how);
-    if (status == DONE) take_predictions(n, &o);
-    outlook_close(&o);
-    return status;
+    const fab_data d = {.file = m->held_out};
+    const fab_predict_plan how = {.with_target = 1};
+    fab_regression *r = NULL;
+    fab_predictions *p = NULL;
+    const int status = demo_fit(call, n->command);
+    if (status != DONE) return status;
+    fab_status s = fab_regression_load(&r, n->file, NULL);
+    if (s == FAB_OK) s = fab_regression_predict(r, &d, &how, &p);
+    if (s == FAB_OK) take_predictions(n, p);
+    fab_predictions_free(p);
+    fab_regression_free(r);
+    return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int run_networks(wave *m, const demo_call *call)

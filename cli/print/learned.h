@@ -4,9 +4,10 @@
 #ifndef CLI_LEARNED_H
 #define CLI_LEARNED_H
 
-#include "learning.h"
+#include "print/output.h"
 
-/* The result of l for a program or a person. */
-int learned_say(const learning *l, int guessed, int64_t json);
+/* For a program, or for a person.  `start`: when the call began.  An exit status, said. */
+int learned_json(fab_regression *r, const char *output, double start);
+int learned_print(fab_regression *r, int64_t quiet, double start);
 
 #endif

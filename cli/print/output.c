@@ -4,7 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "print/output.h"
 #include <errno.h>
-#include <math.h>
+#include <float.h>
 #include <signal.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -102,9 +102,14 @@ json_t *json_text(const char *s)
     return json_string(clean);
 }
 
+int is_finite(double x)
+{
+    return x >= -DBL_MAX && x <= DBL_MAX;
+}
+
 json_t *json_number(double x)
 {
-    return isfinite(x) ? json_real(x) : json_null();
+    return is_finite(x) ? json_real(x) : json_null();
 }
 
 json_t *json_range(double lo, double hi)
@@ -135,7 +140,7 @@ const char *human_count(double x, char *buf, size_t size)
 {
     static const char unit[] = {' ', 'k', 'M', 'G', 'T'};
     int u = 0;
-    while (fabs(x) >= 999.5 && u < 4) {
+    while ((x >= 999.5 || x <= -999.5) && u < 4) {
         x /= 1000;
         u++;
     }
@@ -158,7 +163,7 @@ const char *human_seconds(double s, char *buf, size_t size)
 double memory_free(void)
 {
     char line[256];
-    double kb = INFINITY;
+    double kb = DBL_MAX / 1024; /* nobody says */
     FILE *f = fopen("/proc/meminfo", "r");
     while (f && fgets(line, sizeof line, f))
         if (sscanf(line, "MemAvailable: %lf kB", &kb) == 1) break;

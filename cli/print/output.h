@@ -32,9 +32,10 @@ int output_flush(void);
 
 /* ---- JSON ---- */
 
-json_t *json_text(const char *s);         /* bytes that are no UTF-8 become '?' */
-json_t *json_number(double x);            /* null when x is not finite */
-json_t *json_range(double lo, double hi); /* [lo, hi] */
+json_t *json_text(const char *s); /* bytes that are no UTF-8 become '?' */
+json_t *json_number(double x);    /* null when x is not finite */
+int is_finite(double x);
+json_t *json_range(double lo, double hi);                      /* [lo, hi] */
 void json_put(json_t *object, const char *key, json_t *value); /* takes over value */
 /* Print the object (takes it over) on standard output, one line at the end. */
 int json_say(json_t *object);

@@ -1,7 +1,8 @@
 /* compare.c - `fabayes compare`: how far A, the estimate, is from B, the reference.
  *
  * SPDX-License-Identifier: MIT */
-#include "units.h"
+#include "options.h"
+#include "print/output.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -136,8 +137,8 @@ static int same_space(const char *const *file, const fab_gauss *a, const fab_gau
 
 typedef struct side {
     fab_posterior *p;
-    linear linear;   /* of a file of `fit`; otherwise zeros */
-    fab_gauss *user; /* in the user's units; NULL: as in the file */
+    fab_regression *r; /* of a linear model; otherwise NULL */
+    fab_gauss *user;   /* in the user's units; NULL: as in the file */
 } side;
 
 static int same_scaling(const side *s)
@@ -147,34 +148,41 @@ static int same_scaling(const side *s)
     return a && b ? strcmp(a, b) == 0 : !a && !b;
 }
 
-static int take_linear(side *s, const char *const *file)
+/* The Gaussian of a linear model in the user's units; FAB_UNSUPPORTED: it is too large for that. */
+static fab_status take_linear(side *s, const char *file)
 {
-    int status = linear_take(&s[0].linear, file[0], s[0].p);
-    if (status == DONE) status = linear_take(&s[1].linear, file[1], s[1].p);
-    return status;
+    fab_status done = fab_regression_take(&s->r, file, s->p, NULL);
+    if (done == FAB_OK) done = fab_regression_gauss(s->r, &s->user);
+    return done;
 }
 
 /* Two linear models are compared in the user's units. */
 static int to_user(side *s, const char *const *file)
 {
-    if (is_linear(s[0].p) != is_linear(s[1].p))
+    const int linear = fab_posterior_is_linear(s[0].p);
+    if (linear != fab_posterior_is_linear(s[1].p))
         return say_failed("%s is a file of `fabayes fit` and %s is not: they have different units",
-                          file[!is_linear(s[0].p)], file[is_linear(s[0].p)]);
-    if (!is_linear(s[0].p)) {
+                          file[!linear], file[linear]);
+    if (!linear) {
         if (same_scaling(s)) return DONE;
         return say_failed("%s and %s were scaled differently: their weights cannot be compared",
                           file[0], file[1]);
     }
-    int status = take_linear(s, file);
-    if (status != DONE) return status;
-    if (!units_allow(&s[0].linear) || !units_allow(&s[1].linear)) {
-        if (same_scaling(s)) return DONE; /* the same units: those of the fit will do */
-        return say_failed("%s and %s were scaled differently, and are too large (more than %d "
-                          "coordinates) to be brought to the user's units",
-                          file[0], file[1], FAB_DENSE_MAX);
+    int large = 0;
+    for (int i = 0; i < 2; i++) {
+        const fab_status done = take_linear(&s[i], file[i]);
+        if (done != FAB_OK && done != FAB_UNSUPPORTED) return say_status_of(file[i], done);
+        large += done == FAB_UNSUPPORTED;
     }
-    status = units_gauss(&s[0].user, &s[0].linear);
-    return status == DONE ? units_gauss(&s[1].user, &s[1].linear) : status;
+    if (!large) return DONE;
+    for (int i = 0; i < 2; i++) { /* the same units: those of the fit will do */
+        fab_gauss_free(s[i].user);
+        s[i].user = NULL;
+    }
+    if (same_scaling(s)) return DONE;
+    return say_failed("%s and %s were scaled differently, and are too large (more than %d "
+                      "coordinates) to be brought to the user's units",
+                      file[0], file[1], FAB_DENSE_MAX);
 }
 
 static const fab_gauss *gauss_of(const side *s)
@@ -184,7 +192,7 @@ static const fab_gauss *gauss_of(const side *s)
 
 static void close_side(side *s)
 {
-    linear_close(&s->linear);
+    fab_regression_free(s->r);
     fab_gauss_free(s->user);
     fab_posterior_free(s->p);
 }

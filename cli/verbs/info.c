@@ -1,52 +1,11 @@
 /* info.c - `fabayes info`: what is in a posterior file.
  *
  * SPDX-License-Identifier: MIT */
-#include "linear.h"
+#include "options.h"
+#include "print/coefficients.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-
-/* Ranges over the D coordinates. */
-typedef struct summary {
-    double mean_lo, mean_hi, sd_lo, sd_hi;
-} summary;
-
-static void widen(double x, double *lo, double *hi)
-{
-    if (x < *lo) *lo = x;
-    if (x > *hi) *hi = x;
-}
-
-static int summarise(const char *file, const fab_mixture *m, summary *s)
-{
-    const int64_t D = m->part[0]->D;
-    double *moments = malloc(2 * (size_t)D * sizeof *moments); /* D means, D variances */
-    if (!moments)
-        return say_failed("%s: no memory for the moments of %" PRId64 " coordinates", file, D);
-    const fab_status found = fab_mixture_moments(m, NULL, moments, moments + D);
-    *s = (summary){INFINITY, -INFINITY, INFINITY, -INFINITY};
-    for (int64_t d = 0; found == FAB_OK && d < D; d++) {
-        widen(moments[d], &s->mean_lo, &s->mean_hi);
-        widen(sqrt(moments[D + d]), &s->sd_lo, &s->sd_hi);
-    }
-    free(moments);
-    return found == FAB_OK ? DONE : say_status_of(file, found);
-}
-
-/* |F|^2 over the trace of F F' + diag(psi): how much the factors carry of what the form stores. */
-static double share_of_F(const fab_gauss *g)
-{
-    double in_F = 0, in_psi = 0;
-    for (int64_t i = 0; i < g->D * g->K; i++) {
-        const double f = g->type == FAB_F32 ? (double)((const float *)g->F)[i]
-                                            : ((const double *)g->F)[i];
-        in_F += f * f;
-    }
-    for (int64_t d = 0; d < g->D; d++) in_psi += g->psi[d];
-    return in_F / (in_F + in_psi);
-}
 
 /* ---- for programs --------------------------------------------------------------------------------- */
 
@@ -65,10 +24,10 @@ static void put_shape(json_t *j, const fab_gauss *g)
     json_put(j, "K", json_integer(g->K));
     json_put(j, "dtype", json_text(fab_dtype_name(g->type)));
     if (g->total) json_put(j, "total", json_integer(g->total));
-    if (g->form != FAB_POINT) json_put(j, "share_in_F", json_number(share_of_F(g)));
+    if (g->form != FAB_POINT) json_put(j, "share_in_F", json_number(fab_gauss_share(g)));
 }
 
-static int say_json(const fab_posterior *p, const summary *s, const linear *l)
+static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficients *c)
 {
     json_t *j = json_object();
     for (int64_t i = 0; i < fab_tensors_meta_count(p->file); i++) {
@@ -78,7 +37,7 @@ static int say_json(const fab_posterior *p, const summary *s, const linear *l)
     put_shape(j, p->mix.part[0]);
     json_put(j, "mean_range", json_range(s->mean_lo, s->mean_hi));
     json_put(j, "sd_range", json_range(s->sd_lo, s->sd_hi));
-    if (l->model.D) json_put(j, "coefficients", linear_json(l));
+    if (c->r) json_put(j, "coefficients", coefficients_json(c));
     if (p->mix.n > 1) {
         json_t *parts = json_array();
         for (int64_t i = 0; i < p->mix.n; i++) {
@@ -147,13 +106,14 @@ static void print_gauss(const fab_gauss *g)
     printf("%s, D = %" PRId64 ", K = %" PRId64 ", %s", fab_form_name(g->form), g->D, g->K,
            fab_dtype_name(g->type));
     if (g->form != FAB_POINT)
-        printf(", %.3g %% of the %s in F", 100 * share_of_F(g),
+        printf(", %.3g %% of the %s in F", 100 * fab_gauss_share(g),
                g->form == FAB_PRECISION ? "precision" : "variance");
     if (g->total) printf(", over part of %" PRId64 " coordinates", g->total);
     putchar('\n');
 }
 
-static int say_table(const char *file, const fab_posterior *p, const summary *s, const linear *l)
+static int say_table(const char *file, const fab_posterior *p, const fab_ranges *s,
+                     const coefficients *c)
 {
     const fab_mixture *m = &p->mix;
     print_value("file", file);
@@ -170,7 +130,7 @@ static int say_table(const char *file, const fab_posterior *p, const summary *s,
     printf("%-14s %.4g .. %.4g\n", "mean", s->mean_lo, s->mean_hi);
     printf("%-14s %.4g .. %.4g\n", "sd", s->sd_lo, s->sd_hi);
     print_meta(p->file);
-    if (l->model.D) linear_print(l);
+    if (c->r) coefficients_print(c);
     return DONE;
 }
 
@@ -184,17 +144,15 @@ static int run(const verb *self, int argc, char **argv)
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
 
     fab_posterior *p = NULL;
-    summary s;
-    const fab_status loaded = fab_posterior_load(&p, file);
-    if (loaded != FAB_OK) return say_status(loaded);
-    status = summarise(file, &p->mix, &s);
-    linear l = {0};
-    if (status == DONE && is_linear(p)) {
-        status = linear_take(&l, file, p);
-        if (status == DONE) status = linear_coefficients(&l);
-    }
-    if (status == DONE) status = json ? say_json(p, &s, &l) : say_table(file, p, &s, &l);
-    linear_close(&l);
+    fab_ranges ranges;
+    coefficients c = {0};
+    fab_status s = fab_posterior_load(&p, file);
+    if (s != FAB_OK) return say_status(s);
+    s = fab_mixture_ranges(&p->mix, NULL, &ranges);
+    status = s == FAB_OK ? DONE : say_status_of(file, s);
+    if (status == DONE && fab_posterior_is_linear(p)) status = coefficients_open(&c, file, p);
+    if (status == DONE) status = json ? say_json(p, &ranges, &c) : say_table(file, p, &ranges, &c);
+    coefficients_close(&c);
     fab_posterior_free(p);
     return status;
 }

@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "options.h"
 #include "print/output.h"
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -36,7 +35,7 @@ static json_t *json_default(const fab_field *f)
 static json_t *json_bound(const fab_field *f, double x)
 {
     if (f->type == FAB_BOOL) return json_boolean(x != 0);
-    const int whole = f->type == FAB_I64 && fabs(x) <= 0x1p53;
+    const int whole = f->type == FAB_I64 && x >= -0x1p53 && x <= 0x1p53;
     return whole ? json_integer((json_int_t)x) : json_number(x);
 }
 

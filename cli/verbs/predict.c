@@ -2,8 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "print/csv.h"
-#include "outlook.h"
-#include <math.h>
+#include "predicting.h"
 
 static void print_classes(FILE *f, const fab_scaling *k)
 {
@@ -15,61 +14,40 @@ static void print_classes(FILE *f, const fab_scaling *k)
     }
 }
 
-static void print_class_rows(FILE *f, const outlook *o)
+static void print(FILE *f, const fab_predictions *p, const fab_scaling *k)
 {
-    const int64_t C = o->model.classes;
-    print_classes(f, o->scaling);
-    for (int64_t i = 0; i < o->n && !ferror(f); i++)
-        for (int64_t c = 0; c < C; c++)
-            fprintf(f, "%.17g%c", exp(o->logp[i * C + c]), c + 1 < C ? ',' : '\n');
-}
-
-static void print_rows(FILE *f, const outlook *o)
-{
-    const int two = o->model.likelihood == FAB_LIKELIHOOD_BERNOULLI;
-    if (two)
-        print_classes(f, o->scaling);
+    if (p->classes)
+        print_classes(f, k);
     else
         fprintf(f, "mean,sd,lower,upper\n");
-    for (int64_t i = 0; i < o->n && !ferror(f); i++) {
-        fab_prediction p;
-        if (o->p)
-            p = o->p[i];
-        else
-            fab_predict_y(&o->model, o->eta[i], o->variance[i], &p);
-        if (two)
-            fprintf(f, "%.17g,%.17g\n", 1 - p.mean, p.mean);
-        else
-            fprintf(f, "%.17g,%.17g,%.17g,%.17g\n", p.mean, p.sd, p.lower, p.upper);
+    for (int64_t i = 0; i < p->n && !ferror(f); i++) {
+        const fab_prediction *y = &p->p[i];
+        if (!p->classes)
+            fprintf(f, "%.17g,%.17g,%.17g,%.17g\n", y->mean, y->sd, y->lower, y->upper);
+        for (int64_t c = 0; c < p->classes; c++)
+            fprintf(f, "%.17g%c", fab_predictions_probability(p, i, c),
+                    c + 1 < p->classes ? ',' : '\n');
     }
 }
 
-static void print(FILE *f, const outlook *o)
-{
-    if (o->logp)
-        print_class_rows(f, o);
-    else
-        print_rows(f, o);
-}
-
-static int write_rows(const char *path, const outlook *o)
+static int write_rows(const char *path, const fab_predictions *p, const fab_scaling *k)
 {
     csv c;
     if (!path) {
-        print(stdout, o);
+        print(stdout, p, k);
         return output_flush();
     }
     if (csv_open(&c, path) != DONE) return FAILED;
-    print(c.f, o);
+    print(c.f, p, k);
     return csv_close(&c, DONE);
 }
 
-static int report(const char *file, const char *output, const outlook *o)
+static int report(const char *file, const char *output, int64_t n)
 {
     json_t *j = json_object();
     json_put(j, "file", json_text(file));
     json_put(j, "output", json_text(output));
-    json_put(j, "n", json_integer(o->n));
+    json_put(j, "n", json_integer(n));
     return json_say(j);
 }
 
@@ -77,7 +55,7 @@ static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
     int64_t json = 0, quiet = 0;
-    outlook_options how = {0};
+    fab_predict_plan how = {0};
     const char *operand[2], *output = NULL;
     const option options[] = {
         OPTION_OUTPUT(&output, "write a csv file (default: standard output)"),
@@ -98,14 +76,13 @@ static int run(const verb *self, int argc, char **argv)
             "predict: --json needs -o FILE; standard output would hold the predictions");
     if (output && (status = output_check(output, d.file)) != DONE) return status;
     if (output && (status = output_check(output, operand[0])) != DONE) return status;
-    outlook o;
-    progress_open(quiet);
-    fab_set_progress(progress_tick, NULL);
-    status = outlook_open(&o, operand[0], &d, &how);
-    progress_close();
-    if (status == DONE) status = write_rows(output, &o);
-    if (status == DONE && json) status = report(operand[0], output, &o);
-    outlook_close(&o);
+    fab_regression *r = NULL;
+    fab_predictions *p = NULL;
+    status = predicting(&r, &p, operand[0], &d, &how, quiet);
+    if (status == DONE) status = write_rows(output, p, fab_regression_scaling(r));
+    if (status == DONE && json) status = report(operand[0], output, p->n);
+    fab_predictions_free(p);
+    fab_regression_free(r);
     return status;
 }
 

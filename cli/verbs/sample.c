@@ -3,7 +3,8 @@
  * A draw has its own number, so pieces of any size give the same bytes.
  *
  * SPDX-License-Identifier: MIT */
-#include "linear.h"
+#include "options.h"
+#include "print/output.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -25,8 +26,8 @@ typedef struct maker {
     fab_exec exec;
     int64_t columns, rows_at_once;
     fab_dtype type;
-    void *piece;   /* rows_at_once x columns */
-    linear linear; /* of a file of `fit`: draws are brought to the user's units; otherwise zeros */
+    void *piece;       /* rows_at_once x columns */
+    fab_regression *r; /* of a linear model: draws are in the user's units; otherwise NULL */
 } maker;
 
 /* A mixture is factored anew for every piece, in time D K^2 per part against D K per draw: as many rows
@@ -51,34 +52,25 @@ static int maker_open(maker *m, const fab_posterior *p, const sample_call *c)
     m->piece = malloc((size_t)m->rows_at_once * (size_t)m->columns * sizeof(double));
     if (!m->piece)
         return say_failed("%s: no memory for a draw of %" PRId64 " numbers", c->file, m->columns);
-    const fab_status s = p->mix.n == 1 ? fab_solver_init(&m->solver, g, &m->exec) : FAB_OK;
-    if (s != FAB_OK) return say_status_of(c->file, s);
-    return is_linear(p) ? linear_take(&m->linear, c->file, p) : DONE;
+    fab_status s = FAB_OK;
+    if (fab_posterior_is_linear(p))
+        s = fab_regression_take(&m->r, c->file, p, &m->exec);
+    else if (p->mix.n == 1)
+        s = fab_solver_init(&m->solver, g, &m->exec);
+    return s == FAB_OK ? DONE : say_status_of(c->file, s);
 }
 
 static void maker_close(maker *m)
 {
-    linear_close(&m->linear);
+    fab_regression_free(m->r);
     fab_solver_free(m->solver);
     free(m->piece);
 }
 
-/* Draws of coefficients in the user's units; they are made as f64. */
-static fab_status make_linear(maker *m, int64_t seed, int64_t first, int64_t n)
-{
-    double *piece = m->piece;
-    const fab_status s =
-        fab_solver_sample(m->solver, (uint64_t)seed, first, n, FAB_F64, piece, m->columns);
-    for (int64_t j = 0; s == FAB_OK && j < n; j++)
-        linear_to_user(&m->linear, piece + j * m->columns);
-    for (int64_t i = 0; m->type == FAB_F32 && i < n * m->columns; i++)
-        ((float *)m->piece)[i] = (float)piece[i];
-    return s;
-}
-
 static fab_status make(maker *m, int64_t seed, int64_t first, int64_t n)
 {
-    if (m->linear.q) return make_linear(m, seed, first, n);
+    if (m->r)
+        return fab_regression_sample(m->r, (uint64_t)seed, first, n, m->type, m->piece, m->columns);
     if (m->solver)
         return fab_solver_sample(m->solver, (uint64_t)seed, first, n, m->type, m->piece,
                                  m->columns);

@@ -1,9 +1,8 @@
 /* score.c - `fabayes score`: how good the predictions of FILE for DATA are, in the user's units.
  *
  * SPDX-License-Identifier: MIT */
-#include "outlook.h"
+#include "predicting.h"
 #include <inttypes.h>
-#include <math.h>
 
 typedef struct line {
     const char *name;
@@ -39,15 +38,14 @@ static int lines_of(const fab_glm *m, const fab_scores *s, line *l)
     return n;
 }
 
-static int say(const outlook *o, const fab_scores *s, int64_t json)
+static int say(const fab_glm *m, const fab_scores *s, int64_t dropped, int64_t json)
 {
     line l[8];
-    const int n = lines_of(&o->model, s, l);
+    const int n = lines_of(m, s, l);
     if (!json) {
         printf("%-12s %" PRId64 "\n", "rows", s->n);
         for (int i = 0; i < n; i++) printf("%-12s %.6g\n", l[i].name, l[i].value);
-        if (o->dropped)
-            printf("%" PRId64 " rows were left out: their target is missing\n", o->dropped);
+        if (dropped) printf("%" PRId64 " rows were left out: their target is missing\n", dropped);
         return DONE;
     }
     json_t *j = json_object();
@@ -56,37 +54,12 @@ static int say(const outlook *o, const fab_scores *s, int64_t json)
     return json_say(j);
 }
 
-/* Scores of pieces become scores of the whole. */
-static void finish(const fab_scores *sum, fab_scores *s)
-{
-    const double n = (double)sum->n;
-    *s = (fab_scores){.n = sum->n,
-                      .nll = sum->nll / n,
-                      .rmse = sqrt(sum->rmse / n),
-                      .mae = sum->mae / n,
-                      .crps = sum->crps / n,
-                      .coverage50 = sum->coverage50 / n,
-                      .coverage90 = sum->coverage90 / n,
-                      .coverage95 = sum->coverage95 / n,
-                      .dispersion = sum->dispersion / n};
-}
-
-static fab_status score(const outlook *o, fab_scores *s)
-{
-    if (o->p) {
-        finish(&o->sum, s);
-        return FAB_OK;
-    }
-    if (o->logp) return fab_score_classes(o->model.classes, o->n, o->logp, o->y, s);
-    return fab_score(&o->model, o->n, o->eta, o->variance, o->y, s);
-}
-
 static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
     const char *operand[2];
     int64_t json = 0, quiet = 0;
-    outlook_options how = {.with_target = 1};
+    fab_predict_plan how = {.with_target = 1};
     const option options[] = {OPTION_FORMAT(&d.format),
                               OPTION_ROWS(&d.rows),
                               OPTION_LABELS(&d.labels),
@@ -99,17 +72,16 @@ static int run(const verb *self, int argc, char **argv)
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     d.file = operand[1];
-    outlook o;
-    fab_scores s;
-    progress_open(quiet);
-    fab_set_progress(progress_tick, NULL);
-    status = outlook_open(&o, operand[0], &d, &how);
-    progress_close();
+    fab_regression *r = NULL;
+    fab_predictions *p = NULL;
+    fab_glm m;
+    status = predicting(&r, &p, operand[0], &d, &how, quiet);
     if (status == DONE) {
-        const fab_status scored = score(&o, &s);
-        status = scored == FAB_OK ? say(&o, &s, json) : say_status_of(d.file, scored);
+        const fab_status s = fab_regression_model(r, &m);
+        status = s == FAB_OK ? say(&m, &p->scores, p->dropped, json) : say_status(s);
     }
-    outlook_close(&o);
+    fab_predictions_free(p);
+    fab_regression_free(r);
     return status;
 }
 

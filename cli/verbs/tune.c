@@ -3,10 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
 #include "print/csv.h"
-#include "print/learned.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -19,7 +17,6 @@ typedef struct tune_call {
     int64_t trials, folds, samples, resume, json;
     fab_range range[MOST_RANGES];
     int64_t ranges;
-    fab_recipe recipe;
     fab_tune *tune;
 } tune_call;
 
@@ -55,22 +52,13 @@ static int take_range(void *ctx, const fab_field *field, const char *text, int *
 /* Without ranges those of the settings table, but for settings that the call fixes. */
 static int propose(tune_call *c)
 {
-    const fab_fields *t = c->choice.l.method->table;
-    void *defaults = malloc(t->size);
-    if (!defaults) return say_failed("out of memory");
-    fab_settings_defaults(t, defaults);
-    for (int64_t i = 0; i < t->n && c->ranges < MOST_RANGES; i++) {
-        const fab_field *f = &t->field[i];
-        const int given =
-            memcmp((char *)defaults + f->offset, (char *)c->choice.l.settings + f->offset, 8) != 0;
-        if (f->tune != FAB_NO_TUNE && !given)
-            c->range[c->ranges++] =
-                (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_LOG};
-    }
-    free(defaults);
+    const fab_method *m = fab_regression_method(c->choice.r);
+    const fab_status s = fab_tune_propose(m->table, fab_regression_settings(c->choice.r), c->range,
+                                          MOST_RANGES, &c->ranges);
+    if (s != FAB_OK) return say_status(s);
     if (c->ranges) return DONE;
     return say_wrong("tune: %s proposes nothing to search; name a setting, as --alpha=0.01:10:log",
-                     t->method);
+                     m->table->method);
 }
 
 /* ---- the table of trials -------------------------------------------------------------------------------- */
@@ -140,35 +128,24 @@ static int recall_all(tune_call *c)
 
 /* ---- the search ------------------------------------------------------------------------------------------ */
 
-/* A noise that is searched is held in each trial. */
-static void hold_noise(tune_call *c)
-{
-    for (int64_t j = 0; j < c->ranges; j++)
-        if (strcmp(c->range[j].name, "beta") == 0 && !c->choice.noise)
-            c->choice.l.noise = FAB_NOISE_FIXED;
-}
-
 static int open_search(tune_call *c)
 {
-    learning *l = &c->choice.l;
-    hold_noise(c);
-    c->recipe = (fab_recipe){.method = l->method,
-                             .layers = l->layers,
-                             .noise = (fab_noise)l->noise,
-                             .nu = l->nu,
-                             .floor = l->floor,
-                             .likelihood = l->kind,
-                             .standardise = !l->no_scale,
-                             .intercept = !l->no_intercept,
-                             .samples = c->samples};
+    fab_regression *r = c->choice.r;
+    fab_recipe recipe = fab_regression_recipe(r);
+    recipe.samples = c->samples;
+    for (int64_t j = 0; j < c->ranges; j++) /* a noise that is searched is held in each trial */
+        if (strcmp(c->range[j].name, "beta") == 0 && !c->choice.plan.noise)
+            recipe.noise = FAB_NOISE_FIXED;
     const fab_tune_plan plan = {.trials = c->trials,
                                 .folds = c->folds,
                                 .seed = c->choice.seed ? strtoll(c->choice.seed, NULL, 10) : 1,
-                                .threads = l->exec.threads,
+                                .threads = c->choice.threads,
                                 .range = c->range,
                                 .ranges = c->ranges};
-    const fab_status s = fab_tune_create(&c->tune, &c->recipe, l->settings, l->table, &plan);
-    if (s != FAB_OK) return s == FAB_BAD_ARGUMENT ? say_status(s) : say_status_of(l->data.file, s);
+    const fab_status s = fab_tune_create(&c->tune, &recipe, fab_regression_settings(r),
+                                         fab_regression_table(r), &plan);
+    if (s != FAB_OK)
+        return s == FAB_BAD_ARGUMENT ? say_status(s) : say_status_of(c->choice.data.file, s);
     return c->resume ? recall_all(c) : DONE;
 }
 
@@ -176,7 +153,7 @@ static void say_best(const tune_call *c)
 {
     const int64_t best = fab_tune_best(c->tune);
     const fab_trial *t = fab_tune_trial(c->tune, best);
-    if (c->choice.l.quiet || c->json || !t) return;
+    if (c->choice.quiet || c->json || !t) return;
     progress_close();
     fprintf(stderr, "best so far: trial %" PRId64 ", nll %.5g (se %.2g)", best, t->nll, t->se);
     for (int64_t j = 0; j < c->ranges; j++)
@@ -220,12 +197,12 @@ static int say_json(const tune_call *c)
 {
     json_t *j = json_object(), *all = json_array();
     for (int64_t i = 0; i < c->trials; i++) json_array_append_new(all, json_trial(c, i));
-    json_put(j, "method", json_text(c->choice.l.method->name));
+    json_put(j, "method", json_text(fab_regression_method(c->choice.r)->name));
     json_put(j, "best", json_trial(c, fab_tune_best(c->tune)));
     json_put(j, "trials", all);
     json_put(j, "folds", json_integer(c->folds));
-    json_put(j, "output", c->choice.l.output ? json_text(c->choice.l.output) : json_null());
-    json_put(j, "seconds", json_number(fab_clock() - c->choice.l.start));
+    json_put(j, "output", c->choice.plan.output ? json_text(c->choice.plan.output) : json_null());
+    json_put(j, "seconds", json_number(fab_clock() - c->choice.start));
     return json_say(j);
 }
 
@@ -233,10 +210,10 @@ static int say_table(const tune_call *c)
 {
     const int64_t best = fab_tune_best(c->tune);
     const fab_trial *t = fab_tune_trial(c->tune, best);
-    if (c->choice.l.quiet) return DONE;
+    if (c->choice.quiet) return DONE;
     printf("%s: best of %" PRId64 " trials on %" PRId64 " folds: trial %" PRId64
            ", nll %.6g (se %.2g)\n",
-           c->choice.l.method->name, c->trials, c->folds, best, t->nll, t->se);
+           fab_regression_method(c->choice.r)->name, c->trials, c->folds, best, t->nll, t->se);
     for (int64_t j = 0; j < c->ranges; j++) printf("  --%s=%.6g\n", c->range[j].name, t->value[j]);
     return DONE;
 }
@@ -244,32 +221,26 @@ static int say_table(const tune_call *c)
 /* The fit of all rows with the best settings. */
 static int fit_best(tune_call *c)
 {
-    learning *l = &c->choice.l;
-    fab_status s = fab_tune_settings(c->tune, fab_tune_best(c->tune), l->settings);
-    if (s != FAB_OK) return say_status(s);
-    int status = learning_scale(l);
-    fab_glm_settings *glm = learning_glm(l);
-    if (glm && status == DONE) {
-        glm->D = l->scaling->D;
-        if (l->kind == FAB_LIKELIHOOD_CATEGORICAL) glm->classes = l->scaling->levels;
-    }
-    if (status == DONE) status = learning_begin(l);
-    if (status == DONE) status = learning_rows(l);
-    return status == DONE ? learning_save(l) : status;
+    fab_regression *r = c->choice.r;
+    fab_status s = fab_tune_settings(c->tune, fab_tune_best(c->tune), fab_regression_settings(r));
+    if (s == FAB_OK) s = fab_regression_run(r);
+    return choice_say(&c->choice, s);
 }
 
 static int tune(tune_call *c)
 {
-    learning *l = &c->choice.l;
-    int status = l->output ? output_check(l->output, l->data.file) : DONE;
-    if (status == DONE && c->table) status = output_check(c->table, l->data.file);
+    choice *h = &c->choice;
+    const char *output = h->plan.output;
+    int status = output ? output_check(output, h->data.file) : DONE;
+    if (status == DONE && c->table) status = output_check(c->table, h->data.file);
     if (status == DONE && c->resume && !c->table)
         status = say_wrong("tune: --resume needs --table FILE");
-    if (status == DONE) status = choice_put(&c->choice);
+    if (status == DONE) status = choice_put(h);
+    if (status == DONE) status = choice_say(h, fab_regression_prepare(h->r));
     if (status == DONE && !c->ranges) status = propose(c);
     if (status == DONE) status = open_search(c);
     if (status == DONE) status = search(c);
-    if (status == DONE && l->output) status = fit_best(c);
+    if (status == DONE && output) status = fit_best(c);
     progress_close();
     if (status != DONE) return status;
     return c->json ? say_json(c) : say_table(c);
@@ -277,7 +248,7 @@ static int tune(tune_call *c)
 
 static int run(const verb *self, int argc, char **argv)
 {
-    tune_call c = {.choice = {.l = {.verb = "tune", .start = fab_clock()}, .whole = 1},
+    tune_call c = {.choice = {.verb = "tune", .start = fab_clock(), .plan.whole = 1},
                    .trials = TRIALS,
                    .folds = FOLDS,
                    .samples = SAMPLES};
@@ -289,17 +260,16 @@ static int run(const verb *self, int argc, char **argv)
         {"samples", 0, OPT_I64, &c.samples, "N", 1, 0x1p31, NULL, "draws of theta for the predictions of a network (default 100)"},
         {"table", 0, OPT_TEXT, &c.table, "FILE.csv", 0, 0, NULL, "write the trials, after each group of them"},
         {"resume", 0, OPT_FLAG, &c.resume, NULL, 0, 0, NULL, "take the trials that stand in the table as done"},
-        OPTION_OUTPUT(&c.choice.l.output, "fit all rows with the best settings, and save"),
+        OPTION_OUTPUT(&c.choice.plan.output, "fit all rows with the best settings, and save"),
         OPTION_JSON(&c.json),
     };
     // clang-format on
-    const call_shape shape = {
-        options,   COUNT(options), &c.choice.l.data.file, 1, 1, choice_settings,
-        &c.choice, take_range};
+    const call_shape shape = {options, COUNT(options),  &c.choice.data.file, 1,
+                              1,       choice_settings, &c.choice,           take_range};
     int status;
     if (options_parse(self, &shape, argc, argv, NULL, &status)) status = tune(&c);
     fab_tune_free(c.tune);
-    learning_close(&c.choice.l);
+    choice_close(&c.choice);
     return status;
 }
 

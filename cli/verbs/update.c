@@ -13,7 +13,7 @@ typedef struct update_call {
     const char *file, *output;
     data_options data;
     int64_t threads, json, quiet;
-    learning learning; /* of a model */
+    fab_regression *r; /* of a model */
 } update_call;
 
 static int check_file(const update_call *c, const fab_tensors *t)
@@ -65,37 +65,26 @@ static int update_vectors(const update_call *c)
 
 /* ---- a model ---------------------------------------------------------------------------------------- */
 
-/* The settings of the file. */
-static int take_settings(learning *l, const update_call *c, const fab_tensors *t)
+static int say_update(fab_status s)
 {
-    const fab_method *m = fab_method_find(fab_tensors_get(t, "method"));
-    const int network = strstr(fab_tensors_get(t, "model"), "\"network\"") != NULL;
-    const int status = learning_settings(l, network ? fab_method_of_networks(m) : m);
-    if (status != DONE) return status;
-    const fab_status s =
-        fab_settings_from_json(l->method->table, l->settings, fab_tensors_get(t, "settings"));
-    return s == FAB_OK ? DONE : say_status_of(c->file, s);
+    if (s == FAB_MISSING_VALUE)
+        return say_failed("%s; --missing drop leaves the row out, --missing mean fills it",
+                          fab_detail());
+    return s == FAB_OK ? DONE : say_status(s);
 }
 
-static int update_model(update_call *c, const fab_tensors *t)
+static int update_model(update_call *c)
 {
-    const fab_tensor *F = fab_tensors_find(t, "F");
-    learning *l = &c->learning;
-    l->verb = "update";
-    l->data = c->data;
-    l->output = c->output ? c->output : c->file;
-    l->quiet = c->quiet;
-    l->start = fab_clock();
-    l->exec.threads = c->threads;
-    if (F)
-        l->exec.ops = fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
+    const fab_exec exec = {.threads = c->threads};
+    const fab_data more = data_of(&c->data);
+    const char *output = c->output ? c->output : c->file;
+    const double start = fab_clock();
     fab_set_progress(progress_tick, NULL);
-    int status = take_settings(l, c, t);
-    if (status == DONE) status = learning_resume(l, c->file, t);
-    if (status == DONE) status = learning_open_as(l);
-    if (status == DONE) status = learning_rows(l);
-    if (status == DONE) status = learning_save(l);
-    return status == DONE ? learned_say(l, 0, c->json) : status;
+    fab_status s = fab_regression_load(&c->r, c->file, &exec);
+    if (s == FAB_OK) s = fab_regression_update(c->r, &more);
+    if (s == FAB_OK) s = fab_regression_save(c->r, output);
+    if (s != FAB_OK) return say_update(s);
+    return c->json ? learned_json(c->r, output, start) : learned_print(c->r, c->quiet, start);
 }
 
 static int update(update_call *c)
@@ -105,7 +94,7 @@ static int update(update_call *c)
     if (s != FAB_OK) return say_status(s);
     int status = check_file(c, t);
     if (status == DONE)
-        status = fab_tensors_get(t, "model") ? update_model(c, t) : update_vectors(c);
+        status = fab_file_kind(t) == FAB_KIND_VECTORS ? update_vectors(c) : update_model(c);
     fab_tensors_free(t);
     return status;
 }
@@ -133,7 +122,7 @@ static int run(const verb *self, int argc, char **argv)
     if (status != DONE) return status;
     progress_open(c.quiet);
     status = update(&c);
-    learning_close(&c.learning);
+    fab_regression_free(c.r);
     return status;
 }
 

@@ -27,7 +27,8 @@ typedef enum fab_format {
     FAB_FORMAT_TEXT,
     FAB_FORMAT_NPY,
     FAB_FORMAT_LIBSVM,
-    FAB_FORMAT_IDX
+    FAB_FORMAT_IDX,
+    FAB_FORMAT_ARRAYS /* rows in memory, not a file: fab_source_open_arrays */
 } fab_format;
 
 /* "auto", "csv", "tsv", "text", "npy", "libsvm", "idx"; NULL when there is no such format. */
@@ -52,6 +53,53 @@ typedef struct fab_source fab_source;
  * and options.  On failure *s is NULL. */
 FAB_API fab_status fab_source_open(fab_source **s, const char *path, const fab_source_options *o);
 FAB_API void fab_source_close(fab_source *s); /* takes NULL */
+
+/* ---- rows in memory ---- */
+
+/* One column in the caller's memory.  One of p, code and text is given. */
+typedef struct fab_array {
+    const char *name;
+    const void *p;           /* numbers; with `word`: codes.  NaN: missing */
+    fab_dtype type;          /* of p: FAB_F64 or FAB_F32 */
+    const int32_t *code;     /* codes of words; -1: missing */
+    const char *const *text; /* words themselves; NULL or "": missing */
+    int64_t stride;          /* elements from row to row; 0: 1 */
+    const char *const *word; /* the word of each code, all different, `words` of them */
+    int64_t words;
+} fab_array;
+
+/* n rows in the caller's memory: features, and what goes with them.
+ *
+ *     double x[] = {...};                                             // n x 8, row after row
+ *     const char *const street[] = {"oak", "elm", ...};               // n words
+ *     fab_array more[] = {{.name = "street", .text = street}};
+ *     fab_arrays a = {.n = n, .x = x, .D = 8, .column = more, .columns = 1, .y = {.name = "price", .p = y}};
+ *
+ * Features are those of the matrix, then the columns that stand by themselves; either may be absent.  A column
+ * of words has a feature for each of its words, as in a file. */
+typedef struct fab_arrays {
+    int64_t n;
+    const void *x;  /* n x D: element (i, d) at i * row_stride + d * column_stride */
+    fab_dtype type; /* of x: FAB_F64 or FAB_F32 */
+    int64_t D;
+    int64_t row_stride, column_stride; /* both 0: D and 1, row after row */
+    const char *const *name;           /* D; NULL: x0, x1, .. (sparse: x1, x2, ..) */
+
+    /* Sparse, when `start` is given: row i has the values x[start[i]] .. x[start[i + 1] - 1] at the features
+     * index[start[i]] .. , from 0, rising.  There are then no other columns, names, weights and offsets. */
+    const int64_t *start; /* n + 1 */
+    const int32_t *index;
+
+    const fab_array *column; /* columns */
+    int64_t columns;
+    /* Where they are there; without a name they are "y" (sparse: always "label"), "weight" and "offset". */
+    fab_array y, weight, offset;
+} fab_arrays;
+
+/* Rows in memory as a source; of the options only `missing` and, for sparse rows, `features` are used.  Borrows *a
+ * and what it points to until close.  On failure *s is NULL. */
+FAB_API fab_status fab_source_open_arrays(fab_source **s, const fab_arrays *a,
+                                          const fab_source_options *o);
 
 FAB_API int64_t fab_source_columns(const fab_source *s);
 /* The name in the header; "x3" for column 3 without one (libsvm: "label", "x1", "x2", ...).  Lends until
@@ -155,8 +203,16 @@ typedef struct fab_columns {
     fab_missing missing; /* other than refuse: the source was opened with `missing` */
 } fab_columns;
 
+/* What of a row is read for a fitted model. */
+typedef enum fab_reading {
+    FAB_READ_FEATURES = 0, /* and the offset: the target need not be there */
+    FAB_READ_TARGET,       /* and the target */
+    FAB_READ_WEIGHT        /* and the weight */
+} fab_reading;
+
 /* Rows of a source, some at a time. */
 typedef struct fab_feed fab_feed;
+typedef struct fab_scaling fab_scaling;
 
 /* Find the columns.  FAB_BAD_ARGUMENT names the nearest column when there is none of a name.  Borrows s
  * until close. */
@@ -178,6 +234,38 @@ FAB_API fab_status fab_feed_skip(fab_feed *f, int64_t rows);
 /* Look through all rows of f, which was opened as the feed that t belongs to, for the words of its
  * columns and the levels of its target: a stream can then be scaled by its first rows. */
 FAB_API fab_status fab_feed_survey(fab_feed *f, fab_dataset *t);
+
+/* Where rows come from: a file, arrays or a table in memory.  It can be opened any number of times, but for
+ * standard input, which is read once.
+ *
+ *     fab_feed_open_data(&f, &(fab_data){.file = "houses.csv", .columns = {.target = "price"}});
+ *     fab_feed_open_data(&f, &(fab_data){.arrays = &a});
+ */
+typedef struct fab_data {
+    const char *file;         /* or "-" */
+    const fab_arrays *arrays; /* or these: target, weight and offset are theirs */
+    const fab_dataset *table; /* or this one, in the user's units; the same holds */
+    fab_source *source;       /* the file or arrays, open already, to be read first; or NULL */
+    fab_columns columns;      /* which column of a file is what; `missing` for all */
+    /* Of a file: */
+    fab_format format;
+    int64_t features;        /* libsvm; 0: from a first pass */
+    const char *rows;        /* a file of the row numbers to keep */
+    const char *categorical; /* columns of numbers to read as words, separated by commas */
+    const char *labels;      /* a file of the target alone */
+} fab_data;
+
+/* What it is called in sentences: its file, "arrays" or "table". */
+FAB_API const char *fab_data_name(const fab_data *d);
+/* Can it be opened a second time? */
+FAB_API int fab_data_again(const fab_data *d);
+/* Open it with all of its columns, words read as words; or, as fab_feed_open_as, for a fitted model.  Borrows what
+ * *d points to until close, which closes all that was opened here. */
+FAB_API fab_status fab_feed_open_data(fab_feed **f, const fab_data *d);
+FAB_API fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scaling *k,
+                                         fab_reading what);
+/* All of its rows.  Gives *t, which borrows nothing. */
+FAB_API fab_status fab_dataset_create(fab_dataset **t, const fab_data *d);
 
 FAB_API void fab_dataset_free(fab_dataset *t);  /* takes NULL */
 FAB_API void fab_dataset_clear(fab_dataset *t); /* no rows; columns, words and memory stay */
@@ -205,7 +293,7 @@ typedef struct fab_column {
 } fab_column;
 
 /* Fitting units: (x - mean) / scale, (y - target_mean) / target_scale, offset / target_scale. */
-typedef struct fab_scaling {
+struct fab_scaling {
     int64_t columns;
     fab_column *column;             /* columns */
     int64_t D;                      /* features */
@@ -218,7 +306,7 @@ typedef struct fab_scaling {
     double *level;     /* rising; NULL: words */
     char **level_name; /* sorted by their bytes; NULL: numbers */
     int64_t sparse;
-} fab_scaling;
+};
 
 /* Weighted means and standard deviations of the table, which is in the user's units.  standardise = 0:
  * means 0, scales 1.  centre = 0 (a model without intercept): means 0; the features of a libsvm file are
@@ -241,13 +329,6 @@ FAB_API fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t);
 FAB_API fab_status fab_scaling_categorical(const fab_scaling *k, char **names);
 /* The name of class c: a word, or its number.  Writes into buf where it must. */
 FAB_API const char *fab_scaling_class(const fab_scaling *k, int64_t c, char buf[32]);
-
-/* What of a row is read for a fitted model. */
-typedef enum fab_reading {
-    FAB_READ_FEATURES = 0, /* and the offset: the target need not be there */
-    FAB_READ_TARGET,       /* and the target */
-    FAB_READ_WEIGHT        /* and the weight */
-} fab_reading;
 
 /* The columns a fitted model needs, by name; features of a file without names of its own and with just
  * as many columns by place.  As fab_feed_open. */

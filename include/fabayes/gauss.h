@@ -120,6 +120,14 @@ FAB_API fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, int64
 FAB_API fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean,
                                        double *variance);
 
+/* Least and largest mean and standard deviation of the D coordinates. */
+typedef struct fab_ranges {
+    double mean_lo, mean_hi, sd_lo, sd_hi;
+} fab_ranges;
+FAB_API fab_status fab_mixture_ranges(const fab_mixture *m, const fab_exec *x, fab_ranges *r);
+/* |F|^2 over the trace of F F' + diag(psi): how much the factors carry of what the form stores.  Not for a point. */
+FAB_API double fab_gauss_share(const fab_gauss *g);
+
 /* ---- absorb ------------------------------------------------------------------------------------ */
 
 /* S <- a S + b X X', brought back to rank K plus diagonal.

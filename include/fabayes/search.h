@@ -56,6 +56,10 @@ FAB_API void fab_tune_free(fab_tune *t); /* takes NULL */
 FAB_API fab_status fab_tune_step(fab_tune *t);
 FAB_API int fab_tune_done(const fab_tune *t);
 
+/* The ranges that a settings table proposes, but for settings that are not at their default; at most `most`. */
+FAB_API fab_status fab_tune_propose(const fab_fields *t, const void *settings, fab_range *out,
+                                    int64_t most, int64_t *ranges);
+
 FAB_API int64_t fab_tune_ranges(const fab_tune *t, const fab_range **range); /* lends */
 FAB_API const fab_trial *fab_tune_trial(const fab_tune *t, int64_t i);       /* lends */
 /* The trial of the least nll so far; -1: none. */

@@ -27,7 +27,8 @@ typedef enum fab_status {
     FAB_NO_MEMORY,    /* the allocator said no */
     FAB_NUMERIC,      /* a matrix that should be positive definite is not */
     FAB_UNSUPPORTED,  /* well posed, but not offered: the detail says why */
-    FAB_STOPPED       /* the progress hook asked to stop; the state is valid */
+    FAB_STOPPED,      /* the progress hook asked to stop; the state is valid */
+    FAB_MISSING_VALUE /* data: a value is missing where none may be; it could be dropped or filled */
 } fab_status;
 
 /* What kind of failure: a short constant phrase, never NULL. */

@@ -1,11 +1,24 @@
-/* table.h - a fit as a whole: from rows in the user's units to scores of other rows, in those units.
+/* table.h - a regression: fit a table, predict, score and look at the result, all in the user's units.
  *
- *     fab_recipe r = {.method = fab_method_find("vifa"), .layers = "mlp:50", .likelihood = FAB_LIKELIHOOD_GAUSSIAN,
- *                     .standardise = 1, .intercept = 1, .samples = 100};
- *     fab_fold *f;
- *     fab_fold_create(&f, &r, table, train, n_train, test, n_test);       // scaled by the training rows
- *     fab_fold_score(f, &r, &settings, &scores);
- *     fab_fold_free(f);
+ *     fab_data houses = {.file = "houses.csv", .columns = {.target = "price"}};     // or .arrays = &a
+ *     fab_regression *r;
+ *     fab_predictions *p;
+ *
+ *     fab_regression_fit(&r, &houses, NULL, NULL);              // likelihood and method are chosen
+ *     fab_regression_predict(r, &(fab_data){.file = "new.csv"}, NULL, &p);
+ *     for (i = 0; i < p->n; i++) ... p->p[i].mean, p->p[i].lower, p->p[i].upper ...
+ *     fab_regression_save(r, "houses.safetensors");             // and fab_regression_load reads it
+ *     fab_predictions_free(p);
+ *     fab_regression_free(r);
+ *
+ * This is what `fabayes fit`, `update`, `predict`, `score` and `sample` do: the same choices, the same numbers, the
+ * same files.  A batch method reads all rows, a stream piece by piece in bounded memory, in the units of its first
+ * rows.  fab_regression_fit is made of steps that can be taken one by one:
+ *
+ *     fab_regression_open(&r, &data, &plan, exec);              // look at the first rows
+ *     fab_regression_choose(r);                                 // likelihood, method, the defaults of its settings
+ *     fab_regression_set(r, "alpha", "0.1");
+ *     fab_regression_run(r);                                    // all rows; saves where the plan says so
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_TABLE_H
@@ -23,6 +36,183 @@ extern "C" {
 /* What the targets of a likelihood are: it says what units they have, and which scores apply. */
 FAB_API fab_target fab_likelihood_target(fab_likelihood l);
 
+/* ---- fit --------------------------------------------------------------------------------------- */
+
+/* What to fit.  A field that is 0 or NULL is chosen from the data, or means its default. */
+typedef struct fab_plan {
+    const char *model; /* "linear" (default), "mlp:50" or layers as in net.h */
+    /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
+     * gaussian. */
+    const char *likelihood;
+    /* Default: exact, or laplace where there is no closed form; lrvga for many features; vifa for networks. */
+    const char *method;
+    const char *const *settings; /* of the method: "alpha=0.1", "seed=3", ..; NULL at the end */
+    int64_t no_scale;     /* 1: nothing is standardised, the prior acts on the raw coefficients */
+    int64_t no_intercept; /* 1: no intercept, and nothing is centred (linear models) */
+
+    /* The noise of a network's gaussian target: */
+    const char *noise; /* "fixed", "learned", "output"; default: learned, fixed where beta is set */
+    double nu;         /* > 2: Student's t of so many degrees of freedom; default: normal */
+    double floor;      /* its least scale, in the user's units; FAB_AUTO_F64: by cross-validation */
+
+    const char *prior; /* a posterior file; of an earlier fit: its posterior, in its units */
+    const fab_gauss *prior_gauss; /* or a Gaussian over theta, in fitting units */
+
+    int64_t scale_rows; /* rows that the units of a stream come from; default 1000 */
+    double memory;      /* bytes that the fit may take; default: what is free */
+    const char *output; /* a file to save to */
+    int64_t checkpoint; /* save every so many rows of a stream, epochs of a network */
+    int64_t resume;     /* 1: go on from the output, where it is there, to the same bytes */
+    int64_t whole;      /* 1: read all rows also for a stream: for a search by folds */
+} fab_plan;
+
+typedef struct fab_regression fab_regression;
+
+/* Look at the data, choose, fit, save.  Borrows what *d and *p (NULL: zeros) point to during the call; copies *x.  Gives
+ * *r; on failure *r is NULL and nothing is held. */
+FAB_API fab_status fab_regression_fit(fab_regression **r, const fab_data *d, const fab_plan *p,
+                                      const fab_exec *x);
+FAB_API void fab_regression_free(fab_regression *r); /* takes NULL */
+
+/* The steps.  Open reads the first rows, and looks through the others for the levels of a target that has only one in
+ * them.  Borrows what *d and *p point to until run returns.  On failure *r is NULL. */
+FAB_API fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_plan *p,
+                                       const fab_exec *x);
+/* Choose likelihood and method, read all rows for a batch method, and set the settings to their defaults and to those of
+ * the plan. */
+FAB_API fab_status fab_regression_choose(fab_regression *r);
+/* A setting from text; or all of them: the struct that fab_regression_method(r)->table describes.  Lends until free. */
+FAB_API fab_status fab_regression_set(fab_regression *r, const char *name, const char *text);
+FAB_API void *fab_regression_settings(fab_regression *r);
+/* Check settings and plan against one another and find a floor of the noise that is automatic; run does it if need be. */
+FAB_API fab_status fab_regression_prepare(fab_regression *r);
+/* Take in all rows, and save.  FAB_STOPPED by the progress hook leaves a valid state in the output where there are
+ * checkpoints. */
+FAB_API fab_status fab_regression_run(fab_regression *r);
+
+/* More rows, of a method that takes a stream, in the units of the first ones.  Nothing is saved. */
+FAB_API fab_status fab_regression_update(fab_regression *r, const fab_data *d);
+
+/* ---- files ------------------------------------------------------------------------------------- */
+
+FAB_API fab_status fab_regression_save(fab_regression *r, const char *path);
+FAB_API fab_status fab_regression_load(fab_regression **r, const char *path, const fab_exec *x);
+/* The same of a posterior that is open; `name` speaks in sentences.  Borrows p until free. */
+FAB_API fab_status fab_regression_take(fab_regression **r, const char *name, const fab_posterior *p,
+                                       const fab_exec *x);
+
+/* What a saved file is a posterior of. */
+typedef enum fab_kind {
+    FAB_KIND_VECTORS = 0, /* no model: the file of a factor analysis, or a bare Gaussian */
+    FAB_KIND_LINEAR,      /* a linear or generalised linear model */
+    FAB_KIND_NETWORK,
+    FAB_KIND_CALLBACK /* a model of the user's own */
+} fab_kind;
+FAB_API fab_kind fab_file_kind(const fab_tensors *file);
+/* A linear model with its units, as fab_regression_take wants it? */
+FAB_API int fab_posterior_is_linear(const fab_posterior *p);
+
+/* ---- predict ----------------------------------------------------------------------------------- */
+
+/* How to predict.  Zeros: the defaults. */
+typedef struct fab_predict_plan {
+    int64_t with_target; /* 1: read the target too, and score */
+    int64_t
+        linearised; /* 1: a network by its slope at the mean, without draws; so is one of laplace */
+    int64_t samples; /* draws; 0: 100 of a network, and for a linear model a rule without draws */
+    int64_t seed;
+} fab_predict_plan;
+
+typedef struct fab_predictions {
+    int64_t n;         /* rows */
+    int64_t dropped;   /* rows left out, for a target that is missing */
+    int64_t classes;   /* of the target; 0: a number or a count */
+    fab_prediction *p; /* n; two classes: mean is the probability of the second; more: NULL */
+    double *logp;      /* n x classes: log probabilities; NULL: no classes */
+    double *y; /* n: the target as in the data, or the number of its class; NULL: not asked for */
+    fab_scores scores; /* where it was asked for */
+} fab_predictions;
+
+/* All rows of the data, read piece by piece.  how NULL: zeros.  Gives *p. */
+FAB_API fab_status fab_regression_predict(fab_regression *r, const fab_data *d,
+                                          const fab_predict_plan *how, fab_predictions **p);
+FAB_API void fab_predictions_free(fab_predictions *p); /* takes NULL */
+/* The probability of class c in row i. */
+FAB_API double fab_predictions_probability(const fab_predictions *p, int64_t i, int64_t c);
+/* Only the scores; *dropped (or NULL): rows left out. */
+FAB_API fab_status fab_regression_score(fab_regression *r, const fab_data *d,
+                                        const fab_predict_plan *how, fab_scores *s,
+                                        int64_t *dropped);
+
+/* ---- look at it -------------------------------------------------------------------------------- */
+
+FAB_API const fab_method *fab_regression_method(const fab_regression *r);
+/* 1: a network, or a method that takes any model as one. */
+FAB_API int fab_regression_is_network(const fab_regression *r);
+/* The target's likelihood, features, classes; after a fit beta too, of a linear model in the user's units. */
+FAB_API fab_status fab_regression_model(fab_regression *r, fab_glm *m);
+/* Columns, levels and units.  Lends until free; NULL before run. */
+FAB_API const fab_scaling *fab_regression_scaling(const fab_regression *r);
+/* The table of the columns, with their words; before run with the rows at hand, in the user's units.  Lends until run,
+ * update or free; NULL of a file. */
+FAB_API const fab_dataset *fab_regression_table(const fab_regression *r);
+
+/* Length of theta. */
+FAB_API int64_t fab_regression_size(const fab_regression *r);
+/* The coefficients of a linear model: means and standard deviations, fab_regression_size(r) each: those of the
+ * features, then the intercept, class after class. */
+FAB_API fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *sd);
+/* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one
+ * predictor).  Lends until free; writes into buf where it must. */
+FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
+FAB_API const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32]);
+/* Draws number first .. first + n - 1 of theta, one per row of `out`, ld elements of `type` apart; of a linear model in the
+ * user's units.  A draw has the same bits whichever call makes it. */
+FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
+                                         fab_dtype type, void *out, int64_t ld);
+/* The Gaussian of a linear model in the user's units.  Means of columns mix every coefficient into the intercept: that is
+ * done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
+FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);
+
+/* What there is to say of a fit.  Texts and lists lend until the next call with this regression. */
+typedef struct fab_table_report {
+    const char *method, *likelihood;
+    int64_t guessed;       /* 1: the likelihood, from the values of the target */
+    int64_t D, K;          /* features; rank of the posterior */
+    int64_t rows, dropped; /* of this call: read, and left out for a value that is missing */
+    fab_report fit;     /* rows in all, iterations, precisions in fitting units, .. */
+    double loglik_mean;    /* mean log p(y | x, the posterior mean), in the user's units, or NaN */
+    const char
+        *order; /* what is suspicious about the order of a stream, without a full stop; or NULL */
+    int64_t counts; /* 1: a target taken for a number has whole numbers only: it could be counts */
+    int64_t constants; /* columns that hardly vary, whose coefficients are left to the prior */
+    const char *const *constant; /* their names */
+    int64_t parameters;          /* of a network; otherwise 0 */
+    double floor, density;       /* of its noise: see fab_recipe_noise; 0: none */
+    double bytes;                /* that the method needs; 0: not known */
+} fab_table_report;
+FAB_API fab_status fab_regression_report(fab_regression *r, fab_table_report *f);
+
+/* The settings as they were in force, as JSON; the layers of a network as text (NULL: none).  Give strings:
+ * fab_text_free. */
+FAB_API fab_status fab_regression_settings_json(fab_regression *r, char **text);
+FAB_API fab_status fab_regression_layers(const fab_regression *r, char **text);
+/* The settings of the inference: those that were auto as the method chose them for the model.  Lends until free. */
+FAB_API const void *fab_regression_chosen(const fab_regression *r);
+
+/* What was too large for plan.memory, or for what is free, when a step failed with FAB_NO_MEMORY. */
+typedef enum fab_large { FAB_LARGE_NOTHING = 0, FAB_LARGE_TABLE, FAB_LARGE_METHOD } fab_large;
+/* *needed and *limit: bytes. */
+FAB_API fab_large fab_regression_too_large(const fab_regression *r, double *needed, double *limit);
+
+/* ---- folds ------------------------------------------------------------------------------------- */
+
+/* A fit without its data and settings: what every fold of a search shares.
+ *
+ *     fab_fold *f;
+ *     fab_fold_create(&f, &recipe, table, train, n_train, test, n_test);   // scaled by the training rows
+ *     fab_fold_score(f, &recipe, &settings, &scores);
+ *     fab_fold_free(f); */
 typedef struct fab_recipe {
     const fab_method *method;
     const char *layers; /* of a network; NULL: a linear model */
@@ -32,6 +222,9 @@ typedef struct fab_recipe {
     int64_t standardise, intercept;
     int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */
 } fab_recipe;
+
+/* That of a regression which was prepared.  Borrows the plan's texts. */
+FAB_API fab_recipe fab_regression_recipe(const fab_regression *r);
 
 typedef struct fab_fold fab_fold;
 
@@ -52,6 +245,8 @@ FAB_API fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const 
 FAB_API fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab_dataset *t,
                                     int64_t folds, uint64_t seed, int64_t threads, double *scale,
                                     double *density);
+/* Folds of a floor that is automatic: so many rows it needs at least. */
+enum { FAB_FLOOR_FOLDS = 5 };
 
 /* ---- factor analysis of a table -------------------------------------------------------------------- */
 

@@ -28,6 +28,12 @@ void fab_set_progress(fab_progress_fn *progress, void *ctx)
     hooks.progress_ctx = ctx;
 }
 
+fab_progress_fn *fab_get_progress(void **ctx)
+{
+    *ctx = hooks.progress_ctx;
+    return hooks.progress;
+}
+
 void fab_log(const char *format, ...)
 {
     if (!hooks.log) return;

@@ -21,6 +21,7 @@ const char *fab_strerror(fab_status s)
         [FAB_NUMERIC] = "numerical failure",
         [FAB_UNSUPPORTED] = "not supported",
         [FAB_STOPPED] = "stopped on request",
+        [FAB_MISSING_VALUE] = "a missing value",
     };
     const int known = (int)s >= 0 && (size_t)s < sizeof phrase / sizeof *phrase;
     return known ? phrase[s] : "unknown status";

@@ -71,6 +71,23 @@ static int64_t propose(const fab_fields *t, fab_range *out)
     return n;
 }
 
+fab_status fab_tune_propose(const fab_fields *t, const void *settings, fab_range *out, int64_t most,
+                            int64_t *ranges)
+{
+    char *defaults;
+    *ranges = 0;
+    FAB_TRY(fab_alloc_array((void **)&defaults, 1, t->size, "tune"));
+    fab_settings_defaults(t, defaults);
+    for (int64_t i = 0; i < t->n && *ranges < most; i++) {
+        const fab_field *f = &t->field[i];
+        const int given = memcmp(defaults + f->offset, (const char *)settings + f->offset, 8) != 0;
+        if (f->tune != FAB_NO_TUNE && !given)
+            out[(*ranges)++] = (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_LOG};
+    }
+    fab_release(defaults);
+    return FAB_OK;
+}
+
 /* 2 */
 static void draw_values(fab_tune *t)
 {

@@ -95,28 +95,28 @@ static fab_status check_settings(const fab_factors *f, const char *path, const c
 
 static fab_status fit_create(const fab_factors *f, fab_factors_fit **fit)
 {
-    return fab_estim_init(fit, f->method, f->settings, &f->exec);
+    return fab_fit_create(fit, fab_method_name(f->method), f->settings, sizeof *f->settings, &(fab_input){.vectors = VECTORS}, &f->exec);
 }
 
 void fab_factors_fit_free(fab_factors_fit *fit)
 {
-    fab_estim_free(fit);
+    fab_fit_free(fit);
 }
 
 fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows)
 {
-    return about(f->who, fab_estim_update(f->fit, rows));
+    return about(f->who, fab_fit_update(f->fit, &(fab_examples){.x = *rows}));
 }
 
 fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q)
 {
-    return about(f->who, fab_estim_result(f->fit, q));
+    return about(f->who, fab_fit_gauss(f->fit, q));
 }
 
 fab_status fab_factors_fit_loglik(fab_factors *f, double *loglik_mean)
 {
-    fab_diagnostics d = {0};
-    FAB_TRY(about(f->who, fab_estim_diagnostics(f->fit, &d)));
+    fab_report d = {0};
+    FAB_TRY(about(f->who, fab_fit_report(f->fit, &d)));
     *loglik_mean = d.loglik_mean;
     return FAB_OK;
 }
@@ -124,14 +124,14 @@ fab_status fab_factors_fit_loglik(fab_factors *f, double *loglik_mean)
 fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fit,
                                  double *loglik_mean)
 {
-    fab_diagnostics d = {0};
+    fab_report d = {0};
     fab_factors_put(f, "K", k);
     fab_status s = fit_create(f, fit);
-    if (s == FAB_OK) s = fab_estim_update(*fit, &f->table);
-    if (s == FAB_OK) s = fab_estim_diagnostics(*fit, &d);
+    if (s == FAB_OK) s = fab_fit_update(*fit, &(fab_examples){.x = f->table});
+    if (s == FAB_OK) s = fab_fit_report(*fit, &d);
     *loglik_mean = d.loglik_mean;
     if (s != FAB_OK) {
-        fab_estim_free(*fit);
+        fab_fit_free(*fit);
         *fit = NULL;
     }
     return about(f->who, s);
@@ -139,7 +139,7 @@ fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fi
 
 fab_status fab_factors_fit_save(fab_factors *f, const char *path)
 {
-    return fab_estim_save(f->fit, path, f->more);
+    return fab_fit_save(f->fit, path, f->more);
 }
 
 /* Go on from a file of a stream with its settings, K replaced unless it is 0. */
@@ -159,10 +159,10 @@ static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
         FAB_TRY(s);
     }
     fab_factors_fit *fit;
-    FAB_TRY(fab_estim_resume(&fit, t, &f->exec));
-    fab_estim_free(f->fit);
+    FAB_TRY(fab_fit_load(&fit, t, NULL, &f->exec));
+    fab_fit_free(f->fit);
     f->fit = fit;
-    f->n = fab_estim_rows(fit);
+    f->n = fab_fit_rows(fit);
     return FAB_OK;
 }
 
@@ -189,7 +189,7 @@ fab_status fab_factors_fit_cut(fab_factors *f, int64_t k)
     char *path;
     fab_tensors *t = NULL;
     FAB_TRY(temporary_file(f, &path));
-    fab_status s = fab_estim_save(f->fit, path, NULL);
+    fab_status s = fab_fit_save(f->fit, path, NULL);
     if (s == FAB_OK) s = fab_tensors_read(&t, path);
     remove(path);
     if (s == FAB_OK) s = fit_load(f, t, k);
@@ -200,10 +200,10 @@ fab_status fab_factors_fit_cut(fab_factors *f, int64_t k)
 
 fab_status fab_factors_report(fab_factors *f, fab_fa_report *r)
 {
-    fab_diagnostics d = {0};
+    fab_report d = {0};
     const fab_gauss *q;
     FAB_TRY(fab_factors_result(f, &q));
-    FAB_TRY(about(f->who, fab_estim_diagnostics(f->fit, &d)));
+    FAB_TRY(about(f->who, fab_fit_report(f->fit, &d)));
     *r = (fab_fa_report){.n = d.n,
                          .before = f->before,
                          .iterations = d.iterations,
@@ -216,7 +216,7 @@ fab_status fab_factors_report(fab_factors *f, fab_fa_report *r)
 
 const void *fab_factors_settings(const fab_factors *f)
 {
-    return fab_estim_settings(f->fit);
+    return fab_fit_settings(f->fit);
 }
 
 double fab_factors_fit_bytes(const fab_factors *f, int64_t n)

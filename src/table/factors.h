@@ -6,7 +6,7 @@
 
 #include "fabayes/table.h"
 
-typedef struct fab_estim fab_factors_fit; /* a method at work on vectors */
+typedef struct fab_fit fab_factors_fit; /* a method at work on vectors */
 
 struct fab_factors {
     const fab_method *method;

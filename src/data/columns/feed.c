@@ -17,8 +17,9 @@ struct fab_feed {
     int64_t columns, most; /* of a row; rows read at a time */
     int64_t rows;          /* read or skipped */
     int at_end;
-    int packed;    /* rows stay sparse */
-    double *piece; /* most x columns; NULL: they stay sparse */
+    int packed;                       /* rows stay sparse */
+    double *piece;                    /* most x columns; NULL: they stay sparse */
+    fab_source *owned, *owned_labels; /* closed with the feed; or NULL */
 };
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -74,7 +75,15 @@ void fab_feed_close(fab_feed *f)
     fab_release(f->role.feature);
     fab_release(f->piece);
     fab_release(f->label);
+    fab_source_close(f->owned);
+    fab_source_close(f->owned_labels);
     fab_release(f);
+}
+
+void fab_feed_own(fab_feed *f, fab_source *s, fab_source *labels)
+{
+    if (s) f->owned = s;
+    if (labels) f->owned_labels = labels;
 }
 
 fab_status fab_feed_set_labels(fab_feed *f, fab_source *labels)
@@ -271,7 +280,7 @@ static fab_status read_sparse(fab_feed *f, int64_t most, fab_dataset *t)
         memcpy(t->y + t->n, t->cells.label + t->n, (size_t)(t->cells.n - t->n) * sizeof *t->y);
     }
     t->n = t->cells.n;
-    return FAB_OK;
+    return f->source->words ? keep_words(f, t) : FAB_OK;
 }
 
 fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
@@ -323,7 +332,7 @@ fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
         fab_sparse rows = {0};
         const fab_status s = survey_sparse(f, t, &rows);
         fab_sparse_free(&rows);
-        return s;
+        return s == FAB_OK && f->source->words ? keep_words(f, t) : s;
     }
     while (!f->at_end) {
         int64_t got;

@@ -21,7 +21,15 @@ static fab_status named_roles(fab_roles *p, const fab_source *s, const fab_colum
     if (c->target) FAB_TRY(fab_source_find_column(s, c->target, &p->target));
     if (c->weight) FAB_TRY(fab_source_find_column(s, c->weight, &p->weight));
     if (c->offset) FAB_TRY(fab_source_find_column(s, c->offset, &p->offset));
-    if (!c->target && fab_source_format(s) == FAB_FORMAT_LIBSVM) p->target = 0;
+    if (s->arrays) {
+        int64_t target, weight, offset;
+        fab_arrays_roles(s, &target, &weight, &offset);
+        if (!c->target) p->target = target;
+        if (!c->weight) p->weight = weight;
+        if (!c->offset) p->offset = offset;
+    } else if (!c->target && fab_source_format(s) == FAB_FORMAT_LIBSVM) {
+        p->target = 0;
+    }
     return check_roles(p);
 }
 

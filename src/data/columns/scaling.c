@@ -146,11 +146,13 @@ static fab_status put_columns(fab_scaling *k, const fab_dataset *t)
 {
     FAB_TRY(fab_alloc_array((void **)&k->column, t->columns, sizeof *k->column, "scaling"));
     memset(k->column, 0, (size_t)t->columns * sizeof *k->column);
-    for (; k->columns < t->columns; k->columns++) {
-        fab_column *c = &k->column[k->columns];
-        const fab_words *w = &t->words[k->columns];
+    k->columns =
+        t->columns; /* also those that get no memory below: they are zeros, and can be freed */
+    for (int64_t i = 0; i < t->columns; i++) {
+        fab_column *c = &k->column[i];
+        const fab_words *w = &t->words[i];
         c->first = k->D;
-        FAB_TRY(fab_copy_text(&c->name, t->name[k->columns]));
+        FAB_TRY(fab_copy_text(&c->name, t->name[i]));
         if (w->n) FAB_TRY(sort_words(w, &c->levels, &c->level));
         k->D += w->n ? w->n : 1;
     }

@@ -23,6 +23,9 @@ fab_status fab_roles_find(fab_roles *r, const fab_source *s, const fab_columns *
 fab_status fab_roles_find_as(fab_roles *r, const fab_source *s, const fab_scaling *k,
                              fab_reading what);
 
+/* The feed closes these from now on; NULL: nothing more. */
+void fab_feed_own(fab_feed *f, fab_source *s, fab_source *labels);
+
 /* Values of a target that are still classes. */
 enum { FAB_MOST_LEVELS = 1000 };
 /* Put the different values of y into level, rising, *found of them and at most FAB_MOST_LEVELS + 1. */

@@ -77,7 +77,7 @@ fab_status fab_cells_refuse(const fab_source *s, const char *place, const char *
     char shown[FAB_SHOWN];
     const char *word = fab_number_word(p, n);
     if (n == 0)
-        return FAB_FAIL(FAB_BAD_DATA, "%s: %s is empty: a missing value", s->in.name, place);
+        return FAB_FAIL(FAB_MISSING_VALUE, "%s: %s is empty: a missing value", s->in.name, place);
     if (word) return FAB_FAIL(FAB_BAD_DATA, "%s: %s is %s", s->in.name, place, word);
     fab_show(shown, p, n);
     if (is_too_large(p))
@@ -118,7 +118,7 @@ static fab_status refuse_missing(const fab_source *s, int64_t column, const fab_
     char place[PLACE], shown[FAB_SHOWN];
     tell_place(place, s, column);
     if (f->n == 0) return fab_cells_refuse(s, place, f->p, f->n);
-    return FAB_FAIL(FAB_BAD_DATA, "%s: %s: '%s' is a missing value", s->in.name, place,
+    return FAB_FAIL(FAB_MISSING_VALUE, "%s: %s: '%s' is a missing value", s->in.name, place,
                     fab_show(shown, f->p, f->n));
 }
 

@@ -80,7 +80,7 @@ static fab_status grow(void **array, int64_t used, int64_t room, size_t size, co
 }
 
 /* Room for one more row of so many values. */
-static fab_status make_room(fab_sparse *r, int64_t values, const char *name)
+fab_status fab_sparse_room(fab_sparse *r, int64_t values, const char *name)
 {
     if (r->n == r->row_room) {
         const int64_t room = r->row_room ? 2 * r->row_room : FIRST_ROWS;
@@ -223,7 +223,7 @@ static fab_status next(fab_source *s, double *out, int *got)
     fab_sparse *r = s->sparse ? s->sparse : &s->one;
     if (r == &s->one) r->n = r->values = 0;
     const char *end = line.p + line.n, *p = skip(line.p, end);
-    FAB_TRY(make_room(r, 1 + (end - p) / PAIR_BYTES, s->in.name));
+    FAB_TRY(fab_sparse_room(r, 1 + (end - p) / PAIR_BYTES, s->in.name));
     const char *fault = read_row(s, p, end, r);
     if (fault) return refuse(s, p, end, fault);
     if (r == &s->one) spread(s, r, out);

@@ -191,6 +191,7 @@ void fab_source_close(fab_source *s)
     fab_release(s->made);
     fab_release(s->kept);
     fab_release(s->kept_path);
+    fab_release(s->view);
     fab_release(s);
 }
 
@@ -213,6 +214,11 @@ fab_format fab_source_format(const fab_source *s)
 
 void fab_source_position(const fab_source *s, int64_t *done, int64_t *total)
 {
+    if (s->arrays) {
+        *done = s->row;
+        *total = s->rows;
+        return;
+    }
     fab_stream_position(&s->in, done, total);
 }
 

@@ -52,6 +52,8 @@ struct fab_source {
     int64_t features, ignored; /* libsvm: asked for (0: count them); values above them */
     fab_sparse one, *sparse;   /* libsvm: a row of its own; where rows go instead, or NULL */
     const struct fab_element *element; /* npy and idx */
+    const fab_arrays *arrays;          /* rows in memory, borrowed; otherwise NULL */
+    void *view;                        /* arrays that were made for a table; owned */
 };
 
 /* As fab_source_open with a window of `room` bytes, or from `size` bytes in memory. */
@@ -59,6 +61,13 @@ fab_status fab_source_open_room(fab_source **s, const char *path, const fab_sour
                                 size_t room);
 fab_status fab_source_open_memory(fab_source **s, const char *name, const void *bytes, size_t size,
                                   const fab_source_options *o, size_t room);
+
+/* The columns of arrays that are target, weight and offset; -1: there is none. */
+void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int64_t *offset);
+/* A table in the user's units as a source.  Borrows t until close. */
+fab_status fab_source_open_table(fab_source **s, const fab_dataset *t, const fab_source_options *o);
+/* Put "name: " in front of the sentence remembered last, unless it stands there. */
+fab_status fab_about(const char *name, fab_status s);
 
 /* Keep only the rows whose numbers stand in the file `path`. */
 fab_status fab_source_keep(fab_source *s, const char *path);
@@ -74,6 +83,9 @@ int64_t fab_source_column(const fab_source *s, const char *name);
 fab_status fab_source_find_column(const fab_source *s, const char *word, int64_t *column);
 /* Fail with `kind`: there is no such column, and the nearest name. */
 fab_status fab_source_no_column(fab_status kind, const fab_source *s, const char *name);
+
+/* Room for one more row of so many values. */
+fab_status fab_sparse_room(fab_sparse *r, int64_t values, const char *name);
 
 /* Tell the log how many values of a libsvm file were ignored since it was last told. */
 void fab_libsvm_say_ignored(fab_source *s);

@@ -1,19 +1,20 @@
 /* order.c - do the rows of a stream come sorted by their target?
  *
  * SPDX-License-Identifier: MIT */
-#include "order.h"
-#include <stdlib.h>
+#include "table/order.h"
+#include "base/memory.h"
+#include <string.h>
 
 enum { LEAST_ROWS = 50 }; /* fewer say nothing */
 #define FEW_CHANGES \
     0.1           /* of those that shuffled rows have: 50 shuffled rows have as few once in 1e9 */
 #define ALIKE 0.8 /* correlation of neighbours: 50 shuffled rows reach it once in 1e8 */
 
-int order_watch(order *o, const double *y, int64_t n, int64_t classes)
+fab_status fab_order_watch(fab_order *o, const double *y, int64_t n, int64_t classes)
 {
     if (classes && !o->count) {
-        o->count = calloc((size_t)classes, sizeof *o->count);
-        if (!o->count) return 1;
+        FAB_TRY(fab_alloc_array((void **)&o->count, classes, sizeof *o->count, "order"));
+        memset(o->count, 0, (size_t)classes * sizeof *o->count);
         o->classes = classes;
     }
     for (int64_t i = 0; i < n; i++, o->n++) {
@@ -23,11 +24,11 @@ int order_watch(order *o, const double *y, int64_t n, int64_t classes)
         o->product += o->n > 0 ? y[i] * o->last : 0;
         o->last = y[i];
     }
-    return 0;
+    return FAB_OK;
 }
 
 /* Changes of class that rows in random order would have. */
-static double expected_changes(const order *o)
+static double expected_changes(const fab_order *o)
 {
     double same = 0;
     for (int64_t c = 0; c < o->classes; c++) {
@@ -37,7 +38,7 @@ static double expected_changes(const order *o)
     return (double)(o->n - 1) * (1 - same);
 }
 
-const char *order_verdict(const order *o)
+const char *fab_order_verdict(const fab_order *o)
 {
     if (o->n < LEAST_ROWS) return NULL;
     if (o->classes && (double)o->changes < FEW_CHANGES * expected_changes(o))
@@ -47,8 +48,8 @@ const char *order_verdict(const order *o)
     return NULL;
 }
 
-void order_close(order *o)
+void fab_order_close(fab_order *o)
 {
-    free(o->count);
-    *o = (order){0};
+    fab_release(o->count);
+    *o = (fab_order){0};
 }

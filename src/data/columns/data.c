@@ -1,0 +1,125 @@
+/* data.c - where rows come from: a file, arrays or a table in memory, opened as often as one likes.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
+#include "data/columns/table.h"
+#include "fabayes/settings.h"
+#include <string.h>
+#include <sys/stat.h>
+
+const char *fab_data_name(const fab_data *d)
+{
+    if (d->file) return d->file;
+    return d->table ? "table" : "arrays";
+}
+
+int fab_data_again(const fab_data *d)
+{
+    struct stat s;
+    if (!d->file) return d->table || d->arrays;
+    return strcmp(d->file, "-") != 0 && stat(d->file, &s) == 0 && S_ISREG(s.st_mode);
+}
+
+fab_status fab_about(const char *name, fab_status s)
+{
+    const size_t n = strlen(name);
+    if (s == FAB_OK) return s;
+    if (strncmp(fab_detail(), name, n) == 0 && fab_detail()[n] == ':') return s;
+    return fab_prefix(s, "%s: ", name);
+}
+
+static fab_missing missing_of(const fab_data *d)
+{
+    return d->table && d->table->fills ? FAB_MISSING_MEAN : d->columns.missing;
+}
+
+static fab_status open_source(fab_source **s, const fab_data *d, const fab_source_options *o)
+{
+    if (d->file) return fab_source_open(s, d->file, o);
+    if (d->format || d->rows || d->categorical)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: format, rows and categorical are for files",
+                        fab_data_name(d));
+    if (d->table) return fab_source_open_table(s, d->table, o);
+    if (d->arrays) return fab_source_open_arrays(s, d->arrays, o);
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "data: neither a file nor arrays nor a table is given");
+}
+
+static fab_status open_labels(fab_feed *f, const fab_data *d)
+{
+    const fab_source_options words = {.rows = d->rows, .words = 1};
+    fab_source *labels;
+    if (!d->labels) return FAB_OK;
+    FAB_TRY(fab_source_open(&labels, d->labels, &words));
+    const fab_status s = fab_feed_set_labels(f, labels);
+    if (s == FAB_OK)
+        fab_feed_own(f, NULL, labels);
+    else
+        fab_source_close(labels);
+    return fab_about(d->labels, s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
+}
+
+/* Everything that was opened belongs to the feed; `s` is NULL where the caller has opened the source. */
+static fab_status finish(fab_feed **f, const fab_data *d, fab_source *s, fab_status opened)
+{
+    if (opened != FAB_OK) {
+        fab_source_close(s);
+        return opened == FAB_BAD_ARGUMENT ? opened : fab_about(fab_data_name(d), opened);
+    }
+    fab_feed_own(*f, s, NULL);
+    const fab_status labelled = open_labels(*f, d);
+    if (labelled == FAB_OK) return FAB_OK;
+    fab_feed_close(*f);
+    *f = NULL;
+    return labelled;
+}
+
+fab_status fab_feed_open_data(fab_feed **f, const fab_data *d)
+{
+    const fab_source_options o = {.format = d->format,
+                                  .features = d->features,
+                                  .rows = d->rows,
+                                  .missing = missing_of(d) != FAB_MISSING_REFUSE,
+                                  .words = 1,
+                                  .categorical = d->categorical};
+    fab_columns c = d->columns;
+    fab_source *s = NULL;
+    *f = NULL;
+    c.missing = missing_of(d);
+    if (!d->source) FAB_TRY(open_source(&s, d, &o));
+    return finish(f, d, s, fab_feed_open(f, d->source ? d->source : s, &c));
+}
+
+fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scaling *k,
+                                 fab_reading what)
+{
+    char *categorical;
+    fab_source *s = NULL;
+    *f = NULL;
+    FAB_TRY(fab_scaling_categorical(k, &categorical));
+    const fab_source_options o = {.format = d->format,
+                                  .features = k->sparse ? k->D : d->features,
+                                  .rows = d->rows,
+                                  .missing = k->fill != NULL,
+                                  .words = 1,
+                                  .categorical = categorical};
+    const fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
+    fab_text_free(categorical);
+    FAB_TRY(opened);
+    if (d->labels) what = FAB_READ_FEATURES;
+    return finish(f, d, s, fab_feed_open_as(f, d->source ? d->source : s, k, what));
+}
+
+fab_status fab_dataset_create(fab_dataset **t, const fab_data *d)
+{
+    fab_feed *f;
+    *t = NULL;
+    FAB_TRY(fab_feed_open_data(&f, d));
+    fab_status s = fab_feed_table(f, t);
+    if (s == FAB_OK) s = fab_feed_read(f, INT64_MAX, *t);
+    if (s == FAB_OK && (*t)->n == 0) s = FAB_FAIL(FAB_BAD_DATA, "there are no rows");
+    fab_feed_close(f);
+    if (s == FAB_OK) return FAB_OK;
+    fab_dataset_free(*t);
+    *t = NULL;
+    return fab_about(fab_data_name(d), s);
+}

@@ -1,0 +1,49 @@
+/* fitting.h - a model and its inference while rows come in.
+ *
+ * The one place that opens, updates, resumes, saves and asks an inference: a fit of a table and a fold of a search
+ * are the same here.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_TABLE_FITTING_H
+#define FAB_TABLE_FITTING_H
+
+#include "fabayes/table.h"
+
+typedef struct fab_fitting {
+    fab_recipe what;          /* method, model, likelihood, noise */
+    void *settings;           /* of the method; borrowed, and given the shape of the data */
+    const fab_scaling *units; /* borrowed */
+    const fab_gauss *prior;   /* borrowed; NULL: the method's */
+    fab_exec exec;
+    fab_net *net;     /* NULL: a linear model of a method that knows it */
+    fab_fit *infer; /* NULL: not open */
+} fab_fitting;
+
+/* The settings of a method for linear models; NULL: it takes a network. */
+fab_glm_settings *fab_fitting_glm(const fab_fitting *f);
+
+/* The shape of the data into the settings, or a network for it. */
+fab_status fab_fitting_model(fab_fitting *f);
+/* Bytes of the model and an inference of n rows. */
+double fab_fitting_bytes(const fab_fitting *f, int64_t n);
+/* The inference of that model: from nothing, or from a file of the same model. */
+fab_status fab_fitting_open(fab_fitting *f);
+fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file);
+/* The network that the file describes, instead of one for the recipe's layers. */
+fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file);
+void fab_fitting_close(fab_fitting *f); /* takes zeros */
+
+/* Rows in fitting units; a batch method borrows them until the result. */
+fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t);
+/* Work to the result.  FAB_STOPPED: call it again to go on. */
+fab_status fab_fitting_finish(fab_fitting *f);
+fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m);
+/* The model with beta as in force, and what there is to report. */
+fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m);
+fab_status fab_fitting_report(const fab_fitting *f, fab_report *i);
+const void *fab_fitting_settings(const fab_fitting *f); /* auto as chosen */
+/* Save with `more`; unfinished: the state of a run as it stands. */
+fab_status fab_fitting_save(const fab_fitting *f, const char *path, const fab_tensors *more,
+                            int unfinished);
+
+#endif

@@ -1,0 +1,162 @@
+/* fold.c - one fold of a search: fitted to its training rows as any table is, and scored on the others.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "table/fold.h"
+#include "base/memory.h"
+#include "table/fitting.h"
+#include "table/predictions.h"
+#include <string.h>
+
+struct fab_fold {
+    fab_dataset *train, *test; /* in fitting units */
+    fab_scaling *k;
+    double *y; /* of the test rows, in the user's units */
+};
+
+static const fab_exec alone = {.threads = 1};
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static fab_target target_of(fab_likelihood l)
+{
+    static const fab_target kind[] = {[FAB_LIKELIHOOD_GAUSSIAN] = FAB_TARGET_REAL,
+                                      [FAB_LIKELIHOOD_BERNOULLI] = FAB_TARGET_CLASSES,
+                                      [FAB_LIKELIHOOD_POISSON] = FAB_TARGET_COUNTS,
+                                      [FAB_LIKELIHOOD_CATEGORICAL] = FAB_TARGET_CLASSES};
+    return kind[l];
+}
+
+static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, const int64_t *train,
+                       int64_t n_train, const int64_t *test, int64_t n_test)
+{
+    FAB_TRY(fab_dataset_take(&f->train, t, train, n_train));
+    FAB_TRY(fab_dataset_take(&f->test, t, test, n_test));
+    FAB_TRY(fab_scaling_create(&f->k, f->train, target_of(r->likelihood), (int)r->standardise,
+                               (int)r->intercept));
+    FAB_TRY(fab_scaling_apply(f->k, f->train));
+    FAB_TRY(fab_scaling_apply(f->k, f->test));
+    FAB_TRY(fab_alloc_array((void **)&f->y, n_test, sizeof *f->y, "fold"));
+    for (int64_t i = 0; i < n_test; i++)
+        f->y[i] = f->k->target_mean + f->k->target_scale * f->test->y[i];
+    return FAB_OK;
+}
+
+fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_dataset *t,
+                           const int64_t *train, int64_t n_train, const int64_t *test,
+                           int64_t n_test)
+{
+    fab_fold *new;
+    *f = NULL;
+    if (n_train < 1 || n_test < 1)
+        return FAB_FAIL(FAB_BAD_DATA, "fold: %lld rows to train with and %lld to test with",
+                        (long long)n_train, (long long)n_test);
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "fold"));
+    *new = (fab_fold){0};
+    const fab_status s = fill(new, r, t, train, n_train, test, n_test);
+    if (s == FAB_OK)
+        *f = new;
+    else
+        fab_fold_free(new);
+    return s;
+}
+
+void fab_fold_free(fab_fold *f)
+{
+    if (!f) return;
+    fab_dataset_free(f->train);
+    fab_dataset_free(f->test);
+    fab_scaling_free(f->k);
+    fab_release(f->y);
+    fab_release(f);
+}
+
+const double *fab_fold_y(const fab_fold *f)
+{
+    return f->y;
+}
+
+/* ---- a trial ------------------------------------------------------------------------------------------ */
+
+/* Fit the training rows.  The settings are a copy of the fitting's own. */
+static fab_status fit(fab_fitting *t, const fab_fold *f, const fab_recipe *r, const void *settings)
+{
+    const size_t size = r->method->table->size;
+    *t = (fab_fitting){.what = *r, .units = f->k, .exec = alone};
+    FAB_TRY(fab_alloc_array(&t->settings, 1, size, "fold"));
+    memcpy(t->settings, settings, size);
+    FAB_TRY(fab_fitting_model(t));
+    FAB_TRY(fab_fitting_open(t));
+    FAB_TRY(fab_fitting_update(t, f->train));
+    return fab_fitting_finish(t);
+}
+
+static void close_fit(fab_fitting *t)
+{
+    fab_fitting_close(t);
+    fab_release(t->settings);
+}
+
+static fab_status draw_net(const fab_fitting *t, const fab_fold *f, fab_draws **draws)
+{
+    const fab_model_settings *s = t->settings;
+    fab_mixture mix;
+    FAB_TRY(fab_fitting_mixture(t, &mix));
+    return fab_table_draws(&mix, fab_net_model(t->net), f->k, f->test, t->what.samples,
+                           (uint64_t)s->seed, &alone, draws);
+}
+
+static fab_status score_net(const fab_fitting *t, const fab_fold *f, fab_scores *s)
+{
+    fab_draws *draws;
+    FAB_TRY(draw_net(t, f, &draws));
+    const fab_status done = fab_draws_score(draws, f->y, s);
+    fab_draws_free(draws);
+    return done;
+}
+
+static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scores *s)
+{
+    const fab_dataset *d = f->test;
+    const fab_rows x = fab_dataset_rows(d);
+    const double scale = f->k->target_scale;
+    const int classes = t->what.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    fab_mixture mix;
+    fab_glm m;
+    double *work; /* n x classes log probabilities, or n predictors and their variances */
+    FAB_TRY(fab_fitting_mixture(t, &mix));
+    FAB_TRY(fab_fitting_glm_of(t, &m));
+    FAB_TRY(
+        fab_alloc_array((void **)&work, d->n * (classes ? m.classes : 2), sizeof *work, "fold"));
+    fab_status done;
+    if (classes) {
+        done = fab_predict_classes(mix.part[0], &m, &x, d->offset, 0, 0, &alone, work);
+        if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, s);
+    } else {
+        done = fab_table_eta(mix.part[0], &m, f->k, d, &alone, work, work + d->n);
+        m.beta /= scale * scale;
+        if (done == FAB_OK) done = fab_score(&m, d->n, work, work + d->n, f->y, s);
+    }
+    fab_release(work);
+    return done;
+}
+
+fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
+                          fab_scores *s)
+{
+    fab_fitting t;
+    fab_status done = fit(&t, f, r, settings);
+    if (done == FAB_OK) done = t.net ? score_net(&t, f, s) : score_linear(&t, f, s);
+    close_fit(&t);
+    return done;
+}
+
+fab_status fab_fold_draws(const fab_fold *f, const fab_recipe *r, const void *settings,
+                          fab_draws **d)
+{
+    fab_fitting t;
+    *d = NULL;
+    fab_status done = fit(&t, f, r, settings);
+    if (done == FAB_OK) done = draw_net(&t, f, d);
+    close_fit(&t);
+    return done;
+}

@@ -1,0 +1,333 @@
+/* predictions.c - predictions of a regression for rows of data, piece by piece, in the user's units.
+ *
+ *   1  read some rows, bring them to fitting units
+ *   2  a linear model: mean and variance of the predictor of each row, or probabilities of several classes
+ *      a network: draws of theta (or its slope at the mean), and from them the same
+ *   3  in the end: p(y) of each row, and the scores
+ *
+ * Pieces are as large as the memory for draws; those of a network with numbers or counts are scored one by one.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "table/predictions.h"
+#include "data/source/source.h"
+#include "table/regression.h"
+#include <math.h>
+#include <string.h>
+
+enum {
+    PIECE_NUMBERS =
+        1 << 21,  /* of the features read, and of draws of predictors, at a time: 16 MB */
+    SAMPLES = 100 /* of a network */
+};
+
+fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling *k,
+                         const fab_dataset *t, const fab_exec *x, double *eta, double *variance)
+{
+    const fab_rows rows = fab_dataset_rows(t);
+    FAB_TRY(fab_predict_eta(q, m, &rows, t->offset, x, eta, variance));
+    fab_predict_to_units(k->target_mean, k->target_scale, t->n, eta, variance);
+    return FAB_OK;
+}
+
+fab_status fab_table_draws(const fab_mixture *q, const fab_model *m, const fab_scaling *k,
+                           const fab_dataset *t, int64_t samples, uint64_t seed, const fab_exec *x,
+                           fab_draws **d)
+{
+    const fab_rows rows = fab_dataset_rows(t);
+    FAB_TRY(samples ? fab_draws_create(d, m, q, &rows, t->offset, samples, seed, x)
+                    : fab_draws_linearise(d, m, q, &rows, t->offset, x));
+    fab_draws_to_units(*d, k->target_mean, k->target_scale);
+    return FAB_OK;
+}
+
+/* ---- work in progress --------------------------------------------------------------------------------- */
+
+typedef struct work {
+    fab_predictions all; /* first: it is given away */
+    fab_regression *r;
+    const char *name; /* of the data */
+    fab_predict_plan how;
+    fab_exec exec;
+    fab_glm model; /* beta of a linear model in the user's units */
+    int64_t room;
+    double *eta, *variance; /* of a linear model, or of two classes */
+    fab_scores sum;         /* of pieces, times their rows */
+} work;
+
+static int several(const work *w)
+{
+    return w->model.classes > 1;
+}
+
+/* Numbers or counts of a network: mixtures, which two numbers do not describe. */
+static int by_draws(const work *w)
+{
+    return w->r->view.net && w->model.likelihood != FAB_LIKELIHOOD_BERNOULLI && !several(w);
+}
+
+static fab_status grow(void *array, int64_t used, int64_t room, size_t size)
+{
+    void *new;
+    FAB_TRY(fab_alloc_array(&new, room, size, "predictions"));
+    if (used) memcpy(new, *(void **)array, (size_t)used * size);
+    fab_release(*(void **)array);
+    *(void **)array = new;
+    return FAB_OK;
+}
+
+static fab_status make_room(work *w, int64_t n)
+{
+    fab_predictions *a = &w->all;
+    if (n <= w->room) return FAB_OK;
+    const int64_t room = n > 2 * w->room ? n : 2 * w->room, C = w->model.classes;
+    if (w->how.with_target) FAB_TRY(grow(&a->y, a->n, room, sizeof *a->y));
+    if (several(w)) {
+        FAB_TRY(grow(&a->logp, a->n * C, room * C, sizeof *a->logp));
+    } else if (by_draws(w)) {
+        FAB_TRY(grow(&a->p, a->n, room, sizeof *a->p));
+    } else {
+        FAB_TRY(grow(&w->eta, a->n, room, sizeof *w->eta));
+        FAB_TRY(grow(&w->variance, a->n, room, sizeof *w->variance));
+    }
+    w->room = room;
+    return FAB_OK;
+}
+
+static void close_work(work *w)
+{
+    fab_release(w->eta);
+    fab_release(w->variance);
+    w->eta = w->variance = NULL;
+}
+
+void fab_predictions_free(fab_predictions *p)
+{
+    if (!p) return;
+    fab_release(p->p);
+    fab_release(p->logp);
+    fab_release(p->y);
+    fab_release(p);
+}
+
+/* ---- 2 ------------------------------------------------------------------------------------------------ */
+
+static void add_scores(fab_scores *sum, const fab_scores *s)
+{
+    const double n = (double)s->n;
+    sum->n += s->n;
+    sum->nll += n * s->nll;
+    sum->rmse += n * s->rmse * s->rmse;
+    sum->mae += n * s->mae;
+    sum->crps += n * s->crps;
+    sum->coverage50 += n * s->coverage50;
+    sum->coverage90 += n * s->coverage90;
+    sum->coverage95 += n * s->coverage95;
+    sum->dispersion += n * s->dispersion;
+}
+
+static fab_status take_draws(work *w, const fab_draws *d)
+{
+    fab_predictions *a = &w->all;
+    fab_scores s;
+    for (int64_t i = 0; i < d->n; i++) {
+        const int64_t at = a->n + i;
+        if (several(w)) {
+            fab_draws_classes(d, i, a->logp + at * w->model.classes);
+        } else if (by_draws(w)) {
+            fab_draws_predict(d, i, &a->p[at]);
+        } else { /* two classes: the predictor that gives this probability */
+            double logp[2];
+            fab_draws_classes(d, i, logp);
+            w->eta[at] = logp[1] - logp[0];
+            w->variance[at] = 0;
+        }
+    }
+    if (!w->how.with_target || !by_draws(w)) return FAB_OK;
+    FAB_TRY(fab_draws_score(d, a->y + a->n, &s));
+    add_scores(&w->sum, &s);
+    return FAB_OK;
+}
+
+static fab_status predict_net(work *w, const fab_dataset *t)
+{
+    const fab_regression *r = w->r;
+    const int64_t samples = w->how.samples ? w->how.samples : SAMPLES;
+    fab_draws *d;
+    FAB_TRY(fab_table_draws(&r->view.mix, fab_net_model(r->view.net), r->scaling, t,
+                            w->how.linearised ? 0 : samples, (uint64_t)w->how.seed, &w->exec, &d));
+    const fab_status s = take_draws(w, d);
+    fab_draws_free(d);
+    return s;
+}
+
+static fab_status predict_linear(work *w, const fab_dataset *t)
+{
+    const fab_regression *r = w->r;
+    const fab_gauss *q = r->view.mix.part[0];
+    const fab_rows x = fab_dataset_rows(t);
+    const int64_t n = w->all.n;
+    if (several(w)) /* each row has draws of its own, whatever the pieces */
+        return fab_predict_classes(q, &r->view.model, &x, t->offset, w->how.samples,
+                                   w->how.seed + n, &w->exec, w->all.logp + n * w->model.classes);
+    return fab_table_eta(q, &r->view.model, r->scaling, t, &w->exec, w->eta + n, w->variance + n);
+}
+
+/* ---- 1 ------------------------------------------------------------------------------------------------ */
+
+static fab_status take_piece(work *w, const fab_dataset *t)
+{
+    const fab_scaling *k = w->r->scaling;
+    const fab_examples e = {fab_dataset_rows(t), t->y, NULL, t->offset};
+    FAB_TRY(make_room(w, w->all.n + t->n));
+    if (w->how.with_target) {
+        FAB_TRY(fab_examples_check(w->name, &w->model, &e));
+        for (int64_t i = 0; i < t->n; i++)
+            w->all.y[w->all.n + i] = k->target_mean + k->target_scale * t->y[i];
+    }
+    FAB_TRY(w->r->view.net ? predict_net(w, t) : predict_linear(w, t));
+    w->all.n += t->n;
+    return FAB_OK;
+}
+
+static fab_status read_pieces(work *w, fab_feed *f, fab_dataset *t)
+{
+    const int64_t samples = w->how.samples ? w->how.samples : SAMPLES;
+    const int64_t draws = w->r->view.net ? samples * w->model.classes : 0;
+    const int64_t numbers = draws > t->columns ? draws : t->columns;
+    const int64_t rows = PIECE_NUMBERS / numbers > 0 ? PIECE_NUMBERS / numbers : 1;
+    while (!fab_feed_at_end(f)) {
+        fab_dataset_clear(t);
+        FAB_TRY(fab_feed_read(f, rows, t));
+        FAB_TRY(fab_scaling_apply(w->r->scaling, t));
+        if (t->n > 0) FAB_TRY(take_piece(w, t));
+    }
+    w->all.dropped = t->dropped;
+    if (w->all.n == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
+    if (w->all.dropped && !w->how.with_target)
+        return FAB_FAIL(FAB_BAD_DATA, "offset '%s' is missing in %lld rows", w->r->scaling->offset,
+                        (long long)w->all.dropped);
+    return FAB_OK;
+}
+
+static fab_status read_all(work *w, const fab_data *d)
+{
+    fab_data unlabelled = *d;
+    fab_feed *f;
+    fab_dataset *t = NULL;
+    if (!w->how.with_target) unlabelled.labels = NULL;
+    FAB_TRY(fab_feed_open_data_as(&f, &unlabelled, w->r->scaling,
+                                  w->how.with_target ? FAB_READ_TARGET : FAB_READ_FEATURES));
+    fab_status s = fab_feed_table(f, &t);
+    if (s == FAB_OK) s = read_pieces(w, f, t);
+    fab_dataset_free(t);
+    fab_feed_close(f);
+    return fab_about(w->name, s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
+}
+
+/* ---- 3 ------------------------------------------------------------------------------------------------ */
+
+/* Scores of pieces become scores of the whole. */
+static fab_scores mean_scores(const fab_scores *sum)
+{
+    const double n = (double)sum->n;
+    return (fab_scores){.n = sum->n,
+                        .nll = sum->nll / n,
+                        .rmse = sqrt(sum->rmse / n),
+                        .mae = sum->mae / n,
+                        .crps = sum->crps / n,
+                        .coverage50 = sum->coverage50 / n,
+                        .coverage90 = sum->coverage90 / n,
+                        .coverage95 = sum->coverage95 / n,
+                        .dispersion = sum->dispersion / n};
+}
+
+static fab_status score(work *w)
+{
+    fab_predictions *a = &w->all;
+    if (by_draws(w)) {
+        a->scores = mean_scores(&w->sum);
+        return FAB_OK;
+    }
+    if (several(w)) return fab_score_classes(w->model.classes, a->n, a->logp, a->y, &a->scores);
+    return fab_score(&w->model, a->n, w->eta, w->variance, a->y, &a->scores);
+}
+
+static fab_status finish(work *w)
+{
+    fab_predictions *a = &w->all;
+    const int two = w->model.likelihood == FAB_LIKELIHOOD_BERNOULLI;
+    if (w->how.with_target) FAB_TRY(score(w));
+    if (several(w) || by_draws(w)) return FAB_OK;
+    FAB_TRY(grow(&a->p, 0, a->n, sizeof *a->p));
+    if (two) FAB_TRY(grow(&a->logp, 0, 2 * a->n, sizeof *a->logp));
+    for (int64_t i = 0; i < a->n; i++) {
+        fab_predict_y(&w->model, w->eta[i], w->variance[i], &a->p[i]);
+        if (!two) continue;
+        a->logp[2 * i] = fab_predict_logp(&w->model, w->eta[i], w->variance[i], 0);
+        a->logp[2 * i + 1] = fab_predict_logp(&w->model, w->eta[i], w->variance[i], 1);
+    }
+    return FAB_OK;
+}
+
+static fab_status check_plan(const work *w)
+{
+    const int network = w->r->view.net != NULL;
+    if (w->how.linearised && !network)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "linearised is for networks: a linear model needs no draws");
+    if (w->how.linearised && w->how.samples)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "linearised predictions need no draws, and samples asks for %lld",
+                        (long long)w->how.samples);
+    if (w->how.samples && !network && !several(w))
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "samples are for networks and for several classes: this model needs no draws");
+    return FAB_OK;
+}
+
+fab_status fab_regression_predict(fab_regression *r, const fab_data *d, const fab_predict_plan *how,
+                                  fab_predictions **p)
+{
+    work w = {.r = r, .name = fab_data_name(d), .exec = {.threads = r->exec.threads}};
+    *p = NULL;
+    if (how) w.how = *how;
+    FAB_TRY(fab_regression_model(r, &w.model));
+    FAB_TRY(fab_regression_view(r));
+    FAB_TRY(check_plan(&w));
+    /* The curvature of laplace is that of the network made linear: unless draws are asked for, so are its predictions. */
+    const char *method = r->fit.what.method ? r->fit.what.method->name : "";
+    if (r->view.net && !w.how.samples && strcmp(method, "laplace") == 0) w.how.linearised = 1;
+    w.all.classes = r->scaling->levels;
+    fab_predictions *new;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "predictions"));
+    fab_status s = read_all(&w, d);
+    if (s == FAB_OK) s = fab_about(w.name, finish(&w));
+    close_work(&w);
+    *new = w.all;
+    if (s == FAB_OK)
+        *p = new;
+    else
+        fab_predictions_free(new);
+    return s;
+}
+
+double fab_predictions_probability(const fab_predictions *p, int64_t i, int64_t c)
+{
+    if (!p->p) return exp(p->logp[i * p->classes + c]);
+    return c == 1 ? p->p[i].mean : 1 - p->p[i].mean;
+}
+
+fab_status fab_regression_score(fab_regression *r, const fab_data *d, const fab_predict_plan *how,
+                                fab_scores *s, int64_t *dropped)
+{
+    fab_predict_plan with = {0};
+    fab_predictions *p;
+    if (how) with = *how;
+    with.with_target = 1;
+    FAB_TRY(fab_regression_predict(r, d, &with, &p));
+    *s = p->scores;
+    if (dropped) *dropped = p->dropped;
+    fab_predictions_free(p);
+    return FAB_OK;
+}

@@ -1,0 +1,17 @@
+/* predictions.h - predictions of rows in fitting units, back in the user's.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_TABLE_PREDICTIONS_H
+#define FAB_TABLE_PREDICTIONS_H
+
+#include "fabayes/table.h"
+
+/* The predictors of one Gaussian over a linear model, in the user's units: means and variances, n each. */
+fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling *k,
+                         const fab_dataset *t, const fab_exec *x, double *eta, double *variance);
+/* Predictions of a network in the user's units; samples 0: linearised.  Gives *d. */
+fab_status fab_table_draws(const fab_mixture *q, const fab_model *m, const fab_scaling *k,
+                           const fab_dataset *t, int64_t samples, uint64_t seed, const fab_exec *x,
+                           fab_draws **d);
+
+#endif

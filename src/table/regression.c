@@ -1,0 +1,465 @@
+/* regression.c - a regression from rows to result, step by step.
+ *
+ *   1  open     the first rows
+ *   2  choose   the likelihood, from the levels of the target; the method, from likelihood and columns; all rows for a
+ *               batch method, after which both are chosen again
+ *   3  prepare  settings that say what only the data may say are refused; the noise of a network
+ *   4  run      units of the rows at hand (or of the prior's file); the model; its inference, new or resumed; all rows;
+ *               the file
+ *
+ * SPDX-License-Identifier: MIT */
+#include "table/regression.h"
+#include "data/source/source.h"
+#include "fabayes/methods.h"
+#include <math.h>
+#include <string.h>
+#include <sys/stat.h>
+
+enum {
+    EXACT_MOST = 5000,   /* features up to which exact is the default */
+    LAPLACE_MOST = 2000, /* and laplace */
+    FLOOR_RUNS = 3       /* networks of a fold, for a floor of the noise that is automatic */
+};
+
+static fab_status of_data(const fab_regression *r, fab_status s)
+{
+    return fab_about(fab_data_name(&r->data), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+void fab_regression_free(fab_regression *r)
+{
+    if (!r) return;
+    fab_regression_forget_view(r);
+    fab_fitting_close(&r->fit);
+    fab_posterior_free(r->prior);
+    fab_posterior_free(r->loaded);
+    fab_dataset_free(r->table);
+    fab_scaling_free(r->scaling);
+    fab_feed_close(r->feed);
+    fab_order_close(&r->order);
+    fab_release(r->constant);
+    fab_release(r->settings);
+    fab_release(r->name);
+    fab_release(r);
+}
+
+/* ---- 1 ------------------------------------------------------------------------------------------------ */
+
+static int has_classes(const fab_regression *r)
+{
+    const fab_likelihood l = r->fit.what.likelihood;
+    return l == FAB_LIKELIHOOD_BERNOULLI || l == FAB_LIKELIHOOD_CATEGORICAL;
+}
+
+static fab_status named_likelihood(fab_regression *r)
+{
+    const char *name = r->plan.likelihood;
+    if (!name) return FAB_OK;
+    for (int i = 0; fab_likelihood_names[i]; i++)
+        if (strcmp(name, fab_likelihood_names[i]) == 0) {
+            r->fit.what.likelihood = (fab_likelihood)i;
+            return FAB_OK;
+        }
+    const char *near = fab_nearest(name, fab_likelihood_names, 4);
+    if (near)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no likelihood '%s'; did you mean '%s'?", name,
+                        near);
+    return FAB_FAIL(
+        FAB_BAD_ARGUMENT,
+        "there is no likelihood '%s'; gaussian, bernoulli, categorical and poisson are there",
+        name);
+}
+
+fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_plan *p,
+                               const fab_exec *x)
+{
+    fab_regression *new;
+    *r = NULL;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "regression"));
+    *new = (fab_regression){.data = *d, .resumable = 1};
+    if (p) new->plan = *p;
+    if (x) new->exec = *x;
+    const char *model = new->plan.model;
+    new->fit.what = (fab_recipe){.layers = model && strcmp(model, "linear") != 0 ? model : NULL,
+                                 .nu = new->plan.nu,
+                                 .standardise = !new->plan.no_scale,
+                                 .intercept = !new->plan.no_intercept};
+    fab_status s = named_likelihood(new);
+    if (s == FAB_OK) s = fab_regression_open_rows(new);
+    if (s == FAB_OK)
+        *r = new;
+    else
+        fab_regression_free(new);
+    return s;
+}
+
+/* ---- 2 ------------------------------------------------------------------------------------------------ */
+
+/* Two levels are bernoulli, other words categorical, other numbers gaussian. */
+static fab_status choose_likelihood(fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    const int64_t levels = fab_dataset_levels(t, 3);
+    fab_likelihood *l = &r->fit.what.likelihood;
+    if (r->plan.likelihood) {
+        if (*l == FAB_LIKELIHOOD_BERNOULLI && levels > 2)
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "%s: target '%s' has more than two levels; bernoulli needs two, and "
+                            "categorical takes any number",
+                            fab_data_name(&r->data), t->target_name);
+        return FAB_OK;
+    }
+    r->guessed = 1;
+    *l = t->target_words.n ? FAB_LIKELIHOOD_CATEGORICAL : FAB_LIKELIHOOD_GAUSSIAN;
+    if (levels == 2) *l = FAB_LIKELIHOOD_BERNOULLI;
+    return FAB_OK;
+}
+
+static const char *default_method(const fab_regression *r)
+{
+    const int64_t columns = r->table->columns;
+    if (r->fit.what.layers) return "vifa";
+    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
+    return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
+}
+
+static fab_status choose_method(fab_regression *r)
+{
+    const char *name = r->plan.method ? r->plan.method : default_method(r);
+    const char *layers = r->fit.what.layers;
+    const fab_method *m = fab_method_find(name);
+    if (!m) return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
+    if (layers) m = fab_method_of_networks(m);
+    if (!m->infer) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s fits vectors, not a target", m->name);
+    if (layers && !m->infer->init_model)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s knows linear models, not %s", m->name, layers);
+    r->fit.what.method = m;
+    return FAB_OK;
+}
+
+static fab_status choose(fab_regression *r)
+{
+    FAB_TRY(choose_likelihood(r));
+    return choose_method(r);
+}
+
+/* "name=value" */
+static fab_status set_text(fab_regression *r, const char *text)
+{
+    char name[64];
+    const char *equals = strchr(text, '=');
+    if (!equals || equals - text >= (ptrdiff_t)sizeof name)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "'%s' is no setting; name=value is", text);
+    memcpy(name, text, (size_t)(equals - text));
+    name[equals - text] = '\0';
+    return fab_regression_set(r, name, equals + 1);
+}
+
+fab_status fab_regression_choose(fab_regression *r)
+{
+    if (r->posterior || r->settings)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "regression: the method is chosen once, for data that was opened");
+    FAB_TRY(choose(r));
+    if (!r->fit.what.method->streams || r->plan.whole || r->fit.what.layers) {
+        FAB_TRY(fab_regression_load_rows(r));
+        FAB_TRY(choose(r)); /* all rows may say otherwise */
+    }
+    const fab_fields *t = r->fit.what.method->table;
+    FAB_TRY(fab_alloc_array(&r->settings, 1, t->size, t->method));
+    fab_settings_defaults(t, r->settings);
+    r->fit.settings = r->settings;
+    if (r->plan.settings)
+        for (const char *const *text = r->plan.settings; *text; text++) FAB_TRY(set_text(r, *text));
+    return FAB_OK;
+}
+
+static fab_status check_chosen(const fab_regression *r)
+{
+    if (r->settings && !r->posterior && !r->fit.infer) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "regression: settings are set, and it is run, once its method is chosen "
+                    "and only before it is fitted");
+}
+
+fab_status fab_regression_set(fab_regression *r, const char *name, const char *text)
+{
+    const fab_method *m = r->fit.what.method;
+    FAB_TRY(check_chosen(r));
+    if (!fab_settings_find(m->table, name))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s has no setting %s", m->name, name);
+    return fab_settings_parse(m->table, r->settings, name, text);
+}
+
+/* ---- 3 ------------------------------------------------------------------------------------------------ */
+
+/* The noise of a gaussian target is held where beta is given, and else learned. */
+static fab_status choose_noise(fab_regression *r)
+{
+    const fab_model_settings *s = r->settings;
+    fab_recipe *w = &r->fit.what;
+    const int held = s->beta > 0 || w->likelihood != FAB_LIKELIHOOD_GAUSSIAN;
+    w->noise = held ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
+    if (!r->plan.noise) return FAB_OK;
+    for (int i = 0; fab_noise_names[i]; i++)
+        if (strcmp(r->plan.noise, fab_noise_names[i]) == 0) {
+            w->noise = (fab_noise)i;
+            return FAB_OK;
+        }
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "noise is fixed, learned or output, not '%s'", r->plan.noise);
+}
+
+/* Cross-validation of the mode: networks trained as those of the method are. */
+static fab_status find_floor(fab_regression *r)
+{
+    const fab_model_settings *given = r->settings;
+    fab_recipe w = r->fit.what;
+    fab_sgd_settings s = fab_sgd_defaults();
+    if (w.method->streams)
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "an automatic floor of the noise needs all rows, and %s takes them as a stream",
+            w.method->name);
+    if (r->table->n < FAB_FLOOR_FOLDS)
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "%s: an automatic floor of the noise needs at least %d rows, and here are %lld",
+            fab_data_name(&r->data), FAB_FLOOR_FOLDS, (long long)r->table->n);
+    w.method = fab_method_find("sgd");
+    w.floor = 0;
+    w.intercept = w.samples = 1;
+    if (given->alpha > 0) s.alpha = given->alpha; /* what is automatic is sgd's own */
+    if (given->epochs > 0) s.epochs = given->epochs;
+    if (given->rate > 0) s.rate = given->rate;
+    s.batch = given->batch;
+    s.seed = given->seed;
+    s.runs = FLOOR_RUNS;
+    const fab_status found = fab_recipe_noise(&w, &s, r->table, FAB_FLOOR_FOLDS, (uint64_t)s.seed,
+                                              r->exec.threads, &r->fit.what.floor, &r->density);
+    return found == FAB_BAD_ARGUMENT ? found : of_data(r, found);
+}
+
+static fab_status prepare_linear(fab_regression *r, const fab_glm_settings *s)
+{
+    const fab_recipe *w = &r->fit.what;
+    if (r->plan.noise || r->plan.nu != 0 || r->plan.floor != 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "noise, nu and floor are for networks; %s fits linear models",
+                        w->method->name);
+    if (s->D || s->classes != 1 || !s->intercept || s->likelihood)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "D and classes come from the data, intercept and likelihood from the plan; "
+                        "they are no settings here");
+    if (w->likelihood != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "beta is the noise of a gaussian target; this one is %s",
+                        fab_likelihood_name(w->likelihood));
+    return FAB_OK;
+}
+
+static fab_status prepare_network(fab_regression *r, const fab_model_settings *s)
+{
+    const fab_recipe *w = &r->fit.what;
+    const int gaussian = w->likelihood == FAB_LIKELIHOOD_GAUSSIAN;
+    if (!w->intercept)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "a network without intercept: layers have their biases");
+    if (!gaussian && (s->beta > 0 || r->plan.noise))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "beta and noise are those of a gaussian target; this one is %s",
+                        fab_likelihood_name(w->likelihood));
+    FAB_TRY(choose_noise(r));
+    if (r->plan.floor == 0) return FAB_OK;
+    if (!gaussian || w->noise == FAB_NOISE_FIXED)
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "a floor is for the noise of a gaussian target that is learned or an output; "
+            "here it is %s",
+            gaussian ? "fixed" : fab_likelihood_name(w->likelihood));
+    if (r->plan.floor == FAB_AUTO_F64) return find_floor(r);
+    if (!(r->plan.floor > 0 && isfinite(r->plan.floor)))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "the floor of the noise is a number > 0 or auto, not %g",
+                        r->plan.floor);
+    r->fit.what.floor = r->plan.floor;
+    return FAB_OK;
+}
+
+/* What a plan asks for must mean something for the method. */
+static fab_status check_plan(const fab_regression *r)
+{
+    const fab_plan *p = &r->plan;
+    const fab_recipe *w = &r->fit.what;
+    const char *given = p->checkpoint ? "checkpoint" : "resume";
+    if (p->scale_rows && (!w->method->streams || w->layers))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s takes its units from all rows: scale_rows is for streams",
+                        w->method->name);
+    if (!p->checkpoint && !p->resume) return FAB_OK;
+    if (!p->output) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs an output", given);
+    if (w->method->streams ? w->layers != NULL : fab_fitting_glm(&r->fit) != NULL)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s of a %s has nothing to %s", w->method->name,
+                        w->layers ? "network" : "linear model", given);
+    return FAB_OK;
+}
+
+fab_status fab_regression_prepare(fab_regression *r)
+{
+    FAB_TRY(check_chosen(r));
+    if (r->prepared) return FAB_OK;
+    const fab_glm_settings *glm = fab_fitting_glm(&r->fit);
+    FAB_TRY(glm ? prepare_linear(r, glm) : prepare_network(r, r->settings));
+    FAB_TRY(check_plan(r));
+    r->prepared = 1;
+    return FAB_OK;
+}
+
+/* ---- 4 ------------------------------------------------------------------------------------------------ */
+
+static fab_status take_prior(fab_regression *r)
+{
+    const char *file = r->plan.prior;
+    r->fit.prior = r->plan.prior_gauss;
+    if (!file) return FAB_OK;
+    FAB_TRY(fab_posterior_load(&r->prior, file));
+    if (r->prior->mix.n != 1) return FAB_FAIL(FAB_BAD_FILE, "%s: is a mixture, and no prior", file);
+    r->fit.prior = r->prior->mix.part[0];
+    const char *scaling = fab_tensors_get(r->prior->file, "scaling");
+    if (!scaling) return FAB_OK;
+    const fab_status s = fab_scaling_from_json(&r->scaling, scaling);
+    return fab_about(file, s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s);
+}
+
+/* Names of columns that hardly vary: said, and left to the prior. */
+static fab_status note_constants(fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    char *is_constant;
+    fab_release(r->constant);
+    r->constants = 0;
+    FAB_TRY(fab_alloc_array((void **)&r->constant, t->columns, sizeof *r->constant, "regression"));
+    FAB_TRY(fab_alloc_array((void **)&is_constant, t->columns, 1, "regression"));
+    const fab_status s = fab_dataset_constants(t, is_constant);
+    if (s == FAB_OK)
+        for (int64_t c = 0; c < t->columns; c++)
+            if (is_constant[c]) r->constant[r->constants++] = t->name[c];
+    fab_release(is_constant);
+    return s;
+}
+
+/* Units of an earlier fit: are they of these columns? */
+static fab_status check_scaling(const fab_regression *r)
+{
+    const fab_scaling *k = r->scaling;
+    const fab_dataset *t = r->table;
+    const char *name = fab_data_name(&r->data);
+    if (k->columns != t->columns)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: has %lld columns for features, and the prior %lld", name,
+                        (long long)t->columns, (long long)k->columns);
+    for (int64_t c = 0; c < k->columns; c++)
+        if (strcmp(k->column[c].name, t->name[c]) != 0)
+            return FAB_FAIL(FAB_BAD_DATA, "%s: column '%s' stands where the prior has '%s'", name,
+                            t->name[c], k->column[c].name);
+    if ((k->levels > 0) != has_classes(r))
+        return FAB_FAIL(FAB_BAD_DATA, "%s: its target is %s, and the prior's is not", name,
+                        has_classes(r) ? "of classes" : "a number");
+    return FAB_OK;
+}
+
+/* A stream's first rows need not show every word and every class. */
+static int needs_survey(const fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    int64_t words = t->target_words.n;
+    if (!r->fit.what.method->streams || t->level) return 0;
+    for (int64_t c = 0; c < t->columns; c++) words += t->words[c].n;
+    return words > 0 || r->fit.what.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+}
+
+static fab_status find_units(fab_regression *r)
+{
+    fab_target target = FAB_TARGET_COUNTS;
+    FAB_TRY(take_prior(r));
+    FAB_TRY(note_constants(r));
+    if (r->scaling) return check_scaling(r);
+    if (needs_survey(r)) FAB_TRY(fab_regression_survey(r));
+    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) target = FAB_TARGET_REAL;
+    if (has_classes(r)) target = FAB_TARGET_CLASSES;
+    return of_data(r, fab_scaling_create(&r->scaling, r->table, target, !r->plan.no_scale,
+                                         !r->plan.no_intercept));
+}
+
+static fab_status begin(fab_regression *r)
+{
+    FAB_TRY(fab_fitting_model(&r->fit));
+    r->limit = r->plan.memory > 0 ? r->plan.memory : fab_memory_free();
+    r->needed = fab_fitting_bytes(&r->fit, r->fit.what.method->streams ? 0 : r->table->n);
+    if (r->needed > r->limit) {
+        r->large = FAB_LARGE_METHOD;
+        return FAB_FAIL(FAB_NO_MEMORY,
+                        "%s: %s needs %.3g MB for %lld features, and %.3g MB are there",
+                        fab_data_name(&r->data), r->fit.what.method->name, 1e-6 * r->needed,
+                        (long long)r->scaling->D, 1e-6 * r->limit);
+    }
+    return fab_fitting_open(&r->fit);
+}
+
+fab_status fab_regression_run(fab_regression *r)
+{
+    struct stat there;
+    FAB_TRY(fab_regression_prepare(r));
+    if (!fab_fitting_glm(&r->fit)) FAB_TRY(choose_noise(r)); /* beta may be another since */
+    FAB_TRY(find_units(r));
+    r->fit.units = r->scaling;
+    r->fit.exec = r->exec;
+    if (r->plan.resume && stat(r->plan.output, &there) == 0)
+        FAB_TRY(fab_regression_resume(r));
+    else
+        FAB_TRY(begin(r));
+    FAB_TRY(fab_regression_take_rows(r));
+    return r->plan.output ? fab_regression_write(r, r->plan.output, 0) : FAB_OK;
+}
+
+fab_status fab_regression_fit(fab_regression **r, const fab_data *d, const fab_plan *p,
+                              const fab_exec *x)
+{
+    FAB_TRY(fab_regression_open(r, d, p, x));
+    fab_status s = fab_regression_choose(*r);
+    if (s == FAB_OK) s = fab_regression_run(*r);
+    if (s == FAB_OK) return FAB_OK;
+    fab_regression_free(*r);
+    *r = NULL;
+    return s;
+}
+
+/* ---- more rows ---------------------------------------------------------------------------------------- */
+
+static fab_status open_more(fab_regression *r, const fab_data *d)
+{
+    r->data = *d;
+    r->plan = (fab_plan){0};
+    r->resumable = 0;
+    r->rows = r->dropped = r->constants = 0;
+    r->guessed = 0;
+    r->density = r->needed = 0;
+    fab_order_close(&r->order);
+    fab_dataset_free(r->table);
+    fab_feed_close(r->feed);
+    r->table = NULL;
+    r->feed = NULL;
+    FAB_TRY(fab_feed_open_data_as(&r->feed, d, r->scaling, FAB_READ_WEIGHT));
+    return of_data(r, fab_feed_table(r->feed, &r->table));
+}
+
+fab_status fab_regression_update(fab_regression *r, const fab_data *d)
+{
+    const char *method = fab_regression_method(r) ? fab_regression_method(r)->name : NULL;
+    if (!method) return FAB_FAIL(FAB_BAD_FILE, "%s: says no method that is known", r->name);
+    if (!fab_regression_method(r)->streams)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s is a batch method, and cannot be continued; fit again with all rows",
+                        method);
+    if (!r->fit.infer) FAB_TRY(fab_regression_continue(r));
+    fab_regression_forget_view(r);
+    FAB_TRY(open_more(r, d));
+    return fab_regression_take_rows(r);
+}

@@ -1,0 +1,182 @@
+/* rows.c - the rows of a fit: the first ones, all of them, or one piece after the other.
+ *
+ *   1  the first rows say what the columns are; where they show one level of the target only, all rows are looked
+ *      through for others (the file may be sorted)
+ *   2  a batch method reads what is left before it begins
+ *   3  a stream takes in the rows at hand, then piece by piece: read, bring to fitting units, update, save when it is time
+ *   4  the result; a network is stopped every so many epochs, saved, and goes on; then the rows are forgotten
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/hooks.h"
+#include "data/source/source.h"
+#include "table/regression.h"
+
+enum {
+    SCALE_ROWS = 1000,       /* that the units of a stream come from, unless the plan says */
+    FIRST_NUMBERS = 1 << 27, /* that the first rows may hold: 1 GB */
+    LOAD_NUMBERS = 1 << 24,  /* of a table read before the memory is looked at again */
+    PIECE_NUMBERS = 1 << 17  /* of a stream read at a time: 1 MB */
+};
+
+/* What is wrong with the data names it, and is not a wrong call. */
+static fab_status of_data(const fab_regression *r, fab_status s)
+{
+    return fab_about(fab_data_name(&r->data), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
+}
+
+static fab_status read_rows(fab_regression *r, int64_t most)
+{
+    const int64_t before = r->table->n;
+    const fab_status s = fab_feed_read(r->feed, most, r->table);
+    r->rows += r->table->n - before;
+    r->dropped = r->table->dropped;
+    return of_data(r, s);
+}
+
+static int64_t at_most(int64_t rows, int64_t numbers, int64_t columns)
+{
+    const int64_t fit = numbers / columns > 0 ? numbers / columns : 1;
+    return rows < fit ? rows : fit;
+}
+
+/* ---- 1 ------------------------------------------------------------------------------------------------ */
+
+fab_status fab_regression_survey(fab_regression *r)
+{
+    fab_data again = r->data;
+    fab_feed *feed;
+    if (fab_feed_at_end(r->feed) || !fab_data_again(&r->data)) return FAB_OK;
+    again.source = NULL;
+    FAB_TRY(fab_feed_open_data(&feed, &again));
+    const fab_status s = fab_feed_survey(feed, r->table);
+    fab_feed_close(feed);
+    return of_data(r, s);
+}
+
+fab_status fab_regression_open_rows(fab_regression *r)
+{
+    const int64_t rows = r->plan.scale_rows ? r->plan.scale_rows : SCALE_ROWS;
+    FAB_TRY(fab_feed_open_data(&r->feed, &r->data));
+    FAB_TRY(fab_feed_table(r->feed, &r->table));
+    if (!r->table->target_name)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: its target, the column to explain, is not given",
+                        fab_data_name(&r->data));
+    FAB_TRY(read_rows(r, at_most(rows, FIRST_NUMBERS, r->table->columns)));
+    if (r->table->n == 0)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: there are no rows", fab_data_name(&r->data));
+    return fab_dataset_levels(r->table, 2) < 2 ? fab_regression_survey(r) : FAB_OK; /* sorted? */
+}
+
+/* ---- 2 ------------------------------------------------------------------------------------------------ */
+
+/* The table doubles when it grows; a sparse one has 12 bytes for each value. */
+static fab_status check_table(fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    const double bytes = t->packed ? 12.0 * (double)t->cells.values : 8.0 * (double)(t->n * t->D);
+    r->limit = r->plan.memory > 0 ? r->plan.memory : fab_memory_free();
+    if (2 * bytes < r->limit) return FAB_OK;
+    r->large = FAB_LARGE_TABLE;
+    r->needed = 2 * bytes;
+    return FAB_FAIL(FAB_NO_MEMORY,
+                    "%s: %lld rows of %lld columns and more are too many for %.3g MB of memory; "
+                    "method lrvga reads them as a stream",
+                    fab_data_name(&r->data), (long long)t->n, (long long)t->columns,
+                    1e-6 * r->limit);
+}
+
+fab_status fab_regression_load_rows(fab_regression *r)
+{
+    const int64_t most = at_most(INT64_MAX, LOAD_NUMBERS, r->table->columns);
+    while (!fab_feed_at_end(r->feed)) {
+        FAB_TRY(read_rows(r, most));
+        FAB_TRY(check_table(r));
+    }
+    return FAB_OK;
+}
+
+/* ---- 3 ------------------------------------------------------------------------------------------------ */
+
+static fab_status take_in(fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    FAB_TRY(of_data(r, fab_scaling_apply(r->scaling, r->table)));
+    if (r->fit.what.method->streams)
+        FAB_TRY(fab_order_watch(&r->order, t->y, t->n, r->scaling->levels));
+    return of_data(r, fab_fitting_update(&r->fit, t));
+}
+
+/* A piece ends where a save is due, counted from the first row of the data. */
+static fab_status take_next(fab_regression *r)
+{
+    const int64_t every = r->plan.checkpoint;
+    const int64_t until = every ? every - fab_feed_rows(r->feed) % every : INT64_MAX;
+    fab_dataset_clear(r->table);
+    FAB_TRY(read_rows(r, at_most(until, PIECE_NUMBERS, r->table->columns)));
+    if (r->table->n > 0) FAB_TRY(take_in(r));
+    if (!every || fab_feed_at_end(r->feed) || fab_feed_rows(r->feed) % every != 0) return FAB_OK;
+    return r->plan.output ? fab_regression_write(r, r->plan.output, 0) : FAB_OK;
+}
+
+/* ---- 4 ------------------------------------------------------------------------------------------------ */
+
+/* Epochs of a network between saves. */
+typedef struct pause {
+    int64_t every, last;
+    int due; /* the stop is ours, and not that of whoever watches */
+    fab_progress_fn *watch;
+    void *ctx;
+} pause;
+
+static int pause_tick(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    pause *p = ctx;
+    p->due = 0;
+    if (p->watch && p->watch(p->ctx, what, done, total)) return 1;
+    p->due = p->every && done < total && done != p->last && done % p->every == 0;
+    p->last = done;
+    return p->due;
+}
+
+static fab_status finish(fab_regression *r)
+{
+    const char *output = r->plan.output;
+    pause p = {.every = r->fit.net && output ? r->plan.checkpoint : 0, .last = -1};
+    if (!p.every) return of_data(r, fab_fitting_finish(&r->fit));
+    p.watch = fab_get_progress(&p.ctx);
+    fab_set_progress(pause_tick, &p);
+    fab_status saved = FAB_OK, s = fab_fitting_finish(&r->fit);
+    while (s == FAB_STOPPED && p.due && saved == FAB_OK) {
+        saved = fab_regression_write(r, output, 1);
+        if (saved == FAB_OK) s = fab_fitting_finish(&r->fit);
+    }
+    fab_set_progress(p.watch, p.ctx);
+    if (saved != FAB_OK) return saved;
+    s = of_data(r, s);
+    if (s == FAB_STOPPED) (void)fab_regression_write(r, output, 1); /* the stop is what is said */
+    return s;
+}
+
+/* The names and words of the columns stay. */
+static void forget_rows(fab_dataset *t)
+{
+    fab_dataset_clear(t);
+    fab_release(t->x);
+    fab_release(t->y);
+    fab_release(t->weight);
+    fab_release(t->offset);
+    fab_sparse_free(&t->cells);
+    t->x = t->y = t->weight = t->offset = NULL;
+    t->room = 0;
+}
+
+fab_status fab_regression_take_rows(fab_regression *r)
+{
+    if (r->table->n > 0) FAB_TRY(take_in(r));
+    if (r->fit.what.method->streams)
+        while (!fab_feed_at_end(r->feed)) FAB_TRY(take_next(r));
+    FAB_TRY(finish(r));
+    FAB_TRY(of_data(r, fab_regression_note(r)));
+    forget_rows(r->table);
+    return FAB_OK;
+}

@@ -1,0 +1,265 @@
+/* saved.c - a regression and its file: written, read, gone on with.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/json.h"
+#include "data/source/source.h"
+#include "la/ops.h"
+#include "table/regression.h"
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* What is wrong with a file names it, and is not a wrong call. */
+static fab_status of_file(const char *file, fab_status s)
+{
+    return fab_about(file, s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s);
+}
+
+/* ---- what is in a file -------------------------------------------------------------------------------- */
+
+fab_kind fab_file_kind(const fab_tensors *file)
+{
+    const char *model = fab_tensors_get(file, "model");
+    if (!model) return FAB_KIND_VECTORS;
+    if (fab_json_is(model, "kind", "linear")) return FAB_KIND_LINEAR;
+    if (fab_json_is(model, "kind", "network")) return FAB_KIND_NETWORK;
+    return FAB_KIND_CALLBACK;
+}
+
+int fab_posterior_is_linear(const fab_posterior *p)
+{
+    return p->mix.n == 1 && fab_tensors_get(p->file, "scaling") &&
+           fab_file_kind(p->file) == FAB_KIND_LINEAR;
+}
+
+/* ---- write -------------------------------------------------------------------------------------------- */
+
+static fab_status describe(const fab_regression *r, fab_tensors *more)
+{
+    char *text, read[32];
+    FAB_TRY(fab_scaling_json(r->scaling, &text));
+    const fab_status s = fab_tensors_set(more, "scaling", text);
+    fab_text_free(text);
+    if (s != FAB_OK)
+        return s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s; /* a name in the data that is not UTF-8 */
+    if (!r->resumable || !r->fit.what.method->streams) return FAB_OK;
+    snprintf(read, sizeof read, "%lld", (long long)fab_feed_rows(r->feed));
+    return fab_tensors_set(more, "read", read);
+}
+
+fab_status fab_regression_write(fab_regression *r, const char *path, int unfinished)
+{
+    fab_tensors *more;
+    FAB_TRY(fab_tensors_create(&more));
+    fab_status s = describe(r, more);
+    if (s == FAB_OK) s = fab_fitting_save(&r->fit, path, more, unfinished);
+    fab_tensors_free(more);
+    return s;
+}
+
+fab_status fab_regression_save(fab_regression *r, const char *path)
+{
+    if (r->fit.infer) return fab_regression_write(r, path, 0);
+    if (r->posterior) return fab_tensors_write(r->posterior->file, path); /* as it was read */
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
+}
+
+/* ---- read --------------------------------------------------------------------------------------------- */
+
+/* Levels that the target of such a model has. */
+static int64_t levels_of(const fab_glm *m)
+{
+    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) return 2;
+    return m->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? m->classes : 0;
+}
+
+static fab_status take_network(fab_regression *r, const fab_tensors *file)
+{
+    const char *scaling = fab_tensors_get(file, "scaling");
+    if (!scaling) return FAB_FAIL(FAB_BAD_FILE, "is a network without a scaling");
+    FAB_TRY(fab_net_from_json(&r->view.net, fab_tensors_get(file, "model"), 0, NULL));
+    FAB_TRY(fab_scaling_from_json(&r->scaling, scaling));
+    r->view.model = fab_net_model(r->view.net)->head;
+    if (r->scaling->D != r->view.model.D || r->scaling->levels != levels_of(&r->view.model))
+        return FAB_FAIL(FAB_BAD_FILE, "its network and its scaling do not belong together");
+    return FAB_OK;
+}
+
+static fab_status take_linear(fab_regression *r, const fab_posterior *p)
+{
+    const fab_gauss *q = p->mix.part[0];
+    fab_glm *m = &r->view.model;
+    if (!fab_posterior_is_linear(p))
+        return FAB_FAIL(FAB_BAD_FILE, "is not a file of `fabayes fit`");
+    FAB_TRY(fab_glm_from_json(m, fab_tensors_get(p->file, "model")));
+    FAB_TRY(fab_scaling_from_json(&r->scaling, fab_tensors_get(p->file, "scaling")));
+    if (r->scaling->D != m->D || q->D != fab_glm_size(m) || q->total ||
+        r->scaling->levels != levels_of(m))
+        return FAB_FAIL(FAB_BAD_FILE, "its Gaussian, model and scaling do not belong together");
+    return FAB_OK;
+}
+
+fab_status fab_regression_take(fab_regression **r, const char *name, const fab_posterior *p,
+                               const fab_exec *x)
+{
+    const int network = fab_file_kind(p->file) == FAB_KIND_NETWORK;
+    const char *method = fab_tensors_get(p->file, "method");
+    fab_regression *new;
+    *r = NULL;
+    FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "regression"));
+    *new = (fab_regression){.posterior = p, .view = {.is_made = 1, .mix = p->mix}};
+    if (x) new->exec = *x;
+    new->fit.what.method = method ? fab_method_find(method) : NULL;
+    if (new->fit.what.method && network)
+        new->fit.what.method = fab_method_of_networks(new->fit.what.method);
+    fab_status s = fab_copy_text(&new->name, name);
+    if (s == FAB_OK) s = of_file(name, network ? take_network(new, p->file) : take_linear(new, p));
+    if (s == FAB_OK)
+        *r = new;
+    else
+        fab_regression_free(new);
+    return s;
+}
+
+fab_status fab_regression_load(fab_regression **r, const char *path, const fab_exec *x)
+{
+    fab_posterior *p;
+    *r = NULL;
+    FAB_TRY(fab_posterior_load(&p, path));
+    const fab_status s = fab_regression_take(r, path, p, x);
+    if (s == FAB_OK)
+        (*r)->loaded = p;
+    else
+        fab_posterior_free(p);
+    return s;
+}
+
+/* ---- go on -------------------------------------------------------------------------------------------- */
+
+/* Are the settings of the file those of this call? */
+static fab_status same_settings(const char *file, const fab_fields *t, const void *old,
+                                const void *now)
+{
+    for (int64_t i = 0; i < t->n; i++) {
+        const fab_field *f = &t->field[i];
+        char then[64], here[64];
+        if (memcmp((const char *)old + f->offset, (const char *)now + f->offset, 8) == 0) continue;
+        fab_settings_print(f, old, then, sizeof then);
+        fab_settings_print(f, now, here, sizeof here);
+        if (strcmp(here, "auto") == 0) continue; /* chosen then, and the file has it */
+        return FAB_FAIL(FAB_BAD_FILE, "%s: was made with %s = %s, and this call says %s", file,
+                        f->name, then, here);
+    }
+    return FAB_OK;
+}
+
+static fab_status check_settings(const fab_regression *r, const char *file, const char *json)
+{
+    const fab_fields *t = r->fit.what.method->table;
+    void *old;
+    FAB_TRY(fab_alloc_array(&old, 1, t->size, t->method));
+    fab_settings_defaults(t, old);
+    fab_status s = of_file(file, fab_settings_from_json(t, old, json));
+    if (s == FAB_OK) s = same_settings(file, t, old, r->settings);
+    fab_release(old);
+    return s;
+}
+
+/* Was the file made by this method, with factors of this type? */
+static fab_status check_method(const fab_regression *r, const char *file, const fab_tensors *t)
+{
+    const fab_recipe *w = &r->fit.what;
+    const char *method = fab_tensors_get(t, "method");
+    const fab_tensor *F = fab_tensors_find(t, "F");
+    const int any_type = w->method->streams || w->layers;
+    const fab_dtype type = any_type && r->exec.ops ? r->exec.ops->type : FAB_F64;
+    if (!method || !fab_tensors_get(t, "settings"))
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "%s: is not a file of `fabayes fit`: there is nothing to resume", file);
+    if (strcmp(method, w->method->name) != 0)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: was made by %s, and this call says %s", file, method,
+                        w->method->name);
+    if (F && F->type != type) /* a point has none */
+        return FAB_FAIL(FAB_BAD_FILE, "%s: holds %s, and this call says %s", file,
+                        fab_dtype_name(F->type), fab_dtype_name(type));
+    return FAB_OK;
+}
+
+/* The units of the file instead of those of the rows at hand. */
+static fab_status take_units(fab_regression *r, const char *file, const fab_tensors *t)
+{
+    const char *scaling = fab_tensors_get(t, "scaling");
+    if (!scaling)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: has no scaling, and rows cannot be brought to its units",
+                        file);
+    fab_scaling_free(r->scaling);
+    r->fit.units = r->scaling = NULL;
+    FAB_TRY(of_file(file, fab_scaling_from_json(&r->scaling, scaling)));
+    r->fit.units = r->scaling;
+    return FAB_OK;
+}
+
+/* Behind the rows that the file has seen; a network goes on with the same table. */
+static fab_status skip(fab_regression *r, const char *file, const fab_tensors *t)
+{
+    const char *read = fab_tensors_get(t, "read");
+    const int64_t behind = read ? strtoll(read, NULL, 10) : -1, here = fab_feed_rows(r->feed);
+    if (!r->fit.what.method->streams) return FAB_OK;
+    if (behind < here)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: is not a file that this call left behind", file);
+    const fab_status s = fab_feed_skip(r->feed, behind - here);
+    fab_dataset_clear(r->table);
+    r->rows = 0;
+    return fab_about(fab_data_name(&r->data), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
+}
+
+static fab_status resume(fab_regression *r, const char *file, const fab_tensors *t)
+{
+    const int linear = fab_fitting_glm(&r->fit) != NULL;
+    if (linear)
+        FAB_TRY(fab_fitting_model(&r->fit)); /* the shape of the data is among the settings */
+    FAB_TRY(check_method(r, file, t));
+    FAB_TRY(check_settings(r, file, fab_tensors_get(t, "settings")));
+    FAB_TRY(take_units(r, file, t));
+    if (!linear && r->fit.what.layers)
+        FAB_TRY(fab_fitting_model(&r->fit));
+    else
+        FAB_TRY(of_file(file, fab_fitting_model_of(&r->fit, t)));
+    FAB_TRY(of_file(file, fab_fitting_resume(&r->fit, t)));
+    return skip(r, file, t);
+}
+
+fab_status fab_regression_resume(fab_regression *r)
+{
+    const char *file = r->plan.output;
+    fab_tensors *t;
+    FAB_TRY(fab_tensors_read(&t, file));
+    const fab_status s = resume(r, file, t);
+    fab_tensors_free(t);
+    return s;
+}
+
+fab_status fab_regression_continue(fab_regression *r)
+{
+    const fab_tensors *t = r->posterior->file;
+    const fab_tensor *F = fab_tensors_find(t, "F");
+    const char *settings = fab_tensors_get(t, "settings");
+    const fab_fields *fields = r->fit.what.method->table;
+    if (!settings)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: has no settings: there is nothing to continue", r->name);
+    fab_release(r->settings);
+    r->settings = NULL;
+    FAB_TRY(fab_alloc_array(&r->settings, 1, fields->size, fields->method));
+    fab_settings_defaults(fields, r->settings);
+    FAB_TRY(of_file(r->name, fab_settings_from_json(fields, r->settings, settings)));
+    r->fit.settings = r->settings;
+    r->fit.units = r->scaling;
+    r->fit.exec = r->exec;
+    if (F)
+        r->fit.exec.ops =
+            fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
+    fab_status s = of_file(r->name, fab_fitting_model_of(&r->fit, t));
+    if (s == FAB_OK) s = of_file(r->name, fab_fitting_resume(&r->fit, t));
+    if (s != FAB_OK) fab_fitting_close(&r->fit);
+    return s;
+}

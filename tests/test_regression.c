@@ -1,0 +1,740 @@
+/* test_regression.c - a table fitted, used and saved by the library: the same from arrays, files and the command line.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "fabayes/random.h"
+#include "fabayes/table.h"
+#include "files.h"
+#include <math.h>
+
+#define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
+
+enum { N = 61, D = 3, WORDS = 3 };
+
+/* The rows: numbers that are floats, words, and a target of each kind. */
+static struct {
+    double x[N * D], across[D * N], price[N], weight[N];
+    float single[N * D];
+    int32_t code[N], kind_code[N];
+    const char *street[N], *kind[N];
+} rows;
+static const char *const street_names[WORDS] = {"oak", "elm", "ash"};
+static const char *const kind_names[WORDS] = {"hut", "flat", "castle"};
+static const char *const number_names[D] = {"area", "rooms", "age"};
+
+static void make_rows(void)
+{
+    double noise[N];
+    fab_random_normal(3, 1, 0, N * D, FAB_F64, rows.x);
+    fab_random_normal(3, 2, 0, N, FAB_F64, noise);
+    for (int i = 0; i < N; i++) {
+        for (int d = 0; d < D; d++) {
+            rows.single[i * D + d] = (float)rows.x[i * D + d];
+            rows.x[i * D + d] = rows.across[d * N + i] = rows.single[i * D + d];
+        }
+        rows.code[i] = (i * i + 1) % WORDS == 2 ? 2 : i % 2;
+        rows.street[i] = street_names[rows.code[i]];
+        rows.price[i] = 2.385 + 1.7 * rows.x[i * D] - 0.6 * rows.x[i * D + 2] + rows.code[i] +
+                        0.3 * noise[i];
+        rows.kind_code[i] = rows.price[i] + noise[i] > 3.4 ? 2 : rows.price[i] > 2;
+        rows.kind[i] = kind_names[rows.kind_code[i]];
+        rows.weight[i] = 1 + i % 3;
+    }
+}
+
+/* "area,rooms,age,street,weight,price,kind", without those that are not asked for. */
+static const char *write_csv(const char *name, int words, int weights, const char *target)
+{
+    const char *path = in_folder(name);
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "area,rooms,age%s%s,%s\n", words ? ",street" : "", weights ? ",weight" : "", target);
+    for (int i = 0; i < N; i++) {
+        for (int d = 0; d < D; d++) fprintf(f, "%.17g,", rows.x[i * D + d]);
+        if (words) fprintf(f, "%s,", rows.street[i]);
+        if (weights) fprintf(f, "%.17g,", rows.weight[i]);
+        if (strcmp(target, "kind") == 0)
+            fprintf(f, "%s\n", rows.kind[i]);
+        else
+            fprintf(f, "%.17g\n", rows.price[i]);
+    }
+    fclose(f);
+    return path;
+}
+
+static fab_regression *fit(const fab_data *d, const fab_plan *p)
+{
+    fab_regression *r;
+    if (fab_regression_fit(&r, d, p, NULL) != FAB_OK) fail_msg("%s", fab_detail());
+    return r;
+}
+
+/* Gives the bytes that a fit saves: free. */
+static char *bytes_of(const fab_data *d, const fab_plan *p, size_t *n)
+{
+    fab_regression *r = fit(d, p);
+    const char *path = in_folder("saved");
+    if (fab_regression_save(r, path) != FAB_OK) fail_msg("%s", fab_detail());
+    fab_regression_free(r);
+    return get_bytes(path, n);
+}
+
+static void assert_same_fit(const fab_data *a, const fab_data *b, const fab_plan *p)
+{
+    size_t n, m;
+    char *one = bytes_of(a, p, &n), *two = bytes_of(b, p, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(one, two, n);
+    free(one);
+    free(two);
+}
+
+static const fab_array price = {.name = "price", .p = rows.price};
+static const fab_plan as_chosen;
+
+/* ---- arrays and files ------------------------------------------------------------------------------- */
+
+static void numbers_in_any_layout_are_the_file(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", write_csv("t.csv", 0, 0, "price"));
+    const fab_data file = {.file = path, .columns = {.target = "price"}};
+    const fab_array one[D] = {{.name = "area", .p = rows.x, .stride = D},
+                              {.name = "rooms", .p = rows.single + 1, .type = FAB_F32, .stride = D},
+                              {.name = "age", .p = rows.across + 2 * N}};
+    const fab_arrays ways[] = {
+        {.n = N, .x = rows.x, .D = D, .name = number_names, .y = price},
+        {.n = N,
+         .x = rows.across,
+         .D = D,
+         .row_stride = 1,
+         .column_stride = N,
+         .name = number_names,
+         .y = price},
+        {.n = N, .x = rows.single, .type = FAB_F32, .D = D, .name = number_names, .y = price},
+        {.n = N, .column = one, .columns = D, .y = price},
+        {.n = N,
+         .x = rows.x,
+         .D = 1,
+         .row_stride = D,
+         .column_stride = 1,
+         .name = number_names,
+         .column = one + 1,
+         .columns = 2,
+         .y = price}};
+    for (size_t i = 0; i < sizeof ways / sizeof *ways; i++)
+        assert_same_fit(&file, &(fab_data){.arrays = &ways[i]}, &as_chosen);
+    fab_dataset *t;
+    assert_int_equal(fab_dataset_create(&t, &(fab_data){.arrays = &ways[1]}), FAB_OK);
+    assert_same_fit(&file, &(fab_data){.table = t}, &as_chosen);
+    fab_dataset_free(t);
+}
+
+static void words_and_codes_are_the_file(void **state)
+{
+    (void)state;
+    char path[512];
+    snprintf(path, sizeof path, "%s", write_csv("t.csv", 1, 1, "kind"));
+    const fab_data file = {.file = path, .columns = {.target = "kind", .weight = "weight"}};
+    const char *const *words = street_names;
+    const fab_array text = {.name = "street", .text = rows.street},
+                    code = {.name = "street", .code = rows.code, .word = words, .words = WORDS},
+                    kind = {.name = "kind", .text = rows.kind},
+                    kind_code = {.name = "kind",
+                                 .code = rows.kind_code,
+                                 .word = kind_names,
+                                 .words = WORDS},
+                    weight = {.p = rows.weight};
+    const fab_arrays a = {.n = N,
+                          .x = rows.x,
+                          .D = D,
+                          .name = number_names,
+                          .column = &text,
+                          .columns = 1,
+                          .y = kind,
+                          .weight = weight},
+                     b = {.n = N,
+                          .x = rows.x,
+                          .D = D,
+                          .name = number_names,
+                          .column = &code,
+                          .columns = 1,
+                          .y = kind_code,
+                          .weight = weight};
+    const fab_plan stream = {.method = "lrvga", .scale_rows = 7};
+    assert_same_fit(&file, &(fab_data){.arrays = &a}, &as_chosen);
+    assert_same_fit(&file, &(fab_data){.arrays = &b}, &as_chosen);
+    assert_same_fit(&file, &(fab_data){.arrays = &a},
+                    &stream); /* words and classes behind the first rows */
+    assert_same_fit(&file, &(fab_data){.arrays = &b}, &stream);
+    fab_dataset *t;
+    assert_int_equal(fab_dataset_create(&t, &file), FAB_OK);
+    assert_same_fit(&file, &(fab_data){.table = t}, &as_chosen);
+    assert_same_fit(&file, &(fab_data){.table = t}, &stream);
+    fab_dataset_free(t);
+}
+
+static void sparse_rows_are_the_libsvm_file(void **state)
+{
+    (void)state;
+    enum { F = 11 };
+    int64_t start[N + 1] = {0};
+    int32_t index[N * D];
+    double value[N * D];
+    char path[512];
+    snprintf(path, sizeof path, "%s", in_folder("t.svm"));
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    for (int i = 0; i < N; i++) {
+        int64_t at = start[i];
+        fprintf(f, "%.17g", rows.price[i]);
+        for (int d = 0; d < D; d++, at++) {
+            index[at] = 4 * d + (i + d) % (d == 2 ? 3 : 4);
+            value[at] = rows.x[i * D + d];
+            fprintf(f, " %d:%.17g", index[at] + 1, value[at]);
+        }
+        fprintf(f, "\n");
+        start[i + 1] = at;
+    }
+    fclose(f);
+    const fab_arrays a = {.n = N, .x = value, .D = F, .start = start, .index = index, .y = price};
+    const fab_data file = {.file = path};
+    assert_same_fit(&file, &(fab_data){.arrays = &a}, &as_chosen);
+    assert_same_fit(&file, &(fab_data){.arrays = &a},
+                    &(fab_plan){.method = "lrvga", .scale_rows = 9});
+    fab_dataset *t;
+    assert_int_equal(fab_dataset_create(&t, &(fab_data){.arrays = &a}), FAB_OK);
+    assert_true(t->packed && t->n == N);
+    assert_same_fit(&file, &(fab_data){.table = t}, &as_chosen);
+    fab_dataset_free(t);
+}
+
+/* ---- the command line --------------------------------------------------------------------------------- */
+
+/* Run it with these words; what it says comes back: free. */
+static char *shell(const char *words)
+{
+    char command[2048];
+    size_t n;
+    const char *program = getenv("FABAYES");
+    if (!program) skip();
+    snprintf(command, sizeof command, "%s %s > %s", program, words, in_folder("said"));
+    if (system(command) != 0) fail_msg("%s", command);
+    char *said = get_bytes(in_folder("said"), &n);
+    said[n < (1 << 20) ? n : (1 << 20) - 1] = '\0';
+    return said;
+}
+
+static double number_after(const char *text, const char *key)
+{
+    const char *at = strstr(text, key);
+    if (!at) fail_msg("there is no %s in %s", key, text);
+    return strtod(at + strlen(key), NULL);
+}
+
+static void check_predictions(const fab_predictions *p, const char *said)
+{
+    const char *line = strchr(said, '\n') + 1;
+    for (int64_t i = 0; i < p->n; i++, line = strchr(line, '\n') + 1) {
+        char mine[256] = "";
+        size_t used = 0;
+        if (p->classes)
+            for (int64_t c = 0; c < p->classes; c++)
+                used += (size_t)snprintf(mine + used, sizeof mine - used, "%s%.17g", c ? "," : "",
+                                         fab_predictions_probability(p, i, c));
+        else
+            used = (size_t)snprintf(mine, sizeof mine, "%.17g,%.17g,%.17g,%.17g", p->p[i].mean,
+                                    p->p[i].sd, p->p[i].lower, p->p[i].upper);
+        assert_memory_equal(mine, line, used);
+        assert_true(line[used] == '\n');
+    }
+    assert_true(*line == '\0');
+}
+
+/* Fit, predict and score by the library and by the command line; `r` stays in memory, or is read from its file. */
+static void hold_against_shell(const char *target, const char *options, const fab_plan *plan,
+                               int from_file)
+{
+    char path[512], words[1200];
+    size_t n, m;
+    snprintf(path, sizeof path, "%s", write_csv("t.csv", 1, 0, target));
+    const fab_data file = {.file = path, .columns = {.target = target}};
+    snprintf(words, sizeof words, "fit %s -y %s %s -o %s --quiet", path, target, options,
+             in_folder("shell"));
+    free(shell(words));
+    fab_regression *r = fit(&file, plan);
+    assert_int_equal(fab_regression_save(r, in_folder("library")), FAB_OK);
+    char *theirs = get_bytes(in_folder("shell"), &n), *ours = get_bytes(in_folder("library"), &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(theirs, ours, n);
+    free(theirs);
+    free(ours);
+    if (from_file) {
+        fab_regression_free(r);
+        assert_int_equal(fab_regression_load(&r, in_folder("library"), NULL), FAB_OK);
+    }
+
+    fab_predictions *p;
+    assert_int_equal(fab_regression_predict(r, &file, NULL, &p), FAB_OK);
+    assert_int_equal(p->n, N);
+    snprintf(words, sizeof words, "predict %s %s", in_folder("shell"), path);
+    char *said = shell(words);
+    check_predictions(p, said);
+    free(said);
+    fab_predictions_free(p);
+
+    fab_scores s;
+    assert_int_equal(fab_regression_score(r, &file, NULL, &s, NULL), FAB_OK);
+    snprintf(words, sizeof words, "score %s %s --json", in_folder("shell"), path);
+    said = shell(words);
+    assert_true(number_after(said, "\"nll\": ") == s.nll);
+    assert_true(number_after(said, "\"n\": ") == N);
+    if (strcmp(target, "kind") == 0)
+        assert_true(number_after(said, "\"ece\": ") == s.ece);
+    else
+        assert_true(number_after(said, "\"crps\": ") == s.crps);
+    free(said);
+    fab_regression_free(r);
+}
+
+static void a_linear_model_is_that_of_the_command_line(void **state)
+{
+    (void)state;
+    for (int from_file = 0; from_file < 2; from_file++) {
+        hold_against_shell("price", "", NULL, from_file);
+        hold_against_shell("kind", "", NULL, from_file);
+        hold_against_shell("price", "-m lrvga --scale-rows 10 -k 2 --seed 5",
+                           &(fab_plan){.method = "lrvga",
+                                       .scale_rows = 10,
+                                       .settings = (const char *const[]){"K=2", "seed=5", NULL}},
+                           from_file);
+    }
+}
+
+static void a_network_is_that_of_the_command_line(void **state)
+{
+    (void)state;
+    const char *const few[] = {"epochs=3", NULL};
+    for (int from_file = 0; from_file < 2; from_file++) {
+        hold_against_shell(
+            "price", "--model mlp:4 -m sgd --epochs=3 --runs=2 --nu 4",
+            &(fab_plan){.model = "mlp:4",
+                        .method = "sgd",
+                        .nu = 4,
+                        .settings = (const char *const[]){"epochs=3", "runs=2", NULL}},
+            from_file);
+        hold_against_shell("kind", "--model mlp:4 --epochs=3",
+                           &(fab_plan){.model = "mlp:4", .settings = few}, from_file);
+        hold_against_shell("price", "--model mlp:3 -m laplace",
+                           &(fab_plan){.model = "mlp:3", .method = "laplace"}, from_file);
+    }
+}
+
+/* ---- more rows ---------------------------------------------------------------------------------------- */
+
+static fab_arrays part_of(int from, int n)
+{
+    return (fab_arrays){.n = n,
+                        .x = rows.x + from * D,
+                        .D = D,
+                        .name = number_names,
+                        .y = {.name = "price", .p = rows.price + from}};
+}
+
+static void an_update_is_all_rows_at_once(void **state)
+{
+    (void)state;
+    const fab_plan plan = {.method = "lrvga", .scale_rows = 20};
+    const fab_arrays all = part_of(0, N), first = part_of(0, 33), rest = part_of(33, N - 33);
+    double mean[2][D + 1], sd[2][D + 1];
+    fab_regression *r = fit(&(fab_data){.arrays = &all}, &plan);
+    assert_int_equal(fab_regression_size(r), D + 1);
+    assert_int_equal(fab_regression_coefficients(r, mean[0], sd[0]), FAB_OK);
+    fab_regression_free(r);
+    for (int from_file = 0; from_file < 2; from_file++) {
+        r = fit(&(fab_data){.arrays = &first}, &plan);
+        if (from_file) {
+            assert_int_equal(fab_regression_save(r, in_folder("q")), FAB_OK);
+            fab_regression_free(r);
+            assert_int_equal(fab_regression_load(&r, in_folder("q"), NULL), FAB_OK);
+        }
+        if (fab_regression_update(r, &(fab_data){.arrays = &rest}) != FAB_OK)
+            fail_msg("%s", fab_detail());
+        assert_int_equal(fab_regression_coefficients(r, mean[1], sd[1]), FAB_OK);
+        assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
+        assert_memory_equal(sd[0], sd[1], sizeof sd[0]);
+        fab_table_report f;
+        assert_int_equal(fab_regression_report(r, &f), FAB_OK);
+        assert_true(f.fit.n == N && f.rows == N - 33);
+        fab_regression_free(r);
+    }
+}
+
+static int stop_at_epoch(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)what;
+    return total == 9 && done >= *(const int64_t *)ctx; /* epochs, not rows */
+}
+
+static void a_stopped_network_goes_on_to_the_same_bytes(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N);
+    const char *const epochs[] = {"epochs=9", "batch=61", NULL};
+    char out[512];
+    size_t n, m;
+    snprintf(out, sizeof out, "%s", in_folder("out"));
+    const fab_plan plain = {.model = "mlp:4", .method = "sgd", .settings = epochs},
+                   plan = {.model = "mlp:4",
+                           .method = "sgd",
+                           .settings = epochs,
+                           .output = out,
+                           .checkpoint = 2,
+                           .resume = 1};
+    char *whole = bytes_of(&(fab_data){.arrays = &all}, &plain, &n);
+    fab_regression *r;
+    int64_t stop = 5;
+    fab_set_progress(stop_at_epoch, &stop);
+    assert_int_equal(fab_regression_fit(&r, &(fab_data){.arrays = &all}, &plan, NULL), FAB_STOPPED);
+    assert_null(r);
+    fab_set_progress(NULL, NULL);
+    fab_regression_free(fit(&(fab_data){.arrays = &all}, &plan));
+    char *resumed = get_bytes(out, &m);
+    assert_int_equal(n, m);
+    assert_memory_equal(whole, resumed, n);
+    free(whole);
+    free(resumed);
+}
+
+/* ---- a linear model in the user's units ----------------------------------------------------------------- */
+
+static void coefficients_draws_and_the_gaussian_agree(void **state)
+{
+    (void)state;
+    enum { P = D + 1, DRAWS = 4000 };
+    const fab_arrays all = part_of(0, N);
+    static double draw[DRAWS * P];
+    static float single[DRAWS * P];
+    double mean[P], sd[P], variance[P];
+    fab_regression *r = fit(&(fab_data){.arrays = &all}, NULL);
+    fab_gauss *g;
+    fab_solver *solver;
+    assert_int_equal(fab_regression_coefficients(r, mean, sd), FAB_OK);
+    assert_string_equal(fab_regression_coefficient_name(r, 2), "age");
+    assert_string_equal(fab_regression_coefficient_name(r, D), "intercept");
+    assert_int_equal(fab_regression_gauss(r, &g), FAB_OK);
+    assert_int_equal(fab_solver_init(&solver, g, NULL), FAB_OK);
+    assert_int_equal(fab_solver_variances(solver, variance), FAB_OK);
+    assert_int_equal(fab_regression_sample(r, 3, 0, DRAWS, FAB_F64, draw, P), FAB_OK);
+    assert_int_equal(fab_regression_sample(r, 3, 0, DRAWS, FAB_F32, single, P), FAB_OK);
+    for (int i = 0; i < P; i++) {
+        double sum = 0, squares = 0;
+        for (int j = 0; j < DRAWS; j++) {
+            const double d = draw[j * P + i] - mean[i];
+            assert_true(single[j * P + i] == (float)draw[j * P + i]);
+            sum += d / DRAWS;
+            squares += d * d / DRAWS;
+        }
+        assert_true(fabs(g->mu[i] - mean[i]) < 1e-12 * (1 + fabs(mean[i])));
+        assert_true(fabs(sqrt(variance[i]) - sd[i]) < 1e-9 * sd[i]);
+        assert_true(fabs(sum) < 5 * sd[i] / sqrt(DRAWS)); /* 5 standard errors: once in 2e6 */
+        assert_true(fabs(squares / (sd[i] * sd[i]) - 1) < 5 * sqrt(2.0 / DRAWS));
+    }
+    assert_true(fabs(mean[0] - 1.7) < 0.6 && fabs(mean[2] + 0.6) < 0.6);
+    fab_solver_free(solver);
+    fab_gauss_free(g);
+    fab_regression_free(r);
+}
+
+static void the_kind_of_a_file_is_what_its_json_says(void **state)
+{
+    (void)state;
+    fab_tensors *t;
+    assert_int_equal(fab_tensors_create(&t), FAB_OK);
+    assert_int_equal(fab_file_kind(t), FAB_KIND_VECTORS);
+    const struct {
+        const char *json;
+        fab_kind kind;
+    } cases[] = {
+        {"{\"kind\": \"linear\"}", FAB_KIND_LINEAR},
+        {"{\"kind\":\"network\", \"layers\": [{\"layer\": \"linear\"}]}", FAB_KIND_NETWORK},
+        {"{\"kind\": \"callback\", \"note\": \"network\"}", FAB_KIND_CALLBACK},
+        {"\"network\"", FAB_KIND_CALLBACK}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
+        assert_int_equal(fab_tensors_set(t, "model", cases[i].json), FAB_OK);
+        assert_int_equal(fab_file_kind(t), cases[i].kind);
+    }
+    fab_tensors_free(t);
+}
+
+/* ---- refusals ----------------------------------------------------------------------------------------- */
+
+static void refuse(const fab_arrays *a, const fab_plan *p, fab_status status, const char *words)
+{
+    fab_regression *r = NULL;
+    fab_set_allocator(counted_alloc, counted_release);
+    alloc_fails_at = -1;
+    alloc_held = 0;
+    const fab_status s = fab_regression_fit(&r, &(fab_data){.arrays = a}, p, NULL);
+    const int64_t held = alloc_held;
+    fab_set_allocator(NULL, NULL);
+    assert_null(r);
+    if (s != status) fail_msg("status %d, expected %d: %s", s, status, fab_detail());
+    assert_detail(words, words);
+    assert_int_equal(held, 0);
+}
+
+static void a_wrong_plan_is_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N), few = part_of(0, 4);
+    const struct {
+        fab_plan plan;
+        const char *words;
+    } bad[] = {
+        {{.likelihood = "gausian"}, "did you mean 'gaussian'?"},
+        {{.method = "exakt"}, "no method 'exakt'"},
+        {{.method = "pca"}, "fits vectors"},
+        {{.method = "exact", .model = "mlp:3"}, "linear models"},
+        {{.settings = (const char *const[]){"alpho=1", NULL}}, "no setting alpho"},
+        {{.settings = (const char *const[]){"alpha", NULL}}, "name=value"},
+        {{.settings = (const char *const[]){"D=3", NULL}}, "come from the data"},
+        {{.noise = "learned"}, "for networks"},
+        {{.scale_rows = 10}, "for streams"},
+        {{.checkpoint = 3}, "needs an output"},
+        {{.model = "mlp:3", .noise = "loud"}, "not 'loud'"},
+        {{.model = "mlp:3", .no_intercept = 1}, "biases"},
+        {{.model = "mlp:3", .noise = "fixed", .floor = 1}, "here it is fixed"},
+        {{.model = "mlp:3", .floor = -1}, "a number > 0"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuse(&all, &bad[i].plan, FAB_BAD_ARGUMENT, bad[i].words);
+    refuse(&few, &(fab_plan){.model = "mlp:3", .floor = FAB_AUTO_F64}, FAB_BAD_DATA,
+           "at least 5 rows");
+    refuse(&all, &(fab_plan){.memory = 1000}, FAB_NO_MEMORY, "MB");
+    refuse(&all, &(fab_plan){.prior = "none.safetensors"}, FAB_BAD_FILE, "none.safetensors");
+}
+
+static void wrong_arrays_are_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    const double bad_x[] = {1, 2, NAN, 4, 5, 6}, infinite[] = {1, 2, INFINITY, 4, 5, 6},
+                 y[] = {1, 2, 3, 4, 5, 7};
+    const int32_t code[] = {0, 1, 2, 0, 1, 1}, low[] = {0, 1, -2, 0, 1, 1};
+    const char *const twice[] = {"a", "b", "a"};
+    const int64_t start[] = {0, 1, 2, 3, 4, 5, 6};
+    const int32_t index[] = {0, 1, 0, 2, 1, 0};
+    const fab_array y6 = {.p = y}, codes = {.name = "c", .code = code, .word = twice, .words = 2},
+                    negative = {.name = "c", .code = low, .word = twice, .words = 2},
+                    same = {.name = "c", .code = code, .word = twice, .words = 3},
+                    none = {.name = "c"}, wordless = {.name = "c", .code = code};
+    const struct {
+        fab_arrays a;
+        fab_status status;
+        const char *words;
+    } bad[] = {
+        {{.n = 6, .x = bad_x, .D = 1, .y = y6},
+         FAB_MISSING_VALUE,
+         "arrays: row 2, column 'x0': a missing value"},
+        {{.n = 6, .x = infinite, .D = 1, .y = y6}, FAB_BAD_DATA, "is infinite"},
+        {{.n = 6, .x = y, .D = 1}, FAB_BAD_ARGUMENT, "target"},
+        {{.n = 0, .x = y, .D = 1, .y = y6}, FAB_BAD_DATA, "no rows"},
+        {{.n = 6, .D = 1, .y = y6}, FAB_BAD_ARGUMENT, "no numbers"},
+        {{.n = 6, .y = y6}, FAB_BAD_ARGUMENT, "no feature"},
+        {{.n = 6, .x = y, .D = 1, .type = FAB_I64, .y = y6}, FAB_BAD_ARGUMENT, "f64 or f32"},
+        {{.n = 6, .column = &codes, .columns = 1, .y = y6}, FAB_BAD_DATA, "no code 2 of 2 words"},
+        {{.n = 6, .column = &negative, .columns = 1, .y = y6}, FAB_BAD_DATA, "no code -2"},
+        {{.n = 6, .column = &same, .columns = 1, .y = y6},
+         FAB_BAD_ARGUMENT,
+         "'a', which stands there before"},
+        {{.n = 6, .column = &none, .columns = 1, .y = y6}, FAB_BAD_ARGUMENT, "no values"},
+        {{.n = 6, .column = &wordless, .columns = 1, .y = y6},
+         FAB_BAD_ARGUMENT,
+         "no words for them"},
+        {{.n = 6, .x = y, .D = 3, .start = start, .index = index, .y = y6, .weight = y6},
+         FAB_UNSUPPORTED,
+         "no other columns, names, weights"},
+        {{.n = 6, .x = y, .D = 2, .start = start, .index = index, .y = y6},
+         FAB_BAD_DATA,
+         "row 3: feature 2"},
+    };
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
+        refuse(&bad[i].a, NULL, bad[i].status, bad[i].words);
+}
+
+static void a_missing_value_is_dropped_or_filled_when_asked_for(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, NAN, 4, 5, 6}, y[] = {1, 2, 3, 4, 5, 7};
+    const fab_arrays a = {.n = 6, .x = x, .D = 1, .y = {.p = y}};
+    for (int i = FAB_MISSING_DROP; i <= FAB_MISSING_MEAN; i++) {
+        const fab_data d = {.arrays = &a, .columns = {.missing = (fab_missing)i}};
+        fab_regression *r = fit(&d, NULL);
+        fab_table_report f;
+        assert_int_equal(fab_regression_report(r, &f), FAB_OK);
+        assert_int_equal(f.dropped, i == FAB_MISSING_DROP);
+        assert_int_equal(f.fit.n, i == FAB_MISSING_DROP ? 5 : 6);
+        fab_regression_free(r);
+    }
+}
+
+static void a_wrong_use_is_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N);
+    const fab_data d = {.arrays = &all};
+    fab_arrays narrow = all;
+    fab_predictions *p;
+    fab_regression *r = fit(&d, NULL);
+    assert_int_equal(fab_regression_update(r, &d), FAB_UNSUPPORTED);
+    assert_detail("exact", "batch method");
+    assert_int_equal(fab_regression_predict(r, &d, &(fab_predict_plan){.linearised = 1}, &p),
+                     FAB_BAD_ARGUMENT);
+    assert_null(p);
+    assert_int_equal(fab_regression_predict(r, &d, &(fab_predict_plan){.samples = 9}, &p),
+                     FAB_BAD_ARGUMENT);
+    narrow.D = 2;
+    narrow.row_stride = D;
+    narrow.column_stride = 1;
+    assert_int_equal(fab_regression_predict(r, &(fab_data){.arrays = &narrow}, NULL, &p),
+                     FAB_BAD_DATA);
+    assert_detail("arrays", "no column 'age'");
+    assert_int_equal(fab_regression_predict(r, &(fab_data){0}, NULL, &p), FAB_BAD_ARGUMENT);
+    fab_regression_free(r);
+    put_bytes(in_folder("junk"), "junk", 4);
+    assert_int_equal(fab_regression_load(&r, in_folder("junk"), NULL), FAB_BAD_FILE);
+    assert_null(r);
+
+    const char *const few[] = {"epochs=2", NULL};
+    fab_gauss *g;
+    double mean[32], sd[32];
+    r = fit(&d, &(fab_plan){.model = "mlp:2", .method = "sgd", .settings = few});
+    assert_int_equal(fab_regression_gauss(r, &g), FAB_UNSUPPORTED);
+    assert_int_equal(fab_regression_coefficients(r, mean, sd), FAB_UNSUPPORTED);
+    fab_regression_free(r);
+}
+
+static void steps_out_of_order_are_refused(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N);
+    const fab_data d = {.arrays = &all};
+    fab_regression *r;
+    fab_predictions *p;
+    fab_table_report f;
+    double mean[D + 1], sd[D + 1];
+    assert_int_equal(fab_regression_open(&r, &d, NULL, NULL), FAB_OK);
+    assert_int_equal(fab_regression_run(r), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_regression_set(r, "alpha", "1"), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_regression_save(r, in_folder("q")), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_regression_report(r, &f), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_regression_choose(r), FAB_OK);
+    assert_int_equal(fab_regression_choose(r), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_regression_predict(r, &d, NULL, &p), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_regression_set(r, "alpha", "0.5"), FAB_OK);
+    assert_int_equal(fab_regression_run(r), FAB_OK);
+    assert_int_equal(fab_regression_run(r), FAB_BAD_ARGUMENT);
+    assert_string_equal(fab_regression_coefficient_name(r, D), "intercept");
+    assert_null(fab_regression_coefficient_name(r, D + 1));
+    assert_int_equal(fab_regression_report(r, &f), FAB_OK);
+    assert_true(f.fit.alpha == 0.5 && f.D == D && f.guessed);
+    assert_int_equal(fab_regression_coefficients(r, mean, sd), FAB_OK);
+    fab_regression_free(r);
+}
+
+static void options_of_files_are_not_for_arrays(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N);
+    fab_regression *r;
+    assert_int_equal(
+        fab_regression_fit(&r, &(fab_data){.arrays = &all, .categorical = "age"}, NULL, NULL),
+        FAB_BAD_ARGUMENT);
+    assert_detail("arrays", "for files");
+    assert_int_equal(fab_regression_fit(&r, &(fab_data){0}, NULL, NULL), FAB_BAD_ARGUMENT);
+    assert_detail("neither a file", "arrays");
+}
+
+/* ---- memory ------------------------------------------------------------------------------------------- */
+
+static fab_plan tried_plan;
+static const char *tried_file;
+
+static fab_status fit_use_and_free(void)
+{
+    const fab_array street = {.name = "street", .text = rows.street};
+    const fab_arrays a = {
+        .n = 29, .x = rows.x, .D = D, .column = &street, .columns = 1, .y = price};
+    const fab_data d = {.arrays = &a};
+    fab_regression *r = NULL;
+    fab_predictions *p = NULL;
+    fab_scores scores;
+    fab_status s = fab_regression_fit(&r, &d, &tried_plan, &(fab_exec){.threads = 1});
+    if (s == FAB_OK) s = fab_regression_predict(r, &d, NULL, &p);
+    if (s == FAB_OK) s = fab_regression_score(r, &d, NULL, &scores, NULL);
+    if (s == FAB_OK && !fab_regression_is_network(r)) {
+        double mean[16], sd[16];
+        s = fab_regression_coefficients(r, mean, sd);
+    }
+    if (s == FAB_OK) s = fab_regression_save(r, tried_file);
+    fab_predictions_free(p);
+    fab_regression_free(r);
+    if (s == FAB_OK) s = fab_regression_load(&r, tried_file, &(fab_exec){.threads = 1});
+    if (s == FAB_OK) {
+        if (tried_plan.method && strcmp(tried_plan.method, "lrvga") == 0)
+            s = fab_regression_update(r, &d);
+        fab_regression_free(r);
+    }
+    return s;
+}
+
+static void every_failed_allocation_is_reported(void **state)
+{
+    (void)state;
+    const fab_plan plans[] = {
+        {.method = "exact"},
+        {.method = "lrvga", .scale_rows = 5},
+        {.model = "mlp:2", .method = "sgd", .settings = (const char *const[]){"epochs=1", NULL}}};
+    tried_file = in_folder("tried");
+    fab_set_allocator(counted_alloc, counted_release);
+    for (size_t i = 0; i < sizeof plans / sizeof *plans; i++) {
+        fab_status s = FAB_NO_MEMORY;
+        tried_plan = plans[i];
+        for (alloc_fails_at = 1; s != FAB_OK; alloc_fails_at++) {
+            alloc_calls = alloc_held = 0;
+            s = fit_use_and_free();
+            assert_true(s == FAB_OK || s == FAB_NO_MEMORY);
+            assert_int_equal(s == FAB_OK, alloc_calls < alloc_fails_at);
+            assert_int_equal(alloc_held, 0);
+            if (s == FAB_OK || strstr(fab_detail(), "cannot allocate")) continue;
+            assert_detail("lrvga needs", "MB"); /* it allocates to find that out */
+        }
+        assert_true(alloc_calls > 100);
+    }
+    fab_set_allocator(NULL, NULL);
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(numbers_in_any_layout_are_the_file),
+        TEST(words_and_codes_are_the_file),
+        TEST(sparse_rows_are_the_libsvm_file),
+        TEST(a_linear_model_is_that_of_the_command_line),
+        TEST(a_network_is_that_of_the_command_line),
+        TEST(an_update_is_all_rows_at_once),
+        TEST(a_stopped_network_goes_on_to_the_same_bytes),
+        TEST(coefficients_draws_and_the_gaussian_agree),
+        TEST(the_kind_of_a_file_is_what_its_json_says),
+        TEST(a_wrong_plan_is_refused_with_a_sentence),
+        TEST(wrong_arrays_are_refused_with_a_sentence),
+        TEST(a_missing_value_is_dropped_or_filled_when_asked_for),
+        TEST(a_wrong_use_is_refused_with_a_sentence),
+        TEST(steps_out_of_order_are_refused),
+        TEST(options_of_files_are_not_for_arrays),
+        TEST(every_failed_allocation_is_reported),
+    };
+    make_rows();
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
