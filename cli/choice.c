@@ -27,8 +27,8 @@ static int say_large(const choice *c, fab_large large, double needed, double lim
                           c->data.file, t->n, t->columns, room,
                           c->memory > 0 ? "allowed by --memory" : "that are free");
     return say_failed("%s: %s needs %sB for %" PRId64 " features, and %sB are %s", c->data.file,
-                      fab_regression_method(c->r)->name, human_count(needed, need, sizeof need),
-                      fab_regression_scaling(c->r)->D, room,
+                      fab_method_name(fab_regression_method(c->r)),
+                      human_count(needed, need, sizeof need), fab_regression_scaling(c->r)->D, room,
                       c->memory > 0 ? "allowed by --memory" : "free");
 }
 
@@ -51,9 +51,13 @@ static int check_likelihood(const choice *c)
 {
     const char *name = c->plan.likelihood;
     if (!name) return DONE;
-    for (int i = 0; fab_likelihood_names[i]; i++)
-        if (strcmp(name, fab_likelihood_names[i]) == 0) return DONE;
-    const char *near = fab_nearest(name, fab_likelihood_names, 4);
+    enum { MOST = 64 };
+    const char *names[MOST];
+    fab_likelihood l;
+    if (fab_likelihood_find(name, &l) == FAB_OK) return DONE;
+    const int64_t n = fab_likelihood_count() < MOST ? fab_likelihood_count() : MOST;
+    for (int64_t i = 0; i < n; i++) names[i] = fab_likelihood_name((fab_likelihood)i);
+    const char *near = fab_nearest(name, names, n);
     if (near)
         return say_wrong("%s: there is no likelihood '%s'; did you mean '%s'?", c->verb, name,
                          near);
@@ -76,11 +80,11 @@ static int check_method(const choice *c)
     const int status = method_named(&m, c->plan.method);
     if (status != DONE) return status;
     if (layers) m = fab_method_of_networks(m);
-    if (!m->infer)
+    if (fab_method_takes(m) & FAB_TAKES_VECTORS)
         return say_wrong("%s: %s fits vectors, not a target; `fabayes fa` runs it", c->verb,
-                         m->name);
-    if (layers && !m->infer->init_model)
-        return say_wrong("%s: %s knows linear models, not %s", c->verb, m->name, layers);
+                         fab_method_name(m));
+    if (layers && fab_method_takes(m) & FAB_TAKES_LINEAR)
+        return say_wrong("%s: %s knows linear models, not %s", c->verb, fab_method_name(m), layers);
     return DONE;
 }
 
@@ -138,7 +142,7 @@ int choice_settings(void *ctx, const fab_fields **table, void **settings)
     if (status == DONE) status = check_method(c);
     if (status == DONE) status = choice_say(c, fab_regression_choose(c->r));
     if (status != DONE) return status;
-    *table = fab_regression_method(c->r)->table;
+    *table = fab_method_fields(fab_regression_method(c->r));
     *settings = fab_regression_settings(c->r);
     return DONE;
 }
@@ -149,8 +153,8 @@ static int put_text(const choice *c, const char *name, const char *text)
 {
     const fab_method *m = fab_regression_method(c->r);
     if (!text) return DONE;
-    if (!fab_settings_find(m->table, name))
-        return say_wrong("%s: %s has no setting %s", c->verb, m->name, name);
+    if (!fab_settings_find(fab_method_fields(m), name))
+        return say_wrong("%s: %s has no setting %s", c->verb, fab_method_name(m), name);
     return choice_say(c, fab_regression_set(c->r, name, text));
 }
 
@@ -160,16 +164,12 @@ static int beta_of_classes(const choice *c, fab_likelihood l)
                      fab_likelihood_name(l));
 }
 
-static int check_linear(const choice *c, const fab_glm_settings *s, fab_likelihood l)
+static int check_linear(const choice *c, double beta, fab_likelihood l)
 {
     if (c->plan.noise) return say_wrong("%s: --noise is for networks", c->verb);
     if (c->plan.nu > 0 || c->floor)
         return say_wrong("%s: --nu and --noise-floor are for networks", c->verb);
-    if (s->D || s->classes != 1 || !s->intercept || s->likelihood)
-        return say_wrong("%s: D and classes come from DATA, the intercept from --no-intercept, "
-                         "the likelihood from --likelihood; they are no settings here",
-                         c->verb);
-    return l != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0 ? beta_of_classes(c, l) : DONE;
+    return l != FAB_LIKELIHOOD_GAUSSIAN && beta > 0 ? beta_of_classes(c, l) : DONE;
 }
 
 static int check_floor(choice *c, int held, fab_likelihood l)
@@ -183,9 +183,9 @@ static int check_floor(choice *c, int held, fab_likelihood l)
     if (take_floor(c) != DONE)
         return say_wrong("%s: --noise-floor is a number > 0 or auto, not '%s'", c->verb, c->floor);
     if (c->plan.floor != FAB_AUTO_F64) return DONE;
-    if (m->streams)
+    if (fab_method_streams(m))
         return say_wrong("%s: --noise-floor auto needs all rows, and %s takes them as a stream",
-                         c->verb, m->name);
+                         c->verb, fab_method_name(m));
     if (rows < FAB_FLOOR_FOLDS)
         return say_failed("%s: --noise-floor auto needs at least %d rows, and here are %" PRId64,
                           c->data.file, FAB_FLOOR_FOLDS, rows);
@@ -195,21 +195,16 @@ static int check_floor(choice *c, int held, fab_likelihood l)
 static int check_network(choice *c, const fab_model_settings *s, fab_likelihood l)
 {
     const char *noise = c->plan.noise;
-    int known = 0, held = s->beta > 0;
+    fab_noise kind = s->beta > 0 ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
     if (c->plan.no_intercept)
         return say_wrong("%s: --no-intercept is for linear models; layers have their biases",
                          c->verb);
     if (l != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0) return beta_of_classes(c, l);
     if (noise && l != FAB_LIKELIHOOD_GAUSSIAN)
         return say_wrong("%s: --noise is for a gaussian target", c->verb);
-    for (int i = 0; noise && fab_noise_names[i]; i++)
-        if (strcmp(noise, fab_noise_names[i]) == 0) {
-            known = 1;
-            held = i == FAB_NOISE_FIXED;
-        }
-    if (noise && !known)
+    if (noise && fab_noise_find(noise, &kind) != FAB_OK)
         return say_wrong("%s: --noise is fixed, learned or output, not '%s'", c->verb, noise);
-    return c->floor ? check_floor(c, held, l) : DONE;
+    return c->floor ? check_floor(c, kind == FAB_NOISE_FIXED, l) : DONE;
 }
 
 int choice_put(choice *c)
@@ -219,6 +214,7 @@ int choice_put(choice *c)
     int status = put_text(c, "K", c->k);
     if (status == DONE) status = put_text(c, "seed", c->seed);
     if (status != DONE) return status;
-    return fab_regression_is_network(c->r) ? check_network(c, settings, l)
-                                           : check_linear(c, settings, l);
+    if (fab_regression_is_network(c->r)) return check_network(c, settings, l);
+    const fab_fields *fields = fab_method_fields(fab_regression_method(c->r));
+    return check_linear(c, fab_settings_number(fields, settings, "beta"), l);
 }

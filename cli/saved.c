@@ -44,8 +44,9 @@ int saved_check_method(const char *file, const fab_tensors *t, const char *maker
     if (!method || !fab_tensors_get(t, "settings"))
         return say_failed("%s: is not a file of `fabayes %s`: there is nothing to resume", file,
                           maker);
-    if (strcmp(method, m->name) != 0)
-        return say_failed("%s: was made by %s, and this call says %s", file, method, m->name);
+    if (strcmp(method, fab_method_name(m)) != 0)
+        return say_failed("%s: was made by %s, and this call says %s", file, method,
+                          fab_method_name(m));
     if (F && F->type != type) /* a point has none */
         return say_failed("%s: holds %s, and this call says %s", file, fab_dtype_name(F->type),
                           fab_dtype_name(type));

@@ -471,7 +471,7 @@ static void what_was_found_is_told(void **state)
 static void a_plan_that_makes_no_sense_is_refused(void **state)
 {
     (void)state;
-    const any_settings s = settings_of("ml", 5, 3, "");
+    const any_settings s = settings_of("ml", 3, "");
     refuse_plan(FAB_BAD_ARGUMENT, "'mm' is not known", .D = 5, .K = 2, .method = "mm");
     refuse_plan(FAB_BAD_ARGUMENT, "fits a model", .D = 5, .K = 2, .method = "laplace");
     refuse_plan(FAB_BAD_ARGUMENT, "K = 0", .D = 5);
@@ -519,7 +519,7 @@ static void another_file_is_refused(void **state)
 {
     (void)state;
     char file[600];
-    const any_settings seven = settings_of("recursive-em", 5, 2, "block=7");
+    const any_settings seven = settings_of("recursive-em", 2, "block=7");
     fab_source *s = rows_source(rows_csv(0, 300, "other"));
     fab_factors *f;
     snprintf(file, sizeof file, "%s", in_folder("q"));
@@ -529,7 +529,7 @@ static void another_file_is_refused(void **state)
     const fab_factors_plan method = {.D = 5, .K = 2, .method = "online-em"};
     const fab_factors_plan rank = {.D = 5, .K = 3};
     const fab_factors_plan block = {
-        .D = 5, .settings = &seven, .size = fab_method_find("recursive-em")->table->size};
+        .D = 5, .settings = &seven, .size = fab_method_find("recursive-em")->fields->size};
     const fab_factors_plan wide = {.D = 6};
     assert_refused(fab_factors_load(&f, &names, file, NULL), FAB_BAD_DATA,
                    "column 1 is 'other', and 'b' in");

@@ -499,7 +499,7 @@ static void a_wrong_plan_is_refused_with_a_sentence(void **state)
         {{.method = "exact", .model = "mlp:3"}, "linear models"},
         {{.settings = (const char *const[]){"alpho=1", NULL}}, "no setting alpho"},
         {{.settings = (const char *const[]){"alpha", NULL}}, "name=value"},
-        {{.settings = (const char *const[]){"D=3", NULL}}, "come from the data"},
+        {{.settings = (const char *const[]){"D=3", NULL}}, "no setting D"},
         {{.noise = "learned"}, "for networks"},
         {{.scale_rows = 10}, "for streams"},
         {{.checkpoint = 3}, "needs an output"},

@@ -168,17 +168,15 @@ static fab_status save_and_use(streaming *m, fab_fit *e)
 static fab_status run_trial(streaming *m, trial *t, void *settings)
 {
     fab_fit *e = NULL;
-    const fab_fields *table = t->method->table;
-    fab_settings_defaults(table, settings);
-    fab_status s = fab_settings_parse(table, settings, "D", "1000");
-    if (s == FAB_OK) s = fab_settings_parse(table, settings, "K", "10");
-    if (s == FAB_OK)
-        s = fab_fit_create(&e, fab_method_name(t->method), settings, sizeof *settings,
-                           &(fab_input){.vectors = VECTORS}, &m->exec);
-    if (s == FAB_OK) s = t->method->streams ? run_stream(m, t, e) : run_batch(m, t, e);
+    const fab_fields *fields = fab_method_fields(t->method);
+    const fab_input in = {.vectors = DIM};
+    fab_settings_defaults(fields, settings);
+    fab_status s = fab_settings_parse(fields, settings, "K", "10");
+    if (s == FAB_OK) s = fab_fit_create(&e, t->name, settings, fields->size, &in, &m->exec);
+    if (s == FAB_OK) s = fab_method_streams(t->method) ? run_stream(m, t, e) : run_batch(m, t, e);
     if (s == FAB_OK && t == m->all) s = save_and_use(m, e);
-    t->bytes = t->method->bytes(settings, ROWS, &m->exec);
-    if (!t->method->streams) t->bytes += 8.0 * ROWS * DIM;
+    t->bytes = fab_fit_bytes(t->name, settings, fields->size, &in, ROWS, &m->exec);
+    if (!fab_method_streams(t->method)) t->bytes += 8.0 * ROWS * DIM;
     fab_fit_free(e);
     return s;
 }
@@ -191,7 +189,7 @@ static int run_trials(streaming *m)
         if (!method) continue;
         trial *t = &m->all[m->trials++];
         *t = (trial){.name = names[i], .method = method};
-        void *settings = malloc(method->table->size);
+        void *settings = malloc(fab_method_fields(method)->size);
         const fab_status s = settings ? run_trial(m, t, settings) : FAB_NO_MEMORY;
         free(settings);
         if (s == FAB_STOPPED) return say_failed("demo: stopped");
@@ -220,7 +218,8 @@ static void make_cells(const streaming *m, char cell[][CELL], const char **shown
         const trial *t = &m->all[i];
         char(*c)[CELL] = cell + (i + 1) * COLUMNS;
         snprintf(c[0], CELL, "%s", t->name);
-        snprintf(c[1], CELL, "%s", t->method->streams ? "a stream, once" : "the whole table");
+        snprintf(c[1], CELL, "%s",
+                 fab_method_streams(t->method) ? "a stream, once" : "the whole table");
         snprintf(c[2], CELL, "%.2f", t->seconds);
         snprintf(c[3], CELL, "%.0f", t->bytes / 1e6);
         snprintf(c[4], CELL, "%.5f", last_error(t));
@@ -278,7 +277,7 @@ static fab_status add_plot(const streaming *m, fab_page *page)
     fab_curve curve[COUNT(m->all)];
     for (int i = 0; i < m->trials; i++) {
         const trial *t = &m->all[i];
-        curve[i] = (fab_curve){.name = t->method->streams ? t->name : "ml, all rows",
+        curve[i] = (fab_curve){.name = fab_method_streams(t->method) ? t->name : "ml, all rows",
                                .x = t->rows,
                                .y = t->error,
                                .n = t->points};

@@ -88,7 +88,7 @@ static void print_net(const fab_regression *r, const fab_table_report *f)
 /* Settings that were auto, as the method chose them for the model. */
 static void print_chosen(fab_regression *r)
 {
-    const fab_fields *t = fab_regression_method(r)->table;
+    const fab_fields *t = fab_method_fields(fab_regression_method(r));
     const void *given = fab_regression_settings(r), *chosen = fab_regression_chosen(r);
     const char *lead = "chosen: ";
     for (int64_t i = 0; i < t->n; i++) {
@@ -150,7 +150,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
            target, f.likelihood, f.guessed ? ", guessed from its values" : "", f.D, f.fit.n,
            seconds);
     print_net(r, &f);
-    print_chosen(r);
+    if (fab_regression_is_network(r)) print_chosen(r);
     if (f.counts) printf("whole numbers: if '%s' counts, say --likelihood poisson\n", target);
     print_words(fab_regression_table(r));
     print_numbers(&f);

@@ -27,7 +27,7 @@ int factors_failed(const char *who, fab_status s)
 static json_t *json_settings(const fab_factors *f)
 {
     char *text = NULL;
-    const fab_fields *fields = fab_factors_method(f)->table;
+    const fab_fields *fields = fab_method_fields(fab_factors_method(f));
     if (fab_settings_json(fields, fab_factors_settings(f), &text) != FAB_OK) return NULL;
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
@@ -69,7 +69,7 @@ static int say_json(const findings *n)
     const fab_fa_report *r = &n->report;
     const fab_bic *search = fab_factors_search(f);
     json_t *j = json_object();
-    json_put(j, "method", json_text(fab_factors_method(f)->name));
+    json_put(j, "method", json_text(fab_method_name(fab_factors_method(f))));
     json_put(j, "settings", json_settings(f));
     json_put(j, "D", json_integer(n->say->r->D));
     json_put(j, "K", json_integer(n->say->r->K));
@@ -130,8 +130,8 @@ static int say_table(const findings *n)
     const int64_t D = n->say->r->D, K = n->say->r->K;
     char rate[24];
     if (fab_factors_search(f)) print_candidates(fab_factors_search(f));
-    printf("%-15s %s, D = %" PRId64 ", K = %" PRId64 "\n", "method", fab_factors_method(f)->name, D,
-           K);
+    printf("%-15s %s, D = %" PRId64 ", K = %" PRId64 "\n", "method",
+           fab_method_name(fab_factors_method(f)), D, K);
     printf("%-15s %" PRId64 " of %s", "rows", r->n - r->before, n->say->file);
     if (r->before) printf(", and %" PRId64 " before", r->before);
     printf("\n%-15s %.6f per row\n", "log-likelihood", r->loglik_mean);

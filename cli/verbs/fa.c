@@ -28,25 +28,26 @@ static int find_settings(void *ctx, const fab_fields **table, void **settings)
     fa_call *c = ctx;
     const int status = method_named(&c->method, c->name ? c->name : "recursive-em");
     if (status != DONE) return status;
-    if (c->method->infer)
-        return say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it", c->method->name);
-    c->settings = malloc(c->method->table->size);
+    if (!(fab_method_takes(c->method) & FAB_TAKES_VECTORS))
+        return say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it",
+                         fab_method_name(c->method));
+    c->settings = malloc(fab_method_fields(c->method)->size);
     if (!c->settings) return say_failed("out of memory");
-    fab_settings_defaults(c->method->table, c->settings);
-    *table = c->method->table;
+    fab_settings_defaults(fab_method_fields(c->method), c->settings);
+    *table = fab_method_fields(c->method);
     *settings = c->settings;
     return DONE;
 }
 
 static int put_text(const fa_call *c, const char *name, const char *text)
 {
-    const fab_status s = fab_settings_parse(c->method->table, c->settings, name, text);
+    const fab_status s = fab_settings_parse(fab_method_fields(c->method), c->settings, name, text);
     return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int is_set(const fa_call *c, const char *name)
 {
-    const fab_field *f = fab_settings_find(c->method->table, name);
+    const fab_field *f = fab_settings_find(fab_method_fields(c->method), name);
     int64_t value = 0;
     if (f) memcpy(&value, (const char *)c->settings + f->offset, sizeof value);
     return value != 0;
@@ -59,7 +60,7 @@ static int by_bic(const fa_call *c)
 
 static int put_settings(fa_call *c)
 {
-    const fab_field *memory = fab_settings_find(c->method->table, "memory");
+    const fab_field *memory = fab_settings_find(fab_method_fields(c->method), "memory");
     if (is_set(c, "D") || is_set(c, "K"))
         return say_wrong("fa: D comes from DATA and K from -k; they are no settings here");
     if (!c->k) return say_wrong("fa: -k K, the number of factors, or -k auto is missing");
@@ -98,9 +99,9 @@ static int check_call(const fa_call *c)
             "fa: --varimax turns what --loadings or --scores writes; neither is given");
     if ((c->checkpoint || c->resume) && !c->output)
         return say_wrong("fa: --%s needs -o FILE", of_stream);
-    if ((c->checkpoint || c->resume) && !c->method->streams)
-        return say_wrong("fa: %s is a batch method: there is nothing to --%s", c->method->name,
-                         of_stream);
+    if ((c->checkpoint || c->resume) && !fab_method_streams(c->method))
+        return say_wrong("fa: %s is a batch method: there is nothing to --%s",
+                         fab_method_name(c->method), of_stream);
     return check_files(c);
 }
 
@@ -111,9 +112,9 @@ static int check_search(const fa_call *c)
     const int64_t D = fab_source_columns(c->source) - labels;
     const char *lacks = fab_factors_lacks(c->method);
     if (lacks)
-        return say_wrong("fa: %s %s; -k auto needs %s", c->method->name, lacks,
-                         c->method->streams ? "recursive-em or a batch method"
-                                            : "ml, em, ppca or recursive-em");
+        return say_wrong("fa: %s %s; -k auto needs %s", fab_method_name(c->method), lacks,
+                         fab_method_streams(c->method) ? "recursive-em or a batch method"
+                                                       : "ml, em, ppca or recursive-em");
     if (c->max_factors > D)
         return say_wrong("fa: --max-factors=%" PRId64 " for D = %" PRId64 " coordinates",
                          c->max_factors, D);
@@ -137,9 +138,9 @@ static int begin(fa_call *c)
 {
     const fab_exec exec = {.ops = fab_ops_find("cpu", (fab_dtype)c->dtype), .threads = c->threads};
     const fab_factors_plan plan = {.source = c->source,
-                                   .method = c->method->name,
+                                   .method = fab_method_name(c->method),
                                    .settings = c->settings,
-                                   .size = c->method->table->size,
+                                   .size = fab_method_fields(c->method)->size,
                                    .K = by_bic(c) ? FAB_AUTO_I64 : 0,
                                    .max_factors = c->max_factors,
                                    .memory = 1e6 * c->memory,

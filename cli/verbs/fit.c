@@ -10,16 +10,17 @@ static int check_call(const choice *c)
     const fab_method *m = fab_regression_method(c->r);
     const int layers = fab_regression_recipe(c->r).layers != NULL;
     const char *given = c->plan.checkpoint ? "checkpoint" : "resume";
-    if (c->plan.scale_rows && (!m->streams || layers))
+    if (c->plan.scale_rows && (!fab_method_streams(m) || layers))
         return say_wrong("fit: %s takes its units from all rows: --scale-rows is for streams",
-                         m->name);
+                         fab_method_name(m));
     if (!c->plan.checkpoint && !c->plan.resume) return DONE;
     if (!c->plan.output) return say_wrong("fit: --%s needs -o FILE", given);
-    if (m->streams && layers)
+    if (fab_method_streams(m) && layers)
         return say_wrong("fit: %s of a network has nothing to --%s; `update` goes on with its file",
-                         m->name, given);
-    if (!m->streams && !fab_regression_is_network(c->r))
-        return say_wrong("fit: %s is a batch method: there is nothing to --%s", m->name, given);
+                         fab_method_name(m), given);
+    if (!fab_method_streams(m) && !fab_regression_is_network(c->r))
+        return say_wrong("fit: %s is a batch method: there is nothing to --%s", fab_method_name(m),
+                         given);
     return DONE;
 }
 

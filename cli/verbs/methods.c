@@ -10,13 +10,40 @@
 /* The verb that runs it. */
 static const char *verb_of(const fab_method *m)
 {
-    return m->infer ? "fit" : "fa";
+    return fab_method_takes(m) & FAB_TAKES_VECTORS ? "fa" : "fit";
 }
 
-/* Has it settings of its own for networks? */
+/* Who does for networks what m does for linear models; NULL: nobody else. */
+static const fab_method *network_of(const fab_method *m)
+{
+    const fab_method *n = fab_method_of_networks(m);
+    return n == m ? NULL : n;
+}
+
+/* Is that the same method, with settings of its own? */
 static int own_network(const fab_method *m)
 {
-    return m->network && strcmp(m->network->name, m->name) == 0;
+    const fab_method *n = network_of(m);
+    return n && strcmp(fab_method_name(n), fab_method_name(m)) == 0;
+}
+
+/* What it takes, as words. */
+static json_t *json_takes(const fab_method *m)
+{
+    static const struct {
+        fab_takes bit;
+        const char *word;
+    } words[] = {{FAB_TAKES_VECTORS, "vectors"},
+                 {FAB_TAKES_LINEAR, "linear models"},
+                 {FAB_TAKES_GRADIENT, "models with a gradient"},
+                 {FAB_TAKES_EXAMPLES, "models with gradients of single examples"},
+                 {FAB_TAKES_JACOBIAN, "models with a Jacobian"}};
+    const fab_method *n = own_network(m) ? network_of(m) : m;
+    const int64_t takes = fab_method_takes(m) | fab_method_takes(n);
+    json_t *all = json_array();
+    for (int i = 0; i < COUNT(words); i++)
+        if (takes & words[i].bit) json_array_append_new(all, json_text(words[i].word));
+    return all;
 }
 
 /* ---- for programs --------------------------------------------------------------------------------- */
@@ -77,13 +104,15 @@ static json_t *json_settings(const fab_fields *t)
 static json_t *json_method(const fab_method *m)
 {
     json_t *j = json_object();
-    json_put(j, "name", json_text(m->name));
-    json_put(j, "summary", json_text(m->summary));
+    json_put(j, "name", json_text(fab_method_name(m)));
+    json_put(j, "summary", json_text(fab_method_summary(m)));
     json_put(j, "verb", json_text(verb_of(m)));
-    json_put(j, "streams", json_boolean(m->streams));
-    json_put(j, "settings", json_settings(m->table));
-    if (m->network) json_put(j, "network", json_text(m->network->name));
-    if (own_network(m)) json_put(j, "network_settings", json_settings(m->network->table));
+    json_put(j, "streams", json_boolean(fab_method_streams(m)));
+    json_put(j, "takes", json_takes(m));
+    json_put(j, "settings", json_settings(fab_method_fields(m)));
+    const fab_method *n = network_of(m);
+    if (n) json_put(j, "network", json_text(fab_method_name(n)));
+    if (own_network(m)) json_put(j, "network_settings", json_settings(fab_method_fields(n)));
     return j;
 }
 
@@ -107,8 +136,8 @@ static int list_table(void)
     }
     for (int64_t i = 0; i < n; i++) {
         const fab_method *m = fab_method_at(i);
-        printf("%-18s %-8s %-4s %s\n", m->name, m->streams ? "stream" : "batch", verb_of(m),
-               m->summary);
+        printf("%-18s %-8s %-4s %s\n", fab_method_name(m),
+               fab_method_streams(m) ? "stream" : "batch", verb_of(m), fab_method_summary(m));
     }
     printf("\n`fabayes methods NAME` shows the settings of a method.\n");
     return DONE;
@@ -117,23 +146,24 @@ static int list_table(void)
 static int settings_table(const fab_method *m)
 {
     char *text;
-    const fab_status s = fab_settings_text(m->table, &text);
+    const fab_status s = fab_settings_text(fab_method_fields(m), &text);
     if (s != FAB_OK) return say_status(s);
-    printf("%s (%s, %s): %s\n\n%s", m->name, verb_of(m), m->streams ? "stream" : "batch",
-           m->summary, text);
+    printf("%s (%s, %s): %s\n\n%s", fab_method_name(m), verb_of(m),
+           fab_method_streams(m) ? "stream" : "batch", fab_method_summary(m), text);
     fab_text_free(text);
     return DONE;
 }
 
 static int one_table(const fab_method *m)
 {
+    const fab_method *n = network_of(m);
     const int status = settings_table(m);
-    if (status != DONE || !m->network) return status;
+    if (status != DONE || !n) return status;
     if (own_network(m)) {
         printf("\n");
-        return settings_table(m->network);
+        return settings_table(n);
     }
-    printf("\nFor networks it is %s.\n", m->network->name);
+    printf("\nFor networks it is %s.\n", fab_method_name(n));
     return DONE;
 }
 
@@ -141,7 +171,7 @@ static int unknown(const char *name)
 {
     const int64_t n = fab_method_count();
     const char **names = malloc((size_t)(n + 1) * sizeof *names);
-    for (int64_t i = 0; names && i < n; i++) names[i] = fab_method_at(i)->name;
+    for (int64_t i = 0; names && i < n; i++) names[i] = fab_method_name(fab_method_at(i));
     const char *near = names ? fab_nearest(name, names, n) : NULL;
     if (near)
         say_wrong("there is no method '%s'; did you mean '%s'?", name, near);

@@ -53,12 +53,13 @@ static int take_range(void *ctx, const fab_field *field, const char *text, int *
 static int propose(tune_call *c)
 {
     const fab_method *m = fab_regression_method(c->choice.r);
-    const fab_status s = fab_tune_propose(m->table, fab_regression_settings(c->choice.r), c->range,
+    const fab_status s = fab_tune_propose(fab_method_fields(m),
+                                          fab_regression_settings(c->choice.r), c->range,
                                           MOST_RANGES, &c->ranges);
     if (s != FAB_OK) return say_status(s);
     if (c->ranges) return DONE;
     return say_wrong("tune: %s proposes nothing to search; name a setting, as --alpha=0.01:10:log",
-                     m->table->method);
+                     fab_method_fields(m)->method);
 }
 
 /* ---- the table of trials -------------------------------------------------------------------------------- */
@@ -197,7 +198,7 @@ static int say_json(const tune_call *c)
 {
     json_t *j = json_object(), *all = json_array();
     for (int64_t i = 0; i < c->trials; i++) json_array_append_new(all, json_trial(c, i));
-    json_put(j, "method", json_text(fab_regression_method(c->choice.r)->name));
+    json_put(j, "method", json_text(fab_method_name(fab_regression_method(c->choice.r))));
     json_put(j, "best", json_trial(c, fab_tune_best(c->tune)));
     json_put(j, "trials", all);
     json_put(j, "folds", json_integer(c->folds));
@@ -213,7 +214,8 @@ static int say_table(const tune_call *c)
     if (c->choice.quiet) return DONE;
     printf("%s: best of %" PRId64 " trials on %" PRId64 " folds: trial %" PRId64
            ", nll %.6g (se %.2g)\n",
-           fab_regression_method(c->choice.r)->name, c->trials, c->folds, best, t->nll, t->se);
+           fab_method_name(fab_regression_method(c->choice.r)), c->trials, c->folds, best, t->nll,
+           t->se);
     for (int64_t j = 0; j < c->ranges; j++) printf("  --%s=%.6g\n", c->range[j].name, t->value[j]);
     return DONE;
 }

@@ -3,6 +3,7 @@
  * A file with a model in it was made by `fit`, one without by `fa`.
  *
  * SPDX-License-Identifier: MIT */
+#include "data.h"
 #include "print/learned.h"
 #include "print/summary.h"
 #include <inttypes.h>
@@ -24,7 +25,7 @@ static int check_file(const update_call *c, const fab_tensors *t)
         return say_failed(
             "%s: is not a file of `fabayes fa` or `fit`: there is nothing to continue", c->file);
     if (!m) return say_failed("%s: was made by method '%s', which is not known", c->file, method);
-    if (!m->streams)
+    if (!fab_method_streams(m))
         return say_failed("%s: was made by %s, a batch method, and cannot be continued; fit again "
                           "with all rows",
                           c->file, method);

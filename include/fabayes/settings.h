@@ -41,7 +41,7 @@ typedef struct fab_fields {
     size_t size; /* of the struct: 8 n, or more where others describe the rest */
 } fab_fields;
 
-/* Set every field to its default; required fields to 0, which fails the check. */
+/* Set every field to its default; required fields to 0, which fails the check.  Members that t does not describe: 0. */
 FAB_API void fab_settings_defaults(const fab_fields *t, void *settings);
 
 /* Every value inside its range?  The sentence names method, setting, value and range.  NaN fails. */
@@ -49,6 +49,9 @@ FAB_API fab_status fab_settings_check(const fab_fields *t, const void *settings)
 
 /* The field of that name, or NULL. */
 FAB_API const fab_field *fab_settings_find(const fab_fields *t, const char *name);
+
+/* The value of a field as a number: NaN when there is none of that name, FAB_AUTO_F64 where it is to be chosen. */
+FAB_API double fab_settings_number(const fab_fields *t, const void *settings, const char *name);
 
 /* Set a field from text ("0.5", "12", "true", "auto", a name).  On failure *settings is as before. */
 FAB_API fab_status fab_settings_parse(const fab_fields *t, void *settings, const char *name,

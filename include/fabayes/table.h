@@ -180,7 +180,7 @@ typedef struct fab_table_report {
     int64_t guessed;       /* 1: the likelihood, from the values of the target */
     int64_t D, K;          /* features; rank of the posterior */
     int64_t rows, dropped; /* of this call: read, and left out for a value that is missing */
-    fab_report fit;     /* rows in all, iterations, precisions in fitting units, .. */
+    fab_report fit;        /* rows in all, iterations, precisions in fitting units, .. */
     double loglik_mean;    /* mean log p(y | x, the posterior mean), in the user's units, or NaN */
     const char
         *order; /* what is suspicious about the order of a stream, without a full stop; or NULL */

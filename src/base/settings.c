@@ -42,7 +42,7 @@ static value automatic(const fab_field *f)
     return f->type == FAB_F64 ? (value){.d = FAB_AUTO_F64} : (value){.i = FAB_AUTO_I64};
 }
 
-void fab_settings_defaults(const fab_fields *t, void *settings)
+void fab_settings_add_defaults(const fab_fields *t, void *settings)
 {
     for (int64_t i = 0; i < t->n; i++) {
         const fab_field *f = &t->field[i];
@@ -52,6 +52,12 @@ void fab_settings_defaults(const fab_fields *t, void *settings)
         if (f->origin == FAB_VALUE && f->type != FAB_F64) v.i = (int64_t)f->value;
         put(f, settings, v);
     }
+}
+
+void fab_settings_defaults(const fab_fields *t, void *settings)
+{
+    memset(settings, 0, t->size);
+    fab_settings_add_defaults(t, settings);
 }
 
 static int print_value(const fab_field *f, value v, char *buf, size_t size)
@@ -154,6 +160,27 @@ static int read_value(const fab_field *f, const char *text, value *v)
     case FAB_F32: break;
     }
     return 0;
+}
+
+double fab_settings_number(const fab_fields *t, const void *settings, const char *name)
+{
+    const fab_field *f = fab_settings_find(t, name);
+    double real;
+    int64_t whole;
+    if (!f) return NAN;
+    memcpy(&real, (const char *)settings + f->offset, sizeof real);
+    memcpy(&whole, (const char *)settings + f->offset, sizeof whole);
+    if (f->type == FAB_F64) return real;
+    return fab_is_auto_i64(whole) ? FAB_AUTO_F64 : (double)whole;
+}
+
+void fab_settings_choose(const fab_fields *t, void *settings, const char *name, double chosen)
+{
+    const fab_field *f = fab_settings_find(t, name);
+    double now;
+    if (!f || !(chosen > 0)) return;
+    memcpy(&now, (char *)settings + f->offset, sizeof now);
+    if (fab_is_auto_f64(now)) memcpy((char *)settings + f->offset, &chosen, sizeof chosen);
 }
 
 fab_status fab_settings_parse(const fab_fields *t, void *settings, const char *name,

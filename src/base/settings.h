@@ -54,6 +54,12 @@
         .size = sizeof(SETTINGS)                                                    \
     }
 
+/* The defaults of the fields of t, the rest of the struct as it is: for a struct that two tables describe. */
+void fab_settings_add_defaults(const fab_fields *t, void *settings);
+
+/* A number of type f64 that was auto becomes what was chosen, unless that is not > 0. */
+void fab_settings_choose(const fab_fields *t, void *settings, const char *name, double chosen);
+
 /* Is a setting still to be chosen by its rule? */
 static inline int fab_is_auto_i64(int64_t v)
 {

@@ -28,16 +28,6 @@ static fab_status set_number(fab_tensors *t, const char *key, int64_t value)
     return fab_tensors_set(t, key, text);
 }
 
-/* A setting that was auto, as the fit has chosen it. */
-static void put_chosen(const fab_fields *t, void *settings, const char *name, double chosen)
-{
-    const fab_field *f = fab_settings_find(t, name);
-    double value;
-    if (!f || !(chosen > 0)) return;
-    memcpy(&value, (char *)settings + f->offset, sizeof value);
-    if (fab_is_auto_f64(value)) memcpy((char *)settings + f->offset, &chosen, sizeof chosen);
-}
-
 /* A batch method of linear models stores alpha and beta as chosen; others their settings as given, to go on with. */
 static fab_status describe_settings(fab_fit *f, fab_tensors *t)
 {
@@ -48,8 +38,8 @@ static fab_status describe_settings(fab_fit *f, fab_tensors *t)
     if (is_linear(f) && !f->m->streams) FAB_TRY(fab_fit_report(f, &r));
     FAB_TRY(fab_alloc_array(&settings, 1, fields->size, f->m->name));
     memcpy(settings, f->settings, fields->size);
-    put_chosen(fields, settings, "alpha", r.alpha);
-    put_chosen(fields, settings, "beta", r.beta);
+    fab_settings_choose(fields, settings, "alpha", r.alpha);
+    fab_settings_choose(fields, settings, "beta", r.beta);
     fab_status s = fab_settings_json(fields, settings, &json);
     if (s == FAB_OK) s = fab_tensors_set(t, "settings", json);
     fab_text_free(json);

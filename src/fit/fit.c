@@ -10,6 +10,7 @@
 #include "base/rows.h"
 #include "base/settings.h"
 #include "model/likelihoods/likelihood.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -37,6 +38,30 @@ static fab_status find_method(const fab_method **m, const char *name, const fab_
     return FAB_OK;
 }
 
+/* A struct may have members for another kind of model: they mean nothing here, and must be as they were. */
+static fab_status check_foreign(const fab_method *m, const void *settings)
+{
+    const fab_method *listed = fab_method_find(m->name);
+    const fab_method *other = m == listed ? listed->general : listed;
+    if (!other || other->fields->size != m->fields->size) return FAB_OK;
+    for (int64_t i = 0; i < other->fields->n; i++) {
+        const fab_field *f = &other->fields->field[i];
+        char given[64], usual[64];
+        int64_t bits; /* 0 where nobody has set it */
+        int known = 0;
+        memcpy(&bits, (const char *)settings + f->offset, sizeof bits);
+        for (int64_t k = 0; k < m->fields->n; k++) known |= m->fields->field[k].offset == f->offset;
+        if (known || bits == 0) continue;
+        fab_settings_print(f, settings, given, sizeof given);
+        fab_settings_default_text(f, usual, sizeof usual);
+        if (strcmp(given, usual) == 0) continue;
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %s = %s is for %s", m->name, f->name, given,
+                        m == listed ? "networks; this model is linear"
+                                    : "linear models; this model is another");
+    }
+    return FAB_OK;
+}
+
 /* Copy the settings of a caller who may know fewer of them; what he does not know has its default. */
 static fab_status take_settings(void *to, const fab_method *m, const void *settings, size_t size)
 {
@@ -48,6 +73,7 @@ static fab_status take_settings(void *to, const fab_method *m, const void *setti
                         "an older one, which is shorter)",
                         m->name, size, t->size);
     if (settings) memcpy(to, settings, size);
+    if (settings) FAB_TRY(check_foreign(m, to));
     return fab_settings_check(t, to);
 }
 
@@ -175,42 +201,35 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
     return FAB_OK;
 }
 
-/* A copy of the settings, checked with the input.  Gives *own: fab_release. */
-static fab_status checked_settings(void **own, const fab_method *m, const void *settings,
+/* A copy of the settings, checked with the input. */
+static fab_status checked_settings(fab_any_settings *own, const fab_method *m, const void *settings,
                                    size_t size, const fab_input *in)
 {
-    FAB_TRY(fab_alloc_array(own, 1, m->fields->size, m->name));
-    fab_status s = take_settings(*own, m, settings, size);
-    if (s == FAB_OK) s = check_input(m, *own, in);
-    if (s == FAB_OK) return FAB_OK;
-    fab_release(*own);
-    *own = NULL;
-    return s;
+    assert(m->fields->size <= sizeof *own);
+    FAB_TRY(take_settings(own, m, settings, size));
+    return check_input(m, own, in);
 }
 
 fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings, size_t size,
                           const fab_input *in, const fab_exec *x)
 {
     const fab_method *m;
-    void *own;
+    fab_any_settings own;
     *f = NULL;
     FAB_TRY(find_method(&m, method, in));
     FAB_TRY(checked_settings(&own, m, settings, size, in));
-    const fab_status s = build(f, m, own, in, x);
-    fab_release(own);
-    return s;
+    return build(f, m, &own, in, x);
 }
 
 double fab_fit_bytes(const char *method, const void *settings, size_t size, const fab_input *in,
                      int64_t n, const fab_exec *x)
 {
     const fab_method *m;
-    void *own;
+    fab_any_settings own;
     if (find_method(&m, method, in) != FAB_OK) return NAN;
     if (checked_settings(&own, m, settings, size, in) != FAB_OK) return NAN;
-    const int64_t runs = fab_method_setting(m, own, "runs");
-    const double bytes = m->bytes ? m->bytes(own, in, n, x) : 0;
-    fab_release(own);
+    const int64_t runs = fab_method_setting(m, &own, "runs");
+    const double bytes = m->bytes ? m->bytes(&own, in, n, x) : 0;
     return runs ? (double)runs * bytes : bytes;
 }
 

@@ -9,6 +9,11 @@
 
 enum { FAB_MOST_METHODS = 256 };
 
+/* Room for the settings of any method. */
+typedef struct fab_any_settings {
+    int64_t field[64];
+} fab_any_settings;
+
 struct fab_fit {
     const fab_method *m;
     void *settings;   /* m->fields->size bytes, auto as chosen for the model */

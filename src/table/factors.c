@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
+#include "fit/method.h"
 #include "table/factors.h"
 #include "base/memory.h"
 #include "data/source/names.h"
@@ -35,20 +36,20 @@ static fab_status about(const char *file, fab_status s)
 int64_t fab_factors_get(const fab_factors *f, const char *name)
 {
     int64_t v = 0;
-    const fab_field *field = fab_settings_find(f->method->table, name);
+    const fab_field *field = fab_settings_find(f->method->fields, name);
     if (field) memcpy(&v, (const char *)f->settings + field->offset, sizeof v);
     return v;
 }
 
 void fab_factors_put(fab_factors *f, const char *name, int64_t value)
 {
-    const fab_field *field = fab_settings_find(f->method->table, name);
+    const fab_field *field = fab_settings_find(f->method->fields, name);
     if (field) memcpy((char *)f->settings + field->offset, &value, sizeof value);
 }
 
 static fab_status take_settings(fab_factors *f, const fab_factors_plan *p)
 {
-    const fab_fields *t = f->method->table;
+    const fab_fields *t = f->method->fields;
     fab_settings_defaults(t, f->settings);
     if (p->settings && p->size > t->size)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: settings of %zu bytes, expected %zu at most",
@@ -63,7 +64,7 @@ static fab_status take_settings(fab_factors *f, const fab_factors_plan *p)
 /* Are the settings of a saved file, a JSON text, those in force?  K is another one once it was chosen. */
 static fab_status compare_settings(const fab_factors *f, const char *path, const void *old)
 {
-    const fab_fields *t = f->method->table;
+    const fab_fields *t = f->method->fields;
     for (int64_t i = 0; i < t->n; i++) {
         const fab_field *field = &t->field[i];
         char then[64], now[64];
@@ -81,7 +82,7 @@ static fab_status compare_settings(const fab_factors *f, const char *path, const
 
 static fab_status check_settings(const fab_factors *f, const char *path, const char *json)
 {
-    const fab_fields *t = f->method->table;
+    const fab_fields *t = f->method->fields;
     void *old;
     FAB_TRY(fab_alloc_array(&old, 1, t->size, "settings"));
     fab_settings_defaults(t, old);
@@ -95,7 +96,8 @@ static fab_status check_settings(const fab_factors *f, const char *path, const c
 
 static fab_status fit_create(const fab_factors *f, fab_factors_fit **fit)
 {
-    return fab_fit_create(fit, fab_method_name(f->method), f->settings, sizeof *f->settings, &(fab_input){.vectors = VECTORS}, &f->exec);
+    return fab_fit_create(fit, fab_method_name(f->method), f->settings, f->method->fields->size,
+                          &(fab_input){.vectors = f->D}, &f->exec);
 }
 
 void fab_factors_fit_free(fab_factors_fit *fit)
@@ -149,11 +151,11 @@ static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
     const char *json = fab_tensors_get(t, "settings");
     if (F && (F->type == FAB_F32 || F->type == FAB_F64))
         f->exec.ops = fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
-    FAB_TRY(fab_settings_from_json(f->method->table, f->settings, json ? json : "{}"));
+    FAB_TRY(fab_settings_from_json(f->method->fields, f->settings, json ? json : "{}"));
     if (K) {
         char *text;
         fab_factors_put(f, "K", K);
-        FAB_TRY(fab_settings_json(f->method->table, f->settings, &text));
+        FAB_TRY(fab_settings_json(f->method->fields, f->settings, &text));
         const fab_status s = fab_tensors_set(t, "settings", text);
         fab_text_free(text);
         FAB_TRY(s);
@@ -166,35 +168,17 @@ static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
     return FAB_OK;
 }
 
-/* A file that nobody else uses, beside the output where there is one.  Gives *path. */
-static fab_status temporary_file(const fab_factors *f, char **path)
-{
-    const char *base = f->output ? f->output : "/tmp/fabayes";
-    const size_t size = strlen(base) + 8;
-    FAB_TRY(fab_alloc_array((void **)path, (int64_t)size, 1, "name of a file"));
-    snprintf(*path, size, "%s.XXXXXX", base);
-    const int file = mkstemp(*path);
-    if (file >= 0) {
-        close(file);
-        return FAB_OK;
-    }
-    FAB_FAIL(FAB_BAD_FILE, "%s: cannot be written: %s", *path, strerror(errno));
-    fab_release(*path);
-    return FAB_BAD_FILE;
-}
-
-/* Through a file, which is how a state is handed on. */
+/* The state through memory, with another K. */
 fab_status fab_factors_fit_cut(fab_factors *f, int64_t k)
 {
-    char *path;
     fab_tensors *t = NULL;
-    FAB_TRY(temporary_file(f, &path));
-    fab_status s = fab_fit_save(f->fit, path, NULL);
-    if (s == FAB_OK) s = fab_tensors_read(&t, path);
-    remove(path);
+    void *bytes;
+    size_t size;
+    FAB_TRY(fab_fit_pack(f->fit, 0, NULL, &bytes, &size));
+    fab_status s = fab_tensors_parse(&t, "state", bytes, size);
     if (s == FAB_OK) s = fit_load(f, t, k);
     fab_tensors_free(t);
-    fab_release(path);
+    fab_bytes_free(bytes);
     return s;
 }
 
@@ -221,7 +205,7 @@ const void *fab_factors_settings(const fab_factors *f)
 
 double fab_factors_fit_bytes(const fab_factors *f, int64_t n)
 {
-    return f->method->bytes(f->settings, n, &f->exec);
+    return f->method->bytes(f->settings, &(fab_input){.vectors = f->D}, n, &f->exec);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------- */
@@ -230,7 +214,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_factors *f = handle;
     const int64_t buffered = f->source && f->method->streams ? f->piece * f->columns : 0;
-    f->settings = fab_place(l, 1, f->method->table->size);
+    f->settings = fab_place(l, 1, f->method->fields->size);
     f->buffer = fab_place(l, buffered, sizeof *f->buffer);
     f->first = fab_place(l, f->D, sizeof *f->first);
     f->constant = fab_place(l, f->D, sizeof *f->constant);
@@ -248,7 +232,7 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
                          .limit = p->memory,
                          .checkpoint = p->checkpoint};
     if (!proto.method) return FAB_FAIL(FAB_BAD_ARGUMENT, "method '%s' is not known", name);
-    if (proto.method->infer)
+    if (!(proto.method->takes & FAB_TAKES_VECTORS))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: this method fits a model, not a table of vectors alone", name);
     if (p->checkpoint < 0 || (p->checkpoint && (!p->output || !proto.method->streams)))
@@ -340,7 +324,7 @@ static fab_status keep_metadata(fab_factors *f, const fab_tensors *t)
 
 static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
 {
-    fab_settings_defaults(f->method->table, f->settings);
+    fab_settings_defaults(f->method->fields, f->settings);
     FAB_TRY(about(path, fit_load(f, t, 0)));
     f->before = f->n;
     const fab_tensor *mu = fab_tensors_find(t, "mu");
@@ -469,7 +453,7 @@ static double variance(const fab_gauss *q, int64_t d)
 /* psi stands at psi_min of the coordinate's own variance, or for a constant one of the mean variance. */
 fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64_t *n)
 {
-    const fab_field *field = fab_settings_find(f->method->table, "psi_min");
+    const fab_field *field = fab_settings_find(f->method->fields, "psi_min");
     const fab_gauss *q;
     fab_fa_report r;
     double psi_min = 0, mean = 0;

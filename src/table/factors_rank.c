@@ -5,6 +5,7 @@
  *     batch:   a fit for every candidate, of which the best so far is kept
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "table/factors.h"
@@ -29,7 +30,7 @@ static int64_t identifiable(int64_t D)
 const char *fab_factors_lacks(const fab_method *m)
 {
     if (strcmp(m->name, "pca") == 0) return "has no psi of its own to compare ranks by";
-    if (m->streams && !fab_settings_find(m->table, "inner_rank"))
+    if (m->streams && !fab_settings_find(m->fields, "inner_rank"))
         return "learns one rank in a pass";
     return NULL;
 }
@@ -65,7 +66,7 @@ static double rows_that_count(const fab_factors *f)
 {
     double forget = 1;
     const double n = (double)f->n;
-    const fab_field *field = fab_settings_find(f->method->table, "forget");
+    const fab_field *field = fab_settings_find(f->method->fields, "forget");
     if (field) memcpy(&forget, (const char *)f->settings + field->offset, sizeof forget);
     return forget < 1 ? (1 - pow(forget, n)) / (1 - forget) : n;
 }

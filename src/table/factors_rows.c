@@ -4,6 +4,7 @@
  * soon as table and work do not fit.
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "data/source/source.h"

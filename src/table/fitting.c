@@ -3,22 +3,23 @@
  * SPDX-License-Identifier: MIT */
 #include "table/fitting.h"
 #include "base/fail.h"
+#include "fit/method.h"
+#include "model/likelihoods/likelihood.h"
 
-fab_glm_settings *fab_fitting_glm(const fab_fitting *f)
+int fab_fitting_is_linear(const fab_fitting *f)
 {
-    return f->what.method->infer->init ? f->settings : NULL;
+    return (f->what.method->takes & FAB_TAKES_LINEAR) != 0;
 }
 
 fab_status fab_fitting_model(fab_fitting *f)
 {
     const fab_recipe *w = &f->what;
-    const int64_t classes = w->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? f->units->levels : 1;
-    fab_glm_settings *glm = fab_fitting_glm(f);
-    if (glm) {
-        glm->D = f->units->D;
-        glm->likelihood = w->likelihood;
-        glm->intercept = w->intercept;
-        glm->classes = classes;
+    const int64_t classes = fab_likelihood_row_of(w->likelihood)->several ? f->units->levels : 1;
+    if (fab_fitting_is_linear(f)) {
+        f->glm = (fab_glm){.likelihood = w->likelihood,
+                           .D = f->units->D,
+                           .classes = classes,
+                           .intercept = w->intercept};
         return FAB_OK;
     }
     const fab_model_settings *s = f->settings;
@@ -37,76 +38,98 @@ fab_status fab_fitting_model(fab_fitting *f)
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file)
 {
     const fab_model_settings *s = f->settings;
-    if (fab_fitting_glm(f)) return FAB_OK; /* the settings have it */
+    if (fab_fitting_is_linear(f)) return fab_glm_from_json(&f->glm, fab_tensors_get(file, "model"));
     FAB_TRY(fab_net_from_json(&f->net, fab_tensors_get(file, "model"), s->batch, &f->exec));
     if (fab_net_model(f->net)->head.D != f->units->D)
         return FAB_FAIL(FAB_BAD_FILE, "its network and its scaling do not belong together");
     return FAB_OK;
 }
 
+/* The model as a fit takes it; *room is where a linear one stands during the call. */
+static fab_input input_of(const fab_fitting *f, fab_model *room, fab_glm *glm)
+{
+    *glm = f->glm;
+    if (!f->net) *room = fab_model_linear(glm);
+    return (fab_input){.model = f->net ? fab_net_model(f->net) : room, .prior = f->prior};
+}
+
 double fab_fitting_bytes(const fab_fitting *f, int64_t n)
 {
     const fab_method *m = f->what.method;
-    if (!f->net) return m->bytes(f->settings, n, &f->exec);
-    return fab_net_bytes(f->net) + fab_infer_model_bytes(m, f->settings, fab_net_model(f->net), n);
+    fab_model room;
+    fab_glm glm;
+    const fab_input in = input_of(f, &room, &glm);
+    return (f->net ? fab_net_bytes(f->net) : 0) +
+           fab_fit_bytes(m->name, f->settings, m->fields->size, &in, n, &f->exec);
 }
 
 fab_status fab_fitting_open(fab_fitting *f)
 {
     const fab_method *m = f->what.method;
-    if (!f->net) return fab_fit_create(&f->infer, fab_method_name(m), f->settings, sizeof *f->settings, &(fab_input){.model = &LINEAR, .prior = f->prior}, &f->exec);
-    return fab_fit_create(&f->infer, fab_method_name(m), f->settings, sizeof *f->settings, &(fab_input){.model = fab_net_model(f->net), .prior = f->prior}, &f->exec);
+    fab_model room;
+    fab_glm glm;
+    const fab_input in = input_of(f, &room, &glm);
+    return fab_fit_create(&f->fit, m->name, f->settings, m->fields->size, &in, &f->exec);
 }
 
 fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file)
 {
-    if (!f->net) return fab_fit_load(&f->infer, file, NULL, &f->exec);
-    return fab_fit_load(&f->infer, file, &(fab_input){.model = fab_net_model(f->net), .prior = f->prior}, &f->exec);
+    fab_model room;
+    fab_glm glm;
+    const fab_input in = input_of(f, &room, &glm);
+    return fab_fit_load(&f->fit, file, f->net ? &in : NULL, &f->exec);
 }
 
 void fab_fitting_close(fab_fitting *f)
 {
-    fab_fit_free(f->infer);
+    fab_fit_free(f->fit);
     fab_net_free(f->net);
-    f->infer = NULL;
+    f->fit = NULL;
     f->net = NULL;
 }
 
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
 {
     const fab_examples e = {fab_dataset_rows(t), t->y, t->weight, t->offset};
-    return fab_fit_update(f->infer, &e);
+    return fab_fit_update(f->fit, &e);
 }
 
 fab_status fab_fitting_finish(fab_fitting *f)
 {
     const fab_gauss *q;
-    return fab_fit_gauss(f->infer, &q);
+    return fab_fit_gauss(f->fit, &q);
 }
 
 fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m)
 {
-    return fab_infer_mixture(f->infer, m);
+    const fab_mixture *all;
+    FAB_TRY(fab_fit_result(f->fit, &all));
+    *m = *all;
+    return FAB_OK;
 }
 
 fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m)
 {
-    return fab_fit_glm(f->infer, m);
+    return fab_fit_glm(f->fit, m);
 }
 
 fab_status fab_fitting_report(const fab_fitting *f, fab_report *i)
 {
-    return fab_fit_report(f->infer, i);
+    return fab_fit_report(f->fit, i);
 }
 
 const void *fab_fitting_settings(const fab_fitting *f)
 {
-    return fab_fit_settings(f->infer);
+    return fab_fit_settings(f->fit);
 }
 
 fab_status fab_fitting_save(const fab_fitting *f, const char *path, const fab_tensors *more,
                             int unfinished)
 {
-    return unfinished ? fab_fit_checkpoint(f->infer, path, more)
-                      : fab_fit_save(f->infer, path, more);
+    return unfinished ? fab_fit_checkpoint(f->fit, path, more) : fab_fit_save(f->fit, path, more);
+}
+
+fab_target fab_likelihood_target(fab_likelihood l)
+{
+    return fab_likelihood_row_of(l)->target;
 }

@@ -1,6 +1,6 @@
-/* fitting.h - a model and its inference while rows come in.
+/* fitting.h - a model and its fit while rows come in.
  *
- * The one place that opens, updates, resumes, saves and asks an inference: a fit of a table and a fold of a search
+ * The one place that opens, updates, resumes, saves and asks a fab_fit: a fit of a table and a fold of a search
  * are the same here.
  *
  * SPDX-License-Identifier: MIT */
@@ -11,18 +11,19 @@
 
 typedef struct fab_fitting {
     fab_recipe what;          /* method, model, likelihood, noise */
-    void *settings;           /* of the method; borrowed, and given the shape of the data */
+    void *settings;           /* of the method; borrowed */
     const fab_scaling *units; /* borrowed */
     const fab_gauss *prior;   /* borrowed; NULL: the method's */
     fab_exec exec;
-    fab_net *net;     /* NULL: a linear model of a method that knows it */
-    fab_fit *infer; /* NULL: not open */
+    fab_glm glm;  /* a linear model, of a method that knows it */
+    fab_net *net; /* otherwise; NULL: there is none yet */
+    fab_fit *fit; /* NULL: not open */
 } fab_fitting;
 
-/* The settings of a method for linear models; NULL: it takes a network. */
-fab_glm_settings *fab_fitting_glm(const fab_fitting *f);
+/* Does the method know linear models as such?  Otherwise it gets a network. */
+int fab_fitting_is_linear(const fab_fitting *f);
 
-/* The shape of the data into the settings, or a network for it. */
+/* The linear model or the network for the data. */
 fab_status fab_fitting_model(fab_fitting *f);
 /* Bytes of the model and an inference of n rows. */
 double fab_fitting_bytes(const fab_fitting *f, int64_t n);
@@ -37,7 +38,7 @@ void fab_fitting_close(fab_fitting *f); /* takes zeros */
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t);
 /* Work to the result.  FAB_STOPPED: call it again to go on. */
 fab_status fab_fitting_finish(fab_fitting *f);
-fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m);
+fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m); /* lends its parts */
 /* The model with beta as in force, and what there is to report. */
 fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m);
 fab_status fab_fitting_report(const fab_fitting *f, fab_report *i);

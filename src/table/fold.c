@@ -1,6 +1,8 @@
 /* fold.c - one fold of a search: fitted to its training rows as any table is, and scored on the others.
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
 #include "base/memory.h"
 #include "table/fitting.h"
@@ -47,6 +49,7 @@ fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_dataset 
 {
     fab_fold *new;
     *f = NULL;
+    FAB_TRY(fab_likelihood_check("fold", r->likelihood));
     if (n_train < 1 || n_test < 1)
         return FAB_FAIL(FAB_BAD_DATA, "fold: %lld rows to train with and %lld to test with",
                         (long long)n_train, (long long)n_test);
@@ -80,7 +83,7 @@ const double *fab_fold_y(const fab_fold *f)
 /* Fit the training rows.  The settings are a copy of the fitting's own. */
 static fab_status fit(fab_fitting *t, const fab_fold *f, const fab_recipe *r, const void *settings)
 {
-    const size_t size = r->method->table->size;
+    const size_t size = r->method->fields->size;
     *t = (fab_fitting){.what = *r, .units = f->k, .exec = alone};
     FAB_TRY(fab_alloc_array(&t->settings, 1, size, "fold"));
     memcpy(t->settings, settings, size);

@@ -63,10 +63,10 @@ int64_t fab_regression_size(const fab_regression *r)
         return q->total ? q->total : q->D;
     }
     if (r->fit.net) return fab_net_model(r->fit.net)->D;
-    return r->fit.infer ? fab_glm_size(&(fab_glm){.D = r->scaling->D,
-                                                  .classes = fab_fitting_glm(&r->fit)->classes,
-                                                  .intercept = r->fit.what.intercept})
-                        : 0;
+    return r->fit.fit ? fab_glm_size(&(fab_glm){.D = r->scaling->D,
+                                                .classes = r->fit.glm.classes,
+                                                .intercept = r->fit.what.intercept})
+                      : 0;
 }
 
 /* Intercept of class c:  a . theta + m_y,  its variance a' S a;  product: room for S a. */

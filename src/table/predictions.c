@@ -8,6 +8,7 @@
  * Pieces are as large as the memory for draws; those of a network with numbers or counts are scored one by one.
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
 #include "table/predictions.h"
 #include "data/source/source.h"
 #include "table/regression.h"

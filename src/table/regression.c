@@ -8,6 +8,8 @@
  *               the file
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/regression.h"
 #include "data/source/source.h"
 #include "fabayes/methods.h"
@@ -49,8 +51,7 @@ void fab_regression_free(fab_regression *r)
 
 static int has_classes(const fab_regression *r)
 {
-    const fab_likelihood l = r->fit.what.likelihood;
-    return l == FAB_LIKELIHOOD_BERNOULLI || l == FAB_LIKELIHOOD_CATEGORICAL;
+    return fab_likelihood_target(r->fit.what.likelihood) == FAB_TARGET_CLASSES;
 }
 
 static fab_status named_likelihood(fab_regression *r)
@@ -62,7 +63,7 @@ static fab_status named_likelihood(fab_regression *r)
             r->fit.what.likelihood = (fab_likelihood)i;
             return FAB_OK;
         }
-    const char *near = fab_nearest(name, fab_likelihood_names, 4);
+    const char *near = fab_nearest(name, fab_likelihood_names, FAB_LIKELIHOODS);
     if (near)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no likelihood '%s'; did you mean '%s'?", name,
                         near);
@@ -121,7 +122,8 @@ static const char *default_method(const fab_regression *r)
 {
     const int64_t columns = r->table->columns;
     if (r->fit.what.layers) return "vifa";
-    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) return columns <= EXACT_MOST ? "exact" : "lrvga";
+    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN)
+        return columns <= EXACT_MOST ? "exact" : "lrvga";
     return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
 }
 
@@ -132,8 +134,9 @@ static fab_status choose_method(fab_regression *r)
     const fab_method *m = fab_method_find(name);
     if (!m) return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
     if (layers) m = fab_method_of_networks(m);
-    if (!m->infer) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s fits vectors, not a target", m->name);
-    if (layers && !m->infer->init_model)
+    if (m->takes & FAB_TAKES_VECTORS)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s fits vectors, not a target", m->name);
+    if (layers && m->takes & FAB_TAKES_LINEAR)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s knows linear models, not %s", m->name, layers);
     r->fit.what.method = m;
     return FAB_OK;
@@ -167,7 +170,7 @@ fab_status fab_regression_choose(fab_regression *r)
         FAB_TRY(fab_regression_load_rows(r));
         FAB_TRY(choose(r)); /* all rows may say otherwise */
     }
-    const fab_fields *t = r->fit.what.method->table;
+    const fab_fields *t = r->fit.what.method->fields;
     FAB_TRY(fab_alloc_array(&r->settings, 1, t->size, t->method));
     fab_settings_defaults(t, r->settings);
     r->fit.settings = r->settings;
@@ -178,7 +181,7 @@ fab_status fab_regression_choose(fab_regression *r)
 
 static fab_status check_chosen(const fab_regression *r)
 {
-    if (r->settings && !r->posterior && !r->fit.infer) return FAB_OK;
+    if (r->settings && !r->posterior && !r->fit.fit) return FAB_OK;
     return FAB_FAIL(FAB_BAD_ARGUMENT,
                     "regression: settings are set, and it is run, once its method is chosen "
                     "and only before it is fitted");
@@ -188,9 +191,9 @@ fab_status fab_regression_set(fab_regression *r, const char *name, const char *t
 {
     const fab_method *m = r->fit.what.method;
     FAB_TRY(check_chosen(r));
-    if (!fab_settings_find(m->table, name))
+    if (!fab_settings_find(m->fields, name))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s has no setting %s", m->name, name);
-    return fab_settings_parse(m->table, r->settings, name, text);
+    return fab_settings_parse(m->fields, r->settings, name, text);
 }
 
 /* ---- 3 ------------------------------------------------------------------------------------------------ */
@@ -203,11 +206,7 @@ static fab_status choose_noise(fab_regression *r)
     const int held = s->beta > 0 || w->likelihood != FAB_LIKELIHOOD_GAUSSIAN;
     w->noise = held ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
     if (!r->plan.noise) return FAB_OK;
-    for (int i = 0; fab_noise_names[i]; i++)
-        if (strcmp(r->plan.noise, fab_noise_names[i]) == 0) {
-            w->noise = (fab_noise)i;
-            return FAB_OK;
-        }
+    if (fab_noise_find(r->plan.noise, &w->noise) == FAB_OK) return FAB_OK;
     return FAB_FAIL(FAB_BAD_ARGUMENT, "noise is fixed, learned or output, not '%s'", r->plan.noise);
 }
 
@@ -241,18 +240,15 @@ static fab_status find_floor(fab_regression *r)
     return found == FAB_BAD_ARGUMENT ? found : of_data(r, found);
 }
 
-static fab_status prepare_linear(fab_regression *r, const fab_glm_settings *s)
+static fab_status prepare_linear(fab_regression *r)
 {
     const fab_recipe *w = &r->fit.what;
     if (r->plan.noise || r->plan.nu != 0 || r->plan.floor != 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "noise, nu and floor are for networks; %s fits linear models",
                         w->method->name);
-    if (s->D || s->classes != 1 || !s->intercept || s->likelihood)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "D and classes come from the data, intercept and likelihood from the plan; "
-                        "they are no settings here");
-    if (w->likelihood != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0)
+    if (!fab_likelihood_row_of(w->likelihood)->noise &&
+        fab_settings_number(w->method->fields, r->settings, "beta") > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "beta is the noise of a gaussian target; this one is %s",
                         fab_likelihood_name(w->likelihood));
     return FAB_OK;
@@ -296,7 +292,7 @@ static fab_status check_plan(const fab_regression *r)
                         w->method->name);
     if (!p->checkpoint && !p->resume) return FAB_OK;
     if (!p->output) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs an output", given);
-    if (w->method->streams ? w->layers != NULL : fab_fitting_glm(&r->fit) != NULL)
+    if (w->method->streams ? w->layers != NULL : fab_fitting_is_linear(&r->fit))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s of a %s has nothing to %s", w->method->name,
                         w->layers ? "network" : "linear model", given);
     return FAB_OK;
@@ -306,8 +302,7 @@ fab_status fab_regression_prepare(fab_regression *r)
 {
     FAB_TRY(check_chosen(r));
     if (r->prepared) return FAB_OK;
-    const fab_glm_settings *glm = fab_fitting_glm(&r->fit);
-    FAB_TRY(glm ? prepare_linear(r, glm) : prepare_network(r, r->settings));
+    FAB_TRY(fab_fitting_is_linear(&r->fit) ? prepare_linear(r) : prepare_network(r, r->settings));
     FAB_TRY(check_plan(r));
     r->prepared = 1;
     return FAB_OK;
@@ -407,7 +402,7 @@ fab_status fab_regression_run(fab_regression *r)
 {
     struct stat there;
     FAB_TRY(fab_regression_prepare(r));
-    if (!fab_fitting_glm(&r->fit)) FAB_TRY(choose_noise(r)); /* beta may be another since */
+    if (!fab_fitting_is_linear(&r->fit)) FAB_TRY(choose_noise(r)); /* beta may be another since */
     FAB_TRY(find_units(r));
     r->fit.units = r->scaling;
     r->fit.exec = r->exec;
@@ -458,7 +453,7 @@ fab_status fab_regression_update(fab_regression *r, const fab_data *d)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s is a batch method, and cannot be continued; fit again with all rows",
                         method);
-    if (!r->fit.infer) FAB_TRY(fab_regression_continue(r));
+    if (!r->fit.fit) FAB_TRY(fab_regression_continue(r));
     fab_regression_forget_view(r);
     FAB_TRY(open_more(r, d));
     return fab_regression_take_rows(r);

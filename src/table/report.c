@@ -1,6 +1,9 @@
 /* report.c - what there is to say of a regression.
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
+#include "base/settings.h"
+#include "model/likelihoods/likelihood.h"
 #include "table/regression.h"
 #include <math.h>
 #include <string.h>
@@ -11,7 +14,7 @@ fab_status fab_regression_view(fab_regression *r)
 {
     char *json;
     if (r->view.is_made) return FAB_OK;
-    if (!r->fit.infer) return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
+    if (!r->fit.fit) return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
     FAB_TRY(fab_fitting_mixture(&r->fit, &r->view.mix));
     if (r->fit
             .net) { /* a network of its own, as a file would give it: the same predictions from both */
@@ -44,12 +47,12 @@ const fab_method *fab_regression_method(const fab_regression *r)
 int fab_regression_is_network(const fab_regression *r)
 {
     if (r->posterior) return fab_file_kind(r->posterior->file) == FAB_KIND_NETWORK;
-    return r->fit.what.method ? !fab_fitting_glm(&r->fit) : r->fit.what.layers != NULL;
+    return r->fit.what.method ? !fab_fitting_is_linear(&r->fit) : r->fit.what.layers != NULL;
 }
 
 fab_status fab_regression_model(fab_regression *r, fab_glm *m)
 {
-    if (!r->posterior && !r->fit.infer) {
+    if (!r->posterior && !r->fit.fit) {
         *m = (fab_glm){.likelihood = r->fit.what.likelihood,
                        .D = r->table->columns,
                        .classes = 1,
@@ -81,7 +84,7 @@ void *fab_regression_settings(fab_regression *r)
 
 const void *fab_regression_chosen(const fab_regression *r)
 {
-    return r->fit.infer ? fab_fitting_settings(&r->fit) : r->settings;
+    return r->fit.fit ? fab_fitting_settings(&r->fit) : r->settings;
 }
 
 fab_recipe fab_regression_recipe(const fab_regression *r)
@@ -161,7 +164,7 @@ fab_status fab_regression_report(fab_regression *r, fab_table_report *f)
     fab_mixture mix;
     fab_glm m;
     *f = (fab_table_report){0};
-    if (!r->fit.infer)
+    if (!r->fit.fit)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted here to report");
     FAB_TRY(fab_fitting_mixture(&r->fit, &mix));
     FAB_TRY(fab_fitting_glm_of(&r->fit, &m));
@@ -188,20 +191,20 @@ fab_status fab_regression_report(fab_regression *r, fab_table_report *f)
 /* A method of linear models does not tell its settings what it chose. */
 fab_status fab_regression_settings_json(fab_regression *r, char **text)
 {
-    fab_glm_settings *s;
+    void *s;
     fab_report i;
     *text = NULL;
     if (!r->settings)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "regression: there are no settings: nothing was fitted here");
-    const fab_fields *t = r->fit.what.method->table;
-    if (!r->fit.infer || !fab_fitting_glm(&r->fit))
+    const fab_fields *t = r->fit.what.method->fields;
+    if (!r->fit.fit || !fab_fitting_is_linear(&r->fit))
         return fab_settings_json(t, fab_regression_chosen(r), text);
     FAB_TRY(fab_fitting_report(&r->fit, &i));
-    FAB_TRY(fab_alloc_array((void **)&s, 1, t->size, t->method));
-    memcpy(s, r->settings, t->size);
-    if (!(s->alpha > 0) && i.alpha > 0) s->alpha = i.alpha;
-    if (!(s->beta > 0) && i.beta > 0 && s->likelihood == FAB_LIKELIHOOD_GAUSSIAN) s->beta = i.beta;
+    FAB_TRY(fab_alloc_array(&s, 1, t->size, t->method));
+    memcpy(s, fab_fitting_settings(&r->fit), t->size);
+    fab_settings_choose(t, s, "alpha", i.alpha);
+    if (fab_glm_likelihood(&r->fit.glm)->noise) fab_settings_choose(t, s, "beta", i.beta);
     const fab_status done = fab_settings_json(t, s, text);
     fab_release(s);
     return done;

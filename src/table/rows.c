@@ -7,6 +7,7 @@
  *   4  the result; a network is stopped every so many epochs, saved, and goes on; then the rows are forgotten
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
 #include "base/hooks.h"
 #include "data/source/source.h"
 #include "table/regression.h"

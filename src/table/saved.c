@@ -1,6 +1,7 @@
 /* saved.c - a regression and its file: written, read, gone on with.
  *
  * SPDX-License-Identifier: MIT */
+#include "fit/method.h"
 #include "base/json.h"
 #include "data/source/source.h"
 #include "la/ops.h"
@@ -59,7 +60,7 @@ fab_status fab_regression_write(fab_regression *r, const char *path, int unfinis
 
 fab_status fab_regression_save(fab_regression *r, const char *path)
 {
-    if (r->fit.infer) return fab_regression_write(r, path, 0);
+    if (r->fit.fit) return fab_regression_write(r, path, 0);
     if (r->posterior) return fab_tensors_write(r->posterior->file, path); /* as it was read */
     return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
 }
@@ -155,7 +156,7 @@ static fab_status same_settings(const char *file, const fab_fields *t, const voi
 
 static fab_status check_settings(const fab_regression *r, const char *file, const char *json)
 {
-    const fab_fields *t = r->fit.what.method->table;
+    const fab_fields *t = r->fit.what.method->fields;
     void *old;
     FAB_TRY(fab_alloc_array(&old, 1, t->size, t->method));
     fab_settings_defaults(t, old);
@@ -166,6 +167,26 @@ static fab_status check_settings(const fab_regression *r, const char *file, cons
 }
 
 /* Was the file made by this method, with factors of this type? */
+/* A linear model of the file must be the one that the plan and the data make. */
+static fab_status check_model(fab_regression *r, const char *file, const fab_tensors *t)
+{
+    fab_glm then;
+    FAB_TRY(of_file(file, fab_glm_from_json(&then, fab_tensors_get(t, "model"))));
+    r->fit.units = r->scaling;
+    FAB_TRY(fab_fitting_model(&r->fit));
+    const fab_glm *now = &r->fit.glm;
+    if (then.likelihood != now->likelihood)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: was made with likelihood = %s, and this call says %s",
+                        file, fab_likelihood_name(then.likelihood),
+                        fab_likelihood_name(now->likelihood));
+    if (then.intercept != now->intercept)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: was made %s intercept, and this call says otherwise",
+                        file, then.intercept ? "with an" : "without");
+    if (then.D != now->D || then.classes != now->classes)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: its model and its scaling do not belong together", file);
+    return FAB_OK;
+}
+
 static fab_status check_method(const fab_regression *r, const char *file, const fab_tensors *t)
 {
     const fab_recipe *w = &r->fit.what;
@@ -215,12 +236,11 @@ static fab_status skip(fab_regression *r, const char *file, const fab_tensors *t
 
 static fab_status resume(fab_regression *r, const char *file, const fab_tensors *t)
 {
-    const int linear = fab_fitting_glm(&r->fit) != NULL;
-    if (linear)
-        FAB_TRY(fab_fitting_model(&r->fit)); /* the shape of the data is among the settings */
+    const int linear = fab_fitting_is_linear(&r->fit);
     FAB_TRY(check_method(r, file, t));
     FAB_TRY(check_settings(r, file, fab_tensors_get(t, "settings")));
     FAB_TRY(take_units(r, file, t));
+    if (linear) FAB_TRY(check_model(r, file, t));
     if (!linear && r->fit.what.layers)
         FAB_TRY(fab_fitting_model(&r->fit));
     else
@@ -244,7 +264,7 @@ fab_status fab_regression_continue(fab_regression *r)
     const fab_tensors *t = r->posterior->file;
     const fab_tensor *F = fab_tensors_find(t, "F");
     const char *settings = fab_tensors_get(t, "settings");
-    const fab_fields *fields = r->fit.what.method->table;
+    const fab_fields *fields = r->fit.what.method->fields;
     if (!settings)
         return FAB_FAIL(FAB_BAD_FILE, "%s: has no settings: there is nothing to continue", r->name);
     fab_release(r->settings);

@@ -71,7 +71,7 @@ fab_laplace_settings fab_laplace_defaults(void)
 {
     fab_laplace_settings s;
     fab_settings_defaults(&fab_laplace_table, &s);
-    fab_settings_defaults(&fab_laplace_net_table, &s);
+    fab_settings_add_defaults(&fab_laplace_net_table, &s);
     return s;
 }
 

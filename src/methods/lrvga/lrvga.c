@@ -105,7 +105,7 @@ fab_lrvga_settings fab_lrvga_defaults(int64_t K)
 {
     fab_lrvga_settings s;
     fab_settings_defaults(&table, &s);
-    fab_settings_defaults(&fab_lrvga_net_table, &s);
+    fab_settings_add_defaults(&fab_lrvga_net_table, &s);
     s.K = K;
     return s;
 }

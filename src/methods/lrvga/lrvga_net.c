@@ -50,14 +50,22 @@ static void choose(void *settings, const fab_input *in)
 /* The settings of the recursion, for rows of T slopes. */
 static fab_lrvga_settings core_settings(const fab_lrvga_settings *s, const fab_model *m)
 {
-    fab_lrvga_settings c = *s;
+    fab_lrvga_settings c = fab_lrvga_defaults(s->K);
     const int64_t least = s->draws * m->head.classes; /* a row's columns */
+    c.train.alpha = s->train.alpha;
     c.train.beta = m->free ? FAB_AUTO_F64 : m->head.beta;
+    c.train.seed = s->train.seed;
+    c.inner_rank = s->inner_rank;
     c.block = s->block > least ? s->block : least;
-    if (s->start == FAB_LRVGA_MAP) c.warmup = 1;
+    c.inner = s->inner;
     c.start = FAB_LRVGA_EXACT;
     c.scheme = FAB_IMPLICIT;
     c.draws = 1; /* nothing is sampled there */
+    c.warmup = s->start == FAB_LRVGA_MAP ? 1 : s->warmup;
+    c.forget = s->forget;
+    c.psi_min = s->psi_min;
+    c.tol = s->tol;
+    c.max_iter = s->max_iter;
     return c;
 }
 
