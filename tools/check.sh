@@ -22,7 +22,7 @@ symbols() { python3 tools/check_symbols.py "$BUILD/libfabayes.so"; }
 run() {
     case $1 in
     format | headers) "tools/check_$1.sh" ;;                  # clang-format; C11 and C++17
-    layers | calls | size | text) python3 "tools/check_$1.py" ;; # includes; heap and printing; length; marks
+    layers | calls | text) python3 "tools/check_$1.py" ;; # includes; heap and printing; marks
     build) build ;;                                           # warnings are errors
     symbols) symbols ;;                                       # exported = declared
     asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
@@ -31,7 +31,7 @@ run() {
 }
 
 failed=0
-for name in ${*:-format layers headers calls size text build symbols asan-gcc asan-clang tsan}; do
+for name in ${*:-format layers headers calls text build symbols asan-gcc asan-clang tsan}; do
     start=$(date +%s)
     if run "$name" >"$logs/$name.log" 2>&1; then
         printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))
