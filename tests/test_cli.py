@@ -186,7 +186,7 @@ class Info(Case):
         self.assertEqual(j["scaling"], {"mean": [1, 2.5]})
         self.assertEqual(j["list"], [1, 2])
         for key in ("method", "n", "seed", "note"):
-            self.assertEqual(j[key], meta[key])
+            self.assertEqual(str(j[key]), meta[key])
 
     def test_a_person_is_told_what_was_done(self):
         text = self.good("info", self.save("q", gauss(29, 3), method="online-em", n="1000", seed="7",

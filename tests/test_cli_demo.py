@@ -80,7 +80,7 @@ class Demo(Case):
         # the mean of 1000 half chi-squares of 1000 degrees: 5 sigma
         self.assertLess(abs(j["entropy"] - j["minus_mean_log_density"]), 5 * math.sqrt(500 / 1000))
         self.assertEqual(len(self.svgs()[5].findall(SVG + "polyline")), len(errors) - 1)
-        self.assertEqual(self.good_json("info", self.in_report("q.safetensors"))["n"], "20000")
+        self.assertEqual(self.good_json("info", self.in_report("q.safetensors"))["n"], 20000)
 
     def test_the_houses_are_fitted_and_scored_as_the_shell_does_it(self):
         j, mine = self.said["houses"], self.path("m.safetensors")

@@ -142,7 +142,7 @@ class Stream(Case):
         bad = self.write("b.csv", csv(self.X, self.y) + b"1,2,3,4,5,nan,7,8,9\n")
         self.bad(1, "fit", bad, "-y", "y", "-m", "lrvga", "-o", self.file, "--checkpoint", "1500",
                  says=["b.csv", "line 4002", "column 6"])
-        self.assertEqual(self.good_json("info", self.file)["read"], "3000")
+        self.assertEqual(self.good_json("info", self.file)["read"], 3000)
 
 
 class Prior(Case):

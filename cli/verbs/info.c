@@ -9,11 +9,14 @@
 
 /* ---- for programs --------------------------------------------------------------------------------- */
 
-/* A metadata string that is the text of a JSON object or array, as that; any other as a string. */
-static json_t *json_meta(const char *value)
+/* A metadata string: ours as the number that it says; the text of a JSON object or array as that; any other as a string. */
+static json_t *json_meta(const char *key, const char *value)
 {
+    static const char *const numbers[] = {"n", "seed", "alpha", "read"};
     const char *start = value + strspn(value, " \t\r\n");
     json_t *parsed = *start == '{' || *start == '[' ? json_loads(value, 0, NULL) : NULL;
+    for (int i = 0; i < COUNT(numbers); i++)
+        if (strcmp(key, numbers[i]) == 0) parsed = json_loads(value, JSON_DECODE_ANY, NULL);
     return parsed ? parsed : json_text(value);
 }
 
@@ -32,7 +35,7 @@ static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficie
     json_t *j = json_object();
     for (int64_t i = 0; i < fab_tensors_meta_count(p->file); i++) {
         const char *key = fab_tensors_meta_key(p->file, i);
-        json_put(j, key, json_meta(fab_tensors_get(p->file, key)));
+        json_put(j, key, json_meta(key, fab_tensors_get(p->file, key)));
     }
     put_shape(j, p->mix.part[0]);
     json_put(j, "mean_range", json_range(s->mean_lo, s->mean_hi));

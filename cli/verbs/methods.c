@@ -42,7 +42,9 @@ static json_t *json_takes(const fab_method *m)
     const int64_t takes = fab_method_takes(m) | fab_method_takes(n);
     json_t *all = json_array();
     for (int i = 0; i < COUNT(words); i++)
-        if (takes & words[i].bit) json_array_append_new(all, json_text(words[i].word));
+        if (takes & words[i].bit ||
+            (words[i].bit == FAB_TAKES_VECTORS && !fab_method_lacks(m, NULL)))
+            json_array_append_new(all, json_text(words[i].word));
     return all;
 }
 

@@ -55,7 +55,7 @@ typedef enum fab_takes {
     FAB_TAKES_VECTORS = 1,  /* rows of numbers, without a target */
     FAB_TAKES_LINEAR = 2,   /* a model with a linear predictor: fab_model_linear */
     FAB_TAKES_GRADIENT = 4, /* any model with a loss and its gradient */
-    FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples */
+    FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples: `gradients` is enough */
     FAB_TAKES_JACOBIAN = 16 /* any model with outputs and their Jacobian */
 } fab_takes;
 /* The sum of those it takes. */
@@ -93,6 +93,46 @@ FAB_API const void *fab_fit_settings(const fab_fit *f); /* auto as chosen for th
 FAB_API int64_t fab_fit_rows(const fab_fit *f);         /* rows seen */
 /* The likelihood of y, with beta as in force. */
 FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
+
+/* ---- steps driven from outside --------------------------------------------------------------------- */
+
+/* A method that works by gradients of batches (fab_takes: gradient, examples) can be driven by whoever has the model,
+ * in another language for example.  The fit is created with the number of examples instead of seeing them; its model
+ * needs D, head and, unless 0 will do, a start, but no functions of the data:
+ *
+ *     fab_model m = {.D = D, .head = {.likelihood = .., .D = 1, .classes = 1, .beta = 1}, .batch = 32, .type = FAB_F64};
+ *     fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .rows = N}, NULL);
+ *     for (;;) {
+ *         fab_fit_ask(f, &q, &done);
+ *         if (done) break;
+ *         ... loss and gradient of the rows q.row[0 .. q.n-1] at q.theta ...
+ *         fab_fit_tell(f, &(fab_answer){.loss = loss, .gradient = g, .type = FAB_F32});
+ *     }
+ *     fab_fit_gauss(f, &gauss);
+ *
+ * Told the numbers that the model would have computed, it ends in the same bits as a fit that sees the examples.  A
+ * caller with batches of his own may answer for those: the average is what counts. */
+typedef struct fab_question {
+    const double *theta; /* D: where.  Lent until the next ask */
+    int64_t draw; /* 1: a draw of the posterior so far; 0: its mean, or an optimiser's iterate */
+    int64_t n;    /* examples it is about, */
+    const int64_t *row; /* n: their numbers, from 0 */
+    int64_t gradient;   /* 1: the gradient of their average loss is wanted too */
+    int64_t examples;   /* 1: the gradient of each of them is wanted too */
+} fab_question;
+
+typedef struct fab_answer {
+    double loss;          /* average of -log p over the examples */
+    const void *gradient; /* D: of that average */
+    const void *examples; /* n x D, rows ld apart (0: D): of -log p of each */
+    int64_t ld;
+    fab_dtype type; /* of the gradients: FAB_F64 or FAB_F32 */
+} fab_answer;
+
+/* The next question; *done = 1: there is none, and the result is ready.  Asked twice, it is the same question. */
+FAB_API fab_status fab_fit_ask(fab_fit *f, fab_question *q, int *done);
+/* Copies the answer.  One that lacks what was asked for, or is not finite, is refused, and the question stands. */
+FAB_API fab_status fab_fit_tell(fab_fit *f, const fab_answer *a);
 
 /* ---- files ----------------------------------------------------------------------------------------- */
 

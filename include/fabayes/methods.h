@@ -22,6 +22,8 @@ typedef struct fab_input {
     int64_t vectors;        /* length of the vectors of a method that takes vectors; otherwise 0 */
     const fab_model *model; /* otherwise; copied, its self is borrowed until free */
     const fab_gauss *prior; /* of a model: any Gaussian over theta, copied; NULL: precision alpha */
+    int64_t
+        rows; /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
 } fab_input;
 
 /* What a fit says about itself.  What a method does not know is NaN. */

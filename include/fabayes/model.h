@@ -105,6 +105,8 @@ typedef struct fab_model {
     void (*start)(void *self, uint64_t seed, double *theta);
     /* Random parts of the next losses (dropout) are draw number `step` of seed; step < 0: off. */
     void (*noise)(void *self, uint64_t seed, int64_t step);
+    /* The theta of the next losses is a draw of the posterior so far (1), or its mean or an optimiser's iterate (0). */
+    void (*at)(void *self, int draw);
     /* Fix the noise precision of a gaussian target at beta. */
     fab_status (*fix_beta)(void *self, double beta);
     /* The model as it stands in a file.  Gives a string: fab_text_free. */

@@ -257,6 +257,7 @@ fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *i
     const fab_method *m = fab_method_find(name);
     if (!m) return FAB_FAIL(FAB_BAD_FILE, "method '%s' is not known", name);
     if (in && in->model && !in->model->glm) m = fab_method_of_networks(m);
+    if (m->vectors && (in ? in->vectors > 0 : !fab_tensors_get(file, "model"))) m = m->vectors;
     if (!m->load)
         return FAB_FAIL(
             FAB_UNSUPPORTED,

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/settings.h"
+#include "model/example_rows.h"
 #include "model/likelihoods/likelihood.h"
 #include <assert.h>
 #include <math.h>
@@ -30,10 +31,11 @@ static fab_status find_method(const fab_method **m, const char *name, const fab_
         return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
     }
     if (in->model && !in->model->glm) *m = fab_method_of_networks(*m);
+    if (!in->model && (*m)->vectors) *m = (*m)->vectors;
     if (!in->model && in->vectors < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors of length %lld and no model: nothing to fit",
                         name, (long long)in->vectors);
-    const char *lack = fab_method_lacks(*m, in->model);
+    const char *lack = in->model && in->rows ? NULL : fab_method_lacks(*m, in->model);
     if (lack) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method %s", (*m)->name, lack);
     return FAB_OK;
 }
@@ -109,10 +111,25 @@ static fab_status check_prior(const fab_method *m, int64_t size, const fab_gauss
     return FAB_OK;
 }
 
+/* In the place of a loss that the caller computes himself. */
+static fab_status nothing(void *self, const double *theta, const fab_examples *e, double *loss,
+                          double *gradient)
+{
+    (void)self, (void)theta, (void)e, (void)gradient;
+    *loss = 0;
+    return FAB_OK;
+}
+
 static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in)
 {
     if (in->model) {
-        FAB_TRY(fab_model_check(m->name, in->model));
+        if (in->rows < 0)
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "%s: rows = %lld, expected at least 1 for ask and tell", m->name,
+                            (long long)in->rows);
+        fab_model model = *in->model;
+        if (in->rows && !model.loss) model.loss = nothing;
+        FAB_TRY(fab_model_check(m->name, &model));
         FAB_TRY(check_glm(m, &in->model->head));
         return in->prior ? check_prior(m, in->model->D, in->prior) : FAB_OK;
     }
@@ -130,16 +147,16 @@ static fab_status check_input(const fab_method *m, const void *settings, const f
 }
 
 /* A beta among the settings is that of the model; methods of linear models take it from the settings. */
-static fab_status fix_beta(const fab_method *m, const void *settings, fab_model *model)
+static fab_status fix_beta(const fab_method *m, const void *settings, int driven, fab_model *model)
 {
     const fab_field *f = fab_settings_find(m->fields, "beta");
     double beta = FAB_AUTO_F64;
     if (f) memcpy(&beta, (const char *)settings + f->offset, sizeof beta);
     if (fab_is_auto_f64(beta)) return FAB_OK;
-    if (!model->fix_beta)
+    if (!model->fix_beta && !driven)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: beta = %g cannot be fixed in this model", m->name,
                         beta);
-    FAB_TRY(model->fix_beta(model->self, beta));
+    if (model->fix_beta) FAB_TRY(model->fix_beta(model->self, beta));
     model->head.beta = beta;
     return FAB_OK;
 }
@@ -172,6 +189,22 @@ static void layout(fab_layout *l, void *handle)
     f->weight = fab_place(l, f->runs, sizeof *f->weight);
 }
 
+/* The model as the method wants it: one that asks, or one that keeps gradients of examples. */
+static fab_status adapt_model(fab_fit *f, const fab_input *in)
+{
+    if (in->rows) {
+        fab_model asking;
+        FAB_TRY(fab_drive_create(&f->drive, f->m, &f->model, in->rows, &asking));
+        f->model = asking;
+        f->drive_rows = in->rows;
+    }
+    if (f->m->takes & FAB_TAKES_EXAMPLES && !f->model.examples && f->model.gradients) {
+        FAB_TRY(fab_example_rows_create(&f->example_rows, &f->model));
+        f->model = fab_example_rows_model(f->example_rows);
+    }
+    return FAB_OK;
+}
+
 /* A handle for settings and an input that have passed their checks. */
 static fab_status build(fab_fit **f, const fab_method *m, const void *settings, const fab_input *in,
                         const fab_exec *x)
@@ -189,7 +222,8 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
     new->mixture = (fab_mixture){new->runs, new->part, new->weight};
     fab_status s = FAB_OK;
     if (in->model && !(m->takes & FAB_TAKES_LINEAR && in->model->glm))
-        s = fix_beta(m, settings, &new->model);
+        s = fix_beta(m, settings, in->rows > 0, &new->model);
+    if (s == FAB_OK && in->model) s = adapt_model(new, in);
     if (s == FAB_OK && m->resolve)
         m->resolve(new->settings, &(fab_input){in->vectors, in->model ? &new->model : NULL, NULL});
     if (s == FAB_OK) s = open_runs(new, in, x);
@@ -236,8 +270,10 @@ double fab_fit_bytes(const char *method, const void *settings, size_t size, cons
 void fab_fit_free(fab_fit *f)
 {
     if (!f) return;
+    fab_drive_free(f->drive); /* it may still run in the handles */
     for (int64_t i = 0; i < f->runs; i++)
         if (f->handle[i]) f->m->free(f->handle[i]);
+    fab_example_rows_free(f->example_rows);
     fab_gauss_free(f->prior);
     fab_release(f);
 }

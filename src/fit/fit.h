@@ -14,6 +14,8 @@ typedef struct fab_any_settings {
     int64_t field[64];
 } fab_any_settings;
 
+typedef struct fab_drive fab_drive;
+
 struct fab_fit {
     const fab_method *m;
     void *settings;   /* m->fields->size bytes, auto as chosen for the model */
@@ -28,7 +30,16 @@ struct fab_fit {
     double *weight;         /* runs */
     fab_mixture mixture;    /* of the parts */
     int ready;              /* the parts are those of all rows */
+
+    struct fab_example_rows *example_rows; /* of a model that has `gradients` alone, or NULL */
+    fab_drive *drive;                      /* of a fit driven by ask and tell, or NULL */
+    int64_t drive_rows;
 };
+
+/* A fit of `rows` examples that nobody shows it: *model asks, and fab_fit_tell answers.  Borrows user->self.  Gives *d. */
+fab_status fab_drive_create(fab_drive **d, const fab_method *m, const fab_model *user, int64_t rows,
+                            fab_model *model);
+void fab_drive_free(fab_drive *d); /* takes NULL */
 
 /* The posterior of each run; `verb` is the method's result or so_far. */
 fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q));

@@ -35,6 +35,8 @@ struct fab_method {
 
     /* Who does the same for a model without a linear predictor; NULL: the method itself, or nobody. */
     const fab_method *general;
+    /* Who does the same for vectors; NULL: the method itself, or nobody. */
+    const fab_method *vectors;
 };
 
 /* A whole-number setting by name; 0 when there is none of that name. */
@@ -46,5 +48,7 @@ int64_t fab_method_setting(const fab_method *m, const void *settings, const char
 
 /* Under the names of laplace and lrvga, for models without a linear predictor. */
 extern const fab_method fab_laplace_net_method, fab_lrvga_net_method;
+/* Under the name of swag, for iterates that somebody else makes. */
+extern const fab_method fab_swag_vectors_method;
 
 #endif

@@ -60,10 +60,12 @@ int64_t fab_method_takes(const fab_method *m)
 const char *fab_method_lacks(const fab_method *m, const fab_model *model)
 {
     const int64_t takes = m->takes;
-    if (!model) return takes & FAB_TAKES_VECTORS ? NULL : "needs a model, not vectors alone";
+    if (!model)
+        return takes & FAB_TAKES_VECTORS || m->vectors ? NULL : "needs a model, not vectors alone";
     if (takes & FAB_TAKES_LINEAR && model->glm) return NULL;
     if (takes & FAB_TAKES_GRADIENT && model->loss) return NULL;
-    if (takes & FAB_TAKES_EXAMPLES && model->loss && model->examples) return NULL;
+    if (takes & FAB_TAKES_EXAMPLES && model->loss && (model->examples || model->gradients))
+        return NULL;
     if (takes & FAB_TAKES_JACOBIAN && model->predict && model->jacobian) return NULL;
     if (takes & FAB_TAKES_GRADIENT) return "needs a model with a loss and its gradient";
     if (takes & FAB_TAKES_EXAMPLES) return "needs a model with gradients of single examples";

@@ -260,6 +260,7 @@ static fab_status gradients(fab_slang *f, const fab_examples *batch, double *los
         f->run.ops->get(&f->run, &x, theta);
         for (int64_t i = 0; i < D; i++) theta[i] += f->mu[i];
         if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.seed, f->count.steps);
+        if (f->m.at) f->m.at(f->m.self, 1);
         FAB_TRY(f->m.loss(f->m.self, theta, batch, &one, NULL));
         if (!isfinite(one)) return fab_slang_not_finite(f, "the loss", one);
         *loss += one / (double)f->s.draws;

@@ -24,6 +24,7 @@
 #include "fit/method.h"
 #include "la/ops.h"
 #include "methods/swag/factor.h"
+#include "base/rows.h"
 #include "fit/fit.h"
 #include "train/state.h"
 #include "train/train.h"
@@ -144,6 +145,18 @@ static void release(void *handle)
     fab_release(f);
 }
 
+static fab_status check_columns(const fab_swag_settings *s, int64_t D)
+{
+    if (s->K > D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
+                        (long long)s->K, (long long)D);
+    if (s->columns != FAB_LAST && s->K < 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
+                        fab_swag_columns_names[s->columns]);
+    return FAB_OK;
+}
+
 static fab_status create(void **handle, const fab_swag_settings *s, int point, const fab_model *m,
                          const fab_gauss *prior, const fab_exec *x)
 {
@@ -152,13 +165,7 @@ static fab_status create(void **handle, const fab_swag_settings *s, int point, c
     const int64_t D = m->D;
     *handle = NULL;
     resolve(&proto.s, D);
-    if (proto.s.K > D)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
-                        (long long)proto.s.K, (long long)D);
-    if (s->columns != FAB_LAST && proto.s.K < 1)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
-                        fab_swag_columns_names[s->columns]);
+    FAB_TRY(check_columns(&proto.s, D));
     proto.last = s->columns == FAB_LAST ? proto.s.K : 0;
     FAB_TRY(fab_train_init(&proto.train, point ? "swa" : "swag", &s->swa.train, m, prior, x));
     FAB_TRY(fab_run_init(&proto.run, x, type));
@@ -184,7 +191,11 @@ static fab_status take(swag *f, double *x)
     const int64_t D = f->train.m.D, n = f->count.iterates + 1;
     double square = 0;
     for (int64_t i = 0; i < D; i++) square += x[i] * x[i]; /* has to stay a number */
-    if (!isfinite(square)) return fab_train_not_finite(&f->train, "the square of theta", square);
+    if (!isfinite(square) && f->train.m.loss)
+        return fab_train_not_finite(&f->train, "the square of theta", square);
+    if (!isfinite(square))
+        return FAB_FAIL(FAB_BAD_DATA, "swag: the square of iterate %lld is %g", (long long)n,
+                        square);
     if (f->factor) FAB_TRY(fab_swag_factor_take(f->factor, x, D)); /* 5 */
     for (int64_t i = 0; i < D; i++) {                              /* 4 */
         const double d = x[i] - f->mean[i];
@@ -441,8 +452,127 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
+/* ---- a stream of vectors: the iterates of anyone's optimiser ------------------------------------------- */
+
+#define SETTINGS fab_swag_settings
+static const fab_field vector_fields[] = {
+    FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53, "seed of the start of `columns`"),
+    AUTOMATIC(K, I64, 0, 4096, "columns of F; 0: the diagonal alone; auto: 20, at most D"),
+    CHOICE(columns, FAB_LAST, fab_swag_columns_names,
+           "what F is made of: the last K deviations, or K factors of all iterates by this method"),
+    FIELD(scale, F64, 1, 1e-300, 1e300, "factor of the covariance"),
+    FIELD(psi_min, F64, 1e-30, 1e-300, 1, "floor of psi"),
+};
+static const fab_fields vector_table = TABLE("swag", vector_fields);
+#undef SETTINGS
+
+static void vectors_layout(fab_layout *l, void *handle)
+{
+    swag *f = handle;
+    const int64_t D = f->train.m.D;
+    f->train.gradient = fab_place(l, D, sizeof(double)); /* scratch */
+    f->mean = fab_place(l, D, sizeof(double));
+    f->V = fab_place(l, D, sizeof(double));
+    f->Dhat = fab_place(l, D * f->last, f->run.ops->size);
+    f->run.work = fab_place(l, (int64_t)f->run.ops->work(D, f->last + 1, 1, f->run.threads), 1);
+}
+
+static fab_status vectors_prototype(swag *f, const fab_swag_settings *s, int64_t D,
+                                    const fab_exec *x)
+{
+    *f = (swag){.s = *s};
+    resolve(&f->s, D);
+    FAB_TRY(check_columns(&f->s, D));
+    f->last = s->columns == FAB_LAST ? f->s.K : 0;
+    f->train.who = "swag";
+    f->train.m.D = D;
+    if (x) f->train.exec = *x;
+    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "swag: runs in one process");
+    return fab_run_init(&f->run, x, x && x->ops ? x->ops->type : FAB_F64);
+}
+
+static fab_status vectors_init(void **handle, const void *settings, const fab_input *in,
+                               const fab_exec *x)
+{
+    swag proto, *f;
+    const int64_t D = in->vectors;
+    *handle = NULL;
+    FAB_TRY(vectors_prototype(&proto, settings, D, x));
+    FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, vectors_layout));
+    fab_status s = fab_gauss_create(&f->result, FAB_COVARIANCE, f->run.ops->type, D, f->s.K);
+    if (s == FAB_OK) s = fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
+    if (s != FAB_OK) {
+        release(f);
+        return s;
+    }
+    *handle = f;
+    return FAB_OK;
+}
+
+static double vectors_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
+{
+    swag f;
+    if (vectors_prototype(&f, settings, in->vectors, x) != FAB_OK) return NAN;
+    return (double)fab_build_size(sizeof f, &f, vectors_layout) +
+           sizeof(double) * (double)in->vectors * (double)(f.s.K + 2) +
+           fab_swag_factor_bytes(&f.s, in->vectors, n);
+}
+
+static fab_status vectors_update(void *handle, const fab_examples *e)
+{
+    swag *f = handle;
+    for (int64_t i = 0; i < e->x.n; i++) {
+        fab_rows_get(&e->x, i, f->train.m.D, f->train.gradient);
+        FAB_TRY(take(f, f->train.gradient));
+    }
+    return FAB_OK;
+}
+
+static fab_status vectors_report(void *handle, fab_report *r)
+{
+    const swag *f = handle;
+    *r = (fab_report){.converged = -1, .floored = f->floored, .loglik_mean = NAN};
+    return FAB_OK;
+}
+
+static fab_status vectors_save(void *handle, fab_tensors *t)
+{
+    swag *f = handle;
+    const fab_states all = states_of(f);
+    FAB_TRY(fab_states_save(&all, t));
+    return f->factor ? fab_fit_save_state(f->factor, t) : FAB_OK;
+}
+
+static fab_status vectors_load(void *handle, const fab_tensors *t)
+{
+    swag *f = handle;
+    const fab_states all = states_of(f);
+    FAB_TRY(fab_states_load(&all, t));
+    if (f->count.iterates < 0)
+        return FAB_FAIL(FAB_BAD_FILE, "swag: state.averaged counts %lld iterates",
+                        (long long)f->count.iterates);
+    return f->factor ? fab_fit_load_state(f->factor, t, f->count.iterates) : FAB_OK;
+}
+
+const fab_method fab_swag_vectors_method = {
+    .name = "swag",
+    .summary = "the Gaussian of the iterates of anyone's optimiser, rank K plus diagonal",
+    .streams = 1,
+    .takes = FAB_TAKES_VECTORS,
+    .fields = &vector_table,
+    .init = vectors_init,
+    .free = release,
+    .bytes = vectors_bytes,
+    .update = vectors_update,
+    .result = so_far,
+    .report = vectors_report,
+    .save = vectors_save,
+    .load = vectors_load,
+};
+
 const fab_method fab_swag_method = {
     .name = "swag",
+    .vectors = &fab_swag_vectors_method,
     .summary = "the Gaussian of the iterates of a training run, rank K plus diagonal",
     .takes = FAB_TAKES_GRADIENT,
     .fields = &table,

@@ -88,6 +88,7 @@ static fab_status gradient_at(fab_vifa *f, int64_t t, int64_t j, double sign, do
         const fab_examples batch = fab_minibatch_get(f->batches, 0, b);
         const double rows = (double)batch.x.n;
         double mean;
+        if (f->m.at) f->m.at(f->m.self, sign != 0);
         FAB_TRY(f->m.loss(f->m.self, n->theta, &batch, &mean, n->g));
         *loss += mean * rows;
         for (int64_t i = 0; i < D; i++) n->sum[i] += n->g[i] * rows;

@@ -189,6 +189,7 @@ static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
         const int same_rows = l > 0 && (f->s.shared || f->draw.sign < 0);
         if (!same_rows) batch = batch_of(f, s->t, l);
         if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.seed, s->t * L + l);
+        if (f->m.at) f->m.at(f->m.self, s->weight > 0);
         FAB_TRY(f->m.loss(f->m.self, theta, &batch, &loss, g)); /* 3 */
         if (!isfinite(loss)) return fab_vifa_diverged(f, s->t, "the loss", loss);
         const double rows = (double)batch.x.n;
