@@ -18,7 +18,7 @@ def pages():
 
 def main():
     names = set()
-    for path in tree.files("*.c", "*.h"):
+    for path in tree.files("*.c", "*.h", "CMakeLists.txt"):
         names.update(SYMBOL.findall(tree.read(path)))
     problems = []
     for page in pages():
