@@ -1,4 +1,6 @@
-/* fabayes.h - everything, in reading order.
+/* fabayes.h - everything, in reading order: 15 chapters, each of which compiles alone.
+ *
+ * To fit a table and predict: table.h.  To fit rows or a model in memory: fit.h.  What a method is told: methods.h.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_H
@@ -10,29 +12,27 @@
 #include "fabayes/settings.h"
 #include "fabayes/random.h"
 
-/* containers */
+/* containers: npy and safetensors */
 #include "fabayes/files.h"
 
 /* the noun: a low-rank-plus-diagonal Gaussian */
 #include "fabayes/gauss.h"
 
-/* data */
+/* where rows come from */
 #include "fabayes/data.h"
 
-/* the list of methods */
-#include "fabayes/fit.h"
-
-/* vectors to a Gaussian */
-#include "fabayes/methods.h"
-
-/* models and their data to a Gaussian */
+/* what y is, given a row and theta */
 #include "fabayes/model.h"
 #include "fabayes/net.h"
+
+/* rows or examples to a Gaussian: the handle, and the settings of each method */
+#include "fabayes/fit.h"
+#include "fabayes/methods.h"
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"
 
-/* settings by cross-validation */
+/* all of it for a table, in the user's units; settings by cross-validation */
 #include "fabayes/table.h"
 #include "fabayes/search.h"
 

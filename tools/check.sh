@@ -18,6 +18,7 @@ mkdir -p "$logs"
 
 build() { cmake -S . -B "$BUILD" && cmake --build "$BUILD" -j "$JOBS"; }
 symbols() { python3 tools/check_symbols.py "$BUILD/libfabayes.so"; }
+docs() { python3 tools/check_docs.py && python3 tools/docs_settings.py check "$BUILD/fabayes"; }
 
 run() {
     case $1 in
@@ -25,13 +26,14 @@ run() {
     layers | calls | text) python3 "tools/check_$1.py" ;; # includes; heap and printing; marks
     build) build ;;                                           # warnings are errors
     symbols) symbols ;;                                       # exported = declared
+    docs) docs ;;                                             # what the pages name; settings tables
     asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
     *) echo "no check of that name" && false ;;
     esac
 }
 
 failed=0
-for name in ${*:-format layers headers calls text build symbols asan-gcc asan-clang tsan}; do
+for name in ${*:-format layers headers calls text build symbols docs asan-gcc asan-clang tsan}; do
     start=$(date +%s)
     if run "$name" >"$logs/$name.log" 2>&1; then
         printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))

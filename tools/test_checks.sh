@@ -27,6 +27,7 @@ ask() {
     case $1 in
     format | headers) "tools/check_$1.sh" 2>&1 ;;
     symbols) python3 tools/check_symbols.py "$tmp/lib.so" 2>&1 ;;
+    settings) python3 tools/docs_settings.py check "$tmp/program" 2>&1 ;;
     *) python3 "tools/check_$1.py" 2>&1 ;;
     esac
 }
@@ -138,6 +139,30 @@ accepts symbols include/fabayes/planted.h 'FAB_API void fab_planted(void);'
 refuses symbols src/base/planted.c $'void fab_planted(void)\n{\n}'
 refuses symbols include/fabayes/planted.h 'FAB_API const char *fab_planted_absent(void);'
 refuses symbols include/fabayes/planted.h 'FAB_API extern int planted;'
+
+accepts docs docs/planted.md 'see `tools/tree.py`, [the start](../README.md) and FAB_FAIL'
+refuses docs docs/planted.md 'call `fab_planted_absent`'
+refuses docs docs/planted.md 'it stands in `src/base/planted_absent.c`'
+refuses docs docs/planted.md 'see [that page](planted_absent.md)'
+
+# A program with one method, of two tables.
+printf '%s\n' '#!/bin/sh' 'if [ $# = 1 ]; then echo "planted  batch  fit  a method"; exit; fi' \
+    'printf "planted (fit)\n\nsetting  default\nalpha    1\n\nplanted (fit)\n\nsetting  default\nrate     2\n"' >"$tmp/program"
+chmod +x "$tmp/program"
+above=$'By `fabayes methods planted`.\n\n```\n'
+one=$'setting  default\nalpha    1\n```' two=$'setting  default\nrate     2\n```'
+accepts settings docs/methods/planted.md "$above$one"$'\n\n```\n'"$two"
+refuses settings docs/methods/planted.md "$above$two"
+refuses settings docs/methods/planted.md "$above${one/1/3}"
+refuses settings docs/methods/planted.md $'```\n'"$one"
+refuses settings docs/methods/planted.md "$above$one"$'\n```\n'"$two"$'\n```\n'"$two"
+refuses settings docs/methods/planted_other.md "$above${one/1/3}"
+put docs/methods/planted.md "$above${one/1/3}"
+if python3 tools/docs_settings.py write "$tmp/program" && ask settings; then :; else
+    echo "docs_settings.py write does not mend a table" && wrong=$((wrong + 1))
+fi
+rm docs/methods/planted.md
+if ask settings >/dev/null; then echo "settings: a method without a page" && wrong=$((wrong + 1)); fi
 
 # The set-up: instant when all is there, otherwise it installs or says what to run.
 mkdir -p "$tmp/bin"

@@ -1,14 +1,18 @@
-/* data.h - a table of numbers read once, from top to bottom, in bounded memory.
+/* data.h - where rows come from: files and arrays, read from top to bottom in bounded memory.
  *
- *     fab_source *s;
- *     fab_source_open(&s, "rows.csv", NULL);
- *     while (fab_source_next(s, 1000, buf, &got) == FAB_OK && got > 0) ...
- *     fab_source_close(s);
+ *     fab_data houses = {.file = "houses.csv", .columns = {.target = "price"}};
+ *     fab_dataset *t;
+ *     fab_scaling *k;
  *
- * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; .gz of any of them;
- * "-" is standard input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing
- * values and ragged rows are refused with file, line and column; options take missing values as NaN and
- * columns of words as codes.  Infinity is never taken.  docs/data.md has the rules.
+ *     fab_dataset_create(&t, &houses);                   // all rows, in the units of the file
+ *     fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1);  // means and scales of its columns
+ *     fab_scaling_apply(k, t);                           // t->x and t->y are now in fitting units
+ *     fab_dataset_free(t);
+ *     fab_scaling_free(k);
+ *
+ * In four steps: a source gives rows of numbers, from a file or from memory; a feed knows which column is the
+ * target, a weight, an offset or a feature; a scaling knows the units they are fitted in; a split says which rows
+ * go where.  table.h takes these steps for a whole regression.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_DATA_H
@@ -19,6 +23,22 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- source: rows of a file --------------------------------------------------------------------- */
+
+/* Rows of numbers, read once.
+ *
+ *     fab_source *s;
+ *     int64_t got;
+ *     fab_source_open(&s, "rows.csv", NULL);
+ *     double *buf = malloc(1000 * (size_t)fab_source_columns(s) * sizeof *buf);
+ *     while (fab_source_next(s, 1000, buf, &got) == FAB_OK && got > 0) use(buf, got);
+ *     fab_source_close(s);
+ *
+ * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; .gz of any of them; "-" is standard
+ * input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing values and ragged rows are
+ * refused with file, line and column; options take missing values as NaN and columns of words as codes.  Infinity is
+ * never taken.  docs/data.md has the rules. */
 
 typedef enum fab_format {
     FAB_FORMAT_AUTO = 0,
@@ -54,7 +74,7 @@ typedef struct fab_source fab_source;
 FAB_API fab_status fab_source_open(fab_source **s, const char *path, const fab_source_options *o);
 FAB_API void fab_source_close(fab_source *s); /* takes NULL */
 
-/* ---- rows in memory ---- */
+/* ---- source: rows in memory --------------------------------------------------------------------- */
 
 /* One column in the caller's memory.  One of p, code and text is given. */
 typedef struct fab_array {
@@ -101,6 +121,8 @@ typedef struct fab_arrays {
 FAB_API fab_status fab_source_open_arrays(fab_source **s, const fab_arrays *a,
                                           const fab_source_options *o);
 
+/* ---- source: what it has, and its next rows ----------------------------------------------------- */
+
 FAB_API int64_t fab_source_columns(const fab_source *s);
 /* The name in the header; "x3" for column 3 without one (libsvm: "label", "x1", "x2", ...).  Lends until
  * close.  NULL when there is no such column, or no memory to make the names. */
@@ -122,6 +144,7 @@ FAB_API void fab_source_position(const fab_source *s, int64_t *done, int64_t *to
  * rows before the bad one are in *got, the sentence names the place, and the next call goes on behind the
  * bad row; a file that cannot be read on fails again. */
 FAB_API fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got);
+
 /* Rows of a libsvm file as they stand, one behind the other; start with zeros. */
 typedef struct fab_sparse {
     int64_t n, values; /* rows; values of all of them */
@@ -138,19 +161,17 @@ FAB_API fab_status fab_source_next_sparse(fab_source *s, int64_t max, fab_sparse
 /* Pass over `n` rows without looking at their values; fails when there are fewer. */
 FAB_API fab_status fab_source_skip(fab_source *s, int64_t n);
 
-/* ---- table ------------------------------------------------------------------------------------- */
+/* ---- feed: columns with a role ------------------------------------------------------------------ */
 
-/* tables for regression: features, target, and the units they are fitted in.
+/* Rows with features and a target, some at a time or all of them.
  *
  *     fab_feed *f;
  *     fab_dataset *t;
- *     fab_scaling *k;
  *     fab_feed_open(&f, source, &(fab_columns){.target = "price"});
  *     fab_feed_table(f, &t);
  *     fab_feed_read(f, 1000, t);                // the next rows; INT64_MAX: all that are left
- *     fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1);
- *     fab_scaling_apply(k, t);                  // t->x and t->y are now in fitting units
- *     ... fab_scaling_json(k, &text) ...        // and stands beside the posterior
+ *     fab_dataset_free(t);
+ *     fab_feed_close(f);
  *
  * A column of words has a feature for each of its levels, 1 where the row has that level and else 0. */
 
@@ -277,6 +298,8 @@ FAB_API fab_status fab_dataset_take(fab_dataset **out, const fab_dataset *t, con
 /* All rows of a source. */
 FAB_API fab_status fab_dataset_read(fab_dataset **t, fab_source *s, const fab_columns *c);
 
+/* ---- scaling: the units of a fit ----------------------------------------------------------------- */
+
 /* What the target is, for its units. */
 typedef enum fab_target {
     FAB_TARGET_REAL = 0, /* a number with a unit: centred and scaled as the features are */
@@ -340,26 +363,24 @@ FAB_API fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scali
 FAB_API fab_status fab_scaling_json(const fab_scaling *k, char **text);
 FAB_API fab_status fab_scaling_from_json(fab_scaling **k, const char *json);
 
-/* ---- split ------------------------------------------------------------------------------------- */
+/* ---- split: which rows go where ----------------------------------------------------------------- */
 
-/* which rows go where: training and test rows, folds, mini-batches.
+/* Which rows go where: training and test rows, folds, mini-batches.
  *
  *     fab_split *s;
- *     fab_split_folds(&s, n, 10, NULL, seed);          ten folds of n rows
- *     n_test = fab_split_part(s, fold, &test);         rows of one of them
- *     n_train = fab_split_rest(s, fold, train);        all others
+ *     fab_split_folds(&s, n, 10, NULL, seed);          // ten folds of n rows
+ *     n_test = fab_split_part(s, fold, &test);         // rows of one of them
+ *     n_train = fab_split_rest(s, fold, train);        // all others
  *     fab_split_free(s);
  *
  *     fab_batches *b;
  *     fab_batches_create(&b, n, 100, seed);
- *     fab_batches_get(b, epoch, i, &rows, &count);     batch i of any epoch, in any order of asking
+ *     fab_batches_get(b, epoch, i, &rows, &count);     // batch i of any epoch, in any order of asking
  *     fab_batches_free(b);
  *
  * Rows are numbered from 0.  The same seed gives the same rows on every machine; each use has random
  * numbers of its own (random.h), so one seed serves them all.  Memory: n row numbers; twice that, or with
  * classes five times that, while a split is made. */
-
-/* ---- parts ---- */
 
 typedef struct fab_split fab_split;
 
@@ -382,7 +403,7 @@ FAB_API int64_t fab_split_part(const fab_split *s, int64_t part, const int64_t *
  * NULL: only counts. */
 FAB_API int64_t fab_split_rest(const fab_split *s, int64_t part, int64_t *rows);
 
-/* ---- mini-batches ---- */
+/* ---- mini-batches ------------------------------------------------------------------------------- */
 
 typedef struct fab_batches fab_batches;
 

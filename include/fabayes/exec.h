@@ -1,4 +1,13 @@
-/* exec.h - vectors in, and where the work runs.
+/* exec.h - vectors in, where the work runs, and who is told.
+ *
+ *     const fab_exec x = {.ops = fab_ops_find("cpu", FAB_F32), .threads = 2};  // D x K arrays in single precision
+ *     const fab_rows rows = {.p = data, .type = FAB_F64, .n = n, .ld = D};     // the caller's memory, as it stands
+ *
+ *     fab_fit_create(&f, "recursive-em", &s, sizeof s, &(fab_input){.vectors = D}, &x);
+ *     fab_fit_update(f, &(fab_examples){.x = rows});
+ *
+ * Whatever computes takes a fab_exec, and NULL is the usual one: double precision, all cores, alone.  The same seed
+ * gives the same bytes for any number of threads.  Rows may be f64 or f32 whatever the kernels are.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_EXEC_H
@@ -11,6 +20,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- vectors ----------------------------------------------------------------------------------- */
 
 /* Element types.  Long arrays are FAB_F64 or FAB_F32; settings and index tensors know the others. */
 typedef enum fab_dtype { FAB_F64 = 0, FAB_F32, FAB_I64, FAB_BOOL, FAB_ENUM } fab_dtype;
@@ -32,6 +43,8 @@ typedef struct fab_rows {
     const int32_t *index; /* one for each value */
 } fab_rows;
 
+/* ---- where the work runs ----------------------------------------------------------------------- */
+
 /* One of several processes that each hold some coordinates of theta.  `sum` adds buf over all of them,
  * the same bits everywhere.  Zeros and NULLs: alone. */
 typedef struct fab_comm {
@@ -48,10 +61,11 @@ FAB_API const fab_ops *fab_ops_find(const char *backend, fab_dtype type);
 
 /* Where the work runs.  A NULL fab_exec, or a zero field: the CPU in f64, alone, on all cores that the process may use.
  *
- * Threads belong to the process, are made when work first asks for them, and sleep when there is none.  They serve one
- * call at a time: calls on several threads of the program work side by side, one of them with the threads.  Signals
- * are left to the program.  fork: a child works as its parent does, with threads of its own.  Fork while no other thread
- * is inside a call and not from a callback; else the child may only exec or _exit, for BLAS may be locked. */
+ * Threads belong to the process, are made when work first asks for them, and sleep when there is none.  They serve
+ * one call at a time: calls on several threads of the program work side by side, one of them with the threads.
+ * Signals are left to the program.  fork: a child works as its parent does, with threads of its own.  Fork while no
+ * other thread is inside a call and not from a callback; else the child may only exec or _exit, for BLAS may be
+ * locked. */
 typedef struct fab_exec {
     const fab_ops *ops;
     const fab_comm *comm;
@@ -60,9 +74,8 @@ typedef struct fab_exec {
 
 /* ---- hooks ------------------------------------------------------------------------------------- */
 
-/* the only global state of the library: who allocates, who listens.
- *
- * Set hooks before the first handle is made and from one thread. */
+/* The only global state of the library: who allocates, who listens.  Set hooks before the first handle is made and
+ * from one thread. */
 
 /* Replace malloc and free.  Memory from alloc must be aligned to 64 bytes.  NULL, NULL: the default. */
 FAB_API void fab_set_allocator(void *(*alloc)(size_t bytes), void (*release)(void *p));

@@ -1,4 +1,19 @@
-/* files.h - NumPy's .npy files: one array, C order, f4 or f8, header versions 1 to 3.
+/* files.h - the two containers: .npy, one array, and safetensors, named arrays with metadata.
+ *
+ *     fab_tensors *t;
+ *     fab_tensors_create(&t);
+ *     fab_tensors_add(t, "mu", FAB_F64, 1, (int64_t[]){D}, mu);
+ *     fab_tensors_set(t, "form", "covariance");
+ *     fab_tensors_write(t, "q.safetensors");
+ *     fab_tensors_free(t);
+ *
+ *     fab_npy a;
+ *     fab_npy_read(&a, "rows.npy");                     // a.data: a.rows x a.cols of a.type
+ *     fab_npy_free(&a);
+ *
+ * Draws and vectors are .npy; everything that is fitted is one safetensors file (gauss.h says what is in it).  Any
+ * NumPy or safetensors reader opens them.  Writing is atomic: a temporary file beside the target, fsync, rename,
+ * fsync of the folder.  Reading trusts nothing and refuses with the file's name and the reason.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_FILES_H
@@ -11,7 +26,10 @@
 extern "C" {
 #endif
 
-/* An array of one or two dimensions; one dimension is rows = n, cols = 1. */
+/* ---- npy --------------------------------------------------------------------------------------- */
+
+/* C order, f4 or f8, header versions 1 to 3.  An array of one or two dimensions; one dimension is rows = n, cols =
+ * 1. */
 typedef struct fab_npy {
     void *data; /* rows x cols, C order */
     fab_dtype type;
@@ -36,19 +54,7 @@ FAB_API fab_status fab_npy_append(fab_npy_writer *w, const void *elements, int64
 FAB_API fab_status fab_npy_close(fab_npy_writer *w); /* checks that all rows came */
 FAB_API void fab_npy_discard(fab_npy_writer *w);     /* takes NULL */
 
-/* ---- tensors ----------------------------------------------------------------------------------- */
-
-/* a safetensors file: named arrays and metadata strings.
- *
- *     fab_tensors *t;
- *     fab_tensors_create(&t);
- *     fab_tensors_add(t, "mu", FAB_F64, 1, (int64_t[]){D}, mu);
- *     fab_tensors_set(t, "form", "covariance");
- *     fab_tensors_write(t, "q.safetensors");
- *     fab_tensors_free(t);
- *
- * Writing is atomic: a temporary file beside the target, fsync, rename, fsync of the folder.  Reading
- * trusts nothing and refuses with the file's name and the reason. */
+/* ---- safetensors ------------------------------------------------------------------------------- */
 
 enum { FAB_MAX_DIMS = 8 };
 

@@ -14,11 +14,13 @@
  *
  *     fab_glm glm = {.likelihood = FAB_LIKELIHOOD_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
  *     fab_model m = fab_model_linear(&glm);
- *     fab_fit_create(&f, "laplace", NULL, 0, &(fab_input){.model = &m}, NULL);
- *     fab_fit_create(&f, "vifa", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL);
+ *     fab_fit_create(&f, "laplace", NULL, 0, &(fab_input){.model = &m}, NULL);                  // NULL: defaults
+ *     fab_fit_update(f, &(fab_examples){.x = rows, .y = y});
+ *     fab_fit_create(&g, "vifa", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL);     // a network: net.h
  *
- * A stream is read once: each row is seen in one update and may be forgotten, and how rows are split over updates does
- * not matter.  A batch method takes its whole table in one update and borrows it until the result.
+ * A stream is read once: each row is seen in one update and may be forgotten, and how rows are split over updates
+ * does not matter.  A batch method takes its whole table in one update and borrows it until the result.  For a
+ * table in a file or in arrays, with words, units and missing values, table.h does all of this and more.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_FIT_H
@@ -145,9 +147,10 @@ FAB_API fab_status fab_fit_checkpoint(fab_fit *f, const char *path, const fab_te
 FAB_API fab_status fab_fit_pack(fab_fit *f, int unfinished, const fab_tensors *more, void **bytes,
                                 size_t *size);
 
-/* Go on with a saved fit (fab_tensors_read, or fab_tensors_parse from memory): the same bytes come out as if it had never stopped.  A stream goes on behind its rows; a run
- * of a batch method gets the same rows again in the update that follows.  The settings come from the file; in: the same
- * as at its beginning, or NULL where the file describes it (vectors, linear models). */
+/* Go on with a saved fit (fab_tensors_read, or fab_tensors_parse from memory): the same bytes come out as if it had
+ * never stopped.  A stream goes on behind its rows; a run of a batch method gets the same rows again in the update
+ * that follows.  The settings come from the file; in: the same as at its beginning, or NULL where the file
+ * describes it (vectors, linear models). */
 FAB_API fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *in,
                                 const fab_exec *x);
 

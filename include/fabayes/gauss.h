@@ -1,19 +1,22 @@
 /* gauss.h - the one noun: a Gaussian whose covariance or precision is low rank plus diagonal.
  *
  *     covariance:  S      = F F' + diag(psi)        precision:  S^-1 = F F' + diag(psi)
- *     point:       mu alone; a draw is mu, a density is refused
+ *
+ * or a point, mu alone: a draw is mu, and a density is refused.
  *
  *     fab_gauss *g;
  *     fab_solver *s;
  *     fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K);
- *     ... fill g->mu, g->F, g->psi ...
+ *     g->mu[0] = 1, ((double *)g->F)[0] = 0.5, g->psi[0] = 0.1;      // it comes as mu = 0, F = 0, psi = 1
  *     fab_solver_init(&s, g, NULL);
  *     fab_solver_logpdf(s, &rows, logp);
  *     fab_solver_sample(s, seed, 0, n, FAB_F64, draws, D);
  *     fab_solver_free(s);
  *     fab_gauss_free(g);
  *
- * A solver factors one K x K matrix; after that a density, a product or a draw costs O(D K).
+ * A solver factors one K x K matrix; after that a density, a product or a draw costs O(D K).  Every method ends in one
+ * Gaussian, or in a mixture of several.  Below: the Gaussian and its solver; mixtures; posteriors as files; distances;
+ * absorb, which adds vectors and cuts back to rank K; factors to read, and how many of them.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_GAUSS_H
@@ -26,6 +29,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- a Gaussian -------------------------------------------------------------------------------- */
 
 typedef enum fab_form { FAB_COVARIANCE = 0, FAB_PRECISION, FAB_POINT } fab_form;
 
@@ -68,6 +73,8 @@ FAB_API fab_status fab_gauss_from_dense(fab_gauss **g, int64_t D, const double *
 FAB_API fab_status fab_gauss_marginal(fab_gauss **out, const fab_gauss *g, const int64_t *index,
                                       int64_t n, const fab_exec *x);
 
+/* ---- solver: density, products, draws ---------------------------------------------------------- */
+
 typedef struct fab_solver fab_solver;
 
 /* Check and factor g.  Borrows g until free.  A point form is accepted: it can be sampled. */
@@ -98,8 +105,7 @@ enum { FAB_DENSE_MAX = 2000 };
 
 /* ---- mixture ----------------------------------------------------------------------------------- */
 
-/* a weighted set of Gaussians over the same theta (MultiSWAG, ensembles). */
-
+/* A weighted set of Gaussians over the same theta: several runs of a method, multiswag, ensembles. */
 typedef struct fab_mixture {
     int64_t n;
     const fab_gauss *const *part; /* n Gaussians of the same D (and total) */
@@ -128,9 +134,58 @@ FAB_API fab_status fab_mixture_ranges(const fab_mixture *m, const fab_exec *x, f
 /* |F|^2 over the trace of F F' + diag(psi): how much the factors carry of what the form stores.  Not for a point. */
 FAB_API double fab_gauss_share(const fab_gauss *g);
 
+/* ---- posteriors as files --------------------------------------------------------------------------------- */
+
+/* A fitted posterior as a file: one Gaussian or a mixture, and what a stranger needs.
+ *
+ *     fab_posterior *p;
+ *     fab_posterior_load(&p, "q.safetensors");
+ *     printf("%s: %g\n", fab_tensors_get(p->file, "method"), p->mix.part[0]->mu[0]);
+ *     fab_posterior_free(p);
+ *
+ * Tensors mu (D), F (D x K), psi (D); a Gaussian over part of theta adds theta and index; a mixture has
+ * 0.mu, 0.F, .. and weights.  Metadata: fabayes (version) and form are required, the rest is optional. */
+
+typedef struct fab_posterior {
+    fab_mixture mix;   /* n = 1, weight 1: a single Gaussian */
+    fab_tensors *file; /* all tensors and metadata as they were read */
+} fab_posterior;
+
+/* Read and believe nothing.  Gives *p. */
+FAB_API fab_status fab_posterior_load(fab_posterior **p, const char *path);
+FAB_API fab_status fab_posterior_parse(fab_posterior **p, const char *name, const void *bytes,
+                                       size_t size);
+FAB_API void fab_posterior_free(fab_posterior *p); /* takes NULL */
+
+/* Write a mixture (n = 1: a single Gaussian) atomically, with the metadata and the extra tensors of
+ * `more` (or NULL).  Its `fabayes` and `form` are not taken; a tensor named as the posterior's own is
+ * refused. */
+FAB_API fab_status fab_posterior_save(const char *path, const fab_mixture *m,
+                                      const fab_tensors *more);
+/* The bytes of that file in memory, for fab_posterior_parse.  Gives *bytes: fab_bytes_free. */
+FAB_API fab_status fab_posterior_pack(const fab_mixture *m, const fab_tensors *more, void **bytes,
+                                      size_t *size);
+FAB_API fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more);
+
+/* ---- distance ---------------------------------------------------------------------------------- */
+
+/* How far Gaussian a, the estimate, is from Gaussian b, the reference. */
+
+/* |mu_a - mu_b| / |mu_b| (Euclid);  FAB_UNSUPPORTED when mu_b = 0. */
+FAB_API fab_status fab_distance_mean(const fab_gauss *a, const fab_gauss *b, double *out);
+/* |S_a - S_b| / |S_b| (Frobenius), any two forms, O(D K^2). */
+FAB_API fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b,
+                                           const fab_exec *x, double *out);
+/* KL(a || b) in nats, any two forms, O(D K^2). */
+FAB_API fab_status fab_distance_kl(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
+                                   double *out);
+/* The 2-Wasserstein distance; dense, D up to FAB_DENSE_MAX, FAB_UNSUPPORTED above. */
+FAB_API fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
+                                   double *out);
+
 /* ---- absorb ------------------------------------------------------------------------------------ */
 
-/* S <- a S + b X X', brought back to rank K plus diagonal.
+/* The update S <- a S + b X X', brought back to rank K plus diagonal.
  *
  * The step that recursive factor analysis, L-RVGA and Laplace at rank K share.  S = F F' + diag(psi)
  * is whatever the Gaussian's form says it is, a covariance or a precision; mu is left alone.
@@ -251,55 +306,6 @@ FAB_API int fab_bic_add(fab_bic *b, double loglik_mean);
 FAB_API int fab_bic_add_diagonal(fab_bic *b, const double *variance);
 /* Add the diagonal and the cuts of S of rank 1, 2, .. */
 FAB_API fab_status fab_bic_cuts(fab_bic *b, const fab_gauss *S, const fab_exec *x);
-
-/* ---- distance ---------------------------------------------------------------------------------- */
-
-/* how far Gaussian a, the estimate, is from Gaussian b, the reference. */
-
-/* |mu_a - mu_b| / |mu_b| (Euclid);  FAB_UNSUPPORTED when mu_b = 0. */
-FAB_API fab_status fab_distance_mean(const fab_gauss *a, const fab_gauss *b, double *out);
-/* |S_a - S_b| / |S_b| (Frobenius), any two forms, O(D K^2). */
-FAB_API fab_status fab_distance_covariance(const fab_gauss *a, const fab_gauss *b,
-                                           const fab_exec *x, double *out);
-/* KL(a || b) in nats, any two forms, O(D K^2). */
-FAB_API fab_status fab_distance_kl(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
-                                   double *out);
-/* The 2-Wasserstein distance; dense, D up to FAB_DENSE_MAX, FAB_UNSUPPORTED above. */
-FAB_API fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const fab_exec *x,
-                                   double *out);
-
-/* ---- posterior --------------------------------------------------------------------------------- */
-
-/* a fitted posterior as a file: one Gaussian or a mixture, and what a stranger needs.
- *
- *     fab_posterior *p;
- *     fab_posterior_load(&p, "q.safetensors");
- *     p->mix.part[0]->mu ...  fab_tensors_get(p->file, "method") ...
- *     fab_posterior_free(p);
- *
- * Tensors mu (D), F (D x K), psi (D); a Gaussian over part of theta adds theta and index; a mixture has
- * 0.mu, 0.F, .. and weights.  Metadata: fabayes (version) and form are required, the rest is optional. */
-
-typedef struct fab_posterior {
-    fab_mixture mix;   /* n = 1, weight 1: a single Gaussian */
-    fab_tensors *file; /* all tensors and metadata as they were read */
-} fab_posterior;
-
-/* Read and believe nothing.  Gives *p. */
-FAB_API fab_status fab_posterior_load(fab_posterior **p, const char *path);
-FAB_API fab_status fab_posterior_parse(fab_posterior **p, const char *name, const void *bytes,
-                                       size_t size);
-FAB_API void fab_posterior_free(fab_posterior *p); /* takes NULL */
-
-/* Write a mixture (n = 1: a single Gaussian) atomically, with the metadata and the extra tensors of
- * `more` (or NULL).  Its `fabayes` and `form` are not taken; a tensor named as the posterior's own is
- * refused. */
-FAB_API fab_status fab_posterior_save(const char *path, const fab_mixture *m,
-                                      const fab_tensors *more);
-/* The bytes of that file in memory, for fab_posterior_parse.  Gives *bytes: fab_bytes_free. */
-FAB_API fab_status fab_posterior_pack(const fab_mixture *m, const fab_tensors *more, void **bytes,
-                                      size_t *size);
-FAB_API fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more);
 
 #ifdef __cplusplus
 }

@@ -1,9 +1,26 @@
-/* methods.h - recursive factor analysis in blocks: the default for a stream.
+/* methods.h - what a method is told, and what it says: input, report, and a settings struct for each.
  *
- * One pass over the rows.  Each block of rows is absorbed into a Gaussian of a rank wider than K, which
- * is cut to K when the result is asked for.  docs/methods/recursive-em.md has the equations.
+ *     fab_glm glm = {.likelihood = FAB_LIKELIHOOD_BERNOULLI, .D = D, .classes = 1, .intercept = 1};
+ *     fab_model model = fab_model_linear(&glm);
+ *     fab_laplace_settings s = fab_laplace_defaults();
+ *     fab_fit *f;                                        // fit.h: one handle for every method
+ *     fab_report report;
  *
- * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 8) numbers.
+ *     s.train.alpha = 0.1;                               // given, not found by the evidence
+ *     fab_fit_create(&f, "laplace", &s, sizeof s, &(fab_input){.model = &model}, NULL);
+ *     fab_fit_update(f, &examples);
+ *     fab_fit_report(f, &report);                        // report.iterations, report.log_evidence
+ *     fab_fit_free(f);
+ *
+ * The input says what is fitted, and with it the shape of the data: length of vectors, or features, likelihood,
+ * classes and intercept of a model.  Settings say how.  Each struct comes filled from its `_defaults`, and every
+ * member is 8 bytes wide; one whose rule is to be applied stands at FAB_AUTO_I64 or FAB_AUTO_F64 (settings.h).
+ * `fabayes methods NAME` prints default, range and meaning of each, and docs/methods/NAME.md has the equations.
+ * Structs only grow at their end.
+ *
+ * Methods that differ in a default or in what they keep share a struct: ridge has that of exact, map that of laplace,
+ * kalman that of rvga, ensemble that of sgd, meanfield that of vifa, multiswag and iterate-averaging that of swag.  For
+ * networks, map is sgd.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_METHODS_H
@@ -17,7 +34,9 @@
 extern "C" {
 #endif
 
-/* What is fitted. */
+/* ---- what is fitted, and what is said of it ----------------------------------------------------- */
+
+/* Vectors (factor analysis), or a model of examples (everything else). */
 typedef struct fab_input {
     int64_t vectors;        /* length of the vectors of a method that takes vectors; otherwise 0 */
     const fab_model *model; /* otherwise; copied, its self is borrowed until free */
@@ -26,7 +45,7 @@ typedef struct fab_input {
         rows; /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
 } fab_input;
 
-/* What a fit says about itself.  What a method does not know is NaN. */
+/* What a fit says about itself (fab_fit_report).  What a method does not know is NaN. */
 typedef struct fab_report {
     int64_t n;           /* rows seen */
     int64_t iterations;  /* of a batch method; 0 for a stream */
@@ -39,7 +58,18 @@ typedef struct fab_report {
     double loglik_mean;  /* of vectors: mean log-likelihood per row */
 } fab_report;
 
-/* The settings every method for any model begins with. */
+/* ---- what settings share ------------------------------------------------------------------------ */
+
+/* The settings that every method of linear models alone begins with. */
+typedef struct fab_glm_settings {
+    double alpha;           /* prior precision of the coefficients; auto: the method's rule */
+    double beta;            /* gaussian: noise precision; auto: the method's rule */
+    double intercept_alpha; /* prior precision of the intercept (GLMs and streams) */
+    int64_t seed;
+} fab_glm_settings;
+
+/* The settings that every method for any model begins with; laplace, lrvga, swa and swag begin with a `train` that
+ * does. */
 typedef struct fab_model_settings {
     double alpha;   /* prior precision of the weights */
     double beta;    /* gaussian: noise precision; auto: as the model has it */
@@ -50,197 +80,12 @@ typedef struct fab_model_settings {
     int64_t runs; /* independent runs, with seeds seed, seed + 1, .. */
 } fab_model_settings;
 
-/* The settings every method of generalised linear models begins with. */
-typedef struct fab_glm_settings {
-    double alpha;           /* prior precision of the coefficients; auto: the method's rule */
-    double beta;            /* gaussian: noise precision; auto: the method's rule */
-    double intercept_alpha; /* prior precision of the intercept (GLMs and streams) */
-    int64_t seed;
-} fab_glm_settings;
-
-typedef struct fab_recursive_em_settings {
-    int64_t K;
-    int64_t block;      /* rows absorbed at a time */
-    int64_t inner;      /* EM loops per block */
-    int64_t inner_rank; /* rank R kept inside */
-    int64_t expand;     /* parameter-expanded EM */
-    int64_t start;      /* 0 svd, 1 random */
-    int64_t warmup;     /* rows the start is made from */
-    double start_eps;   /* random start: share of the variance in F */
-    int64_t centre;     /* 0 exact, 1 none: the rows have mean 0 */
-    double forget;      /* weight of the past, per row */
-    double psi_min;     /* floor of psi */
-    double tol;         /* of the cut from R to K */
-    int64_t max_iter;   /* of the cut */
-    double memory;      /* MB for the block, when block is auto */
-    int64_t seed;
-} fab_recursive_em_settings;
-
-FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
-
-/* ---- online-em --------------------------------------------------------------------------------- */
-
-/* online expectation-maximisation: factor analysis of a stream, one row at a time.
- *
- *     fab_online_em_settings s = fab_online_em_defaults(K);
- *     fab_estim *e;
- *     const fab_gauss *q;
- *
- *     fab_estim_init(&e, fab_method_find("online-em"), &s, NULL);
- *     while (next(&rows)) fab_estim_update(e, &rows);
- *     fab_estim_result(e, &q);
- *     fab_estim_free(e);
- *
- * Time O(D K^2), one read and one write of a D x K array, and no allocation per row; memory
- * D (2 K + 2) elements and 6 D doubles.  docs/methods/online-em.md has the equations. */
-
-typedef struct fab_online_em_settings {
-    int64_t K;
-    int64_t warmup; /* rows before the first M-step */
-    int64_t expand; /* parameter-expanded M-step */
-    int64_t start;  /* 0 orthonormal, 1 draft, 2 variance */
-    int64_t centre; /* 0 exact, 1 running */
-    double forget;  /* weight of the past, per row */
-    double psi_min; /* floor of psi */
-    int64_t seed;
-} fab_online_em_settings;
-
-FAB_API fab_online_em_settings fab_online_em_defaults(int64_t K);
-
-/* ---- stochastic-em ----------------------------------------------------------------------------- */
-
-/* stochastic EM of Cappe and Moulines: factor analysis of a stream whose step sizes
- * t^-power forget the first rows, with averaged results.
- *
- *     fab_stochastic_em_settings s = fab_stochastic_em_defaults(K);
- *     s.average_from = T / 2;                   // T rows are to come
- *     fab_estim_init(&e, fab_method_find("stochastic-em"), &s, NULL);
- *
- * Time O(D K^2), one read and one write of a D x K array a row (two of them once averages are taken) and
- * no allocation; memory D (3 K + 2) elements and 7 D doubles.  docs/methods/stochastic-em.md has the
- * equations. */
-
-typedef struct fab_stochastic_em_settings {
-    int64_t K;
-    double power;         /* step size t^-power */
-    int64_t average_from; /* rows after which results are averaged; 0: never */
-    int64_t warmup;       /* rows before the first M-step */
-    int64_t start;        /* 0 orthonormal, 1 draft, 2 variance */
-    int64_t centre;       /* 0 exact, 1 running */
-    double psi_min;       /* floor of psi */
-    int64_t seed;
-} fab_stochastic_em_settings;
-
-FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
-
-/* ---- online-sga -------------------------------------------------------------------------------- */
-
-/* online stochastic gradient ascent: factor analysis of a stream by gradient steps.
- *
- *     fab_online_sga_settings s = fab_online_sga_defaults(K);
- *     s.rate = 0.01;
- *     fab_estim_init(&e, fab_method_find("online-sga"), &s, NULL);
- *
- * Time O(D K^2) and no allocation per row; memory D (K + 2) elements and 9 D doubles.
- * docs/methods/online-sga.md has the equations. */
-
-typedef struct fab_online_sga_settings {
-    int64_t K;
-    double rate;    /* learning rate */
-    int64_t warmup; /* rows before the first step */
-    int64_t start;  /* 0 orthonormal, 1 draft, 2 variance */
-    int64_t centre; /* 0 exact, 1 running */
-    double psi_min; /* floor of psi */
-    int64_t seed;
-} fab_online_sga_settings;
-
-FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t K);
-
-/* ---- ml ---------------------------------------------------------------------------------------- */
-
-/* batch maximum likelihood factor analysis.
- *
- * The likelihood is maximised over log psi alone, F being known in closed form given psi; each step
- * needs the K leading eigenvectors of the scaled covariance.  Forms the D x D covariance when the table
- * has at least D rows: memory 8 D^2 bytes; above, products pass over the rows.
- * docs/methods/ml.md has the equations. */
-
-typedef struct fab_ml_settings {
-    int64_t K;
-    int64_t svd;      /* 0 auto, 1 exact, 2 randomized */
-    int64_t starts;   /* the best of so many is kept */
-    double tol;       /* relative change of the log-likelihood */
-    int64_t max_iter; /* evaluations of the likelihood per start */
-    double psi_min;   /* floor of psi */
-    int64_t seed;
-} fab_ml_settings;
-
-FAB_API fab_ml_settings fab_ml_defaults(int64_t K);
-
-/* ---- em ---------------------------------------------------------------------------------------- */
-
-/* batch EM factor analysis ([L] (19)-(20)).
- *
- * docs/methods/em.md has the equations. */
-
-typedef struct fab_em_settings {
-    int64_t K;
-    int64_t expand;   /* parameter-expanded EM */
-    double tol;       /* relative change of the log-likelihood */
-    int64_t max_iter; /* EM steps */
-    double psi_min;   /* floor of psi */
-    int64_t seed;
-} fab_em_settings;
-
-FAB_API fab_em_settings fab_em_defaults(int64_t K);
-
-/* ---- ppca -------------------------------------------------------------------------------------- */
-
-/* probabilistic PCA: factor analysis with one psi for all coordinates, in closed form.
- *
- * docs/methods/ppca.md has the equations. */
-
-typedef struct fab_ppca_settings {
-    int64_t K;
-    int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
-    double psi_min; /* floor of psi */
-    int64_t seed;
-} fab_ppca_settings;
-
-FAB_API fab_ppca_settings fab_ppca_defaults(int64_t K);
-
-/* ---- pca --------------------------------------------------------------------------------------- */
-
-/* principal components as a Gaussian: the K leading ones, and psi at its floor.
- *
- * docs/methods/pca.md has the equations. */
-
-typedef struct fab_pca_settings {
-    int64_t K;
-    int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
-    double psi_min; /* floor of psi */
-    int64_t seed;
-} fab_pca_settings;
-
-FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
-
-/* ---- sgd --------------------------------------------------------------------------------------- */
-
-/* the mode of the posterior of any model, by stochastic gradients: how networks are trained.
- *
- *     fab_sgd_settings s = fab_sgd_defaults();
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     s.epochs = 200;
- *     fab_infer_init_model(&f, fab_method_find("sgd"), &s, fab_net_model(net), NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);                     // q->mu is theta, a point
- *     fab_infer_free(f);
+/* sgd, ensemble: the mode of the posterior of any model, by stochastic gradients: how networks are trained.
+ * ensemble runs it five times.  The result is a point, of several runs a mixture of points.  As a member named
+ * `train` this struct is the training that laplace, lrvga, swa and swag begin with.
  *
  * Memory: three vectors of length D and the optimiser's (none, one or two), one batch, and 16 bytes a row.
- * docs/methods/sgd.md has the equations. */
-
+ * docs/methods/sgd.md, docs/methods/ensemble.md. */
 typedef enum fab_optimiser { FAB_SGD = 0, FAB_NESTEROV, FAB_ADAM, FAB_ADAMW } fab_optimiser;
 typedef enum fab_schedule {
     FAB_CONSTANT = 0, /* rate */
@@ -249,7 +94,7 @@ typedef enum fab_schedule {
     FAB_ONE_CYCLE     /* up along a line for `warmup` of the run, then down along half a cosine */
 } fab_schedule;
 
-/* Begins as fab_model_settings (infer.h). */
+/* Begins as fab_model_settings. */
 typedef struct fab_sgd_settings {
     double alpha, beta;
     int64_t epochs, batch;
@@ -270,22 +115,160 @@ typedef struct fab_sgd_settings {
 
 FAB_API fab_sgd_settings fab_sgd_defaults(void);
 
-/* ---- exact ------------------------------------------------------------------------------------- */
+/* ---- vectors: factor analysis of a stream ------------------------------------------------------- */
 
-/* Bayesian linear regression: the posterior of a linear model with Gaussian noise, exactly.
+/* The input is `vectors`, the result a Gaussian in covariance form with K factors.  Rows come in any number of updates.
+ *
+ *     fab_recursive_em_settings s = fab_recursive_em_defaults(K);
+ *     s.forget = 0.999;                                  // the stream drifts
+ *     fab_fit_create(&f, "recursive-em", &s, sizeof s, &(fab_input){.vectors = D}, NULL); */
+
+/* recursive-em, the one to try first: each block of rows is absorbed into a Gaussian of a rank R wider than K, which is
+ * cut to K when the result is asked for.
+ *
+ * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 8) numbers.
+ * docs/methods/recursive-em.md. */
+typedef struct fab_recursive_em_settings {
+    int64_t K;
+    int64_t block;      /* rows absorbed at a time */
+    int64_t inner;      /* EM loops per block */
+    int64_t inner_rank; /* rank R kept inside */
+    int64_t expand;     /* parameter-expanded EM */
+    int64_t start;      /* 0 svd, 1 random */
+    int64_t warmup;     /* rows the start is made from */
+    double start_eps;   /* random start: share of the variance in F */
+    int64_t centre;     /* 0 exact, 1 none: the rows have mean 0 */
+    double forget;      /* weight of the past, per row */
+    double psi_min;     /* floor of psi */
+    double tol;         /* of the cut from R to K */
+    int64_t max_iter;   /* of the cut */
+    double memory;      /* MB for the block, when block is auto */
+    int64_t seed;
+} fab_recursive_em_settings;
+
+FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
+
+/* online-em: expectation-maximisation row by row, for a D so large that no block of rows fits.
+ *
+ * Time O(D K^2) and one read and write of a D x K array per row; memory D (2 K + 2) elements and 6 D doubles.
+ * docs/methods/online-em.md. */
+typedef struct fab_online_em_settings {
+    int64_t K;
+    int64_t warmup; /* rows before the first M-step */
+    int64_t expand; /* parameter-expanded M-step */
+    int64_t start;  /* 0 orthonormal, 1 draft, 2 variance */
+    int64_t centre; /* 0 exact, 1 running */
+    double forget;  /* weight of the past, per row */
+    double psi_min; /* floor of psi */
+    int64_t seed;
+} fab_online_em_settings;
+
+FAB_API fab_online_em_settings fab_online_em_defaults(int64_t K);
+
+/* stochastic-em, of Cappe and Moulines: step sizes t^-power forget the first rows, and results may be averaged,
+ * from the middle of the stream for example.
+ *
+ * Time as online-em, twice the D x K traffic once averages are taken; memory D (3 K + 2) elements and 7 D doubles.
+ * docs/methods/stochastic-em.md. */
+typedef struct fab_stochastic_em_settings {
+    int64_t K;
+    double power;         /* step size t^-power */
+    int64_t average_from; /* rows after which results are averaged; 0: never */
+    int64_t warmup;       /* rows before the first M-step */
+    int64_t start;        /* 0 orthonormal, 1 draft, 2 variance */
+    int64_t centre;       /* 0 exact, 1 running */
+    double psi_min;       /* floor of psi */
+    int64_t seed;
+} fab_stochastic_em_settings;
+
+FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
+
+/* online-sga: gradient steps on the log-likelihood, to compare with the literature.
+ *
+ * Time O(D K^2) per row; memory D (K + 2) elements and 9 D doubles.  docs/methods/online-sga.md. */
+typedef struct fab_online_sga_settings {
+    int64_t K;
+    double rate;    /* learning rate */
+    int64_t warmup; /* rows before the first step */
+    int64_t start;  /* 0 orthonormal, 1 draft, 2 variance */
+    int64_t centre; /* 0 exact, 1 running */
+    double psi_min; /* floor of psi */
+    int64_t seed;
+} fab_online_sga_settings;
+
+FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t K);
+
+/* ---- vectors: factor analysis of a table -------------------------------------------------------- */
+
+/* The same input and result; the whole table comes in one update.
+ *
+ *     fab_ml_settings s = fab_ml_defaults(K);
+ *     fab_fit_create(&f, "ml", &s, sizeof s, &(fab_input){.vectors = D}, NULL); */
+
+/* ml: maximum likelihood.  The likelihood is maximised over log psi alone, F being known in closed form given psi;
+ * each step needs the K leading eigenvectors of the scaled covariance.
+ *
+ * Forms the D x D covariance when the table has at least D rows: memory 8 D^2 bytes; with fewer, products pass over the
+ * rows.  docs/methods/ml.md. */
+typedef struct fab_ml_settings {
+    int64_t K;
+    int64_t svd;      /* 0 auto, 1 exact, 2 randomized */
+    int64_t starts;   /* the best of so many is kept */
+    double tol;       /* relative change of the log-likelihood */
+    int64_t max_iter; /* evaluations of the likelihood per start */
+    double psi_min;   /* floor of psi */
+    int64_t seed;
+} fab_ml_settings;
+
+FAB_API fab_ml_settings fab_ml_defaults(int64_t K);
+
+/* em: the same maximum by expectation-maximisation ([L] (19)-(20)): slower, to compare with.  docs/methods/em.md. */
+typedef struct fab_em_settings {
+    int64_t K;
+    int64_t expand;   /* parameter-expanded EM */
+    double tol;       /* relative change of the log-likelihood */
+    int64_t max_iter; /* EM steps */
+    double psi_min;   /* floor of psi */
+    int64_t seed;
+} fab_em_settings;
+
+FAB_API fab_em_settings fab_em_defaults(int64_t K);
+
+/* ppca: probabilistic PCA, one psi for all coordinates, in closed form from one decomposition.
+ * docs/methods/ppca.md. */
+typedef struct fab_ppca_settings {
+    int64_t K;
+    int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
+    double psi_min; /* floor of psi */
+    int64_t seed;
+} fab_ppca_settings;
+
+FAB_API fab_ppca_settings fab_ppca_defaults(int64_t K);
+
+/* pca: the K leading principal components as a Gaussian, psi at its floor.  docs/methods/pca.md. */
+typedef struct fab_pca_settings {
+    int64_t K;
+    int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
+    double psi_min; /* floor of psi */
+    int64_t seed;
+} fab_pca_settings;
+
+FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
+
+/* ---- linear models ------------------------------------------------------------------------------ */
+
+/* The input is a model made by fab_model_linear; likelihood, features, classes and intercept are its own.
  *
  *     fab_exact_settings s = fab_exact_defaults();
- *     fab_infer *f;
- *     fab_infer_init(&f, fab_method_find("exact"), &s, NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);
- *
- * alpha and beta are given, or found by maximising the evidence.  The intercept is not penalised.  At least
- * as many rows as coordinates: covariance form of rank D, from a QR of the table in blocks of rows, memory
- * about 10 D^2 numbers; fewer: precision form of rank N, memory about 3 D N numbers.  Up to min(N, D) =
- * FAB_EXACT_MAX.  `ridge` has the same settings and gives the mean alone.
- * docs/methods/exact.md has the equations. */
+ *     s.beta = 4;                                        // the noise is known, alpha comes from the evidence
+ *     fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &model}, NULL); */
 
+/* exact, ridge: Bayesian linear regression in closed form, the posterior itself; ridge gives its mean alone.  Gaussian
+ * targets; alpha and beta are given, or found by maximising the evidence.  The intercept is not penalised.
+ *
+ * At least as many rows as coordinates: covariance form of rank D, from a QR of the table in blocks of rows, memory
+ * about 10 D^2 numbers; fewer: precision form of rank N, about 3 D N numbers.  Up to min(N, D) = FAB_EXACT_MAX.
+ * docs/methods/exact.md, docs/methods/ridge.md. */
 enum { FAB_EXACT_MAX = 20000 };
 
 typedef struct fab_exact_settings {
@@ -297,63 +280,12 @@ typedef struct fab_exact_settings {
 
 FAB_API fab_exact_settings fab_exact_defaults(void);
 
-/* ---- laplace ----------------------------------------------------------------------------------- */
-
-/* Laplace's approximation of a generalised linear model or a network: the mode and the curvature there.
+/* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
+ * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
+ * coordinates.
  *
- *     fab_laplace_settings s = fab_laplace_defaults();
- *     s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
- *     fab_infer_init(&f, fab_method_find("laplace"), &s, NULL, NULL);
- *
- * Up to FAB_LAPLACE_MAX coordinates: Newton's method, the full curvature (covariance form, exact), the log
- * evidence, and alpha by maximising it; memory about 6 P^2 numbers.  Above: Newton's steps by conjugate
- * gradients, the curvature at rank K plus diagonal (precision form), an estimate of the evidence; memory about
- * P (3 K + 44).  The prior may be any Gaussian.  `map` has the same settings and gives the mode alone.
- *
- * A network, or any model with functions `predict` and `jacobian`, has settings of its own:
- *
- *     fab_laplace_net_settings s = fab_laplace_net_defaults();
- *     fab_infer_init_model(&f, fab_method_find("laplace"), &s, fab_net_model(net), NULL, NULL);
- *
- * Its mode is found by training, as sgd does it, and its curvature is the generalised Gauss-Newton matrix; the same
- * limit, forms and memory.  Predictions are best linearised (fab_draws_linearise).  docs/methods/laplace.md has the
- * equations. */
-
-enum { FAB_LAPLACE_MAX = 2000 };
-
-/* Of linear models and networks alike; what does not concern the model at hand stays at its default. */
-typedef struct fab_laplace_settings {
-    fab_sgd_settings
-        train; /* alpha (auto: by the Laplace evidence), beta, seed; networks: all of it */
-    double intercept_alpha; /* linear: prior precision of intercepts */
-    int64_t K; /* rank of the curvature; auto: full up to FAB_LAPLACE_MAX coordinates, 20 above */
-    int64_t inner;      /* EM loops that bring the curvature to rank K, at most */
-    double rank_tol;    /* they end when psi changes by less */
-    double tol;         /* linear: of the search for the mode, in nats */
-    int64_t max_iter;   /* linear: Newton steps */
-    int64_t rounds;     /* networks, alpha auto: times that it is chosen and training goes on */
-    int64_t again;      /* networks: epochs of training after each */
-    int64_t last_layer; /* networks: 1: its weights alone are uncertain */
-} fab_laplace_settings;
-
-FAB_API fab_laplace_settings fab_laplace_defaults(void);
-
-/* ---- rvga -------------------------------------------------------------------------------------- */
-
-/* recursive variational inference with the full covariance: `rvga`, and `kalman` for linear models.
- *
- *     fab_rvga_settings s = fab_rvga_defaults();
- *     fab_infer *f;
- *     s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
- *     fab_infer_init(&f, fab_method_find("rvga"), &s, NULL, NULL);
- *
- * One pass; for a gaussian target the result is the exact posterior.  These are the baselines of lrvga:
- * D x D numbers, for theta of up to FAB_DENSE_MAX coordinates.  The result has the covariance form with as
- * many factors as coordinates.
- *
- * Time O(D^2) and no allocation per row; memory D (2 D + warmup + 4) numbers. */
-
-/* The settings of both methods; kalman takes gaussian targets only. */
+ * Time O(D^2) and no allocation per row; memory D (2 D + warmup + 4) numbers, for theta of up to FAB_DENSE_MAX
+ * coordinates.  docs/methods/rvga.md, docs/methods/kalman.md. */
 typedef struct fab_rvga_settings {
     double alpha, beta, intercept_alpha;
     int64_t seed;
@@ -365,28 +297,45 @@ typedef struct fab_rvga_settings {
 
 FAB_API fab_rvga_settings fab_rvga_defaults(void);
 
-/* ---- lrvga ------------------------------------------------------------------------------------- */
+/* ---- linear models and networks ----------------------------------------------------------------- */
 
-/* limited-memory recursive variational inference: a stream of examples in, a Gaussian out.
- *
- *     fab_lrvga_settings s = fab_lrvga_defaults(K);
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     s.likelihood = FAB_LIKELIHOOD_BERNOULLI;
- *     fab_infer_init(&f, fab_method_find("lrvga"), &s, NULL, NULL);
- *     while (next(&examples)) fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);                  // precision form, rank K
- *     fab_infer_free(f);
- *
- * One pass, no learning rate.  Each block of rows moves the mean and is absorbed into a precision of a
- * rank wider than K, which is cut to K when the result is asked for.  Gaussian, bernoulli, poisson
- * and categorical targets.  docs/methods/lrvga.md has the equations.  Networks and other models: the same
- * method with fab_lrvga_net_settings in fab_infer_init_model.
- *
- * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers
- * (and `warmup` columns instead of `block` when the prior is to be chosen, and for GLMs). */
+/* One struct for both: `train` comes first.  What does not concern the model at hand (its comment says so) stays at its
+ * default; another value is refused. */
 
+/* laplace, map: the mode and the curvature there; map gives the mode alone (of a network it is sgd).
+ *
+ * Linear models up to FAB_LAPLACE_MAX coordinates: Newton's method, the full curvature (covariance form, exact),
+ * the log evidence, and alpha by maximising it; memory about 6 P^2 numbers of P coordinates.  Above: Newton's steps
+ * by conjugate gradients, the curvature at rank K plus diagonal (precision form), an estimate of the evidence;
+ * about P (3 K + 44).
+ *
+ * Networks, and models with functions `predict` and `jacobian`: the mode by `train`, the generalised Gauss-Newton
+ * matrix there; the same limit and forms.  Predictions are best linearised (fab_draws_linearise).
+ * docs/methods/laplace.md, docs/methods/map.md. */
+enum { FAB_LAPLACE_MAX = 2000 };
+
+typedef struct fab_laplace_settings {
+    fab_sgd_settings train; /* alpha (auto: by the evidence), beta, seed; networks: all of it */
+    double intercept_alpha; /* linear: prior precision of intercepts */
+    int64_t K;              /* rank of the curvature; auto: full up to FAB_LAPLACE_MAX, 20 above */
+    int64_t inner;          /* EM loops that bring the curvature to rank K, at most */
+    double rank_tol;        /* they end when psi changes by less */
+    double tol;             /* linear: of the search for the mode, in nats */
+    int64_t max_iter;       /* linear: Newton steps */
+    int64_t rounds;         /* networks, alpha auto: times that it is chosen and training goes on */
+    int64_t again;          /* networks: epochs of training after each */
+    int64_t last_layer;     /* networks: 1: its weights alone are uncertain */
+} fab_laplace_settings;
+
+FAB_API fab_laplace_settings fab_laplace_defaults(void);
+
+/* lrvga: limited-memory recursive variational inference: a stream of examples, one pass, no learning rate.  Each
+ * block of rows moves the mean and is absorbed into a precision of a rank R wider than K, which is cut to K when
+ * the result is asked for (precision form).  A network is trained on its first update, or is a stream from its own
+ * start on.
+ *
+ * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 5) numbers (and `warmup`
+ * columns instead of `block` when the prior is to be chosen, and for GLMs).  docs/methods/lrvga.md. */
 typedef enum fab_lrvga_start {
     FAB_LRVGA_EXACT = 0, /* linear: F begins with the first rows */
     FAB_LRVGA_RANDOM,    /* linear: at random, as in [L] */
@@ -395,7 +344,6 @@ typedef enum fab_lrvga_start {
     FAB_LRVGA_AUTO       /* exact, map */
 } fab_lrvga_start;
 
-/* Of linear models and networks alike; what does not concern the model at hand stays at its default. */
 typedef struct fab_lrvga_settings {
     fab_sgd_settings train; /* alpha, beta, seed; networks: all of it, for start = map */
     double intercept_alpha; /* linear */
@@ -409,7 +357,7 @@ typedef struct fab_lrvga_settings {
     int64_t start;          /* fab_lrvga_start */
     double start_eps;       /* random start: share of the prior in F */
     int64_t expectation;    /* linear, bernoulli: 0 probit, 1 quadrature, 2 sampled */
-    int64_t draws;  /* linear: of a sampled expectation; networks: of theta, for the curvature */
+    int64_t draws;  /* linear: of a sampled expectation; networks: of theta, for curvature */
     int64_t scheme; /* 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox, 4 auto */
     int64_t sweeps; /* linear: times the rows of a block are looked at again */
     int64_t warmup; /* rows of the first block */
@@ -423,26 +371,21 @@ typedef struct fab_lrvga_settings {
 
 FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t K);
 
-/* ---- swag -------------------------------------------------------------------------------------- */
+/* ---- any model with a gradient ------------------------------------------------------------------ */
 
-/* averages of a training run, and the Gaussian of its iterates: swa and swag.
+/* The input is a network (fab_net_model), a linear model or callbacks of your own; the whole table comes in one update.
  *
  *     fab_swag_settings s = fab_swag_defaults();
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     s.epochs = 200;                              // training, as sgd does it
- *     s.average = 100;                             // then so many epochs at swag_rate, which are averaged
- *     fab_infer_init_model(&f, fab_method_find("swag"), &s, fab_net_model(net), NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);                     // q->mu, q->F, q->psi: the covariance
- *     fab_infer_free(f);
- *
- * "swa" takes fab_swa_settings and gives the mean of the iterates alone, a point.  "multiswag" (five runs, mixed) and
- * "iterate-averaging" (means over windows) are swag with other defaults.
- *
- * Memory: that of sgd, two or three vectors of length D, and D x 2 K numbers (columns by a method: what that needs).  docs/methods/swag.md has the equations. */
+ *     s.swa.train.epochs = 200;                          // training, as sgd does it
+ *     s.swa.average = 100;                               // then so many epochs, which are averaged
+ *     fab_fit_create(&f, "swag", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, NULL); */
 
+/* swa, swag: training goes on at a constant rate; swa is the mean of those iterates, a point, and swag their
+ * Gaussian, in covariance form.  multiswag (five runs, mixed) and iterate-averaging (means over windows) are swag
+ * with other defaults.
+ *
+ * Memory: that of sgd, two or three vectors of length D, and D x 2 K numbers (columns by a method: what that needs).
+ * docs/methods/swag.md. */
 typedef enum fab_swag_columns {
     FAB_LAST = 0,        /* the last K deviations from the running mean */
     FAB_BY_RECURSIVE_EM, /* K factors of all iterates, by this method */
@@ -470,26 +413,13 @@ typedef struct fab_swag_settings {
 FAB_API fab_swa_settings fab_swa_defaults(void);
 FAB_API fab_swag_settings fab_swag_defaults(void);
 
-/* ---- slang ------------------------------------------------------------------------------------- */
-
-/* variational inference by natural gradients, from gradients of single examples: slang and vogn.
- *
- *     fab_slang_settings s = fab_slang_defaults();
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     s.K = 5;
- *     fab_infer_init_model(&f, fab_method_find("slang"), &s, fab_net_model(net), NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);                     // q->mu, q->F, q->psi: the precision
- *     fab_infer_free(f);
- *
- * "vogn" takes fab_vogn_settings and keeps the diagonal alone.
+/* vogn, slang: variational inference by natural gradients, from gradients of single examples: vogn with a diagonal
+ * precision, slang at rank K plus diagonal (precision form).
  *
  * Memory: D x (2 K + draws + 1) numbers and eight vectors of length D; with draws > 1, or a model that cannot multiply
- * its gradients, D x batch x draws more.  docs/methods/slang.md has the equations. */
+ * its gradients, D x batch x draws more.  docs/methods/slang.md, docs/methods/vogn.md. */
 
-/* Begins as fab_model_settings (infer.h). */
+/* Begins as fab_model_settings. */
 typedef struct fab_vogn_settings {
     double alpha, beta;
     int64_t epochs, batch;
@@ -520,25 +450,12 @@ typedef struct fab_slang_settings {
 FAB_API fab_vogn_settings fab_vogn_defaults(void);
 FAB_API fab_slang_settings fab_slang_defaults(void);
 
-/* ---- vifa -------------------------------------------------------------------------------------- */
-
-/* variational inference with a factor-analysis posterior, for any model with a gradient.
+/* vifa, meanfield: variational inference with F F' + diag(psi) as the covariance, by gradients at draws of theta;
+ * meanfield has K = 0.  log_evidence of the report is the evidence lower bound (ELBO).  A model's free coordinates (a
+ * learned log noise precision) are points: the result is then over part of theta.
  *
- *     fab_vifa_settings s = fab_vifa_defaults();
- *     fab_infer *f;
- *     const fab_gauss *q;
- *
- *     s.K = 5;
- *     fab_infer_init_model(&f, fab_method_find("vifa"), &s, fab_net_model(net), NULL, NULL);
- *     fab_infer_update(f, &examples);
- *     fab_infer_result(f, &q);                     // N(q->mu, F F' + diag(psi))
- *     fab_infer_free(f);
- *
- * fab_inference.log_evidence is the evidence lower bound (ELBO).  A model's free coordinates (a learned log
- * noise precision) are points: q is then over part of theta.
  * Time a step: the model's gradients and O(D K) numbers; memory about D (2 K + 10) numbers with sgd, D (5 K + 14)
- * with adam.  docs/methods/vifa.md has the equations. */
-
+ * with adam.  docs/methods/vifa.md, docs/methods/meanfield.md. */
 typedef enum fab_vifa_optimiser {
     FAB_VIFA_SGD = 0,
     FAB_VIFA_ADAM,
@@ -556,8 +473,8 @@ typedef enum fab_vifa_start {
     FAB_VIFA_MODEL     /* c = the model's own start, or a given prior's mean */
 } fab_vifa_start;
 
-/* Begins as fab_model_settings (infer.h).  epochs, rate, draws, optimiser, rate_F, map_part and ramp_part may be auto:
- * fab_infer_settings has what was chosen for the model, fab_inference the epochs that its rows made of auto. */
+/* Begins as fab_model_settings.  epochs, rate, draws, optimiser, rate_F, map_part and ramp_part may be auto:
+ * fab_fit_settings has what was chosen for the model, the report the epochs that its rows made of auto. */
 typedef struct fab_vifa_settings {
     double alpha, beta;
     int64_t epochs, batch;
@@ -573,7 +490,7 @@ typedef struct fab_vifa_settings {
     double rate_F, rate_psi;          /* in units of rate */
     double momentum, second, epsilon; /* of adam */
     double reach;                     /* of natural */
-    int64_t schedule;                 /* fab_schedule (sgd.h) */
+    int64_t schedule;                 /* fab_schedule */
     double drop, drop_every, warmup;
     double clip;
     int64_t start;            /* fab_vifa_start */
@@ -586,8 +503,9 @@ FAB_API fab_vifa_settings fab_vifa_defaults(void);
 /* K = 0: a diagonal. */
 FAB_API fab_vifa_settings fab_meanfield_defaults(void);
 
-/* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places (the first D + 1 need no seed), in double, for
- * D up to FAB_DENSE_MAX.  With p the exact posterior of a linear model this is what vifa converges to.  Gives *q. */
+/* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places (the first D + 1 need
+ * no seed), in double, for D up to FAB_DENSE_MAX.  With p the exact posterior of a linear model this is what vifa
+ * converges to.  Gives *q. */
 FAB_API fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64_t K,
                                     int64_t starts, uint64_t seed);
 

@@ -1,8 +1,15 @@
-/* model.h - linear and generalised linear models: what theta means and what the data look like.
+/* model.h - a model: how y comes from a row x and one vector theta, and what the data look like.
  *
- * theta holds the coefficients of the D features, then the intercept when there is one; a categorical
- * model has one such vector after the other for its classes.  The linear predictor of a row x is
- * eta = x . coefficients + intercept + offset.
+ *     fab_glm glm = {.likelihood = FAB_LIKELIHOOD_POISSON, .D = 8, .classes = 1, .intercept = 1};
+ *     fab_model counts = fab_model_linear(&glm);                                // a generalised linear model
+ *     const fab_model *network = fab_net_model(net);                            // net.h
+ *     fab_model mine = {.D = 3, .head = {.D = 2, .classes = 1, .beta = 1},      // anything that has a gradient
+ *                       .outputs = 1, .batch = 256, .self = &my_data, .loss = my_loss};
+ *
+ *     fab_fit_create(&f, "sgd", NULL, 0, &(fab_input){.model = &mine}, NULL);
+ *
+ * A likelihood says how y is spread around what the model computes; a fab_glm adds the shape of the data and is
+ * enough for linear models; a fab_model is a table of functions of theta, and all that the methods know.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_MODEL_H
@@ -13,6 +20,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- likelihoods ------------------------------------------------------------------------------- */
 
 typedef enum fab_likelihood {
     FAB_LIKELIHOOD_GAUSSIAN = 0, /* y = eta + noise of precision beta */
@@ -26,6 +35,11 @@ FAB_API int64_t fab_likelihood_count(void);
 FAB_API const char *fab_likelihood_name(fab_likelihood l);
 FAB_API fab_status fab_likelihood_find(const char *name, fab_likelihood *l);
 
+/* ---- linear and generalised linear models ------------------------------------------------------ */
+
+/* theta holds the coefficients of the D features, then the intercept when there is one; a categorical model has one
+ * such vector after the other for its classes.  The linear predictor of a row x is eta = x . coefficients +
+ * intercept + offset. */
 typedef struct fab_glm {
     fab_likelihood likelihood;
     int64_t D;         /* features */
@@ -34,8 +48,7 @@ typedef struct fab_glm {
     double beta;       /* gaussian: noise precision; otherwise 1 */
 
     /* Gaussian targets of networks. */
-    double
-        nu; /* 0: normal noise; > 2: Student's t of so many degrees of freedom, scale beta^-1/2 */
+    double nu; /* 0: normal; > 2: Student's t of so many degrees of freedom, scale beta^-1/2 */
     double beta_most; /* the largest precision of a noise that is learned; 0: any */
 } fab_glm;
 
@@ -46,6 +59,13 @@ FAB_API int64_t fab_glm_size(const fab_glm *m);
  * "beta"}.  Gives a string: fab_text_free (settings.h).  Reading trusts nothing. */
 FAB_API fab_status fab_glm_json(const fab_glm *m, char **text);
 FAB_API fab_status fab_glm_from_json(fab_glm *m, const char *json);
+
+/* log p(y | eta) of one example with `classes` predictors eta; and, where asked for, its gradient and the
+ * negative second derivative (classes x classes) by eta. */
+FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, double *gradient,
+                              double *curvature);
+
+/* ---- examples ---------------------------------------------------------------------------------- */
 
 /* n examples in the caller's memory. */
 typedef struct fab_examples {
@@ -59,40 +79,25 @@ typedef struct fab_examples {
  * names the row. */
 FAB_API fab_status fab_examples_check(const char *who, const fab_glm *m, const fab_examples *e);
 
-/* log p(y | eta) of one example with `classes` predictors eta; and, where asked for, its gradient and the
- * negative second derivative (classes x classes) by eta. */
-FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, double *gradient,
-                              double *curvature);
+/* ---- a model ----------------------------------------------------------------------------------- */
 
-/* ---- model ------------------------------------------------------------------------------------- */
-
-/* a model is a function of one vector theta: that is all the inference methods know of it.
- *
- * A network (net.h) fills this struct, or you do, for anything that has a gradient:
- *
- *     static fab_status loss(void *self, const double *theta, const fab_examples *e, double *loss,
- *                            double *gradient) { ... }
- *
- *     fab_model m = {.D = 3, .head = {.likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = 2, .classes = 1, .beta = 1},
- *                    .self = &mine, .loss = loss};
- *     fab_fit_create(&f, "sgd", NULL, 0, &(fab_input){.model = &m}, NULL);
+/* Functions of one vector theta.  fab_model_linear and networks (net.h) fill this struct, or you do: sizes and `loss`
+ * are enough for sgd, swag and vifa; fab_method_lacks says what another method needs.
  *
  * theta and a summed gradient are D doubles.  Whatever has one row per example or D x k numbers is in the
  * model's `type`.  One thread at a time may use a model; no function of it allocates. */
 
 typedef struct fab_model {
-    int64_t D; /* length of theta */
-    int64_t
-        free; /* so many coordinates at its end are left alone by a prior: log noise precision */
+    int64_t D;       /* length of theta */
+    int64_t free;    /* so many coordinates at its end have no prior: log noise precision */
     int64_t last;    /* so many before these are the weights of the last layer; 0: it has none */
     fab_glm head;    /* D: features of a row; likelihood, classes, beta: of y given the outputs */
     int64_t outputs; /* numbers the model computes from a row */
     int64_t linear;  /* 1: they are linear in theta, which makes -log p convex */
-    int64_t
-        glm; /* 1: they are the linear predictors of `head`, theta its coefficients (fab_model_linear) */
-    int64_t batch;  /* rows at most in one call of anything but `loss`, which takes any number */
-    fab_dtype type; /* of rows, Jacobians and D x k arrays */
-    void *self;     /* borrowed by whoever uses the model */
+    int64_t glm;     /* 1: they are the linear predictors of `head` (fab_model_linear) */
+    int64_t batch;   /* rows at most in one call of anything but `loss`, which takes any number */
+    fab_dtype type;  /* of rows, Jacobians and D x k arrays */
+    void *self;      /* borrowed by whoever uses the model */
 
     /* The average of -weight log p(y | x, theta) over the examples and, where gradient is not NULL, its
      * gradient.  A loss that is not finite is returned as it is. */
@@ -135,8 +140,8 @@ typedef struct fab_model {
 
 enum { FAB_MODEL_COLUMNS = 512 };
 
-/* A generalised linear model as a model: loss, predictions, Jacobian, gradients of single examples.  Borrows g until the
- * last use of the model (a fit copies it); a beta that is fixed is written to it. */
+/* A generalised linear model as a model: loss, predictions, Jacobian, gradients of single examples.  Borrows g
+ * until the last use of the model (a fit copies it); a beta that is fixed is written to it. */
 FAB_API fab_model fab_model_linear(fab_glm *g);
 
 /* Sizes and functions that no model can do without?  The sentence starts with `who`. */

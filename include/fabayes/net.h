@@ -1,6 +1,7 @@
 /* net.h - networks: layers in a row, all weights in one theta.
  *
- *     fab_net_plan p = {.layers = "mlp:50", .features = 8, .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .classes = 1, .beta = 1};
+ *     fab_net_plan p = {.layers = "mlp:50", .features = 8, .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .classes = 1,
+ *                       .beta = 1};
  *     fab_net *net;
  *     double loss;
  *

@@ -1,15 +1,16 @@
-/* predict.h - a Gaussian over theta and a linear model in, predictions and their scores out.
+/* predict.h - a Gaussian over theta, a model and rows in; what y will be, and scores, out.
  *
- *     fab_predict_eta(q, &model, &x, offset, NULL, eta, variance);
- *     fab_predict_y(&model, eta[i], variance[i], &p);        // p.mean, p.sd, p.lower, p.upper
- *     fab_score(&model, n, eta, variance, y, &s);            // s.nll, s.rmse, ..
+ *     fab_predict_eta(q, &glm, &x, offset, NULL, eta, variance);        // a linear model: in closed form
+ *     fab_predict_y(&glm, eta[i], variance[i], &p);                     // p.mean, p.sd, p.lower, p.upper
+ *     fab_score(&glm, n, eta, variance, y, &s);                         // s.nll, s.rmse, ..
  *
- * The linear predictor eta of a row is Gaussian, and so are predictions of a gaussian target; those of
- * the others are integrated over it.  Time O(n D K), no D x D matrix.  A categorical model has one predictor
- * for each class:
+ *     fab_draws *d;                                                     // any model: by draws of theta
+ *     fab_draws_create(&d, fab_net_model(net), &posterior->mix, &x, NULL, 100, seed, NULL);
+ *     fab_draws_predict(d, i, &p);
+ *     fab_draws_score(d, y, &s);
+ *     fab_draws_free(d);
  *
- *     fab_predict_classes(q, &model, &x, offset, 0, 0, NULL, logp);     // n x classes
- *     fab_score_classes(model.classes, n, logp, y, &s);
+ * Rows and predictions are in fitting units; fab_regression_predict (table.h) does this for tables, in the user's.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_PREDICT_H
@@ -21,6 +22,11 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- one linear predictor ---------------------------------------------------------------------- */
+
+/* The linear predictor eta of a row is Gaussian, and so are predictions of a gaussian target; those of the others are
+ * integrated over it.  Time O(n D K), no D x D matrix. */
 
 /* Mean and variance of the linear predictor of each row of x; offset: n numbers, or NULL.  A point has
  * variance 0.  A categorical model has several predictors and is refused. */
@@ -59,7 +65,12 @@ typedef struct fab_scores {
 FAB_API fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const double *variance,
                              const double *y, fab_scores *s);
 
-/* ---- several classes ------------------------------------------------------------------------------ */
+/* ---- several classes ---------------------------------------------------------------------------- */
+
+/* A categorical model has one predictor for each class.
+ *
+ *     fab_predict_classes(q, &glm, &x, offset, 0, 0, NULL, logp);       // n x classes
+ *     fab_score_classes(glm.classes, n, logp, y, &s); */
 
 /* Means (n x classes) and covariances (n x classes x classes) of the linear predictors of each row of x under
  * a categorical model.  A point has covariance 0. */
@@ -78,19 +89,11 @@ FAB_API fab_status fab_predict_classes(const fab_gauss *q, const fab_glm *m, con
 FAB_API fab_status fab_score_classes(int64_t classes, int64_t n, const double *logp,
                                      const double *y, fab_scores *s);
 
-/* ---- draws ------------------------------------------------------------------------------------- */
+/* ---- any model, by draws of theta --------------------------------------------------------------- */
 
-/* predictions of any model by draws of theta: a Gaussian or a mixture in, p(y) of each row out.
- *
- *     fab_draws *d;
- *     fab_draws_create(&d, fab_net_model(net), &posterior->mix, &rows, NULL, 100, seed, NULL);
- *     fab_draws_predict(d, i, &p);                // p.mean, p.sd, p.lower, p.upper
- *     fab_draws_classes(d, i, logp);              // of a target of classes
- *     fab_draws_score(d, y, &scores);
- *     fab_draws_free(d);
- *
- * p(y) is the mean over draws of the likelihood: a mixture.  Draw s of a seed is the same theta for every
- * table.  A mixture of points needs no draws: each of its points is one. */
+/* A Gaussian or a mixture in, p(y) of each row out.  p(y) is the mean over draws of the likelihood: a mixture.
+ * Draw s of a seed is the same theta for every table.  A mixture of points needs no draws: each of its points is
+ * one. */
 
 typedef struct fab_draws {
     fab_glm head;    /* likelihood and classes of y */
@@ -111,8 +114,8 @@ FAB_API fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab
                                     const fab_rows *x, const double *offset, int64_t samples,
                                     uint64_t seed, const fab_exec *exec);
 /* The same without draws: the outputs of each part of q are Gaussian with mean f(mu) and covariance J S J', J the
- * model's Jacobian at mu; exact for a linear model.  `samples` is then the number of parts (64 times as many of noise of
- * Student's t, which is made of normals).  Holds a few rows of J at a time.  Gives *d. */
+ * model's Jacobian at mu; exact for a linear model.  `samples` is then the number of parts (64 times as many of
+ * noise of Student's t, which is made of normals).  Holds a few rows of J at a time.  Gives *d. */
 FAB_API fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixture *q,
                                        const fab_rows *x, const double *offset,
                                        const fab_exec *exec);

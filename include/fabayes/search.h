@@ -1,14 +1,21 @@
 /* search.h - search for settings by cross-validation: trial t has settings drawn by (seed, t) alone.
  *
+ *     const fab_range ranges[] = {{"rate", 1e-3, 1e-1, 1}, {"alpha", 1e-2, 1e2, 1}};      // their logarithms uniform
  *     fab_tune_plan p = {.trials = 30, .folds = 5, .seed = 1, .range = ranges, .ranges = 2};
+ *     fab_recipe what = {.method = fab_method_find("sgd"), .layers = "mlp:50", .noise = FAB_NOISE_LEARNED,
+ *                        .standardise = 1, .samples = 100};
+ *     fab_sgd_settings settings = fab_sgd_defaults();
  *     fab_tune *t;
- *     fab_tune_create(&t, &recipe, &settings, table, &p);
- *     while (!fab_tune_done(t)) fab_tune_step(t);             // the next trials, side by side
+ *
+ *     fab_tune_create(&t, &what, &settings, table, &p);
+ *     while (!fab_tune_done(t) && fab_tune_step(t) == FAB_OK)   // the next trials, side by side
+ *         ;
  *     fab_tune_settings(t, fab_tune_best(t), &settings);
  *     fab_tune_free(t);
  *
- * Every trial is fitted to every training fold and scored on the rows left out: mean -log p(y), in the user's
- * units.  The number of threads changes no result.
+ * What is fitted is a fab_recipe (table.h): a regression without its data and settings; fab_regression_recipe has
+ * that of one that was chosen from the data.  Every trial is fitted to every training fold and scored on the rows
+ * left out: mean -log p(y), in the user's units.  The number of threads changes no result.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_SEARCH_H
@@ -19,6 +26,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+/* ---- the plan ---------------------------------------------------------------------------------- */
 
 /* A setting that is searched: uniform in [lo, hi], or its logarithm is. */
 typedef struct fab_range {
@@ -34,6 +43,8 @@ typedef struct fab_tune_plan {
     const fab_range *range; /* ranges; 0 of them: those the settings table proposes */
     int64_t ranges;
 } fab_tune_plan;
+
+/* ---- the trials -------------------------------------------------------------------------------- */
 
 typedef struct fab_trial {
     const double *value; /* of each range */

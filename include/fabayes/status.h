@@ -2,8 +2,9 @@
  *
  * Whatever can fail returns a fab_status; its result goes through a pointer argument.
  *
- *     if (fab_gauss_load(&g, "q.safetensors") != FAB_OK)
- *         fprintf(stderr, "%s\n", fab_detail());
+ *     fab_posterior *p;
+ *     if (fab_posterior_load(&p, "q.safetensors") != FAB_OK)
+ *         fprintf(stderr, "%s\n", fab_detail());      // "q.safetensors: ..", what exactly is wrong
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_STATUS_H

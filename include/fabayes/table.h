@@ -6,7 +6,7 @@
  *
  *     fab_regression_fit(&r, &houses, NULL, NULL);              // likelihood and method are chosen
  *     fab_regression_predict(r, &(fab_data){.file = "new.csv"}, NULL, &p);
- *     for (i = 0; i < p->n; i++) ... p->p[i].mean, p->p[i].lower, p->p[i].upper ...
+ *     for (int64_t i = 0; i < p->n; i++) printf("%g, %g to %g\n", p->p[i].mean, p->p[i].lower, p->p[i].upper);
  *     fab_regression_save(r, "houses.safetensors");             // and fab_regression_load reads it
  *     fab_predictions_free(p);
  *     fab_regression_free(r);
@@ -68,8 +68,8 @@ typedef struct fab_plan {
 
 typedef struct fab_regression fab_regression;
 
-/* Look at the data, choose, fit, save.  Borrows what *d and *p (NULL: zeros) point to during the call; copies *x.  Gives
- * *r; on failure *r is NULL and nothing is held. */
+/* Look at the data, choose, fit, save.  Borrows what *d and *p (NULL: zeros) point to during the call; copies *x.
+ * Gives *r; on failure *r is NULL and nothing is held. */
 FAB_API fab_status fab_regression_fit(fab_regression **r, const fab_data *d, const fab_plan *p,
                                       const fab_exec *x);
 FAB_API void fab_regression_free(fab_regression *r); /* takes NULL */
@@ -78,13 +78,14 @@ FAB_API void fab_regression_free(fab_regression *r); /* takes NULL */
  * them.  Borrows what *d and *p point to until run returns.  On failure *r is NULL. */
 FAB_API fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_plan *p,
                                        const fab_exec *x);
-/* Choose likelihood and method, read all rows for a batch method, and set the settings to their defaults and to those of
- * the plan. */
+/* Choose likelihood and method, read all rows for a batch method, and set the settings to their defaults and to
+ * those of the plan. */
 FAB_API fab_status fab_regression_choose(fab_regression *r);
-/* A setting from text; or all of them: the struct that fab_regression_method(r)->table describes.  Lends until free. */
+/* A setting from text; or all of them: the struct of fab_regression_method(r) (methods.h).  Lends until free. */
 FAB_API fab_status fab_regression_set(fab_regression *r, const char *name, const char *text);
 FAB_API void *fab_regression_settings(fab_regression *r);
-/* Check settings and plan against one another and find a floor of the noise that is automatic; run does it if need be. */
+/* Check settings and plan against one another and find a floor of the noise that is automatic; run does it if need
+ * be. */
 FAB_API fab_status fab_regression_prepare(fab_regression *r);
 /* Take in all rows, and save.  FAB_STOPPED by the progress hook leaves a valid state in the output where there are
  * checkpoints. */
@@ -166,12 +167,12 @@ FAB_API fab_status fab_regression_coefficients(fab_regression *r, double *mean, 
  * predictor).  Lends until free; writes into buf where it must. */
 FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
 FAB_API const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32]);
-/* Draws number first .. first + n - 1 of theta, one per row of `out`, ld elements of `type` apart; of a linear model in the
- * user's units.  A draw has the same bits whichever call makes it. */
+/* Draws number first .. first + n - 1 of theta, one per row of `out`, ld elements of `type` apart; of a linear
+ * model in the user's units.  A draw has the same bits whichever call makes it. */
 FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
                                          fab_dtype type, void *out, int64_t ld);
-/* The Gaussian of a linear model in the user's units.  Means of columns mix every coefficient into the intercept: that is
- * done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
+/* The Gaussian of a linear model in the user's units.  Means of columns mix every coefficient into the intercept:
+ * that is done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
 FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);
 
 /* What there is to say of a fit.  Texts and lists lend until the next call with this regression. */
@@ -234,14 +235,13 @@ FAB_API fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_
                                    int64_t n_test);
 FAB_API void fab_fold_free(fab_fold *f); /* takes NULL */
 
-/* Fit the training rows with these settings (features, likelihood and classes are filled in) on one thread, and
- * score the test rows. */
+/* Fit the training rows with these settings, the struct of the method, on one thread, and score the test rows. */
 FAB_API fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
                                   fab_scores *s);
 
-/* The scale of the noise of a network's gaussian target, in the user's units, under which the rows left out of `folds` fits
- * have the highest mean log density: a floor for the noise of a fit of all rows.  *density: that density.  Folds are
- * fitted side by side on `threads` (0: all cores); the result is the same for any number. */
+/* The scale of the noise of a network's gaussian target, in the user's units, under which the rows left out of
+ * `folds` fits have the highest mean log density: a floor for the noise of a fit of all rows.  *density: that
+ * density.  Folds are fitted side by side on `threads` (0: all cores); the result is the same for any number. */
 FAB_API fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab_dataset *t,
                                     int64_t folds, uint64_t seed, int64_t threads, double *scale,
                                     double *density);
@@ -262,21 +262,20 @@ enum { FAB_FLOOR_FOLDS = 5 };
  *     fab_factors_free(f);
  *
  * A stream is read piece by piece in bounded memory; a batch method gets its table whole, and is refused with the
- * number of bytes as soon as table and work do not fit.  A coordinate is a column; the label of a libsvm file is none. */
+ * number of bytes as soon as table and work do not fit.  A coordinate is a column; the label of a libsvm file is
+ * none. */
 
 typedef struct fab_factors_plan {
     fab_source *source; /* the rows; borrowed until free.  NULL: they come by fab_factors_update */
     int64_t D;          /* then: coordinates of a row */
     const char *method; /* NULL: "recursive-em" */
-    const void *
-        settings; /* the struct of the method (methods.h), copied; NULL: defaults.  Its D is filled in */
-    size_t size; /* of it; a shorter one gets defaults for its tail */
-    int64_t K;   /* factors; FAB_AUTO_I64: by BIC (gauss.h); 0: as the settings say */
-    int64_t
-        max_factors; /* by BIC: candidates up to this; 0: what D coordinates can tell apart, 32 at most */
-    double memory;      /* bytes that the fit may take; 0: what is free */
-    const char *output; /* file of the checkpoints; copied */
-    int64_t checkpoint; /* rows of a stream between them; 0: none */
+    const void *settings; /* the struct of the method (methods.h), copied; NULL: defaults */
+    size_t size;          /* of it; a shorter one gets defaults for its tail */
+    int64_t K;            /* factors; FAB_AUTO_I64: by BIC (gauss.h); 0: as the settings say */
+    int64_t max_factors;  /* by BIC: candidates up to this; 0: what D can tell apart, 32 at most */
+    double memory;        /* bytes that the fit may take; 0: what is free */
+    const char *output;   /* file of the checkpoints; copied */
+    int64_t checkpoint;   /* rows of a stream between them; 0: none */
 } fab_factors_plan;
 
 typedef struct fab_factors fab_factors;
