@@ -53,7 +53,7 @@ typedef void fab_log_fn(void *ctx, const char *sentence);
  * then returns FAB_STOPPED with a valid state, and goes on from there when it is called again.
  *
  * Called on the thread that called the verb, at places that depend on the work alone and not on a clock: the same ones
- * on every machine and in every process, about every 0.05 s apart and once a round (an epoch, an iteration) at least.  A
+ * on every machine and in every process, some 0.01 s apart, and once a round (an epoch, an iteration) at least.  A
  * single call of LAPACK is never interrupted. */
 typedef int fab_progress_fn(void *ctx, const char *what, int64_t done, int64_t total);
 
@@ -67,7 +67,8 @@ typedef struct fab_exec {
     const fab_ops *ops;
     const fab_comm *comm;
     int64_t threads;
-    fab_progress_fn *progress; /* who watches the handles made with it; NULL: fab_set_progress says */
+    fab_progress_fn
+        *progress; /* who watches the handles made with it; NULL: fab_set_progress says */
     void *progress_ctx;
     fab_log_fn *log; /* who hears their notes; NULL: fab_set_log says */
     void *log_ctx;

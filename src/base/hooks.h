@@ -22,7 +22,7 @@ typedef struct fab_watch {
     double work; /* since the last question */
 } fab_watch;
 
-#define FAB_WATCH_WORK 0x1p25 /* elementary operations: about 0.05 s */
+#define FAB_WATCH_WORK 0x1p23 /* elementary operations: some 0.01 s */
 
 fab_watch fab_watch_of(const fab_exec *x); /* x may be NULL */
 /* *x with the watch of w. */

@@ -291,12 +291,10 @@ fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
         const double work = f->m->work ? f->m->work(f->handle[f->taken]) : 0;
         n = piece(work, e->x.n - done);
         const fab_examples part = fab_examples_part(e, done, n);
-        for (; f->taken < f->runs; f->taken++)
-            FAB_TRY(f->m->update(f->handle[f->taken], &part));
+        for (; f->taken < f->runs; f->taken++) FAB_TRY(f->m->update(f->handle[f->taken], &part));
         f->taken = 0;
         f->n += n;
-        if (work > 0)
-            FAB_TRY(fab_watch_work(&f->pieces, work * (double)n, f->m->name, f->n, 0));
+        if (work > 0) FAB_TRY(fab_watch_work(&f->pieces, work * (double)n, f->m->name, f->n, 0));
         if (f->stopped)
             return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld rows", f->m->name,
                             (long long)f->n);

@@ -104,8 +104,8 @@ static fab_status predict(drawing *g, int64_t s, const double *theta)
         const fab_rows part = fab_rows_part(g->x, first, count);
         FAB_TRY(g->m->predict(g->m->self, theta, &part, g->out));
         take_outputs(g, s, theta, first, count);
-        FAB_TRY(fab_watch_work(&g->watch, (double)count * (double)g->D, "predict", s,
-                               g->d->samples));
+        FAB_TRY(
+            fab_watch_work(&g->watch, (double)count * (double)g->D, "predict", s, g->d->samples));
     }
     return fab_watch_tick(&g->watch, "predict", s + 1, g->d->samples);
 }
@@ -154,7 +154,14 @@ fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab_mixture
     if (samples < 1 && !points)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "draws: %lld samples, expected at least 1",
                         (long long)samples);
-    drawing g = {.m = m, .q = q, .x = x, .offset = offset, .exec = exec, .watch = fab_watch_of(exec), .seed = seed, .D = m->D};
+    drawing g = {.m = m,
+                 .q = q,
+                 .x = x,
+                 .offset = offset,
+                 .exec = exec,
+                 .watch = fab_watch_of(exec),
+                 .seed = seed,
+                 .D = m->D};
     g.at_once = THETA_NUMBERS / m->D > 0 ? THETA_NUMBERS / m->D : 1;
     if (g.at_once > samples && !points) g.at_once = samples;
     FAB_TRY(fab_draws_new(&g.d, &m->head, x->n, points ? q->n : samples, 0));

@@ -245,8 +245,8 @@ static void run_job(void *ctx, int64_t i, int thread)
     j->status = fab_watch_tick(&w, "tune", 0, 0);
     if (j->status == FAB_OK)
         j->status = fab_fold_score(t->fold[j->fold], &t->r,
-                                   t->trial_settings + (size_t)slot * t->r.method->fields->size,
-                                   &x, &s);
+                                   t->trial_settings + (size_t)slot * t->r.method->fields->size, &x,
+                                   &s);
     j->nll = j->status == FAB_OK ? s.nll : INFINITY;
     snprintf(j->why, sizeof j->why, "%s", j->status == FAB_OK ? "" : fab_detail());
     j->seconds = fab_clock() - start;

@@ -294,8 +294,7 @@ static void mirror(int64_t P, double *A)
 /* 0 when whoever watches says stop, and from then on. */
 static int went_on(fab_objective *o, int64_t done, double work)
 {
-    if (o->stopped == FAB_OK)
-        o->stopped = fab_watch_work(&o->watch, work, o->who, done, o->e->x.n);
+    if (o->stopped == FAB_OK) o->stopped = fab_watch_work(&o->watch, work, o->who, done, o->e->x.n);
     return o->stopped == FAB_OK;
 }
 

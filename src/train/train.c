@@ -186,7 +186,8 @@ fab_status fab_train_tell(const fab_train *t)
     const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->number[FAB_TRAIN_LOSS]);
     if (t->s.held_out > 0)
         snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->number[FAB_TRAIN_HELD]);
-    return fab_watch_tick(&t->watch, what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+    return fab_watch_tick(&t->watch, what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after,
+                          t->total);
 }
 
 static int trained(const fab_train *t)

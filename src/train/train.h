@@ -56,8 +56,8 @@ enum {
 
 /* An epoch on its way. */
 typedef struct fab_epoch {
-    double step;      /* the next; 0: none was stopped */
-    double loss;      /* sum over the rows so far */
+    double step; /* the next; 0: none was stopped */
+    double loss; /* sum over the rows so far */
     double rows;
 } fab_epoch;
 

@@ -17,8 +17,8 @@ struct fab_feed {
     int64_t columns, most; /* of a row; rows read at a time */
     int64_t rows;          /* read or skipped */
     int at_end;
-    int packed;                       /* rows stay sparse */
-    double *piece;                    /* most x columns; NULL: they stay sparse */
+    int packed;    /* rows stay sparse */
+    double *piece; /* most x columns; NULL: they stay sparse */
     fab_watch watch;
     fab_source *owned, *owned_labels; /* closed with the feed; or NULL */
 };

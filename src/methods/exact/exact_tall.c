@@ -317,8 +317,8 @@ static fab_status run(tall *t)
     FAB_TRY(tick(t));
     FAB_TRY(posterior_factor(t)); /* 3 */
     FAB_TRY(tick(t));
-    set_mean(t);                  /* 4 */
-    if (is_ill_conditioned(t)) {  /* once more, for what is left of the target: twice the digits */
+    set_mean(t);                 /* 4 */
+    if (is_ill_conditioned(t)) { /* once more, for what is left of the target: twice the digits */
         memcpy(t->base, fit->q->mu, (size_t)t->P * sizeof *t->base);
         t->c.m = t->base;
         FAB_TRY(reduce(t));

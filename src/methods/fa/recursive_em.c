@@ -186,9 +186,9 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
-    e->exec = fab_watch_exec(&e->run.watch, (fab_exec){.ops = e->run.ops,
-                                                       .comm = x ? x->comm : NULL,
-                                                       .threads = e->run.threads});
+    e->exec = fab_watch_exec(
+        &e->run.watch,
+        (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads});
     return FAB_OK;
 }
 

@@ -237,8 +237,8 @@ fab_status fab_start_finish(fab_start *s)
 fab_status fab_start_report(void *handle, fab_report *d)
 {
     fab_start *s = handle;
-    const fab_exec x = fab_watch_exec(
-        &s->run.watch, (fab_exec){.ops = s->run.ops, .threads = s->run.threads});
+    const fab_exec x =
+        fab_watch_exec(&s->run.watch, (fab_exec){.ops = s->run.ops, .threads = s->run.threads});
     *d = (fab_report){.n = s->t, .floored = s->floored, .converged = -1};
     return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
 }

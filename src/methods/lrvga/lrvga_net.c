@@ -142,9 +142,9 @@ static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_s
     *core = (fab_lrvga){.set = core_settings(s, m), .model = m->head, .T = f->T, .part = f->T};
     core->model.D = f->T;
     core->model.intercept = 0;
-    const fab_exec typed =
-        fab_watch_exec(&f->train.watch, (fab_exec){.ops = fab_ops_find("cpu", m->type),
-                                                   .threads = x ? x->threads : 0});
+    const fab_exec typed = fab_watch_exec(
+        &f->train.watch,
+        (fab_exec){.ops = fab_ops_find("cpu", m->type), .threads = x ? x->threads : 0});
     FAB_TRY(fab_lrvga_prepare(core, prior, &typed));
     const int64_t fit = CHUNK_NUMBERS / (f->C * m->D);
     f->rows = core->room;
@@ -200,7 +200,8 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 
 double fab_lrvga_net_work(const fab_lrvga_net *f)
 {
-    return (double)(f->points + 2) * (double)(f->C * f->T) * (double)(4 + 2 * f->core->set.inner_rank);
+    return (double)(f->points + 2) * (double)(f->C * f->T) *
+           (double)(4 + 2 * f->core->set.inner_rank);
 }
 
 /* The first update of start = map is taken whole: the mode is that of its rows. */

@@ -326,7 +326,8 @@ static fab_status epochs(fab_slang *f)
     const double work = 8 * (double)f->s.draws * (double)f->m.D * (double)(1 + f->s.K);
     if (f->count.steps == 0) start_psi(f, fab_minibatch_rows(f->batches));
     while (f->count.epochs < f->s.epochs) {
-        const int64_t first = f->count.steps - f->count.epochs * steps; /* not 0: stopped, or a step failed */
+        const int64_t first = f->count.steps -
+                              f->count.epochs * steps; /* not 0: stopped, or a step failed */
         char what[64];
         if (!(first >= 0 && first < steps))
             return FAB_FAIL(FAB_BAD_ARGUMENT,

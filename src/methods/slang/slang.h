@@ -84,7 +84,7 @@ typedef struct fab_slang {
     struct {
         double loss; /* sum over the steps */
         int64_t steps;
-    } epoch; /* on its way */
+    } epoch;     /* on its way */
     double loss; /* mean of an epoch; saved */
 } fab_slang;
 

@@ -239,7 +239,8 @@ static fab_status average(swag *f)
     const size_t bytes = (size_t)t->m.D * sizeof(double);
     t->setting = "swag_rate";
     t->rate = f->s.swa.swag_rate;
-    if (f->count.epochs == 0 && !(t->epoch.step > 0) && t->s.held_out > 0) memcpy(t->theta, t->best, bytes);
+    if (f->count.epochs == 0 && !(t->epoch.step > 0) && t->s.held_out > 0)
+        memcpy(t->theta, t->best, bytes);
     while (f->count.epochs < f->s.swa.average) {
         if (!(t->epoch.step > 0)) memcpy(t->good, t->theta, bytes);
         const fab_status s = epoch(f);

@@ -318,7 +318,8 @@ static fab_status steps(fab_vifa *f)
         while (f->left > 0 && s == FAB_OK) {
             s = step(f, total);
             f->left--;
-            if (s == FAB_OK) FAB_TRY(fab_watch_work(&f->run.watch, work, f->who, f->count.steps, total));
+            if (s == FAB_OK)
+                FAB_TRY(fab_watch_work(&f->run.watch, work, f->who, f->count.steps, total));
         }
         if (s == FAB_OK) s = bound(f);
         if (s != FAB_OK) {
