@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "base/fail.h"
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/text.h"
@@ -218,13 +219,16 @@ static int stop_at(void *ctx, const char *what, int64_t done, int64_t total)
 static void the_progress_hook_stops_the_work(void **state)
 {
     (void)state;
-    int64_t limit = 7;
-    assert_ok(fab_progress("rows", 29, 29)); /* nobody watches */
+    int64_t limit = 7, other = 3;
+    const fab_watch w = fab_watch_of(NULL),
+                    own = fab_watch_of(&(fab_exec){.progress = stop_at, .progress_ctx = &other});
+    assert_ok(fab_watch_tick(&w, "rows", 29, 29)); /* nobody watches */
     fab_set_progress(stop_at, &limit);
-    assert_ok(fab_progress("rows", 6, 29));
-    assert_refused(fab_progress("rows", 7, 29), FAB_STOPPED, "rows: stopped after 7 of 29");
+    assert_ok(fab_watch_tick(&w, "rows", 6, 29));
+    assert_refused(fab_watch_tick(&w, "rows", 7, 29), FAB_STOPPED, "rows: stopped after 7 of 29");
+    assert_refused(fab_watch_tick(&own, "rows", 3, 29), FAB_STOPPED, "rows: stopped after 3 of 29");
     fab_set_progress(NULL, NULL);
-    assert_ok(fab_progress("rows", 29, 29));
+    assert_ok(fab_watch_tick(&w, "rows", 29, 29));
 }
 
 static void remember(void *ctx, const char *sentence)
@@ -235,12 +239,16 @@ static void remember(void *ctx, const char *sentence)
 static void the_log_hook_hears_sentences(void **state)
 {
     (void)state;
-    char heard[64] = "";
-    fab_log("nobody %s", "listens");
+    char heard[64] = "", mine[64] = "";
+    const fab_watch w = fab_watch_of(NULL),
+                    own = fab_watch_of(&(fab_exec){.log = remember, .log_ctx = mine});
+    fab_watch_log(&w, "nobody %s", "listens");
     fab_set_log(remember, heard);
-    fab_log("psi[%d] is at its floor", 3);
+    fab_watch_log(&w, "psi[%d] is at its floor", 3);
+    fab_watch_log(&own, "F is %s", "mine");
     fab_set_log(NULL, NULL);
-    fab_log("unheard");
+    fab_watch_log(&w, "unheard");
+    assert_string_equal(mine, "F is mine");
     assert_string_equal(heard, "psi[3] is at its floor");
 }
 

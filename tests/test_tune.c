@@ -99,7 +99,7 @@ static void a_fold_is_scaled_by_its_training_rows_alone(void **state)
     s.alpha = 0.7;
     s.beta = 3;
     assert_int_equal(fab_fold_create(&f, &r, t, train, 40, test, 20), FAB_OK);
-    assert_int_equal(fab_fold_score(f, &r, &s, &got), FAB_OK);
+    assert_int_equal(fab_fold_score(f, &r, &s, NULL, &got), FAB_OK);
     assert_int_equal(got.n, 20);
     assert_true(fabs(got.nll - plain_nll(t, train, 40, test, 20, 0.7, 3)) < 1e-10);
     fab_fold_free(f);
@@ -262,6 +262,7 @@ static void impossible_searches_are_refused(void **state)
 /* The likeliest normal around one network's predictions has the variance of its errors. */
 static void noise_is_the_error_of_rows_left_out(void **state)
 {
+    const fab_exec two = {.threads = 2};
     (void)state;
     fab_dataset *t = some_table();
     fab_recipe r = recipe_of("sgd", "linear");
@@ -278,19 +279,19 @@ static void noise_is_the_error_of_rows_left_out(void **state)
         fab_fold *f;
         fab_scores scores;
         assert_int_equal(fab_fold_create(&f, &r, t, train, n, test, m), FAB_OK);
-        assert_int_equal(fab_fold_score(f, &r, &s, &scores), FAB_OK);
+        assert_int_equal(fab_fold_score(f, &r, &s, NULL, &scores), FAB_OK);
         squares += (double)m * scores.rmse * scores.rmse / N;
         fab_fold_free(f);
     }
-    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_OK);
+    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, &two, &scale, &density), FAB_OK);
     assert_true(fabs(scale / sqrt(squares) - 1) < 1e-3); /* where the search ends */
     assert_true(fabs(density + 0.5 * (log(2 * M_PI * squares) + 1)) < 1e-6);
     s.rate = 1e200;
     s.optimiser = FAB_SGD;
-    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_NUMERIC);
+    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, &two, &scale, &density), FAB_NUMERIC);
     assert_detail("fold 0", "rate");
     r.likelihood = FAB_LIKELIHOOD_POISSON;
-    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, 2, &scale, &density), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, &two, &scale, &density), FAB_BAD_ARGUMENT);
     fab_split_free(split);
     fab_dataset_free(t);
 }

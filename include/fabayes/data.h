@@ -247,6 +247,8 @@ FAB_API fab_status fab_feed_table(const fab_feed *f, fab_dataset **t);
 /* Add the next rows to t, `most` of the file at most; at the end t->n stays as it was and
  * fab_feed_at_end answers 1. */
 FAB_API fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t);
+/* Who watches the reading, as *x says; NULL: the global hook, the default. */
+FAB_API void fab_feed_watch(fab_feed *f, const fab_exec *x);
 FAB_API int fab_feed_at_end(const fab_feed *f);
 /* Columns that make features; rows of the file read or skipped so far. */
 FAB_API int64_t fab_feed_columns(const fab_feed *f);

@@ -59,6 +59,17 @@ typedef struct fab_ops fab_ops;
 /* Find kernels: backend "cpu" (fast) or "ref" (plain loops); NULL when there is no such table. */
 FAB_API const fab_ops *fab_ops_find(const char *backend, fab_dtype type);
 
+/* Hear notes of the library (a floor that acted, a fallback taken). */
+typedef void fab_log_fn(void *ctx, const char *sentence);
+
+/* Watch long work.  `done` of `total` units (total 0: unknown).  Answer 0 to go on, anything else to stop: the verb
+ * then returns FAB_STOPPED with a valid state, and goes on from there when it is called again.
+ *
+ * Called on the thread that called the verb, at places that depend on the work alone and not on a clock: the same ones
+ * on every machine and in every process, some 0.01 s apart, and once a round (an epoch, an iteration) at least.  A
+ * single call of LAPACK is never interrupted. */
+typedef int fab_progress_fn(void *ctx, const char *what, int64_t done, int64_t total);
+
 /* Where the work runs.  A NULL fab_exec, or a zero field: the CPU in f64, alone, on all cores that the process may use.
  *
  * Threads belong to the process, are made when work first asks for them, and sleep when there is none.  They serve
@@ -70,23 +81,25 @@ typedef struct fab_exec {
     const fab_ops *ops;
     const fab_comm *comm;
     int64_t threads;
+    fab_progress_fn
+        *progress; /* who watches the handles made with it; NULL: fab_set_progress says */
+    void *progress_ctx;
+    fab_log_fn *log; /* who hears their notes; NULL: fab_set_log says */
+    void *log_ctx;
 } fab_exec;
 
 /* ---- hooks ------------------------------------------------------------------------------------- */
 
-/* The only global state of the library: who allocates, who listens.  Set hooks before the first handle is made and
- * from one thread. */
+/* The only global state of the library: who allocates, and who listens where a fab_exec does not say.  Set hooks before
+ * the first handle is made and from one thread. */
 
 /* Replace malloc and free.  Memory from alloc must be aligned to 64 bytes.  NULL, NULL: the default. */
 FAB_API void fab_set_allocator(void *(*alloc)(size_t bytes), void (*release)(void *p));
 
-/* Hear notes of the library (a floor that acted, a fallback taken).  NULL: silence, the default. */
-typedef void fab_log_fn(void *ctx, const char *sentence);
+/* Who hears the notes of handles whose fab_exec has no log.  NULL: silence, the default. */
 FAB_API void fab_set_log(fab_log_fn *log, void *ctx);
 
-/* Watch long work.  `done` of `total` units (total 0: unknown).  Answer 0 to go on, anything else to
- * stop: the verb then returns FAB_STOPPED with a valid state.  NULL: nobody watches, the default. */
-typedef int fab_progress_fn(void *ctx, const char *what, int64_t done, int64_t total);
+/* Who watches the work of handles whose fab_exec has no progress.  NULL: nobody, the default. */
 FAB_API void fab_set_progress(fab_progress_fn *progress, void *ctx);
 
 /* Seconds on a clock that never goes back. */

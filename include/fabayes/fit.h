@@ -80,10 +80,14 @@ FAB_API void fab_fit_free(fab_fit *f); /* takes NULL */
 FAB_API double fab_fit_bytes(const char *method, const void *settings, size_t size,
                              const fab_input *in, int64_t n, const fab_exec *x);
 
-/* Take rows: e->x alone for vectors.  Numbers that are not finite are refused by row, and the state is as it was. */
+/* Take rows: e->x alone for vectors.  Numbers that are not finite are refused by row, and the state is as it was.
+ * FAB_STOPPED: the rows taken so far are in the state and fab_fit_rows counts them, so that the others may be fed later.
+ * (lrvga of a network with start = map takes its first update whole or not at all: give the same rows again, and its
+ * training goes on.) */
 FAB_API fab_status fab_fit_update(fab_fit *f, const fab_examples *e);
 /* The posterior of the rows so far: one Gaussian, or a mixture of equal weights of several runs.  Lends until the next
- * update or free.  A run that was stopped (FAB_STOPPED) goes on when result is called again. */
+ * update or free.  A run that was stopped (FAB_STOPPED) goes on when result is called again, in an epoch where it was, and
+ * ends in the same bytes; what is not made of epochs begins again. */
 FAB_API fab_status fab_fit_result(fab_fit *f, const fab_mixture **q);
 /* The first part of it: all of it, unless there are several runs. */
 FAB_API fab_status fab_fit_gauss(fab_fit *f, const fab_gauss **q);
@@ -92,7 +96,7 @@ FAB_API fab_status fab_fit_report(fab_fit *f, fab_report *r);
 
 FAB_API const fab_method *fab_fit_method(const fab_fit *f);
 FAB_API const void *fab_fit_settings(const fab_fit *f); /* auto as chosen for the model; lends */
-FAB_API int64_t fab_fit_rows(const fab_fit *f);         /* rows seen */
+FAB_API int64_t fab_fit_rows(const fab_fit *f);         /* rows taken */
 /* The likelihood of y, with beta as in force. */
 FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
 

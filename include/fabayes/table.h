@@ -212,7 +212,7 @@ FAB_API fab_large fab_regression_too_large(const fab_regression *r, double *need
  *
  *     fab_fold *f;
  *     fab_fold_create(&f, &recipe, table, train, n_train, test, n_test);   // scaled by the training rows
- *     fab_fold_score(f, &recipe, &settings, &scores);
+ *     fab_fold_score(f, &recipe, &settings, NULL, &scores);
  *     fab_fold_free(f); */
 typedef struct fab_recipe {
     const fab_method *method;
@@ -235,15 +235,16 @@ FAB_API fab_status fab_fold_create(fab_fold **f, const fab_recipe *r, const fab_
                                    int64_t n_test);
 FAB_API void fab_fold_free(fab_fold *f); /* takes NULL */
 
-/* Fit the training rows with these settings, the struct of the method, on one thread, and score the test rows. */
+/* Fit the training rows with these settings, the struct of the method, on one thread, and
+ * score the test rows.  Of *x its progress and log count alone. */
 FAB_API fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
-                                  fab_scores *s);
+                                  const fab_exec *x, fab_scores *s);
 
 /* The scale of the noise of a network's gaussian target, in the user's units, under which the rows left out of
  * `folds` fits have the highest mean log density: a floor for the noise of a fit of all rows.  *density: that
- * density.  Folds are fitted side by side on `threads` (0: all cores); the result is the same for any number. */
+ * density.  Folds are fitted side by side on the threads of *x; the result is the same for any number. */
 FAB_API fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab_dataset *t,
-                                    int64_t folds, uint64_t seed, int64_t threads, double *scale,
+                                    int64_t folds, uint64_t seed, const fab_exec *x, double *scale,
                                     double *density);
 /* Folds of a floor that is automatic: so many rows it needs at least. */
 enum { FAB_FLOOR_FOLDS = 5 };

@@ -4,7 +4,6 @@
 #define _POSIX_C_SOURCE 199309L
 #include "base/hooks.h"
 #include "base/fail.h"
-#include "base/memory.h"
 #include <stdarg.h>
 #include <stdio.h>
 #include <time.h>
@@ -28,37 +27,59 @@ void fab_set_progress(fab_progress_fn *progress, void *ctx)
     hooks.progress_ctx = ctx;
 }
 
-fab_progress_fn *fab_get_progress(void **ctx)
+fab_watch fab_watch_of(const fab_exec *x)
 {
-    *ctx = hooks.progress_ctx;
-    return hooks.progress;
+    if (!x) return (fab_watch){0};
+    return (fab_watch){x->progress, x->progress_ctx, x->log, x->log_ctx, 0};
 }
 
-void fab_log(const char *format, ...)
+fab_exec fab_watch_exec(const fab_watch *w, fab_exec x)
 {
-    if (!hooks.log) return;
+    x.progress = w->progress;
+    x.progress_ctx = w->progress_ctx;
+    x.log = w->log;
+    x.log_ctx = w->log_ctx;
+    return x;
+}
+
+void fab_watch_log(const fab_watch *w, const char *format, ...)
+{
+    fab_log_fn *log = w->log ? w->log : hooks.log;
+    if (!log) return;
     char sentence[1024];
     va_list args;
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
-    hooks.log(hooks.log_ctx, sentence);
+    log(w->log ? w->log_ctx : hooks.log_ctx, sentence);
 }
 
-static _Thread_local fab_stop *quiet; /* of this thread; NULL: it tells the hook */
-
-void fab_progress_quietly(fab_stop *stop)
+fab_status fab_watch_tick(const fab_watch *w, const char *what, int64_t done, int64_t total)
 {
-    quiet = stop;
-}
-
-fab_status fab_progress(const char *what, int64_t done, int64_t total)
-{
-    if (quiet) return atomic_load(quiet) ? FAB_FAIL(FAB_STOPPED, "%s: stopped", what) : FAB_OK;
-    if (!hooks.progress || hooks.progress(hooks.progress_ctx, what, done, total) == 0)
-        return FAB_OK;
+    fab_progress_fn *progress = w->progress ? w->progress : hooks.progress;
+    void *ctx = w->progress ? w->progress_ctx : hooks.progress_ctx;
+    if (!progress || progress(ctx, what, done, total) == 0) return FAB_OK;
     return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld of %lld", what, (long long)done,
                     (long long)total);
+}
+
+fab_status fab_watch_work(fab_watch *w, double work, const char *what, int64_t done, int64_t total)
+{
+    w->work += work;
+    if (w->work < FAB_WATCH_WORK) return FAB_OK;
+    w->work = 0;
+    return fab_watch_tick(w, what, done, total);
+}
+
+void fab_watch_note(fab_watch *w, double work, const char *what, int64_t done, int64_t total)
+{
+    (void)fab_watch_work(w, work, what, done, total);
+}
+
+int fab_stop_asked(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)what, (void)done, (void)total;
+    return atomic_load((fab_stop *)ctx);
 }
 
 double fab_clock(void)

@@ -40,10 +40,4 @@ fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *wha
 /* Bytes of memory that are free, or infinity where nobody says. */
 double fab_memory_free(void);
 
-/* Report progress; FAB_STOPPED when the hook says so. */
-fab_status fab_progress(const char *what, int64_t done, int64_t total);
-
-/* Tell the log hook. */
-void fab_log(const char *format, ...) FAB_PRINTF(1, 2);
-
 #endif

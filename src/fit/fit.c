@@ -10,6 +10,7 @@
 #include "base/rows.h"
 #include "base/settings.h"
 #include "model/example_rows.h"
+#include "model/net/examples.h"
 #include "model/likelihoods/likelihood.h"
 #include <assert.h>
 #include <math.h>
@@ -163,6 +164,14 @@ static fab_status fix_beta(const fab_method *m, const void *settings, int driven
 
 /* ---- life ----------------------------------------------------------------------------------------- */
 
+/* What the runs report to: asks whoever watches the fit, and remembers an answer to stop until the verb comes back. */
+static int hear(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    fab_fit *f = ctx;
+    if (!f->stopped) f->stopped = fab_watch_tick(&f->watch, what, done, total) != FAB_OK;
+    return f->stopped;
+}
+
 static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
 {
     const fab_field *seed = fab_settings_find(f->m->fields, "seed");
@@ -170,11 +179,16 @@ static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
     if (in->prior) FAB_TRY(fab_gauss_copy(&f->prior, in->prior, FAB_F64));
     const fab_input own = {
         .vectors = in->vectors, .model = f->model.D ? &f->model : NULL, .prior = f->prior};
+    fab_exec exec = x ? *x : (fab_exec){0};
+    f->watch = fab_watch_of(x);
+    exec.progress = hear;
+    exec.progress_ctx = f;
+    f->pieces = fab_watch_of(&exec);
     fab_status s = FAB_OK;
     for (int64_t i = 0; i < f->runs && s == FAB_OK; i++) {
         const int64_t number = first + i;
         if (seed) memcpy((char *)f->settings + seed->offset, &number, sizeof number);
-        s = f->m->init(&f->handle[i], f->settings, &own, x);
+        s = f->m->init(&f->handle[i], f->settings, &own, &exec);
     }
     if (seed) memcpy((char *)f->settings + seed->offset, &first, sizeof first);
     return s;
@@ -292,6 +306,14 @@ static fab_status check_rows(const fab_fit *f, const fab_examples *e)
     return fab_rows_check_dense(f->m->name, &e->x, f->vectors);
 }
 
+/* Rows of a stream between two questions; all of them where they stay together. */
+static int64_t piece(double work, int64_t left)
+{
+    const double rows = work > 0 ? FAB_WATCH_WORK / work : (double)left;
+    if (rows >= (double)left) return left;
+    return rows > 1 ? (int64_t)rows : 1;
+}
+
 fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
 {
     FAB_TRY(check_rows(f, e));
@@ -300,8 +322,19 @@ fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
                         f->m->name);
     f->ready = 0;
-    for (int64_t i = 0; i < f->runs; i++) FAB_TRY(f->m->update(f->handle[i], e));
-    f->n += e->x.n;
+    f->stopped = 0;
+    for (int64_t done = 0, n; done < e->x.n; done += n) {
+        const double work = f->m->work ? f->m->work(f->handle[f->taken]) : 0;
+        n = piece(work, e->x.n - done);
+        const fab_examples part = fab_examples_part(e, done, n);
+        for (; f->taken < f->runs; f->taken++) FAB_TRY(f->m->update(f->handle[f->taken], &part));
+        f->taken = 0;
+        f->n += n;
+        if (work > 0) FAB_TRY(fab_watch_work(&f->pieces, work * (double)n, f->m->name, f->n, 0));
+        if (f->stopped)
+            return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld rows", f->m->name,
+                            (long long)f->n);
+    }
     return FAB_OK;
 }
 
@@ -324,6 +357,7 @@ fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
     if (!f->model.D && f->n < 2)
         return FAB_FAIL(FAB_BAD_DATA, "%s: %lld rows seen, expected at least 2", f->m->name,
                         (long long)f->n);
+    f->stopped = 0;
     if (!f->ready) FAB_TRY(fab_fit_parts(f, f->m->result));
     f->ready = 1;
     *q = &f->mixture;

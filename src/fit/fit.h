@@ -5,6 +5,7 @@
 #define FAB_FIT_FIT_H
 
 #include "base/fail.h"
+#include "base/hooks.h"
 #include "fit/method.h"
 
 enum { FAB_MOST_METHODS = 256 };
@@ -23,8 +24,12 @@ struct fab_fit {
     fab_model model;  /* D = 0: vectors */
     fab_glm glm;      /* what a linear model points to */
     fab_gauss *prior; /* a copy that the runs borrow, or NULL */
+    fab_watch watch;  /* of whoever made the fit */
+    fab_watch pieces; /* of the rows of a stream: through the fit, as its runs */
+    int stopped;      /* the answer was to stop, in this call of a verb */
     int64_t n;        /* rows seen */
     int64_t runs;
+    int64_t taken;          /* runs that have taken a piece that was stopped at the others */
     void **handle;          /* runs; NULL where there is none yet */
     const fab_gauss **part; /* runs */
     double *weight;         /* runs */

@@ -24,9 +24,12 @@ struct fab_method {
     void (*resolve)(void *settings, const fab_input *in);
 
     fab_status (*update)(void *handle, const fab_examples *e); /* batch: borrows until result */
-    fab_status (*result)(void *handle, const fab_gauss **q);   /* lends until update or free */
-    fab_status (*so_far)(void *handle, const fab_gauss **q);   /* result, of an unfinished run */
-    fab_status (*report)(void *handle, fab_report *r);         /* after result */
+    /* Elementary operations that a row of the next update costs: fit.c feeds a stream pieces of so many rows that it can
+     * be watched and stopped between them, and an update is then never stopped inside.  0 or NULL: rows stay together. */
+    double (*work)(const void *handle);
+    fab_status (*result)(void *handle, const fab_gauss **q); /* lends until update or free */
+    fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
+    fab_status (*report)(void *handle, fab_report *r);       /* after result */
 
     /* Add the tensors state.* needed to continue exactly (borrowed until the set is freed or the handle is used
      * again); take them back into a fresh handle of the same settings.  NULL: cannot continue. */

@@ -39,7 +39,7 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
     if (!ops)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "long arrays are f64 or f32, not %s",
                         fab_dtype_name(type));
-    *r = (fab_run){.ops = ops};
+    *r = (fab_run){.ops = ops, .watch = fab_watch_of(x)};
     if (x->comm) r->comm = *x->comm;
     r->threads = x->threads > 0 ? (int)x->threads : fab_cores();
     return FAB_OK;

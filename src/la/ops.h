@@ -13,7 +13,7 @@
 #ifndef FAB_LA_OPS_H
 #define FAB_LA_OPS_H
 
-#include "fabayes/exec.h"
+#include "base/hooks.h"
 #include <stddef.h>
 
 /* A long array, n x k, in the precision of its ops: element (i, j) at p[i * rs + j * cs].
@@ -30,6 +30,7 @@ typedef struct fab_run {
     fab_comm comm;
     int threads;
     void *work;
+    fab_watch watch;
 } fab_run;
 
 /* The fused pass over rows i = 0 .. n-1 (in place where arrays coincide: out may be w or u):

@@ -68,11 +68,13 @@ void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c
     const int threads = D < FEW_COLUMNS ? 1 : r->threads;
     memset(S, 0, (size_t)(D * D) * sizeof *S);
     memset(sum, 0, (size_t)D * sizeof *sum);
+    fab_watch w = r->watch;
     for (int64_t first = 0; first < x->n; first += PANEL) {
         const int64_t n = x->n - first < PANEL ? x->n - first : PANEL;
         scatter_panel p = {x, first, n, D, c, work, S, sum};
         fab_parallel(threads, (n + BLOCK - 1) / BLOCK, load_block, &p);
         fab_parallel(threads, strips, add_strip, &p);
+        fab_watch_note(&w, (double)n * (double)D * (double)D / 8, "covariance", first + n, x->n);
     }
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < j; i++) S[i + j * D] = S[j + i * D];

@@ -30,6 +30,7 @@
 enum { MAX_K = 65536, MAX_M = 1 << 20 };
 
 struct fab_absorb {
+    fab_watch *watch; /* or NULL: nobody watches */
     fab_absorb_settings set;
     fab_run run;
     int64_t D, K, m;
@@ -253,6 +254,9 @@ static fab_status em_loops(fab_absorb *ab, fab_gauss *g, double a, double b, con
         ab->run.ops->sweep(&ab->run, &s); /* 4 */
         if (!last) FAB_TRY(fab_sum(&ab->run, ab->sums, message));
         ab->floored = s.floored;
+        if (ab->watch)
+            fab_watch_note(ab->watch, (double)ab->D * (double)(K * (m + 2 * K)), "absorb", loop + 1,
+                           0);
     }
     return FAB_OK;
 }
@@ -325,6 +329,11 @@ static fab_status check(const fab_absorb *ab, const fab_gauss *g, double a, doub
         return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: %lld columns, made for up to %lld", (long long)n,
                         (long long)ab->m);
     return FAB_OK;
+}
+
+void fab_absorb_watch(fab_absorb *ab, fab_watch *w)
+{
+    ab->watch = w;
 }
 
 void *fab_absorb_columns(fab_absorb *ab)

@@ -4,10 +4,14 @@
 #ifndef FAB_POSTERIOR_ABSORB_H
 #define FAB_POSTERIOR_ABSORB_H
 
+#include "base/hooks.h"
 #include "fabayes/gauss.h"
 
 /* Room for the m columns, vectors of length D one after the other, in the type of the kernels. */
 void *fab_absorb_columns(fab_absorb *ab);
+
+/* Who watches the loops; borrows until free.  They are not left half done: an answer to stop is heard later. */
+void fab_absorb_watch(fab_absorb *ab, fab_watch *w);
 
 /* Absorb the first n of them, already checked. */
 fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n);

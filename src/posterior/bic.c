@@ -6,6 +6,7 @@
  *     4  end when BIC has risen five times in a row
  *
  * SPDX-License-Identifier: MIT */
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "fabayes/gauss.h"
 #include <inttypes.h>
@@ -79,6 +80,7 @@ static fab_status cuts(fab_bic *b, const fab_gauss *S, fab_solver *solver, doubl
                        const fab_exec *x)
 {
     double entropy = 0;
+    const fab_watch w = fab_watch_of(x);
     FAB_TRY(fab_solver_variances(solver, variance));
     FAB_TRY(fab_solver_entropy(solver, &entropy));
     int go_on = fab_bic_add_diagonal(b, variance);
@@ -89,7 +91,7 @@ static fab_status cuts(fab_bic *b, const fab_gauss *S, fab_solver *solver, doubl
         if (s == FAB_OK) s = fab_distance_kl(S, q, x, &kl);
         fab_gauss_free(q);
         FAB_TRY(s);
-        FAB_TRY(fab_progress("rank", b->n, b->most));
+        FAB_TRY(fab_watch_tick(&w, "rank", b->n, b->most));
         go_on = fab_bic_add(b, -entropy - kl); /* 2 */
     }
     return FAB_OK;

@@ -122,10 +122,12 @@ static fab_status change(cutter *c, double *rms)
 static fab_status run(cutter *c, double tol, int64_t max_iter)
 {
     FAB_TRY(begin(c));
+    const double work = (double)c->g->D * (double)(c->K * (c->R + 2 * c->K));
     double rms = INFINITY;
     for (int64_t iter = 0; iter < max_iter && rms > tol; iter++) {
         FAB_TRY(step(c));
         FAB_TRY(change(c, &rms));
+        FAB_TRY(fab_watch_work(&c->run.watch, work, "cut", iter + 1, 0));
     }
     return fab_gauss_check(c->out);
 }

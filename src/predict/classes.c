@@ -207,7 +207,7 @@ static fab_status each_block(visit *v, const fab_rows *x, const double *offset)
         const int64_t n = x->n - first < BLOCK ? x->n - first : BLOCK;
         block(v->p, x, offset, first, n, v->means ? v->means + first * C : v->eta);
         FAB_TRY(v->means ? keep_moments(v, first, n) : keep_probabilities(v, first, n));
-        FAB_TRY(fab_progress("predict", first + n, x->n));
+        FAB_TRY(fab_watch_tick(&v->p->run.watch, "predict", first + n, x->n));
     }
     return FAB_OK;
 }

@@ -8,6 +8,7 @@
 #include "model/ggn.h"
 #include "model/likelihoods/likelihood.h"
 #include "predict/draws.h"
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include <math.h>
@@ -21,6 +22,7 @@ typedef struct drawing {
     const fab_rows *x;
     const double *offset;
     const fab_exec *exec;
+    fab_watch watch;
     uint64_t seed;
     int64_t D, at_once;
     double *theta; /* at_once x D */
@@ -94,7 +96,7 @@ static void take_outputs(const drawing *g, int64_t s, const double *theta, int64
     }
 }
 
-static fab_status predict(const drawing *g, int64_t s, const double *theta)
+static fab_status predict(drawing *g, int64_t s, const double *theta)
 {
     const int64_t batch = g->m->batch, n = g->x->n;
     for (int64_t first = 0; first < n; first += batch) {
@@ -102,11 +104,13 @@ static fab_status predict(const drawing *g, int64_t s, const double *theta)
         const fab_rows part = fab_rows_part(g->x, first, count);
         FAB_TRY(g->m->predict(g->m->self, theta, &part, g->out));
         take_outputs(g, s, theta, first, count);
+        FAB_TRY(
+            fab_watch_work(&g->watch, (double)count * (double)g->D, "predict", s, g->d->samples));
     }
-    return fab_progress("predict", s + 1, g->d->samples);
+    return fab_watch_tick(&g->watch, "predict", s + 1, g->d->samples);
 }
 
-static fab_status predict_points(const drawing *g)
+static fab_status predict_points(drawing *g)
 {
     for (int64_t s = 0; s < g->d->samples; s++) {
         g->d->weight[s] = g->q->weight[s];
@@ -115,7 +119,7 @@ static fab_status predict_points(const drawing *g)
     return FAB_OK;
 }
 
-static fab_status predict_draws(const drawing *g)
+static fab_status predict_draws(drawing *g)
 {
     const int64_t S = g->d->samples;
     for (int64_t first = 0; first < S; first += g->at_once) {
@@ -150,7 +154,14 @@ fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab_mixture
     if (samples < 1 && !points)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "draws: %lld samples, expected at least 1",
                         (long long)samples);
-    drawing g = {.m = m, .q = q, .x = x, .offset = offset, .exec = exec, .seed = seed, .D = m->D};
+    drawing g = {.m = m,
+                 .q = q,
+                 .x = x,
+                 .offset = offset,
+                 .exec = exec,
+                 .watch = fab_watch_of(exec),
+                 .seed = seed,
+                 .D = m->D};
     g.at_once = THETA_NUMBERS / m->D > 0 ? THETA_NUMBERS / m->D : 1;
     if (g.at_once > samples && !points) g.at_once = samples;
     FAB_TRY(fab_draws_new(&g.d, &m->head, x->n, points ? q->n : samples, 0));

@@ -11,6 +11,7 @@
  * normal again.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/student.h"
@@ -143,7 +144,8 @@ static fab_status add_rows(slopes *k, int64_t c, fab_solver *solver)
             covariance(k, q, i);
             FAB_TRY(add_row(k, c, i, first + i)); /* 3 */
         }
-        FAB_TRY(fab_progress("predict", c * k->x->n + first + n, k->q->n * k->x->n));
+        const fab_watch w = fab_watch_of(k->exec);
+        FAB_TRY(fab_watch_tick(&w, "predict", c * k->x->n + first + n, k->q->n * k->x->n));
     }
     return FAB_OK;
 }

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fabayes/predict.h"
 #include "base/fail.h"
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "model/likelihoods/likelihood.h"
@@ -58,13 +59,14 @@ static fab_status block(const fab_gauss *q, fab_solver *solver, const double *ro
 }
 
 static fab_status blocks(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
-                         fab_solver *solver, double *work, double *eta, double *variance)
+                         fab_solver *solver, fab_watch *w, double *work, double *eta,
+                         double *variance)
 {
     for (int64_t first = 0; first < x->n; first += BLOCK) {
         const int64_t n = x->n - first < BLOCK ? x->n - first : BLOCK;
         fab_predict_gather(m, x, first, n, work);
         FAB_TRY(block(q, solver, work, n, work + BLOCK * q->D, eta + first, variance + first));
-        FAB_TRY(fab_progress("predict", first + n, x->n));
+        FAB_TRY(fab_watch_tick(w, "predict", first + n, x->n));
     }
     return FAB_OK;
 }
@@ -83,7 +85,8 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
     FAB_TRY(fab_solver_init(&solver, q, exec));
     fab_status s = fab_alloc_array((void **)&work, 2 * BLOCK * q->D, sizeof *work, "predict");
     if (s == FAB_OK) {
-        s = blocks(q, m, x, solver, work, eta, variance);
+        fab_watch w = fab_watch_of(exec);
+        s = blocks(q, m, x, solver, &w, work, eta, variance);
         fab_release(work);
     }
     fab_solver_free(solver);

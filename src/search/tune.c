@@ -41,6 +41,7 @@ struct fab_tune {
     job *job;             /* threads x folds */
     char *trial_settings; /* threads x size */
     fab_stop stop;
+    fab_watch watch;
     int64_t finished; /* trials */
 };
 
@@ -190,7 +191,7 @@ static void fill(fab_tune *t, const void *settings, const fab_tune_plan *p)
 fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void *settings,
                            const fab_dataset *table, const fab_tune_plan *p)
 {
-    fab_tune proto = {.r = *r, .p = *p}, *new;
+    fab_tune proto = {.r = *r, .p = *p, .watch = fab_watch_of(p->exec)}, *new;
     fab_run run;
     *t = NULL;
     FAB_TRY(check(r, table, p));
@@ -219,6 +220,16 @@ void fab_tune_free(fab_tune *t)
 
 /* ---- trials ------------------------------------------------------------------------------------------- */
 
+/* The progress of a fit on the caller's thread is that of the search. */
+static int ask(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    fab_tune *t = ctx;
+    (void)what, (void)done, (void)total;
+    if (fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials) != FAB_OK)
+        atomic_store(&t->stop, 1);
+    return atomic_load(&t->stop);
+}
+
 /* 3 */
 static void run_job(void *ctx, int64_t i, int thread)
 {
@@ -227,15 +238,15 @@ static void run_job(void *ctx, int64_t i, int thread)
     fab_scores s;
     const int64_t slot = i / t->p.folds;
     const double start = fab_clock();
-    if (thread == 0 && fab_progress("tune", t->finished, t->p.trials) != FAB_OK)
-        atomic_store(&t->stop, 1); /* the others hear it at their next look */
-    fab_progress_quietly(&t->stop);
-    j->status = fab_progress("tune", 0, 0);
+    fab_exec x = fab_watch_exec(&t->watch, (fab_exec){0});
+    x.progress = thread == 0 ? ask : fab_stop_asked; /* the others hear of a stop */
+    x.progress_ctx = thread == 0 ? (void *)t : (void *)&t->stop;
+    const fab_watch w = fab_watch_of(&x);
+    j->status = fab_watch_tick(&w, "tune", 0, 0);
     if (j->status == FAB_OK)
         j->status = fab_fold_score(t->fold[j->fold], &t->r,
-                                   t->trial_settings + (size_t)slot * t->r.method->fields->size,
+                                   t->trial_settings + (size_t)slot * t->r.method->fields->size, &x,
                                    &s);
-    fab_progress_quietly(NULL);
     j->nll = j->status == FAB_OK ? s.nll : INFINITY;
     snprintf(j->why, sizeof j->why, "%s", j->status == FAB_OK ? "" : fab_detail());
     j->seconds = fab_clock() - start;
@@ -284,7 +295,7 @@ static int64_t plan_jobs(fab_tune *t)
 fab_status fab_tune_step(fab_tune *t)
 {
     const int64_t slots = plan_jobs(t), folds = t->p.folds;
-    FAB_TRY(fab_progress("tune", t->finished, t->p.trials));
+    FAB_TRY(fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials));
     const int before = fab_blas_enter();
     atomic_store(&t->stop, 0);
     fab_parallel(t->threads, slots * folds, run_job, t);
@@ -294,7 +305,7 @@ fab_status fab_tune_step(fab_tune *t)
             return FAB_FAIL(t->job[i].status, "%s", t->job[i].why);
     for (int64_t s = 0; s < slots; s++) finish_trial(t, s);
     t->finished += slots;
-    return fab_progress("tune", t->finished, t->p.trials);
+    return fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------ */

@@ -110,6 +110,11 @@ fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows)
     return about(f->who, fab_fit_update(f->fit, &(fab_examples){.x = *rows}));
 }
 
+int64_t fab_factors_fit_rows(const fab_factors *f)
+{
+    return fab_fit_rows(f->fit);
+}
+
 fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q)
 {
     return about(f->who, fab_fit_gauss(f->fit, q));
@@ -493,5 +498,6 @@ fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source 
     FAB_TRY(status);
     int64_t done, total;
     fab_source_position(s, &done, &total);
-    return fab_progress("scores", done, total);
+    const fab_watch w = fab_watch_of(&f->exec);
+    return fab_watch_tick(&w, "scores", done, total);
 }

@@ -4,6 +4,7 @@
 #ifndef FAB_TABLE_FACTORS_H
 #define FAB_TABLE_FACTORS_H
 
+#include "base/hooks.h"
 #include "fabayes/table.h"
 
 typedef struct fab_fit fab_factors_fit; /* a method at work on vectors */
@@ -45,6 +46,7 @@ int64_t fab_factors_get(const fab_factors *f, const char *name);
 void fab_factors_put(fab_factors *f, const char *name, int64_t value);
 
 /* factors.c, the one section that knows the handle of a method: f->fit */
+int64_t fab_factors_fit_rows(const fab_factors *f);
 fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows);
 fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q);
 fab_status fab_factors_fit_loglik(fab_factors *f, double *loglik_mean);

@@ -95,17 +95,18 @@ static fab_status add_diagonal(fab_factors *f, int *go_on)
 static fab_status fit_candidates(fab_factors *f, fab_factors_fit **best)
 {
     fab_bic *b = f->search;
+    const fab_watch w = fab_watch_of(&f->exec);
     double loglik = 0;
     int go_on = 0;
     FAB_TRY(add_diagonal(f, &go_on));
     FAB_TRY(fab_factors_fit_loglik(f, &loglik));
-    FAB_TRY(fab_progress("rank", 1, b->most));
+    FAB_TRY(fab_watch_tick(&w, "rank", 1, b->most));
     go_on = fab_bic_add(b, loglik);
     while (go_on) {
         const int64_t k = b->n;
         fab_factors_fit *next = NULL, *worse;
         fab_status s = fab_factors_fit_table(f, k, &next, &loglik);
-        if (s == FAB_OK) s = fab_progress("rank", k, b->most);
+        if (s == FAB_OK) s = fab_watch_tick(&w, "rank", k, b->most);
         if (s == FAB_OK) go_on = fab_bic_add(b, loglik);
         worse = next;
         if (s == FAB_OK && b->chosen == k) {

@@ -79,7 +79,8 @@ static fab_status tell(const fab_factors *f)
 {
     int64_t done, total;
     fab_source_position(f->source, &done, &total);
-    return fab_progress("rows", done, total);
+    const fab_watch w = fab_watch_of(&f->exec);
+    return fab_watch_tick(&w, "rows", done, total);
 }
 
 fab_status fab_factors_check_rows(const fab_factors *f, int64_t n)
@@ -92,21 +93,38 @@ fab_status fab_factors_check_rows(const fab_factors *f, int64_t n)
                     f->who, n, n == 1 ? "" : "s", K);
 }
 
-/* On failure f is as it was. */
+/* On failure f is as it was; FAB_STOPPED: with the rows that were taken. */
 static fab_status take(fab_factors *f, const fab_rows *rows)
 {
-    FAB_TRY(fab_factors_fit_update(f, rows));
-    watch(f, rows);
-    f->n += rows->n;
+    const int64_t before = fab_factors_fit_rows(f);
+    const fab_status s = fab_factors_fit_update(f, rows);
+    if (s != FAB_OK && s != FAB_STOPPED) return s;
+    const fab_rows taken = fab_rows_part(rows, 0, fab_factors_fit_rows(f) - before);
+    watch(f, &taken);
+    f->n += taken.n;
     fab_solver_free(f->solver);
     f->solver = NULL;
-    return FAB_OK;
+    return s;
+}
+
+/* A piece of a file, which is short, is taken in whole: the file is behind it already. */
+static fab_status take_piece(fab_factors *f, const fab_rows *rows)
+{
+    const int64_t before = f->n;
+    fab_status s = take(f, rows);
+    while (s == FAB_STOPPED && f->n - before < rows->n) {
+        const int64_t done = f->n - before;
+        const fab_rows rest = fab_rows_part(rows, done, rows->n - done);
+        const fab_status more = take(f, &rest);
+        if (more != FAB_OK) s = more;
+    }
+    return s;
 }
 
 /* A stream takes rows and forgets them. */
-static fab_status take_rows(fab_factors *f, const fab_rows *rows)
+static fab_status take_rows(fab_factors *f, const fab_rows *rows, int from_file)
 {
-    FAB_TRY(take(f, rows));
+    FAB_TRY(from_file ? take_piece(f, rows) : take(f, rows));
     /* A state that has no more rows than factors is not worth a file yet. */
     if (f->checkpoint && f->n % f->checkpoint == 0 && f->n > fab_factors_get(f, "K"))
         FAB_TRY(fab_factors_fit_save(f, f->output));
@@ -120,8 +138,9 @@ static fab_status take_table(fab_factors *f, const fab_rows *rows)
     const fab_gauss *q;
     FAB_TRY(fab_factors_check_rows(f, rows->n));
     FAB_TRY(check_memory(f, rows->n, 1));
-    fab_log("%s works on the whole table: %sB for %" PRId64 " rows", f->method->name,
-            count_text(f->needed, need), rows->n);
+    const fab_watch w = fab_watch_of(&f->exec);
+    fab_watch_log(&w, "%s works on the whole table: %sB for %" PRId64 " rows", f->method->name,
+                  count_text(f->needed, need), rows->n);
     FAB_TRY(take(f, rows));
     f->table = *rows;
     return fab_factors_fit_result(f, &q);
@@ -142,7 +161,7 @@ static fab_status read_stream(fab_factors *f)
         FAB_TRY(fab_source_next(f->source, most, f->buffer, &got));
         if (got == 0) return FAB_OK;
         const fab_rows rows = fab_factors_coordinates(f, f->buffer, got);
-        FAB_TRY(take_rows(f, &rows));
+        FAB_TRY(take_rows(f, &rows, 1));
         FAB_TRY(tell(f));
     }
 }
@@ -197,7 +216,7 @@ fab_status fab_factors_read(fab_factors *f)
 fab_status fab_factors_update(fab_factors *f, const fab_rows *rows)
 {
     const double start = fab_clock();
-    const fab_status s = f->method->streams ? take_rows(f, rows) : take_table(f, rows);
+    const fab_status s = f->method->streams ? take_rows(f, rows, 0) : take_table(f, rows);
     f->seconds += fab_clock() - start;
     return s;
 }

@@ -4,6 +4,7 @@
 #include "table/fitting.h"
 #include "base/fail.h"
 #include "fit/method.h"
+#include "model/net/examples.h"
 #include "model/likelihoods/likelihood.h"
 
 int fab_fitting_is_linear(const fab_fitting *f)
@@ -91,7 +92,17 @@ void fab_fitting_close(fab_fitting *f)
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
 {
     const fab_examples e = {fab_dataset_rows(t), t->y, t->weight, t->offset};
-    return fab_fit_update(f->fit, &e);
+    const int64_t before = fab_fit_rows(f->fit);
+    fab_status s = fab_fit_update(f->fit, &e);
+    for (int64_t done = 0; s == FAB_STOPPED;) { /* a piece is taken whole: its file is behind it */
+        const int64_t now = fab_fit_rows(f->fit) - before;
+        if (now == done || now == t->n) break;
+        done = now;
+        const fab_examples rest = fab_examples_part(&e, done, t->n - done);
+        const fab_status more = fab_fit_update(f->fit, &rest);
+        if (more != FAB_OK) s = more;
+    }
+    return s;
 }
 
 fab_status fab_fitting_finish(fab_fitting *f)

@@ -4,6 +4,7 @@
 #include "fit/method.h"
 #include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "table/fitting.h"
 #include "table/predictions.h"
@@ -15,7 +16,12 @@ struct fab_fold {
     double *y; /* of the test rows, in the user's units */
 };
 
-static const fab_exec alone = {.threads = 1};
+/* One thread, watched as x says. */
+static fab_exec alone(const fab_exec *x)
+{
+    const fab_watch w = fab_watch_of(x);
+    return fab_watch_exec(&w, (fab_exec){.threads = 1});
+}
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
@@ -81,10 +87,11 @@ const double *fab_fold_y(const fab_fold *f)
 /* ---- a trial ------------------------------------------------------------------------------------------ */
 
 /* Fit the training rows.  The settings are a copy of the fitting's own. */
-static fab_status fit(fab_fitting *t, const fab_fold *f, const fab_recipe *r, const void *settings)
+static fab_status fit(fab_fitting *t, const fab_fold *f, const fab_recipe *r, const void *settings,
+                      const fab_exec *x)
 {
     const size_t size = r->method->fields->size;
-    *t = (fab_fitting){.what = *r, .units = f->k, .exec = alone};
+    *t = (fab_fitting){.what = *r, .units = f->k, .exec = alone(x)};
     FAB_TRY(fab_alloc_array(&t->settings, 1, size, "fold"));
     memcpy(t->settings, settings, size);
     FAB_TRY(fab_fitting_model(t));
@@ -105,7 +112,7 @@ static fab_status draw_net(const fab_fitting *t, const fab_fold *f, fab_draws **
     fab_mixture mix;
     FAB_TRY(fab_fitting_mixture(t, &mix));
     return fab_table_draws(&mix, fab_net_model(t->net), f->k, f->test, t->what.samples,
-                           (uint64_t)s->seed, &alone, draws);
+                           (uint64_t)s->seed, &t->exec, draws);
 }
 
 static fab_status score_net(const fab_fitting *t, const fab_fold *f, fab_scores *s)
@@ -132,10 +139,10 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
         fab_alloc_array((void **)&work, d->n * (classes ? m.classes : 2), sizeof *work, "fold"));
     fab_status done;
     if (classes) {
-        done = fab_predict_classes(mix.part[0], &m, &x, d->offset, 0, 0, &alone, work);
+        done = fab_predict_classes(mix.part[0], &m, &x, d->offset, 0, 0, &t->exec, work);
         if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, s);
     } else {
-        done = fab_table_eta(mix.part[0], &m, f->k, d, &alone, work, work + d->n);
+        done = fab_table_eta(mix.part[0], &m, f->k, d, &t->exec, work, work + d->n);
         m.beta /= scale * scale;
         if (done == FAB_OK) done = fab_score(&m, d->n, work, work + d->n, f->y, s);
     }
@@ -144,21 +151,21 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
 }
 
 fab_status fab_fold_score(const fab_fold *f, const fab_recipe *r, const void *settings,
-                          fab_scores *s)
+                          const fab_exec *x, fab_scores *s)
 {
     fab_fitting t;
-    fab_status done = fit(&t, f, r, settings);
+    fab_status done = fit(&t, f, r, settings, x);
     if (done == FAB_OK) done = t.net ? score_net(&t, f, s) : score_linear(&t, f, s);
     close_fit(&t);
     return done;
 }
 
 fab_status fab_fold_draws(const fab_fold *f, const fab_recipe *r, const void *settings,
-                          fab_draws **d)
+                          const fab_exec *x, fab_draws **d)
 {
     fab_fitting t;
     *d = NULL;
-    fab_status done = fit(&t, f, r, settings);
+    fab_status done = fit(&t, f, r, settings, x);
     if (done == FAB_OK) done = draw_net(&t, f, d);
     close_fit(&t);
     return done;

@@ -9,7 +9,7 @@
 /* Fit a network to the training rows as fab_fold_score does; the predictions of the test rows, in the user's units.
  * Gives *d. */
 fab_status fab_fold_draws(const fab_fold *f, const fab_recipe *r, const void *settings,
-                          fab_draws **d);
+                          const fab_exec *x, fab_draws **d);
 
 /* The targets of the test rows, in the user's units.  Lends. */
 const double *fab_fold_y(const fab_fold *f);

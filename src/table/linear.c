@@ -34,7 +34,8 @@ static int64_t width_of(const fab_regression *r)
 
 static fab_status need_solver(fab_regression *r)
 {
-    const fab_exec x = {.threads = r->exec.threads};
+    const fab_watch w = fab_watch_of(&r->exec);
+    const fab_exec x = fab_watch_exec(&w, (fab_exec){.threads = r->exec.threads});
     if (r->view.solver) return FAB_OK;
     return fab_solver_init(&r->view.solver, gauss_of(r), &x);
 }
@@ -167,7 +168,8 @@ static fab_status sample_linear(fab_regression *r, uint64_t seed, int64_t first,
 fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
                                  fab_dtype type, void *out, int64_t ld)
 {
-    const fab_exec x = {.threads = r->exec.threads};
+    const fab_watch w = fab_watch_of(&r->exec);
+    const fab_exec x = fab_watch_exec(&w, (fab_exec){.threads = r->exec.threads});
     FAB_TRY(fab_regression_view(r));
     if (r->view.mix.n > 1)
         return fab_mixture_sample(&r->view.mix, seed, first, n, type, out, ld, NULL, &x);

@@ -38,7 +38,8 @@ typedef struct folds {
     const void *settings;
     int64_t n; /* folds */
     job *job;
-    atomic_int stop;
+    fab_stop stop;
+    fab_watch watch;
     atomic_int done;
 } folds;
 
@@ -64,16 +65,26 @@ static fab_status take_folds(folds *f, const fab_dataset *t, uint64_t seed)
     return s;
 }
 
+/* The progress of a fit on the caller's thread is that of all folds. */
+static int ask(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    folds *f = ctx;
+    (void)what, (void)done, (void)total;
+    if (fab_watch_tick(&f->watch, "noise", atomic_load(&f->done), f->n) != FAB_OK)
+        atomic_store(&f->stop, 1);
+    return atomic_load(&f->stop);
+}
+
 static void run_job(void *ctx, int64_t i, int thread)
 {
     folds *f = ctx;
     job *j = &f->job[i];
-    if (thread == 0 && fab_progress("noise", atomic_load(&f->done), f->n) != FAB_OK)
-        atomic_store(&f->stop, 1); /* the others hear it at their next look */
-    fab_progress_quietly(&f->stop);
-    j->status = fab_progress("noise", 0, 0);
-    if (j->status == FAB_OK) j->status = fab_fold_draws(j->fold, f->r, f->settings, &j->draws);
-    fab_progress_quietly(NULL);
+    fab_exec x = fab_watch_exec(&f->watch, (fab_exec){0});
+    x.progress = thread == 0 ? ask : fab_stop_asked; /* the others hear of a stop */
+    x.progress_ctx = thread == 0 ? (void *)f : (void *)&f->stop;
+    const fab_watch w = fab_watch_of(&x);
+    j->status = fab_watch_tick(&w, "noise", 0, 0);
+    if (j->status == FAB_OK) j->status = fab_fold_draws(j->fold, f->r, f->settings, &x, &j->draws);
     snprintf(j->why, sizeof j->why, "%s", j->status == FAB_OK ? "" : fab_detail());
     atomic_fetch_add(&f->done, 1);
 }
@@ -161,13 +172,13 @@ static fab_status find(folds *f, const fab_dataset *t, uint64_t seed, int thread
 }
 
 fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab_dataset *t,
-                            int64_t n, uint64_t seed, int64_t threads, double *scale,
+                            int64_t n, uint64_t seed, const fab_exec *x, double *scale,
                             double *density)
 {
-    folds f = {.r = r, .settings = settings, .n = n};
+    folds f = {.r = r, .settings = settings, .watch = fab_watch_of(x), .n = n};
     fab_run run;
     FAB_TRY(check(r));
-    FAB_TRY(fab_run_init(&run, &(fab_exec){.threads = threads}, FAB_F64));
+    FAB_TRY(fab_run_init(&run, &(fab_exec){.threads = x ? x->threads : 0}, FAB_F64));
     FAB_TRY(fab_alloc_array((void **)&f.job, n, sizeof *f.job, "noise"));
     for (int64_t k = 0; k < n; k++) f.job[k] = (job){0};
     const fab_status s = find(&f, t, seed, run.threads, scale, density);

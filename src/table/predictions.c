@@ -218,6 +218,7 @@ static fab_status read_all(work *w, const fab_data *d)
     if (!w->how.with_target) unlabelled.labels = NULL;
     FAB_TRY(fab_feed_open_data_as(&f, &unlabelled, w->r->scaling,
                                   w->how.with_target ? FAB_READ_TARGET : FAB_READ_FEATURES));
+    fab_feed_watch(f, &w->exec);
     fab_status s = fab_feed_table(f, &t);
     if (s == FAB_OK) s = read_pieces(w, f, t);
     fab_dataset_free(t);
@@ -290,7 +291,10 @@ static fab_status check_plan(const work *w)
 fab_status fab_regression_predict(fab_regression *r, const fab_data *d, const fab_predict_plan *how,
                                   fab_predictions **p)
 {
-    work w = {.r = r, .name = fab_data_name(d), .exec = {.threads = r->exec.threads}};
+    const fab_watch watch = fab_watch_of(&r->exec);
+    work w = {.r = r,
+              .name = fab_data_name(d),
+              .exec = fab_watch_exec(&watch, (fab_exec){.threads = r->exec.threads})};
     *p = NULL;
     if (how) w.how = *how;
     FAB_TRY(fab_regression_model(r, &w.model));

@@ -236,7 +236,7 @@ static fab_status find_floor(fab_regression *r)
     s.seed = given->seed;
     s.runs = FLOOR_RUNS;
     const fab_status found = fab_recipe_noise(&w, &s, r->table, FAB_FLOOR_FOLDS, (uint64_t)s.seed,
-                                              r->exec.threads, &r->fit.what.floor, &r->density);
+                                              &r->exec, &r->fit.what.floor, &r->density);
     return found == FAB_BAD_ARGUMENT ? found : of_data(r, found);
 }
 
@@ -406,6 +406,7 @@ fab_status fab_regression_run(fab_regression *r)
     FAB_TRY(find_units(r));
     r->fit.units = r->scaling;
     r->fit.exec = r->exec;
+    fab_regression_watch(r);
     if (r->plan.resume && stat(r->plan.output, &there) == 0)
         FAB_TRY(fab_regression_resume(r));
     else
@@ -442,6 +443,7 @@ static fab_status open_more(fab_regression *r, const fab_data *d)
     r->table = NULL;
     r->feed = NULL;
     FAB_TRY(fab_feed_open_data_as(&r->feed, d, r->scaling, FAB_READ_WEIGHT));
+    fab_feed_watch(r->feed, &r->exec);
     return of_data(r, fab_feed_table(r->feed, &r->table));
 }
 

@@ -7,6 +7,7 @@
 #ifndef FAB_TABLE_REGRESSION_H
 #define FAB_TABLE_REGRESSION_H
 
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "table/fitting.h"
 #include "table/order.h"
@@ -34,6 +35,10 @@ struct fab_regression {
     double loglik_mean;    /* of the rows, for the report */
     int counts;
     fab_large large;
+    struct {
+        int64_t every, last; /* epochs of a network between saves, 0: none; the last told of */
+        int due;             /* the stop is ours, and not that of whoever watches */
+    } pause;
 
     /* A file: */
     char *name;                     /* speaks in sentences */
@@ -56,6 +61,8 @@ fab_status fab_regression_load_rows(fab_regression *r);
 fab_status fab_regression_survey(fab_regression *r);
 /* Take in the rows at hand and, of a stream, all that follow; work to the result. */
 fab_status fab_regression_take_rows(fab_regression *r);
+/* The fit that is to be made reports to the regression. */
+void fab_regression_watch(fab_regression *r);
 
 /* saved.c: write what is there; unfinished: the state of a run as it stands. */
 fab_status fab_regression_write(fab_regression *r, const char *path, int unfinished);

@@ -49,6 +49,7 @@ fab_status fab_regression_survey(fab_regression *r)
     if (fab_feed_at_end(r->feed) || !fab_data_again(&r->data)) return FAB_OK;
     again.source = NULL;
     FAB_TRY(fab_feed_open_data(&feed, &again));
+    fab_feed_watch(feed, &r->exec);
     const fab_status s = fab_feed_survey(feed, r->table);
     fab_feed_close(feed);
     return of_data(r, s);
@@ -58,6 +59,7 @@ fab_status fab_regression_open_rows(fab_regression *r)
 {
     const int64_t rows = r->plan.scale_rows ? r->plan.scale_rows : SCALE_ROWS;
     FAB_TRY(fab_feed_open_data(&r->feed, &r->data));
+    fab_feed_watch(r->feed, &r->exec);
     FAB_TRY(fab_feed_table(r->feed, &r->table));
     if (!r->table->target_name)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: its target, the column to explain, is not given",
@@ -121,40 +123,41 @@ static fab_status take_next(fab_regression *r)
 
 /* ---- 4 ------------------------------------------------------------------------------------------------ */
 
-/* Epochs of a network between saves. */
-typedef struct pause {
-    int64_t every, last;
-    int due; /* the stop is ours, and not that of whoever watches */
-    fab_progress_fn *watch;
-    void *ctx;
-} pause;
-
+/* What the fit reports to: whoever watches the regression; and every so many epochs of a network it stops, for a save. */
 static int pause_tick(void *ctx, const char *what, int64_t done, int64_t total)
 {
-    pause *p = ctx;
-    p->due = 0;
-    if (p->watch && p->watch(p->ctx, what, done, total)) return 1;
-    p->due = p->every && done < total && done != p->last && done % p->every == 0;
-    p->last = done;
-    return p->due;
+    fab_regression *r = ctx;
+    const fab_watch w = fab_watch_of(&r->exec);
+    r->pause.due = 0;
+    if (fab_watch_tick(&w, what, done, total) != FAB_OK) return 1;
+    if (!r->pause.every || total == 0 || done == r->pause.last) return 0; /* total 0: no epochs */
+    r->pause.last = done;
+    r->pause.due = done < total && done % r->pause.every == 0;
+    return r->pause.due;
+}
+
+void fab_regression_watch(fab_regression *r)
+{
+    r->fit.exec.progress = pause_tick;
+    r->fit.exec.progress_ctx = r;
 }
 
 static fab_status finish(fab_regression *r)
 {
     const char *output = r->plan.output;
-    pause p = {.every = r->fit.net && output ? r->plan.checkpoint : 0, .last = -1};
-    if (!p.every) return of_data(r, fab_fitting_finish(&r->fit));
-    p.watch = fab_get_progress(&p.ctx);
-    fab_set_progress(pause_tick, &p);
+    const int saves = r->fit.net && output && r->plan.checkpoint;
+    r->pause.every = saves ? r->plan.checkpoint : 0;
+    r->pause.last = 0;
     fab_status saved = FAB_OK, s = fab_fitting_finish(&r->fit);
-    while (s == FAB_STOPPED && p.due && saved == FAB_OK) {
+    while (s == FAB_STOPPED && r->pause.due && saved == FAB_OK) {
         saved = fab_regression_write(r, output, 1);
         if (saved == FAB_OK) s = fab_fitting_finish(&r->fit);
     }
-    fab_set_progress(p.watch, p.ctx);
+    r->pause.every = 0;
     if (saved != FAB_OK) return saved;
     s = of_data(r, s);
-    if (s == FAB_STOPPED) (void)fab_regression_write(r, output, 1); /* the stop is what is said */
+    if (s == FAB_STOPPED && saves)
+        (void)fab_regression_write(r, output, 1); /* the stop is what is said */
     return s;
 }
 

@@ -23,6 +23,7 @@ struct fab_curvature {
     fab_model m;
     const double *theta;
     fab_minibatch *batches;
+    fab_watch *watch;
     int64_t first, P, columns;
     int64_t most;  /* examples at a time */
     int64_t seen;  /* examples behind us in this pass */
@@ -59,13 +60,14 @@ static fab_curvature prototype(const fab_model *m, int64_t P, int64_t columns)
 
 fab_status fab_curvature_init(fab_curvature **c, const char *who, const fab_model *m,
                               const double *theta, fab_minibatch *batches, int64_t first, int64_t P,
-                              int64_t columns)
+                              int64_t columns, fab_watch *w)
 {
     fab_curvature proto = prototype(m, P, columns);
     *c = NULL;
     proto.who = who;
     proto.theta = theta;
     proto.batches = batches;
+    proto.watch = w;
     proto.first = first;
     return fab_build((void **)c, sizeof proto, &proto, layout);
 }
@@ -88,6 +90,7 @@ typedef fab_status visitor(fab_curvature *c, const fab_examples *e, void *ctx);
 
 static fab_status pass(fab_curvature *c, visitor *visit, void *ctx)
 {
+    const double work = (double)(c->m.outputs * c->m.D) * (double)(2 + c->columns / 4);
     c->seen = 0;
     for (int64_t i = 0; i < fab_minibatch_steps(c->batches); i++) {
         const fab_examples batch = fab_minibatch_get(c->batches, 0, i);
@@ -96,6 +99,7 @@ static fab_status pass(fab_curvature *c, visitor *visit, void *ctx)
             const fab_examples part = fab_examples_part(&batch, first, n);
             FAB_TRY(visit(c, &part, ctx));
             c->seen += n;
+            FAB_TRY(fab_watch_work(c->watch, work * (double)n, c->who, c->seen, 0));
         }
     }
     return FAB_OK;

@@ -4,6 +4,7 @@
 #ifndef FAB_INFER_CURVATURE_H
 #define FAB_INFER_CURVATURE_H
 
+#include "base/hooks.h"
 #include "fabayes/model.h"
 #include "train/minibatch.h"
 
@@ -13,7 +14,7 @@ typedef struct fab_curvature fab_curvature;
  * to `columns` vectors.  Borrows all until free. */
 fab_status fab_curvature_init(fab_curvature **c, const char *who, const fab_model *m,
                               const double *theta, fab_minibatch *batches, int64_t first, int64_t P,
-                              int64_t columns);
+                              int64_t columns, fab_watch *w);
 void fab_curvature_free(fab_curvature *c); /* takes NULL */
 
 /* Bytes it holds. */

@@ -104,6 +104,7 @@ static int search(fab_objective *o, fab_mode *m, double gain)
     for (int k = 0; k < HALVINGS; k++, t /= 2) {
         for (int64_t i = 0; i < o->P; i++) m->trial[i] = m->theta[i] + t * m->step[i];
         const double f = fab_objective_at(o, m->trial, m->gradient, NULL);
+        if (o->stopped != FAB_OK) return 0;
         if (!(f <= m->value - SHARE * t * 2 * gain)) continue;
         memcpy(m->theta, m->trial, (size_t)o->P * sizeof *m->theta);
         m->value = f;
@@ -134,7 +135,7 @@ static int step_blindly(fab_objective *o, fab_mode *m)
     add(o->P, 1, m->step, m->theta);
     m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
     m->iterations++;
-    return 1;
+    return o->stopped == FAB_OK;
 }
 
 /* One more pair: how theta and gradient differ from what they were */
@@ -159,10 +160,10 @@ static fab_status descend(fab_objective *o, fab_mode *m, int *last)
         if (m->converged && !(gain < WORTH * before)) break;
         memcpy(s, m->theta, (size_t)P * sizeof *s);
         memcpy(y, m->gradient, (size_t)P * sizeof *y);
-        FAB_TRY(fab_progress(o->who, m->iterations, 0));
+        FAB_TRY(fab_watch_tick(&o->watch, o->who, m->iterations, 0));
         if (!(m->converged ? step_blindly(o, m) : !advance(o, m, gain))) {
             *last = m->converged || pairs == 0;
-            return FAB_OK;
+            return o->stopped;
         }
         keep_pair(o, m, s, y);
         if (!(dot(P, s, y) > 0)) break; /* rounding: f is convex */
@@ -182,6 +183,8 @@ static fab_status not_finite(const fab_objective *o)
 static fab_status look(fab_objective *o, fab_mode *m)
 {
     m->value = fab_objective_at(o, m->theta, m->gradient, m->A);
+    FAB_TRY(o->stopped);
+    FAB_TRY(fab_watch_work(&o->watch, pow((double)o->P, 3) / 30, o->who, m->iterations, 0));
     return isfinite(m->value) ? factor(o, m) : not_finite(o);
 }
 
@@ -243,6 +246,7 @@ static fab_status conjugate(fab_objective *o, fab_mode *m, double *first)
     const int64_t P = o->P;
     const int few = o->e->x.n * o->m.classes < P;
     fab_objective_bend(o, m->theta);
+    FAB_TRY(o->stopped);
     FAB_TRY(few ? fab_objective_diag_prior(o, m->scale) : fab_objective_diag(o, m->scale));
     for (int64_t i = 0; i < P; i++) {
         m->scale[i] = 1 / m->scale[i];
@@ -255,7 +259,7 @@ static fab_status conjugate(fab_objective *o, fab_mode *m, double *first)
     const double enough = size * fmin(FORCING, sqrt(size / *first));
     for (int64_t i = 0; i < CONJUGATE_STEPS && size > enough; i++) {
         FAB_TRY(conjugate_step(o, m, &size));
-        FAB_TRY(fab_progress(o->who, i, 0));
+        FAB_TRY(fab_watch_tick(&o->watch, o->who, i, 0));
     }
     return FAB_OK;
 }
@@ -269,7 +273,9 @@ fab_status fab_mode_newton_cg(fab_objective *o, fab_mode *m)
     for (int64_t i = 0; isfinite(m->value) && i < m->max_iter && !last; i++) {
         FAB_TRY(conjugate(o, m, &first));
         last = advance(o, m, -dot(o->P, m->gradient, m->step) / 2);
+        FAB_TRY(o->stopped);
     }
     m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
+    FAB_TRY(o->stopped);
     return isfinite(m->value) ? FAB_OK : not_finite(o);
 }

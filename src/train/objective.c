@@ -86,6 +86,7 @@ fab_status fab_objective_init(fab_objective **o, const char *who, const fab_glm 
                               int64_t columns, const fab_exec *x)
 {
     const built proto = {.o = {.who = who,
+                               .watch = fab_watch_of(x),
                                .e = e,
                                .m = *m,
                                .width = m->D + m->intercept,
@@ -290,6 +291,13 @@ static void mirror(int64_t P, double *A)
         for (int64_t j = 0; j < i; j++) A[j * P + i] = A[i * P + j];
 }
 
+/* 0 when whoever watches says stop, and from then on. */
+static int went_on(fab_objective *o, int64_t done, double work)
+{
+    if (o->stopped == FAB_OK) o->stopped = fab_watch_work(&o->watch, work, o->who, done, o->e->x.n);
+    return o->stopped == FAB_OK;
+}
+
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A)
 {
     double value = prior(o, theta, gradient, A);
@@ -301,6 +309,8 @@ double fab_objective_at(fab_objective *o, const double *theta, double *gradient,
         if (A) widen(o, &x);
         for (int64_t k = 0; k < o->m.classes && A; k++)
             for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
+        if (!went_on(o, first + x.n, (double)(x.n * o->P) * (A ? 2 + (double)o->P / 8 : 2)))
+            return NAN;
     }
     if (A) mirror(o->P, A);
     return value;
@@ -321,6 +331,7 @@ void fab_objective_bend(fab_objective *o, const double *theta)
             out[i] = C == 1 ? o->curve[i]
                             : (o->e->y[j] == (double)(i % C)) - o->slope[i] / weight_of(o, j);
         }
+        if (!went_on(o, first + x.n, (double)(x.n * o->P))) return;
     }
 }
 
@@ -359,8 +370,9 @@ fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, dou
         for (int64_t l = 0; l < C; l++) forth(o, &x, k, V + l * W * k, o->ahead + l * x.n * k);
         for (int64_t j = 0; j < x.n; j++) bend(o, first, x.n, k, j);
         for (int64_t l = 0; l < C; l++) back(o, &x, k, 1, o->back + l * x.n * k, out + l * W * k);
+        if (!went_on(o, first + x.n, (double)(x.n * o->P * k))) return o->stopped;
     }
-    return FAB_OK;
+    return o->stopped;
 }
 
 fab_status fab_objective_diag_prior(fab_objective *o, double *diag)
@@ -396,8 +408,9 @@ fab_status fab_objective_diag(fab_objective *o, double *diag)
             add_squares(&x, i / C, D, h, out);
             if (W > D) out[D] += h;
         }
+        if (!went_on(o, first + x.n, (double)(x.n * o->P))) return o->stopped;
     }
-    return FAB_OK;
+    return o->stopped;
 }
 
 void fab_objective_columns(fab_objective *o, double *F)

@@ -4,11 +4,14 @@
 #ifndef FAB_INFER_OBJECTIVE_H
 #define FAB_INFER_OBJECTIVE_H
 
+#include "base/hooks.h"
 #include "fabayes/gauss.h"
 #include "fabayes/model.h"
 
 typedef struct fab_objective {
     const char *who;
+    fab_watch watch;
+    fab_status stopped; /* of a pass over the rows that was not finished */
     fab_glm m;
     const fab_examples *e;
     int64_t width, P;    /* D + intercept; coordinates of theta: classes x width */
@@ -41,7 +44,9 @@ double fab_objective_block(int64_t width);
 /* A diagonal prior of mean 0. */
 void fab_objective_diagonal(fab_objective *o, double alpha, double intercept_alpha);
 
-/* -log p(y | theta) + (theta - m0)' A0 (theta - m0) / 2; where asked for its gradient (P) and its second
+/* Work that whoever watches has stopped: `stopped` says so then, and values are NaN from there on.
+ *
+ * -log p(y | theta) + (theta - m0)' A0 (theta - m0) / 2; where asked for its gradient (P) and its second
  * derivative (P x P).  NaN or infinite where theta is out of reach. */
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A);
 

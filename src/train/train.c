@@ -27,6 +27,7 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
         .m = *m,
         .given = prior,
         .exec = x ? *x : (fab_exec){0},
+        .watch = fab_watch_of(x),
         .optim = {.kind = (fab_optimiser)s->optimiser,
                   .momentum = s->momentum,
                   .second = s->second,
@@ -125,6 +126,15 @@ fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, 
     return FAB_OK;
 }
 
+fab_status fab_train_count(fab_train *t, const fab_examples *batch, double loss)
+{
+    t->epoch.step++;
+    t->epoch.loss += loss * (double)batch->x.n;
+    t->epoch.rows += (double)batch->x.n;
+    return fab_watch_work(&t->watch, (double)(8 * (batch->x.n + 2)) * (double)t->m.D, t->who,
+                          (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+}
+
 /* ---- epochs ------------------------------------------------------------------------------------------- */
 
 /* 2 - 6 */
@@ -133,15 +143,14 @@ static fab_status epoch(fab_train *t)
     const fab_sgd_settings *s = &t->s;
     const fab_rates rates = {(fab_schedule)s->schedule, s->rate, s->drop, s->drop_every, s->warmup};
     const int64_t e = (int64_t)t->number[FAB_TRAIN_EPOCH], steps = fab_minibatch_steps(t->batches);
-    double sum = 0, rows = 0, loss;
-    for (int64_t i = 0; i < steps; i++) {
+    double loss;
+    for (int64_t i = (int64_t)t->epoch.step; i < steps; i++) {
         const fab_examples batch = fab_minibatch_get(t->batches, e, i);
         const double part = (double)(e * steps + i) / (double)(s->epochs * steps);
         FAB_TRY(fab_train_step(t, &batch, fab_rate_at(&rates, part), &loss));
-        sum += loss * (double)batch.x.n;
-        rows += (double)batch.x.n;
+        FAB_TRY(fab_train_count(t, &batch, loss));
     }
-    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    t->number[FAB_TRAIN_LOSS] = t->epoch.loss / t->epoch.rows;
     return FAB_OK;
 }
 
@@ -177,7 +186,8 @@ fab_status fab_train_tell(const fab_train *t)
     const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->number[FAB_TRAIN_LOSS]);
     if (t->s.held_out > 0)
         snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->number[FAB_TRAIN_HELD]);
-    return fab_progress(what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+    return fab_watch_tick(&t->watch, what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after,
+                          t->total);
 }
 
 static int trained(const fab_train *t)
@@ -190,9 +200,11 @@ fab_status fab_train_run(fab_train *t)
 {
     const size_t bytes = (size_t)t->m.D * sizeof(double);
     while (!t->done) {
-        memcpy(t->good, t->theta, bytes);
+        if (!(t->epoch.step > 0)) memcpy(t->good, t->theta, bytes);
         fab_status s = epoch(t);
+        if (s == FAB_STOPPED) return s;
         if (s == FAB_OK) s = score(t);
+        t->epoch = (fab_epoch){0};
         if (s != FAB_OK) {
             memcpy(t->theta, t->good, bytes);
             return s;
@@ -225,28 +237,37 @@ void fab_train_report(const fab_train *t, const double *theta, fab_report *r)
                       .held_out = best < INFINITY ? best : NAN};
 }
 
+enum { EPOCH_NUMBERS = sizeof(fab_epoch) / sizeof(double) };
+
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-static fab_states state_of(fab_train *t)
+/* The epoch is there when it was stopped on its way. */
+static fab_states state_of(fab_train *t, int halfway)
 {
     const int64_t D = t->m.D, moments = fab_optim_moments(t->optim.kind);
     return (fab_states){{{"state.theta", FAB_F64, D, 0, t->theta},
                          {"state.numbers", FAB_F64, FAB_TRAIN_NUMBERS, 0, t->number},
                          {"state.m", FAB_F64, D, 0, moments > 0 ? t->optim.m : NULL},
                          {"state.v", FAB_F64, D, 0, moments > 1 ? t->optim.v : NULL},
-                         {"state.best", FAB_F64, D, 0, t->s.held_out > 0 ? t->best : NULL}}};
+                         {"state.best", FAB_F64, D, 0, t->s.held_out > 0 ? t->best : NULL},
+                         {"state.epoch", FAB_F64, EPOCH_NUMBERS, 0, halfway ? &t->epoch : NULL}}};
 }
 
 fab_status fab_train_save(fab_train *t, fab_tensors *file)
 {
-    const fab_states all = state_of(t);
+    const int halfway = t->epoch.step > 0;
+    const fab_states all = state_of(t, halfway);
+    if (halfway) t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
     return fab_states_save(&all, file);
 }
 
 fab_status fab_train_load(fab_train *t, const fab_tensors *file)
 {
-    const fab_states all = state_of(t);
+    const fab_states all = state_of(t, fab_tensors_find(file, "state.epoch") != NULL);
     FAB_TRY(fab_states_load(&all, file));
+    if (!(t->epoch.step >= 0 && t->epoch.step <= 0x1p53 && t->epoch.rows >= t->epoch.step))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.epoch says step %g with %g rows", t->who,
+                        t->epoch.step, t->epoch.rows);
     const double epochs = t->number[FAB_TRAIN_EPOCH];
     if (!(epochs >= 0 && epochs <= (double)t->s.epochs && t->number[FAB_TRAIN_STEP] >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say epoch %g of %lld", t->who, epochs,

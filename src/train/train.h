@@ -12,6 +12,7 @@
 #ifndef FAB_INFER_TRAIN_H
 #define FAB_INFER_TRAIN_H
 
+#include "base/hooks.h"
 #include "train/minibatch.h"
 #include "train/model_fields.h"
 #include "train/optim.h"
@@ -53,12 +54,20 @@ enum {
     FAB_TRAIN_NUMBERS
 };
 
+/* An epoch on its way. */
+typedef struct fab_epoch {
+    double step; /* the next; 0: none was stopped */
+    double loss; /* sum over the rows so far */
+    double rows;
+} fab_epoch;
+
 typedef struct fab_train {
     const char *who; /* the method, for sentences */
     fab_sgd_settings s;
     fab_model m;
     const fab_gauss *given; /* the prior, or NULL */
     fab_exec exec;
+    fab_watch watch;
     fab_examples e;
     fab_optim optim;
     fab_prior prior;
@@ -68,6 +77,7 @@ typedef struct fab_train {
     const char *setting; /* the rate in force: "rate" in training */
     double rate;         /* and its value, for sentences */
     int done;            /* trained */
+    fab_epoch epoch;     /* what is done of an epoch that was stopped */
     int64_t from, to;    /* coordinates from .. to - 1 move; all, unless a method says otherwise */
     double number[FAB_TRAIN_NUMBERS];
     double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
@@ -85,11 +95,14 @@ void fab_train_start(fab_train *t);
 fab_status fab_train_open(fab_train *t);
 void fab_train_close(fab_train *t);
 
-/* Steps 2 - 7 of sgd.c until trained; on failure theta is back where the epoch began. */
+/* Steps 2 - 7 of sgd.c until trained; on failure theta is back where the epoch began.  FAB_STOPPED leaves it in the
+ * middle of an epoch, and the next call goes on there. */
 fab_status fab_train_run(fab_train *t);
 /* One step, 3 - 6. */
 fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, double *loss);
-/* Tell the progress hook. */
+/* The step is over: count its rows, and tell whoever watches now and then. */
+fab_status fab_train_count(fab_train *t, const fab_examples *batch, double loss);
+/* Tell whoever watches. */
 fab_status fab_train_tell(const fab_train *t);
 /* The sentence of a run that left the numbers, naming step and setting. */
 fab_status fab_train_not_finite(const fab_train *t, const char *what, double value);

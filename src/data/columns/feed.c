@@ -17,8 +17,9 @@ struct fab_feed {
     int64_t columns, most; /* of a row; rows read at a time */
     int64_t rows;          /* read or skipped */
     int at_end;
-    int packed;                       /* rows stay sparse */
-    double *piece;                    /* most x columns; NULL: they stay sparse */
+    int packed;    /* rows stay sparse */
+    double *piece; /* most x columns; NULL: they stay sparse */
+    fab_watch watch;
     fab_source *owned, *owned_labels; /* closed with the feed; or NULL */
 };
 
@@ -67,6 +68,11 @@ fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k, f
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
     *new = (fab_feed){.source = s, .missing = k->fill ? FAB_MISSING_MEAN : FAB_MISSING_REFUSE};
     return keep(f, new, start(new, fab_roles_find_as(&new->role, s, k, what)));
+}
+
+void fab_feed_watch(fab_feed *f, const fab_exec *x)
+{
+    f->watch = fab_watch_of(x);
 }
 
 void fab_feed_close(fab_feed *f)
@@ -262,7 +268,7 @@ static fab_status tick(const fab_feed *f)
 {
     int64_t done, total;
     fab_source_position(f->source, &done, &total);
-    return fab_progress("read", done, total);
+    return fab_watch_tick(&f->watch, "read", done, total);
 }
 
 static fab_status read_sparse(fab_feed *f, int64_t most, fab_dataset *t)

@@ -4,7 +4,7 @@
 #ifndef FAB_DATA_TABLE_H
 #define FAB_DATA_TABLE_H
 
-#include "base/memory.h"
+#include "base/hooks.h"
 #include "data/source/source.h"
 #include "fabayes/data.h"
 

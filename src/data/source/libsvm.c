@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/bytes.h"
+#include "base/hooks.h"
 #include "base/memory.h"
 #include "data/source/cells.h"
 #include "data/source/number.h"
@@ -165,8 +166,8 @@ static fab_status refuse(const fab_source *s, const char *line, const char *end,
 void fab_libsvm_say_ignored(fab_source *s)
 {
     if (s->ignored)
-        fab_log("%s: %lld values have an index above %lld and were ignored", s->in.name,
-                (long long)s->ignored, (long long)s->columns - 1);
+        fab_watch_log(&(fab_watch){0}, "%s: %lld values have an index above %lld and were ignored",
+                      s->in.name, (long long)s->ignored, (long long)s->columns - 1);
     s->ignored = 0;
 }
 

@@ -118,7 +118,9 @@ fab_status fab_evidence_maximise(fab_evidence *v)
                         v->who);
     const double x = top_between(v, at - STEP, at + STEP), l = exp(x);
     if (x > hi - STEP && fab_is_auto_f64(v->alpha))
-        fab_log("%s: the evidence sees no signal: alpha stands at the end of its range", v->who);
+        fab_watch_log(&v->watch,
+                      "%s: the evidence sees no signal: alpha stands at the end of its range",
+                      v->who);
     v->beta = beta_at(v, l);
     if (fab_is_auto_f64(v->alpha)) v->alpha = l * v->beta;
     return FAB_OK;

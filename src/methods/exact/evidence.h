@@ -4,11 +4,12 @@
 #ifndef FAB_INFER_EVIDENCE_H
 #define FAB_INFER_EVIDENCE_H
 
-#include "fabayes/exec.h"
+#include "base/hooks.h"
 
 /* y = X c + noise of precision beta, c ~ N(0, I / alpha), X = U diag(s) V'. */
 typedef struct fab_evidence {
     const char *who;
+    fab_watch watch;
     int64_t n;    /* singular values */
     double *s2;   /* n: squared */
     double *u2;   /* n: (U'y)^2 */

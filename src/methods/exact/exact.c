@@ -84,7 +84,7 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
 {
     fab_report *r = &fit->report;
     const double a_unit = (y_unit / c_unit) * (y_unit / c_unit), b_unit = y_unit * y_unit;
-    fab_evidence v = {.who = fit->who, .n = n, .nu = nu};
+    fab_evidence v = {.who = fit->who, .watch = fit->watch, .n = n, .nu = nu};
     if (!fab_is_auto_f64(r->alpha) && !fab_is_auto_f64(r->beta)) return FAB_OK;
     v.alpha = fab_is_auto_f64(r->alpha) ? r->alpha : r->alpha * a_unit;
     v.beta = fab_is_auto_f64(r->beta) ? r->beta : r->beta * b_unit;
@@ -137,6 +137,7 @@ fab_status fab_exact_init(void **handle, const char *who, int point, const void 
                            .point = point,
                            .type = x && x->ops ? x->ops->type : FAB_F64};
     if (x) fit->exec = *x;
+    fit->watch = fab_watch_of(x);
     *handle = fit;
     return FAB_OK;
 }

@@ -14,6 +14,7 @@ typedef struct fab_exact_fit {
     fab_glm model;
     const fab_gauss *prior; /* borrowed, or NULL: alpha and a free intercept */
     fab_exec exec;
+    fab_watch watch;
     fab_dtype type; /* of F */
     int point;      /* the mean alone */
     fab_examples e;

@@ -284,14 +284,21 @@ static fab_status set_spread(tall *t)
 /* 1, with the target as it is left by theta = base */
 static fab_status reduce(tall *t)
 {
-    fab_columns_measure(&t->c);
+    FAB_TRY(fab_columns_measure(&t->c));
     return fab_columns_reduce(&t->c, t->R1);
+}
+
+/* Between the stages; each is a call of LAPACK or a few. */
+static fab_status tick(const tall *t)
+{
+    return fab_watch_tick(&t->fit->watch, t->fit->who, 0, 0);
 }
 
 static fab_status run(tall *t)
 {
     fab_exact_fit *fit = t->fit;
     t->c = (fab_exact_columns){.who = fit->who,
+                               .watch = &fit->watch,
                                .e = &fit->e,
                                .D = t->D,
                                .intercept = fit->model.intercept,
@@ -304,11 +311,14 @@ static fab_status run(tall *t)
         t->c.m = t->base;
         root_of_prior(t);
     }
-    FAB_TRY(reduce(t));           /* 1 */
-    FAB_TRY(choose(t));           /* 2 */
+    FAB_TRY(reduce(t)); /* 1 */
+    FAB_TRY(tick(t));
+    FAB_TRY(choose(t)); /* 2 */
+    FAB_TRY(tick(t));
     FAB_TRY(posterior_factor(t)); /* 3 */
-    set_mean(t);                  /* 4 */
-    if (is_ill_conditioned(t)) {  /* once more, for what is left of the target: twice the digits */
+    FAB_TRY(tick(t));
+    set_mean(t);                 /* 4 */
+    if (is_ill_conditioned(t)) { /* once more, for what is left of the target: twice the digits */
         memcpy(t->base, fit->q->mu, (size_t)t->P * sizeof *t->base);
         t->c.m = t->base;
         FAB_TRY(reduce(t));
@@ -316,6 +326,7 @@ static fab_status run(tall *t)
         set_mean(t);
     }
     set_evidence(t);
+    FAB_TRY(tick(t));
     return fit->point ? FAB_OK : set_spread(t);
 }
 

@@ -48,10 +48,11 @@ static void layout(fab_layout *l, void *handle)
     w->work = fab_place(l, room > more ? room : more, sizeof(double));
 }
 
-static void measure(wide *w)
+static fab_status measure(wide *w)
 {
-    const fab_exact_fit *fit = w->fit;
+    fab_exact_fit *fit = w->fit;
     w->c = (fab_exact_columns){.who = fit->who,
+                               .watch = &fit->watch,
                                .e = &fit->e,
                                .D = w->D,
                                .intercept = fit->model.intercept,
@@ -60,13 +61,14 @@ static void measure(wide *w)
                                .centre = w->centre,
                                .scale = w->scale,
                                .factor = w->factor};
-    fab_columns_measure(&w->c);
+    FAB_TRY(fab_columns_measure(&w->c));
     w->unit = 0;
     for (int64_t i = 0; i < w->D; i++) {
         w->unit = w->factor[i] > 0 && w->scale[i] > w->unit ? w->scale[i] : w->unit;
         if (fit->prior) w->centre[i] = 0, w->factor[i] = 1 / w->scale[i];
     }
     if (!(w->unit > 0)) w->unit = 1;
+    return FAB_OK;
 }
 
 /* sqrt(weight) (x_j - centre), with the constant after it when a prior speaks of the intercept; returns the
@@ -86,8 +88,14 @@ static double in_unit(const wide *w, int64_t i, double v)
     return w->fit->prior ? v / sqrt(w->fit->prior->psi[i]) : v / w->unit;
 }
 
+/* Between the stages; each is a call of LAPACK or a few. */
+static fab_status tick(const wide *w)
+{
+    return fab_watch_tick(w->c.watch, w->c.who, 0, 0);
+}
+
 /* 1 */
-static void make_columns(wide *w)
+static fab_status make_columns(wide *w)
 {
     const fab_gauss *g = w->fit->prior;
     for (int64_t k = 0; k < w->K0; k++) {
@@ -100,8 +108,10 @@ static void make_columns(wide *w)
         w->z[w->K0 + j] = load(w, j);
         for (int64_t i = 0; i < w->rows; i++)
             w->B[i + (w->K0 + j) * w->rows] = in_unit(w, i, w->row[i]);
+        FAB_TRY(fab_watch_work(w->c.watch, 8 * (double)w->rows, w->c.who, j, w->N));
     }
     fab_qr(w->rows, w->K, w->B, w->R, w->work);
+    return tick(w);
 }
 
 /* 2 */
@@ -180,7 +190,7 @@ static fab_status set_evidence(wide *w)
 }
 
 /* 4 */
-static void set_spread(wide *w)
+static fab_status set_spread(wide *w)
 {
     fab_gauss *q = w->fit->q;
     const fab_gauss *g = w->fit->prior;
@@ -194,8 +204,9 @@ static void set_spread(wide *w)
     for (int64_t j = 0; j < w->N; j++) {
         load(w, j);
         for (int64_t i = 0; i < w->rows; i++) fab_exact_put(q, i, w->K0 + j, root * w->row[i]);
+        FAB_TRY(fab_watch_work(w->c.watch, 8 * (double)w->rows, w->c.who, j, w->N));
     }
-    if (w->rows == w->P) return;
+    if (w->rows == w->P) return FAB_OK;
     const double all = root * sqrt(w->c.weights);
     for (int64_t i = 0; i < w->D; i++) {
         fab_exact_put(q, i, w->K, all * w->centre[i]);
@@ -203,17 +214,19 @@ static void set_spread(wide *w)
     }
     fab_exact_put(q, w->D, w->K, all);
     q->psi[w->D] = SLACK / (1 / (all * all) + far / alpha);
+    return FAB_OK;
 }
 
 static fab_status run(wide *w)
 {
-    measure(w);
-    make_columns(w);      /* 1 */
-    FAB_TRY(choose(w));   /* 2 */
+    FAB_TRY(measure(w));
+    FAB_TRY(make_columns(w)); /* 1 */
+    FAB_TRY(choose(w));       /* 2 */
+    FAB_TRY(tick(w));
     FAB_TRY(set_mean(w)); /* 3 */
+    FAB_TRY(tick(w));
     FAB_TRY(set_evidence(w));
-    if (!w->fit->point) set_spread(w); /* 4 */
-    return FAB_OK;
+    return w->fit->point ? FAB_OK : set_spread(w); /* 4 */
 }
 
 fab_status fab_exact_wide(fab_exact_fit *fit)

@@ -49,7 +49,7 @@ static double size_of(double v)
 }
 
 /* Weighted means; the second round removes the rounding of the first. */
-static void measure_means(fab_exact_columns *c)
+static fab_status measure_means(fab_exact_columns *c)
 {
     const int64_t n = c->e->x.n;
     for (int round = 0; round < 2; round++)
@@ -60,11 +60,13 @@ static void measure_means(fab_exact_columns *c)
             for (int64_t i = 0; i < c->D && round == 1; i++)
                 c->factor[i] += share * (fab_rows_at(&c->e->x, j, i) - c->centre[i]);
             if (round == 0 && c->free) c->y_centre += share * target(c, j);
+            FAB_TRY(fab_watch_work(c->watch, 4 * (double)c->D, c->who, j, n));
         }
     for (int64_t i = 0; i < c->D; i++) c->centre[i] += c->factor[i];
+    return FAB_OK;
 }
 
-static void measure_scales(fab_exact_columns *c)
+static fab_status measure_scales(fab_exact_columns *c)
 {
     const int64_t n = c->e->x.n, D = c->D;
     double most = 0;
@@ -72,6 +74,7 @@ static void measure_scales(fab_exact_columns *c)
         most = fmax(most, fabs(target(c, j) - c->y_centre));
         for (int64_t i = 0; i < D; i++)
             c->scale[i] = fmax(c->scale[i], fabs(fab_rows_at(&c->e->x, j, i) - c->centre[i]));
+        FAB_TRY(fab_watch_work(c->watch, 4 * (double)D, c->who, j, n));
     }
     const int flat = most <= CONSTANT * fabs(c->y_centre);
     c->y_scale = size_of(flat ? 0 : most);
@@ -81,9 +84,10 @@ static void measure_scales(fab_exact_columns *c)
         c->scale[i] = size_of(constant ? 0 : c->scale[i]);
         c->factor[i] = constant ? 0 : 1 / c->scale[i];
     }
+    return FAB_OK;
 }
 
-void fab_columns_measure(fab_exact_columns *c)
+fab_status fab_columns_measure(fab_exact_columns *c)
 {
     const size_t bytes = (size_t)c->D * sizeof(double);
     memset(c->centre, 0, bytes);
@@ -92,8 +96,8 @@ void fab_columns_measure(fab_exact_columns *c)
     c->P = c->D + c->intercept;
     c->weights = c->y_centre = 0;
     for (int64_t j = 0; j < c->e->x.n; j++) c->weights += weight(c, j);
-    if (c->intercept) measure_means(c);
-    measure_scales(c);
+    if (c->intercept) FAB_TRY(measure_means(c));
+    return measure_scales(c);
 }
 
 void fab_columns_row(const fab_exact_columns *c, int64_t j, double *out, int64_t step)
@@ -118,7 +122,7 @@ static void absorb(const fab_exact_columns *c, int64_t first, int64_t n, double 
     fab_qr_r(m, width, A, R, work);
 }
 
-fab_status fab_columns_reduce(const fab_exact_columns *c, double *R)
+fab_status fab_columns_reduce(fab_exact_columns *c, double *R)
 {
     const int64_t width = c->P + 1, n = c->e->x.n, most = 2 * width > 128 ? 2 * width : 128;
     const int64_t block = n < most ? n : most;
@@ -127,10 +131,13 @@ fab_status fab_columns_reduce(const fab_exact_columns *c, double *R)
                             (width + block) * width + fab_qr_work(width + block, width), sizeof *A,
                             c->who));
     memset(R, 0, (size_t)(width * width) * sizeof *R);
-    for (int64_t first = 0; first < n; first += block) {
-        const int64_t left = n - first;
-        absorb(c, first, left < block ? left : block, A, R, A + (width + block) * width);
+    fab_status s = FAB_OK;
+    for (int64_t first = 0; first < n && s == FAB_OK; first += block) {
+        const int64_t left = n - first, rows = left < block ? left : block;
+        absorb(c, first, rows, A, R, A + (width + block) * width);
+        s = fab_watch_work(c->watch, (double)(width + rows) * (double)width * (double)width / 2,
+                           c->who, first + rows, n);
     }
     fab_release(A);
-    return FAB_OK;
+    return s;
 }

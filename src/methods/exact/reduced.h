@@ -4,6 +4,7 @@
 #ifndef FAB_INFER_REDUCED_H
 #define FAB_INFER_REDUCED_H
 
+#include "base/hooks.h"
 #include "fabayes/model.h"
 #include <stddef.h>
 
@@ -11,6 +12,7 @@
  * that nothing is rounded; the target (y - offset - x'm - y_centre) / y_scale (0 when that is rounding).  Column 0 is the constant 1
  * when there is an intercept; then D features; then the target. */
 typedef struct fab_exact_columns {
+    fab_watch *watch;
     const char *who;
     const fab_examples *e;
     int64_t D, P; /* features; coefficients: D + intercept */
@@ -25,12 +27,12 @@ typedef struct fab_exact_columns {
 } fab_exact_columns;
 
 /* Fill centre, scale, factor (D numbers each, in place) and the rest from who, e, D, intercept, free, m. */
-void fab_columns_measure(fab_exact_columns *c);
+fab_status fab_columns_measure(fab_exact_columns *c);
 
 /* Row j: 1 (if there is an intercept), features, target, times sqrt(weight); elements `step` apart. */
 void fab_columns_row(const fab_exact_columns *c, int64_t j, double *out, int64_t step);
 
 /* R of the QR of all rows: (P + 1) x (P + 1), column-major. */
-fab_status fab_columns_reduce(const fab_exact_columns *c, double *R);
+fab_status fab_columns_reduce(fab_exact_columns *c, double *R);
 
 #endif

@@ -175,11 +175,14 @@ static void filter(fab_eigs *e, const double *s, int64_t settled)
     const double h = (last > least ? last : least) / 2, c = h, sigma1 = top > c ? h / (top - c) : 1;
     const int m = degree(1 / sigma1);
     double sigma = sigma1;
+    fab_watch w = e->t->run.watch;
     double *before = e->V + first, *now = e->Y + first, *next = e->W + first; /* W = A V from 1 */
     for (int64_t i = 0; i < n; i++) now[i] = (next[i] - c * before[i]) * (sigma1 / h);
     for (int j = 2; j <= m; j++) {
         const double sigma2 = 1 / (2 / sigma1 - sigma);
         apply(e, s, settled, k, now, next);
+        fab_watch_note(&w, (double)e->t->D * (double)(k * (e->t->S ? e->t->D / 4 : 1)),
+                       "eigenvectors", j, m);
         for (int64_t i = 0; i < n; i++)
             next[i] = 2 * sigma2 / h * (next[i] - c * now[i]) - sigma * sigma2 * before[i];
         double *const free_now = before;
@@ -210,6 +213,7 @@ static fab_status solve_subspace(fab_eigs *e, const double *s)
             return FAB_OK;     /* as near as it came */
         filter(e, s, settled); /* 3 */
         orthonormalise(e);
+        FAB_TRY(fab_watch_tick(&e->t->run.watch, "eigenvectors", round + 1, MAX_ROUNDS));
     }
 }
 

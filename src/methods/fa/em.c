@@ -122,7 +122,7 @@ static fab_status iterate(steps *e)
         FAB_TRY(expectation(e, &now));
         d->converged = fabs(now - before) <= e->set->tol * fabs(now + units); /* 4 */
         FAB_TRY(maximisation(e));
-        FAB_TRY(fab_progress("em", ++d->iterations, e->set->max_iter));
+        FAB_TRY(fab_watch_tick(&e->t->run.watch, "em", ++d->iterations, e->set->max_iter));
     }
     return FAB_OK;
 }

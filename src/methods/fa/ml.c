@@ -89,7 +89,7 @@ static double evaluate(unsigned n, const double *u, double *gradient, void *ctx)
     q->calls++;
     for (int64_t i = 0; i < D; i++) q->s[i] = exp(-u[i] / 2) / sqrt(q->v[i]);
     q->status = fab_eigs_solve(&q->eigs, q->s);
-    if (q->status == FAB_OK) q->status = fab_progress("ml", q->calls, 0);
+    if (q->status == FAB_OK) q->status = fab_watch_tick(&q->t->run.watch, "ml", q->calls, 0);
     if (q->status != FAB_OK) nlopt_force_stop(q->opt);
     for (int64_t i = 0; i < D; i++) {
         const double share = exp(-u[i]); /* S_ii / psi_i */
@@ -171,8 +171,10 @@ static fab_status every_start(search *q)
     }
     q->b->report.iterations = q->calls;
     if (worst - least > APART * fabs(least))
-        fab_log("ml: the starts end apart, by %.3g in mean log-likelihood; the better one is kept",
-                worst - least);
+        fab_watch_log(
+            &q->t->run.watch,
+            "ml: the starts end apart, by %.3g in mean log-likelihood; the better one is kept",
+            worst - least);
     return FAB_OK;
 }
 

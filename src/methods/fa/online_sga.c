@@ -298,6 +298,7 @@ const fab_method fab_online_sga_method = {
     .fields = &table,
     .init = init,
     .update = fab_start_update,
+    .work = fab_start_work,
     .result = fab_start_result,
     .report = fab_start_report,
     .free = fab_release,

@@ -162,7 +162,9 @@ static fab_status build_parts(recursive_em *e)
     const fab_absorb_settings a = absorb_settings(s);
     const fab_dtype type = e->run.ops->type;
     FAB_TRY(fab_gauss_create(&e->S, FAB_COVARIANCE, type, e->D, s->inner_rank));
-    return fab_absorb_init(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec);
+    FAB_TRY(fab_absorb_init(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec));
+    fab_absorb_watch(e->absorb, &e->run.watch);
+    return FAB_OK;
 }
 
 static fab_status check_settings(const fab_recursive_em_settings *s)
@@ -184,7 +186,9 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
-    e->exec = (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads};
+    e->exec = fab_watch_exec(
+        &e->run.watch,
+        (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads});
     return FAB_OK;
 }
 
@@ -222,6 +226,13 @@ static fab_status check_fault(const recursive_em *e)
     return FAB_FAIL(e->fault,
                     "recursive-em: a block failed after %.0f rows, and the stream cannot go on",
                     e->rows);
+}
+
+static double work(const void *handle)
+{
+    const recursive_em *e = handle;
+    const int64_t D = e->run.comm.sum ? e->run.comm.total_rows : e->D, R = e->set.inner_rank;
+    return (double)(D * e->set.inner) * (double)(2 * R) * (1 + (double)R / (double)e->set.block);
 }
 
 static fab_status update(void *handle, const fab_examples *x)
@@ -406,6 +417,7 @@ const fab_method fab_recursive_em_method = {
     .fields = &table,
     .init = init,
     .update = update,
+    .work = work,
     .result = result,
     .report = report,
     .free = release,

@@ -237,7 +237,8 @@ fab_status fab_start_finish(fab_start *s)
 fab_status fab_start_report(void *handle, fab_report *d)
 {
     fab_start *s = handle;
-    const fab_exec x = {.ops = s->run.ops, .threads = s->run.threads};
+    const fab_exec x =
+        fab_watch_exec(&s->run.watch, (fab_exec){.ops = s->run.ops, .threads = s->run.threads});
     *d = (fab_report){.n = s->t, .floored = s->floored, .converged = -1};
     return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
 }
@@ -250,6 +251,13 @@ static fab_status check_fault(const fab_start *s)
     return FAB_FAIL(
         s->fault, "%s: the numbers stopped being finite at row %lld; scale the data or begin again",
         s->who, (long long)s->t - 1);
+}
+
+double fab_start_work(const void *handle)
+{
+    const fab_start *s = handle;
+    const int64_t D = s->run.comm.sum ? s->run.comm.total_rows : s->D;
+    return (double)D * (double)(s->K * s->K + 2 * s->K + 4);
 }
 
 fab_status fab_start_update(void *handle, const fab_examples *e)

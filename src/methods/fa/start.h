@@ -85,6 +85,7 @@ fab_status fab_start_finish(fab_start *s);
 /* The verbs of a method whose handle begins with a fab_start.  A step that failed is remembered: its sentence comes
  * back at every later call. */
 fab_status fab_start_update(void *handle, const fab_examples *e);
+double fab_start_work(const void *handle);
 fab_status fab_start_result(void *handle, const fab_gauss **q);
 fab_status fab_start_report(void *handle, fab_report *d);
 

@@ -344,6 +344,7 @@ const fab_method fab_stochastic_em_method = {
     .fields = &table,
     .init = init,
     .update = fab_start_update,
+    .work = fab_start_work,
     .result = fab_start_result,
     .report = fab_start_report,
     .free = fab_release,

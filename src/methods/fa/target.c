@@ -84,6 +84,8 @@ static void form_direct(fab_target *t)
     for (int64_t first = 0; first < t->N; first += DIRECT_ROWS) {
         const fab_long X = load(t, first);
         t->run.ops->rowquad(&t->run, &X, NULL, X.k, 1, t->diag);
+        fab_watch_note(&t->run.watch, (double)(2 * X.k) * (double)t->D, "variances", first + X.k,
+                       t->N);
     }
     for (int64_t i = 0; i < t->D; i++) t->diag[i] /= (double)t->N;
 }
@@ -104,6 +106,11 @@ fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows,
     else
         form_direct(t);
     fab_blas_leave(before);
+    const fab_status s = fab_watch_tick(&t->run.watch, who, 0, 0);
+    if (s != FAB_OK) {
+        fab_target_free(t);
+        return s;
+    }
     for (int64_t i = 0; i < D; i++) t->mean += t->diag[i] / (double)D;
     for (int64_t i = 0; i < D; i++)
         if (fab_target_varies(t, i)) return FAB_OK;
@@ -131,11 +138,14 @@ void fab_target_times(const fab_target *t, const double *P, int64_t k, double *V
         t->run.ops->mult(&t->run, NULL, &S, P, 0, &out);
     }
     const fab_long in = fab_long_vectors((void *)(uintptr_t)P, t->D, k, t->D);
+    fab_watch w = t->run.watch;
     for (int64_t first = 0; first < t->N && !t->S; first += DIRECT_ROWS) {
         const fab_long X = load(t, first);
         t->run.ops->cross(&t->run, &X, NULL, &in, t->C);
         for (int64_t i = 0; i < X.k * k; i++) t->C[i] /= (double)t->N;
         t->run.ops->mult(&t->run, NULL, &X, t->C, first > 0, &out);
+        fab_watch_note(&w, (double)X.k * (double)(1 + k) * (double)t->D, "products", first + X.k,
+                       t->N);
     }
     fab_blas_leave(before);
 }

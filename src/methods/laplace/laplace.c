@@ -255,7 +255,9 @@ static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
     FAB_TRY(fit->dense ? scan(fit, centre, &at) : climb(fit, centre, &at));
     FAB_TRY(golden(fit, at - STEP, at + STEP, fit->dense ? FINE : ROUGH, &at));
     if (at > centre + HIGHEST - STEP)
-        fab_log("%s: the evidence sees no signal: alpha stands at the end of its range", fit->who);
+        fab_watch_log(&fit->o->watch,
+                      "%s: the evidence sees no signal: alpha stands at the end of its range",
+                      fit->who);
     *alpha = exp(at);
     return FAB_OK;
 }

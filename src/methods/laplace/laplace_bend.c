@@ -24,7 +24,7 @@ static fab_status open_curvature(fab_laplace_net *f)
 {
     fab_train *t = &f->train;
     return fab_curvature_init(&f->G, t->who, &t->m, t->theta, t->batches, f->first, f->P,
-                              columns_of(f));
+                              columns_of(f), &t->watch);
 }
 
 static void close_curvature(fab_laplace_net *f)
@@ -40,7 +40,8 @@ static fab_status tick(void *self, int64_t done, int64_t total)
     char what[64];
     snprintf(what, sizeof what, "%s: curvature, loop %lld of %lld", t->who, (long long)done + 1,
              (long long)total);
-    return fab_progress(what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+    return fab_watch_tick(&t->watch, what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after,
+                          t->total);
 }
 
 /* ---- 2: the spectrum ---------------------------------------------------------------------------------- */

@@ -50,7 +50,8 @@ static fab_status times(void *self, int64_t k, const double *V, double *out)
 
 static fab_status tick(void *self, int64_t done, int64_t total)
 {
-    return fab_progress(((const fab_laplace_fit *)self)->who, done, total);
+    const fab_laplace_fit *fit = self;
+    return fab_watch_tick(&fit->o->watch, fit->who, done, total);
 }
 
 fab_products fab_laplace_products(fab_laplace_fit *fit)
@@ -77,6 +78,7 @@ fab_status fab_laplace_rank(fab_laplace_fit *fit)
 {
     double *diag;
     fab_objective_bend(fit->o, fit->mode->theta);
+    FAB_TRY(fit->o->stopped);
     if (fit->e.x.n <= fit->K && fit->o->m.classes == 1 && !fit->prior) return all_columns(fit);
     FAB_TRY(fab_alloc_array((void **)&diag, fit->P, sizeof *diag, fit->who));
     const fab_status s = cut(fit, diag);

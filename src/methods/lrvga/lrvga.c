@@ -221,7 +221,8 @@ fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exe
     const int first = fab_lrvga_undecided(e) || !fab_lrvga_gaussian(e);
     e->room = first && e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
-    e->exec = (fab_exec){.ops = e->run.ops, .threads = e->run.threads};
+    e->exec =
+        fab_watch_exec(&e->run.watch, (fab_exec){.ops = e->run.ops, .threads = e->run.threads});
     return FAB_OK;
 }
 
@@ -242,8 +243,10 @@ static fab_status build_parts(fab_lrvga *e)
     const fab_absorb_settings a = {
         .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
     FAB_TRY(fab_gauss_create(&e->S, FAB_PRECISION, e->run.ops->type, e->T, s->inner_rank));
-    return fab_absorb_init_both(&e->absorb, e->T, s->inner_rank, e->room * e->classes, &a,
-                                &e->exec);
+    FAB_TRY(
+        fab_absorb_init_both(&e->absorb, e->T, s->inner_rank, e->room * e->classes, &a, &e->exec));
+    fab_absorb_watch(e->absorb, &e->run.watch);
+    return FAB_OK;
 }
 
 /* The given prior, of rank at most R, into the state. */
@@ -288,6 +291,8 @@ static fab_status begin(fab_lrvga *e, const fab_gauss *prior)
 fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0)
 {
     e->n = (fab_lrvga_numbers){.given = e->n.given, .beta0 = beta0};
+    const fab_long W = fab_long_rows(e->S->F, e->T, e->set.inner_rank);
+    e->run.ops->zero(&e->run, &W); /* of an attempt that was stopped */
     e->set.train.alpha = alpha;
     if (prior) FAB_TRY(take_prior(e, prior));
     return fab_lrvga_begin(e);
@@ -384,6 +389,12 @@ static fab_status check_fault(const fab_lrvga *e)
     if (e->fault == FAB_OK) return FAB_OK;
     return FAB_FAIL(e->fault, "lrvga: a block failed after %.0f rows, and the stream cannot go on",
                     e->n.rows);
+}
+
+static double work(const void *handle)
+{
+    const fab_lrvga *e = handle;
+    return (double)(e->T * e->classes) * (double)(e->set.block + 4 * e->set.inner_rank);
 }
 
 static fab_status update(void *handle, const fab_examples *x)
@@ -539,6 +550,7 @@ const fab_method fab_lrvga_method = {
     .init = init,
     .resolve = choose,
     .update = update,
+    .work = work,
     .result = fab_lrvga_result,
     .report = fab_lrvga_report,
     .free = fab_lrvga_free,

@@ -142,7 +142,9 @@ static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_s
     *core = (fab_lrvga){.set = core_settings(s, m), .model = m->head, .T = f->T, .part = f->T};
     core->model.D = f->T;
     core->model.intercept = 0;
-    const fab_exec typed = {.ops = fab_ops_find("cpu", m->type), .threads = x ? x->threads : 0};
+    const fab_exec typed = fab_watch_exec(
+        &f->train.watch,
+        (fab_exec){.ops = fab_ops_find("cpu", m->type), .threads = x ? x->threads : 0});
     FAB_TRY(fab_lrvga_prepare(core, prior, &typed));
     const int64_t fit = CHUNK_NUMBERS / (f->C * m->D);
     f->rows = core->room;
@@ -194,6 +196,19 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     if (prototype(&proto, &core, settings, m, NULL, NULL) != FAB_OK) return NAN;
     return fab_lrvga_bytes(&core) + fab_train_bytes(settings, m, n) +
            (double)fab_build_size(sizeof proto, &proto, layout);
+}
+
+double fab_lrvga_net_work(const fab_lrvga_net *f)
+{
+    return (double)(f->points + 2) * (double)(f->C * f->T) *
+           (double)(4 + 2 * f->core->set.inner_rank);
+}
+
+/* The first update of start = map is taken whole: the mode is that of its rows. */
+static double work(const void *handle)
+{
+    const fab_lrvga_net *f = handle;
+    return f->s.start == FAB_LRVGA_MAP && !(f->n.trained > 0) ? 0 : fab_lrvga_net_work(f);
 }
 
 /* ---- update ------------------------------------------------------------------------------------------- */
@@ -360,6 +375,7 @@ const fab_method fab_lrvga_net_method = {
     .resolve = choose,
     .bytes = bytes,
     .update = update,
+    .work = work,
     .result = result,
     .report = report,
     .free = release,

@@ -39,6 +39,8 @@ typedef struct fab_lrvga_net {
     double *label;     /* chunk: drawn classes */
 } fab_lrvga_net;
 
+/* Elementary operations that a row costs. */
+double fab_lrvga_net_work(const fab_lrvga_net *f);
 /* Take rows of e from number `first` on into x, y, w, o behind the pending ones. */
 void fab_lrvga_net_keep(fab_lrvga_net *f, const fab_examples *e, int64_t first, int64_t n);
 /* The first rows of a stream choose what is unknown about prior and noise. */

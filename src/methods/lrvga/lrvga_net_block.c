@@ -257,9 +257,11 @@ static void next_rows(fab_lrvga_net *f, const fab_examples *e, int64_t first)
 /* 8 */
 static fab_status hold(fab_lrvga_net *f, const fab_examples *e)
 {
+    const double work = fab_lrvga_net_work(f);
     for (int64_t i = 0; i < e->x.n; i += f->pending) {
         next_rows(f, e, i);
         FAB_TRY(add_draws(f));
+        FAB_TRY(fab_watch_work(&f->train.watch, work * (double)f->pending, "lrvga", i, 0));
     }
     return FAB_OK;
 }
@@ -268,11 +270,13 @@ static fab_status hold(fab_lrvga_net *f, const fab_examples *e)
 static fab_status count_rows(fab_lrvga_net *f, const fab_examples *e)
 {
     fab_lrvga *c = f->core;
+    const double work = fab_lrvga_net_work(f);
     for (int64_t i = 0; i < e->x.n; i += f->pending) {
         next_rows(f, e, i);
         const int64_t m = f->pending;
         FAB_TRY(linearise(f));
         FAB_TRY(fab_lrvga_project(c, m));
+        FAB_TRY(fab_watch_work(&f->train.watch, work * (double)m, "lrvga", i, 0));
         for (int64_t j = 0; j < m; j++) {
             const double r = f->y[j] - c->eta[j], h = f->w[j] * c->A[j + j * m];
             c->n.count += 1 - fmin(h, 1);

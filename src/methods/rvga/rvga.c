@@ -359,6 +359,12 @@ static fab_status check_fault(const rvga *e)
                     e->name, e->n.rows);
 }
 
+static double work(const void *handle)
+{
+    const rvga *e = handle;
+    return 2 * (double)e->T * (double)(e->T * e->classes);
+}
+
 static fab_status update(void *handle, const fab_examples *x)
 {
     rvga *e = handle;
@@ -508,6 +514,7 @@ const fab_method fab_rvga_method = {
     .bytes = bytes,
     .init = init,
     .update = update,
+    .work = work,
     .result = result,
     .report = report,
     .free = release,
@@ -524,6 +531,7 @@ const fab_method fab_kalman_method = {
     .bytes = bytes,
     .init = init_kalman,
     .update = update,
+    .work = work,
     .result = result,
     .report = report,
     .free = release,

@@ -324,10 +324,11 @@ static fab_status step(fab_slang *f, const fab_examples *batch, double *loss)
 static fab_status epochs(fab_slang *f)
 {
     const int64_t steps = fab_minibatch_steps(f->batches);
+    const double work = 8 * (double)f->s.draws * (double)f->m.D * (double)(1 + f->s.K);
     if (f->count.steps == 0) start_psi(f, fab_minibatch_rows(f->batches));
     while (f->count.epochs < f->s.epochs) {
-        const int64_t first = f->count.steps - f->count.epochs * steps; /* not 0: a step failed */
-        double sum = 0;
+        const int64_t first = f->count.steps -
+                              f->count.epochs * steps; /* not 0: stopped, or a step failed */
         char what[64];
         if (!(first >= 0 && first < steps))
             return FAB_FAIL(FAB_BAD_ARGUMENT,
@@ -337,12 +338,19 @@ static fab_status epochs(fab_slang *f)
                             (long long)steps);
         for (int64_t i = first; i < steps; i++) {
             const fab_examples batch = fab_minibatch_get(f->batches, f->count.epochs, i);
+            double sum = f->epoch.loss;
             FAB_TRY(step(f, &batch, &sum));
+            f->epoch.loss = sum;
+            f->epoch.steps++;
+            FAB_TRY(fab_watch_work(&f->run.watch, work * (double)(batch.x.n + 2), f->who,
+                                   f->count.epochs, f->s.epochs));
         }
-        f->loss = sum / (double)(steps - first);
+        f->loss = f->epoch.loss / (double)f->epoch.steps;
+        f->epoch.loss = 0;
+        f->epoch.steps = 0;
         f->count.epochs++;
         snprintf(what, sizeof what, "%s: loss %.4g", f->who, f->loss);
-        FAB_TRY(fab_progress(what, f->count.epochs, f->s.epochs));
+        FAB_TRY(fab_watch_tick(&f->run.watch, what, f->count.epochs, f->s.epochs));
     }
     return FAB_OK;
 }

@@ -81,6 +81,10 @@ typedef struct fab_slang {
     fab_slang_cut_arrays cut;
 
     fab_slang_counts count;
+    struct {
+        double loss; /* sum over the steps */
+        int64_t steps;
+    } epoch;     /* on its way */
     double loss; /* mean of an epoch; saved */
 } fab_slang;
 

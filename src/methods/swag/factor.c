@@ -80,7 +80,8 @@ static fab_status named(fab_status s)
 fab_status fab_swag_factor_take(fab_fit *f, const double *x, int64_t D)
 {
     const fab_examples row = {.x = {.p = x, .type = FAB_F64, .n = 1, .ld = D}};
-    return named(fab_fit_update(f, &row));
+    const fab_status s = fab_fit_update(f, &row);
+    return s == FAB_STOPPED ? FAB_OK : named(s); /* the row is in; the run hears of the stop next */
 }
 
 fab_status fab_swag_factor_result(fab_fit *f, const fab_gauss **q, int64_t *floored)

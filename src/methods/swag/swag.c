@@ -222,12 +222,10 @@ static fab_status epoch(swag *f)
     fab_train *t = &f->train;
     const int64_t D = t->m.D, steps = fab_minibatch_steps(t->batches), e = f->count.epochs;
     const int64_t every = fab_is_auto_i64(f->s.swa.every) ? steps : f->s.swa.every;
-    double sum = 0, rows = 0, loss, *x = t->gradient; /* free between steps */
-    for (int64_t i = 0; i < steps; i++) {
+    double loss, *x = t->gradient; /* free between steps */
+    for (int64_t i = (int64_t)t->epoch.step; i < steps; i++) {
         const fab_examples batch = fab_minibatch_get(t->batches, f->s.swa.train.epochs + e, i);
         FAB_TRY(fab_train_step(t, &batch, f->s.swa.swag_rate, &loss)); /* 2 */
-        sum += loss * (double)batch.x.n;
-        rows += (double)batch.x.n;
         if (f->sum)
             for (int64_t d = 0; d < D; d++) f->sum[d] += t->theta[d];
         if ((e * steps + i + 1) % every == 0) { /* 3 */
@@ -239,8 +237,9 @@ static fab_status epoch(swag *f)
             }
             FAB_TRY(take(f, x)); /* 4, 5 */
         }
+        FAB_TRY(fab_train_count(t, &batch, loss));
     }
-    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    t->number[FAB_TRAIN_LOSS] = t->epoch.loss / t->epoch.rows;
     return FAB_OK;
 }
 
@@ -251,10 +250,13 @@ static fab_status average(swag *f)
     const size_t bytes = (size_t)t->m.D * sizeof(double);
     t->setting = "swag_rate";
     t->rate = f->s.swa.swag_rate;
-    if (f->count.epochs == 0 && t->s.held_out > 0) memcpy(t->theta, t->best, bytes);
+    if (f->count.epochs == 0 && !(t->epoch.step > 0) && t->s.held_out > 0)
+        memcpy(t->theta, t->best, bytes);
     while (f->count.epochs < f->s.swa.average) {
-        memcpy(t->good, t->theta, bytes);
+        if (!(t->epoch.step > 0)) memcpy(t->good, t->theta, bytes);
         const fab_status s = epoch(f);
+        if (s == FAB_STOPPED) return s;
+        t->epoch = (fab_epoch){0};
         if (s != FAB_OK) {
             memcpy(t->theta, t->good, bytes);
             return s;

@@ -305,21 +305,32 @@ static fab_status steps(fab_vifa *f)
     const int64_t wanted = fab_vifa_epochs(&f->s, in_epoch) * epoch / f->step_batches;
     const int64_t total = wanted > 1 ? wanted : 1;
     const int64_t interval = in_epoch > LEAST_INTERVAL ? in_epoch : LEAST_INTERVAL;
-    while (f->count.steps < total) {
-        const int64_t left = total - f->count.steps, n = interval < left ? interval : left;
+    const double work = (double)(f->s.draws * f->q.W) *
+                        (double)(8 * fab_minibatch_rows(f->batches) / epoch + 4 + 4 * f->q.K);
+    while (f->count.steps < total || f->left > 0) {
+        const int64_t left = total - f->count.steps;
         fab_status s = FAB_OK;
         char what[96];
-        back_up(f);
-        fab_vifa_gram(f, f->q.psi); /* afresh: a run that goes on from a file has the same bits */
-        for (int64_t i = 0; i < n && s == FAB_OK; i++) s = step(f, total);
+        if (f->left == 0) {
+            f->left = interval < left ? interval : left;
+            back_up(f);
+            fab_vifa_gram(f, f->q.psi); /* afresh: a run from a file has the same bits */
+        }
+        while (f->left > 0 && s == FAB_OK) {
+            s = step(f, total);
+            f->left--;
+            if (s == FAB_OK)
+                FAB_TRY(fab_watch_work(&f->run.watch, work, f->who, f->count.steps, total));
+        }
         if (s == FAB_OK) s = bound(f);
         if (s != FAB_OK) {
+            f->left = 0;
             restore(f);
             return s;
         }
         snprintf(what, sizeof what, "%s: loss %.4g, bound %.6g", f->who, f->loss.average,
                  f->loss.bound);
-        FAB_TRY(fab_progress(what, f->count.steps, total));
+        FAB_TRY(fab_watch_tick(&f->run.watch, what, f->count.steps, total));
     }
     f->done = 1;
     return FAB_OK;

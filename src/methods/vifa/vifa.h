@@ -173,6 +173,7 @@ struct fab_vifa {
     fab_vifa_counts count;
     fab_vifa_losses loss;
     fab_vifa_backup backup;
+    int64_t left; /* steps of an interval that was stopped */
     int done;
 };
 
