@@ -835,7 +835,9 @@ static void state_floor_knows_constant_coordinates(void **state)
     assert_ok(fab_gauss_create(&q, FAB_COVARIANCE, FAB_F64, 4, 1));
     q->mu[1] = 0.1;
     q->psi[0] = 0.05, q->psi[1] = 1e-50, q->psi[2] = 2, q->psi[3] = 0.01;
-    assert_int_equal(fab_state_floor(q, d2, 0.1), 3);
+    int64_t floored;
+    assert_ok(fab_state_floor(q, d2, 0.1, &(fab_run){0}, &floored));
+    assert_int_equal(floored, 3);
     assert_true(q->psi[0] == 0.1 * 4 && q->psi[2] == 2);
     assert_near(q->psi[1], 0.3, 1e-15);
     assert_near(q->psi[3], 0.3, 1e-15);

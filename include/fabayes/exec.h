@@ -33,9 +33,11 @@ typedef struct fab_rows {
 } fab_rows;
 
 /* One of several processes that each hold some coordinates of theta.  `sum` adds buf over all of them,
- * the same bits everywhere.  Zeros and NULLs: alone. */
+ * the same bits everywhere.  Zeros and NULLs: alone.  The streams of vectors (recursive-em, online-em, stochastic-em,
+ * online-sga) can be divided so, Gaussians and their distances too; a method that cannot refuses. */
 typedef struct fab_comm {
-    int64_t first_row, total_rows;
+    int64_t first_row,
+        total_rows; /* coordinates of the processes before this one; of all of them */
     fab_status (*sum)(void *ctx, double *buf, int64_t n);
     void *ctx;
 } fab_comm;

@@ -9,6 +9,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "base/settings.h"
+#include "la/ops.h"
 #include "model/likelihoods/likelihood.h"
 #include <assert.h>
 #include <math.h>
@@ -109,7 +110,8 @@ static fab_status check_prior(const fab_method *m, int64_t size, const fab_gauss
     return FAB_OK;
 }
 
-static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in)
+static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in,
+                              const fab_exec *x)
 {
     if (in->model) {
         FAB_TRY(fab_model_check(m->name, in->model));
@@ -122,10 +124,15 @@ static fab_status check_input(const fab_method *m, const void *settings, const f
     if (D > (int64_t)1 << 40)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors of length D = %lld, expected at most 2^40",
                         m->name, (long long)D);
-    if (K > D)
+    const int64_t total = fab_total(x ? x->comm : NULL, D);
+    if (total < D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld coordinates here, and %lld in all processes together", m->name,
+                        (long long)D, (long long)total);
+    if (K > total)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: K = %lld factors for D = %lld coordinates, expected K <= D", m->name,
-                        (long long)K, (long long)D);
+                        (long long)K, (long long)total);
     return FAB_OK;
 }
 
@@ -203,11 +210,11 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
 
 /* A copy of the settings, checked with the input. */
 static fab_status checked_settings(fab_any_settings *own, const fab_method *m, const void *settings,
-                                   size_t size, const fab_input *in)
+                                   size_t size, const fab_input *in, const fab_exec *x)
 {
     assert(m->fields->size <= sizeof *own);
     FAB_TRY(take_settings(own, m, settings, size));
-    return check_input(m, own, in);
+    return check_input(m, own, in, x);
 }
 
 fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings, size_t size,
@@ -217,7 +224,7 @@ fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings,
     fab_any_settings own;
     *f = NULL;
     FAB_TRY(find_method(&m, method, in));
-    FAB_TRY(checked_settings(&own, m, settings, size, in));
+    FAB_TRY(checked_settings(&own, m, settings, size, in, x));
     return build(f, m, &own, in, x);
 }
 
@@ -227,7 +234,7 @@ double fab_fit_bytes(const char *method, const void *settings, size_t size, cons
     const fab_method *m;
     fab_any_settings own;
     if (find_method(&m, method, in) != FAB_OK) return NAN;
-    if (checked_settings(&own, m, settings, size, in) != FAB_OK) return NAN;
+    if (checked_settings(&own, m, settings, size, in, x) != FAB_OK) return NAN;
     const int64_t runs = fab_method_setting(m, &own, "runs");
     const double bytes = m->bytes ? m->bytes(&own, in, n, x) : 0;
     return runs ? (double)runs * bytes : bytes;

@@ -16,6 +16,7 @@ fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *set
 {
     fab_batch *b;
     *handle = NULL;
+    FAB_TRY(fab_check_alone(proto->name, x));
     const fab_dtype type = x && x->ops ? x->ops->type : FAB_F64;
     FAB_TRY(fab_alloc_array((void **)&b, 1, sizeof *b + size, proto->name));
     memcpy(b, proto, sizeof *b);

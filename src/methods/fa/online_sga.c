@@ -172,16 +172,18 @@ static fab_status expected_squares(online_sga *e)
     return FAB_OK;
 }
 
-/* 5 */
+/* 5; where one process diverges, all stop */
 static fab_status step_psi(online_sga *e)
 {
     const double a = e->set.rate, most = 1e306; /* beyond it the stream has diverged */
+    double diverged = 0;
     for (int64_t i = 0; i < e->s.D; i++) {
         const double step = 0.5 * a * (e->v[i] * e->inverse[i] - 1), psi = e->psi[i] * exp(step);
         e->psi[i] = fmax(psi, e->s.least[i]);
-        if (!(psi <= most)) return FAB_NUMERIC;
+        diverged += !(psi <= most);
     }
-    return FAB_OK;
+    FAB_TRY(fab_sum(&e->s.run, &diverged, 1));
+    return diverged > 0 ? FAB_NUMERIC : FAB_OK;
 }
 
 /* 6, 7  F + psi^-1 F (-a S) + (psi^-1 delta) (a c m') */

@@ -80,7 +80,7 @@ fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
     return s;
 }
 
-/* Put numbers where the rules say auto. */
+/* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike. */
 static void resolve(fab_recursive_em_settings *s, int64_t D)
 {
     const double fit = s->memory * 1e6 / (8 * (double)D);
@@ -180,7 +180,7 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
                             const fab_exec *x)
 {
     *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings, .D = in->vectors};
-    resolve(&e->set, e->D);
+    resolve(&e->set, fab_total(x ? x->comm : NULL, e->D));
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
@@ -326,7 +326,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     for (int64_t i = 0; i < D; i++)
         if (fabs(e->v[i] - trace) <= SAME * trace)
             e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
-    e->floored = fab_state_floor(&e->view, e->v, e->set.psi_min);
+    FAB_TRY(fab_state_floor(&e->view, e->v, e->set.psi_min, &e->run, &e->floored));
     FAB_TRY(fab_gauss_check(&e->view));
     *q = &e->view;
     return FAB_OK;
