@@ -257,10 +257,17 @@ static fab_status check_rows(const fab_fit *f, const fab_examples *e)
     if (e->y || e->offset)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors: no y, no offset",
                         f->m->name);
-    if (e->weight)
+    if (e->weight && !(f->m->takes & FAB_TAKES_WEIGHTS))
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: weights of vectors are not offered by this method",
                         f->m->name);
-    return fab_rows_check_dense(f->m->name, &e->x, f->vectors);
+    FAB_TRY(fab_rows_check(f->m->name, &e->x, f->vectors));
+    if (e->weight)
+        for (int64_t j = 0; j < e->x.n; j++)
+            if (!(e->weight[j] > 0 && isfinite(e->weight[j])))
+                return FAB_FAIL(FAB_BAD_DATA,
+                                "%s: row %lld has weight %g, expected a finite number > 0",
+                                f->m->name, (long long)j, e->weight[j]);
+    return FAB_OK;
 }
 
 fab_status fab_fit_update(fab_fit *f, const fab_examples *e)

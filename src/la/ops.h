@@ -99,7 +99,7 @@ struct fab_ops {
 
     /* In and out.  mu: n numbers, or NULL for 0. */
     void (*load)(const fab_run *r, const fab_rows *x, const double *mu,
-                 const fab_long *X);                               /* X(:,j) = x_j - mu */
+                 const fab_long *X); /* X(:,j) = x_j - mu; sparse rows too */
     void (*get)(const fab_run *r, const fab_long *A, double *out); /* out[i * k + j] = A(i, j) */
     void (*put)(const fab_run *r, const double *in, const fab_long *A);
     void (*zero)(const fab_run *r, const fab_long *A);

@@ -43,7 +43,9 @@ void fab_batch_free(void *handle)
 
 fab_status fab_batch_update(void *handle, const fab_examples *e)
 {
-    ((fab_batch *)handle)->rows = e->x;
+    fab_batch *b = handle;
+    b->rows = e->x;
+    b->weight = e->weight;
     return FAB_OK;
 }
 
@@ -75,7 +77,7 @@ fab_status fab_batch_result(void *handle, const fab_gauss **q)
 {
     fab_batch *b = handle;
     fab_target t;
-    FAB_TRY(fab_target_init(&t, b->name, &b->rows, b->D, b->width, &b->exec));
+    FAB_TRY(fab_target_init(&t, b->name, &b->rows, b->weight, b->D, b->width, &b->exec));
     b->report = (fab_report){.converged = -1, .loglik_mean = NAN};
     fab_status s = b->solve(b, &t);
     if (s == FAB_OK) {

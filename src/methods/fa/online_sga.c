@@ -97,7 +97,8 @@ static void layout(fab_layout *l, void *handle)
     for (int64_t i = 0; i < D; i++) e->one[i] = 1;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
+    form_result(void *handle);
 
 static fab_status prototype(online_sga *e, const void *settings, const fab_input *in,
                             const fab_exec *x)
@@ -241,12 +242,12 @@ static fab_status step(online_sga *e)
     return FAB_OK;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
 {
     online_sga *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, e->delta); /* 1 */
+        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->delta); /* 1 */
         FAB_TRY(step(e));
     }
     return FAB_OK;

@@ -57,13 +57,13 @@ static fab_long vector(void *v, int64_t D)
     return fab_long_vectors(v, D, 1, D);
 }
 
-void fab_start_centre(fab_start *s, const fab_rows *row, void *delta)
+void fab_start_centre(fab_start *s, const fab_rows *row, double w, void *delta)
 {
     const fab_long X = vector(delta, s->D), mu = vector(s->q.mu, s->D);
     const fab_long W = vector(s->delta ? s->delta : delta, s->D);
     s->t++;
-    s->weight = s->forget * s->weight + 1;
-    s->g = 1 / s->weight;
+    s->weight = (w == 1 ? s->forget : pow(s->forget, w)) * s->weight + w;
+    s->g = w / s->weight;
     s->c = s->centre == FAB_CENTRE_EXACT ? sqrt(1 - s->g) : 1 - s->g;
     s->wide.ops->load(&s->wide, row, s->q.mu, &W);        /* 1  x - mu */
     s->wide.ops->mult(&s->wide, NULL, &W, &s->g, 1, &mu); /*    mu + g delta */
@@ -258,7 +258,7 @@ fab_status fab_start_update(void *handle, const fab_examples *e)
     fab_start *s = handle;
     FAB_TRY(check_fault(s));
     const int before = fab_blas_enter();
-    const fab_status status = s->take(handle, &e->x);
+    const fab_status status = s->take(handle, &e->x, e->weight);
     fab_blas_leave(before);
     if (status != FAB_NUMERIC) return status;
     s->fault = status;
