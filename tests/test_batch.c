@@ -20,7 +20,7 @@ static void check_target(const fab_rows *x, int64_t D)
     real *mu = dense_new(D), *S = sample_covariance(x, NULL, mu);
     double *P = doubles(D * WIDTH), *V = doubles(D * WIDTH);
     for (int64_t i = 0; i < D * WIDTH; i++) P[i] = noise(8, i);
-    assert_ok(fab_target_init(&t, "test", x, D, WIDTH, NULL));
+    assert_ok(fab_target_init(&t, "test", x, NULL, D, WIDTH, NULL));
     assert_int_equal(t.S != NULL, x->n >= D);
     fab_target_times(&t, P, WIDTH, V);
     const double tol = (double)(x->n + 4 * D) * ROUND_F64;
@@ -72,7 +72,7 @@ static void constant_columns_have_no_variance_at_all(void **state)
         for (int64_t i = 0; i < N * 1200; i++)
             x[i] = i % 1200 < 2 ? 0.1 + (double)(i % 1200) * 1e9 : noise(1, i);
         const fab_rows r = rows_of(x, 0, N, 1200);
-        assert_ok(fab_target_init(&t, "test", &r, 1200, 3, NULL));
+        assert_ok(fab_target_init(&t, "test", &r, NULL, 1200, 3, NULL));
         assert_true(t.diag[0] == 0 && t.diag[1] == 0 && t.mu[0] == 0.1 && t.mu[1] == x[1]);
         assert_false(fab_target_varies(&t, 1));
         fab_target_free(&t);
@@ -159,7 +159,7 @@ static void eigenpairs_are_those_of_jacobi(void **state)
         for (int64_t K = 1; K <= D; K += 7) {
             fab_target t;
             fab_eigs e;
-            assert_ok(fab_target_init(&t, "test", &r, D, fab_eigs_width(D, K), NULL));
+            assert_ok(fab_target_init(&t, "test", &r, NULL, D, fab_eigs_width(D, K), NULL));
             assert_ok(fab_eigs_init(&e, &t, K, exact, 1));
             assert_ok(fab_eigs_solve(&e, s));
             for (int64_t k = 0; k < K; k++) {
@@ -182,7 +182,7 @@ static void check_spectrum(int64_t D, int64_t K, const double *lambda)
     for (int exact = 0; exact < 2; exact++) {
         fab_target t;
         fab_eigs e;
-        assert_ok(fab_target_init(&t, "test", &r, D, fab_eigs_width(D, K), NULL));
+        assert_ok(fab_target_init(&t, "test", &r, NULL, D, fab_eigs_width(D, K), NULL));
         assert_ok(fab_eigs_init(&e, &t, K, exact, 1));
         assert_ok(fab_eigs_solve(&e, NULL));
         if (!(e.worst <= FAB_EIGS_RESIDUAL)) fail_msg("a residual of %g is left", e.worst);
@@ -835,7 +835,9 @@ static void state_floor_knows_constant_coordinates(void **state)
     assert_ok(fab_gauss_create(&q, FAB_COVARIANCE, FAB_F64, 4, 1));
     q->mu[1] = 0.1;
     q->psi[0] = 0.05, q->psi[1] = 1e-50, q->psi[2] = 2, q->psi[3] = 0.01;
-    assert_int_equal(fab_state_floor(q, d2, 0.1), 3);
+    int64_t floored;
+    assert_ok(fab_state_floor(q, d2, 0.1, &(fab_run){0}, &floored));
+    assert_int_equal(floored, 3);
     assert_true(q->psi[0] == 0.1 * 4 && q->psi[2] == 2);
     assert_near(q->psi[1], 0.3, 1e-15);
     assert_near(q->psi[3], 0.3, 1e-15);

@@ -16,7 +16,7 @@ static scatter run(const fab_rows *x, int64_t D, const double *c, int64_t thread
     scatter s = {doubles(D * D), doubles(D)};
     assert_ok(fab_run_init(&r, &exec, FAB_F64));
     const int before = fab_blas_enter();
-    fab_scatter(&r, x, D, c, s.S, s.sum, doubles(fab_scatter_work(D)));
+    fab_scatter(&r, x, NULL, D, c, s.S, s.sum, doubles(fab_scatter_work(D)));
     fab_blas_leave(before);
     return s;
 }

@@ -29,8 +29,9 @@ typedef enum fab_dtype { FAB_F64 = 0, FAB_F32, FAB_I64, FAB_BOOL, FAB_ENUM } fab
 /* "f64", "f32", "i64", "bool", "enum". */
 FAB_API const char *fab_dtype_name(fab_dtype t);
 
-/* n vectors, one per row, in the caller's memory: vector j starts at element j * ld of p.  The length
- * of a vector is the D of the handle it is given to; ld >= D.
+/* n vectors, one per row, in the caller's memory: number i of vector j is element j * ld + i * stride of p.  The
+ * length of a vector is the D of the handle it is given to.  A table by rows has ld >= D and stride 1 (or 0, the same);
+ * one by columns, as R and Fortran keep it, ld = 1 and stride >= n.
  *
  * Sparse, when `start` is given: vector j has the values p[start[j]] .. p[start[j + 1] - 1] at the
  * coordinates index[start[j]] .. , rising and below D, and is 0 elsewhere; ld says how long it is.  The
@@ -41,14 +42,17 @@ typedef struct fab_rows {
     int64_t n, ld;
     const int64_t *start; /* n + 1; NULL: dense */
     const int32_t *index; /* one for each value */
+    int64_t stride;       /* elements between two numbers of a dense vector; 0: 1 */
 } fab_rows;
 
 /* ---- where the work runs ----------------------------------------------------------------------- */
 
 /* One of several processes that each hold some coordinates of theta.  `sum` adds buf over all of them,
- * the same bits everywhere.  Zeros and NULLs: alone. */
+ * the same bits everywhere.  Zeros and NULLs: alone.  The streams of vectors (recursive-em, online-em, stochastic-em,
+ * online-sga) can be divided so, Gaussians and their distances too; a method that cannot refuses. */
 typedef struct fab_comm {
-    int64_t first_row, total_rows;
+    int64_t first_row,
+        total_rows; /* coordinates of the processes before this one; of all of them */
     fab_status (*sum)(void *ctx, double *buf, int64_t n);
     void *ctx;
 } fab_comm;

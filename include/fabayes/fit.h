@@ -54,11 +54,13 @@ FAB_API int fab_method_streams(const fab_method *m);
 
 /* What a method takes. */
 typedef enum fab_takes {
-    FAB_TAKES_VECTORS = 1,  /* rows of numbers, without a target */
-    FAB_TAKES_LINEAR = 2,   /* a model with a linear predictor: fab_model_linear */
-    FAB_TAKES_GRADIENT = 4, /* any model with a loss and its gradient */
-    FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples: `gradients` is enough */
-    FAB_TAKES_JACOBIAN = 16 /* any model with outputs and their Jacobian */
+    FAB_TAKES_VECTORS = 1,   /* rows of numbers, without a target */
+    FAB_TAKES_LINEAR = 2,    /* a model with a linear predictor: fab_model_linear */
+    FAB_TAKES_GRADIENT = 4,  /* any model with a loss and its gradient */
+    FAB_TAKES_EXAMPLES = 8,  /* any model with gradients of single examples: `gradients` is enough */
+    FAB_TAKES_JACOBIAN = 16, /* any model with outputs and their Jacobian */
+    FAB_TAKES_WEIGHTS =
+        32 /* vectors with weights: one of weight w counts as w of them; examples of models always can */
 } fab_takes;
 /* The sum of those it takes. */
 FAB_API int64_t fab_method_takes(const fab_method *m);
@@ -80,7 +82,7 @@ FAB_API void fab_fit_free(fab_fit *f); /* takes NULL */
 FAB_API double fab_fit_bytes(const char *method, const void *settings, size_t size,
                              const fab_input *in, int64_t n, const fab_exec *x);
 
-/* Take rows: e->x alone for vectors.  Numbers that are not finite are refused by row, and the state is as it was.
+/* Take rows: for vectors e->x, dense or sparse, and where the method has FAB_TAKES_WEIGHTS e->weight.  Numbers that are not finite are refused by row, and the state is as it was.
  * FAB_STOPPED: the rows taken so far are in the state and fab_fit_rows counts them, so that the others may be fed later.
  * (lrvga of a network with start = map takes its first update whole or not at all: give the same rows again, and its
  * training goes on.) */

@@ -19,11 +19,10 @@ static double element(const fab_rows *x, int64_t at)
     return x->type == FAB_F32 ? (double)((const float *)x->p)[at] : ((const double *)x->p)[at];
 }
 
-double fab_rows_at(const fab_rows *x, int64_t j, int64_t i)
+int64_t fab_rows_seek(const fab_rows *x, int64_t j, int64_t i)
 {
-    if (!x->start) return element(x, j * x->ld + i);
     int64_t low = x->start[j], high = x->start[j + 1];
-    if (i < high - low && x->index[low + i] == i) return element(x, low + i); /* no gap so far */
+    if (i < high - low && x->index[low + i] == i) return low + i; /* no gap so far */
     while (low < high) {
         const int64_t middle = low + (high - low) / 2;
         if (x->index[middle] < i)
@@ -31,7 +30,14 @@ double fab_rows_at(const fab_rows *x, int64_t j, int64_t i)
         else
             high = middle;
     }
-    return low < x->start[j + 1] && x->index[low] == i ? element(x, low) : 0;
+    return low;
+}
+
+double fab_rows_at(const fab_rows *x, int64_t j, int64_t i)
+{
+    if (!x->start) return element(x, j * x->ld + i * fab_rows_stride(x));
+    const int64_t at = fab_rows_seek(x, j, i);
+    return at < x->start[j + 1] && x->index[at] == i ? element(x, at) : 0;
 }
 
 fab_rows fab_rows_part(const fab_rows *x, int64_t first, int64_t n)
@@ -51,8 +57,15 @@ void fab_rows_get(const fab_rows *x, int64_t j, int64_t D, double *out)
     if (x->start) {
         memset(out, 0, (size_t)D * sizeof *out);
         for (int64_t k = x->start[j]; k < x->start[j + 1]; k++) out[x->index[k]] = element(x, k);
+        return;
+    }
+    const int64_t stride = fab_rows_stride(x);
+    if (x->type == FAB_F32) {
+        const float *from = (const float *)x->p + j * x->ld;
+        for (int64_t i = 0; i < D; i++) out[i] = (double)from[i * stride];
     } else {
-        for (int64_t i = 0; i < D; i++) out[i] = element(x, j * x->ld + i);
+        const double *from = (const double *)x->p + j * x->ld;
+        for (int64_t i = 0; i < D; i++) out[i] = from[i * stride];
     }
 }
 
@@ -60,8 +73,14 @@ void fab_rows_copy(const fab_rows *x, int64_t j, int64_t D, void *out)
 {
     const size_t size = x->type == FAB_F32 ? sizeof(float) : sizeof(double);
     const fab_rows row = fab_rows_part(x, j, 1);
-    if (!x->start) {
+    const size_t step = (size_t)fab_rows_stride(x) * size;
+    if (!x->start && step == size) {
         memcpy(out, row.p, (size_t)D * size);
+        return;
+    }
+    if (!x->start) {
+        for (size_t i = 0; i < (size_t)D; i++)
+            memcpy((char *)out + i * size, (const char *)row.p + i * step, size);
         return;
     }
     memset(out, 0, (size_t)D * size);
@@ -77,7 +96,7 @@ int64_t fab_rows_stored(const fab_rows *x, int64_t j, int64_t D)
 
 double fab_rows_value(const fab_rows *x, int64_t j, int64_t k)
 {
-    return element(x, (x->start ? x->start[j] : j * x->ld) + k);
+    return element(x, x->start ? x->start[j] + k : j * x->ld + k * fab_rows_stride(x));
 }
 
 int64_t fab_rows_place(const fab_rows *x, int64_t j, int64_t k)
@@ -105,19 +124,41 @@ void fab_rows_add(const fab_rows *x, int64_t j, int64_t k, double a, const doubl
 
 /* ---- the check -------------------------------------------------------------------------------- */
 
-/* How many of n numbers are not finite (a count, so that the loop has no branches). */
-static int64_t bad_f64(const double *v, int64_t n)
+/* How many of n numbers, `stride` apart, are not finite (a count, so that the loop has no branches). */
+static int64_t bad_f64(const double *v, int64_t n, int64_t stride)
 {
     int64_t bad = 0;
-    for (int64_t i = 0; i < n; i++) bad += !(fabs(v[i]) <= 0x1.fffffffffffffp1023);
+    for (int64_t i = 0; i < n; i++) bad += !(fabs(v[i * stride]) <= 0x1.fffffffffffffp1023);
     return bad;
 }
 
-static int64_t bad_f32(const float *v, int64_t n)
+static int64_t bad_f32(const float *v, int64_t n, int64_t stride)
 {
     int64_t bad = 0;
-    for (int64_t i = 0; i < n; i++) bad += !(fabsf(v[i]) <= 0x1.fffffep127f);
+    for (int64_t i = 0; i < n; i++) bad += !(fabsf(v[i * stride]) <= 0x1.fffffep127f);
     return bad;
+}
+
+/* The finite dense rows before the first that is not; x->n when all are.  A table by columns is read by columns. */
+static int64_t finite_rows(const fab_rows *x, int64_t D)
+{
+    const int64_t stride = fab_rows_stride(x), by_columns = x->ld < stride;
+    const int64_t outer = by_columns ? D : x->n, inner = by_columns ? x->n : D;
+    const int64_t far = by_columns ? stride : x->ld, near = by_columns ? x->ld : stride;
+    int64_t o = 0, bad = 0;
+    while (o < outer && !bad) {
+        if (x->type == FAB_F32)
+            bad = bad_f32((const float *)x->p + o * far, inner, near);
+        else
+            bad = bad_f64((const double *)x->p + o * far, inner, near);
+        if (!bad) o++;
+    }
+    if (!bad) return x->n;
+    if (!by_columns) return o;
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < D; i++)
+            if (!isfinite(fab_rows_at(x, j, i))) return j;
+    return x->n;
 }
 
 /* Row j of sparse rows: where it stands, its coordinates and its values. */
@@ -148,24 +189,39 @@ static fab_status name_bad(const char *who, const fab_rows *x, int64_t j, int64_
                     (long long)j, (long long)i, fab_rows_at(x, j, i));
 }
 
+int fab_rows_hold(const fab_rows *x, int64_t D)
+{
+    const int64_t stride = fab_rows_stride(x);
+    if (x->start || stride == 1) return x->ld >= D;
+    return x->ld > 0 && (x->ld > (D - 1) * stride || stride > (x->n - 1) * x->ld);
+}
+
 fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D)
 {
     if (x->type != FAB_F64 && x->type != FAB_F32)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: rows are %s, expected f64 or f32", who,
                         fab_dtype_name(x->type));
-    if (x->n < 0 || x->ld < D || (x->n > 0 && !x->p && !x->start))
+    if (x->stride < 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: rows with a stride of %lld, expected at least 0",
+                        who, (long long)x->stride);
+    if (x->start && x->stride > 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: sparse rows with a stride of %lld, expected none",
+                        who, (long long)x->stride);
+    if (!fab_rows_hold(x, D) && x->stride > 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld rows %lld apart, numbers %lld apart, do not hold vectors of "
+                        "length %lld",
+                        who, (long long)x->n, (long long)x->ld, (long long)x->stride, (long long)D);
+    if (x->n < 0 || (x->n > 0 && !x->p && !x->start) || !fab_rows_hold(x, D))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: %lld rows %lld apart do not hold vectors of length %lld", who,
                         (long long)x->n, (long long)x->ld, (long long)D);
     if (x->start && !(x->p && x->index) && x->n > 0 && x->start[x->n] > x->start[0])
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: sparse rows without values or coordinates", who);
-    for (int64_t j = 0; x->start && j < x->n; j++) FAB_TRY(check_sparse(who, x, j, D));
-    for (int64_t j = 0; !x->start && j < x->n; j++) {
-        const int64_t bad = x->type == FAB_F32 ? bad_f32((const float *)x->p + j * x->ld, D)
-                                               : bad_f64((const double *)x->p + j * x->ld, D);
-        if (bad) return name_bad(who, x, j, D);
-    }
-    return FAB_OK;
+    if (x->start)
+        for (int64_t j = 0; j < x->n; j++) FAB_TRY(check_sparse(who, x, j, D));
+    const int64_t finite = x->start ? x->n : finite_rows(x, D);
+    return finite < x->n ? name_bad(who, x, finite, D) : FAB_OK;
 }
 
 fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D)

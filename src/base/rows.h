@@ -12,6 +12,18 @@ fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D);
 /* The same, and dense? */
 fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D);
 
+/* Do the strides hold n vectors of length D, none inside another? */
+int fab_rows_hold(const fab_rows *x, int64_t D);
+
+/* Elements between two numbers of a dense vector. */
+static inline int64_t fab_rows_stride(const fab_rows *x)
+{
+    return x->stride > 1 ? x->stride : 1;
+}
+
+/* Of a sparse vector j: where the first value at coordinate i or behind it stands, start[j + 1] when there is none. */
+int64_t fab_rows_seek(const fab_rows *x, int64_t j, int64_t i);
+
 /* Element i of vector j; of a sparse one after a search. */
 double fab_rows_at(const fab_rows *x, int64_t j, int64_t i);
 

@@ -11,6 +11,7 @@
 #include "base/settings.h"
 #include "model/example_rows.h"
 #include "model/net/examples.h"
+#include "la/ops.h"
 #include "model/likelihoods/likelihood.h"
 #include <assert.h>
 #include <math.h>
@@ -121,7 +122,8 @@ static fab_status nothing(void *self, const double *theta, const fab_examples *e
     return FAB_OK;
 }
 
-static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in)
+static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in,
+                              const fab_exec *x)
 {
     if (in->model) {
         if (in->rows < 0)
@@ -140,10 +142,15 @@ static fab_status check_input(const fab_method *m, const void *settings, const f
     if (D > (int64_t)1 << 40)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors of length D = %lld, expected at most 2^40",
                         m->name, (long long)D);
-    if (K > D)
+    const int64_t total = fab_total(x ? x->comm : NULL, D);
+    if (total < D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld coordinates here, and %lld in all processes together", m->name,
+                        (long long)D, (long long)total);
+    if (K > total)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: K = %lld factors for D = %lld coordinates, expected K <= D", m->name,
-                        (long long)K, (long long)D);
+                        (long long)K, (long long)total);
     return FAB_OK;
 }
 
@@ -251,11 +258,11 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
 
 /* A copy of the settings, checked with the input. */
 static fab_status checked_settings(fab_any_settings *own, const fab_method *m, const void *settings,
-                                   size_t size, const fab_input *in)
+                                   size_t size, const fab_input *in, const fab_exec *x)
 {
     assert(m->fields->size <= sizeof *own);
     FAB_TRY(take_settings(own, m, settings, size));
-    return check_input(m, own, in);
+    return check_input(m, own, in, x);
 }
 
 fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings, size_t size,
@@ -265,7 +272,7 @@ fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings,
     fab_any_settings own;
     *f = NULL;
     FAB_TRY(find_method(&m, method, in));
-    FAB_TRY(checked_settings(&own, m, settings, size, in));
+    FAB_TRY(checked_settings(&own, m, settings, size, in, x));
     return build(f, m, &own, in, x);
 }
 
@@ -275,7 +282,7 @@ double fab_fit_bytes(const char *method, const void *settings, size_t size, cons
     const fab_method *m;
     fab_any_settings own;
     if (find_method(&m, method, in) != FAB_OK) return NAN;
-    if (checked_settings(&own, m, settings, size, in) != FAB_OK) return NAN;
+    if (checked_settings(&own, m, settings, size, in, x) != FAB_OK) return NAN;
     const int64_t runs = fab_method_setting(m, &own, "runs");
     const double bytes = m->bytes ? m->bytes(&own, in, n, x) : 0;
     return runs ? (double)runs * bytes : bytes;
@@ -300,10 +307,17 @@ static fab_status check_rows(const fab_fit *f, const fab_examples *e)
     if (e->y || e->offset)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors: no y, no offset",
                         f->m->name);
-    if (e->weight)
+    if (e->weight && !(f->m->takes & FAB_TAKES_WEIGHTS))
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: weights of vectors are not offered by this method",
                         f->m->name);
-    return fab_rows_check_dense(f->m->name, &e->x, f->vectors);
+    FAB_TRY(fab_rows_check(f->m->name, &e->x, f->vectors));
+    if (e->weight)
+        for (int64_t j = 0; j < e->x.n; j++)
+            if (!(e->weight[j] > 0 && isfinite(e->weight[j])))
+                return FAB_FAIL(FAB_BAD_DATA,
+                                "%s: row %lld has weight %g, expected a finite number > 0",
+                                f->m->name, (long long)j, e->weight[j]);
+    return FAB_OK;
 }
 
 /* Rows of a stream between two questions; all of them where they stay together. */

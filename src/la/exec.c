@@ -50,6 +50,17 @@ fab_status fab_sum(const fab_run *r, double *buf, int64_t n)
     return r->comm.sum ? r->comm.sum(r->comm.ctx, buf, n) : FAB_OK;
 }
 
+int64_t fab_total(const fab_comm *c, int64_t n)
+{
+    return c && c->sum ? c->total_rows : n;
+}
+
+fab_status fab_check_alone(const char *who, const fab_exec *x)
+{
+    if (!x || !x->comm || !x->comm->sum) return FAB_OK;
+    return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", who);
+}
+
 /* ---- views --------------------------------------------------------------------------------------- */
 
 fab_long fab_long_rows(void *F, int64_t n, int64_t k)

@@ -100,7 +100,7 @@ struct fab_ops {
 
     /* In and out.  mu: n numbers, or NULL for 0. */
     void (*load)(const fab_run *r, const fab_rows *x, const double *mu,
-                 const fab_long *X);                               /* X(:,j) = x_j - mu */
+                 const fab_long *X); /* X(:,j) = x_j - mu; sparse rows too */
     void (*get)(const fab_run *r, const fab_long *A, double *out); /* out[i * k + j] = A(i, j) */
     void (*put)(const fab_run *r, const double *in, const fab_long *A);
     void (*zero)(const fab_run *r, const fab_long *A);
@@ -125,6 +125,12 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type);
 
 /* Add buf over the processes. */
 fab_status fab_sum(const fab_run *r, double *buf, int64_t n);
+
+/* Coordinates over all processes, where this one has n. */
+int64_t fab_total(const fab_comm *c, int64_t n);
+
+/* Refuse several processes, with a sentence that begins with `who`. */
+fab_status fab_check_alone(const char *who, const fab_exec *x);
 
 /* BLAS runs single-threaded inside a verb: take the global count down, give it back. */
 int fab_blas_enter(void);

@@ -8,6 +8,7 @@
 #include "base/rows.h"
 #include "la/threads.h"
 #include <cblas.h>
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -25,27 +26,26 @@ int64_t fab_scatter_work(int64_t D)
 /* n rows of x, from `first` on, and what is made of them. */
 typedef struct scatter_panel {
     const fab_rows *x;
+    const double *w; /* of all rows, or NULL */
     int64_t first, n, D;
     const double *c; /* D */
-    double *rows;    /* n x D: x - c */
+    double *rows;    /* n x D: sqrt(w) (x - c) */
     double *S, *sum; /* D x D, D */
 } scatter_panel;
 
-/* rows[i * D + d] = x_{first + i, d} - c_d, for block t of the rows */
+/* rows[i * D + d] = sqrt(w) (x_{first + i, d} - c_d), for block t of the rows */
 static void load_block(void *ctx, int64_t t, int thread)
 {
     (void)thread;
     const scatter_panel *p = ctx;
-    const fab_rows *x = p->x;
     const int64_t D = p->D, end = (t + 1) * BLOCK < p->n ? (t + 1) * BLOCK : p->n;
     for (int64_t i = t * BLOCK; i < end; i++) {
-        if (x->type == FAB_F64) {
-            const double *row = (const double *)x->p + (p->first + i) * x->ld;
-            for (int64_t d = 0; d < D; d++) p->rows[i * D + d] = row[d] - p->c[d];
-        } else {
-            const float *row = (const float *)x->p + (p->first + i) * x->ld;
-            for (int64_t d = 0; d < D; d++) p->rows[i * D + d] = (double)row[d] - p->c[d];
-        }
+        double *row = p->rows + i * D;
+        fab_rows_get(p->x, p->first + i, D, row);
+        for (int64_t d = 0; d < D; d++) row[d] -= p->c[d];
+        if (!p->w) continue;
+        const double root = sqrt(p->w[p->first + i]);
+        for (int64_t d = 0; d < D; d++) row[d] *= root;
     }
 }
 
@@ -57,24 +57,26 @@ static void add_strip(void *ctx, int64_t t, int thread)
     const int64_t D = p->D, d0 = t * STRIP, width = D - d0 < STRIP ? D - d0 : STRIP;
     cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)(D - d0), (int)width, (int)p->n, 1,
                 p->rows + d0, (int)D, p->rows + d0, (int)D, 1, p->S + d0 + d0 * D, (int)D);
-    for (int64_t i = 0; i < p->n; i++)
-        for (int64_t d = d0; d < d0 + width; d++) p->sum[d] += p->rows[i * D + d];
+    for (int64_t i = 0; i < p->n; i++) {
+        const double root = p->w ? sqrt(p->w[p->first + i]) : 1;
+        for (int64_t d = d0; d < d0 + width; d++) p->sum[d] += root * p->rows[i * D + d];
+    }
 }
 
-void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c, double *S,
-                 double *sum, double *work)
+void fab_scatter(const fab_run *r, const fab_rows *x, const double *w, int64_t D, const double *c,
+                 double *S, double *sum, double *work)
 {
     const int64_t strips = (D + STRIP - 1) / STRIP;
     const int threads = D < FEW_COLUMNS ? 1 : r->threads;
     memset(S, 0, (size_t)(D * D) * sizeof *S);
     memset(sum, 0, (size_t)D * sizeof *sum);
-    fab_watch w = r->watch;
+    fab_watch watch = r->watch;
     for (int64_t first = 0; first < x->n; first += PANEL) {
         const int64_t n = x->n - first < PANEL ? x->n - first : PANEL;
-        scatter_panel p = {x, first, n, D, c, work, S, sum};
+        scatter_panel p = {x, w, first, n, D, c, work, S, sum};
         fab_parallel(threads, (n + BLOCK - 1) / BLOCK, load_block, &p);
         fab_parallel(threads, strips, add_strip, &p);
-        fab_watch_note(&w, (double)n * (double)D * (double)D / 8, "covariance", first + n, x->n);
+        fab_watch_note(&watch, (double)n * (double)D * (double)D / 8, "covariance", first + n, x->n);
     }
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < j; i++) S[i + j * D] = S[j + i * D];

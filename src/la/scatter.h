@@ -9,9 +9,9 @@
 /* Doubles of workspace. */
 int64_t fab_scatter_work(int64_t D);
 
-/* S = sum_j (x_j - c)(x_j - c)', D x D, full, and sum = sum_j (x_j - c), D numbers.  The same bits for
- * any number of threads. */
-void fab_scatter(const fab_run *r, const fab_rows *x, int64_t D, const double *c, double *S,
-                 double *sum, double *work);
+/* S = sum_j w_j (x_j - c)(x_j - c)', D x D, full, and sum = sum_j w_j (x_j - c), D numbers; w NULL: 1.  The same bits
+ * for any number of threads. */
+void fab_scatter(const fab_run *r, const fab_rows *x, const double *w, int64_t D, const double *c,
+                 double *S, double *sum, double *work);
 
 #endif

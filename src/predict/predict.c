@@ -22,7 +22,7 @@ fab_status fab_predict_check(const fab_gauss *q, const fab_glm *m, const fab_row
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "predict: the Gaussian has %lld coordinates, theta has %lld",
                         (long long)q->D, (long long)fab_glm_size(m));
-    return x->ld >= m->D
+    return fab_rows_hold(x, m->D)
                ? FAB_OK
                : FAB_FAIL(FAB_BAD_ARGUMENT, "predict: rows of %lld numbers, expected %lld",
                           (long long)x->ld, (long long)m->D);

@@ -28,6 +28,12 @@ typedef struct built {
     int full, dense;
 } built;
 
+/* Are the rows such that a product takes them where they stand? */
+static int as_they_are(const fab_rows *x)
+{
+    return x->type == FAB_F64 && !x->start && fab_rows_stride(x) == 1;
+}
+
 static void layout(fab_layout *l, void *handle)
 {
     fab_objective *o = handle;
@@ -36,7 +42,7 @@ static void layout(fab_layout *l, void *handle)
     o->a0 = fab_place(l, o->P, sizeof(double));
     o->m0 = fab_place(l, o->P, sizeof(double));
     o->A0 = b->full ? fab_place(l, o->P * o->P, sizeof(double)) : NULL;
-    const int whole = b->dense || (o->e->x.type == FAB_F32 && !o->e->x.start);
+    const int whole = b->dense || (!o->e->x.start && !as_they_are(&o->e->x));
     o->x = whole ? fab_place(l, o->width * o->rows, sizeof(double)) : NULL;
     o->z = fab_place(l, b->dense ? o->width * o->rows : 0, sizeof(double));
     o->eta = fab_place(l, C * o->rows, sizeof(double));
@@ -151,7 +157,7 @@ static view view_of(fab_objective *o, int64_t first)
     const int64_t n = block_rows(o, first), D = o->m.D;
     const fab_rows rows = fab_rows_part(&o->e->x, first, n);
     if (rows.start && !o->x) return (view){NULL, n, D, rows};
-    if (rows.type == FAB_F64 && !rows.start) return (view){rows.p, n, rows.ld, {0}};
+    if (as_they_are(&rows)) return (view){rows.p, n, rows.ld, {0}};
     for (int64_t j = 0; j < n; j++) fab_rows_get(&rows, j, D, o->x + j * D);
     return (view){o->x, n, D, {0}};
 }

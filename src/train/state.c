@@ -79,26 +79,35 @@ fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec
         fab_blas_leave(before);
         fab_solver_free(s);
     }
-    for (int64_t i = 0; i < q->D && status == FAB_OK; i++) excess += (d2[i] - diag[i]) * inverse[i];
-    if (status == FAB_OK)
-        *loglik = -0.5 * ((double)q->D * (1 + 1.8378770664093454836) + logdet + excess);
+    if (status == FAB_OK) {
+        fab_run sum = {0};
+        if (x && x->comm) sum.comm = *x->comm;
+        for (int64_t i = 0; i < q->D; i++) excess += (d2[i] - diag[i]) * inverse[i];
+        status = fab_sum(&sum, &excess, 1);
+        const double D = (double)fab_total(&sum.comm, q->D);
+        *loglik = -0.5 * (D * (1 + 1.8378770664093454836) + logdet + excess);
+    }
     fab_release(inverse);
     return status;
 }
 
 #define CONSTANT 1e-28 /* variance over squared mean below which a column does not vary but round */
 
-int64_t fab_state_floor(fab_gauss *q, const double *d2, double psi_min)
+fab_status fab_state_floor(fab_gauss *q, const double *d2, double psi_min, const fab_run *r,
+                           int64_t *floored)
 {
-    double mean = 0;
-    int64_t floored = 0;
-    for (int64_t i = 0; i < q->D; i++) mean += d2[i] / (double)q->D;
+    const double D = (double)fab_total(&r->comm, q->D);
+    double mean = 0, count = 0;
+    for (int64_t i = 0; i < q->D; i++) mean += d2[i] / D;
+    FAB_TRY(fab_sum(r, &mean, 1));
     for (int64_t i = 0; i < q->D; i++) {
         const int varies = d2[i] > CONSTANT * q->mu[i] * q->mu[i];
         const double floor = psi_min * (varies ? d2[i] : mean);
         if (q->psi[i] > floor) continue;
         q->psi[i] = floor;
-        floored++;
+        count++;
     }
-    return floored;
+    FAB_TRY(fab_sum(r, &count, 1));
+    *floored = (int64_t)count;
+    return FAB_OK;
 }

@@ -6,6 +6,7 @@
 
 #include "fabayes/files.h"
 #include "fabayes/gauss.h"
+#include "la/ops.h"
 
 /* Find tensor `name` with exactly this type and shape and copy it to `out`; a sentence otherwise. */
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
@@ -33,12 +34,14 @@ fab_status fab_states_load(const fab_states *s, const fab_tensors *t);
 
 /* Mean log-likelihood per row of q for data whose variances are d2 (D) and whose correlations q has
  * fitted: with S = F F' + diag(d2 - rowdot(F, F)), -(D log 2 pi + log det + tr(Sigma^-1 S)) / 2.  Exact at
- * a maximum of the likelihood. */
+ * a maximum of the likelihood.  With a comm in x, q and d2 are this process's part and the number is of all. */
 fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec *x,
                             double *loglik);
 
 /* Raise psi to at least psi_min times the coordinate's variance d2_i; a constant coordinate, which has
- * none but rounding, gets psi_min times the mean variance.  Returns how many stand at the floor. */
-int64_t fab_state_floor(fab_gauss *q, const double *d2, double psi_min);
+ * none but rounding, gets psi_min times the mean variance.  *floored: how many stand at the floor.  Mean and count are
+ * over the processes of r. */
+fab_status fab_state_floor(fab_gauss *q, const double *d2, double psi_min, const fab_run *r,
+                           int64_t *floored);
 
 #endif

@@ -312,9 +312,24 @@ static void TYPED(axpy)(const fab_job *job, fab_span rows, void *scratch, double
     }
 }
 
-#define LOAD_COLUMN(type)                                          \
+#define LOAD_COLUMN(type, stride)                                  \
     for (int64_t i = rows.first; i < rows.first + rows.count; i++) \
-    to[i * X->rs] = (REAL)((double)((const type *)x->p)[j * x->ld + i] - (mu ? mu[i] : 0))
+    to[i * X->rs] =                                                \
+        (REAL)((double)((const type *)x->p)[j * x->ld + i * (stride)] - (mu ? mu[i] : 0))
+
+/* Vector j of sparse rows, the coordinates of `rows` of it. */
+static void TYPED(load_sparse)(const fab_rows *x, int64_t j, fab_span rows, const double *mu,
+                               const fab_long *X)
+{
+    REAL *to = TYPED(at)(X, 0, j);
+    const int64_t end = rows.first + rows.count;
+    for (int64_t i = rows.first; i < end; i++) to[i * X->rs] = (REAL)(0 - (mu ? mu[i] : 0));
+    for (int64_t k = fab_rows_seek(x, j, rows.first); k < x->start[j + 1] && x->index[k] < end;
+         k++) {
+        const int64_t i = x->index[k];
+        to[i * X->rs] = (REAL)(fab_rows_value(x, j, k - x->start[j]) - (mu ? mu[i] : 0));
+    }
+}
 
 static void TYPED(load)(const fab_job *job, fab_span rows, void *scratch, double *partial)
 {
@@ -323,12 +338,19 @@ static void TYPED(load)(const fab_job *job, fab_span rows, void *scratch, double
     const fab_rows *x = job->rows;
     const fab_long *X = job->A;
     const double *mu = job->mu;
+    const int64_t stride = fab_rows_stride(x);
     for (int64_t j = 0; j < x->n; j++) {
         REAL *to = TYPED(at)(X, 0, j);
-        if (x->type == FAB_F64)
-            LOAD_COLUMN(double);
+        if (x->start)
+            TYPED(load_sparse)(x, j, rows, mu, X);
+        else if (x->type == FAB_F64 && stride == 1)
+            LOAD_COLUMN(double, 1);
+        else if (x->type == FAB_F64)
+            LOAD_COLUMN(double, stride);
+        else if (stride == 1)
+            LOAD_COLUMN(float, 1);
         else
-            LOAD_COLUMN(float);
+            LOAD_COLUMN(float, stride);
     }
 }
 

@@ -8,6 +8,7 @@
 #ifndef FAB_LA_OPS_CPU_H
 #define FAB_LA_OPS_CPU_H
 
+#include "base/rows.h"
 #include "la/ops.h"
 
 /* What a kernel was asked; each uses the fields it needs. */

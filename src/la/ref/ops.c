@@ -6,6 +6,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/random_ref.h"
+#include "base/rows.h"
 #include "la/ops.h"
 #include <math.h>
 #include <string.h>

@@ -99,12 +99,8 @@ static void TYPED(load)(const fab_run *r, const fab_rows *x, const double *mu, c
 {
     (void)r;
     for (int64_t j = 0; j < x->n; j++)
-        for (int64_t i = 0; i < X->n; i++) {
-            const int64_t e = j * x->ld + i;
-            const double v = x->type == FAB_F64 ? ((const double *)x->p)[e]
-                                                : (double)((const float *)x->p)[e];
-            *TYPED(at)(X, i, j) = (REAL)(v - (mu ? mu[i] : 0));
-        }
+        for (int64_t i = 0; i < X->n; i++)
+            *TYPED(at)(X, i, j) = (REAL)(fab_rows_at(x, j, i) - (mu ? mu[i] : 0));
 }
 
 static void TYPED(get)(const fab_run *r, const fab_long *A, double *out)

@@ -16,6 +16,7 @@ fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *set
 {
     fab_batch *b;
     *handle = NULL;
+    FAB_TRY(fab_check_alone(proto->name, x));
     const fab_dtype type = x && x->ops ? x->ops->type : FAB_F64;
     FAB_TRY(fab_alloc_array((void **)&b, 1, sizeof *b + size, proto->name));
     memcpy(b, proto, sizeof *b);
@@ -42,7 +43,9 @@ void fab_batch_free(void *handle)
 
 fab_status fab_batch_update(void *handle, const fab_examples *e)
 {
-    ((fab_batch *)handle)->rows = e->x;
+    fab_batch *b = handle;
+    b->rows = e->x;
+    b->weight = e->weight;
     return FAB_OK;
 }
 
@@ -74,7 +77,7 @@ fab_status fab_batch_result(void *handle, const fab_gauss **q)
 {
     fab_batch *b = handle;
     fab_target t;
-    FAB_TRY(fab_target_init(&t, b->name, &b->rows, b->D, b->width, &b->exec));
+    FAB_TRY(fab_target_init(&t, b->name, &b->rows, b->weight, b->D, b->width, &b->exec));
     b->report = (fab_report){.converged = -1, .loglik_mean = NAN};
     fab_status s = b->solve(b, &t);
     if (s == FAB_OK) {

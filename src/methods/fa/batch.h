@@ -14,6 +14,7 @@ typedef struct fab_batch {
     fab_exec exec;
     int64_t D, K;
     fab_rows rows;
+    const double *weight; /* of the rows, or NULL: 1 */
     fab_gauss *q;
     double *F; /* D x K, columns: what the method fills; q->F is made from it */
     fab_report report;

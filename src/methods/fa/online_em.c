@@ -109,7 +109,8 @@ static void layout(fab_layout *l, void *handle)
     e->C = e->H + K * K;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
+    form_result(void *handle);
 
 static fab_status prototype(online_em *e, const void *settings, const fab_input *in,
                             const fab_exec *x)
@@ -271,13 +272,13 @@ static fab_status stream_step(online_em *e)
     return FAB_OK;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
 {
     online_em *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, e->next); /* 1 */
-        if (e->s.t == 1) continue;              /* d_1 = 0 */
+        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->next); /* 1 */
+        if (e->s.t == 1) continue;                            /* d_1 = 0 */
         FAB_TRY(e->s.done ? stream_step(e) : warm_step(e));
     }
     return FAB_OK;
@@ -340,7 +341,7 @@ const fab_method fab_online_em_method = {
     .name = "online-em",
     .summary = "online EM: one row at a time, one pass over D x K a row",
     .streams = 1,
-    .takes = FAB_TAKES_VECTORS,
+    .takes = FAB_TAKES_VECTORS | FAB_TAKES_WEIGHTS,
     .fields = &table,
     .init = init,
     .update = fab_start_update,

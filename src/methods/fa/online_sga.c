@@ -97,7 +97,8 @@ static void layout(fab_layout *l, void *handle)
     for (int64_t i = 0; i < D; i++) e->one[i] = 1;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
+    form_result(void *handle);
 
 static fab_status prototype(online_sga *e, const void *settings, const fab_input *in,
                             const fab_exec *x)
@@ -172,16 +173,18 @@ static fab_status expected_squares(online_sga *e)
     return FAB_OK;
 }
 
-/* 5 */
+/* 5; where one process diverges, all stop */
 static fab_status step_psi(online_sga *e)
 {
     const double a = e->set.rate, most = 1e306; /* beyond it the stream has diverged */
+    double diverged = 0;
     for (int64_t i = 0; i < e->s.D; i++) {
         const double step = 0.5 * a * (e->v[i] * e->inverse[i] - 1), psi = e->psi[i] * exp(step);
         e->psi[i] = fmax(psi, e->s.least[i]);
-        if (!(psi <= most)) return FAB_NUMERIC;
+        diverged += !(psi <= most);
     }
-    return FAB_OK;
+    FAB_TRY(fab_sum(&e->s.run, &diverged, 1));
+    return diverged > 0 ? FAB_NUMERIC : FAB_OK;
 }
 
 /* 6, 7  F + psi^-1 F (-a S) + (psi^-1 delta) (a c m') */
@@ -239,12 +242,12 @@ static fab_status step(online_sga *e)
     return FAB_OK;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
 {
     online_sga *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, e->delta); /* 1 */
+        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->delta); /* 1 */
         FAB_TRY(step(e));
     }
     return FAB_OK;

@@ -69,7 +69,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 const fab_method fab_ppca_method = {
     .name = "ppca",
     .summary = "probabilistic PCA: one psi for all coordinates",
-    .takes = FAB_TAKES_VECTORS,
+    .takes = FAB_TAKES_VECTORS | FAB_TAKES_WEIGHTS,
     .fields = &table,
     .init = init,
     .update = fab_batch_update,

@@ -16,10 +16,10 @@ enum {
     MOST_ROUNDS = 20,
     LEAST_ROUNDS = 2,
     ROWS_PER_ROUND = 5
-};                        /* of settling: rows per factor earn rounds */
-#define SETTLED      0.01 /* relative change of psi (root mean square) that ends the start */
-#define SETTLE_TRACE 1e-6 /* weight of the start beside the first rows */
-#define UNSEEN       1e-6 /* of W' psi^-1 W: a factor the first rows do not show */
+};                         /* of settling: rows per factor earn rounds */
+#define SETTLED       0.01 /* relative change of psi (root mean square) that ends the start */
+#define SETTLE_WEIGHT 1e-6 /* weight of the start beside the first rows */
+#define UNSEEN        1e-6 /* of W' psi^-1 W: a factor the first rows do not show */
 
 int64_t fab_recursive_clamp(double v, int64_t lo, int64_t hi)
 {
@@ -51,29 +51,21 @@ static fab_status variances(recursive_em *e, const fab_long *X, double rows, dou
     return FAB_OK;
 }
 
-/* A trace of the mean variance where a coordinate is constant. */
-static void lend(recursive_em *e, double mean)
+/* A coordinate that is constant has psi_min of the mean variance for its own. */
+static void mark_constants(recursive_em *e, double mean)
 {
-    e->trace = e->set.psi_min * mean;
-    e->lent = 0;
+    e->constant_psi = e->set.psi_min * mean;
+    e->constants = 0;
     for (int64_t i = 0; i < e->D; i++) {
         if (e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i]) continue;
-        e->v[i] = e->trace;
-        e->lent++;
+        e->v[i] = e->constant_psi;
+        e->constants++;
     }
 }
 
-/* Is v_i what was lent? */
-static int lent(const recursive_em *e, int64_t i)
+static int is_constant(const recursive_em *e, int64_t i)
 {
-    return e->lent > 0 && fabs(e->v[i] - e->trace) <= SAME * e->trace;
-}
-
-/* Set psi of the coordinates that live on loan, where it is `now`. */
-static void set_lent(recursive_em *e, double now, double psi)
-{
-    for (int64_t i = 0; i < e->D && e->lent; i++)
-        if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = psi;
+    return e->constants > 0 && fabs(e->v[i] - e->constant_psi) <= SAME * e->constant_psi;
 }
 
 static double loading(double s2)
@@ -112,8 +104,9 @@ static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows
     for (int64_t i = 0; i < D; i++)
         for (int64_t k = 0; k < R; k++) {
             const int64_t from = D - 1 - k;
-            e->M[i * R + k] =
-                lent(e, i) ? 0 : sqrt(e->v[i]) * loading(e->lambda[from]) * e->gram[i + from * D];
+            e->M[i * R + k] = is_constant(e, i) ? 0
+                                                : sqrt(e->v[i]) * loading(e->lambda[from]) *
+                                                      e->gram[i + from * D];
         }
     e->run.ops->put(&e->run, e->M, W);
     return FAB_OK;
@@ -124,7 +117,12 @@ static fab_status start_svd(recursive_em *e, const fab_long *X, double rows)
     const fab_long W = fab_long_rows(e->S->F, e->D, e->set.inner_rank);
     const fab_long few = fab_long_vectors(X->p, X->n, fab_recursive_svd_rows(e, X->k), X->cs);
     const int by_rows = few.k < e->D || e->run.comm.sum;
-    const double share = rows * (double)few.k / (double)X->k;
+    double first = 0, all = 0; /* weights of those few, of all */
+    for (int64_t j = 0; j < X->k; j++) {
+        all += e->w[j];
+        if (j < few.k) first += e->w[j];
+    }
+    const double share = rows * first / all;
     FAB_TRY(by_rows ? svd_by_rows(e, &few, share, &W) : svd_by_columns(e, X, rows, &W));
     e->run.ops->rowquad(&e->run, &W, NULL, W.k, 0, e->S->psi);
     for (int64_t i = 0; i < e->D; i++) {
@@ -155,33 +153,8 @@ static fab_status start_random(recursive_em *e, double c)
 
 /* ---- blocks ----------------------------------------------------------------------------------- */
 
-/* The running mean of the block goes into column m (m = 1: the row itself is it). */
-static fab_long block_mean(recursive_em *e, int64_t m)
-{
-    const fab_long X = fab_recursive_columns(e, 0, m),
-                   mean = fab_recursive_columns(e, m > 1 ? m : 0, 1);
-    if (m == 1) return mean;
-    for (int64_t j = 0; j < m; j++) e->ones[j] = 1 / (double)m;
-    e->run.ops->mult(&e->run, NULL, &X, e->ones, 0, &mean);
-    for (int64_t j = 0; j < m; j++) e->ones[j] = -1;
-    e->run.ops->mult(&e->run, NULL, &mean, e->ones, 1, &X);
-    return mean;
-}
-
-/* 1, 3  Centre a block of m rows, move mu, and say how many columns it has. */
-static int64_t centre_block(recursive_em *e, int64_t m, double *mu)
-{
-    if (e->set.centre == CENTRE_NONE) return m;
-    const double after = e->rows + (double)m, r = sqrt(e->rows * (double)m / after);
-    const fab_long mean = block_mean(e, m);
-    e->run.ops->get(&e->run, &mean, e->v);
-    for (int64_t i = 0; i < e->D; i++) mu[i] += (double)m / after * e->v[i];
-    e->run.ops->mult(&e->run, NULL, &mean, &r, 0, &mean);
-    return m > 1 && e->rows > 0 ? m + 1 : m;
-}
-
 /* 4, end: EM on the first rows alone until psi settles; what is left over would be kept as if it had
- * been seen in so many rows.  A trace of the state stays in the target so that constant coordinates
+ * been seen in so many rows.  A little of the state stays in the target so that constant coordinates
  * have a psi. */
 static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
 {
@@ -192,18 +165,19 @@ static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
     double change[2] = {INFINITY, 1};
     for (int64_t round = 0; round < rounds && change[0] > SETTLED * SETTLED * change[1]; round++) {
         for (int64_t i = 0; i < D; i++)
-            if (lent(e, i)) e->S->psi[i] = mean / SETTLE_TRACE; /* any number: the row of W is 0 */
+            if (is_constant(e, i))
+                e->S->psi[i] = mean / SETTLE_WEIGHT; /* any number: the row of W is 0 */
         memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
-        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_TRACE, (1 - SETTLE_TRACE) / rows, k));
+        FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_WEIGHT, (1 - SETTLE_WEIGHT) / rows, k));
         change[0] = 0, change[1] = (double)D;
         for (int64_t i = 0; i < D; i++) {
             const double d = e->S->psi[i] / e->before[i] - 1;
-            if (!lent(e, i)) change[0] += d * d;
+            if (!is_constant(e, i)) change[0] += d * d;
         }
         FAB_TRY(fab_sum(&e->run, change, 2));
     }
     for (int64_t i = 0; i < D; i++)
-        if (lent(e, i)) e->S->psi[i] = e->trace;
+        if (is_constant(e, i)) e->S->psi[i] = e->constant_psi;
     return FAB_OK;
 }
 
@@ -231,8 +205,8 @@ static fab_status add_unseen(recursive_em *e)
     FAB_TRY(fab_sum(&e->run, &total, 1));
     const double c = sqrt(START_SIGNAL / total);
     for (int64_t i = 0; i < D; i++) {
-        const double psi = e->S->psi[i], share = lent(e, i) ? 0 : c * c * e->before[i];
-        e->before[i] = lent(e, i) ? 0 : c * sqrt(psi);
+        const double psi = e->S->psi[i], share = is_constant(e, i) ? 0 : c * c * e->before[i];
+        e->before[i] = is_constant(e, i) ? 0 : c * sqrt(psi);
         e->S->psi[i] = psi * (1 - share);
     }
     memset(e->M, 0, (size_t)(unseen * R) * sizeof *e->M);
@@ -282,7 +256,7 @@ static fab_status start(recursive_em *e, int64_t k, double rows)
     FAB_TRY(variances(e, &X, rows, &mean));
     if (!(mean > 0)) return FAB_OK;
     if (e->set.start == START_SVD) {
-        lend(e, mean);
+        mark_constants(e, mean);
         FAB_TRY(start_svd(e, &X, rows));
         FAB_TRY(squeeze(e, &k));
         e->n = rows;
@@ -294,21 +268,52 @@ static fab_status start(recursive_em *e, int64_t k, double rows)
     return fab_absorb_loaded(e->absorb, e->S, 1 / e->n, 1 / e->n, k); /* 2 */
 }
 
-/* Absorb the m pending rows. */
+/* Absorb the m pending rows.  Their columns are sqrt(w) (x - mu - e), and one more for the step of the mean. */
 fab_status fab_recursive_flush(recursive_em *e)
 {
-    const int64_t m = e->pending;
-    const double keep = pow(e->set.forget, (double)m);
+    const int64_t m = e->pending, D = e->D;
+    const int centred = e->set.centre == CENTRE_EXACT;
+    const fab_long X = fab_recursive_columns(e, 0, m);
+    int64_t k = m;
+    double w = 0; /* the weight of the block */
+    for (int64_t j = 0; j < m; j++) w += e->w[j];
+    const double keep = pow(e->set.forget, w);
     e->rows *= keep;
     e->n *= keep;
-    int64_t k = centre_block(e, m, e->S->mu);
-    const double after = e->n + (double)m;
-    e->rows += (double)m;
     e->pending = 0;
+
+    if (centred) {
+        const fab_long mean = fab_recursive_columns(e, m > 1 ? m : 0, 1); /* one row is its mean */
+        const double after = e->rows + w, r = sqrt(e->rows * w / after);
+        if (m > 1) {
+            for (int64_t j = 0; j < m; j++) e->mix[j] = e->w[j] / w;
+            e->run.ops->mult(&e->run, NULL, &X, e->mix, 0, &mean); /* 1  e = sum w (x - mu) / w */
+            for (int64_t j = 0; j < m; j++) e->mix[j] = -1;
+            e->run.ops->mult(&e->run, NULL, &mean, e->mix, 1, &X); /*    x - mu - e */
+        }
+        e->run.ops->get(&e->run, &mean, e->v);
+        for (int64_t i = 0; i < D; i++) e->S->mu[i] += w / after * e->v[i]; /* 3 */
+        e->run.ops->mult(&e->run, NULL, &mean, &r, 0, &mean);               /* 1  sqrt(..) e */
+        if (m > 1 && e->rows > 0) e->w[k++] = 1;
+    }
+    if (e->weighted && !(centred && m == 1))
+        for (int64_t j = 0; j < m; j++) {
+            const fab_long x = fab_recursive_columns(e, j, 1);
+            const double root = sqrt(e->w[j]);
+            e->run.ops->mult(&e->run, NULL, &x, &root, 0, &x);
+        }
+    e->weighted = 0;
+    e->rows += w;
     if (!(e->n > 0)) return start(e, k, e->rows); /* 4, 5 */
+
+    const double after = e->n + w;
     FAB_TRY(squeeze(e, &k));
     FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
-    set_lent(e, e->trace * (e->n / after), e->trace);
+    if (e->constants) { /* a coordinate that is still constant keeps its psi */
+        const double now = e->constant_psi * (e->n / after);
+        for (int64_t i = 0; i < D; i++)
+            if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = e->constant_psi;
+    }
     e->n = after;
     return FAB_OK;
 }

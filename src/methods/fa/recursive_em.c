@@ -14,10 +14,11 @@
  *   result:
  *   6  the pending rows are absorbed into a copy, and that is cut from R to K by EM on itself
  *
- * A block of 2 D rows or more is squeezed to D columns with the same X X' before 2.
+ * A row of weight w counts as w rows: m is the sum of the weights, the mean is weighted, and the column of the row is
+ * sqrt(w) (x - mu - e).  Blocks are counted in rows.  A block of 2 D rows or more is squeezed to D columns with the same X X' before 2.
  * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
- * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 is lent a trace of variance,
- * psi_min times the mean, which it keeps until it varies and by which result knows it.  Factors that the
+ * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 gets psi_min times the
+ * mean variance, which it keeps until it varies and by which result knows it.  Factors that the
  * first rows do not show begin at random, small: EM could never raise them from 0.
  * Rows that are all the same make no start: they are counted, and the next ones are waited for.
  *
@@ -80,7 +81,7 @@ fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
     return s;
 }
 
-/* Put numbers where the rules say auto. */
+/* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike. */
 static void resolve(fab_recursive_em_settings *s, int64_t D)
 {
     const double fit = s->memory * 1e6 / (8 * (double)D);
@@ -133,7 +134,8 @@ static void layout(fab_layout *l, void *handle)
     e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
     e->B_work =
         fab_place(l, squeezed ? 2 * squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
-    e->ones = fab_place(l, e->columns, sizeof *e->ones);
+    e->w = fab_place(l, e->columns + 1, sizeof *e->w);
+    e->mix = fab_place(l, e->columns, sizeof *e->mix);
     const int64_t cols = wide > e->columns ? wide : e->columns;
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
 }
@@ -182,7 +184,7 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
                             const fab_exec *x)
 {
     *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings, .D = in->vectors};
-    resolve(&e->set, e->D);
+    resolve(&e->set, fab_total(x ? x->comm : NULL, e->D));
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
@@ -246,10 +248,14 @@ static fab_status update(void *handle, const fab_examples *x)
                       take = left < room ? left : room;
         if (!(e->rows > 0) && e->pending == 0 &&
             e->set.centre == CENTRE_EXACT) /* any point near the rows */
-            for (int64_t i = 0; i < e->D; i++) e->S->mu[i] = fab_rows_at(rows, done, i);
+            fab_rows_get(rows, done, e->D, e->S->mu);
         const fab_rows part = fab_rows_part(rows, done, take);
         const fab_long X = fab_recursive_columns(e, e->pending, take);
         e->run.ops->load(&e->run, &part, e->set.centre == CENTRE_EXACT ? e->S->mu : NULL, &X);
+        for (int64_t j = 0; j < take; j++) {
+            e->w[e->pending + j] = x->weight ? x->weight[done + j] : 1;
+            e->weighted |= e->w[e->pending + j] != 1;
+        }
         e->pending += take;
         done += take;
         if (e->pending < full) break;
@@ -272,7 +278,7 @@ static void copy_gauss(fab_gauss *to, const fab_gauss *from)
 }
 
 /* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
-static fab_status absorb_pending(recursive_em *e, double *n, double *trace)
+static fab_status absorb_pending(recursive_em *e, double *n, double *constant_psi)
 {
     const size_t size = (size_t)(e->pending * e->D) * e->run.ops->size;
     void *X = fab_absorb_columns(e->absorb);
@@ -286,7 +292,7 @@ static fab_status absorb_pending(recursive_em *e, double *n, double *trace)
     fab_blas_leave(before);
     memcpy(X, e->kept, size);
     *n = copy.n;
-    *trace = copy.trace;
+    *constant_psi = copy.constant_psi;
     return s;
 }
 
@@ -306,11 +312,11 @@ static fab_status cut(recursive_em *e)
     return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
 }
 
-/* The state with the pending rows, its weight, and the trace in it. */
-static fab_status take_all(recursive_em *e, double *n, double *trace)
+/* The state with the pending rows, its weight, and the psi of constant coordinates in it. */
+static fab_status take_all(recursive_em *e, double *n, double *constant_psi)
 {
     *n = e->n;
-    *trace = e->trace;
+    *constant_psi = e->constant_psi;
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
     if (!e->tail)
@@ -318,16 +324,16 @@ static fab_status take_all(recursive_em *e, double *n, double *trace)
             fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->D, e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
-    return absorb_pending(e, n, trace);
+    return absorb_pending(e, n, constant_psi);
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
     recursive_em *e = handle;
     const int64_t D = e->D, R = e->set.inner_rank;
-    double n, trace;
+    double n, constant_psi;
     FAB_TRY(check_fault(e));
-    FAB_TRY(take_all(e, &n, &trace));
+    FAB_TRY(take_all(e, &n, &constant_psi));
     if (!(n > 0))
         return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
     FAB_TRY(cut(e));
@@ -335,9 +341,9 @@ static fab_status result(void *handle, const fab_gauss **q)
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
     for (int64_t i = 0; i < D; i++)
-        if (fabs(e->v[i] - trace) <= SAME * trace)
+        if (fabs(e->v[i] - constant_psi) <= SAME * constant_psi)
             e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
-    e->floored = fab_state_floor(&e->view, e->v, e->set.psi_min);
+    FAB_TRY(fab_state_floor(&e->view, e->v, e->set.psi_min, &e->run, &e->floored));
     FAB_TRY(fab_gauss_check(&e->view));
     *q = &e->view;
     return FAB_OK;
@@ -370,8 +376,9 @@ static fab_states state_of(recursive_em *e, int64_t pending)
                          {"state.psi", FAB_F64, D, 0, e->S->psi},
                          {"state.weight", FAB_F64, 1, 0, &e->n},
                          {"state.rows", FAB_F64, 1, 0, &e->rows},
-                         {"state.trace", FAB_F64, 1, 0, &e->trace},
-                         {"state.pending", type, pending, D, fab_absorb_columns(e->absorb)}}};
+                         {"state.trace", FAB_F64, 1, 0, &e->constant_psi},
+                         {"state.pending", type, pending, D, fab_absorb_columns(e->absorb)},
+                         {"state.pending_weight", FAB_F64, pending, 0, e->weighted ? e->w : NULL}}};
 }
 
 static fab_status save(void *handle, fab_tensors *t)
@@ -386,8 +393,13 @@ static fab_status check_loaded(const recursive_em *e)
 {
     const int64_t full = e->n > 0 ? e->set.block : e->set.warmup, D = e->D;
     const fab_rows rows = {fab_absorb_columns(e->absorb), e->run.ops->type, e->pending, D};
-    if (!(e->n >= 0 && e->rows >= 0 && e->trace >= 0) || !isfinite(e->n + e->rows + e->trace))
+    if (!(e->n >= 0 && e->rows >= 0 && e->constant_psi >= 0) ||
+        !isfinite(e->n + e->rows + e->constant_psi))
         return FAB_FAIL(FAB_BAD_FILE, "the weights of the state are not positive numbers");
+    for (int64_t j = 0; j < e->pending; j++)
+        if (!(e->w[j] > 0 && isfinite(e->w[j])))
+            return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending_weight' has the weight %g",
+                            e->w[j]);
     if (e->pending >= full)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' has %lld rows, a block has %lld",
                         (long long)e->pending, (long long)full);
@@ -401,11 +413,14 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_tensor *pending = fab_tensors_find(t, "state.pending");
     if (!pending || pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] > e->columns)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' is absent or does not fit the block");
-    const fab_states all = state_of(e, pending->shape[0]);
-    FAB_TRY(fab_states_load(&all, t));
     e->pending = pending->shape[0];
-    e->lent = 0;
-    for (int64_t i = 0; i < e->D; i++) e->lent += fabs(e->S->psi[i] - e->trace) <= SAME * e->trace;
+    e->weighted = fab_tensors_find(t, "state.pending_weight") != NULL;
+    for (int64_t j = 0; j < e->pending; j++) e->w[j] = 1;
+    const fab_states all = state_of(e, e->pending);
+    FAB_TRY(fab_states_load(&all, t));
+    e->constants = 0;
+    for (int64_t i = 0; i < e->D; i++)
+        e->constants += fabs(e->S->psi[i] - e->constant_psi) <= SAME * e->constant_psi;
     return check_loaded(e);
 }
 
@@ -413,7 +428,7 @@ const fab_method fab_recursive_em_method = {
     .name = "recursive-em",
     .summary = "recursive factor analysis in blocks, one pass: the default for a stream",
     .streams = 1,
-    .takes = FAB_TAKES_VECTORS,
+    .takes = FAB_TAKES_VECTORS | FAB_TAKES_WEIGHTS,
     .fields = &table,
     .init = init,
     .update = update,

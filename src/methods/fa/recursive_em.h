@@ -10,7 +10,7 @@
 
 enum { START_SVD, START_RANDOM };
 enum { CENTRE_EXACT, CENTRE_NONE };
-#define SAME 1e-6 /* relative: a variance that is the one lent, after rounding */
+#define SAME 1e-6 /* relative: a variance that is constant_psi, after rounding */
 
 typedef struct recursive_em {
     fab_recursive_em_settings set; /* auto resolved */
@@ -18,24 +18,26 @@ typedef struct recursive_em {
     fab_exec exec;
     fab_run run;
     fab_absorb *absorb;
-    fab_gauss *S;     /* D x R: the state, mu included */
-    fab_gauss *tail;  /* D x R: with the pending rows, made by result */
-    fab_gauss *whole; /* S or tail */
-    fab_gauss *q;     /* D x K, when R > K */
-    fab_gauss view;   /* the result */
-    void *kept;       /* the pending rows while result works */
-    double n;         /* weight of S: the rows in it, and the random start as one more */
-    double rows;      /* weight of mu: the rows in it */
-    double trace;     /* variance lent to the coordinates that have been constant */
-    int64_t lent;     /* how many began so */
-    fab_status fault; /* of a block that failed: the stream cannot go on */
-    int64_t pending;  /* rows in the columns of absorb */
-    int64_t columns;  /* room there */
+    fab_gauss *S;        /* D x R: the state, mu included */
+    fab_gauss *tail;     /* D x R: with the pending rows, made by result */
+    fab_gauss *whole;    /* S or tail */
+    fab_gauss *q;        /* D x K, when R > K */
+    fab_gauss view;      /* the result */
+    void *kept;          /* the pending rows while result works */
+    double n;            /* weight of S: of the rows in it, and the random start as one more */
+    double rows;         /* weight of mu: of the rows in it */
+    double constant_psi; /* psi of the coordinates that have been constant */
+    int64_t constants;   /* how many began so */
+    fab_status fault;    /* of a block that failed: the stream cannot go on */
+    int64_t pending;     /* rows in the columns of absorb */
+    int64_t columns;     /* room there */
+    int64_t weighted;    /* some of the pending rows have a weight other than 1 */
     int64_t floored;
     double *v;                   /* D */
     double *psi;                 /* D, when R = K: psi of the result */
     double *before;              /* D */
-    double *ones;                /* columns */
+    double *w;                   /* columns: weights of the pending rows */
+    double *mix;                 /* columns: coefficients of a product with the columns */
     double *gram, *lambda, *eig; /* the start: side x side, side, scratch */
     double *B, *B_copy, *B_work; /* a block squeezed: D x D each, scratch */
     double *M, *norm;            /* the larger of side and R by R; R */

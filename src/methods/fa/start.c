@@ -22,6 +22,8 @@ const char *const fab_start_names[] = {"orthonormal", "draft", "variance", NULL}
 fab_status fab_start_run(fab_start *s, const fab_exec *x)
 {
     FAB_TRY(fab_run_init(&s->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    if (s->run.comm.sum && s->start == FAB_START_DRAFT)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: start = draft runs in one process", s->who);
     if ((double)s->D * (double)s->K * (double)(2 * s->K + 4) < ONE_THREAD) s->run.threads = 1;
     s->wide = s->run;
     s->wide.ops = fab_ops_as(s->run.ops, FAB_F64);
@@ -55,13 +57,13 @@ static fab_long vector(void *v, int64_t D)
     return fab_long_vectors(v, D, 1, D);
 }
 
-void fab_start_centre(fab_start *s, const fab_rows *row, void *delta)
+void fab_start_centre(fab_start *s, const fab_rows *row, double w, void *delta)
 {
     const fab_long X = vector(delta, s->D), mu = vector(s->q.mu, s->D);
     const fab_long W = vector(s->delta ? s->delta : delta, s->D);
     s->t++;
-    s->weight = s->forget * s->weight + 1;
-    s->g = 1 / s->weight;
+    s->weight = (w == 1 ? s->forget : pow(s->forget, w)) * s->weight + w;
+    s->g = w / s->weight;
     s->c = s->centre == FAB_CENTRE_EXACT ? sqrt(1 - s->g) : 1 - s->g;
     s->wide.ops->load(&s->wide, row, s->q.mu, &W);        /* 1  x - mu */
     s->wide.ops->mult(&s->wide, NULL, &W, &s->g, 1, &mu); /*    mu + g delta */
@@ -78,7 +80,7 @@ void fab_start_variance(fab_start *s, double g, const void *delta)
 /* The mean of the variances, over all processes. */
 static fab_status mean_variance(const fab_start *s, const double *d2, double *mean)
 {
-    const double D = s->run.comm.sum ? (double)s->run.comm.total_rows : (double)s->D;
+    const double D = (double)fab_total(&s->run.comm, s->D);
     *mean = 0;
     for (int64_t i = 0; i < s->D; i++) *mean += d2[i] / D;
     return fab_sum(&s->run, mean, 1);
@@ -109,14 +111,11 @@ static fab_status orthonormalise(fab_start *s, const fab_long *Q)
 }
 
 /* [D3] (2.41): 0.1 normals, ones on the diagonal; psi0 = max diag(F0 F0'). */
-static fab_status draft(fab_start *s, const fab_long *F)
+static void draft(fab_start *s, const fab_long *F)
 {
     const int64_t K = s->K;
     const fab_long top = fab_long_rows(s->q.F, K < s->D ? K : s->D, K);
     double largest = 0;
-    if (s->run.comm.sum)
-        return FAB_FAIL(FAB_UNSUPPORTED, "%s: start = draft needs a maximum over processes",
-                        s->who);
     memset(s->square, 0, (size_t)(K * K) * sizeof *s->square);
     for (int64_t k = 0; k < K; k++) s->square[k + k * K] = 0.1;
     s->run.ops->mult(&s->run, NULL, F, s->square, 0, F);
@@ -126,7 +125,6 @@ static fab_status draft(fab_start *s, const fab_long *F)
     s->run.ops->rowquad(&s->run, F, NULL, K, 0, s->w);
     for (int64_t i = 0; i < s->D; i++) largest = fmax(largest, s->w[i]);
     s->p0 = 1 / largest;
-    return FAB_OK;
 }
 
 /* Column k of q.F: the normals of stream STREAM_OF_F + k, the same in both precisions. */
@@ -148,7 +146,10 @@ static fab_status make_F0(fab_start *s)
     if (s->has_F0) return FAB_OK;
     normals(s);
     s->p0 = 1;
-    FAB_TRY(s->start == FAB_START_DRAFT ? draft(s, &F) : orthonormalise(s, &F));
+    if (s->start == FAB_START_DRAFT)
+        draft(s, &F);
+    else
+        FAB_TRY(orthonormalise(s, &F));
     s->run.ops->gram(&s->run, &F, NULL, s->G0);
     FAB_TRY(fab_sum(&s->run, s->G0, K * K));
     for (int64_t i = 0; i < K * K; i++) s->G0[i] *= s->p0;
@@ -229,7 +230,7 @@ fab_status fab_start_finish(fab_start *s)
     if (!(mean > 0))
         return FAB_FAIL(FAB_BAD_DATA, "%s: no column varies in the %lld rows seen", s->who,
                         (long long)s->t);
-    s->floored = fab_state_floor(&s->q, s->w, s->psi_min);
+    FAB_TRY(fab_state_floor(&s->q, s->w, s->psi_min, &s->run, &s->floored));
     const fab_status status = fab_gauss_check(&s->q);
     return status == FAB_OK ? FAB_OK : fab_prefix(FAB_NUMERIC, "%s: ", s->who);
 }
@@ -237,8 +238,9 @@ fab_status fab_start_finish(fab_start *s)
 fab_status fab_start_report(void *handle, fab_report *d)
 {
     fab_start *s = handle;
-    const fab_exec x =
-        fab_watch_exec(&s->run.watch, (fab_exec){.ops = s->run.ops, .threads = s->run.threads});
+    const fab_exec x = fab_watch_exec(
+        &s->run.watch,
+        (fab_exec){.ops = s->run.ops, .comm = &s->run.comm, .threads = s->run.threads});
     *d = (fab_report){.n = s->t, .floored = s->floored, .converged = -1};
     return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
 }
@@ -265,7 +267,7 @@ fab_status fab_start_update(void *handle, const fab_examples *e)
     fab_start *s = handle;
     FAB_TRY(check_fault(s));
     const int before = fab_blas_enter();
-    const fab_status status = s->take(handle, &e->x);
+    const fab_status status = s->take(handle, &e->x, e->weight);
     fab_blas_leave(before);
     if (status != FAB_NUMERIC) return status;
     s->fault = status;

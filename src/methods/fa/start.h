@@ -1,7 +1,7 @@
 /* start.h - what the methods that take one row at a time share: the running mean, the start of F and
  * psi, and the warm-up.
  *
- *   1  delta = x_t - mu,  mu <- mu + g delta                       g = 1 / (sum of the weights)
+ *   1  delta = x_t - mu,  mu <- mu + g delta                       g = w_t / (sum of the weights)
  *   2  d_t = c delta                                               c = sqrt(1 - g), running: 1 - g
  *   3  d2 <- (1 - g) d2 + g d_t^2                                  variances; exact with c = sqrt(1 - g)
  *   4  start: F0, psi0                                             see below
@@ -39,9 +39,9 @@ extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
 /* The first member of a method's handle. */
 typedef struct fab_start {
-    const char *who;                                        /* the method, for sentences */
-    fab_status (*take)(void *handle, const fab_rows *rows); /* its steps */
-    fab_status (*form)(void *handle);                       /* its result, in q */
+    const char *who; /* the method, for sentences */
+    fab_status (*take)(void *handle, const fab_rows *rows, const double *w); /* its steps */
+    fab_status (*form)(void *handle);                                        /* its result, in q */
     int64_t D, K, warmup, start, centre, seed;
     double forget, psi_min;
     fab_run run, wide; /* the kernels of F, and those of D-vectors: the same backend in f64 */
@@ -68,8 +68,8 @@ typedef struct fab_start {
 fab_status fab_start_run(fab_start *s, const fab_exec *x);
 void fab_start_layout(fab_layout *l, fab_start *s);
 
-/* 1, 2  delta (D, in the type of F) of the next row; mu, g and c move on. */
-void fab_start_centre(fab_start *s, const fab_rows *row, void *delta);
+/* 1, 2  delta (D, in the type of F) of the next row, of weight w; mu, g and c move on. */
+void fab_start_centre(fab_start *s, const fab_rows *row, double w, void *delta);
 /* 3 */
 void fab_start_variance(fab_start *s, double g, const void *delta);
 /* 5  G and r of the last row under the start. */

@@ -109,7 +109,8 @@ static void layout(fab_layout *l, void *handle)
     e->C = e->Q + K * K;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows), form_result(void *handle);
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
+    form_result(void *handle);
 
 static fab_status prototype(stochastic_em *e, const void *settings, const fab_input *in,
                             const fab_exec *x)
@@ -263,12 +264,12 @@ static fab_status stream_step(stochastic_em *e, double gamma)
     return FAB_OK;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows)
+static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
 {
     stochastic_em *e = handle;
     for (int64_t j = 0; j < rows->n; j++) {
         const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, e->next); /* 1 */
+        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->next); /* 1 */
         const double gamma = pow((double)e->s.t, -e->set.power);
         FAB_TRY(e->s.done ? stream_step(e, gamma) : warm_step(e, gamma));
     }

@@ -1,7 +1,7 @@
 /* target.c - the sample covariance of a table of rows and its products.
  *
- *   c = mean of the first rows;  s = sum (x - c);  mu = c + s / N
- *   S = sum (x - c)(x - c)' / N - (mu - c)(mu - c)'          one pass; c is so near that nothing cancels
+ *   c = mean of the first rows;  s = sum w (x - c);  N = sum w;  mu = c + s / N
+ *   S = sum w (x - c)(x - c)' / N - (mu - c)(mu - c)'        one pass; c is so near that nothing cancels
  *
  * SPDX-License-Identifier: MIT */
 #include "methods/fa/target.h"
@@ -45,20 +45,24 @@ double fab_target_bytes(int64_t D, int64_t N, int64_t width, const fab_exec *x)
 /* c = mean of the first n rows, by their differences from the first: a constant column is exact */
 static void mean_of(const fab_target *t, int64_t n, double *c)
 {
+    double total = t->w ? t->w[0] : 1;
     for (int64_t i = 0; i < t->D; i++) c[i] = 0;
-    for (int64_t j = 1; j < n; j++)
+    for (int64_t j = 1; j < n; j++) {
+        const double w = t->w ? t->w[j] : 1;
+        total += w;
         for (int64_t i = 0; i < t->D; i++)
-            c[i] += fab_rows_at(&t->rows, j, i) - fab_rows_at(&t->rows, 0, i);
-    for (int64_t i = 0; i < t->D; i++) c[i] = fab_rows_at(&t->rows, 0, i) + c[i] / (double)n;
+            c[i] += w * (fab_rows_at(&t->rows, j, i) - fab_rows_at(&t->rows, 0, i));
+    }
+    for (int64_t i = 0; i < t->D; i++) c[i] = fab_rows_at(&t->rows, 0, i) + c[i] / total;
 }
 
 static void form_dense(fab_target *t)
 {
     const int64_t D = t->D;
-    const double N = (double)t->N;
+    const double N = t->total;
     double *shift = t->diag, *c = t->C;
     mean_of(t, t->N < FIRST_ROWS ? t->N : FIRST_ROWS, c);
-    fab_scatter(&t->run, &t->rows, D, c, t->S, shift, t->X);
+    fab_scatter(&t->run, &t->rows, t->w, D, c, t->S, shift, t->X);
     for (int64_t i = 0; i < D; i++) shift[i] /= N;
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < D; i++) t->S[i + j * D] = t->S[i + j * D] / N - shift[i] * shift[j];
@@ -66,13 +70,18 @@ static void form_dense(fab_target *t)
     for (int64_t i = 0; i < D; i++) t->diag[i] = t->S[i + i * D];
 }
 
-/* The next block of rows as columns of X, less mu. */
+/* The next block of rows as columns of X: sqrt(w) (x - mu). */
 static fab_long load(const fab_target *t, int64_t first)
 {
     const int64_t left = t->N - first, k = left < DIRECT_ROWS ? left : DIRECT_ROWS;
     const fab_rows part = fab_rows_part(&t->rows, first, k);
     const fab_long X = fab_long_vectors(t->X, t->D, k, t->D);
     t->run.ops->load(&t->run, &part, t->mu, &X);
+    if (t->w)
+        for (int64_t j = 0; j < k; j++) {
+            const double root = sqrt(t->w[first + j]);
+            for (int64_t i = 0; i < t->D; i++) t->X[i + j * t->D] *= root;
+        }
     return X;
 }
 
@@ -87,14 +96,16 @@ static void form_direct(fab_target *t)
         fab_watch_note(&t->run.watch, (double)(2 * X.k) * (double)t->D, "variances", first + X.k,
                        t->N);
     }
-    for (int64_t i = 0; i < t->D; i++) t->diag[i] /= (double)t->N;
+    for (int64_t i = 0; i < t->D; i++) t->diag[i] /= t->total;
 }
 
-fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, int64_t D,
-                           int64_t width, const fab_exec *x)
+fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, const double *w,
+                           int64_t D, int64_t width, const fab_exec *x)
 {
     FAB_TRY(prototype(t, D, rows->n, width, x));
     t->rows = *rows;
+    t->w = w;
+    for (int64_t j = 0; j < t->N; j++) t->total += w ? w[j] : 1;
     fab_layout l = {NULL, 0};
     layout(&l, t);
     FAB_TRY(fab_alloc_array(&t->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, who));
@@ -137,15 +148,17 @@ void fab_target_times(const fab_target *t, const double *P, int64_t k, double *V
         const fab_long S = fab_long_rows(t->S, t->D, t->D);
         t->run.ops->mult(&t->run, NULL, &S, P, 0, &out);
     }
-    const fab_long in = fab_long_vectors((void *)(uintptr_t)P, t->D, k, t->D);
-    fab_watch w = t->run.watch;
-    for (int64_t first = 0; first < t->N && !t->S; first += DIRECT_ROWS) {
-        const fab_long X = load(t, first);
-        t->run.ops->cross(&t->run, &X, NULL, &in, t->C);
-        for (int64_t i = 0; i < X.k * k; i++) t->C[i] /= (double)t->N;
-        t->run.ops->mult(&t->run, NULL, &X, t->C, first > 0, &out);
-        fab_watch_note(&w, (double)X.k * (double)(1 + k) * (double)t->D, "products", first + X.k,
-                       t->N);
+    if (!t->S) {
+        const fab_long in = fab_long_vectors((void *)(uintptr_t)P, t->D, k, t->D);
+        fab_watch w = t->run.watch;
+        for (int64_t first = 0; first < t->N; first += DIRECT_ROWS) {
+            const fab_long X = load(t, first);
+            t->run.ops->cross(&t->run, &X, NULL, &in, t->C);
+            for (int64_t i = 0; i < X.k * k; i++) t->C[i] /= t->total;
+            t->run.ops->mult(&t->run, NULL, &X, t->C, first > 0, &out);
+            fab_watch_note(&w, (double)X.k * (double)(1 + k) * (double)t->D, "products",
+                           first + X.k, t->N);
+        }
     }
     fab_blas_leave(before);
 }

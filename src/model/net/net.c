@@ -345,6 +345,8 @@ static void load_row(const fab_nn *nn, const fab_rows *x, int64_t j, int64_t D, 
         memset(to, 0, (size_t)D * nn->size);
         for (int64_t k = 0; k < fab_rows_stored(x, j, D); k++)
             fab_put(nn, to, x->index[x->start[j] + k], fab_rows_value(x, j, k));
+    } else if (fab_rows_stride(x) > 1) {
+        for (int64_t i = 0; i < D; i++) fab_put(nn, to, i, fab_rows_value(x, j, i));
     } else if (nn->type == FAB_F32) {
         nn->narrow(D, (const double *)x->p + j * x->ld, to);
     } else {
