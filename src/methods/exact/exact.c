@@ -2,15 +2,15 @@
  *
  * With X the weighted rows, A = alpha I + beta X'X, and an intercept that is not penalised:
  *
- *   N >= D, or a prior in covariance form:   covariance form (exact_tall.c)
- *   N < D:                                   precision form (exact_wide.c)
+ *   N >= D, or a prior in covariance form:   covariance form (tall.c)
+ *   N < D:                                   precision form (wide.c)
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "methods/exact/evidence.h"
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "train/glm_fields.h"
 #include "fit/method.h"
 #include "la/ops.h"

@@ -4,10 +4,10 @@
  *   2  A = sum w_i h_i (x_i, 1)(x_i, 1)' + A0, h_i = -d^2 log p / d eta^2       the curvature there
  *   3  log evidence = log p(y | theta) + log prior(theta) + P/2 log 2 pi - log det A / 2
  *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section.  Above FAB_LAPLACE_MAX
- *      coordinates log det A is an estimate (laplace_logdet.c, lanczos.c), and the hill is climbed from where the prior
+ *      coordinates log det A is an estimate (logdet.c, lanczos.c), and the hill is climbed from where the prior
  *      gives eta the variance 1
  *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
- *      form (laplace_rank.c, rank_em.c)
+ *      form (rank.c, rank_em.c)
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
@@ -16,7 +16,7 @@
 #include "base/rows.h"
 #include "train/glm_fields.h"
 #include "train/train.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "fit/method.h"
 #include "posterior/spread.h"
 #include "la/ops.h"

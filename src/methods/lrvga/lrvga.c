@@ -25,7 +25,7 @@
  * narrow R loses is mostly in the mean, for steps 3 and 4 of all later rows need P; hence R > K.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/lrvga/lrvga_state.h"
+#include "methods/lrvga/state.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
@@ -110,7 +110,7 @@ fab_lrvga_settings fab_lrvga_defaults(int64_t K)
     return s;
 }
 
-/* What auto means for a linear model; for a network in lrvga_net.c. */
+/* What auto means for a linear model; for a network in net.c. */
 static void choose(void *settings, const fab_input *in)
 {
     fab_lrvga_settings *s = settings;

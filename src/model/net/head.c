@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "model/ggn.h"
 #include "model/likelihoods/likelihood.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <math.h>
 
 double fab_net_output(const fab_net *net, int64_t i, int64_t o)

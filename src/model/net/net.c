@@ -12,7 +12,7 @@
 #include "fabayes/random.h"
 #include "model/likelihoods/likelihood.h"
 #include "model/net/examples.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <math.h>
 #include <string.h>
 

@@ -1,4 +1,4 @@
-/* laplace_fit.h - what laplace and map share.
+/* laplace.h - what laplace and map share.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_LAPLACE_FIT_H

@@ -1,4 +1,4 @@
-/* exact_wide.c - exact linear regression with fewer rows than coordinates: precision form.
+/* wide.c - exact linear regression with fewer rows than coordinates: precision form.
  *
  *   1  B = D x N: the rows, centred, in the units where the prior is a c^2: columns x_j psi^-1/2, and the
  *      columns F0 psi^-1/2 / sqrt(beta) of a given prior before them;  B = Q R
@@ -12,7 +12,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "la/small.h"
 #include <math.h>
 #include <string.h>

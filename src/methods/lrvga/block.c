@@ -1,4 +1,4 @@
-/* lrvga_block.c - the steps of lrvga on its state: the start, and a block of rows.
+/* block.c - the steps of lrvga on its state: the start, and a block of rows.
  *
  * The numbers in the margin are those of lrvga.c.
  *
@@ -7,7 +7,7 @@
 #include "fabayes/random.h"
 #include "train/sequence/classes.h"
 #include "train/glm_fields.h"
-#include "methods/lrvga/lrvga_state.h"
+#include "methods/lrvga/state.h"
 #include "train/sequence/sequence.h"
 #include "la/small.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* lrvga_state.h - the state of lrvga, shared by its verbs, its steps and its files.
+/* state.h - the state of lrvga, shared by its verbs, its steps and its files.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_LRVGA_STATE_H
@@ -89,7 +89,7 @@ int64_t fab_lrvga_next(const fab_lrvga *e);
 /* Take in whole blocks of the pending rows; all of them when `all`. */
 fab_status fab_lrvga_flush(fab_lrvga *e, int all);
 
-/* ---- for models whose rows change with theta (lrvga_net.c) ------------------------------------------ */
+/* ---- for models whose rows change with theta (net.c) ------------------------------------------ */
 
 /* Resolve and check what proto has: set, model, T, part; the kernels come from x. */
 fab_status fab_lrvga_prepare(fab_lrvga *proto, const fab_gauss *prior, const fab_exec *x);

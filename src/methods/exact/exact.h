@@ -1,4 +1,4 @@
-/* exact_fit.h - what the two ways of exact linear regression share.
+/* exact.h - what the two ways of exact linear regression share.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_EXACT_FIT_H

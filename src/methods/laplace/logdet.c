@@ -1,4 +1,4 @@
-/* laplace_logdet.c - log det of the curvature of a linear model, too large to form.
+/* logdet.c - log det of the curvature of a linear model, too large to form.
  *
  *   1  B = D^-1/2 A D^-1/2, D = diag(A0): what the data do not see has eigenvalue 1, and log 1 = 0
  *   2  log det A = log det D + tr log B                                                       (lanczos.c)
@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include <math.h>
 
 static fab_status estimate(fab_laplace_fit *fit, const double *scale, double *logdet)

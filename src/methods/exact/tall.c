@@ -1,4 +1,4 @@
-/* exact_tall.c - exact linear regression with at least as many rows as coordinates: covariance form.
+/* tall.c - exact linear regression with at least as many rows as coordinates: covariance form.
  *
  *   1  R1 = R of the QR of the table [1, (x - centre)/scale, y], column by column brought to size
  *   2  alpha, beta: given, or by evidence from the singular values of R1
@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "posterior/spread.h"
 #include "la/small.h"
 #include <math.h>

@@ -1,4 +1,4 @@
-/* laplace_rank.c - the curvature of a linear model at the mode, as rank K plus diagonal, in precision form.
+/* rank.c - the curvature of a linear model at the mode, as rank K plus diagonal, in precision form.
  *
  *   1  A = A0 + sum w_j h_j (x_j, 1)(x_j, 1)', known by its diagonal and its products A V alone
  *   2  W W' + psi near A by EM                                                              (rank_em.c)
@@ -9,7 +9,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "la/ops.h"
 #include <string.h>
 

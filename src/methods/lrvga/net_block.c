@@ -1,12 +1,12 @@
-/* lrvga_net_block.c - blocks of rows of lrvga for networks: the rows are slopes, and change with theta.
+/* net_block.c - blocks of rows of lrvga for networks: the rows are slopes, and change with theta.
  *
- * The numbers in the margin are those of lrvga_net.c.
+ * The numbers in the margin are those of net.c.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/rows.h"
 #include "fabayes/random.h"
-#include "methods/lrvga/lrvga_net.h"
+#include "methods/lrvga/net.h"
 #include "train/sequence/scalar.h"
 #include "model/ggn.h"
 #include <math.h>

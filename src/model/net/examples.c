@@ -1,4 +1,4 @@
-/* net_examples.c - gradients of single examples and of outputs: rows, and products without rows.
+/* examples.c - gradients of single examples and of outputs: rows, and products without rows.
  *
  *   1  examples: rows through the layers, the head and back; activations and their gradients stay
  *   2  a product asks layer after layer; one that cannot do without rows writes those of its own parameters
@@ -6,7 +6,7 @@
  *   3  a learned noise is one more coordinate, at the end
  *
  * SPDX-License-Identifier: MIT */
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <string.h>
 
 typedef struct call {

@@ -1,4 +1,4 @@
-/* laplace_net.h - Laplace's approximation of a network while it is made.
+/* net.h - Laplace's approximation of a network while it is made.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_LAPLACE_NET_H
@@ -28,7 +28,7 @@ typedef struct fab_laplace_net {
     fab_curvature *G; /* where theta stands, while at work */
 } fab_laplace_net;
 
-/* laplace_bend.c: steps 2, 5 - 7 of laplace_net.c.  Training is open. */
+/* curvature.c: steps 2, 5 - 7 of net.c.  Training is open. */
 /* The spectrum of the curvature at theta, and how well theta fits.  Gives *s: fab_release. */
 fab_status fab_laplace_spectrum(fab_laplace_net *f, fab_spectrum **s, fab_fit_of_rows *fit);
 /* f->q and f->log_evidence. */

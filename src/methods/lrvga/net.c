@@ -1,7 +1,7 @@
-/* lrvga_net.c - limited-memory recursive variational inference of networks ([L] 4.2, (33)-(46)).
+/* net.c - limited-memory recursive variational inference of networks ([L] 4.2, (33)-(46)).
  *
  * q = N(mu, P), P^-1 = S = W W' + psi, over all weights; a learned noise is a point beside them.  The recursion is that
- * of lrvga.c, whose rows are here the slopes J of the outputs f, over theta - center (lrvga_net_block.c).
+ * of lrvga.c, whose rows are here the slopes J of the outputs f, over theta - center (net_block.c).
  *
  *   for each block of m rows of the stream:
  *   1  forget, as there
@@ -25,7 +25,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "train/state.h"
-#include "methods/lrvga/lrvga_net.h"
+#include "methods/lrvga/net.h"
 #include "fit/method.h"
 #include "train/sequence/scalar.h"
 #include "model/ggn.h"

@@ -1,10 +1,10 @@
-/* lrvga_net.h - the state of lrvga for networks, shared by its verbs and its blocks.
+/* net.h - the state of lrvga for networks, shared by its verbs and its blocks.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_LRVGA_NET_H
 #define FAB_INFER_LRVGA_NET_H
 
-#include "methods/lrvga/lrvga_state.h"
+#include "methods/lrvga/state.h"
 #include "train/train.h"
 
 /* Saved as they are. */

@@ -1,12 +1,12 @@
-/* laplace_bend.c - from the mode of a network to its Gaussian: steps 2 and 5 - 7 of laplace_net.c.
+/* curvature.c - from the mode of a network to its Gaussian: steps 2 and 5 - 7 of net.c.
  *
  * Up to FAB_LAPLACE_MAX coordinates G is in memory: its eigenvalues, the log det of A and, without K, A^-1 are
  * exact.  Above it is known by its products (curvature.c), and its spectrum is an estimate (lanczos.c).
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
-#include "methods/laplace/laplace_fit.h"
-#include "methods/laplace/laplace_net.h"
+#include "methods/laplace/laplace.h"
+#include "methods/laplace/net.h"
 #include "train/precisions.h"
 #include "la/small.h"
 #include "model/ggn.h"

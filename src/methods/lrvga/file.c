@@ -1,9 +1,9 @@
-/* lrvga_file.c - the state of lrvga in files.
+/* file.c - the state of lrvga in files.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "train/state.h"
-#include "methods/lrvga/lrvga_state.h"
+#include "methods/lrvga/state.h"
 #include <math.h>
 
 enum { NUMBERS = sizeof(fab_lrvga_numbers) / sizeof(double) };

@@ -1,9 +1,9 @@
-/* laplace_net.c - Laplace's approximation of a network, or of any model whose outputs have a Jacobian.
+/* net.c - Laplace's approximation of a network, or of any model whose outputs have a Jacobian.
  *
  *   1  theta = trained as in sgd.c, towards argmax log p(y | theta) - alpha |theta|^2 / 2; the best one where
  *      rows are held out
  *   alpha auto: `rounds` times
- *     2  G = sum_i w_i J_i' Lambda_i J_i at theta, and its eigenvalues t, or Gauss' rule for them    (laplace_bend.c)
+ *     2  G = sum_i w_i J_i' Lambda_i J_i at theta, and its eigenvalues t, or Gauss' rule for them    (curvature.c)
  *     3  alpha, and beta where normal noise is learned, by the evidence 5 at this theta              (precisions.c)
  *     4  theta goes on as in sgd.c, for `again` epochs, beta held
  *   5  log evidence = log p(y | theta) + (P log alpha - alpha |theta|^2 - sum log(alpha + t)) / 2
@@ -17,9 +17,9 @@
  * State is saved between epochs: a run that goes on from a file ends in the same bytes.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/laplace/laplace_net.h"
+#include "methods/laplace/net.h"
 #include "train/state.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "fit/method.h"
 #include "train/precisions.h"
 #include "la/ops.h"
