@@ -21,23 +21,22 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: adamw shrinks by alpha; a given prior needs adam",
                         who);
     FAB_TRY(fab_run_init(&run, x, FAB_F64));
-    *t = (fab_train){
-        .who = who,
-        .s = *s,
-        .m = *m,
-        .given = prior,
-        .exec = x ? *x : (fab_exec){0},
-        .optim = {.kind = (fab_optimiser)s->optimiser,
-                  .momentum = s->momentum,
-                  .second = s->second,
-                  .epsilon = s->epsilon,
-                  .n = m->D,
-                  .threads = run.threads},
-        .total = s->epochs,
-        .setting = "rate",
-        .rate = s->rate,
-        .to = m->D,
-        .number = {[FAB_TRAIN_BEST] = INFINITY, [FAB_TRAIN_LOSS] = NAN, [FAB_TRAIN_HELD] = NAN}};
+    *t = (fab_train){.who = who,
+                     .s = *s,
+                     .m = *m,
+                     .given = prior,
+                     .exec = x ? *x : (fab_exec){0},
+                     .optim = {.kind = (fab_optimiser)s->optimiser,
+                               .momentum = s->momentum,
+                               .second = s->second,
+                               .epsilon = s->epsilon,
+                               .n = m->D,
+                               .threads = run.threads},
+                     .total = s->epochs,
+                     .setting = "rate",
+                     .rate = s->rate,
+                     .to = m->D,
+                     .loss = {.train = NAN, .held_out = NAN, .best = INFINITY}};
     return FAB_OK;
 }
 
@@ -97,7 +96,7 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
                     "%s: %s is %g at step %lld (epoch %lld): lower %s (now %g) or set clip; theta "
                     "is back where the epoch began",
                     t->who, what, value, (long long)t->optim.t + 1,
-                    (long long)t->number[FAB_TRAIN_EPOCH] + t->after + 1, t->setting, t->rate);
+                    (long long)(t->count.epochs + t->after + 1), t->setting, t->rate);
 }
 
 /* The slope of coordinates that do not move. */
@@ -132,7 +131,7 @@ static fab_status epoch(fab_train *t)
 {
     const fab_sgd_settings *s = &t->s;
     const fab_rates rates = {(fab_schedule)s->schedule, s->rate, s->drop, s->drop_every, s->warmup};
-    const int64_t e = (int64_t)t->number[FAB_TRAIN_EPOCH], steps = fab_minibatch_steps(t->batches);
+    const int64_t e = t->count.epochs, steps = fab_minibatch_steps(t->batches);
     double sum = 0, rows = 0, loss;
     for (int64_t i = 0; i < steps; i++) {
         const fab_examples batch = fab_minibatch_get(t->batches, e, i);
@@ -141,14 +140,14 @@ static fab_status epoch(fab_train *t)
         sum += loss * (double)batch.x.n;
         rows += (double)batch.x.n;
     }
-    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    t->loss.train = sum / rows;
     return FAB_OK;
 }
 
 /* 7 */
 static fab_status score(fab_train *t)
 {
-    double *const number = t->number, sum = 0, loss;
+    double sum = 0, loss;
     int64_t rows = 0;
     if (!(t->s.held_out > 0)) return FAB_OK;
     if (t->m.noise) t->m.noise(t->m.self, 0, -1);
@@ -162,11 +161,11 @@ static fab_status score(fab_train *t)
     if (rows == 0)
         return FAB_FAIL(FAB_BAD_DATA, "%s: held_out = %g of %lld rows is no row", t->who,
                         t->s.held_out, (long long)t->e.x.n);
-    number[FAB_TRAIN_HELD] = sum / (double)rows;
-    number[FAB_TRAIN_WAITED]++;
-    if (!(number[FAB_TRAIN_HELD] < number[FAB_TRAIN_BEST])) return FAB_OK;
-    number[FAB_TRAIN_BEST] = number[FAB_TRAIN_HELD];
-    number[FAB_TRAIN_WAITED] = 0;
+    t->loss.held_out = sum / (double)rows;
+    t->count.waited++;
+    if (!(t->loss.held_out < t->loss.best)) return FAB_OK;
+    t->loss.best = t->loss.held_out;
+    t->count.waited = 0;
     memcpy(t->best, t->theta, (size_t)t->m.D * sizeof(double));
     return FAB_OK;
 }
@@ -174,16 +173,16 @@ static fab_status score(fab_train *t)
 fab_status fab_train_tell(const fab_train *t)
 {
     char what[96];
-    const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->number[FAB_TRAIN_LOSS]);
+    const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->loss.train);
     if (t->s.held_out > 0)
-        snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->number[FAB_TRAIN_HELD]);
-    return fab_progress(what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+        snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->loss.held_out);
+    return fab_progress(what, t->count.epochs + t->after, t->total);
 }
 
 static int trained(const fab_train *t)
 {
-    return t->number[FAB_TRAIN_EPOCH] >= (double)t->s.epochs ||
-           (t->s.held_out > 0 && t->number[FAB_TRAIN_WAITED] >= (double)t->s.patience);
+    return t->count.epochs >= t->s.epochs ||
+           (t->s.held_out > 0 && t->count.waited >= t->s.patience);
 }
 
 fab_status fab_train_run(fab_train *t)
@@ -197,32 +196,38 @@ fab_status fab_train_run(fab_train *t)
             memcpy(t->theta, t->good, bytes);
             return s;
         }
-        t->number[FAB_TRAIN_EPOCH]++;
-        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
+        t->count.epochs++;
         t->done = trained(t);
         FAB_TRY(fab_train_tell(t));
     }
     return FAB_OK;
 }
 
+fab_status fab_train_whole(fab_train *t)
+{
+    FAB_TRY(fab_train_open(t));
+    const fab_status s = fab_train_run(t);
+    fab_train_close(t);
+    return s;
+}
+
 /* ---- what came out ------------------------------------------------------------------------------------ */
 
 const double *fab_train_best(const fab_train *t)
 {
-    return t->number[FAB_TRAIN_BEST] < INFINITY ? t->best : t->theta;
+    return t->loss.best < INFINITY ? t->best : t->theta;
 }
 
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r)
 {
     const int noise = t->m.free == 1 && fab_glm_likelihood(&t->m.head)->noise;
-    const double epochs = t->number[FAB_TRAIN_EPOCH], best = t->number[FAB_TRAIN_BEST];
-    *r = (fab_report){.iterations = (int64_t)epochs + t->after,
-                      .converged = epochs < (double)t->s.epochs ? 1 : -1,
+    *r = (fab_report){.iterations = t->count.epochs + t->after,
+                      .converged = t->count.epochs < t->s.epochs ? 1 : -1,
                       .alpha = t->given ? NAN : t->s.alpha,
                       .beta = noise ? fab_glm_beta(&t->m.head, theta[t->m.D - 1]) : t->m.head.beta,
                       .log_evidence = NAN,
-                      .loss = t->number[FAB_TRAIN_LOSS],
-                      .held_out = best < INFINITY ? best : NAN};
+                      .loss = t->loss.train,
+                      .held_out = t->loss.best < INFINITY ? t->loss.best : NAN};
 }
 
 /* ---- files -------------------------------------------------------------------------------------------- */
@@ -231,7 +236,9 @@ static fab_states state_of(fab_train *t)
 {
     const int64_t D = t->m.D, moments = fab_optim_moments(t->optim.kind);
     return (fab_states){{{"state.theta", FAB_F64, D, 0, t->theta},
-                         {"state.numbers", FAB_F64, FAB_TRAIN_NUMBERS, 0, t->number},
+                         {"state.counts", FAB_I64, sizeof t->count / sizeof(int64_t), 0, &t->count},
+                         {"state.losses", FAB_F64, sizeof t->loss / sizeof(double), 0, &t->loss},
+                         {"state.steps", FAB_I64, 1, 0, &t->optim.t},
                          {"state.m", FAB_F64, D, 0, moments > 0 ? t->optim.m : NULL},
                          {"state.v", FAB_F64, D, 0, moments > 1 ? t->optim.v : NULL},
                          {"state.best", FAB_F64, D, 0, t->s.held_out > 0 ? t->best : NULL}}};
@@ -247,11 +254,12 @@ fab_status fab_train_load(fab_train *t, const fab_tensors *file)
 {
     const fab_states all = state_of(t);
     FAB_TRY(fab_states_load(&all, file));
-    const double epochs = t->number[FAB_TRAIN_EPOCH];
-    if (!(epochs >= 0 && epochs <= (double)t->s.epochs && t->number[FAB_TRAIN_STEP] >= 0))
-        return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say epoch %g of %lld", t->who, epochs,
-                        (long long)t->s.epochs);
-    t->optim.t = (int64_t)t->number[FAB_TRAIN_STEP];
+    if (t->count.epochs < 0 || t->count.epochs > t->s.epochs || t->count.waited < 0 ||
+        t->optim.t < 0)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "%s: the state says epoch %lld of %lld, step %lld, %lld epochs waited",
+                        t->who, (long long)t->count.epochs, (long long)t->s.epochs,
+                        (long long)t->optim.t, (long long)t->count.waited);
     t->done = trained(t);
     return FAB_OK;
 }

@@ -42,16 +42,17 @@
         FIELD_AT(fab_sgd_settings, patience, I64, 50, 1, 0x1p40,                                  \
                  "epochs without a better held-out score before the end")
 
-/* What is saved beside the vectors. */
-enum {
-    FAB_TRAIN_EPOCH,
-    FAB_TRAIN_STEP,
-    FAB_TRAIN_WAITED,
-    FAB_TRAIN_LOSS,
-    FAB_TRAIN_HELD,
-    FAB_TRAIN_BEST,
-    FAB_TRAIN_NUMBERS
-};
+/* How far a training is; saved. */
+typedef struct fab_train_counts {
+    int64_t epochs; /* done */
+    int64_t waited; /* epochs since the best held-out score */
+} fab_train_counts;
+
+typedef struct fab_train_losses {
+    double train;    /* of the last epoch */
+    double held_out; /* after it */
+    double best;     /* held out */
+} fab_train_losses;
 
 typedef struct fab_train {
     const char *who; /* the method, for sentences */
@@ -69,7 +70,8 @@ typedef struct fab_train {
     double rate;         /* and its value, for sentences */
     int done;            /* trained */
     int64_t from, to;    /* coordinates from .. to - 1 move; all, unless a method says otherwise */
-    double number[FAB_TRAIN_NUMBERS];
+    fab_train_counts count;
+    fab_train_losses loss;
     double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
     double *best;                    /* D: of the best held-out score */
 } fab_train;
@@ -84,6 +86,9 @@ void fab_train_start(fab_train *t);
 /* Batches of t->e and the prior, for the steps. */
 fab_status fab_train_open(fab_train *t);
 void fab_train_close(fab_train *t);
+
+/* Open, run, close. */
+fab_status fab_train_whole(fab_train *t);
 
 /* Steps 2 - 7 of sgd.c until trained; on failure theta is back where the epoch began. */
 fab_status fab_train_run(fab_train *t);

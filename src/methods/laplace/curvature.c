@@ -40,7 +40,7 @@ static fab_status tick(void *self, int64_t done, int64_t total)
     char what[64];
     snprintf(what, sizeof what, "%s: curvature, loop %lld of %lld", t->who, (long long)done + 1,
              (long long)total);
-    return fab_progress(what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+    return fab_progress(what, t->count.epochs + t->after, t->total);
 }
 
 /* ---- 2: the spectrum ---------------------------------------------------------------------------------- */

@@ -145,11 +145,11 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 static void set_round(fab_laplace_net *f)
 {
     fab_train *t = &f->train;
-    if (f->number[FAB_LAPLACE_ROUND] == 0) return;
+    if (f->round.done == 0) return;
     t->s.epochs = f->s.again;
-    t->s.alpha = f->number[FAB_LAPLACE_ALPHA];
+    t->s.alpha = f->alpha;
     t->prior.alpha = t->s.alpha;
-    t->after = (int64_t)f->number[FAB_LAPLACE_AFTER];
+    t->after = f->round.epochs;
     t->from = f->first;
     t->to = chooses_noise(f) ? f->first + f->P : t->m.D;
 }
@@ -165,11 +165,11 @@ static void forget(fab_train *t, double *moment)
 static void next_round(fab_laplace_net *f, double alpha)
 {
     fab_train *t = &f->train;
-    f->number[FAB_LAPLACE_ROUND]++;
-    f->number[FAB_LAPLACE_ALPHA] = alpha;
-    f->number[FAB_LAPLACE_AFTER] += t->number[FAB_TRAIN_EPOCH];
-    t->number[FAB_TRAIN_EPOCH] = t->number[FAB_TRAIN_WAITED] = 0;
-    t->number[FAB_TRAIN_BEST] = INFINITY;
+    f->round.done++;
+    f->round.epochs += t->count.epochs;
+    f->alpha = alpha;
+    t->count = (fab_train_counts){0};
+    t->loss.best = INFINITY;
     t->done = 0;
     set_round(f);
     if (fab_optim_moments(t->optim.kind) > 0) forget(t, t->optim.m);
@@ -215,7 +215,7 @@ static fab_status work(fab_laplace_net *f)
     double alpha = 0;
     set_round(f);
     FAB_TRY(train(f)); /* 1 */
-    while (chooses(f) && f->number[FAB_LAPLACE_ROUND] < (double)f->s.rounds) {
+    while (chooses(f) && f->round.done < f->s.rounds) {
         FAB_TRY(choose(f, &alpha)); /* 2, 3 */
         next_round(f, alpha);
         FAB_TRY(train(f)); /* 4 */
@@ -270,7 +270,8 @@ static fab_status report(void *handle, fab_report *r)
 
 static fab_states state_of(fab_laplace_net *f)
 {
-    return (fab_states){{{"state.rounds", FAB_F64, FAB_LAPLACE_NUMBERS, 0, f->number}}};
+    return (fab_states){{{"state.rounds", FAB_I64, sizeof f->round / sizeof(int64_t), 0, &f->round},
+                         {"state.alpha", FAB_F64, 1, 0, &f->alpha}}};
 }
 
 static fab_status save(void *handle, fab_tensors *t)
@@ -285,12 +286,11 @@ static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_laplace_net *f = handle;
     const fab_states all = state_of(f);
-    const double *n = f->number;
     FAB_TRY(fab_states_load(&all, t));
-    if (!(n[FAB_LAPLACE_ROUND] >= 0 && n[FAB_LAPLACE_ROUND] <= (double)f->s.rounds &&
-          n[FAB_LAPLACE_AFTER] >= 0 && (n[FAB_LAPLACE_ROUND] == 0 || n[FAB_LAPLACE_ALPHA] > 0)))
-        return FAB_FAIL(FAB_BAD_FILE, "laplace: state.rounds say round %g of %lld, alpha %g",
-                        n[FAB_LAPLACE_ROUND], (long long)f->s.rounds, n[FAB_LAPLACE_ALPHA]);
+    const fab_laplace_rounds *r = &f->round;
+    if (r->done < 0 || r->done > f->s.rounds || r->epochs < 0 || (r->done > 0 && !(f->alpha > 0)))
+        return FAB_FAIL(FAB_BAD_FILE, "laplace: the state says round %lld of %lld, alpha %g",
+                        (long long)r->done, (long long)f->s.rounds, f->alpha);
     set_round(f);
     return fab_train_load(&f->train, t);
 }

@@ -9,8 +9,11 @@
 #include "train/products.h"
 #include "train/train.h"
 
-/* What is saved beside the training. */
-enum { FAB_LAPLACE_ROUND, FAB_LAPLACE_ALPHA, FAB_LAPLACE_AFTER, FAB_LAPLACE_NUMBERS };
+/* How far the rounds are; saved beside the training. */
+typedef struct fab_laplace_rounds {
+    int64_t done;   /* rounds */
+    int64_t epochs; /* of training and of rounds before this one */
+} fab_laplace_rounds;
 
 typedef struct fab_laplace_net {
     fab_laplace_settings s;
@@ -19,7 +22,8 @@ typedef struct fab_laplace_net {
     int64_t K;        /* rank of their curvature; 0: in full */
     int dense;        /* P x P matrices are affordable */
     int learned;      /* the last coordinate of theta is the log noise */
-    double number[FAB_LAPLACE_NUMBERS];
+    fab_laplace_rounds round;
+    double alpha; /* of this round; saved */
     double log_evidence;
     int64_t floored;
     fab_gauss *point; /* theta so far */

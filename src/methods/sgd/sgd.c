@@ -104,12 +104,7 @@ static fab_status so_far(void *handle, const fab_gauss **q)
 static fab_status result(void *handle, const fab_gauss **q)
 {
     sgd *f = handle;
-    if (!f->train.done) {
-        FAB_TRY(fab_train_open(&f->train));
-        const fab_status s = fab_train_run(&f->train);
-        fab_train_close(&f->train);
-        FAB_TRY(s);
-    }
+    if (!f->train.done) FAB_TRY(fab_train_whole(&f->train));
     return so_far(f, q);
 }
 

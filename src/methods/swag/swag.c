@@ -229,7 +229,7 @@ static fab_status epoch(swag *f)
             FAB_TRY(take(f, x)); /* 4, 5 */
         }
     }
-    t->number[FAB_TRAIN_LOSS] = sum / rows;
+    t->loss.train = sum / rows;
     return FAB_OK;
 }
 
@@ -249,7 +249,6 @@ static fab_status average(swag *f)
             return s;
         }
         f->count.epochs++;
-        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
         t->after = f->count.epochs;
         FAB_TRY(fab_train_tell(t));
     }
