@@ -16,10 +16,11 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
     if (!v) return FAB_FAIL(FAB_BAD_FILE, "there is no tensor '%s' to continue from", name);
     int same = v->type == type && v->ndim == ndim;
     size_t bytes = type == FAB_F32 ? sizeof(float) : sizeof(double);
-    for (int i = 0; i < ndim && same; i++) {
-        same = v->shape[i] == shape[i];
-        bytes *= (size_t)shape[i];
-    }
+    if (same)
+        for (int i = 0; i < ndim; i++) {
+            same = same && v->shape[i] == shape[i];
+            bytes *= (size_t)shape[i];
+        }
     if (!same)
         return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has not the type and shape the settings ask for",
                         name);
@@ -79,9 +80,10 @@ fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec
         fab_blas_leave(before);
         fab_solver_free(s);
     }
-    for (int64_t i = 0; i < q->D && status == FAB_OK; i++) excess += (d2[i] - diag[i]) * inverse[i];
-    if (status == FAB_OK)
+    if (status == FAB_OK) {
+        for (int64_t i = 0; i < q->D; i++) excess += (d2[i] - diag[i]) * inverse[i];
         *loglik = -0.5 * ((double)q->D * (1 + 1.8378770664093454836) + logdet + excess);
+    }
     fab_release(inverse);
     return status;
 }

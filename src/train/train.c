@@ -99,13 +99,6 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
                     (long long)(t->count.epochs + t->after + 1), t->setting, t->rate);
 }
 
-/* The slope of coordinates that do not move. */
-static void hold(fab_train *t)
-{
-    for (int64_t d = 0; d < t->from; d++) t->gradient[d] = 0;
-    for (int64_t d = t->to; d < t->m.D; d++) t->gradient[d] = 0;
-}
-
 /* 3 - 6 */
 fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, double *loss)
 {
@@ -116,7 +109,8 @@ fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, 
     FAB_TRY(t->m.loss(t->m.self, t->theta, batch, loss, t->gradient)); /* 3 */
     if (!isfinite(*loss)) return fab_train_not_finite(t, "the loss", *loss);
     if (!apart) FAB_TRY(fab_prior_add(&t->prior, share, t->theta, &penalty, t->gradient)); /* 4 */
-    hold(t);
+    for (int64_t d = 0; d < t->from; d++) t->gradient[d] = 0; /* coordinates that do not move */
+    for (int64_t d = t->to; d < t->m.D; d++) t->gradient[d] = 0;
     const double norm = fab_clip(t->m.D, t->s.clip, t->gradient); /* 5 */
     if (!isfinite(norm)) return fab_train_not_finite(t, "the norm of the gradient", norm);
     fab_optim_step(&t->optim, rate, t->gradient, t->s.alpha * share, t->m.D - t->m.free,
@@ -216,6 +210,12 @@ fab_status fab_train_whole(fab_train *t)
 const double *fab_train_best(const fab_train *t)
 {
     return t->loss.best < INFINITY ? t->best : t->theta;
+}
+
+const fab_gauss *fab_train_point(const fab_train *t, fab_gauss *q)
+{
+    memcpy(q->mu, fab_train_best(t), (size_t)t->m.D * sizeof(double));
+    return q;
 }
 
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r)

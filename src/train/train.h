@@ -101,6 +101,8 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
 
 /* The best theta so far, lent. */
 const double *fab_train_best(const fab_train *t);
+/* The same in q, of the form FAB_POINT; lends q. */
+const fab_gauss *fab_train_point(const fab_train *t, fab_gauss *q);
 /* What a report says of training; theta: of the result. */
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r);
 

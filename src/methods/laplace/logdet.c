@@ -25,7 +25,7 @@ fab_status fab_laplace_logdet(fab_laplace_fit *fit, double *logdet)
     double *scale;
     FAB_TRY(fab_alloc_array((void **)&scale, fit->P, sizeof *scale, fit->who));
     for (int64_t i = 0; i < fit->P; i++) scale[i] = 1 / sqrt(fit->o->a0[i]);
-    fab_objective_bend(fit->o, fit->mode->theta);
+    fab_objective_curvature(fit->o, fit->mode->theta);
     const fab_status s = estimate(fit, scale, logdet);
     fab_release(scale);
     return s;

@@ -29,8 +29,6 @@
 
 #define ALPHA 1 /* alpha auto: of the first training */
 
-/* ---- settings: laplace.c ------------------------------------------------------------------------------ */
-
 /* Is the noise chosen with alpha?  That of Student's t stays with training. */
 static int chooses_noise(const fab_laplace_net *f)
 {
@@ -135,7 +133,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     fab_laplace_net f;
     if (prototype(&f, settings, m, NULL, NULL) != FAB_OK) return 0;
     const double columns = (double)(f.K ? f.K : f.P), D = (double)m->D;
-    return fab_train_bytes(&f.train.s, m, n) + fab_laplace_bend_bytes(&f) +
+    return fab_train_bytes(&f.train.s, m, n) + fab_laplace_curvature_bytes(&f) +
            sizeof(double) * D * (3 + columns);
 }
 
@@ -204,33 +202,24 @@ static fab_status choose(fab_laplace_net *f, double *alpha)
 static fab_status train(fab_laplace_net *f)
 {
     fab_train *t = &f->train;
-    if (!t->done) FAB_TRY(fab_train_run(t));
+    FAB_TRY(fab_train_run(t));
     memmove(t->theta, fab_train_best(t), (size_t)t->m.D * sizeof *t->theta);
     if (t->m.noise) t->m.noise(t->m.self, 0, -1);
     return FAB_OK;
 }
 
-static fab_status work(fab_laplace_net *f)
+static fab_status solve(fab_laplace_net *f)
 {
     double alpha = 0;
     set_round(f);
     FAB_TRY(train(f)); /* 1 */
-    while (chooses(f) && f->round.done < f->s.rounds) {
-        FAB_TRY(choose(f, &alpha)); /* 2, 3 */
-        next_round(f, alpha);
-        FAB_TRY(train(f)); /* 4 */
-    }
+    if (chooses(f))
+        while (f->round.done < f->s.rounds) {
+            FAB_TRY(choose(f, &alpha)); /* 2, 3 */
+            next_round(f, alpha);
+            FAB_TRY(train(f)); /* 4 */
+        }
     return fab_laplace_gauss(f); /* 5 - 7 */
-}
-
-static fab_status run(fab_laplace_net *f)
-{
-    FAB_TRY(fab_train_open(&f->train));
-    const int before = fab_blas_enter();
-    const fab_status s = work(f);
-    fab_blas_leave(before);
-    fab_train_close(&f->train);
-    return s;
 }
 
 /* ---- the verbs ---------------------------------------------------------------------------------------- */
@@ -244,17 +233,22 @@ static fab_status update(void *handle, const fab_examples *e)
 static fab_status so_far(void *handle, const fab_gauss **q)
 {
     fab_laplace_net *f = handle;
-    memcpy(f->point->mu, fab_train_best(&f->train), (size_t)f->point->D * sizeof(double));
-    *q = f->point;
+    *q = fab_train_point(&f->train, f->point);
     return FAB_OK;
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
     fab_laplace_net *f = handle;
-    if (!f->q) FAB_TRY(run(f));
     *q = f->q;
-    return FAB_OK;
+    if (f->q) return FAB_OK;
+    FAB_TRY(fab_train_open(&f->train));
+    const int before = fab_blas_enter();
+    const fab_status s = solve(f);
+    fab_blas_leave(before);
+    fab_train_close(&f->train);
+    *q = f->q;
+    return s;
 }
 
 static fab_status report(void *handle, fab_report *r)

@@ -38,6 +38,6 @@ fab_status fab_laplace_spectrum(fab_laplace_net *f, fab_spectrum **s, fab_fit_of
 /* f->q and f->log_evidence. */
 fab_status fab_laplace_gauss(fab_laplace_net *f);
 /* Bytes that these need. */
-double fab_laplace_bend_bytes(const fab_laplace_net *f);
+double fab_laplace_curvature_bytes(const fab_laplace_net *f);
 
 #endif

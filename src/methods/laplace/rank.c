@@ -76,7 +76,7 @@ static fab_status cut(fab_laplace_fit *fit, double *diag)
 fab_status fab_laplace_rank(fab_laplace_fit *fit)
 {
     double *diag;
-    fab_objective_bend(fit->o, fit->mode->theta);
+    fab_objective_curvature(fit->o, fit->mode->theta);
     if (fit->e.x.n <= fit->K && fit->o->m.classes == 1 && !fit->prior) return all_columns(fit);
     FAB_TRY(fab_alloc_array((void **)&diag, fit->P, sizeof *diag, fit->who));
     const fab_status s = cut(fit, diag);
