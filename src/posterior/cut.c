@@ -122,10 +122,11 @@ static fab_status change(cutter *c, double *rms)
 static fab_status run(cutter *c, double tol, int64_t max_iter)
 {
     FAB_TRY(begin(c));
-    double rms = INFINITY;
-    for (int64_t iter = 0; iter < max_iter && rms > tol; iter++) {
+    double rms;
+    for (int64_t iter = 0; iter < max_iter; iter++) {
         FAB_TRY(step(c));
         FAB_TRY(change(c, &rms));
+        if (!(rms > tol)) break;
     }
     return fab_gauss_check(c->out);
 }

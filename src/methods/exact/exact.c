@@ -108,15 +108,6 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
 
-void fab_exact_put(fab_gauss *q, int64_t d, int64_t k, double v)
-{
-    const int64_t at = d * q->K + k;
-    if (q->type == FAB_F32)
-        ((float *)q->F)[at] = (float)v;
-    else
-        ((double *)q->F)[at] = v;
-}
-
 fab_status fab_exact_init(void **handle, const char *who, int point, const void *settings,
                           const fab_input *in, const fab_exec *x)
 {

@@ -110,7 +110,8 @@ static void table_by_theta(const tall *t, double *B)
         for (int64_t i = 0; i < P; i++)
             B[i + j * P] = t->R1[i + (first + j) * W] * t->scale[j] +
                            (first ? t->R1[i] * t->centre[j] : 0);
-    for (int64_t i = 0; i < P && first; i++) B[i + t->D * P] = t->R1[i];
+    if (first)
+        for (int64_t i = 0; i < P; i++) B[i + t->D * P] = t->R1[i];
 }
 
 /* A given prior is the unit one for theta' = root theta. */

@@ -14,6 +14,7 @@
 #include "base/settings.h"
 #include "methods/exact/exact.h"
 #include "la/small.h"
+#include "posterior/element.h"
 #include <math.h>
 #include <string.h>
 
@@ -185,23 +186,24 @@ static void set_spread(wide *w)
     fab_gauss *q = w->fit->q;
     const fab_gauss *g = w->fit->prior;
     const double root = sqrt(w->fit->report.beta), alpha = w->fit->report.alpha;
+    const int64_t K = q->K;
     double far = 0;
     for (int64_t i = 0; i < w->rows; i++) {
         q->psi[i] = g ? g->psi[i] : alpha;
         for (int64_t k = 0; k < w->K0; k++)
-            fab_exact_put(q, i, k, ((const double *)g->F)[i * w->K0 + k]);
+            fab_gauss_put(q, i * K + k, ((const double *)g->F)[i * w->K0 + k]);
     }
     for (int64_t j = 0; j < w->N; j++) {
         load(w, j);
-        for (int64_t i = 0; i < w->rows; i++) fab_exact_put(q, i, w->K0 + j, root * w->row[i]);
+        for (int64_t i = 0; i < w->rows; i++) fab_gauss_put(q, i * K + w->K0 + j, root * w->row[i]);
     }
     if (w->rows == w->P) return;
     const double all = root * sqrt(w->c.weights);
     for (int64_t i = 0; i < w->D; i++) {
-        fab_exact_put(q, i, w->K, all * w->centre[i]);
+        fab_gauss_put(q, i * K + w->K, all * w->centre[i]);
         far += w->centre[i] * w->centre[i];
     }
-    fab_exact_put(q, w->D, w->K, all);
+    fab_gauss_put(q, w->D * K + w->K, all);
     q->psi[w->D] = SLACK / (1 / (all * all) + far / alpha);
 }
 

@@ -1,8 +1,8 @@
 /* laplace.h - what laplace and map share.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LAPLACE_FIT_H
-#define FAB_INFER_LAPLACE_FIT_H
+#ifndef FAB_INFER_LAPLACE_H
+#define FAB_INFER_LAPLACE_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"

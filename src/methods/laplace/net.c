@@ -5,7 +5,7 @@
  *   alpha auto: `rounds` times
  *     2  G = sum_i w_i J_i' Lambda_i J_i at theta, and its eigenvalues t, or Gauss' rule for them    (curvature.c)
  *     3  alpha, and beta where normal noise is learned, by the evidence 5 at this theta              (precisions.c)
- *     4  theta goes on as in sgd.c, for `again` epochs, beta held
+ *     4  theta goes on as in sgd.c, for `again` epochs, beta fixed
  *   5  log evidence = log p(y | theta) + (P log alpha - alpha |theta|^2 - sum log(alpha + t)) / 2
  *   6  A = alpha I + G, or the precision of a given prior + G;  q = N(theta, A^-1): in full, in covariance form (spread.c);
  *      or rank K plus diagonal, in precision form (rank_em.c)

@@ -11,16 +11,13 @@
 #include "base/memory.h"
 #include "methods/laplace/laplace.h"
 #include "la/ops.h"
+#include "posterior/element.h"
 #include <string.h>
 
 void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi)
 {
     memcpy(q->psi, psi, (size_t)P * sizeof *psi);
-    for (int64_t i = 0; i < P * q->K; i++)
-        if (q->type == FAB_F32)
-            ((float *)q->F)[i] = (float)F[i];
-        else
-            ((double *)q->F)[i] = F[i];
+    for (int64_t i = 0; i < P * q->K; i++) fab_gauss_put(q, i, F[i]);
 }
 
 static fab_status keep(fab_laplace_fit *fit, int64_t K, const double *F, const double *psi)

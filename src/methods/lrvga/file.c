@@ -46,7 +46,7 @@ static fab_status load_numbers(fab_lrvga *e, const fab_tensors *t)
     FAB_TRY(fab_stream_whole(n[6], &s->count.rows));
     s->sum = (fab_stream_sums){.rows = n[7],
                                .squares = n[8],
-                               .lost = n[9],
+                               .uninformative = n[9],
                                .power = n[10],
                                .logdet = n[11],
                                .score = n[12]};

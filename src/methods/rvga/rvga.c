@@ -409,8 +409,12 @@ static fab_status load_numbers(rvga *e, const fab_tensors *t)
     FAB_TRY(fab_stream_whole(n[1], &s->count.given));
     s->scale = (fab_stream_scale){.alpha = n[2], .beta = n[3]};
     FAB_TRY(fab_stream_whole(n[4], &s->count.rows));
-    s->sum = (fab_stream_sums){
-        .rows = n[4], .squares = n[5], .lost = n[6], .power = n[7], .logdet = n[8], .score = n[9]};
+    s->sum = (fab_stream_sums){.rows = n[4],
+                               .squares = n[5],
+                               .uninformative = n[6],
+                               .power = n[7],
+                               .logdet = n[8],
+                               .score = n[9]};
     return FAB_OK;
 }
 

@@ -89,7 +89,7 @@ void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, dou
     fab_prior_choose(&s->model, p->n, G, intercept, p->y, p->w, p->offset, &prior, work);
     s->scale.beta = gaussian ? prior.beta : 1;
     s->scale.alpha = prior.alpha * s->scale.beta;
-    s->sum.lost = s->count.given ? 0 : prior.lost;
+    s->sum.uninformative = s->count.given ? 0 : prior.uninformative;
 }
 
 void fab_stream_start(fab_stream *s)
@@ -102,7 +102,7 @@ void fab_stream_start(fab_stream *s)
 void fab_stream_forget(fab_stream *s, double a)
 {
     s->sum.rows *= a;
-    s->sum.lost *= a;
+    s->sum.uninformative *= a;
     s->sum.squares *= a;
     s->sum.power *= a;
 }
@@ -120,8 +120,8 @@ double fab_stream_noise(const fab_stream *s)
 {
     if (!fab_stream_gaussian(s)) return 1;
     if (!fab_is_auto_f64(s->set.beta)) return s->set.beta;
-    return fab_noise(s->sum.rows - s->sum.lost - (double)s->model.intercept, s->sum.squares,
-                     s->sum.power);
+    return fab_noise(s->sum.rows - s->sum.uninformative - (double)s->model.intercept,
+                     s->sum.squares, s->sum.power);
 }
 
 void fab_stream_report(const fab_stream *s, fab_report *r)

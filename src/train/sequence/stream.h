@@ -43,12 +43,12 @@ typedef struct fab_stream_scale {
 } fab_stream_scale;
 
 typedef struct fab_stream_sums {
-    double rows;    /* gaussian: that say something about the noise, and how much */
-    double squares; /* gaussian: of the errors one step ahead, each over its variance */
-    double lost;    /* rows that say nothing about the noise */
-    double power;   /* w y^2: what no noise is measured by */
-    double logdet;  /* gaussian: logarithms of these variances */
-    double score;   /* log p(y) one step ahead */
+    double rows;          /* gaussian: that say something about the noise, and how much */
+    double squares;       /* gaussian: of the errors one step ahead, each over its variance */
+    double uninformative; /* rows that say nothing about the noise */
+    double power;         /* w y^2: what no noise is measured by */
+    double logdet;        /* gaussian: logarithms of these variances */
+    double score;         /* log p(y) one step ahead */
 } fab_stream_sums;
 
 typedef struct fab_stream {
@@ -71,7 +71,7 @@ int fab_stream_undecided(const fab_stream *s);
 double fab_stream_prior_of(const fab_stream *s, int feature);
 double fab_stream_prior_in_state(const fab_stream *s, int feature);
 
-/* Alpha, beta and `lost` from the pending rows; G, work: as fab_prior_choose has them. */
+/* Alpha, beta and sum.uninformative from the pending rows; G, work: as fab_prior_choose has them. */
 void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, double *work);
 /* The stream starts with what was set or chosen. */
 void fab_stream_start(fab_stream *s);
