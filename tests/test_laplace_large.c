@@ -33,7 +33,7 @@ static void compare_products(const problem *p, int dense, int64_t k)
     for (int64_t i = 0; i < P; i++) theta[i] = 0.3 * noise(51, i);
     for (int64_t i = 0; i < P * k; i++) V[i] = noise(52, i);
     const truth t = truth_at(p, theta);
-    fab_objective_bend(o, theta);
+    fab_objective_curvature(o, theta);
     assert_ok(fab_objective_times(o, k, V, out));
     assert_ok(fab_objective_diag(o, diag));
     for (int64_t i = 0; i < P; i++) {

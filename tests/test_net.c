@@ -8,7 +8,7 @@
 #include "fabayes/settings.h"
 #include "la/nn.h"
 #include "la_case.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include "plain.h"
 
 /* ---- the list ----------------------------------------------------------------------------------------- */

@@ -223,8 +223,8 @@ static void check_objective(const table *t, fab_likelihood kind)
                  fs = fab_objective_at(os, theta, b, NULL);
     assert_true(fabs(fd - fs) <= rounding);
     for (int64_t i = 0; i < P; i++) assert_true(fabs(a[i] - b[i]) <= rounding);
-    fab_objective_bend(od, theta);
-    fab_objective_bend(os, theta);
+    fab_objective_curvature(od, theta);
+    fab_objective_curvature(os, theta);
     assert_int_equal(fab_objective_diag(od, a), FAB_OK);
     assert_int_equal(fab_objective_diag(os, b), FAB_OK);
     for (int64_t i = 0; i < P; i++) assert_true(fabs(a[i] - b[i]) <= rounding);

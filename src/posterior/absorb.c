@@ -268,12 +268,16 @@ static void form_gram(fab_absorb *ab, double a, double b, int64_t m)
 {
     const int64_t K = ab->K, n = K + m;
     const double *G = part(ab, 0), *C = part(ab, 3), *XX = C + K * m, r = sqrt(b / a);
-    for (int64_t j = 0; j < n; j++)
-        for (int64_t i = 0; i < n; i++)
-            ab->Y[i + j * n] = i < K && j < K ? G[i + j * K]
-                               : i < K        ? r * C[i + (j - K) * K]
-                               : j < K        ? r * C[j + (i - K) * K]
-                                              : r * r * XX[(i - K) + (j - K) * m];
+    double *Y = ab->Y;
+    for (int64_t j = 0; j < K; j++)
+        for (int64_t i = 0; i < K; i++) Y[i + j * n] = G[i + j * K];
+    for (int64_t j = 0; j < m; j++) {
+        for (int64_t i = 0; i < K; i++) {
+            Y[i + (K + j) * n] = r * C[i + j * K];
+            Y[K + j + i * n] = Y[i + (K + j) * n];
+        }
+        for (int64_t i = 0; i < m; i++) Y[K + i + (K + j) * n] = r * r * XX[i + j * m];
+    }
 }
 
 static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_long *X)

@@ -123,11 +123,12 @@ static fab_status run(cutter *c, double tol, int64_t max_iter)
 {
     FAB_TRY(begin(c));
     const double work = (double)c->g->D * (double)(c->K * (c->R + 2 * c->K));
-    double rms = INFINITY;
-    for (int64_t iter = 0; iter < max_iter && rms > tol; iter++) {
+    double rms;
+    for (int64_t iter = 0; iter < max_iter; iter++) {
         FAB_TRY(step(c));
         FAB_TRY(change(c, &rms));
         FAB_TRY(fab_watch_work(&c->run.watch, work, "cut", iter + 1, 0));
+        if (!(rms > tol)) break;
     }
     return fab_gauss_check(c->out);
 }

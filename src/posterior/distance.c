@@ -84,8 +84,9 @@ static int size_exponent(const fab_gauss *g)
         least = fmin(least, g->psi[i]);
     }
     double size = g->form == FAB_COVARIANCE ? sqrt(most) : 1 / sqrt(least);
-    for (int64_t i = 0; i < g->D * g->K && g->form == FAB_COVARIANCE; i++)
-        size = fmax(size, fabs(((const double *)g->F)[i]));
+    if (g->form == FAB_COVARIANCE)
+        for (int64_t i = 0; i < g->D * g->K; i++)
+            size = fmax(size, fabs(((const double *)g->F)[i]));
     return size > 0 && isfinite(size) ? ilogb(size) : 0;
 }
 
@@ -168,11 +169,12 @@ static fab_status by_dense(const side *a, const side *b, int inverse_b, double s
     fab_status s = dense_of(a, 0, Y, work);
     if (s == FAB_OK) s = dense_of(b, inverse_b, Z, work);
     memset(sum, 0, 3 * sizeof *sum);
-    for (int64_t i = 0; i < D * D && s == FAB_OK; i++) {
-        sum[0] += (Y[i] - Z[i]) * (Y[i] - Z[i]);
-        sum[1] += Z[i] * Z[i];
-        sum[2] += Y[i] * Z[i];
-    }
+    if (s == FAB_OK)
+        for (int64_t i = 0; i < D * D; i++) {
+            sum[0] += (Y[i] - Z[i]) * (Y[i] - Z[i]);
+            sum[1] += Z[i] * Z[i];
+            sum[2] += Y[i] * Z[i];
+        }
     fab_release(Y);
     return s;
 }

@@ -18,7 +18,8 @@ int64_t fab_factor_scratch(int64_t K)
     const int64_t rows = K + QR_ROWS;
     const int64_t eig = K * K + K + fab_eig_work(K);
     const int64_t qr = K * K + rows * K + QR_ROWS * K + fab_qr_work(rows, K);
-    return K == 0 ? 0 : eig > qr ? eig : qr;
+    if (K == 0) return 0;
+    return eig > qr ? eig : qr;
 }
 
 /* Is M safe to factor: has it, scaled to a unit diagonal, eigenvalues well above rounding? */

@@ -4,6 +4,7 @@
 #include "fabayes/gauss.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "posterior/element.h"
 #include "la/ops.h"
 #include "posterior/factor.h"
 #include <math.h>
@@ -56,8 +57,10 @@ fab_status fab_gauss_create_part(fab_gauss **g, fab_form form, fab_dtype type, i
     FAB_TRY(check_shape(form, type, D, K, total));
     const fab_gauss proto = {.form = form, .type = type, .D = D, .K = K, .total = total};
     FAB_TRY(fab_build((void **)g, sizeof **g, &proto, layout));
-    for (int64_t i = 0; i < D && (*g)->psi; i++) (*g)->psi[i] = 1;
-    for (int64_t i = 0; i < D && (*g)->index; i++) (*g)->index[i] = i;
+    if ((*g)->psi)
+        for (int64_t i = 0; i < D; i++) (*g)->psi[i] = 1;
+    if ((*g)->index)
+        for (int64_t i = 0; i < D; i++) (*g)->index[i] = i;
     return FAB_OK;
 }
 
@@ -71,26 +74,13 @@ void fab_gauss_free(fab_gauss *g)
     fab_release(g);
 }
 
-static double element(const fab_gauss *g, int64_t i)
-{
-    return g->type == FAB_F32 ? (double)((const float *)g->F)[i] : ((const double *)g->F)[i];
-}
-
-static void set_element(fab_gauss *g, int64_t i, double v)
-{
-    if (g->type == FAB_F32)
-        ((float *)g->F)[i] = (float)v;
-    else
-        ((double *)g->F)[i] = v;
-}
-
 /* Has every finite number of F a place in f32? */
 static fab_status fits_f32(const fab_gauss *g)
 {
     for (int64_t i = 0; i < g->D * g->K; i++)
-        if (isfinite(element(g, i)) && !isfinite((float)element(g, i)))
+        if (isfinite(fab_gauss_get(g, i)) && !isfinite((float)fab_gauss_get(g, i)))
             return FAB_FAIL(FAB_BAD_DATA, "F[%lld][%lld] = %g does not fit into f32",
-                            (long long)(i / g->K), (long long)(i % g->K), element(g, i));
+                            (long long)(i / g->K), (long long)(i % g->K), fab_gauss_get(g, i));
     return FAB_OK;
 }
 
@@ -101,7 +91,7 @@ fab_status fab_gauss_copy(fab_gauss **out, const fab_gauss *g, fab_dtype type)
     FAB_TRY(fab_gauss_create_part(out, g->form, type, g->D, g->K, g->total));
     memcpy((*out)->mu, g->mu, (size_t)g->D * sizeof *g->mu);
     if (g->psi) memcpy((*out)->psi, g->psi, (size_t)g->D * sizeof *g->psi);
-    for (int64_t i = 0; i < g->D * g->K; i++) set_element(*out, i, element(g, i));
+    for (int64_t i = 0; i < g->D * g->K; i++) fab_gauss_put(*out, i, fab_gauss_get(g, i));
     if (g->total) memcpy((*out)->theta, g->theta, (size_t)g->total * sizeof *g->theta);
     if (g->total) memcpy((*out)->index, g->index, (size_t)g->D * sizeof *g->index);
     return FAB_OK;
@@ -120,18 +110,19 @@ static fab_status check_vector(const char *name, const double *v, int64_t n)
 /* Are the arrays there that form, K and total speak of? */
 static fab_status check_arrays(const fab_gauss *g)
 {
-    const char *missing = !g->mu                            ? "mu"
-                          : g->form != FAB_POINT && !g->psi ? "psi"
-                          : g->K > 0 && !g->F               ? "F"
-                          : g->total && !g->theta           ? "theta"
-                          : g->total && !g->index           ? "index"
-                                                            : NULL;
+    const char *missing = NULL;
+    if (g->total && !g->index) missing = "index";
+    if (g->total && !g->theta) missing = "theta";
+    if (g->K > 0 && !g->F) missing = "F";
+    if (g->form != FAB_POINT && !g->psi) missing = "psi";
+    if (!g->mu) missing = "mu";
     return missing ? FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %s is missing", missing) : FAB_OK;
 }
 
 static fab_status check_psi(const fab_gauss *g)
 {
-    for (int64_t i = 0; i < g->D && g->psi; i++)
+    if (!g->psi) return FAB_OK;
+    for (int64_t i = 0; i < g->D; i++)
         if (!(g->psi[i] > 0) || !isfinite(g->psi[i]))
             return FAB_FAIL(FAB_BAD_DATA, "psi[%lld] = %g is not positive and finite", (long long)i,
                             g->psi[i]);
@@ -141,9 +132,9 @@ static fab_status check_psi(const fab_gauss *g)
 static fab_status check_factors(const fab_gauss *g)
 {
     for (int64_t i = 0; i < g->D * g->K; i++)
-        if (!isfinite(element(g, i)))
+        if (!isfinite(fab_gauss_get(g, i)))
             return FAB_FAIL(FAB_BAD_DATA, "F[%lld][%lld] = %g is not finite", (long long)(i / g->K),
-                            (long long)(i % g->K), element(g, i));
+                            (long long)(i % g->K), fab_gauss_get(g, i));
     return FAB_OK;
 }
 

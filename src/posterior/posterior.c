@@ -231,12 +231,13 @@ static int is_reserved(const char *name)
 
 static fab_status add_extra(fab_tensors *t, const fab_tensors *more)
 {
-    for (int64_t i = 0; more && i < fab_tensors_meta_count(more); i++) {
+    if (!more) return FAB_OK;
+    for (int64_t i = 0; i < fab_tensors_meta_count(more); i++) {
         const char *key = fab_tensors_meta_key(more, i);
         if (strcmp(key, "fabayes") == 0 || strcmp(key, "form") == 0) continue; /* the file's own */
         FAB_TRY(fab_tensors_set(t, key, fab_tensors_get(more, key)));
     }
-    for (int64_t i = 0; more && i < fab_tensors_count(more); i++) {
+    for (int64_t i = 0; i < fab_tensors_count(more); i++) {
         const fab_tensor *e = fab_tensors_at(more, i);
         if (is_reserved(e->name))
             return FAB_FAIL(FAB_BAD_ARGUMENT,

@@ -78,7 +78,7 @@ fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_ex
     fab_solver proto = {.g = g, .D = g->D, .K = g->K, .room = room};
     FAB_TRY(fab_run_init(&proto.run, x, g->type));
     const double fit = BATCH_BYTES / ((double)g->D * (double)proto.run.ops->size);
-    proto.B = fit >= MAX_BATCH ? MAX_BATCH : fit < 1 ? 1 : (int64_t)fit;
+    proto.B = (int64_t)fmin(fmax(fit, 1), MAX_BATCH);
     proto.F = fab_long_rows(g->F, g->D, g->K);
     FAB_TRY(fab_build((void **)s, sizeof proto, &proto, layout));
     if (g->form == FAB_POINT) return FAB_OK;
@@ -155,7 +155,8 @@ static fab_status residual(fab_solver *s, const fab_long *X)
     fab_chol_solve(s->K, X->k, s->L, s->H);
     memcpy(s->C, s->H, (size_t)n * sizeof *s->C);
     take_away(s, s->C, X);
-    for (int round = 0; s->refine && round < 2; round++) {
+    if (!s->refine) return FAB_OK;
+    for (int round = 0; round < 2; round++) {
         FAB_TRY(project(s, s->w, X, s->C));
         for (int64_t i = 0; i < n; i++) s->C[i] -= s->H[i]; /* the gradient of 3 */
         fab_chol_solve(s->K, X->k, s->L, s->C);
@@ -325,12 +326,13 @@ fab_status fab_solver_matrix(fab_solver *s, int inverse, double *S, double *work
     if (inverse) {
         FAB_TRY(inverse_root(s, work));
         fab_mm(FAB_T, FAB_N, D, D, D + s->K, 1, work, work, 0, S); /* 3, for pairs of vectors */
-    }
-    for (int64_t first = 0; first < D && !inverse; first += s->B) {
-        const fab_long X = batch(s, D - first < s->B ? D - first : s->B);
-        unit_vectors(s, first, &X);
-        FAB_TRY(times(s, &X));
-        give_columns(s, &X, S + first * D);
+    } else {
+        for (int64_t first = 0; first < D; first += s->B) {
+            const fab_long X = batch(s, D - first < s->B ? D - first : s->B);
+            unit_vectors(s, first, &X);
+            FAB_TRY(times(s, &X));
+            give_columns(s, &X, S + first * D);
+        }
     }
     fab_symmetrise(D, S);
     return FAB_OK;
@@ -555,8 +557,10 @@ fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first, int64_
                         "sample: %lld draws from number %lld, %lld apart, do not fit draws of "
                         "length %lld in f64 or f32",
                         (long long)n, (long long)first, (long long)ld, (long long)length);
-    for (int64_t j = 0; j < n && g->form == FAB_POINT; j++) write_draw(g, NULL, type, out, j * ld);
-    if (g->form == FAB_POINT) return FAB_OK;
+    if (g->form == FAB_POINT) {
+        for (int64_t j = 0; j < n; j++) write_draw(g, NULL, type, out, j * ld);
+        return FAB_OK;
+    }
     const int before = fab_blas_enter();
     const fab_status status = draw_all(s, seed, first, n, type, out, ld);
     fab_blas_leave(before);

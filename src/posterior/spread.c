@@ -12,6 +12,7 @@
 #include "posterior/spread.h"
 #include "base/fail.h"
 #include "la/small.h"
+#include "posterior/element.h"
 #include <math.h>
 #include <string.h>
 
@@ -19,16 +20,9 @@ static double row_norm(int64_t n, const double *G, int64_t i)
 {
     double most = 0, sum = 0;
     for (int64_t j = 0; j < n; j++) most = fmax(most, fabs(G[i + j * n]));
-    for (int64_t j = 0; j < n && most > 0; j++) sum += G[i + j * n] / most * (G[i + j * n] / most);
+    if (!(most > 0)) return 0;
+    for (int64_t j = 0; j < n; j++) sum += G[i + j * n] / most * (G[i + j * n] / most);
     return most * sqrt(sum);
-}
-
-static void put(fab_gauss *q, int64_t at, double v)
-{
-    if (q->type == FAB_F32)
-        ((float *)q->F)[at] = (float)v;
-    else
-        ((double *)q->F)[at] = v;
 }
 
 fab_status fab_spread(fab_gauss *q, double unit, double *G, double *Gi, double *work)
@@ -51,7 +45,7 @@ fab_status fab_spread(fab_gauss *q, double unit, double *G, double *Gi, double *
     FAB_TRY(fab_chol(n, work));
     fab_mm(FAB_N, FAB_N, n, n, n, unit, G, work, 0, Gi);
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < n; j++) put(q, i * n + j, Gi[i + j * n]);
+        for (int64_t j = 0; j < n; j++) fab_gauss_put(q, i * n + j, Gi[i + j * n]);
     return FAB_OK;
 }
 

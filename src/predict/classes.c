@@ -136,10 +136,12 @@ static void covariance_of(predictors *p, int64_t j, double *S)
 {
     const int64_t C = p->C, K = p->K;
     const double sign = p->q->form == FAB_COVARIANCE ? 1 : -1;
-    for (int64_t k = 0; k < C && K; k++)
-        memcpy(p->tk + k * K, p->t + (k * BLOCK + j) * K, (size_t)K * sizeof *p->tk);
     memset(S, 0, (size_t)(C * C) * sizeof *S);
-    if (K) fab_mm(FAB_T, FAB_N, C, C, K, sign, p->tk, p->tk, 0, S);
+    if (K) {
+        for (int64_t k = 0; k < C; k++)
+            memcpy(p->tk + k * K, p->t + (k * BLOCK + j) * K, (size_t)K * sizeof *p->tk);
+        fab_mm(FAB_T, FAB_N, C, C, K, sign, p->tk, p->tk, 0, S);
+    }
     for (int64_t k = 0; k < C; k++) S[k + k * C] = fmax(0, S[k + k * C] + p->v[k * BLOCK + j]);
 }
 
@@ -150,7 +152,8 @@ static void block(predictors *p, const fab_rows *x, const double *offset, int64_
     const int64_t C = p->C;
     fab_predict_gather(p->m, x, first, n, p->x);
     fab_mm(FAB_T, FAB_N, C, n, p->W, 1, p->q->mu, p->x, 0, eta); /* 1 */
-    for (int64_t i = 0; i < n * C && offset; i++) eta[i] += offset[first + i / C];
+    if (offset)
+        for (int64_t i = 0; i < n * C; i++) eta[i] += offset[first + i / C];
     if (p->q->form != FAB_POINT) project(p, n);
 }
 

@@ -177,7 +177,8 @@ fab_status fab_draws_create(fab_draws **d, const fab_model *m, const fab_mixture
 
 void fab_draws_to_units(fab_draws *d, double mean, double scale)
 {
-    for (int64_t i = 0; d->beta && i < d->samples * d->n; i++) {
+    if (!d->beta) return;
+    for (int64_t i = 0; i < d->samples * d->n; i++) {
         d->eta[i] = mean + scale * d->eta[i];
         d->beta[i] /= scale * scale;
         if (d->variance) d->variance[i] *= scale * scale;

@@ -92,7 +92,8 @@ static void covariance(slopes *k, const fab_gauss *q, int64_t i)
         for (int64_t b = 0; b < C; b++) {
             const double *u = k->J + (i * C + a) * D, *v = k->P + (i * C + b) * D;
             double sum = 0;
-            for (int64_t d = 0; d < D && q->form != FAB_POINT; d++) sum += u[d] * v[d];
+            if (q->form != FAB_POINT)
+                for (int64_t d = 0; d < D; d++) sum += u[d] * v[d];
             k->cov[a * C + b] = a == b ? fmax(0, sum) : sum;
         }
 }
@@ -214,7 +215,7 @@ fab_status fab_draws_linearise(fab_draws **d, const fab_model *m, const fab_mixt
     if (!m->jacobian)
         return FAB_FAIL(FAB_UNSUPPORTED, "draws: the model has no function `jacobian`");
     const double fit = floor(JACOBIAN_NUMBERS / ((double)m->D * (double)m->outputs));
-    k.rows = fit < 1 ? 1 : fit < (double)m->batch ? (int64_t)fit : m->batch;
+    k.rows = (int64_t)fmin(fmax(fit, 1), (double)m->batch);
     FAB_TRY(fab_draws_new(&k.d, &m->head, x->n, q->n, 1));
     fab_status s = fill(&k);
     if (s == FAB_OK && fab_glm_likelihood(&m->head)->normals) s = split_tails(&k.d);

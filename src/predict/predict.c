@@ -90,7 +90,8 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
         fab_release(work);
     }
     fab_solver_free(solver);
-    for (int64_t i = 0; s == FAB_OK && offset && i < x->n; i++) eta[i] += offset[i];
+    if (s == FAB_OK && offset)
+        for (int64_t i = 0; i < x->n; i++) eta[i] += offset[i];
     return s;
 }
 

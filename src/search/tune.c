@@ -79,7 +79,8 @@ fab_status fab_tune_propose(const fab_fields *t, const void *settings, fab_range
     *ranges = 0;
     FAB_TRY(fab_alloc_array((void **)&defaults, 1, t->size, "tune"));
     fab_settings_defaults(t, defaults);
-    for (int64_t i = 0; i < t->n && *ranges < most; i++) {
+    for (int64_t i = 0; i < t->n; i++) {
+        if (*ranges == most) break;
         const fab_field *f = &t->field[i];
         const int given = memcmp(defaults + f->offset, (const char *)settings + f->offset, 8) != 0;
         if (f->tune != FAB_NO_TUNE && !given)
@@ -151,8 +152,8 @@ static fab_status make_folds(fab_tune *t, const fab_dataset *table)
     FAB_TRY(fab_split_folds(&split, table->n, t->p.folds, classes ? table->y : NULL,
                             (uint64_t)t->p.seed));
     fab_status s = fab_alloc_array((void **)&train, table->n, sizeof *train, "tune");
-    for (int64_t k = 0; s == FAB_OK && k < t->p.folds; k++)
-        s = make_fold(t, table, split, k, train);
+    for (int64_t k = 0; k < t->p.folds; k++)
+        if (s == FAB_OK) s = make_fold(t, table, split, k, train);
     fab_release(train);
     fab_split_free(split);
     return s;
@@ -273,21 +274,17 @@ static void finish_trial(fab_tune *t, int64_t slot)
     r->done = 1;
 }
 
-static int64_t next_undone(const fab_tune *t, int64_t from)
-{
-    while (from < t->p.trials && t->trial[from].done) from++;
-    return from;
-}
-
 static int64_t plan_jobs(fab_tune *t)
 {
     const int64_t folds = t->p.folds;
     int64_t slots = 0;
-    for (int64_t i = next_undone(t, 0); i < t->p.trials && slots < t->threads;
-         i = next_undone(t, i + 1), slots++) {
+    for (int64_t i = 0; i < t->p.trials; i++) {
+        if (t->trial[i].done) continue;
+        if (slots == t->threads) break;
         put_values(t, i, t->trial_settings + (size_t)slots * t->r.method->fields->size);
         for (int64_t k = 0; k < folds; k++)
             t->job[slots * folds + k] = (job){.trial = i, .fold = k};
+        slots++;
     }
     return slots;
 }
@@ -312,7 +309,9 @@ fab_status fab_tune_step(fab_tune *t)
 
 int fab_tune_done(const fab_tune *t)
 {
-    return next_undone(t, 0) == t->p.trials;
+    for (int64_t i = 0; i < t->p.trials; i++)
+        if (!t->trial[i].done) return 0;
+    return 1;
 }
 
 int64_t fab_tune_ranges(const fab_tune *t, const fab_range **range)

@@ -25,12 +25,12 @@ struct fab_curvature {
     fab_minibatch *batches;
     fab_watch *watch;
     int64_t first, P, columns;
-    int64_t most;  /* examples at a time */
-    int64_t seen;  /* examples behind us in this pass */
-    void *raw;     /* most outputs x D, in the model's type */
-    double *wide;  /* most outputs x P: the same in double; NULL: raw is */
-    double *out;   /* most x outputs */
-    double *ahead; /* most outputs x columns */
+    int64_t most; /* examples at a time */
+    int64_t seen; /* examples behind us in this pass */
+    void *raw;    /* most outputs x D, in the model's type */
+    double *wide; /* most outputs x P: the same in double; NULL: raw is */
+    double *out;  /* most x outputs */
+    double *SV;   /* most outputs x columns */
 };
 
 /* Rows of S, ld numbers apart, in double. */
@@ -49,7 +49,7 @@ static void layout(fab_layout *l, void *handle)
     c->raw = fab_place(l, rows * c->m.D, narrow ? sizeof(float) : sizeof(double));
     c->wide = narrow ? fab_place(l, rows * c->P, sizeof(double)) : NULL;
     c->out = fab_place(l, rows, sizeof(double));
-    c->ahead = fab_place(l, rows * c->columns, sizeof(double));
+    c->SV = fab_place(l, rows * c->columns, sizeof(double));
 }
 
 static fab_curvature prototype(const fab_model *m, int64_t P, int64_t columns)
@@ -181,8 +181,8 @@ static fab_status add_product(fab_curvature *c, const fab_examples *e, void *ctx
     const int64_t k = p->k, P = c->P;
     block b;
     FAB_TRY(take_rows(c, e, &b));
-    fab_gemm(FAB_F64, FAB_N, FAB_N, b.n, k, P, 1, b.S, b.ld, p->V, k, 0, c->ahead, k);
-    fab_gemm(FAB_F64, FAB_T, FAB_N, P, k, b.n, 1, b.S, b.ld, c->ahead, k, 1, p->out, k);
+    fab_gemm(FAB_F64, FAB_N, FAB_N, b.n, k, P, 1, b.S, b.ld, p->V, k, 0, c->SV, k);
+    fab_gemm(FAB_F64, FAB_T, FAB_N, P, k, b.n, 1, b.S, b.ld, c->SV, k, 1, p->out, k);
     return FAB_OK;
 }
 

@@ -55,12 +55,14 @@ static void begin(lanczos *z, int64_t seed)
 static fab_status times(lanczos *z, const fab_products *A)
 {
     const double *scale = z->scale;
-    for (int64_t i = 0; scale && i < z->P * S; i++) z->now[i] *= scale[i / S];
+    if (scale)
+        for (int64_t i = 0; i < z->P * S; i++) z->now[i] *= scale[i / S];
     FAB_TRY(A->times(A->self, S, z->now, z->next));
-    for (int64_t i = 0; scale && i < z->P * S; i++) {
-        z->now[i] /= scale[i / S];
-        z->next[i] *= scale[i / S];
-    }
+    if (scale)
+        for (int64_t i = 0; i < z->P * S; i++) {
+            z->now[i] /= scale[i / S];
+            z->next[i] *= scale[i / S];
+        }
     return FAB_OK;
 }
 

@@ -4,7 +4,6 @@
 #include "train/minibatch.h"
 #include "base/memory.h"
 #include "base/rows.h"
-#include "base/rows.h"
 #include "fabayes/data.h"
 #include <assert.h>
 #include <math.h>

@@ -48,16 +48,6 @@ void fab_mode_start(const fab_objective *o, double *theta)
 
 /* ---- Newton ----------------------------------------------------------------------------------- */
 
-/* 1 */
-static fab_status factor(fab_objective *o, fab_mode *m)
-{
-    const fab_status s = fab_scaled_chol(o->P, m->A, m->scale, m->L, &m->logdet);
-    if (s != FAB_OK)
-        return fab_prefix(
-            s, "%s: the curvature at the mode, with a prior too weak for its columns: ", o->who);
-    return FAB_OK;
-}
-
 /* v <- A^-1 v */
 static void solve(const fab_objective *o, const fab_mode *m, double *v)
 {
@@ -129,43 +119,34 @@ static int advance(fab_objective *o, fab_mode *m, double gain)
     return !moved;
 }
 
-/* A step from so near the mode that f cannot judge it */
-static int step_blindly(fab_objective *o, fab_mode *m)
-{
-    add(o->P, 1, m->step, m->theta);
-    m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
-    m->iterations++;
-    return o->stopped == FAB_OK;
-}
-
-/* One more pair: how theta and gradient differ from what they were */
-static void keep_pair(const fab_objective *o, const fab_mode *m, double *s, double *y)
-{
-    for (int64_t i = 0; i < o->P; i++) {
-        s[i] = m->theta[i] - s[i];
-        y[i] = m->gradient[i] - y[i];
-    }
-}
-
-/* 3; *last: the mode is reached, or a Newton step leads nowhere.  Beside the mode steps go on as long as each
- * promises much less than the one before: A shall be that of the mode to rounding. */
+/* 3; *last: the mode is reached, or a Newton step leads nowhere.  Beside the mode, where f cannot judge a step, steps
+ * go on as long as each promises much less than the one before: A shall be that of the mode to rounding. */
 static fab_status descend(fab_objective *o, fab_mode *m, int *last)
 {
     const int64_t P = o->P, worth = P / PER_FACTOR + 2;
     double before = INFINITY;
-    for (int64_t pairs = 0; pairs < FAB_PAIRS && (m->converged || pairs < worth); pairs++) {
+    for (int64_t pairs = 0; pairs < FAB_PAIRS; pairs++) {
         double *s = m->moves + pairs * P, *y = m->turns + pairs * P;
+        if (!m->converged && pairs >= worth) break;
         const double gain = promise(o, m, pairs);
         m->converged = m->converged || is_near(m, gain);
         if (m->converged && !(gain < WORTH * before)) break;
         memcpy(s, m->theta, (size_t)P * sizeof *s);
         memcpy(y, m->gradient, (size_t)P * sizeof *y);
         FAB_TRY(fab_watch_tick(&o->watch, o->who, m->iterations, 0));
-        if (!(m->converged ? step_blindly(o, m) : !advance(o, m, gain))) {
+        if (m->converged) {
+            add(P, 1, m->step, m->theta);
+            m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
+            m->iterations++;
+            FAB_TRY(o->stopped);
+        } else if (advance(o, m, gain)) {
             *last = m->converged || pairs == 0;
             return o->stopped;
         }
-        keep_pair(o, m, s, y);
+        for (int64_t i = 0; i < P; i++) {
+            s[i] = m->theta[i] - s[i];
+            y[i] = m->gradient[i] - y[i];
+        }
         if (!(dot(P, s, y) > 0)) break; /* rounding: f is convex */
         before = m->converged ? gain : INFINITY;
     }
@@ -180,12 +161,16 @@ static fab_status not_finite(const fab_objective *o)
 }
 
 /* 1 */
-static fab_status look(fab_objective *o, fab_mode *m)
+static fab_status evaluate(fab_objective *o, fab_mode *m)
 {
     m->value = fab_objective_at(o, m->theta, m->gradient, m->A);
     FAB_TRY(o->stopped);
     FAB_TRY(fab_watch_work(&o->watch, pow((double)o->P, 3) / 30, o->who, m->iterations, 0));
-    return isfinite(m->value) ? factor(o, m) : not_finite(o);
+    if (!isfinite(m->value)) return not_finite(o);
+    const fab_status s = fab_scaled_chol(o->P, m->A, m->scale, m->L, &m->logdet);
+    if (s == FAB_OK) return FAB_OK;
+    return fab_prefix(
+        s, "%s: the curvature at the mode, with a prior too weak for its columns: ", o->who);
 }
 
 /* 2: 1 when theta is where it shall be, seen with the A that belongs to it.  *again: A is to be made once more,
@@ -207,12 +192,12 @@ fab_status fab_mode_newton(fab_objective *o, fab_mode *m)
     int last = 0, again = 0;
     m->converged = 0;
     for (;;) {
-        FAB_TRY(look(o, m));                                             /* 1 */
+        FAB_TRY(evaluate(o, m));                                         /* 1 */
         if (arrived(o, m, last, &again) || m->iterations >= most) break; /* 2 */
         last = 0;
         FAB_TRY(descend(o, m, &last)); /* 3, 4 */
     }
-    return again ? look(o, m) : FAB_OK;
+    return again ? evaluate(o, m) : FAB_OK;
 }
 
 /* ---- Newton by conjugate gradients -------------------------------------------------------------- */
@@ -245,7 +230,7 @@ static fab_status conjugate(fab_objective *o, fab_mode *m, double *first)
 {
     const int64_t P = o->P;
     const int few = o->e->x.n * o->m.classes < P;
-    fab_objective_bend(o, m->theta);
+    fab_objective_curvature(o, m->theta);
     FAB_TRY(o->stopped);
     FAB_TRY(few ? fab_objective_diag_prior(o, m->scale) : fab_objective_diag(o, m->scale));
     for (int64_t i = 0; i < P; i++) {
@@ -257,7 +242,8 @@ static fab_status conjugate(fab_objective *o, fab_mode *m, double *first)
     double size = size_of(m, P);
     if (!(*first > 0)) *first = size;
     const double enough = size * fmin(FORCING, sqrt(size / *first));
-    for (int64_t i = 0; i < CONJUGATE_STEPS && size > enough; i++) {
+    for (int64_t i = 0; i < CONJUGATE_STEPS; i++) {
+        if (!(size > enough)) break;
         FAB_TRY(conjugate_step(o, m, &size));
         FAB_TRY(fab_watch_tick(&o->watch, o->who, i, 0));
     }
@@ -267,13 +253,14 @@ static fab_status conjugate(fab_objective *o, fab_mode *m, double *first)
 fab_status fab_mode_newton_cg(fab_objective *o, fab_mode *m)
 {
     double first = 0;
-    int last = 0;
     m->converged = 0;
     m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
-    for (int64_t i = 0; isfinite(m->value) && i < m->max_iter && !last; i++) {
+    for (int64_t i = 0; i < m->max_iter; i++) {
+        if (!isfinite(m->value)) break;
         FAB_TRY(conjugate(o, m, &first));
-        last = advance(o, m, -dot(o->P, m->gradient, m->step) / 2);
+        const int last = advance(o, m, -dot(o->P, m->gradient, m->step) / 2);
         FAB_TRY(o->stopped);
+        if (last) break;
     }
     m->value = fab_objective_at(o, m->theta, m->gradient, NULL);
     FAB_TRY(o->stopped);

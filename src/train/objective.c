@@ -47,12 +47,12 @@ static void layout(fab_layout *l, void *handle)
     o->z = fab_place(l, b->dense ? o->width * o->rows : 0, sizeof(double));
     o->eta = fab_place(l, C * o->rows, sizeof(double));
     o->slope = fab_place(l, C * o->rows, sizeof(double));
-    o->curve = fab_place(l, (b->dense ? C * C : 1) * o->rows, sizeof(double));
-    o->bent = fab_place(l, o->e->x.n * C, sizeof(double));
-    o->ahead = fab_place(l, C * o->rows * o->columns, sizeof(double));
-    o->back = fab_place(l, C * o->rows * o->columns, sizeof(double));
+    o->hessian = fab_place(l, (b->dense ? C * C : 1) * o->rows, sizeof(double));
+    o->curvature = fab_place(l, o->e->x.n * C, sizeof(double));
+    o->XV = fab_place(l, C * o->rows * o->columns, sizeof(double));
+    o->HXV = fab_place(l, C * o->rows * o->columns, sizeof(double));
     o->diff = fab_place(l, o->P, sizeof(double));
-    o->pull = fab_place(l, o->P, sizeof(double));
+    o->A0diff = fab_place(l, o->P, sizeof(double));
 }
 
 /* A0 from a given prior. */
@@ -81,9 +81,7 @@ static fab_status take_prior(fab_objective *o, const fab_gauss *prior, const fab
 static int64_t rows_of_block(const fab_examples *e, int64_t width)
 {
     const double fit = BLOCK_NUMBERS / (double)width;
-    const int64_t rows = fit > MOST_ROWS     ? MOST_ROWS
-                         : fit > FEWEST_ROWS ? (int64_t)fit
-                                             : FEWEST_ROWS;
+    const int64_t rows = (int64_t)fmin(fmax(fit, FEWEST_ROWS), MOST_ROWS);
     return rows < e->x.n ? rows : e->x.n;
 }
 
@@ -163,43 +161,45 @@ static view view_of(fab_objective *o, int64_t first)
 }
 
 /* out (n x k) = (x, 1) V, V (D + intercept) x k */
-static void forth(const fab_objective *o, const view *x, int64_t k, const double *V, double *out)
+static void times(const fab_objective *o, const view *x, int64_t k, const double *V, double *out)
 {
     const int64_t D = o->m.D;
-    for (int64_t j = 0; j < x->n && !x->p; j++) fab_rows_dot(&x->sparse, j, k, V, out + j * k);
-    if (x->p && k == 1) fab_gemv(FAB_N, x->n, D, 1, x->p, x->ld, V, 0, out);
-    if (x->p && k > 1) fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
-    for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[i] += V[D * k + i % k];
+    if (!x->p)
+        for (int64_t j = 0; j < x->n; j++) fab_rows_dot(&x->sparse, j, k, V, out + j * k);
+    else if (k == 1)
+        fab_gemv(FAB_N, x->n, D, 1, x->p, x->ld, V, 0, out);
+    else
+        fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
+    if (o->m.intercept)
+        for (int64_t i = 0; i < x->n * k; i++) out[i] += V[D * k + i % k];
 }
 
 /* out ((D + intercept) x k) += a (x, 1)' U, U n x k */
-static void back(const fab_objective *o, const view *x, int64_t k, double a, const double *U,
-                 double *out)
+static void add_times_transposed(const fab_objective *o, const view *x, int64_t k, double a,
+                                 const double *U, double *out)
 {
     const int64_t D = o->m.D;
-    for (int64_t j = 0; j < x->n && !x->p; j++) fab_rows_add(&x->sparse, j, k, a, U + j * k, out);
-    if (x->p && k == 1) fab_gemv(FAB_T, x->n, D, a, x->p, x->ld, U, 1, out);
-    if (x->p && k > 1) fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
-    for (int64_t i = 0; i < x->n * k && o->m.intercept; i++) out[D * k + i % k] += a * U[i];
+    if (!x->p)
+        for (int64_t j = 0; j < x->n; j++) fab_rows_add(&x->sparse, j, k, a, U + j * k, out);
+    else if (k == 1)
+        fab_gemv(FAB_T, x->n, D, a, x->p, x->ld, U, 1, out);
+    else
+        fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
+    if (o->m.intercept)
+        for (int64_t i = 0; i < x->n * k; i++) out[D * k + i % k] += a * U[i];
 }
 
-/* eta (n x classes) = x theta', theta classes x W, of several classes, without intercepts */
-static void forth_classes(const fab_objective *o, const view *x, const double *theta, double *eta)
-{
-    const int64_t C = o->m.classes, W = o->width;
-    if (x->p) fab_gemm(FAB_F64, FAB_N, FAB_T, x->n, C, o->m.D, 1, x->p, x->ld, theta, W, 0, eta, C);
-    for (int64_t i = 0; i < x->n * C && !x->p; i++)
-        fab_rows_dot(&x->sparse, i / C, 1, theta + i % C * W, &eta[i]);
-}
-
-/* o->eta (n x classes) */
+/* o->eta (n x classes) = (x, 1) theta' + offset, theta classes x W */
 static void predict(fab_objective *o, const double *theta, int64_t first, const view *x)
 {
     const int64_t C = o->m.classes, D = o->m.D, W = o->width;
     if (C == 1)
-        forth(o, x, 1, theta, o->eta);
+        times(o, x, 1, theta, o->eta);
+    else if (x->p)
+        fab_gemm(FAB_F64, FAB_N, FAB_T, x->n, C, D, 1, x->p, x->ld, theta, W, 0, o->eta, C);
     else
-        forth_classes(o, x, theta, o->eta);
+        for (int64_t i = 0; i < x->n * C; i++)
+            fab_rows_dot(&x->sparse, i / C, 1, theta + i % C * W, &o->eta[i]);
     for (int64_t i = 0; i < x->n * C; i++) {
         if (C > 1 && o->m.intercept) o->eta[i] += theta[i % C * W + D];
         if (o->e->offset) o->eta[i] += o->e->offset[first + i / C];
@@ -213,10 +213,11 @@ static double score(fab_objective *o, int64_t first, int64_t n, int curve)
     double sum = 0;
     for (int64_t j = 0; j < n; j++) {
         const double w = weight_of(o, first + j);
-        double *h = curve ? o->curve + j * C * C : NULL;
+        double *h = curve ? o->hessian + j * C * C : NULL;
         sum += w * fab_glm_loglik(&o->m, o->e->y[first + j], o->eta + j * C, o->slope + j * C, h);
         for (int64_t k = 0; k < C; k++) o->slope[j * C + k] *= w;
-        for (int64_t k = 0; k < C * C && h; k++) h[k] *= w;
+        if (h)
+            for (int64_t k = 0; k < C * C; k++) h[k] *= w;
     }
     return sum;
 }
@@ -226,14 +227,16 @@ static void add_slopes(fab_objective *o, const view *x, double *gradient)
 {
     const int64_t C = o->m.classes, D = o->m.D, W = o->width;
     if (C == 1) {
-        back(o, x, 1, -1, o->slope, gradient);
+        add_times_transposed(o, x, 1, -1, o->slope, gradient);
         return;
     }
     if (x->p)
         fab_gemm(FAB_F64, FAB_T, FAB_N, C, D, x->n, -1, o->slope, C, x->p, x->ld, 1, gradient, W);
-    for (int64_t i = 0; i < x->n * C && !x->p; i++)
-        fab_rows_add(&x->sparse, i / C, 1, -1, &o->slope[i], gradient + i % C * W);
-    for (int64_t i = 0; i < x->n * C && o->m.intercept; i++) gradient[i % C * W + D] -= o->slope[i];
+    else
+        for (int64_t i = 0; i < x->n * C; i++)
+            fab_rows_add(&x->sparse, i / C, 1, -1, &o->slope[i], gradient + i % C * W);
+    if (o->m.intercept)
+        for (int64_t i = 0; i < x->n * C; i++) gradient[i % C * W + D] -= o->slope[i];
 }
 
 /* o->x = (x, 1); x may lie in o->x, closer */
@@ -252,7 +255,7 @@ static void add_block(fab_objective *o, int64_t n, int64_t k, int64_t l, double 
     const int64_t W = o->width, C = o->m.classes, P = o->P;
     double *block = A + k * W * P + l * W;
     for (int64_t j = 0; j < n; j++) {
-        const double h = o->curve[j * C * C + k * C + l], by = k == l ? sqrt(h) : h;
+        const double h = o->hessian[j * C * C + k * C + l], by = k == l ? sqrt(h) : h;
         for (int64_t i = 0; i < W; i++) o->z[j * W + i] = by * o->x[j * W + i];
     }
     if (k == l)
@@ -263,14 +266,16 @@ static void add_block(fab_objective *o, int64_t n, int64_t k, int64_t l, double 
 
 /* ---- value, gradient, curvature --------------------------------------------------------------- */
 
-/* o->pull = A0 o->diff */
-static fab_status pull(fab_objective *o)
+/* o->A0diff = A0 o->diff */
+static fab_status multiply_prior(fab_objective *o)
 {
     const int64_t P = o->P;
     const fab_rows diff = {o->diff, FAB_F64, 1, P};
-    if (o->given) return fab_solver_times_precision(o->given, &diff, o->pull);
-    if (o->A0) fab_mv(FAB_N, P, P, 1, o->A0, o->diff, 0, o->pull);
-    for (int64_t i = 0; i < P && !o->A0; i++) o->pull[i] = o->a0[i] * o->diff[i];
+    if (o->given) return fab_solver_times_precision(o->given, &diff, o->A0diff);
+    if (o->A0)
+        fab_mv(FAB_N, P, P, 1, o->A0, o->diff, 0, o->A0diff);
+    else
+        for (int64_t i = 0; i < P; i++) o->A0diff[i] = o->a0[i] * o->diff[i];
     return FAB_OK;
 }
 
@@ -280,21 +285,15 @@ static double prior(fab_objective *o, const double *theta, double *gradient, dou
     const int64_t P = o->P;
     double sum = 0;
     for (int64_t i = 0; i < P; i++) o->diff[i] = theta[i] - o->m0[i];
-    if (pull(o) != FAB_OK) return NAN;
-    for (int64_t i = 0; i < P; i++) sum += o->pull[i] * o->diff[i];
-    if (gradient) memcpy(gradient, o->pull, (size_t)P * sizeof *gradient);
+    if (multiply_prior(o) != FAB_OK) return NAN;
+    for (int64_t i = 0; i < P; i++) sum += o->A0diff[i] * o->diff[i];
+    if (gradient) memcpy(gradient, o->A0diff, (size_t)P * sizeof *gradient);
     if (A && o->A0) memcpy(A, o->A0, (size_t)(P * P) * sizeof *A);
     if (A && !o->A0) {
         memset(A, 0, (size_t)(P * P) * sizeof *A);
         for (int64_t i = 0; i < P; i++) A[i + i * P] = o->a0[i];
     }
     return sum / 2;
-}
-
-static void mirror(int64_t P, double *A)
-{
-    for (int64_t i = 0; i < P; i++)
-        for (int64_t j = 0; j < i; j++) A[j * P + i] = A[i * P + j];
 }
 
 /* 0 when whoever watches says stop, and from then on. */
@@ -306,63 +305,74 @@ static int went_on(fab_objective *o, int64_t done, double work)
 
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A)
 {
+    const int64_t P = o->P;
     double value = prior(o, theta, gradient, A);
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
         predict(o, theta, first, &x);
         value -= score(o, first, x.n, A != NULL);
         if (gradient) add_slopes(o, &x, gradient);
-        if (A) widen(o, &x);
-        for (int64_t k = 0; k < o->m.classes && A; k++)
+        if (!A) continue;
+        widen(o, &x);
+        for (int64_t k = 0; k < o->m.classes; k++)
             for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
         if (!went_on(o, first + x.n, (double)(x.n * o->P) * (A ? 2 + (double)o->P / 8 : 2)))
             return NAN;
     }
-    if (A) mirror(o->P, A);
+    if (A) /* its lower triangle was made */
+        for (int64_t i = 0; i < P; i++)
+            for (int64_t j = 0; j < i; j++) A[j * P + i] = A[i * P + j];
     return value;
 }
 
 /* ---- products with the curvature -------------------------------------------------------------- */
 
-void fab_objective_bend(fab_objective *o, const double *theta)
+void fab_objective_curvature(fab_objective *o, const double *theta)
 {
     const int64_t C = o->m.classes;
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
-        double *out = o->bent + first * C;
+        double *out = o->curvature + first * C;
         predict(o, theta, first, &x);
         score(o, first, x.n, C == 1);
-        for (int64_t i = 0; i < x.n * C; i++) {
-            const int64_t j = first + i / C;
-            out[i] = C == 1 ? o->curve[i]
-                            : (o->e->y[j] == (double)(i % C)) - o->slope[i] / weight_of(o, j);
-        }
+        if (C == 1) memcpy(out, o->hessian, (size_t)x.n * sizeof *out);
+        if (C > 1)
+            for (int64_t i = 0; i < x.n * C; i++) { /* p = [y = class] - slope */
+                const int64_t j = first + i / C;
+                out[i] = (o->e->y[j] == (double)(i % C)) - o->slope[i] / weight_of(o, j);
+            }
         if (!went_on(o, first + x.n, (double)(x.n * o->P))) return;
     }
 }
 
-/* back = curvature ahead, for row j of the block: n x k numbers for each class */
-static void bend(fab_objective *o, int64_t first, int64_t n, int64_t k, int64_t j)
+/* HXV = w curvature XV, for row j of the block: n x k numbers for each class */
+static void multiply_row(fab_objective *o, int64_t first, int64_t n, int64_t k, int64_t j)
 {
-    const int64_t C = o->m.classes;
-    const double w = weight_of(o, first + j), *p = o->bent + (first + j) * C;
+    const int64_t C = o->m.classes, ld = n * k;
+    const double w = weight_of(o, first + j), *p = o->curvature + (first + j) * C;
     for (int64_t c = 0; c < k; c++) {
-        const double *t = o->ahead + j * k + c;
-        double *u = o->back + j * k + c, mean = 0;
-        for (int64_t l = 0; l < C && C > 1; l++) mean += p[l] * t[l * n * k];
-        for (int64_t l = 0; l < C && C > 1; l++) u[l * n * k] = w * p[l] * (t[l * n * k] - mean);
-        if (C == 1) *u = *p * *t;
+        const double *t = o->XV + j * k + c;
+        double *u = o->HXV + j * k + c, mean = 0;
+        if (C == 1) {
+            *u = *p * *t;
+            continue;
+        }
+        for (int64_t l = 0; l < C; l++) mean += p[l] * t[l * ld];
+        for (int64_t l = 0; l < C; l++) u[l * ld] = w * p[l] * (t[l * ld] - mean);
     }
 }
 
 /* out = A0 V */
 static fab_status times_prior(fab_objective *o, int64_t k, const double *V, double *out)
 {
-    for (int64_t i = 0; i < o->P * k && !o->given && !o->A0; i++) out[i] = o->a0[i / k] * V[i];
-    for (int64_t c = 0; c < k && (o->given || o->A0); c++) {
+    if (!o->given && !o->A0) {
+        for (int64_t i = 0; i < o->P * k; i++) out[i] = o->a0[i / k] * V[i];
+        return FAB_OK;
+    }
+    for (int64_t c = 0; c < k; c++) {
         for (int64_t i = 0; i < o->P; i++) o->diff[i] = V[i * k + c];
-        FAB_TRY(pull(o));
-        for (int64_t i = 0; i < o->P; i++) out[i * k + c] = o->pull[i];
+        FAB_TRY(multiply_prior(o));
+        for (int64_t i = 0; i < o->P; i++) out[i * k + c] = o->A0diff[i];
     }
     return FAB_OK;
 }
@@ -373,9 +383,11 @@ fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, dou
     FAB_TRY(times_prior(o, k, V, out));
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
-        for (int64_t l = 0; l < C; l++) forth(o, &x, k, V + l * W * k, o->ahead + l * x.n * k);
-        for (int64_t j = 0; j < x.n; j++) bend(o, first, x.n, k, j);
-        for (int64_t l = 0; l < C; l++) back(o, &x, k, 1, o->back + l * x.n * k, out + l * W * k);
+        const int64_t ld = x.n * k;
+        for (int64_t l = 0; l < C; l++) times(o, &x, k, V + l * W * k, o->XV + l * ld);
+        for (int64_t j = 0; j < x.n; j++) multiply_row(o, first, x.n, k, j);
+        for (int64_t l = 0; l < C; l++)
+            add_times_transposed(o, &x, k, 1, o->HXV + l * ld, out + l * W * k);
         if (!went_on(o, first + x.n, (double)(x.n * o->P * k))) return o->stopped;
     }
     return o->stopped;
@@ -393,11 +405,15 @@ fab_status fab_objective_diag_prior(fab_objective *o, double *diag)
 /* out += h x^2 for row j of the block, coordinate by coordinate */
 static void add_squares(const view *x, int64_t j, int64_t D, double h, double *out)
 {
-    const double *row = x->p ? x->p + j * x->ld : NULL;
-    for (int64_t d = 0; d < D && x->p; d++) out[d] += h * row[d] * row[d];
-    for (int64_t k = 0; !x->p && k < fab_rows_stored(&x->sparse, j, D); k++) {
+    if (x->p) {
+        const double *row = x->p + j * x->ld;
+        for (int64_t d = 0; d < D; d++) out[d] += h * row[d] * row[d];
+        return;
+    }
+    const int64_t stored = fab_rows_stored(&x->sparse, j, D);
+    for (int64_t k = 0; k < stored; k++) {
         const double value = fab_rows_value(&x->sparse, j, k);
-        out[x->sparse.index[x->sparse.start[j] + k]] += h * value * value;
+        out[fab_rows_place(&x->sparse, j, k)] += h * value * value;
     }
 }
 
@@ -408,7 +424,7 @@ fab_status fab_objective_diag(fab_objective *o, double *diag)
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
         for (int64_t i = 0; i < x.n * C; i++) {
-            const double p = o->bent[first * C + i];
+            const double p = o->curvature[first * C + i];
             const double h = C == 1 ? p : weight_of(o, first + i / C) * p * (1 - p);
             double *out = diag + i % C * W;
             add_squares(&x, i / C, D, h, out);
@@ -423,7 +439,7 @@ void fab_objective_columns(fab_objective *o, double *F)
 {
     const int64_t N = o->e->x.n, W = o->width, D = o->m.D;
     for (int64_t j = 0; j < N; j++) {
-        const double root = sqrt(o->bent[j]);
+        const double root = sqrt(o->curvature[j]);
         fab_rows_get(&o->e->x, j, D, o->diff); /* P = W: one predictor */
         for (int64_t i = 0; i < W; i++) F[i * N + j] = root * (i < D ? o->diff[i] : 1);
     }

@@ -25,10 +25,10 @@ typedef struct fab_objective {
     double *x;           /* rows x width: features of f32 rows, or features with their 1; or NULL */
     double *z;           /* the same, scaled; where curvatures are asked for */
     double *eta, *slope; /* rows x classes */
-    double *curve;       /* rows x classes x classes */
-    double *bent; /* N x classes: w times the curvature, or the probabilities of several classes */
-    double *ahead, *back; /* rows x columns for each class */
-    double *diff, *pull;  /* P each */
+    double *hessian;     /* rows x classes x classes */
+    double *curvature;   /* N x classes: w times it, or the probabilities of several classes */
+    double *XV, *HXV;    /* rows x columns for each class: (x, 1)' V, and times w curvature */
+    double *diff, *A0diff; /* P each: theta - m0, A0 (theta - m0) */
 } fab_objective;
 
 /* Room for all of it.  `dense` asks for curvatures and turns a given prior into A0; else it stays as it is.
@@ -51,7 +51,7 @@ void fab_objective_diagonal(fab_objective *o, double alpha, double intercept_alp
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A);
 
 /* Keep what the second derivative A at theta is made of: the functions below speak of it. */
-void fab_objective_bend(fab_objective *o, const double *theta);
+void fab_objective_curvature(fab_objective *o, const double *theta);
 /* out = A V, both P x k, row-major; without A in memory. */
 fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, double *out);
 fab_status fab_objective_diag(fab_objective *o, double *diag);       /* of A */

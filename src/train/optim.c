@@ -21,7 +21,8 @@ const char *const fab_schedule_names[5] = {"constant", "steps", "cosine", "one-c
 
 int64_t fab_optim_moments(fab_optimiser kind)
 {
-    return kind == FAB_SGD ? 0 : kind == FAB_NESTEROV ? 1 : 2;
+    if (kind == FAB_SGD) return 0;
+    return kind == FAB_NESTEROV ? 1 : 2;
 }
 
 typedef struct call {

@@ -72,11 +72,11 @@ static double top(const fab_precisions *p, slope *f, double before, double centr
 void fab_precisions_find(fab_precisions *p)
 {
     const double before = p->beta, x = log(p->alpha), z = log(p->beta);
-    double change = INFINITY;
-    for (int i = 0; i < TURNS && change > SETTLED; i++) {
+    for (int i = 0; i < TURNS; i++) {
         const double alpha = p->alpha, beta = p->beta;
         p->alpha = exp(top(p, by_alpha, before, x));
         if (p->squares >= 0) p->beta = fmin(exp(top(p, by_beta, before, z)), p->beta_most);
-        change = fabs(log(p->alpha / alpha)) + fabs(log(p->beta / beta));
+        const double change = fabs(log(p->alpha / alpha)) + fabs(log(p->beta / beta));
+        if (!(change > SETTLED)) break;
     }
 }

@@ -17,7 +17,7 @@ fab_status fab_prior_open(fab_prior *p, const fab_model *m, double alpha, const 
         fab_prior_close(p);
         return s;
     }
-    p->pulled = p->diff + m->D;
+    p->product = p->diff + m->D;
     return FAB_OK;
 }
 
@@ -50,10 +50,10 @@ fab_status fab_prior_add(fab_prior *p, double scale, const double *theta, double
     }
     for (int64_t d = 0; d < p->D; d++) p->diff[d] = theta[d] - p->q->mu[d];
     const fab_rows row = {p->diff, FAB_F64, 1, p->D};
-    FAB_TRY(fab_solver_times_precision(p->solver, &row, p->pulled));
+    FAB_TRY(fab_solver_times_precision(p->solver, &row, p->product));
     for (int64_t d = 0; d < p->D; d++) {
-        sum += p->diff[d] * p->pulled[d];
-        if (gradient) gradient[d] += scale * p->pulled[d];
+        sum += p->diff[d] * p->product[d];
+        if (gradient) gradient[d] += scale * p->product[d];
     }
     *value += 0.5 * scale * sum;
     return FAB_OK;
@@ -63,20 +63,25 @@ fab_status fab_prior_times(fab_prior *p, int64_t first, int64_t P, int64_t k, co
                            double *out)
 {
     const fab_rows row = {p->diff, FAB_F64, 1, p->D};
-    for (int64_t i = 0; i < P * k && !p->q; i++) out[i] += p->alpha * V[i];
-    for (int64_t c = 0; c < k && p->q; c++) {
+    if (!p->q) {
+        for (int64_t i = 0; i < P * k; i++) out[i] += p->alpha * V[i];
+        return FAB_OK;
+    }
+    for (int64_t c = 0; c < k; c++) {
         memset(p->diff, 0, (size_t)p->D * sizeof *p->diff);
         for (int64_t i = 0; i < P; i++) p->diff[first + i] = V[i * k + c];
-        FAB_TRY(fab_solver_times_precision(p->solver, &row, p->pulled));
-        for (int64_t i = 0; i < P; i++) out[i * k + c] += p->pulled[first + i];
+        FAB_TRY(fab_solver_times_precision(p->solver, &row, p->product));
+        for (int64_t i = 0; i < P; i++) out[i * k + c] += p->product[first + i];
     }
     return FAB_OK;
 }
 
 fab_status fab_prior_diag(fab_prior *p, double *diag)
 {
-    for (int64_t d = 0; d < p->D && !p->q; d++) diag[d] = d < p->weights ? p->alpha : 0;
-    if (!p->q) return FAB_OK;
+    if (!p->q) {
+        for (int64_t d = 0; d < p->D; d++) diag[d] = d < p->weights ? p->alpha : 0;
+        return FAB_OK;
+    }
     return p->q->form == FAB_PRECISION ? fab_solver_diag(p->solver, diag)
                                        : fab_solver_diag_inverse(p->solver, diag);
 }

@@ -11,9 +11,9 @@
 typedef struct fab_prior {
     int64_t D, weights;
     double alpha;
-    const fab_gauss *q;    /* NULL: alpha */
-    fab_solver *solver;    /* of q */
-    double *diff, *pulled; /* D each, with q */
+    const fab_gauss *q;     /* NULL: alpha */
+    fab_solver *solver;     /* of q */
+    double *diff, *product; /* D each, with q: theta - mean, precision times it */
 } fab_prior;
 
 /* Borrows q until close. */

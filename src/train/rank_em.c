@@ -91,11 +91,12 @@ static fab_status loop(const fab_products *A, fitter *e, double *change)
 
 static fab_status loops(const fab_products *A, fitter *e, const fab_rank_plan *p)
 {
-    double change = INFINITY;
+    double change;
     begin(e, p->seed);
-    for (int64_t i = 0; i < p->inner && change > p->tol; i++) { /* 4 */
+    for (int64_t i = 0; i < p->inner; i++) { /* 4 */
         FAB_TRY(loop(A, e, &change));
         FAB_TRY(A->tick(A->self, i, p->inner));
+        if (!(change > p->tol)) break;
     }
     return FAB_OK;
 }

@@ -16,10 +16,11 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
     if (!v) return FAB_FAIL(FAB_BAD_FILE, "there is no tensor '%s' to continue from", name);
     int same = v->type == type && v->ndim == ndim;
     size_t bytes = type == FAB_F32 ? sizeof(float) : sizeof(double);
-    for (int i = 0; i < ndim && same; i++) {
-        same = v->shape[i] == shape[i];
-        bytes *= (size_t)shape[i];
-    }
+    if (same)
+        for (int i = 0; i < ndim; i++) {
+            same = same && v->shape[i] == shape[i];
+            bytes *= (size_t)shape[i];
+        }
     if (!same)
         return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has not the type and shape the settings ask for",
                         name);

@@ -21,24 +21,23 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: adamw shrinks by alpha; a given prior needs adam",
                         who);
     FAB_TRY(fab_run_init(&run, x, FAB_F64));
-    *t = (fab_train){
-        .who = who,
-        .s = *s,
-        .m = *m,
-        .given = prior,
-        .exec = x ? *x : (fab_exec){0},
-        .watch = fab_watch_of(x),
-        .optim = {.kind = (fab_optimiser)s->optimiser,
-                  .momentum = s->momentum,
-                  .second = s->second,
-                  .epsilon = s->epsilon,
-                  .n = m->D,
-                  .threads = run.threads},
-        .total = s->epochs,
-        .setting = "rate",
-        .rate = s->rate,
-        .to = m->D,
-        .number = {[FAB_TRAIN_BEST] = INFINITY, [FAB_TRAIN_LOSS] = NAN, [FAB_TRAIN_HELD] = NAN}};
+    *t = (fab_train){.who = who,
+                     .s = *s,
+                     .m = *m,
+                     .given = prior,
+                     .exec = x ? *x : (fab_exec){0},
+                     .watch = fab_watch_of(x),
+                     .optim = {.kind = (fab_optimiser)s->optimiser,
+                               .momentum = s->momentum,
+                               .second = s->second,
+                               .epsilon = s->epsilon,
+                               .n = m->D,
+                               .threads = run.threads},
+                     .total = s->epochs,
+                     .setting = "rate",
+                     .rate = s->rate,
+                     .to = m->D,
+                     .loss = {.train = NAN, .held_out = NAN, .best = INFINITY}};
     return FAB_OK;
 }
 
@@ -98,14 +97,7 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
                     "%s: %s is %g at step %lld (epoch %lld): lower %s (now %g) or set clip; theta "
                     "is back where the epoch began",
                     t->who, what, value, (long long)t->optim.t + 1,
-                    (long long)t->number[FAB_TRAIN_EPOCH] + t->after + 1, t->setting, t->rate);
-}
-
-/* The slope of coordinates that do not move. */
-static void hold(fab_train *t)
-{
-    for (int64_t d = 0; d < t->from; d++) t->gradient[d] = 0;
-    for (int64_t d = t->to; d < t->m.D; d++) t->gradient[d] = 0;
+                    (long long)(t->count.epochs + t->after + 1), t->setting, t->rate);
 }
 
 /* 3 - 6 */
@@ -118,7 +110,8 @@ fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, 
     FAB_TRY(t->m.loss(t->m.self, t->theta, batch, loss, t->gradient)); /* 3 */
     if (!isfinite(*loss)) return fab_train_not_finite(t, "the loss", *loss);
     if (!apart) FAB_TRY(fab_prior_add(&t->prior, share, t->theta, &penalty, t->gradient)); /* 4 */
-    hold(t);
+    for (int64_t d = 0; d < t->from; d++) t->gradient[d] = 0; /* coordinates that do not move */
+    for (int64_t d = t->to; d < t->m.D; d++) t->gradient[d] = 0;
     const double norm = fab_clip(t->m.D, t->s.clip, t->gradient); /* 5 */
     if (!isfinite(norm)) return fab_train_not_finite(t, "the norm of the gradient", norm);
     fab_optim_step(&t->optim, rate, t->gradient, t->s.alpha * share, t->m.D - t->m.free,
@@ -132,7 +125,7 @@ fab_status fab_train_count(fab_train *t, const fab_examples *batch, double loss)
     t->epoch.loss += loss * (double)batch->x.n;
     t->epoch.rows += (double)batch->x.n;
     return fab_watch_work(&t->watch, (double)(8 * (batch->x.n + 2)) * (double)t->m.D, t->who,
-                          (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after, t->total);
+                          t->count.epochs + t->after, t->total);
 }
 
 /* ---- epochs ------------------------------------------------------------------------------------------- */
@@ -142,7 +135,7 @@ static fab_status epoch(fab_train *t)
 {
     const fab_sgd_settings *s = &t->s;
     const fab_rates rates = {(fab_schedule)s->schedule, s->rate, s->drop, s->drop_every, s->warmup};
-    const int64_t e = (int64_t)t->number[FAB_TRAIN_EPOCH], steps = fab_minibatch_steps(t->batches);
+    const int64_t e = t->count.epochs, steps = fab_minibatch_steps(t->batches);
     double loss;
     for (int64_t i = (int64_t)t->epoch.step; i < steps; i++) {
         const fab_examples batch = fab_minibatch_get(t->batches, e, i);
@@ -150,14 +143,14 @@ static fab_status epoch(fab_train *t)
         FAB_TRY(fab_train_step(t, &batch, fab_rate_at(&rates, part), &loss));
         FAB_TRY(fab_train_count(t, &batch, loss));
     }
-    t->number[FAB_TRAIN_LOSS] = t->epoch.loss / t->epoch.rows;
+    t->loss.train = t->epoch.loss / t->epoch.rows;
     return FAB_OK;
 }
 
 /* 7 */
 static fab_status score(fab_train *t)
 {
-    double *const number = t->number, sum = 0, loss;
+    double sum = 0, loss;
     int64_t rows = 0;
     if (!(t->s.held_out > 0)) return FAB_OK;
     if (t->m.noise) t->m.noise(t->m.self, 0, -1);
@@ -171,11 +164,11 @@ static fab_status score(fab_train *t)
     if (rows == 0)
         return FAB_FAIL(FAB_BAD_DATA, "%s: held_out = %g of %lld rows is no row", t->who,
                         t->s.held_out, (long long)t->e.x.n);
-    number[FAB_TRAIN_HELD] = sum / (double)rows;
-    number[FAB_TRAIN_WAITED]++;
-    if (!(number[FAB_TRAIN_HELD] < number[FAB_TRAIN_BEST])) return FAB_OK;
-    number[FAB_TRAIN_BEST] = number[FAB_TRAIN_HELD];
-    number[FAB_TRAIN_WAITED] = 0;
+    t->loss.held_out = sum / (double)rows;
+    t->count.waited++;
+    if (!(t->loss.held_out < t->loss.best)) return FAB_OK;
+    t->loss.best = t->loss.held_out;
+    t->count.waited = 0;
     memcpy(t->best, t->theta, (size_t)t->m.D * sizeof(double));
     return FAB_OK;
 }
@@ -183,17 +176,16 @@ static fab_status score(fab_train *t)
 fab_status fab_train_tell(const fab_train *t)
 {
     char what[96];
-    const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->number[FAB_TRAIN_LOSS]);
+    const int n = snprintf(what, sizeof what, "%s: loss %.4g", t->who, t->loss.train);
     if (t->s.held_out > 0)
-        snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->number[FAB_TRAIN_HELD]);
-    return fab_watch_tick(&t->watch, what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after,
-                          t->total);
+        snprintf(what + n, sizeof what - (size_t)n, ", held out %.4g", t->loss.held_out);
+    return fab_watch_tick(&t->watch, what, t->count.epochs + t->after, t->total);
 }
 
 static int trained(const fab_train *t)
 {
-    return t->number[FAB_TRAIN_EPOCH] >= (double)t->s.epochs ||
-           (t->s.held_out > 0 && t->number[FAB_TRAIN_WAITED] >= (double)t->s.patience);
+    return t->count.epochs >= t->s.epochs ||
+           (t->s.held_out > 0 && t->count.waited >= t->s.patience);
 }
 
 fab_status fab_train_run(fab_train *t)
@@ -209,32 +201,44 @@ fab_status fab_train_run(fab_train *t)
             memcpy(t->theta, t->good, bytes);
             return s;
         }
-        t->number[FAB_TRAIN_EPOCH]++;
-        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
+        t->count.epochs++;
         t->done = trained(t);
         FAB_TRY(fab_train_tell(t));
     }
     return FAB_OK;
 }
 
+fab_status fab_train_whole(fab_train *t)
+{
+    FAB_TRY(fab_train_open(t));
+    const fab_status s = fab_train_run(t);
+    fab_train_close(t);
+    return s;
+}
+
 /* ---- what came out ------------------------------------------------------------------------------------ */
 
 const double *fab_train_best(const fab_train *t)
 {
-    return t->number[FAB_TRAIN_BEST] < INFINITY ? t->best : t->theta;
+    return t->loss.best < INFINITY ? t->best : t->theta;
+}
+
+const fab_gauss *fab_train_point(const fab_train *t, fab_gauss *q)
+{
+    memcpy(q->mu, fab_train_best(t), (size_t)t->m.D * sizeof(double));
+    return q;
 }
 
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r)
 {
     const int noise = t->m.free == 1 && fab_glm_likelihood(&t->m.head)->noise;
-    const double epochs = t->number[FAB_TRAIN_EPOCH], best = t->number[FAB_TRAIN_BEST];
-    *r = (fab_report){.iterations = (int64_t)epochs + t->after,
-                      .converged = epochs < (double)t->s.epochs ? 1 : -1,
+    *r = (fab_report){.iterations = t->count.epochs + t->after,
+                      .converged = t->count.epochs < t->s.epochs ? 1 : -1,
                       .alpha = t->given ? NAN : t->s.alpha,
                       .beta = noise ? fab_glm_beta(&t->m.head, theta[t->m.D - 1]) : t->m.head.beta,
                       .log_evidence = NAN,
-                      .loss = t->number[FAB_TRAIN_LOSS],
-                      .held_out = best < INFINITY ? best : NAN};
+                      .loss = t->loss.train,
+                      .held_out = t->loss.best < INFINITY ? t->loss.best : NAN};
 }
 
 enum { EPOCH_NUMBERS = sizeof(fab_epoch) / sizeof(double) };
@@ -246,7 +250,9 @@ static fab_states state_of(fab_train *t, int halfway)
 {
     const int64_t D = t->m.D, moments = fab_optim_moments(t->optim.kind);
     return (fab_states){{{"state.theta", FAB_F64, D, 0, t->theta},
-                         {"state.numbers", FAB_F64, FAB_TRAIN_NUMBERS, 0, t->number},
+                         {"state.counts", FAB_I64, sizeof t->count / sizeof(int64_t), 0, &t->count},
+                         {"state.losses", FAB_F64, sizeof t->loss / sizeof(double), 0, &t->loss},
+                         {"state.steps", FAB_I64, 1, 0, &t->optim.t},
                          {"state.m", FAB_F64, D, 0, moments > 0 ? t->optim.m : NULL},
                          {"state.v", FAB_F64, D, 0, moments > 1 ? t->optim.v : NULL},
                          {"state.best", FAB_F64, D, 0, t->s.held_out > 0 ? t->best : NULL},
@@ -257,7 +263,6 @@ fab_status fab_train_save(fab_train *t, fab_tensors *file)
 {
     const int halfway = t->epoch.step > 0;
     const fab_states all = state_of(t, halfway);
-    if (halfway) t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
     return fab_states_save(&all, file);
 }
 
@@ -268,11 +273,12 @@ fab_status fab_train_load(fab_train *t, const fab_tensors *file)
     if (!(t->epoch.step >= 0 && t->epoch.step <= 0x1p53 && t->epoch.rows >= t->epoch.step))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.epoch says step %g with %g rows", t->who,
                         t->epoch.step, t->epoch.rows);
-    const double epochs = t->number[FAB_TRAIN_EPOCH];
-    if (!(epochs >= 0 && epochs <= (double)t->s.epochs && t->number[FAB_TRAIN_STEP] >= 0))
-        return FAB_FAIL(FAB_BAD_FILE, "%s: state.numbers say epoch %g of %lld", t->who, epochs,
-                        (long long)t->s.epochs);
-    t->optim.t = (int64_t)t->number[FAB_TRAIN_STEP];
+    if (t->count.epochs < 0 || t->count.epochs > t->s.epochs || t->count.waited < 0 ||
+        t->optim.t < 0)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "%s: the state says epoch %lld of %lld, step %lld, %lld epochs waited",
+                        t->who, (long long)t->count.epochs, (long long)t->s.epochs,
+                        (long long)t->optim.t, (long long)t->count.waited);
     t->done = trained(t);
     return FAB_OK;
 }

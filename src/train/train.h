@@ -43,16 +43,17 @@
         FIELD_AT(fab_sgd_settings, patience, I64, 50, 1, 0x1p40,                                  \
                  "epochs without a better held-out score before the end")
 
-/* What is saved beside the vectors. */
-enum {
-    FAB_TRAIN_EPOCH,
-    FAB_TRAIN_STEP,
-    FAB_TRAIN_WAITED,
-    FAB_TRAIN_LOSS,
-    FAB_TRAIN_HELD,
-    FAB_TRAIN_BEST,
-    FAB_TRAIN_NUMBERS
-};
+/* How far a training is; saved. */
+typedef struct fab_train_counts {
+    int64_t epochs; /* done */
+    int64_t waited; /* epochs since the best held-out score */
+} fab_train_counts;
+
+typedef struct fab_train_losses {
+    double train;    /* of the last epoch */
+    double held_out; /* after it */
+    double best;     /* held out */
+} fab_train_losses;
 
 /* An epoch on its way. */
 typedef struct fab_epoch {
@@ -79,7 +80,8 @@ typedef struct fab_train {
     int done;            /* trained */
     fab_epoch epoch;     /* what is done of an epoch that was stopped */
     int64_t from, to;    /* coordinates from .. to - 1 move; all, unless a method says otherwise */
-    double number[FAB_TRAIN_NUMBERS];
+    fab_train_counts count;
+    fab_train_losses loss;
     double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
     double *best;                    /* D: of the best held-out score */
 } fab_train;
@@ -95,6 +97,9 @@ void fab_train_start(fab_train *t);
 fab_status fab_train_open(fab_train *t);
 void fab_train_close(fab_train *t);
 
+/* Open, run, close. */
+fab_status fab_train_whole(fab_train *t);
+
 /* Steps 2 - 7 of sgd.c until trained; on failure theta is back where the epoch began.  FAB_STOPPED leaves it in the
  * middle of an epoch, and the next call goes on there. */
 fab_status fab_train_run(fab_train *t);
@@ -109,6 +114,8 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
 
 /* The best theta so far, lent. */
 const double *fab_train_best(const fab_train *t);
+/* The same in q, of the form FAB_POINT; lends q. */
+const fab_gauss *fab_train_point(const fab_train *t, fab_gauss *q);
 /* What a report says of training; theta: of the result. */
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r);
 

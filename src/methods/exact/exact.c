@@ -2,15 +2,15 @@
  *
  * With X the weighted rows, A = alpha I + beta X'X, and an intercept that is not penalised:
  *
- *   N >= D, or a prior in covariance form:   covariance form (exact_tall.c)
- *   N < D:                                   precision form (exact_wide.c)
+ *   N >= D, or a prior in covariance form:   covariance form (tall.c)
+ *   N < D:                                   precision form (wide.c)
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "methods/exact/evidence.h"
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "train/glm_fields.h"
 #include "fit/method.h"
 #include "la/ops.h"
@@ -107,15 +107,6 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
 }
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
-
-void fab_exact_put(fab_gauss *q, int64_t d, int64_t k, double v)
-{
-    const int64_t at = d * q->K + k;
-    if (q->type == FAB_F32)
-        ((float *)q->F)[at] = (float)v;
-    else
-        ((double *)q->F)[at] = v;
-}
 
 fab_status fab_exact_init(void **handle, const char *who, int point, const void *settings,
                           const fab_input *in, const fab_exec *x)

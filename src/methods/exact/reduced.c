@@ -48,20 +48,22 @@ static double size_of(double v)
     return v > 0 ? ldexp(1, k) : 1;
 }
 
-/* Weighted means; the second round removes the rounding of the first. */
+/* Weighted means; the second pass removes the rounding of the first. */
 static fab_status measure_means(fab_exact_columns *c)
 {
     const int64_t n = c->e->x.n;
-    for (int round = 0; round < 2; round++)
-        for (int64_t j = 0; j < n; j++) {
-            const double share = weight(c, j) / c->weights;
-            for (int64_t i = 0; i < c->D && round == 0; i++)
-                c->centre[i] += share * fab_rows_at(&c->e->x, j, i);
-            for (int64_t i = 0; i < c->D && round == 1; i++)
-                c->factor[i] += share * (fab_rows_at(&c->e->x, j, i) - c->centre[i]);
-            if (round == 0 && c->free) c->y_centre += share * target(c, j);
-            FAB_TRY(fab_watch_work(c->watch, 4 * (double)c->D, c->who, j, n));
-        }
+    for (int64_t j = 0; j < n; j++) {
+        const double share = weight(c, j) / c->weights;
+        for (int64_t i = 0; i < c->D; i++) c->centre[i] += share * fab_rows_at(&c->e->x, j, i);
+        if (c->free) c->y_centre += share * target(c, j);
+        FAB_TRY(fab_watch_work(c->watch, 4 * (double)c->D, c->who, j, n));
+    }
+    for (int64_t j = 0; j < n; j++) {
+        const double share = weight(c, j) / c->weights;
+        for (int64_t i = 0; i < c->D; i++)
+            c->factor[i] += share * (fab_rows_at(&c->e->x, j, i) - c->centre[i]);
+        FAB_TRY(fab_watch_work(c->watch, 4 * (double)c->D, c->who, j, n));
+    }
     for (int64_t i = 0; i < c->D; i++) c->centre[i] += c->factor[i];
     return FAB_OK;
 }

@@ -1,7 +1,7 @@
 /* ridge.c - ridge regression: the mean of the exact posterior, as a point.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "fit/method.h"
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)

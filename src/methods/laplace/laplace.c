@@ -4,10 +4,10 @@
  *   2  A = sum w_i h_i (x_i, 1)(x_i, 1)' + A0, h_i = -d^2 log p / d eta^2       the curvature there
  *   3  log evidence = log p(y | theta) + log prior(theta) + P/2 log 2 pi - log det A / 2
  *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section.  Above FAB_LAPLACE_MAX
- *      coordinates log det A is an estimate (laplace_logdet.c, lanczos.c), and the hill is climbed from where the prior
+ *      coordinates log det A is an estimate (logdet.c, lanczos.c), and the hill is climbed from where the prior
  *      gives eta the variance 1
  *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
- *      form (laplace_rank.c, rank_em.c)
+ *      form (rank.c, rank_em.c)
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
@@ -16,7 +16,7 @@
 #include "base/rows.h"
 #include "train/glm_fields.h"
 #include "train/train.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "fit/method.h"
 #include "posterior/spread.h"
 #include "la/ops.h"
@@ -102,8 +102,9 @@ fab_status fab_laplace_init(void **handle, const char *who, int point, const voi
                            .P = P,
                            .dense = P <= FAB_LAPLACE_MAX,
                            .type = x && x->ops ? x->ops->type : FAB_F64};
-    fit.K = !fab_is_auto_i64(s->K) && s->K < P ? s->K : fit.dense ? 0 : FAB_LAPLACE_RANK;
-    fit.weigh = fit.dense || (!prior && (!point || fab_is_auto_f64(s->train.alpha)));
+    fit.K = fit.dense ? 0 : FAB_LAPLACE_RANK;
+    if (!fab_is_auto_i64(s->K) && s->K < P) fit.K = s->K;
+    fit.evidence = fit.dense || (!prior && (!point || fab_is_auto_f64(s->train.alpha)));
     if (x) fit.exec = *x;
     *handle = NULL;
     FAB_TRY(check(&fit));
@@ -162,10 +163,10 @@ static fab_status find_mode(fab_laplace_fit *fit, double alpha)
     if (!fit->prior) fab_objective_diagonal(fit->o, alpha, fit->s.intercept_alpha);
     FAB_TRY(fit->dense ? fab_mode_newton(fit->o, fit->mode)
                        : fab_mode_newton_cg(fit->o, fit->mode));
-    if (fit->weigh && !fit->dense) FAB_TRY(fab_laplace_logdet(fit, logdet));
+    if (fit->evidence && !fit->dense) FAB_TRY(fab_laplace_logdet(fit, logdet));
     fit->report.alpha = fit->prior ? NAN : alpha;
-    fit->report.log_evidence = fit->weigh ? 0.5 * (fit->o->log_prior - *logdet) - fit->mode->value
-                                          : NAN;
+    fit->report.log_evidence =
+        fit->evidence ? 0.5 * (fit->o->log_prior - *logdet) - fit->mode->value : NAN;
     return FAB_OK;
 }
 
@@ -179,6 +180,7 @@ static fab_status evidence(fab_laplace_fit *fit, double x, double *value)
     return FAB_OK;
 }
 
+/* The highest point between lo and hi by golden sections, to `fine`. */
 static fab_status golden(fab_laplace_fit *fit, double lo, double hi, double fine, double *at)
 {
     const double part = 0.3819660112501051;
@@ -186,12 +188,19 @@ static fab_status golden(fab_laplace_fit *fit, double lo, double hi, double fine
     FAB_TRY(evidence(fit, a, &fa));
     FAB_TRY(evidence(fit, b, &fb));
     while (hi - lo > fine) {
-        const int left = fa > fb;
-        if (left)
-            hi = b, b = a, fb = fa, a = lo + part * (hi - lo);
-        else
-            lo = a, a = b, fa = fb, b = hi - part * (hi - lo);
-        FAB_TRY(left ? evidence(fit, a, &fa) : evidence(fit, b, &fb));
+        if (fa > fb) {
+            hi = b;
+            b = a;
+            fb = fa;
+            a = lo + part * (hi - lo);
+            FAB_TRY(evidence(fit, a, &fa));
+        } else {
+            lo = a;
+            a = b;
+            fa = fb;
+            b = hi - part * (hi - lo);
+            FAB_TRY(evidence(fit, b, &fb));
+        }
     }
     *at = (lo + hi) / 2;
     return FAB_OK;
@@ -227,7 +236,8 @@ static fab_status climb(fab_laplace_fit *fit, double centre, double *at)
 {
     double best, value = 0;
     FAB_TRY(evidence(fit, *at, &best));
-    for (int way = -1, moved = 0; way <= 1 && !moved; way += 2)
+    for (int way = -1; way <= 1; way += 2) {
+        int moved = 0;
         for (double x = *at + way * STEP; x > centre + LOWEST && x < centre + HIGHEST;
              x += way * STEP) {
             FAB_TRY(evidence(fit, x, &value));
@@ -236,6 +246,8 @@ static fab_status climb(fab_laplace_fit *fit, double centre, double *at)
             *at = x;
             moved = 1;
         }
+        if (moved) break;
+    }
     if (isfinite(best)) return FAB_OK;
     return FAB_FAIL(FAB_NUMERIC, "%s: the evidence is not finite for any alpha near %g", fit->who,
                     exp(*at));

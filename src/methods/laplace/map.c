@@ -1,7 +1,7 @@
 /* map.c - the mode of the posterior of a generalised linear model, as a point.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "fit/method.h"
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)

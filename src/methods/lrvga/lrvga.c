@@ -25,7 +25,7 @@
  * narrow R loses is mostly in the mean, for steps 3 and 4 of all later rows need P; hence R > K.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/lrvga/lrvga_state.h"
+#include "methods/lrvga/state.h"
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
@@ -33,7 +33,6 @@
 #include "train/glm_fields.h"
 #include "train/train.h"
 #include "fit/method.h"
-#include "train/sequence/sequence.h"
 #include <math.h>
 #include <string.h>
 
@@ -110,7 +109,7 @@ fab_lrvga_settings fab_lrvga_defaults(int64_t K)
     return s;
 }
 
-/* What auto means for a linear model; for a network in lrvga_net.c. */
+/* What auto means for a linear model; for a network in net.c. */
 static void choose(void *settings, const fab_input *in)
 {
     fab_lrvga_settings *s = settings;
@@ -134,7 +133,7 @@ static void resolve(fab_lrvga_settings *s, int64_t T, int64_t classes)
     s->block = s->block > classes ? s->block / classes : 1;
     if (!fab_is_auto_i64(s->warmup)) return;
     const double fit = WARMUP_BYTES / (8 * (double)(T * classes));
-    s->warmup = fit < WARMUP_LEAST ? WARMUP_LEAST : fit > WARMUP_MOST ? WARMUP_MOST : (int64_t)fit;
+    s->warmup = (int64_t)fmin(fmax(fit, WARMUP_LEAST), WARMUP_MOST);
     if (s->warmup > WARMUP_COLUMNS / classes)
         s->warmup = classes < WARMUP_COLUMNS ? WARMUP_COLUMNS / classes : 1;
 }
@@ -144,32 +143,31 @@ static void resolve(fab_lrvga_settings *s, int64_t T, int64_t classes)
 static void layout(fab_layout *l, void *handle)
 {
     fab_lrvga *e = handle;
-    const int64_t T = e->T, R = e->set.inner_rank, rows = e->room, C = e->classes, n = rows * C;
-    const int64_t bank = fab_lrvga_undecided(e) ? rows : 0, again = fab_lrvga_revisits(e) ? n : 0;
-    const int64_t many = fab_lrvga_categorical(e);
-    e->y = fab_place(l, 3 * rows, sizeof *e->y);
-    e->w = e->y ? e->y + rows : NULL;
-    e->offset = e->y ? e->y + 2 * rows : NULL;
-    e->each = fab_place(l, n, sizeof *e->each);
-    e->psi0 = fab_place(l, T, sizeof *e->psi0);
-    e->v = fab_place(l, T, sizeof *e->v);
-    e->inverse = fab_place(l, T, sizeof *e->inverse);
-    e->z = fab_place(l, T, e->run.ops->size);
-    e->M = fab_place(l, R * R, sizeof *e->M);
-    e->C = fab_place(l, R * n, sizeof *e->C);
-    e->line = fab_place(l, 3 * (R > n ? R : n), sizeof *e->line);
-    e->A = fab_place(l, n * n, sizeof *e->A);
-    e->B = fab_place(l, n * (n + many * 2 * C), sizeof *e->B);
-    e->A0 = fab_place(l, again * again, sizeof *e->A0);
-    e->V = fab_place(l, many ? n * n : again * again, sizeof *e->V);
-    e->root = fab_place(l, many * n * C, sizeof *e->root);
-    e->site = fab_place(l, many * (2 * n + fab_class_block_work(C, e->set.draws)), sizeof *e->site);
-    e->again = fab_place(l, 6 * again, sizeof *e->again);
-    e->eta = fab_place(l, n, sizeof *e->eta);
-    e->gamma = fab_place(l, n, sizeof *e->gamma);
-    e->step = fab_place(l, n, sizeof *e->step);
-    e->bank = fab_place(l, bank ? fab_prior_work(bank) : 0, sizeof *e->bank);
+    const int64_t T = e->T, R = e->set.inner_rank, C = e->classes, n = e->pending.room * C;
     const int64_t wide = R > n ? R : n;
+    const int glm = fab_lrvga_revisits(e), many = fab_lrvga_categorical(e);
+    const int first = fab_stream_undecided(&e->stream);
+    const size_t d = sizeof(double);
+    fab_pending_layout(l, &e->pending);
+    e->psi0 = fab_place(l, T, d);
+    e->P.inverse = fab_place(l, T, d);
+    e->P.M = fab_place(l, R * R, d);
+    e->P.C = fab_place(l, R * n, d);
+    e->block.A = fab_place(l, n * n, d);
+    e->block.eta = fab_place(l, n, d);
+    e->block.gamma = fab_place(l, n, d);
+    e->block.root = fab_place(l, many ? n * C : 0, d);
+    e->block.step = fab_place(l, n, d);
+    e->block.weight = fab_place(l, n, d);
+    e->rows.A = fab_place(l, glm ? n * n : 0, d);
+    e->rows.V = fab_place(l, glm || many ? n * n : 0, d);
+    e->rows.B = fab_place(l, many ? n * (n + 2 * C) : n * n, d);
+    e->rows.glm = fab_place(l, glm ? 6 * n : 0, d);
+    e->rows.site = fab_place(l, many ? 2 * n + fab_class_block_work(C, e->set.draws) : 0, d);
+    e->v = fab_place(l, T, d);
+    e->z = fab_place(l, T, e->run.ops->size);
+    e->line = fab_place(l, 3 * wide, d);
+    e->bank = fab_place(l, first ? fab_prior_work(e->pending.room) : 0, d);
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(T, wide, wide, e->run.threads), 1);
 }
 
@@ -179,9 +177,9 @@ void fab_lrvga_free(void *handle)
     if (!e) return;
     fab_absorb_free(e->absorb);
     fab_gauss_free(e->S);
-    fab_gauss_free(e->tail);
-    fab_gauss_free(e->q);
-    fab_release(e->kept);
+    fab_gauss_free(e->result.q);
+    fab_gauss_free(e->saved.S);
+    fab_release(e->saved.rows);
     fab_release(e);
 }
 
@@ -214,12 +212,20 @@ static fab_status check_settings(const fab_lrvga *e, const fab_exec *x)
 
 fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exec *x)
 {
-    e->classes = e->model.classes;
-    e->n.given = prior != NULL;
-    resolve(&e->set, e->T, e->classes);
+    fab_lrvga_settings *s = &e->set;
+    e->classes = e->stream.model.classes;
+    resolve(s, e->T, e->classes);
     FAB_TRY(check_settings(e, x));
-    const int first = fab_lrvga_undecided(e) || !fab_lrvga_gaussian(e);
-    e->room = first && e->set.warmup > e->set.block ? e->set.warmup : e->set.block;
+    e->stream =
+        (fab_stream){.who = "lrvga",
+                     .unit = "block",
+                     .model = e->stream.model,
+                     .set = {s->train.alpha, s->train.beta, s->intercept_alpha, s->train.seed},
+                     .rule = {e->stream.model.likelihood, (fab_expectation)s->expectation,
+                              (fab_scheme)s->scheme, s->draws, (uint64_t)s->train.seed},
+                     .count = {.given = prior != NULL}};
+    const int first = fab_stream_undecided(&e->stream) || !fab_stream_gaussian(&e->stream);
+    e->pending.room = first && s->warmup > s->block ? s->warmup : s->block;
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
     e->exec =
         fab_watch_exec(&e->run.watch, (fab_exec){.ops = e->run.ops, .threads = e->run.threads});
@@ -231,26 +237,20 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_input 
 {
     *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings};
     choose(&e->set, in);
-    e->model = fab_glm_of(in->model, e->set.train.beta);
+    e->stream.model = fab_glm_of(in->model, e->set.train.beta);
     e->T = in->model->D;
-    e->part = e->T / e->model.classes;
+    e->part = e->T / e->stream.model.classes;
     return fab_lrvga_prepare(e, in->prior, x);
 }
 
-static fab_status build_parts(fab_lrvga *e)
+static fab_absorb_settings absorb_settings(const fab_lrvga_settings *s)
 {
-    const fab_lrvga_settings *s = &e->set;
-    const fab_absorb_settings a = {
+    return (fab_absorb_settings){
         .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
-    FAB_TRY(fab_gauss_create(&e->S, FAB_PRECISION, e->run.ops->type, e->T, s->inner_rank));
-    FAB_TRY(
-        fab_absorb_init_both(&e->absorb, e->T, s->inner_rank, e->room * e->classes, &a, &e->exec));
-    fab_absorb_watch(e->absorb, &e->run.watch);
-    return FAB_OK;
 }
 
 /* The given prior, of rank at most R, into the state. */
-static fab_status put_prior(fab_lrvga *e, const fab_gauss *prior)
+static void put_prior(fab_lrvga *e, const fab_gauss *prior)
 {
     const int inverse = prior->form == FAB_COVARIANCE;
     const fab_long W = fab_lrvga_factors(e, e->S, 0, prior->K);
@@ -260,8 +260,7 @@ static fab_status put_prior(fab_lrvga *e, const fab_gauss *prior)
         e->psi0[i] = inverse ? 1 / prior->psi[i] : prior->psi[i];
         e->S->psi[i] = e->psi0[i];
     }
-    e->n.used = (double)prior->K;
-    return FAB_OK;
+    e->rank.used = prior->K;
 }
 
 static fab_status take_prior(fab_lrvga *e, const fab_gauss *prior)
@@ -273,29 +272,25 @@ static fab_status take_prior(fab_lrvga *e, const fab_gauss *prior)
                         "lrvga: the prior has the covariance form with %lld factors, "
                         "expected the precision form or a diagonal",
                         (long long)prior->K);
-    if (prior->K <= R) return put_prior(e, prior);
+    if (prior->K <= R) {
+        put_prior(e, prior);
+        return FAB_OK;
+    }
     FAB_TRY(fab_gauss_cut(&narrow, prior, R, e->set.tol, e->set.max_iter, NULL));
-    const fab_status s = put_prior(e, narrow);
+    put_prior(e, narrow);
     fab_gauss_free(narrow);
-    return s;
+    return FAB_OK;
 }
 
-static fab_status begin(fab_lrvga *e, const fab_gauss *prior)
+static fab_status build_parts(fab_lrvga *e, const fab_gauss *prior)
 {
-    FAB_TRY(build_parts(e));
-    for (int64_t j = 0; j < e->room * e->classes; j++) e->each[j] = 1;
+    const fab_absorb_settings a = absorb_settings(&e->set);
+    const int64_t R = e->set.inner_rank, columns = e->pending.room * e->classes;
+    FAB_TRY(fab_gauss_create(&e->S, FAB_PRECISION, e->run.ops->type, e->T, R));
+    FAB_TRY(fab_absorb_init_both(&e->absorb, e->T, R, columns, &a, &e->exec));
+    fab_absorb_watch(e->absorb, &e->run.watch);
     if (prior) FAB_TRY(take_prior(e, prior));
-    return fab_lrvga_undecided(e) ? FAB_OK : fab_lrvga_begin(e);
-}
-
-fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta0)
-{
-    e->n = (fab_lrvga_numbers){.given = e->n.given, .beta0 = beta0};
-    const fab_long W = fab_long_rows(e->S->F, e->T, e->set.inner_rank);
-    e->run.ops->zero(&e->run, &W); /* of an attempt that was stopped */
-    e->set.train.alpha = alpha;
-    if (prior) FAB_TRY(take_prior(e, prior));
-    return fab_lrvga_begin(e);
+    return fab_stream_undecided(&e->stream) ? FAB_OK : fab_lrvga_begin(e);
 }
 
 fab_status fab_lrvga_open(fab_lrvga **handle, const fab_lrvga *proto, const fab_gauss *prior)
@@ -303,13 +298,26 @@ fab_status fab_lrvga_open(fab_lrvga **handle, const fab_lrvga *proto, const fab_
     fab_lrvga *e;
     *handle = NULL;
     FAB_TRY(fab_build((void **)&e, sizeof *e, proto, layout));
-    const fab_status s = begin(e, prior);
+    const fab_status s = build_parts(e, prior);
     if (s != FAB_OK) {
         fab_lrvga_free(e);
         return s;
     }
     *handle = e;
     return FAB_OK;
+}
+
+fab_status fab_lrvga_restart(fab_lrvga *e, const fab_gauss *prior, double alpha, double beta)
+{
+    e->stream.count = (fab_stream_counts){.given = e->stream.count.given};
+    e->stream.scale = (fab_stream_scale){.beta = beta};
+    e->stream.sum = (fab_stream_sums){0};
+    e->stream.set.alpha = alpha;
+    e->rank = (fab_lrvga_rank){0};
+    const fab_long W = fab_long_rows(e->S->F, e->T, e->set.inner_rank);
+    e->run.ops->zero(&e->run, &W); /* of an attempt that was stopped */
+    if (prior) FAB_TRY(take_prior(e, prior));
+    return fab_lrvga_begin(e);
 }
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
@@ -325,11 +333,10 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
 double fab_lrvga_bytes(const fab_lrvga *proto)
 {
     const fab_lrvga_settings *s = &proto->set;
-    const fab_absorb_settings a = {
-        .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
+    const fab_absorb_settings a = absorb_settings(s);
     const double size = (double)proto->run.ops->size, ranks = (double)(s->inner_rank + s->K);
     return (double)proto->T * (ranks * size + 32) +
-           fab_absorb_bytes(proto->T, s->inner_rank, proto->room * proto->classes, &a,
+           fab_absorb_bytes(proto->T, s->inner_rank, proto->pending.room * proto->classes, &a,
                             &proto->exec) +
            (double)fab_build_size(sizeof *proto, proto, layout);
 }
@@ -343,52 +350,26 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 
 /* ---- update ------------------------------------------------------------------------------------ */
 
-/* Sparse rows become dense in the block, one after the other through e->v. */
-static void load(fab_lrvga *e, const fab_rows *rows, int64_t c)
+/* Features and intercept of the rows behind the pending ones, in the place of class c. */
+static void put_rows(fab_lrvga *e, const fab_rows *rows, int64_t c)
 {
-    const int64_t D = e->model.D;
-    const fab_rows one = {.p = e->v, .type = FAB_F64, .n = 1, .ld = D};
-    for (int64_t j = 0; rows->start && j < rows->n; j++) {
-        const fab_long X = fab_lrvga_features(e, e->pending + j, 1, c);
-        fab_rows_get(rows, j, D, e->v);
-        e->run.ops->load(&e->run, &one, NULL, &X);
+    const int64_t D = e->stream.model.D, n = rows->n;
+    const fab_long X = fab_lrvga_features(e, e->pending.n, n, c);
+    if (rows->start) { /* sparse: dense in the block, one after the other through e->v */
+        const fab_rows one = {.p = e->v, .type = FAB_F64, .n = 1, .ld = D};
+        for (int64_t j = 0; j < n; j++) {
+            const fab_long x = fab_lrvga_features(e, e->pending.n + j, 1, c);
+            fab_rows_get(rows, j, D, e->v);
+            e->run.ops->load(&e->run, &one, NULL, &x);
+        }
+    } else {
+        e->run.ops->load(&e->run, rows, NULL, &X);
     }
-    const fab_long X = fab_lrvga_features(e, e->pending, rows->n, c);
-    if (!rows->start) e->run.ops->load(&e->run, rows, NULL, &X);
-}
-
-/* Features and intercept of the rows, in the place of class c. */
-static void put_rows(fab_lrvga *e, const fab_rows *part, int64_t c)
-{
-    const fab_long X = fab_lrvga_features(e, e->pending, part->n, c);
-    load(e, part, c);
-    if (!e->model.intercept) return;
-    const size_t at = (size_t)e->model.D * e->run.ops->size;
-    const fab_long one = {(char *)X.p + at, 1, X.k, 1, X.cs};
-    for (int64_t j = 0; j < X.k; j++) e->each[j] = 1;
-    e->run.ops->put(&e->run, e->each, &one);
-}
-
-/* Rows first .. first + n - 1 behind the pending ones. */
-static void keep(fab_lrvga *e, const fab_examples *x, int64_t first, int64_t n)
-{
-    const fab_rows part = fab_rows_part(&x->x, first, n);
-    const fab_long X = fab_lrvga_rows(e, e->pending, n);
-    if (e->classes > 1) e->run.ops->zero(&e->run, &X);
-    for (int64_t c = 0; c < e->classes; c++) put_rows(e, &part, c);
-    for (int64_t j = 0; j < n; j++) {
-        e->y[e->pending + j] = x->y[first + j];
-        e->w[e->pending + j] = x->weight ? x->weight[first + j] : 1;
-        e->offset[e->pending + j] = x->offset ? x->offset[first + j] : 0;
-    }
-    e->pending += n;
-}
-
-static fab_status check_fault(const fab_lrvga *e)
-{
-    if (e->fault == FAB_OK) return FAB_OK;
-    return FAB_FAIL(e->fault, "lrvga: a block failed after %.0f rows, and the stream cannot go on",
-                    e->n.rows);
+    if (!e->stream.model.intercept) return;
+    const fab_long last = {(char *)X.p + (size_t)D * e->run.ops->size, 1, n, 1, X.cs};
+    double *const ones = e->block.weight;
+    for (int64_t j = 0; j < n; j++) ones[j] = 1;
+    e->run.ops->put(&e->run, ones, &last);
 }
 
 static double work(const void *handle)
@@ -400,17 +381,21 @@ static double work(const void *handle)
 static fab_status update(void *handle, const fab_examples *x)
 {
     fab_lrvga *e = handle;
-    FAB_TRY(check_fault(e));
+    FAB_TRY(fab_stream_check(&e->stream));
     for (int64_t done = 0; done < x->x.n;) {
         const int64_t full = fab_lrvga_next(e);
-        const int64_t take = least(x->x.n - done, full - e->pending);
-        keep(e, x, done, take);
+        const int64_t take = least(x->x.n - done, full - e->pending.n);
+        const fab_rows rows = fab_rows_part(&x->x, done, take);
+        const fab_long X = fab_lrvga_rows(e, e->pending.n, take);
+        if (e->classes > 1) e->run.ops->zero(&e->run, &X);
+        for (int64_t c = 0; c < e->classes; c++) put_rows(e, &rows, c);
+        fab_pending_add(&e->pending, x, done, take);
         done += take;
-        if (e->pending < full) break;
+        if (e->pending.n < full) break;
         const int before = fab_blas_enter();
-        e->fault = fab_lrvga_flush(e, 0);
+        e->stream.fault = fab_lrvga_flush(e, 0);
         fab_blas_leave(before);
-        FAB_TRY(e->fault);
+        FAB_TRY(e->stream.fault);
     }
     return FAB_OK;
 }
@@ -424,119 +409,109 @@ static void copy_gauss(const fab_lrvga *e, fab_gauss *to, const fab_gauss *from)
     memcpy(to->F, from->F, (size_t)(e->T * from->K) * e->run.ops->size);
 }
 
-/* The rows and their y, w, offset, out of the way and back. */
-static void swap_rows(fab_lrvga *e, int back)
+fab_status fab_lrvga_snapshot(fab_lrvga *e)
 {
-    const size_t rows = (size_t)(e->pending * e->classes * e->T) * e->run.ops->size,
-                 side = (size_t)(3 * e->room);
-    char *kept = e->kept, *X = fab_absorb_columns(e->absorb);
-    memcpy(back ? (void *)e->y : kept, back ? kept : (void *)e->y, side * sizeof *e->y);
-    kept += side * sizeof *e->y;
-    memcpy(back ? X : kept, back ? kept : X, rows);
-}
-
-fab_status fab_lrvga_remember(fab_lrvga *e)
-{
-    if (!e->tail)
-        FAB_TRY(
-            fab_gauss_create(&e->tail, FAB_PRECISION, e->run.ops->type, e->T, e->set.inner_rank));
-    copy_gauss(e, e->tail, e->S);
-    e->before = e->n;
+    const size_t row = (size_t)(e->classes * e->T) * e->run.ops->size,
+                 side = (size_t)(3 * e->pending.room) * sizeof(double);
+    const int64_t R = e->set.inner_rank, n = e->pending.n;
+    if (!e->saved.S)
+        FAB_TRY(fab_gauss_create(&e->saved.S, FAB_PRECISION, e->run.ops->type, e->T, R));
+    if (n > 0 && !e->saved.rows)
+        FAB_TRY(fab_alloc_array(&e->saved.rows, (int64_t)side + e->pending.room * (int64_t)row, 1,
+                                "lrvga"));
+    copy_gauss(e, e->saved.S, e->S);
+    e->saved.stream = e->stream;
+    e->saved.rank = e->rank;
+    e->saved.pending = n;
+    if (n == 0) return FAB_OK;
+    memcpy(e->saved.rows, e->pending.y, side);
+    memcpy((char *)e->saved.rows + side, fab_absorb_columns(e->absorb), (size_t)n * row);
     return FAB_OK;
 }
 
-void fab_lrvga_recall(fab_lrvga *e)
+void fab_lrvga_restore(fab_lrvga *e)
 {
-    copy_gauss(e, e->S, e->tail);
-    e->n = e->before;
+    const size_t row = (size_t)(e->classes * e->T) * e->run.ops->size,
+                 side = (size_t)(3 * e->pending.room) * sizeof(double);
+    const int64_t n = e->saved.pending;
+    copy_gauss(e, e->S, e->saved.S);
+    e->stream = e->saved.stream;
+    e->rank = e->saved.rank;
+    e->pending.n = n;
+    if (n == 0) return;
+    memcpy(e->pending.y, e->saved.rows, side);
+    memcpy(fab_absorb_columns(e->absorb), (char *)e->saved.rows + side, (size_t)n * row);
 }
 
-/* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
-static fab_status take_all(fab_lrvga *e)
+/* 10, from S as it is */
+static fab_status cut(fab_lrvga *e)
 {
-    const int64_t size = 3 * e->room * 8 + e->room * e->classes * e->T * (int64_t)e->run.ops->size;
-    FAB_TRY(fab_lrvga_remember(e));
-    if (!e->kept) FAB_TRY(fab_alloc_array(&e->kept, size, 1, "lrvga"));
-    swap_rows(e, 0);
-    fab_lrvga copy = *e;
-    copy.S = e->tail;
-    const int before = fab_blas_enter();
-    const fab_status s = fab_lrvga_flush(&copy, 1);
-    fab_blas_leave(before);
-    swap_rows(e, 1);
-    e->shown = copy.n;
-    e->floored = copy.floored;
-    return s;
-}
-
-/* 10 */
-static fab_status cut(fab_lrvga *e, const fab_gauss *whole)
-{
-    const int64_t K = e->set.K, used = (int64_t)e->shown.used;
-    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_PRECISION, e->run.ops->type, e->T, K));
-    memcpy(e->q->mu, whole->mu, (size_t)e->T * sizeof *e->q->mu);
-    if (used > K && whole->K > K)
-        return fab_gauss_cut_into(e->q, whole, e->set.tol, e->set.max_iter, &e->exec);
-    const fab_long from = fab_lrvga_factors(e, whole, 0, least(used, K)),
-                   to = fab_lrvga_factors(e, e->q, 0, from.k);
-    memset(e->q->F, 0, (size_t)(e->T * K) * e->run.ops->size);
+    const int64_t K = e->set.K, used = e->rank.used;
+    if (!e->result.q)
+        FAB_TRY(fab_gauss_create(&e->result.q, FAB_PRECISION, e->run.ops->type, e->T, K));
+    fab_gauss *q = e->result.q;
+    memcpy(q->mu, e->S->mu, (size_t)e->T * sizeof *q->mu);
+    if (used > K && e->S->K > K)
+        return fab_gauss_cut_into(q, e->S, e->set.tol, e->set.max_iter, &e->exec);
+    const fab_long from = fab_lrvga_factors(e, e->S, 0, least(used, K)),
+                   to = fab_lrvga_factors(e, q, 0, from.k);
+    memset(q->F, 0, (size_t)(e->T * K) * e->run.ops->size);
     if (from.k) e->run.ops->axpy(&e->run, NULL, &from, 0, &to);
-    memcpy(e->q->psi, whole->psi, (size_t)e->T * sizeof *e->q->psi);
+    memcpy(q->psi, e->S->psi, (size_t)e->T * sizeof *q->psi);
     return FAB_OK;
 }
 
-/* 11 */
-static double noise(const fab_lrvga *e)
-{
-    const fab_lrvga_numbers *n = &e->shown;
-    if (!fab_lrvga_gaussian(e)) return 1;
-    if (!fab_is_auto_f64(e->set.train.beta)) return e->set.train.beta;
-    return fab_noise(n->count - n->lost - (double)e->model.intercept, n->squares, n->power);
-}
-
-/* From units of the noise to precisions.  The prior's share was put in with the first beta. */
+/* 11: from units of the noise to precisions.  The prior's share was put in with the first beta. */
 static void to_precision(fab_lrvga *e)
 {
-    const double beta = noise(e), first = e->shown.beta0;
-    const fab_long F = fab_lrvga_factors(e, e->q, 0, e->set.K);
-    fab_lrvga as_shown = *e;
-    as_shown.n = e->shown;
+    const double beta = fab_stream_noise(&e->stream), first = e->stream.scale.beta;
+    fab_gauss *q = e->result.q;
+    const fab_long F = fab_lrvga_factors(e, q, 0, e->set.K);
     for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(beta);
     e->run.ops->axpy(&e->run, e->v, &F, 0, &F);
     for (int64_t i = 0; i < e->T; i++) {
-        const double psi = beta * e->q->psi[i],
-                     moved = psi + (1 - beta / first) * fab_lrvga_prior_at(&as_shown, i);
-        e->q->psi[i] = moved > 0.5 * psi ? moved : psi;
+        const double psi = beta * q->psi[i],
+                     moved = psi + (1 - beta / first) * fab_lrvga_prior_at(e, i);
+        q->psi[i] = moved > 0.5 * psi ? moved : psi;
     }
+}
+
+static fab_status put_result(fab_lrvga *e)
+{
+    FAB_TRY(cut(e));                                      /* 10 */
+    if (fab_stream_gaussian(&e->stream)) to_precision(e); /* 11 */
+    e->result.stream = e->stream;
+    e->result.floored = e->floored;
+    return fab_gauss_check(e->result.q);
+}
+
+/* The pending rows go in, and out again: the stream goes on as if nobody had asked. */
+static fab_status with_pending(fab_lrvga *e)
+{
+    FAB_TRY(fab_lrvga_snapshot(e));
+    const int before = fab_blas_enter();
+    fab_status s = fab_lrvga_flush(e, 1);
+    fab_blas_leave(before);
+    if (s == FAB_OK) s = put_result(e);
+    fab_lrvga_restore(e);
+    return s;
 }
 
 fab_status fab_lrvga_result(void *handle, const fab_gauss **q)
 {
     fab_lrvga *e = handle;
-    FAB_TRY(check_fault(e));
-    const int whole = e->pending == 0;
-    e->shown = e->n;
-    if (!whole) FAB_TRY(take_all(e));
-    FAB_TRY(cut(e, whole ? e->S : e->tail));
-    if (fab_lrvga_gaussian(e)) to_precision(e);
-    FAB_TRY(fab_gauss_check(e->q));
-    *q = e->q;
+    FAB_TRY(fab_stream_check(&e->stream));
+    FAB_TRY(e->pending.n > 0 ? with_pending(e) : put_result(e));
+    *q = e->result.q;
     return FAB_OK;
 }
 
 fab_status fab_lrvga_report(void *handle, fab_report *r)
 {
     const fab_lrvga *e = handle;
-    const fab_lrvga_numbers *n = &e->shown;
-    const double beta = noise(e), rows = n->rows, two_pi = 6.283185307179586477;
-    const double fit = 0.5 * (rows * log(beta / two_pi) - beta * n->squares - n->logdet);
-    *r = (fab_report){.converged = -1,
-                      .floored = e->floored,
-                      .alpha = n->given > 0 ? NAN : n->alpha,
-                      .beta = beta,
-                      .log_evidence = e->set.forget < 1       ? NAN
-                                      : fab_lrvga_gaussian(e) ? fit
-                                                              : n->score};
+    fab_stream_report(&e->result.stream, r);
+    r->floored = e->result.floored;
+    if (e->set.forget < 1) r->log_evidence = NAN;
     return FAB_OK;
 }
 

@@ -21,7 +21,6 @@
 #include "fabayes/methods.h"
 #include "fit/method.h"
 #include "train/train.h"
-#include <string.h>
 
 typedef struct sgd {
     fab_train train;
@@ -96,20 +95,14 @@ static fab_status update(void *handle, const fab_examples *e)
 static fab_status so_far(void *handle, const fab_gauss **q)
 {
     sgd *f = handle;
-    memcpy(f->q->mu, fab_train_best(&f->train), (size_t)f->q->D * sizeof(double));
-    *q = f->q;
+    *q = fab_train_point(&f->train, f->q);
     return FAB_OK;
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
     sgd *f = handle;
-    if (!f->train.done) {
-        FAB_TRY(fab_train_open(&f->train));
-        const fab_status s = fab_train_run(&f->train);
-        fab_train_close(&f->train);
-        FAB_TRY(s);
-    }
+    if (!f->train.done) FAB_TRY(fab_train_whole(&f->train));
     return so_far(f, q);
 }
 

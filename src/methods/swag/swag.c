@@ -239,7 +239,7 @@ static fab_status epoch(swag *f)
         }
         FAB_TRY(fab_train_count(t, &batch, loss));
     }
-    t->number[FAB_TRAIN_LOSS] = t->epoch.loss / t->epoch.rows;
+    t->loss.train = t->epoch.loss / t->epoch.rows;
     return FAB_OK;
 }
 
@@ -262,7 +262,6 @@ static fab_status average(swag *f)
             return s;
         }
         f->count.epochs++;
-        t->number[FAB_TRAIN_STEP] = (double)t->optim.t;
         t->after = f->count.epochs;
         FAB_TRY(fab_train_tell(t));
     }

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "model/ggn.h"
 #include "model/likelihoods/likelihood.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <math.h>
 
 double fab_net_output(const fab_net *net, int64_t i, int64_t o)
@@ -25,11 +25,11 @@ static fab_glm head_of(const fab_net *net, const double *theta, int64_t i)
     return g;
 }
 
-/* Of -log p by the log precision; pull: residual times gradient, beta r^2 of a normal.  At the floor it is 0 where the
+/* Of -log p by the log precision; fit: residual times gradient, beta r^2 of a normal.  At the floor it is 0 where the
  * precision would rise. */
-static double noise_slope(const fab_glm *g, double pull)
+static double noise_slope(const fab_glm *g, double fit)
 {
-    const double slope = -0.5 * (1 - pull);
+    const double slope = -0.5 * (1 - fit);
     return g->beta_most > 0 && g->beta >= g->beta_most && slope < 0 ? 0 : slope;
 }
 
@@ -56,7 +56,8 @@ static void many(fab_net *net, const fab_examples *e, int64_t i, int slopes)
     double *eta = net->eta + i * C, *d = net->eta_slope + i * C;
     for (int64_t o = 0; o < C; o++) eta[o] = fab_net_output(net, i, o);
     net->losses[i] = -w * fab_glm_loglik(&net->model.head, e->y[i], eta, slopes ? d : NULL, NULL);
-    for (int64_t o = 0; o < C && slopes; o++) set_slope(net, i, o, -w * d[o]);
+    if (slopes)
+        for (int64_t o = 0; o < C; o++) set_slope(net, i, o, -w * d[o]);
 }
 
 void fab_net_head(fab_net *net, const double *theta, const fab_examples *e, fab_part rows,

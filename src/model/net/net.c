@@ -12,7 +12,7 @@
 #include "fabayes/random.h"
 #include "model/likelihoods/likelihood.h"
 #include "model/net/examples.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <math.h>
 #include <string.h>
 
@@ -250,7 +250,8 @@ static double start_variance(const fab_net *net, int64_t i)
 {
     const fab_layer *l = &net->layer[i];
     const double in = (double)l->fan_in, out = (double)l->fan_out;
-    for (int64_t j = i + 1; j < net->L && !net->layer[j].params; j++) {
+    for (int64_t j = i + 1; j < net->L; j++) {
+        if (net->layer[j].params) break;
         if (net->layer[j].kind == &fab_layer_relu) return 2 / in;
         if (net->layer[j].kind == &fab_layer_tanh || net->layer[j].kind == &fab_layer_sigmoid)
             return 2 / (in + out);
@@ -442,9 +443,9 @@ static fab_status batch_loss(fab_net *net, const double *theta, const fab_exampl
     fab_parallel(threads, net->tasks, part_task, &c); /* 3 */
     if (net->partials) add_partials(net);
     net->nn->widen(net->weights, share, net->gradient, !first, gradient); /* 4 */
-    if (net->model.free && first) gradient[net->weights] = 0;
-    for (int64_t i = 0; net->model.free && i < net->n; i++)
-        gradient[net->weights] += share * net->slope[i];
+    if (!net->model.free) return FAB_OK;
+    if (first) gradient[net->weights] = 0;
+    for (int64_t i = 0; i < net->n; i++) gradient[net->weights] += share * net->slope[i];
     return FAB_OK;
 }
 

@@ -142,11 +142,11 @@ static fab_status take_in_turn(fab_class_block *b)
 /* 4 to 6 */
 static fab_status settle(fab_class_block *b)
 {
-    double moved = INFINITY;
-    for (int64_t i = 0; i < b->sweeps && moved > SETTLED; i++) {
-        moved = 0;
+    for (int64_t i = 0; i < b->sweeps; i++) {
+        double moved = 0;
         FAB_TRY(spread(b));
         for (int64_t j = 0; j < b->m; j++) FAB_TRY(take_again(b, j, &moved));
+        if (!(moved > SETTLED)) break;
     }
     return FAB_OK;
 }

@@ -184,11 +184,10 @@ static fab_status give(problem *q, fab_site *s)
     memcpy(s->u, q->u0, (size_t)C * sizeof *s->u);
     fab_mv(FAB_N, C, C, 1, q->L, q->a, 1, s->u);
     for (int64_t k = 0; k < C; k++) s->error[k] = q->w * ((k == q->y) - q->p[k]);
-    for (int64_t k = 0; k < C && q->scale[C - 1] > 0;
-         k++) { /* along a direction that has variance: a */
+    for (int64_t k = 0; k < C; k++) { /* along a direction that has variance: a */
         const double *v = q->L + k * C, scale = q->scale[k];
         double along = 0;
-        if (!(scale > least)) continue;
+        if (!(q->scale[C - 1] > 0 && scale > least)) continue;
         for (int64_t i = 0; i < C; i++) along += v[i] * s->error[i] / scale;
         for (int64_t i = 0; i < C; i++) s->error[i] += v[i] / scale * (q->a[k] / scale - along);
     }
@@ -202,14 +201,17 @@ void fab_classes_update(const fab_rule *r, uint64_t row, int64_t C, double y, do
                         const double *u0, const double *V0, int64_t ld, fab_site *s, double *work)
 {
     problem q = place(C, r->draws, work);
-    q.y = (int64_t)y, q.w = w, q.u0 = u0;
+    q.y = (int64_t)y;
+    q.w = w;
+    q.u0 = u0;
     fab_random_normal(r->seed, row, 0, C * r->draws, FAB_F64, q.z);
     fab_status status = begin(&q, V0, ld);
     if (status == FAB_OK) status = expect(&q, q.a, q.M);
     s->score = w * (q.p[q.y] > 0 ? log(q.p[q.y]) : q.logp);
     if (status == FAB_OK) status = solve(&q);
     if (status == FAB_OK) status = give(&q, s);
-    for (int64_t k = 0; k < C && status != FAB_OK; k++) s->error[k] = NAN;
+    if (status != FAB_OK)
+        for (int64_t k = 0; k < C; k++) s->error[k] = NAN;
 }
 
 fab_status fab_classes_gain(int64_t C, const double *root, const double *V0, int64_t ld,
@@ -221,9 +223,10 @@ fab_status fab_classes_gain(int64_t C, const double *root, const double *V0, int
     fab_mm(FAB_T, FAB_N, C, C, C, sign, root, VQ, 0, S);
     fab_add_identity(C, S);
     FAB_TRY(fab_chol(C, S));
-    for (int64_t k = 0; k < C && sign < 0; k++)
-        if (S[k + k * C] * S[k + k * C] < ALONE)
-            return FAB_FAIL(FAB_NUMERIC, "the others say nothing about a row");
+    if (sign < 0)
+        for (int64_t k = 0; k < C; k++)
+            if (S[k + k * C] * S[k + k * C] < ALONE)
+                return FAB_FAIL(FAB_NUMERIC, "the others say nothing about a row");
     memcpy(VQ, root, (size_t)(C * C) * sizeof *root);
     fab_tri_solve(FAB_RIGHT, FAB_T, C, C, S, VQ); /* root S^-T */
     fab_mm(FAB_N, FAB_T, C, C, C, 1, VQ, VQ, 0, K);

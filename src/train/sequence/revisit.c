@@ -77,13 +77,13 @@ static double take_again(fab_sequence *s, const fab_revisit *v, double *d, int64
 
 static fab_status settle(fab_sequence *s, const fab_revisit *v, double *d)
 {
-    double moved = INFINITY;
     for (int64_t j = 0; j < s->m; j++)
         v->site[j] = s->error[j] + s->weight[j] * (s->u[j] - v->eta[j]);
-    for (int64_t i = 0; i < v->sweeps && moved > SETTLED; i++) {
+    for (int64_t i = 0; i < v->sweeps; i++) {
+        double moved = 0;
         FAB_TRY(spread(s, v, d));
-        moved = 0;
         for (int64_t j = 0; j < s->m; j++) moved = fmax(moved, take_again(s, v, d, j));
+        if (!(moved > SETTLED)) break;
     }
     return factor(s, v);
 }
@@ -96,7 +96,10 @@ static int find_step(const fab_sequence *s, const fab_revisit *v, double *d)
     fab_mv(FAB_N, m, m, 1, v->A, v->site, 0, d);
     for (int64_t j = 0; j < m; j++) d[j] *= sqrt(s->weight[j]);
     fab_chol_solve(m, 1, v->B, d);
-    for (int64_t j = 0; j < m; j++) sum += fabs(d[j] = v->site[j] - sqrt(s->weight[j]) * d[j]);
+    for (int64_t j = 0; j < m; j++) {
+        d[j] = v->site[j] - sqrt(s->weight[j]) * d[j];
+        sum += fabs(d[j]);
+    }
     return isfinite(sum);
 }
 

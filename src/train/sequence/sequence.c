@@ -19,7 +19,8 @@ static void take_in(fab_sequence *s, int64_t j, int64_t k, double gain)
     const double *a = s->A + j * m, ak = gain * a[k];
     double *Ak = s->A + k * m;
     for (int64_t i = k; i < m; i++) Ak[i] -= ak * a[i];
-    for (int64_t i = 0; s->step && i <= j; i++) s->C[i + k * m] -= ak * s->C[i + j * m];
+    if (s->step)
+        for (int64_t i = 0; i <= j; i++) s->C[i + k * m] -= ak * s->C[i + j * m];
 }
 
 static void begin(fab_sequence *s)
@@ -50,9 +51,13 @@ void fab_sequence_run(fab_sequence *s)
         const fab_scalar q =
             fab_scalar_update(s->rule, s->first + (uint64_t)j, s->y[j], s->w[j], u0, v0); /* 1 */
         s->weight[j] = q.weight;
-        if (s->error) s->error[j] = q.error, s->u[j] = q.u;
+        if (s->error) {
+            s->error[j] = q.error;
+            s->u[j] = q.u;
+        }
         add_scores(s, j, u0, v0, &q);
-        for (int64_t i = 0; s->step && i <= j; i++) s->step[i] += q.error * s->C[i + j * m]; /* 2 */
+        if (s->step)
+            for (int64_t i = 0; i <= j; i++) s->step[i] += q.error * s->C[i + j * m]; /* 2 */
         for (int64_t i = j + 1; i < m; i++) s->eta[i] += q.error * a[i];
         const double gain = q.weight / (1 + q.weight * v0);
         for (int64_t k = j + 1; k < m; k++) take_in(s, j, k, gain); /* 3 */
@@ -100,7 +105,8 @@ static double score_of(bank *b, double alpha, double *beta)
     double score = 0;
     *beta = 1;
     for (int64_t c = 0; c < b->classes; c++) {
-        for (int64_t j = 0; j < n && b->classes > 1; j++) b->is[j] = b->y[j] == (double)c;
+        if (b->classes > 1)
+            for (int64_t j = 0; j < n; j++) b->is[j] = b->y[j] == (double)c;
         run_bank(b, alpha);
         score += s->score;
     }
@@ -138,9 +144,9 @@ static double wide_place(const double *score, int best)
 {
     double sum = 0, variance = 0;
     for (int t = 0; t <= (BANK - 1) * FINE; t++) {
-        const int near = (t + FINE / 2) / FINE, i = near < 1          ? 1
-                                                    : near > BANK - 2 ? BANK - 2
-                                                                      : near;
+        int i = (t + FINE / 2) / FINE; /* the nearest that has two neighbours */
+        if (i < 1) i = 1;
+        if (i > BANK - 2) i = BANK - 2;
         const double x = (double)t / FINE - i, down = score[i - 1], up = score[i + 1];
         const double at = score[i] + 0.5 * x * (up - down) +
                           0.5 * x * x * (up + down - 2 * score[i]);
@@ -155,8 +161,9 @@ static double wide_place(const double *score, int best)
 static double top_place(const double *score, int best)
 {
     if (best == 0 || best == BANK - 1) return best;
-    const double down = score[best - 1], up = score[best + 1], bend = 2 * score[best] - up - down;
-    return bend > 0 ? best + 0.5 * (up - down) / bend : best;
+    const double down = score[best - 1], up = score[best + 1],
+                 curvature = 2 * score[best] - up - down;
+    return curvature > 0 ? best + 0.5 * (up - down) / curvature : best;
 }
 
 static double bank_at(double unit, double place)
@@ -196,5 +203,5 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
     score_of(&b, bank_at(unit, top_place(score, best)), &beta);
     prior->alpha = bank_at(unit, wide_place(score, best));
     score_of(&b, prior->alpha, &prior->beta);
-    prior->lost = fmax(0, (double)n * (1 - beta / prior->beta));
+    prior->uninformative = fmax(0, (double)n * (1 - beta / prior->beta));
 }

@@ -48,9 +48,8 @@ void fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
 typedef struct fab_stream_prior {
     double alpha; /* gaussian: alpha / beta, the prior in units of the noise */
     double beta;  /* gaussian: noise precision; in: 0, to be found as well */
-    double
-        lost; /* gaussian, beta found: rows that say nothing about the noise under this prior, which
-                     is wider than the best one */
+    /* Gaussian, beta found: rows that say nothing about the noise under this prior, which is wider than the best one. */
+    double uninformative;
 } fab_stream_prior;
 
 /* The prior from the first rows: a wide mean of 1/alpha under the one-step-ahead scores of a bank of 17,

@@ -1,4 +1,4 @@
-/* laplace_rank.c - the curvature of a linear model at the mode, as rank K plus diagonal, in precision form.
+/* rank.c - the curvature of a linear model at the mode, as rank K plus diagonal, in precision form.
  *
  *   1  A = A0 + sum w_j h_j (x_j, 1)(x_j, 1)', known by its diagonal and its products A V alone
  *   2  W W' + psi near A by EM                                                              (rank_em.c)
@@ -9,18 +9,15 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "la/ops.h"
+#include "posterior/element.h"
 #include <string.h>
 
 void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi)
 {
     memcpy(q->psi, psi, (size_t)P * sizeof *psi);
-    for (int64_t i = 0; i < P * q->K; i++)
-        if (q->type == FAB_F32)
-            ((float *)q->F)[i] = (float)F[i];
-        else
-            ((double *)q->F)[i] = F[i];
+    for (int64_t i = 0; i < P * q->K; i++) fab_gauss_put(q, i, F[i]);
 }
 
 static fab_status keep(fab_laplace_fit *fit, int64_t K, const double *F, const double *psi)
@@ -77,7 +74,7 @@ static fab_status cut(fab_laplace_fit *fit, double *diag)
 fab_status fab_laplace_rank(fab_laplace_fit *fit)
 {
     double *diag;
-    fab_objective_bend(fit->o, fit->mode->theta);
+    fab_objective_curvature(fit->o, fit->mode->theta);
     FAB_TRY(fit->o->stopped);
     if (fit->e.x.n <= fit->K && fit->o->m.classes == 1 && !fit->prior) return all_columns(fit);
     FAB_TRY(fab_alloc_array((void **)&diag, fit->P, sizeof *diag, fit->who));

@@ -1,4 +1,4 @@
-/* exact_tall.c - exact linear regression with at least as many rows as coordinates: covariance form.
+/* tall.c - exact linear regression with at least as many rows as coordinates: covariance form.
  *
  *   1  R1 = R of the QR of the table [1, (x - centre)/scale, y], column by column brought to size
  *   2  alpha, beta: given, or by evidence from the singular values of R1
@@ -11,7 +11,7 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "posterior/spread.h"
 #include "la/small.h"
 #include <math.h>
@@ -110,7 +110,8 @@ static void table_by_theta(const tall *t, double *B)
         for (int64_t i = 0; i < P; i++)
             B[i + j * P] = t->R1[i + (first + j) * W] * t->scale[j] +
                            (first ? t->R1[i] * t->centre[j] : 0);
-    for (int64_t i = 0; i < P && first; i++) B[i + t->D * P] = t->R1[i];
+    if (first)
+        for (int64_t i = 0; i < P; i++) B[i + t->D * P] = t->R1[i];
 }
 
 /* A given prior is the unit one for theta' = root theta. */

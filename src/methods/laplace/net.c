@@ -1,11 +1,11 @@
-/* laplace_net.c - Laplace's approximation of a network, or of any model whose outputs have a Jacobian.
+/* net.c - Laplace's approximation of a network, or of any model whose outputs have a Jacobian.
  *
  *   1  theta = trained as in sgd.c, towards argmax log p(y | theta) - alpha |theta|^2 / 2; the best one where
  *      rows are held out
  *   alpha auto: `rounds` times
- *     2  G = sum_i w_i J_i' Lambda_i J_i at theta, and its eigenvalues t, or Gauss' rule for them    (laplace_bend.c)
+ *     2  G = sum_i w_i J_i' Lambda_i J_i at theta, and its eigenvalues t, or Gauss' rule for them    (curvature.c)
  *     3  alpha, and beta where normal noise is learned, by the evidence 5 at this theta              (precisions.c)
- *     4  theta goes on as in sgd.c, for `again` epochs, beta held
+ *     4  theta goes on as in sgd.c, for `again` epochs, beta fixed
  *   5  log evidence = log p(y | theta) + (P log alpha - alpha |theta|^2 - sum log(alpha + t)) / 2
  *   6  A = alpha I + G, or the precision of a given prior + G;  q = N(theta, A^-1): in full, in covariance form (spread.c);
  *      or rank K plus diagonal, in precision form (rank_em.c)
@@ -17,9 +17,9 @@
  * State is saved between epochs: a run that goes on from a file ends in the same bytes.
  *
  * SPDX-License-Identifier: MIT */
-#include "methods/laplace/laplace_net.h"
+#include "methods/laplace/net.h"
 #include "train/state.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include "fit/method.h"
 #include "train/precisions.h"
 #include "la/ops.h"
@@ -28,8 +28,6 @@
 #include <string.h>
 
 #define ALPHA 1 /* alpha auto: of the first training */
-
-/* ---- settings: laplace.c ------------------------------------------------------------------------------ */
 
 /* Is the noise chosen with alpha?  That of Student's t stays with training. */
 static int chooses_noise(const fab_laplace_net *f)
@@ -135,7 +133,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     fab_laplace_net f;
     if (prototype(&f, settings, m, NULL, NULL) != FAB_OK) return 0;
     const double columns = (double)(f.K ? f.K : f.P), D = (double)m->D;
-    return fab_train_bytes(&f.train.s, m, n) + fab_laplace_bend_bytes(&f) +
+    return fab_train_bytes(&f.train.s, m, n) + fab_laplace_curvature_bytes(&f) +
            sizeof(double) * D * (3 + columns);
 }
 
@@ -145,11 +143,11 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 static void set_round(fab_laplace_net *f)
 {
     fab_train *t = &f->train;
-    if (f->number[FAB_LAPLACE_ROUND] == 0) return;
+    if (f->round.done == 0) return;
     t->s.epochs = f->s.again;
-    t->s.alpha = f->number[FAB_LAPLACE_ALPHA];
+    t->s.alpha = f->alpha;
     t->prior.alpha = t->s.alpha;
-    t->after = (int64_t)f->number[FAB_LAPLACE_AFTER];
+    t->after = f->round.epochs;
     t->from = f->first;
     t->to = chooses_noise(f) ? f->first + f->P : t->m.D;
 }
@@ -165,11 +163,11 @@ static void forget(fab_train *t, double *moment)
 static void next_round(fab_laplace_net *f, double alpha)
 {
     fab_train *t = &f->train;
-    f->number[FAB_LAPLACE_ROUND]++;
-    f->number[FAB_LAPLACE_ALPHA] = alpha;
-    f->number[FAB_LAPLACE_AFTER] += t->number[FAB_TRAIN_EPOCH];
-    t->number[FAB_TRAIN_EPOCH] = t->number[FAB_TRAIN_WAITED] = 0;
-    t->number[FAB_TRAIN_BEST] = INFINITY;
+    f->round.done++;
+    f->round.epochs += t->count.epochs;
+    f->alpha = alpha;
+    t->count = (fab_train_counts){0};
+    t->loss.best = INFINITY;
     t->done = 0;
     set_round(f);
     if (fab_optim_moments(t->optim.kind) > 0) forget(t, t->optim.m);
@@ -204,33 +202,24 @@ static fab_status choose(fab_laplace_net *f, double *alpha)
 static fab_status train(fab_laplace_net *f)
 {
     fab_train *t = &f->train;
-    if (!t->done) FAB_TRY(fab_train_run(t));
+    FAB_TRY(fab_train_run(t));
     memmove(t->theta, fab_train_best(t), (size_t)t->m.D * sizeof *t->theta);
     if (t->m.noise) t->m.noise(t->m.self, 0, -1);
     return FAB_OK;
 }
 
-static fab_status work(fab_laplace_net *f)
+static fab_status solve(fab_laplace_net *f)
 {
     double alpha = 0;
     set_round(f);
     FAB_TRY(train(f)); /* 1 */
-    while (chooses(f) && f->number[FAB_LAPLACE_ROUND] < (double)f->s.rounds) {
-        FAB_TRY(choose(f, &alpha)); /* 2, 3 */
-        next_round(f, alpha);
-        FAB_TRY(train(f)); /* 4 */
-    }
+    if (chooses(f))
+        while (f->round.done < f->s.rounds) {
+            FAB_TRY(choose(f, &alpha)); /* 2, 3 */
+            next_round(f, alpha);
+            FAB_TRY(train(f)); /* 4 */
+        }
     return fab_laplace_gauss(f); /* 5 - 7 */
-}
-
-static fab_status run(fab_laplace_net *f)
-{
-    FAB_TRY(fab_train_open(&f->train));
-    const int before = fab_blas_enter();
-    const fab_status s = work(f);
-    fab_blas_leave(before);
-    fab_train_close(&f->train);
-    return s;
 }
 
 /* ---- the verbs ---------------------------------------------------------------------------------------- */
@@ -244,17 +233,22 @@ static fab_status update(void *handle, const fab_examples *e)
 static fab_status so_far(void *handle, const fab_gauss **q)
 {
     fab_laplace_net *f = handle;
-    memcpy(f->point->mu, fab_train_best(&f->train), (size_t)f->point->D * sizeof(double));
-    *q = f->point;
+    *q = fab_train_point(&f->train, f->point);
     return FAB_OK;
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
     fab_laplace_net *f = handle;
-    if (!f->q) FAB_TRY(run(f));
     *q = f->q;
-    return FAB_OK;
+    if (f->q) return FAB_OK;
+    FAB_TRY(fab_train_open(&f->train));
+    const int before = fab_blas_enter();
+    const fab_status s = solve(f);
+    fab_blas_leave(before);
+    fab_train_close(&f->train);
+    *q = f->q;
+    return s;
 }
 
 static fab_status report(void *handle, fab_report *r)
@@ -270,7 +264,8 @@ static fab_status report(void *handle, fab_report *r)
 
 static fab_states state_of(fab_laplace_net *f)
 {
-    return (fab_states){{{"state.rounds", FAB_F64, FAB_LAPLACE_NUMBERS, 0, f->number}}};
+    return (fab_states){{{"state.rounds", FAB_I64, sizeof f->round / sizeof(int64_t), 0, &f->round},
+                         {"state.alpha", FAB_F64, 1, 0, &f->alpha}}};
 }
 
 static fab_status save(void *handle, fab_tensors *t)
@@ -285,12 +280,11 @@ static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_laplace_net *f = handle;
     const fab_states all = state_of(f);
-    const double *n = f->number;
     FAB_TRY(fab_states_load(&all, t));
-    if (!(n[FAB_LAPLACE_ROUND] >= 0 && n[FAB_LAPLACE_ROUND] <= (double)f->s.rounds &&
-          n[FAB_LAPLACE_AFTER] >= 0 && (n[FAB_LAPLACE_ROUND] == 0 || n[FAB_LAPLACE_ALPHA] > 0)))
-        return FAB_FAIL(FAB_BAD_FILE, "laplace: state.rounds say round %g of %lld, alpha %g",
-                        n[FAB_LAPLACE_ROUND], (long long)f->s.rounds, n[FAB_LAPLACE_ALPHA]);
+    const fab_laplace_rounds *r = &f->round;
+    if (r->done < 0 || r->done > f->s.rounds || r->epochs < 0 || (r->done > 0 && !(f->alpha > 0)))
+        return FAB_FAIL(FAB_BAD_FILE, "laplace: the state says round %lld of %lld, alpha %g",
+                        (long long)r->done, (long long)f->s.rounds, f->alpha);
     set_round(f);
     return fab_train_load(&f->train, t);
 }

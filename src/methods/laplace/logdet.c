@@ -1,4 +1,4 @@
-/* laplace_logdet.c - log det of the curvature of a linear model, too large to form.
+/* logdet.c - log det of the curvature of a linear model, too large to form.
  *
  *   1  B = D^-1/2 A D^-1/2, D = diag(A0): what the data do not see has eigenvalue 1, and log 1 = 0
  *   2  log det A = log det D + tr log B                                                       (lanczos.c)
@@ -6,7 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "methods/laplace/laplace_fit.h"
+#include "methods/laplace/laplace.h"
 #include <math.h>
 
 static fab_status estimate(fab_laplace_fit *fit, const double *scale, double *logdet)
@@ -25,7 +25,7 @@ fab_status fab_laplace_logdet(fab_laplace_fit *fit, double *logdet)
     double *scale;
     FAB_TRY(fab_alloc_array((void **)&scale, fit->P, sizeof *scale, fit->who));
     for (int64_t i = 0; i < fit->P; i++) scale[i] = 1 / sqrt(fit->o->a0[i]);
-    fab_objective_bend(fit->o, fit->mode->theta);
+    fab_objective_curvature(fit->o, fit->mode->theta);
     const fab_status s = estimate(fit, scale, logdet);
     fab_release(scale);
     return s;

@@ -1,4 +1,4 @@
-/* net_state.h - what is inside a network, for the files that make one.
+/* state.h - what is inside a network, for the files that make one.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_MODEL_NET_STATE_H
@@ -97,10 +97,10 @@ void fab_net_head(fab_net *net, const double *theta, const fab_examples *e, fab_
 /* Number o of row i of the outputs. */
 double fab_net_output(const fab_net *net, int64_t i, int64_t o);
 
-/* net_text.c: layers from the grammar, with their shapes. */
+/* text.c: layers from the grammar, with their shapes. */
 fab_status fab_net_parse(fab_net *net, const char *text);
 
-/* net_examples.c: the functions of fab_model for example gradients and Jacobians. */
+/* examples.c: the functions of fab_model for example gradients and Jacobians. */
 void fab_net_offer_examples(fab_model *m);
 
 #endif

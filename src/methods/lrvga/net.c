@@ -1,7 +1,7 @@
-/* lrvga_net.c - limited-memory recursive variational inference of networks ([L] 4.2, (33)-(46)).
+/* net.c - limited-memory recursive variational inference of networks ([L] 4.2, (33)-(46)).
  *
  * q = N(mu, P), P^-1 = S = W W' + psi, over all weights; a learned noise is a point beside them.  The recursion is that
- * of lrvga.c, whose rows are here the slopes J of the outputs f, over theta - center (lrvga_net_block.c).
+ * of lrvga.c, whose rows are here the slopes J of the outputs f, over theta - center (net_block.c).
  *
  *   for each block of m rows of the stream:
  *   1  forget, as there
@@ -14,7 +14,7 @@
  *      draws = 0: the slopes and weights of 4 instead
  *   start = map, the first update:
  *   7  center = the mode, by sgd (train.c);  S = the prior, alpha = weights / |center|^2
- *   8  6 for all rows, mu held: they had their say in the mode
+ *   8  6 for all rows, mu fixed: they had their say in the mode
  *   9  gaussian, noise unknown: beta = (N - sum h) / sum w r^2, h = w J P J' what a row has in its own prediction
  *   start = model:
  *  10  center = the model's first weights;  prior N(center, 1 / alpha);  the first rows choose the noise
@@ -25,7 +25,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "train/state.h"
-#include "methods/lrvga/lrvga_net.h"
+#include "methods/lrvga/net.h"
 #include "fit/method.h"
 #include "train/sequence/scalar.h"
 #include "model/ggn.h"
@@ -74,21 +74,20 @@ static fab_lrvga_settings core_settings(const fab_lrvga_settings *s, const fab_m
 static void layout(fab_layout *l, void *handle)
 {
     fab_lrvga_net *f = handle;
-    const int64_t D = f->train.m.D, rows = f->rows;
-    double **const vectors[] = {&f->at, &f->before, &f->second};
+    const int64_t D = f->train.m.D, rows = f->pending.room, chunk = f->slopes.chunk;
+    const size_t d = sizeof(double);
     fab_train_layout(l, &f->train);
-    f->center = fab_place(l, D, sizeof(double));
-    f->theta = fab_place(l, D, sizeof(double));
-    for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
-        *vectors[i] = fab_place(l, f->T, sizeof(double));
-    f->x = fab_place(l, rows * f->train.m.head.D, sizeof(double));
-    f->y = fab_place(l, rows, sizeof(double));
-    f->w = fab_place(l, rows, sizeof(double));
-    f->o = fab_place(l, rows, sizeof(double));
-    f->out = fab_place(l, f->chunk * f->C, sizeof(double));
-    f->J = fab_place(l, f->chunk * f->C * D, sizeof(double));
-    f->base = fab_place(l, rows * f->C, sizeof(double));
-    f->label = fab_place(l, f->chunk, sizeof(double));
+    f->center = fab_place(l, D, d);
+    fab_pending_layout(l, &f->pending);
+    f->x = fab_place(l, rows * f->train.m.head.D, d);
+    f->theta = fab_place(l, D, d);
+    f->at = fab_place(l, f->T, d);
+    f->slopes.out = fab_place(l, chunk * f->C, d);
+    f->slopes.J = fab_place(l, chunk * f->C * D, d);
+    f->slopes.label = fab_place(l, chunk, d);
+    f->base = fab_place(l, rows * f->C, d);
+    f->before.mu = fab_place(l, f->T, d);
+    f->moved = fab_place(l, f->T, d);
 }
 
 static void release(void *handle)
@@ -129,7 +128,7 @@ static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_s
                             const fab_model *m, const fab_gauss *prior, const fab_exec *x)
 {
     *f = (fab_lrvga_net){
-        .s = *given, .T = m->D - m->free, .C = m->outputs, .n = {.loss = NAN, .held_out = NAN}};
+        .s = *given, .T = m->D - m->free, .C = m->outputs, .loss = {.train = NAN, .held_out = NAN}};
     const fab_lrvga_settings *s = &f->s;
     choose(&f->s, NULL);
     f->points = s->draws > 0 ? s->draws : 1;
@@ -139,17 +138,19 @@ static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_s
                         "for a network");
     FAB_TRY(check_model(m, s->draws, prior));
     FAB_TRY(fab_train_init(&f->train, "lrvga", &f->s.train, m, prior, x));
-    *core = (fab_lrvga){.set = core_settings(s, m), .model = m->head, .T = f->T, .part = f->T};
-    core->model.D = f->T;
-    core->model.intercept = 0;
+    *core = (fab_lrvga){.set = core_settings(s, m), .T = f->T, .part = f->T};
+    core->stream.model = m->head;
+    core->stream.model.D = f->T;
+    core->stream.model.intercept = 0;
     const fab_exec typed = fab_watch_exec(
         &f->train.watch,
         (fab_exec){.ops = fab_ops_find("cpu", m->type), .threads = x ? x->threads : 0});
     FAB_TRY(fab_lrvga_prepare(core, prior, &typed));
-    const int64_t fit = CHUNK_NUMBERS / (f->C * m->D);
-    f->rows = core->room;
-    f->held = core->set.block * core->classes / f->points;
-    f->chunk = fit < 1 ? 1 : fit < m->batch ? fit : m->batch;
+    f->pending.room = core->pending.room;
+    f->group = core->set.block * core->classes / f->points;
+    f->slopes.chunk = CHUNK_NUMBERS / (f->C * m->D);
+    if (f->slopes.chunk < 1) f->slopes.chunk = 1;
+    if (f->slopes.chunk > m->batch) f->slopes.chunk = m->batch;
     return FAB_OK;
 }
 
@@ -158,7 +159,7 @@ static fab_status build_parts(fab_lrvga_net *f, const fab_lrvga *core)
     const fab_model *m = &f->train.m;
     const fab_gauss *prior = f->train.given;
     FAB_TRY(fab_lrvga_open(&f->core, core, prior));
-    f->core->base = f->base;
+    f->core->block.base = f->base;
     const fab_dtype type = f->core->run.ops->type;
     FAB_TRY(m->free ? fab_gauss_create_part(&f->q, FAB_PRECISION, type, f->T, core->set.K, m->D)
                     : fab_gauss_create(&f->q, FAB_PRECISION, type, f->T, core->set.K));
@@ -208,40 +209,36 @@ double fab_lrvga_net_work(const fab_lrvga_net *f)
 static double work(const void *handle)
 {
     const fab_lrvga_net *f = handle;
-    return f->s.start == FAB_LRVGA_MAP && !(f->n.trained > 0) ? 0 : fab_lrvga_net_work(f);
+    return f->s.start == FAB_LRVGA_MAP && !f->count.trained ? 0 : fab_lrvga_net_work(f);
 }
 
 /* ---- update ------------------------------------------------------------------------------------------- */
 
+/* 7 - 9 */
 static fab_status train(fab_lrvga_net *f, const fab_examples *e)
 {
     fab_train *t = &f->train;
     t->e = *e;
-    FAB_TRY(fab_train_open(t));
-    const fab_status s = fab_train_run(t);
-    fab_train_close(t);
-    FAB_TRY(s);
+    FAB_TRY(fab_train_whole(t));
     memcpy(f->center, fab_train_best(t), (size_t)t->m.D * sizeof *f->center);
-    FAB_TRY(fab_lrvga_net_hold(f, e));
-    f->n = (fab_lrvga_net_numbers){.trained = 1,
-                                   .epochs = t->number[FAB_TRAIN_EPOCH],
-                                   .loss = t->number[FAB_TRAIN_LOSS],
-                                   .held_out = t->number[FAB_TRAIN_BEST]};
+    FAB_TRY(fab_lrvga_net_fixed(f, e));
+    f->count = (fab_lrvga_net_counts){.trained = 1, .epochs = t->count.epochs};
+    f->loss = (fab_lrvga_net_losses){.train = t->loss.train, .held_out = t->loss.best};
     return FAB_OK;
 }
 
 static fab_status flush(fab_lrvga_net *f)
 {
-    if (!(f->core->n.started > 0)) FAB_TRY(fab_lrvga_net_decide(f));
+    if (!f->core->stream.count.started) FAB_TRY(fab_lrvga_net_decide(f)); /* 10 */
     return fab_lrvga_net_block(f);
 }
 
 static fab_status stream(fab_lrvga_net *f, const fab_examples *e)
 {
     for (int64_t done = 0; done < e->x.n;) {
-        const int64_t room = fab_lrvga_next(f->core) - f->pending, left = e->x.n - done,
+        const int64_t room = fab_lrvga_next(f->core) - f->pending.n, left = e->x.n - done,
                       take = left < room ? left : room;
-        fab_lrvga_net_keep(f, e, done, take);
+        fab_lrvga_net_add(f, e, done, take);
         done += take;
         if (take == room) FAB_TRY(flush(f));
     }
@@ -252,7 +249,7 @@ static fab_status update(void *handle, const fab_examples *e)
 {
     fab_lrvga_net *f = handle;
     const int before = fab_blas_enter();
-    const int first = f->s.start == FAB_LRVGA_MAP && !(f->n.trained > 0);
+    const int first = f->s.start == FAB_LRVGA_MAP && !f->count.trained;
     const fab_status s = first ? train(f, e) : stream(f, e);
     fab_blas_leave(before);
     return s;
@@ -264,11 +261,12 @@ static fab_status report(void *handle, fab_report *r)
 {
     fab_lrvga_net *f = handle;
     FAB_TRY(fab_lrvga_report(f->core, r));
-    r->iterations = (int64_t)f->n.epochs;
-    r->loss = f->n.loss;
-    r->held_out = f->n.held_out < INFINITY ? f->n.held_out : NAN;
+    r->iterations = f->count.epochs;
+    r->loss = f->loss.train;
+    r->held_out = f->loss.held_out < INFINITY ? f->loss.held_out : NAN;
     r->log_evidence = NAN;
-    if (fab_lrvga_gaussian(f->core)) r->beta = fab_glm_beta(&f->train.m.head, log(r->beta));
+    if (fab_stream_gaussian(&f->core->stream))
+        r->beta = fab_glm_beta(&f->train.m.head, log(r->beta));
     return FAB_OK;
 }
 
@@ -291,12 +289,12 @@ static fab_status put_result(fab_lrvga_net *f)
 /* The rows of an unfinished block go in, and out again: the stream goes on as if nobody had asked. */
 static fab_status with_pending(fab_lrvga_net *f)
 {
-    const int64_t pending = f->pending;
-    FAB_TRY(fab_lrvga_remember(f->core));
+    const int64_t pending = f->pending.n;
+    FAB_TRY(fab_lrvga_snapshot(f->core));
     fab_status s = flush(f);
     if (s == FAB_OK) s = put_result(f);
-    fab_lrvga_recall(f->core);
-    f->pending = pending;
+    fab_lrvga_restore(f->core);
+    f->pending.n = pending;
     return s;
 }
 
@@ -304,7 +302,7 @@ static fab_status result(void *handle, const fab_gauss **q)
 {
     fab_lrvga_net *f = handle;
     const int before = fab_blas_enter();
-    const fab_status s = f->pending ? with_pending(f) : put_result(f);
+    const fab_status s = f->pending.n > 0 ? with_pending(f) : put_result(f);
     fab_blas_leave(before);
     *q = f->q;
     return s;
@@ -312,37 +310,56 @@ static fab_status result(void *handle, const fab_gauss **q)
 
 /* ---- files -------------------------------------------------------------------------------------------- */
 
-enum { NUMBERS = sizeof(fab_lrvga_net_numbers) / sizeof(double) };
+static fab_states counts_of(fab_lrvga_net *f)
+{
+    return (fab_states){
+        {{"state.trained", FAB_I64, sizeof f->count / sizeof(int64_t), 0, &f->count},
+         {"state.losses", FAB_F64, sizeof f->loss / sizeof(double), 0, &f->loss}}};
+}
 
 static fab_states state_of(fab_lrvga_net *f)
 {
-    const int64_t n = f->pending;
-    return (fab_states){{{"state.net", FAB_F64, NUMBERS, 0, &f->n},
-                         {"state.center", FAB_F64, f->train.m.D, 0, f->center},
-                         {"state.rows", FAB_F64, n, f->train.m.head.D, f->x},
-                         {"state.rows_y", FAB_F64, n, 0, f->y},
-                         {"state.rows_weight", FAB_F64, n, 0, f->w},
-                         {"state.rows_offset", FAB_F64, n, 0, f->o}}};
+    const fab_pending *p = &f->pending;
+    return (fab_states){{{"state.center", FAB_F64, f->train.m.D, 0, f->center},
+                         {"state.rows", FAB_F64, p->n, f->train.m.head.D, f->x},
+                         {"state.rows_y", FAB_F64, p->n, 0, p->y},
+                         {"state.rows_weight", FAB_F64, p->n, 0, p->w},
+                         {"state.rows_offset", FAB_F64, p->n, 0, p->offset}}};
 }
 
 static fab_status save(void *handle, fab_tensors *t)
 {
     fab_lrvga_net *f = handle;
-    const fab_states all = state_of(f);
+    const fab_states counts = counts_of(f), all = state_of(f);
+    FAB_TRY(fab_states_save(&counts, t));
     FAB_TRY(fab_states_save(&all, t));
     return fab_lrvga_save(f->core, t);
+}
+
+/* Version 0.1.0 had counts and losses as doubles in one tensor. */
+static fab_status load_numbers(fab_lrvga_net *f, const fab_tensors *t)
+{
+    const int64_t count = 4;
+    double n[4];
+    FAB_TRY(fab_state_take(t, "state.net", FAB_F64, 1, &count, n));
+    FAB_TRY(fab_stream_whole(n[0], &f->count.trained));
+    FAB_TRY(fab_stream_whole(n[1], &f->count.epochs));
+    f->loss = (fab_lrvga_net_losses){.train = n[2], .held_out = n[3]};
+    return FAB_OK;
 }
 
 /* Numbers from a file: in their ranges, and rows that passed the door. */
 static fab_status check_loaded(const fab_lrvga_net *f)
 {
     const fab_model *m = &f->train.m;
-    const fab_examples x = {{f->x, FAB_F64, f->pending, m->head.D}, f->y, f->w, f->o};
-    if (f->n.trained != 0 && f->n.trained != 1)
-        return FAB_FAIL(FAB_BAD_FILE, "state.net says trained = %g", f->n.trained);
-    if (!(f->n.epochs >= 0 && f->n.epochs <= (double)f->s.train.epochs))
-        return FAB_FAIL(FAB_BAD_FILE, "state.net says epoch %g of %lld", f->n.epochs,
-                        (long long)f->s.train.epochs);
+    const fab_pending *p = &f->pending;
+    const fab_examples x = {{f->x, FAB_F64, p->n, m->head.D}, p->y, p->w, p->offset};
+    if (f->count.trained != 0 && f->count.trained != 1)
+        return FAB_FAIL(FAB_BAD_FILE, "state.trained is %lld, expected 0 or 1",
+                        (long long)f->count.trained);
+    if (f->count.epochs < 0 || f->count.epochs > f->s.train.epochs)
+        return FAB_FAIL(FAB_BAD_FILE, "state.trained says epoch %lld of %lld",
+                        (long long)f->count.epochs, (long long)f->s.train.epochs);
     for (int64_t i = 0; i < m->D; i++)
         if (!isfinite(f->center[i]))
             return FAB_FAIL(FAB_BAD_FILE, "state.center is %g at coordinate %lld", f->center[i],
@@ -353,11 +370,10 @@ static fab_status check_loaded(const fab_lrvga_net *f)
 static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_lrvga_net *f = handle;
-    const fab_tensor *rows = fab_tensors_find(t, "state.rows");
+    const fab_states counts = counts_of(f);
     FAB_TRY(fab_lrvga_load(f->core, t));
-    if (!rows || rows->ndim != 2 || rows->shape[0] < 0 || rows->shape[0] >= fab_lrvga_next(f->core))
-        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.rows' is absent or does not fit the block");
-    f->pending = rows->shape[0];
+    FAB_TRY(fab_tensors_find(t, "state.net") ? load_numbers(f, t) : fab_states_load(&counts, t));
+    FAB_TRY(fab_pending_find(&f->pending, t, "state.rows", 1, fab_lrvga_next(f->core), "block"));
     const fab_states all = state_of(f);
     FAB_TRY(fab_states_load(&all, t));
     return check_loaded(f);

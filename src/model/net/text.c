@@ -1,4 +1,4 @@
-/* net_text.c - the grammar of layers (net.h): from text to a chain of shapes, and back.
+/* text.c - the grammar of layers (net.h): from text to a chain of shapes, and back.
  *
  *     text    = "linear" | "mlp:" width {"," width} [":" curve] | [input ","] item {"," item}
  *     input   = "input:" c "x" h "x" w
@@ -7,7 +7,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "fabayes/settings.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <stdio.h>
 #include <string.h>
 

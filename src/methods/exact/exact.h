@@ -1,8 +1,8 @@
-/* exact_fit.h - what the two ways of exact linear regression share.
+/* exact.h - what the two ways of exact linear regression share.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_EXACT_FIT_H
-#define FAB_INFER_EXACT_FIT_H
+#ifndef FAB_INFER_EXACT_H
+#define FAB_INFER_EXACT_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
@@ -42,8 +42,5 @@ fab_status fab_exact_report(void *handle, fab_report *r);
 void fab_exact_free(void *handle);
 double fab_exact_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
 extern const fab_fields fab_exact_table, fab_ridge_table;
-
-/* F[d][k] of q in its type. */
-void fab_exact_put(fab_gauss *q, int64_t d, int64_t k, double v);
 
 #endif

@@ -1,9 +1,9 @@
-/* net_json.c - a network as the JSON object that stands in a file, and back.
+/* json.c - a network as the JSON object that stands in a file, and back.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/text.h"
 #include "fabayes/settings.h"
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <jansson.h>
 #include <math.h>
 #include <string.h>

@@ -1,8 +1,8 @@
-/* laplace_fit.h - what laplace and map share.
+/* laplace.h - what laplace and map share.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LAPLACE_FIT_H
-#define FAB_INFER_LAPLACE_FIT_H
+#ifndef FAB_INFER_LAPLACE_H
+#define FAB_INFER_LAPLACE_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
@@ -21,7 +21,7 @@ typedef struct fab_laplace_fit {
     int point;      /* the mode alone */
     int64_t P, K;   /* coordinates; rank of the curvature, 0: full */
     int dense;      /* P x P matrices are affordable */
-    int weigh;      /* the evidence is wanted */
+    int evidence;   /* is wanted */
     fab_examples e;
     fab_objective *o;
     fab_mode *mode;
@@ -36,7 +36,7 @@ void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi
 /* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
 fab_status fab_laplace_rank(fab_laplace_fit *fit);
 
-/* Products with the curvature that fab_objective_bend has left. */
+/* Products with the curvature that fab_objective_curvature has left. */
 fab_products fab_laplace_products(fab_laplace_fit *fit);
 
 /* log det of the curvature at the mode under a plain prior, estimated with FAB_PROBES random vectors. */

@@ -1,4 +1,4 @@
-/* exact_wide.c - exact linear regression with fewer rows than coordinates: precision form.
+/* wide.c - exact linear regression with fewer rows than coordinates: precision form.
  *
  *   1  B = D x N: the rows, centred, in the units where the prior is a c^2: columns x_j psi^-1/2, and the
  *      columns F0 psi^-1/2 / sqrt(beta) of a given prior before them;  B = Q R
@@ -12,8 +12,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/settings.h"
-#include "methods/exact/exact_fit.h"
+#include "methods/exact/exact.h"
 #include "la/small.h"
+#include "posterior/element.h"
 #include <math.h>
 #include <string.h>
 
@@ -195,24 +196,25 @@ static fab_status set_spread(wide *w)
     fab_gauss *q = w->fit->q;
     const fab_gauss *g = w->fit->prior;
     const double root = sqrt(w->fit->report.beta), alpha = w->fit->report.alpha;
+    const int64_t K = q->K;
     double far = 0;
     for (int64_t i = 0; i < w->rows; i++) {
         q->psi[i] = g ? g->psi[i] : alpha;
         for (int64_t k = 0; k < w->K0; k++)
-            fab_exact_put(q, i, k, ((const double *)g->F)[i * w->K0 + k]);
+            fab_gauss_put(q, i * K + k, ((const double *)g->F)[i * w->K0 + k]);
     }
     for (int64_t j = 0; j < w->N; j++) {
         load(w, j);
-        for (int64_t i = 0; i < w->rows; i++) fab_exact_put(q, i, w->K0 + j, root * w->row[i]);
+        for (int64_t i = 0; i < w->rows; i++) fab_gauss_put(q, i * K + w->K0 + j, root * w->row[i]);
         FAB_TRY(fab_watch_work(w->c.watch, 8 * (double)w->rows, w->c.who, j, w->N));
     }
     if (w->rows == w->P) return FAB_OK;
     const double all = root * sqrt(w->c.weights);
     for (int64_t i = 0; i < w->D; i++) {
-        fab_exact_put(q, i, w->K, all * w->centre[i]);
+        fab_gauss_put(q, i * K + w->K, all * w->centre[i]);
         far += w->centre[i] * w->centre[i];
     }
-    fab_exact_put(q, w->D, w->K, all);
+    fab_gauss_put(q, w->D * K + w->K, all);
     q->psi[w->D] = SLACK / (1 / (all * all) + far / alpha);
     return FAB_OK;
 }

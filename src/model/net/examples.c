@@ -1,4 +1,4 @@
-/* net_examples.c - gradients of single examples and of outputs: rows, and products without rows.
+/* examples.c - gradients of single examples and of outputs: rows, and products without rows.
  *
  *   1  examples: rows through the layers, the head and back; activations and their gradients stay
  *   2  a product asks layer after layer; one that cannot do without rows writes those of its own parameters
@@ -6,7 +6,7 @@
  *   3  a learned noise is one more coordinate, at the end
  *
  * SPDX-License-Identifier: MIT */
-#include "model/net/net_state.h"
+#include "model/net/state.h"
 #include <string.h>
 
 typedef struct call {
@@ -70,8 +70,9 @@ static void rows(void *self, void *G, int64_t ld)
     fab_net *net = self;
     call c = {.net = net, .rows = G, .ld = ld};
     fab_parallel(fab_net_threads(net, net->n), fab_net_blocks(net->n), rows_task, &c);
-    for (int64_t i = 0; net->model.free && i < net->n; i++)
-        fab_put(net->nn, G, i * ld + net->weights, net->slope[i]); /* 3 */
+    if (net->model.free)
+        for (int64_t i = 0; i < net->n; i++)
+            fab_put(net->nn, G, i * ld + net->weights, net->slope[i]); /* 3 */
 }
 
 /* The gradient of one output: del[L] is 1 there and 0 elsewhere. */
@@ -104,8 +105,9 @@ static fab_status jacobian(void *self, const double *theta, const fab_rows *x, v
     call c = {.net = net, .theta = theta, .e = &e, .rows = J, .ld = ld};
     FAB_TRY(fab_net_take(net, theta, x));
     fab_parallel(fab_net_threads(net, net->n), fab_net_blocks(net->n), jacobian_task, &c);
-    for (int64_t i = 0; net->model.free && i < net->n * net->model.outputs; i++)
-        fab_put(net->nn, J, i * ld + net->weights, 0);
+    if (net->model.free)
+        for (int64_t i = 0; i < net->n * net->model.outputs; i++)
+            fab_put(net->nn, J, i * ld + net->weights, 0);
     return FAB_OK;
 }
 
@@ -204,9 +206,9 @@ static void squares(void *self, double *sum)
             squares_by_rows(net, i, to);
     }
     nn->widen(net->weights, 1, net->gradient, 0, sum);
-    if (net->model.free) sum[net->weights] = 0; /* 3 */
-    for (int64_t i = 0; net->model.free && i < net->n; i++)
-        sum[net->weights] += net->slope[i] * net->slope[i];
+    if (!net->model.free) return;
+    sum[net->weights] = 0; /* 3 */
+    for (int64_t i = 0; i < net->n; i++) sum[net->weights] += net->slope[i] * net->slope[i];
 }
 
 static void combine(void *self, int64_t k, const double *V, void *out)
@@ -223,7 +225,8 @@ static void combine(void *self, int64_t k, const double *V, void *out)
         else
             combine_by_rows(net, i, k, V, to);
     }
-    for (int64_t c = 0; net->model.free && c < k; c++) { /* 3 */
+    if (!net->model.free) return;
+    for (int64_t c = 0; c < k; c++) { /* 3 */
         double sum = 0;
         for (int64_t i = 0; i < net->n; i++) sum += net->slope[i] * V[i * k + c];
         fab_put(nn, out, net->weights * k + c, sum);

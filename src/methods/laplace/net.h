@@ -1,4 +1,4 @@
-/* laplace_net.h - Laplace's approximation of a network while it is made.
+/* net.h - Laplace's approximation of a network while it is made.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_INFER_LAPLACE_NET_H
@@ -9,8 +9,11 @@
 #include "train/products.h"
 #include "train/train.h"
 
-/* What is saved beside the training. */
-enum { FAB_LAPLACE_ROUND, FAB_LAPLACE_ALPHA, FAB_LAPLACE_AFTER, FAB_LAPLACE_NUMBERS };
+/* How far the rounds are; saved beside the training. */
+typedef struct fab_laplace_rounds {
+    int64_t done;   /* rounds */
+    int64_t epochs; /* of training and of rounds before this one */
+} fab_laplace_rounds;
 
 typedef struct fab_laplace_net {
     fab_laplace_settings s;
@@ -19,7 +22,8 @@ typedef struct fab_laplace_net {
     int64_t K;        /* rank of their curvature; 0: in full */
     int dense;        /* P x P matrices are affordable */
     int learned;      /* the last coordinate of theta is the log noise */
-    double number[FAB_LAPLACE_NUMBERS];
+    fab_laplace_rounds round;
+    double alpha; /* of this round; saved */
     double log_evidence;
     int64_t floored;
     fab_gauss *point; /* theta so far */
@@ -28,12 +32,12 @@ typedef struct fab_laplace_net {
     fab_curvature *G; /* where theta stands, while at work */
 } fab_laplace_net;
 
-/* laplace_bend.c: steps 2, 5 - 7 of laplace_net.c.  Training is open. */
+/* curvature.c: steps 2, 5 - 7 of net.c.  Training is open. */
 /* The spectrum of the curvature at theta, and how well theta fits.  Gives *s: fab_release. */
 fab_status fab_laplace_spectrum(fab_laplace_net *f, fab_spectrum **s, fab_fit_of_rows *fit);
 /* f->q and f->log_evidence. */
 fab_status fab_laplace_gauss(fab_laplace_net *f);
 /* Bytes that these need. */
-double fab_laplace_bend_bytes(const fab_laplace_net *f);
+double fab_laplace_curvature_bytes(const fab_laplace_net *f);
 
 #endif

@@ -1,12 +1,12 @@
-/* laplace_bend.c - from the mode of a network to its Gaussian: steps 2 and 5 - 7 of laplace_net.c.
+/* curvature.c - from the mode of a network to its Gaussian: steps 2 and 5 - 7 of net.c.
  *
  * Up to FAB_LAPLACE_MAX coordinates G is in memory: its eigenvalues, the log det of A and, without K, A^-1 are
- * exact.  Above it is known by its products (curvature.c), and its spectrum is an estimate (lanczos.c).
+ * exact.  Above it is known by its products (train/curvature.c), and its spectrum is an estimate (lanczos.c).
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
-#include "methods/laplace/laplace_fit.h"
-#include "methods/laplace/laplace_net.h"
+#include "methods/laplace/laplace.h"
+#include "methods/laplace/net.h"
 #include "train/precisions.h"
 #include "la/small.h"
 #include "model/ggn.h"
@@ -40,8 +40,7 @@ static fab_status tick(void *self, int64_t done, int64_t total)
     char what[64];
     snprintf(what, sizeof what, "%s: curvature, loop %lld of %lld", t->who, (long long)done + 1,
              (long long)total);
-    return fab_watch_tick(&t->watch, what, (int64_t)t->number[FAB_TRAIN_EPOCH] + t->after,
-                          t->total);
+    return fab_watch_tick(&t->watch, what, t->count.epochs + t->after, t->total);
 }
 
 /* ---- 2: the spectrum ---------------------------------------------------------------------------------- */
@@ -105,7 +104,7 @@ fab_status fab_laplace_spectrum(fab_laplace_net *f, fab_spectrum **s, fab_fit_of
 /* ---- 6: the Gaussian ---------------------------------------------------------------------------------- */
 
 /* A while the Gaussian is made. */
-typedef struct bent {
+typedef struct posterior {
     fab_laplace_net *f;
     int64_t P, D;
     double *A, *L, *G, *Gi; /* P x P: dense; the last two in full */
@@ -113,11 +112,11 @@ typedef struct bent {
     double *diag;           /* P: of A */
     double *prior;          /* D: diagonal of the prior's precision */
     double logdet;          /* of A */
-} bent;
+} posterior;
 
-static void layout_bent(fab_layout *l, void *handle)
+static void layout_posterior(fab_layout *l, void *handle)
 {
-    bent *b = handle;
+    posterior *b = handle;
     const int64_t square = b->f->dense ? b->P * b->P : 0, full = b->f->K ? 0 : square;
     b->A = fab_place(l, square, sizeof(double));
     b->L = fab_place(l, square, sizeof(double));
@@ -128,18 +127,18 @@ static void layout_bent(fab_layout *l, void *handle)
     b->prior = fab_place(l, b->D, sizeof(double));
 }
 
-double fab_laplace_bend_bytes(const fab_laplace_net *f)
+double fab_laplace_curvature_bytes(const fab_laplace_net *f)
 {
-    bent proto = {.f = (fab_laplace_net *)(uintptr_t)f, .P = f->P, .D = f->train.m.D};
+    posterior proto = {.f = (fab_laplace_net *)(uintptr_t)f, .P = f->P, .D = f->train.m.D};
     const double P = (double)f->P, columns = (double)columns_of(f),
-                 room = (double)fab_build_size(sizeof proto, &proto, layout_bent) +
+                 room = (double)fab_build_size(sizeof proto, &proto, layout_posterior) +
                         fab_curvature_bytes(&f->train.m, f->P, columns_of(f));
     if (f->dense) return room + sizeof(double) * 4 * P * P; /* eigenvalues, the Gaussian */
     return room + sizeof(double) * P * (2 * columns + 3 * FAB_PROBES);
 }
 
 /* A = G + prior, in full or its diagonal */
-static fab_status form(bent *b)
+static fab_status form(posterior *b)
 {
     fab_laplace_net *f = b->f;
     fab_prior *prior = &f->train.prior;
@@ -160,7 +159,7 @@ static fab_status form(bent *b)
 
 static fab_status times_A(void *self, int64_t k, const double *V, double *out)
 {
-    const bent *b = self;
+    const posterior *b = self;
     const int64_t P = b->P;
     if (b->f->dense) {
         fab_gemm(FAB_F64, FAB_N, FAB_N, P, k, P, 1, b->A, P, V, k, 0, out, k);
@@ -172,11 +171,11 @@ static fab_status times_A(void *self, int64_t k, const double *V, double *out)
 
 static fab_status tick_A(void *self, int64_t done, int64_t total)
 {
-    return tick(((const bent *)self)->f, done, total);
+    return tick(((const posterior *)self)->f, done, total);
 }
 
 /* An empty q, theta in it: over part of theta, or over all of it with its noise (7). */
-static fab_status create(bent *b, fab_form form, int64_t K)
+static fab_status create(posterior *b, fab_form form, int64_t K)
 {
     fab_laplace_net *f = b->f;
     const double *theta = f->train.theta;
@@ -185,12 +184,14 @@ static fab_status create(bent *b, fab_form form, int64_t K)
     FAB_TRY(part ? fab_gauss_create_part(&f->q, form, f->train.m.type, b->P, K, D)
                  : fab_gauss_create(&f->q, form, f->train.m.type, D, K));
     memcpy(f->q->mu, theta + f->first, (size_t)f->q->D * sizeof *theta);
-    if (part) memcpy(f->q->theta, theta, (size_t)D * sizeof *theta);
-    for (int64_t i = 0; part && i < b->P; i++) f->q->index[i] = f->first + i;
+    if (part) {
+        memcpy(f->q->theta, theta, (size_t)D * sizeof *theta);
+        for (int64_t i = 0; i < b->P; i++) f->q->index[i] = f->first + i;
+    }
     return FAB_OK;
 }
 
-static fab_status full(bent *b)
+static fab_status full(posterior *b)
 {
     fab_gauss *weights;
     FAB_TRY(fab_gauss_create(&weights, FAB_COVARIANCE, FAB_F64, b->P, b->P));
@@ -201,33 +202,23 @@ static fab_status full(bent *b)
     return s;
 }
 
-/* As many columns as rows of the curvature, or more: nothing is to be cut. */
-static int few(const fab_laplace_net *f)
+/* The rows of the curvature themselves: F = S', psi = alpha. */
+static fab_status all_rows(posterior *b, int64_t n)
 {
-    return !f->train.given && fab_minibatch_rows(f->train.batches) * f->train.m.outputs <= f->K;
-}
-
-/* F = S', psi = alpha */
-static fab_status take_rows(bent *b, double *S, double *F, int64_t n)
-{
-    FAB_TRY(fab_curvature_rows(b->f->G, S));
-    for (int64_t i = 0; i < b->P * n; i++) F[i] = S[i % n * b->P + i / n];
-    FAB_TRY(create(b, FAB_PRECISION, n));
-    fab_laplace_put(b->f->q, b->P, F, b->prior + b->f->first);
-    return FAB_OK;
-}
-
-static fab_status all_rows(bent *b)
-{
-    const int64_t n = fab_minibatch_rows(b->f->train.batches) * b->f->train.m.outputs;
     double *S;
     FAB_TRY(fab_alloc_array((void **)&S, 2 * n * b->P, sizeof *S, b->f->train.who));
-    const fab_status s = take_rows(b, S, S + n * b->P, n);
+    double *F = S + n * b->P;
+    fab_status s = fab_curvature_rows(b->f->G, S);
+    if (s == FAB_OK) s = create(b, FAB_PRECISION, n);
+    if (s == FAB_OK) {
+        for (int64_t i = 0; i < b->P * n; i++) F[i] = S[i % n * b->P + i / n];
+        fab_laplace_put(b->f->q, b->P, F, b->prior + b->f->first);
+    }
     fab_release(S);
     return s;
 }
 
-static fab_status cut(bent *b)
+static fab_status cut(posterior *b)
 {
     fab_laplace_net *f = b->f;
     const fab_products A = {b->P, b, times_A, tick_A};
@@ -241,19 +232,9 @@ static fab_status cut(bent *b)
     return s;
 }
 
-/* 7 */
-static void put_noise(bent *b, double rows)
-{
-    fab_gauss *q = b->f->q;
-    const int64_t at = b->D - 1;
-    const double precision = rows * fab_glm_noise_curvature(&b->f->train.m.head) + b->prior[at];
-    if (b->f->learned && !q->total)
-        q->psi[at] = q->form == FAB_PRECISION ? precision : 1 / precision;
-}
-
 /* ---- 5: the evidence ---------------------------------------------------------------------------------- */
 
-static fab_status weigh(bent *b, double loglik)
+static fab_status add_evidence(posterior *b, double loglik)
 {
     fab_laplace_net *f = b->f;
     const double alpha = f->train.prior.alpha, *theta = f->train.theta + f->first;
@@ -270,25 +251,36 @@ static fab_status weigh(bent *b, double loglik)
     return FAB_OK;
 }
 
-static fab_status bend(bent *b)
+/* 5 - 7 */
+static fab_status compute(posterior *b)
 {
     fab_laplace_net *f = b->f;
+    const fab_train *t = &f->train;
+    const int64_t rows = fab_minibatch_rows(t->batches) * t->m.outputs, noise = b->D - 1;
     fab_fit_of_rows fit;
     FAB_TRY(fab_curvature_fit(f->G, &fit));
     FAB_TRY(form(b));
-    FAB_TRY(weigh(b, fit.loglik));
-    FAB_TRY(!f->K ? full(b) : few(f) ? all_rows(b) : cut(b));
-    put_noise(b, fit.weight);
+    FAB_TRY(add_evidence(b, fit.loglik)); /* 5 */
+    if (!f->K)                            /* 6 */
+        FAB_TRY(full(b));
+    else if (!t->given && rows <= f->K) /* nothing is to be cut */
+        FAB_TRY(all_rows(b, rows));
+    else
+        FAB_TRY(cut(b));
+    if (f->learned && !f->q->total) { /* 7 */
+        const double precision = fit.weight * fab_glm_noise_curvature(&t->m.head) + b->prior[noise];
+        f->q->psi[noise] = f->q->form == FAB_PRECISION ? precision : 1 / precision;
+    }
     return fab_gauss_check(f->q);
 }
 
 fab_status fab_laplace_gauss(fab_laplace_net *f)
 {
-    const bent proto = {.f = f, .P = f->P, .D = f->train.m.D};
-    bent *b;
-    FAB_TRY(fab_build((void **)&b, sizeof proto, &proto, layout_bent));
+    const posterior proto = {.f = f, .P = f->P, .D = f->train.m.D};
+    posterior *b;
+    FAB_TRY(fab_build((void **)&b, sizeof proto, &proto, layout_posterior));
     fab_status s = open_curvature(f);
-    if (s == FAB_OK) s = bend(b);
+    if (s == FAB_OK) s = compute(b);
     close_curvature(f);
     fab_release(b);
     if (s == FAB_OK) return FAB_OK;
