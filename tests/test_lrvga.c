@@ -569,6 +569,63 @@ static void a_saved_stream_continues_to_the_same_bytes(void **state)
     fab_gauss_free(prior);
 }
 
+/* A copy of the file in which the first number of tensor `name` is another one. */
+static fab_tensors *altered(const fab_tensors *file, const char *name, const void *number,
+                            void *room)
+{
+    fab_tensors *t;
+    assert_int_equal(fab_tensors_create(&t), FAB_OK);
+    for (int64_t i = 0; i < fab_tensors_meta_count(file); i++) {
+        const char *key = fab_tensors_meta_key(file, i);
+        assert_int_equal(fab_tensors_set(t, key, fab_tensors_get(file, key)), FAB_OK);
+    }
+    for (int64_t i = 0; i < fab_tensors_count(file); i++) {
+        const fab_tensor *v = fab_tensors_at(file, i);
+        const void *numbers = v->data;
+        if (!strcmp(v->name, name)) {
+            memcpy(room, v->data, (size_t)v->shape[0] * 8);
+            memcpy(room, number, 8);
+            numbers = room;
+        }
+        assert_int_equal(fab_tensors_add(t, v->name, v->type, v->ndim, v->shape, numbers), FAB_OK);
+    }
+    return t;
+}
+
+static void a_saved_state_is_not_trusted(void **state)
+{
+    (void)state;
+    const int64_t two = 2, many = 100, fewer = -1;
+    const double none = 0, negative = -2.385, nan = NAN;
+    const struct {
+        const char *name;
+        const void *number;
+        const char *words;
+    } lies[] = {{"state.counts", &two, "a flag of the state is 2"},
+                {"state.rank", &many, "100 columns of 9"},
+                {"state.rank", &fewer, "-1 columns of 9"},
+                {"state.scale", &none, "no prior"},
+                {"state.sums", &negative, "do not belong together"},
+                {"state.sums", &nan, "do not belong together"},
+                {"state.y", &nan, "state.pending"},
+                {"state.psi", &negative, "psi"}};
+    const data d = variant_data(0);
+    fab_fit *f = open_fit("lrvga", D, "K=3 inner_rank=9 block=10 warmup=35", NULL, NULL), *again;
+    fab_tensors *file;
+    double room[D + 1];
+    feed(f, &d, 0, 67);
+    assert_int_equal(fab_fit_save(f, in_folder("q.safetensors"), NULL), FAB_OK);
+    assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
+    for (size_t i = 0; i < sizeof lies / sizeof *lies; i++) {
+        fab_tensors *t = altered(file, lies[i].name, lies[i].number, room);
+        assert_refused(fab_fit_load(&again, t, NULL, NULL), FAB_BAD_FILE, lies[i].words);
+        assert_null(again);
+        fab_tensors_free(t);
+    }
+    fab_tensors_free(file);
+    fab_fit_free(f);
+}
+
 static void any_number_of_threads_gives_the_same_bytes(void **state)
 {
     (void)state;
@@ -724,6 +781,7 @@ int main(void)
         TEST(what_cannot_be_done_is_said),
         cmocka_unit_test_setup_teardown(a_saved_stream_continues_to_the_same_bytes, make_folder,
                                         remove_folder),
+        cmocka_unit_test_setup_teardown(a_saved_state_is_not_trusted, make_folder, remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -31,7 +31,7 @@ fab_status fab_lrvga_save(void *handle, fab_tensors *t)
     return fab_states_save(&counts, t);
 }
 
-/* Version 0.1.0 had counts and sums as doubles in one tensor. */
+/* Earlier files have counts and sums as doubles in one tensor. */
 static fab_status load_numbers(fab_lrvga *e, const fab_tensors *t)
 {
     fab_stream *s = &e->stream;

@@ -336,7 +336,7 @@ static fab_status save(void *handle, fab_tensors *t)
     return fab_lrvga_save(f->core, t);
 }
 
-/* Version 0.1.0 had counts and losses as doubles in one tensor. */
+/* Earlier files have counts and losses as doubles in one tensor. */
 static fab_status load_numbers(fab_lrvga_net *f, const fab_tensors *t)
 {
     const int64_t count = 4;

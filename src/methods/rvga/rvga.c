@@ -404,7 +404,7 @@ static fab_status save(void *handle, fab_tensors *t)
     return fab_states_save(&counts, t);
 }
 
-/* Version 0.1.0 had counts and sums as doubles in one tensor. */
+/* Earlier files have counts and sums as doubles in one tensor. */
 static fab_status load_numbers(rvga *e, const fab_tensors *t)
 {
     fab_stream *s = &e->stream;

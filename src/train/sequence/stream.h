@@ -92,7 +92,7 @@ void fab_pending_states(fab_pending *p, fab_dtype type, int64_t columns, int64_t
                         fab_states *all);
 /* A stream that came from a file: in its ranges. */
 fab_status fab_stream_check_loaded(const fab_stream *s);
-/* A count that version 0.1.0 stored as a double. */
+/* A count that an earlier file has as a double. */
 fab_status fab_stream_whole(double value, int64_t *count);
 
 #endif
