@@ -13,7 +13,7 @@
 #include <string.h>
 
 #define SETTLED 1e-3                /* of the way of a block that the mean may still move */
-#define CLASSES ((uint64_t)1 << 50) /* stream of the random classes, beyond those of the core */
+#define CLASSES ((uint64_t)1 << 50) /* stream of the random classes */
 
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
@@ -109,7 +109,8 @@ static void draw_classes(fab_lrvga_net *f, int64_t i, int64_t n, uint64_t number
         const double *out = f->out + j * f->C;
         double u, top = out[0], sum = 0, below = 0;
         int64_t c = 0;
-        fab_random_uniform((uint64_t)f->s.train.seed, CLASSES + number, (uint64_t)(i + j), 1, &u);
+        fab_random_uniform((uint64_t)f->s.train.seed, FAB_PURPOSE_CLASSES, CLASSES + number,
+                           (uint64_t)(i + j), 1, &u);
         for (int64_t k = 1; k < f->C; k++) top = fmax(top, out[k]);
         for (int64_t k = 0; k < f->C; k++) sum += exp(out[k] - top);
         for (; c < f->C - 1; c++)
