@@ -91,7 +91,7 @@ static double one_at_a_time(int64_t D, int64_t K, int vectors)
     double *row = malloc((size_t)D * sizeof *row), best = INFINITY;
     const int repeat = D >= 100000 ? 1 : (int)(100000 / D);
     for (int t = 0; t < vectors; t++) {
-        fab_random_normal(1, (uint64_t)t, 0, D, FAB_F64, row);
+        fab_random_normal(1, FAB_PURPOSE_DATA, (uint64_t)t, 0, D, FAB_F64, row);
         const double before = fab_clock();
         for (int i = 0; i < repeat; i++)
             must(fab_fit_update(e, &(fab_examples){.x = {row, FAB_F64, 1, D}}));
@@ -125,10 +125,10 @@ static double *make_rows(int64_t D, int64_t K, int64_t n)
     fab_solver *s;
     double *rows = malloc((size_t)(n * D) * sizeof *rows);
     must(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
-    fab_random_normal(7, 0, 0, D * K, FAB_F64, g->F);
-    fab_random_uniform(7, 1, 0, D, g->psi);
+    fab_random_normal(7, FAB_PURPOSE_DATA, 0, 0, D * K, FAB_F64, g->F);
+    fab_random_uniform(7, FAB_PURPOSE_DATA, 1, 0, D, g->psi);
     must(fab_solver_init(&s, g, NULL));
-    must(fab_solver_sample(s, 7, 0, n, FAB_F64, rows, D));
+    must(fab_solver_sample(s, 7, FAB_PURPOSE_DATA, 0, n, FAB_F64, rows, D));
     fab_solver_free(s);
     fab_gauss_free(g);
     return rows;

@@ -221,7 +221,7 @@ static void do_mult(void *with)
 static void do_randn(void *with)
 {
     bench *b = with;
-    b->run.ops->randn(&b->run, 1, 2, &b->out);
+    b->run.ops->randn(&b->run, 1, FAB_PURPOSE_DATA, 2, &b->out);
 }
 
 /* Online EM's pass: A' = A R + x C with R upper triangular (the expanded step), psi' = d2 - |A'|^2, G and N

@@ -33,7 +33,7 @@ static double *normals(uint64_t stream, int64_t n)
 {
     double *x = malloc((size_t)n * sizeof *x);
     if (!x) stop("no memory");
-    fab_random_normal(1, stream, 0, n, FAB_F64, x);
+    fab_random_normal(1, FAB_PURPOSE_DATA, stream, 0, n, FAB_F64, x);
     return x;
 }
 

@@ -36,10 +36,10 @@ static double *make_rows(int64_t D, int64_t n)
     double *x = malloc((size_t)(D * n) * sizeof *x), *h = malloc((size_t)n * sizeof *h);
     double *f = malloc((size_t)D * sizeof *f);
     if (!x || !h || !f) stop("no memory");
-    fab_random_normal(1, 0, 0, D * n, FAB_F64, x);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 0, 0, D * n, FAB_F64, x);
     for (uint64_t k = 1; k < 4; k++) {
-        fab_random_normal(1, k, 0, D, FAB_F64, f);
-        fab_random_normal(2, k, 0, n, FAB_F64, h);
+        fab_random_normal(1, FAB_PURPOSE_DATA, k, 0, D, FAB_F64, f);
+        fab_random_normal(2, FAB_PURPOSE_DATA, k, 0, n, FAB_F64, h);
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < D; i++) x[j * D + i] += h[j] * f[i];
     }

@@ -66,8 +66,8 @@ static fit open_fit(int64_t features, int64_t hidden, int64_t K, const fab_exec 
     s.K = K;
     s.batch = ROWS;
     s.epochs = STEPS; /* one step each */
-    fab_random_normal(1, 1, 0, ROWS * features, FAB_F64, t.x);
-    fab_random_normal(1, 2, 0, ROWS, FAB_F64, t.y);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 1, 0, ROWS * features, FAB_F64, t.x);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 2, 0, ROWS, FAB_F64, t.y);
     t.e = (fab_examples){.x = {.p = t.x, .type = FAB_F64, .n = ROWS, .ld = features}, .y = t.y};
     must(fab_net_init(&t.net, &plan, x));
     must(fab_fit_create(&t.f, "slang", &s, sizeof s, &(fab_input){.model = fab_net_model(t.net)},
@@ -165,8 +165,8 @@ static timing time_products(int64_t D, int64_t K, const fab_exec *x)
     void *Y = room(D * n * (int64_t)run.ops->size), *U = room(D * K * (int64_t)run.ops->size);
     double *G = room(8 * n * n), *V = room(8 * n * K), seconds[REPEATS];
     const fab_long y = fab_long_rows(Y, D, n), u = fab_long_rows(U, D, K);
-    run.ops->randn(&run, 1, 1, &y);
-    fab_random_normal(1, 2, 0, n * K, FAB_F64, V);
+    run.ops->randn(&run, 1, FAB_PURPOSE_DATA, 1, &y);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 2, 0, n * K, FAB_F64, V);
     for (int i = 0; i < REPEATS; i++) {
         const double before = now();
         run.ops->gram(&run, &y, NULL, G);

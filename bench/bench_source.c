@@ -35,7 +35,7 @@ static void stop(const char *what)
 static void print_random(uint64_t i, char *text, size_t size)
 {
     uint32_t r[4];
-    fab_random_bits(2385, 0, i, r);
+    fab_random_bits(2385, FAB_PURPOSE_DATA, 0, i, r);
     const uint64_t bits = (uint64_t)r[0] << 32 | r[1];
     double x;
     memcpy(&x, &bits, sizeof x);
@@ -72,7 +72,7 @@ static int64_t generate(const char *format, double bytes)
     int64_t n = 0;
     for (double written = 0; written < bytes;) {
         double x[COLUMNS];
-        fab_random_uniform(2385, 1, (uint64_t)n, COLUMNS, x);
+        fab_random_uniform(2385, FAB_PURPOSE_DATA, 1, (uint64_t)n, COLUMNS, x);
         for (int j = 0; j < COLUMNS; j++, n++) {
             written += fprintf(f, format, 2 * x[j] - 1);
             written += fputc(j + 1 < COLUMNS ? ',' : '\n', f) > 0;

@@ -19,10 +19,10 @@ static inline fab_gauss *fa_model(int64_t D, int64_t K, double lo, double hi, ui
     fab_gauss *g;
     double *V = doubles(D * K), *s2 = doubles(D), top = 0;
     assert_ok(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
-    fab_random_normal(seed, 100, 0, D, FAB_F64, g->mu);
-    fab_random_normal(seed, 101, 0, D * K, FAB_F64, V);
-    fab_random_uniform(seed, 102, 0, D, s2);
-    fab_random_uniform(seed, 103, 0, D, g->psi);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 100, 0, D, FAB_F64, g->mu);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 101, 0, D * K, FAB_F64, V);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 102, 0, D, s2);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 103, 0, D, g->psi);
     for (int64_t k = 0; k < K; k++) /* Gram-Schmidt, twice is enough */
         for (int64_t round = 0; round < 2; round++) {
             double norm = 0;
@@ -46,7 +46,7 @@ static inline double *fa_draws(const fab_gauss *g, int64_t n, uint64_t seed)
     fab_solver *s;
     double *x = doubles(n * g->D);
     assert_ok(fab_solver_init(&s, g, NULL));
-    assert_ok(fab_solver_sample(s, seed, 0, n, FAB_F64, x, g->D));
+    assert_ok(fab_solver_sample(s, seed, FAB_PURPOSE_DATA, 0, n, FAB_F64, x, g->D));
     fab_solver_free(s);
     return x;
 }

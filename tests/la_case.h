@@ -24,14 +24,14 @@ static inline double la_eps(fab_dtype type)
 /* Uniform numbers on scale * (-1, 1), with an address. */
 static inline void la_fill(uint64_t stream, double scale, int64_t n, double *v)
 {
-    fab_random_uniform(2385, stream, 0, n, v);
+    fab_random_uniform(2385, FAB_PURPOSE_DATA, stream, 0, n, v);
     for (int64_t i = 0; i < n; i++) v[i] = scale * (2 * v[i] - 1);
 }
 
 /* Positive numbers on scale * (1/2, 2). */
 static inline void la_fill_positive(uint64_t stream, double scale, int64_t n, double *v)
 {
-    fab_random_uniform(2385, stream, 0, n, v);
+    fab_random_uniform(2385, FAB_PURPOSE_DATA, stream, 0, n, v);
     for (int64_t i = 0; i < n; i++) v[i] = scale * (0.5 + 1.5 * v[i]);
 }
 

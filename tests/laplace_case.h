@@ -51,7 +51,7 @@ static inline problem some_problem(fab_likelihood l, int64_t N, int64_t D, uint6
                  .alpha = 0.7,
                  .intercept_alpha = 1e-4};
     if (l == FAB_LIKELIHOOD_GAUSSIAN) p.m.beta = 2.385;
-    fab_random_normal(seed, 1, 0, N * D, FAB_F64, p.x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 1, 0, N * D, FAB_F64, p.x);
     for (int64_t j = 0; j < N; j++) {
         double eta = 0.3;
         for (int64_t i = 0; i < D; i++) eta += p.x[j * D + i] * noise(seed, i) / sqrt((double)D);

@@ -39,8 +39,8 @@ static inline problem some_problem(int64_t N, int64_t D, uint64_t seed)
                  .y = doubles(N),
                  .alpha = 0.7,
                  .beta = 2.385};
-    fab_random_normal(seed, 1, 0, N * D, FAB_F64, p.x);
-    fab_random_normal(seed, 2, 0, N, FAB_F64, p.y);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 1, 0, N * D, FAB_F64, p.x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 2, 0, N, FAB_F64, p.y);
     for (int64_t j = 0; j < N; j++) {
         p.y[j] *= 0.7;
         for (int64_t i = 0; i < D; i++) {

@@ -74,7 +74,7 @@ static inline void plain_normals(int64_t seed, int64_t D, int64_t K, double *F)
 {
     double *v = malloc((size_t)D * sizeof *v);
     for (int64_t k = 0; k < K; k++) {
-        fab_random_normal((uint64_t)seed, 1 + (uint64_t)k, 0, D, FAB_F64, v);
+        fab_random_normal((uint64_t)seed, FAB_PURPOSE_START, 1 + (uint64_t)k, 0, D, FAB_F64, v);
         for (int64_t i = 0; i < D; i++) F[i * K + k] = v[i];
     }
     free(v);

@@ -69,9 +69,9 @@ typedef struct model {
 static inline model make_model(int64_t D, int64_t K)
 {
     model m = {D, K, malloc((size_t)D * 8), malloc((size_t)(D * K) * 8), malloc((size_t)D * 8)};
-    fab_random_normal(11, 0, 0, D, FAB_F64, m.mu);
-    fab_random_normal(11, 1, 0, D * K, FAB_F64, m.F);
-    fab_random_uniform(11, 2, 0, D, m.psi);
+    fab_random_normal(11, FAB_PURPOSE_DATA, 0, 0, D, FAB_F64, m.mu);
+    fab_random_normal(11, FAB_PURPOSE_DATA, 1, 0, D * K, FAB_F64, m.F);
+    fab_random_uniform(11, FAB_PURPOSE_DATA, 2, 0, D, m.psi);
     for (int64_t i = 0; i < D; i++) m.psi[i] += 0.3;
     for (int64_t i = 0; i < D; i++) m.mu[i] *= 2.385;
     return m;
@@ -90,8 +90,8 @@ static inline double *draw(const model *m, int64_t n, double scale)
     double *x = malloc((size_t)(n * m->D) * 8), *h = malloc((size_t)m->K * 8),
            *z = malloc((size_t)m->D * 8);
     for (int64_t j = 0; j < n; j++) {
-        fab_random_normal(12, 0, (uint64_t)(j * m->K), m->K, FAB_F64, h);
-        fab_random_normal(12, 1, (uint64_t)(j * m->D), m->D, FAB_F64, z);
+        fab_random_normal(12, FAB_PURPOSE_DATA, 0, (uint64_t)(j * m->K), m->K, FAB_F64, h);
+        fab_random_normal(12, FAB_PURPOSE_DATA, 1, (uint64_t)(j * m->D), m->D, FAB_F64, z);
         for (int64_t i = 0; i < m->D; i++) {
             double v = m->mu[i] + sqrt(m->psi[i]) * z[i];
             for (int64_t k = 0; k < m->K; k++) v += m->F[i * m->K + k] * h[k];
@@ -487,7 +487,7 @@ static fab_status open_fit_and_close(void)
     fab_fit *e;
     const fab_gauss *q;
     const fab_rows rows = {x, FAB_F64, 2, 29};
-    fab_random_normal(5, 5, 0, 2 * 29, FAB_F64, x);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 5, 0, 2 * 29, FAB_F64, x);
     assert_int_equal(try_settings(&s, 3, ""), FAB_OK);
     const fab_status status = create(&e, &s, 29, NULL);
     if (status != FAB_OK) return status;

@@ -23,10 +23,10 @@ static inline data make_data(fab_likelihood l, int64_t D, int64_t n, double scal
 {
     data d = {D, n, doubles(n * D), doubles(n), NULL, NULL};
     double *theta = doubles(D), *z = doubles(n), *u = doubles(n);
-    fab_random_normal(21, 0, 0, D, FAB_F64, theta);
-    fab_random_normal(21, 1, 0, n * D, FAB_F64, d.x);
-    fab_random_normal(21, 2, 0, n, FAB_F64, z);
-    fab_random_uniform(21, 3, 0, n, u);
+    fab_random_normal(21, FAB_PURPOSE_DATA, 0, 0, D, FAB_F64, theta);
+    fab_random_normal(21, FAB_PURPOSE_DATA, 1, 0, n * D, FAB_F64, d.x);
+    fab_random_normal(21, FAB_PURPOSE_DATA, 2, 0, n, FAB_F64, z);
+    fab_random_uniform(21, FAB_PURPOSE_DATA, 3, 0, n, u);
     for (int64_t j = 0; j < n; j++) {
         double eta = 0.3;
         for (int64_t i = 0; i < D; i++) eta += d.x[j * D + i] * theta[i] / sqrt((double)D);
@@ -43,8 +43,8 @@ static inline void add_weights(data *d)
 {
     d->w = doubles(d->n);
     d->offset = doubles(d->n);
-    fab_random_uniform(21, 4, 0, d->n, d->w);
-    fab_random_normal(21, 5, 0, d->n, FAB_F64, d->offset);
+    fab_random_uniform(21, FAB_PURPOSE_DATA, 4, 0, d->n, d->w);
+    fab_random_normal(21, FAB_PURPOSE_DATA, 5, 0, d->n, FAB_F64, d->offset);
     for (int64_t j = 0; j < d->n; j++) d->w[j] += 0.5;
     for (int64_t j = 0; j < d->n; j++) d->offset[j] *= 0.2;
 }

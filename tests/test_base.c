@@ -314,18 +314,25 @@ static void bits_are_those_of_random123(void **state)
     (void)state;
     static const struct {
         uint64_t seed, stream, block;
+        int purpose;
         uint32_t bits[4];
     } known[] = {
-        {0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
-        {UINT64_MAX, UINT64_MAX, UINT64_MAX, {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
+        {0, 0, 0, 0, {0x6627e8d5, 0xe169c58d, 0xbc57ac4c, 0x9b00dbd8}},
+        {UINT64_MAX,
+         UINT64_MAX,
+         ((uint64_t)1 << 48) - 1,
+         0xffff,
+         {0x408f276d, 0x41c83b0e, 0xa20bc7c6, 0x6d5451fd}},
         {0x299f31d0a4093822,
          0x0370734413198a2e,
-         0x85a308d3243f6a88,
+         0x08d3243f6a88,
+         0x85a3,
          {0xd16cfe09, 0x94fdcceb, 0x5001e420, 0x24126ea1}},
     };
     for (int i = 0; i < 3; i++) {
         uint32_t bits[4];
-        fab_random_bits(known[i].seed, known[i].stream, known[i].block, bits);
+        fab_random_bits(known[i].seed, (fab_purpose)known[i].purpose, known[i].stream,
+                        known[i].block, bits);
         assert_memory_equal(bits, known[i].bits, sizeof bits);
     }
 }
@@ -336,18 +343,20 @@ static void split_equals_whole(void **state)
     double u[101], v[101], z[101];
     float f[101], h[101];
     const uint64_t far = (uint64_t)1 << 40;
-    fab_random_uniform(29, 3, far, 101, u);
-    fab_random_normal(29, 3, far, 101, FAB_F64, z);
-    fab_random_normal(29, 3, far, 101, FAB_F32, f);
+    fab_random_uniform(29, FAB_PURPOSE_DATA, 3, far, 101, u);
+    fab_random_normal(29, FAB_PURPOSE_DATA, 3, far, 101, FAB_F64, z);
+    fab_random_normal(29, FAB_PURPOSE_DATA, 3, far, 101, FAB_F32, f);
     for (int64_t cut = 0; cut <= 101; cut++) {
-        fab_random_uniform(29, 3, far, cut, v);
-        fab_random_uniform(29, 3, far + (uint64_t)cut, 101 - cut, v + cut);
+        fab_random_uniform(29, FAB_PURPOSE_DATA, 3, far, cut, v);
+        fab_random_uniform(29, FAB_PURPOSE_DATA, 3, far + (uint64_t)cut, 101 - cut, v + cut);
         assert_memory_equal(u, v, sizeof u);
-        fab_random_normal(29, 3, far, cut, FAB_F64, v);
-        fab_random_normal(29, 3, far + (uint64_t)cut, 101 - cut, FAB_F64, v + cut);
+        fab_random_normal(29, FAB_PURPOSE_DATA, 3, far, cut, FAB_F64, v);
+        fab_random_normal(29, FAB_PURPOSE_DATA, 3, far + (uint64_t)cut, 101 - cut, FAB_F64,
+                          v + cut);
         assert_memory_equal(z, v, sizeof z);
-        fab_random_normal(29, 3, far, cut, FAB_F32, h);
-        fab_random_normal(29, 3, far + (uint64_t)cut, 101 - cut, FAB_F32, h + cut);
+        fab_random_normal(29, FAB_PURPOSE_DATA, 3, far, cut, FAB_F32, h);
+        fab_random_normal(29, FAB_PURPOSE_DATA, 3, far + (uint64_t)cut, 101 - cut, FAB_F32,
+                          h + cut);
         assert_memory_equal(f, h, sizeof f);
     }
 }
@@ -356,9 +365,9 @@ static void addresses_do_not_share_numbers(void **state)
 {
     (void)state;
     double a[29], b[29], c[29];
-    fab_random_uniform(1, 2, 0, 29, a);
-    fab_random_uniform(2, 1, 0, 29, b);
-    fab_random_uniform(1, 3, 0, 29, c);
+    fab_random_uniform(1, FAB_PURPOSE_DATA, 2, 0, 29, a);
+    fab_random_uniform(2, FAB_PURPOSE_DATA, 1, 0, 29, b);
+    fab_random_uniform(1, FAB_PURPOSE_DATA, 3, 0, 29, c);
     for (int i = 0; i < 29; i++)
         for (int j = 0; j < 29; j++) {
             assert_true(fabs(a[i] - b[j]) > 0 && fabs(a[i] - c[j]) > 0 && fabs(b[i] - c[j]) > 0);
@@ -374,7 +383,7 @@ static void uniforms_fill_the_open_interval(void **state)
     enum { N = 100000 };
     double *u = doubles(N), sum = 0, square = 0, chi = 0;
     int count[100] = {0};
-    fab_random_uniform(2385, 29, 1, N, u);
+    fab_random_uniform(2385, FAB_PURPOSE_DATA, 29, 1, N, u);
     for (int i = 0; i < N; i++) {
         assert_true(u[i] > 0 && u[i] < 1);
         count[(int)(u[i] * 100)]++;
@@ -396,7 +405,7 @@ static void a_shuffle_is_a_uniform_permutation(void **state)
     for (uint64_t t = 0; t < 24000; t++) {
         int64_t order[5];
         int rank = 0, seen = 0;
-        fab_random_shuffle(7, t, 5, order);
+        fab_random_shuffle(7, FAB_PURPOSE_DATA, t, 5, order);
         for (int i = 0; i < 5; i++) {
             int smaller = 0;
             for (int j = i + 1; j < 5; j++) smaller += order[j] < order[i];
@@ -410,9 +419,9 @@ static void a_shuffle_is_a_uniform_permutation(void **state)
     for (int c = 0; c < 120; c++) chi += (count[c] - 200.0) * (count[c] - 200.0) / 200;
     assert_true(chi < 208);
     int64_t one = -1, many[1009], seen[1009] = {0};
-    fab_random_shuffle(7, 0, 1, &one);
-    fab_random_shuffle(7, 0, 0, NULL);
-    fab_random_shuffle(7, 0, 1009, many);
+    fab_random_shuffle(7, FAB_PURPOSE_DATA, 0, 1, &one);
+    fab_random_shuffle(7, FAB_PURPOSE_DATA, 0, 0, NULL);
+    fab_random_shuffle(7, FAB_PURPOSE_DATA, 0, 1009, many);
     assert_int_equal(one, 0);
     for (int i = 0; i < 1009; i++) assert_int_equal(seen[many[i]]++, 0);
 }

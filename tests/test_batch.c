@@ -100,7 +100,7 @@ static void rows_that_are_all_the_same_are_refused(void **state)
 static double *rows_with_spectrum(int64_t D, const double *lambda)
 {
     double *Q = doubles(D * D), *x = doubles(2 * D * D);
-    fab_random_normal(9, 0, 0, D * D, FAB_F64, Q);
+    fab_random_normal(9, FAB_PURPOSE_DATA, 0, 0, D * D, FAB_F64, Q);
     for (int64_t j = 0; j < D; j++)
         for (int round = 0; round < 2; round++) {
             double norm = 0;
@@ -355,7 +355,7 @@ static void the_best_of_several_starts_is_kept(void **state)
     int apart = 0;
     for (int64_t seed = 1; seed <= 12; seed++) {
         double *x = doubles(40 * 9), best = -INFINITY;
-        fab_random_normal((uint64_t)seed, 7, 0, 40 * 9, FAB_F64, x);
+        fab_random_normal((uint64_t)seed, FAB_PURPOSE_DATA, 7, 0, 40 * 9, FAB_F64, x);
         const fab_rows r = rows_of(x, 0, 40, 9);
         fab_report one, five;
         heard[0] = '\0';
@@ -506,7 +506,7 @@ static void one_em_step_is_the_formula(void **state)
             double *z = doubles(D * K);
             real *W = dense_new(D * K), *psi = dense_new(D), *got = dense_new(D);
             char text[64];
-            fab_random_normal(1, 0, 0, D * K, FAB_F64, z);
+            fab_random_normal(1, FAB_PURPOSE_START, 0, 0, D * K, FAB_F64, z);
             for (int64_t i = 0; i < D; i++) psi[i] = S[i * D + i] / 2;
             for (int64_t i = 0; i < D * K; i++)
                 W[i] = z[i / K + i % K * D] * r_sqrt(psi[i / K] / K);

@@ -282,8 +282,8 @@ static void posteriors_are_calibrated(void **state)
             some_problem(2 + (int64_t)(set % 7), D, 1000 + set); /* fewer rows than D, and more */
         double theta[D], *v = doubles(D);
         p.intercept = 0;
-        fab_random_normal(set, 7, 0, D, FAB_F64, theta);
-        fab_random_normal(set, 8, 0, p.N, FAB_F64, p.y);
+        fab_random_normal(set, FAB_PURPOSE_DATA, 7, 0, D, FAB_F64, theta);
+        fab_random_normal(set, FAB_PURPOSE_DATA, 8, 0, p.N, FAB_F64, p.y);
         for (int64_t j = 0; j < p.N; j++) {
             p.y[j] /= sqrt(p.beta);
             for (int64_t i = 0; i < D; i++) p.y[j] += p.x[j * D + i] * theta[i] / sqrt(p.alpha);
@@ -491,8 +491,8 @@ static const fab_gauss *prior_now;
 static fab_status fit_once(void)
 {
     static double x[60 * 29], y[60];
-    fab_random_normal(5, 5, 0, 60 * 29, FAB_F64, x);
-    fab_random_normal(5, 6, 0, 60, FAB_F64, y);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 5, 0, 60 * 29, FAB_F64, x);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 6, 0, 60, FAB_F64, y);
     const problem p = {.N = rows_now,
                        .D = 29,
                        .intercept = 1,

@@ -472,7 +472,7 @@ static void check_draws(const fab_gauss *g, const fab_exec *x)
     fab_solver *s;
     double *draws = doubles((int64_t)DRAWS * D), mean[D] = {0}, square[D][D] = {{0}}, Li[D][D];
     assert_ok(fab_solver_init(&s, g, x));
-    assert_ok(fab_solver_sample(s, 2385, 0, DRAWS, FAB_F64, draws, D));
+    assert_ok(fab_solver_sample(s, 2385, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, D));
     fab_solver_free(s);
     const real *L = dense_forward(D, D, dense_chol(D, dense_covariance(g)), dense_identity(D));
     for (int i = 0; i < D * D; i++) Li[i / D][i % D] = (double)L[i];
@@ -513,8 +513,8 @@ static double *in_pieces(const fab_gauss *g, int64_t n, int64_t piece, const fab
     double *out = doubles(n * g->D);
     assert_ok(fab_solver_init(&s, g, x));
     for (int64_t j = 0; j < n; j += piece)
-        assert_ok(fab_solver_sample(s, 29, 5 + j, n - j < piece ? n - j : piece, FAB_F64,
-                                    out + j * g->D, g->D));
+        assert_ok(fab_solver_sample(s, 29, FAB_PURPOSE_SAMPLE, 5 + j, n - j < piece ? n - j : piece,
+                                    FAB_F64, out + j * g->D, g->D));
     fab_solver_free(s);
     return out;
 }
@@ -554,7 +554,7 @@ static void the_number_of_threads_changes_no_byte(void **state)
             for (int64_t threads = 1; threads <= 4; threads *= 2) {
                 fab_solver *s;
                 assert_ok(fab_solver_init(&s, g, &(fab_exec){.threads = threads}));
-                assert_ok(fab_solver_sample(s, 29, 3, M, FAB_F64, out, D));
+                assert_ok(fab_solver_sample(s, 29, FAB_PURPOSE_SAMPLE, 3, M, FAB_F64, out, D));
                 assert_ok(fab_solver_times_covariance(s, &rows, out + M * D));
                 assert_ok(fab_solver_times_precision(s, &rows, out + 2 * M * D));
                 assert_ok(fab_solver_variances(s, out + 3 * M * D));
@@ -576,8 +576,8 @@ static void other_seeds_give_other_draws(void **state)
     fab_solver *s;
     double a[58], b[29];
     assert_ok(fab_solver_init(&s, g, NULL));
-    assert_ok(fab_solver_sample(s, 1, 0, 2, FAB_F64, a, 29));
-    assert_ok(fab_solver_sample(s, 2, 0, 1, FAB_F64, b, 29));
+    assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, 2, FAB_F64, a, 29));
+    assert_ok(fab_solver_sample(s, 2, FAB_PURPOSE_SAMPLE, 0, 1, FAB_F64, b, 29));
     for (int d = 0; d < 29; d++) assert_true(fabs(a[d] - b[d]) > 0 && fabs(a[d] - a[29 + d]) > 0);
     fab_solver_free(s);
     fab_gauss_free(g);
@@ -592,8 +592,8 @@ static void f32_draws_are_f64_draws_rounded(void **state)
     float b[7 * 31];
     for (int i = 0; i < 7 * 31; i++) b[i] = 2.385f;
     assert_ok(fab_solver_init(&s, g, NULL));
-    assert_ok(fab_solver_sample(s, 1, 3, 7, FAB_F64, a, 29));
-    assert_ok(fab_solver_sample(s, 1, 3, 7, FAB_F32, b, 31));
+    assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 3, 7, FAB_F64, a, 29));
+    assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 3, 7, FAB_F32, b, 31));
     for (int j = 0; j < 7; j++)
         for (int d = 0; d < 31; d++)
             assert_near(b[j * 31 + d], d < 29 ? (float)a[j * 29 + d] : 2.385f, 0);
@@ -613,7 +613,7 @@ static void a_point_is_drawn_and_has_no_density(void **state)
     const int64_t index[] = {2, 3, 5};
     assert_null(g->psi);
     assert_ok(fab_solver_init(&s, g, NULL));
-    assert_ok(fab_solver_sample(s, 7, 2, 3, FAB_F64, x, 29));
+    assert_ok(fab_solver_sample(s, 7, FAB_PURPOSE_SAMPLE, 2, 3, FAB_F64, x, 29));
     for (int j = 0; j < 3; j++) assert_memory_equal(x + j * 29, g->mu, sizeof x / 3);
     assert_refused(fab_solver_logpdf(s, &rows, out), FAB_UNSUPPORTED, "a point has no density");
     assert_refused(fab_solver_mahalanobis(s, &rows, out), FAB_UNSUPPORTED, "a point has no");
@@ -647,15 +647,15 @@ static void a_draw_over_part_of_theta_leaves_the_rest_in_place(void **state)
         double x[9 * 70], y[9 * 29];
         assert_ok(fab_solver_init(&s, part, NULL));
         assert_ok(fab_solver_init(&t, all, NULL));
-        assert_ok(fab_solver_sample(s, 1, 3, 9, FAB_F64, x, 70));
-        assert_ok(fab_solver_sample(t, 1, 3, 9, FAB_F64, y, 29));
+        assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 3, 9, FAB_F64, x, 70));
+        assert_ok(fab_solver_sample(t, 1, FAB_PURPOSE_SAMPLE, 3, 9, FAB_F64, y, 29));
         for (int64_t j = 0; j < 9; j++)
             for (int64_t i = 0; i < 67; i++) {
                 const int64_t d = i / 2;
                 assert_near(x[j * 70 + i], i % 2 && d < 29 ? y[j * 29 + d] : 100 + (double)i, 0);
             }
-        assert_refused(fab_solver_sample(s, 1, 0, 1, FAB_F64, x, 66), FAB_BAD_ARGUMENT,
-                       "length 67");
+        assert_refused(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, 1, FAB_F64, x, 66),
+                       FAB_BAD_ARGUMENT, "length 67");
         fab_solver_free(s);
         fab_solver_free(t);
         fab_gauss_free(part);
@@ -844,14 +844,17 @@ static void bad_rows_are_refused_with_row_and_column(void **state)
     assert_refused(fab_solver_times_precision(s, &rows, out), FAB_BAD_DATA, "row 66, column 11");
     assert_refused(fab_solver_logpdf(s, &narrow, out), FAB_BAD_ARGUMENT, "28 apart");
     assert_refused(fab_solver_logpdf(s, &ints, out), FAB_BAD_ARGUMENT, "i64");
-    assert_refused(fab_solver_sample(s, 1, 0, 2, FAB_F64, out, 28), FAB_BAD_ARGUMENT, "28 apart");
-    assert_refused(fab_solver_sample(s, 1, -1, 2, FAB_F64, out, 29), FAB_BAD_ARGUMENT,
-                   "from number -1");
-    assert_refused(fab_solver_sample(s, 1, 0, -2, FAB_F64, out, 29), FAB_BAD_ARGUMENT, "-2 draws");
-    assert_refused(fab_solver_sample(s, 1, 0, 2, FAB_I64, out, 29), FAB_BAD_ARGUMENT, "sample: ");
-    assert_refused(fab_solver_sample(s, 1, INT64_MAX, 2, FAB_F64, out, 29), FAB_BAD_ARGUMENT,
-                   "sample: ");
-    assert_ok(fab_solver_sample(s, 1, INT64_MAX - 2, 2, FAB_F64, out, 29));
+    assert_refused(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, 2, FAB_F64, out, 28),
+                   FAB_BAD_ARGUMENT, "28 apart");
+    assert_refused(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, -1, 2, FAB_F64, out, 29),
+                   FAB_BAD_ARGUMENT, "from number -1");
+    assert_refused(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, -2, FAB_F64, out, 29),
+                   FAB_BAD_ARGUMENT, "-2 draws");
+    assert_refused(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, 2, FAB_I64, out, 29),
+                   FAB_BAD_ARGUMENT, "sample: ");
+    assert_refused(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, INT64_MAX, 2, FAB_F64, out, 29),
+                   FAB_BAD_ARGUMENT, "sample: ");
+    assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, INT64_MAX - 2, 2, FAB_F64, out, 29));
     fab_solver_free(s);
     fab_gauss_free(g);
     assert_ok(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, FAB_DENSE_MAX + 1, 1));
@@ -921,7 +924,7 @@ static void a_solver_does_not_allocate_after_init(void **state)
         assert_ok(fab_solver_times_precision(s, &rows, out));
         assert_ok(fab_solver_variances(s, out));
         assert_ok(fab_solver_dense(s, out));
-        assert_ok(fab_solver_sample(s, 1, 0, 70, FAB_F64, out, 29));
+        assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, 70, FAB_F64, out, 29));
         assert_int_equal(alloc_calls, 0);
         fab_solver_free(s);
         fab_set_allocator(NULL, NULL);

@@ -333,8 +333,8 @@ static void check_randn(la_case *c)
     fab_long A = la_view(c->fast->type, c->layout, c->n, c->k),
              B = la_view(c->fast->type, c->layout, c->n, c->k);
     c->run.comm.first_row = c->plain.comm.first_row = 77;
-    c->fast->randn(&c->run, 5, 6, &A);
-    c->ref->randn(&c->plain, 5, 6, &B);
+    c->fast->randn(&c->run, 5, FAB_PURPOSE_DATA, 6, &A);
+    c->ref->randn(&c->plain, 5, FAB_PURPOSE_DATA, 6, &B);
     double *a = la_values(c->fast, &A), *b = la_values(c->fast, &B);
     assert_near(c->n * c->k, a, b, 64 * la_eps(c->fast->type));
     fab_release(A.p), fab_release(B.p), fab_release(a), fab_release(b);
@@ -635,7 +635,7 @@ static void run_all(la_case *c, sweep_case *t, double *q)
     op->rowdot(&c->run, &t->s.w, &t->s.out, 1, q);
     op->axpy(&c->run, t->psi, &t->s.w, 1, &t->s.out);
     op->load(&c->run, &rows, t->psi, &t->s.next);
-    op->randn(&c->run, 1, 2, &t->s.out);
+    op->randn(&c->run, 1, FAB_PURPOSE_DATA, 2, &t->s.out);
     op->sweep(&c->run, &t->s);
     op->zero(&c->run, &t->s.out);
 }

@@ -234,7 +234,7 @@ static const fab_gauss *prior_now;
 static fab_status fit_once(void)
 {
     static double x[60 * 5], y[60];
-    fab_random_normal(5, 5, 0, 60 * 5, FAB_F64, x);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 5, 0, 60 * 5, FAB_F64, x);
     for (int j = 0; j < 60; j++) y[j] = x[5 * j] + x[5 * j + 1] > 0.3;
     const problem p = {.m = {.likelihood = FAB_LIKELIHOOD_BERNOULLI,
                              .D = 5,

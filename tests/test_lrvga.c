@@ -172,7 +172,7 @@ static paper paper_start(double alpha, double eps)
 {
     paper p = {.mu = {0}};
     double z[D * K];
-    fab_random_normal(1, 0, 0, D * K, FAB_F64, z);
+    fab_random_normal(1, FAB_PURPOSE_START, 0, 0, D * K, FAB_F64, z);
     for (int k = 0; k < K; k++) {
         real norm2 = 0;
         for (int i = 0; i < D; i++) norm2 += (real)z[i * K + k] * z[i * K + k];
@@ -243,11 +243,11 @@ static data rotated(int64_t d, int64_t n, uint64_t seed)
 {
     data p = {d, n, doubles(n * d), doubles(n), NULL, NULL};
     double *v = doubles(d), *theta = doubles(d), mean = 0;
-    fab_random_normal(seed, 1, 0, n * d, FAB_F64, p.x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 1, 0, n * d, FAB_F64, p.x);
     for (int64_t i = 0; i < n * d; i++) p.x[i] /= sqrt((double)(i % d + 1));
     for (int64_t k = 0; k < d; k++) { /* reflections that send e_k to a random direction */
         double norm2 = 0;
-        fab_random_normal(seed, 1000 + (uint64_t)k, 0, d - k, FAB_F64, v);
+        fab_random_normal(seed, FAB_PURPOSE_DATA, 1000 + (uint64_t)k, 0, d - k, FAB_F64, v);
         for (int64_t i = 0; i < d - k; i++) norm2 += v[i] * v[i];
         v[0] += copysign(sqrt(norm2), v[0]);
         norm2 = 2 * sqrt(norm2) * fabs(v[0]);
@@ -259,8 +259,8 @@ static data rotated(int64_t d, int64_t n, uint64_t seed)
     }
     for (int64_t i = 0; i < n * d; i++) mean += p.x[i] * p.x[i] / (double)n;
     for (int64_t i = 0; i < n * d; i++) p.x[i] /= sqrt(mean);
-    fab_random_normal(seed, 2, 0, d, FAB_F64, theta);
-    fab_random_normal(seed, 3, 0, n, FAB_F64, p.y);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 2, 0, d, FAB_F64, theta);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 3, 0, n, FAB_F64, p.y);
     for (int64_t i = 0; i < n * d; i++) p.y[i / d] += p.x[i] * theta[i % d];
     return p;
 }
@@ -305,9 +305,9 @@ static double inside(uint64_t set, int P, int N, double sd)
     double *x = doubles(N * P), *y = doubles(N), *theta = doubles(P), *variance = doubles(P + 1);
     double count = 0;
     fab_solver *s;
-    fab_random_normal(31 + set, 0, 0, P, FAB_F64, theta);
-    fab_random_normal(31 + set, 1, 0, N * P, FAB_F64, x);
-    fab_random_normal(31 + set, 2, 0, N, FAB_F64, y);
+    fab_random_normal(31 + set, FAB_PURPOSE_DATA, 0, 0, P, FAB_F64, theta);
+    fab_random_normal(31 + set, FAB_PURPOSE_DATA, 1, 0, N * P, FAB_F64, x);
+    fab_random_normal(31 + set, FAB_PURPOSE_DATA, 2, 0, N, FAB_F64, y);
     for (int j = 0; j < N; j++) y[j] = 2 * y[j] + 5;
     for (int i = 0; i < N * P; i++) y[i / P] += x[i] * sd * theta[i % P];
     const data d = {P, N, x, y, NULL, NULL};
@@ -712,8 +712,8 @@ static fab_status open_fit_and_close(void)
     any_settings s;
     fab_fit *f;
     const fab_gauss *q;
-    fab_random_normal(5, 5, 0, 12 * D, FAB_F64, x);
-    fab_random_normal(5, 6, 0, 12, FAB_F64, y);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 5, 0, 12 * D, FAB_F64, x);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 6, 0, 12, FAB_F64, y);
     assert_int_equal(try_settings(&s, "lrvga", D, "K=3 inner_rank=5 block=5"), FAB_OK);
     fab_status status = create(&f, "lrvga", &s, NULL, NULL);
     if (status != FAB_OK) return status;

@@ -12,9 +12,9 @@ static data class_data(int64_t n, uint64_t seed)
 {
     data d = {D, n, doubles(n * D), doubles(n), NULL, NULL};
     double theta[C * D], *u = doubles(n * C);
-    fab_random_normal(seed, 0, 0, C * D, FAB_F64, theta);
-    fab_random_normal(seed, 1, 0, n * D, FAB_F64, d.x);
-    fab_random_uniform(seed, 2, 0, n * C, u);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 0, 0, C * D, FAB_F64, theta);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 1, 0, n * D, FAB_F64, d.x);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 2, 0, n * C, u);
     for (int64_t j = 0; j < n; j++) {
         double best = -INFINITY;
         for (int c = 0; c < C; c++) { /* the largest of eta + Gumbel noise is a draw of softmax */

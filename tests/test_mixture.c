@@ -95,7 +95,7 @@ static void draws_come_from_the_parts_by_weight(void **state)
     make_four(&f);
     double *x = doubles((int64_t)M * D);
     int64_t *from = dense_bytes(M * sizeof *from), count[PARTS] = {0};
-    assert_ok(fab_mixture_sample(&f.m, 29, 0, M, FAB_F64, x, D, from, NULL));
+    assert_ok(fab_mixture_sample(&f.m, 29, FAB_PURPOSE_SAMPLE, 0, M, FAB_F64, x, D, from, NULL));
     for (int i = 0; i < M; i++) count[from[i]]++;
     assert_int_equal(count[2], 0);
     for (int j = 0; j < PARTS; j++)
@@ -124,14 +124,14 @@ static void a_draw_depends_on_seed_and_number_alone(void **state)
     make_four(&f);
     double x[M * D], y[M * D], one[D];
     int64_t from[M], again[M];
-    assert_ok(fab_mixture_sample(&f.m, 29, 7, M, FAB_F64, x, D, from, NULL));
+    assert_ok(fab_mixture_sample(&f.m, 29, FAB_PURPOSE_SAMPLE, 7, M, FAB_F64, x, D, from, NULL));
     for (int64_t piece = 1; piece < M; piece = 3 * piece + 1)
         for (int64_t threads = 1; threads <= 4; threads *= 2) {
             const fab_exec e = {.threads = threads};
             for (int64_t i = 0; i < M; i += piece)
-                assert_ok(fab_mixture_sample(&f.m, 29, 7 + i, M - i < piece ? M - i : piece,
-                                             FAB_F64, y + i * D, D, piece == 1 ? NULL : again + i,
-                                             &e));
+                assert_ok(fab_mixture_sample(&f.m, 29, FAB_PURPOSE_SAMPLE, 7 + i,
+                                             M - i < piece ? M - i : piece, FAB_F64, y + i * D, D,
+                                             piece == 1 ? NULL : again + i, &e));
             assert_memory_equal(x, y, sizeof x);
             if (piece > 1) assert_memory_equal(from, again, sizeof from);
         }
@@ -139,12 +139,12 @@ static void a_draw_depends_on_seed_and_number_alone(void **state)
          i += 10) { /* a draw of a part is the part's own draw of that number */
         fab_solver *s;
         assert_ok(fab_solver_init(&s, f.g[from[i]], NULL));
-        assert_ok(fab_solver_sample(s, 29, 7 + i, 1, FAB_F64, one, D));
+        assert_ok(fab_solver_sample(s, 29, FAB_PURPOSE_SAMPLE, 7 + i, 1, FAB_F64, one, D));
         assert_memory_equal(one, x + i * D, sizeof one);
         fab_solver_free(s);
     }
     float z[3 * 31];
-    assert_ok(fab_mixture_sample(&f.m, 29, 7, 3, FAB_F32, z, 31, NULL, NULL));
+    assert_ok(fab_mixture_sample(&f.m, 29, FAB_PURPOSE_SAMPLE, 7, 3, FAB_F32, z, 31, NULL, NULL));
     for (int i = 0; i < 3; i++)
         for (int d = 0; d < D; d++) assert_near(z[i * 31 + d], (float)x[i * D + d], 0);
     free_four(&f);
@@ -196,7 +196,7 @@ static void points_have_moments_and_draws_but_no_density(void **state)
         assert_near(mean[d], 0.25 * g[0]->mu[d] + 0.75 * g[1]->mu[d], 16 * ROUND_F64);
         assert_near(variance[d], 0.1875 * gap * gap, 64 * ROUND_F64 * (1 + gap * gap));
     }
-    assert_ok(fab_mixture_sample(&m, 1, 0, 8, FAB_F64, x, D, from, NULL));
+    assert_ok(fab_mixture_sample(&m, 1, FAB_PURPOSE_SAMPLE, 0, 8, FAB_F64, x, D, from, NULL));
     for (int i = 0; i < 8; i++) assert_memory_equal(x + i * D, g[from[i]]->mu, D * sizeof *x);
     assert_refused(fab_mixture_logpdf(&m, &(fab_rows){x, FAB_F64, 1, D}, NULL, mean),
                    FAB_UNSUPPORTED, "a point has no density");
@@ -222,8 +222,9 @@ static void what_is_no_mixture_is_refused(void **state)
         const fab_mixture m = {PARTS, f.part, wrong[i]};
         assert_refused(fab_mixture_check(&m), FAB_BAD_DATA, words[i]);
         assert_refused(fab_mixture_moments(&m, NULL, out, out), FAB_BAD_DATA, words[i]);
-        assert_refused(fab_mixture_sample(&m, 1, 0, 1, FAB_F64, out, D, NULL, NULL), FAB_BAD_DATA,
-                       words[i]);
+        assert_refused(
+            fab_mixture_sample(&m, 1, FAB_PURPOSE_SAMPLE, 0, 1, FAB_F64, out, D, NULL, NULL),
+            FAB_BAD_DATA, words[i]);
         assert_refused(fab_mixture_logpdf(&m, &(fab_rows){x, FAB_F64, 1, D}, NULL, out),
                        FAB_BAD_DATA, words[i]);
     }
@@ -237,14 +238,18 @@ static void what_is_no_mixture_is_refused(void **state)
     f.part[3] = part;
     assert_refused(fab_mixture_check(&f.m), FAB_BAD_DATA, "theta of 40");
     f.part[3] = f.g[3];
-    assert_refused(fab_mixture_sample(&f.m, 1, -1, 1, FAB_F64, out, D, NULL, NULL),
-                   FAB_BAD_ARGUMENT, "number -1");
-    assert_refused(fab_mixture_sample(&f.m, 1, 0, -1, FAB_F64, out, D, NULL, NULL),
-                   FAB_BAD_ARGUMENT, "-1 draws");
-    assert_refused(fab_mixture_sample(&f.m, 1, INT64_MAX, 1, FAB_F64, out, D, NULL, NULL),
-                   FAB_BAD_ARGUMENT, "draws");
-    assert_refused(fab_mixture_sample(&f.m, 1, 0, 1, FAB_F64, out, D - 1, NULL, NULL),
-                   FAB_BAD_ARGUMENT, "28 apart");
+    assert_refused(
+        fab_mixture_sample(&f.m, 1, FAB_PURPOSE_SAMPLE, -1, 1, FAB_F64, out, D, NULL, NULL),
+        FAB_BAD_ARGUMENT, "number -1");
+    assert_refused(
+        fab_mixture_sample(&f.m, 1, FAB_PURPOSE_SAMPLE, 0, -1, FAB_F64, out, D, NULL, NULL),
+        FAB_BAD_ARGUMENT, "-1 draws");
+    assert_refused(
+        fab_mixture_sample(&f.m, 1, FAB_PURPOSE_SAMPLE, INT64_MAX, 1, FAB_F64, out, D, NULL, NULL),
+        FAB_BAD_ARGUMENT, "draws");
+    assert_refused(
+        fab_mixture_sample(&f.m, 1, FAB_PURPOSE_SAMPLE, 0, 1, FAB_F64, out, D - 1, NULL, NULL),
+        FAB_BAD_ARGUMENT, "28 apart");
     assert_refused(fab_mixture_logpdf(&f.m, &(fab_rows){x, FAB_F64, -1, D}, NULL, out),
                    FAB_BAD_ARGUMENT, "-1 rows");
     assert_refused(fab_mixture_logpdf(&f.m, &(fab_rows){x, FAB_F64, 1, D - 1}, NULL, out),
@@ -269,7 +274,7 @@ static fab_status logpdf_now(void)
 
 static fab_status sample_now(void)
 {
-    return fab_mixture_sample(given, 1, 0, 3, FAB_F64, out_now, D, NULL, NULL);
+    return fab_mixture_sample(given, 1, FAB_PURPOSE_SAMPLE, 0, 3, FAB_F64, out_now, D, NULL, NULL);
 }
 
 static fab_status moments_now(void)

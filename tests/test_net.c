@@ -89,10 +89,11 @@ static fab_examples some_examples(const chain *c, int64_t n, uint64_t seed)
     return (fab_examples){.x = {x, FAB_F64, n, c->features}, .y = y, .weight = w, .offset = o};
 }
 
+/* Seeds 4 and 5 of 1 .. 20 put a corner of a relu within the step of check_gradient. */
 static double *some_theta(const fab_model *m)
 {
     double *theta = doubles(m->D), *shift = doubles(m->D);
-    m->start(m->self, 5, theta);
+    m->start(m->self, 6, theta);
     la_fill(77, 0.2, m->D, shift);
     for (int64_t d = 0; d < m->D; d++) theta[d] += shift[d]; /* biases too */
     return theta;
@@ -565,7 +566,7 @@ static void any_text_is_refused_or_read_back(void **state)
     for (uint64_t t = 0; t < TRIES; t++) {
         char text[200] = "", *json, *again;
         fab_net *net, *back;
-        fab_random_uniform(7, t, 0, LONGEST + 1, u);
+        fab_random_uniform(7, FAB_PURPOSE_DATA, t, 0, LONGEST + 1, u);
         for (int w = 0; w < (int)(LONGEST * u[LONGEST]) + 1; w++)
             strcat(text, words[(int)(WORDS * u[w])]);
         const fab_net_plan p = {

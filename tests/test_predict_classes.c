@@ -93,8 +93,8 @@ static void float_factors_predict_as_doubles_do(void **state)
 static void some_moments(int64_t C, double sd, uint64_t seed, double *mean, double *S)
 {
     double *B = doubles(C * C);
-    fab_random_normal(seed, 1, 0, C, FAB_F64, mean);
-    fab_random_normal(seed, 2, 0, C * C, FAB_F64, B);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 1, 0, C, FAB_F64, mean);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 2, 0, C * C, FAB_F64, B);
     memset(S, 0, (size_t)(C * C) * sizeof *S);
     for (int64_t k = 0; k < C; k++)
         for (int64_t l = 0; l < C; l++)

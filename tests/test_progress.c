@@ -105,8 +105,8 @@ static setting *some_setting(const work *w)
     s->x = calloc((size_t)(w->n * w->D), sizeof *s->x);
     s->y = calloc((size_t)w->n, sizeof *s->y);
     assert_true(s->x && s->y);
-    fab_random_normal(3, 0, 0, w->n * w->D, FAB_F64, s->x);
-    fab_random_normal(3, 1, 0, w->n, FAB_F64, s->y);
+    fab_random_normal(3, FAB_PURPOSE_DATA, 0, 0, w->n * w->D, FAB_F64, s->x);
+    fab_random_normal(3, FAB_PURPOSE_DATA, 1, 0, w->n, FAB_F64, s->y);
     for (int64_t j = 0; j < w->n; j++) {
         const double first = s->x[j * w->D], other = s->x[j * w->D + 1];
         s->y[j] = first + 0.5 * other * other + 0.3 * s->y[j];

@@ -25,8 +25,8 @@ static const char *const number_names[D] = {"area", "rooms", "age"};
 static void make_rows(void)
 {
     double noise[N];
-    fab_random_normal(3, 1, 0, N * D, FAB_F64, rows.x);
-    fab_random_normal(3, 2, 0, N, FAB_F64, noise);
+    fab_random_normal(3, FAB_PURPOSE_DATA, 1, 0, N * D, FAB_F64, rows.x);
+    fab_random_normal(3, FAB_PURPOSE_DATA, 2, 0, N, FAB_F64, noise);
     for (int i = 0; i < N; i++) {
         for (int d = 0; d < D; d++) {
             rows.single[i * D + d] = (float)rows.x[i * D + d];

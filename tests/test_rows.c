@@ -139,7 +139,7 @@ static void models_read_a_table_by_columns(void **state)
         assert_ok(fab_net_init(&net, &plan, &exec));
         const fab_model *m = fab_net_model(net);
         double *theta = doubles(m->D);
-        fab_random_normal(31, 0, 0, m->D, FAB_F64, theta);
+        fab_random_normal(31, FAB_PURPOSE_DATA, 0, 0, m->D, FAB_F64, theta);
         for (int k = 0; k < 2; k++) assert_ok(m->predict(m->self, theta, &rows[k], out[k]));
         assert_memory_equal(out[0], out[1], sizeof out[0]);
         fab_net_free(net);
@@ -305,7 +305,7 @@ static void weighted_moments_of_a_stream_are_exact(void **state)
     (void)state;
     double *x = fa_rows(D, K, N, 23), *w = doubles(N);
     real mu[D], weight[N];
-    fab_random_uniform(23, 1, 0, N, w);
+    fab_random_uniform(23, FAB_PURPOSE_DATA, 1, 0, N, w);
     for (int64_t j = 0; j < N; j++) weight[j] = w[j] = 0.1 + 3 * w[j];
     const fab_rows rows = rows_of(x, 0, N, D);
     real *S = sample_covariance(&rows, weight, mu);

@@ -22,7 +22,7 @@ static void check_bernoulli(fab_expectation e, double y, double w, double u0, do
     const fab_scalar s = fab_scalar_update(&r, 3, y, w, u0, v0);
     const double sign = y > 0 ? 1 : -1;
     double z[30];
-    fab_random_normal(7, 3, 0, 30, FAB_F64, z);
+    fab_random_normal(7, FAB_PURPOSE_DRAW, 3, 0, 30, FAB_F64, z);
     const fab_logistic m = fab_logistic_at(&(fab_nodes){e, 30, z}, sign * s.u, s.v);
     const double miss = m.miss, slope = m.slope;
     const double ru = s.u - u0 - v0 * w * sign * miss, rv = s.v - v0 / (1 + v0 * w * slope);
@@ -108,7 +108,7 @@ static void derivatives_are_the_limits_of_differences(void **state)
     (void)state;
     const double us[] = {-3, -0.4, 0, 2.385}, vs[] = {0.3, 1, 9, 30}, h = 1e-4, tol = 1e-7;
     double z[50];
-    fab_random_normal(7, 3, 0, 50, FAB_F64, z);
+    fab_random_normal(7, FAB_PURPOSE_DATA, 3, 0, 50, FAB_F64, z);
     for (int e = FAB_PROBIT; e <= FAB_SAMPLED; e++)
         for (int i = 0; i < 16; i++) {
             const fab_nodes n = {(fab_expectation)e, 50, z};
@@ -346,8 +346,8 @@ static fab_status open_fit_and_close(void)
     any_settings s;
     fab_fit *f;
     const fab_gauss *q;
-    fab_random_normal(5, 5, 0, 12 * D, FAB_F64, x);
-    fab_random_normal(5, 6, 0, 12, FAB_F64, y);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 5, 0, 12 * D, FAB_F64, x);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 6, 0, 12, FAB_F64, y);
     assert_int_equal(try_settings(&s, "kalman", D, ""), FAB_OK);
     fab_status status = create(&f, "kalman", &s, NULL, NULL);
     if (status != FAB_OK) return status;

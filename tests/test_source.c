@@ -138,7 +138,7 @@ static void many_zeros_and_a_large_exponent_cancel(void **state)
 static void random_text(uint64_t i, char *text, size_t size)
 {
     uint32_t r[4];
-    fab_random_bits(2385, 1, i, r);
+    fab_random_bits(2385, FAB_PURPOSE_DATA, 1, i, r);
     const uint64_t bits = (uint64_t)r[0] << 32 | r[1], more = (uint64_t)r[2] << 32 | r[3];
     double x;
     memcpy(&x, &bits, sizeof x);
@@ -172,7 +172,7 @@ static void numbers_next_to_ties_are_those_of_strtod(void **state)
     char text[64];
     for (uint64_t i = 0; i < 20000; i++) {
         uint32_t r[4];
-        fab_random_bits(2385, 2, i, r);
+        fab_random_bits(2385, FAB_PURPOSE_DATA, 2, i, r);
         const uint64_t m = ((uint64_t)r[0] << 32 | r[1]) >> 11 | UINT64_C(1) << 52; /* 53 bits */
         for (int up = -1; up <= 1; up++) {
             snprintf(text, sizeof text, "%" PRIu64 "e%d", 2 * m + 1 + (uint64_t)(int64_t)up,
@@ -331,7 +331,7 @@ static void a_long_npy_row_reads_back(void **state)
     (void)state;
     enum { D = 10007 };
     double *x = malloc(3 * D * sizeof *x), *y = malloc(3 * D * sizeof *y);
-    fab_random_uniform(2385, 3, 0, 3 * D, x);
+    fab_random_uniform(2385, FAB_PURPOSE_DATA, 3, 0, 3 * D, x);
     const fab_npy a = {x, FAB_F64, 2, 3, D};
     assert_int_equal(fab_npy_write(in_folder("a.npy"), &a), FAB_OK);
     fab_source *s;
@@ -876,7 +876,7 @@ static void every_window_gives_the_same_rows(void **state)
     double x[ROWS * D], out[MANY];
     char *text = malloc(ROWS * D * 32);
     size_t n = 0, m;
-    fab_random_uniform(2385, 4, 0, ROWS * D, x);
+    fab_random_uniform(2385, FAB_PURPOSE_DATA, 4, 0, ROWS * D, x);
     for (int i = 0; i < ROWS * D; i++)
         n += (size_t)sprintf(text + n, "%.17g%s", x[i] - 0.5, (i + 1) % D ? "," : "\r\n");
     for (int i = 0; i < ROWS * D; i++) x[i] = x[i] - 0.5;

@@ -30,11 +30,11 @@ static table make_table(int64_t n, int64_t D)
     t.index = malloc(values * sizeof *t.index);
     t.start = malloc((size_t)(n + 1) * sizeof *t.start);
     t.x = calloc((size_t)(n * D), sizeof *t.x);
-    fab_random_normal(SEED, 0, 0, n * NONZEROS, FAB_F32, t.narrow);
+    fab_random_normal(SEED, FAB_PURPOSE_DATA, 0, 0, n * NONZEROS, FAB_F32, t.narrow);
     for (int k = 0; k < 4; k++) t.y[k] = malloc((size_t)n * sizeof *t.y[k]);
     for (int64_t j = 0; j < n; j++) {
         double u[NONZEROS];
-        fab_random_uniform(SEED, 1, (uint64_t)(j * NONZEROS), NONZEROS, u);
+        fab_random_uniform(SEED, FAB_PURPOSE_DATA, 1, (uint64_t)(j * NONZEROS), NONZEROS, u);
         t.start[j] = j * NONZEROS;
         for (int64_t k = 0; k < NONZEROS; k++) {
             const int64_t at = j * NONZEROS + k, room = D / NONZEROS;
@@ -211,8 +211,8 @@ static void check_objective(const table *t, fab_likelihood kind)
     double *theta = malloc((size_t)P * sizeof *theta), *a = malloc((size_t)(2 * P) * sizeof *a),
            *b = malloc((size_t)(2 * P) * sizeof *b), *V = malloc((size_t)(2 * P) * sizeof *V);
     fab_objective *od, *os;
-    fab_random_uniform(SEED, 2, 0, P, theta);
-    fab_random_uniform(SEED, 3, 0, 2 * P, V);
+    fab_random_uniform(SEED, FAB_PURPOSE_DATA, 2, 0, P, theta);
+    fab_random_uniform(SEED, FAB_PURPOSE_DATA, 3, 0, 2 * P, V);
     assert_int_equal(fab_objective_init(&od, "t", &m, &d, NULL, 0, 2, NULL), FAB_OK);
     assert_int_equal(fab_objective_init(&os, "t", &m, &s, NULL, 0, 2, NULL), FAB_OK);
     assert_null(os->x); /* nothing is made dense */

@@ -166,8 +166,8 @@ static void the_parts_follow_from_the_random_numbers_alone(void **state)
     (void)state;
     int64_t order[N], at = 0, fold[N];
     double u;
-    fab_random_shuffle(SEED, 0x73706C00, N, order);
-    fab_random_uniform(SEED, 0x73706C01, 0, 1, &u);
+    fab_random_shuffle(SEED, FAB_PURPOSE_SPLIT, 0x73706C00, N, order);
+    fab_random_uniform(SEED, FAB_PURPOSE_SPLIT, 0x73706C01, 0, 1, &u);
     for (int64_t i = 0; i < N; i++) fold[order[i]] = ((int64_t)(7 * u) + i) % 7;
     fab_split *s = folds(N, 7, NULL, SEED);
     for (int64_t p = 0; p < 7; p++) {

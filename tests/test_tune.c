@@ -19,7 +19,7 @@ static fab_dataset *some_table(void)
     static char text[N * 80];
     double r[3 * N];
     size_t used = (size_t)snprintf(text, sizeof text, "a,b,y\n");
-    fab_random_normal(3, 1, 0, 3 * N, FAB_F64, r);
+    fab_random_normal(3, FAB_PURPOSE_DATA, 1, 0, 3 * N, FAB_F64, r);
     for (int i = 0; i < N; i++)
         used += (size_t)snprintf(text + used, sizeof text - used, "%.17g,%.17g,%.17g\n", r[3 * i],
                                  10 * r[3 * i + 1],

@@ -119,7 +119,8 @@ typedef struct oracle {
 
 static void oracle_start(oracle *o, const fab_vifa_settings *s)
 {
-    fab_random_normal((uint64_t)s->seed, FAB_VIFA_START, 0, D29 * s->K, FAB_F64, o->F);
+    fab_random_normal((uint64_t)s->seed, FAB_PURPOSE_START, FAB_VIFA_START, 0, D29 * s->K, FAB_F64,
+                      o->F);
     for (int64_t i = 0; i < D29 * s->K; i++) o->F[i] *= s->start_sd * s->start_F;
     for (int64_t i = 0; i < D29; i++) {
         o->c[i] = 0;
@@ -149,8 +150,8 @@ static void oracle_step(oracle *o, const fab_vifa_settings *s, linear *m, const 
         const double sign = s->pairs && l % 2 ? -1 : 1;
         const uint64_t stream = FAB_VIFA_DRAWS + 2 * (uint64_t)(s->pairs ? l / 2 : l);
         double z[D29], h[MOST], theta[D29], g[D29], shift[D29], pulled[D29], loss;
-        fab_random_normal((uint64_t)s->seed, stream, 0, D29, FAB_F64, z);
-        fab_random_normal((uint64_t)s->seed, stream + 1, 0, K, FAB_F64, h);
+        fab_random_normal((uint64_t)s->seed, FAB_PURPOSE_DRAW, stream, 0, D29, FAB_F64, z);
+        fab_random_normal((uint64_t)s->seed, FAB_PURPOSE_DRAW, stream + 1, 0, K, FAB_F64, h);
         for (int64_t i = 0; i < D29; i++) {
             shift[i] = sign * exp(o->gamma[i] / 2) * z[i];
             for (int64_t k = 0; k < K; k++) shift[i] += sign * o->F[i * K + k] * h[k];
@@ -435,8 +436,8 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
     enum { N = 40 };
     double x[N], y[N];
     for (int poisson = 0; poisson < 2; poisson++) {
-        fab_random_normal(7, 1, 0, N, FAB_F64, x);
-        fab_random_normal(7, 2, 0, N, FAB_F64, y);
+        fab_random_normal(7, FAB_PURPOSE_DATA, 1, 0, N, FAB_F64, x);
+        fab_random_normal(7, FAB_PURPOSE_DATA, 2, 0, N, FAB_F64, y);
         for (int i = 0; i < N; i++)
             y[i] = poisson ? floor(exp(2 + x[i] + 0.3 * y[i])) : x[i] + y[i] > 0.4;
         const fab_examples e = {.x = {x, FAB_F64, N, 1}, .y = y};

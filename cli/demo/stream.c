@@ -55,8 +55,8 @@ static int make_truth(streaming *m)
     const fab_status s = fab_gauss_create(&m->truth, FAB_COVARIANCE, FAB_F64, DIM, RANK);
     if (s != FAB_OK) return say_status(s);
     double *F = m->truth->F;
-    fab_random_normal(SEED, 1, 0, DIM * RANK, FAB_F64, F);
-    fab_random_normal(SEED, 2, 0, DIM, FAB_F64, m->truth->mu);
+    fab_random_normal(SEED, FAB_PURPOSE_DATA, 1, 0, DIM * RANK, FAB_F64, F);
+    fab_random_normal(SEED, FAB_PURPOSE_DATA, 2, 0, DIM, FAB_F64, m->truth->mu);
     orthonormalise(F);
     for (int d = 0; d < DIM; d++) {
         const double scale = sqrt(1 + 9 * toy_uniform(3, d));
@@ -72,7 +72,8 @@ static int make_rows(streaming *m)
     m->table = malloc(sizeof(double) * ROWS * DIM);
     if (!m->table) return say_failed("demo: no memory for %d rows of %d numbers", ROWS, DIM);
     fab_status s = fab_solver_init(&solver, m->truth, &m->exec);
-    if (s == FAB_OK) s = fab_solver_sample(solver, SEED, 0, ROWS, FAB_F64, m->table, DIM);
+    if (s == FAB_OK)
+        s = fab_solver_sample(solver, SEED, FAB_PURPOSE_DATA, 0, ROWS, FAB_F64, m->table, DIM);
     fab_solver_free(solver);
     return s == FAB_OK ? DONE : say_status(s);
 }
@@ -141,7 +142,8 @@ static fab_status sample(streaming *m, const fab_gauss *q)
     if (!draws) return FAB_NO_MEMORY;
     const fab_rows rows = {draws, FAB_F64, DRAWS, DIM};
     fab_status s = fab_solver_init(&solver, q, &m->exec);
-    if (s == FAB_OK) s = fab_solver_sample(solver, SEED + 1, 0, DRAWS, FAB_F64, draws, DIM);
+    if (s == FAB_OK)
+        s = fab_solver_sample(solver, SEED + 1, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, DIM);
     if (s == FAB_OK) s = fab_solver_logpdf(solver, &rows, density);
     if (s == FAB_OK) s = fab_solver_entropy(solver, &m->entropy);
     for (int i = 0; i < DRAWS && s == FAB_OK; i++) m->sampled -= density[i] / DRAWS;

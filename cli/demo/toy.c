@@ -11,14 +11,14 @@ enum { SEED = 7 };
 double toy_uniform(uint64_t stream, int64_t i)
 {
     double u;
-    fab_random_uniform(SEED, stream, (uint64_t)i, 1, &u);
+    fab_random_uniform(SEED, FAB_PURPOSE_DATA, stream, (uint64_t)i, 1, &u);
     return u;
 }
 
 double toy_normal(uint64_t stream, int64_t i)
 {
     double z;
-    fab_random_normal(SEED, stream, (uint64_t)i, 1, FAB_F64, &z);
+    fab_random_normal(SEED, FAB_PURPOSE_DATA, stream, (uint64_t)i, 1, FAB_F64, &z);
     return z;
 }
 

@@ -72,10 +72,10 @@ static fab_status make(maker *m, int64_t seed, int64_t first, int64_t n)
     if (m->r)
         return fab_regression_sample(m->r, (uint64_t)seed, first, n, m->type, m->piece, m->columns);
     if (m->solver)
-        return fab_solver_sample(m->solver, (uint64_t)seed, first, n, m->type, m->piece,
-                                 m->columns);
-    return fab_mixture_sample(m->mix, (uint64_t)seed, first, n, m->type, m->piece, m->columns, NULL,
-                              &m->exec);
+        return fab_solver_sample(m->solver, (uint64_t)seed, FAB_PURPOSE_SAMPLE, first, n, m->type,
+                                 m->piece, m->columns);
+    return fab_mixture_sample(m->mix, (uint64_t)seed, FAB_PURPOSE_SAMPLE, first, n, m->type,
+                              m->piece, m->columns, NULL, &m->exec);
 }
 
 /* 17 (f32: 9) digits read back to the same number. */

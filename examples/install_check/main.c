@@ -7,8 +7,8 @@
 int main(void)
 {
     double u[2], again;
-    fab_random_uniform(7, 0, 0, 2, u);
-    fab_random_uniform(7, 0, 1, 1, &again);
+    fab_random_uniform(7, FAB_PURPOSE_DATA, 0, 0, 2, u);
+    fab_random_uniform(7, FAB_PURPOSE_DATA, 0, 1, 1, &again);
     printf("fabayes %s: %.6f %.6f\n", fab_version(), u[0], u[1]);
     return again == u[1] ? 0 : 1;
 }

@@ -54,10 +54,10 @@ FAB_API int fab_method_streams(const fab_method *m);
 
 /* What a method takes. */
 typedef enum fab_takes {
-    FAB_TAKES_VECTORS = 1,   /* rows of numbers, without a target */
-    FAB_TAKES_LINEAR = 2,    /* a model with a linear predictor: fab_model_linear */
-    FAB_TAKES_GRADIENT = 4,  /* any model with a loss and its gradient */
-    FAB_TAKES_EXAMPLES = 8,  /* any model with gradients of single examples: `gradients` is enough */
+    FAB_TAKES_VECTORS = 1,  /* rows of numbers, without a target */
+    FAB_TAKES_LINEAR = 2,   /* a model with a linear predictor: fab_model_linear */
+    FAB_TAKES_GRADIENT = 4, /* any model with a loss and its gradient */
+    FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples: `gradients` is enough */
     FAB_TAKES_JACOBIAN = 16, /* any model with outputs and their Jacobian */
     FAB_TAKES_WEIGHTS =
         32 /* vectors with weights: one of weight w counts as w of them; examples of models always can */

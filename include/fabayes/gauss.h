@@ -10,7 +10,7 @@
  *     g->mu[0] = 1, ((double *)g->F)[0] = 0.5, g->psi[0] = 0.1;      // it comes as mu = 0, F = 0, psi = 1
  *     fab_solver_init(&s, g, NULL);
  *     fab_solver_logpdf(s, &rows, logp);
- *     fab_solver_sample(s, seed, 0, n, FAB_F64, draws, D);
+ *     fab_solver_sample(s, seed, FAB_PURPOSE_SAMPLE, 0, n, FAB_F64, draws, D);
  *     fab_solver_free(s);
  *     fab_gauss_free(g);
  *
@@ -24,6 +24,7 @@
 
 #include "fabayes/exec.h"
 #include "fabayes/files.h"
+#include "fabayes/random.h"
 #include "fabayes/settings.h"
 
 #ifdef __cplusplus
@@ -96,10 +97,12 @@ FAB_API fab_status fab_solver_variances(fab_solver *s, double *out);
 FAB_API fab_status fab_solver_dense(fab_solver *s, double *S);
 
 /* Draws number first .. first + n - 1 of `seed`, one per row of out (elements of `type`, ld apart):
- * draw j has the same bits whichever call makes it.  Over part of theta a draw has `total` elements,
+ * draw j has the same bits whichever call makes it.  The purpose (random.h) is FAB_PURPOSE_SAMPLE, or
+ * FAB_PURPOSE_DATA for rows that something is to learn from.  Over part of theta a draw has `total` elements,
  * the rest at theta. */
-FAB_API fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first, int64_t n,
-                                     fab_dtype type, void *out, int64_t ld);
+FAB_API fab_status fab_solver_sample(fab_solver *s, uint64_t seed, fab_purpose purpose,
+                                     int64_t first, int64_t n, fab_dtype type, void *out,
+                                     int64_t ld);
 
 enum { FAB_DENSE_MAX = 2000 };
 
@@ -117,11 +120,11 @@ FAB_API fab_status fab_mixture_check(const fab_mixture *m);
 /* log density of each row; refused when a part is a point. */
 FAB_API fab_status fab_mixture_logpdf(const fab_mixture *m, const fab_rows *x, const fab_exec *e,
                                       double *out);
-/* Draws as fab_solver_sample; which part a draw comes from depends on (seed, number) alone.  `from`
+/* Draws as fab_solver_sample; which part a draw comes from depends on (seed, purpose, number) alone.  `from`
  * gets the part of each draw, or is NULL. */
-FAB_API fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, int64_t first, int64_t n,
-                                      fab_dtype type, void *out, int64_t ld, int64_t *from,
-                                      const fab_exec *e);
+FAB_API fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, fab_purpose purpose,
+                                      int64_t first, int64_t n, fab_dtype type, void *out,
+                                      int64_t ld, int64_t *from, const fab_exec *e);
 /* Mean and marginal variances, D each; a point has variance 0. */
 FAB_API fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean,
                                        double *variance);

@@ -1,6 +1,8 @@
 /* random.c - Philox by address, and the meaning of a uniform and a normal number.
  *
- *   block b of (seed, stream):  counter (b lo, b hi, stream lo, stream hi), key (seed lo, seed hi)
+ *   block b of (seed, purpose, stream):
+ *                               key (seed lo, seed hi); counter (b lo, purpose and b hi, stream lo, stream hi),
+ *                               the second word with the purpose in its upper and b's bits 32 .. 47 in its lower half
  *   double uniform 2b + h:      (52 high bits of the h-th 64-bit half + 1/2) 2^-52
  *   double normals 2b, 2b + 1:  r cos, r sin;  r = sqrt(-2 log u1), angle = 2 pi u2
  *   float uniforms 4b .. 4b+3:  (23 high bits of word j + 1/2) 2^-23 for the angle; the radius takes all
@@ -15,10 +17,12 @@
 #include <Random123/philox.h>
 #include <math.h>
 
-void fab_random_bits(uint64_t seed, uint64_t stream, uint64_t block, uint32_t out[4])
+void fab_random_bits(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t block,
+                     uint32_t out[4])
 {
+    const uint32_t second = (uint32_t)purpose << 16 | (uint32_t)(block >> 32 & 0xffff);
     const philox4x32_ctr_t counter = {
-        {(uint32_t)block, (uint32_t)(block >> 32), (uint32_t)stream, (uint32_t)(stream >> 32)}};
+        {(uint32_t)block, second, (uint32_t)stream, (uint32_t)(stream >> 32)}};
     const philox4x32_key_t key = {{(uint32_t)seed, (uint32_t)(seed >> 32)}};
     const philox4x32_ctr_t bits = philox4x32(counter, key);
     for (int j = 0; j < 4; j++) out[j] = bits.v[j];
@@ -30,12 +34,13 @@ static double unit_f64(const uint32_t *half)
     return ((double)(bits >> 12) + 0.5) * 0x1p-52;
 }
 
-void fab_random_uniform(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, double *out)
+void fab_random_uniform(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t index0,
+                        int64_t n, double *out)
 {
     uint32_t bits[4];
     for (int64_t i = 0; i < n; i++) {
         const uint64_t index = index0 + (uint64_t)i;
-        if (i == 0 || index % 2 == 0) fab_random_bits(seed, stream, index / 2, bits);
+        if (i == 0 || index % 2 == 0) fab_random_bits(seed, purpose, stream, index / 2, bits);
         out[i] = unit_f64(bits + 2 * (index % 2));
     }
 }
@@ -63,11 +68,12 @@ void fab_normal_quad_f32(const uint32_t bits[4], float out[4])
     }
 }
 
-void fab_random_shuffle(uint64_t seed, uint64_t stream, int64_t n, int64_t *order)
+void fab_random_shuffle(uint64_t seed, fab_purpose purpose, uint64_t stream, int64_t n,
+                        int64_t *order)
 {
     for (int64_t i = 0; i < n; i++) {
         double u;
-        fab_random_uniform(seed, stream, (uint64_t)i, 1, &u);
+        fab_random_uniform(seed, purpose, stream, (uint64_t)i, 1, &u);
         int64_t j = (int64_t)(u * (double)(i + 1)); /* uniform on 0 .. i */
         if (j > i) j = i;
         order[i] = order[j]; /* the inside-out Fisher-Yates shuffle */

@@ -14,6 +14,7 @@
 #define FAB_LA_OPS_H
 
 #include "base/hooks.h"
+#include "fabayes/random.h"
 #include <stddef.h>
 
 /* A long array, n x k, in the precision of its ops: element (i, j) at p[i * rs + j * cs].
@@ -106,7 +107,8 @@ struct fab_ops {
     void (*zero)(const fab_run *r, const fab_long *A);
 
     /* A(i, j) = normal number (first_row + i) * k + j of (seed, stream). */
-    void (*randn)(const fab_run *r, uint64_t seed, uint64_t stream, const fab_long *A);
+    void (*randn)(const fab_run *r, uint64_t seed, fab_purpose purpose, uint64_t stream,
+                  const fab_long *A);
 
     void (*sweep)(const fab_run *r, fab_sweep *s);
 };

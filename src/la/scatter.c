@@ -76,7 +76,8 @@ void fab_scatter(const fab_run *r, const fab_rows *x, const double *w, int64_t D
         scatter_panel p = {x, w, first, n, D, c, work, S, sum};
         fab_parallel(threads, (n + BLOCK - 1) / BLOCK, load_block, &p);
         fab_parallel(threads, strips, add_strip, &p);
-        fab_watch_note(&watch, (double)n * (double)D * (double)D / 8, "covariance", first + n, x->n);
+        fab_watch_note(&watch, (double)n * (double)D * (double)D / 8, "covariance", first + n,
+                       x->n);
     }
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < j; i++) S[i + j * D] = S[j + i * D];

@@ -186,7 +186,9 @@ fab_status fab_closest_start(fab_closest *n, uint64_t seed, int64_t number)
 {
     const int64_t D = n->D;
     memset(n->gamma, 0, (size_t)D * sizeof(double));
-    if (number > D) fab_random_normal(seed, STREAM + (uint64_t)number, 0, D, FAB_F64, n->gamma);
+    if (number > D)
+        fab_random_normal(seed, FAB_PURPOSE_START, STREAM + (uint64_t)number, 0, D, FAB_F64,
+                          n->gamma);
     if (number > 0 &&
         number <= D) { /* the coordinate of which F has the number-th most at psi = 1 */
         double kl, *share = n->w;

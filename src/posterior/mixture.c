@@ -92,17 +92,18 @@ fab_status fab_mixture_logpdf(const fab_mixture *m, const fab_rows *x, const fab
 
 typedef struct draws {
     uint64_t seed;
+    fab_purpose purpose;
     int64_t first, n, ld;
     fab_dtype type;
     void *out;
     int64_t *from;
 } draws;
 
-static int64_t choose_part(const fab_mixture *m, uint64_t seed, int64_t number)
+static int64_t choose_part(const fab_mixture *m, uint64_t seed, fab_purpose purpose, int64_t number)
 {
     double u, sum = 0;
     int64_t j = 0;
-    fab_random_uniform(seed, PART_STREAM, (uint64_t)number, 1, &u);
+    fab_random_uniform(seed, purpose, PART_STREAM, (uint64_t)number, 1, &u);
     for (; j < m->n - 1; j++) { /* 2 */
         sum += m->weight[j];
         if (u < sum) break;
@@ -119,26 +120,26 @@ static fab_status draw_part(fab_solver *s, const fab_mixture *m, int64_t j, void
         int64_t end = i;
         while (end < d->n && d->from[end] == j) end++;
         if (end > i)
-            FAB_TRY(fab_solver_sample(s, d->seed, d->first + i, end - i, d->type,
+            FAB_TRY(fab_solver_sample(s, d->seed, d->purpose, d->first + i, end - i, d->type,
                                       (char *)d->out + i * d->ld * size, d->ld));
         i = end > i ? end : i + 1;
     }
     return FAB_OK;
 }
 
-fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, int64_t first, int64_t n,
-                              fab_dtype type, void *out, int64_t ld, int64_t *from,
-                              const fab_exec *e)
+fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, fab_purpose purpose,
+                              int64_t first, int64_t n, fab_dtype type, void *out, int64_t ld,
+                              int64_t *from, const fab_exec *e)
 {
     if (n < 0 || first < 0 || first > INT64_MAX - n)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "sample: %lld draws from number %lld", (long long)n,
                         (long long)first);
     FAB_TRY(fab_mixture_check(m));
-    draws d = {seed, first, n, ld, type, out, from};
+    draws d = {seed, purpose, first, n, ld, type, out, from};
     int64_t *own = NULL;
     if (!from) FAB_TRY(fab_alloc_array((void **)&own, n, sizeof *own, "mixture"));
     if (!from) d.from = own;
-    for (int64_t i = 0; i < n; i++) d.from[i] = choose_part(m, seed, first + i);
+    for (int64_t i = 0; i < n; i++) d.from[i] = choose_part(m, seed, purpose, first + i);
     const fab_status s = each_part(m, e, draw_part, &d);
     fab_release(own);
     return s;

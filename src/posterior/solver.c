@@ -467,18 +467,18 @@ fab_status fab_solver_dense(fab_solver *s, double *S)
  * differently from a product of one, and draw j must not depend on which call makes it. */
 enum { DRAW_GROUP = 8 };
 
-/* Draw number j uses two streams of its seed: 2j for z (D numbers), 2j + 1 for h or e (K numbers).
+/* Draw number j uses two streams of its seed and purpose: 2j for z (D numbers), 2j + 1 for h or e (K numbers).
  * Columns of the group that nobody wants stay 0. */
-static void make_noise(fab_solver *s, uint64_t seed, int64_t group, int64_t first, int64_t end,
-                       const fab_long *X, double *h)
+static void make_noise(fab_solver *s, uint64_t seed, fab_purpose purpose, int64_t group,
+                       int64_t first, int64_t end, const fab_long *X, double *h)
 {
     s->run.ops->zero(&s->run, X);
     memset(h, 0, (size_t)(s->K * X->k) * sizeof *h);
     for (int64_t j = first; j < end; j++) {
         const int64_t at = j - group;
         const fab_long z = column(s, X, at);
-        s->run.ops->randn(&s->run, seed, 2 * (uint64_t)j, &z);
-        fab_random_normal(seed, 2 * (uint64_t)j + 1, 0, s->K, FAB_F64, h + at * s->K);
+        s->run.ops->randn(&s->run, seed, purpose, 2 * (uint64_t)j, &z);
+        fab_random_normal(seed, purpose, 2 * (uint64_t)j + 1, 0, s->K, FAB_F64, h + at * s->K);
     }
 }
 
@@ -519,12 +519,12 @@ static void write_draw(const fab_gauss *g, const double *d, fab_dtype type, void
 }
 
 /* Draws number first .. end - 1, all of one group, into row `first - origin` of out and on. */
-static fab_status draw_group(fab_solver *s, uint64_t seed, int64_t group, int64_t size,
-                             int64_t first, int64_t end, fab_dtype type, void *out, int64_t ld,
-                             int64_t origin)
+static fab_status draw_group(fab_solver *s, uint64_t seed, fab_purpose purpose, int64_t group,
+                             int64_t size, int64_t first, int64_t end, fab_dtype type, void *out,
+                             int64_t ld, int64_t origin)
 {
     const fab_long X = batch(s, size);
-    make_noise(s, seed, group, first, end, &X, s->H);
+    make_noise(s, seed, purpose, group, first, end, &X, s->H);
     FAB_TRY(s->g->form == FAB_COVARIANCE ? draw_covariance(s, &X) : draw_precision(s, &X));
     for (int64_t j = first; j < end; j++) {
         const fab_long d = column(s, &X, j - group);
@@ -534,20 +534,20 @@ static fab_status draw_group(fab_solver *s, uint64_t seed, int64_t group, int64_
     return FAB_OK;
 }
 
-static fab_status draw_all(fab_solver *s, uint64_t seed, int64_t first, int64_t n, fab_dtype type,
-                           void *out, int64_t ld)
+static fab_status draw_all(fab_solver *s, uint64_t seed, fab_purpose purpose, int64_t first,
+                           int64_t n, fab_dtype type, void *out, int64_t ld)
 {
     const int64_t size = s->B < DRAW_GROUP ? s->B : DRAW_GROUP, end = first + n;
     for (int64_t j = first; j < end;) {
         const int64_t group = j - j % size, stop = end - group > size ? group + size : end;
-        FAB_TRY(draw_group(s, seed, group, size, j, stop, type, out, ld, first));
+        FAB_TRY(draw_group(s, seed, purpose, group, size, j, stop, type, out, ld, first));
         j = stop;
     }
     return FAB_OK;
 }
 
-fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first, int64_t n, fab_dtype type,
-                             void *out, int64_t ld)
+fab_status fab_solver_sample(fab_solver *s, uint64_t seed, fab_purpose purpose, int64_t first,
+                             int64_t n, fab_dtype type, void *out, int64_t ld)
 {
     const fab_gauss *g = s->g;
     const int64_t length = g->total ? g->total : g->D;
@@ -562,7 +562,7 @@ fab_status fab_solver_sample(fab_solver *s, uint64_t seed, int64_t first, int64_
         return FAB_OK;
     }
     const int before = fab_blas_enter();
-    const fab_status status = draw_all(s, seed, first, n, type, out, ld);
+    const fab_status status = draw_all(s, seed, purpose, first, n, type, out, ld);
     fab_blas_leave(before);
     return status;
 }

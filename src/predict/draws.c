@@ -124,8 +124,8 @@ static fab_status predict_draws(drawing *g)
     const int64_t S = g->d->samples;
     for (int64_t first = 0; first < S; first += g->at_once) {
         const int64_t n = S - first < g->at_once ? S - first : g->at_once;
-        FAB_TRY(
-            fab_mixture_sample(g->q, g->seed, first, n, FAB_F64, g->theta, g->D, NULL, g->exec));
+        FAB_TRY(fab_mixture_sample(g->q, g->seed, FAB_PURPOSE_PREDICT, first, n, FAB_F64, g->theta,
+                                   g->D, NULL, g->exec));
         for (int64_t j = 0; j < n; j++) {
             g->d->weight[first + j] = 1 / (double)S;
             FAB_TRY(predict(g, first + j, g->theta + j * g->D));

@@ -98,7 +98,8 @@ static void draw_values(fab_tune *t)
         const fab_field *f = fab_settings_find(t->r.method->fields, r->name);
         for (int64_t i = 0; i < t->p.trials; i++) {
             double u, *v = &t->value[i * t->p.ranges + j];
-            fab_random_uniform((uint64_t)t->p.seed, STREAM + (uint64_t)j, (uint64_t)i, 1, &u);
+            fab_random_uniform((uint64_t)t->p.seed, FAB_PURPOSE_SEARCH, STREAM + (uint64_t)j,
+                               (uint64_t)i, 1, &u);
             *v = r->log ? exp(log(r->lo) + u * (log(r->hi) - log(r->lo)))
                         : r->lo + u * (r->hi - r->lo);
             *v = fmin(fmax(*v, r->lo), r->hi);

@@ -153,7 +153,8 @@ static fab_status sample_linear(fab_regression *r, uint64_t seed, int64_t first,
     double *draws = out;
     if (type == FAB_F32) FAB_TRY(fab_alloc_array((void **)&draws, n * P, sizeof *draws, "sample"));
     const int64_t step = type == FAB_F32 ? P : ld;
-    const fab_status s = fab_solver_sample(r->view.solver, seed, first, n, FAB_F64, draws, step);
+    const fab_status s =
+        fab_solver_sample(r->view.solver, seed, FAB_PURPOSE_SAMPLE, first, n, FAB_F64, draws, step);
     if (s == FAB_OK)
         for (int64_t j = 0; j < n; j++) {
             to_user(r, draws + j * step);
@@ -172,10 +173,11 @@ fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first
     const fab_exec x = fab_watch_exec(&w, (fab_exec){.threads = r->exec.threads});
     FAB_TRY(fab_regression_view(r));
     if (r->view.mix.n > 1)
-        return fab_mixture_sample(&r->view.mix, seed, first, n, type, out, ld, NULL, &x);
+        return fab_mixture_sample(&r->view.mix, seed, FAB_PURPOSE_SAMPLE, first, n, type, out, ld,
+                                  NULL, &x);
     FAB_TRY(need_solver(r));
     if (!r->view.net) return sample_linear(r, seed, first, n, type, out, ld);
-    return fab_solver_sample(r->view.solver, seed, first, n, type, out, ld);
+    return fab_solver_sample(r->view.solver, seed, FAB_PURPOSE_SAMPLE, first, n, type, out, ld);
 }
 
 /* ---- the Gaussian ------------------------------------------------------------------------------------- */

@@ -47,7 +47,7 @@ static void layout(fab_layout *l, void *handle)
 static void begin(lanczos *z, int64_t seed)
 {
     const double unit = 1 / sqrt((double)z->P);
-    fab_random_uniform((uint64_t)seed, STREAM, 0, z->P * S, z->now);
+    fab_random_uniform((uint64_t)seed, FAB_PURPOSE_PROBE, STREAM, 0, z->P * S, z->now);
     for (int64_t i = 0; i < z->P * S; i++) z->now[i] = z->now[i] < 0.5 ? -unit : unit;
 }
 

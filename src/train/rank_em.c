@@ -51,7 +51,7 @@ static void layout(fab_layout *l, void *handle)
 static void begin(fitter *e, int64_t seed)
 {
     const int64_t K = e->K;
-    fab_random_normal((uint64_t)seed, STREAM, 0, e->P * K, FAB_F64, e->W);
+    fab_random_normal((uint64_t)seed, FAB_PURPOSE_START, STREAM, 0, e->P * K, FAB_F64, e->W);
     for (int64_t i = 0; i < e->P * K; i++) e->W[i] *= sqrt(e->diag[i / K] / (double)(2 * K));
     for (int64_t i = 0; i < e->P; i++) e->psi[i] = e->diag[i] / 2;
 }

@@ -69,10 +69,10 @@ static void simulate(const trial *t, int64_t P, uint64_t set, double *theta, dou
     const double slope =
         t->likelihood == FAB_LIKELIHOOD_POISSON ? 0.4 : 1; /* counts stay below some thousands */
     double u[N], z[N];
-    fab_random_normal(set, 1, 0, P, FAB_F64, theta);
-    fab_random_normal(set, 2, 0, N * D, FAB_F64, x);
-    fab_random_uniform(set, 3, 0, N, u);
-    fab_random_normal(set, 4, 0, N, FAB_F64, z);
+    fab_random_normal(set, FAB_PURPOSE_DATA, 1, 0, P, FAB_F64, theta);
+    fab_random_normal(set, FAB_PURPOSE_DATA, 2, 0, N * D, FAB_F64, x);
+    fab_random_uniform(set, FAB_PURPOSE_DATA, 3, 0, N, u);
+    fab_random_normal(set, FAB_PURPOSE_DATA, 4, 0, N, FAB_F64, z);
     for (int64_t i = 0; i < P; i++) theta[i] /= sqrt(ALPHA);
     for (int64_t j = 0; j < N; j++) {
         double eta = P > D ? theta[D] : 0;
@@ -117,7 +117,7 @@ static void judge(const fab_gauss *q, uint64_t set, const double *theta, tally *
     fab_solver *s;
     must(fab_solver_init(&s, q, NULL));
     must(fab_solver_variances(s, v));
-    must(fab_solver_sample(s, set + 1000000, 0, DRAWS, FAB_F64, draws, q->D));
+    must(fab_solver_sample(s, set + 1000000, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, q->D));
     for (int64_t i = 0; i < q->D; i++) {
         const double z = fabs(theta[i] - q->mu[i]) / sqrt(v[i]);
         int rank = 0;

@@ -30,10 +30,10 @@ fab_gauss *fa_model(int64_t D, int64_t K, double lo, double hi, int scale_column
     const int64_t n = scale_columns ? K : D;
     double *F = g->F, *s2 = malloc((size_t)n * sizeof *s2), most = 0;
     if (!s2) exit(1);
-    fab_random_normal(seed, MODEL_STREAMS, 0, D, FAB_F64, g->mu);
-    fab_random_normal(seed, MODEL_STREAMS + 1, 0, D * K, FAB_F64, F);
-    fab_random_uniform(seed, MODEL_STREAMS + 2, 0, n, s2);
-    fab_random_uniform(seed, MODEL_STREAMS + 3, 0, D, g->psi);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, MODEL_STREAMS, 0, D, FAB_F64, g->mu);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, MODEL_STREAMS + 1, 0, D * K, FAB_F64, F);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, MODEL_STREAMS + 2, 0, n, s2);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, MODEL_STREAMS + 3, 0, D, g->psi);
     orthonormalise(F, D, K);
     for (int64_t i = 0; i < n; i++) {
         s2[i] = lo + (hi - lo) * s2[i];
@@ -51,6 +51,6 @@ void fa_model_rows(const fab_gauss *model, uint64_t seed, int64_t first, int64_t
 {
     fab_solver *s;
     must(fab_solver_init(&s, model, &(fab_exec){.threads = 1}));
-    must(fab_solver_sample(s, seed, first, n, FAB_F64, out, model->D));
+    must(fab_solver_sample(s, seed, FAB_PURPOSE_DATA, first, n, FAB_F64, out, model->D));
     fab_solver_free(s);
 }

@@ -14,7 +14,7 @@ static void turn(int64_t d, int64_t N, uint64_t seed, double *x)
     double *v = numbers(d);
     for (int64_t k = 0; k < d; k++) {
         double norm2 = 0;
-        fab_random_normal(seed, TURN_STREAMS + (uint64_t)k, 0, d - k, FAB_F64, v);
+        fab_random_normal(seed, FAB_PURPOSE_DATA, TURN_STREAMS + (uint64_t)k, 0, d - k, FAB_F64, v);
         for (int64_t i = 0; i < d - k; i++) norm2 += v[i] * v[i];
         v[0] += copysign(sqrt(norm2), v[0]);
         norm2 = 2 * sqrt(norm2) * fabs(v[0]);
@@ -29,7 +29,7 @@ static void turn(int64_t d, int64_t N, uint64_t seed, double *x)
 
 void inputs_draw(int64_t d, int64_t N, uint64_t seed, double *x)
 {
-    fab_random_normal(seed, ROWS_STREAM, 0, N * d, FAB_F64, x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, ROWS_STREAM, 0, N * d, FAB_F64, x);
     for (int64_t j = 0; j < N; j++)
         for (int64_t i = 0; i < d; i++) x[j * d + i] /= sqrt((double)(i + 1));
     turn(d, N, seed, x);

@@ -16,7 +16,7 @@ static const double TWO_PI = 6.283185307179586;
 static void balanced_labels(logistic *p)
 {
     double *u = numbers(p->N);
-    fab_random_uniform(p->seed, LABEL_STREAM, 0, p->N, u);
+    fab_random_uniform(p->seed, FAB_PURPOSE_DATA, LABEL_STREAM, 0, p->N, u);
     for (int64_t j = 0; j < p->N; j++) p->y[j] = (double)(j % 2);
     for (int64_t j = p->N - 1; j > 0; j--) {
         const int64_t k = (int64_t)(u[j] * (double)(j + 1));
@@ -40,7 +40,7 @@ void logistic_clusters(logistic *p, double separation)
     begin(p);
     inputs_divide_by_spectrum(p->d, p->N, p->x);
     balanced_labels(p);
-    fab_random_uniform(p->seed, THETA_STREAM, 0, p->d, m);
+    fab_random_uniform(p->seed, FAB_PURPOSE_DATA, THETA_STREAM, 0, p->d, m);
     for (int64_t i = 0; i < p->d; i++) norm2 += m[i] * m[i];
     const double half = separation / 2 / sqrt(norm2);
     for (int64_t j = 0; j < p->N; j++)
@@ -53,8 +53,8 @@ void logistic_text(logistic *p)
     double *theta = numbers(p->d), *u = numbers(p->N);
     begin(p);
     inputs_normalise(p->d, p->N, p->x);
-    fab_random_normal(p->seed, THETA_STREAM, 0, p->d, FAB_F64, theta);
-    fab_random_uniform(p->seed, LABEL_STREAM, 0, p->N, u);
+    fab_random_normal(p->seed, FAB_PURPOSE_DATA, THETA_STREAM, 0, p->d, FAB_F64, theta);
+    fab_random_uniform(p->seed, FAB_PURPOSE_DATA, LABEL_STREAM, 0, p->N, u);
     for (int64_t j = 0; j < p->N; j++) {
         double eta = 0;
         for (int64_t i = 0; i < p->d; i++) eta += p->sigma0 * theta[i] * p->x[j * p->d + i];
@@ -120,7 +120,7 @@ double *logistic_draws(const logistic *p, const fab_gauss *q, int64_t n, uint64_
     double *theta = numbers(n * p->d), *out = numbers(n);
     fab_solver *s;
     must(fab_solver_init(&s, q, NULL));
-    must(fab_solver_sample(s, seed, 0, n, FAB_F64, theta, p->d));
+    must(fab_solver_sample(s, seed, FAB_PURPOSE_SAMPLE, 0, n, FAB_F64, theta, p->d));
     must(fab_solver_logpdf(s, &(fab_rows){theta, FAB_F64, n, p->d}, out));
     for (int64_t k = 0; k < n; k++)
         for (int64_t i = 0; i < p->d; i++)

@@ -10,9 +10,9 @@ enum { X_STREAM = 1, THETA_STREAM = 2, NOISE_STREAM = 3 };
 void synthetic_rows(uint64_t seed, double *x, double *y)
 {
     double theta[2];
-    fab_random_normal(seed, X_STREAM, 0, 2 * SYNTHETIC_ROWS, FAB_F64, x);
-    fab_random_normal(seed, THETA_STREAM, 0, 2, FAB_F64, theta);
-    fab_random_normal(seed, NOISE_STREAM, 0, SYNTHETIC_ROWS, FAB_F64, y);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, X_STREAM, 0, 2 * SYNTHETIC_ROWS, FAB_F64, x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, THETA_STREAM, 0, 2, FAB_F64, theta);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, NOISE_STREAM, 0, SYNTHETIC_ROWS, FAB_F64, y);
     for (int64_t i = 0; i < SYNTHETIC_ROWS; i++) {
         x[2 * i + 1] = 0.5 * x[2 * i] + sqrt(0.75) * x[2 * i + 1];
         y[i] /= sqrt(SYNTHETIC_BETA);

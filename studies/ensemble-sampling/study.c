@@ -34,8 +34,8 @@ static fab_gauss *precision(int64_t d, int64_t p)
     fab_gauss *q;
     must(fab_gauss_create(&q, FAB_PRECISION, FAB_F64, d, p));
     double *W = q->F;
-    fab_random_normal(SEED, W_STREAM, 0, d * p, FAB_F64, W);
-    fab_random_uniform(SEED, PSI_STREAM, 0, d, q->psi);
+    fab_random_normal(SEED, FAB_PURPOSE_DATA, W_STREAM, 0, d * p, FAB_F64, W);
+    fab_random_uniform(SEED, FAB_PURPOSE_DATA, PSI_STREAM, 0, d, q->psi);
     for (int64_t i = 0; i < d; i++) {
         q->psi[i] = 500 + 1000 * q->psi[i];
         for (int64_t k = 0; k < p; k++) W[i * p + k] *= 30 / (double)(k + 1);
@@ -47,7 +47,7 @@ static fab_gauss *precision(int64_t d, int64_t p)
 static double *direction(fab_gauss *q, fab_solver *s)
 {
     double *x = numbers(q->D), *Px = numbers(q->D), quadratic = 0;
-    fab_random_normal(SEED, X_STREAM, 0, q->D, FAB_F64, x);
+    fab_random_normal(SEED, FAB_PURPOSE_DATA, X_STREAM, 0, q->D, FAB_F64, x);
     must(fab_solver_times_covariance(s, &(fab_rows){x, FAB_F64, 1, q->D}, Px));
     for (int64_t i = 0; i < q->D; i++) quadratic += x[i] * Px[i];
     for (int64_t i = 0; i < q->D; i++) {
@@ -82,10 +82,10 @@ static void draw(const sampler *g, uint64_t seed)
 {
     const int64_t d = g->q->D;
     if (!g->root) {
-        must(fab_solver_sample(g->s, seed, 0, DRAWS, FAB_F64, g->draws, d));
+        must(fab_solver_sample(g->s, seed, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, g->draws, d));
         return;
     }
-    fab_random_normal(seed, NORMAL_STREAM, 0, DRAWS * d, FAB_F64, g->draws);
+    fab_random_normal(seed, FAB_PURPOSE_SAMPLE, NORMAL_STREAM, 0, DRAWS * d, FAB_F64, g->draws);
     for (int64_t j = 0; j < DRAWS; j++)
         for (int64_t a = d - 1; a >= 0; a--) {
             double t = g->q->mu[a];

@@ -62,8 +62,8 @@ static problem make_random(int64_t D, unsigned long long seed)
     problem p = {.name = "random", .D = D, .N = SAMPLE_SIZE, .p = RANK, .seed = seed};
     fab_gauss *truth;
     must(fab_gauss_create(&truth, FAB_COVARIANCE, FAB_F64, D, RANK));
-    fab_random_normal(seed, 1 << 30, 0, D * RANK, FAB_F64, truth->F);
-    fab_random_uniform(seed, (1 << 30) + 1, 0, D, truth->psi);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 1 << 30, 0, D * RANK, FAB_F64, truth->F);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, (1 << 30) + 1, 0, D, truth->psi);
     p.rows = numbers(p.N * D);
     fa_model_rows(truth, seed, 0, p.N, p.rows);
     fab_gauss_free(truth);
@@ -180,7 +180,7 @@ static void memory(int64_t D, int64_t K)
         fab_fit *e = begin(&variants[i], &p);
         double best = INFINITY;
         for (int t = 0; t < VECTORS; t++) {
-            fab_random_normal(1, (uint64_t)t, 0, D, FAB_F64, row);
+            fab_random_normal(1, FAB_PURPOSE_DATA, (uint64_t)t, 0, D, FAB_F64, row);
             const double before = fab_clock();
             must(fab_fit_update(e, &(fab_examples){.x = {row, FAB_F64, 1, D}}));
             if (t > 0) best = fmin(best, fab_clock() - before);

@@ -53,10 +53,10 @@ static void draw_theta(const problem *p, double *theta)
 {
     double norm2 = 0;
     if (strcmp(p->kind, "text") == 0) {
-        fab_random_normal(p->seed, THETA_STREAM, 0, p->d, FAB_F64, theta);
+        fab_random_normal(p->seed, FAB_PURPOSE_DATA, THETA_STREAM, 0, p->d, FAB_F64, theta);
         return;
     }
-    fab_random_uniform(p->seed, THETA_STREAM, 0, p->d, theta);
+    fab_random_uniform(p->seed, FAB_PURPOSE_DATA, THETA_STREAM, 0, p->d, theta);
     for (int64_t i = 0; i < p->d; i++) norm2 += pow(2 * theta[i] - 1, 2);
     for (int64_t i = 0; i < p->d; i++) theta[i] = (2 * theta[i] - 1) / sqrt(norm2);
 }
@@ -66,7 +66,7 @@ static void make_targets(problem *p)
     double *theta = numbers(p->d);
     p->y = numbers(p->N);
     draw_theta(p, theta);
-    fab_random_normal(p->seed, NOISE_STREAM, 0, p->N, FAB_F64, p->y);
+    fab_random_normal(p->seed, FAB_PURPOSE_DATA, NOISE_STREAM, 0, p->N, FAB_F64, p->y);
     for (int64_t j = 0; j < p->N; j++)
         for (int64_t i = 0; i < p->d; i++) p->y[j] += p->x[j * p->d + i] * theta[i];
     free(theta);

@@ -1,6 +1,8 @@
 /* study.c - one model, one stream, all methods: the learning curves of [T] Fig. 4.1 and B.1.
  *
- *     study D K LO HI columns|rows SEED ROWS
+ *     study D K LO HI columns|rows SEED ROWS [METHOD]
+ *
+ * METHOD: that one alone, as it is called in the output.
  *
  * Prints one csv line per method and number of rows: D, K, lo, hi, scaled, seed, rows, method,
  * covariance distance, W2 / D (at the last point), mean log-likelihood of fresh rows (at the last
@@ -27,6 +29,7 @@ typedef struct job {
     double lo, hi;
     int columns;
     uint64_t seed;
+    const char *only; /* the method, or NULL: all */
     fab_gauss *truth;
     double *rows;  /* T x D */
     double *fresh; /* FRESH x D */
@@ -101,6 +104,11 @@ static void batch(const job *j, int64_t n)
     fab_fit_free(l.e);
 }
 
+static int wanted(const job *j, const char *label)
+{
+    return !j->only || strcmp(j->only, label) == 0;
+}
+
 static void run(const job *j)
 {
     static const int64_t points[] = {100, 200, 500, 1000, 2000, 5000, 10000, 20000, 50000, 100000};
@@ -116,14 +124,17 @@ static void run(const job *j)
     };
     const int n_all = (int)(sizeof all / sizeof *all);
     int64_t done = 0;
-    for (int i = 0; i < n_all; i++) begin(&all[i], j);
+    for (int i = 0; i < n_all; i++)
+        if (wanted(j, all[i].label)) begin(&all[i], j);
     for (size_t p = 0; p < sizeof points / sizeof *points && points[p] <= j->T; p++) {
         for (int i = 0; i < n_all; i++) {
+            if (!all[i].e) continue;
             learn(&all[i], j, done, points[p]);
             report(&all[i], j, points[p]);
         }
         done = points[p];
-        if (done >= 1000 && (done == j->T || done == 1000 || done == 20000)) batch(j, done);
+        if (wanted(j, "ml") && done >= 1000 && (done == j->T || done == 1000 || done == 20000))
+            batch(j, done);
     }
     for (int i = 0; i < n_all; i++) fab_fit_free(all[i].e);
 }
@@ -139,8 +150,8 @@ static double *make_rows(const job *j, int64_t first, int64_t n)
 
 int main(int argc, char **argv)
 {
-    if (argc != 8) {
-        fprintf(stderr, "usage: study D K LO HI columns|rows SEED ROWS\n");
+    if (argc != 8 && argc != 9) {
+        fprintf(stderr, "usage: study D K LO HI columns|rows SEED ROWS [METHOD]\n");
         return 2;
     }
     job j = {.D = atoll(argv[1]),
@@ -149,7 +160,8 @@ int main(int argc, char **argv)
              .hi = atof(argv[4]),
              .columns = strcmp(argv[5], "columns") == 0,
              .seed = strtoull(argv[6], NULL, 10),
-             .T = atoll(argv[7])};
+             .T = atoll(argv[7]),
+             .only = argv[8]};
     j.truth = fa_model(j.D, j.K, j.lo, j.hi, j.columns, j.seed);
     j.rows = make_rows(&j, 0, j.T);
     j.fresh = make_rows(&j, 1 << 20, FRESH);

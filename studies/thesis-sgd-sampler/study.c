@@ -182,7 +182,7 @@ static void one_seed(uint64_t seed, FILE *out)
     fab_fit *f = exact(&e);
     must(fab_fit_gauss(f, &truth));
     if (out) write_truth(out, truth);
-    fab_random_normal(seed, 9, 0, 2, FAB_F64, q.start);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 9, 0, 2, FAB_F64, q.start);
     train(seed, &e, &q);
     for (size_t i = 0; i < sizeof variants / sizeof *variants; i++) {
         q.v = &variants[i];

@@ -62,7 +62,7 @@ static void take_half(const table *t, uint64_t seed, int64_t n, double *x, doubl
 {
     int64_t *order = malloc((size_t)t->rows * sizeof *order);
     if (!order) exit(1);
-    fab_random_shuffle(seed, SPLIT_STREAM, t->rows, order);
+    fab_random_shuffle(seed, FAB_PURPOSE_SPLIT, SPLIT_STREAM, t->rows, order);
     for (int64_t i = 0; i < n; i++) {
         const double *row = t->cells + order[i] * t->columns;
         for (int64_t d = 0; d < t->D; d++) x[i * t->D + d] = row[t->feature[d]];

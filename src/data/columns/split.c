@@ -78,7 +78,7 @@ static fab_status sort_by_class(int64_t n, const double *y, int64_t *order)
 static int64_t random_start(uint64_t seed, int64_t n)
 {
     double u;
-    fab_random_uniform(seed, STREAM_OF_START, 0, 1, &u);
+    fab_random_uniform(seed, FAB_PURPOSE_SPLIT, STREAM_OF_START, 0, 1, &u);
     const int64_t start = (int64_t)(u * (double)n);
     return start < n ? start : n - 1;
 }
@@ -118,8 +118,8 @@ static void collect(fab_split *s, const int64_t *part)
 static fab_status fill(fab_split *s, int64_t tested, const double *y, uint64_t seed)
 {
     int64_t *part;
-    fab_random_shuffle(seed, STREAM_OF_ORDER, s->n, s->row); /* 1 */
-    if (y) FAB_TRY(sort_by_class(s->n, y, s->row));          /* 2 */
+    fab_random_shuffle(seed, FAB_PURPOSE_SPLIT, STREAM_OF_ORDER, s->n, s->row); /* 1 */
+    if (y) FAB_TRY(sort_by_class(s->n, y, s->row));                             /* 2 */
     FAB_TRY(fab_alloc_array((void **)&part, s->n, sizeof *part, "split"));
     if (tested)
         deal_test(s->n, tested, random_start(seed, s->n), s->row, part); /* 3 */
@@ -236,7 +236,8 @@ fab_status fab_batches_get(fab_batches *b, int64_t epoch, int64_t i, const int64
                         "batches: there is no batch %lld of epoch %lld: an epoch has %lld",
                         (long long)i, (long long)epoch, (long long)fab_batches_per_epoch(b));
     if (epoch != b->epoch)
-        fab_random_shuffle(b->seed, STREAM_OF_EPOCHS + (uint64_t)epoch, b->n, b->order);
+        fab_random_shuffle(b->seed, FAB_PURPOSE_BATCH, STREAM_OF_EPOCHS + (uint64_t)epoch, b->n,
+                           b->order);
     b->epoch = epoch;
     const int64_t left = b->n - i * b->size;
     *rows = b->order + i * b->size;

@@ -98,15 +98,16 @@ typedef uint64_t bits_f64 __attribute__((vector_size(VECTOR_BYTES), may_alias));
 
 /* Philox-4x32-10 of consecutive blocks, one per 64-bit lane; the words are in the low halves, what the
  * high halves hold means nothing.  (Salmon, Moraes, Dror, Shaw, 2011; base/random.c has one block.) */
-static inline __attribute__((always_inline)) void philox(uint64_t seed, uint64_t stream,
-                                                         uint64_t block, bits_f64 x[4])
+static inline __attribute__((always_inline)) void philox(uint64_t seed, fab_purpose purpose,
+                                                         uint64_t stream, uint64_t block,
+                                                         bits_f64 x[4])
 {
     static const uint64_t lane[] = {0, 1, 2, 3, 4, 5, 6, 7};
     bits_f64 first, zero = {0};
     memcpy(&first, lane, sizeof first);
     uint64_t key0 = seed, key1 = seed >> 32;
     x[0] = first + block;
-    x[1] = x[0] >> 32;
+    x[1] = (x[0] >> 32 & 0xffff) | (uint64_t)purpose << 16;
     x[2] = zero + stream;
     x[3] = zero + (stream >> 32);
     for (int round = 0; round < 10; round++) {

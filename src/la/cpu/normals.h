@@ -112,10 +112,11 @@ INLINE void TYPED(circle)(VEC u, VEC *cosine, VEC *sine)
 }
 
 /* The words of BLOCKS consecutive blocks: radius and angle, as base/random.c pairs them. */
-INLINE void TYPED(words)(uint64_t seed, uint64_t stream, uint64_t block, BITS *radius, BITS *angle)
+INLINE void TYPED(words)(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t block,
+                         BITS *radius, BITS *angle)
 {
     bits_f64 x[4];
-    philox(seed, stream, block, x);
+    philox(seed, purpose, stream, block, x);
 #if REAL_BYTES == 8
     *radius = x[1] << 32 | (x[0] & 0xffffffffu);
     *angle = x[3] << 32 | (x[2] & 0xffffffffu);
@@ -127,18 +128,20 @@ INLINE void TYPED(words)(uint64_t seed, uint64_t stream, uint64_t block, BITS *r
 }
 
 /* GROUP normals, from the first of a block. */
-INLINE void TYPED(group)(uint64_t seed, uint64_t stream, uint64_t block, REAL *out)
+INLINE void TYPED(group)(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t block,
+                         REAL *out)
 {
     BITS radius, angle;
     VEC c, s;
-    TYPED(words)(seed, stream, block, &radius, &angle);
+    TYPED(words)(seed, purpose, stream, block, &radius, &angle);
     const VEC r = ROOT(TYPED(log_unit)(radius) * -2); /* sqrt(-2 log u1) */
     TYPED(circle)(TYPED(unit)(angle), &c, &s);
     TYPED(spread)(out, 2 * QUARTER, LOW(r * c, r * s));
     TYPED(spread)(out + QUARTER, 2 * QUARTER, HIGH(r * c, r * s));
 }
 
-static void TYPED(normals)(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, void *to)
+static void TYPED(normals)(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t index0,
+                           int64_t n, void *to)
 {
     REAL *out = to;
     int64_t done = 0;
@@ -147,7 +150,7 @@ static void TYPED(normals)(uint64_t seed, uint64_t stream, uint64_t index0, int6
         const int64_t skip = (int64_t)(index % PER_BLOCK), left = n - done;
         REAL some[GROUP];
         const int whole = skip == 0 && left >= GROUP;
-        TYPED(group)(seed, stream, index / PER_BLOCK, whole ? out + done : some);
+        TYPED(group)(seed, purpose, stream, index / PER_BLOCK, whole ? out + done : some);
         const int64_t got = left < GROUP - skip ? left : GROUP - skip;
         if (!whole) memcpy(out + done, some + skip, (size_t)got * sizeof *out);
         done += got;
@@ -167,7 +170,7 @@ static void TYPED(randn)(const fab_job *job, fab_span rows, void *scratch, doubl
     {
         const uint64_t index = (uint64_t)(job->first_row + i) * (uint64_t)k;
         REAL *to = direct ? TYPED(at)(A, i, 0) : some;
-        TYPED(normals)(job->seed, job->stream, index, m * k, to);
+        TYPED(normals)(job->seed, job->purpose, job->stream, index, m * k, to);
         for (int64_t j = 0; j < k && !direct; j++)
             for (int64_t r = 0; r < m; r++) *TYPED(at)(A, i + r, j) = some[r * k + j];
     }

@@ -294,9 +294,11 @@ static void cpu_zero(const fab_run *r, const fab_long *A)
         memset((char *)A->p + (size_t)(i * step) * size, 0, (size_t)length * size);
 }
 
-static void cpu_randn(const fab_run *r, uint64_t seed, uint64_t stream, const fab_long *A)
+static void cpu_randn(const fab_run *r, uint64_t seed, fab_purpose purpose, uint64_t stream,
+                      const fab_long *A)
 {
-    const fab_job job = {.A = A, .seed = seed, .stream = stream, .first_row = r->comm.first_row};
+    const fab_job job = {
+        .A = A, .seed = seed, .purpose = purpose, .stream = stream, .first_row = r->comm.first_row};
     cpu_call c = begin(r, A->n, A->k, 1, 8 * A->n * A->k, 0);
     run(&c, kernels(r)->randn, &job, NULL);
 }

@@ -24,6 +24,7 @@ typedef struct fab_job {
     const double *in;       /* put */
     double *out;            /* get */
     uint64_t seed, stream;  /* randn */
+    fab_purpose purpose;    /* randn */
     int64_t first_row;      /* randn */
     const fab_sweep *sweep; /* with M = C, T, R one below the other, `cols` rows in all, */
     int upper;              /* whether R is zero below its diagonal, and */
@@ -42,7 +43,8 @@ typedef struct fab_kernels {
     fab_kernel *mult, *rowquad, *rowdot, *axpy;
     fab_kernel *load, *get, *put, *randn;
     fab_kernel *sweep;
-    void (*normals)(uint64_t seed, uint64_t stream, uint64_t index0, int64_t n, void *out);
+    void (*normals)(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t index0, int64_t n,
+                    void *out);
 } fab_kernels;
 
 /* One instruction set: its name and its kernels by precision (FAB_F64, FAB_F32). */

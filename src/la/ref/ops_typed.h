@@ -123,14 +123,15 @@ static void TYPED(zero)(const fab_run *r, const fab_long *A)
         for (int64_t j = 0; j < A->k; j++) *TYPED(at)(A, i, j) = 0;
 }
 
-static void TYPED(randn)(const fab_run *r, uint64_t seed, uint64_t stream, const fab_long *A)
+static void TYPED(randn)(const fab_run *r, uint64_t seed, fab_purpose purpose, uint64_t stream,
+                         const fab_long *A)
 {
     for (int64_t i = 0; i < A->n; i++)
         for (int64_t j = 0; j < A->k; j++) {
             const uint64_t index = (uint64_t)((r->comm.first_row + i) * A->k + j);
             uint32_t bits[4];
             REAL block[NORMAL_BLOCK];
-            fab_random_bits(seed, stream, index / NORMAL_BLOCK, bits);
+            fab_random_bits(seed, purpose, stream, index / NORMAL_BLOCK, bits);
             normal_block(bits, block);
             *TYPED(at)(A, i, j) = block[index % NORMAL_BLOCK];
         }

@@ -202,7 +202,7 @@ static void orthonormalise(fab_eigs *e)
 static fab_status solve_subspace(fab_eigs *e, const double *s)
 {
     if (!e->warm) {
-        fab_random_normal(e->seed, 0, 0, e->t->D * e->b, FAB_F64, e->V); /* 0 */
+        fab_random_normal(e->seed, FAB_PURPOSE_PROBE, 0, 0, e->t->D * e->b, FAB_F64, e->V); /* 0 */
         orthonormalise(e);
     }
     e->warm = 1;

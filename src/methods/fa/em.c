@@ -58,7 +58,7 @@ typedef struct steps {
 static void begin(steps *e)
 {
     const int64_t D = e->b->D, K = e->b->K;
-    fab_random_normal((uint64_t)e->set->seed, 0, 0, D * K, FAB_F64, e->b->F);
+    fab_random_normal((uint64_t)e->set->seed, FAB_PURPOSE_START, 0, 0, D * K, FAB_F64, e->b->F);
     for (int64_t i = 0; i < D; i++) {
         const double v = fab_target_varies(e->t, i) ? e->t->diag[i]
                                                     : fab_batch_floor(e->b, e->t, i);

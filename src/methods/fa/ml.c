@@ -135,7 +135,8 @@ static fab_status begin(search *q, int64_t start)
     const int64_t D = q->b->D;
     const double least = log(q->b->psi_min);
     if (start == 0) FAB_TRY(regression_shares(q, q->s));
-    if (start > 1) fab_random_uniform((uint64_t)q->set->seed, (uint64_t)start, 0, D, q->s);
+    if (start > 1)
+        fab_random_uniform((uint64_t)q->set->seed, FAB_PURPOSE_START, (uint64_t)start, 0, D, q->s);
     for (int64_t i = 0; i < D; i++) {
         const double u = log(start == 0 ? q->s[i] : start == 1 ? 0.5 : 0.05 + 0.9 * q->s[i]);
         q->u[i] = u > least ? (u < 0 ? u : 0) : least;

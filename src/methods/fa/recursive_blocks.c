@@ -139,7 +139,7 @@ static fab_status start_random(recursive_em *e, double c)
     const fab_long W = fab_long_rows(e->S->F, D, R);
     double total = (double)D;
     FAB_TRY(fab_sum(&e->run, &total, 1));
-    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 0, &W);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, FAB_PURPOSE_START, 0, &W);
     e->run.ops->colquad(&e->run, &W, NULL, e->norm);
     FAB_TRY(fab_sum(&e->run, e->norm, R));
     double *scale = e->M;
@@ -199,7 +199,7 @@ static fab_status add_unseen(recursive_em *e)
     const fab_long Z =
         fab_long_rows(fab_absorb_columns(e->absorb), D, unseen); /* the columns are done with */
     double total = 0;
-    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, 1, &Z);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.seed, FAB_PURPOSE_START, 1, &Z);
     e->run.ops->rowquad(&e->run, &Z, NULL, unseen, 0, e->before);
     for (int64_t i = 0; i < D; i++) total += e->before[i];
     FAB_TRY(fab_sum(&e->run, &total, 1));

@@ -133,7 +133,8 @@ static void normals(fab_start *s)
     const fab_long w = vector(s->w, s->D);
     for (int64_t k = 0; k < s->K; k++) {
         const fab_long column = {(char *)s->q.F + (size_t)k * s->run.ops->size, s->D, 1, s->K, 1};
-        s->wide.ops->randn(&s->wide, (uint64_t)s->seed, STREAM_OF_F + (uint64_t)k, &w);
+        s->wide.ops->randn(&s->wide, (uint64_t)s->seed, FAB_PURPOSE_START,
+                           STREAM_OF_F + (uint64_t)k, &w);
         s->run.ops->put(&s->run, s->w, &column);
     }
 }

@@ -84,7 +84,7 @@ static void start_random(fab_lrvga *e, double trace)
     const int64_t R = e->set.inner_rank;
     const fab_long W = fab_lrvga_factors(e, e->S, 0, R);
     double *const scale = e->P.M, *const squares = e->P.C; /* free before the first block */
-    e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, 0, &W);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, FAB_PURPOSE_START, 0, &W);
     e->run.ops->colquad(&e->run, &W, NULL, squares);
     memset(scale, 0, (size_t)(R * R) * sizeof *scale);
     for (int64_t k = 0; k < R; k++)
@@ -433,11 +433,13 @@ fab_status fab_lrvga_draw(fab_lrvga *e, uint64_t number, double *out)
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
     double *const h = e->line, *const wx = h + used;
     FAB_TRY(factor(e));
-    e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, DRAWS + 2 * number, &z);
+    e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, FAB_PURPOSE_DRAW, DRAWS + 2 * number,
+                      &z);
     for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(e->P.inverse[i]);
     e->run.ops->axpy(&e->run, e->v, &z, 0, &z); /* x */
     if (used) {
-        fab_random_normal((uint64_t)e->set.train.seed, DRAWS + 2 * number + 1, 0, used, FAB_F64, h);
+        fab_random_normal((uint64_t)e->set.train.seed, FAB_PURPOSE_DRAW, DRAWS + 2 * number + 1, 0,
+                          used, FAB_F64, h);
         e->run.ops->cross(&e->run, &W, NULL, &z, wx);
         for (int64_t k = 0; k < used; k++) h[k] -= wx[k];
         fab_chol_solve(used, 1, e->P.M, h);

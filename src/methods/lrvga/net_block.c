@@ -103,7 +103,8 @@ static void draw_classes(fab_lrvga_net *f, int64_t i, int64_t n, uint64_t number
         const double *out = f->slopes.out + j * f->C;
         double u, top = out[0], sum = 0, below = 0;
         int64_t c = 0;
-        fab_random_uniform((uint64_t)f->s.train.seed, CLASSES + number, (uint64_t)(i + j), 1, &u);
+        fab_random_uniform((uint64_t)f->s.train.seed, FAB_PURPOSE_CLASSES, CLASSES + number,
+                           (uint64_t)(i + j), 1, &u);
         for (int64_t k = 1; k < f->C; k++) top = fmax(top, out[k]);
         for (int64_t k = 0; k < f->C; k++) sum += exp(out[k] - top);
         for (; c < f->C - 1; c++) {

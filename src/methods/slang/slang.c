@@ -34,7 +34,7 @@
 #include <string.h>
 
 enum { COLUMNS = 5 }; /* K when it is auto */
-/* Streams of random numbers, beyond those of the epochs; z has one for every step. */
+/* Streams of the draws; z has one for every step. */
 #define E_STREAM ((uint64_t)1 << 48)
 #define Z_STREAM ((uint64_t)1 << 49)
 
@@ -237,11 +237,12 @@ static void draw(fab_slang *f)
     const uint64_t seed = (uint64_t)f->s.seed, step = (uint64_t)f->count.steps;
     const fab_long X = fab_slang_vectors(f, f->draw.X, draws), U = fab_slang_U(f, f->P.U);
     double *e = f->draw.e, *sd = f->draw.theta; /* theta is not needed yet */
-    op->randn(&f->run, seed, Z_STREAM + step, &X);
+    op->randn(&f->run, seed, FAB_PURPOSE_DRAW, Z_STREAM + step, &X);
     for (int64_t i = 0; i < D; i++) sd[i] = sqrt(f->inverse_psi[i]);
     op->axpy(&f->run, sd, &X, 0, &X); /* x */
     if (K == 0) return;
-    fab_random_normal(seed, E_STREAM, step * (uint64_t)(K * draws), K * draws, FAB_F64, e);
+    fab_random_normal(seed, FAB_PURPOSE_DRAW, E_STREAM, step * (uint64_t)(K * draws), K * draws,
+                      FAB_F64, e);
     op->cross(&f->run, &U, NULL, &X, f->draw.Ux);
     for (int64_t i = 0; i < K * draws; i++) e[i] -= f->draw.Ux[i];
     fab_chol_solve(K, draws, f->P.L, e);             /* M^-1 (e - U' x) */

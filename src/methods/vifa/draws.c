@@ -28,7 +28,8 @@ const double *fab_vifa_z(fab_vifa *f, int64_t first, int64_t count, int thread)
     double *z = d->z + (int64_t)thread * FAB_VIFA_CHUNK;
     const int one_chunk = count == f->q.W;
     if (one_chunk && d->stream_of_z == d->stream) return z;
-    fab_random_normal((uint64_t)f->s.seed, d->stream, (uint64_t)first, count, FAB_F64, z);
+    fab_random_normal((uint64_t)f->s.seed, FAB_PURPOSE_DRAW, d->stream, (uint64_t)first, count,
+                      FAB_F64, z);
     if (one_chunk) d->stream_of_z = d->stream;
     return z;
 }
@@ -65,7 +66,9 @@ void fab_vifa_draw(fab_vifa *f, const fab_vifa_step *s, int64_t l)
         const int path = d->path && s->weight > 0;
         const fab_long F = fab_vifa_F(f), Y = fab_long_vectors(d->Y, W, path ? 2 : 1, W);
         double *h = d->hy, *y = d->hy + K;
-        if (d->sign > 0) fab_random_normal((uint64_t)f->s.seed, d->stream + 1, 0, K, FAB_F64, d->h);
+        if (d->sign > 0)
+            fab_random_normal((uint64_t)f->s.seed, FAB_PURPOSE_DRAW, d->stream + 1, 0, K, FAB_F64,
+                              d->h);
         for (int64_t k = 0; k < K; k++) {
             h[k] = d->sign * d->h[k];
             d->H[l + k * L] = h[k] / (double)L;

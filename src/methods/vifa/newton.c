@@ -114,8 +114,8 @@ static fab_status expectations(fab_vifa *f, fab_vifa_step *s)
     const fab_status factored = fab_chol(W, n->R); /* S = R R' */
     if (factored != FAB_OK) return not_convex(f, factored, s->t);
 
-    fab_random_normal(seed, stream, 0, W * W, FAB_F64, n->Q); /* 1 */
-    fab_random_normal(seed, stream + 1, 0, W + 2, FAB_F64, n->normal);
+    fab_random_normal(seed, FAB_PURPOSE_DRAW, stream, 0, W * W, FAB_F64, n->Q); /* 1 */
+    fab_random_normal(seed, FAB_PURPOSE_DRAW, stream + 1, 0, W + 2, FAB_F64, n->normal);
     fab_qr(W, W, n->Q, n->X, n->work);
     for (int64_t i = 0; i < W + 2; i++) square += n->normal[i] * n->normal[i]; /* r^2 */
     const double r = sqrt(square);

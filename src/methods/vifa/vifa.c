@@ -119,7 +119,7 @@ static void start(fab_vifa *f)
     f->nn->exps(q->W, q->gamma, q->psi);
     if (q->K > 0) {
         const fab_long F = fab_vifa_F(f);
-        f->run.ops->randn(&f->run, (uint64_t)f->s.seed, FAB_VIFA_START, &F);
+        f->run.ops->randn(&f->run, (uint64_t)f->s.seed, FAB_PURPOSE_START, FAB_VIFA_START, &F);
         fab_vifa_identity(q->K, f->s.start_sd * f->s.start_F, f->scratch.B);
         f->run.ops->mult(&f->run, NULL, &F, f->scratch.B, 0, &F);
     }

@@ -29,7 +29,7 @@ static void thin(const fab_layer *l, const fab_flow *f, const void *in, void *ou
     double u[CHUNK];
     for (int64_t i = 0; i < n; i += CHUNK) {
         const int64_t m = n - i < CHUNK ? n - i : CHUNK;
-        fab_random_uniform(f->seed, stream, first + (uint64_t)i, m, u);
+        fab_random_uniform(f->seed, FAB_PURPOSE_DROPOUT, stream, first + (uint64_t)i, m, u);
         for (int64_t j = 0; j < m; j++) u[j] = u[j] < l->rate ? 0 : keep;
         f->nn->scale(m, u, fab_at(f->nn, in, i), fab_at(f->nn, out, i));
     }

@@ -204,7 +204,8 @@ fab_status fab_softmax_logp(fab_softmax *s, int64_t row, const double *mean, con
     }
     FAB_TRY(find_root(s, S));
     if (s->draws)
-        fab_random_normal(s->seed, STREAM, (uint64_t)(row * numbers), numbers, FAB_F64, s->z);
+        fab_random_normal(s->seed, FAB_PURPOSE_PREDICT, STREAM, (uint64_t)(row * numbers), numbers,
+                          FAB_F64, s->z);
     fab_mm(FAB_N, FAB_N, C, s->L, C - 1, 1, s->R, s->z, 0, s->shift);
     average(s, mean, logp);
     return FAB_OK;

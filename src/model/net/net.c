@@ -268,7 +268,8 @@ static void start(void *self, uint64_t seed, double *theta)
         if (!l->params) continue;
         const double sd = sqrt(start_variance(net, i));
         double *w = theta + l->at;
-        fab_random_normal(seed, START_STREAM, (uint64_t)l->at, l->params - l->biases, FAB_F64, w);
+        fab_random_normal(seed, FAB_PURPOSE_WEIGHTS, START_STREAM, (uint64_t)l->at,
+                          l->params - l->biases, FAB_F64, w);
         for (int64_t j = 0; j < l->params - l->biases; j++) w[j] *= sd;
     }
     if (net->noise == FAB_NOISE_LEARNED) theta[net->weights] = log(net->model.head.beta);

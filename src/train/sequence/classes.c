@@ -204,7 +204,7 @@ void fab_classes_update(const fab_rule *r, uint64_t row, int64_t C, double y, do
     q.y = (int64_t)y;
     q.w = w;
     q.u0 = u0;
-    fab_random_normal(r->seed, row, 0, C * r->draws, FAB_F64, q.z);
+    fab_random_normal(r->seed, FAB_PURPOSE_DRAW, row, 0, C * r->draws, FAB_F64, q.z);
     fab_status status = begin(&q, V0, ld);
     if (status == FAB_OK) status = expect(&q, q.a, q.M);
     s->score = w * (q.p[q.y] > 0 ? log(q.p[q.y]) : q.logp);

@@ -27,7 +27,7 @@ fab_scalar fab_scalar_update(const fab_rule *r, uint64_t row, double y, double w
     double z[FAB_MAX_DRAWS], e, h, again;
     const fab_nodes n = {r->expectation, r->draws, z};
     if (l->nodes && r->expectation == FAB_SAMPLED)
-        fab_random_normal(r->seed, row, 0, r->draws, FAB_F64, z);
+        fab_random_normal(r->seed, FAB_PURPOSE_DRAW, row, 0, r->draws, FAB_F64, z);
     if (r->scheme == FAB_IMPLICIT || !l->expected) return l->update(&n, y, w, u0, v0); /* 1 */
     l->expected(&n, y, w, u0, v0, &e, &h);
     const fab_scalar first = moved(e, h, u0, v0); /* 2 */
