@@ -21,17 +21,20 @@ symbols() { python3 tools/check_symbols.py "$BUILD/libfabayes.so"; }
 
 run() {
     case $1 in
-    format | headers) "tools/check_$1.sh" ;;                  # clang-format; C11 and C++17
-    layers | calls | text) python3 "tools/check_$1.py" ;; # includes; heap and printing; marks
-    build) build ;;                                           # warnings are errors
-    symbols) symbols ;;                                       # exported = declared
+    format | headers) "tools/check_$1.sh" ;;       # clang-format; C11 and C++17
+    layers | calls) python3 "tools/check_$1.py" ;; # includes; heap and printing
+    text | long) python3 "tools/check_$1.py" ;;    # marks; arrays of src/la
+    spell | cppcheck) "tools/check_$1.sh" ;;       # codespell; cppcheck
+    build) build ;;                                # warnings are errors
+    symbols) symbols ;;                            # exported = declared
+    abi | tidy) "tools/check_$1.sh" ;;             # abidiff; clang-tidy
     asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
     *) echo "no check of that name" && false ;;
     esac
 }
 
 failed=0
-for name in ${*:-format layers headers calls text build symbols asan-gcc asan-clang tsan}; do
+for name in ${*:-format layers headers calls text long spell build symbols abi cppcheck tidy asan-gcc asan-clang tsan}; do
     start=$(date +%s)
     if run "$name" >"$logs/$name.log" 2>&1; then
         printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))

@@ -18,7 +18,9 @@ fab_status fab_fail(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
 /* Put words in front of the sentence remembered last: "file: " + detail. */
 fab_status fab_prefix(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
 
-#define FAB_FAIL(status, ...) fab_fail(status, __VA_ARGS__)
+/* The status stands outside of the call too: whoever reads only the caller, a compiler or an analyser,
+ * sees that it is not FAB_OK. */
+#define FAB_FAIL(status, ...) (fab_fail(status, __VA_ARGS__), (fab_status)(status))
 
 /* Pass a failure up. */
 #define FAB_TRY(call)                            \
