@@ -15,6 +15,7 @@
 #include "base/rows.h"
 #include "la/small.h"
 #include "posterior/solver.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 
@@ -375,6 +376,7 @@ fab_status fab_objective_diag_prior(fab_objective *o, double *diag)
 /* out += h x^2 for row j of the block, coordinate by coordinate */
 static void add_squares(const view *x, int64_t j, int64_t D, double h, double *out)
 {
+    assert(x->p || x->sparse.start);
     const double *row = x->p ? x->p + j * x->ld : NULL;
     for (int64_t d = 0; d < D && x->p; d++) out[d] += h * row[d] * row[d];
     for (int64_t k = 0; !x->p && k < fab_rows_stored(&x->sparse, j, D); k++) {
