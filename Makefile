@@ -43,4 +43,4 @@ install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
 
 clean:
-	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan $(BUILD)-fuzz
+	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-abi $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan $(BUILD)-fuzz

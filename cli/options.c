@@ -6,6 +6,7 @@
  * SPDX-License-Identifier: MIT */
 #include "options.h"
 #include "print/output.h"
+#include <assert.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -162,6 +163,7 @@ static int take_long(call *c, const char *word)
     snprintf(shown, sizeof shown, "--%s", name);
     if (o) return take(c, o, shown, equals ? equals + 1 : NULL);
     if (!c->s->settings || !equals) return unknown(c, NULL, name);
+    assert(c->pending);
     c->pending[c->pendings++] = c->at - 1;
     return DONE;
 }

@@ -22,18 +22,21 @@ docs() { python3 tools/check_docs.py && python3 tools/docs_settings.py check "$B
 
 run() {
     case $1 in
-    format | headers) "tools/check_$1.sh" ;;                  # clang-format; C11 and C++17
-    layers | calls | text) python3 "tools/check_$1.py" ;; # includes; heap and printing; marks
-    build) build ;;                                           # warnings are errors
-    symbols) symbols ;;                                       # exported = declared
-    docs) docs ;;                                             # what the pages name; settings tables
+    format | headers) "tools/check_$1.sh" ;;       # clang-format; C11 and C++17
+    layers | calls) python3 "tools/check_$1.py" ;; # includes; heap and printing
+    text | long) python3 "tools/check_$1.py" ;;    # marks; arrays of src/la
+    spell | cppcheck) "tools/check_$1.sh" ;;       # codespell; cppcheck
+    build) build ;;                                # warnings are errors
+    symbols) symbols ;;                            # exported = declared
+    abi | tidy) "tools/check_$1.sh" ;;             # abidiff; clang-tidy
+    docs) docs ;;                                  # what the pages name; settings tables
     asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
     *) echo "no check of that name" && false ;;
     esac
 }
 
 failed=0
-for name in ${*:-format layers headers calls text build symbols docs asan-gcc asan-clang tsan}; do
+for name in ${*:-format layers headers calls text long spell build symbols docs abi cppcheck tidy asan-gcc asan-clang tsan}; do
     start=$(date +%s)
     if run "$name" >"$logs/$name.log" 2>&1; then
         printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))

@@ -26,7 +26,8 @@ def declared():
 def exported(library):
     out = subprocess.run(["nm", "-D", "--defined-only", library], check=True, capture_output=True,
                          text=True).stdout
-    return {line.split()[-1].split("@")[0] for line in out.splitlines()}
+    rows = [line.split() for line in out.splitlines()]
+    return {row[-1].split("@")[0] for row in rows if row[-2] != "A"} # A: the name of the version itself
 
 
 def home(name):

@@ -11,7 +11,7 @@ set -eu
 
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
        libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
-check="clang clang-format libclang-rt-14-dev"
+check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools"
 bench="python3-sklearn"
 
 group=${1:-build}
@@ -36,7 +36,9 @@ present() {
     *' installed') return 0 ;;
     esac
     case $1 in
-    cmake | gcc | g++ | pkg-config | clang | clang-format | python3) command -v "$1" >/dev/null ;;
+    cmake | gcc | g++ | pkg-config | python3 | clang | clang-format | cppcheck | codespell) command -v "$1" >/dev/null ;;
+    clang-tidy) command -v clang-tidy >/dev/null && command -v run-clang-tidy >/dev/null ;;
+    abigail-tools) command -v abidw >/dev/null && command -v abidiff >/dev/null ;;
     gnuplot-nox) command -v gnuplot >/dev/null ;;
     *) return 1 ;;
     esac

@@ -16,16 +16,18 @@ mkdir -p "$copy"
 if [ "${1:-}" = slow ]; then
     python3 tools/tree.py | tar -cf - -T - | tar -xf - -C "$copy"
 else
-    tar -cf - .clang-format README.md tools include/fabayes/status.h src/base/*.h src/fit/methods.c |
+    tar -cf - .clang-format .clang-tidy README.md tools include/fabayes/status.h src/base/*.h src/fit/methods.c |
         tar -xf - -C "$copy"
 fi
 cd "$copy" || exit 1
 wrong=0 done=0
 
-# ask CHECK: what the check says about the copy; its exit status.
+# ask CHECK FILE: what the check says about the copy, or about FILE where a whole tree takes minutes; its
+# exit status.
 ask() {
     case $1 in
-    format | headers) "tools/check_$1.sh" 2>&1 ;;
+    format | headers | spell) "tools/check_$1.sh" 2>&1 ;;
+    cppcheck | tidy) "tools/check_$1.sh" "$2" 2>&1 ;;
     symbols) python3 tools/check_symbols.py "$tmp/lib.so" 2>&1 ;;
     settings) python3 tools/docs_settings.py check "$tmp/program" 2>&1 ;;
     *) python3 "tools/check_$1.py" 2>&1 ;;
@@ -35,7 +37,7 @@ ask() {
 # refuses CHECK FILE TEXT: with TEXT in FILE the check fails and names FILE.
 refuses() {
     put "$2" "$3"
-    if said=$(ask "$1"); then status=0; else status=1; fi
+    if said=$(ask "$1" "$2"); then status=0; else status=1; fi
     if [ $status = 0 ] || ! grep -qF "$2" <<<"$said"; then
         echo "$1 does not notice in $2: ${3:0:70}"
         wrong=$((wrong + 1))
@@ -46,7 +48,7 @@ refuses() {
 # accepts CHECK FILE TEXT: with TEXT in FILE the check does not speak of FILE.
 accepts() {
     put "$2" "$3"
-    if grep -F "$2" <<<"$(ask "$1")"; then
+    if grep -F "$2" <<<"$(ask "$1" "$2")"; then
         echo "$1 refuses in $2: ${3:0:70}"
         wrong=$((wrong + 1))
     fi
@@ -110,6 +112,7 @@ accepts headers include/fabayes/planted.h '#include <stdint.h>
 int64_t fab_planted(int64_t n);'
 refuses headers include/fabayes/planted.h 'int64_t fab_planted(int64_t n);'
 refuses headers include/fabayes/planted.h 'int fab_planted(int class);'
+refuses headers include/fabayes/planted.h '#define FAB_PLANTED __builtin_inf()'
 refuses headers include/fabayes/planted.h 'long long fab_planted(int n) { return ({ n; }); }'
 
 accepts calls src/methods/exact/planted.c 'void f(s *m) { m->free(m); m.free(m); snprintf(b, 9, "free(p)"); } // malloc(1)'
@@ -163,6 +166,86 @@ if python3 tools/docs_settings.py write "$tmp/program" && ask settings; then :; 
 fi
 rm docs/methods/planted.md
 if ask settings >/dev/null; then echo "settings: a method without a page" && wrong=$((wrong + 1)); fi
+
+# Long arrays: a place more than listed, and a place less, which must leave the list.
+: >tools/long_arrays.txt
+accepts long src/la/planted.c 'double f(g *q) { return q->type == FAB_F32 ? ((float *)q->F)[1] : 0; }'
+accepts long src/methods/exact/planted.c 'int f(const void *a) { return *(const double *)a > 0 && t == FAB_F64; } // (float *)x'
+accepts long src/base/planted.c 'size_t f(fab_dtype t) { return t == FAB_F32 ? 4 : 8; }'
+refuses long src/base/planted.c 'double f(g *q) { return ((const double *)q->F)[1]; }'
+refuses long src/methods/exact/planted.c 'void f(g *q) { ((float *)q->F)[1] = 1; }'
+refuses long src/methods/exact/planted.c 'double *f(g *q) { return (double *)q->F + 1; }'
+refuses long src/methods/exact/planted.c 'void f(h *e) { const double *F = e->q->F; }'
+refuses long cli/planted.c 'int f(g *q) { return FAB_F32 == q->type; }'
+refuses long cli/planted.c 'int f(g *q) { switch (q->type) { case FAB_F32: return 1; } }'
+printf '%s\n' 'cli/planted.c 2 # two' >tools/long_arrays.txt
+accepts long cli/planted.c 'int f(g *q) { return q->type != FAB_F32 && q->type == FAB_F32; }'
+refuses long cli/planted.c 'int f(g *q) { return q->type == FAB_F32; }'
+
+# The ABI of a library made here: DECLARATIONS as a header, and what defines them.
+abi() { # abi renew | accepts | refuses, DECLARATIONS, MORE in the source
+    printf '%s\n' "$2" >include/fabayes/planted.h
+    printf '%s\n' '#include "fabayes/planted.h"' 'void fab_use(fab_planted *p, int n) { p->last = n; }' \
+        'struct fab_hidden { int z; };' 'int fab_ask(fab_hidden *h) { return h->z; }' "${3:-}" >"$tmp/abi.c"
+    case $2 in *fab_ask*) ;; *) sed -i /fab_ask/d "$tmp/abi.c" ;; esac
+    case $2 in *long\ n*) sed -i 's/int n/long n/' "$tmp/abi.c" ;; esac
+    gcc -g -shared -fPIC -Iinclude "$tmp/abi.c" -o "$tmp/abi.so" || wrong=$((wrong + 1))
+    if [ "$1" = renew ]; then
+        tools/check_abi.sh renew "$tmp/abi.so" >/dev/null
+    else
+        if tools/check_abi.sh "$tmp/abi.so" >"$tmp/said" 2>&1; then said=accepts; else said=refuses; fi
+        if [ $said != "$1" ] || { [ $said = refuses ] && ! grep -q fab_ "$tmp/said"; }; then
+            echo "abi $said: ${2//$'\n'/ }" && cat "$tmp/said" && wrong=$((wrong + 1))
+        fi
+        done=$((done + 1))
+    fi
+}
+if command -v abidw >/dev/null; then
+    api='typedef enum fab_kind { FAB_ONE, FAB_TWO } fab_kind;
+typedef struct fab_inner { double x; fab_kind kind; } fab_inner;
+typedef struct fab_planted { fab_inner inner; double last; } fab_planted;
+typedef struct fab_hidden fab_hidden;
+void fab_use(fab_planted *p, int n);
+int fab_ask(fab_hidden *h);'
+    abi renew "$api"
+    abi accepts "$api"
+    abi accepts "${api/double last;/double last; double more;}"
+    abi accepts "${api/FAB_TWO/FAB_TWO, FAB_THREE}"
+    abi accepts "$api"$'\nint fab_new(int n);' 'int fab_new(int n) { return n; }'
+    abi refuses "${api/double last;/double more; double last;}"
+    abi refuses "${api/double last;/float last; double more;}"
+    abi refuses "${api/double x;/double y;}"
+    abi refuses "${api/fab_kind kind;/fab_kind kind; double more;}" # moves what follows it outside
+    abi refuses "${api/double x;/}"
+    abi refuses "${api/FAB_ONE, /}"
+    abi refuses "${api/int n/long n}"
+    abi refuses "${api/int fab_ask*/}"
+    rm include/fabayes/planted.h
+else
+    echo "abi: not tried, there is no abidw"
+fi
+
+if command -v clang-tidy >/dev/null; then
+    accepts tidy src/base/planted.c $'int f(const int *p);\nint f(const int *p)\n{\n    return p ? *p : 0;\n}'
+    refuses tidy src/base/planted.c $'int f(const int *p);\nint f(const int *p)\n{\n    return p ? 0 : *p;\n}'
+    refuses tidy cli/planted.c $'#include <string.h>\nint f(const char *a);\nint f(const char *a)\n{\n    return !strcmp(a, "x") || strcmp(a, "y") == -1;\n}'
+    refuses tidy cli/planted.c $'int f(int n);\nint f(int n)\n{\n    if (n == n) return 1;\n    return 0;\n}'
+else
+    echo "tidy: not tried, there is no clang-tidy"
+fi
+if command -v cppcheck >/dev/null; then
+    accepts cppcheck src/base/planted.c $'int f(int n)\n{\n    int a[3] = {1, 2, 3};\n    return n < 3 ? a[n] : 0;\n}'
+    refuses cppcheck src/base/planted.c $'int f(void)\n{\n    int a[3] = {1, 2, 3};\n    return a[3];\n}'
+    refuses cppcheck cli/planted.c $'#include <stdlib.h>\nvoid f(void)\n{\n    char *p = malloc(3);\n    p[0] = 1;\n}'
+else
+    echo "cppcheck: not tried, there is no cppcheck"
+fi
+if command -v codespell >/dev/null; then
+    accepts spell docs/planted.md 'the gradient dout of the output'
+    refuses spell docs/planted.md 'a word spelled w''hcih is wrong'
+else
+    echo "spell: not tried, there is no codespell"
+fi
 
 # The set-up: instant when all is there, otherwise it installs or says what to run.
 mkdir -p "$tmp/bin"

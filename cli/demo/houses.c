@@ -303,10 +303,11 @@ static void add_data(fab_page *page)
              "with a standard deviation of %.0f.",
              TRAIN, HELD_OUT, houses_noise);
     fab_page_text(page, text);
+    size_t used = 0;
     for (int i = -1; i < SHOWN; i++) {
         houses_line(i, line);
-        strcat(lines, line);
-        strcat(lines, i + 1 < SHOWN ? "\n" : "");
+        used += (size_t)snprintf(lines + used, sizeof lines - used, "%s%s", line,
+                                 i + 1 < SHOWN ? "\n" : "");
     }
     fab_page_code(page, lines);
 }

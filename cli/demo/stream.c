@@ -138,8 +138,9 @@ static int64_t same_gauss(const fab_gauss *a, const fab_gauss *b)
 static fab_status sample(streaming *m, const fab_gauss *q)
 {
     fab_solver *solver = NULL;
-    double *draws = malloc(sizeof(double) * DRAWS * (DIM + 1)), *density = draws + DRAWS * DIM;
+    double *draws = malloc(sizeof(double) * DRAWS * (DIM + 1));
     if (!draws) return FAB_NO_MEMORY;
+    double *density = draws + (int64_t)DRAWS * DIM;
     const fab_rows rows = {draws, FAB_F64, DRAWS, DIM};
     fab_status s = fab_solver_init(&solver, q, &m->exec);
     if (s == FAB_OK)

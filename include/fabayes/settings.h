@@ -8,6 +8,7 @@
 #define FABAYES_SETTINGS_H
 
 #include "fabayes/exec.h"
+#include <math.h>
 #include <stddef.h>
 
 #ifdef __cplusplus
@@ -16,7 +17,7 @@ extern "C" {
 
 /* The value of a setting that is to be chosen by the rule its help text states. */
 #define FAB_AUTO_I64 INT64_MIN
-#define FAB_AUTO_F64 (-__builtin_inf())
+#define FAB_AUTO_F64 (-INFINITY)
 
 typedef enum fab_origin { FAB_VALUE = 0, FAB_REQUIRED, FAB_AUTO } fab_origin;
 typedef enum fab_scale { FAB_NO_TUNE = 0, FAB_LIN, FAB_LOG } fab_scale;

@@ -18,7 +18,15 @@ fab_status fab_fail(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
 /* Put words in front of the sentence remembered last: "file: " + detail. */
 fab_status fab_prefix(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
 
-#define FAB_FAIL(status, ...) fab_fail(status, __VA_ARGS__)
+/* Returns s in sight of the caller, so that whoever reads only the caller, a compiler or an analyser,
+ * knows that it is not FAB_OK. */
+static inline fab_status fab_failed(fab_status s, fab_status remembered)
+{
+    (void)remembered;
+    return s;
+}
+
+#define FAB_FAIL(status, ...) fab_failed(status, fab_fail(status, __VA_ARGS__))
 
 /* Pass a failure up. */
 #define FAB_TRY(call)                            \

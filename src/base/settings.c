@@ -39,7 +39,8 @@ static int is_auto(const fab_field *f, value v)
 
 static value automatic(const fab_field *f)
 {
-    return f->type == FAB_F64 ? (value){.d = FAB_AUTO_F64} : (value){.i = FAB_AUTO_I64};
+    if (f->type == FAB_F64) return (value){.d = FAB_AUTO_F64};
+    return (value){.i = FAB_AUTO_I64};
 }
 
 void fab_settings_add_defaults(const fab_fields *t, void *settings)
@@ -79,7 +80,11 @@ int fab_settings_default_text(const fab_field *f, char *buf, size_t size)
 {
     if (f->origin == FAB_REQUIRED) return snprintf(buf, size, "required");
     if (f->origin == FAB_AUTO) return snprintf(buf, size, "auto");
-    const value v = f->type == FAB_F64 ? (value){.d = f->value} : (value){.i = (int64_t)f->value};
+    value v;
+    if (f->type == FAB_F64)
+        v.d = f->value;
+    else
+        v.i = (int64_t)f->value;
     return print_value(f, v, buf, size);
 }
 

@@ -51,7 +51,7 @@ static json_t *describe(const fab_item *it, int64_t begin)
         return NULL;
     }
     return json_pack("{s:s, s:o, s:[I, I]}", "dtype", fab_tensor_dtype(it->t.type), "shape", shape,
-                     "data_offsets", (json_int_t)begin, (json_int_t)(begin + bytes_of(it)));
+                     "data_offsets", (json_int_t)begin, (json_int_t)begin + bytes_of(it));
 }
 
 static int describe_metadata(const fab_tensors *t, json_t *root)

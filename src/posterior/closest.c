@@ -27,7 +27,7 @@ enum { STREAM = 210 };  /* of random starts, and the numbers behind it */
 #define DAMPING    1e-3 /* to begin with */
 #define EASE       10   /* factor of the damping after a success or a failure */
 #define LEAST_DAMP 1e-14
-#define LITTLE     -4    /* log psi of a coordinate that a start leaves to F */
+#define LITTLE     (-4)  /* log psi of a coordinate that a start leaves to F */
 #define LONGEST    2     /* step in gamma */
 #define TIE        1e-12 /* eigenvalues nearer than this, relatively, count as so far apart */
 #define NO_GAIN    1e-14 /* a step that promises less, relative to 1 + KL, is not taken */

@@ -122,7 +122,7 @@ static fab_status read_part(const fab_tensors *t, int64_t part, fab_gauss **g)
     FAB_TRY(fab_gauss_create_part(g, p.form, type, p.D, p.K, p.total));
     copy_numbers((*g)->mu, p.mu, p.D);
     if (p.psi) copy_numbers((*g)->psi, p.psi, p.D);
-    if (p.K)
+    if (p.F && p.K)
         memcpy((*g)->F, p.F->data,
                (size_t)(p.D * p.K) * (type == FAB_F32 ? sizeof(float) : sizeof(double)));
     if (p.total) copy_numbers((*g)->theta, p.theta, p.total);

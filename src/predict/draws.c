@@ -47,7 +47,7 @@ static void layout(fab_layout *l, void *handle)
 fab_status fab_draws_new(fab_draws **d, const fab_glm *head, int64_t n, int64_t samples,
                          int linearised)
 {
-    double asked; /* for a spread: while room is counted nothing else tells */
+    double asked = 0; /* for a spread: while room is counted nothing else tells */
     const fab_draws proto = {
         .head = *head, .n = n, .samples = samples, .variance = linearised ? &asked : NULL};
     return fab_build((void **)d, sizeof proto, &proto, layout);

@@ -7,6 +7,7 @@
 #include "base/memory.h"
 #include "data/source/names.h"
 #include "data/source/source.h"
+#include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -329,6 +330,7 @@ static fab_status keep_metadata(fab_factors *f, const fab_tensors *t)
 
 static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
 {
+    assert(f);
     fab_settings_defaults(f->method->fields, f->settings);
     FAB_TRY(about(path, fit_load(f, t, 0)));
     f->before = f->n;

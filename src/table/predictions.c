@@ -195,7 +195,7 @@ static fab_status read_pieces(work *w, fab_feed *f, fab_dataset *t)
     const int64_t samples = w->how.samples ? w->how.samples : SAMPLES;
     const int64_t draws = w->r->view.net ? samples * w->model.classes : 0;
     const int64_t numbers = draws > t->columns ? draws : t->columns;
-    const int64_t rows = PIECE_NUMBERS / numbers > 0 ? PIECE_NUMBERS / numbers : 1;
+    const int64_t rows = numbers > 0 && numbers < PIECE_NUMBERS ? PIECE_NUMBERS / numbers : 1;
     while (!fab_feed_at_end(f)) {
         fab_dataset_clear(t);
         FAB_TRY(fab_feed_read(f, rows, t));

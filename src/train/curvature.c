@@ -196,7 +196,7 @@ fab_status fab_curvature_times(fab_curvature *c, int64_t k, const double *V, dou
 static fab_status add_rows(fab_curvature *c, const fab_examples *e, void *ctx)
 {
     double *S = (double *)ctx + c->seen * c->m.outputs * c->P;
-    block b;
+    block b = {0};
     FAB_TRY(take_rows(c, e, &b));
     for (int64_t r = 0; r < b.n; r++)
         memcpy(S + r * c->P, b.S + r * b.ld, (size_t)c->P * sizeof *S);

@@ -15,6 +15,7 @@
 #include "base/rows.h"
 #include "la/small.h"
 #include "posterior/solver.h"
+#include <assert.h>
 #include <math.h>
 #include <string.h>
 

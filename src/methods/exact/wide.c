@@ -200,6 +200,7 @@ static fab_status set_spread(wide *w)
     double far = 0;
     for (int64_t i = 0; i < w->rows; i++) {
         q->psi[i] = g ? g->psi[i] : alpha;
+        if (!g) continue; /* K0 = 0 */
         for (int64_t k = 0; k < w->K0; k++)
             fab_gauss_put(q, i * K + k, ((const double *)g->F)[i * w->K0 + k]);
     }

@@ -24,7 +24,7 @@
 #include <math.h>
 #include <string.h>
 
-#define LOWEST  -23.0 /* range of log alpha, around the mean of |x_i|^2 summed over rows */
+#define LOWEST  (-23.0) /* range of log alpha, around the mean of |x_i|^2 summed over rows */
 #define HIGHEST 14.0
 #define STEP    2.3
 #define FINE    1e-4 /* of log alpha: the evidence is flat at its top */

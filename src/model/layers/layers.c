@@ -32,7 +32,7 @@ const fab_layer_kind *fab_layer_find(const char *name)
 int64_t fab_layer_names(const char *names[FAB_LAYER_KINDS])
 {
     int64_t n = 0;
-    for (; list[n] && n < FAB_LAYER_KINDS; n++) names[n] = list[n]->name;
+    for (; n < FAB_LAYER_KINDS && list[n]; n++) names[n] = list[n]->name;
     return n;
 }
 
