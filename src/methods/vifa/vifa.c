@@ -311,6 +311,7 @@ static fab_status steps(fab_vifa *f)
         const int64_t left = total - f->count.steps;
         fab_status s = FAB_OK;
         char what[96];
+        if (f->left > left) f->left = left;
         if (f->left == 0) {
             f->left = interval < left ? interval : left;
             back_up(f);
@@ -353,8 +354,8 @@ static fab_status run(fab_vifa *f)
     return s;
 }
 
-/* What a run goes on from, beside the result's F. */
-static fab_states states_of(fab_vifa *f)
+/* What a run goes on from, beside the result's F; halfway through an interval its Gram matrix, too. */
+static fab_states states_of(fab_vifa *f, int halfway)
 {
     fab_states s = {0};
     fab_states_add(&s, "state.counts", FAB_I64, FAB_VIFA_COUNTS, 0, &f->count);
@@ -362,6 +363,8 @@ static fab_states states_of(fab_vifa *f)
     fab_states_add(&s, "state.c", FAB_F64, f->q.D, 0, f->q.c);
     fab_states_add(&s, "state.gamma", FAB_F64, f->q.W, 0, f->q.gamma);
     if (f->rule->states) f->rule->states(f, &s);
+    if (halfway) fab_states_add(&s, "state.left", FAB_I64, 1, 0, &f->left);
+    if (halfway && f->q.K > 0) fab_states_add(&s, "state.gram", FAB_F64, f->q.K, f->q.K, f->q.G);
     return s;
 }
 
@@ -432,7 +435,7 @@ static fab_status report(void *handle, fab_report *r)
 
 static fab_status save(void *handle, fab_tensors *t)
 {
-    const fab_states all = states_of(handle);
+    const fab_states all = states_of(handle, ((const fab_vifa *)handle)->left > 0);
     return fab_states_save(&all, t);
 }
 
@@ -440,13 +443,16 @@ static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_vifa *f = handle;
     const fab_vifa_gaussian *q = &f->q;
-    const fab_states all = states_of(f);
+    const fab_states all = states_of(f, fab_tensors_find(t, "state.left") != NULL);
     FAB_TRY(fab_states_load(&all, t));
     if (q->K > 0) FAB_TRY(fab_state_take(t, "F", f->nn->type, 2, (int64_t[]){q->W, q->K}, q->F));
     if (!(f->count.steps >= 0 && f->count.moves >= 0 && f->count.moves <= f->count.steps))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.counts say %lld steps, %lld of them with F",
                         f->who, (long long)f->count.steps, (long long)f->count.moves);
+    if (f->left < 0)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.left says %lld steps", f->who, (long long)f->left);
     f->nn->exps(q->W, q->gamma, q->psi);
+    if (f->left > 0) back_up(f);
     return FAB_OK;
 }
 
