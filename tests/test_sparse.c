@@ -173,14 +173,6 @@ static void what_takes_no_sparse_rows_says_so(void **state)
     (void)state;
     table t = make_table(5, 29);
     const fab_rows s = sparse_of(&t);
-    const fab_online_em_settings set = fab_online_em_defaults(2);
-    fab_fit *e;
-    assert_int_equal(
-        fab_fit_create(&e, "online-em", &set, sizeof set, &(fab_input){.vectors = 29}, NULL),
-        FAB_OK);
-    assert_int_equal(fab_fit_update(e, &(fab_examples){.x = s}), FAB_UNSUPPORTED);
-    assert_string_equal(fab_detail(), "online-em: the rows are sparse, expected dense ones");
-    fab_fit_free(e);
     fab_gauss *g;
     fab_solver *solver;
     double out[5];

@@ -33,12 +33,11 @@
 typedef struct online_em {
     fab_start s; /* first: the shared verbs take the handle for it */
     fab_online_em_settings set;
-    void *A;           /* D x K */
-    void *last, *next; /* D: delta of the pending row; of the row that comes */
-    double *psi;       /* D */
+    void *A;     /* D x K */
+    void *last;  /* D: delta of the pending row */
+    double *psi; /* D */
 
-    /* what is saved: numbers of start.h, g and c of the pending row, B, R, Q, H, C, in this order */
-    double *small;
+    /* s.small, what is saved: numbers of start.h, g and c of the pending row, B, R, Q, H, C, in this order */
     double *B, *R, *Q, *H; /* K x K */
     double *C;             /* 1 x K */
 
@@ -92,9 +91,8 @@ static void layout(fab_layout *l, void *handle)
     fab_start_layout(l, &e->s);
     e->A = fab_place(l, D * K, e->s.run.ops->size);
     e->last = fab_place(l, D, e->s.run.ops->size);
-    e->next = fab_place(l, D, e->s.run.ops->size);
     e->psi = fab_place(l, D, sizeof *e->psi);
-    e->small = fab_place(l, small_count(K), sizeof *e->small);
+    e->s.small = fab_place(l, small_count(K), sizeof *e->s.small);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->L = fab_place(l, K * K, sizeof *e->L);
@@ -102,49 +100,45 @@ static void layout(fab_layout *l, void *handle)
     e->X = fab_place(l, K * (2 * K + 1), sizeof *e->X);
     e->m = fab_place(l, K, sizeof *e->m);
     if (!l->base) return;
-    e->B = e->small + NUMBERS;
+    e->B = e->s.small + NUMBERS;
     e->R = e->B + K * K;
     e->Q = e->R + K * K;
     e->H = e->Q + K * K;
     e->C = e->H + K * K;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
-    form_result(void *handle);
+static fab_status step(void *handle), form_result(void *handle);
+static fab_states state_of(void *handle);
 
-static fab_status prototype(online_em *e, const void *settings, const fab_input *in,
-                            const fab_exec *x)
+static const fab_start_parts parts = {sizeof(online_em), layout, step, form_result, state_of};
+
+static online_em prototype(const void *settings, const fab_input *in)
 {
     const fab_online_em_settings *set = settings;
-    *e = (online_em){.set = *set};
-    e->s = (fab_start){.who = "online-em",
-                       .D = in->vectors,
-                       .K = set->K,
-                       .warmup = set->warmup,
-                       .start = set->start,
-                       .centre = set->centre,
-                       .seed = set->seed,
-                       .forget = set->forget,
-                       .psi_min = set->psi_min,
-                       .take = take_rows,
-                       .form = form_result};
-    return fab_start_run(&e->s, x);
+    return (online_em){.set = *set,
+                       .s = {.parts = &parts,
+                             .who = "online-em",
+                             .D = in->vectors,
+                             .K = set->K,
+                             .warmup = set->warmup,
+                             .start = set->start,
+                             .centre = set->centre,
+                             .seed = set->seed,
+                             .forget = set->forget,
+                             .psi_min = set->psi_min}};
 }
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    online_em proto;
-    *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, in, x));
-    return fab_build(handle, sizeof proto, &proto, layout);
+    online_em proto = prototype(settings, in);
+    return fab_start_init(handle, &proto.s, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    online_em proto;
-    (void)n;
-    if (prototype(&proto, settings, in, x) != FAB_OK) return 0;
-    return (double)fab_build_size(sizeof proto, &proto, layout);
+    online_em proto = prototype(settings, in);
+    (void)n; /* a stream: the same for any number of rows */
+    return fab_start_bytes(&proto.s, x);
 }
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
@@ -184,8 +178,8 @@ static fab_status m_step(online_em *e, double g, double c)
         expand(e, g, c);
     else
         keep(e, g, c);
-    e->small[PENDING_G] = g;
-    e->small[PENDING_C] = c;
+    e->s.small[PENDING_G] = g;
+    e->s.small[PENDING_C] = c;
     return FAB_OK;
 }
 
@@ -193,7 +187,7 @@ static fab_status m_step(online_em *e, double g, double c)
 static fab_sweep pending(online_em *e, void *out, double *psi, double *base)
 {
     const int64_t D = e->s.D, K = e->s.K;
-    const double g = e->small[PENDING_G], c = e->small[PENDING_C];
+    const double g = e->s.small[PENDING_G], c = e->s.small[PENDING_C];
     fab_sweep w = {.n = D,
                    .K = K,
                    .R = e->set.expand ? e->R : NULL,
@@ -222,7 +216,7 @@ static fab_status project(online_em *e)
     fab_sweep w = pending(e, e->A, e->psi, e->s.d2);
     w.G = G;
     w.N = N;
-    w.next = fab_long_vectors(e->next, e->s.D, 1, e->s.D);
+    w.next = fab_long_vectors(e->s.next, e->s.D, 1, e->s.D);
     e->s.run.ops->sweep(&e->s.run, &w);
     FAB_TRY(fab_sum(&e->s.run, e->sums, K * K + K));
     for (int64_t k = 0; k < K; k++) N[k] *= e->s.c;
@@ -251,10 +245,10 @@ static fab_status warm_step(online_em *e)
 {
     fab_start *s = &e->s;
     const fab_long A = fab_long_rows(e->A, s->D, s->K),
-                   X = fab_long_vectors(e->next, s->D, 1, s->D);
-    fab_start_variance(s, s->g, e->next);                                   /* 6 */
-    FAB_TRY(fab_start_project(s, e->next, e->sums, e->sums + s->K * s->K)); /* 2 */
-    FAB_TRY(e_step(e));                                                     /* 3, 4 */
+                   X = fab_long_vectors(e->s.next, s->D, 1, s->D);
+    fab_start_variance(s, s->g, e->s.next);                                   /* 6 */
+    FAB_TRY(fab_start_project(s, e->s.next, e->sums, e->sums + s->K * s->K)); /* 2 */
+    FAB_TRY(e_step(e));                                                       /* 3, 4 */
     for (int64_t k = 0; k < s->K; k++) e->C[k] = s->g * s->c * e->m[k];
     s->run.ops->mult(&s->run, NULL, &X, e->C, 1 - s->g, &A); /* 5 */
     FAB_TRY(fab_start_end(s));
@@ -267,21 +261,16 @@ static fab_status stream_step(online_em *e)
     FAB_TRY(e_step(e));                 /* 3, 4 */
     FAB_TRY(m_step(e, e->s.g, e->s.c)); /* 4, 7, 8: pending */
     void *swap = e->last;
-    e->last = e->next;
-    e->next = swap;
+    e->last = e->s.next;
+    e->s.next = swap;
     return FAB_OK;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
+static fab_status step(void *handle)
 {
     online_em *e = handle;
-    for (int64_t j = 0; j < rows->n; j++) {
-        const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->next); /* 1 */
-        if (e->s.t == 1) continue;                            /* d_1 = 0 */
-        FAB_TRY(e->s.done ? stream_step(e) : warm_step(e));
-    }
-    return FAB_OK;
+    if (e->s.t == 1) return FAB_OK; /* d_1 = 0 */
+    return e->s.done ? stream_step(e) : warm_step(e);
 }
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
@@ -314,42 +303,23 @@ static fab_status form_result(void *handle)
     return fab_start_finish(&e->s);
 }
 
-static fab_states state_of(online_em *e)
+static fab_states state_of(void *handle)
 {
+    online_em *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->s.small},
                          {"state.d", type, D, 0, e->last},
                          {"state.A", type, D, K, e->A}}};
-}
-
-static fab_status save(void *handle, fab_tensors *t)
-{
-    online_em *e = handle;
-    const fab_states all = state_of(e);
-    return fab_start_save(&e->s, e->small, &all, t);
-}
-
-static fab_status load(void *handle, const fab_tensors *t)
-{
-    online_em *e = handle;
-    const fab_states all = state_of(e);
-    return fab_start_load(&e->s, e->small, &all, t);
 }
 
 const fab_method fab_online_em_method = {
     .name = "online-em",
     .summary = "online EM: one row at a time, one pass over D x K a row",
-    .streams = 1,
     .takes = FAB_TAKES_VECTORS | FAB_TAKES_WEIGHTS,
     .fields = &table,
+    FAB_START_VERBS,
     .init = init,
-    .update = fab_start_update,
-    .work = fab_start_work,
-    .result = fab_start_result,
-    .report = fab_start_report,
-    .free = fab_release,
-    .save = save,
-    .load = load,
+    .load = fab_start_load,
     .bytes = bytes,
 };

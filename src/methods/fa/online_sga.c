@@ -28,14 +28,13 @@
 typedef struct online_sga {
     fab_start s; /* first: the shared verbs take the handle for it; F is s.q.F */
     fab_online_sga_settings set;
-    void *delta, *x; /* D: deviation of the row; a scratch vector */
+    void *x;         /* D: a scratch vector; the deviation of the row is s.next */
     double *psi;     /* D */
     double *inverse; /* D: 1 / psi */
     double *v;       /* D: 4 */
     double *one;     /* D ones */
 
-    double *small; /* what is saved: numbers of start.h, G (K x K) */
-    double *G;
+    double *G; /* K x K; behind the numbers of start.h in s.small, which is saved */
 
     double *sums;              /* G (K x K), r (K) */
     double *Sigma, *T, *C, *m; /* K x K; C, m: K */
@@ -80,59 +79,54 @@ static void layout(fab_layout *l, void *handle)
     online_sga *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     fab_start_layout(l, &e->s);
-    e->delta = fab_place(l, D, e->s.run.ops->size);
     e->x = fab_place(l, D, e->s.run.ops->size);
     e->psi = fab_place(l, D, sizeof *e->psi);
     e->inverse = fab_place(l, D, sizeof *e->inverse);
     e->v = fab_place(l, D, sizeof *e->v);
     e->one = fab_place(l, D, sizeof *e->one);
-    e->small = fab_place(l, small_count(K), sizeof *e->small);
+    e->s.small = fab_place(l, small_count(K), sizeof *e->s.small);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->C = fab_place(l, K, sizeof *e->C);
     e->m = fab_place(l, K, sizeof *e->m);
     if (!l->base) return;
-    e->G = e->small + FAB_START_NUMBERS;
+    e->G = e->s.small + FAB_START_NUMBERS;
     for (int64_t i = 0; i < D; i++) e->one[i] = 1;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
-    form_result(void *handle);
+static fab_status step(void *handle), form_result(void *handle);
+static fab_states state_of(void *handle);
 
-static fab_status prototype(online_sga *e, const void *settings, const fab_input *in,
-                            const fab_exec *x)
+static const fab_start_parts parts = {sizeof(online_sga), layout, step, form_result, state_of};
+
+static online_sga prototype(const void *settings, const fab_input *in)
 {
     const fab_online_sga_settings *set = settings;
-    *e = (online_sga){.set = *set};
-    e->s = (fab_start){.who = "online-sga",
-                       .D = in->vectors,
-                       .K = set->K,
-                       .warmup = set->warmup,
-                       .start = set->start,
-                       .centre = set->centre,
-                       .seed = set->seed,
-                       .forget = 1,
-                       .psi_min = set->psi_min,
-                       .take = take_rows,
-                       .form = form_result};
-    return fab_start_run(&e->s, x);
+    return (online_sga){.set = *set,
+                        .s = {.parts = &parts,
+                              .who = "online-sga",
+                              .D = in->vectors,
+                              .K = set->K,
+                              .warmup = set->warmup,
+                              .start = set->start,
+                              .centre = set->centre,
+                              .seed = set->seed,
+                              .forget = 1,
+                              .psi_min = set->psi_min}};
 }
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    online_sga proto;
-    *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, in, x));
-    return fab_build(handle, sizeof proto, &proto, layout);
+    online_sga proto = prototype(settings, in);
+    return fab_start_init(handle, &proto.s, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    online_sga proto;
-    (void)n;
-    if (prototype(&proto, settings, in, x) != FAB_OK) return 0;
-    return (double)fab_build_size(sizeof proto, &proto, layout);
+    online_sga proto = prototype(settings, in);
+    (void)n; /* a stream: the same for any number of rows */
+    return fab_start_bytes(&proto.s, x);
 }
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
@@ -146,7 +140,7 @@ static void invert_psi(online_sga *e)
 static fab_status e_step(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
-    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->delta, D, 1, D);
+    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     double *r = e->sums + K * K;
     e->s.run.ops->cross(&e->s.run, &F, e->inverse, &d, r);
     FAB_TRY(fab_sum(&e->s.run, r, K));
@@ -161,7 +155,7 @@ static fab_status expected_squares(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
     const fab_run *run = &e->s.run;
-    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->delta, D, 1, D);
+    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     const fab_long x = fab_long_vectors(e->x, D, 1, D);
     memcpy(e->T, e->Sigma, (size_t)(K * K) * sizeof *e->T);
     FAB_TRY(fab_chol(K, e->T));
@@ -192,7 +186,7 @@ static fab_status step_F(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
     const double a = e->set.rate;
-    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->delta, D, 1, D);
+    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     const fab_long x = fab_long_vectors(e->x, D, 1, D);
     for (int64_t j = 0; j < K; j++)
         for (int64_t i = 0; i < K; i++)
@@ -227,9 +221,10 @@ static fab_status begin(online_sga *e)
     return fab_sum(&e->s.run, e->G, K * K);
 }
 
-static fab_status step(online_sga *e)
+static fab_status step(void *handle)
 {
-    fab_start_variance(&e->s, e->s.g, e->delta);
+    online_sga *e = handle;
+    fab_start_variance(&e->s, e->s.g, e->s.next);
     if (!e->s.done) {
         FAB_TRY(fab_start_end(&e->s));
         return e->s.done ? begin(e) : FAB_OK;
@@ -239,17 +234,6 @@ static fab_status step(online_sga *e)
     FAB_TRY(step_psi(e));         /* 5 */
     FAB_TRY(step_F(e));           /* 6, 7 */
     invert_psi(e);
-    return FAB_OK;
-}
-
-static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
-{
-    online_sga *e = handle;
-    for (int64_t j = 0; j < rows->n; j++) {
-        const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->delta); /* 1 */
-        FAB_TRY(step(e));
-    }
     return FAB_OK;
 }
 
@@ -268,44 +252,30 @@ static fab_status form_result(void *handle)
     return fab_start_finish(&e->s);
 }
 
-static fab_states state_of(online_sga *e)
+static fab_states state_of(void *handle)
 {
+    online_sga *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->s.small},
                          {"state.psi", FAB_F64, D, 0, e->psi},
                          {"state.F", type, D, K, e->s.q.F}}};
 }
 
-static fab_status save(void *handle, fab_tensors *t)
-{
-    online_sga *e = handle;
-    const fab_states all = state_of(e);
-    return fab_start_save(&e->s, e->small, &all, t);
-}
-
 static fab_status load(void *handle, const fab_tensors *t)
 {
-    online_sga *e = handle;
-    const fab_states all = state_of(e);
-    FAB_TRY(fab_start_load(&e->s, e->small, &all, t));
-    invert_psi(e);
+    FAB_TRY(fab_start_load(handle, t));
+    invert_psi(handle);
     return FAB_OK;
 }
 
 const fab_method fab_online_sga_method = {
     .name = "online-sga",
     .summary = "online stochastic gradient ascent: one row at a time, a learning rate",
-    .streams = 1,
     .takes = FAB_TAKES_VECTORS,
     .fields = &table,
+    FAB_START_VERBS,
     .init = init,
-    .update = fab_start_update,
-    .work = fab_start_work,
-    .result = fab_start_result,
-    .report = fab_start_report,
-    .free = fab_release,
-    .save = save,
     .load = load,
     .bytes = bytes,
 };

@@ -4,6 +4,7 @@
  * SPDX-License-Identifier: MIT */
 #include "methods/fa/start.h"
 #include "base/fail.h"
+#include "base/rows.h"
 #include "la/small.h"
 #include <float.h>
 #include <math.h>
@@ -19,7 +20,7 @@ const char *const fab_start_names[] = {"orthonormal", "draft", "variance", NULL}
 /* Elementary operations of a row below which a second thread costs more than it does: about 50 us. */
 #define ONE_THREAD 0x1p20
 
-fab_status fab_start_run(fab_start *s, const fab_exec *x)
+static fab_status make_run(fab_start *s, const fab_exec *x)
 {
     FAB_TRY(fab_run_init(&s->run, x, x && x->ops ? x->ops->type : FAB_F64));
     if (s->run.comm.sum && s->start == FAB_START_DRAFT)
@@ -28,6 +29,19 @@ fab_status fab_start_run(fab_start *s, const fab_exec *x)
     s->wide = s->run;
     s->wide.ops = fab_ops_as(s->run.ops, FAB_F64);
     return FAB_OK;
+}
+
+fab_status fab_start_init(void **handle, fab_start *proto, const fab_exec *x)
+{
+    *handle = NULL;
+    FAB_TRY(make_run(proto, x));
+    return fab_build(handle, proto->parts->size, proto, proto->parts->layout);
+}
+
+double fab_start_bytes(fab_start *proto, const fab_exec *x)
+{
+    if (make_run(proto, x) != FAB_OK) return 0;
+    return (double)fab_build_size(proto->parts->size, proto, proto->parts->layout);
 }
 
 void fab_start_layout(fab_layout *l, fab_start *s)
@@ -41,6 +55,7 @@ void fab_start_layout(fab_layout *l, fab_start *s)
     s->d2 = fab_place(l, D, sizeof *s->d2);
     s->least = fab_place(l, D, sizeof *s->least);
     s->w = fab_place(l, D, sizeof *s->w);
+    s->next = fab_place(l, D, s->run.ops->size);
     s->delta = type == FAB_F32 ? fab_place(l, D, sizeof *s->delta) : NULL;
     s->G0 = fab_place(l, K * K, sizeof *s->G0);
     s->square = fab_place(l, K * K, sizeof *s->square);
@@ -57,10 +72,11 @@ static fab_long vector(void *v, int64_t D)
     return fab_long_vectors(v, D, 1, D);
 }
 
-void fab_start_centre(fab_start *s, const fab_rows *row, double w, void *delta)
+/* 1, 2  next = the deviation of a row of weight w; mu, g and c move on. */
+static void centre(fab_start *s, const fab_rows *row, double w)
 {
-    const fab_long X = vector(delta, s->D), mu = vector(s->q.mu, s->D);
-    const fab_long W = vector(s->delta ? s->delta : delta, s->D);
+    const fab_long X = vector(s->next, s->D), mu = vector(s->q.mu, s->D);
+    const fab_long W = vector(s->delta ? s->delta : s->next, s->D);
     s->t++;
     s->weight = (w == 1 ? s->forget : pow(s->forget, w)) * s->weight + w;
     s->g = w / s->weight;
@@ -268,7 +284,12 @@ fab_status fab_start_update(void *handle, const fab_examples *e)
     fab_start *s = handle;
     FAB_TRY(check_fault(s));
     const int before = fab_blas_enter();
-    const fab_status status = s->take(handle, &e->x, e->weight);
+    fab_status status = FAB_OK;
+    for (int64_t j = 0; j < e->x.n && status == FAB_OK; j++) {
+        const fab_rows row = fab_rows_part(&e->x, j, 1);
+        centre(s, &row, e->weight ? e->weight[j] : 1);
+        status = s->parts->step(handle);
+    }
     fab_blas_leave(before);
     if (status != FAB_NUMERIC) return status;
     s->fault = status;
@@ -280,7 +301,7 @@ fab_status fab_start_result(void *handle, const fab_gauss **q)
     fab_start *s = handle;
     FAB_TRY(check_fault(s));
     const int before = fab_blas_enter();
-    const fab_status status = s->form(handle);
+    const fab_status status = s->parts->form(handle);
     fab_blas_leave(before);
     *q = status == FAB_OK ? &s->q : NULL;
     return status;
@@ -295,26 +316,28 @@ static fab_states state_of(fab_start *s)
                          {"state.least", FAB_F64, s->D, 0, s->least}}};
 }
 
-fab_status fab_start_save(fab_start *s, double *numbers, const fab_states *more, fab_tensors *t)
+fab_status fab_start_save(void *handle, fab_tensors *t)
 {
+    fab_start *s = handle;
     const double now[FAB_START_NUMBERS] = {(double)s->t, s->weight, s->g, s->c, (double)s->done};
-    const fab_states all = state_of(s);
-    memcpy(numbers, now, sizeof now);
+    const fab_states all = state_of(s), more = s->parts->state(handle);
+    memcpy(s->small, now, sizeof now);
     FAB_TRY(fab_states_save(&all, t));
-    return fab_states_save(more, t);
+    return fab_states_save(&more, t);
 }
 
-fab_status fab_start_load(fab_start *s, const double *numbers, const fab_states *more,
-                          const fab_tensors *t)
+fab_status fab_start_load(void *handle, const fab_tensors *t)
 {
-    const fab_states all = state_of(s);
-    FAB_TRY(fab_states_load(more, t));
-    if (!(numbers[0] >= 0 && numbers[0] <= 0x1p53))
-        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.small' counts %g rows", numbers[0]);
-    s->t = (int64_t)numbers[0];
-    s->weight = numbers[1];
-    s->g = numbers[2];
-    s->c = numbers[3];
-    s->done = numbers[4] != 0;
+    fab_start *s = handle;
+    const fab_states all = state_of(s), more = s->parts->state(handle);
+    FAB_TRY(fab_states_load(&more, t));
+    const double *now = s->small;
+    if (!(now[0] >= 0 && now[0] <= 0x1p53))
+        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.small' counts %g rows", now[0]);
+    s->t = (int64_t)now[0];
+    s->weight = now[1];
+    s->g = now[2];
+    s->c = now[3];
+    s->done = now[4] != 0;
     return fab_states_load(&all, t);
 }

@@ -37,11 +37,20 @@ typedef enum fab_starting {
 
 extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
+/* What a method adds to the skeleton: its memory, one step, its result and what is saved. */
+typedef struct fab_start_parts {
+    size_t size;                                 /* of its handle, which begins with a fab_start */
+    void (*layout)(fab_layout *l, void *handle); /* begins with fab_start_layout */
+    fab_status (*step)(
+        void *handle); /* of the row whose deviation is in next; g and c are its own */
+    fab_status (*form)(void *handle);  /* its result, in q */
+    fab_states (*state)(void *handle); /* beside that of the skeleton; the first is s->small */
+} fab_start_parts;
+
 /* The first member of a method's handle. */
 typedef struct fab_start {
+    const fab_start_parts *parts;
     const char *who; /* the method, for sentences */
-    fab_status (*take)(void *handle, const fab_rows *rows, const double *w); /* its steps */
-    fab_status (*form)(void *handle);                                        /* its result, in q */
     int64_t D, K, warmup, start, centre, seed;
     double forget, psi_min;
     fab_run run, wide; /* the kernels of F, and those of D-vectors: the same backend in f64 */
@@ -52,11 +61,14 @@ typedef struct fab_start {
     int64_t done;     /* the warm-up is over */
     fab_status fault; /* a step that failed: the stream cannot go on */
 
-    fab_gauss q;     /* the result; mu is the running mean itself */
-    double *d2;      /* D */
-    double *least;   /* D */
-    double *w;       /* D: weights of the projection; the variances of a result */
-    double *delta;   /* D doubles, when F is f32 */
+    fab_gauss q;   /* the result; mu is the running mean itself */
+    double *d2;    /* D */
+    double *least; /* D */
+    double *w;     /* D: weights of the projection; the variances of a result */
+    void *next;    /* D, in the type of F: deviation of the row that comes */
+    double *delta; /* D doubles, when F is f32 */
+    double *
+        small; /* saved as state.small: FAB_START_NUMBERS of the skeleton, then those of the method */
     double *G0;      /* K x K: F0' psi0^-1 F0 */
     double *square;  /* K x K: scratch */
     double p0;       /* 1 / psi0, but for `variance` */
@@ -64,12 +76,8 @@ typedef struct fab_start {
     int64_t floored; /* of the last result */
 } fab_start;
 
-/* Make s->run definite from x; one thread where a row is too little work for more. */
-fab_status fab_start_run(fab_start *s, const fab_exec *x);
 void fab_start_layout(fab_layout *l, fab_start *s);
 
-/* 1, 2  delta (D, in the type of F) of the next row, of weight w; mu, g and c move on. */
-void fab_start_centre(fab_start *s, const fab_rows *row, double w, void *delta);
 /* 3 */
 void fab_start_variance(fab_start *s, double g, const void *delta);
 /* 5  G and r of the last row under the start. */
@@ -82,19 +90,23 @@ fab_status fab_start_make(fab_start *s, double *psi);
 /* Floor psi of q by the variances in w (less what `least` has lent), count, and check q. */
 fab_status fab_start_finish(fab_start *s);
 
-/* The verbs of a method whose handle begins with a fab_start.  A step that failed is remembered: its sentence comes
- * back at every later call. */
+/* A handle that begins as proto does, of proto->parts->size bytes; and the bytes that it takes. */
+fab_status fab_start_init(void **handle, fab_start *proto, const fab_exec *x);
+double fab_start_bytes(fab_start *proto, const fab_exec *x);
+
+/* The verbs.  A step that failed is remembered: its sentence comes back at every later call.  In files: state.mu,
+ * state.d2, state.least, and what the method has more. */
+enum { FAB_START_NUMBERS = 5 };
 fab_status fab_start_update(void *handle, const fab_examples *e);
 double fab_start_work(const void *handle);
 fab_status fab_start_result(void *handle, const fab_gauss **q);
 fab_status fab_start_report(void *handle, fab_report *d);
+fab_status fab_start_save(void *handle, fab_tensors *t);
+fab_status fab_start_load(void *handle, const fab_tensors *t);
 
-/* The state in files: state.mu, state.d2, state.least, and what the method has more.  `numbers` stand first in
- * a tensor of these, state.small. */
-enum { FAB_START_NUMBERS = 5 };
-fab_status fab_start_save(fab_start *s, double *numbers, const fab_states *more, fab_tensors *t);
-fab_status fab_start_load(fab_start *s, const double *numbers, const fab_states *more,
-                          const fab_tensors *t);
+#define FAB_START_VERBS                                                                           \
+    .streams = 1, .update = fab_start_update, .work = fab_start_work, .result = fab_start_result, \
+    .report = fab_start_report, .free = fab_release, .save = fab_start_save
 
 /* M = I + G;  Sigma = M^-1,  m = Sigma r.  G becomes the Cholesky factor of M. */
 fab_status fab_start_e_step(int64_t K, double *G, const double *r, double *Sigma, double *m);

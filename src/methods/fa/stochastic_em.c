@@ -32,14 +32,13 @@
 typedef struct stochastic_em {
     fab_start s; /* first: the shared verbs take the handle for it; s.d2 is s1 */
     fab_stochastic_em_settings set;
-    void *S2;          /* D x K */
-    void *last, *next; /* D: delta of the pending row; of the row that comes */
-    double *psi;       /* D */
-    void *Wbar;        /* D x K, when averages are asked for */
-    double *psibar;    /* D, likewise */
+    void *S2;       /* D x K */
+    void *last;     /* D: delta of the pending row */
+    double *psi;    /* D */
+    void *Wbar;     /* D x K, when averages are asked for */
+    double *psibar; /* D, likewise */
 
-    /* what is saved: numbers of start.h, gamma and c of the pending row, averages taken, S3, Q, C */
-    double *small;
+    /* s.small, what is saved: numbers of start.h, gamma and c of the pending row, averages taken, S3, Q, C */
     double *S3, *Q; /* K x K */
     double *C;      /* 1 x K */
 
@@ -93,58 +92,53 @@ static void layout(fab_layout *l, void *handle)
     fab_start_layout(l, &e->s);
     e->S2 = fab_place(l, D * K, e->s.run.ops->size);
     e->last = fab_place(l, D, e->s.run.ops->size);
-    e->next = fab_place(l, D, e->s.run.ops->size);
     e->psi = fab_place(l, D, sizeof *e->psi);
     e->Wbar = averages ? fab_place(l, D * K, e->s.run.ops->size) : NULL;
     e->psibar = averages ? fab_place(l, D, sizeof *e->psibar) : NULL;
-    e->small = fab_place(l, small_count(K), sizeof *e->small);
+    e->s.small = fab_place(l, small_count(K), sizeof *e->s.small);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->m = fab_place(l, K, sizeof *e->m);
     e->n = fab_place(l, K, sizeof *e->n);
     if (!l->base) return;
-    e->S3 = e->small + NUMBERS;
+    e->S3 = e->s.small + NUMBERS;
     e->Q = e->S3 + K * K;
     e->C = e->Q + K * K;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows, const double *w),
-    form_result(void *handle);
+static fab_status step(void *handle), form_result(void *handle);
+static fab_states state_of(void *handle);
 
-static fab_status prototype(stochastic_em *e, const void *settings, const fab_input *in,
-                            const fab_exec *x)
+static const fab_start_parts parts = {sizeof(stochastic_em), layout, step, form_result, state_of};
+
+static stochastic_em prototype(const void *settings, const fab_input *in)
 {
     const fab_stochastic_em_settings *set = settings;
-    *e = (stochastic_em){.set = *set};
-    e->s = (fab_start){.who = "stochastic-em",
-                       .D = in->vectors,
-                       .K = set->K,
-                       .warmup = set->warmup,
-                       .start = set->start,
-                       .centre = set->centre,
-                       .seed = set->seed,
-                       .forget = 1,
-                       .psi_min = set->psi_min,
-                       .take = take_rows,
-                       .form = form_result};
-    return fab_start_run(&e->s, x);
+    return (stochastic_em){.set = *set,
+                           .s = {.parts = &parts,
+                                 .who = "stochastic-em",
+                                 .D = in->vectors,
+                                 .K = set->K,
+                                 .warmup = set->warmup,
+                                 .start = set->start,
+                                 .centre = set->centre,
+                                 .seed = set->seed,
+                                 .forget = 1,
+                                 .psi_min = set->psi_min}};
 }
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    stochastic_em proto;
-    *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, in, x));
-    return fab_build(handle, sizeof proto, &proto, layout);
+    stochastic_em proto = prototype(settings, in);
+    return fab_start_init(handle, &proto.s, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    stochastic_em proto;
-    (void)n;
-    if (prototype(&proto, settings, in, x) != FAB_OK) return 0;
-    return (double)fab_build_size(sizeof proto, &proto, layout);
+    stochastic_em proto = prototype(settings, in);
+    (void)n; /* a stream: the same for any number of rows */
+    return fab_start_bytes(&proto.s, x);
 }
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
@@ -163,8 +157,8 @@ static fab_status m_step(stochastic_em *e, double gamma, double c)
     FAB_TRY(fab_chol(K, e->T));
     fab_chol_inv(K, e->T, e->Q);
     for (int64_t k = 0; k < K; k++) e->C[k] = gamma * c * e->m[k];
-    e->small[PENDING_G] = gamma;
-    e->small[PENDING_C] = c;
+    e->s.small[PENDING_G] = gamma;
+    e->s.small[PENDING_C] = c;
     return FAB_OK;
 }
 
@@ -172,7 +166,7 @@ static fab_status m_step(stochastic_em *e, double gamma, double c)
 static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
 {
     const int64_t D = e->s.D, K = e->s.K;
-    const double gamma = e->small[PENDING_G], c = e->small[PENDING_C];
+    const double gamma = e->s.small[PENDING_G], c = e->s.small[PENDING_C];
     fab_sweep w = {.n = D,
                    .K = K,
                    .r0 = 1 - gamma,
@@ -200,7 +194,7 @@ static void average(stochastic_em *e)
     const fab_long S2 = fab_long_rows(e->S2, D, K), W = fab_long_rows(e->Wbar, D, K);
     const fab_long psi = fab_long_vectors(e->psi, D, 1, D),
                    bar = fab_long_vectors(e->psibar, D, 1, D);
-    const double part = 1 / ++e->small[AVERAGES];
+    const double part = 1 / ++e->s.small[AVERAGES];
     for (int64_t i = 0; i < K * K; i++) e->T[i] = part * e->Q[i];
     e->s.run.ops->mult(&e->s.run, NULL, &S2, e->T, 1 - part, &W);
     e->s.wide.ops->mult(&e->s.wide, NULL, &psi, &part, 1 - part, &bar);
@@ -214,7 +208,7 @@ static fab_status project(stochastic_em *e)
     fab_sweep w = pending(e, e->S2, e->psi, e->s.d2);
     w.G = G;
     w.N = N;
-    w.next = fab_long_vectors(e->next, e->s.D, 1, e->s.D);
+    w.next = fab_long_vectors(e->s.next, e->s.D, 1, e->s.D);
     e->s.run.ops->sweep(&e->s.run, &w);
     average(e); /* 8 */
     FAB_TRY(fab_sum(&e->s.run, e->sums, K * K + K));
@@ -243,10 +237,10 @@ static fab_status warm_step(stochastic_em *e, double gamma)
 {
     fab_start *s = &e->s;
     const fab_long S2 = fab_long_rows(e->S2, s->D, s->K),
-                   X = fab_long_vectors(e->next, s->D, 1, s->D);
-    fab_start_variance(s, gamma, e->next);                                  /* 6 */
-    FAB_TRY(fab_start_project(s, e->next, e->sums, e->sums + s->K * s->K)); /* 2 */
-    FAB_TRY(e_step(e, gamma));                                              /* 3, 4 */
+                   X = fab_long_vectors(e->s.next, s->D, 1, s->D);
+    fab_start_variance(s, gamma, e->s.next);                                  /* 6 */
+    FAB_TRY(fab_start_project(s, e->s.next, e->sums, e->sums + s->K * s->K)); /* 2 */
+    FAB_TRY(e_step(e, gamma));                                                /* 3, 4 */
     for (int64_t k = 0; k < s->K; k++) e->C[k] = gamma * s->c * e->m[k];
     s->run.ops->mult(&s->run, NULL, &X, e->C, 1 - gamma, &S2); /* 5 */
     FAB_TRY(fab_start_end(s));
@@ -259,21 +253,16 @@ static fab_status stream_step(stochastic_em *e, double gamma)
     FAB_TRY(e_step(e, gamma));         /* 3, 4 */
     FAB_TRY(m_step(e, gamma, e->s.c)); /* 7: pending */
     void *swap = e->last;
-    e->last = e->next;
-    e->next = swap;
+    e->last = e->s.next;
+    e->s.next = swap;
     return FAB_OK;
 }
 
-static fab_status take_rows(void *handle, const fab_rows *rows, const double *w)
+static fab_status step(void *handle)
 {
     stochastic_em *e = handle;
-    for (int64_t j = 0; j < rows->n; j++) {
-        const fab_rows row = fab_rows_part(rows, j, 1);
-        fab_start_centre(&e->s, &row, w ? w[j] : 1, e->next); /* 1 */
-        const double gamma = pow((double)e->s.t, -e->set.power);
-        FAB_TRY(e->s.done ? stream_step(e, gamma) : warm_step(e, gamma));
-    }
-    return FAB_OK;
+    const double gamma = pow((double)e->s.t, -e->set.power);
+    return e->s.done ? stream_step(e, gamma) : warm_step(e, gamma);
 }
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
@@ -286,7 +275,7 @@ static void average_result(stochastic_em *e)
     const fab_long W = fab_long_rows(e->Wbar, D, K), F = fab_long_rows(e->s.q.F, D, K);
     const fab_long bar = fab_long_vectors(e->psibar, D, 1, D),
                    psi = fab_long_vectors(e->s.q.psi, D, 1, D);
-    const double part = 1 / (e->small[AVERAGES] + 1), rest = 1 - part;
+    const double part = 1 / (e->s.small[AVERAGES] + 1), rest = 1 - part;
     scaled_identity(K, rest, e->T);
     e->s.run.ops->mult(&e->s.run, NULL, &W, e->T, part, &F);
     e->s.wide.ops->mult(&e->s.wide, NULL, &bar, &rest, part, &psi);
@@ -311,45 +300,26 @@ static fab_status form_result(void *handle)
     return fab_start_finish(&e->s);
 }
 
-static fab_states state_of(stochastic_em *e)
+static fab_states state_of(void *handle)
 {
+    stochastic_em *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->small},
+    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->s.small},
                          {"state.d", type, D, 0, e->last},
                          {"state.S2", type, D, K, e->S2},
                          {"state.Wbar", type, D, K, e->Wbar},
                          {"state.psibar", FAB_F64, D, 0, e->psibar}}};
 }
 
-static fab_status save(void *handle, fab_tensors *t)
-{
-    stochastic_em *e = handle;
-    const fab_states all = state_of(e);
-    return fab_start_save(&e->s, e->small, &all, t);
-}
-
-static fab_status load(void *handle, const fab_tensors *t)
-{
-    stochastic_em *e = handle;
-    const fab_states all = state_of(e);
-    return fab_start_load(&e->s, e->small, &all, t);
-}
-
 const fab_method fab_stochastic_em_method = {
     .name = "stochastic-em",
     .summary =
         "stochastic EM of Cappe and Moulines: one row at a time, steps t^-power, averaged results",
-    .streams = 1,
     .takes = FAB_TAKES_VECTORS,
     .fields = &table,
+    FAB_START_VERBS,
     .init = init,
-    .update = fab_start_update,
-    .work = fab_start_work,
-    .result = fab_start_result,
-    .report = fab_start_report,
-    .free = fab_release,
-    .save = save,
-    .load = load,
+    .load = fab_start_load,
     .bytes = bytes,
 };
