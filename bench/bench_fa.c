@@ -124,10 +124,10 @@ static double *make_rows(int64_t D, int64_t K, int64_t n)
     fab_gauss *g;
     fab_solver *s;
     double *rows = malloc((size_t)(n * D) * sizeof *rows);
-    must(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
+    must(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, D, K));
     fab_random_normal(7, FAB_PURPOSE_DATA, 0, 0, D * K, FAB_F64, g->F);
     fab_random_uniform(7, FAB_PURPOSE_DATA, 1, 0, D, g->psi);
-    must(fab_solver_init(&s, g, NULL));
+    must(fab_solver_create(&s, g, NULL));
     must(fab_solver_sample(s, 7, FAB_PURPOSE_DATA, 0, n, FAB_F64, rows, D));
     fab_solver_free(s);
     fab_gauss_free(g);

@@ -78,13 +78,13 @@ static work open_work(const contest *c)
                                .beta = 1,
                                .batch = c->batch};
     work w = {0};
-    must(fab_net_init(&w.net, &plan, &exec));
+    must(fab_net_create(&w.net, &plan, &exec));
     w.m = fab_net_model(w.net);
     w.x = bytes(8 * c->batch * c->features);
     w.y = bytes(8 * c->batch);
     w.theta = bytes(8 * w.m->D);
     w.gradient = bytes(8 * w.m->D);
-    w.optim = (fab_optim){.kind = FAB_ADAM,
+    w.optim = (fab_optim){.kind = FAB_OPTIMISER_ADAM,
                           .momentum = 0.9,
                           .second = 0.999,
                           .epsilon = 1e-8,

@@ -69,7 +69,7 @@ static fit open_fit(int64_t features, int64_t hidden, int64_t K, const fab_exec 
     fab_random_normal(1, FAB_PURPOSE_DATA, 1, 0, ROWS * features, FAB_F64, t.x);
     fab_random_normal(1, FAB_PURPOSE_DATA, 2, 0, ROWS, FAB_F64, t.y);
     t.e = (fab_examples){.x = {.p = t.x, .type = FAB_F64, .n = ROWS, .ld = features}, .y = t.y};
-    must(fab_net_init(&t.net, &plan, x));
+    must(fab_net_create(&t.net, &plan, x));
     must(fab_fit_create(&t.f, "slang", &s, sizeof s, &(fab_input){.model = fab_net_model(t.net)},
                         x));
     must(fab_fit_update(t.f, &t.e));

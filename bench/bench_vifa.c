@@ -115,7 +115,7 @@ static fab_vifa_settings paper(void)
     s.draws = DRAWS;
     s.pairs = 0;
     s.entropy = FAB_VIFA_CLOSED;
-    s.schedule = FAB_CONSTANT;
+    s.schedule = FAB_SCHEDULE_CONSTANT;
     s.rate = 0.01;
     s.rate_F = s.rate_psi = 1;
     s.map_part = s.ramp_part = 0;
@@ -138,7 +138,7 @@ static void beside_peer(void)
         printf("PyTorch is not there: nothing to compare with\n");
         return;
     }
-    must(fab_net_init(&net, &plan, &exec));
+    must(fab_net_create(&net, &plan, &exec));
     must(
         fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &exec));
     const fab_report r = run(f, &e, 0);

@@ -74,7 +74,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     const int json = bytes[0] & 1;
     const fab_net_plan plan = plan_of(bytes[0], text);
     const fab_status s = json ? fab_net_from_json(&net, text, ROWS, NULL)
-                              : fab_net_init(&net, &plan, NULL);
+                              : fab_net_create(&net, &plan, NULL);
     if (s != FAB_OK) {
         must(!net);
         must(s == FAB_NO_MEMORY || s == (json ? FAB_BAD_FILE : FAB_BAD_ARGUMENT));

@@ -312,13 +312,13 @@ static inline real *dense_matrix(const fab_gauss *g)
 static inline real *dense_covariance(const fab_gauss *g)
 {
     real *A = dense_matrix(g);
-    return g->form == FAB_COVARIANCE ? A : dense_inverse(g->D, A);
+    return g->form == FAB_FORM_COVARIANCE ? A : dense_inverse(g->D, A);
 }
 
 static inline real *dense_precision(const fab_gauss *g)
 {
     real *A = dense_matrix(g);
-    return g->form == FAB_PRECISION ? A : dense_inverse(g->D, A);
+    return g->form == FAB_FORM_PRECISION ? A : dense_inverse(g->D, A);
 }
 
 /* The condition of M = I + F' psi^-1 F scaled to a unit diagonal; above 1e6 the solver takes the QR. */
@@ -355,7 +355,7 @@ static inline fab_gauss *some_gauss(fab_form form, fab_dtype type, int64_t D, in
 {
     fab_gauss *g;
     assert_int_equal(fab_gauss_create(&g, form, type, D, K), FAB_OK);
-    const double unit = form == FAB_PRECISION ? 1 / scale : scale;
+    const double unit = form == FAB_FORM_PRECISION ? 1 / scale : scale;
     for (int64_t d = 0; d < D; d++) {
         g->mu[d] = 2.385 * noise(seed, d) * scale;
         if (g->psi) g->psi[d] = (1.2 + noise(seed + 1, d)) * unit * unit;

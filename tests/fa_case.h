@@ -18,7 +18,7 @@ static inline fab_gauss *fa_model(int64_t D, int64_t K, double lo, double hi, ui
 {
     fab_gauss *g;
     double *V = doubles(D * K), *s2 = doubles(D), top = 0;
-    assert_ok(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
+    assert_ok(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, D, K));
     fab_random_normal(seed, FAB_PURPOSE_DATA, 100, 0, D, FAB_F64, g->mu);
     fab_random_normal(seed, FAB_PURPOSE_DATA, 101, 0, D * K, FAB_F64, V);
     fab_random_uniform(seed, FAB_PURPOSE_DATA, 102, 0, D, s2);
@@ -45,7 +45,7 @@ static inline double *fa_draws(const fab_gauss *g, int64_t n, uint64_t seed)
 {
     fab_solver *s;
     double *x = doubles(n * g->D);
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_ok(fab_solver_sample(s, seed, FAB_PURPOSE_DATA, 0, n, FAB_F64, x, g->D));
     fab_solver_free(s);
     return x;
@@ -54,7 +54,7 @@ static inline double *fa_draws(const fab_gauss *g, int64_t n, uint64_t seed)
 /* n rows of some model of K factors whose variances differ by a factor of a few; mean a few units. */
 static inline double *fa_rows(int64_t D, int64_t K, int64_t n, uint64_t seed)
 {
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, seed, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, K, seed, 1);
     double *x = fa_draws(g, n, seed);
     fab_gauss_free(g);
     return x;

@@ -33,7 +33,7 @@ static inline fab_net *net_of(const kind *k, const char *layers, const fab_exec 
                             .beta = 2.385,
                             .nu = k->nu};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, x));
+    assert_ok(fab_net_create(&net, &p, x));
     return net;
 }
 

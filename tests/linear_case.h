@@ -176,7 +176,7 @@ static inline double worst_sd(const fab_gauss *q, const truth *t)
 {
     fab_solver *s;
     double worst = 0, *v = doubles(t->P);
-    assert_ok(fab_solver_init(&s, q, NULL));
+    assert_ok(fab_solver_create(&s, q, NULL));
     assert_ok(fab_solver_variances(s, v));
     fab_solver_free(s);
     for (int64_t i = 0; i < t->P; i++) {

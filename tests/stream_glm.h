@@ -184,7 +184,7 @@ static inline double distance_to(const fab_gauss *q, const closed *c)
     double *S = doubles(c->T * c->T), worst = 0;
     real top = 0, mean = 0;
     assert_int_equal(q->D, c->T);
-    assert_int_equal(fab_solver_init(&s, q, NULL), FAB_OK);
+    assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
     assert_int_equal(fab_solver_dense(s, S), FAB_OK);
     fab_solver_free(s);
     for (int64_t i = 0; i < c->T * c->T; i++) top = r_max(top, r_abs(c->S[i]));

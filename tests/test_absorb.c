@@ -178,7 +178,7 @@ static void check_absorb(fab_gauss *g, double a, double b, const double *x, int6
     fab_absorb *ab;
     double *mu = doubles(g->D);
     memcpy(mu, g->mu, (size_t)g->D * sizeof *mu);
-    assert_ok(fab_absorb_init(&ab, g->D, g->K, m ? m : 1, set, exec));
+    assert_ok(fab_absorb_create(&ab, g->D, g->K, m ? m : 1, set, exec));
     assert_ok(fab_absorb_update(ab, g, a, b, &(fab_rows){x, FAB_F64, m, g->D}));
     check_model(g, &want, S, tol);
     assert_int_equal(fab_absorb_floored(ab), floored);
@@ -202,10 +202,10 @@ static void a_step_is_the_dense_step(void **state)
                     const fab_absorb_settings one = settings(1, expand),
                                               three = settings(3, expand);
                     if (!x.ops) continue;
-                    fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, n, K, 91, 1);
+                    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, (fab_dtype)type, n, K, 91, 1);
                     check_absorb(g, 0.9, m ? 0.2 : 0, some_columns(m, n, 1), m, &one, &x);
                     fab_gauss_free(g);
-                    g = some_gauss(FAB_PRECISION, (fab_dtype)type, n, K, 92, 1);
+                    g = some_gauss(FAB_FORM_PRECISION, (fab_dtype)type, n, K, 92, 1);
                     check_absorb(g, 1, m ? 0.7 : 0, some_columns(m, n, 1), m, &three, &x);
                     fab_gauss_free(g);
                     dense_release(NULL);
@@ -221,7 +221,7 @@ static void extreme_scales_agree_too(void **state)
             const fab_dtype type = i < 2 ? FAB_F64 : FAB_F32;
             const fab_exec x = {.ops = fab_ops_find("cpu", type)};
             const fab_absorb_settings set = settings(2, expand);
-            fab_gauss *g = some_gauss(FAB_COVARIANCE, type, D, 3, 93, scale[i]);
+            fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, type, D, 3, 93, scale[i]);
             check_absorb(g, 0.9, 0.2, some_columns(7, D, scale[i]), 7, &set, &x);
             fab_gauss_free(g);
         }
@@ -237,10 +237,10 @@ static void the_likelihood_never_falls(void **state)
         for (int64_t inner = 1; inner < 9; inner++) {
             fab_absorb *ab;
             const fab_absorb_settings set = settings(inner, expand);
-            fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 94, 1);
+            fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 94, 1);
             const real *S = target(g, 0.8, 0.4, x, 11);
             const model start = model_of(g);
-            assert_ok(fab_absorb_init(&ab, D, 3, 11, &set, NULL));
+            assert_ok(fab_absorb_create(&ab, D, 3, 11, &set, NULL));
             assert_ok(fab_absorb_update(ab, g, 0.8, 0.4, &(fab_rows){x, FAB_F64, 11, D}));
             const model end = model_of(g);
             const real now = objective(S, &end);
@@ -261,9 +261,9 @@ static void nothing_absorbed_changes_nothing(void **state)
     for (int expand = 0; expand < 2; expand++) {
         fab_absorb *ab;
         const fab_absorb_settings set = settings(3, expand);
-        fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 95, 1);
+        fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 95, 1);
         const real *S = target(g, 1, 0, NULL, 0), tol = tolerance(g, S, 0, 3);
-        assert_ok(fab_absorb_init(&ab, D, 3, 1, &set, NULL));
+        assert_ok(fab_absorb_create(&ab, D, 3, 1, &set, NULL));
         assert_ok(fab_absorb_update(ab, g, 1, 0, &(fab_rows){NULL, FAB_F64, 0, D}));
         const real *A = dense_matrix(g);
         for (int64_t i = 0; i < D * D; i++)
@@ -279,7 +279,7 @@ static void the_floor_acts_and_is_counted(void **state)
     for (int64_t inner = 1; inner <= 2; inner++) {
         fab_absorb_settings set = settings(inner, 1);
         set.psi_min = 0.3;
-        fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 96, 1);
+        fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 96, 1);
         const double *x = some_columns(7, D, 1);
         const real *S = target(g, 0.9, 0.2, x, 7);
         model want = model_of(g);
@@ -322,7 +322,7 @@ static void check_eigen(fab_form form, fab_dtype type, int64_t n, int64_t K, int
     set.cut = FAB_CUT_EIGEN;
     fab_absorb *ab;
     const fab_exec exec = {.ops = fab_ops_find("cpu", type)};
-    assert_ok(fab_absorb_init(&ab, n, K, m, &set, &exec));
+    assert_ok(fab_absorb_create(&ab, n, K, m, &set, &exec));
     assert_ok(fab_absorb_update(ab, g, a, b, &(fab_rows){x, FAB_F64, m, n}));
     const real *A = dense_matrix(g), *B = sigma(&want);
     for (int64_t i = 0; i < n; i++) {
@@ -342,18 +342,18 @@ static void the_eigen_cut_is_the_dense_one(void **state)
 {
     (void)state;
     for (int type = FAB_F64; type <= FAB_F32; type++) {
-        check_eigen(FAB_PRECISION, (fab_dtype)type, D, 3, 7);
-        check_eigen(FAB_COVARIANCE, (fab_dtype)type, D, 1, 40);
-        check_eigen(FAB_PRECISION, (fab_dtype)type, 1, 1, 1);
+        check_eigen(FAB_FORM_PRECISION, (fab_dtype)type, D, 3, 7);
+        check_eigen(FAB_FORM_COVARIANCE, (fab_dtype)type, D, 1, 40);
+        check_eigen(FAB_FORM_PRECISION, (fab_dtype)type, 1, 1, 1);
     }
 }
 
 static void the_eigen_cut_is_exact_when_nothing_is_cut_off(void **state)
 {
     (void)state;
-    check_eigen(FAB_PRECISION, FAB_F64, D, D, 7);
-    check_eigen(FAB_PRECISION, FAB_F64, 5, 8, 3);
-    check_eigen(FAB_PRECISION, FAB_F32, 5, 5, 3);
+    check_eigen(FAB_FORM_PRECISION, FAB_F64, D, D, 7);
+    check_eigen(FAB_FORM_PRECISION, FAB_F64, 5, 8, 3);
+    check_eigen(FAB_FORM_PRECISION, FAB_F32, 5, 5, 3);
 }
 
 /* ---- refusals ----------------------------------------------------------------------------------- */
@@ -366,11 +366,11 @@ static void a_failure_leaves_the_gaussian_as_it_was(void **state)
             fab_absorb *ab;
             fab_absorb_settings set = settings(inner, 1);
             set.cut = cut;
-            fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 98, 1), *before;
-            fab_gauss *wide = some_gauss(FAB_COVARIANCE, FAB_F64, D, 4, 98, 1);
-            fab_gauss *longer = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 3, 98, 1);
-            fab_gauss *single = some_gauss(FAB_COVARIANCE, FAB_F32, D, 3, 98, 1);
-            fab_gauss *point = some_gauss(FAB_POINT, FAB_F64, D, 0, 98, 1);
+            fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 98, 1), *before;
+            fab_gauss *wide = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 4, 98, 1);
+            fab_gauss *longer = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D + 1, 3, 98, 1);
+            fab_gauss *single = some_gauss(FAB_FORM_COVARIANCE, FAB_F32, D, 3, 98, 1);
+            fab_gauss *point = some_gauss(FAB_FORM_POINT, FAB_F64, D, 0, 98, 1);
             double *x = some_columns(7, D, 1), *nan = some_columns(7, D, 1),
                    *huge = some_columns(7, D, 1e200);
             nan[3 * D + 5] = NAN;
@@ -378,7 +378,7 @@ static void a_failure_leaves_the_gaussian_as_it_was(void **state)
                            many = {x, FAB_F64, 8, D};
             const fab_rows narrow = {x, FAB_F64, 7, D - 1}, far = {huge, FAB_F64, 7, D};
             assert_ok(fab_gauss_copy(&before, g, FAB_F64));
-            assert_ok(fab_absorb_init(&ab, D, 3, 7, &set, NULL));
+            assert_ok(fab_absorb_create(&ab, D, 3, 7, &set, NULL));
             assert_refused(fab_absorb_update(ab, g, 1, 1, &bad), FAB_BAD_DATA,
                            "absorb: row 3, column 5");
             assert_refused(fab_absorb_update(ab, g, 1, 1, &many), FAB_BAD_ARGUMENT,
@@ -411,7 +411,7 @@ static void impossible_sizes_and_settings_are_refused(void **state)
     fab_absorb *ab = (fab_absorb *)1;
     const int64_t wrong[][3] = {{0, 3, 7}, {29, 0, 7}, {29, 3, 0}, {-1, 3, 7}};
     for (int i = 0; i < 4; i++) {
-        assert_refused(fab_absorb_init(&ab, wrong[i][0], wrong[i][1], wrong[i][2], NULL, NULL),
+        assert_refused(fab_absorb_create(&ab, wrong[i][0], wrong[i][1], wrong[i][2], NULL, NULL),
                        FAB_BAD_ARGUMENT, "absorb: D = ");
         assert_null(ab);
     }
@@ -420,18 +420,19 @@ static void impossible_sizes_and_settings_are_refused(void **state)
                                {29, 3, INT64_MAX},
                                {(int64_t)1 << 40, 65536, 1 << 20}};
     for (int i = 0; i < 4; i++) {
-        const fab_status s = fab_absorb_init(&ab, vast[i][0], vast[i][1], vast[i][2], NULL, NULL);
+        const fab_status s = fab_absorb_create(&ab, vast[i][0], vast[i][1], vast[i][2], NULL, NULL);
         assert_true(s == FAB_BAD_ARGUMENT || s == FAB_NO_MEMORY);
         assert_null(ab);
     }
     fab_absorb_settings set = settings(0, 1);
-    assert_refused(fab_absorb_init(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT,
                    "absorb: inner = 0");
     set = settings(1, 2);
-    assert_refused(fab_absorb_init(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT, "absorb: expand");
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT, "absorb: expand");
     set = settings(1, 1);
     set.psi_min = NAN;
-    assert_refused(fab_absorb_init(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT, "absorb: psi_min");
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT,
+                   "absorb: psi_min");
     fab_absorb_free(NULL);
 }
 
@@ -445,13 +446,13 @@ static void update_does_not_allocate(void **state)
             fab_absorb *ab;
             fab_absorb_settings set = fab_absorb_defaults();
             set.cut = cut;
-            fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 5003, 9, 99, 1);
+            fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 5003, 9, 99, 1);
             const double *x = some_columns(7, 5003, 1);
             const fab_rows rows = {x, FAB_F64, 7, 5003};
             const fab_exec exec = {.threads = threads};
             fab_set_allocator(counted_alloc, counted_release);
             alloc_fails_at = 0;
-            assert_ok(fab_absorb_init(&ab, 5003, 9, 7, &set, &exec));
+            assert_ok(fab_absorb_create(&ab, 5003, 9, 7, &set, &exec));
             assert_ok(fab_absorb_update(ab, g, 0.9, 0.1, &rows)); /* the first makes the threads */
             alloc_calls = 0;
             const long before = heap_calls;
@@ -484,10 +485,10 @@ static void the_number_of_threads_changes_no_byte(void **state)
                 fab_absorb *ab;
                 fab_absorb_settings set = fab_absorb_defaults();
                 set.cut = cut;
-                fab_gauss *g = some_gauss(FAB_PRECISION, (fab_dtype)type, N, K, 100, 1);
+                fab_gauss *g = some_gauss(FAB_FORM_PRECISION, (fab_dtype)type, N, K, 100, 1);
                 const fab_exec exec = {.ops = fab_ops_find("cpu", (fab_dtype)type),
                                        .threads = threads};
-                assert_ok(fab_absorb_init(&ab, N, K, M, &set, &exec));
+                assert_ok(fab_absorb_create(&ab, N, K, M, &set, &exec));
                 for (int i = 0; i < 2; i++)
                     assert_ok(fab_absorb_update(ab, g, 0.9, 0.1, &(fab_rows){x, FAB_F64, M, N}));
                 fab_absorb_free(ab);
@@ -515,8 +516,8 @@ static void columns_arrive_by_any_door(void **state)
         for (int i = 0; i < D; i++) y[j * D + i] = x[j * 31 + i] = (float)noise(101, j * D + i);
     for (int i = 0; i < 3; i++) {
         fab_absorb *ab;
-        g[i] = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 102, 1);
-        assert_ok(fab_absorb_init(&ab, D, 3, 7, NULL, NULL));
+        g[i] = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 102, 1);
+        assert_ok(fab_absorb_create(&ab, D, 3, 7, NULL, NULL));
         if (i == 0)
             assert_ok(fab_absorb_update(ab, g[i], 0.9, 0.1, &(fab_rows){x, FAB_F32, 7, 31}));
         if (i == 1) assert_ok(fab_absorb_update(ab, g[i], 0.9, 0.1, &(fab_rows){y, FAB_F64, 7, D}));
@@ -537,7 +538,7 @@ static void a_cut_is_a_fixed_point_of_em(void **state)
 {
     (void)state;
     const int64_t rank[][2] = {{7, 3}, {5, 1}, {40, 2}};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int i = 0; i < 3; i++) {
             const double tol = 1e-8;
             fab_gauss *g = some_gauss((fab_form)form, FAB_F64, D, rank[i][0], 103, 1), *c;
@@ -565,7 +566,7 @@ static void a_cut_is_a_fixed_point_of_em(void **state)
 static void a_cut_towards_psi_0_ends_in_time(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 40, 103, 1), *c;
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 40, 103, 1), *c;
     assert_ok(fab_gauss_cut(&c, g, 4, 1e-12, 300, NULL));
     assert_ok(fab_gauss_check(c));
     double least = INFINITY;
@@ -578,7 +579,7 @@ static void a_cut_towards_psi_0_ends_in_time(void **state)
 static void a_cut_that_cuts_nothing_is_exact(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 5, 104, 1), *c;
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 5, 104, 1), *c;
     assert_ok(fab_gauss_cut(&c, g, 5, 1e-6, 100, NULL)); /* K is the rank: a copy */
     assert_memory_equal(c->F, g->F, 5 * D * sizeof(double));
     assert_memory_equal(c->psi, g->psi, D * sizeof(double));
@@ -601,13 +602,13 @@ static void a_cut_of_f32_and_of_part_of_theta_keeps_what_it_has(void **state)
 {
     (void)state;
     fab_gauss *g, *c;
-    assert_ok(fab_gauss_create_part(&g, FAB_PRECISION, FAB_F32, D, 5, 40));
+    assert_ok(fab_gauss_create_part(&g, FAB_FORM_PRECISION, FAB_F32, D, 5, 40));
     for (int64_t i = 0; i < 5 * D; i++) ((float *)g->F)[i] = (float)noise(105, i);
     for (int64_t i = 0; i < D; i++) g->index[i] = i + 7, g->mu[i] = noise(106, i);
     for (int64_t i = 0; i < 40; i++) g->theta[i] = noise(107, i);
     assert_ok(fab_gauss_cut(&c, g, 2, 1e-4, 1000, NULL));
     assert_ok(fab_gauss_check(c));
-    assert_true(c->type == FAB_F32 && c->form == FAB_PRECISION && c->total == 40);
+    assert_true(c->type == FAB_F32 && c->form == FAB_FORM_PRECISION && c->total == 40);
     assert_memory_equal(c->index, g->index, D * sizeof(int64_t));
     assert_memory_equal(c->theta, g->theta, 40 * sizeof(double));
     assert_memory_equal(c->mu, g->mu, D * sizeof(double));
@@ -622,7 +623,7 @@ static void a_cut_of_f32_and_of_part_of_theta_keeps_what_it_has(void **state)
 static void impossible_cuts_are_refused(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 5, 108, 1), *c = (fab_gauss *)1;
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 5, 108, 1), *c = (fab_gauss *)1;
     assert_refused(fab_gauss_cut(&c, g, 0, 1e-6, 10, NULL), FAB_BAD_ARGUMENT,
                    "cut: K = 0 is outside [1, 5]");
     assert_null(c);
@@ -633,7 +634,7 @@ static void impossible_cuts_are_refused(void **state)
     g->psi[3] = -1;
     assert_refused(fab_gauss_cut(&c, g, 2, 1e-6, 10, NULL), FAB_BAD_DATA, "psi[3]");
     fab_gauss_free(g);
-    g = some_gauss(FAB_POINT, FAB_F64, D, 0, 109, 1);
+    g = some_gauss(FAB_FORM_POINT, FAB_F64, D, 0, 109, 1);
     assert_refused(fab_gauss_cut(&c, g, 1, 1e-6, 10, NULL), FAB_BAD_ARGUMENT, "cut: ");
     fab_gauss_free(g);
 }
@@ -648,7 +649,7 @@ static fab_status init_now(void)
     fab_absorb *ab = (fab_absorb *)1;
     fab_absorb_settings set = fab_absorb_defaults();
     set.cut = cut_now;
-    const fab_status s = fab_absorb_init(&ab, D, 3, 7, &set, NULL);
+    const fab_status s = fab_absorb_create(&ab, D, 3, 7, &set, NULL);
     assert_int_equal(s == FAB_OK, ab != NULL);
     fab_absorb_free(ab);
     return s;
@@ -666,7 +667,7 @@ static fab_status gauss_cut_now(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 5, 110, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 5, 110, 1);
     given = g;
     for (cut_now = FAB_CUT_EM; cut_now <= FAB_CUT_EIGEN; cut_now++)
         assert_true(fail_every_allocation(init_now) >= 1);

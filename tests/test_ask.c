@@ -22,7 +22,7 @@ static fab_net *some_net(void)
     fab_net *net;
     const fab_net_plan plan = {
         .layers = "mlp:4", .features = FEATURES, .classes = 1, .beta = 2.385, .batch = BATCH};
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     return net;
 }
 
@@ -349,7 +349,7 @@ static void a_linear_model_has_gradients(void **state)
     s.alpha = 1, s.beta = p.beta;
     const fab_gauss *q, *exact;
     fab_gauss *prior;
-    assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, m.D, 0));
+    assert_ok(fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, m.D, 0));
     fab_fit *f, *g;
     fab_vifa_settings v = fab_vifa_defaults();
     v.K = m.D;

@@ -832,7 +832,7 @@ static void state_floor_knows_constant_coordinates(void **state)
     (void)state;
     fab_gauss *q;
     const double d2[] = {4, 1e-40, 8, 0}; /* mean 3 */
-    assert_ok(fab_gauss_create(&q, FAB_COVARIANCE, FAB_F64, 4, 1));
+    assert_ok(fab_gauss_create(&q, FAB_FORM_COVARIANCE, FAB_F64, 4, 1));
     q->mu[1] = 0.1;
     q->psi[0] = 0.05, q->psi[1] = 1e-50, q->psi[2] = 2, q->psi[3] = 0.01;
     int64_t floored;

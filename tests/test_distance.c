@@ -27,7 +27,7 @@ static real size_of_terms(const fab_gauss *g)
     const real *S = dense_covariance(g);
     real sum = 0, low = 0;
     for (int64_t i = 0; i < g->D; i++) {
-        const real p = g->form == FAB_COVARIANCE ? g->psi[i] : 1 / (real)g->psi[i];
+        const real p = g->form == FAB_FORM_COVARIANCE ? g->psi[i] : 1 / (real)g->psi[i];
         sum += p * p;
         for (int64_t j = 0; j < g->D; j++) {
             const real l = S[i * g->D + j] - (i == j ? p : 0);
@@ -83,8 +83,8 @@ static void check_kl(const both *o, const fab_exec *x)
     const real want = kl_of(o);
     real terms = dense_trace_mul(n, o->Pb, o->Sa) + (real)n + dense_quad(n, o->Pb, o->d);
     for (int64_t i = 0; i < n; i++) terms += fabs(log(o->a->psi[i])) + fabs(log(o->b->psi[i]));
-    if (o->a->form == FAB_PRECISION &&
-        o->b->form == FAB_COVARIANCE) /* the one trace with a difference */
+    if (o->a->form == FAB_FORM_PRECISION &&
+        o->b->form == FAB_FORM_COVARIANCE) /* the one trace with a difference */
         for (int64_t i = 0; i < n; i++) terms += o->Pb[i * n + i] / o->a->psi[i];
     double out;
     assert_ok(fab_distance_kl(o->a, o->b, x, &out));
@@ -171,8 +171,8 @@ static void a_small_prior_precision_does_not_drown_the_posterior(void **state)
     (void)state;
     const double alpha[] = {1e-4, 1e-8, 1e-12};
     for (int i = 0; i < 3; i++)
-        for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++) {
-            fab_gauss *a = some_gauss(FAB_PRECISION, FAB_F64, D, D, 64, 1);
+        for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++) {
+            fab_gauss *a = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, D, 64, 1);
             fab_gauss *b = some_gauss((fab_form)form, FAB_F64, D, 3, 65, 1);
             for (int64_t d = 0; d < D; d++) {
                 a->psi[d] = alpha[i];
@@ -212,7 +212,7 @@ static void tiny_covariance_distances_keep_their_digits(void **state)
 {
     (void)state;
     const double delta[] = {1e-9, 1e-8, 1e-7, 1e-11};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int what = 1; what < 4; what++)
             for (int i = 0; i < 4; i++) {
                 fab_gauss *b = some_gauss((fab_form)form, FAB_F64, D, 3, 72, 1);
@@ -233,7 +233,7 @@ static void tiny_covariance_distances_keep_their_digits(void **state)
 static void a_turned_factor_is_at_distance_0(void **state)
 {
     (void)state;
-    fab_gauss *b = some_gauss(FAB_COVARIANCE, FAB_F64, D, 2, 73, 1), *a;
+    fab_gauss *b = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 2, 73, 1), *a;
     assert_ok(fab_gauss_copy(&a, b, FAB_F64));
     for (int64_t d = 0; d < D; d++) {
         F_put(a, d, 0, 0.6 * F_at(b, d, 0) + 0.8 * F_at(b, d, 1));
@@ -250,7 +250,7 @@ static void a_turned_factor_is_at_distance_0(void **state)
 static void nothing_is_at_a_distance_from_itself(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int64_t K = 0; K <= 29; K += 29) {
             fab_gauss *g = some_gauss((fab_form)form, FAB_F32, D, K, 74, 1);
             const both o = ask(g, g);
@@ -271,7 +271,7 @@ static void tiny_w2_distances_keep_their_digits(void **state)
 {
     (void)state;
     const double scale[] = {1, 1e-150, 1e150};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int i = 0; i < 3; i++) {
             fab_gauss *b = some_gauss((fab_form)form, FAB_F64, D, 3, 75, scale[i]);
             fab_gauss *a = moved(b, 1e-9, 1, 1);
@@ -290,8 +290,8 @@ static void tiny_w2_distances_keep_their_digits(void **state)
 static void w2_of_diagonals_is_known(void **state)
 {
     (void)state;
-    fab_gauss *a = some_gauss(FAB_COVARIANCE, FAB_F64, D, 0, 76, 1);
-    fab_gauss *b = some_gauss(FAB_PRECISION, FAB_F64, D, 0, 77, 1);
+    fab_gauss *a = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 0, 76, 1);
+    fab_gauss *b = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, 0, 77, 1);
     real sum = 0;
     for (int64_t i = 0; i < D; i++) {
         const real d = (real)a->mu[i] - b->mu[i], r = r_sqrt(a->psi[i]) - 1 / r_sqrt(b->psi[i]);
@@ -309,8 +309,8 @@ static void the_mean_distance_is_relative_to_the_reference(void **state)
     (void)state;
     const double scale[] = {1, 1e-200, 1e200};
     for (int i = 0; i < 3; i++) {
-        fab_gauss *a = some_gauss(FAB_POINT, FAB_F64, 2, 0, 78, 1),
-                  *b = some_gauss(FAB_COVARIANCE, FAB_F64, 2, 1, 79, 1);
+        fab_gauss *a = some_gauss(FAB_FORM_POINT, FAB_F64, 2, 0, 78, 1),
+                  *b = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 2, 1, 79, 1);
         memcpy(a->mu, (double[]){7 * scale[i], 0}, 2 * sizeof(double));
         memcpy(b->mu, (double[]){4 * scale[i], 4 * scale[i]}, 2 * sizeof(double));
         double out;
@@ -327,9 +327,9 @@ static void what_has_no_distance_is_refused(void **state)
 {
     (void)state;
     double out;
-    fab_gauss *a = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 80, 1),
-              *b = some_gauss(FAB_POINT, FAB_F64, D, 0, 81, 1);
-    fab_gauss *c = some_gauss(FAB_PRECISION, FAB_F64, D + 1, 3, 82, 1), *big;
+    fab_gauss *a = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 80, 1),
+              *b = some_gauss(FAB_FORM_POINT, FAB_F64, D, 0, 81, 1);
+    fab_gauss *c = some_gauss(FAB_FORM_PRECISION, FAB_F64, D + 1, 3, 82, 1), *big;
     assert_refused(fab_distance_covariance(a, b, NULL, &out), FAB_UNSUPPORTED,
                    "a point has no covariance");
     assert_refused(fab_distance_kl(b, a, NULL, &out), FAB_UNSUPPORTED, "a point has no density");
@@ -343,7 +343,7 @@ static void what_has_no_distance_is_refused(void **state)
     assert_refused(fab_distance_mean(a, b, &out), FAB_UNSUPPORTED, "the reference is 0");
     a->psi[3] = 0;
     assert_refused(fab_distance_covariance(a, a, NULL, &out), FAB_BAD_DATA, "psi[3] = 0");
-    assert_ok(fab_gauss_create(&big, FAB_COVARIANCE, FAB_F64, FAB_DENSE_MAX + 1, 1));
+    assert_ok(fab_gauss_create(&big, FAB_FORM_COVARIANCE, FAB_F64, FAB_DENSE_MAX + 1, 1));
     assert_refused(fab_distance_w2(big, big, NULL, &out), FAB_UNSUPPORTED,
                    "up to D = 2000, not 2001");
     assert_ok(fab_distance_kl(big, big, NULL, &out)); /* needs no D x D matrix */

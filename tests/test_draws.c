@@ -22,14 +22,14 @@ static fab_net *linear_net(fab_likelihood l, int64_t classes, fab_noise noise)
                             .noise = noise,
                             .beta = 4,
                             .batch = 2};
-    assert_int_equal(fab_net_init(&net, &p, NULL), FAB_OK);
+    assert_int_equal(fab_net_create(&net, &p, NULL), FAB_OK);
     return net;
 }
 
 static fab_gauss *point(const fab_model *m, double shift)
 {
     fab_gauss *g;
-    assert_int_equal(fab_gauss_create(&g, FAB_POINT, FAB_F64, m->D, 0), FAB_OK);
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_POINT, FAB_F64, m->D, 0), FAB_OK);
     for (int64_t i = 0; i < m->D; i++) g->mu[i] = sin(1.0 + (double)i) + shift;
     return g;
 }
@@ -139,7 +139,7 @@ static void draws_of_a_gaussian_have_its_moments(void **state)
     fab_net *net = linear_net(FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
     fab_gauss *g;
-    assert_int_equal(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, m->D, 1), FAB_OK);
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, m->D, 1), FAB_OK);
     for (int64_t i = 0; i < m->D; i++) {
         g->mu[i] = (double)i - 1;
         g->psi[i] = 0.1 + 0.1 * (double)i;
@@ -229,13 +229,13 @@ static void what_does_not_belong_together_is_refused(void **state)
     const fab_rows rows = {.p = x, .type = FAB_F64, .n = N, .ld = D};
     fab_gauss *g;
     fab_draws *d;
-    assert_int_equal(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, m->D + 1, 0), FAB_OK);
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, m->D + 1, 0), FAB_OK);
     const fab_mixture wrong = {1, (const fab_gauss *const *)&g, one};
     assert_int_equal(fab_draws_create(&d, m, &wrong, &rows, NULL, 9, 1, NULL), FAB_BAD_ARGUMENT);
     assert_detail("5 coordinates", "4");
     assert_null(d);
     fab_gauss_free(g);
-    assert_int_equal(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, m->D, 0), FAB_OK);
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, m->D, 0), FAB_OK);
     const fab_mixture right = {1, (const fab_gauss *const *)&g, one};
     assert_int_equal(fab_draws_create(&d, m, &right, &rows, NULL, 0, 1, NULL), FAB_BAD_ARGUMENT);
     assert_detail("0 samples", "at least 1");
@@ -249,7 +249,7 @@ static void tails_of_student_are_in_densities_quantiles_and_scores(void **state)
     const fab_net_plan plan = {
         .layers = "linear", .features = D, .classes = 1, .beta = 4, .nu = 4, .batch = 2};
     fab_net *net;
-    assert_int_equal(fab_net_init(&net, &plan, NULL), FAB_OK);
+    assert_int_equal(fab_net_create(&net, &plan, NULL), FAB_OK);
     const fab_model *m = fab_net_model(net);
     fab_gauss *g[2] = {point(m, 0), point(m, 0.4)};
     fab_draws *d = draw(m, (const fab_gauss *const *)g, 2, 0);

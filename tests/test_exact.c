@@ -42,7 +42,7 @@ static void a_given_prior_takes_the_place_of_alpha(void **state)
     for (int i = 0; i < 3; i++)
         for (int way = 0; way < 2; way++)
             for (int64_t K = 0; K < 7; K += 3) {
-                const fab_form form = way ? FAB_PRECISION : FAB_COVARIANCE;
+                const fab_form form = way ? FAB_FORM_PRECISION : FAB_FORM_COVARIANCE;
                 problem p = some_problem(N[i], 29, 5);
                 fab_gauss *g = some_gauss(form, K ? FAB_F32 : FAB_F64, 30, K, 17, 1);
                 p.prior = g;
@@ -291,7 +291,7 @@ static void posteriors_are_calibrated(void **state)
         fab_fit *f = fitted_with("exact", &p, NULL);
         const fab_gauss *q = posterior_of(f);
         fab_solver *s;
-        assert_ok(fab_solver_init(&s, q, NULL));
+        assert_ok(fab_solver_create(&s, q, NULL));
         assert_ok(fab_solver_variances(s, v));
         for (int64_t i = 0; i < D; i++) {
             const double z = (theta[i] / sqrt(p.alpha) - q->mu[i]) / sqrt(v[i]);
@@ -478,7 +478,7 @@ static void ridge_is_the_mean_of_exact(void **state)
         const problem p = some_problem(N, 29, 67);
         fab_fit *f = fitted_with("exact", &p, NULL), *g = fitted_with("ridge", &p, NULL);
         const fab_gauss *a = posterior_of(f), *b = posterior_of(g);
-        assert_int_equal(b->form, FAB_POINT);
+        assert_int_equal(b->form, FAB_FORM_POINT);
         assert_memory_equal(a->mu, b->mu, 30 * 8);
         fab_fit_free(f);
         fab_fit_free(g);
@@ -507,7 +507,7 @@ static fab_status fit_once(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 30, 2, 17, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 30, 2, 17, 1);
     for (int prior = 0; prior < 2; prior++)
         for (rows_now = 20; rows_now <= 60; rows_now += 40) {
             prior_now = prior ? g : NULL;

@@ -70,8 +70,8 @@ static void a_rotation_is_orthogonal_and_keeps_the_covariance(void **state)
         for (int type = FAB_F64; type <= FAB_F32; type++)
             for (int kind = FAB_ROTATION_PRINCIPAL; kind <= FAB_ROTATION_VARIMAX; kind++) {
                 fab_rotation *r;
-                fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, sizes[i][0], sizes[i][1],
-                                          31 + (uint64_t)i, 2.385);
+                fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, (fab_dtype)type, sizes[i][0],
+                                          sizes[i][1], 31 + (uint64_t)i, 2.385);
                 assert_ok(fab_rotation_create(&r, g, (fab_rotation_kind)kind));
                 check_rotation(g, r);
                 fab_rotation_free(r);
@@ -83,7 +83,7 @@ static void principal_axes_are_the_eigenvectors(void **state)
 {
     (void)state;
     fab_rotation *r;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 5, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, K, 5, 1);
     const real *F = dense_F(g);
     real *w = dense_new(K), *V = dense_new(K * K);
     dense_eig(K, dense_mul(K, D, K, dense_transpose(D, K, F), F), w, V);
@@ -126,7 +126,7 @@ static void varimax_is_that_of_the_matrix_form(void **state)
 {
     (void)state;
     fab_rotation *r;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 23, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, K, 23, 1);
     for (int d = 0; d < D; d++) /* a structure to find, seen from elsewhere */
         for (int k = 0; k < K; k++) {
             double x = 0.1 * noise(9, d * K + k);
@@ -169,14 +169,14 @@ static void scores_are_the_mean_of_the_factors_given_the_row(void **state)
     enum { N = 7 };
     for (int type = FAB_F64; type <= FAB_F32; type++)
         for (int turned = 0; turned < 2; turned++) {
-            fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, D, K, 3, 1);
+            fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, (fab_dtype)type, D, K, 3, 1);
             fab_rotation *r;
             fab_solver *s;
             const double *x = fa_draws(g, N, 4);
             double z[N * K];
             const fab_rows rows = rows_of(x, 0, N, D);
             assert_ok(fab_rotation_create(&r, g, FAB_ROTATION_VARIMAX));
-            assert_ok(fab_solver_init(&s, g, NULL));
+            assert_ok(fab_solver_create(&s, g, NULL));
             assert_ok(fab_solver_scores(s, turned ? r : NULL, &rows, z));
             const real *F = turned ? reals(rotated(r, g), D * K) : dense_F(g);
             const real *A = dense_mul(K, D, D, dense_transpose(D, K, F), dense_precision(g));
@@ -197,7 +197,7 @@ static void scores_are_the_mean_of_the_factors_given_the_row(void **state)
 /* S with three factors that count and three that do not. */
 static fab_gauss *wide_gauss(void)
 {
-    fab_gauss *S = some_gauss(FAB_COVARIANCE, FAB_F64, D, 6, 17, 1);
+    fab_gauss *S = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 6, 17, 1);
     for (int d = 0; d < D; d++)
         for (int k = 3; k < 6; k++) F_put(S, d, k, 0.02 * F_at(S, d, k));
     return S;
@@ -447,7 +447,7 @@ static void what_was_found_is_told(void **state)
     memcpy(x, fa_rows(5, 2, ROWS, 12), sizeof(double) * ROWS * 5);
     for (int j = 0; j < ROWS; j++) x[j * 5 + 2] = 7.25;
     const fab_rows rows = rows_of(x, 0, ROWS, 5);
-    assert_ok(fab_solver_init(&solver, q, NULL));
+    assert_ok(fab_solver_create(&solver, q, NULL));
     assert_ok(fab_solver_scores(solver, NULL, &rows, want));
     assert_memory_equal(z, want, sizeof want);
     assert_ok(fab_factors_scores(f, NULL, again, z, &got));
@@ -551,9 +551,9 @@ static void another_file_is_refused(void **state)
 static void factors_of_another_form_are_refused(void **state)
 {
     (void)state;
-    fab_gauss *P = some_gauss(FAB_PRECISION, FAB_F64, D, K, 1, 1);
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 1, 1);
-    fab_gauss *other = some_gauss(FAB_COVARIANCE, FAB_F64, D, K - 1, 1, 1);
+    fab_gauss *P = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, K, 1, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, K, 1, 1);
+    fab_gauss *other = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, K - 1, 1, 1);
     fab_rotation *r;
     fab_solver *s, *sp;
     fab_bic *b;
@@ -563,8 +563,8 @@ static void factors_of_another_form_are_refused(void **state)
     assert_refused(fab_rotation_create(&r, g, (fab_rotation_kind)9), FAB_BAD_ARGUMENT,
                    "rotation 9");
     assert_ok(fab_rotation_create(&r, other, FAB_ROTATION_VARIMAX));
-    assert_ok(fab_solver_init(&s, g, NULL));
-    assert_ok(fab_solver_init(&sp, P, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
+    assert_ok(fab_solver_create(&sp, P, NULL));
     assert_refused(fab_solver_scores(s, r, &rows, z), FAB_BAD_ARGUMENT, "29 x 3");
     assert_refused(fab_solver_scores(sp, NULL, &rows, z), FAB_BAD_ARGUMENT, "precision");
     x[3] = INFINITY;

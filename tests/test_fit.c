@@ -95,10 +95,10 @@ static void a_prior_must_fit_theta(void **state)
     const fab_model linear = fab_model_linear(&glm);
     const fab_exact_settings s = fab_exact_defaults();
     fab_fit *f;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 3, 1, 1, 1),
-              *point = some_gauss(FAB_POINT, FAB_F64, 4, 0, 1, 1);
-    fab_gauss *right = some_gauss(FAB_COVARIANCE, FAB_F64, 4, 1, 1, 1), *part;
-    assert_ok(fab_gauss_create_part(&part, FAB_COVARIANCE, FAB_F64, 4, 0, 9));
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 3, 1, 1, 1),
+              *point = some_gauss(FAB_FORM_POINT, FAB_F64, 4, 0, 1, 1);
+    fab_gauss *right = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 4, 1, 1, 1), *part;
+    assert_ok(fab_gauss_create_part(&part, FAB_FORM_COVARIANCE, FAB_F64, 4, 0, 9));
     assert_refused(
         fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &linear, .prior = g}, NULL),
         FAB_BAD_ARGUMENT, "the prior has 3 coordinates, theta has 4");
@@ -122,7 +122,7 @@ static void the_prior_is_copied(void **state)
 {
     (void)state;
     problem p = some_problem(20, 3, 5);
-    fab_gauss *g = some_gauss(FAB_PRECISION, FAB_F64, 4, 1, 1, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_PRECISION, FAB_F64, 4, 1, 1, 1);
     p.prior = g;
     const truth t = solve(&p);
     fab_fit *f = fitted_with("exact", &p, NULL);

@@ -42,7 +42,7 @@ static oracle ask(const fab_gauss *g)
 
 static const real *covariance_of(const oracle *o)
 {
-    return o->g->form == FAB_COVARIANCE ? o->A : o->Ai;
+    return o->g->form == FAB_FORM_COVARIANCE ? o->A : o->Ai;
 }
 
 /* s(x); `extra` more rounding of x itself, in units */
@@ -107,8 +107,8 @@ static double *some_rows(const fab_gauss *g, int64_t n, int64_t ld, uint64_t see
     for (int64_t j = 0; j < n; j++)
         for (int64_t d = 0; d < g->D; d++) {
             const real z = 2 * noise(seed, j * g->D + d), root = r_sqrt(g->psi[d]);
-            real v = g->form == FAB_COVARIANCE ? root * z : z / root;
-            for (int64_t k = 0; k < g->K && g->form == FAB_COVARIANCE; k++)
+            real v = g->form == FAB_FORM_COVARIANCE ? root * z : z / root;
+            for (int64_t k = 0; k < g->K && g->form == FAB_FORM_COVARIANCE; k++)
                 v += F_at(g, d, k) * 2 * noise(seed + 1, j * g->K + k);
             x[j * ld + d] = (double)(g->mu[d] + v);
         }
@@ -144,7 +144,7 @@ static real logdet_bound(const oracle *o)
 static void check_determinant(const oracle *o, const fab_solver *s)
 {
     double logdet, entropy;
-    const real want = o->logdet * (o->g->form == FAB_COVARIANCE ? 1 : -1);
+    const real want = o->logdet * (o->g->form == FAB_FORM_COVARIANCE ? 1 : -1);
     assert_ok(fab_solver_logdet(s, &logdet));
     assert_ok(fab_solver_entropy(s, &entropy));
     assert_near(logdet, want, logdet_bound(o));
@@ -154,16 +154,16 @@ static void check_determinant(const oracle *o, const fab_solver *s)
 static void check_density(const oracle *o, fab_solver *s, const double *x, int64_t ld)
 {
     const fab_rows rows = {x, FAB_F64, N, ld};
-    const real *P = o->g->form == FAB_COVARIANCE ? o->Ai : o->A;
-    const real logdet = o->logdet * (o->g->form == FAB_COVARIANCE ? 1 : -1);
+    const real *P = o->g->form == FAB_FORM_COVARIANCE ? o->Ai : o->A;
+    const real logdet = o->logdet * (o->g->form == FAB_FORM_COVARIANCE ? 1 : -1);
     double q[N], logp[N], one;
     assert_ok(fab_solver_mahalanobis(s, &rows, q));
     assert_ok(fab_solver_logpdf(s, &rows, logp));
     for (int64_t j = 0; j < N; j++) {
         const real *v = deviation(o, x + j * ld), extra = rounding_of(o, x + j * ld);
         const real want = dense_quad(o->D, P, v);
-        const real tol = o->g->form == FAB_COVARIANCE ? quad_inverse_bound(o, v, extra)
-                                                      : quad_bound(o, v, extra);
+        const real tol = o->g->form == FAB_FORM_COVARIANCE ? quad_inverse_bound(o, v, extra)
+                                                           : quad_bound(o, v, extra);
         assert_near(q[j], want, tol);
         assert_near(logp[j], -((real)o->D * log_two_pi + logdet + want) / 2, tol + logdet_bound(o));
         assert_ok(fab_solver_mahalanobis(s, &(fab_rows){x + j * ld, FAB_F64, 1, ld}, &one));
@@ -191,7 +191,7 @@ static void check_products(const oracle *o, fab_solver *s)
 {
     const int64_t D = o->D;
     double *x = doubles(N * D), *S = doubles(N * D), *P = doubles(N * D);
-    const int covariance = o->g->form == FAB_COVARIANCE;
+    const int covariance = o->g->form == FAB_FORM_COVARIANCE;
     for (int64_t i = 0; i < N * D; i++) x[i] = noise(11, i);
     assert_ok(fab_solver_times_covariance(s, &(fab_rows){x, FAB_F64, N, D}, S));
     assert_ok(fab_solver_times_precision(s, &(fab_rows){x, FAB_F64, N, D}, P));
@@ -205,7 +205,7 @@ static void check_products(const oracle *o, fab_solver *s)
 static void check_covariance(const oracle *o, fab_solver *s)
 {
     const int64_t D = o->D, K = o->K;
-    const int covariance = o->g->form == FAB_COVARIANCE;
+    const int covariance = o->g->form == FAB_FORM_COVARIANCE;
     double *v = doubles(D), *S = doubles(D * D);
     const real *want = covariance_of(o);
     assert_ok(fab_solver_variances(s, v));
@@ -240,7 +240,7 @@ static void check_solver(const oracle *o, const fab_exec *x)
     fab_solver *s;
     const fab_gauss *g = o->g;
     const int64_t ld = g->D + 2;
-    assert_ok(fab_solver_init(&s, g, x));
+    assert_ok(fab_solver_create(&s, g, x));
     check_determinant(o, s);
     check_density(o, s, some_rows(g, N, ld, 77), ld);
     check_products(o, s);
@@ -263,14 +263,14 @@ static void check_marginal(const oracle *o, int64_t step, const fab_exec *x)
     real *part = dense_new(n * n);
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < n; j++) part[i * n + j] = S[index[i] * D + index[j]];
-    const real *want = g->form == FAB_COVARIANCE ? part : dense_inverse(n, part),
+    const real *want = g->form == FAB_FORM_COVARIANCE ? part : dense_inverse(n, part),
                *got = dense_matrix(m);
     for (int64_t i = 0; i < n; i++) {
         assert_near(m->mu[i], g->mu[index[i]], 0);
         assert_near(m->psi[i], g->psi[index[i]], 0);
         for (int64_t j = 0; j < n; j++) {
             const real size = r_sqrt((want[i * n + i] - m->psi[i]) * (want[j * n + j] - m->psi[j]));
-            const real tol = g->form == FAB_COVARIANCE
+            const real tol = g->form == FAB_FORM_COVARIANCE
                                  ? 0
                                  : 4 * (real)(D + g->K + 4) * o->unit * o->kappa * size;
             assert_near(got[i * n + j], want[i * n + j], tol + 1e-30 * r_abs(want[i * n + j]));
@@ -305,7 +305,7 @@ static void every_verb_agrees_with_dense_algebra(void **state)
 {
     (void)state;
     const int64_t ranks[] = {0, 1, 3, 29};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int type = FAB_F64; type <= FAB_F32; type++)
             for (int k = 0; k < 4; k++) {
                 fab_gauss *g = some_gauss((fab_form)form, (fab_dtype)type, 29, ranks[k], 5, 1);
@@ -319,7 +319,7 @@ static void other_shapes_agree_too(void **state)
 {
     (void)state;
     const int64_t shape[][2] = {{1, 0}, {1, 1}, {1, 4}, {2, 1}, {7, 11}, {3, 3}, {67, 5}};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int type = FAB_F64; type <= FAB_F32; type++)
             for (int i = 0; i < 7; i++) {
                 fab_gauss *g =
@@ -334,7 +334,7 @@ static void extreme_scales_agree_too(void **state)
 {
     (void)state;
     const double scale[2][2] = {{1e-150, 1e150}, {1e-15, 1e15}};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int type = FAB_F64; type <= FAB_F32; type++)
             for (int i = 0; i < 2; i++) {
                 fab_gauss *g =
@@ -349,7 +349,7 @@ static void extreme_scales_agree_too(void **state)
 static void a_spread_of_1e12_in_psi_agrees_too(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int64_t K = 1; K <= 29; K += 14) {
             fab_gauss *g = some_gauss((fab_form)form, FAB_F64, 29, K, 8, 1);
             for (int64_t d = 0; d < 29; d++)
@@ -365,7 +365,7 @@ static void noise_far_below_the_signal_is_not_lost(void **state)
 {
     (void)state;
     const double ratio[] = {1e-8, 1e-12, 1e-14, 1e-16};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int i = 0; i < 4; i++)
             for (int64_t K = 1; K <= 29; K += 14) {
                 fab_gauss *g = some_gauss((fab_form)form, FAB_F64, 29, K, 9, 1);
@@ -374,7 +374,7 @@ static void noise_far_below_the_signal_is_not_lost(void **state)
                 fab_gauss_free(g);
                 dense_release(NULL);
             }
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++) {
         fab_gauss *g = some_gauss((fab_form)form, FAB_F32, 29, 3, 9, 1);
         for (int64_t d = 0; d < 29; d++) g->psi[d] *= 1e-6;
         on_every_backend(check_solver, g);
@@ -386,7 +386,7 @@ static void noise_far_below_the_signal_is_not_lost(void **state)
 static void a_mahalanobis_distance_of_29_stays_29(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 29, 3, 10, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 29, 3, 10, 1);
     fab_solver *s;
     double q;
     for (int64_t d = 0; d < 29; d++) {
@@ -399,7 +399,7 @@ static void a_mahalanobis_distance_of_29_stays_29(void **state)
     for (int64_t d = 0; d < 29; d++)
         x[d] = F_at(g, d, 0) - 0.5 * F_at(g, d, 1) + 2 * F_at(g, d, 2) + 1e-8 * noise(12, d);
     const real want = dense_quad(29, o.Ai, deviation(&o, x));
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_ok(fab_solver_mahalanobis(s, &(fab_rows){x, FAB_F64, 1, 29}, &q));
     assert_true(want > 5 && want < 60);
     assert_near(q, want, 1e-3 * want);
@@ -411,7 +411,7 @@ static void duplicated_columns_are_no_trouble(void **state)
 {
     (void)state;
     const double ratio[] = {1, 1e-8, 1e-16};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int i = 0; i < 3; i++) {
             fab_gauss *g = some_gauss((fab_form)form, FAB_F64, 29, 5, 13, 1);
             for (int64_t d = 0; d < 29; d++) {
@@ -428,7 +428,7 @@ static void duplicated_columns_are_no_trouble(void **state)
 static void constant_and_zero_columns_are_no_trouble(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++) {
         fab_gauss *g = some_gauss((fab_form)form, FAB_F64, 29, 3, 14, 1);
         for (int64_t d = 0; d < 29; d++) {
             F_put(g, d, 0, 0);
@@ -443,14 +443,14 @@ static void rows_of_either_type_say_the_same(void **state)
 {
     (void)state;
     for (int type = FAB_F64; type <= FAB_F32; type++) {
-        fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, 29, 3, 15, 1);
+        fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, (fab_dtype)type, 29, 3, 15, 1);
         fab_solver *s;
         float x[5 * 30];
         double y[5 * 31], a[5], b[5];
         for (int j = 0; j < 5; j++)
             for (int d = 0; d < 29; d++)
                 y[j * 31 + d] = x[j * 30 + d] = (float)noise(16, j * 29 + d);
-        assert_ok(fab_solver_init(&s, g, NULL));
+        assert_ok(fab_solver_create(&s, g, NULL));
         assert_ok(fab_solver_logpdf(s, &(fab_rows){x, FAB_F32, 5, 30}, a));
         assert_ok(fab_solver_logpdf(s, &(fab_rows){y, FAB_F64, 5, 31}, b));
         assert_memory_equal(a, b, sizeof a);
@@ -471,7 +471,7 @@ static void check_draws(const fab_gauss *g, const fab_exec *x)
     enum { D = 29 };
     fab_solver *s;
     double *draws = doubles((int64_t)DRAWS * D), mean[D] = {0}, square[D][D] = {{0}}, Li[D][D];
-    assert_ok(fab_solver_init(&s, g, x));
+    assert_ok(fab_solver_create(&s, g, x));
     assert_ok(fab_solver_sample(s, 2385, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, D));
     fab_solver_free(s);
     const real *L = dense_forward(D, D, dense_chol(D, dense_covariance(g)), dense_identity(D));
@@ -496,7 +496,7 @@ static void the_covariance_of_draws_is_right(void **state)
 {
     (void)state;
     const int64_t ranks[] = {0, 1, 3, 29};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int k = 0; k < 4; k++) {
             fab_gauss *g =
                 some_gauss((fab_form)form, k == 2 ? FAB_F32 : FAB_F64, 29, ranks[k], 17, 1);
@@ -511,7 +511,7 @@ static double *in_pieces(const fab_gauss *g, int64_t n, int64_t piece, const fab
 {
     fab_solver *s;
     double *out = doubles(n * g->D);
-    assert_ok(fab_solver_init(&s, g, x));
+    assert_ok(fab_solver_create(&s, g, x));
     for (int64_t j = 0; j < n; j += piece)
         assert_ok(fab_solver_sample(s, 29, FAB_PURPOSE_SAMPLE, 5 + j, n - j < piece ? n - j : piece,
                                     FAB_F64, out + j * g->D, g->D));
@@ -523,7 +523,7 @@ static void a_draw_has_the_same_bytes_whichever_call_makes_it(void **state)
 {
     (void)state;
     const int64_t shape[][2] = {{29, 3}, {29, 0}, {1, 1}, {517, 130}};
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int type = FAB_F64; type <= FAB_F32; type++)
             for (int i = 0; i < 4; i++) {
                 const int64_t n = 101, D = shape[i][0];
@@ -545,7 +545,7 @@ static void the_number_of_threads_changes_no_byte(void **state)
 {
     (void)state;
     enum { D = 20011, K = 9, M = 3 };
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++)
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++)
         for (int type = FAB_F64; type <= FAB_F32; type++) {
             fab_gauss *g = some_gauss((fab_form)form, (fab_dtype)type, D, K, 19, 1);
             double *x = doubles(M * D), *first = doubles(5 * M * D), *out = doubles(5 * M * D);
@@ -553,7 +553,7 @@ static void the_number_of_threads_changes_no_byte(void **state)
             const fab_rows rows = {x, FAB_F64, M, D};
             for (int64_t threads = 1; threads <= 4; threads *= 2) {
                 fab_solver *s;
-                assert_ok(fab_solver_init(&s, g, &(fab_exec){.threads = threads}));
+                assert_ok(fab_solver_create(&s, g, &(fab_exec){.threads = threads}));
                 assert_ok(fab_solver_sample(s, 29, FAB_PURPOSE_SAMPLE, 3, M, FAB_F64, out, D));
                 assert_ok(fab_solver_times_covariance(s, &rows, out + M * D));
                 assert_ok(fab_solver_times_precision(s, &rows, out + 2 * M * D));
@@ -572,10 +572,10 @@ static void the_number_of_threads_changes_no_byte(void **state)
 static void other_seeds_give_other_draws(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 29, 3, 21, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 29, 3, 21, 1);
     fab_solver *s;
     double a[58], b[29];
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 0, 2, FAB_F64, a, 29));
     assert_ok(fab_solver_sample(s, 2, FAB_PURPOSE_SAMPLE, 0, 1, FAB_F64, b, 29));
     for (int d = 0; d < 29; d++) assert_true(fabs(a[d] - b[d]) > 0 && fabs(a[d] - a[29 + d]) > 0);
@@ -586,12 +586,12 @@ static void other_seeds_give_other_draws(void **state)
 static void f32_draws_are_f64_draws_rounded(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_PRECISION, FAB_F64, 29, 3, 22, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_PRECISION, FAB_F64, 29, 3, 22, 1);
     fab_solver *s;
     double a[7 * 29];
     float b[7 * 31];
     for (int i = 0; i < 7 * 31; i++) b[i] = 2.385f;
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 3, 7, FAB_F64, a, 29));
     assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 3, 7, FAB_F32, b, 31));
     for (int j = 0; j < 7; j++)
@@ -606,13 +606,13 @@ static void f32_draws_are_f64_draws_rounded(void **state)
 static void a_point_is_drawn_and_has_no_density(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_POINT, FAB_F64, 29, 0, 23, 1), *m;
+    fab_gauss *g = some_gauss(FAB_FORM_POINT, FAB_F64, 29, 0, 23, 1), *m;
     fab_solver *s;
     double x[3 * 29], out[29 * 29];
     const fab_rows rows = {g->mu, FAB_F64, 1, 29};
     const int64_t index[] = {2, 3, 5};
     assert_null(g->psi);
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_ok(fab_solver_sample(s, 7, FAB_PURPOSE_SAMPLE, 2, 3, FAB_F64, x, 29));
     for (int j = 0; j < 3; j++) assert_memory_equal(x + j * 29, g->mu, sizeof x / 3);
     assert_refused(fab_solver_logpdf(s, &rows, out), FAB_UNSUPPORTED, "a point has no density");
@@ -633,9 +633,9 @@ static void a_point_is_drawn_and_has_no_density(void **state)
 static void a_draw_over_part_of_theta_leaves_the_rest_in_place(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_POINT; form++) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_POINT; form++) {
         fab_gauss *part,
-            *all = some_gauss((fab_form)form, FAB_F64, 29, form == FAB_POINT ? 0 : 3, 24, 1);
+            *all = some_gauss((fab_form)form, FAB_F64, 29, form == FAB_FORM_POINT ? 0 : 3, 24, 1);
         assert_ok(fab_gauss_create_part(&part, (fab_form)form, FAB_F64, 29, all->K, 67));
         memcpy(part->mu, all->mu, 29 * sizeof(double));
         if (all->psi) memcpy(part->psi, all->psi, 29 * sizeof(double));
@@ -645,8 +645,8 @@ static void a_draw_over_part_of_theta_leaves_the_rest_in_place(void **state)
         assert_ok(fab_gauss_check(part));
         fab_solver *s, *t;
         double x[9 * 70], y[9 * 29];
-        assert_ok(fab_solver_init(&s, part, NULL));
-        assert_ok(fab_solver_init(&t, all, NULL));
+        assert_ok(fab_solver_create(&s, part, NULL));
+        assert_ok(fab_solver_create(&t, all, NULL));
         assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, 3, 9, FAB_F64, x, 70));
         assert_ok(fab_solver_sample(t, 1, FAB_PURPOSE_SAMPLE, 3, 9, FAB_F64, y, 29));
         for (int64_t j = 0; j < 9; j++)
@@ -666,9 +666,9 @@ static void a_draw_over_part_of_theta_leaves_the_rest_in_place(void **state)
 static void forms_have_names(void **state)
 {
     (void)state;
-    assert_string_equal(fab_form_name(FAB_COVARIANCE), "covariance");
-    assert_string_equal(fab_form_name(FAB_PRECISION), "precision");
-    assert_string_equal(fab_form_name(FAB_POINT), "point");
+    assert_string_equal(fab_form_name(FAB_FORM_COVARIANCE), "covariance");
+    assert_string_equal(fab_form_name(FAB_FORM_PRECISION), "precision");
+    assert_string_equal(fab_form_name(FAB_FORM_POINT), "point");
     assert_string_equal(fab_form_name((fab_form)7), "unknown");
 }
 
@@ -678,7 +678,7 @@ static void a_copy_is_equal_and_separate(void **state)
 {
     (void)state;
     fab_gauss *g, *c;
-    assert_ok(fab_gauss_create_part(&g, FAB_PRECISION, FAB_F32, 29, 3, 40));
+    assert_ok(fab_gauss_create_part(&g, FAB_FORM_PRECISION, FAB_F32, 29, 3, 40));
     for (int64_t i = 0; i < 29 * 3; i++) ((float *)g->F)[i] = (float)noise(25, i);
     for (int64_t i = 0; i < 29; i++) g->mu[i] = noise(26, i), g->index[i] = i + 5;
     for (int64_t i = 0; i < 40; i++) g->theta[i] = noise(27, i);
@@ -712,7 +712,7 @@ static void a_dense_covariance_comes_back(void **state)
         for (int j = 0; j < D; j++) S[i * D + j] = pow(10, i + j - D) * exp(-abs(i - j));
     assert_int_equal(fab_gauss_from_dense(&g, D, S), FAB_OK);
     assert_int_equal(g->K, D);
-    assert_int_equal(fab_solver_init(&s, g, NULL), FAB_OK);
+    assert_int_equal(fab_solver_create(&s, g, NULL), FAB_OK);
     assert_int_equal(fab_solver_dense(s, back), FAB_OK);
     for (int i = 0; i < D; i++)
         for (int j = 0; j < D; j++) {
@@ -730,7 +730,7 @@ static void a_dense_covariance_comes_back(void **state)
 static void a_copy_that_does_not_fit_f32_is_refused(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 29, 3, 28, 1), *c = (fab_gauss *)1;
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 29, 3, 28, 1), *c = (fab_gauss *)1;
     F_put(g, 7, 2, -1e39);
     assert_refused(fab_gauss_copy(&c, g, FAB_F32), FAB_BAD_DATA, "F[7][2] = -1e+39");
     assert_null(c);
@@ -743,23 +743,25 @@ static void impossible_shapes_are_refused(void **state)
 {
     (void)state;
     fab_gauss *g = (fab_gauss *)1;
-    assert_refused(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, 0, 3), FAB_BAD_ARGUMENT, "D = 0");
+    assert_refused(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, 0, 3), FAB_BAD_ARGUMENT,
+                   "D = 0");
     assert_null(g);
-    assert_refused(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, 29, -1), FAB_BAD_ARGUMENT,
+    assert_refused(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, 29, -1), FAB_BAD_ARGUMENT,
                    "K = -1");
-    assert_refused(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, 29, 70000), FAB_BAD_ARGUMENT,
+    assert_refused(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, 29, 70000), FAB_BAD_ARGUMENT,
                    "K = 70000");
-    assert_refused(fab_gauss_create(&g, FAB_POINT, FAB_F64, 29, 1), FAB_BAD_ARGUMENT,
+    assert_refused(fab_gauss_create(&g, FAB_FORM_POINT, FAB_F64, 29, 1), FAB_BAD_ARGUMENT,
                    "a point has K = 0");
     assert_refused(fab_gauss_create(&g, (fab_form)7, FAB_F64, 29, 1), FAB_BAD_ARGUMENT, "form 7");
-    assert_refused(fab_gauss_create(&g, FAB_PRECISION, FAB_I64, 29, 1), FAB_BAD_ARGUMENT, "i64");
-    assert_refused(fab_gauss_create_part(&g, FAB_PRECISION, FAB_F64, 29, 1, 28), FAB_BAD_ARGUMENT,
-                   "theta of 28");
-    assert_refused(fab_gauss_create_part(&g, FAB_PRECISION, FAB_F64, 29, 1, -1), FAB_BAD_ARGUMENT,
-                   "theta of -1");
-    assert_int_equal(fab_gauss_create(&g, FAB_PRECISION, FAB_F64, (int64_t)1 << 40, 65536),
+    assert_refused(fab_gauss_create(&g, FAB_FORM_PRECISION, FAB_I64, 29, 1), FAB_BAD_ARGUMENT,
+                   "i64");
+    assert_refused(fab_gauss_create_part(&g, FAB_FORM_PRECISION, FAB_F64, 29, 1, 28),
+                   FAB_BAD_ARGUMENT, "theta of 28");
+    assert_refused(fab_gauss_create_part(&g, FAB_FORM_PRECISION, FAB_F64, 29, 1, -1),
+                   FAB_BAD_ARGUMENT, "theta of -1");
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_PRECISION, FAB_F64, (int64_t)1 << 40, 65536),
                      FAB_NO_MEMORY);
-    assert_int_equal(fab_gauss_create_part(&g, FAB_PRECISION, FAB_F64, 29, 1, INT64_MAX),
+    assert_int_equal(fab_gauss_create_part(&g, FAB_FORM_PRECISION, FAB_F64, 29, 1, INT64_MAX),
                      FAB_NO_MEMORY);
     assert_null(g);
 }
@@ -771,10 +773,10 @@ static void a_bad_number_is_named(void **state)
     for (int i = 0; i < 3; i++)
         for (int type = FAB_F64; type <= FAB_F32; type++) {
             fab_solver *s = (fab_solver *)1;
-            fab_gauss *g = some_gauss(FAB_COVARIANCE, (fab_dtype)type, 29, 3, 30, 1);
+            fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, (fab_dtype)type, 29, 3, 30, 1);
             const double mu = g->mu[4], psi = g->psi[5], f = F_at(g, 6, 2);
             g->mu[4] = bad[i];
-            assert_refused(fab_solver_init(&s, g, NULL), FAB_BAD_DATA, "mu[4] = ");
+            assert_refused(fab_solver_create(&s, g, NULL), FAB_BAD_DATA, "mu[4] = ");
             assert_null(s);
             g->mu[4] = mu, g->psi[5] = bad[i];
             assert_refused(fab_gauss_check(g), FAB_BAD_DATA, "psi[5] = ");
@@ -785,7 +787,7 @@ static void a_bad_number_is_named(void **state)
             assert_ok(fab_gauss_check(g));
             fab_gauss_free(g);
         }
-    fab_gauss *g = some_gauss(FAB_PRECISION, FAB_F64, 29, 3, 31, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_PRECISION, FAB_F64, 29, 3, 31, 1);
     g->psi[28] = 0;
     assert_refused(fab_gauss_check(g), FAB_BAD_DATA, "psi[28] = 0");
     g->psi[28] = -2.385;
@@ -806,7 +808,7 @@ static void a_bad_index_is_named(void **state)
 {
     (void)state;
     fab_gauss *g;
-    assert_ok(fab_gauss_create_part(&g, FAB_COVARIANCE, FAB_F64, 5, 1, 9));
+    assert_ok(fab_gauss_create_part(&g, FAB_FORM_COVARIANCE, FAB_F64, 5, 1, 9));
     assert_ok(fab_gauss_check(g));
     const int64_t bad[][5] = {{0, 1, 1, 3, 4}, {-1, 1, 2, 3, 4}, {0, 1, 2, 3, 9}, {0, 2, 1, 3, 4}};
     for (int i = 0; i < 4; i++) {
@@ -830,14 +832,14 @@ static void a_bad_index_is_named(void **state)
 static void bad_rows_are_refused_with_row_and_column(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 29, 3, 32, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 29, 3, 32, 1);
     fab_solver *s;
     double x[70 * 29], out[70 * 29];
     for (int i = 0; i < 70 * 29; i++) x[i] = noise(33, i);
     x[66 * 29 + 11] = NAN;
     const fab_rows rows = {x, FAB_F64, 70, 29}, narrow = {x, FAB_F64, 2, 28},
                    ints = {x, FAB_I64, 2, 29};
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_refused(fab_solver_logpdf(s, &rows, out), FAB_BAD_DATA, "row 66, column 11 is nan");
     assert_refused(fab_solver_mahalanobis(s, &rows, out), FAB_BAD_DATA, "row 66, column 11");
     assert_refused(fab_solver_times_covariance(s, &rows, out), FAB_BAD_DATA, "row 66, column 11");
@@ -857,8 +859,8 @@ static void bad_rows_are_refused_with_row_and_column(void **state)
     assert_ok(fab_solver_sample(s, 1, FAB_PURPOSE_SAMPLE, INT64_MAX - 2, 2, FAB_F64, out, 29));
     fab_solver_free(s);
     fab_gauss_free(g);
-    assert_ok(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, FAB_DENSE_MAX + 1, 1));
-    assert_ok(fab_solver_init(&s, g, NULL));
+    assert_ok(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, FAB_DENSE_MAX + 1, 1));
+    assert_ok(fab_solver_create(&s, g, NULL));
     assert_refused(fab_solver_dense(s, out), FAB_UNSUPPORTED, "up to D = 2000, not 2001");
     fab_solver_free(s);
     fab_gauss_free(g);
@@ -883,7 +885,7 @@ static fab_status make_and_use(void)
     }
     if (status == FAB_OK) {
         s = (fab_solver *)1;
-        status = fab_solver_init(&s, g, NULL);
+        status = fab_solver_create(&s, g, NULL);
         assert_int_equal(status == FAB_OK, s != NULL);
     }
     if (status == FAB_OK) {
@@ -901,7 +903,7 @@ static fab_status make_and_use(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++) {
         form_now = (fab_form)form;
         assert_true(fail_every_allocation(make_and_use) >= 4);
     }
@@ -910,14 +912,14 @@ static void every_failed_allocation_is_reported(void **state)
 static void a_solver_does_not_allocate_after_init(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_PRECISION; form++) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_PRECISION; form++) {
         fab_gauss *g = some_gauss((fab_form)form, FAB_F64, 29, 3, 35, 1);
         fab_solver *s;
         double *x = doubles(70 * 29), *out = doubles(70 * 29);
         const fab_rows rows = {x, FAB_F64, 70, 29};
         fab_set_allocator(counted_alloc, counted_release);
         alloc_fails_at = 0;
-        assert_ok(fab_solver_init(&s, g, NULL));
+        assert_ok(fab_solver_create(&s, g, NULL));
         alloc_calls = 0;
         assert_ok(fab_solver_logpdf(s, &rows, out));
         assert_ok(fab_solver_times_covariance(s, &rows, out));

@@ -70,7 +70,7 @@ static run run_of(const char *method, const setting *more)
              .p = some_problem(N, FEATURES, 5)};
     const fab_net_plan plan = {
         .layers = "mlp:3", .features = FEATURES, .classes = 1, .beta = 2.385, .batch = 8};
-    assert_ok(fab_net_init(&r.net, &plan, NULL));
+    assert_ok(fab_net_create(&r.net, &plan, NULL));
     r.m = broken.inner = *fab_net_model(r.net);
     assert_int_equal(r.m.D, D);
     broken.calls = broken.nan_at = 0;

@@ -206,7 +206,7 @@ static void map_is_the_mean_of_laplace(void **state)
     for (int l = 0; l < 4; l++) {
         const problem p = some_problem((fab_likelihood)l, 40, 3, 31);
         fab_fit *f = fitted("laplace", &p), *g = fitted("map", &p);
-        assert_int_equal(posterior_of(g)->form, FAB_POINT);
+        assert_int_equal(posterior_of(g)->form, FAB_FORM_POINT);
         assert_memory_equal(posterior_of(f)->mu, posterior_of(g)->mu,
                             (size_t)fab_glm_size(&p.m) * 8);
         fab_fit_free(f);
@@ -258,7 +258,7 @@ static fab_status fit_once(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, 6, 2, 17, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 6, 2, 17, 1);
     for (rank_now = 2; rank_now <= 6; rank_now += 4)
         assert_true(fail_every_allocation(fit_once) >= 5);
     prior_now = g;

@@ -55,8 +55,8 @@ static void products_are_those_of_the_dense_curvature(void **state)
         for (int way = 0; way < 6; way++) {
             problem p =
                 some_problem((fab_likelihood)l, 300, l == FAB_LIKELIHOOD_CATEGORICAL ? 4 : 11, 41);
-            fab_gauss *g = some_gauss(way % 3 == 1 ? FAB_PRECISION : FAB_COVARIANCE, FAB_F64,
-                                      fab_glm_size(&p.m), 2, 17, 0.5);
+            fab_gauss *g = some_gauss(way % 3 == 1 ? FAB_FORM_PRECISION : FAB_FORM_COVARIANCE,
+                                      FAB_F64, fab_glm_size(&p.m), 2, 17, 0.5);
             if (way % 2) add_weights(&p);
             if (way % 3) p.prior = g;
             compare_products(&p, way / 3, way % 2 ? 1 : 4);
@@ -87,8 +87,8 @@ static void conjugate_gradients_find_the_mode_of_the_factor(void **state)
             problem p =
                 some_problem((fab_likelihood)l, 97, l == FAB_LIKELIHOOD_CATEGORICAL ? 5 : 17, 43);
             const int64_t P = fab_glm_size(&p.m);
-            fab_gauss *g =
-                some_gauss(way == 1 ? FAB_PRECISION : FAB_COVARIANCE, FAB_F64, P, 2, 17, 0.5);
+            fab_gauss *g = some_gauss(way == 1 ? FAB_FORM_PRECISION : FAB_FORM_COVARIANCE, FAB_F64,
+                                      P, 2, 17, 0.5);
             if (way) p.prior = g;
             const fab_examples e = examples_of(&p);
             fab_objective *whole = objective_of(&p, &e, 1), *o = objective_of(&p, &e, 0);
@@ -121,7 +121,7 @@ static void few_rows_are_kept_whole(void **state)
     const problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 9, 29, 25);
     fab_fit *f = fitted_rank(&p, 12, NULL);
     const fab_gauss *q = posterior_of(f);
-    assert_int_equal(q->form, FAB_PRECISION);
+    assert_int_equal(q->form, FAB_FORM_PRECISION);
     assert_int_equal(q->K, 9);
     const truth t = truth_at(&p, q->mu);
     assert_near(dense_norm(900, dense_minus(900, dense_matrix(q), t.A)) / dense_norm(900, t.A), 0,
@@ -185,7 +185,7 @@ static void a_given_prior_has_no_limit_of_size(void **state)
     (void)state;
     problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 30, 2100, 29), plain = p;
     fab_gauss *g = NULL;
-    assert_ok(fab_gauss_create(&g, FAB_PRECISION, FAB_F64, 2101, 0));
+    assert_ok(fab_gauss_create(&g, FAB_FORM_PRECISION, FAB_F64, 2101, 0));
     for (int i = 0; i < 2101; i++) g->psi[i] = i < 2100 ? p.alpha : p.intercept_alpha;
     p.prior = g;
     fab_fit *f = fitted("laplace", &p), *h = fitted("laplace", &plain);
@@ -221,7 +221,7 @@ static void classes_and_given_priors_are_cut_to_rank_k(void **state)
         for (int way = 0; way < 3; way++) {
             problem p =
                 some_problem((fab_likelihood)l, 300, l == FAB_LIKELIHOOD_CATEGORICAL ? 6 : 20, 45);
-            fab_gauss *g = some_gauss(way == 1 ? FAB_PRECISION : FAB_COVARIANCE, FAB_F64,
+            fab_gauss *g = some_gauss(way == 1 ? FAB_FORM_PRECISION : FAB_FORM_COVARIANCE, FAB_F64,
                                       fab_glm_size(&p.m), 2, 17, 0.5);
             if (way) p.prior = g;
             expect_nearer(&p, 0.05);

@@ -112,7 +112,7 @@ static void the_covariance_is_the_inverse_of_the_curvature(void **state)
         real *G = matrix_of(m, &d.e, q->mu, 1, &loglik), *A = dense_new(P * P);
         memcpy(A, G, (size_t)(P * P) * sizeof *A);
         for (int64_t i = 0; i < weights; i++) A[i * P + i] += s.train.alpha;
-        assert_int_equal(q->form, FAB_COVARIANCE);
+        assert_int_equal(q->form, FAB_FORM_COVARIANCE);
         assert_int_equal(q->D, P);
         /* rounding of A, times its condition */
         const double tol = 64 * ROUND_F64 *
@@ -174,7 +174,7 @@ static void the_divergence_falls_with_K_to_nothing(void **state)
         const fab_gauss *q = gauss_of(f);
         real *A = matrix_of(m, &d.e, q->mu, 1, &loglik), *M = dense_precision(q);
         for (int64_t i = 0; i < P; i++) A[i * P + i] += s.train.alpha;
-        assert_int_equal(q->form, FAB_PRECISION);
+        assert_int_equal(q->form, FAB_FORM_PRECISION);
         assert_int_equal(q->K, s.K);
         const double kl = divergence(P, M, A);
         for (int64_t i = 0; i < P; i++) /* at the optimum the diagonals agree */
@@ -192,7 +192,7 @@ static void assert_same(const fab_gauss *a, const fab_gauss *b)
     const size_t size = a->type == FAB_F32 ? sizeof(float) : sizeof(double);
     assert_int_equal(a->form, b->form);
     assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof(double));
-    if (a->form == FAB_POINT) return;
+    if (a->form == FAB_FORM_POINT) return;
     assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof(double));
     assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
 }
@@ -235,7 +235,7 @@ static void open_wide(wide *w)
     for (int64_t i = 0; i < FEW * WIDE; i++) w->x[i] = noise(1, i);
     for (int64_t i = 0; i < FEW; i++) w->y[i] = noise(2, i);
     w->e = (fab_examples){.x = {w->x, FAB_F64, FEW, WIDE}, .y = w->y};
-    assert_ok(fab_net_init(&w->net, &p, NULL));
+    assert_ok(fab_net_create(&w->net, &p, NULL));
     assert_true(fab_net_model(w->net)->D > FAB_LAPLACE_MAX);
 }
 
@@ -268,7 +268,7 @@ static void spread_in(const fab_gauss *q, const double *J, double *v, double *lo
     const fab_rows rows = {J, FAB_F64, FEW, q->D};
     double *JS = doubles(FEW * q->D), *variance = doubles(q->D);
     fab_solver *solver;
-    assert_ok(fab_solver_init(&solver, q, NULL));
+    assert_ok(fab_solver_create(&solver, q, NULL));
     assert_ok(fab_solver_times_covariance(solver, &rows, JS));
     assert_ok(fab_solver_variances(solver, variance));
     assert_ok(fab_solver_logdet(solver, logdet));
@@ -533,7 +533,7 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
     for (int k = 0; k < 10; k++) {
         fab_laplace_settings s = quick();
         s.train.optimiser = k % 3;
-        s.train.rate = s.train.optimiser == FAB_ADAM ? 0.01 : 0.001;
+        s.train.rate = s.train.optimiser == FAB_OPTIMISER_ADAM ? 0.01 : 0.001;
         if (k != 0) s.train.alpha = FAB_AUTO_F64;
         if (at[k % 5] < 0 || k & 1) s.K = 3;
         s.last_layer = k == 3 || k == 7;
@@ -560,7 +560,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
         const fab_exec exec = {.threads = k ? 3 : 1};
         fab_laplace_settings s = quick();
         s.train.epochs = 2, s.train.batch = 40, s.K = 4, s.inner = 5;
-        assert_ok(fab_net_init(&net[k], &plan, &exec));
+        assert_ok(fab_net_create(&net[k], &plan, &exec));
         assert_ok(try_fit(&f[k], fab_net_model(net[k]), &s, &e, NULL, &exec));
         q[k] = gauss_of(f[k]);
     }
@@ -694,7 +694,7 @@ static void what_does_not_fit_is_refused(void **state)
     fab_laplace_settings s = quick();
     fab_net *net = net_of(&kinds[3], "mlp:5", NULL);
     fab_model m = broken_model(&b, net);
-    s.train.optimiser = FAB_ADAMW;
+    s.train.optimiser = FAB_OPTIMISER_ADAMW;
     assert_refused(
         fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s, &(fab_input){.model = &m}, NULL),
         FAB_BAD_ARGUMENT, "adamw does not end at the mode");

@@ -536,7 +536,7 @@ static void unlisted_likelihoods_are_refused(void **state)
     fab_net *net;
     assert_int_equal(fab_examples_check("me", &g, &e), FAB_BAD_ARGUMENT);
     assert_string_equal(fab_detail(), "me: likelihood 4, expected one of 0 .. 3");
-    assert_int_equal(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT);
     assert_int_equal(fab_fold_create(&fold, &r, NULL, &row, 1, &row, 1), FAB_BAD_ARGUMENT);
 }
 

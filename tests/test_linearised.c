@@ -18,7 +18,7 @@ static fab_net *net_of(const char *layers, fab_likelihood l, int64_t classes, fa
                             .beta = 2.385,
                             .batch = 7};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, NULL));
+    assert_ok(fab_net_create(&net, &p, NULL));
     return net;
 }
 
@@ -79,8 +79,8 @@ static void classes_are_those_of_a_categorical_model(void **state)
     (void)state;
     enum { C = 3 };
     const problem p = some_problem(N, D, 5);
-    fab_gauss *glm = some_gauss(FAB_COVARIANCE, FAB_F64, C * (D + 1), 2, 1, 1),
-              *q = some_gauss(FAB_COVARIANCE, FAB_F64, C * (D + 1), 2, 1, 1);
+    fab_gauss *glm = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, C * (D + 1), 2, 1, 1),
+              *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, C * (D + 1), 2, 1, 1);
     for (int64_t o = 0; o < C; o++) /* a network keeps its weights by input, a GLM by class */
         for (int64_t d = 0; d <= D; d++) {
             const int64_t from = o * (D + 1) + d, to = d * C + o;
@@ -110,8 +110,8 @@ static void parts_of_a_mixture_keep_their_weights_and_units(void **state)
     problem p = some_problem(N, D, 5);
     fab_net *net = net_of("mlp:5", FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_LEARNED);
     const fab_model *m = fab_net_model(net);
-    fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, m->D, 1, 1, 1),
-              *r = some_gauss(FAB_COVARIANCE, FAB_F64, m->D, 1, 2, 1);
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, m->D, 1, 1, 1),
+              *r = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, m->D, 1, 2, 1);
     const fab_gauss *const part[] = {q, r};
     const fab_mixture mix = {2, part, (const double[]){0.25, 0.75}};
     const fab_rows x = {p.x, FAB_F64, N, D};
@@ -146,8 +146,8 @@ static void a_gaussian_over_part_of_theta_spreads_that_part(void **state)
     const problem p = some_problem(N, D, 5);
     fab_net *net = net_of("mlp:5", FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
     const fab_model *m = fab_net_model(net);
-    fab_gauss *part, *whole = some_gauss(FAB_COVARIANCE, FAB_F64, m->D, 0, 1, 1);
-    assert_ok(fab_gauss_create_part(&part, FAB_COVARIANCE, FAB_F64, 6, 0, m->D));
+    fab_gauss *part, *whole = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, m->D, 0, 1, 1);
+    assert_ok(fab_gauss_create_part(&part, FAB_FORM_COVARIANCE, FAB_F64, 6, 0, m->D));
     for (int64_t d = 0; d < m->D; d++) {
         const int last = d >= m->D - 6;
         part->theta[d] = whole->mu[d];
@@ -182,9 +182,9 @@ static void heavy_tails_are_folded_with_the_spread(void **state)
     const problem p = some_problem(N, D, 5);
     const fab_glm head = {
         .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = D, .classes = 1, .beta = 2, .nu = 3};
-    fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 2, 1, 1);
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D + 1, 2, 1, 1);
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     fab_draws *d = linearise(net, q, &p);
     for (int64_t i = 0; i < N; i++) {
         const double mean = d->eta[i], sd = sqrt(d->variance[i]), h = 16.0 / STEPS;
@@ -206,7 +206,7 @@ static void what_does_not_fit_is_refused(void **state)
     const problem p = some_problem(N, D, 5);
     const fab_rows x = {p.x, FAB_F64, N, D};
     fab_net *net = net_of("linear", FAB_LIKELIHOOD_GAUSSIAN, 1, FAB_NOISE_FIXED);
-    fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 1, 1, 1);
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D + 1, 1, 1, 1);
     const fab_gauss *const part[] = {q};
     const fab_mixture mix = {1, part, (const double[]){1}};
     fab_model m = *fab_net_model(net);

@@ -94,7 +94,7 @@ static double stationarity(const data *d, const fab_gauss *q, double alpha, fab_
 {
     double S[D * D] = {0}, g[D] = {0}, size[D] = {0}, P[D * D], worst = 0;
     fab_solver *s;
-    assert_int_equal(fab_solver_init(&s, q, NULL), FAB_OK);
+    assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
     assert_int_equal(fab_solver_dense(s, P), FAB_OK);
     fab_solver_free(s);
     for (int64_t j = 0; j < d->n; j++) {
@@ -312,7 +312,7 @@ static double inside(uint64_t set, int P, int N, double sd)
     for (int i = 0; i < N * P; i++) y[i / P] += x[i] * sd * theta[i % P];
     const data d = {P, N, x, y, NULL, NULL};
     fab_gauss *q = fitted("lrvga", &d, "K=51 warmup=100", NULL, NULL);
-    assert_int_equal(fab_solver_init(&s, q, NULL), FAB_OK);
+    assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
     assert_int_equal(fab_solver_variances(s, variance), FAB_OK);
     for (int i = 0; i < P; i++)
         count += fabs(q->mu[i] - sd * theta[i]) < 1.6449 * sqrt(variance[i]);
@@ -745,7 +745,7 @@ static void what_cannot_be_done_is_said(void **state)
         assert_non_null(strstr(fab_detail(), bad[i].words));
     }
     fab_gauss *prior;
-    assert_int_equal(fab_gauss_create(&prior, FAB_COVARIANCE, FAB_F64, D + 1, 2), FAB_OK);
+    assert_int_equal(fab_gauss_create(&prior, FAB_FORM_COVARIANCE, FAB_F64, D + 1, 2), FAB_OK);
     assert_int_equal(try_settings(&s, "lrvga", D, ""), FAB_OK);
     assert_int_equal(create(&f, "lrvga", &s, prior, NULL), FAB_UNSUPPORTED);
     assert_non_null(strstr(fab_detail(), "covariance form"));

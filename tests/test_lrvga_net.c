@@ -22,7 +22,7 @@ static fab_net *net_of(const char *layers, int64_t features, int64_t classes, fa
                             .beta = 2.385,
                             .batch = 16};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, NULL));
+    assert_ok(fab_net_create(&net, &p, NULL));
     return net;
 }
 
@@ -54,7 +54,7 @@ static const fab_gauss *result_of(fab_fit *f)
     const fab_gauss *q;
     assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
-    assert_int_equal(q->form, FAB_PRECISION);
+    assert_int_equal(q->form, FAB_FORM_PRECISION);
     return q;
 }
 
@@ -156,7 +156,7 @@ static void a_linear_network_gives_what_the_linear_model_gives(void **state)
     fab_fit *a;
     (void)state;
     linear.train.beta = fab_net_model(net)->head.beta;
-    assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, P, 0));
+    assert_ok(fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, P, 0));
     for (int64_t i = 0; i < P; i++) prior->psi[i] = s.train.alpha;
     fab_glm glm = {.D = FEATURES, .classes = 1, .intercept = 1};
     const fab_model m = fab_model_linear(&glm);
@@ -306,7 +306,7 @@ static void drawn_classes_have_the_curvature_of_all(void **state)
     s.start = FAB_LRVGA_MODEL;
     s.train.alpha = 1e8;
     fab_gauss *prior;
-    assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, P, 0));
+    assert_ok(fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, P, 0));
     memcpy(prior->mu, result_of(f)->mu, P * sizeof(double));
     for (int64_t i = 0; i < P; i++) prior->psi[i] = s.train.alpha;
     g = open_run(fab_net_model(net), &s, prior, NULL);
@@ -420,7 +420,7 @@ static void a_block_that_is_no_number_is_left_out(void **state)
     (void)state;
     s.draws = 2;
     s.scheme = FAB_EXPLICIT;
-    assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 2, 0));
+    assert_ok(fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, 2, 0));
     prior->mu[0] = prior->mu[1] = 0.5;
     for (int64_t fine = 0; fine < 2; fine++) {
         fab_fit *f = open_run(&off, &s, prior, NULL);

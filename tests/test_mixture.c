@@ -18,10 +18,10 @@ typedef struct four {
 /* Both forms, both types, K = 3, 1, 0, 5; nothing depends on the part of weight 0. */
 static void make_four(four *f)
 {
-    f->g[0] = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 120, 1);
-    f->g[1] = some_gauss(FAB_PRECISION, FAB_F64, D, 1, 121, 1);
-    f->g[2] = some_gauss(FAB_COVARIANCE, FAB_F64, D, 0, 122, 1);
-    f->g[3] = some_gauss(FAB_PRECISION, FAB_F64, D, 5, 123, 1);
+    f->g[0] = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 120, 1);
+    f->g[1] = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, 1, 121, 1);
+    f->g[2] = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 0, 122, 1);
+    f->g[3] = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, 5, 123, 1);
     for (int j = 0; j < PARTS; j++) f->part[j] = f->g[j];
     f->m = (fab_mixture){PARTS, f->part, weights};
 }
@@ -76,7 +76,7 @@ static void the_density_is_the_weighted_sum(void **state)
     fab_solver *s;
     assert_ok(fab_mixture_logpdf(&(fab_mixture){1, f.part, &one}, &(fab_rows){x, FAB_F64, N, D},
                                  NULL, alone));
-    assert_ok(fab_solver_init(&s, f.g[0], NULL));
+    assert_ok(fab_solver_create(&s, f.g[0], NULL));
     assert_ok(fab_solver_logpdf(s, &(fab_rows){x, FAB_F64, N, D}, logp));
     assert_memory_equal(alone, logp, sizeof alone); /* a mixture of one is that one */
     fab_solver_free(s);
@@ -138,7 +138,7 @@ static void a_draw_depends_on_seed_and_number_alone(void **state)
     for (int64_t i = 0; i < M;
          i += 10) { /* a draw of a part is the part's own draw of that number */
         fab_solver *s;
-        assert_ok(fab_solver_init(&s, f.g[from[i]], NULL));
+        assert_ok(fab_solver_create(&s, f.g[from[i]], NULL));
         assert_ok(fab_solver_sample(s, 29, FAB_PURPOSE_SAMPLE, 7 + i, 1, FAB_F64, one, D));
         assert_memory_equal(one, x + i * D, sizeof one);
         fab_solver_free(s);
@@ -169,7 +169,7 @@ static void moments_agree_with_dense_algebra(void **state)
             m += (real)weights[j] * f.g[j]->mu[d], size += fabs(f.g[j]->mu[d]);
         for (int j = 0; j < PARTS; j++) {
             const real off = f.g[j]->mu[d] - m,
-                       inverse = f.g[j]->form == FAB_PRECISION ? 1 / f.g[j]->psi[d] : 0;
+                       inverse = f.g[j]->form == FAB_FORM_PRECISION ? 1 / f.g[j]->psi[d] : 0;
             v += weights[j] * (S[j][d * D + d] + off * off);
             size += inverse; /* the variance of a precision form is a difference from 1/psi */
         }
@@ -188,7 +188,7 @@ static void points_have_moments_and_draws_but_no_density(void **state)
     double mean[D], variance[D], x[8 * D];
     int64_t from[8];
     for (int j = 0; j < 2; j++)
-        part[j] = g[j] = some_gauss(FAB_POINT, FAB_F64, D, 0, 125 + (uint64_t)j, 1);
+        part[j] = g[j] = some_gauss(FAB_FORM_POINT, FAB_F64, D, 0, 125 + (uint64_t)j, 1);
     const fab_mixture m = {2, part, half};
     assert_ok(fab_mixture_moments(&m, NULL, mean, variance));
     for (int d = 0; d < D; d++) {
@@ -231,8 +231,8 @@ static void what_is_no_mixture_is_refused(void **state)
     const double close[] = {0.25, 0.25, 0.25, 0.25 + 1e-10};
     assert_ok(fab_mixture_check(&(fab_mixture){PARTS, f.part, close}));
     assert_refused(fab_mixture_check(&(fab_mixture){0, f.part, weights}), FAB_BAD_DATA, "0 parts");
-    fab_gauss *longer = some_gauss(FAB_COVARIANCE, FAB_F64, D + 1, 1, 127, 1), *part;
-    assert_ok(fab_gauss_create_part(&part, FAB_COVARIANCE, FAB_F64, D, 1, 40));
+    fab_gauss *longer = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D + 1, 1, 127, 1), *part;
+    assert_ok(fab_gauss_create_part(&part, FAB_FORM_COVARIANCE, FAB_F64, D, 1, 40));
     f.part[3] = longer;
     assert_refused(fab_mixture_check(&f.m), FAB_BAD_DATA, "part 3 has D = 30");
     f.part[3] = part;

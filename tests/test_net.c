@@ -69,7 +69,7 @@ static fab_net *new_net(const chain *c, fab_dtype type, int64_t batch, int64_t t
                             .floor = c->floor,
                             .batch = batch};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, &x));
+    assert_ok(fab_net_create(&net, &p, &x));
     return net;
 }
 
@@ -531,7 +531,7 @@ static void bad_layers_are_refused_with_their_shapes(void **state)
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         const fab_net_plan p = {.layers = bad[i][0], .features = 12, .classes = 1, .beta = 1};
         fab_net *net;
-        assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, bad[i][1]);
+        assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, bad[i][1]);
         assert_null(net);
     }
 }
@@ -545,10 +545,10 @@ static void residuals_open_no_deeper_than_there_may_be_layers(void **state)
     fab_net_plan p = {.layers = text, .features = 12, .classes = 1, .beta = 1};
     fab_net *net;
     for (int i = 0; i < DEEPEST; i++) strcat(text, word);
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT,
                    "residual( of layer 128 is not closed");
     strcat(text, word);
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "more than 128 layers");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "more than 128 layers");
 }
 
 /* Random words of the grammar: refused with a sentence, or a network that reads back. */
@@ -571,7 +571,7 @@ static void any_text_is_refused_or_read_back(void **state)
             strcat(text, words[(int)(WORDS * u[w])]);
         const fab_net_plan p = {
             .layers = text, .features = 12, .classes = 1, .beta = 1, .batch = 1};
-        const fab_status s = fab_net_init(&net, &p, NULL);
+        const fab_status s = fab_net_create(&net, &p, NULL);
         assert_true(s == FAB_OK || (s == FAB_BAD_ARGUMENT && strstr(fab_detail(), "network: ")));
         if (s != FAB_OK) continue;
         built++;
@@ -594,19 +594,19 @@ static void bad_plans_are_refused(void **state)
     fab_net_plan p = good;
     fab_net *net;
     p.features = 0;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "0 features");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "0 features");
     p = good, p.beta = NAN;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "beta = nan");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "beta = nan");
     p = good, p.classes = 3;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "expected 1 for a gaussian");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "expected 1 for a gaussian");
     p.likelihood = FAB_LIKELIHOOD_CATEGORICAL, p.classes = 1;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "at least 2");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "at least 2");
     p.classes = 3, p.noise = FAB_NOISE_LEARNED;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "no noise to learn");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "no noise to learn");
     p = good, p.nu = 2;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "nu = 2 ");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "nu = 2 ");
     p = good, p.floor = 0.1;
-    assert_refused(fab_net_init(&net, &p, NULL), FAB_BAD_ARGUMENT, "floor of the noise is 0.1");
+    assert_refused(fab_net_create(&net, &p, NULL), FAB_BAD_ARGUMENT, "floor of the noise is 0.1");
 }
 
 /* Beyond the floor the loss does not change, and the gradient leads back but never further. */
@@ -673,7 +673,7 @@ static fab_status open_and_close(void)
     const fab_net_plan p = {
         .layers = "residual(dense:12)", .features = 12, .classes = 1, .beta = 1};
     fab_net *net;
-    const fab_status s = fab_net_init(&net, &p, NULL);
+    const fab_status s = fab_net_create(&net, &p, NULL);
     fab_net_free(net);
     return s;
 }

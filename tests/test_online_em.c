@@ -158,7 +158,7 @@ static double distance_from_model(const model *m, const double *x, int64_t n, co
 {
     double distance;
     fab_gauss *q = fitted(x, n, m->D, m->K, text, NULL);
-    fab_gauss truth = {.form = FAB_COVARIANCE,
+    fab_gauss truth = {.form = FAB_FORM_COVARIANCE,
                        .type = FAB_F64,
                        .D = m->D,
                        .K = m->K,

@@ -125,7 +125,7 @@ static void a_known_model_is_recovered(void **state)
     model m = make_model(40, 4);
     double *x = draw(&m, 20000, 1);
     fab_gauss *q = fitted(x, 20000, 40, 4, "rate=0.005", NULL);
-    fab_gauss truth = {.form = FAB_COVARIANCE,
+    fab_gauss truth = {.form = FAB_FORM_COVARIANCE,
                        .type = FAB_F64,
                        .D = 40,
                        .K = 4,

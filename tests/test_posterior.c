@@ -72,8 +72,8 @@ static void check_round_trip(const fab_gauss *g)
 static void a_gaussian_comes_back_bit_for_bit(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_POINT; form++)
-        for (int64_t K = 0; K <= (form == FAB_POINT ? 0 : 3); K += 3) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_POINT; form++)
+        for (int64_t K = 0; K <= (form == FAB_FORM_POINT ? 0 : 3); K += 3) {
             for (int type = FAB_F64; type <= FAB_F32; type++) {
                 fab_gauss *g = some_gauss((fab_form)form, (fab_dtype)type, D, K, 130, 1);
                 check_round_trip(g);
@@ -83,7 +83,7 @@ static void a_gaussian_comes_back_bit_for_bit(void **state)
             check_round_trip(part);
             fab_gauss_free(part);
         }
-    fab_gauss *one = some_gauss(FAB_COVARIANCE, FAB_F64, 1, 1, 132, 1e-300);
+    fab_gauss *one = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 1, 1, 132, 1e-300);
     one->psi[0] = 0x1p-1074;
     check_round_trip(one);
     fab_gauss_free(one);
@@ -93,13 +93,13 @@ static void a_gaussian_comes_back_bit_for_bit(void **state)
 static void a_mixture_comes_back_bit_for_bit(void **state)
 {
     (void)state;
-    for (int form = FAB_COVARIANCE; form <= FAB_POINT; form++) {
+    for (int form = FAB_FORM_COVARIANCE; form <= FAB_FORM_POINT; form++) {
         const fab_gauss *part[3];
         fab_gauss *g[3];
         const double weight[] = {0.3, 0.1, 0.6};
         for (int j = 0; j < 3; j++)
             part[j] = g[j] =
-                some_part((fab_form)form, form == FAB_POINT ? 0 : 2 * j, 140 + (uint64_t)j);
+                some_part((fab_form)form, form == FAB_FORM_POINT ? 0 : 2 * j, 140 + (uint64_t)j);
         const fab_mixture m = {3, part, weight};
         fab_posterior *p;
         const char *path = in_folder("m.safetensors");
@@ -117,7 +117,7 @@ static void more_metadata_and_tensors_are_kept(void **state)
 {
     (void)state;
     const char *path = in_folder("q.safetensors");
-    fab_gauss *g = some_gauss(FAB_PRECISION, FAB_F64, D, 3, 150, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, 3, 150, 1);
     fab_tensors *more;
     fab_posterior *p;
     const double state_[] = {1, 2.385, 3};
@@ -148,7 +148,7 @@ static void tensors_that_would_change_the_meaning_are_refused(void **state)
 {
     (void)state;
     const char *const name[] = {"mu", "F", "psi", "theta", "index", "weights", "0.mu", "12.psi"};
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 0, 151, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 0, 151, 1);
     for (int i = 0; i < 8; i++) {
         fab_tensors *more;
         const double one = 1;
@@ -166,8 +166,8 @@ static void what_is_no_posterior_is_not_saved(void **state)
 {
     (void)state;
     const char *path = in_folder("q.safetensors");
-    fab_gauss *g = some_gauss(FAB_COVARIANCE, FAB_F64, D, 3, 152, 1),
-              *h = some_gauss(FAB_PRECISION, FAB_F64, D, 3, 153, 1);
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 152, 1),
+              *h = some_gauss(FAB_FORM_PRECISION, FAB_F64, D, 3, 153, 1);
     const fab_gauss *both[] = {g, h};
     const double half[] = {0.5, 0.5}, less[] = {0.5, 0.25};
     assert_refused(fab_posterior_save(path, &(fab_mixture){2, both, half}, NULL), FAB_BAD_ARGUMENT,
@@ -393,7 +393,8 @@ static fab_status save_and_load(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    fab_gauss *g[2] = {some_part(FAB_COVARIANCE, 2, 160), some_part(FAB_COVARIANCE, 0, 161)};
+    fab_gauss *g[2] = {some_part(FAB_FORM_COVARIANCE, 2, 160),
+                       some_part(FAB_FORM_COVARIANCE, 0, 161)};
     const fab_gauss *part[] = {g[0], g[1]};
     const double weight[] = {0.25, 0.75};
     const fab_mixture m = {2, part, weight};

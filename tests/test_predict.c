@@ -10,7 +10,7 @@ static void eta_has_the_moments_of_the_dense_gaussian(void **state)
 {
     (void)state;
     enum { D = 5, N = 3 };
-    const fab_form forms[] = {FAB_COVARIANCE, FAB_PRECISION};
+    const fab_form forms[] = {FAB_FORM_COVARIANCE, FAB_FORM_PRECISION};
     const fab_glm m = {FAB_LIKELIHOOD_GAUSSIAN, D - 1, 1, 1, 2.385};
     const double x[N * (D - 1)] = {1, 2, 3, 4, -1, 0.5, 0, 2, 0, 0, 0, 0}, offset[N] = {0, 1, 2};
     const fab_rows rows = {x, FAB_F64, N, D - 1};
@@ -18,7 +18,7 @@ static void eta_has_the_moments_of_the_dense_gaussian(void **state)
         fab_gauss *q = some_gauss(forms[f], FAB_F64, D, 2, 1, 1);
         fab_solver *s;
         double S[D * D], eta[N], v[N];
-        assert_ok(fab_solver_init(&s, q, NULL));
+        assert_ok(fab_solver_create(&s, q, NULL));
         assert_ok(fab_solver_dense(s, S));
         assert_ok(fab_predict_eta(q, &m, &rows, offset, NULL, eta, v));
         for (int i = 0; i < N; i++) {
@@ -39,7 +39,7 @@ static void eta_has_the_moments_of_the_dense_gaussian(void **state)
 static void a_point_has_no_width_and_sizes_are_checked(void **state)
 {
     (void)state;
-    fab_gauss *q = some_gauss(FAB_POINT, FAB_F64, 2, 0, 1, 1);
+    fab_gauss *q = some_gauss(FAB_FORM_POINT, FAB_F64, 2, 0, 1, 1);
     const fab_glm m = {FAB_LIKELIHOOD_GAUSSIAN, 2, 1, 0, 4},
                   wrong = {FAB_LIKELIHOOD_GAUSSIAN, 2, 1, 1, 4};
     const double x[2] = {1, 1};

@@ -28,7 +28,7 @@ static double moments_error(const fab_gauss *q, const fab_glm *m, const double *
                             const double *S, const fab_rows *rows, const double *offset)
 {
     const int64_t C = m->classes, P = C * W;
-    const real *dense = q->form == FAB_POINT ? dense_new(P * P) : dense_covariance(q);
+    const real *dense = q->form == FAB_FORM_POINT ? dense_new(P * P) : dense_covariance(q);
     double worst = 0;
     for (int64_t j = 0; j < N; j++) {
         double x[W];
@@ -65,7 +65,8 @@ static void predictors_have_the_moments_of_the_dense_gaussian(void **state)
             for (int r = 0; r < 3; r++) {
                 const fab_glm m = model_of(classes[c]);
                 fab_gauss *q = some_gauss((fab_form)form, FAB_F64, m.classes * W,
-                                          form == FAB_POINT ? 0 : ranks[r], 1, 3.0 + (double)c);
+                                          form == FAB_FORM_POINT ? 0 : ranks[r], 1,
+                                          3.0 + (double)c);
                 double *eta = doubles(N * m.classes), *S = doubles(N * m.classes * m.classes);
                 assert_ok(fab_predict_etas(q, &m, &rows, offset, NULL, eta, S));
                 assert_true(moments_error(q, &m, eta, S, &rows, offset) < 1e-11);
@@ -185,7 +186,7 @@ static void rows_are_predicted_one_by_one_as_in_a_block(void **state)
 {
     (void)state;
     const fab_glm m = model_of(3);
-    fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, 3 * W, 5, 1, 3);
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 3 * W, 5, 1, 3);
     double x[N * (D + 2)], all[N * 3], one[3], mean[N * 3], S[N * 9], direct[3];
     const fab_rows rows = some_rows(x);
     assert_ok(fab_predict_classes(q, &m, &rows, NULL, 0, 0, NULL, all));
@@ -206,7 +207,7 @@ static void draws_depend_on_their_seed_alone(void **state)
 {
     (void)state;
     const fab_glm m = model_of(3);
-    fab_gauss *q = some_gauss(FAB_PRECISION, FAB_F64, 3 * W, 5, 1, 3);
+    fab_gauss *q = some_gauss(FAB_FORM_PRECISION, FAB_F64, 3 * W, 5, 1, 3);
     double x[N * (D + 2)], a[N * 3], b[N * 3], c[N * 3];
     const fab_rows rows = some_rows(x);
     assert_ok(fab_predict_classes(q, &m, &rows, NULL, 50, 1, NULL, a));
@@ -222,8 +223,8 @@ static void what_does_not_fit_is_refused(void **state)
     (void)state;
     const fab_glm m = model_of(3), two = model_of(2),
                   plain = {FAB_LIKELIHOOD_BERNOULLI, D, 1, 1, 1};
-    fab_gauss *q = some_gauss(FAB_COVARIANCE, FAB_F64, 3 * W, 1, 1, 3),
-              *one = some_gauss(FAB_COVARIANCE, FAB_F64, W, 1, 1, 3);
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 3 * W, 1, 1, 3),
+              *one = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, W, 1, 1, 3);
     double x[N * (D + 2)], logp[N * 3];
     const fab_rows rows = some_rows(x);
     assert_refused(fab_predict_classes(q, &two, &rows, NULL, 0, 0, NULL, logp), FAB_BAD_ARGUMENT,
@@ -298,7 +299,8 @@ static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
     for (int form = 0; form < 3; form++) {
-        fab_gauss *q = some_gauss((fab_form)form, FAB_F64, 3 * W, form == FAB_POINT ? 0 : 5, 1, 3);
+        fab_gauss *q =
+            some_gauss((fab_form)form, FAB_F64, 3 * W, form == FAB_FORM_POINT ? 0 : 5, 1, 3);
         gauss_now = q;
         assert_true(fail_every_allocation(predict_once) >= 3);
         fab_gauss_free(q);

@@ -127,7 +127,7 @@ static setting *some_setting(const work *w)
     }
     if (w->kind == NETWORK) {
         const fab_net_plan plan = {.layers = "mlp:24", .features = w->D, .classes = 1, .beta = 9};
-        assert_ok(fab_net_init(&s->net, &plan, NULL));
+        assert_ok(fab_net_create(&s->net, &plan, NULL));
         s->in.model = fab_net_model(s->net);
         s->method = fab_method_of_networks(s->method);
     }
@@ -189,7 +189,7 @@ static void assert_same(const fab_mixture *a, const fab_mixture *b)
         assert_true(p->D == q->D && p->K == q->K && p->form == q->form && p->type == q->type);
         const size_t element = p->type == FAB_F32 ? sizeof(float) : sizeof(double);
         assert_memory_equal(p->mu, q->mu, (size_t)p->D * sizeof(double));
-        if (p->form == FAB_POINT) continue;
+        if (p->form == FAB_FORM_POINT) continue;
         assert_memory_equal(p->psi, q->psi, (size_t)p->D * sizeof(double));
         if (p->K) assert_memory_equal(p->F, q->F, (size_t)(p->D * p->K) * element);
     }

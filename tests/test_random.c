@@ -163,7 +163,7 @@ static double harm_of_the_same_seed(fab_purpose purpose)
     for (int set = 1; set <= SETS; set++) {
         fab_solver *s;
         fab_gauss *truth = fa_model(D, K, 1, 100, (uint64_t)set);
-        assert_ok(fab_solver_init(&s, truth, NULL));
+        assert_ok(fab_solver_create(&s, truth, NULL));
         assert_ok(fab_solver_sample(s, (uint64_t)set, purpose, 0, ROWS, FAB_F64, x, D));
         fab_solver_free(s);
         const fab_rows rows = rows_of(x, 0, ROWS, D);

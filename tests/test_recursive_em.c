@@ -241,7 +241,7 @@ static void loglik_is_the_mean_log_density_of_the_rows(void **state)
         fab_report d;
         fab_solver *s;
         fab_gauss *q = fa_fit(METHOD, K, "", NULL, &r, &d);
-        assert_ok(fab_solver_init(&s, q, NULL));
+        assert_ok(fab_solver_create(&s, q, NULL));
         assert_ok(fab_solver_logpdf(s, &r, logp));
         for (int64_t j = 0; j < n[i]; j++) mean += logp[j] / (double)n[i];
         assert_near(d.loglik_mean, mean, 1e-3 * fabs(mean));
@@ -260,7 +260,7 @@ static void a_start_of_few_rows_finds_all_factors_later(void **state)
     const double *x = fa_rows(D, K, 3000, 3);
     const fab_rows r = rows_of(x, 0, 3000, D);
     fab_gauss *ml = fa_fit("ml", K, "", NULL, &r, NULL),
-              *truth = some_gauss(FAB_COVARIANCE, FAB_F64, D, K, 3, 1);
+              *truth = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, K, 3, 1);
     fab_gauss *q = fit_rows(x, 3000, "block=50 warmup=2 inner_rank=3", NULL);
     assert_ok(fab_distance_covariance(ml, truth, NULL, &least));
     assert_ok(fab_distance_covariance(q, truth, NULL, &error));

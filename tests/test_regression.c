@@ -424,7 +424,7 @@ static void coefficients_draws_and_the_gaussian_agree(void **state)
     assert_string_equal(fab_regression_coefficient_name(r, 2), "age");
     assert_string_equal(fab_regression_coefficient_name(r, D), "intercept");
     assert_int_equal(fab_regression_gauss(r, &g), FAB_OK);
-    assert_int_equal(fab_solver_init(&solver, g, NULL), FAB_OK);
+    assert_int_equal(fab_solver_create(&solver, g, NULL), FAB_OK);
     assert_int_equal(fab_solver_variances(solver, variance), FAB_OK);
     assert_int_equal(fab_regression_sample(r, 3, 0, DRAWS, FAB_F64, draw, P), FAB_OK);
     assert_int_equal(fab_regression_sample(r, 3, 0, DRAWS, FAB_F32, single, P), FAB_OK);

@@ -47,7 +47,8 @@ static void a_plot_has_a_line_for_each_curve_and_a_dash_for_a_level(void **state
 
 static fab_curve band_of(const char *name, const double *y, const double *upper, int64_t n)
 {
-    return (fab_curve){.name = name, .x = xs, .y = y, .n = n, .style = FAB_BAND, .upper = upper};
+    return (fab_curve){
+        .name = name, .x = xs, .y = y, .n = n, .style = FAB_CURVE_BAND, .upper = upper};
 }
 
 static void bands_lie_under_lines_and_points_on_top(void **state)
@@ -55,10 +56,10 @@ static void bands_lie_under_lines_and_points_on_top(void **state)
     (void)state;
     const double upper[] = {7.1, 0.7, 0.9};
     const fab_curve curve[] = {
-        {.name = "truth", .x = xs, .y = ys, .n = 3, .style = FAB_POINTS},
+        {.name = "truth", .x = xs, .y = ys, .n = 3, .style = FAB_CURVE_POINTS},
         line_of("mean", xs, ys, 3),
         band_of("band", ys, upper, 3),
-        {.name = "one point", .x = xs, .y = ys, .n = 1, .style = FAB_POINTS},
+        {.name = "one point", .x = xs, .y = ys, .n = 1, .style = FAB_CURVE_POINTS},
     };
     const fab_plot p = plot_of(curve, 4);
     char *svg;

@@ -136,7 +136,7 @@ static void models_read_a_table_by_columns(void **state)
                                    .classes = 1};
         fab_net *net;
         double out[2][n];
-        assert_ok(fab_net_init(&net, &plan, &exec));
+        assert_ok(fab_net_create(&net, &plan, &exec));
         const fab_model *m = fab_net_model(net);
         double *theta = doubles(m->D);
         fab_random_normal(31, FAB_PURPOSE_DATA, 0, 0, m->D, FAB_F64, theta);

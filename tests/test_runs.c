@@ -23,7 +23,7 @@ static setting *some_setting(void)
     const fab_net_plan plan = {.layers = "mlp:4", .features = 3, .classes = 1, .beta = 1};
     s->p = some_problem(30, 3, 4);
     s->e = examples_of(&s->p);
-    assert_ok(fab_net_init(&s->net, &plan, NULL));
+    assert_ok(fab_net_create(&s->net, &plan, NULL));
     s->m = fab_net_model(s->net);
     return s;
 }
@@ -97,7 +97,7 @@ static void an_ensemble_is_a_mixture_of_points(void **state)
     assert_ok(fab_fit_save(f, in_folder("e.safetensors"), NULL));
     assert_ok(fab_posterior_load(&back, in_folder("e.safetensors")));
     assert_int_equal(back->mix.n, 5);
-    assert_int_equal(back->mix.part[4]->form, FAB_POINT);
+    assert_int_equal(back->mix.part[4]->form, FAB_FORM_POINT);
     assert_string_equal(fab_tensors_get(back->file, "method"), "ensemble");
     assert_non_null(fab_tensors_find(back->file, "4.state.theta"));
     assert_true(fab_fit_bytes("ensemble", &s, sizeof s, &(fab_input){.model = t->m}, 30, NULL) >

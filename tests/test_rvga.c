@@ -148,7 +148,7 @@ static void kalman_is_the_closed_form(void **state)
     add_weights(&d);
     const closed c = closed_form(&d, 0.7, 2.385, 0.01);
     fab_gauss *q = fitted("kalman", &d, "alpha=0.7 beta=2.385 intercept_alpha=0.01", NULL, NULL);
-    assert_int_equal(q->form, FAB_COVARIANCE);
+    assert_int_equal(q->form, FAB_FORM_COVARIANCE);
     assert_true(distance_to(q, &c) < 1e-11);
     fab_gauss_free(q);
 }

@@ -19,7 +19,7 @@ static fab_net *net_for(const char *layers, int64_t features, double beta, fab_n
                             .noise = noise_kind,
                             .batch = 64};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, NULL));
+    assert_ok(fab_net_create(&net, &p, NULL));
     return net;
 }
 
@@ -37,7 +37,7 @@ static const fab_gauss *result_of(fab_fit *f)
 {
     const fab_gauss *q;
     assert_ok(fab_fit_gauss(f, &q));
-    assert_int_equal(q->form, FAB_POINT);
+    assert_int_equal(q->form, FAB_FORM_POINT);
     return q;
 }
 
@@ -47,11 +47,12 @@ static const fab_gauss *result_of(fab_fit *f)
 static void a_linear_network_finds_the_exact_mode(void **state)
 {
     (void)state;
-    static const fab_optimiser kinds[] = {FAB_SGD, FAB_NESTEROV, FAB_ADAM};
+    static const fab_optimiser kinds[] = {FAB_OPTIMISER_SGD, FAB_OPTIMISER_NESTEROV,
+                                          FAB_OPTIMISER_ADAM};
     static const double rates[] = {0.02, 0.005, 0.05};
     problem p = some_problem(60, 4, 5);
     add_weights(&p, 9);
-    fab_gauss *prior = some_gauss(FAB_PRECISION, FAB_F64, 5, 1, 1, 1);
+    fab_gauss *prior = some_gauss(FAB_FORM_PRECISION, FAB_F64, 5, 1, 1, 1);
     p.prior = prior;
     const truth t = solve(&p);
     const fab_examples e = examples_of(&p);
@@ -105,7 +106,7 @@ static void adamw_shrinks_beside_the_optimiser(void **state)
 {
     (void)state;
     double m[2] = {0}, v[2] = {0}, theta[2] = {1, 1}, g[2] = {0.5, -0.25};
-    fab_optim o = {.kind = FAB_ADAMW,
+    fab_optim o = {.kind = FAB_OPTIMISER_ADAMW,
                    .momentum = 0.9,
                    .second = 0.999,
                    .epsilon = 1e-300,
@@ -121,13 +122,13 @@ static void adamw_shrinks_beside_the_optimiser(void **state)
 static void schedules_are_what_they_say(void **state)
 {
     (void)state;
-    fab_rates r = {FAB_CONSTANT, 2, 0.1, 0.4, 0.25};
+    fab_rates r = {FAB_SCHEDULE_CONSTANT, 2, 0.1, 0.4, 0.25};
     assert_true(fab_rate_at(&r, 0.9) == 2);
-    r.schedule = FAB_STEPS;
+    r.schedule = FAB_SCHEDULE_STEPS;
     assert_true(fab_rate_at(&r, 0.39) == 2 && fabs(fab_rate_at(&r, 0.81) - 0.02) < 1e-15);
-    r.schedule = FAB_COSINE;
+    r.schedule = FAB_SCHEDULE_COSINE;
     assert_true(fab_rate_at(&r, 0) == 2 && fabs(fab_rate_at(&r, 0.5) - 1) < 1e-15);
-    r.schedule = FAB_ONE_CYCLE;
+    r.schedule = FAB_SCHEDULE_ONE_CYCLE;
     assert_true(fab_rate_at(&r, 0.125) == 1 && fab_rate_at(&r, 0.25) == 2 &&
                 fab_rate_at(&r, 0.999999) < 1e-9);
 }
@@ -299,7 +300,7 @@ static void a_run_that_explodes_says_where_and_keeps_theta(void **state)
     fab_sgd_settings s = fab_sgd_defaults();
     const fab_gauss *q;
     fab_posterior *back;
-    s.optimiser = FAB_SGD;
+    s.optimiser = FAB_OPTIMISER_SGD;
     s.rate = 1e6;
     fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
     assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "lower rate (now 1e+06)");
@@ -435,7 +436,7 @@ static fab_status train_and_close(void)
     fab_gauss *prior = NULL;
     fab_fit *f = NULL;
     s.epochs = 2;
-    fab_status done = fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 2, 0);
+    fab_status done = fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, 2, 0);
     if (done == FAB_OK)
         done = fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = &m, .prior = prior},
                               NULL);

@@ -67,7 +67,7 @@ static fab_net *linear_net(int64_t features)
     const fab_net_plan p = {
         .layers = "linear", .features = features, .classes = 1, .beta = 2.385, .batch = 64};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, NULL));
+    assert_ok(fab_net_create(&net, &p, NULL));
     return net;
 }
 
@@ -109,7 +109,7 @@ static const fab_gauss *result_of(fab_fit *f)
     const fab_gauss *q;
     assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_gauss_check(q));
-    assert_int_equal(q->form, FAB_PRECISION);
+    assert_int_equal(q->form, FAB_FORM_PRECISION);
     return q;
 }
 
@@ -226,7 +226,7 @@ static void rows_and_products_agree(void **state)
     const fab_examples e = examples_of(&p);
     const fab_net_plan plan = {.layers = "mlp:5:tanh", .features = 3, .classes = 1, .beta = 2};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     fab_model rows = *fab_net_model(net);
     rows.gram = NULL;
     fab_slang_settings s = quick();
@@ -254,7 +254,7 @@ static void a_linear_model_ends_at_the_exact_mean(void **state)
     enum { F = 4, P = F + 1 };
     problem p = some_problem(N, F, 6);
     fab_gauss *prior;
-    assert_ok(fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, P, 0));
+    assert_ok(fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, P, 0));
     for (int i = 0; i < P; i++) prior->psi[i] = 0.7 + i, prior->mu[i] = 0.3 * i;
     p.prior = prior;
     const truth t = solve(&p);
@@ -329,7 +329,7 @@ static void stop_and_go_on(const char *method, const fab_slang_settings *s, cons
     fab_tensors *file;
     fab_fit *again;
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, x));
+    assert_ok(fab_net_create(&net, &plan, x));
     const fab_model *m = fab_net_model(net);
     fab_fit *whole = open_run(method, m, s, &e, x), *half = open_run(method, m, s, &e, x);
     const fab_gauss *q = result_of(whole);
@@ -413,7 +413,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
         const fab_exec x = {.threads = k ? 3 : 1};
         fab_slang_settings s = quick();
         s.epochs = 2;
-        assert_ok(fab_net_init(&net[k], &plan, &x));
+        assert_ok(fab_net_create(&net[k], &plan, &x));
         f[k] = open_run("slang", fab_net_model(net[k]), &s, &e, &x);
         q[k] = result_of(f[k]);
     }
@@ -460,7 +460,7 @@ static void models_and_settings_that_do_not_fit_are_refused(void **state)
     const fab_model two = {.D = 2, .head = {.D = 1, .classes = 1, .beta = 1}, .loss = no_examples};
     fab_slang_settings s = quick();
     fab_net *net = linear_net(3);
-    fab_gauss *prior = some_gauss(FAB_PRECISION, FAB_F64, 4, 1, 1, 1);
+    fab_gauss *prior = some_gauss(FAB_FORM_PRECISION, FAB_F64, 4, 1, 1, 1);
     fab_fit *f;
     assert_refused(
         fab_fit_create(&f, fab_method_name(slang), &s, sizeof s, &(fab_input){.model = &two}, NULL),

@@ -176,9 +176,9 @@ static void what_takes_no_sparse_rows_says_so(void **state)
     fab_gauss *g;
     fab_solver *solver;
     double out[5];
-    assert_int_equal(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, 29, 1), FAB_OK);
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, 29, 1), FAB_OK);
     for (int i = 0; i < 29; i++) g->psi[i] = 1;
-    assert_int_equal(fab_solver_init(&solver, g, NULL), FAB_OK);
+    assert_int_equal(fab_solver_create(&solver, g, NULL), FAB_OK);
     assert_int_equal(fab_solver_logpdf(solver, &s, out), FAB_UNSUPPORTED);
     assert_detail("", "the rows are sparse, expected dense ones");
     fab_solver_free(solver);
@@ -265,7 +265,7 @@ static void check_same_bytes(const table *t, const char *method, const void *set
     fab_fit *fd = fit(method, settings, l, &d, t->y[l], &qd);
     assert_int_equal(qs->K, qd->K);
     assert_memory_equal(qs->mu, qd->mu, (size_t)qd->D * sizeof(double));
-    if (qd->form != FAB_POINT) {
+    if (qd->form != FAB_FORM_POINT) {
         assert_memory_equal(qs->psi, qd->psi, (size_t)qd->D * sizeof(double));
         assert_memory_equal(qs->F, qd->F, (size_t)(qd->D * qd->K) * sizeof(double));
     }

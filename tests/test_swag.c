@@ -42,7 +42,7 @@ static fab_net *linear_net(int64_t features)
     const fab_net_plan p = {
         .layers = "linear", .features = features, .classes = 1, .beta = 2.385, .batch = 64};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &p, NULL));
+    assert_ok(fab_net_create(&net, &p, NULL));
     return net;
 }
 
@@ -66,7 +66,7 @@ static fab_swag_settings quick(void)
     s.swa.train.batch = 20;
     s.swa.train.rate = 0.01;
     s.swa.average = 40;
-    s.swa.train.optimiser = FAB_SGD;
+    s.swa.train.optimiser = FAB_OPTIMISER_SGD;
     s.swa.swag_rate = 0.01;
     s.swa.every = 2;
     s.K = 5;
@@ -188,7 +188,7 @@ static void swa_is_the_mean_of_swag_and_a_point(void **state)
             *g = open_run("swa", fab_net_model(net), &point, &e, NULL);
     assert_ok(fab_fit_gauss(f, &q));
     assert_ok(fab_fit_gauss(g, &mean));
-    assert_int_equal(mean->form, FAB_POINT);
+    assert_int_equal(mean->form, FAB_FORM_POINT);
     assert_memory_equal(q->mu, mean->mu, D * sizeof(double));
     fab_fit_free(f);
     fab_fit_free(g);
@@ -221,7 +221,7 @@ static void factors_of_all_iterates_are_nearer_than_the_last_columns(void **stat
         const fab_gauss *q;
         int64_t n;
         s.swa.average = 600;
-        s.columns = k ? FAB_BY_RECURSIVE_EM : FAB_LAST;
+        s.columns = k ? FAB_SWAG_BY_RECURSIVE_EM : FAB_SWAG_LAST;
         fab_fit *f = open_run("swag", &m, &s, &e, NULL);
         assert_ok(fab_fit_gauss(f, &q));
         const double *x = iterates(&r, &s, &n);
@@ -230,8 +230,8 @@ static void factors_of_all_iterates_are_nearer_than_the_last_columns(void **stat
         fab_fit_free(f);
         fab_net_free(net);
     }
-    assert_true(error[FAB_BY_RECURSIVE_EM] < 0.15);
-    assert_true(error[FAB_LAST] > 2 * error[FAB_BY_RECURSIVE_EM]);
+    assert_true(error[FAB_SWAG_BY_RECURSIVE_EM] < 0.15);
+    assert_true(error[FAB_SWAG_LAST] > 2 * error[FAB_SWAG_BY_RECURSIVE_EM]);
 }
 
 /* The settings swag gives to the method of `columns`, as its docs page says. */
@@ -288,7 +288,7 @@ static void assert_same(const fab_gauss *a, const fab_gauss *b)
 {
     const size_t size = a->type == FAB_F32 ? sizeof(float) : sizeof(double);
     assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof(double));
-    if (a->form == FAB_POINT) return;
+    if (a->form == FAB_FORM_POINT) return;
     assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof(double));
     assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
 }
@@ -305,7 +305,7 @@ static void presets_are_swag_with_other_defaults(void **state)
         fab_net *net = linear_net(D - 1);
         fab_settings_defaults(preset->fields, &set);
         if (k == 0) s.swa.train.runs = 5;
-        if (k == 1) s.swa.window = 1, s.columns = FAB_BY_RECURSIVE_EM;
+        if (k == 1) s.swa.window = 1, s.columns = FAB_SWAG_BY_RECURSIVE_EM;
         assert_memory_equal(&s, &set, sizeof s);
         s.swa.train.epochs = set.swa.train.epochs = 3;
         s.swa.average = set.swa.average = 9;
@@ -383,7 +383,7 @@ static void stop_and_go_on(const char *method, const fab_swag_settings *s, int64
     fab_tensors *file;
     fab_fit *again;
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     const fab_model *m = fab_net_model(net);
     fab_fit *whole = open_run(method, m, s, &e, x), *half = open_run(method, m, s, &e, x);
     assert_ok(fab_fit_gauss(whole, &q));
@@ -413,7 +413,7 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         fab_swag_settings s = quick();
         s.swa.train.optimiser = k % 4;
         s.swa.train.rate = s.swa.swag_rate = 0.01;
-        s.columns = k & 1 ? FAB_BY_RECURSIVE_EM + k / 2 : FAB_LAST;
+        s.columns = k & 1 ? FAB_SWAG_BY_RECURSIVE_EM + k / 2 : FAB_SWAG_LAST;
         s.K = 2;
         s.swa.window = k & 2;
         s.swa.window /= 2;
@@ -438,7 +438,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
         fab_swag_settings s = quick();
         s.swa.train.epochs = 1;
         s.swa.average = 4;
-        assert_ok(fab_net_init(&net[k], &plan, &x));
+        assert_ok(fab_net_create(&net[k], &plan, &x));
         f[k] = open_run("swag", fab_net_model(net[k]), &s, &e, &x);
         assert_ok(fab_fit_gauss(f[k], &q[k]));
     }
@@ -484,15 +484,15 @@ static void settings_that_do_not_fit_are_refused(void **state)
     assert_refused(
         fab_fit_create(&f, fab_method_name(swag), &s, sizeof s, &(fab_input){.model = &two}, NULL),
         FAB_BAD_ARGUMENT, "K = 3 columns for D = 2");
-    s.K = 0, s.columns = FAB_BY_RECURSIVE_EM;
+    s.K = 0, s.columns = FAB_SWAG_BY_RECURSIVE_EM;
     assert_refused(
         fab_fit_create(&f, fab_method_name(swag), &s, sizeof s, &(fab_input){.model = &two}, NULL),
         FAB_BAD_ARGUMENT, "columns = recursive-em with K = 0");
-    s.K = 2, s.columns = FAB_LAST, s.swa.average = 2, s.swa.every = FAB_AUTO_I64;
+    s.K = 2, s.columns = FAB_SWAG_LAST, s.swa.average = 2, s.swa.every = FAB_AUTO_I64;
     f = open_run("swag", &two, &s, &e, NULL);
     assert_refused(fab_fit_gauss(f, &q), FAB_BAD_ARGUMENT, "keep 2 iterates");
     fab_fit_free(f);
-    s.columns = FAB_BY_ONLINE_EM, s.swa.average = 5;
+    s.columns = FAB_SWAG_BY_ONLINE_EM, s.swa.average = 5;
     f = open_run("swag", &two, &s, &e, NULL);
     assert_refused(fab_fit_gauss(f, &q), FAB_BAD_ARGUMENT, "keep 5 iterates, expected at least 6");
     fab_fit_free(f);
@@ -504,7 +504,7 @@ static fab_status fit_and_close(void)
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 6, .ld = 1}, .y = y};
     fab_swag_settings s = quick();
     s.K = 1;
-    s.columns = FAB_BY_RECURSIVE_EM;
+    s.columns = FAB_SWAG_BY_RECURSIVE_EM;
     s.swa.train.epochs = 2;
     return fit_and_free("swag", &s, &two, &e, 1);
 }

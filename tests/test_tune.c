@@ -198,7 +198,7 @@ static void a_trial_that_fails_is_no_candidate(void **state)
     const fab_range range[] = {{"rate", 1e-3, 1e280, 1}};
     fab_sgd_settings s = fab_sgd_defaults();
     s.epochs = 3;
-    s.optimiser = FAB_SGD;
+    s.optimiser = FAB_OPTIMISER_SGD;
     fab_tune *u = search(&r, &s, t, range, 1, 2);
     int64_t failed = 0;
     while (!fab_tune_done(u)) assert_int_equal(fab_tune_step(u), FAB_OK);
@@ -287,7 +287,7 @@ static void noise_is_the_error_of_rows_left_out(void **state)
     assert_true(fabs(scale / sqrt(squares) - 1) < 1e-3); /* where the search ends */
     assert_true(fabs(density + 0.5 * (log(2 * M_PI * squares) + 1)) < 1e-6);
     s.rate = 1e200;
-    s.optimiser = FAB_SGD;
+    s.optimiser = FAB_OPTIMISER_SGD;
     assert_int_equal(fab_recipe_noise(&r, &s, t, 4, 9, &two, &scale, &density), FAB_NUMERIC);
     assert_detail("fold 0", "rate");
     r.likelihood = FAB_LIKELIHOOD_POISSON;

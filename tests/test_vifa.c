@@ -191,7 +191,7 @@ static void one_step_is_that_of_plain_loops(void **state)
         s.pairs = i / 18;
         s.clip = i % 5 == 0 ? 1e300 : 0; /* the gradient of F as an array, or inside the pass */
         s.optimiser = FAB_VIFA_SGD;
-        s.schedule = FAB_CONSTANT;
+        s.schedule = FAB_SCHEDULE_CONSTANT;
         s.rate = 1e-4;
         s.rate_F = 0.7;
         s.rate_psi = 1.3;
@@ -337,7 +337,7 @@ static void networks_wide_models_and_given_rates_keep_adam(void **state)
         fab_net *net;
         fab_vifa_settings s = fab_vifa_defaults();
         if (i == 3) s.rate = 0.02;
-        assert_ok(fab_net_init(&net, &plan, NULL));
+        assert_ok(fab_net_create(&net, &plan, NULL));
         assert_int_equal(chosen_for(fab_net_model(net), &s, &e),
                          i == 0 ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM);
         fab_net_free(net);
@@ -364,7 +364,7 @@ static void a_part_that_is_auto_takes_at_most_what_the_other_leaves(void **state
     const fab_examples e = examples_of(&p);
     const fab_net_plan plan = {.layers = "mlp:4", .features = 3, .classes = 1, .beta = 1};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fab_vifa_settings s = fab_vifa_defaults();
         if (cases[i].map >= 0) s.map_part = cases[i].map;
@@ -386,7 +386,7 @@ static void epochs_that_are_auto_follow_the_rows(void **state)
     } cases[] = {{40, 40, 8000}, {40, 20, 4000}, {40, 1, 200}, {160, 1, 100}};
     const fab_net_plan plan = {.layers = "mlp:2", .features = 3, .classes = 1, .beta = 1};
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         fab_vifa_settings s = fab_vifa_defaults();
         const problem p = some_problem(cases[i].rows, 3, 6);
@@ -448,7 +448,7 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
                                                          : FAB_LIKELIHOOD_BERNOULLI};
         fab_net *net;
         double g[2], H[4];
-        assert_ok(fab_net_init(&net, &plan, NULL));
+        assert_ok(fab_net_create(&net, &plan, NULL));
         fab_vifa_settings s = fab_vifa_defaults();
         s.K = 1;
         fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
@@ -545,7 +545,7 @@ static void without_data_the_posterior_is_the_prior(void **state)
 {
     (void)state;
     known *k = some_known(20, 4, 5);
-    fab_gauss *prior = some_gauss(FAB_COVARIANCE, FAB_F64, 4, 2, 1, 1);
+    fab_gauss *prior = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 4, 2, 1, 1);
     k->m.beta = 1e-12; /* as good as none */
     for (int given = 0; given < 2; given++) {
         fab_vifa_settings s = whole_rows(k, 3, 3000);
@@ -558,7 +558,7 @@ static void without_data_the_posterior_is_the_prior(void **state)
         fab_fit *f = open_run(&k->model, &s, given ? prior : NULL, &k->e);
         const fab_gauss *q = result_of(f);
         fab_gauss *alone;
-        assert_ok(fab_gauss_create(&alone, FAB_PRECISION, FAB_F64, 4, 0));
+        assert_ok(fab_gauss_create(&alone, FAB_FORM_PRECISION, FAB_F64, 4, 0));
         for (int i = 0; i < 4; i++) alone->psi[i] = 2;
         assert_ok(fab_distance_kl(q, given ? prior : alone, NULL, &kl));
         assert_true(kl < 1e-4);
@@ -628,7 +628,7 @@ static void free_coordinates_are_points(void **state)
         for (int held = 0; held < 2; held++) {
             fab_net *net;
             fab_report r;
-            assert_ok(fab_net_init(&net, &plan, NULL));
+            assert_ok(fab_net_create(&net, &plan, NULL));
             fab_vifa_settings s = fab_vifa_defaults();
             s.K = 2;
             s.epochs = 1500;
@@ -656,7 +656,7 @@ static void what_does_not_fit_is_refused(void **state)
 {
     (void)state;
     known *k = some_known(30, 4, 5);
-    fab_gauss *prior = some_gauss(FAB_COVARIANCE, FAB_F64, 4, 2, 1, 1);
+    fab_gauss *prior = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 4, 2, 1, 1);
     fab_vifa_settings s = whole_rows(k, 2, 50);
     fab_model m = k->model;
     fab_fit *f;
@@ -781,7 +781,7 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         const fab_gauss *q;
         fab_tensors *file;
         fab_fit *again;
-        assert_ok(fab_net_init(&net, &plan, NULL));
+        assert_ok(fab_net_create(&net, &plan, NULL));
         const fab_model *m = fab_net_model(net);
         fab_vifa_settings s = fab_vifa_defaults();
         s.K = 2;
@@ -835,8 +835,8 @@ static void a_stopped_run_of_newton_goes_on_to_the_same_bytes(void **state)
         fab_vifa_settings s = fab_vifa_defaults();
         s.epochs = 12;
         s.batch = 700;
-        assert_ok(fab_net_init(&net[0], &plan, &one));
-        assert_ok(fab_net_init(&net[1], &plan, &three));
+        assert_ok(fab_net_create(&net[0], &plan, &one));
+        assert_ok(fab_net_create(&net[1], &plan, &three));
         fab_fit *whole = open_as("vifa", fab_net_model(net[0]), &s, NULL, &e, &one),
                 *half = open_as("vifa", fab_net_model(net[1]), &s, NULL, &e, &three);
         const fab_gauss *want = result_of(whole);
@@ -955,7 +955,7 @@ static void newton_says_what_it_is_not_for(void **state)
     const fab_gauss *q;
     fab_fit *f;
     fab_net *net;
-    assert_ok(fab_net_init(&net, &plan, NULL));
+    assert_ok(fab_net_create(&net, &plan, NULL));
     s.optimiser = FAB_VIFA_NEWTON;
     f = open_run(fab_net_model(net), &s, NULL, &e);
     assert_refused(fab_fit_gauss(f, &q), FAB_NUMERIC, "at step 1 the curvature has no inverse");
@@ -983,7 +983,7 @@ static void a_constant_target_gives_a_gaussian(void **state)
         fab_net *net;
         fab_report r;
         fab_vifa_settings s = i < 4 ? fab_vifa_defaults() : fab_meanfield_defaults();
-        assert_ok(fab_net_init(&net, &plan, NULL));
+        assert_ok(fab_net_create(&net, &plan, NULL));
         s.optimiser = i % 4;
         if (i % 4 != FAB_VIFA_NEWTON) s.rate = i % 4 == FAB_VIFA_SGD ? 1e-4 : 0.01;
         fab_fit *f = open_as(i < 4 ? "vifa" : "meanfield", fab_net_model(net), &s, NULL, &e, NULL);
@@ -1030,7 +1030,7 @@ static fab_status train_and_close(void)
     fab_gauss *prior = NULL;
     fab_fit *f = NULL;
     s.epochs = 2;
-    fab_status done = fab_gauss_create(&prior, FAB_PRECISION, FAB_F64, 1, 0);
+    fab_status done = fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, 1, 0);
     if (done == FAB_OK)
         done = fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior},
                               NULL);

@@ -152,7 +152,7 @@ static int find_worths(sales *m)
         return say_failed("%s: has not seen a house of each district", m->model);
     list_worths(m, fab_regression_scaling(m->r));
     fab_status s = fab_regression_gauss(m->r, &q);
-    if (s == FAB_OK) s = fab_solver_init(&solver, q, NULL);
+    if (s == FAB_OK) s = fab_solver_create(&solver, q, NULL);
     for (int i = 0; i < WORTHS && s == FAB_OK; i++) s = weigh(&m->worth[i], q, solver);
     fab_solver_free(solver);
     fab_gauss_free(q);
@@ -316,12 +316,16 @@ static fab_status add_predictions(const sales *m, fab_page *page)
 {
     const fab_curve curve[] = {
         {.name = "predicted", .x = m->rank, .y = m->mean, .n = HELD_OUT},
-        {.name = "true price", .x = m->rank, .y = m->price, .n = HELD_OUT, .style = FAB_POINTS},
+        {.name = "true price",
+         .x = m->rank,
+         .y = m->price,
+         .n = HELD_OUT,
+         .style = FAB_CURVE_POINTS},
         {.name = "90 % interval",
          .x = m->rank,
          .y = m->lower,
          .n = HELD_OUT,
-         .style = FAB_BAND,
+         .style = FAB_CURVE_BAND,
          .upper = m->upper},
     };
     const fab_plot plot = {"Prices of houses that were held out",
@@ -371,12 +375,16 @@ static fab_status add_calibration(const sales *m, fab_page *page)
     const fab_scores *s = &m->scores;
     const fab_curve curve[] = {
         {.name = "as promised", .x = diagonal, .y = diagonal, .n = COUNT(diagonal)},
-        {.name = "held out", .x = m->promised, .y = m->observed, .n = LEVELS, .style = FAB_POINTS},
+        {.name = "held out",
+         .x = m->promised,
+         .y = m->observed,
+         .n = LEVELS,
+         .style = FAB_CURVE_POINTS},
         {.name = "chance, 90 %",
          .x = m->promised,
          .y = m->chance_low,
          .n = LEVELS,
-         .style = FAB_BAND,
+         .style = FAB_CURVE_BAND,
          .upper = m->chance_high},
     };
     const fab_plot plot = {"Do the intervals hold what they promise?",

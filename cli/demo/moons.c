@@ -196,8 +196,16 @@ static fab_status add_plot(const moons *m, fab_page *page)
     const network *p = &m->network[POSTERIOR], *q = &m->network[MODE];
     const fab_curve curve[] = {
         {.name = "as promised", .x = diagonal, .y = diagonal, .n = COUNT(diagonal)},
-        {.name = q->name, .x = q->promised, .y = q->observed, .n = q->bins, .style = FAB_POINTS},
-        {.name = p->name, .x = p->promised, .y = p->observed, .n = p->bins, .style = FAB_POINTS},
+        {.name = q->name,
+         .x = q->promised,
+         .y = q->observed,
+         .n = q->bins,
+         .style = FAB_CURVE_POINTS},
+        {.name = p->name,
+         .x = p->promised,
+         .y = p->observed,
+         .n = p->bins,
+         .style = FAB_CURVE_POINTS},
     };
     const fab_plot plot = {"Are the probabilities right?",
                            "promised: probability of red, %",

@@ -52,7 +52,7 @@ static void orthonormalise(double *F)
 /* Orthonormal columns, row d scaled by s_d with s_d^2 in (1, 10), and psi_d in (0, 10). */
 static int make_truth(streaming *m)
 {
-    const fab_status s = fab_gauss_create(&m->truth, FAB_COVARIANCE, FAB_F64, DIM, RANK);
+    const fab_status s = fab_gauss_create(&m->truth, FAB_FORM_COVARIANCE, FAB_F64, DIM, RANK);
     if (s != FAB_OK) return say_status(s);
     double *F = m->truth->F;
     fab_random_normal(SEED, FAB_PURPOSE_DATA, 1, 0, DIM * RANK, FAB_F64, F);
@@ -71,7 +71,7 @@ static int make_rows(streaming *m)
     fab_solver *solver = NULL;
     m->table = malloc(sizeof(double) * ROWS * DIM);
     if (!m->table) return say_failed("demo: no memory for %d rows of %d numbers", ROWS, DIM);
-    fab_status s = fab_solver_init(&solver, m->truth, &m->exec);
+    fab_status s = fab_solver_create(&solver, m->truth, &m->exec);
     if (s == FAB_OK)
         s = fab_solver_sample(solver, SEED, FAB_PURPOSE_DATA, 0, ROWS, FAB_F64, m->table, DIM);
     fab_solver_free(solver);
@@ -142,7 +142,7 @@ static fab_status sample(streaming *m, const fab_gauss *q)
     if (!draws) return FAB_NO_MEMORY;
     double *density = draws + (int64_t)DRAWS * DIM;
     const fab_rows rows = {draws, FAB_F64, DRAWS, DIM};
-    fab_status s = fab_solver_init(&solver, q, &m->exec);
+    fab_status s = fab_solver_create(&solver, q, &m->exec);
     if (s == FAB_OK)
         s = fab_solver_sample(solver, SEED + 1, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, DIM);
     if (s == FAB_OK) s = fab_solver_logpdf(solver, &rows, density);

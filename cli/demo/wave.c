@@ -231,12 +231,12 @@ static fab_status add_plot(const wave *m, int which, const char *title, fab_page
     const network *n = &m->network[which];
     const fab_curve curve[] = {
         {.name = "predicted", .x = m->at, .y = n->mean, .n = SHOWN},
-        {.name = "learned from", .x = m->x, .y = m->y, .n = TRAIN, .style = FAB_POINTS},
+        {.name = "learned from", .x = m->x, .y = m->y, .n = TRAIN, .style = FAB_CURVE_POINTS},
         {.name = "90 % interval",
          .x = m->at,
          .y = n->lower,
          .n = SHOWN,
-         .style = FAB_BAND,
+         .style = FAB_CURVE_BAND,
          .upper = n->upper},
         {.name = "truth", .x = m->at, .y = m->truth, .n = SHOWN},
     };

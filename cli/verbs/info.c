@@ -27,7 +27,7 @@ static void put_shape(json_t *j, const fab_gauss *g)
     json_put(j, "K", json_integer(g->K));
     json_put(j, "dtype", json_text(fab_dtype_name(g->type)));
     if (g->total) json_put(j, "total", json_integer(g->total));
-    if (g->form != FAB_POINT) json_put(j, "share_in_F", json_number(fab_gauss_share(g)));
+    if (g->form != FAB_FORM_POINT) json_put(j, "share_in_F", json_number(fab_gauss_share(g)));
 }
 
 static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficients *c)
@@ -108,9 +108,9 @@ static void print_gauss(const fab_gauss *g)
 {
     printf("%s, D = %" PRId64 ", K = %" PRId64 ", %s", fab_form_name(g->form), g->D, g->K,
            fab_dtype_name(g->type));
-    if (g->form != FAB_POINT)
+    if (g->form != FAB_FORM_POINT)
         printf(", %.3g %% of the %s in F", 100 * fab_gauss_share(g),
-               g->form == FAB_PRECISION ? "precision" : "variance");
+               g->form == FAB_FORM_PRECISION ? "precision" : "variance");
     if (g->total) printf(", over part of %" PRId64 " coordinates", g->total);
     putchar('\n');
 }

@@ -53,9 +53,10 @@ static json_t *json_takes(const fab_method *m)
 static json_t *json_default(const fab_field *f)
 {
     char text[64];
-    if (f->origin == FAB_VALUE && f->type == FAB_F64) return json_number(f->value);
-    if (f->origin == FAB_VALUE && f->type == FAB_I64) return json_integer((json_int_t)f->value);
-    if (f->origin == FAB_VALUE && f->type == FAB_BOOL) return json_boolean(f->value != 0);
+    if (f->origin == FAB_ORIGIN_VALUE && f->type == FAB_F64) return json_number(f->value);
+    if (f->origin == FAB_ORIGIN_VALUE && f->type == FAB_I64)
+        return json_integer((json_int_t)f->value);
+    if (f->origin == FAB_ORIGIN_VALUE && f->type == FAB_BOOL) return json_boolean(f->value != 0);
     fab_settings_default_text(f, text, sizeof text); /* "required", "auto", the name of a choice */
     return json_text(text);
 }
@@ -89,9 +90,9 @@ static json_t *json_field(const fab_field *f)
     json_put(j, "default", json_default(f));
     json_put(j, "range", json_allowed(f));
     json_put(j, "help", json_text(f->help));
-    if (f->tune != FAB_NO_TUNE) {
+    if (f->tune != FAB_TUNE_NONE) {
         json_put(j, "tune", json_range(f->tune_lo, f->tune_hi));
-        json_put(j, "tune_scale", json_text(f->tune == FAB_LOG ? "log" : "lin"));
+        json_put(j, "tune_scale", json_text(f->tune == FAB_TUNE_LOG ? "log" : "lin"));
     }
     return j;
 }

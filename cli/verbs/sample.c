@@ -56,7 +56,7 @@ static int maker_open(maker *m, const fab_posterior *p, const sample_call *c)
     if (fab_posterior_is_linear(p))
         s = fab_regression_take(&m->r, c->file, p, &m->exec);
     else if (p->mix.n == 1)
-        s = fab_solver_init(&m->solver, g, &m->exec);
+        s = fab_solver_create(&m->solver, g, &m->exec);
     return s == FAB_OK ? DONE : say_status_of(c->file, s);
 }
 

@@ -6,9 +6,9 @@
  *
  *     fab_gauss *g;
  *     fab_solver *s;
- *     fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K);
+ *     fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, D, K);
  *     g->mu[0] = 1, ((double *)g->F)[0] = 0.5, g->psi[0] = 0.1;      // it comes as mu = 0, F = 0, psi = 1
- *     fab_solver_init(&s, g, NULL);
+ *     fab_solver_create(&s, g, NULL);
  *     fab_solver_logpdf(s, &rows, logp);
  *     fab_solver_sample(s, seed, FAB_PURPOSE_SAMPLE, 0, n, FAB_F64, draws, D);
  *     fab_solver_free(s);
@@ -33,7 +33,7 @@ extern "C" {
 
 /* ---- a Gaussian -------------------------------------------------------------------------------- */
 
-typedef enum fab_form { FAB_COVARIANCE = 0, FAB_PRECISION, FAB_POINT } fab_form;
+typedef enum fab_form { FAB_FORM_COVARIANCE = 0, FAB_FORM_PRECISION, FAB_FORM_POINT } fab_form;
 
 /* "covariance", "precision", "point". */
 FAB_API const char *fab_form_name(fab_form f);
@@ -79,7 +79,7 @@ FAB_API fab_status fab_gauss_marginal(fab_gauss **out, const fab_gauss *g, const
 typedef struct fab_solver fab_solver;
 
 /* Check and factor g.  Borrows g until free.  A point form is accepted: it can be sampled. */
-FAB_API fab_status fab_solver_init(fab_solver **s, const fab_gauss *g, const fab_exec *x);
+FAB_API fab_status fab_solver_create(fab_solver **s, const fab_gauss *g, const fab_exec *x);
 FAB_API void fab_solver_free(fab_solver *s); /* takes NULL */
 
 FAB_API fab_status fab_solver_logdet(const fab_solver *s, double *logdet); /* of the covariance */
@@ -195,7 +195,7 @@ FAB_API fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const
  *
  *     fab_absorb_settings s = fab_absorb_defaults();
  *     fab_absorb *ab;
- *     fab_absorb_init(&ab, D, K, m, &s, NULL);
+ *     fab_absorb_create(&ab, D, K, m, &s, NULL);
  *     fab_absorb_update(ab, g, a, b, &columns);
  *     fab_absorb_free(ab); */
 
@@ -214,8 +214,8 @@ FAB_API const fab_fields *fab_absorb_table(void);
 typedef struct fab_absorb fab_absorb;
 
 /* Work for Gaussians of D x K with F in the type of x->ops, and up to m columns at a time. */
-FAB_API fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                                   const fab_absorb_settings *s, const fab_exec *x);
+FAB_API fab_status fab_absorb_create(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                                     const fab_absorb_settings *s, const fab_exec *x);
 /* Absorb the rows of *columns (each a column of X) into g->F, g->psi.  No allocation.  On failure g is
  * as it was. */
 FAB_API fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b,

@@ -86,12 +86,17 @@ typedef struct fab_model_settings {
  *
  * Memory: three vectors of length D and the optimiser's (none, one or two), one batch, and 16 bytes a row.
  * docs/methods/sgd.md, docs/methods/ensemble.md. */
-typedef enum fab_optimiser { FAB_SGD = 0, FAB_NESTEROV, FAB_ADAM, FAB_ADAMW } fab_optimiser;
+typedef enum fab_optimiser {
+    FAB_OPTIMISER_SGD = 0,
+    FAB_OPTIMISER_NESTEROV,
+    FAB_OPTIMISER_ADAM,
+    FAB_OPTIMISER_ADAMW
+} fab_optimiser;
 typedef enum fab_schedule {
-    FAB_CONSTANT = 0, /* rate */
-    FAB_STEPS,        /* times drop after every drop_every of the run */
-    FAB_COSINE,       /* down to 0 along half a cosine */
-    FAB_ONE_CYCLE     /* up along a line for `warmup` of the run, then down along half a cosine */
+    FAB_SCHEDULE_CONSTANT = 0, /* rate */
+    FAB_SCHEDULE_STEPS,        /* times drop after every drop_every of the run */
+    FAB_SCHEDULE_COSINE,       /* down to 0 along half a cosine */
+    FAB_SCHEDULE_ONE_CYCLE /* up along a line for `warmup` of the run, then down along half a cosine */
 } fab_schedule;
 
 /* Begins as fab_model_settings. */
@@ -387,11 +392,11 @@ FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t K);
  * Memory: that of sgd, two or three vectors of length D, and D x 2 K numbers (columns by a method: what that needs).
  * docs/methods/swag.md. */
 typedef enum fab_swag_columns {
-    FAB_LAST = 0,        /* the last K deviations from the running mean */
-    FAB_BY_RECURSIVE_EM, /* K factors of all iterates, by this method */
-    FAB_BY_ONLINE_EM,
-    FAB_BY_STOCHASTIC_EM,
-    FAB_BY_ONLINE_SGA
+    FAB_SWAG_LAST = 0,        /* the last K deviations from the running mean */
+    FAB_SWAG_BY_RECURSIVE_EM, /* K factors of all iterates, by this method */
+    FAB_SWAG_BY_ONLINE_EM,
+    FAB_SWAG_BY_STOCHASTIC_EM,
+    FAB_SWAG_BY_ONLINE_SGA
 } fab_swag_columns;
 
 typedef struct fab_swa_settings {

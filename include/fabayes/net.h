@@ -5,7 +5,7 @@
  *     fab_net *net;
  *     double loss;
  *
- *     fab_net_init(&net, &p, NULL);
+ *     fab_net_create(&net, &p, NULL);
  *     const fab_model *m = fab_net_model(net);
  *     double *theta = malloc(m->D * sizeof *theta), *gradient = malloc(m->D * sizeof *gradient);
  *     m->start(m->self, 1, theta);
@@ -62,7 +62,7 @@ typedef struct fab_net fab_net;
 
 /* Build a network in the precision and on the threads of *x.  Copies *p.  Shapes that do not fit are refused,
  * naming the layer and both shapes.  Gives *net. */
-FAB_API fab_status fab_net_init(fab_net **net, const fab_net_plan *p, const fab_exec *x);
+FAB_API fab_status fab_net_create(fab_net **net, const fab_net_plan *p, const fab_exec *x);
 FAB_API void fab_net_free(fab_net *net); /* takes NULL */
 
 /* The network as a model.  Lends until free. */

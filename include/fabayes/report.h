@@ -21,9 +21,9 @@ extern "C" {
 #endif
 
 typedef enum fab_curve_style {
-    FAB_LINE, /* through the points in their order; n = 1: a level, dashed across the plot at y[0] */
-    FAB_POINTS, /* a marker at each point */
-    FAB_BAND    /* between y and upper, filled and half transparent; at least two points */
+    FAB_CURVE_LINE, /* through the points in their order; n = 1: a level, dashed across the plot at y[0] */
+    FAB_CURVE_POINTS, /* a marker at each point */
+    FAB_CURVE_BAND    /* between y and upper, filled and half transparent; at least two points */
 } fab_curve_style;
 
 /* Bands are drawn first, points last; the colours follow the order of the curves. */

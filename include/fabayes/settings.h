@@ -19,8 +19,8 @@ extern "C" {
 #define FAB_AUTO_I64 INT64_MIN
 #define FAB_AUTO_F64 (-INFINITY)
 
-typedef enum fab_origin { FAB_VALUE = 0, FAB_REQUIRED, FAB_AUTO } fab_origin;
-typedef enum fab_scale { FAB_NO_TUNE = 0, FAB_LIN, FAB_LOG } fab_scale;
+typedef enum fab_origin { FAB_ORIGIN_VALUE = 0, FAB_ORIGIN_REQUIRED, FAB_ORIGIN_AUTO } fab_origin;
+typedef enum fab_scale { FAB_TUNE_NONE = 0, FAB_TUNE_LIN, FAB_TUNE_LOG } fab_scale;
 
 typedef struct fab_field {
     const char *name;

@@ -33,7 +33,7 @@ static void put(const fab_field *f, void *settings, value v)
 
 static int is_auto(const fab_field *f, value v)
 {
-    return f->origin == FAB_AUTO &&
+    return f->origin == FAB_ORIGIN_AUTO &&
            (f->type == FAB_F64 ? fab_is_auto_f64(v.d) : fab_is_auto_i64(v.i));
 }
 
@@ -48,9 +48,9 @@ void fab_settings_add_defaults(const fab_fields *t, void *settings)
     for (int64_t i = 0; i < t->n; i++) {
         const fab_field *f = &t->field[i];
         value v = {.i = 0};
-        if (f->origin == FAB_AUTO) v = automatic(f);
-        if (f->origin == FAB_VALUE && f->type == FAB_F64) v.d = f->value;
-        if (f->origin == FAB_VALUE && f->type != FAB_F64) v.i = (int64_t)f->value;
+        if (f->origin == FAB_ORIGIN_AUTO) v = automatic(f);
+        if (f->origin == FAB_ORIGIN_VALUE && f->type == FAB_F64) v.d = f->value;
+        if (f->origin == FAB_ORIGIN_VALUE && f->type != FAB_F64) v.i = (int64_t)f->value;
         put(f, settings, v);
     }
 }
@@ -78,8 +78,8 @@ int fab_settings_print(const fab_field *f, const void *settings, char *buf, size
 
 int fab_settings_default_text(const fab_field *f, char *buf, size_t size)
 {
-    if (f->origin == FAB_REQUIRED) return snprintf(buf, size, "required");
-    if (f->origin == FAB_AUTO) return snprintf(buf, size, "auto");
+    if (f->origin == FAB_ORIGIN_REQUIRED) return snprintf(buf, size, "required");
+    if (f->origin == FAB_ORIGIN_AUTO) return snprintf(buf, size, "auto");
     value v;
     if (f->type == FAB_F64)
         v.d = f->value;
@@ -142,7 +142,7 @@ static int read_value(const fab_field *f, const char *text, value *v)
 {
     char *end = NULL;
     errno = 0;
-    if (f->origin == FAB_AUTO && strcmp(text, "auto") == 0) {
+    if (f->origin == FAB_ORIGIN_AUTO && strcmp(text, "auto") == 0) {
         *v = automatic(f);
         return 1;
     }
@@ -201,7 +201,7 @@ fab_status fab_settings_parse(const fab_fields *t, void *settings, const char *n
                         f->type == FAB_I64   ? "a whole number"
                         : f->type == FAB_F64 ? "a number"
                                              : "a choice",
-                        range, f->origin == FAB_AUTO ? " or auto" : "");
+                        range, f->origin == FAB_ORIGIN_AUTO ? " or auto" : "");
     }
     FAB_TRY(check_value(t, f, v));
     put(f, settings, v);

@@ -26,24 +26,27 @@
     }
 
 #define FIELD_AT(s, name, type, value, lo, hi, help) \
-    FIELD_(s, name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
-#define TUNED_AT(s, name, type, value, lo, hi, scale, tlo, thi, help) \
-    FIELD_(s, name, FAB_##type, FAB_VALUE, value, lo, hi, NULL, help, FAB_##scale, tlo, thi)
+    FIELD_(s, name, FAB_##type, FAB_ORIGIN_VALUE, value, lo, hi, NULL, help, FAB_TUNE_NONE, 0, 0)
+#define TUNED_AT(s, name, type, value, lo, hi, scale, tlo, thi, help)                          \
+    FIELD_(s, name, FAB_##type, FAB_ORIGIN_VALUE, value, lo, hi, NULL, help, FAB_TUNE_##scale, \
+           tlo, thi)
 #define AUTOMATIC_AT(s, name, type, lo, hi, help) \
-    FIELD_(s, name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
+    FIELD_(s, name, FAB_##type, FAB_ORIGIN_AUTO, 0, lo, hi, NULL, help, FAB_TUNE_NONE, 0, 0)
 #define SWITCH_AT(s, name, value, help) \
-    FIELD_(s, name, FAB_BOOL, FAB_VALUE, value, 0, 1, NULL, help, FAB_NO_TUNE, 0, 0)
-#define CHOICE_AT(s, name, value, names, help)                                                    \
-    FIELD_(s, name, FAB_ENUM, FAB_VALUE, value, 0, sizeof names / sizeof *names - 2, names, help, \
-           FAB_NO_TUNE, 0, 0)
+    FIELD_(s, name, FAB_BOOL, FAB_ORIGIN_VALUE, value, 0, 1, NULL, help, FAB_TUNE_NONE, 0, 0)
+#define CHOICE_AT(s, name, value, names, help)                                                     \
+    FIELD_(s, name, FAB_ENUM, FAB_ORIGIN_VALUE, value, 0, sizeof names / sizeof *names - 2, names, \
+           help, FAB_TUNE_NONE, 0, 0)
 
 #define FIELD(name, type, value, lo, hi, help) FIELD_AT(SETTINGS, name, type, value, lo, hi, help)
 #define TUNED(name, type, value, lo, hi, scale, tlo, thi, help) \
     TUNED_AT(SETTINGS, name, type, value, lo, hi, scale, tlo, thi, help)
-#define TUNED_AUTO(name, type, lo, hi, scale, tlo, thi, help) \
-    FIELD_(SETTINGS, name, FAB_##type, FAB_AUTO, 0, lo, hi, NULL, help, FAB_##scale, tlo, thi)
-#define REQUIRED(name, type, lo, hi, help) \
-    FIELD_(SETTINGS, name, FAB_##type, FAB_REQUIRED, 0, lo, hi, NULL, help, FAB_NO_TUNE, 0, 0)
+#define TUNED_AUTO(name, type, lo, hi, scale, tlo, thi, help)                                    \
+    FIELD_(SETTINGS, name, FAB_##type, FAB_ORIGIN_AUTO, 0, lo, hi, NULL, help, FAB_TUNE_##scale, \
+           tlo, thi)
+#define REQUIRED(name, type, lo, hi, help)                                                        \
+    FIELD_(SETTINGS, name, FAB_##type, FAB_ORIGIN_REQUIRED, 0, lo, hi, NULL, help, FAB_TUNE_NONE, \
+           0, 0)
 #define AUTOMATIC(name, type, lo, hi, help) AUTOMATIC_AT(SETTINGS, name, type, lo, hi, help)
 #define SWITCH(name, value, help)           SWITCH_AT(SETTINGS, name, value, help)
 #define CHOICE(name, value, names, help)    CHOICE_AT(SETTINGS, name, value, names, help)

@@ -105,7 +105,7 @@ static fab_status check_prior(const fab_method *m, int64_t size, const fab_gauss
     if (prior->total)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior is over part of theta, expected all of it",
                         m->name);
-    if (prior->form == FAB_POINT)
+    if (prior->form == FAB_FORM_POINT)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior is a point and has no width", m->name);
     if (prior->D != size)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the prior has %lld coordinates, theta has %lld",

@@ -118,8 +118,8 @@ static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
     return fab_run_init(&proto->run, x, x && x->ops ? x->ops->type : FAB_F64);
 }
 
-fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                           const fab_absorb_settings *s, const fab_exec *x)
+fab_status fab_absorb_create(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                             const fab_absorb_settings *s, const fab_exec *x)
 {
     *ab = NULL;
     fab_absorb proto;
@@ -127,8 +127,8 @@ fab_status fab_absorb_init(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
     return fab_build((void **)ab, sizeof proto, &proto, layout);
 }
 
-fab_status fab_absorb_init_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                                const fab_absorb_settings *s, const fab_exec *x)
+fab_status fab_absorb_create_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                                  const fab_absorb_settings *s, const fab_exec *x)
 {
     *ab = NULL;
     fab_absorb proto;
@@ -319,7 +319,7 @@ static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, co
 
 static fab_status check(const fab_absorb *ab, const fab_gauss *g, double a, double b, int64_t n)
 {
-    if (g->form == FAB_POINT || g->D != ab->D || g->K != ab->K || g->type != ab->run.ops->type)
+    if (g->form == FAB_FORM_POINT || g->D != ab->D || g->K != ab->K || g->type != ab->run.ops->type)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "absorb: made for D = %lld, K = %lld in %s, given a %s with D = %lld, "
                         "K = %lld in %s",

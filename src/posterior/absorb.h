@@ -18,12 +18,12 @@ fab_status fab_absorb_loaded(fab_absorb *ab, fab_gauss *g, double a, double b, i
 
 /* With room for either cut, whatever the settings say; and absorb by the eigen cut in such a handle.
  * *least: the smallest eigenvalue kept, psi being 1; EM cannot leave the span of F and needs it > 0. */
-fab_status fab_absorb_init_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                                const fab_absorb_settings *s, const fab_exec *x);
+fab_status fab_absorb_create_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
+                                  const fab_absorb_settings *s, const fab_exec *x);
 fab_status fab_absorb_loaded_eigen(fab_absorb *ab, fab_gauss *g, double a, double b, int64_t n,
                                    double *least);
 
-/* Bytes fab_absorb_init would take. */
+/* Bytes fab_absorb_create would take. */
 double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s,
                         const fab_exec *x);
 

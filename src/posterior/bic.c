@@ -103,13 +103,13 @@ fab_status fab_bic_cuts(fab_bic *b, const fab_gauss *S, const fab_exec *x)
     double *variance;
     if (b->n > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "BIC: %" PRId64 " candidates are there already", b->n);
-    if (S->D != b->D || S->form != FAB_COVARIANCE)
+    if (S->D != b->D || S->form != FAB_FORM_COVARIANCE)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "BIC: a Gaussian in %s form with D = %" PRId64
                         ", expected a covariance with D = %" PRId64,
                         fab_form_name(S->form), S->D, b->D);
     FAB_TRY(fab_alloc_array((void **)&variance, S->D, sizeof *variance, "variances"));
-    fab_status s = fab_solver_init(&solver, S, x);
+    fab_status s = fab_solver_create(&solver, S, x);
     if (s == FAB_OK) s = cuts(b, S, solver, variance, x);
     fab_solver_free(solver);
     fab_release(variance);

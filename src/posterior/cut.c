@@ -151,7 +151,7 @@ fab_status fab_gauss_cut(fab_gauss **out, const fab_gauss *g, int64_t K, double 
 {
     *out = NULL;
     FAB_TRY(fab_gauss_check(g));
-    if (g->form == FAB_POINT || K < 1 || K > g->K)
+    if (g->form == FAB_FORM_POINT || K < 1 || K > g->K)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "cut: K = %lld is outside [1, %lld], the rank of the Gaussian",
                         (long long)K, (long long)g->K);

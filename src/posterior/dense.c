@@ -39,7 +39,7 @@ fab_status fab_gauss_from_dense(fab_gauss **g, int64_t D, const double *S)
     if (D > FAB_DENSE_MAX)
         return FAB_FAIL(FAB_UNSUPPORTED, "a dense covariance of D = %lld is more than %d",
                         (long long)D, FAB_DENSE_MAX);
-    FAB_TRY(fab_gauss_create(g, FAB_COVARIANCE, FAB_F64, D, D));
+    FAB_TRY(fab_gauss_create(g, FAB_FORM_COVARIANCE, FAB_F64, D, D));
     fab_status s = fab_build((void **)&d, sizeof proto, &proto, layout);
     if (s == FAB_OK) {
         const int before = fab_blas_enter();

@@ -39,7 +39,7 @@ static fab_status same_shape(const fab_gauss *a, const fab_gauss *b)
 static fab_status spread(const fab_gauss *a, const fab_gauss *b, const char *what)
 {
     FAB_TRY(same_shape(a, b));
-    if (a->form != FAB_POINT && b->form != FAB_POINT) return FAB_OK;
+    if (a->form != FAB_FORM_POINT && b->form != FAB_FORM_POINT) return FAB_OK;
     return FAB_FAIL(FAB_UNSUPPORTED, "a point has no %s", what);
 }
 
@@ -83,8 +83,8 @@ static int size_exponent(const fab_gauss *g)
         most = fmax(most, g->psi[i]);
         least = fmin(least, g->psi[i]);
     }
-    double size = g->form == FAB_COVARIANCE ? sqrt(most) : 1 / sqrt(least);
-    if (g->form == FAB_COVARIANCE)
+    double size = g->form == FAB_FORM_COVARIANCE ? sqrt(most) : 1 / sqrt(least);
+    if (g->form == FAB_FORM_COVARIANCE)
         for (int64_t i = 0; i < g->D * g->K; i++)
             size = fmax(size, fabs(((const double *)g->F)[i]));
     return size > 0 && isfinite(size) ? ilogb(size) : 0;
@@ -92,7 +92,7 @@ static int size_exponent(const fab_gauss *g)
 
 static void rescale(fab_gauss *g, int exponent)
 {
-    const int e = g->form == FAB_COVARIANCE ? -exponent : exponent;
+    const int e = g->form == FAB_FORM_COVARIANCE ? -exponent : exponent;
     for (int64_t i = 0; i < g->D; i++) g->mu[i] = ldexp(g->mu[i], -exponent);
     for (int64_t i = 0; i < g->D; i++) g->psi[i] = ldexp(g->psi[i], 2 * e);
     for (int64_t i = 0; i < g->D * g->K; i++) ((double *)g->F)[i] = ldexp(((double *)g->F)[i], e);
@@ -156,7 +156,7 @@ static int dense_is_offered(const side *a)
 /* The covariance of s, or its inverse.  work: fab_solver_matrix_work */
 static fab_status dense_of(const side *s, int inverse, double *S, double *work)
 {
-    return fab_solver_matrix(s->s, inverse != (s->g->form == FAB_PRECISION), S, work);
+    return fab_solver_matrix(s->s, inverse != (s->g->form == FAB_FORM_PRECISION), S, work);
 }
 
 /* With Y = S_a and Z = S_b or its inverse: |Y - Z|^2, |Z|^2, tr(Y Z). */
@@ -303,8 +303,8 @@ static fab_status covariance_distance(side *a, side *b, double *out)
 {
     const int64_t K = a->g->K > b->g->K ? a->g->K : b->g->K;
     double *C, gap = 0, size = 1;
-    FAB_TRY(side_matrix(a, a->g->form == FAB_PRECISION));
-    FAB_TRY(side_matrix(b, b->g->form == FAB_PRECISION));
+    FAB_TRY(side_matrix(a, a->g->form == FAB_FORM_PRECISION));
+    FAB_TRY(side_matrix(b, b->g->form == FAB_FORM_PRECISION));
     FAB_TRY(fab_alloc_array((void **)&C, 6 * K * K + K + (K ? fab_svd_work(K, K) : 0), sizeof *C,
                             "distance"));
     const fab_status s = gap_and_size(a, b, C, &gap, &size);
@@ -390,7 +390,8 @@ static fab_status trace_inverse_inverse(side *a, side *b, double *v, double *out
 
 static fab_status trace_product(side *a, side *b, double *v, double *out)
 {
-    const int a_plain = a->g->form == FAB_COVARIANCE, b_plain = b->g->form == FAB_PRECISION;
+    const int a_plain = a->g->form == FAB_FORM_COVARIANCE,
+              b_plain = b->g->form == FAB_FORM_PRECISION;
     if (a_plain && b_plain) return trace_plain_plain(a, b, v, out);
     if (a_plain) return trace_inverse_plain(b, a, v, out);
     if (b_plain) return trace_inverse_plain(a, b, v, out);

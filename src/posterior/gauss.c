@@ -13,7 +13,7 @@
 const char *fab_form_name(fab_form f)
 {
     static const char *const name[] = {"covariance", "precision", "point"};
-    return (int)f >= 0 && (int)f <= FAB_POINT ? name[f] : "unknown";
+    return (int)f >= 0 && (int)f <= FAB_FORM_POINT ? name[f] : "unknown";
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -22,7 +22,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_gauss *g = handle;
     const size_t size = g->type == FAB_F32 ? sizeof(float) : sizeof(double);
-    const int64_t spread = g->form != FAB_POINT;
+    const int64_t spread = g->form != FAB_FORM_POINT;
     g->mu = fab_place(l, g->D, sizeof *g->mu);
     g->F = g->K ? fab_place(l, g->D, (size_t)g->K * size) : NULL;
     g->psi = spread ? fab_place(l, g->D, sizeof *g->psi) : NULL;
@@ -32,7 +32,7 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status check_shape(fab_form form, fab_dtype type, int64_t D, int64_t K, int64_t total)
 {
-    if ((int)form < 0 || form > FAB_POINT)
+    if ((int)form < 0 || form > FAB_FORM_POINT)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: form %d is not covariance, precision or point",
                         form);
     if (type != FAB_F64 && type != FAB_F32)
@@ -42,7 +42,7 @@ static fab_status check_shape(fab_form form, fab_dtype type, int64_t D, int64_t 
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: D = %lld is outside [1, 2^40]", (long long)D);
     if (K < 0 || K > 65536)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: K = %lld is outside [0, 65536]", (long long)K);
-    if (form == FAB_POINT && K != 0)
+    if (form == FAB_FORM_POINT && K != 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: a point has K = 0, not %lld", (long long)K);
     if (total != 0 && total < D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %lld coordinates of a theta of %lld",
@@ -114,7 +114,7 @@ static fab_status check_arrays(const fab_gauss *g)
     if (g->total && !g->index) missing = "index";
     if (g->total && !g->theta) missing = "theta";
     if (g->K > 0 && !g->F) missing = "F";
-    if (g->form != FAB_POINT && !g->psi) missing = "psi";
+    if (g->form != FAB_FORM_POINT && !g->psi) missing = "psi";
     if (!g->mu) missing = "mu";
     return missing ? FAB_FAIL(FAB_BAD_ARGUMENT, "gauss: %s is missing", missing) : FAB_OK;
 }
@@ -231,7 +231,7 @@ fab_status fab_gauss_marginal(fab_gauss **out, const fab_gauss *g, const int64_t
     if (check_index(index, n, g->D) != FAB_OK) return fab_prefix(FAB_BAD_ARGUMENT, "marginal: ");
     FAB_TRY(fab_gauss_create(out, g->form, g->type, n, g->K));
     keep_rows(*out, g, index);
-    if (g->form != FAB_PRECISION || g->K == 0) return FAB_OK;
+    if (g->form != FAB_FORM_PRECISION || g->K == 0) return FAB_OK;
     const fab_status s = marginal_precision(*out, g, index, x);
     if (s != FAB_OK) {
         fab_gauss_free(*out);

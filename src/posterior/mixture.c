@@ -46,7 +46,7 @@ static fab_status each_part(const fab_mixture *m, const fab_exec *e, part_fn *ve
     FAB_TRY(fab_mixture_check(m));
     for (int64_t j = 0; j < m->n; j++) {
         fab_solver *s;
-        FAB_TRY(fab_solver_init(&s, m->part[j], e));
+        FAB_TRY(fab_solver_create(&s, m->part[j], e));
         const fab_status status = verb(s, m, j, ctx);
         fab_solver_free(s);
         FAB_TRY(status);
@@ -157,7 +157,7 @@ static fab_status add_moments(fab_solver *s, const fab_mixture *m, int64_t j, vo
     const fab_gauss *g = m->part[j];
     const double w = m->weight[j];
     memset(a->one, 0, (size_t)g->D * sizeof *a->one);
-    if (g->form != FAB_POINT) FAB_TRY(fab_solver_variances(s, a->one));
+    if (g->form != FAB_FORM_POINT) FAB_TRY(fab_solver_variances(s, a->one));
     for (int64_t i = 0; i < g->D; i++) {
         const double d = g->mu[i] - a->mean[i];
         a->variance[i] += w * (a->one[i] + d * d); /* 3 */

@@ -61,7 +61,7 @@ static fab_status read_form(const fab_tensors *t, fab_form *form)
 {
     const char *text = fab_tensors_get(t, "form");
     if (!text) return FAB_FAIL(FAB_BAD_FILE, "the metadata has no 'form'");
-    for (int f = FAB_COVARIANCE; f <= FAB_POINT; f++)
+    for (int f = FAB_FORM_COVARIANCE; f <= FAB_FORM_POINT; f++)
         if (strcmp(text, fab_form_name((fab_form)f)) == 0) {
             *form = (fab_form)f;
             return FAB_OK;
@@ -104,7 +104,7 @@ static fab_status find_pieces(const fab_tensors *t, int64_t part, pieces *p)
         FAB_TRY(check_vector(p->index, p->D, 1));
         p->total = p->theta->shape[0];
     }
-    if (p->form == FAB_POINT) return FAB_OK;
+    if (p->form == FAB_FORM_POINT) return FAB_OK;
     FAB_TRY(need(t, part, "psi", &p->psi));
     FAB_TRY(check_vector(p->psi, p->D, 0));
     p->F = find(t, part, "F"); /* absent: K = 0 */

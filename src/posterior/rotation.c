@@ -194,7 +194,7 @@ fab_status fab_rotation_create(fab_rotation **r, const fab_gauss *g, fab_rotatio
     *r = NULL;
     if (!fab_rotation_name(kind))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "rotation %d is not known", (int)kind);
-    if (g->form != FAB_COVARIANCE)
+    if (g->form != FAB_FORM_COVARIANCE)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "rotation: the Gaussian is in %s form; factors to read are those of a "
                         "covariance",

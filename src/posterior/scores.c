@@ -55,7 +55,7 @@ fab_status fab_solver_scores(fab_solver *s, const fab_rotation *r, const fab_row
     const int64_t most = PIECE / g->D > 0 ? PIECE / g->D : 1;
     const int64_t piece = x->n < most ? x->n : most;
     double *work;
-    if (g->form != FAB_COVARIANCE)
+    if (g->form != FAB_FORM_COVARIANCE)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "scores: the Gaussian is in %s form, not a covariance",
                         fab_form_name(g->form));
     if (r && (r->D != g->D || r->K != g->K))

@@ -55,7 +55,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_solver *s = handle;
     const int64_t D = s->D, K = s->K, B = s->B;
-    if (s->g->form == FAB_POINT) return;
+    if (s->g->form == FAB_FORM_POINT) return;
     s->X = fab_place(l, D * B, s->run.ops->size);
     s->w = fab_place(l, D, sizeof *s->w);
     s->q = fab_place(l, D, sizeof *s->q);
@@ -81,7 +81,7 @@ fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_ex
     proto.B = (int64_t)fmin(fmax(fit, 1), MAX_BATCH);
     proto.F = fab_long_rows(g->F, g->D, g->K);
     FAB_TRY(fab_build((void **)s, sizeof proto, &proto, layout));
-    if (g->form == FAB_POINT) return FAB_OK;
+    if (g->form == FAB_FORM_POINT) return FAB_OK;
     const int before = fab_blas_enter();
     const fab_status status = factor(*s);
     fab_blas_leave(before);
@@ -92,7 +92,7 @@ fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_ex
     return status;
 }
 
-fab_status fab_solver_init(fab_solver **s, const fab_gauss *g, const fab_exec *x)
+fab_status fab_solver_create(fab_solver **s, const fab_gauss *g, const fab_exec *x)
 {
     return fab_solver_init_room(s, g, x, 1);
 }
@@ -342,14 +342,14 @@ fab_status fab_solver_matrix(fab_solver *s, int inverse, double *S, double *work
 
 static fab_status refuse_point(const fab_solver *s, const char *what)
 {
-    if (s->g->form != FAB_POINT) return FAB_OK;
+    if (s->g->form != FAB_FORM_POINT) return FAB_OK;
     return FAB_FAIL(FAB_UNSUPPORTED, "a point has no %s", what);
 }
 
 fab_status fab_solver_logdet(const fab_solver *s, double *logdet)
 {
     FAB_TRY(refuse_point(s, "log-determinant"));
-    *logdet = s->g->form == FAB_COVARIANCE ? s->logdet : -s->logdet;
+    *logdet = s->g->form == FAB_FORM_COVARIANCE ? s->logdet : -s->logdet;
     return FAB_OK;
 }
 
@@ -375,19 +375,19 @@ typedef fab_status verb_fn(fab_solver *s, const fab_long *X, double *q);
 
 static fab_status mahalanobis_batch(fab_solver *s, const fab_long *X, double *q)
 {
-    return s->g->form == FAB_COVARIANCE ? quad_inverse(s, X, q) : quad(s, X, q);
+    return s->g->form == FAB_FORM_COVARIANCE ? quad_inverse(s, X, q) : quad(s, X, q);
 }
 
 static fab_status covariance_batch(fab_solver *s, const fab_long *X, double *out)
 {
-    FAB_TRY(s->g->form == FAB_COVARIANCE ? times(s, X) : times_inverse(s, X));
+    FAB_TRY(s->g->form == FAB_FORM_COVARIANCE ? times(s, X) : times_inverse(s, X));
     give_columns(s, X, out);
     return FAB_OK;
 }
 
 static fab_status precision_batch(fab_solver *s, const fab_long *X, double *out)
 {
-    FAB_TRY(s->g->form == FAB_COVARIANCE ? times_inverse(s, X) : times(s, X));
+    FAB_TRY(s->g->form == FAB_FORM_COVARIANCE ? times_inverse(s, X) : times(s, X));
     give_columns(s, X, out);
     return FAB_OK;
 }
@@ -439,8 +439,8 @@ fab_status fab_solver_variances(fab_solver *s, double *out)
 {
     FAB_TRY(refuse_point(s, "variance"));
     const int before = fab_blas_enter();
-    const fab_status status = s->g->form == FAB_COVARIANCE ? fab_solver_diag(s, out)
-                                                           : fab_solver_diag_inverse(s, out);
+    const fab_status status = s->g->form == FAB_FORM_COVARIANCE ? fab_solver_diag(s, out)
+                                                                : fab_solver_diag_inverse(s, out);
     fab_blas_leave(before);
     return status;
 }
@@ -525,7 +525,7 @@ static fab_status draw_group(fab_solver *s, uint64_t seed, fab_purpose purpose, 
 {
     const fab_long X = batch(s, size);
     make_noise(s, seed, purpose, group, first, end, &X, s->H);
-    FAB_TRY(s->g->form == FAB_COVARIANCE ? draw_covariance(s, &X) : draw_precision(s, &X));
+    FAB_TRY(s->g->form == FAB_FORM_COVARIANCE ? draw_covariance(s, &X) : draw_precision(s, &X));
     for (int64_t j = first; j < end; j++) {
         const fab_long d = column(s, &X, j - group);
         s->run.ops->get(&s->run, &d, s->q);
@@ -557,7 +557,7 @@ fab_status fab_solver_sample(fab_solver *s, uint64_t seed, fab_purpose purpose, 
                         "sample: %lld draws from number %lld, %lld apart, do not fit draws of "
                         "length %lld in f64 or f32",
                         (long long)n, (long long)first, (long long)ld, (long long)length);
-    if (g->form == FAB_POINT) {
+    if (g->form == FAB_FORM_POINT) {
         for (int64_t j = 0; j < n; j++) write_draw(g, NULL, type, out, j * ld);
         return FAB_OK;
     }

@@ -7,7 +7,7 @@
 #include "fabayes/gauss.h"
 #include "la/ops.h"
 
-/* fab_solver_init with workspace for small matrices up to room x room as well. */
+/* fab_solver_create with workspace for small matrices up to room x room as well. */
 fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_exec *x,
                                 int64_t room);
 

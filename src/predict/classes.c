@@ -48,7 +48,7 @@ static void layout(fab_layout *l, void *handle)
     predictors *p = handle;
     const int64_t most = p->K > BLOCK ? p->K : BLOCK;
     p->x = fab_place(l, BLOCK * p->W, sizeof(double));
-    if (p->q->form == FAB_POINT) return;
+    if (p->q->form == FAB_FORM_POINT) return;
     p->d = fab_place(l, p->C * p->W, sizeof(double));
     p->t = fab_place(l, p->C * p->K * BLOCK, sizeof(double));
     p->tk = fab_place(l, p->C * p->K, sizeof(double));
@@ -67,7 +67,7 @@ static fab_status turn_precision(predictors *p, const fab_exec *exec)
     fab_long G = fab_long_rows(p->copy->F, p->copy->D, K);
     for (int64_t i = 0; i < p->copy->D; i++) p->d[i] = 1 / p->copy->psi[i];
     if (K == 0) return FAB_OK;
-    FAB_TRY(fab_solver_init(&solver, p->copy, exec));
+    FAB_TRY(fab_solver_create(&solver, p->copy, exec));
     const fab_status s = fab_alloc_array((void **)&Li, K * K, sizeof *Li, "predict");
     if (s == FAB_OK) {
         fab_factor_invert(K, fab_solver_chol(solver), Li);
@@ -80,11 +80,11 @@ static fab_status turn_precision(predictors *p, const fab_exec *exec)
 
 static fab_status take_spread(predictors *p, const fab_exec *exec)
 {
-    if (p->q->form == FAB_COVARIANCE) {
+    if (p->q->form == FAB_FORM_COVARIANCE) {
         p->G = p->q->F;
         memcpy(p->d, p->q->psi, (size_t)p->q->D * sizeof *p->d);
     }
-    if (p->q->form != FAB_PRECISION) return FAB_OK;
+    if (p->q->form != FAB_FORM_PRECISION) return FAB_OK;
     FAB_TRY(fab_gauss_copy(&p->copy, p->q, FAB_F64));
     p->G = p->copy->F;
     return turn_precision(p, exec);
@@ -101,7 +101,7 @@ static fab_status predictors_init(predictors **p, const fab_gauss *q, const fab_
                                   const fab_exec *exec)
 {
     predictors proto = {.m = m, .q = q, .C = m->classes, .W = m->D + m->intercept, .K = q->K};
-    const fab_dtype type = q->form == FAB_PRECISION ? FAB_F64 : q->type;
+    const fab_dtype type = q->form == FAB_FORM_PRECISION ? FAB_F64 : q->type;
     *p = NULL;
     FAB_TRY(fab_gauss_check(q));
     FAB_TRY(fab_run_init(&proto.run, exec, type));
@@ -135,7 +135,7 @@ static void project(predictors *p, int64_t n)
 static void covariance_of(predictors *p, int64_t j, double *S)
 {
     const int64_t C = p->C, K = p->K;
-    const double sign = p->q->form == FAB_COVARIANCE ? 1 : -1;
+    const double sign = p->q->form == FAB_FORM_COVARIANCE ? 1 : -1;
     memset(S, 0, (size_t)(C * C) * sizeof *S);
     if (K) {
         for (int64_t k = 0; k < C; k++)
@@ -154,7 +154,7 @@ static void block(predictors *p, const fab_rows *x, const double *offset, int64_
     fab_mm(FAB_T, FAB_N, C, n, p->W, 1, p->q->mu, p->x, 0, eta); /* 1 */
     if (offset)
         for (int64_t i = 0; i < n * C; i++) eta[i] += offset[first + i / C];
-    if (p->q->form != FAB_POINT) project(p, n);
+    if (p->q->form != FAB_FORM_POINT) project(p, n);
 }
 
 static fab_status check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
@@ -162,7 +162,7 @@ static fab_status check(const fab_gauss *q, const fab_glm *m, const fab_rows *x)
     FAB_TRY(fab_predict_check(q, m, x));
     if (!fab_glm_likelihood(m)->several)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "predict: the model has one predictor, no classes");
-    if (m->classes > FAB_DENSE_MAX && q->form != FAB_POINT)
+    if (m->classes > FAB_DENSE_MAX && q->form != FAB_FORM_POINT)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "predict: the spread of %lld classes is not offered, only up to %d",
                         (long long)m->classes, FAB_DENSE_MAX);
@@ -182,7 +182,7 @@ static fab_status keep_moments(visit *v, int64_t first, int64_t n)
     const int64_t C = v->p->C;
     for (int64_t j = 0; j < n; j++) {
         double *S = v->covariances + (first + j) * C * C;
-        if (v->p->q->form == FAB_POINT)
+        if (v->p->q->form == FAB_FORM_POINT)
             memset(S, 0, (size_t)(C * C) * sizeof *S);
         else
             covariance_of(v->p, j, S);
@@ -194,7 +194,7 @@ static fab_status keep_moments(visit *v, int64_t first, int64_t n)
 static fab_status keep_probabilities(visit *v, int64_t first, int64_t n)
 {
     const int64_t C = v->p->C;
-    const int point = v->p->q->form == FAB_POINT;
+    const int point = v->p->q->form == FAB_FORM_POINT;
     for (int64_t j = 0; j < n; j++) {
         if (!point) covariance_of(v->p, j, v->S);
         FAB_TRY(fab_softmax_logp(v->softmax, first + j, v->eta + j * C, point ? NULL : v->S,

@@ -61,7 +61,7 @@ void fab_draws_free(fab_draws *d)
 static int all_points(const fab_mixture *q)
 {
     int64_t points = 0;
-    for (int64_t i = 0; i < q->n; i++) points += q->part[i]->form == FAB_POINT;
+    for (int64_t i = 0; i < q->n; i++) points += q->part[i]->form == FAB_FORM_POINT;
     return points == q->n;
 }
 

@@ -92,7 +92,7 @@ static void covariance(slopes *k, const fab_gauss *q, int64_t i)
         for (int64_t b = 0; b < C; b++) {
             const double *u = k->J + (i * C + a) * D, *v = k->P + (i * C + b) * D;
             double sum = 0;
-            if (q->form != FAB_POINT)
+            if (q->form != FAB_FORM_POINT)
                 for (int64_t d = 0; d < D; d++) sum += u[d] * v[d];
             k->cov[a * C + b] = a == b ? fmax(0, sum) : sum;
         }
@@ -157,7 +157,7 @@ static fab_status add_part(slopes *k, int64_t c)
     fab_solver *solver = NULL;
     k->d->weight[c] = k->q->weight[c];
     mean_of(q, k->theta);
-    if (q->form != FAB_POINT) FAB_TRY(fab_solver_init(&solver, q, k->exec));
+    if (q->form != FAB_FORM_POINT) FAB_TRY(fab_solver_create(&solver, q, k->exec));
     const fab_status s = add_rows(k, c, solver);
     fab_solver_free(solver);
     return s;

@@ -49,11 +49,11 @@ static fab_status block(const fab_gauss *q, fab_solver *solver, const double *ro
                         double *product, double *eta, double *variance)
 {
     const fab_rows r = {rows, FAB_F64, n, q->D};
-    if (q->form != FAB_POINT) FAB_TRY(fab_solver_times_covariance(solver, &r, product));
+    if (q->form != FAB_FORM_POINT) FAB_TRY(fab_solver_times_covariance(solver, &r, product));
     for (int64_t i = 0; i < n; i++) {
         const double *x = rows + i * q->D;
         eta[i] = dot(q->D, x, q->mu);
-        variance[i] = q->form == FAB_POINT ? 0 : fmax(0, dot(q->D, x, product + i * q->D));
+        variance[i] = q->form == FAB_FORM_POINT ? 0 : fmax(0, dot(q->D, x, product + i * q->D));
     }
     return FAB_OK;
 }
@@ -82,7 +82,7 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "predict: a %s model has several predictors: fab_predict_etas",
                         fab_likelihood_name(m->likelihood));
-    FAB_TRY(fab_solver_init(&solver, q, exec));
+    FAB_TRY(fab_solver_create(&solver, q, exec));
     fab_status s = fab_alloc_array((void **)&work, 2 * BLOCK * q->D, sizeof *work, "predict");
     if (s == FAB_OK) {
         fab_watch w = fab_watch_of(exec);

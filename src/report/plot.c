@@ -80,9 +80,9 @@ static fab_status check_band(const fab_curve *c)
 
 static fab_status check_curve(const fab_curve *c)
 {
-    const int style = (int)c->style, band = style == FAB_BAND;
+    const int style = (int)c->style, band = style == FAB_CURVE_BAND;
     if (c->n < 1) return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: '%s' has no points", c->name);
-    if (style < FAB_LINE || style > FAB_BAND)
+    if (style < FAB_CURVE_LINE || style > FAB_CURVE_BAND)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "plot: '%s' has style %d, which there is not", c->name,
                         style);
     if (band && !c->upper)
@@ -97,7 +97,7 @@ static fab_status check_curve(const fab_curve *c)
 
 static int is_level(const fab_curve *c)
 {
-    return c->style == FAB_LINE && c->n == 1;
+    return c->style == FAB_CURVE_LINE && c->n == 1;
 }
 
 /* Checks the curve and makes room for it. */
@@ -106,7 +106,7 @@ static fab_status take_curve(picture *g, const fab_curve *c)
     FAB_TRY(check_curve(c));
     if (!is_level(c)) FAB_TRY(widen(&g->x, c->x, c->n, c->name));
     FAB_TRY(widen(&g->y, c->y, c->n, c->name));
-    if (c->style != FAB_BAND) return FAB_OK;
+    if (c->style != FAB_CURVE_BAND) return FAB_OK;
     FAB_TRY(widen(&g->y, c->upper, c->n, c->name));
     return check_band(c);
 }
@@ -275,7 +275,8 @@ static void draw_curves(picture *g)
     static const struct {
         fab_curve_style style;
         void (*draw)(picture *g, int64_t i);
-    } layer[] = {{FAB_BAND, draw_band}, {FAB_LINE, draw_line}, {FAB_POINTS, draw_points}};
+    } layer[] = {
+        {FAB_CURVE_BAND, draw_band}, {FAB_CURVE_LINE, draw_line}, {FAB_CURVE_POINTS, draw_points}};
     for (int k = 0; k < 3; k++)
         for (int64_t i = 0; i < g->p->curves; i++)
             if (g->p->curve[i].style == layer[k].style) layer[k].draw(g, i);
@@ -285,7 +286,7 @@ static void draw_curves(picture *g)
 static double end_of(const picture *g, const fab_curve *c)
 {
     const double y = place(&g->y, c->y[c->n - 1]);
-    return c->style == FAB_BAND ? (y + place(&g->y, c->upper[c->n - 1])) / 2 : y;
+    return c->style == FAB_CURVE_BAND ? (y + place(&g->y, c->upper[c->n - 1])) / 2 : y;
 }
 
 /* A sample of curve i, KEY wide, in front of its name. */
@@ -293,10 +294,10 @@ static void draw_key(picture *g, int64_t i, double y)
 {
     const fab_curve *c = &g->p->curve[i];
     const int x = WIDTH - RIGHT + GAP;
-    if (c->style == FAB_BAND)
+    if (c->style == FAB_CURVE_BAND)
         fab_text_add(&g->out, "<path class=\"band\" fill=\"%s\" d=\"M%d %.1f h%d v10 h-%d z\"/>\n",
                      colour[i], x, y - 5, KEY, KEY);
-    else if (c->style == FAB_POINTS)
+    else if (c->style == FAB_CURVE_POINTS)
         fab_text_add(&g->out, "<circle fill=\"%s\" r=\"%g\" cx=\"%d\" cy=\"%.1f\"/>\n", colour[i],
                      MARKER, x + KEY / 2, y);
     else

@@ -65,8 +65,8 @@ static int64_t propose(const fab_fields *t, fab_range *out)
     int64_t n = 0;
     for (int64_t i = 0; i < t->n; i++) {
         const fab_field *f = &t->field[i];
-        if (f->tune == FAB_NO_TUNE) continue;
-        if (out) out[n] = (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_LOG};
+        if (f->tune == FAB_TUNE_NONE) continue;
+        if (out) out[n] = (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_TUNE_LOG};
         n++;
     }
     return n;
@@ -83,8 +83,9 @@ fab_status fab_tune_propose(const fab_fields *t, const void *settings, fab_range
         if (*ranges == most) break;
         const fab_field *f = &t->field[i];
         const int given = memcmp(defaults + f->offset, (const char *)settings + f->offset, 8) != 0;
-        if (f->tune != FAB_NO_TUNE && !given)
-            out[(*ranges)++] = (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_LOG};
+        if (f->tune != FAB_TUNE_NONE && !given)
+            out[(*ranges)++] =
+                (fab_range){f->name, f->tune_lo, f->tune_hi, f->tune == FAB_TUNE_LOG};
     }
     fab_release(defaults);
     return FAB_OK;

@@ -491,7 +491,7 @@ fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source 
                         "%s: has changed while it was read: D = %" PRId64 ", and %" PRId64
                         " before",
                         s->path, fab_source_columns(s) - first_column(f), f->D);
-    if (!f->solver) FAB_TRY(fab_solver_init(&f->solver, q, &f->exec));
+    if (!f->solver) FAB_TRY(fab_solver_create(&f->solver, q, &f->exec));
     FAB_TRY(fab_alloc_array((void **)&x, f->piece * f->columns, sizeof *x, "rows to score"));
     fab_status status = fab_source_next(s, f->piece, x, got);
     const fab_rows rows = fab_factors_coordinates(f, x, *got);

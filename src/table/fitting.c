@@ -33,7 +33,7 @@ fab_status fab_fitting_model(fab_fitting *f)
                                .nu = w->nu,
                                .floor = w->floor / f->units->target_scale,
                                .batch = s->batch};
-    return fab_net_init(&f->net, &plan, &f->exec);
+    return fab_net_create(&f->net, &plan, &f->exec);
 }
 
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file)

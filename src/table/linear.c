@@ -37,7 +37,7 @@ static fab_status need_solver(fab_regression *r)
     const fab_watch w = fab_watch_of(&r->exec);
     const fab_exec x = fab_watch_exec(&w, (fab_exec){.threads = r->exec.threads});
     if (r->view.solver) return FAB_OK;
-    return fab_solver_init(&r->view.solver, gauss_of(r), &x);
+    return fab_solver_create(&r->view.solver, gauss_of(r), &x);
 }
 
 /* A theta from fitting units to the user's, in place. */
@@ -83,10 +83,11 @@ static fab_status intercept(fab_regression *r, int64_t c, double *a, double *pro
     memset(a, 0, (size_t)q->D * sizeof *a);
     for (int64_t d = 0; d < k->D; d++) a[first + d] = -k->target_scale * k->mean[d] / k->scale[d];
     a[first + k->D] = k->target_scale;
-    if (q->form != FAB_POINT) FAB_TRY(fab_solver_times_covariance(r->view.solver, &row, product));
+    if (q->form != FAB_FORM_POINT)
+        FAB_TRY(fab_solver_times_covariance(r->view.solver, &row, product));
     for (int64_t i = 0; i < q->D; i++) {
         *mean += a[i] * q->mu[i];
-        if (q->form != FAB_POINT) variance += a[i] * product[i];
+        if (q->form != FAB_FORM_POINT) variance += a[i] * product[i];
     }
     *sd = sqrt(fmax(0, variance));
     return FAB_OK;
@@ -98,13 +99,13 @@ static fab_status coefficients(fab_regression *r, double *work, double *mean, do
     const fab_scaling *k = r->scaling;
     const fab_gauss *q = gauss_of(r);
     const int64_t width = width_of(r);
-    if (q->form != FAB_POINT) FAB_TRY(fab_solver_variances(r->view.solver, work));
+    if (q->form != FAB_FORM_POINT) FAB_TRY(fab_solver_variances(r->view.solver, work));
     for (int64_t i = 0; i < q->D; i++) {
         const int64_t d = i % width;
         if (d == k->D) continue; /* an intercept */
         const double unit = k->target_scale / k->scale[d];
         mean[i] = unit * q->mu[i];
-        sd[i] = q->form == FAB_POINT ? 0 : unit * sqrt(work[i]);
+        sd[i] = q->form == FAB_FORM_POINT ? 0 : unit * sqrt(work[i]);
     }
     if (!r->view.model.intercept) return FAB_OK;
     for (int64_t c = 0; c < r->view.model.classes; c++) {
@@ -199,7 +200,7 @@ static void scale_rows(const fab_regression *r, fab_gauss *g)
     for (int64_t i = 0; i < g->D; i++) {
         const int64_t d = i % width_of(r);
         const double unit = d < k->D ? k->target_scale / k->scale[d] : k->target_scale;
-        const double u = g->form == FAB_COVARIANCE ? unit : 1 / unit;
+        const double u = g->form == FAB_FORM_COVARIANCE ? unit : 1 / unit;
         for (int64_t j = 0; j < g->K; j++) F[i * g->K + j] *= u;
         g->psi[i] *= u * u;
     }
@@ -253,11 +254,11 @@ fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g)
             FAB_UNSUPPORTED,
             "%lld coordinates are too many to be brought to the user's units: at most %d",
             (long long)q->D, FAB_DENSE_MAX);
-    if (mixes && q->form != FAB_POINT) {
+    if (mixes && q->form != FAB_FORM_POINT) {
         FAB_TRY(change_densely(r, g));
     } else {
         FAB_TRY(fab_gauss_copy(g, q, FAB_F64));
-        if (q->form != FAB_POINT) scale_rows(r, *g);
+        if (q->form != FAB_FORM_POINT) scale_rows(r, *g);
     }
     memcpy((*g)->mu, q->mu, (size_t)q->D * sizeof *q->mu);
     to_user(r, (*g)->mu);

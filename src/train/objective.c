@@ -71,10 +71,10 @@ static fab_status form_prior(fab_objective *o, int inverse)
 
 static fab_status take_prior(fab_objective *o, const fab_gauss *prior, const fab_exec *x)
 {
-    FAB_TRY(fab_solver_init(&o->given, prior, x));
+    FAB_TRY(fab_solver_create(&o->given, prior, x));
     FAB_TRY(fab_solver_logdet(o->given, &o->log_prior));
     o->log_prior = -o->log_prior;
-    o->precision = prior->form == FAB_PRECISION;
+    o->precision = prior->form == FAB_FORM_PRECISION;
     memcpy(o->m0, prior->mu, (size_t)o->P * sizeof *o->m0);
     return o->A0 ? form_prior(o, !o->precision) : FAB_OK;
 }

@@ -21,8 +21,8 @@ const char *const fab_schedule_names[5] = {"constant", "steps", "cosine", "one-c
 
 int64_t fab_optim_moments(fab_optimiser kind)
 {
-    if (kind == FAB_SGD) return 0;
-    return kind == FAB_NESTEROV ? 1 : 2;
+    if (kind == FAB_OPTIMISER_SGD) return 0;
+    return kind == FAB_OPTIMISER_NESTEROV ? 1 : 2;
 }
 
 typedef struct call {
@@ -63,9 +63,9 @@ static void chunk_task(void *ctx, int64_t i, int thread)
     const int64_t first = i * CHUNK, n = c->o->n, end = n - first < CHUNK ? n : first + CHUNK;
     (void)thread;
     for (int64_t d = first; d < end && d < c->decayed; d++) c->theta[d] *= c->shrink;
-    if (c->o->kind == FAB_SGD)
+    if (c->o->kind == FAB_OPTIMISER_SGD)
         plain(c, first, end);
-    else if (c->o->kind == FAB_NESTEROV)
+    else if (c->o->kind == FAB_OPTIMISER_NESTEROV)
         nesterov(c, first, end);
     else
         adam(c, first, end);
@@ -74,7 +74,7 @@ static void chunk_task(void *ctx, int64_t i, int thread)
 void fab_optim_step(fab_optim *o, double rate, const double *gradient, double decay,
                     int64_t decayed, double *theta)
 {
-    const int apart = o->kind == FAB_ADAMW;
+    const int apart = o->kind == FAB_OPTIMISER_ADAMW;
     call c = {o, rate, 1 - rate * decay, gradient, apart ? decayed : 0, theta};
     const int64_t chunks = (o->n + CHUNK - 1) / CHUNK;
     o->t++;
@@ -84,9 +84,9 @@ void fab_optim_step(fab_optim *o, double rate, const double *gradient, double de
 double fab_rate_at(const fab_rates *r, double part)
 {
     switch (r->schedule) {
-    case FAB_STEPS: return r->rate * pow(r->drop, floor(part / r->drop_every));
-    case FAB_COSINE: return r->rate * (1 + cos(PI * part)) / 2;
-    case FAB_ONE_CYCLE:
+    case FAB_SCHEDULE_STEPS: return r->rate * pow(r->drop, floor(part / r->drop_every));
+    case FAB_SCHEDULE_COSINE: return r->rate * (1 + cos(PI * part)) / 2;
+    case FAB_SCHEDULE_ONE_CYCLE:
         if (part < r->warmup) return r->rate * part / r->warmup;
         return r->rate * (1 + cos(PI * (part - r->warmup) / (1 - r->warmup))) / 2;
     default: return r->rate;

@@ -11,7 +11,7 @@ fab_status fab_prior_open(fab_prior *p, const fab_model *m, double alpha, const 
 {
     *p = (fab_prior){.D = m->D, .weights = m->D - m->free, .alpha = alpha, .q = q};
     if (!q) return FAB_OK;
-    FAB_TRY(fab_solver_init(&p->solver, q, x));
+    FAB_TRY(fab_solver_create(&p->solver, q, x));
     const fab_status s = fab_alloc_array((void **)&p->diff, 2 * m->D, sizeof(double), "the prior");
     if (s != FAB_OK) {
         fab_prior_close(p);
@@ -82,6 +82,6 @@ fab_status fab_prior_diag(fab_prior *p, double *diag)
         for (int64_t d = 0; d < p->D; d++) diag[d] = d < p->weights ? p->alpha : 0;
         return FAB_OK;
     }
-    return p->q->form == FAB_PRECISION ? fab_solver_diag(p->solver, diag)
-                                       : fab_solver_diag_inverse(p->solver, diag);
+    return p->q->form == FAB_FORM_PRECISION ? fab_solver_diag(p->solver, diag)
+                                            : fab_solver_diag_inverse(p->solver, diag);
 }

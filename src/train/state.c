@@ -71,7 +71,7 @@ fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec
     double *inverse, *diag, logdet, excess = 0;
     FAB_TRY(fab_alloc_array((void **)&inverse, 2 * q->D, sizeof *inverse, "log-likelihood"));
     diag = inverse + q->D;
-    fab_status status = fab_solver_init(&s, q, x);
+    fab_status status = fab_solver_create(&s, q, x);
     if (status == FAB_OK) {
         const int before = fab_blas_enter();
         status = fab_solver_diag_inverse(s, inverse);

@@ -17,7 +17,7 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
 {
     fab_run run;
     if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", who);
-    if (s->optimiser == FAB_ADAMW && prior)
+    if (s->optimiser == FAB_OPTIMISER_ADAMW && prior)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: adamw shrinks by alpha; a given prior needs adam",
                         who);
     FAB_TRY(fab_run_init(&run, x, FAB_F64));
@@ -104,7 +104,7 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
 fab_status fab_train_step(fab_train *t, const fab_examples *batch, double rate, double *loss)
 {
     const double share = 1 / (double)fab_minibatch_rows(t->batches);
-    const int apart = t->optim.kind == FAB_ADAMW;
+    const int apart = t->optim.kind == FAB_OPTIMISER_ADAMW;
     double penalty = 0;
     if (t->m.noise) t->m.noise(t->m.self, (uint64_t)t->s.seed, t->optim.t);
     FAB_TRY(t->m.loss(t->m.self, t->theta, batch, loss, t->gradient)); /* 3 */

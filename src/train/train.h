@@ -23,14 +23,14 @@
 #define TRAIN_RUNS(epochs_, batch_, rate_, runs_) \
     RUNS_FIELDS(epochs_, batch_, rate_, runs_), OPTIMISER_FIELDS
 #define OPTIMISER_FIELDS                                                                          \
-    CHOICE_AT(fab_sgd_settings, optimiser, FAB_ADAM, fab_optimiser_names,                         \
+    CHOICE_AT(fab_sgd_settings, optimiser, FAB_OPTIMISER_ADAM, fab_optimiser_names,               \
               "how a gradient becomes a step"),                                                   \
         FIELD_AT(fab_sgd_settings, momentum, F64, 0.9, 0, 0.999999,                               \
                  "of nesterov; weight of the past in adam's first moment"),                       \
         FIELD_AT(fab_sgd_settings, second, F64, 0.999, 0, 0.999999999,                            \
                  "weight of the past in adam's second moment"),                                   \
         FIELD_AT(fab_sgd_settings, epsilon, F64, 1e-8, 1e-300, 1, "added to adam's root"),        \
-        CHOICE_AT(fab_sgd_settings, schedule, FAB_COSINE, fab_schedule_names,                     \
+        CHOICE_AT(fab_sgd_settings, schedule, FAB_SCHEDULE_COSINE, fab_schedule_names,            \
                   "how the rate changes during the run"),                                         \
         FIELD_AT(fab_sgd_settings, drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),         \
         FIELD_AT(fab_sgd_settings, drop_every, F64, 0.4, 1e-6, 1,                                 \
@@ -114,7 +114,7 @@ fab_status fab_train_not_finite(const fab_train *t, const char *what, double val
 
 /* The best theta so far, lent. */
 const double *fab_train_best(const fab_train *t);
-/* The same in q, of the form FAB_POINT; lends q. */
+/* The same in q, of the form FAB_FORM_POINT; lends q. */
 const fab_gauss *fab_train_point(const fab_train *t, fab_gauss *q);
 /* What a report says of training; theta: of the result. */
 void fab_train_report(const fab_train *t, const double *theta, fab_report *r);

@@ -115,7 +115,7 @@ static void judge(const fab_gauss *q, uint64_t set, const double *theta, tally *
 {
     double v[MAX_P], draws[DRAWS * MAX_P];
     fab_solver *s;
-    must(fab_solver_init(&s, q, NULL));
+    must(fab_solver_create(&s, q, NULL));
     must(fab_solver_variances(s, v));
     must(fab_solver_sample(s, set + 1000000, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, q->D));
     for (int64_t i = 0; i < q->D; i++) {

@@ -26,7 +26,7 @@ static void orthonormalise(double *V, int64_t D, int64_t K)
 fab_gauss *fa_model(int64_t D, int64_t K, double lo, double hi, int scale_columns, uint64_t seed)
 {
     fab_gauss *g;
-    must(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, K));
+    must(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, D, K));
     const int64_t n = scale_columns ? K : D;
     double *F = g->F, *s2 = malloc((size_t)n * sizeof *s2), most = 0;
     if (!s2) exit(1);
@@ -50,7 +50,7 @@ fab_gauss *fa_model(int64_t D, int64_t K, double lo, double hi, int scale_column
 void fa_model_rows(const fab_gauss *model, uint64_t seed, int64_t first, int64_t n, double *out)
 {
     fab_solver *s;
-    must(fab_solver_init(&s, model, &(fab_exec){.threads = 1}));
+    must(fab_solver_create(&s, model, &(fab_exec){.threads = 1}));
     must(fab_solver_sample(s, seed, FAB_PURPOSE_DATA, first, n, FAB_F64, out, model->D));
     fab_solver_free(s);
 }

@@ -101,7 +101,7 @@ double logistic_divergence(const logistic *p, const fab_gauss *q, const double *
     fab_solver *s;
     moved.mu = (double *)mean;
     must(fab_predict_eta(&moved, &model, &x, NULL, NULL, eta, v));
-    must(fab_solver_init(&s, q, NULL));
+    must(fab_solver_create(&s, q, NULL));
     must(fab_solver_variances(s, var));
     must(fab_solver_entropy(s, &entropy));
     for (int64_t j = 0; j < p->N; j++) sum += mean_softplus(eta[j], v[j]) - p->y[j] * eta[j];
@@ -119,7 +119,7 @@ double *logistic_draws(const logistic *p, const fab_gauss *q, int64_t n, uint64_
     const double alpha = 1 / (p->sigma0 * p->sigma0);
     double *theta = numbers(n * p->d), *out = numbers(n);
     fab_solver *s;
-    must(fab_solver_init(&s, q, NULL));
+    must(fab_solver_create(&s, q, NULL));
     must(fab_solver_sample(s, seed, FAB_PURPOSE_SAMPLE, 0, n, FAB_F64, theta, p->d));
     must(fab_solver_logpdf(s, &(fab_rows){theta, FAB_F64, n, p->d}, out));
     for (int64_t k = 0; k < n; k++)

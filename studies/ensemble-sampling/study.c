@@ -32,7 +32,7 @@ typedef struct sampler {
 static fab_gauss *precision(int64_t d, int64_t p)
 {
     fab_gauss *q;
-    must(fab_gauss_create(&q, FAB_PRECISION, FAB_F64, d, p));
+    must(fab_gauss_create(&q, FAB_FORM_PRECISION, FAB_F64, d, p));
     double *W = q->F;
     fab_random_normal(SEED, FAB_PURPOSE_DATA, W_STREAM, 0, d * p, FAB_F64, W);
     fab_random_uniform(SEED, FAB_PURPOSE_DATA, PSI_STREAM, 0, d, q->psi);
@@ -224,7 +224,7 @@ int main(int argc, char **argv)
     const int64_t d = atoll(argv[2]), n = atoll(argv[4]);
     fab_gauss *q = precision(d, atoll(argv[3]));
     sampler g = {.label = "ensemble", .q = q, .draws = numbers(DRAWS * d)};
-    must(fab_solver_init(&g.s, q, NULL));
+    must(fab_solver_create(&g.s, q, NULL));
     if (strcmp(argv[1], "table") == 0)
         table(&g, q, n);
     else

@@ -61,7 +61,7 @@ static problem make_random(int64_t D, unsigned long long seed)
 {
     problem p = {.name = "random", .D = D, .N = SAMPLE_SIZE, .p = RANK, .seed = seed};
     fab_gauss *truth;
-    must(fab_gauss_create(&truth, FAB_COVARIANCE, FAB_F64, D, RANK));
+    must(fab_gauss_create(&truth, FAB_FORM_COVARIANCE, FAB_F64, D, RANK));
     fab_random_normal(seed, FAB_PURPOSE_DATA, 1 << 30, 0, D * RANK, FAB_F64, truth->F);
     fab_random_uniform(seed, FAB_PURPOSE_DATA, (1 << 30) + 1, 0, D, truth->psi);
     p.rows = numbers(p.N * D);
@@ -118,7 +118,7 @@ static fab_gauss *sample_covariance(const problem *p)
 {
     const int64_t D = p->D;
     fab_gauss *g;
-    must(fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, D, D));
+    must(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, D, D));
     double *L = g->F, trace = 0;
     for (int64_t j = 0; j < p->N; j++)
         for (int64_t a = 0; a < D; a++) {

@@ -95,11 +95,11 @@ static void solve_exactly(problem *p)
     const int64_t d = p->d;
     double *b = numbers(d);
     fab_solver *s;
-    must(fab_gauss_create(&p->exact, FAB_PRECISION, FAB_F64, d, d));
+    must(fab_gauss_create(&p->exact, FAB_FORM_PRECISION, FAB_F64, d, d));
     factor(p, p->exact->F);
     for (int64_t j = 0; j < p->N; j++)
         for (int64_t i = 0; i < d; i++) b[i] += p->x[j * d + i] * p->y[j];
-    must(fab_solver_init(&s, p->exact, NULL));
+    must(fab_solver_create(&s, p->exact, NULL));
     must(fab_solver_times_covariance(s, &(fab_rows){b, FAB_F64, 1, d}, p->exact->mu));
     fab_solver_free(s);
     free(b);

@@ -49,7 +49,7 @@ static void run(const recipe *r, fab_likelihood l, int64_t classes, double unit,
     s.batch = r->batch;
     s.rate = r->rate;
     s.seed = r->seed;
-    must(fab_net_init(&net, &plan, &exec));
+    must(fab_net_create(&net, &plan, &exec));
     must(fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = fab_net_model(net)}, &exec));
     const double begin = fab_clock();
     must(fab_fit_update(f, &train));

@@ -135,7 +135,7 @@ static fit fit_of(const recipe *r, const fab_dataset *t, const fab_exec *exec)
                                .classes = CLASSES};
     const fab_examples e = {.x = {t->x, FAB_F64, t->n, t->D}, .y = t->y};
     fit f = {0};
-    must(fab_net_init(&f.net, &plan, exec));
+    must(fab_net_create(&f.net, &plan, exec));
     const fab_input in = {.model = fab_net_model(f.net)};
     const char *method = fab_method_name(r->method);
     const size_t size = fab_method_fields(r->method)->size;

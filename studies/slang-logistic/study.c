@@ -245,7 +245,7 @@ static void run(const problem *p, const fab_gauss *best, int64_t K, char **argv)
     const fab_gauss *q;
     fab_fit *f;
     fab_net *net;
-    must(fab_net_init(&net, &plan, &x));
+    must(fab_net_create(&net, &plan, &x));
     const fab_input in = {.model = fab_net_model(net)};
     if (K)
         must(fab_fit_create(&f, "slang", &s, sizeof s, &in, &x));

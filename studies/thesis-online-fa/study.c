@@ -57,7 +57,7 @@ static double score(const fab_gauss *q, const job *j)
 {
     fab_solver *s;
     double logp[FRESH], sum = 0;
-    must(fab_solver_init(&s, q, &(fab_exec){.threads = 1}));
+    must(fab_solver_create(&s, q, &(fab_exec){.threads = 1}));
     must(fab_solver_logpdf(s, &(fab_rows){j->fresh, FAB_F64, FRESH, j->D}, logp));
     fab_solver_free(s);
     for (int i = 0; i < FRESH; i++) sum += logp[i] / FRESH;

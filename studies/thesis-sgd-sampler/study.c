@@ -30,17 +30,17 @@ typedef struct variant {
 } variant;
 
 static const variant variants[] = {
-    {"iterates", 0.1, 0.1, 100, 1, FAB_BY_RECURSIVE_EM},
-    {"iterates", 0.1, 0.001, 100, 1, FAB_BY_RECURSIVE_EM},
-    {"iterates", 0.1, 2e-4, 100, 1, FAB_BY_RECURSIVE_EM},
-    {"iterates", 0.01, 0.1, 100, 1, FAB_BY_RECURSIVE_EM},
-    {"iterates", 0.01, 0.001, 100, 1, FAB_BY_RECURSIVE_EM},
-    {"iterates", 0.01, 2e-4, 100, 1, FAB_BY_RECURSIVE_EM},
-    {"windows", 0.1, 0.001, 100, 10, FAB_BY_RECURSIVE_EM},
-    {"windows", 0.1, 2e-4, 100, 10, FAB_BY_RECURSIVE_EM},
-    {"windows", 0.1, 0.001, 10, 50, FAB_BY_RECURSIVE_EM},
-    {"windows", 0.1, 2e-4, 10, 50, FAB_BY_RECURSIVE_EM},
-    {"swag", 0.1, 2e-4, 100, 10, FAB_LAST},
+    {"iterates", 0.1, 0.1, 100, 1, FAB_SWAG_BY_RECURSIVE_EM},
+    {"iterates", 0.1, 0.001, 100, 1, FAB_SWAG_BY_RECURSIVE_EM},
+    {"iterates", 0.1, 2e-4, 100, 1, FAB_SWAG_BY_RECURSIVE_EM},
+    {"iterates", 0.01, 0.1, 100, 1, FAB_SWAG_BY_RECURSIVE_EM},
+    {"iterates", 0.01, 0.001, 100, 1, FAB_SWAG_BY_RECURSIVE_EM},
+    {"iterates", 0.01, 2e-4, 100, 1, FAB_SWAG_BY_RECURSIVE_EM},
+    {"windows", 0.1, 0.001, 100, 10, FAB_SWAG_BY_RECURSIVE_EM},
+    {"windows", 0.1, 2e-4, 100, 10, FAB_SWAG_BY_RECURSIVE_EM},
+    {"windows", 0.1, 0.001, 10, 50, FAB_SWAG_BY_RECURSIVE_EM},
+    {"windows", 0.1, 2e-4, 10, 50, FAB_SWAG_BY_RECURSIVE_EM},
+    {"swag", 0.1, 2e-4, 100, 10, FAB_SWAG_LAST},
 };
 
 /* ---- the model: squares, and where it has been ------------------------------------------------------- */
@@ -95,8 +95,8 @@ static void train(uint64_t seed, const fab_examples *e, squares *q)
     s.epochs = BEFORE;
     s.batch = 100;
     s.rate = BEFORE_RATE;
-    s.optimiser = FAB_SGD;
-    s.schedule = FAB_CONSTANT;
+    s.optimiser = FAB_OPTIMISER_SGD;
+    s.schedule = FAB_SCHEDULE_CONSTANT;
     s.seed = (int64_t)seed;
     must(fab_fit_create(&f, "sgd", &s, sizeof s, &(fab_input){.model = &m}, NULL));
     must(fab_fit_update(f, e));
@@ -116,12 +116,12 @@ static fab_fit *collect(uint64_t seed, const fab_examples *e, const squares *q)
     s.swa.train.epochs = 1;
     s.swa.train.rate = NONE;
     s.swa.train.batch = v->batch;
-    s.swa.train.optimiser = FAB_SGD;
+    s.swa.train.optimiser = FAB_OPTIMISER_SGD;
     s.swa.average = AFTER;
     s.swa.swag_rate = v->rate;
     s.swa.every = v->window;
     s.swa.window = v->window > 1;
-    s.K = v->columns == FAB_BY_RECURSIVE_EM ? 1 : 2;
+    s.K = v->columns == FAB_SWAG_BY_RECURSIVE_EM ? 1 : 2;
     s.columns = v->columns;
     s.swa.train.seed = (int64_t)seed;
     must(fab_fit_create(&f, "swag", &s, sizeof s, &(fab_input){.model = &m}, NULL));
@@ -165,7 +165,7 @@ static void write_truth(FILE *out, const fab_gauss *truth)
 {
     double S[4];
     fab_solver *s;
-    must(fab_solver_init(&s, truth, NULL));
+    must(fab_solver_create(&s, truth, NULL));
     must(fab_solver_dense(s, S));
     fab_solver_free(s);
     fprintf(out, "posterior 0 0 0 0 %.8g %.8g %.8g %.8g %.8g\n", truth->mu[0], truth->mu[1], S[0],

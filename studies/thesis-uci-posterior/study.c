@@ -78,7 +78,7 @@ static void write_matrix(FILE *out, const fab_gauss *q)
 {
     double *S = numbers(q->D * q->D);
     fab_solver *s;
-    must(fab_solver_init(&s, q, NULL));
+    must(fab_solver_create(&s, q, NULL));
     must(fab_solver_dense(s, S));
     for (int64_t i = 0; i < q->D * q->D; i++)
         fprintf(out, "%.6g%s", i % (q->D + 1) == 0 ? 0 : S[i], i % q->D == q->D - 1 ? "\n" : " ");
@@ -93,10 +93,10 @@ static void write_picture(const char *path, const fab_gauss *p, const fab_gauss 
     FILE *out = fopen(path, "w");
     fab_solver *s;
     if (!out) exit(1);
-    must(fab_solver_init(&s, p, NULL));
+    must(fab_solver_create(&s, p, NULL));
     must(fab_solver_variances(s, vp));
     fab_solver_free(s);
-    must(fab_solver_init(&s, q, NULL));
+    must(fab_solver_create(&s, q, NULL));
     must(fab_solver_variances(s, vq));
     fab_solver_free(s);
     for (int64_t d = 0; d < p->D; d++)

@@ -33,8 +33,8 @@ static void write_density(const char *path, const fab_gauss *p, const fab_gauss 
     double variance[2], point[2], logp[2];
     fab_solver *s[2];
     if (!out) exit(1);
-    must(fab_solver_init(&s[0], p, NULL));
-    must(fab_solver_init(&s[1], q, NULL));
+    must(fab_solver_create(&s[0], p, NULL));
+    must(fab_solver_create(&s[1], q, NULL));
     must(fab_solver_variances(s[0], variance));
     for (int i = 0; i < GRID * GRID; i++) {
         point[0] = p->mu[0] + sqrt(variance[0]) * (8.0 * (i / GRID) / (GRID - 1) - 4);

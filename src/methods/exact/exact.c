@@ -158,7 +158,7 @@ static int is_wide(const fab_exact_fit *fit)
 {
     const int64_t P = fit->model.D + fit->model.intercept;
     if (!fit->prior) return fit->e.x.n < fit->model.D;
-    if (fit->prior->form != FAB_PRECISION) return 0;
+    if (fit->prior->form != FAB_FORM_PRECISION) return 0;
     return fit->e.x.n + fit->prior->K < P && (fit->prior->K == 0 || !fab_is_auto_f64(fit->s.beta));
 }
 

@@ -86,7 +86,7 @@ static void factor_prior(tall *t)
 static void root_of_prior(tall *t)
 {
     const int64_t P = t->P;
-    const int precision = t->fit->prior->form == FAB_PRECISION;
+    const int precision = t->fit->prior->form == FAB_FORM_PRECISION;
     double logdet = 0;
     factor_prior(t);
     for (int64_t i = 0; i < P; i++) logdet += 2 * log(fabs(t->prior_L[i + i * P]));
@@ -120,7 +120,7 @@ static fab_status choose_with_prior(tall *t)
     const int64_t P = t->P;
     double *B = t->H;
     table_by_theta(t, B);
-    if (t->fit->prior->form == FAB_PRECISION)
+    if (t->fit->prior->form == FAB_FORM_PRECISION)
         fab_tri_solve(FAB_RIGHT, FAB_T, P, P, t->prior_L, B); /* B root^-1, root = L' */
     else {
         fab_mm(FAB_N, FAB_N, P, P, P, 1, B, t->prior_L, 0, t->G);
@@ -336,8 +336,8 @@ fab_status fab_exact_tall(fab_exact_fit *fit)
     const int64_t P = fit->model.D + fit->model.intercept;
     const tall proto = {.fit = fit, .D = fit->model.D, .P = P, .W = P + 1};
     tall *t;
-    FAB_TRY(fab_gauss_create(&fit->q, fit->point ? FAB_POINT : FAB_COVARIANCE, fit->type, P,
-                             fit->point ? 0 : P));
+    FAB_TRY(fab_gauss_create(&fit->q, fit->point ? FAB_FORM_POINT : FAB_FORM_COVARIANCE, fit->type,
+                             P, fit->point ? 0 : P));
     FAB_TRY(fab_build((void **)&t, sizeof *t, &proto, layout));
     const fab_status s = run(t);
     fab_release(t);

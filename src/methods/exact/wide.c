@@ -177,7 +177,7 @@ static fab_status set_evidence(wide *w)
     for (int64_t i = 0; i < K; i++) gain += 2 * log(fabs(w->R2[i + i * W]) / l);
     if (w->K0 > 0) {
         fab_solver *s;
-        FAB_TRY(fab_solver_init(&s, w->fit->prior, &w->fit->exec));
+        FAB_TRY(fab_solver_create(&s, w->fit->prior, &w->fit->exec));
         const fab_status done = fab_solver_logdet(s, &prior);
         fab_solver_free(s);
         FAB_TRY(done);
@@ -240,8 +240,8 @@ fab_status fab_exact_wide(fab_exact_fit *fit)
         .fit = fit, .D = D, .P = P, .N = N, .K0 = K0, .K = K0 + N, .rows = g ? P : D};
     wide *w;
     const int64_t rank = K0 + N + (proto.rows < P);
-    FAB_TRY(fab_gauss_create(&fit->q, fit->point ? FAB_POINT : FAB_PRECISION, fit->type, P,
-                             fit->point ? 0 : rank));
+    FAB_TRY(fab_gauss_create(&fit->q, fit->point ? FAB_FORM_POINT : FAB_FORM_PRECISION, fit->type,
+                             P, fit->point ? 0 : rank));
     FAB_TRY(fab_build((void **)&w, sizeof *w, &proto, layout));
     const fab_status s = run(w);
     fab_release(w);

@@ -22,7 +22,7 @@ fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *set
     memcpy(b, proto, sizeof *b);
     memcpy(b->settings, settings, size);
     if (x) b->exec = *x;
-    fab_status s = fab_gauss_create(&b->q, FAB_COVARIANCE, type, b->D, b->K);
+    fab_status s = fab_gauss_create(&b->q, FAB_FORM_COVARIANCE, type, b->D, b->K);
     if (s == FAB_OK) s = fab_alloc_array((void **)&b->F, b->D * b->K, sizeof *b->F, b->name);
     if (s != FAB_OK) {
         fab_batch_free(b);

@@ -163,8 +163,8 @@ static fab_status build_parts(recursive_em *e)
     const fab_recursive_em_settings *s = &e->set;
     const fab_absorb_settings a = absorb_settings(s);
     const fab_dtype type = e->run.ops->type;
-    FAB_TRY(fab_gauss_create(&e->S, FAB_COVARIANCE, type, e->D, s->inner_rank));
-    FAB_TRY(fab_absorb_init(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec));
+    FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_COVARIANCE, type, e->D, s->inner_rank));
+    FAB_TRY(fab_absorb_create(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec));
     fab_absorb_watch(e->absorb, &e->run.watch);
     return FAB_OK;
 }
@@ -306,7 +306,7 @@ static fab_status cut(recursive_em *e)
         memcpy(e->psi, e->whole->psi, (size_t)e->D * sizeof *e->psi);
         return FAB_OK;
     }
-    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_COVARIANCE, e->run.ops->type, e->D, s->K));
+    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_FORM_COVARIANCE, e->run.ops->type, e->D, s->K));
     memcpy(e->q->mu, e->whole->mu, (size_t)e->D * sizeof *e->q->mu);
     e->view = *e->q;
     return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
@@ -320,8 +320,8 @@ static fab_status take_all(recursive_em *e, double *n, double *constant_psi)
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
     if (!e->tail)
-        FAB_TRY(
-            fab_gauss_create(&e->tail, FAB_COVARIANCE, e->run.ops->type, e->D, e->set.inner_rank));
+        FAB_TRY(fab_gauss_create(&e->tail, FAB_FORM_COVARIANCE, e->run.ops->type, e->D,
+                                 e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
     return absorb_pending(e, n, constant_psi);
@@ -355,7 +355,7 @@ static fab_status report(void *handle, fab_report *d)
     recursive_em *e = handle;
     fab_solver *s;
     double entropy, kl = 0;
-    FAB_TRY(fab_solver_init(&s, e->whole, &e->exec));
+    FAB_TRY(fab_solver_create(&s, e->whole, &e->exec));
     const fab_status status = fab_solver_entropy(s, &entropy);
     fab_solver_free(s);
     FAB_TRY(status);

@@ -48,7 +48,7 @@ void fab_start_layout(fab_layout *l, fab_start *s)
 {
     const int64_t D = s->D, K = s->K;
     const fab_dtype type = s->run.ops->type;
-    s->q = (fab_gauss){.form = FAB_COVARIANCE, .type = type, .D = D, .K = K};
+    s->q = (fab_gauss){.form = FAB_FORM_COVARIANCE, .type = type, .D = D, .K = K};
     s->q.mu = fab_place(l, D, sizeof *s->q.mu);
     s->q.psi = fab_place(l, D, sizeof *s->q.psi);
     s->q.F = fab_place(l, D * K, s->run.ops->size);

@@ -194,9 +194,9 @@ static fab_status create(posterior *b, fab_form form, int64_t K)
 static fab_status full(posterior *b)
 {
     fab_gauss *weights;
-    FAB_TRY(fab_gauss_create(&weights, FAB_COVARIANCE, FAB_F64, b->P, b->P));
+    FAB_TRY(fab_gauss_create(&weights, FAB_FORM_COVARIANCE, FAB_F64, b->P, b->P));
     fab_status s = fab_spread_inverse(weights, b->scale, b->L, b->G, b->Gi);
-    if (s == FAB_OK) s = create(b, FAB_COVARIANCE, b->P);
+    if (s == FAB_OK) s = create(b, FAB_FORM_COVARIANCE, b->P);
     if (s == FAB_OK) fab_laplace_put(b->f->q, b->P, weights->F, weights->psi);
     fab_gauss_free(weights);
     return s;
@@ -209,7 +209,7 @@ static fab_status all_rows(posterior *b, int64_t n)
     FAB_TRY(fab_alloc_array((void **)&S, 2 * n * b->P, sizeof *S, b->f->train.who));
     double *F = S + n * b->P;
     fab_status s = fab_curvature_rows(b->f->G, S);
-    if (s == FAB_OK) s = create(b, FAB_PRECISION, n);
+    if (s == FAB_OK) s = create(b, FAB_FORM_PRECISION, n);
     if (s == FAB_OK) {
         for (int64_t i = 0; i < b->P * n; i++) F[i] = S[i % n * b->P + i / n];
         fab_laplace_put(b->f->q, b->P, F, b->prior + b->f->first);
@@ -226,7 +226,7 @@ static fab_status cut(posterior *b)
     fab_rank *r;
     FAB_TRY(fab_rank_em(&r, &A, b->diag, &p, &f->train.exec));
     f->floored = r->floored;
-    const fab_status s = create(b, FAB_PRECISION, f->K);
+    const fab_status s = create(b, FAB_FORM_PRECISION, f->K);
     if (s == FAB_OK) fab_laplace_put(f->q, b->P, r->W, r->psi);
     fab_release(r);
     return s;
@@ -269,7 +269,7 @@ static fab_status compute(posterior *b)
         FAB_TRY(cut(b));
     if (f->learned && !f->q->total) { /* 7 */
         const double precision = fit.weight * fab_glm_noise_curvature(&t->m.head) + b->prior[noise];
-        f->q->psi[noise] = f->q->form == FAB_PRECISION ? precision : 1 / precision;
+        f->q->psi[noise] = f->q->form == FAB_FORM_PRECISION ? precision : 1 / precision;
     }
     return fab_gauss_check(f->q);
 }

@@ -279,7 +279,7 @@ static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
 static fab_status full(fab_laplace_fit *fit)
 {
     const fab_mode *m = fit->mode;
-    FAB_TRY(fab_gauss_create(&fit->q, FAB_COVARIANCE, fit->type, fit->P, fit->P));
+    FAB_TRY(fab_gauss_create(&fit->q, FAB_FORM_COVARIANCE, fit->type, fit->P, fit->P));
     return fab_spread_inverse(fit->q, m->scale, m->L, m->A, fit->extra);
 }
 
@@ -299,7 +299,7 @@ static fab_status solve(fab_laplace_fit *fit)
     fit->report.converged = fit->mode->converged;
     fit->report.beta = fit->o->m.beta;
     if (fit->point)
-        FAB_TRY(fab_gauss_create(&fit->q, FAB_POINT, fit->type, fit->P, 0));
+        FAB_TRY(fab_gauss_create(&fit->q, FAB_FORM_POINT, fit->type, fit->P, 0));
     else
         FAB_TRY(fit->K ? fab_laplace_rank(fit) : full(fit)); /* 5 */
     memcpy(fit->q->mu, fit->mode->theta, (size_t)fit->P * sizeof(double));

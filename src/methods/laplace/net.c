@@ -54,7 +54,7 @@ static fab_status check(const fab_laplace_settings *s, const fab_model *m)
     if (s->last_layer && !m->last)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "laplace: last_layer of a model that does not say which it is");
-    if (s->train.optimiser == FAB_ADAMW)
+    if (s->train.optimiser == FAB_OPTIMISER_ADAMW)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "laplace: adamw does not end at the mode of the posterior; adam does");
     return FAB_OK;
@@ -116,7 +116,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     *handle = NULL;
     FAB_TRY(prototype(&proto, settings, m, prior, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
-    const fab_status s = fab_gauss_create(&f->point, FAB_POINT, FAB_F64, m->D, 0);
+    const fab_status s = fab_gauss_create(&f->point, FAB_FORM_POINT, FAB_F64, m->D, 0);
     if (s != FAB_OK) {
         release(f);
         return s;

@@ -22,7 +22,7 @@ void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi
 
 static fab_status keep(fab_laplace_fit *fit, int64_t K, const double *F, const double *psi)
 {
-    FAB_TRY(fab_gauss_create(&fit->q, FAB_PRECISION, fit->type, fit->P, K));
+    FAB_TRY(fab_gauss_create(&fit->q, FAB_FORM_PRECISION, fit->type, fit->P, K));
     fab_laplace_put(fit->q, fit->P, F, psi);
     return FAB_OK;
 }

@@ -92,7 +92,7 @@ static const fab_field net_fields[] = {
     DRAWS,
     SCHEME,
     FIELD(looks, I64, 10, 1, 1000, "stream, implicit: times a block is looked at, at most"),
-    {.name = "first", .type = FAB_I64, .offset = offsetof(SETTINGS, warmup), .origin = FAB_AUTO, .lo = 1, .hi = 0x1p16, .help = "model: " FIRST},
+    {.name = "first", .type = FAB_I64, .offset = offsetof(SETTINGS, warmup), .origin = FAB_ORIGIN_AUTO, .lo = 1, .hi = 0x1p16, .help = "model: " FIRST},
     STREAM,
 };
 // clang-format on
@@ -252,7 +252,7 @@ static fab_absorb_settings absorb_settings(const fab_lrvga_settings *s)
 /* The given prior, of rank at most R, into the state. */
 static void put_prior(fab_lrvga *e, const fab_gauss *prior)
 {
-    const int inverse = prior->form == FAB_COVARIANCE;
+    const int inverse = prior->form == FAB_FORM_COVARIANCE;
     const fab_long W = fab_lrvga_factors(e, e->S, 0, prior->K);
     if (prior->K) e->run.ops->put(&e->run, prior->F, &W);
     memcpy(e->S->mu, prior->mu, (size_t)e->T * sizeof *e->S->mu);
@@ -267,7 +267,7 @@ static fab_status take_prior(fab_lrvga *e, const fab_gauss *prior)
 {
     const int64_t R = e->set.inner_rank;
     fab_gauss *narrow;
-    if (prior->form == FAB_COVARIANCE && prior->K > 0)
+    if (prior->form == FAB_FORM_COVARIANCE && prior->K > 0)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: the prior has the covariance form with %lld factors, "
                         "expected the precision form or a diagonal",
@@ -286,8 +286,8 @@ static fab_status build_parts(fab_lrvga *e, const fab_gauss *prior)
 {
     const fab_absorb_settings a = absorb_settings(&e->set);
     const int64_t R = e->set.inner_rank, columns = e->pending.room * e->classes;
-    FAB_TRY(fab_gauss_create(&e->S, FAB_PRECISION, e->run.ops->type, e->T, R));
-    FAB_TRY(fab_absorb_init_both(&e->absorb, e->T, R, columns, &a, &e->exec));
+    FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_PRECISION, e->run.ops->type, e->T, R));
+    FAB_TRY(fab_absorb_create_both(&e->absorb, e->T, R, columns, &a, &e->exec));
     fab_absorb_watch(e->absorb, &e->run.watch);
     if (prior) FAB_TRY(take_prior(e, prior));
     return fab_stream_undecided(&e->stream) ? FAB_OK : fab_lrvga_begin(e);
@@ -415,7 +415,7 @@ fab_status fab_lrvga_snapshot(fab_lrvga *e)
                  side = (size_t)(3 * e->pending.room) * sizeof(double);
     const int64_t R = e->set.inner_rank, n = e->pending.n;
     if (!e->saved.S)
-        FAB_TRY(fab_gauss_create(&e->saved.S, FAB_PRECISION, e->run.ops->type, e->T, R));
+        FAB_TRY(fab_gauss_create(&e->saved.S, FAB_FORM_PRECISION, e->run.ops->type, e->T, R));
     if (n > 0 && !e->saved.rows)
         FAB_TRY(fab_alloc_array(&e->saved.rows, (int64_t)side + e->pending.room * (int64_t)row, 1,
                                 "lrvga"));
@@ -448,7 +448,7 @@ static fab_status cut(fab_lrvga *e)
 {
     const int64_t K = e->set.K, used = e->rank.used;
     if (!e->result.q)
-        FAB_TRY(fab_gauss_create(&e->result.q, FAB_PRECISION, e->run.ops->type, e->T, K));
+        FAB_TRY(fab_gauss_create(&e->result.q, FAB_FORM_PRECISION, e->run.ops->type, e->T, K));
     fab_gauss *q = e->result.q;
     memcpy(q->mu, e->S->mu, (size_t)e->T * sizeof *q->mu);
     if (used > K && e->S->K > K)

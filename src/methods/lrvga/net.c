@@ -161,8 +161,9 @@ static fab_status build_parts(fab_lrvga_net *f, const fab_lrvga *core)
     FAB_TRY(fab_lrvga_open(&f->core, core, prior));
     f->core->block.base = f->base;
     const fab_dtype type = f->core->run.ops->type;
-    FAB_TRY(m->free ? fab_gauss_create_part(&f->q, FAB_PRECISION, type, f->T, core->set.K, m->D)
-                    : fab_gauss_create(&f->q, FAB_PRECISION, type, f->T, core->set.K));
+    FAB_TRY(m->free
+                ? fab_gauss_create_part(&f->q, FAB_FORM_PRECISION, type, f->T, core->set.K, m->D)
+                : fab_gauss_create(&f->q, FAB_FORM_PRECISION, type, f->T, core->set.K));
     fab_train_start(&f->train);
     memcpy(f->center, f->train.theta, (size_t)m->D * sizeof *f->center);
     if (prior) memcpy(f->center, prior->mu, (size_t)f->T * sizeof *f->center);

@@ -167,7 +167,7 @@ static fab_status take_prior(rvga *e, const fab_gauss *prior)
 {
     fab_solver *s;
     memcpy(e->mu, prior->mu, (size_t)e->T * sizeof *e->mu);
-    FAB_TRY(fab_solver_init(&s, prior, NULL));
+    FAB_TRY(fab_solver_create(&s, prior, NULL));
     const fab_status status = fab_solver_dense(s, e->P);
     fab_solver_free(s);
     return status;
@@ -363,7 +363,8 @@ static fab_status result(void *handle, const fab_gauss **q)
 {
     rvga *e = handle;
     FAB_TRY(fab_stream_check(&e->stream));
-    if (!e->result.q) FAB_TRY(fab_gauss_create(&e->result.q, FAB_COVARIANCE, FAB_F64, e->T, e->T));
+    if (!e->result.q)
+        FAB_TRY(fab_gauss_create(&e->result.q, FAB_FORM_COVARIANCE, FAB_F64, e->T, e->T));
     e->result.stream = e->stream;
     const int before = fab_blas_enter();
     const fab_status s = e->pending.n > 0 ? with_pending(e) : put_result(e);

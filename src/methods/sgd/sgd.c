@@ -67,7 +67,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     *handle = NULL;
     FAB_TRY(fab_train_init(&proto.train, "sgd", settings, m, prior, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
-    const fab_status s = fab_gauss_create(&f->q, FAB_POINT, FAB_F64, m->D, 0);
+    const fab_status s = fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, m->D, 0);
     if (s != FAB_OK) {
         release(f);
         return s;

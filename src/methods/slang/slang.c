@@ -194,7 +194,7 @@ static void start(fab_slang *f)
     for (int64_t i = 0; i < D; i++) {
         if (!f->given)
             f->prior_diag[i] = i < D - f->m.free ? f->s.alpha : 0;
-        else if (f->given->form == FAB_PRECISION)
+        else if (f->given->form == FAB_FORM_PRECISION)
             f->prior_diag[i] = f->given->psi[i];
         else
             f->prior_diag[i] = 1 / f->given->psi[i];
@@ -217,7 +217,7 @@ static fab_status create(void **handle, const char *who, const fab_slang_setting
     *handle = NULL;
     FAB_TRY(prototype(&proto, who, s, m, prior, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
-    const fab_status made = fab_gauss_create(&f->result, FAB_PRECISION, m->type, m->D, f->s.K);
+    const fab_status made = fab_gauss_create(&f->result, FAB_FORM_PRECISION, m->type, m->D, f->s.K);
     if (made != FAB_OK) {
         release(f);
         return made;

@@ -26,7 +26,7 @@ enum {
 
 int64_t fab_swag_factor_warmup(const fab_swag_settings *s)
 {
-    if (s->columns == FAB_LAST || s->columns == FAB_BY_RECURSIVE_EM) return 0;
+    if (s->columns == FAB_SWAG_LAST || s->columns == FAB_SWAG_BY_RECURSIVE_EM) return 0;
     const int64_t rows = WARMUP_FACTORS * s->K;
     return rows < WARMUP_MOST ? rows : WARMUP_MOST;
 }
@@ -55,7 +55,7 @@ fab_status fab_swag_factor_init(fab_fit **f, const fab_swag_settings *s, int64_t
                                 const fab_exec *x)
 {
     *f = NULL;
-    if (s->columns == FAB_LAST) return FAB_OK;
+    if (s->columns == FAB_SWAG_LAST) return FAB_OK;
     const fab_method *m = fab_method_find(fab_swag_columns_names[s->columns]);
     const any_settings any = settings_of(m, s);
     return fab_fit_create(f, m->name, &any, m->fields->size, &(fab_input){.vectors = D}, x);
@@ -63,7 +63,7 @@ fab_status fab_swag_factor_init(fab_fit **f, const fab_swag_settings *s, int64_t
 
 double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n)
 {
-    if (s->columns == FAB_LAST) return 0;
+    if (s->columns == FAB_SWAG_LAST) return 0;
     const fab_method *m = fab_method_find(fab_swag_columns_names[s->columns]);
     const any_settings any = settings_of(m, s);
     return fab_fit_bytes(m->name, &any, m->fields->size, &(fab_input){.vectors = D}, n, NULL);

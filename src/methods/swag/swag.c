@@ -86,9 +86,9 @@ static const fab_fields swa_table = TABLE("swa", swa_fields);
         FIELD(psi_min, F64, 1e-30, 1e-300, 1, "floor of psi")
 
 enum { RUNS = 5 }; /* of multiswag */
-static const fab_field fields[] = {SWAG_FIELDS(1, 0, FAB_LAST)},
-                       several[] = {SWAG_FIELDS(RUNS, 0, FAB_LAST)},
-                       windows[] = {SWAG_FIELDS(1, 1, FAB_BY_RECURSIVE_EM)};
+static const fab_field fields[] = {SWAG_FIELDS(1, 0, FAB_SWAG_LAST)},
+                       several[] = {SWAG_FIELDS(RUNS, 0, FAB_SWAG_LAST)},
+                       windows[] = {SWAG_FIELDS(1, 1, FAB_SWAG_BY_RECURSIVE_EM)};
 MODEL_LAYOUT(fields);
 static const fab_fields table = TABLE("swag", fields), multiswag = TABLE("multiswag", several),
                         averaging = TABLE("iterate-averaging", windows);
@@ -151,7 +151,7 @@ static fab_status check_columns(const fab_swag_settings *s, int64_t D)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "swag: K = %lld columns for D = %lld coordinates, expected K <= D",
                         (long long)s->K, (long long)D);
-    if (s->columns != FAB_LAST && s->K < 1)
+    if (s->columns != FAB_SWAG_LAST && s->K < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "swag: columns = %s with K = 0, expected K >= 1",
                         fab_swag_columns_names[s->columns]);
     return FAB_OK;
@@ -166,13 +166,13 @@ static fab_status create(void **handle, const fab_swag_settings *s, int point, c
     *handle = NULL;
     resolve(&proto.s, D);
     FAB_TRY(check_columns(&proto.s, D));
-    proto.last = s->columns == FAB_LAST ? proto.s.K : 0;
+    proto.last = s->columns == FAB_SWAG_LAST ? proto.s.K : 0;
     FAB_TRY(fab_train_init(&proto.train, point ? "swa" : "swag", &s->swa.train, m, prior, x));
     FAB_TRY(fab_run_init(&proto.run, x, type));
     proto.train.total += s->swa.average;
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
     fab_status made =
-        fab_gauss_create(&f->result, point ? FAB_POINT : FAB_COVARIANCE, type, D, f->s.K);
+        fab_gauss_create(&f->result, point ? FAB_FORM_POINT : FAB_FORM_COVARIANCE, type, D, f->s.K);
     if (made == FAB_OK) made = fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
     if (made != FAB_OK) {
         release(f);
@@ -385,7 +385,7 @@ static double swag_bytes(const void *settings, const fab_input *in, int64_t n, c
     fab_swag_settings s = *(const fab_swag_settings *)settings;
     resolve(&s, m->D);
     const int64_t vectors = 4 + s.swa.window; /* mean, V, and the result's */
-    const int64_t columns = s.columns == FAB_LAST ? 2 * s.K : s.K;
+    const int64_t columns = s.columns == FAB_SWAG_LAST ? 2 * s.K : s.K;
     return fab_train_bytes(settings, m, n) +
            sizeof(double) * (double)m->D * (double)(vectors + columns) +
            fab_swag_factor_bytes(&s, m->D, n);
@@ -459,7 +459,7 @@ static fab_status load(void *handle, const fab_tensors *t)
 static const fab_field vector_fields[] = {
     FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53, "seed of the start of `columns`"),
     AUTOMATIC(K, I64, 0, 4096, "columns of F; 0: the diagonal alone; auto: 20, at most D"),
-    CHOICE(columns, FAB_LAST, fab_swag_columns_names,
+    CHOICE(columns, FAB_SWAG_LAST, fab_swag_columns_names,
            "what F is made of: the last K deviations, or K factors of all iterates by this method"),
     FIELD(scale, F64, 1, 1e-300, 1e300, "factor of the covariance"),
     FIELD(psi_min, F64, 1e-30, 1e-300, 1, "floor of psi"),
@@ -484,7 +484,7 @@ static fab_status vectors_prototype(swag *f, const fab_swag_settings *s, int64_t
     *f = (swag){.s = *s};
     resolve(&f->s, D);
     FAB_TRY(check_columns(&f->s, D));
-    f->last = s->columns == FAB_LAST ? f->s.K : 0;
+    f->last = s->columns == FAB_SWAG_LAST ? f->s.K : 0;
     f->train.who = "swag";
     f->train.m.D = D;
     if (x) f->train.exec = *x;
@@ -500,7 +500,7 @@ static fab_status vectors_init(void **handle, const void *settings, const fab_in
     *handle = NULL;
     FAB_TRY(vectors_prototype(&proto, settings, D, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, vectors_layout));
-    fab_status s = fab_gauss_create(&f->result, FAB_COVARIANCE, f->run.ops->type, D, f->s.K);
+    fab_status s = fab_gauss_create(&f->result, FAB_FORM_COVARIANCE, f->run.ops->type, D, f->s.K);
     if (s == FAB_OK) s = fab_swag_factor_init(&f->factor, &f->s, D, &f->train.exec);
     if (s != FAB_OK) {
         release(f);

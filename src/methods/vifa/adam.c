@@ -36,7 +36,7 @@ static void states(const fab_vifa *f, fab_states *s)
 
 static fab_optim optim(const fab_vifa *f, int64_t n, int64_t t, double *m, double *v)
 {
-    return (fab_optim){.kind = FAB_ADAM,
+    return (fab_optim){.kind = FAB_OPTIMISER_ADAM,
                        .momentum = f->s.momentum,
                        .second = f->s.second,
                        .epsilon = f->s.epsilon,

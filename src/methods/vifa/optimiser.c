@@ -29,7 +29,7 @@ void fab_vifa_scale(int64_t n, double by, double *x)
 
 void fab_vifa_subtract(const fab_vifa *f, int64_t n, double rate, const double *g, double *x)
 {
-    fab_optim plain = {.kind = FAB_SGD, .n = n, .threads = f->run.threads};
+    fab_optim plain = {.kind = FAB_OPTIMISER_SGD, .n = n, .threads = f->run.threads};
     fab_optim_step(&plain, rate, g, 0, 0, x);
 }
 

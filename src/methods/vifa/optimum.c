@@ -27,7 +27,7 @@ static fab_status find(search *o, const fab_gauss *p, int64_t starts, uint64_t s
     const int64_t D = p->D;
     fab_closest *n = &o->closest;
     fab_solver *solver;
-    FAB_TRY(fab_solver_init(&solver, p, NULL));
+    FAB_TRY(fab_solver_create(&solver, p, NULL));
     fab_add_identity(D, o->I);
     const fab_rows rows = {o->I, FAB_F64, D, D};
     const fab_status s = fab_solver_times_precision(solver, &rows, n->A); /* A, row by row */
@@ -55,7 +55,7 @@ fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64
         return FAB_FAIL(FAB_BAD_ARGUMENT, "vifa: K = %lld of D = %lld from %lld starts",
                         (long long)K, (long long)p->D, (long long)starts);
     FAB_TRY(fab_build((void **)&o, sizeof proto, &proto, layout));
-    fab_status s = fab_gauss_create(&g, FAB_COVARIANCE, FAB_F64, p->D, K);
+    fab_status s = fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, p->D, K);
     if (s == FAB_OK) s = find(o, p, starts, seed, g);
     if (s == FAB_OK) {
         *q = g;

@@ -41,7 +41,8 @@ static const char *const starts[] = {"zero", "model", NULL};
         FIELD(reach, F64, 0.5, 1e-300, 1e300,                                                      \
               "natural: largest step of a coordinate, in standard deviations; newton: of an "      \
               "output, unless y is gaussian"),                                                     \
-        CHOICE(schedule, FAB_COSINE, fab_schedule_names, "how the rate changes during the run"),   \
+        CHOICE(schedule, FAB_SCHEDULE_COSINE, fab_schedule_names,                                  \
+               "how the rate changes during the run"),                                             \
         FIELD(drop, F64, 0.1, 1e-6, 1, "steps: factor of the rate"),                               \
         FIELD(drop_every, F64, 0.4, 1e-6, 1, "steps: part of the run between two of them"),        \
         FIELD(warmup, F64, 0.3, 1e-6, 0.99, "one-cycle: part of the run in which the rate rises"), \

@@ -144,8 +144,8 @@ static fab_status create(void **handle, const char *who, const fab_vifa_settings
     const fab_vifa_gaussian *q = &f->q;
     const fab_status made =
         m->free > 0
-            ? fab_gauss_create_part(&f->result, FAB_COVARIANCE, f->nn->type, q->W, q->K, q->D)
-            : fab_gauss_create(&f->result, FAB_COVARIANCE, f->nn->type, q->W, q->K);
+            ? fab_gauss_create_part(&f->result, FAB_FORM_COVARIANCE, f->nn->type, q->W, q->K, q->D)
+            : fab_gauss_create(&f->result, FAB_FORM_COVARIANCE, f->nn->type, q->W, q->K);
     if (made != FAB_OK) {
         release(f);
         return made;

@@ -223,7 +223,7 @@ fab_status fab_net_init_sized(fab_net **net, const fab_net_plan *p, int64_t D, c
     return s;
 }
 
-fab_status fab_net_init(fab_net **net, const fab_net_plan *p, const fab_exec *x)
+fab_status fab_net_create(fab_net **net, const fab_net_plan *p, const fab_exec *x)
 {
     return fab_net_init_sized(net, p, 0, x);
 }

@@ -75,7 +75,7 @@ static inline fab_part fab_net_block(int64_t n, int64_t b)
     return (fab_part){first, n - first < rows ? n - first : rows};
 }
 
-/* fab_net_init; refuses a network whose theta has not D coordinates (0: any) before it takes memory for it. */
+/* fab_net_create; refuses a network whose theta has not D coordinates (0: any) before it takes memory for it. */
 fab_status fab_net_init_sized(fab_net **net, const fab_net_plan *p, int64_t D, const fab_exec *x);
 
 /* Layer l as it sees rows part of the batch; thread: whose scratch. */
