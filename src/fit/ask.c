@@ -10,10 +10,11 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
+#include "base/rows.h"
 #include "fit/fit.h"
 #include "la/coroutine.h"
+#include "la/ops.h"
 #include "model/example_rows.h"
-#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -32,7 +33,8 @@ struct fab_drive {
     int64_t draw;
     double loss;        /* the last answer */
     double *gradient;   /* D */
-    char *G;            /* batch x D, of the model's type */
+    double *G;          /* batch x D */
+    fab_run la;         /* kernels of the model's type */
     int64_t fresh;      /* 1: G is of the last question, and not yet taken */
     int64_t *row;       /* rows at most: numbers of a batch */
     double *number, *y; /* rows each: the phantom table */
@@ -43,7 +45,7 @@ struct fab_drive {
 static fab_status put_question(fab_drive *d, const double *theta, const fab_examples *e,
                                int gradient, int examples)
 {
-    for (int64_t i = 0; i < e->x.n; i++) d->row[i] = (int64_t)((const double *)e->x.p)[i * e->x.ld];
+    for (int64_t i = 0; i < e->x.n; i++) d->row[i] = (int64_t)fab_rows_at(&e->x, i, 0);
     d->q = (fab_question){.theta = theta,
                           .draw = d->draw,
                           .n = e->x.n,
@@ -73,11 +75,13 @@ static fab_status gradients(void *self, const double *theta, const fab_examples 
                             int64_t ld)
 {
     fab_drive *d = self;
-    const size_t number = d->user.type == FAB_F32 ? sizeof(float) : sizeof(double);
-    const size_t width = (size_t)d->user.D * number;
+    const int64_t D = d->user.D;
     if (!d->fresh) FAB_TRY(put_question(d, theta, e, 0, 1));
-    for (int64_t i = 0; i < e->x.n; i++)
-        memcpy((char *)G + (size_t)(i * ld) * number, d->G + (size_t)i * width, width);
+    for (int64_t i = 0; i < e->x.n; i++) {
+        const fab_long to =
+            fab_long_vectors((char *)G + (size_t)(i * ld) * d->la.ops->size, D, 1, D);
+        d->la.ops->put(&d->la, d->G + i * D, &to);
+    }
     d->fresh = 0;
     return FAB_OK;
 }
@@ -111,10 +115,9 @@ static void work(void *ctx)
 static void layout(fab_layout *l, void *handle)
 {
     fab_drive *d = handle;
-    const size_t number = d->user.type == FAB_F32 ? sizeof(float) : sizeof(double);
     const int64_t rows = d->q.n, examples = d->q.examples ? d->user.batch : 0;
     d->gradient = fab_place(l, d->user.D, sizeof *d->gradient);
-    d->G = fab_place(l, examples * d->user.D, number);
+    d->G = fab_place(l, examples * d->user.D, sizeof *d->G);
     d->row = fab_place(l, rows, sizeof *d->row);
     d->number = fab_place(l, rows, sizeof *d->number);
     d->y = fab_place(l, rows, sizeof *d->y);
@@ -131,6 +134,8 @@ fab_status fab_drive_create(fab_drive **d, const fab_method *m, const fab_model 
                         "%s: cannot be driven by ask and tell: it does not work by gradients of "
                         "batches",
                         m->name);
+    FAB_TRY(fab_run_init(
+        &proto.la, &(fab_exec){.ops = fab_ops_find("cpu", user->type), .threads = 1}, user->type));
     FAB_TRY(fab_build((void **)&new, sizeof proto, &proto, layout));
     new->q = (fab_question){0};
     for (int64_t i = 0; i < rows; i++) new->number[i] = (double)i;
@@ -202,31 +207,12 @@ fab_status fab_fit_ask(fab_fit *f, fab_question *q, int *done)
     return FAB_OK;
 }
 
-/* Numbers of either type as doubles; 0: one of them is not finite. */
-static int take_doubles(const void *from, fab_dtype type, int64_t n, double *to)
+/* n rows of the answer as doubles. */
+static fab_status take(const fab_drive *d, const fab_rows *from, double *to)
 {
-    for (int64_t i = 0; i < n; i++) {
-        to[i] = type == FAB_F32 ? (double)((const float *)from)[i] : ((const double *)from)[i];
-        if (!isfinite(to[i])) return 0;
-    }
-    return 1;
-}
-
-static int take_rows(fab_drive *d, const fab_answer *a)
-{
-    const int64_t D = d->user.D, ld = a->ld ? a->ld : D;
-    for (int64_t i = 0; i < d->q.n; i++)
-        for (int64_t k = 0; k < D; k++) {
-            const int64_t from = i * ld + k, to = i * D + k;
-            const double v = a->type == FAB_F32 ? (double)((const float *)a->examples)[from]
-                                                : ((const double *)a->examples)[from];
-            if (!isfinite(v)) return 0;
-            if (d->user.type == FAB_F32)
-                ((float *)(void *)d->G)[to] = (float)v;
-            else
-                ((double *)(void *)d->G)[to] = v;
-        }
-    return 1;
+    FAB_TRY(fab_rows_check(d->f->m->name, from, d->user.D));
+    for (int64_t i = 0; i < from->n; i++) fab_rows_get(from, i, d->user.D, to + i * d->user.D);
+    return FAB_OK;
 }
 
 fab_status fab_fit_tell(fab_fit *f, const fab_answer *a)
@@ -234,16 +220,14 @@ fab_status fab_fit_tell(fab_fit *f, const fab_answer *a)
     fab_drive *d = f->drive;
     FAB_TRY(check_driven(f));
     if (d->where != ASKED) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: nothing was asked", f->m->name);
-    if (a->type != FAB_F64 && a->type != FAB_F32)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: gradients are %s, expected f64 or f32", f->m->name,
-                        fab_dtype_name(a->type));
     if ((d->q.gradient && !a->gradient) || (d->q.examples && !a->examples))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the answer lacks the %s that was asked for",
                         f->m->name, d->q.gradient ? "gradient" : "gradients of the examples");
-    if (d->q.gradient && !take_doubles(a->gradient, a->type, d->user.D, d->gradient))
-        return FAB_FAIL(FAB_BAD_DATA, "%s: the gradient is not finite", f->m->name);
-    if (d->q.examples && !take_rows(d, a))
-        return FAB_FAIL(FAB_BAD_DATA, "%s: the gradient of an example is not finite", f->m->name);
+    const int64_t D = d->user.D;
+    const fab_rows one = {.p = a->gradient, .type = a->type, .n = 1, .ld = D};
+    const fab_rows each = {.p = a->examples, .type = a->type, .n = d->q.n, .ld = a->ld ? a->ld : D};
+    if (d->q.gradient) FAB_TRY(take(d, &one, d->gradient));
+    if (d->q.examples) FAB_TRY(take(d, &each, d->G));
     d->loss = a->loss; /* one that is not finite is the method's to name */
     d->where = TOLD;
     return FAB_OK;

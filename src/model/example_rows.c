@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "model/example_rows.h"
 #include "base/memory.h"
+#include "la/ops.h"
 #include <string.h>
 
 struct fab_example_rows {
@@ -13,7 +14,7 @@ struct fab_example_rows {
 
 static size_t width_of(const fab_example_rows *r)
 {
-    return (size_t)r->m.D * (r->m.type == FAB_F32 ? sizeof(float) : sizeof(double));
+    return (size_t)r->m.D * fab_ops_find("cpu", r->m.type)->size;
 }
 
 /* ---- the user's own functions -------------------------------------------------------------------------- */

@@ -238,7 +238,7 @@ static void run_job(void *ctx, int64_t i, int thread)
 {
     fab_tune *t = ctx;
     job *j = &t->job[i];
-    fab_scores s;
+    fab_scores s = {.nll = INFINITY};
     const int64_t slot = i / t->p.folds;
     const double start = fab_clock();
     fab_exec x = fab_watch_exec(&t->watch, (fab_exec){0});
