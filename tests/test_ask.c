@@ -203,7 +203,7 @@ static void a_bad_answer_leaves_the_question(void **state)
                    "lacks the gradient");
     fab_answer a = answer_to(&d, &q);
     d.g[3] = NAN;
-    assert_refused(fab_fit_tell(f, &a), FAB_BAD_DATA, "not finite");
+    assert_refused(fab_fit_tell(f, &a), FAB_BAD_DATA, "column 3 is nan");
     assert_ok(fab_fit_ask(f, &again, &done));
     assert_true(again.theta == q.theta && again.n == q.n);
     d.g[3] = 0;

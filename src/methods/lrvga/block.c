@@ -213,7 +213,8 @@ void fab_lrvga_forget(fab_lrvga *e, int64_t m)
 static fab_status check_predictors(const fab_lrvga *e, int64_t m)
 {
     for (int64_t j = 0; j < m; j++) {
-        const long long row = (long long)(e->stream.count.rows + j / e->classes);
+        const int64_t at = e->stream.count.rows + j / e->classes;
+        const long long row = at;
         const double variance = e->block.A[j + j * m];
         if (!isfinite(e->block.eta[j]) || !isfinite(variance))
             return FAB_FAIL(FAB_NUMERIC, "lrvga: the predictor of row %lld is not finite", row);
