@@ -98,9 +98,10 @@ class Net(Case):
         self.assertLess(floor["nll"], self.good_json("score", self.file, self.test)["nll"] - 1)
         self.assertGreater(found["noise_density"], -self.good_json("score", self.file, self.test)["nll"])
         self.assertEqual(*[open(self.path(f), "rb").read() for f in ("f.safetensors", "g.safetensors")])
-        # The two floors differ by 0.29 in the mean over seeds 1 .. 10 (standard deviation 0.11): 4 and 9 are within 0.2.
-        said = self.fit("-m", "vifa", "--map_part=0.5", "--noise-floor", "auto", "--seed", "9", data=few)  # its epochs and rate are automatic
-        self.assertLess(abs(said["noise_floor"] / found["noise_floor"] - 1), 0.2)
+        # What is automatic in vifa is sgd's own in the folds: the floor is that of the mode at its defaults, to the bit.
+        said = self.fit("-m", "vifa", "--map_part=0.5", "--noise-floor", "auto", "--seed", "9", data=few)
+        mode = self.fit("-m", "map", "--batch=%d" % said["settings"]["batch"], "--noise-floor", "auto", "--seed", "9", data=few)
+        self.assertEqual(said["noise_floor"], mode["noise_floor"])
 
     def test_lrvga_of_a_network_goes_on_with_new_rows(self):
         said = self.fit("-m", "lrvga", "-k", "5")
