@@ -21,9 +21,10 @@ static void print(FILE *f, const fab_predictions *p, const fab_scaling *k)
     else
         fprintf(f, "mean,sd,lower,upper\n");
     for (int64_t i = 0; i < p->n && !ferror(f); i++) {
-        const fab_prediction *y = &p->p[i];
-        if (!p->classes)
+        if (!p->classes) {
+            const fab_prediction *y = &p->p[i];
             fprintf(f, "%.17g,%.17g,%.17g,%.17g\n", y->mean, y->sd, y->lower, y->upper);
+        }
         for (int64_t c = 0; c < p->classes; c++)
             fprintf(f, "%.17g%c", fab_predictions_probability(p, i, c),
                     c + 1 < p->classes ? ',' : '\n');

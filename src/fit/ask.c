@@ -121,6 +121,7 @@ static void layout(fab_layout *l, void *handle)
     d->row = fab_place(l, rows, sizeof *d->row);
     d->number = fab_place(l, rows, sizeof *d->number);
     d->y = fab_place(l, rows, sizeof *d->y);
+    d->la.work = fab_place(l, (int64_t)d->la.ops->work(d->user.D, 1, 1, 1), 1);
 }
 
 fab_status fab_drive_create(fab_drive **d, const fab_method *m, const fab_model *user, int64_t rows,

@@ -12,7 +12,7 @@
 static inline fab_examples fab_examples_part(const fab_examples *e, int64_t first, int64_t n)
 {
     return (fab_examples){.x = fab_rows_part(&e->x, first, n),
-                          .y = e->y + first,
+                          .y = e->y ? e->y + first : NULL,
                           .weight = e->weight ? e->weight + first : NULL,
                           .offset = e->offset ? e->offset + first : NULL};
 }
