@@ -56,7 +56,6 @@ static fab_status take_settings(fab_factors *f, const fab_factors_plan *p)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: settings of %zu bytes, expected %zu at most",
                         f->method->name, p->size, t->size);
     if (p->settings) memcpy(f->settings, p->settings, p->size);
-    fab_factors_put(f, "D", f->D);
     if (p->K == FAB_AUTO_I64) return fab_factors_prepare_search(f, p->max_factors);
     if (p->K) fab_factors_put(f, "K", p->K);
     return FAB_OK;
