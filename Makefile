@@ -3,14 +3,15 @@
 #   make            build the library and the command line        make check    all the rules, 20 minutes
 #   make test       set up, build, run every test                 make bench    timings
 #   make demo       the main jobs on built-in data                make fuzz     fuzz each reader TIME seconds
-#   make install    into PREFIX                                   make clean    remove the build folder
+#   make install    into PREFIX                                   make soak     kills, faults, streams, fuzz for TIME seconds
+#   make clean      remove the build folder
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= 2
 TIME ?= 60
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup test demo check bench fuzz install clean
+.PHONY: all setup test demo check bench fuzz soak install clean
 
 all: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -38,6 +39,9 @@ bench: all
 fuzz:
 	@tools/setup.sh check
 	@BUILD=$(BUILD) TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
+
+soak: all
+	@python3 tools/soak.py $(BUILD) $(TIME)
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)

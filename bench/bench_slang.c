@@ -64,8 +64,8 @@ static fit open_fit(int64_t features, int64_t hidden, int64_t K, const fab_exec 
         .layers = layers, .features = features, .classes = 1, .beta = 1, .batch = ROWS};
     fab_slang_settings s = fab_slang_defaults();
     s.K = K;
-    s.batch = ROWS;
-    s.epochs = STEPS; /* one step each */
+    s.vogn.train.batch = ROWS;
+    s.vogn.train.epochs = STEPS; /* one step each */
     fab_random_normal(1, FAB_PURPOSE_DATA, 1, 0, ROWS * features, FAB_F64, t.x);
     fab_random_normal(1, FAB_PURPOSE_DATA, 2, 0, ROWS, FAB_F64, t.y);
     t.e = (fab_examples){.x = {.p = t.x, .type = FAB_F64, .n = ROWS, .ld = features}, .y = t.y};

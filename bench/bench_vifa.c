@@ -111,15 +111,15 @@ static fab_vifa_settings paper(void)
 {
     fab_vifa_settings s = fab_vifa_defaults();
     s.K = 1;
-    s.batch = BATCH;
+    s.train.batch = BATCH;
     s.draws = DRAWS;
     s.pairs = 0;
     s.entropy = FAB_VIFA_CLOSED;
     s.schedule = FAB_SCHEDULE_CONSTANT;
-    s.rate = 0.01;
+    s.train.rate = 0.01;
     s.rate_F = s.rate_psi = 1;
     s.map_part = s.ramp_part = 0;
-    s.epochs = (STEPS * DRAWS * BATCH + ROWS - 1) / ROWS;
+    s.train.epochs = (STEPS * DRAWS * BATCH + ROWS - 1) / ROWS;
     return s;
 }
 
@@ -234,9 +234,9 @@ static void beside_memory(void)
     s.draws = 1;
     s.entropy = FAB_VIFA_CLOSED;
     s.optimiser = FAB_VIFA_SGD;
-    s.rate = 1e-4;
+    s.train.rate = 1e-4;
     s.start_sd = 0.1;
-    s.epochs = LARGE_STEPS;
+    s.train.epochs = LARGE_STEPS;
     must(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m}, &exec));
     run(f, &e, 0);
     const double seconds = timed.seconds[0] - gradient / LARGE_STEPS, ceiling = triad();

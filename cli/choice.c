@@ -61,9 +61,10 @@ static int check_likelihood(const choice *c)
     if (near)
         return say_wrong("%s: there is no likelihood '%s'; did you mean '%s'?", c->verb, name,
                          near);
-    return say_wrong("%s: there is no likelihood '%s'; gaussian, bernoulli, categorical and "
-                     "poisson are there",
-                     c->verb, name);
+    return say_wrong(
+        "%s: there is no likelihood '%s'; gaussian, bernoulli, categorical, negative-binomial and "
+        "poisson are there",
+        c->verb, name);
 }
 
 static const char *layers_of(const choice *c)
@@ -96,7 +97,7 @@ static int check_target(const choice *c)
     if (c->data.labels && (c->columns.target || labelled))
         return say_wrong("%s: --labels brings the target: -y and libsvm labels are another",
                          c->verb);
-    if (!c->columns.target && !labelled && !c->data.labels)
+    if (!c->columns.target && !labelled && !c->data.labels && !c->columns.formula)
         return say_wrong("%s: -y TARGET, the column to explain, is missing", c->verb);
     if (c->data.features && !labelled)
         return say_wrong("%s: --features is for libsvm files", c->data.file);
@@ -109,7 +110,9 @@ static int open_data(choice *c)
     int status = table_open(&c->source, &c->data);
     if (status == DONE) status = check_target(c);
     if (status != DONE) return status;
-    fab_data d = data_of(&c->data);
+    fab_data d;
+    status = data_of(&d, &c->data);
+    if (status != DONE) return status;
     d.source = c->source;
     d.columns = c->columns;
     return choice_say(c, fab_regression_open(&c->r, &d, &c->plan, &exec));
@@ -167,9 +170,9 @@ static int beta_of_classes(const choice *c, fab_likelihood l)
 static int check_linear(const choice *c, double beta, fab_likelihood l)
 {
     if (c->plan.noise) return say_wrong("%s: --noise is for networks", c->verb);
-    if (c->plan.nu > 0 || c->floor)
-        return say_wrong("%s: --nu and --noise-floor are for networks", c->verb);
-    return l != FAB_LIKELIHOOD_GAUSSIAN && beta > 0 ? beta_of_classes(c, l) : DONE;
+    if (c->floor) return say_wrong("%s: --noise-floor is for networks", c->verb);
+    const int has_beta = l == FAB_LIKELIHOOD_GAUSSIAN || l == FAB_LIKELIHOOD_NEGATIVE_BINOMIAL;
+    return !has_beta && beta > 0 ? beta_of_classes(c, l) : DONE;
 }
 
 static int check_floor(choice *c, int held, fab_likelihood l)
@@ -211,6 +214,11 @@ int choice_put(choice *c)
 {
     void *settings = fab_regression_settings(c->r);
     const fab_likelihood l = fab_regression_recipe(c->r).likelihood;
+    if (c->k && !c->plan.method && fab_regression_is_network(c->r) &&
+        !fab_settings_find(fab_method_fields(fab_regression_method(c->r)), "K"))
+        return say_wrong("%s: -k is the rank of a Gaussian, and %s has none; name a method that "
+                         "has one, as -m vifa",
+                         c->verb, fab_method_name(fab_regression_method(c->r)));
     int status = put_text(c, "K", c->k);
     if (status == DONE) status = put_text(c, "seed", c->seed);
     if (status != DONE) return status;

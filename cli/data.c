@@ -12,31 +12,57 @@
 
 const char *const format_names[] = {"auto", "csv", "tsv", "text", "npy", "libsvm", "idx", NULL};
 
+static int dialect_of(fab_dialect *d, const data_options *o)
+{
+    const struct {
+        const char *option, *part, *text;
+    } given[] = {{"sep", "separator", o->separator},
+                 {"decimal", "decimal", o->decimal},
+                 {"na", "na", o->na},
+                 {"comment", "comment", o->comment},
+                 {"dates", "dates", o->dates}};
+    *d = (fab_dialect){0};
+    for (int i = 0; i < COUNT(given); i++)
+        if (given[i].text && fab_dialect_set(d, given[i].part, given[i].text) != FAB_OK)
+            return say_wrong("--%s: %s", given[i].option, fab_detail());
+    return DONE;
+}
+
 int table_open(fab_source **s, const data_options *o)
 {
-    const fab_source_options options = {.format = (fab_format)o->format,
-                                        .features = o->features,
-                                        .rows = o->rows,
-                                        .missing = o->missing,
-                                        .words = o->words,
-                                        .categorical = o->categorical};
+    fab_source_options options = {.format = (fab_format)o->format,
+                                  .features = o->features,
+                                  .rows = o->rows,
+                                  .missing = o->missing,
+                                  .words = o->words,
+                                  .categorical = o->categorical,
+                                  .leave_index = 1,
+                                  .columns_max = o->columns_max};
+    const int status = dialect_of(&options.dialect, o);
+    if (status != DONE) return status;
     const fab_status opened = fab_source_open(s, o->file, &options);
     return opened == FAB_OK ? DONE : say_status(opened);
 }
 
-fab_data data_of(const data_options *o)
+int data_of(fab_data *d, const data_options *o)
 {
-    return (fab_data){.file = o->file,
-                      .format = (fab_format)o->format,
-                      .features = o->features,
-                      .rows = o->rows,
-                      .categorical = o->categorical,
-                      .labels = o->labels};
+    *d = (fab_data){.file = o->file,
+                    .format = (fab_format)o->format,
+                    .features = o->features,
+                    .rows = o->rows,
+                    .categorical = o->categorical,
+                    .labels = o->labels,
+                    .columns_max = o->columns_max};
+    return dialect_of(&d->dialect, o);
 }
 
 int data_open(fab_source **s, const data_options *o)
 {
-    const int status = table_open(s, o);
+    int status = table_open(s, o);
+    if (status == DONE) {
+        const fab_status chosen = fab_source_choose(s, o->only, o->exclude);
+        if (chosen != FAB_OK) status = say_status(chosen);
+    }
     if (status != DONE || !o->features || fab_source_format(*s) == FAB_FORMAT_LIBSVM) return status;
     return say_wrong("%s: --features is for libsvm files", o->file);
 }

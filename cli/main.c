@@ -76,6 +76,7 @@ static int dispatch(int argc, char **argv)
 
 int main(int argc, char **argv)
 {
+    json_open();
     const int status = dispatch(argc, argv);
     progress_close();
     const int flushed = output_flush();

@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+const char *const unseen_names[] = {"refuse", "prior", NULL};
 const char *const dtype_names[] = {"f64", "f32", NULL};
 
 enum { MAX_NAMES = 128 };

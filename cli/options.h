@@ -39,6 +39,7 @@ typedef struct option {
 } option;
 
 /* Options that several verbs share, so that they are the same everywhere. */
+extern const char *const unseen_names[];
 extern const char *const dtype_names[]; /* in the order of fab_dtype */
 
 // clang-format off
@@ -57,6 +58,9 @@ extern const char *const dtype_names[]; /* in the order of fab_dtype */
 #define OPTION_LINEARISED(where_) \
     {"linearised", 0, OPT_FLAG, where_, NULL, 0, 0, NULL, \
      "a network by its slope at the mean, instead of draws"}
+#define OPTION_UNSEEN(where_) \
+    {"unseen", 0, OPT_CHOICE, where_, "WAY", 0, 0, unseen_names, \
+     "words that the fit did not meet: refuse, or prior: their effect is that of the prior, 0 (default refuse)"}
 #define OPTION_DTYPE(where_, help_) {"dtype", 0, OPT_CHOICE, where_, NULL, 0, 0, dtype_names, help_}
 // clang-format on
 

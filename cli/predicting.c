@@ -20,13 +20,15 @@ static int check_options(fab_regression *r, const fab_predict_plan *how)
 int predicting(fab_regression **r, fab_predictions **p, const char *file, const data_options *d,
                const fab_predict_plan *how, int64_t quiet)
 {
-    const fab_data rows = data_of(d);
+    fab_data rows;
+    int status = data_of(&rows, d);
     *r = NULL;
     *p = NULL;
+    if (status != DONE) return status;
     progress_open(quiet);
     fab_set_progress(progress_tick, NULL);
     fab_status s = fab_regression_load(r, file, NULL);
-    int status = s == FAB_OK ? check_options(*r, how) : say_status(s);
+    status = s == FAB_OK ? check_options(*r, how) : say_status(s);
     if (status != DONE) return status;
     s = fab_regression_predict(*r, &rows, how, p);
     progress_close();

@@ -8,7 +8,7 @@
 
 int main(int argc, char **argv)
 {
-    fab_factors_plan plan = {0}; /* recursive-em with its defaults */
+    fab_factors_plan plan = {0}; /* online-ml, or recursive-em above D = 1000, with its defaults */
     fab_factors *f = NULL;
     const fab_gauss *q = NULL;
     fab_fa_report report = {0};

@@ -2,7 +2,7 @@
  * numbers, codes of words, and NaN where missing values are asked for.  Sparse rows are the dense ones.
  *
  * The first byte chooses format, number of features and the size of the window, the second one the options
- * missing, words and categorical; the rest is the file.
+ * missing, words, categorical and index, the third one the dialect; the rest is the file.
  *
  * SPDX-License-Identifier: MIT */
 #include "data/source/number.h"
@@ -15,7 +15,8 @@ enum { MAX_COLUMNS = 4096, BATCH = 3 };
 
 static void check_source(fab_status s)
 {
-    must(s == FAB_BAD_FILE || s == FAB_BAD_DATA || s == FAB_NO_MEMORY || s == FAB_BAD_ARGUMENT);
+    must(s == FAB_BAD_FILE || s == FAB_BAD_DATA || s == FAB_MISSING_VALUE || s == FAB_NO_MEMORY ||
+         s == FAB_BAD_ARGUMENT);
     check_sentence("fuzz.csv");
 }
 
@@ -51,7 +52,10 @@ static void touch_names(const fab_source *s, int64_t columns)
     for (int64_t j = 0; j < columns && j < 100; j++) {
         const char *name = fab_source_name(s, j);
         if (name) touch(name, strlen(name));
+        must(!fab_source_is_date(s, j) || !fab_source_is_index(s, j));
     }
+    for (int64_t i = 0; i < fab_source_notes(s); i++)
+        touch(fab_source_note(s, i), strlen(fab_source_note(s, i)));
 }
 
 /* The next rows, of a libsvm file as they stand if that is asked for, and then dense. */
@@ -105,32 +109,52 @@ static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_opti
     }
     r.columns = fab_source_columns(s);
     must(r.columns > 0);
-    touch_names(s, r.columns);
+    if (r.columns <= MAX_COLUMNS)
+        touch_names(s, r.columns); /* names of a million columns take a tenth of a second to make */
     sparse = sparse && fab_source_format(s) == FAB_FORMAT_LIBSVM;
     if (r.columns <= MAX_COLUMNS) read_rows(s, sparse, &r);
     fab_source_close(s);
     return r;
 }
 
-static fab_source_options choose(uint8_t first, uint8_t second)
+static fab_source_options choose(uint8_t first, uint8_t second, uint8_t third)
 {
     static const char *const lists[] = {NULL, "0", "a,last", "x1, 3"};
+    static const char separators[] = "\0\0\0,;| \t";
+    static const fab_dialect usual = {
+        .separator = '!', .decimal = ',', .dates = FAB_DATES_DAY_FIRST};
     const int words = second & 1;
-    return (fab_source_options){.format = (fab_format)(first % 7),
+    fab_dialect d = {.separator = separators[third & 7], .dates = (fab_dates)(third >> 3 & 3)};
+    if (third >> 5 == 1) d.decimal = ',';
+    if (third >> 5 == 2) d.decimal = '.';
+    if (third >> 5 == 3) strcpy(d.na, "7,none, NA");
+    if (third >> 5 == 4) d.comment = FAB_NO_COMMENT;
+    return (fab_source_options){.dialect = d,
+                                .usual = third >> 5 == 5 ? &usual : NULL,
+                                .none = third >> 5 == 6 ? "a,b" : NULL,
+                                .leave_index = second >> 4 & 1,
+                                .format = (fab_format)(first % 7),
                                 .features = first & 64 ? 5 : 0,
+                                .columns_max = MAX_COLUMNS,
                                 .words = words,
                                 .missing = second >> 1 & 1,
                                 .categorical = words ? lists[second >> 2 & 3] : NULL};
 }
 
+/* As small_alloc, and quick to fill. */
+static void *smaller_alloc(size_t bytes)
+{
+    return bytes > (size_t)1 << 18 ? NULL : small_alloc(bytes);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    if (size < 2) return 0;
-    fab_set_allocator(small_alloc, free);
-    const fab_source_options o = choose(bytes[0], bytes[1]);
+    if (size < 3) return 0;
+    fab_set_allocator(smaller_alloc, free);
+    const fab_source_options o = choose(bytes[0], bytes[1], bytes[2]);
     const size_t room = 2 + bytes[0] / 7 % 16;
-    const outcome a = read_all(bytes + 2, size - 2, &o, room, 0);
-    const outcome b = read_all(bytes + 2, size - 2, &o, 1 << 16, 1);
+    const outcome a = read_all(bytes + 3, size - 3, &o, room, 0);
+    const outcome b = read_all(bytes + 3, size - 3, &o, 1 << 16, 1);
     if (a.opened == FAB_NO_MEMORY || b.opened == FAB_NO_MEMORY) return 0;
     if (a.ended == FAB_NO_MEMORY || b.ended == FAB_NO_MEMORY) return 0;
     must(a.opened == b.opened && a.ended == b.ended && a.columns == b.columns);

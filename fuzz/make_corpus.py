@@ -3,7 +3,10 @@
 Writes FOLDER/fuzz_npy/*, FOLDER/fuzz_tensors/*, FOLDER/fuzz_source/* and FOLDER/fuzz_net/*.
 """
 # SPDX-License-Identifier: MIT
+import bz2
+import gzip
 import json
+import lzma
 import os
 import struct
 import sys
@@ -73,8 +76,8 @@ def tensors_seeds():
 def source_seeds():
     auto, words, missing = 0, 1, 2
 
-    def table(text, options=0, form=auto):
-        return bytes((form, options)) + text.encode("latin-1")
+    def table(text, options=0, form=auto, dialect=0):
+        return bytes((form, options, dialect)) + (text if isinstance(text, bytes) else text.encode("latin-1"))
 
     yield "csv", table("a,b\n1,-2.5e3\n3,.5\n")
     yield "semicolons", table("a;b\n1;2\n3;4\n")
@@ -82,7 +85,7 @@ def source_seeds():
     yield "text", table("1 2\n3\t4\n")
     yield "libsvm", table("1 1:2 3:4\n-1 2:5\n")
     yield "idx", table("\0\0\x08\x01\0\0\0\x03abc")
-    yield "npy", bytes((auto, missing)) + npy(
+    yield "npy", bytes((auto, missing, 0)) + npy(
         "{'descr': '<f8', 'fortran_order': False, 'shape': (1, 1), }", b"\0\0\0\0\0\0\xf8\x7f")
     yield "words", table('x,color\n1,red\n2,"a ""b"", c"\n3,red\n', words)
     yield "headless", table("1,red\n2,blue\n", words)
@@ -95,6 +98,31 @@ def source_seeds():
     yield "numbered", table("1\t2\n3\t\n", words | missing | 1 << 2)
     yield "late", table("x,y\n" + "1,2\n" * 17000 + "1,red\n", words)
     yield "open", table('x,c\n1,red\n2,"blue\n', words)
+    index, dates = 1 << 4, 1 << 3
+    plain = b"a,b\n" + b"1,2\n" * 20
+    yield "commas", table("a;b\n3,14;2\n-0,5;1e3\n", words)
+    yield "quoted_commas", table('"3,14",2\n"1.050,5",3\n', words)
+    yield "signs", table('a,b\n$3.20,7.1%\n-$4,0.5 %\n', words)
+    yield "groups", table('a;b\n1,050;2.5\n950;3\n', words)
+    yield "pipes", table("a|b\n1|2\n3|4\n")
+    yield "lines", table('x,c\n1,"a\nb"\n2,"c\n\n""d"\n', words)
+    yield "comments", table("# x\n# a b\n1 2\n# y\n3 4\n", words)
+    yield "returns", table("a,b\r1,2\r3,4\r", words)
+    yield "write_csv", table('"","a"\n"car 1",5\n"car 2",6\n', words | index)
+    yield "write_table", table('"a" "b"\n"car 1" 5 6\n"car 2" 7 8\n', words | index)
+    yield "dates", table("when,x\n2024-03-01T12:00Z,1\n2023-12-31,2\n", words, dialect=dates)
+    yield "days", table("when,x\n13/01/2024,1\n01/02/2024,2\n", words, dialect=dates)
+    yield "nones", table("c,x\n" + "None,1\nbrick,2\n" * 6, words | missing)
+    yield "none_listed", table("a,b\nNone,none\nx,y\n", words | missing, dialect=6 << 5)
+    yield "na", table("x,c\n7,NA\n1,none\n", words | missing, dialect=3 << 5)
+    yield "usual", table("a!b\n1,050!01/02/2024\n", words, dialect=5 << 5)
+    yield "latin", table("gr\xf6\xdfe,c\n1,caf\xe9\n2,\x80\n", words)
+    yield "utf16", table("x,c\n1,\u20ac\n2,b\n".encode("utf-16"), words)
+    yield "utf16_big", table("x,c\n1,red\n2,b\n".encode("utf-16-be"), words)
+    yield "gz", table(gzip.compress(plain))
+    yield "xz", table(lzma.compress(plain))
+    yield "bz2", table(bz2.compress(plain))
+    yield "zstd", table(bytes.fromhex("28b52ffd0458") + b"\x21\0\0" + b"1,2\n" + bytes(4))
 
 
 def net_seeds():

@@ -196,4 +196,21 @@ static inline double distance_to(const fab_gauss *q, const closed *c)
     return worst;
 }
 
+/* The largest error of the means, in standard deviations, and of the standard deviations, relative to themselves. */
+static inline double far_off(const fab_gauss *q, const closed *c)
+{
+    fab_solver *s;
+    double *v = doubles(c->T), worst = 0;
+    assert_int_equal(q->D, c->T);
+    assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
+    assert_int_equal(fab_solver_variances(s, v), FAB_OK);
+    fab_solver_free(s);
+    for (int64_t i = 0; i < c->T; i++) {
+        const real sd = r_sqrt(c->S[i * c->T + i]);
+        worst = fmax(worst, (double)(r_abs(q->mu[i] - c->mu[i]) / sd));
+        worst = fmax(worst, (double)r_abs(r_sqrt(v[i]) / sd - 1));
+    }
+    return worst;
+}
+
 #endif

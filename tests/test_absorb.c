@@ -130,14 +130,22 @@ static real objective(const real *S, const model *m)
     return dense_trace_mul(m->n, dense_inverse(m->n, A), S) + dense_logdet(m->n, A);
 }
 
+/* W is known up to a turn: psi and W W', in units of the diagonal of S.  Rows of W / sqrt(S_ii) are at most 1 long, so an
+ * error of tol in each element moves W W' by at most 2 K^1/2 tol. */
 static void check_model(const fab_gauss *g, const model *want, const real *S, real tol)
 {
     const int64_t n = want->n, K = want->K;
     for (int64_t i = 0; i < n; i++) {
-        const real size = S[i * n + i];
-        assert_near(g->psi[i] / size, want->psi[i] / size, tol);
-        for (int64_t k = 0; k < K; k++)
-            assert_near(F_at(g, i, k) / r_sqrt(size), want->W[i * K + k] / r_sqrt(size), tol);
+        assert_near(g->psi[i] / S[i * n + i], want->psi[i] / S[i * n + i], tol);
+        for (int64_t j = 0; j <= i; j++) {
+            const real size = r_sqrt(S[i * n + i]) * r_sqrt(S[j * n + j]);
+            real got = 0, wanted = 0;
+            for (int64_t k = 0; k < K; k++) {
+                got += (real)F_at(g, i, k) * F_at(g, j, k);
+                wanted += want->W[i * K + k] * want->W[j * K + k];
+            }
+            assert_near(got / size, wanted / size, 2 * r_sqrt((real)K) * tol);
+        }
     }
 }
 

@@ -466,6 +466,20 @@ class Methods(Case):
         if not methods:
             self.assertIn("no method", text)
 
+    def test_what_a_method_takes_and_asks_for_is_told(self):
+        methods = {m["name"]: m for m in self.good_json("methods")["methods"]}
+        text = self.good("methods")
+        self.assertEqual(methods["recursive-em"]["takes"], ["vectors", "weights", "sparse rows"])
+        self.assertEqual(methods["online-sga"]["takes"], ["vectors", "sparse rows"])
+        self.assertEqual(methods["swag"]["vector_takes"], ["vectors", "sparse rows"])
+        asks = {"sgd": ["gradient"], "vogn": ["examples"], "lrvga": ["gradient", "examples", "outputs"], "ml": []}
+        for name, words in asks.items():
+            self.assertEqual(methods[name]["asks"], words)
+        self.assertRegex(text, r"(?m)^recursive-em +stream +fa +vectors, weights, sparse ")
+        self.assertRegex(text, r"(?m)^online-sga +stream +fa +vectors, sparse ")
+        self.assertRegex(text, r"(?m)^swag +stream +fa +vectors, sparse ")
+        self.assertIn("asks, driven from outside, for gradient, examples, outputs", self.good("methods", "lrvga"))
+
     def test_an_unknown_method_is_answered_with_the_nearest(self):
         self.bad(2, "methods", "entirely-different", says=["there is no method 'entirely-different'"])
         for m in self.good_json("methods")["methods"]:

@@ -5,6 +5,7 @@ Makes its own tables with NumPy and holds what comes out against closed forms.
 Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
 """
 # SPDX-License-Identifier: MIT
+import json
 import math
 import os
 import subprocess
@@ -12,8 +13,8 @@ import subprocess
 from cli_case import Case, np, run
 
 FIT_KEYS = ["method", "settings", "likelihood", "guessed", "target", "D", "K", "n", "rows", "dropped", "order", "alpha",
-            "beta", "log_evidence", "loglik_mean", "floored", "iterations", "converged", "constant_names", "output", "bytes",
-            "seconds", "rows_per_s"]
+            "beta", "log_evidence", "log_score", "loglik_mean", "dispersion", "floored", "iterations", "converged", "gain", "constant_names", "output",
+            "bytes", "seconds", "rows_per_s"]
 
 
 def csv(X, names):
@@ -118,11 +119,52 @@ class Linear(Case):
         twice = np.repeat(np.column_stack([self.X, self.y]), w.astype(int), 0)
         a = self.write("w.csv", csv(np.column_stack([self.X, self.y, w]), self.names + ["w"]))
         b = self.write("t.csv", csv(twice, self.names))
-        means = []
+        means, said = [], []
         for args in ([a, "--weight", "w"], [b]):
-            self.good("fit", *args, "-y", "y", "-o", self.file, "--alpha=1", "--beta=2")
+            fitted = self.good_json("fit", *args, "-y", "y", "-o", self.file, "--alpha=1", "--beta=2")
+            said.append([fitted["log_evidence"], fitted["loglik_mean"]])
             means.append([(c["mean"], c["sd"]) for c in self.good_json("info", self.file)["coefficients"]])
         np.testing.assert_allclose(means[0], means[1], rtol=1e-9)
+        np.testing.assert_allclose(said[0], said[1], rtol=1e-9)
+
+    def test_heavy_tails_move_a_line_less(self):
+        r = np.random.RandomState(3)
+        X = r.randn(200, 2)
+        y = 5 + X @ [1, -2] + 0.3 * r.standard_t(3, 200)
+        y[:10] += 30 # rows that no normal noise has
+        data = self.write("t.csv", csv(np.column_stack([X, y]), ["a", "b", "y"]))
+        off, nll = [], []
+        for args in ([], ["--nu", "3"], ["--nu", "3", "-m", "map"]):
+            said = self.good_json("fit", data, "-y", "y", "-o", self.file, *args)
+            means = [c["mean"] for c in self.good_json("info", self.file)["coefficients"]]
+            off.append(np.abs(np.array(means) - [1, -2, 5]).max())
+            nll.append(self.good_json("score", self.file, data)["nll"])
+        self.assertEqual(said["method"], "map")
+        self.assertTrue(off[0] > 0.5 and off[1] < 0.1 and off[2] < 0.1, off)
+        self.assertTrue(nll[1] < nll[0] - 1, nll)
+        self.assertAlmostEqual(nll[1], nll[2], 1)
+        beta = said["beta"] / y.var() # the scale of t, of which the outliers widen some
+        self.assertTrue(0.25 < beta ** -0.5 < 0.5, beta)
+        for method in ("exact", "kalman", "lrvga"):
+            self.bad(2, "fit", data, "-y", "y", "--nu", "3", "-m", method, says=("nu", "laplace and map"))
+
+    def test_columns_of_one_name_are_told_apart(self):
+        rows = np.column_stack([self.X, self.y])
+        a = self.write("a.csv", csv(rows, ["u", "v", "u", "u.1", "y"]))
+        b = self.write("b.csv", csv(rows, ["u", "v", "u.2", "u.1", "y"]))
+        said, scores, names = [], [], []
+        for data in (a, b):
+            done = self.run_it("fit", data, "-y", "y", "-o", self.file)
+            self.assertEqual(done.returncode, 0)
+            said.append(done.stderr.decode())
+            names.append([c["name"] for c in self.good_json("info", self.file)["coefficients"]])
+            scores += [json.loads(self.run_it("score", self.file, d, "--json").stdout) for d in (a, b)]
+        self.assertIn("columns 0 and 2 are both named 'u': the second is read as 'u.2'", said[0])
+        self.assertEqual(said[1], "")
+        self.assertEqual(names[0], ["u", "v", "u.2", "u.1", "intercept"])
+        self.assertEqual(names[0], names[1])
+        self.assertTrue(all(s == scores[0] for s in scores), scores)
+        self.assertTrue(scores[0]["rmse"] < 1)
 
     def test_point_methods_have_no_width(self):
         self.fit("-m", "ridge", "--alpha=0.7", "--beta=3.1")
@@ -149,6 +191,24 @@ class Linear(Case):
         self.assertLess(abs(b["mean"]), 1e-9)
         self.assertAlmostEqual(b["sd"], self.y.std() / 2, delta=1e-9)
 
+    def test_a_sparse_prior_says_which_columns_are_in(self):
+        r = np.random.RandomState(5)
+        X = r.randn(60, 80)
+        y = 3 * X[:, 7] - 2 * X[:, 41] + 0.3 * r.randn(60) + 5
+        names = ["c%d" % j for j in range(80)] + ["y"]
+        data = self.write("w.csv", csv(np.column_stack([X, y]), names))
+        said = self.good_json("fit", data, "-y", "y", "-m", "spike-slab", "-o", self.file)
+        self.assertEqual([k["name"] for k in said["kept"]], ["c7", "c41"])
+        self.assertTrue(all(0.5 < k["inclusion"] <= 1 for k in said["kept"]))
+        self.assertTrue(said["converged"])
+        c = {v["name"]: v for v in self.good_json("info", self.file)["coefficients"]}
+        for name, effect in (("c7", 3), ("c41", -2)): # 5 standard deviations: wrong once in a million
+            self.assertLess(abs(c[name]["mean"] - effect), 5 * c[name]["sd"])
+        self.assertIn("2 of 80 features are more likely in than out: 'c7'", self.good("fit", data, "-y", "y", "-m", "spike-slab"))
+        self.assertIn("-m spike-slab predicts better", self.good("fit", data, "-y", "y"))
+        self.assertNotIn("spike-slab", self.good("fit", data, "-y", "y", "-m", "exact"))
+        self.assertNotIn("spike-slab", self.good("fit", self.data, "-y", "y"))
+
     def test_wrong_calls_are_answered(self):
         self.bad(2, "fit", self.data, says=["-y TARGET"])
         self.bad(2, "fit", self.data, "-y", "yy", says=["'yy'", "did you mean 'y'?"])
@@ -171,8 +231,9 @@ class Linear(Case):
         self.bad(1, "fit", self.data, "-y", "y", "--likelihood", "bernoulli", says=["more than two levels"])
         latin = self.write("l.csv", b"b\xe9,y\n1,2\n2,3\n3,5\n")
         done = self.run_it("fit", latin, "-y", "y", "-o", self.file)
-        self.assertEqual(done.returncode, 1)
+        self.assertEqual(done.returncode, 0)
         self.assertIn(b"is not UTF-8", done.stderr)
+        self.assertIn("b\u00e9 ", self.good("info", self.file))
         self.fit()
         short = self.write("s.csv", csv(self.X[:, :3], ["a", "b", "dd"]))
         self.bad(1, "predict", self.file, short, says=["s.csv", "'c'"])
@@ -197,6 +258,27 @@ class Linear(Case):
     def test_methods_say_which_verb_runs_them(self):
         verbs = {m["name"]: m["verb"] for m in self.good_json("methods")["methods"]}
         self.assertEqual((verbs["exact"], verbs["ml"]), ("fit", "fa"))
+
+    def test_rows_out_of_reach_are_refused_by_row_and_column(self):
+        """Two and three classes, a number and a count, with every method's way to predict."""
+        r = np.random.RandomState(3)
+        X = r.randn(60, 2)
+        targets = {"bernoulli": (X[:, 0] + r.randn(60) > 0) * 1.0, "categorical": r.randint(3, size=60) * 1.0,
+                   "gaussian": X[:, 0] + r.randn(60), "poisson": r.poisson(2, 60) * 1.0}
+        for likelihood, y in targets.items():
+            data = self.write("t.csv", csv(np.column_stack([X, y]), ["a", "b", "y"]))
+            self.good("fit", data, "-y", "y", "--likelihood", likelihood, "-o", self.file)
+            for size in (1e10, 1e100, 1e153, 1e154, 1e160, 1e200, 1e300):
+                new = self.write("n.csv", csv(np.array([[0.5, 1, 1], [0.5, -size, 1]]), ["a", "b", "y"]))
+                for verb in ("predict", "score"):
+                    done = self.run_it(verb, self.file, new)
+                    said = "\n".join(l for l in done.stdout.decode().split("\n") if "auc" not in l)  # classes are missing
+                    if done.returncode == 0:
+                        self.assertFalse("nan" in said or "inf" in said, (likelihood, verb, size, said))
+                        continue
+                    self.assertEqual(done.returncode, 1, (likelihood, verb, size))
+                    if verb == "predict":
+                        self.assertRegex(done.stderr.decode(), "row 1, column 'b': -1e.[0-9]+ is too large")
 
     def test_predict_writes_a_file(self):
         self.fit()
@@ -224,7 +306,7 @@ class Classes(Case):
 
     def test_two_levels_are_classes(self):
         said = self.good_json("fit", self.data, "-y", "last", "-o", self.file, "--alpha=1")
-        self.assertEqual((said["method"], said["likelihood"], said["guessed"]), ("laplace", "bernoulli", True))
+        self.assertEqual((said["method"], said["likelihood"], said["guessed"]), ("vga", "bernoulli", True))
         lines = self.good("predict", self.file, self.data).split("\n")
         self.assertEqual(lines[0], "p_-1,p_1")
         p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
@@ -242,8 +324,17 @@ class Classes(Case):
         np.testing.assert_allclose(list(s.values()), want, rtol=1e-9)
         self.bad(2, "fit", self.data, "-y", "y", "--beta=2", says=["gaussian"])
 
+    def test_a_score_that_is_not_defined_is_said_to_be_so(self):
+        self.good("fit", self.data, "-y", "last", "-o", self.file)
+        one = "\n".join(str(i) for i in np.flatnonzero(self.t == 1)[:5])
+        rows = self.write("one.txt", (one + "\n").encode())
+        said = self.good("score", self.file, self.data, "--rows", rows)
+        self.assertIn("auc          not defined", said)
+        self.assertNotIn("nan", said)
+        self.assertIsNone(self.good_json("score", self.file, self.data, "--rows", rows)["auc"])
+
     def test_the_mode_is_that_of_newton(self):
-        self.good("fit", self.data, "-y", "y", "--alpha=1", "-o", self.file)
+        self.good("fit", self.data, "-y", "y", "-m", "laplace", "--alpha=1", "-o", self.file)
         Z = np.column_stack([(self.X - self.X.mean(0)) / self.X.std(0), np.ones(200)])
         A, w = np.diag([1, 1, 1, 1e-4]), np.zeros(4)
         for _ in range(50):
@@ -264,6 +355,58 @@ class Classes(Case):
         short = self.write("s.svm", b"+1 1:0.5\n-1 1:1 2:3\n")
         self.assertEqual(self.good_json("score", self.file, short)["n"], 2)
 
+    def test_counts_that_are_all_zero_are_refused(self):
+        r = np.random.RandomState(5)
+        data = self.write("z.csv", csv(np.column_stack([r.randn(50, 2), np.zeros(50)]), ["a", "b", "y"]))
+        for method in ("laplace", "map"):
+            self.bad(1, "fit", data, "-y", "y", "--likelihood", "poisson", "-m", method, says=("'y'", "all 50 counts are 0"))
+
+    def test_few_whole_numbers_may_be_classes(self):
+        r = np.random.RandomState(2)
+        for lowest, words in ((0, ("categorical", "poisson")), (-1, ("categorical",))):
+            y = r.randint(lowest, lowest + 4, len(self.X))
+            data = self.write("f.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
+            said = [line for line in self.good("fit", data, "-y", "y", "--alpha=1").split("\n") if "whole numbers" in line]
+            self.assertEqual(len(said), 1)
+            self.assertTrue(said[0].startswith("4 whole numbers: if 'y' has classes, say --likelihood categorical"), said)
+            self.assertEqual([w for w in ("categorical", "poisson") if w in said[0]], list(words))
+        y = r.randint(0, 1000, len(self.X))
+        data = self.write("f.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
+        self.assertIn("\nwhole numbers: if 'y' counts, say --likelihood poisson\n", self.good("fit", data, "-y", "y", "--alpha=1"))
+
+    def test_an_exposure_is_an_offset_of_logarithms(self):
+        r = np.random.RandomState(7)
+        n = len(self.X)
+        time = r.uniform(0.5, 20, n)
+        y = r.poisson(time * np.exp(0.3 * self.X[:, 0] - 1))
+        means = []
+        for name, column, offset in (("e", time, "log:e"), ("e", np.log(time), "e"), ("log:e", np.log(time), "log:e")):
+            data = self.write("e.csv", csv(np.column_stack([self.X, column, y]), ["a", "b", "c", name, "y"]))
+            self.good("fit", data, "-y", "y", "--likelihood", "poisson", "--offset", offset, "-o", self.file, "--alpha=1")
+            coefficients = self.good_json("info", self.file)["coefficients"]
+            self.assertEqual([c["name"] for c in coefficients], ["a", "b", "c", "intercept"])
+            means.append([c["mean"] for c in coefficients] + [self.good_json("score", self.file, data)["nll"]])
+        np.testing.assert_allclose(means[0], means[1], rtol=1e-12)
+        np.testing.assert_allclose(means[0], means[2], rtol=1e-12)
+        data = self.write("e.csv", csv(np.column_stack([self.X, 0 * time, y]), ["a", "b", "c", "e", "y"]))
+        self.bad(1, "fit", data, "-y", "y", "--likelihood", "poisson", "--offset", "log:e", says=("'log:e'", "row 0", "more than 0"))
+
+    def test_counts_that_are_spread_have_a_size(self):
+        r = np.random.RandomState(8)
+        mean = np.exp(0.4 * self.X[:, 0] + 1)
+        y = r.negative_binomial(1.5, 1.5 / (1.5 + mean))
+        data = self.write("n.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
+        args = ("fit", data, "-y", "y", "-o", self.file, "--likelihood")
+        self.assertIn("say --likelihood negative-binomial", self.good(*args, "poisson", "--alpha=1"))
+        poisson = self.good_json("score", self.file, data)
+        said = self.good_json(*args, "negative-binomial", "--alpha=1")
+        self.assertTrue(0.7 < said["beta"] < 3 and 0.6 < said["dispersion"] < 1.4, said)
+        self.assertEqual(said["settings"]["beta"], said["beta"])
+        score = self.good_json("score", self.file, data)
+        self.assertEqual(list(score), ["n", "nll", "rmse", "dispersion"])
+        self.assertTrue(score["nll"] < poisson["nll"] - 0.1 and 0.6 < score["dispersion"] < 1.4)
+        self.bad(1, "fit", data, "-y", "y", "--likelihood", "negative-binomial", "-m", "lrvga", says=("laplace and map",))
+
     def test_counts_are_not_guessed(self):
         y = np.random.RandomState(1).poisson(np.exp(0.3 * self.X[:, 0] + 1))
         data = self.write("c.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
@@ -274,6 +417,92 @@ class Classes(Case):
         self.assertEqual(list(s), ["n", "nll", "rmse", "dispersion"])
         self.assertTrue(0.7 < s["dispersion"] < 1.3, s)
         self.assertEqual(self.good("predict", self.file, data).split("\n")[0], "mean,sd,lower,upper")
+
+
+class Calibrated(Case):
+    """A fifth of the rows is left out; intervals, sets and temperatures come from them."""
+
+    def setUp(self):
+        super().setUp()
+        r = np.random.RandomState(11)
+        X = r.randn(1300, 3)
+        y = X[:, 0] + 2 * X[:, 1] ** 2 + (0.2 + np.abs(X[:, 2])) * r.standard_t(2, 1300)
+        kind = np.where(y > 4, "castle,big", np.where(y > 1.5, 'say "flat"', "hut"))
+        self.y, self.kind = y[1000:], kind[1000:]
+        self.file = self.path("q.safetensors")
+        for name, rows in (("old", slice(0, 1000)), ("new", slice(1000, None))):
+            lines = ['%r,%r,%r,%r,"%s"' % (*map(float, x), float(t), k.replace('"', '""'))
+                     for x, t, k in zip(X[rows], y[rows], kind[rows])]
+            self.write(name + "_y.csv", ("a,b,c,y\n" + "\n".join(l[:l.index(',"')] for l in lines) + "\n").encode())
+            lines = [",".join(l.split(",", 4)[:3] + [l.split(",", 4)[4]]) for l in lines]
+            self.write(name + "_k.csv", ("a,b,c,kind\n" + "\n".join(lines) + "\n").encode())
+
+    def predicted(self, data):
+        import csv as reader
+        rows = list(reader.reader(self.good("predict", self.file, data).splitlines()))
+        return rows[0], rows[1:]
+
+    def test_intervals_are_so_many_sd_and_cover(self):
+        said = self.good_json("fit", self.path("old_y.csv"), "-y", "y", "--calibrate", "conformal", "-o", self.file)
+        c = said["calibration"]
+        self.assertEqual(list(c), ["way", "rows", "quantile50", "quantile90", "quantile95"])
+        self.assertEqual((c["way"], c["rows"], said["n"], said["rows"]), ("conformal", 200, 800, 1000))
+        names, rows = self.predicted(self.path("new_y.csv"))
+        mean, sd, lower, upper = np.array(rows, float).T
+        np.testing.assert_allclose(upper - mean, c["quantile90"] * sd, rtol=1e-12)
+        np.testing.assert_allclose(mean - lower, c["quantile90"] * sd, rtol=1e-12)
+        s = self.good_json("score", self.file, self.path("new_y.csv"))
+        self.assertEqual(s["calibration"], c)
+        self.assertAlmostEqual(s["coverage90"], np.mean((self.y >= lower) & (self.y <= upper)), 12)
+        self.assertAlmostEqual(s["coverage50"], np.mean(abs(self.y - mean) <= c["quantile50"] * sd), 12)
+        self.assertIn("200 rows left out", self.good("score", self.file, self.path("new_y.csv")))
+
+    def test_sets_are_a_column(self):
+        c = self.good_json("fit", self.path("old_k.csv"), "-y", "kind", "--calibrate", "conformal", "-o", self.file)["calibration"]
+        names, rows = self.predicted(self.path("new_k.csv"))
+        self.assertEqual(names, ["p_castle,big", "p_hut", 'p_say "flat"', "set"])
+        labels, p = [n[2:] for n in names[:3]], np.array([r[:3] for r in rows], float)
+        sets = [r[3].split("|") for r in rows]
+        for q, chosen in zip(p, sets):
+            self.assertEqual(chosen, [l for l, v in zip(labels, q) if -math.log(v) <= c["quantile90"] or v == max(q)])
+        s = self.good_json("score", self.file, self.path("new_k.csv"))
+        self.assertEqual(list(s), ["n", "nll", "accuracy", "brier", "ece", "auc", "coverage90", "set_size90", "calibration"])
+        self.assertAlmostEqual(s["coverage90"], np.mean([k in chosen for k, chosen in zip(self.kind, sets)]), 12)
+        self.assertAlmostEqual(s["set_size90"], np.mean([len(chosen) for chosen in sets]), 12)
+
+    def test_a_temperature_is_said_and_used(self):
+        said = self.good_json("fit", self.path("old_k.csv"), "-y", "kind", "--calibrate", "temperature", "-o", self.file)
+        c = said["calibration"]
+        self.assertEqual(list(c), ["way", "rows", "temperature", "temperature_sd"])
+        names, rows = self.predicted(self.path("new_k.csv"))
+        p = np.array(rows, float)
+        labels = [n[2:] for n in names]
+        nll = -np.mean([math.log(q[labels.index(k)]) for q, k in zip(p, self.kind)])
+        s = self.good_json("score", self.file, self.path("new_k.csv"), "--samples", "100")
+        self.assertEqual(s["calibration"], c)
+        self.assertAlmostEqual(self.good_json("score", self.file, self.path("new_k.csv"))["nll"], nll, 12)
+        self.assertIn("temperature %.4g +- %.2g" % (c["temperature"], c["temperature_sd"]),
+                      self.good("fit", self.path("old_k.csv"), "-y", "kind", "--calibrate", "temperature"))
+
+    def test_selective_is_the_error_of_the_surest(self):
+        self.good("fit", self.path("old_y.csv"), "-y", "y", "-o", self.file, "--quiet")
+        mean, sd, _, _ = np.array(self.predicted(self.path("new_y.csv"))[1], float).T
+        order = np.argsort(sd)
+        s = self.good_json("score", self.file, self.path("new_y.csv"), "--selective")["selective"]
+        self.assertEqual([one["left"] for one in s], [0.1, 0.2, 0.5])
+        for one in s:
+            kept = order[:round(300 * (1 - one["left"]))]
+            self.assertAlmostEqual(one["rmse"], np.sqrt(np.mean((self.y[kept] - mean[kept]) ** 2)), 10)
+        self.assertIn("most uncertain 50 %", self.good("score", self.file, self.path("new_y.csv"), "--selective"))
+
+    def test_what_cannot_be_is_refused(self):
+        fit = ["fit", self.path("old_y.csv"), "-y", "y", "--calibrate"]
+        self.bad(2, *fit, "luck", says=["'luck'"])
+        self.bad(2, *fit, "temperature", says=["gaussian", "conformal"])
+        self.bad(2, *fit, "conformal", "-m", "lrvga", says=["stream"])
+        self.good(*fit, "conformal", "-o", self.file, "--quiet")
+        self.bad(2, "predict", self.file, self.path("new_y.csv"), "--seed", "3", says=["rows left out"])
+        self.bad(1, "update", self.file, self.path("new_y.csv"), says=["batch method"])
 
 
 class Words(Case):
@@ -335,7 +564,9 @@ class Words(Case):
         keep = np.setdiff1d(np.arange(80), [3, 5, 7])
         self.assertEqual((said["n"], said["dropped"]), (77, 3))
         np.testing.assert_allclose(self.coefficients()[:, 0], ridge(self.hot()[keep], self.y[keep], 0.7, 3)[0], rtol=1e-9)
-        self.bad(1, "predict", self.file, data, says=["line 5"])
+        done = self.run_it("predict", self.file, data)
+        self.assertEqual([i for i, line in enumerate(done.stdout.split()[1:]) if b"NA" in line], [3, 5])
+        self.assertIn(b"2 of 80 rows are NA", done.stderr)
         said = self.good_json("fit", data, "-y", "y", "--missing", "mean", "-o", self.file, "--alpha=0.7", "--beta=3")
         self.assertEqual((said["n"], said["dropped"]), (79, 1))
         mean = np.mean(np.delete(self.size, [3, 5, 7]))
@@ -351,7 +582,7 @@ class Words(Case):
         lines = ["a,b,kind"] + ["%r,%r,%s" % (a, b, names[k]) for (a, b), k in zip(X.tolist(), kind)]
         data = self.write("k.csv", ("\n".join(lines) + "\n").encode())
         said = self.good_json("fit", data, "-y", "kind", "-o", self.file)
-        self.assertEqual((said["likelihood"], said["method"]), ("categorical", "laplace"))
+        self.assertEqual((said["likelihood"], said["method"]), ("categorical", "vga"))
         out = self.good("predict", self.file, data).split("\n")
         self.assertEqual(out[0], "p_setosa,p_versicolor,p_virginica")
         p = np.array([[float(v) for v in l.split(",")] for l in out[1:-1]])
@@ -393,4 +624,4 @@ class Words(Case):
 
 
 if __name__ == "__main__":
-    run(Linear, Classes, Words)
+    run(Linear, Classes, Calibrated, Words)

@@ -41,9 +41,10 @@ class Net(Case):
         self.assertLess(net["rmse"], 0.4 * line["rmse"])
         self.assertEqual(self.good_json("info", self.path("n.safetensors"))["form"], "covariance")
 
-    def test_the_default_is_a_gaussian_over_the_weights(self):
+    def test_the_default_is_a_mixture_of_modes_with_the_noise_of_rows_left_out(self):
         said = self.fit()
-        self.assertEqual((said["method"], said["K"]), ("vifa", 5))
+        self.assertEqual((said["method"], said["settings"]["runs"]), ("ensemble", 5))
+        self.assertGreater(said["noise_floor"], 0)
         s = self.good_json("score", self.file, self.test)
         self.fit("-m", "map")
         self.assertLess(s["nll"], self.good_json("score", self.file, self.test)["nll"])
@@ -71,7 +72,7 @@ class Net(Case):
         clean = self.write("clean.csv", csv(self.X[300:], self.y[300:]))
         scores = []
         for tails in ([], ["--nu", "3"]):
-            self.fit("--noise", "learned", *tails, data=data)
+            self.fit("-m", "vifa", "--noise", "learned", *tails, data=data)
             scores.append(self.good_json("score", self.file, clean))
         self.assertLess(scores[1]["rmse"], 0.4 * scores[0]["rmse"])
         self.assertLess(scores[1]["nll"], scores[0]["nll"] - 0.5)
@@ -80,7 +81,7 @@ class Net(Case):
     def test_learned_noise_stays_above_its_floor(self):
         self.assertAlmostEqual(self.fit("--noise-floor", "3")["beta"] ** -0.5 * np.std(self.y[:300]), 3, delta=0.01)
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "3", "--beta=2", says=["floor", "fixed"])
-        self.bad(2, "fit", self.data, "-y", "y", "--nu", "3", says=["--nu", "networks"])
+        self.bad(2, "fit", self.data, "-y", "y", "--nu", "3", "-m", "exact", says=["nu", "laplace and map"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:4", "--noise-floor", "low", says=["'low'", "auto"])
         self.bad(2, "fit", self.data, "-y", "y", "--model", "mlp:x", "--noise-floor", "auto", says=["mlp:x"])
         four = self.write("four.csv", csv(self.X[:4], self.y[:4]))
@@ -208,6 +209,34 @@ class Net(Case):
             self.bad(1, "fit", self.data, "-y", "y", "--model", "mlp:40", *call[:-1], "--epochs=61", "-o", part, "--resume",
                      says=["epochs = 60", "says 61"])
 
+    def converged(self, *args):
+        said = self.good_json("fit", *args, "--threads", "2", "-o", self.path("q"))
+        told = self.good_json("info", self.path("q"))
+        self.assertEqual(told.get("converged"), {True: 1, False: 0, None: None}[said["converged"]])
+        return said["converged"]
+
+    def test_a_fit_that_still_improves_says_so_on_public_tables(self):
+        data = os.environ.get("FAB_DATA", os.path.join(os.path.dirname(__file__), "..", "..", "shared", "data"))
+        if not os.path.isdir(os.path.join(data, "uci")):
+            self.skipTest("no public data: FAB_DATA")
+        net = ("--model", "mlp:50")
+        for name in ("yacht", "boston-housing", "energy"):
+            table = (os.path.join(data, "uci", name, "data.txt"), "-y", "last")
+            self.assertIs(self.converged(*table), True)  # exact
+            self.assertIs(self.converged(*table, *net), True)  # the default of networks
+            for method in ("map", "swag", "vifa"):
+                self.assertIs(self.converged(*table, *net, "-m", method), True, (name, method))
+                early = self.converged(*table, *net, "-m", method, "--epochs=2")
+                self.assertIsNot(early, True)
+                text = self.good("fit", *table, *net, "-m", method, "--epochs=2")
+                self.assertIn("raise --epochs", text)
+            self.assertIs(self.converged(*table, *net, "-m", "map", "--epochs=2"), False)
+        heart = (os.path.join(data, "libsvm", "heart_scale"), "--likelihood", "bernoulli")
+        for method in ("vga", "laplace", "map"):
+            self.assertIs(self.converged(*heart, "-m", method), True)
+        self.assertIs(self.converged(*heart, "-m", "vga", "--max_iter=3"), False)
+        self.assertIn("raise --max_iter", self.good("fit", *heart, "-m", "vga", "--max_iter=3"))
+
     def test_tune_finds_and_fits_the_best(self):
         table = self.path("trials.csv")
         call = ["tune", self.data, "-y", "y", "--model", "mlp:10", "--epochs=20", "--trials", "6", "--folds", "3",
@@ -287,10 +316,10 @@ class Net(Case):
 
     def test_networks_of_other_units_are_not_compared(self):
         other = self.path("o")
-        self.fit("--epochs=2")
-        self.fit("--epochs=3", file=other)
+        self.fit("-m", "vifa", "--epochs=2")
+        self.fit("-m", "vifa", "--epochs=3", file=other)
         self.assertGreater(self.good_json("compare", self.file, other)["mean_distance"], 0)
-        self.fit("--epochs=2", data=self.test, file=other)
+        self.fit("-m", "vifa", "--epochs=2", data=self.test, file=other)
         self.bad(1, "compare", self.file, other, says=["scaled differently"])
 
 

@@ -45,6 +45,14 @@ class Stream(Case):
     def coefficients(self, file):
         return np.array([[c["mean"], c["sd"]] for c in self.good_json("info", file)["coefficients"]])
 
+    def test_counts_that_are_all_0_are_remarked(self):
+        rows = "".join("%d,%d\n" % (i % 7, 0) for i in range(100))
+        data = self.write("zeros.csv", ("a,n\n" + rows).encode())
+        call = ("fit", data, "-y", "n", "--likelihood", "poisson", "-m", "lrvga")
+        self.assertIn("all 100 counts are 0 so far", self.good(*call))
+        more = self.write("more.csv", ("a,n\n" + rows + "3,1\n").encode())
+        self.assertNotIn("counts are 0", self.good("fit", more, *call[2:]))
+
     def test_full_rank_in_one_pass_is_the_closed_form(self):
         data = self.write("u.csv", csv(self.X / 10.0 ** (np.arange(8) % 3), self.y))
         self.good("fit", data, "-y", "y", "-m", "lrvga", "-k", "9", "-o", self.file, "--alpha=0.7", "--beta=4",
@@ -75,6 +83,47 @@ class Stream(Case):
         before = content(part)
         self.bad(1, "update", part, other, says=["o.csv", "'c0'"])
         self.assertEqual(content(part), before)
+
+    def test_rows_are_predicted_before_they_are_learned(self):
+        said = self.fit(self.data, self.file)["stream"]
+        self.assertEqual((said["of"], said["worse"]), ("numbers", False))
+        self.assertEqual((said["all"]["rows"], said["all"]["scored"]), (4000 - 64, 4000 - 64))
+        self.assertEqual([p["seen"] for p in said["curve"]], [64, 128, 256, 512, 1024, 2048])
+        # noise of 0.5; rank 3 of 9, so somewhat more.  Coverage: 4 standard errors of 3936 rows are .02
+        self.assertTrue(0.48 < said["recent"]["rmse"] < 0.6, said)
+        self.assertTrue(0.87 < said["all"]["coverage90"] < 0.93, said)
+        self.assertGreater(said["curve"][-1]["log_density"], said["curve"][0]["log_density"])
+        told = self.good_json("info", self.file)
+        self.assertNotIn("scores", told)
+        self.assertEqual({k: v for k, v in said.items() if k != "call"}, told["stream"])
+        text = self.good("info", self.file)
+        self.assertIn("each row before it was learned; 3936 of 3936 rows scored", text)
+        by_hand = self.good_json("score", self.file, self.data)
+        self.assertLess(by_hand["rmse"], said["all"]["rmse"])  # rows it has learned
+
+    def test_update_says_how_well_the_file_knew_the_rows(self):
+        head, tail = self.write("h.csv", csv(self.X[:2500], self.y[:2500])), self.write("t.csv", csv(self.X[2500:2600], self.y[2500:2600]))
+        self.fit(head, self.file)
+        known = self.good_json("score", self.file, tail)
+        said = self.good_json("update", self.file, tail)["stream"]
+        self.assertEqual((said["call"]["rows"], said["call"]["scored"]), (100, 100))
+        np.testing.assert_allclose([-said["call"]["log_density"], said["call"]["rmse"], said["call"]["coverage90"]],
+                                   [known["nll"], known["rmse"], known["coverage90"]], rtol=1e-9)
+        self.assertEqual(said["all"]["rows"], 2600 - 64)
+
+    def test_few_rows_are_not_scored_and_nothing_is_nan(self):
+        few = self.write("few.csv", csv(self.X[:60], self.y[:60]))
+        said = self.fit(few, self.file)["stream"]
+        self.assertEqual((said["all"]["scored"], said["all"]["log_density"], said["curve"]), (0, None, []))
+        text = self.good("fit", few, "-y", "y", "-m", "lrvga", "-k", "3")
+        self.assertIn("not defined, rows are scored behind the first 64", text)
+        self.assertNotIn("nan", text)
+        self.assertNotIn("stream", self.good_json("fit", few, "-y", "y", "-m", "exact"))
+
+    def test_rows_that_change_are_told(self):
+        y = np.where(np.arange(4000) < 2100, self.y, -self.y)
+        said = self.good("fit", self.write("turn.csv", csv(self.X, y)), "-y", "y", "-m", "lrvga", "-k", "3")
+        self.assertIn("the last rows are predicted worse than the first half", said)
 
     def test_a_killed_fit_goes_on_to_the_same_bytes(self):
         big = self.write("big.csv", csv(*rows(60000)))

@@ -71,6 +71,79 @@ static void a_point_needs_no_draws(void **state)
     fab_net_free(net);
 }
 
+/* Two Gaussians, more draws than are made at a time: each theta is that of fab_mixture_sample, and classes taken together are
+ * those of each alone. */
+static void draws_are_those_of_the_mixture(void **state)
+{
+    (void)state;
+    enum { S = 20, C = 3, P = (D + 1) * C };
+    fab_net *net = linear_net(FAB_LIKELIHOOD_CATEGORICAL, C, FAB_NOISE_FIXED);
+    const fab_model *m = fab_net_model(net);
+    fab_gauss *g[2];
+    for (int j = 0; j < 2; j++) {
+        assert_int_equal(fab_gauss_create(&g[j], FAB_FORM_COVARIANCE, FAB_F64, P, 1), FAB_OK);
+        for (int i = 0; i < P; i++) {
+            g[j]->mu[i] = sin(1.0 + i + j);
+            ((double *)g[j]->F)[i] = 0.3 * cos(i);
+            g[j]->psi[i] = 0.2 + 0.1 * j;
+        }
+    }
+    const fab_gauss *const part[] = {g[0], g[1]};
+    const double half[] = {0.5, 0.5};
+    const fab_mixture q = {2, part, half};
+    double theta[S * P], out[N * C], logp[C];
+    int64_t from[S], seen[2] = {0};
+    assert_int_equal(
+        fab_mixture_sample(&q, 7, FAB_PURPOSE_PREDICT, 0, S, FAB_F64, theta, P, from, NULL),
+        FAB_OK);
+    fab_draws *d = draw(m, part, 2, S);
+    const fab_rows rows = {.p = x, .type = FAB_F64, .n = N, .ld = D};
+    for (int s = 0; s < S; s++) {
+        seen[from[s]]++;
+        assert_int_equal(m->predict(m->self, theta + s * P, &rows, out), FAB_OK);
+        for (int i = 0; i < N * C; i++) assert_true(d->eta[s * N * C + i] == out[i]);
+        assert_true(d->weight[s] == 1.0 / S);
+    }
+    assert_true(seen[0] > 0 && seen[1] > 0);
+    for (int i = 0; i < N; i++) {
+        fab_draws_classes(d, i, logp);
+        for (int c = 0; c < C; c++) assert_true(logp[c] == fab_draws_logp(d, i, c));
+    }
+    fab_draws_free(d);
+    fab_gauss_free(g[0]);
+    fab_gauss_free(g[1]);
+    fab_net_free(net);
+}
+
+/* A network in f32 rounds rows in f64: once for all draws, and the same as rows that come in f32. */
+static void rounded_rows_are_rows_in_f32(void **state)
+{
+    (void)state;
+    enum { S = 9 };
+    const fab_exec exec = {.ops = fab_ops_find("cpu", FAB_F32)};
+    const fab_net_plan p = {.layers = "mlp:4", .features = D, .classes = 1, .beta = 4, .batch = 2};
+    fab_net *net;
+    fab_gauss *g;
+    fab_draws *d[2];
+    float narrow[N * D];
+    assert_int_equal(fab_net_create(&net, &p, &exec), FAB_OK);
+    const fab_model *m = fab_net_model(net);
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, m->D, 0), FAB_OK);
+    for (int64_t i = 0; i < m->D; i++) g->mu[i] = sin(1.0 + (double)i), g->psi[i] = 0.2;
+    const fab_gauss *const part[] = {g};
+    const double one = 1;
+    const fab_mixture q = {1, part, &one};
+    for (int i = 0; i < N * D; i++) narrow[i] = (float)x[i];
+    const fab_rows rows[] = {{x, FAB_F64, N, D}, {narrow, FAB_F32, N, D}};
+    for (int k = 0; k < 2; k++)
+        assert_int_equal(fab_draws_create(&d[k], m, &q, &rows[k], NULL, S, 7, NULL), FAB_OK);
+    for (int i = 0; i < S * N; i++) assert_true(d[0]->eta[i] == d[1]->eta[i]);
+    fab_draws_free(d[0]);
+    fab_draws_free(d[1]);
+    fab_gauss_free(g);
+    fab_net_free(net);
+}
+
 static double integrate_crps(const fab_draws *d, int64_t i, double y)
 {
     enum { STEPS = 200000 };
@@ -110,10 +183,10 @@ static void two_points_are_a_mixture(void **state)
                         exp(-4.5 * pow(0.3 - d->eta[N], 2)) * sqrt(9 / (2 * M_PI)) / 2;
     assert_true(fabs(fab_draws_logp(d, 0, 0.3) - log(want)) < 1e-13);
     for (int i = 0; i < N; i++) y[i] -= 1e-6;
-    assert_int_equal(fab_draws_score(d, y, &s), FAB_OK);
+    assert_int_equal(fab_draws_score(d, y, NULL, &s), FAB_OK);
     assert_true(s.coverage90 == 1 && s.coverage50 == 0 && isnan(s.accuracy));
     for (int i = 0; i < N; i++) y[i] += 2e-6;
-    assert_int_equal(fab_draws_score(d, y, &s), FAB_OK);
+    assert_int_equal(fab_draws_score(d, y, NULL, &s), FAB_OK);
     assert_true(s.coverage90 == 0 && s.coverage95 == 1);
     double crps = 0;
     for (int i = 0; i < N; i++) crps += integrate_crps(d, i, y[i]) / N;
@@ -187,7 +260,7 @@ static void probabilities_of_classes_are_averaged(void **state)
             assert_true(fabs(sum - 1) < 1e-14);
             nll -= logp[(int)y[i]] / N;
         }
-        assert_int_equal(fab_draws_score(d, y, &s), FAB_OK);
+        assert_int_equal(fab_draws_score(d, y, NULL, &s), FAB_OK);
         assert_true(fabs(s.nll - nll) < 1e-14 && s.n == N && isnan(s.rmse));
         fab_draws_free(d);
         fab_gauss_free(g[0]);
@@ -267,7 +340,7 @@ static void tails_of_student_are_in_densities_quantiles_and_scores(void **state)
                  v = 2 * (0.3 - d->eta[N]); /* t of 4: 3/8 (1 + t^2/4)^-5/2 */
     const double want = 2 * 3.0 / 8 * (pow(1 + z * z / 4, -2.5) + pow(1 + v * v / 4, -2.5)) / 2;
     assert_true(fabs(fab_draws_logp(d, 0, 0.3) - log(want)) < 1e-10);
-    assert_int_equal(fab_draws_score(d, y, &s), FAB_OK);
+    assert_int_equal(fab_draws_score(d, y, NULL, &s), FAB_OK);
     assert_true(fabs(s.crps - sum) < 1e-4 * sum); /* what is integrated ends at +-20 */
     assert_true(s.coverage90 == 1 && s.coverage50 == 0);
     fab_draws_free(d);
@@ -280,6 +353,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_point_needs_no_draws),
+        cmocka_unit_test(draws_are_those_of_the_mixture),
+        cmocka_unit_test(rounded_rows_are_rows_in_f32),
         cmocka_unit_test(two_points_are_a_mixture),
         cmocka_unit_test(draws_of_a_gaussian_have_its_moments),
         cmocka_unit_test(probabilities_of_classes_are_averaged),

@@ -430,6 +430,51 @@ static void a_target_without_noise_fits(void **state)
     fab_fit_free(f);
 }
 
+/* Fewer rows than columns, each of them twice or three times: the same as with weights. */
+static void rows_that_repeat_fit(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 1; seed <= 12; seed++) {
+        const int64_t N = 3 + 2 * (int64_t)seed, times = 2 + (int64_t)seed % 2, D = N * times + 5;
+        problem p = some_problem(N, D, seed), many = p;
+        p.alpha = many.alpha =
+            FAB_AUTO_F64; /* and not beta: copies of rows say that there is no noise */
+        p.weight = doubles(N);
+        many.N = N * times, many.x = doubles(many.N * D), many.y = doubles(many.N);
+        for (int64_t j = 0; j < many.N; j++) {
+            p.weight[j / times] = (double)times;
+            many.y[j] = p.y[j / times];
+            memcpy(many.x + j * D, p.x + j / times * D, (size_t)D * sizeof *p.x);
+        }
+        fab_fit *f = fitted_with("exact", &p, NULL), *g = fitted_with("exact", &many, NULL);
+        fab_report a, b;
+        const fab_gauss *q = posterior_of(f), *r = posterior_of(g);
+        assert_ok(fab_fit_report(f, &a));
+        assert_ok(fab_fit_report(g, &b));
+        assert_near(a.alpha / b.alpha, 1, 1e-6);
+        assert_near(a.log_evidence, b.log_evidence, 1e-6 * fabs(a.log_evidence));
+        for (int64_t i = 0; i <= D; i++) assert_near(q->mu[i], r->mu[i], 1e-6);
+        fab_fit_free(f);
+        fab_fit_free(g);
+    }
+}
+
+/* A column of numbers below the least normal one has no digits: as if it did not vary. */
+static void a_column_of_denormal_numbers_is_left_to_the_prior(void **state)
+{
+    (void)state;
+    problem p = some_problem(40, 3, 5);
+    p.alpha = p.beta = FAB_AUTO_F64;
+    for (int64_t j = 0; j < p.N; j++) p.x[3 * j + 1] = 1e-310 * noise(7, j);
+    fab_fit *f = fitted_with("exact", &p, NULL);
+    const fab_gauss *q = posterior_of(f);
+    fab_report r;
+    assert_ok(fab_fit_report(f, &r));
+    assert_true(r.alpha > 0 && r.beta > 0 && fabs(q->mu[1]) < 1e-9 / sqrt(r.alpha));
+    assert_near((double)dense_covariance(q)[1 * 4 + 1] * r.alpha, 1, 1e-9);
+    fab_fit_free(f);
+}
+
 static void other_likelihoods_are_refused(void **state)
 {
     (void)state;
@@ -533,6 +578,8 @@ int main(void)
         TEST(one_row_and_no_variation_are_answered),
         TEST(columns_of_any_scale_fit),
         TEST(a_target_without_noise_fits),
+        TEST(rows_that_repeat_fit),
+        TEST(a_column_of_denormal_numbers_is_left_to_the_prior),
         TEST(other_likelihoods_are_refused),
         TEST(f32_stores_the_same_posterior),
         TEST(any_number_of_threads_gives_the_same_bytes),

@@ -451,6 +451,154 @@ static void the_last_layer_is_the_linear_model_of_its_features(void **state)
     fab_net_free(net);
 }
 
+/* Rounding of every product and of hundreds of steps, far below what 1e-9 allows. */
+static void assert_near_gauss(const fab_gauss *a, const fab_gauss *b)
+{
+    const int64_t P = a->D;
+    assert_int_equal(a->form, b->form);
+    assert_int_equal(a->K, b->K);
+    assert_int_equal(a->D, b->D);
+    assert_int_equal(a->total, b->total);
+    for (int64_t i = 0; i < P; i++) {
+        assert_true(fabs(a->mu[i] - b->mu[i]) < 1e-9 * (1 + fabs(b->mu[i])));
+        if (a->total) assert_int_equal(a->index[i], b->index[i]);
+    }
+    for (int64_t i = 0; i < a->total; i++)
+        assert_true(fabs(a->theta[i] - b->theta[i]) < 1e-9 * (1 + fabs(b->theta[i])));
+    assert_true(distance(P * P, dense_covariance(a), dense_covariance(b)) < 1e-9);
+}
+
+/* The oracle is the way through the Jacobian of all weights, which a model goes that does not tell its features. */
+static void the_last_layer_needs_no_Jacobian_of_the_others(void **state)
+{
+    (void)state;
+    static const int64_t ranks[] = {FAB_AUTO_I64, 2, FAB_AUTO_I64, 50};
+    for (int k = 0; k < KINDS; k++)
+        for (int way = 0; way < 4; way++) {
+            data d;
+            fab_net *net = net_of(&kinds[k], "mlp:6,5:tanh", NULL);
+            const fab_model *m = fab_net_model(net);
+            fab_model slow_way = *m;
+            fab_laplace_settings s = quick();
+            fill(&d, m->head.likelihood);
+            slow_way.features = NULL, slow_way.slopes = NULL;
+            s.last_layer = 1;
+            s.K = ranks[way];
+            if (way != 3) s.train.alpha = FAB_AUTO_F64;
+            s.train.held_out = way == 1 ? 0.3 : 0;
+            if (way == 2) s.structure = FAB_STRUCTURE_DIAGONAL;
+            fab_fit *f = fitted(m, &s, &d.e), *g = fitted(&slow_way, &s, &d.e);
+            assert_near_gauss(gauss_of(f), gauss_of(g));
+            const fab_report a = report_of(f), b = report_of(g);
+            assert_true(fabs(a.log_evidence - b.log_evidence) < 1e-9 * (1 + fabs(b.log_evidence)));
+            assert_true(fabs(a.alpha / b.alpha - 1) < 1e-9 && fabs(a.beta / b.beta - 1) < 1e-9);
+            assert_int_equal(a.iterations, b.iterations);
+            fab_fit_free(f);
+            fab_fit_free(g);
+            fab_net_free(net);
+        }
+}
+
+/* By products as well: more weights than are held in full, K columns and an estimate of the evidence. */
+static void the_last_layer_by_products_needs_no_Jacobian_either(void **state)
+{
+    (void)state;
+    enum { HIDDEN = 700 };
+    data d;
+    fab_net *net = net_of(&kinds[5], "mlp:700:tanh", NULL);
+    const fab_model *m = fab_net_model(net);
+    fab_model slow_way = *m;
+    fab_laplace_settings s = quick();
+    double *u = doubles(m->last), *v = doubles(m->last);
+    fab_solver *a, *b;
+    slow_way.features = NULL;
+    s.last_layer = 1, s.K = 2, s.inner = 5, s.train.epochs = 2, s.rounds = 1, s.again = 1;
+    s.train.alpha = FAB_AUTO_F64;
+    fill(&d, FAB_LIKELIHOOD_CATEGORICAL);
+    assert_true(m->last == CLASSES * (HIDDEN + 1) && m->last > FAB_LAPLACE_MAX);
+    fab_fit *f = fitted(m, &s, &d.e), *g = fitted(&slow_way, &s, &d.e);
+    const double e = report_of(g).log_evidence;
+    assert_true(fabs(report_of(f).log_evidence - e) < 1e-9 * (1 + fabs(e)));
+    assert_true(fabs(report_of(f).alpha / report_of(g).alpha - 1) < 1e-9);
+    assert_ok(fab_solver_create(&a, gauss_of(f), NULL));
+    assert_ok(fab_solver_create(&b, gauss_of(g), NULL));
+    assert_ok(fab_solver_variances(a, u));
+    assert_ok(fab_solver_variances(b, v));
+    for (int64_t i = 0; i < m->last; i++) assert_true(fabs(u[i] / v[i] - 1) < 1e-9);
+    fab_solver_free(a);
+    fab_solver_free(b);
+    fab_fit_free(f);
+    fab_fit_free(g);
+    fab_net_free(net);
+}
+
+/* ---- the diagonal --------------------------------------------------------------------------------------- */
+
+static void the_diagonal_is_that_of_the_curvature(void **state)
+{
+    (void)state;
+    for (int k = 0; k < KINDS; k++)
+        for (int jacobian = 0; jacobian < 2; jacobian++) {
+            data d;
+            fab_net *net = net_of(&kinds[k], "dense:5,tanh,residual(dense:5,relu)", NULL);
+            fab_model m = *fab_net_model(net);
+            const int64_t weights = m.D - m.free;
+            fab_laplace_settings s = quick();
+            real loglik, size = 0, logdet = 0;
+            if (jacobian) m.slopes = NULL;
+            s.structure = FAB_STRUCTURE_DIAGONAL;
+            fill(&d, m.head.likelihood);
+            fab_fit *f = fitted(&m, &s, &d.e);
+            const fab_gauss *q = gauss_of(f);
+            real *G = matrix_of(&m, &d.e, q->mu, 1, &loglik);
+            assert_int_equal(q->form, FAB_FORM_PRECISION);
+            assert_int_equal(q->K, 0);
+            for (int64_t i = 0; i < m.D; i++) {
+                const real want = G[i * m.D + i] + (i < weights ? s.train.alpha : 0);
+                /* the squares of a few dozen roundings */
+                assert_true(fabs(q->psi[i] / (double)want - 1) < 1e-12);
+                if (i >= weights) continue;
+                size += (real)q->mu[i] * q->mu[i];
+                logdet += r_log(want);
+            }
+            const double want =
+                (double)(loglik +
+                         (weights * r_log(s.train.alpha) - s.train.alpha * size - logdet) / 2);
+            assert_true(fabs(report_of(f).log_evidence - want) < 1e-10 * (1 + fabs(want)));
+            fab_fit_free(f);
+            fab_net_free(net);
+        }
+}
+
+static void remember(void *ctx, const char *sentence)
+{
+    snprintf(ctx, 300, "%s", sentence);
+}
+
+/* 2 x 60 rows x 2101 weights x 2e7 columns are more than some minutes. */
+static void a_low_rank_that_would_take_hours_is_a_diagonal_and_says_so(void **state)
+{
+    (void)state;
+    enum { MANY = 60 };
+    static double x[MANY * WIDE], y[MANY];
+    const fab_examples e = {.x = {x, FAB_F64, MANY, WIDE}, .y = y};
+    char said[300] = "";
+    fab_laplace_settings s = quick();
+    wide w;
+    open_wide(&w);
+    for (int64_t i = 0; i < MANY * WIDE; i++) x[i] = noise(1, i);
+    for (int64_t i = 0; i < MANY; i++) y[i] = noise(2, i);
+    s.train.epochs = 1;
+    s.inner = 1000000;
+    fab_set_log(remember, said);
+    fab_fit *f = fitted(fab_net_model(w.net), &s, &e);
+    fab_set_log(NULL, NULL);
+    assert_int_equal(gauss_of(f)->K, 0);
+    assert_non_null(strstr(said, "the curvature of 2101 weights is taken as diagonal"));
+    fab_fit_free(f);
+    fab_net_free(w.net);
+}
+
 static void a_logistic_network_without_layers_is_the_logistic_model(void **state)
 {
     (void)state;
@@ -720,11 +868,24 @@ static void what_does_not_fit_is_refused(void **state)
     assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s,
                                   &(fab_input){.model = fab_net_model(w.net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 2101 is the full curvature of 2101 coordinates");
+    s.K = FAB_AUTO_I64, s.structure = FAB_STRUCTURE_FULL;
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(w.net)}, NULL),
+                   FAB_UNSUPPORTED, "the full curvature of 2101 coordinates is too large");
+    s.K = 7;
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(w.net)}, NULL),
+                   FAB_BAD_ARGUMENT, "K = 7 of 2101 coordinates is not the full structure");
+    s.structure = FAB_STRUCTURE_DIAGONAL;
+    assert_refused(fab_fit_create(&f, fab_method_name(laplace), &s, sizeof s,
+                                  &(fab_input){.model = fab_net_model(w.net)}, NULL),
+                   FAB_BAD_ARGUMENT, "K = 7 of a diagonal, which has no columns");
     fab_net_free(w.net);
     fab_net_free(net);
 }
 
 static const fab_model *tiny;
+static int in_the_last_layer;
 
 static fab_status fit_and_close(void)
 {
@@ -734,6 +895,7 @@ static fab_status fit_and_close(void)
     s.train.epochs = 1, s.again = 1, s.rounds = 1;
     s.train.alpha = FAB_AUTO_F64;
     s.K = 1;
+    s.last_layer = in_the_last_layer;
     fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
     const fab_status done = try_fit(&f, tiny, &s, &d.e, NULL, NULL);
     fab_fit_free(f);
@@ -745,7 +907,8 @@ static void every_failed_allocation_is_reported(void **state)
     (void)state;
     fab_net *net = net_of(&kinds[0], "linear", NULL);
     tiny = fab_net_model(net);
-    assert_true(fail_every_allocation(fit_and_close) >= 9);
+    for (in_the_last_layer = 0; in_the_last_layer < 2; in_the_last_layer++)
+        assert_true(fail_every_allocation(fit_and_close) >= 9 + 4 * in_the_last_layer);
     fab_net_free(net);
 }
 
@@ -763,6 +926,10 @@ int main(void)
         TEST(the_evidence_of_many_coordinates_is_near),
         TEST(a_linear_network_is_the_linear_model),
         TEST(the_last_layer_is_the_linear_model_of_its_features),
+        TEST(the_last_layer_needs_no_Jacobian_of_the_others),
+        TEST(the_last_layer_by_products_needs_no_Jacobian_either),
+        TEST(the_diagonal_is_that_of_the_curvature),
+        TEST(a_low_rank_that_would_take_hours_is_a_diagonal_and_says_so),
         TEST(a_logistic_network_without_layers_is_the_logistic_model),
         FILES(a_stopped_run_goes_on_to_the_same_bytes),
         TEST(the_bits_do_not_depend_on_threads),

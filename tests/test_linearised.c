@@ -60,8 +60,8 @@ static void linear_models_are_exact(void **state)
             for (int64_t i = 0; i < N && k > 0; i++) p.y[i] = k == 1 ? p.y[i] > 0 : (double)(i % 4);
             assert_ok(fab_predict_eta(q, &m, &x, NULL, NULL, eta, v));
             fab_draws *d = linearise(net, q, &p);
-            assert_ok(fab_score(&m, N, eta, v, p.y, &theirs));
-            assert_ok(fab_draws_score(d, p.y, &ours));
+            assert_ok(fab_score(&m, N, eta, v, p.y, NULL, &theirs));
+            assert_ok(fab_draws_score(d, p.y, NULL, &ours));
             same_scores(&ours, &theirs, 1e-9);
             fab_draws_predict(d, 4, &a);
             fab_predict_y(&m, eta[4], v[4], &b);
@@ -122,11 +122,11 @@ static void parts_of_a_mixture_keep_their_weights_and_units(void **state)
     for (int64_t i = 0; i < N; i++)
         assert_true(fabs(exp(fab_draws_logp(d, i, 0.3)) - 0.25 * exp(fab_draws_logp(a, i, 0.3)) -
                          0.75 * exp(fab_draws_logp(b, i, 0.3))) < 1e-13);
-    assert_ok(fab_draws_score(d, p.y, &s));
+    assert_ok(fab_draws_score(d, p.y, NULL, &s));
     fab_draws_predict(d, 2, &before);
     fab_draws_to_units(d, 100, 3);
     for (int64_t i = 0; i < N; i++) p.y[i] = 100 + 3 * p.y[i];
-    assert_ok(fab_draws_score(d, p.y, &t));
+    assert_ok(fab_draws_score(d, p.y, NULL, &t));
     fab_draws_predict(d, 2, &after);
     assert_true(fabs(t.rmse - 3 * s.rmse) < 1e-12 && fabs(t.crps - 3 * s.crps) < 1e-11);
     assert_true(fabs(t.nll - s.nll - log(3)) < 1e-12 && s.coverage90 == t.coverage90);
@@ -170,6 +170,126 @@ static void a_gaussian_over_part_of_theta_spreads_that_part(void **state)
     fab_net_free(net);
     fab_gauss_free(part);
     fab_gauss_free(whole);
+}
+
+/* ---- without the Jacobian ------------------------------------------------------------------------------- */
+
+static fab_status refuse(void *self, const double *theta, const fab_rows *x, void *J, int64_t ld)
+{
+    (void)self, (void)theta, (void)x, (void)J, (void)ld;
+    return FAB_UNSUPPORTED;
+}
+
+/* A Gaussian over the last layer, or over all weights. */
+static fab_gauss *over(const fab_model *m, fab_form form, fab_dtype type, int64_t K, int last,
+                       double scale)
+{
+    const int64_t size = last ? m->last : m->D;
+    fab_gauss *g = some_gauss(form, type, size, K, 1, 1), *part;
+    for (int64_t i = 0; i < size * K; i++) F_put(g, i / K, i % K, scale * F_at(g, i / K, i % K));
+    if (!last) return g;
+    assert_ok(fab_gauss_create_part(&part, form, type, size, K, m->D));
+    for (int64_t d = 0; d < m->D; d++) part->theta[d] = 0.7 * noise(9, d);
+    for (int64_t d = 0; d < size; d++) {
+        part->index[d] = m->D - m->free - size + d;
+        part->mu[d] = g->mu[d];
+        part->psi[d] = g->psi[d];
+        for (int64_t k = 0; k < K; k++) F_put(part, d, k, F_at(g, d, k));
+    }
+    fab_gauss_free(g);
+    return part;
+}
+
+/* Of one part, and of two that differ in K. */
+static fab_draws *linearise_model(const fab_model *m, const fab_gauss *const *part,
+                                  const problem *p)
+{
+    static const double weight[] = {0.4, 0.6};
+    const fab_mixture mix = {2, part, weight};
+    const fab_rows x = {p->x, FAB_F64, N, D};
+    fab_draws *d;
+    assert_ok(fab_draws_linearise(&d, m, &mix, &x, NULL, NULL));
+    return d;
+}
+
+static void the_same_without_the_Jacobian(void **state)
+{
+    (void)state;
+    enum { C = 4 };
+    const problem p = some_problem(N, D, 5);
+    for (int k = 0; k < 48; k++) {
+        const int last = k & 1, classes = k & 2, single = k & 4, precision = k & 8;
+        const double scale = k < 16 ? 1
+                             : k < 32
+                                 ? 30
+                                 : 1e5; /* F beside psi: 1e5 leaves no digits to a difference */
+        const int64_t K = last ? 3 : 0;
+        fab_net *net = net_of("mlp:6,5:tanh",
+                              classes ? FAB_LIKELIHOOD_CATEGORICAL : FAB_LIKELIHOOD_GAUSSIAN,
+                              classes ? C : 1, classes ? FAB_NOISE_FIXED : (fab_noise)(k / 16));
+        const fab_model *m = fab_net_model(net);
+        fab_model slow = *m;
+        const fab_form form = precision ? FAB_FORM_PRECISION : FAB_FORM_COVARIANCE;
+        const fab_dtype type = single ? FAB_F32 : FAB_F64;
+        const double bend = precision || scale < 2 ? scale : 1,
+                     tol = single
+                               ? 1e-5
+                               : 1e-8; /* the solver of the slow way is in single precision too */
+        fab_gauss *const q[] = {over(m, form, type, K, last, bend),
+                                over(m, form, type, last ? 2 : 0, last, bend)};
+        const fab_gauss *const part[] = {q[0], q[1]};
+        slow.features = NULL, slow.covariances = NULL;
+        fab_model fast = *m;
+        fast.jacobian = refuse;
+        fab_draws *a = linearise_model(&fast, part, &p), *b = linearise_model(&slow, part, &p);
+        for (int64_t i = 0; i < N; i++) {
+            double u[C], v[C];
+            fab_prediction s, t;
+            if (classes) {
+                fab_draws_classes(a, i, u);
+                fab_draws_classes(b, i, v);
+                for (int64_t o = 0; o < C; o++)
+                    assert_true(fabs(u[o] - v[o]) < tol * (1 + fabs(v[o])));
+                continue;
+            }
+            fab_draws_predict(a, i, &s);
+            fab_draws_predict(b, i, &t);
+            assert_true(fabs(s.mean - t.mean) < 1e-10 * (1 + fabs(t.mean)));
+            assert_true(fabs(s.sd / t.sd - 1) < tol);
+        }
+        fab_draws_free(a);
+        fab_draws_free(b);
+        fab_gauss_free(q[0]);
+        fab_gauss_free(q[1]);
+        fab_net_free(net);
+    }
+}
+
+/* Precision 1e10 in every direction of the last layer, written as 1 plus columns, and next to no noise: the difference of 2a has no
+ * digits left.  The solver keeps what a condition of 1e10 leaves over 6 columns. */
+static void variances_far_below_those_of_psi_keep_their_digits(void **state)
+{
+    (void)state;
+    const problem p = some_problem(N, D, 5);
+    const fab_net_plan plan = {.layers = "mlp:6,5:tanh", .features = D, .classes = 1, .beta = 1e18};
+    fab_net *net;
+    assert_ok(fab_net_create(&net, &plan, NULL));
+    const fab_model *m = fab_net_model(net);
+    fab_model slow = *m;
+    fab_gauss *q = over(m, FAB_FORM_PRECISION, FAB_F64, m->last, 1, 1e5);
+    const fab_gauss *const part[] = {q, q};
+    slow.features = NULL;
+    fab_draws *a = linearise_model(m, part, &p), *b = linearise_model(&slow, part, &p);
+    for (int64_t i = 0; i < N; i++) {
+        fab_prediction s, t;
+        fab_draws_predict(a, i, &s);
+        fab_draws_predict(b, i, &t);
+        assert_true(t.sd < 1e-3 && fabs(s.sd / t.sd - 1) < 6 * 1e10 * 0x1p-52);
+    }
+    fab_draws_free(a);
+    fab_draws_free(b);
+    fab_gauss_free(q);
+    fab_net_free(net);
 }
 
 /* A linear model: eta is normal, and y is eta plus a t: their convolution by the mid-point rule. */
@@ -229,6 +349,8 @@ int main(void)
         TEST(classes_are_those_of_a_categorical_model),
         TEST(parts_of_a_mixture_keep_their_weights_and_units),
         TEST(a_gaussian_over_part_of_theta_spreads_that_part),
+        TEST(the_same_without_the_Jacobian),
+        TEST(variances_far_below_those_of_psi_keep_their_digits),
         TEST(heavy_tails_are_folded_with_the_spread),
         TEST(what_does_not_fit_is_refused),
     };

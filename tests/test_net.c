@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
+#include "base/rows.h"
 #include "la_allocations.h"
 #include "dense.h"
 #include "fabayes/net.h"
@@ -631,12 +632,59 @@ static void noise_stays_above_its_floor(void **state)
     fab_net_free(net);
 }
 
+/* The precision stands in the file, and a caller that names one has it. */
+static void json_says_the_precision(void **state)
+{
+    (void)state;
+    const fab_exec f64 = {.ops = fab_ops_find("cpu", FAB_F64)};
+    fab_net *net = new_net(&chains[0], FAB_F32, 3, 1), *back;
+    char *json;
+    assert_ok(fab_net_json(net, &json));
+    assert_non_null(strstr(json, "\"dtype\": \"f32\""));
+    assert_ok(fab_net_from_json(&back, json, 3, NULL));
+    assert_int_equal(fab_net_model(back)->type, FAB_F32);
+    fab_net_free(back);
+    assert_ok(fab_net_from_json(&back, json, 3, &f64));
+    assert_int_equal(fab_net_model(back)->type, FAB_F64);
+    fab_net_free(back);
+    fab_net_free(net);
+    fab_text_free(json);
+}
+
+/* Rows beyond the batch are predicted in pieces, in both precisions and from rows of both. */
+static void any_number_of_rows_is_predicted(void **state)
+{
+    (void)state;
+    enum { ROWS = 11 };
+    for (int i = 0; i < CHAINS; i++)
+        for (int t = 0; t < 2; t++) {
+            fab_net *net = new_net(&chains[i], t ? FAB_F32 : FAB_F64, 4, 1);
+            const fab_model *m = fab_net_model(net);
+            const fab_examples e = some_examples(&chains[i], ROWS, 1);
+            double *theta = some_theta(m), *all = doubles(ROWS * m->outputs),
+                   *one = doubles(m->outputs);
+            assert_true(m->any_rows);
+            assert_ok(m->predict(m->self, theta, &e.x, all));
+            for (int64_t r = 0; r < ROWS; r++) {
+                const fab_rows row = fab_rows_part(&e.x, r, 1);
+                assert_ok(m->predict(m->self, theta, &row, one));
+                for (int64_t o = 0; o < m->outputs; o++)
+                    assert_true(all[r * m->outputs + o] == one[o]);
+            }
+            fab_net_free(net);
+        }
+}
+
 static void bad_json_is_refused(void **state)
 {
     (void)state;
     static const char *const bad[][2] = {
         {"{", "not JSON"},
         {"{\"kind\": \"linear\"}", "not 'network'"},
+        {"{\"kind\": \"network\", \"likelihood\": \"gaussian\", \"noise\": \"fixed\", "
+         "\"features\": 2, \"dtype\": \"f16\", "
+         "\"classes\": 1, \"beta\": 1, \"parameters\": 3, \"layers\": [{\"layer\": \"dense:1\"}]}",
+         "its dtype is 'f16'"},
         {"{\"kind\": \"network\", \"likelihood\": \"cauchy\"}", "not known"},
         {"{\"kind\": \"network\", \"likelihood\": \"gaussian\", \"noise\": \"fixed\", "
          "\"features\": 2, "
@@ -706,6 +754,8 @@ int main(void)
         TEST(bad_plans_are_refused),
         TEST(noise_stays_above_its_floor),
         TEST(bad_json_is_refused),
+        TEST(json_says_the_precision),
+        TEST(any_number_of_rows_is_predicted),
         TEST(batches_must_fit),
         TEST(every_failed_allocation_is_reported),
     };

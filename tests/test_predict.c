@@ -69,11 +69,86 @@ static void probabilities_add_up_and_shrink_with_the_variance(void **state)
     (void)state;
     const fab_glm m = {FAB_LIKELIHOOD_BERNOULLI, 1, 1, 0, 1};
     fab_prediction p;
-    fab_predict_y(&m, 1.5, 8 / M_PI * 3, &p); /* kappa = 1/2 */
-    assert_true(fabs(p.mean - 1 / (1 + exp(-0.75))) < 1e-15);
+    fab_predict_y(&m, 1.5, 3.2, &p);
+    assert_true(p.mean < 1 / (1 + exp(-1.5)) && p.mean > 0.5);
+    assert_true(fabs(p.mean - exp(fab_predict_logp(&m, 1.5, 3.2, 1))) < 1e-14);
+    assert_true(fabs(p.sd * p.sd - p.mean * (1 - p.mean)) < 1e-14);
     assert_true(fabs(exp(fab_predict_logp(&m, 1.5, 2, 1)) + exp(fab_predict_logp(&m, 1.5, 2, 0)) -
                      1) < 1e-14);
     assert_true(isfinite(fab_predict_logp(&m, 1e4, 0, 0)));
+}
+
+/* log E sigma by 400 001 plain nodes around where the integrand lives. */
+static double plain_sigma(double u, double v)
+{
+    const int n = 400000;
+    const double s = sqrt(v), lo = u - 12 * s, h = (v + 24 * s) / n;
+    double top = -INFINITY, sum = 0;
+    for (int pass = 0; pass < 2; pass++)
+        for (int i = 0; i <= n; i++) {
+            const double t = lo + i * h, z = (t - u) / s;
+            const double f = fmin(t, 0) - log1p(exp(-fabs(t))) - z * z / 2;
+            if (pass == 0)
+                top = fmax(top, f);
+            else
+                sum += exp(f - top);
+        }
+    return top + log(sum * h / s) - 0.5 * log(2 * M_PI);
+}
+
+/* The rule's own error is 1e-11; that of the plain sum, of step 24 s / 4e5 at most 1/25, is below rounding. */
+static void two_classes_are_integrated_over_their_predictor(void **state)
+{
+    (void)state;
+    const fab_glm m = {FAB_LIKELIHOOD_BERNOULLI, 1, 1, 0, 1};
+    const double cases[][2] = {{0.3, 1e-4},  {-2.385, 1}, {5, 15.9}, {5, 16.1},    {-20, 30},
+                               {-40, 0.01},  {40, 7},     {100, 25}, {-100, 81},   {-300, 100},
+                               {-3000, 400}, {0, 2500},   {70, 900}, {-700, 1024}, {1e-3, 0.2}};
+    for (size_t i = 0; i < sizeof cases / sizeof *cases; i++)
+        for (int y = 0; y < 2; y++) {
+            const double u = cases[i][0], v = cases[i][1], want = plain_sigma(y ? u : -u, v),
+                         got = fab_predict_logp(&m, u, v, y);
+            if (!(fabs(got - want) < 1e-10 * (1 + fabs(want))))
+                fail_msg("u = %g, v = %g, y = %d: %.15g, not %.15g", u, v, y, got, want);
+        }
+    assert_true(fabs(fab_predict_logp(&m, 1e154, 1e308, 1) - log(0.5 * erfc(-1 / sqrt(2)))) <
+                1e-12);
+    assert_true(fab_predict_logp(&m, -1e200, 1, 1) == -1e200);
+    assert_true(fab_predict_logp(&m, 1e300, 1e-3, 1) == 0);
+    const double v6 = 250.1 * 250.1, v5 = 249.9 * 249.9; /* of 6 and of 5: log p = u + v/2 there */
+    assert_true(fabs(fab_predict_logp(&m, -v6 - 400, v6, 1) -
+                     fab_predict_logp(&m, -v5 - 400, v5, 1) + v6 / 2 - v5 / 2) < 1e-2);
+}
+
+static void rows_without_a_finite_prediction_are_refused(void **state)
+{
+    (void)state;
+    enum { D = 3, C = 3 };
+    const double x[2 * D] = {1, 2, 3, 1, 1e200, -5}, y[2] = {1, 0};
+    const fab_rows rows = {x, FAB_F64, 2, D};
+    const fab_glm m = {FAB_LIKELIHOOD_BERNOULLI, D, 1, 0, 1},
+                  c = {FAB_LIKELIHOOD_CATEGORICAL, D, C, 0, 1};
+    double eta[2], v[2], etas[2 * C], cov[2 * C * C], logp[2 * C];
+    fab_scores s;
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 2, 1, 1);
+    assert_refused(fab_predict_eta(q, &m, &rows, NULL, NULL, eta, v), FAB_NUMERIC,
+                   "row 1 has no finite prediction: its largest feature is number 1, 1e+200");
+    fab_gauss_free(q);
+    q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D * C, 2, 1, 1);
+    assert_refused(fab_predict_classes(q, &c, &rows, NULL, 0, 0, NULL, logp), FAB_NUMERIC,
+                   "row 1 has no finite prediction");
+    assert_refused(fab_predict_etas(q, &c, &rows, NULL, NULL, etas, cov), FAB_NUMERIC,
+                   "row 1 has no finite prediction");
+    fab_gauss_free(q);
+    const double none[2] = {0, NAN}, zero[2] = {0, 0};
+    assert_refused(fab_score(&m, 2, none, zero, y, NULL, &s), FAB_BAD_DATA,
+                   "row 1: a predictor of mean");
+    assert_refused(fab_score(&m, 2, zero, none, y, NULL, &s), FAB_BAD_DATA,
+                   "row 1: a predictor of mean");
+    const fab_glm g = {FAB_LIKELIHOOD_GAUSSIAN, D, 1, 0, 1};
+    const double far[2] = {0, 1e200};
+    assert_refused(fab_score(&g, 2, far, zero, y, NULL, &s), FAB_NUMERIC,
+                   "row 1: y = 0 is too far");
 }
 
 /* The mixture by 200 001 plain nodes. */
@@ -129,7 +204,7 @@ static void scores_are_their_formulas(void **state)
                   c = {FAB_LIKELIHOOD_POISSON, 1, 1, 0, 1};
     const double eta[4] = {0, 0, 0, 0}, v[4] = {0, 0, 0, 0}, y[4] = {0.5, -1, 1.8, 3};
     fab_scores s;
-    assert_ok(fab_score(&m, 4, eta, v, y, &s));
+    assert_ok(fab_score(&m, 4, eta, v, y, NULL, &s));
     assert_true(fabs(s.rmse - sqrt((0.25 + 1 + 3.24 + 9) / 4)) < 1e-15 &&
                 fabs(s.mae - 6.3 / 4) < 1e-15);
     assert_true(s.coverage50 == 0.25 && s.coverage90 == 0.5 && s.coverage95 == 0.75 &&
@@ -143,14 +218,14 @@ static void scores_are_their_formulas(void **state)
         }
     assert_true(fabs(s.crps - crps) < 1e-5);
     const double be[4] = {1, -1, 2, -2}, by[4] = {1, 1, 1, 0};
-    assert_ok(fab_score(&b, 4, be, v, by, &s));
+    assert_ok(fab_score(&b, 4, be, v, by, NULL, &s));
     assert_true(s.accuracy == 0.75 && s.auc == 1 && s.ece > 0 && isnan(s.rmse));
-    assert_ok(fab_score(&b, 3, be, v, by, &s));
+    assert_ok(fab_score(&b, 3, be, v, by, NULL, &s));
     assert_true(isnan(s.auc)); /* one class */
     const double cy[4] = {0, 2, 1, 1};
-    assert_ok(fab_score(&c, 4, eta, v, cy, &s));
+    assert_ok(fab_score(&c, 4, eta, v, cy, NULL, &s));
     assert_true(fabs(s.dispersion - 0.5) < 1e-15 && fabs(s.nll - 1 - log(2) / 4) < 1e-14);
-    assert_refused(fab_score(&c, 0, eta, v, cy, &s), FAB_BAD_DATA, "no rows");
+    assert_refused(fab_score(&c, 0, eta, v, cy, NULL, &s), FAB_BAD_DATA, "no rows");
 }
 
 int main(void)
@@ -160,6 +235,8 @@ int main(void)
         cmocka_unit_test(a_point_has_no_width_and_sizes_are_checked),
         cmocka_unit_test(gaussian_predictions_are_normal),
         cmocka_unit_test(probabilities_add_up_and_shrink_with_the_variance),
+        cmocka_unit_test(two_classes_are_integrated_over_their_predictor),
+        cmocka_unit_test(rows_without_a_finite_prediction_are_refused),
         cmocka_unit_test(counts_are_integrated_over_their_rate),
         cmocka_unit_test(quantiles_of_counts_are_those_of_the_sum),
         cmocka_unit_test(scores_are_their_formulas),

@@ -249,7 +249,7 @@ static void scores_of_classes_are_their_formulas(void **state)
     double logp[12];
     fab_scores s;
     for (int i = 0; i < 12; i++) logp[i] = log(p[i]);
-    assert_ok(fab_score_classes(3, 4, logp, y, &s));
+    assert_ok(fab_score_classes(3, 4, logp, y, NULL, &s));
     assert_true(fabs(s.nll + (log(0.7) + log(0.6) + log(0.3) + log(0.25)) / 4) < 1e-14);
     assert_true(s.accuracy == 0.5 && isnan(s.rmse));
     assert_true(fabs(s.brier - (0.14 + 0.26 + 0.74 + 0.875) / 4) < 1e-14);
@@ -257,12 +257,12 @@ static void scores_of_classes_are_their_formulas(void **state)
     assert_true(fabs(s.ece - (0.3 + 0.4 + 0.4 + 0.5) / 4) < 1e-14);
     /* class 0: 0.7 above all: 1; class 1: 0.6, 0.3 against 0.2, 0.25: 1; class 2: 0.25 against .1 .3 .4: 1/3 */
     assert_true(fabs(s.auc - (1 + 1 + 1.0 / 3) / 3) < 1e-14);
-    assert_ok(fab_score_classes(3, 3, logp, y, &s));
+    assert_ok(fab_score_classes(3, 3, logp, y, NULL, &s));
     assert_true(isnan(s.auc)); /* nobody is of class 2 */
-    assert_refused(fab_score_classes(3, 0, logp, y, &s), FAB_BAD_DATA, "no rows");
-    assert_refused(fab_score_classes(2, 4, logp, y, &s), FAB_BAD_DATA, "row 3: y = 2");
+    assert_refused(fab_score_classes(3, 0, logp, y, NULL, &s), FAB_BAD_DATA, "no rows");
+    assert_refused(fab_score_classes(2, 4, logp, y, NULL, &s), FAB_BAD_DATA, "row 3: y = 2");
     logp[4] = NAN;
-    assert_refused(fab_score_classes(3, 4, logp, y, &s), FAB_BAD_DATA, "row 1");
+    assert_refused(fab_score_classes(3, 4, logp, y, NULL, &s), FAB_BAD_DATA, "row 1");
 }
 
 static void two_classes_score_as_a_bernoulli_target(void **state)
@@ -276,8 +276,8 @@ static void two_classes_score_as_a_bernoulli_target(void **state)
         logp[2 * i] = fab_predict_logp(&b, eta[i], 0, 0);
         logp[2 * i + 1] = fab_predict_logp(&b, eta[i], 0, 1);
     }
-    assert_ok(fab_score(&b, 5, eta, v, y, &one));
-    assert_ok(fab_score_classes(2, 5, logp, y, &two));
+    assert_ok(fab_score(&b, 5, eta, v, y, NULL, &one));
+    assert_ok(fab_score_classes(2, 5, logp, y, NULL, &two));
     assert_true(fabs(one.nll - two.nll) < 1e-14 && one.accuracy == two.accuracy);
     assert_true(fabs(2 * one.brier - two.brier) < 1e-14 && fabs(one.ece - two.ece) < 1e-14);
     assert_true(fabs(one.auc - two.auc) < 1e-14);

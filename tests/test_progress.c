@@ -7,6 +7,7 @@
 #include "fabayes/net.h"
 #include "fabayes/predict.h"
 #include "fabayes/random.h"
+#include "train/objective.h"
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>
@@ -54,6 +55,7 @@ typedef struct work {
 } work;
 
 static const work all[] = {
+    {"online-ml", VECTORS, 200, 20000, {"K", "5"}},
     {"recursive-em", VECTORS, 200, 20000, {"K", "5"}},
     {"online-em", VECTORS, 200, 30000, {"K", "5"}},
     {"stochastic-em", VECTORS, 200, 20000, {"K", "5"}},
@@ -81,6 +83,8 @@ static const work all[] = {
     {"iterate-averaging", NETWORK, 20, 2000, {"epochs", "20", "average", "20"}},
     {"slang", NETWORK, 20, 1500, {"epochs", "20", "K", "3"}},
     {"vogn", NETWORK, 20, 1500, {"epochs", "30"}},
+    {"vga", LINEAR, 100, 4000, {"beta", "1"}},
+    {"spike-slab", LINEAR, 600, 300, {NULL}},
 };
 enum { WORKS = sizeof all / sizeof *all };
 
@@ -283,8 +287,8 @@ static void *run_side(void *ctx)
 static void two_fits_side_by_side_have_their_own(void **state)
 {
     (void)state;
-    side a = {.s = some_setting(&all[1]), .l = {.only = "online-em"}},
-         b = {.s = some_setting(&all[3]), .l = {.only = "online-sga", .stop_at = 3}};
+    side a = {.s = some_setting(&all[2]), .l = {.only = "online-em"}},
+         b = {.s = some_setting(&all[4]), .l = {.only = "online-sga", .stop_at = 3}};
     pthread_t thread;
     assert_int_equal(pthread_create(&thread, NULL, run_side, &a), 0);
     run_side(&b);
@@ -324,6 +328,152 @@ static void predictions_stop(void **state)
     free_setting(t);
 }
 
+enum { LEVELS = 997 };
+static int64_t level_of(int64_t i)
+{
+    return i * 7919 % LEVELS;
+}
+
+/* P(level of a row of class k > that of another row), equal ones counting half: from the counts of each level. */
+static double area_of_levels(int64_t n, const double *y, double k)
+{
+    double mine[LEVELS] = {0}, others[LEVELS] = {0}, ones = 0, below = 0, sum = 0;
+    for (int64_t i = 0; i < n; i++) *(y[i] == k ? &mine[level_of(i)] : &others[level_of(i)]) += 1;
+    for (int j = 0; j < LEVELS; j++) {
+        sum += mine[j] * (below + others[j] / 2);
+        below += others[j];
+        ones += mine[j];
+    }
+    return sum / (ones * below);
+}
+
+/* Of more rows than are sorted in one piece. */
+static void scores_ask_often_and_stop(void **state)
+{
+    (void)state;
+    enum { ROWS = 400000, CLASSES = 3, SAMPLES = 400, FEW = 60 };
+    fab_scores s;
+    double *eta = doubles(ROWS), *v = doubles(ROWS), *y = doubles(ROWS),
+           *logp = doubles(CLASSES * ROWS), *draws = doubles(SAMPLES * FEW),
+           *beta = doubles(SAMPLES * FEW), weight[SAMPLES];
+    fab_random_normal(5, FAB_PURPOSE_DATA, 0, 0, ROWS, FAB_F64, eta);
+    fab_random_normal(5, FAB_PURPOSE_DATA, 1, 0, SAMPLES * FEW, FAB_F64, draws);
+    for (int64_t i = 0; i < ROWS; i++) {
+        const double p = 0.3 + 0.4 * (double)level_of(i) / LEVELS;
+        y[i] = (double)(i % 2);
+        v[i] = 0.5;
+        logp[i * CLASSES] = log(p);
+        logp[i * CLASSES + 1] = logp[i * CLASSES + 2] = log((1 - p) / 2);
+    }
+    for (int64_t i = 0; i < SAMPLES * FEW; i++) beta[i] = 2;
+    for (int i = 0; i < SAMPLES; i++) weight[i] = 1. / SAMPLES;
+    y[0] = 2; /* a class of several, a count, and for two classes put right below */
+    const fab_draws d = {.head = {.classes = 1, .beta = 2},
+                         .n = FEW,
+                         .samples = SAMPLES,
+                         .eta = draws,
+                         .beta = beta,
+                         .weight = weight};
+    static const fab_likelihood of[] = {FAB_LIKELIHOOD_GAUSSIAN, FAB_LIKELIHOOD_POISSON,
+                                        FAB_LIKELIHOOD_BERNOULLI};
+    for (int k = 0; k < 5; k++) { /* three likelihoods, several classes, draws */
+        const fab_glm m = {.likelihood = of[k % 3], .classes = 1, .beta = 2};
+        listener l = {0};
+        const fab_exec x = {.progress = hear, .progress_ctx = &l};
+        if (k == 2) y[0] = 1;
+        if (k == 3) y[0] = 2;
+        for (int64_t stop_at = 0, calls = 0; stop_at < 4; stop_at++) {
+            l = (listener){.last = fab_clock()};
+            if (stop_at > 0) l.stop_at = 1 + (stop_at - 1) * (calls - 1) / 2; /* first .. last */
+            fab_status status;
+            if (k < 3)
+                status = fab_score(&m, ROWS, eta, v, y, &x, &s);
+            else if (k == 3)
+                status = fab_score_classes(CLASSES, ROWS, logp, y, &x, &s);
+            else
+                status = fab_draws_score(&d, y, &x, &s);
+            note_time(&l);
+            if (stop_at == 0)
+                print_message("%d: %lld calls, longest gap %.3f s\n", k, (long long)l.calls, l.gap);
+            assert_true(l.gap < LONGEST);
+            assert_int_equal(status, stop_at > 0 ? FAB_STOPPED : FAB_OK);
+            assert_int_equal(l.calls, stop_at > 0 ? l.stop_at : l.calls);
+            if (stop_at > 0) continue;
+            calls = l.calls;
+            assert_true(calls > 3);
+        }
+        if (k != 3) continue;
+        assert_ok(fab_score_classes(CLASSES, ROWS, logp, y, NULL, &s));
+        const double area = area_of_levels(ROWS, y, 0) + 1 - area_of_levels(ROWS, y, 1) + 1 -
+                            area_of_levels(ROWS, y, 2); /* p of the others falls */
+        assert_true(fabs(s.auc - area / CLASSES) < 1e-12);
+    }
+}
+
+/* 40 million numbers, by rows, by columns and sparse: stopped, no row is in; asked again, the bad one is named. */
+static void the_check_of_a_table_stops_and_takes_no_row(void **state)
+{
+    (void)state;
+    enum { ROWS = 400000, D = 100 };
+    double *x = doubles((int64_t)ROWS * D), *y = doubles(ROWS);
+    int64_t *start = calloc(ROWS + 1, sizeof *start);
+    int32_t *index = calloc((size_t)ROWS * D, sizeof *index);
+    assert_true(start && index);
+    for (int64_t i = 0; i <= ROWS; i++) start[i] = i * D;
+    for (int64_t i = 0; i < (int64_t)ROWS * D; i++) index[i] = (int32_t)(i % D);
+    const fab_rows shape[] = {{.p = x, .n = ROWS, .ld = D},
+                              {.p = x, .n = ROWS, .ld = 1, .stride = ROWS},
+                              {.p = x, .n = ROWS, .ld = D, .start = start, .index = index}};
+    fab_glm glm = {.D = D, .classes = 1, .beta = 1};
+    const fab_model model = fab_model_linear(&glm);
+    const fab_online_em_settings online = fab_online_em_defaults(2);
+    const fab_rvga_settings rvga = fab_rvga_defaults();
+    for (int k = 0; k < 6; k++) { /* vectors, examples */
+        const fab_examples e = {.x = shape[k / 2], .y = k % 2 ? y : NULL};
+        listener l = {.last = fab_clock(), .stop_at = 2};
+        const fab_exec exec = {.progress = hear, .progress_ctx = &l, .threads = 1};
+        fab_fit *f;
+        if (k % 2)
+            assert_ok(fab_fit_create(&f, "rvga", &rvga, sizeof rvga, &(fab_input){.model = &model},
+                                     &exec));
+        else
+            assert_ok(fab_fit_create(&f, "online-em", &online, sizeof online,
+                                     &(fab_input){.vectors = D}, &exec));
+        assert_int_equal(fab_fit_update(f, &e), FAB_STOPPED);
+        assert_non_null(strstr(fab_detail(), "check: stopped after"));
+        assert_int_equal(fab_fit_rows(f), 0);
+        x[(int64_t)ROWS * D - 1] = NAN; /* last row, last column of all shapes */
+        assert_refused(fab_fit_update(f, &e), FAB_BAD_DATA, "row 399999, column 99 is nan");
+        note_time(&l);
+        assert_true(l.calls > 4 && l.gap < LONGEST);
+        x[(int64_t)ROWS * D - 1] = 0;
+        fab_fit_free(f);
+    }
+    free(start);
+    free(index);
+}
+
+/* A gradient of 60000 x 200 numbers, without the curvature. */
+static void a_pass_for_the_gradient_alone_asks(void **state)
+{
+    (void)state;
+    enum { ROWS = 60000, D = 200 };
+    double *x = doubles((int64_t)ROWS * D), *y = doubles(ROWS), theta[D] = {0}, gradient[D];
+    const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = ROWS, .ld = D}, .y = y};
+    const fab_glm m = {.D = D, .classes = 1, .beta = 1};
+    listener l = {.stop_at = 5}; /* in the second or third pass */
+    const fab_exec exec = {.progress = hear, .progress_ctx = &l};
+    fab_objective *o;
+    assert_ok(fab_objective_init(&o, "test", &m, &e, NULL, 0, 1, &exec));
+    fab_objective_diagonal(o, 1, 1);
+    assert_true(isfinite(fab_objective_at(o, theta, gradient, NULL)));
+    assert_true(l.calls > 0);
+    while (o->stopped == FAB_OK) fab_objective_at(o, theta, gradient, NULL);
+    assert_int_equal(o->stopped, FAB_STOPPED);
+    assert_true(isnan(fab_objective_at(o, theta, gradient, NULL)));
+    fab_objective_free(o);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -332,6 +482,9 @@ int main(void)
         cmocka_unit_test(a_stream_counts_the_rows_it_took),
         cmocka_unit_test(two_fits_side_by_side_have_their_own),
         cmocka_unit_test_teardown(predictions_stop, dense_release),
+        cmocka_unit_test_teardown(a_pass_for_the_gradient_alone_asks, dense_release),
+        cmocka_unit_test_teardown(scores_ask_often_and_stop, dense_release),
+        cmocka_unit_test_teardown(the_check_of_a_table_stops_and_takes_no_row, dense_release),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

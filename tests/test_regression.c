@@ -715,9 +715,40 @@ static void every_failed_allocation_is_reported(void **state)
     fab_set_allocator(NULL, NULL);
 }
 
+/* rows, columns, levels of the target, and the method that such classes get */
+static void classes_get_the_method_that_suits_their_size(void **state)
+{
+    (void)state;
+    const struct {
+        int64_t n, columns, levels;
+        const char *method;
+    } cases[] = {{40, 3, 2, "vga"},       {40, 3, 4, "vga"},        {100001, 1, 2, "laplace"},
+                 {30, 1999, 2, "vga"},    {30, 2000, 2, "laplace"}, {30, 2001, 2, "lrvga"},
+                 {30, 700, 3, "laplace"}, {3000, 900, 2, "laplace"}};
+    for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+        const int64_t n = cases[k].n, width = cases[k].columns;
+        double *x = calloc((size_t)(n * width), sizeof *x), *y = calloc((size_t)n, sizeof *y);
+        assert_true(x && y);
+        for (int64_t i = 0; i < n; i++) {
+            x[i * width] = (double)(i % 7);
+            y[i] = (double)(i % cases[k].levels);
+        }
+        const fab_arrays a = {.n = n, .x = x, .D = width, .y = {.p = y}};
+        const fab_plan p = {.likelihood = cases[k].levels > 2 ? "categorical" : "bernoulli"};
+        fab_regression *r;
+        assert_int_equal(fab_regression_open(&r, &(fab_data){.arrays = &a}, &p, NULL), FAB_OK);
+        assert_int_equal(fab_regression_choose(r), FAB_OK);
+        assert_string_equal(fab_method_name(fab_regression_method(r)), cases[k].method);
+        fab_regression_free(r);
+        free(x);
+        free(y);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(classes_get_the_method_that_suits_their_size),
         TEST(numbers_in_any_layout_are_the_file),
         TEST(words_and_codes_are_the_file),
         TEST(sparse_rows_are_the_libsvm_file),

@@ -32,9 +32,9 @@ static fab_vifa_settings vifa_settings(int64_t seed, int64_t runs)
 {
     fab_vifa_settings s = fab_vifa_defaults();
     s.K = 2;
-    s.epochs = 20;
-    s.seed = seed;
-    s.runs = runs;
+    s.train.epochs = 20;
+    s.train.seed = seed;
+    s.train.runs = runs;
     return s;
 }
 
@@ -149,12 +149,12 @@ static void a_run_that_fails_is_named(void **state)
     fab_vifa_settings s = vifa_settings(SEED, RUNS);
     const fab_mixture *mix;
     s.optimiser = FAB_VIFA_SGD;
-    s.rate = 1e6;
+    s.train.rate = 1e6;
     fab_fit *f = open_run("vifa", t, &s);
     assert_refused(fab_fit_result(f, &mix), FAB_NUMERIC, "run 1 of 3: vifa: ");
     assert_null(mix);
     fab_fit_free(f);
-    s.runs = 0;
+    s.train.runs = 0;
     assert_refused(fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = t->m}, NULL),
                    FAB_BAD_ARGUMENT, "runs = 0");
     fab_net_free(t->net);
@@ -167,7 +167,7 @@ static fab_status run_and_close(void)
     fab_vifa_settings s = vifa_settings(SEED, RUNS);
     fab_fit *f = NULL;
     const fab_mixture *mix;
-    s.epochs = 1;
+    s.train.epochs = 1;
     fab_status done =
         fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = at_hand->m}, NULL);
     if (done == FAB_OK) done = fab_fit_update(f, &at_hand->e);

@@ -153,6 +153,150 @@ static void kalman_is_the_closed_form(void **state)
     fab_gauss_free(q);
 }
 
+/* The posterior of n rows may be as much narrower than the prior as it likes: both are roots of the precision.  Errors
+ * are those of the QR of n x T normals, whose condition is below 1e3 here: some n T eps 1e3. */
+static void a_prior_may_be_as_wide_as_it_likes(void **state)
+{
+    (void)state;
+    const char *const wide[] = {"1e-6", "1e-12", "1e-20", "1e-28"};
+    for (int a = 0; a < 4; a++)
+        for (int64_t n = 20; n <= 400; n *= 20) {
+            char text[100];
+            data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, n, 1);
+            add_weights(&d);
+            const closed c = closed_form(&d, atof(wide[a]), 2.385, 1e-4);
+            snprintf(text, sizeof text, "alpha=%s beta=2.385 intercept_alpha=1e-4", wide[a]);
+            fab_gauss *q = fitted("kalman", &d, text, NULL, NULL);
+            const double e = far_off(q, &c);
+            if (!(e < 400 * D * 2.2e-16 * 1e3)) fail_msg("alpha = %s: %.3g", wide[a], e);
+            fab_gauss_free(q);
+        }
+}
+
+/* Sizes from 1e-8 to 1e8: every standard deviation to its own digits. */
+static void columns_may_be_of_any_size(void **state)
+{
+    (void)state;
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1);
+    for (int64_t j = 0; j < d.n; j++)
+        for (int64_t i = 0; i < D; i++) d.x[j * D + i] *= pow(10, (double)(16 * i) / (D - 1) - 8);
+    const closed c = closed_form(&d, 1e-20, 2.385, 1e-4);
+    fab_gauss *q = fitted("kalman", &d, "alpha=1e-20 beta=2.385 intercept_alpha=1e-4", NULL, NULL);
+    const double e = far_off(q, &c);
+    if (!(e < 400 * D * 2.2e-16 * 1e3)) fail_msg("%.3g", e);
+    fab_gauss_free(q);
+}
+
+/* NIST StRD, Pontius: y on x and x^2, x up to 3e6, as certified to 15 digits.  The rows of (x, x^2, 1), in units where columns
+ * have length 1, have a condition of some 40. */
+static void pontius_keeps_its_digits(void **state)
+{
+    (void)state;
+    static double y[40] = {0.11019, 0.21956, 0.32949, 0.43899, 0.54803, 0.65694, 0.76562, 0.87487,
+                           0.98292, 1.09146, 1.20001, 1.30822, 1.41599, 1.52399, 1.63194, 1.73947,
+                           1.84646, 1.95392, 2.06128, 2.16844, 0.11052, 0.22018, 0.32939, 0.43886,
+                           0.54798, 0.65739, 0.76596, 0.87474, 0.983,   1.0915,  1.20004, 1.30818,
+                           1.41613, 1.52408, 1.63159, 1.73965, 1.84696, 1.95445, 2.06177, 2.16829};
+    const double mean[] = {0.732059160401003e-6, -0.316081871345029e-14, 0.673565789473684e-3},
+                 sd[] = {0.157817399981659e-9, 0.486652849992036e-16, 0.107938612033077e-3},
+                 residual = 0.205177424076185e-3;
+    static double x[80];
+    for (int j = 0; j < 40; j++) {
+        x[2 * j] = 150000.0 * (1 + j % 20);
+        x[2 * j + 1] = x[2 * j] * x[2 * j];
+    }
+    data d = {.D = 2, .n = 40, .x = x, .y = y};
+    char text[100];
+    snprintf(text, sizeof text, "alpha=1e-30 intercept_alpha=1e-30 beta=%.17g",
+             1 / (residual * residual));
+    const char *const method[] = {"kalman", "rvga"};
+    for (int m = 0; m < 2; m++) {
+        fab_gauss *q = fitted(method[m], &d, text, NULL, NULL);
+        double v[3];
+        fab_solver *s;
+        assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
+        assert_int_equal(fab_solver_variances(s, v), FAB_OK);
+        fab_solver_free(s);
+        for (int i = 0; i < 3; i++) {
+            assert_true(fabs(q->mu[i] / mean[i] - 1) < 1e-11);
+            assert_true(fabs(sqrt(v[i]) / sd[i] - 1) < 1e-13);
+        }
+        fab_gauss_free(q);
+    }
+}
+
+/* A column near 1e6 that varies by 1 has a condition of 1e9 beside an intercept that nothing holds. */
+static void an_intercept_may_be_free(void **state)
+{
+    (void)state;
+    data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1);
+    for (int64_t j = 0; j < d.n; j++) d.x[j * D + 4] += 1e6;
+    const closed c = closed_form(&d, 0.7, 2.385, 1e-20);
+    fab_gauss *q = fitted("kalman", &d, "alpha=0.7 beta=2.385 intercept_alpha=1e-20", NULL, NULL);
+    const double e = far_off(q, &c);
+    if (!(e < 400 * D * 2.2e-16 * 1e9)) fail_msg("%.3g", e);
+    fab_gauss_free(q);
+}
+
+/* Weights 1 to 4, and the rows so many times: the same noise, scores and evidence.  Sums of 1000 terms each. */
+static void a_row_of_weight_w_counts_as_w_rows(void **state)
+{
+    (void)state;
+    const char *const method[] = {"kalman", "lrvga"}, *const text[] = {"alpha=0.7 beta=2.385",
+                                                                       "alpha=0.7", ""};
+    data once = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 400, 1);
+    data many = {.D = D, .x = doubles(4 * 400 * D), .y = doubles(4 * 400)};
+    once.w = doubles(once.n);
+    for (int64_t j = 0; j < once.n; j++) {
+        once.w[j] = (double)(1 + j % 4);
+        for (int64_t k = 0; k <= j % 4; k++, many.n++) {
+            memcpy(many.x + many.n * D, once.x + j * D, D * sizeof *many.x);
+            many.y[many.n] = once.y[j];
+        }
+    }
+    for (int i = 0; i < 6; i++) {
+        fab_report r[2];
+        for (int k = 0; k < 2; k++) {
+            /* the prior is chosen from the same rows: 200, weighing 500 */
+            char all[100];
+            snprintf(all, sizeof all, "%s warmup=%d", text[i / 2], k ? 500 : 200);
+            fab_fit *f = open_fit(method[i % 2], D, all, NULL, NULL);
+            feed(f, k ? &many : &once, 0, k ? many.n : once.n);
+            assert_int_equal(fab_fit_report(f, &r[k]), FAB_OK);
+            fab_fit_free(f);
+        }
+        assert_true(fabs(r[0].alpha / r[1].alpha - 1) < 1e-9);
+        if (!(fabs(r[0].beta / r[1].beta - 1) < 1e-9))
+            fail_msg("%s: beta %.17g, %.17g", text[i / 2], r[0].beta, r[1].beta);
+        assert_true(fabs(r[0].log_evidence / r[1].log_evidence - 1) < 1e-9);
+    }
+}
+
+/* One step ahead, the log score is the log evidence where the Gaussian is the posterior, and nowhere else. */
+static void a_score_is_called_evidence_only_where_it_is(void **state)
+{
+    (void)state;
+    const struct {
+        const char *method, *text;
+        fab_likelihood likelihood;
+        int evidence;
+    } of[] = {{"kalman", "", FAB_LIKELIHOOD_GAUSSIAN, 1},
+              {"lrvga", "K=2 inner_rank=14", FAB_LIKELIHOOD_GAUSSIAN, 1},
+              {"lrvga", "K=2 inner_rank=5", FAB_LIKELIHOOD_GAUSSIAN, 0},
+              {"rvga", "likelihood=bernoulli", FAB_LIKELIHOOD_BERNOULLI, 0},
+              {"lrvga", "likelihood=poisson", FAB_LIKELIHOOD_POISSON, 0}};
+    for (int i = 0; i < 5; i++) {
+        const data d = make_data(of[i].likelihood, D, 100, 1);
+        fab_fit *f = open_fit(of[i].method, D, of[i].text, NULL, NULL);
+        fab_report r;
+        feed(f, &d, 0, d.n);
+        assert_int_equal(fab_fit_report(f, &r), FAB_OK);
+        assert_true(isfinite(r.log_score) && r.log_score < 0);
+        assert_true(of[i].evidence ? r.log_evidence == r.log_score : isnan(r.log_evidence));
+        fab_fit_free(f);
+    }
+}
+
 /* ---- the schemes of [L], in dense algebra ------------------------------------------------------ */
 
 typedef struct oracle {
@@ -327,6 +471,58 @@ static void split_saved_and_resumed_is_the_whole(void **state)
         }
 }
 
+/* Earlier files have the covariance and the mean as their state: the same stream goes on.  A state that is no covariance is
+ * refused. */
+static void a_covariance_of_an_earlier_file_goes_on(void **state)
+{
+    (void)state;
+    enum { T = D + 1 };
+    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 150, 1);
+    fab_gauss *whole = fitted("kalman", &d, "alpha=0.7 beta=1", NULL, NULL);
+    for (int bad = 0; bad < 2; bad++) {
+        fab_fit *f = open_fit("kalman", D, "alpha=0.7 beta=1", NULL, NULL), *again;
+        fab_tensors *file, *old;
+        fab_solver *s;
+        double P[T * T], mu[T];
+        feed(f, &d, 0, 90);
+        const fab_gauss *q = result_of(f);
+        memcpy(mu, q->mu, sizeof mu);
+        assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
+        assert_int_equal(fab_solver_dense(s, P), FAB_OK);
+        fab_solver_free(s);
+        if (bad) P[0] = -P[0];
+        assert_int_equal(fab_fit_save(f, in_folder("q.safetensors"), NULL), FAB_OK);
+        assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
+        assert_int_equal(fab_tensors_create(&old), FAB_OK);
+        for (int64_t i = 0; i < fab_tensors_meta_count(file); i++) {
+            const char *key = fab_tensors_meta_key(file, i);
+            assert_int_equal(fab_tensors_set(old, key, fab_tensors_get(file, key)), FAB_OK);
+        }
+        for (int64_t i = 0; i < fab_tensors_count(file); i++) {
+            const fab_tensor *t = fab_tensors_at(file, i);
+            if (strcmp(t->name, "state.L") == 0 || strcmp(t->name, "state.z") == 0) continue;
+            assert_int_equal(fab_tensors_add(old, t->name, t->type, t->ndim, t->shape, t->data),
+                             FAB_OK);
+        }
+        assert_int_equal(fab_tensors_add(old, "state.mu", FAB_F64, 1, (int64_t[]){T}, mu), FAB_OK);
+        assert_int_equal(fab_tensors_add(old, "state.P", FAB_F64, 2, (int64_t[]){T, T}, P), FAB_OK);
+        assert_int_equal(fab_fit_load(&again, old, NULL, NULL), bad ? FAB_BAD_FILE : FAB_OK);
+        if (!bad) {
+            double mean, covariance;
+            feed(again, &d, 90, d.n - 90);
+            assert_int_equal(fab_distance_mean(result_of(again), whole, &mean), FAB_OK);
+            assert_int_equal(fab_distance_covariance(result_of(again), whole, NULL, &covariance),
+                             FAB_OK);
+            assert_true(mean < 1e-11 && covariance < 1e-11);
+            fab_fit_free(again);
+        }
+        fab_tensors_free(old);
+        fab_tensors_free(file);
+        fab_fit_free(f);
+    }
+    fab_gauss_free(whole);
+}
+
 static void update_does_not_allocate(void **state)
 {
     (void)state;
@@ -390,12 +586,20 @@ int main(void)
         TEST(a_scheme_that_overflows_says_so),
         TEST(a_scalar_without_variance_is_the_likelihood_itself),
         TEST(kalman_is_the_closed_form),
+        TEST(a_prior_may_be_as_wide_as_it_likes),
+        TEST(columns_may_be_of_any_size),
+        TEST(pontius_keeps_its_digits),
+        TEST(an_intercept_may_be_free),
+        TEST(a_row_of_weight_w_counts_as_w_rows),
+        TEST(a_score_is_called_evidence_only_where_it_is),
         TEST(a_posterior_is_a_prior),
         TEST(hard_data_fit),
         TEST(update_does_not_allocate),
         TEST(every_failed_allocation_is_reported),
         TEST(what_cannot_be_done_is_said),
         cmocka_unit_test_setup_teardown(split_saved_and_resumed_is_the_whole, make_folder,
+                                        remove_folder),
+        cmocka_unit_test_setup_teardown(a_covariance_of_an_earlier_file_goes_on, make_folder,
                                         remove_folder),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
+#include "base/rows.h"
+#include "fabayes/data.h"
 #include "fabayes/net.h"
 #include "fabayes/gauss.h"
 #include "fabayes/settings.h"
@@ -137,12 +139,40 @@ static void clipping_keeps_the_direction(void **state)
 {
     (void)state;
     double g[2] = {3, -4};
-    assert_true(fab_clip(2, 10, g) == 5 && g[0] == 3);
-    assert_true(fab_clip(2, 1, g) == 5);
+    fab_clip(2, 10, 5, g);
+    assert_true(g[0] == 3);
+    fab_clip(2, 1, 5, g);
     assert_true(fabs(g[0] - 0.6) < 1e-15 && fabs(g[1] + 0.8) < 1e-15);
 }
 
 /* ---- batches ------------------------------------------------------------------------------------------ */
+
+/* A caller's test rows and the rows a method holds out, with one seed: 100 of 400 each.  Two that have nothing to do with
+ * one another share 25 +- 3.75 rows (hypergeometric); 6 sd: false alarms at 2e-9 by the normal limit.  Before each had a
+ * purpose they were the same rows. */
+static void rows_held_out_are_not_those_of_a_callers_split(void **state)
+{
+    (void)state;
+    enum { ROWS = 400, TESTED = 100 };
+    double x[ROWS], y[ROWS] = {0};
+    for (int i = 0; i < ROWS; i++) x[i] = i;
+    const fab_examples all = {.x = {x, FAB_F64, ROWS, 1}, .y = y};
+    const int64_t *tested;
+    int64_t shared = 0;
+    fab_minibatch *b;
+    fab_split *s;
+    assert_ok(fab_split_test(&s, ROWS, 0.25, NULL, 3));
+    assert_ok(fab_minibatch_init(&b, "test", &all, FAB_F64, 1, TESTED, 0.25, 3));
+    const fab_examples held = fab_minibatch_held(b, 0);
+    assert_int_equal(fab_split_part(s, 1, &tested), TESTED);
+    assert_int_equal(held.x.n, TESTED);
+    for (int i = 0; i < TESTED; i++)
+        for (int j = 0; j < TESTED; j++)
+            shared += ((const double *)held.x.p)[i] == (double)tested[j];
+    assert_true(shared > 25 - 23 && shared < 25 + 23);
+    fab_minibatch_free(b);
+    fab_split_free(s);
+}
 
 static void an_epoch_takes_every_row_once_and_no_row_held_out(void **state)
 {
@@ -153,7 +183,7 @@ static void an_epoch_takes_every_row_once_and_no_row_held_out(void **state)
     for (int i = 0; i < N; i++) x[i] = y[i] = i;
     const fab_examples all = {.x = {x, FAB_F64, N, 1}, .y = y};
     fab_minibatch *b;
-    assert_ok(fab_minibatch_init(&b, "test", &all, 1, 10, 0.2, 3));
+    assert_ok(fab_minibatch_init(&b, "test", &all, FAB_F64, 1, 10, 0.2, 3));
     assert_int_equal(fab_minibatch_rows(b), 42);
     for (int64_t i = 0; i < fab_minibatch_steps(b); i++) {
         const fab_examples e = fab_minibatch_get(b, 7, i);
@@ -170,8 +200,37 @@ static void an_epoch_takes_every_row_once_and_no_row_held_out(void **state)
     assert_int_equal(fab_minibatch_held(b, 11).x.n, 0);
     fab_minibatch_free(b);
     assert_refused(fab_minibatch_init(&b, "test", &(fab_examples){.x = {x, FAB_F64, 1, 1}, .y = y},
-                                      1, 1, 0.9, 1),
+                                      FAB_F64, 1, 1, 0.9, 1),
                    FAB_BAD_DATA, "leaves none of 1 rows");
+}
+
+static void batches_in_f32_are_the_rows_rounded(void **state)
+{
+    (void)state;
+    enum { N = 7, D = 3 };
+    double x[2 * N * D], y[N], value[2] = {0.1, 0.7};
+    int64_t start[N + 1] = {0, 1, 2, 2, 2, 2, 2, 2};
+    const int32_t index[2] = {2, 0};
+    for (int i = 0; i < 2 * N * D; i++) x[i] = sin(i);
+    for (int i = 0; i < N; i++) y[i] = i;
+    const fab_rows forms[] = {
+        {.p = x, .type = FAB_F64, .n = N, .ld = D},
+        {.p = x, .type = FAB_F64, .n = N, .ld = 2 * D, .stride = 2},
+        {.p = value, .type = FAB_F64, .n = N, .start = start, .index = index}};
+    for (int k = 0; k < 3; k++) {
+        const fab_examples all = {.x = forms[k], .y = y};
+        fab_minibatch *b;
+        double row[D];
+        assert_ok(fab_minibatch_init(&b, "test", &all, FAB_F32, D, N, 0, 3));
+        const fab_examples e = fab_minibatch_get(b, 0, 0);
+        assert_true(e.x.type == FAB_F32 && e.x.n == N);
+        for (int j = 0; j < N; j++) {
+            fab_rows_get(&forms[k], (int64_t)e.y[j], D, row);
+            for (int d = 0; d < D; d++)
+                assert_true(((const float *)e.x.p)[j * D + d] == (float)row[d]);
+        }
+        fab_minibatch_free(b);
+    }
 }
 
 /* ---- a model of one's own ----------------------------------------------------------------------------- */
@@ -463,7 +522,9 @@ int main(void)
         TEST(adamw_shrinks_beside_the_optimiser),
         TEST(schedules_are_what_they_say),
         TEST(clipping_keeps_the_direction),
+        TEST(batches_in_f32_are_the_rows_rounded),
         TEST(an_epoch_takes_every_row_once_and_no_row_held_out),
+        TEST(rows_held_out_are_not_those_of_a_callers_split),
         TEST(any_function_with_a_gradient_is_a_model),
         TEST(bad_models_are_refused),
         TEST(a_beta_among_the_settings_is_held),

@@ -25,18 +25,20 @@ static struct shadow {
 static void shadow_step(double M)
 {
     const fab_slang_settings *s = now.s;
-    const double t = (double)++now.steps, fall = pow(t, -s->decay), eta = fall * s->rate_precision,
-                 scale = N / (M * (double)s->draws);
+    const double t = (double)++now.steps, fall = pow(t, -s->vogn.decay),
+                 eta = fall * s->vogn.rate_precision, scale = N / (M * (double)s->vogn.draws);
     double inverse[D * D], v[D];
     for (int64_t i = 0; i < D * D; i++)
-        now.S[i] = (1 - eta) * now.S[i] + eta * (scale * now.G[i] + (i % (D + 1) ? 0 : s->alpha));
+        now.S[i] = (1 - eta) * now.S[i] +
+                   eta * (scale * now.G[i] + (i % (D + 1) ? 0 : s->vogn.train.alpha));
     for (int64_t i = 0; i < D; i++) {
-        now.mean[i] = s->momentum * now.mean[i] + (1 - s->momentum) * scale * now.g[i];
-        v[i] = now.mean[i] / (1 - pow(s->momentum, t)) + s->alpha * now.mu[i];
+        now.mean[i] = s->vogn.momentum * now.mean[i] + (1 - s->vogn.momentum) * scale * now.g[i];
+        v[i] = now.mean[i] / (1 - pow(s->vogn.momentum, t)) + s->vogn.train.alpha * now.mu[i];
     }
     plain_inverse(D, now.S, inverse);
     for (int64_t i = 0; i < D; i++)
-        for (int64_t j = 0; j < D; j++) now.mu[i] -= fall * s->rate * inverse[i * D + j] * v[j];
+        for (int64_t j = 0; j < D; j++)
+            now.mu[i] -= fall * s->vogn.train.rate * inverse[i * D + j] * v[j];
     memset(now.g, 0, sizeof now.g);
     memset(now.G, 0, sizeof now.G);
     now.draws = 0;
@@ -57,7 +59,7 @@ static fab_status shadow_loss(void *self, const double *theta, const fab_example
         for (int64_t i = 0; i < D * D; i++) now.G[i] += beta * beta * r * r * x[i / D] * x[i % D];
     }
     assert_ok(now.inner->loss(self, theta, e, loss, gradient));
-    if (++now.draws == now.s->draws) shadow_step((double)e->x.n);
+    if (++now.draws == now.s->vogn.draws) shadow_step((double)e->x.n);
     if (now.steps == now.nan_at && now.nan_at) *loss = NAN;
     return FAB_OK;
 }
@@ -76,8 +78,8 @@ static fab_model shadowed(const fab_net *net, const fab_slang_settings *s)
 {
     fab_model m = *fab_net_model(net);
     now = (struct shadow){.inner = fab_net_model(net), .s = s};
-    m.start(m.self, (uint64_t)s->seed, now.mu);
-    for (int64_t i = 0; i < D; i++) now.S[i * (D + 1)] = s->start;
+    m.start(m.self, (uint64_t)s->vogn.train.seed, now.mu);
+    for (int64_t i = 0; i < D; i++) now.S[i * (D + 1)] = s->vogn.start;
     m.loss = shadow_loss;
     return m;
 }
@@ -85,12 +87,12 @@ static fab_model shadowed(const fab_net *net, const fab_slang_settings *s)
 static fab_slang_settings quick(void)
 {
     fab_slang_settings s = fab_slang_defaults();
-    s.alpha = 0.7;
-    s.epochs = 40;
-    s.batch = 16; /* and one of 12 */
-    s.rate = 0.2;
-    s.rate_precision = 0.1;
-    s.start = 50;
+    s.vogn.train.alpha = 0.7;
+    s.vogn.train.epochs = 40;
+    s.vogn.train.batch = 16; /* and one of 12 */
+    s.vogn.train.rate = 0.2;
+    s.vogn.rate_precision = 0.1;
+    s.vogn.start = 50;
     s.K = 3;
     return s;
 }
@@ -131,14 +133,14 @@ static void the_dense_recursion_is_reproduced_at_full_rank(void **state)
         fab_net *net = linear_net(D - 1);
         fab_slang_settings s = quick();
         s.K = D;
-        s.draws = k == 1 ? 3 : 1;
-        s.decay = k == 2 ? 0 : 0.51;
-        s.momentum = k == 2 ? 0 : 0.9;
+        s.vogn.draws = k == 1 ? 3 : 1;
+        s.vogn.decay = k == 2 ? 0 : 0.51;
+        s.vogn.momentum = k == 2 ? 0 : 0.9;
         fab_model m = shadowed(net, &s);
         if (k == 0) m.rows = NULL; /* by products alone */
         fab_fit *f = open_run("slang", &m, &s, &e, NULL);
         const fab_gauss *q = result_of(f);
-        const double T = (double)(now.steps * s.draws);
+        const double T = (double)(now.steps * s.vogn.draws);
         assert_int_equal(now.steps, 40 * 4);
         for (int64_t i = 0; i < D; i++) /* rounding, carried on by the following steps */
             assert_true(fabs(q->mu[i] - now.mu[i]) < 1e-9 * (1 + fabs(now.mu[i])));
@@ -158,13 +160,11 @@ static void the_diagonal_is_exact_at_any_rank(void **state)
     for (int64_t K = 0; K < 6; K += 2) {
         fab_net *net = linear_net(D - 1);
         fab_slang_settings s = quick();
-        fab_vogn_settings diagonal;
-        s.epochs = 5;
+        s.vogn.train.epochs = 5;
         s.K = K;
         const fab_model m = shadowed(net, &s);
-        memcpy(&diagonal, &s, sizeof diagonal);
         fab_fit *f = K ? open_run("slang", &m, &s, &e, NULL)
-                       : open_run("vogn", &m, &diagonal, &e, NULL);
+                       : open_run("vogn", &m, &s.vogn, &e, NULL);
         const fab_gauss *q = result_of(f);
         assert_int_equal(q->K, K);
         for (int64_t i = 0; i < D; i++) {
@@ -184,13 +184,14 @@ static void the_cut_keeps_the_leading_eigenvectors(void **state)
     const fab_examples e = examples_of(&p);
     fab_net *net = linear_net(D - 1);
     fab_slang_settings s = quick();
-    s.epochs = 1;
+    s.vogn.train.epochs = 1;
     const fab_model m = shadowed(net, &s);
     fab_fit *f = open_run("slang", &m, &s, &e, NULL);
     const fab_gauss *q = result_of(f);
     const double *F = q->F;
     double A[D * D], x[D], y[D], least = INFINITY, size = 0;
-    const double kept = (1 - s.rate_precision) * s.start + s.rate_precision * s.alpha,
+    const double kept = (1 - s.vogn.rate_precision) * s.vogn.start +
+                        s.vogn.rate_precision * s.vogn.train.alpha,
                  shrunk = N / 16.; /* the shadow counts N rows, the run 16 */
     for (int64_t i = 0; i < D * D; i++) A[i] = (now.S[i] - (i % (D + 1) ? 0 : kept)) / shrunk;
     for (int64_t k = 0; k < 3; k++) {
@@ -230,7 +231,7 @@ static void rows_and_products_agree(void **state)
     fab_model rows = *fab_net_model(net);
     rows.gram = NULL;
     fab_slang_settings s = quick();
-    s.epochs = 5;
+    s.vogn.train.epochs = 5;
     fab_fit *f = open_run("slang", fab_net_model(net), &s, &e, NULL),
             *g = open_run("slang", &rows, &s, &e, NULL);
     const fab_gauss *a = result_of(f), *b = result_of(g);
@@ -262,19 +263,19 @@ static void a_linear_model_ends_at_the_exact_mean(void **state)
     fab_net *net = linear_net(F);
     fab_slang_settings s = quick();
     fab_fit *f;
-    s.batch = N;
+    s.vogn.train.batch = N;
     s.K = P;
-    s.draws = 4;
-    s.epochs = 4000;
-    s.rate = s.rate_precision = 0.5;
-    s.decay = 0.7;
+    s.vogn.draws = 4;
+    s.vogn.train.epochs = 4000;
+    s.vogn.train.rate = s.vogn.rate_precision = 0.5;
+    s.vogn.decay = 0.7;
     assert_ok(fab_fit_create(&f, "slang", &s, sizeof s,
                              &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL));
     assert_ok(fab_fit_update(f, &e));
     const fab_gauss *q = result_of(f);
     /* the noise of the draws, averaged over the last 1 / eta steps: 5 sigma */
-    const double eta = s.rate * pow((double)s.epochs, -s.decay),
-                 tol = 5 * sqrt(eta / (2 * (double)s.draws));
+    const double eta = s.vogn.train.rate * pow((double)s.vogn.train.epochs, -s.vogn.decay),
+                 tol = 5 * sqrt(eta / (2 * (double)s.vogn.draws));
     for (int i = 0; i < P; i++) {
         const double sd = sqrt((double)t.cov[i * P + i]);
         assert_true(fabs(q->mu[i] - (double)t.mean[i]) < tol * sd);
@@ -315,7 +316,7 @@ static void assert_same(const fab_gauss *a, const fab_gauss *b)
     if (a->K) assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
 }
 
-static void stop_and_go_on(const char *method, const fab_slang_settings *s, const fab_exec *x)
+static void stop_and_go_on(const char *method, const void *s, const fab_exec *x)
 {
     const problem p = some_problem(N, 3, 4);
     const fab_examples e = examples_of(&p);
@@ -355,13 +356,11 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
     const fab_exec single = {.ops = fab_ops_find("cpu", FAB_F32)};
     for (int k = 0; k < 4; k++) {
         fab_slang_settings s = quick();
-        fab_vogn_settings diagonal;
-        s.epochs = 12;
-        s.rate = 0.05;
-        s.draws = k & 1 ? 2 : 1;
-        memcpy(&diagonal, &s, sizeof diagonal);
+        s.vogn.train.epochs = 12;
+        s.vogn.train.rate = 0.05;
+        s.vogn.draws = k & 1 ? 2 : 1;
         stop_and_go_on("slang", &s, k & 2 ? &single : NULL);
-        stop_and_go_on("vogn", (const fab_slang_settings *)(const void *)&diagonal, NULL);
+        stop_and_go_on("vogn", &s.vogn, NULL);
     }
 }
 
@@ -375,8 +374,8 @@ static void a_state_goes_on_with_as_many_rows_only(void **state)
     fab_net *net = linear_net(D - 1);
     const fab_model *m = fab_net_model(net);
     fab_slang_settings s = quick();
-    s.epochs = 12;
-    s.batch = 5;
+    s.vogn.train.epochs = 12;
+    s.vogn.train.batch = 5;
     for (int i = 0; i < 2; i++) {
         fab_examples some = e;
         const fab_gauss *q;
@@ -412,7 +411,7 @@ static void the_bits_do_not_depend_on_threads(void **state)
     for (int k = 0; k < 2; k++) {
         const fab_exec x = {.threads = k ? 3 : 1};
         fab_slang_settings s = quick();
-        s.epochs = 2;
+        s.vogn.train.epochs = 2;
         assert_ok(fab_net_create(&net[k], &plan, &x));
         f[k] = open_run("slang", fab_net_model(net[k]), &s, &e, &x);
         q[k] = result_of(f[k]);
@@ -433,7 +432,7 @@ static void a_run_that_explodes_names_the_step_and_the_setting(void **state)
     const fab_gauss *q;
     for (int k = 0; k < 2; k++) {
         fab_slang_settings s = quick();
-        s.rate = k ? s.rate : 1e200;
+        s.vogn.train.rate = k ? s.vogn.train.rate : 1e200;
         const fab_model m = shadowed(net, &s);
         now.nan_at = k ? 37 : 0;
         fab_fit *f = open_run("slang", &m, &s, &e, NULL);
@@ -469,11 +468,11 @@ static void models_and_settings_that_do_not_fit_are_refused(void **state)
     assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s,
                                   &(fab_input){.model = fab_net_model(net)}, NULL),
                    FAB_BAD_ARGUMENT, "K = 5 columns for D = 4");
-    s.K = 2, s.batch = 65;
+    s.K = 2, s.vogn.train.batch = 65;
     assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s,
                                   &(fab_input){.model = fab_net_model(net)}, NULL),
                    FAB_BAD_ARGUMENT, "batch = 65");
-    s.batch = 8;
+    s.vogn.train.batch = 8;
     assert_refused(fab_fit_create(&f, fab_method_name(slang), &s, sizeof s,
                                   &(fab_input){.model = fab_net_model(net), .prior = prior}, NULL),
                    FAB_UNSUPPORTED, "diagonal prior");
@@ -489,7 +488,7 @@ static fab_status fit_and_close(void)
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = 6, .ld = 1}, .y = y};
     fab_slang_settings s = quick();
     s.K = 1;
-    s.epochs = 2;
+    s.vogn.train.epochs = 2;
     return fit_and_free("slang", &s, fab_net_model(kept_net), &e, 1);
 }
 

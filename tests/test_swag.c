@@ -245,6 +245,9 @@ static void hand_settings(const fab_method *m, const fab_swag_settings *s, int64
     fab_settings_defaults(m->fields, out);
     for (int i = 0; i < count; i++)
         memcpy((char *)out + fab_settings_find(m->fields, set[i].name)->offset, &set[i].value, 8);
+    const fab_field *rank = fab_settings_find(m->fields, "inner_rank");
+    const int64_t twice = 2 * s->K;
+    if (rank) memcpy((char *)out + rank->offset, &twice, 8);
 }
 
 static void columns_by_a_method_are_its_fit_of_the_iterates(void **state)

@@ -142,6 +142,52 @@ static void a_scaling_reads_back_from_its_text(void **state)
     fab_dataset_free(t);
 }
 
+/* g has values that come again, x none, b two values, r one that comes again in a third of the rows. */
+static void values_that_come_again_are_steps(void **state)
+{
+    (void)state;
+    enum { ROWS = 21 };
+    double x[ROWS * 4], y[ROWS];
+    const char *const name[] = {"x", "g", "b", "r"};
+    for (int i = 0; i < ROWS; i++) {
+        const double row[] = {i + 0.5, i < 20 ? i % 4 * 2.5 : 99, i % 2, i < 7 ? 0 : i};
+        memcpy(x + 4 * i, row, sizeof row);
+        y[i] = i * i;
+    }
+    const fab_arrays a = {.n = ROWS, .x = x, .D = 4, .name = name, .y = {.name = "y", .p = y}};
+    fab_dataset *t;
+    fab_scaling *plain, *k, *again;
+    char *text, *other;
+    const fab_data d = {.arrays = &a, .columns = {.target = "y"}};
+    assert_int_equal(fab_dataset_create(&t, &d), FAB_OK);
+    assert_int_equal(fab_scaling_create(&plain, t, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    assert_int_equal(fab_scaling_create_steps(&k, t, FAB_TARGET_REAL, 1, 1), FAB_OK);
+    assert_int_equal(plain->D, 4);
+    assert_int_equal(k->D, 8); /* 99 is in one row alone */
+    assert_int_equal(k->column[1].steps, 4);
+    assert_int_equal(k->column[0].steps + k->column[2].steps + k->column[3].steps, 0);
+    assert_string_equal(k->name[3], "g=2.5");
+    assert_true(k->mean[1] == plain->mean[1] && k->mean[7] == plain->mean[3]);
+    assert_true(fabs(k->mean[3] - 5. / 21) < 1e-15);
+    assert_int_equal(fab_scaling_json(k, &text), FAB_OK);
+    assert_int_equal(fab_scaling_from_json(&again, text), FAB_OK);
+    assert_int_equal(fab_scaling_json(again, &other), FAB_OK);
+    assert_string_equal(text, other);
+    assert_int_equal(fab_scaling_apply(again, t), FAB_OK);
+    assert_int_equal(t->D, 8);
+    for (int i = 0; i < ROWS; i++)
+        for (int s = 0; s < 4; s++) {
+            const double is = i < 20 && i % 4 == s, *row = t->x + i * 8;
+            assert_true(fabs(row[2 + s] * k->scale[2 + s] + k->mean[2 + s] - is) < 1e-14);
+        }
+    fab_text_free(text);
+    fab_text_free(other);
+    fab_scaling_free(plain);
+    fab_scaling_free(k);
+    fab_scaling_free(again);
+    fab_dataset_free(t);
+}
+
 static void bad_text_is_no_scaling(void **state)
 {
     (void)state;
@@ -152,12 +198,43 @@ static void bad_text_is_no_scaling(void **state)
         "{\"columns\": []}",
         "{\"columns\": [\"a\"], \"means\": [0], \"scales\": [0], \"target\": \"y\"}",
         "{\"columns\": [\"a\"], \"means\": [0], \"scales\": [1], \"target\": \"y\"}",
-        "{\"columns\": [1], \"means\": [0], \"scales\": [1], \"target\": \"y\"}"};
+        "{\"columns\": [1], \"means\": [0], \"scales\": [1], \"target\": \"y\"}",
+        "{\"columns\": [{\"name\": \"a\", \"steps\": []}]}",
+        "{\"columns\": [{\"name\": \"a\", \"steps\": [2, 1]}]}",
+        "{\"columns\": [{\"name\": \"a\", \"steps\": [1, \"2\"]}]}"};
     fab_scaling *k;
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
         assert_int_equal(fab_scaling_from_json(&k, bad[i]), FAB_BAD_FILE);
         assert_null(k);
     }
+}
+
+/* Of files and of arrays; an earlier file that has two columns of one name is refused. */
+static void every_column_has_a_name_of_its_own(void **state)
+{
+    (void)state;
+    const char *const given[] = {"u", "u", "y", "u.1", "u"}, *const want[] = {"u", "u.2", "y",
+                                                                              "u.1", "u.3"};
+    double x[10] = {0};
+    const fab_arrays a = {.n = 2, .x = x, .D = 5, .name = given};
+    fab_source *s;
+    fab_scaling *k;
+    assert_int_equal(fab_source_open_arrays(&s, &a, NULL), FAB_OK);
+    for (int64_t c = 0; c < 5; c++) {
+        assert_string_equal(fab_source_name(s, c), want[c]);
+        assert_int_equal(fab_source_column(s, want[c]), c);
+    }
+    fab_source_close(s);
+    assert_int_equal(fab_scaling_from_json(
+                         &k, "{\"target\":\"y\",\"target_mean\":0,\"target_scale\":1,\"columns\":"
+                             "[\"u\",\"v\",\"u\"],\"means\":[0,0,0],\"scales\":[1,1,1]}"),
+                     FAB_BAD_FILE);
+    assert_non_null(strstr(fab_detail(), "two columns are named 'u'"));
+    assert_int_equal(fab_scaling_from_json(
+                         &k, "{\"target\":\"y\",\"target_mean\":0,\"target_scale\":1,\"columns\":"
+                             "[\"u\",\"v\",\"w\"],\"means\":[0,0,0],\"scales\":[1,1,1]}"),
+                     FAB_OK);
+    fab_scaling_free(k);
 }
 
 static fab_status read_as(fab_dataset **t, fab_source *s, const fab_scaling *k)
@@ -395,11 +472,13 @@ int main(void)
         cmocka_unit_test(libsvm_features_are_scaled_and_not_centred),
         cmocka_unit_test(targets_without_information_are_refused),
         cmocka_unit_test(a_scaling_reads_back_from_its_text),
+        cmocka_unit_test(values_that_come_again_are_steps),
         cmocka_unit_test(bad_text_is_no_scaling),
         cmocka_unit_test(a_model_finds_its_columns_in_another_order),
         cmocka_unit_test(pieces_of_a_feed_are_the_whole_table),
         cmocka_unit_test(missing_values_take_the_mean_of_their_column),
         cmocka_unit_test(rows_without_a_value_are_dropped_and_counted),
+        cmocka_unit_test(every_column_has_a_name_of_its_own),
         cmocka_unit_test(a_survey_finds_what_the_first_rows_lack),
         cmocka_unit_test(words_for_a_number_are_refused),
         cmocka_unit_test(the_word_among_numbers_is_the_one_that_is_named),

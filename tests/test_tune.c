@@ -6,6 +6,7 @@
 #include "fabayes/exec.h"
 #include "fabayes/random.h"
 #include "fabayes/data.h"
+#include "data/columns/split.h"
 #include "fabayes/search.h"
 #include "data/source/source.h"
 #include "files.h"
@@ -271,7 +272,7 @@ static void noise_is_the_error_of_rows_left_out(void **state)
     double scale, density, squares = 0;
     r.noise = FAB_NOISE_LEARNED;
     s.epochs = 20;
-    assert_int_equal(fab_split_folds(&split, N, 4, NULL, 9), FAB_OK);
+    assert_int_equal(fab_split_folds_for(FAB_PURPOSE_FOLDS, &split, N, 4, NULL, 9), FAB_OK);
     for (int64_t k = 0; k < 4; k++) {
         int64_t train[N];
         const int64_t *test, m = fab_split_part(split, k, &test),

@@ -101,11 +101,11 @@ static known *some_known(int64_t N, int64_t D, uint64_t seed)
 static fab_vifa_settings whole_rows(const known *k, int64_t K, int64_t steps)
 {
     fab_vifa_settings s = fab_vifa_defaults();
-    s.alpha = k->p.alpha;
+    s.train.alpha = k->p.alpha;
     s.K = K;
-    s.batch = k->p.N;
+    s.train.batch = k->p.N;
     s.shared = 1;
-    s.epochs = steps;
+    s.train.epochs = steps;
     return s;
 }
 
@@ -119,8 +119,8 @@ typedef struct oracle {
 
 static void oracle_start(oracle *o, const fab_vifa_settings *s)
 {
-    fab_random_normal((uint64_t)s->seed, FAB_PURPOSE_START, FAB_VIFA_START, 0, D29 * s->K, FAB_F64,
-                      o->F);
+    fab_random_normal((uint64_t)s->train.seed, FAB_PURPOSE_START, FAB_VIFA_START, 0, D29 * s->K,
+                      FAB_F64, o->F);
     for (int64_t i = 0; i < D29 * s->K; i++) o->F[i] *= s->start_sd * s->start_F;
     for (int64_t i = 0; i < D29; i++) {
         o->c[i] = 0;
@@ -141,7 +141,7 @@ static void oracle_precision(const oracle *o, int64_t K, double *P)
 static void oracle_step(oracle *o, const fab_vifa_settings *s, linear *m, const fab_examples *e)
 {
     const int64_t K = s->K, L = s->draws;
-    const double N = (double)e->x.n, r = s->rate;
+    const double N = (double)e->x.n, r = s->train.rate;
     double P[D29 * D29], PF[D29 * MOST], gc[D29] = {0}, GF[D29 * MOST] = {0}, gg[D29] = {0};
     const int path = s->entropy == FAB_VIFA_PATH;
     oracle_precision(o, K, P);
@@ -150,8 +150,8 @@ static void oracle_step(oracle *o, const fab_vifa_settings *s, linear *m, const 
         const double sign = s->pairs && l % 2 ? -1 : 1;
         const uint64_t stream = FAB_VIFA_DRAWS + 2 * (uint64_t)(s->pairs ? l / 2 : l);
         double z[D29], h[MOST], theta[D29], g[D29], shift[D29], pulled[D29], loss;
-        fab_random_normal((uint64_t)s->seed, FAB_PURPOSE_DRAW, stream, 0, D29, FAB_F64, z);
-        fab_random_normal((uint64_t)s->seed, FAB_PURPOSE_DRAW, stream + 1, 0, K, FAB_F64, h);
+        fab_random_normal((uint64_t)s->train.seed, FAB_PURPOSE_DRAW, stream, 0, D29, FAB_F64, z);
+        fab_random_normal((uint64_t)s->train.seed, FAB_PURPOSE_DRAW, stream + 1, 0, K, FAB_F64, h);
         for (int64_t i = 0; i < D29; i++) {
             shift[i] = sign * exp(o->gamma[i] / 2) * z[i];
             for (int64_t k = 0; k < K; k++) shift[i] += sign * o->F[i * K + k] * h[k];
@@ -160,7 +160,7 @@ static void oracle_step(oracle *o, const fab_vifa_settings *s, linear *m, const 
         assert_ok(linear_loss(m, theta, e, &loss, g));
         plain_mm(0, 0, D29, 1, D29, P, shift, pulled);
         for (int64_t i = 0; i < D29; i++) {
-            const double v = N * g[i] + (path ? s->alpha * theta[i] - pulled[i] : 0);
+            const double v = N * g[i] + (path ? s->train.alpha * theta[i] - pulled[i] : 0);
             gc[i] += v / (double)L;
             gg[i] += 0.5 * v * sign * exp(o->gamma[i] / 2) * z[i] / (double)L;
             for (int64_t k = 0; k < K; k++) GF[i * K + k] += v * sign * h[k] / (double)L;
@@ -169,12 +169,12 @@ static void oracle_step(oracle *o, const fab_vifa_settings *s, linear *m, const 
     for (int64_t i = 0; i < D29; i++) {
         const double psi = exp(o->gamma[i]);
         o->gamma[i] -= r * s->rate_psi *
-                       (gg[i] + (path ? 0 : 0.5 * psi * (s->alpha - P[i * D29 + i])));
+                       (gg[i] + (path ? 0 : 0.5 * psi * (s->train.alpha - P[i * D29 + i])));
         for (int64_t k = 0; k < K; k++)
             o->F[i * K + k] -=
                 r * s->rate_F *
-                (GF[i * K + k] + (path ? 0 : s->alpha * o->F[i * K + k] - PF[i * K + k]));
-        o->c[i] -= r * (gc[i] + (path ? 0 : s->alpha * o->c[i]));
+                (GF[i * K + k] + (path ? 0 : s->train.alpha * o->F[i * K + k] - PF[i * K + k]));
+        o->c[i] -= r * (gc[i] + (path ? 0 : s->train.alpha * o->c[i]));
     }
 }
 
@@ -192,7 +192,7 @@ static void one_step_is_that_of_plain_loops(void **state)
         s.clip = i % 5 == 0 ? 1e300 : 0; /* the gradient of F as an array, or inside the pass */
         s.optimiser = FAB_VIFA_SGD;
         s.schedule = FAB_SCHEDULE_CONSTANT;
-        s.rate = 1e-4;
+        s.train.rate = 1e-4;
         s.rate_F = 0.7;
         s.rate_psi = 1.3;
         s.start_sd = 0.4;
@@ -290,7 +290,7 @@ static void the_default_of_a_linear_model_is_the_optimum(void **state)
         fab_report r;
         fab_gauss *best;
         double kl, least, mean;
-        s.alpha = k->p.alpha;
+        s.train.alpha = k->p.alpha;
         s.K = K;
         fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
         const fab_gauss *q = result_of(f);
@@ -301,7 +301,7 @@ static void the_default_of_a_linear_model_is_the_optimum(void **state)
         assert_ok(fab_fit_report(f, &r));
         assert_true(fabs(r.log_evidence - (k->report.log_evidence - kl)) <
                     1e-7); /* psi may be 1e-8 */
-        assert_int_equal(r.iterations, in_force(f)->epochs);
+        assert_int_equal(r.iterations, in_force(f)->train.epochs);
         fab_gauss_free(best);
         fab_fit_free(f);
     }
@@ -313,11 +313,12 @@ static int64_t chosen_for(const fab_model *m, const fab_vifa_settings *s, const 
     fab_fit *f = open_run(m, s, NULL, e);
     const fab_vifa_settings is = *in_force(f);
     const int newton = is.optimiser == FAB_VIFA_NEWTON;
-    assert_true(m->linear ? is.epochs == (newton ? 40 : 400) : is.epochs == FAB_AUTO_I64);
+    assert_true(m->linear ? is.train.epochs == (newton ? 40 : 400)
+                          : is.train.epochs == FAB_AUTO_I64);
     assert_true(is.rate_F == (m->linear ? 1 : 0.1));
     assert_true(is.map_part == (m->linear ? 0 : 0.1) && is.ramp_part == (m->linear ? 0 : 0.3));
     assert_true(is.draws == (newton ? 2 * (m->D - m->free) + 1 : 2));
-    if (s->rate < 0) assert_true(is.rate == (newton ? 1 : 0.005));
+    if (s->train.rate < 0) assert_true(is.train.rate == (newton ? 1 : 0.005));
     fab_fit_free(f);
     return is.optimiser;
 }
@@ -336,7 +337,7 @@ static void networks_wide_models_and_given_rates_keep_adam(void **state)
                                    .noise = i == 2 ? FAB_NOISE_OUTPUT : FAB_NOISE_LEARNED};
         fab_net *net;
         fab_vifa_settings s = fab_vifa_defaults();
-        if (i == 3) s.rate = 0.02;
+        if (i == 3) s.train.rate = 0.02;
         assert_ok(fab_net_create(&net, &plan, NULL));
         assert_int_equal(chosen_for(fab_net_model(net), &s, &e),
                          i == 0 ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM);
@@ -392,7 +393,7 @@ static void epochs_that_are_auto_follow_the_rows(void **state)
         const problem p = some_problem(cases[i].rows, 3, 6);
         const fab_examples e = examples_of(&p);
         fab_report r;
-        s.batch = cases[i].batch;
+        s.train.batch = cases[i].batch;
         s.K = 1;
         fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
         result_of(f);
@@ -454,7 +455,7 @@ static void the_default_maximises_the_bound_for_classes_and_counts(void **state)
         fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
         const fab_gauss *q = result_of(f);
         assert_int_equal(in_force(f)->optimiser, FAB_VIFA_NEWTON);
-        expected(fab_net_model(net), &e, s.alpha, q, g, H);
+        expected(fab_net_model(net), &e, s.train.alpha, q, g, H);
         for (int i = 0; i < 2; i++) {
             const double F = ((double *)q->F)[i], sd = sqrt(F * F + q->psi[i]);
             assert_true(fabs(g[i] * sd) < 0.03);
@@ -491,7 +492,7 @@ static void every_optimiser_converges_to_the_optimum(void **state)
             fab_vifa_settings s = whole_rows(k, K, optimiser == FAB_VIFA_SGD ? 8000 : 3000);
             double mean, most = K == 4 ? 1e-3 : 0.05;
             s.optimiser = optimiser;
-            s.rate = rates[optimiser];
+            s.train.rate = rates[optimiser];
             s.draws = 8;
             s.start_sd = 0.05;
             assert_true(excess(k, &s, &mean) < most);
@@ -507,12 +508,12 @@ static void the_closed_form_on_batches_converges_too(void **state)
     known *k = some_known(60, 4, 8);
     fab_vifa_settings s = whole_rows(k, 3, 0);
     double mean;
-    s.batch = 25; /* uneven: 25, 25, 10 */
+    s.train.batch = 25; /* uneven: 25, 25, 10 */
     s.entropy = FAB_VIFA_CLOSED;
     s.shared = s.pairs = 0;
-    s.epochs = 30000;
+    s.train.epochs = 30000;
     s.draws = 5;
-    s.rate = 0.02;
+    s.train.rate = 0.02;
     s.start_sd = 0.05;
     assert_true(excess(k, &s, &mean) < 0.02);
     assert_true(mean < 0.01);
@@ -527,7 +528,7 @@ static void a_mean_field_has_the_conditional_variances(void **state)
     fab_vifa_settings s = whole_rows(k, 0, 2000);
     fab_gauss *best;
     s.optimiser = FAB_VIFA_NATURAL;
-    s.rate = 0.3;
+    s.train.rate = 0.3;
     s.draws = 16;
     s.start_sd = 0.05;
     fab_fit *f = open_as("meanfield", &k->model, &s, NULL, &k->e, NULL);
@@ -551,9 +552,9 @@ static void without_data_the_posterior_is_the_prior(void **state)
         fab_vifa_settings s = whole_rows(k, 3, 3000);
         double kl;
         s.optimiser = FAB_VIFA_NATURAL;
-        s.rate = 0.2;
+        s.train.rate = 0.2;
         s.draws = 8;
-        s.alpha = 2;
+        s.train.alpha = 2;
         s.start_sd = 0.1;
         fab_fit *f = open_run(&k->model, &s, given ? prior : NULL, &k->e);
         const fab_gauss *q = result_of(f);
@@ -580,7 +581,7 @@ static void the_bound_is_the_evidence_less_the_divergence(void **state)
         fab_report r;
         double kl;
         s.optimiser = FAB_VIFA_NATURAL;
-        s.rate = 0.3;
+        s.train.rate = 0.3;
         s.draws = 8;
         s.start_sd = 0.05;
         fab_fit *f = open_run(&k->model, &s, NULL, &k->e);
@@ -631,10 +632,10 @@ static void free_coordinates_are_points(void **state)
             assert_ok(fab_net_create(&net, &plan, NULL));
             fab_vifa_settings s = fab_vifa_defaults();
             s.K = 2;
-            s.epochs = 1500;
-            s.batch = 80;
+            s.train.epochs = 1500;
+            s.train.batch = 80;
             s.optimiser = optimiser;
-            s.rate = optimiser == FAB_VIFA_ADAM ? 0.03 : 0.1;
+            s.train.rate = optimiser == FAB_VIFA_ADAM ? 0.03 : 0.1;
             s.start_sd = 0.03;
             s.free_after = held;
             fab_fit *f = open_run(fab_net_model(net), &s, NULL, &e);
@@ -721,8 +722,8 @@ static void any_number_of_threads_gives_the_same_bits(void **state)
             s.draws = i < 3 ? 2 : 3;
             s.entropy = i % 2;
             s.optimiser = i % 3;
-            s.rate = 1e-3;
-            s.epochs = 3;
+            s.train.rate = 1e-3;
+            s.train.epochs = 3;
             q[t] = bowl_run(D, &x, &s);
         }
         assert_memory_equal(q[0]->mu, q[1]->mu, D * sizeof(double));
@@ -742,8 +743,8 @@ static void long_arrays_may_be_f32(void **state)
         fab_vifa_settings s = fab_vifa_defaults();
         s.K = 2;
         s.optimiser = optimiser;
-        s.rate = 0.01;
-        s.epochs = 50;
+        s.train.rate = 0.01;
+        s.train.epochs = 50;
         s.start_sd = 0.3;
         s.start_F = 0; /* random numbers depend on the precision */
         fab_gauss *wide = bowl_run(D, NULL, &s), *narrow = bowl_run(D, &x, &s);
@@ -787,8 +788,8 @@ static void a_stopped_run_goes_on_to_the_same_bytes(void **state)
         s.K = 2;
         s.optimiser = i % 3;
         s.entropy = i % 2;
-        s.rate = 1e-3;
-        s.epochs = 20;
+        s.train.rate = 1e-3;
+        s.train.epochs = 20;
         s.map_part = 0.2;
         fab_fit *whole = open_as("vifa", m, &s, NULL, &e, &x),
                 *half = open_as("vifa", m, &s, NULL, &e, &x);
@@ -833,8 +834,8 @@ static void a_stopped_run_of_newton_goes_on_to_the_same_bytes(void **state)
         fab_fit *again;
         const fab_gauss *q;
         fab_vifa_settings s = fab_vifa_defaults();
-        s.epochs = 12;
-        s.batch = 700;
+        s.train.epochs = 12;
+        s.train.batch = 700;
         assert_ok(fab_net_create(&net[0], &plan, &one));
         assert_ok(fab_net_create(&net[1], &plan, &three));
         fab_fit *whole = open_as("vifa", fab_net_model(net[0]), &s, NULL, &e, &one),
@@ -873,7 +874,7 @@ static void a_run_that_explodes_says_where_and_keeps_a_good_state(void **state)
         fab_posterior *back;
         s.optimiser = i % 4;
         s.entropy = i / 4 % 2;
-        s.rate = 1e6;
+        s.train.rate = 1e6;
         s.reach = 1e300;
         fab_fit *f = open_as(i < 8 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
         assert_int_equal(fab_fit_gauss(f, &q), FAB_NUMERIC);
@@ -910,7 +911,7 @@ static void a_gradient_that_is_no_number_ends_the_run(void **state)
         fab_vifa_settings s = whole_rows(k, i < 4 ? 2 : 0, 40);
         const fab_gauss *q;
         s.optimiser = i % 4;
-        s.rate = 1e-3;
+        s.train.rate = 1e-3;
         k->m.calls = 0;
         k->m.slope_broken_at = i % 4 == FAB_VIFA_NEWTON ? 12 * 9 + 5 : 25; /* of 9 or 2 in a step */
         fab_fit *f = open_as(i < 4 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
@@ -930,7 +931,7 @@ static void a_psi_that_leaves_the_numbers_ends_the_run(void **state)
         fab_vifa_settings s = whole_rows(k, i < 3 ? 2 : 0, 400);
         const fab_gauss *q;
         s.optimiser = i % 3;
-        s.rate = 1e-3;
+        s.train.rate = 1e-3;
         s.rate_psi = 1e7;
         s.reach = 1e300;
         fab_fit *f = open_as(i < 3 ? "vifa" : "meanfield", &k->model, &s, NULL, &k->e, NULL);
@@ -985,7 +986,7 @@ static void a_constant_target_gives_a_gaussian(void **state)
         fab_vifa_settings s = i < 4 ? fab_vifa_defaults() : fab_meanfield_defaults();
         assert_ok(fab_net_create(&net, &plan, NULL));
         s.optimiser = i % 4;
-        if (i % 4 != FAB_VIFA_NEWTON) s.rate = i % 4 == FAB_VIFA_SGD ? 1e-4 : 0.01;
+        if (i % 4 != FAB_VIFA_NEWTON) s.train.rate = i % 4 == FAB_VIFA_SGD ? 1e-4 : 0.01;
         fab_fit *f = open_as(i < 4 ? "vifa" : "meanfield", fab_net_model(net), &s, NULL, &e, NULL);
         result_of(f);
         assert_ok(fab_fit_report(f, &r));
@@ -1009,8 +1010,8 @@ static void odd_sizes_work(void **state)
             s.K = 3;
             s.optimiser = optimiser;
             if (optimiser != FAB_VIFA_NEWTON) {
-                s.epochs = 3000;
-                s.rate = optimiser == FAB_VIFA_NATURAL ? 0.1 : 0.02;
+                s.train.epochs = 3000;
+                s.train.rate = optimiser == FAB_VIFA_NATURAL ? 0.1 : 0.02;
             }
             s.start_sd = 0.1;
             fab_fit *f = open_run(&m, &s, NULL, &e);
@@ -1029,7 +1030,7 @@ static fab_status train_and_close(void)
     const fab_gauss *q;
     fab_gauss *prior = NULL;
     fab_fit *f = NULL;
-    s.epochs = 2;
+    s.train.epochs = 2;
     fab_status done = fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, 1, 0);
     if (done == FAB_OK)
         done = fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .prior = prior},

@@ -21,6 +21,7 @@ OUTSIDE = {
     "arm_neon": "la", "cpuid": "la", "openblas": "la",
     "Random123/": "base la",
     "zlib": "base data",
+    "lzma": "data", "bzlib": "data", "zstd": "data",
     "nlopt": "train methods search",
     "jansson": "base posterior data model report cli",
     "Python.h": "python", "numpy/": "python",
@@ -28,7 +29,7 @@ OUTSIDE = {
     "signal.h": "cli la",  # la: workers leave signals to the program
 }
 LIBC = set("""assert complex ctype dirent dlfcn errno fcntl fenv float getopt glob inttypes iso646 limits
-    locale math pthread sched stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn
+    locale math poll pthread sched stdalign stdarg stdatomic stdbool stddef stdint stdio stdlib stdnoreturn
     string strings tgmath threads time uchar unistd wchar wctype""".split())
 
 # Macros that any file may test: the compiler's name, the language, the platform.

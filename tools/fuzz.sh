@@ -21,6 +21,7 @@ for target in fuzz_*; do
     [ -x "$target" ] && [ -f "$target" ] || continue
     found=1
     mkdir -p "corpus/$target"
+    [ ! -d "$root/fuzz/seeds/$target" ] || cp -n "$root/fuzz/seeds/$target/"* "corpus/$target/"
     echo "$target: $seconds s"
     words=$root/fuzz/${target#fuzz_}.dict
     if [ -f "$words" ]; then words=-dict=$words; else words=; fi

@@ -10,7 +10,7 @@
 set -eu
 
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
-       libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
+       liblzma-dev libbz2-dev libzstd-dev libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
 check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools"
 bench="python3-sklearn"
 

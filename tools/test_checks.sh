@@ -279,10 +279,10 @@ if tools/check.sh text calls >"$tmp/said" || ! grep -q '^FAILED  calls' "$tmp/sa
 fi
 rm src/base/planted.c
 
-# sanitizer KIND BODY WORDS: the sanitized run of a unit test that does BODY says WORDS.
+# sanitizer KIND BODY WORDS [BEFORE]: the sanitized run of a unit test that does BODY, with BEFORE above it, says WORDS.
 sanitizer() {
-    printf '%s\n' '#include <stdlib.h>' 'int work(int n);' 'int work(int n)' '{' "$2" '}' \
-        'int main(void)' '{' '    return work(7) == 12345;' '}' >tests/test_planted.c
+    printf '%s\n' '#define _XOPEN_SOURCE 700' '#include <stdlib.h>' "${4:-}" 'int work(int n);' 'int work(int n)' '{' \
+        "$2" '}' 'int main(void)' '{' '    return work(7) == 12345;' '}' >tests/test_planted.c
     if BUILD=$tmp/build tools/sanitize.sh "$1" >"$tmp/said" 2>&1; then status=0; else status=1; fi
     if { [ $status = 0 ] && [ "$3" != "$passed" ]; } || ! grep -q "$3" "$tmp/said"; then
         tail -n 20 "$tmp/said"
@@ -299,10 +299,22 @@ if [ "${1:-}" = slow ]; then
         sanitizer $kind '    volatile int big = 2147483600; return big + 100 * n;' 'signed integer overflow'
         sanitizer $kind '    return n;' "$passed"
     done
-    loop='    for (int i = 0; i < 1000; i++) s += i * n;
-    return s;'
-    sanitizer tsan $'    int s = 0;\n#pragma omp parallel for\n'"$loop" 'data race'
-    sanitizer tsan $'    int s = 0;\n#pragma omp parallel for reduction(+ : s)\n'"$loop" "$passed"
+    # Tasks that sleep, so that both threads have some at the same time; the one adds to one sum, the other to one
+    # for each thread.
+    threads='#include "la/threads.h"
+#include <time.h>
+static int sum[2];
+static void add(void *ctx, int64_t i, int thread)
+{
+    const struct timespec moment = {.tv_nsec = 1000000};
+    nanosleep(&moment, NULL);
+    sum[PLACE] += (int)i * *(const int *)ctx;
+    (void)thread;
+}'
+    body='    fab_parallel(2, 200, add, &n);
+    return sum[0] + sum[1];'
+    sanitizer tsan "$body" 'data race' "${threads/PLACE/0}"
+    sanitizer tsan "$body" "$passed" "${threads/PLACE/thread}"
 fi
 
 echo "$done plantings, $wrong wrong"

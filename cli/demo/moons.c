@@ -7,9 +7,8 @@
  *   3  both predict the second; how often the class is the likelier one, beside how often it should be
  *
  * SPDX-License-Identifier: MIT */
-#include "demo/demo.h"
+#include "demo/pair.h"
 #include "options.h"
-#include "demo/toy.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,14 +22,11 @@ enum {
     EAST = 32,
     NORTH = 33
 };
-enum { POSTERIOR, MODE, NETWORKS };
 static const double noise = 0.35; /* the radius of the half circles is 1 */
 static const double sure = 0.95;
 static const double pi = 3.14159265358979323846;
 
 typedef struct network {
-    const char *name, *command;
-    char file[DEMO_PATH];
     fab_scores scores;
     double promised[BINS], observed[BINS]; /* of red, in percent, in the bins that have rows */
     int bins;
@@ -39,7 +35,7 @@ typedef struct network {
 } network;
 
 typedef struct moons {
-    char table[DEMO_PATH], held_out[DEMO_PATH];
+    pair pair;
     network network[NETWORKS];
 } moons;
 
@@ -53,25 +49,19 @@ static void make_line(int64_t i, char line[TOY_LINE])
     }
     const int red = toy_uniform(CLASS, i) < 0.5;
     const double turn = pi * toy_uniform(TURN, i);
-    const double east = red ? 1 - cos(turn) : cos(turn), north = red ? 0.5 - sin(turn) : sin(turn);
+    const double east = red ? 1 - cos(turn) : cos(turn);
+    const double north = red ? 0.5 - sin(turn) : sin(turn);
     snprintf(line, TOY_LINE, "%.3f,%.3f,%s", east + noise * toy_normal(EAST, i),
              north + noise * toy_normal(NORTH, i), red ? "red" : "blue");
-}
-
-static int write_tables(moons *m, const demo_call *call)
-{
-    int status = demo_path(m->table, call, "moons.csv");
-    if (status == DONE) status = demo_path(m->held_out, call, "moons_held_out.csv");
-    if (status == DONE) status = toy_write(m->table, make_line, 0, TRAIN);
-    if (status == DONE) status = toy_write(m->held_out, make_line, TRAIN, HELD_OUT);
-    return status;
 }
 
 /* ---- 2 and 3: the networks --------------------------------------------------------------------------- */
 
 /* Rows by their probability of red: the mean of it and the share of red in each bin. */
-static void find_reliability(network *n, const fab_predictions *all)
+static void take_predictions(pair *of, int which, const fab_predictions *all)
 {
+    network *n = &((moons *)of)->network[which];
+    n->scores = all->scores;
     double p[BINS] = {0}, red[BINS] = {0}, rows[BINS] = {0};
     for (int64_t i = 0; i < all->n; i++) {
         const double p_red = all->p[i].mean;
@@ -90,40 +80,6 @@ static void find_reliability(network *n, const fab_predictions *all)
     }
 }
 
-static int run_network(const moons *m, network *n, const demo_call *call)
-{
-    const fab_data d = {.file = m->held_out};
-    const fab_predict_plan how = {.with_target = 1};
-    fab_regression *r = NULL;
-    fab_predictions *p = NULL;
-    const int status = demo_fit(call, n->command);
-    if (status != DONE) return status;
-    fab_status s = fab_regression_load(&r, n->file, NULL);
-    if (s == FAB_OK) s = fab_regression_predict(r, &d, &how, &p);
-    if (s == FAB_OK) {
-        n->scores = p->scores;
-        find_reliability(n, p);
-    }
-    fab_predictions_free(p);
-    fab_regression_free(r);
-    return s == FAB_OK ? DONE : say_status(s);
-}
-
-static int run_networks(moons *m, const demo_call *call)
-{
-    network *n = m->network;
-    n[POSTERIOR].name = "posterior";
-    n[POSTERIOR].command = "fabayes fit moons.csv -y colour --model mlp:20,20 -m vifa --runs=5 \\\n"
-                           "    --draws=4 --alpha=0.1 -o moons.safetensors";
-    n[MODE].name = "mode alone";
-    n[MODE].command = "fabayes fit moons.csv -y colour --model mlp:20,20 -m map \\\n"
-                      "    --alpha=0.1 --epochs=1000 -o moons_map.safetensors";
-    int status = demo_path(n[POSTERIOR].file, call, "moons.safetensors");
-    if (status == DONE) status = demo_path(n[MODE].file, call, "moons_map.safetensors");
-    for (int i = 0; i < NETWORKS && status == DONE; i++) status = run_network(m, &n[i], call);
-    return status;
-}
-
 /* ---- what is said ------------------------------------------------------------------------------------ */
 
 enum { COLUMNS = 6, CELL = 40, CELLS = (NETWORKS + 1) * COLUMNS };
@@ -137,7 +93,7 @@ static void make_cells(const moons *m, char cell[][CELL], const char **shown)
     for (int i = 0; i < NETWORKS; i++) {
         const network *n = &m->network[i];
         char(*c)[CELL] = cell + (i + 1) * COLUMNS;
-        snprintf(c[0], CELL, "%s", n->name);
+        snprintf(c[0], CELL, "%s", pair_names[i]);
         snprintf(c[1], CELL, "%.1f", 100 * n->scores.accuracy);
         snprintf(c[2], CELL, "%.1f", 100 * n->scores.ece);
         snprintf(c[3], CELL, "%.3f", n->scores.nll);
@@ -159,32 +115,26 @@ static void print(const void *part)
            "at most "
            "%.0f %% should be wrong\n\n",
            100 * sure, 100 * (1 - sure));
-    printf("%-10s %s, %s\n", "tables", m->table, m->held_out);
-    printf("%-10s %s, %s\n", "models", m->network[POSTERIOR].file, m->network[MODE].file);
+    pair_print(&m->pair);
+}
+
+static void say_network(const pair *p, int which, json_t *j)
+{
+    const network *n = &((const moons *)p)->network[which];
+    json_put(j, "nll", json_number(n->scores.nll));
+    json_put(j, "accuracy", json_number(n->scores.accuracy));
+    json_put(j, "ece", json_number(n->scores.ece));
+    json_put(j, "sure", json_integer(n->sure));
+    json_put(j, "wrong", json_integer(n->wrong));
 }
 
 static json_t *json(const void *part)
 {
     const moons *m = part;
-    json_t *j = json_object(), *list = json_array();
-    for (int i = 0; i < NETWORKS; i++) {
-        const network *n = &m->network[i];
-        json_t *one = json_object();
-        json_put(one, "name", json_text(n->name));
-        json_put(one, "command", json_text(n->command));
-        json_put(one, "nll", json_number(n->scores.nll));
-        json_put(one, "accuracy", json_number(n->scores.accuracy));
-        json_put(one, "ece", json_number(n->scores.ece));
-        json_put(one, "sure", json_integer(n->sure));
-        json_put(one, "wrong", json_integer(n->wrong));
-        json_put(one, "file", json_text(n->file));
-        json_array_append_new(list, one);
-    }
+    json_t *j = json_object();
     json_put(j, "n", json_integer(TRAIN));
     json_put(j, "n_held_out", json_integer(HELD_OUT));
-    json_put(j, "networks", list);
-    json_put(j, "table", json_text(m->table));
-    json_put(j, "held_out", json_text(m->held_out));
+    pair_json(&m->pair, j);
     return j;
 }
 
@@ -196,12 +146,12 @@ static fab_status add_plot(const moons *m, fab_page *page)
     const network *p = &m->network[POSTERIOR], *q = &m->network[MODE];
     const fab_curve curve[] = {
         {.name = "as promised", .x = diagonal, .y = diagonal, .n = COUNT(diagonal)},
-        {.name = q->name,
+        {.name = pair_names[MODE],
          .x = q->promised,
          .y = q->observed,
          .n = q->bins,
          .style = FAB_CURVE_POINTS},
-        {.name = p->name,
+        {.name = pair_names[POSTERIOR],
          .x = p->promised,
          .y = p->observed,
          .n = p->bins,
@@ -270,7 +220,7 @@ static fab_status show(const void *part, fab_page *page)
              "%s\n%s\nfabayes predict moons.safetensors moons_held_out.csv  # p_blue, p_red\n"
              "fabayes score moons.safetensors moons_held_out.csv    # nll, accuracy, ece, ..\n"
              "fabayes score moons_map.safetensors moons_held_out.csv",
-             m->network[POSTERIOR].command, m->network[MODE].command);
+             m->pair.command[POSTERIOR], m->pair.command[MODE]);
     fab_page_code(page, commands);
     return FAB_OK;
 }
@@ -281,8 +231,19 @@ static int run(void **part, const demo_call *call)
 {
     moons *m = *part = calloc(1, sizeof *m);
     if (!m) return say_failed("out of memory");
-    const int status = write_tables(m, call);
-    return status == DONE ? run_networks(m, call) : status;
+    m->pair = (pair){
+        .name = "moons",
+        .train = TRAIN,
+        .held = HELD_OUT,
+        .make = make_line,
+        .command = {"fabayes fit moons.csv -y colour --model mlp:20,20 -m vifa --runs=5 \\\n"
+                    "    --draws=4 --alpha=0.1 -o moons.safetensors",
+                    "fabayes fit moons.csv -y colour --model mlp:20,20 -m map \\\n"
+                    "    --alpha=0.1 --epochs=1000 -o moons_map.safetensors"},
+        .take = take_predictions,
+        .say = say_network,
+    };
+    return pair_run(&m->pair, call);
 }
 
 const demo_part demo_moons = {"moons", run, print, json, show, free};

@@ -13,7 +13,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { DIM = 1000, RANK = 10, ROWS = 20000, POINTS = 16, FIRST = 200, DRAWS = 1000, SEED = 7 };
+enum { DIM = 1000, RANK = 10, ROWS = 20000, POINTS = 8, FIRST = 200, DRAWS = 1000, SEED = 7 };
 
 typedef struct trial {
     const char *name;
@@ -147,7 +147,8 @@ static fab_status sample(streaming *m, const fab_gauss *q)
         s = fab_solver_sample(solver, SEED + 1, FAB_PURPOSE_SAMPLE, 0, DRAWS, FAB_F64, draws, DIM);
     if (s == FAB_OK) s = fab_solver_logpdf(solver, &rows, density);
     if (s == FAB_OK) s = fab_solver_entropy(solver, &m->entropy);
-    for (int i = 0; i < DRAWS && s == FAB_OK; i++) m->sampled -= density[i] / DRAWS;
+    if (s == FAB_OK)
+        for (int i = 0; i < DRAWS; i++) m->sampled -= density[i] / DRAWS;
     fab_solver_free(solver);
     free(draws);
     return s;

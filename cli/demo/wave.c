@@ -8,9 +8,8 @@
  *      the gap
  *
  * SPDX-License-Identifier: MIT */
-#include "demo/demo.h"
+#include "demo/pair.h"
 #include "options.h"
-#include "demo/toy.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -23,7 +22,6 @@ enum {
     POSITION = 10, /* streams of random numbers */
     NOISE = 11
 };
-enum { POSTERIOR, MODE, NETWORKS };
 static const double left = -4, right = 4, gap_from = -1.2, gap_to = 1.6; /* x of wave.csv */
 static const double view = 5; /* x of the held-out rows: -view to view */
 static const double noise = 0.15;
@@ -34,14 +32,12 @@ typedef struct region {
 } region;
 
 typedef struct network {
-    const char *name, *command;
-    char file[DEMO_PATH];
     double mean[SHOWN], lower[SHOWN], upper[SHOWN];
     region data, gap;
 } network;
 
 typedef struct wave {
-    char table[DEMO_PATH], held_out[DEMO_PATH];
+    pair pair;
     double x[TRAIN], y[TRAIN]; /* as in wave.csv */
     double at[SHOWN], truth[SHOWN];
     network network[NETWORKS];
@@ -79,20 +75,6 @@ static void make_line(int64_t i, char line[TOY_LINE])
     snprintf(line, TOY_LINE, "%.3f,%.3f", x, y);
 }
 
-static int write_tables(wave *m, const demo_call *call)
-{
-    int status = demo_path(m->table, call, "wave.csv");
-    if (status == DONE) status = demo_path(m->held_out, call, "wave_held_out.csv");
-    if (status == DONE) status = toy_write(m->table, make_line, 0, TRAIN);
-    if (status == DONE) status = toy_write(m->held_out, make_line, TRAIN, HELD_OUT);
-    for (int i = 0; i < TRAIN; i++) make_row(i, &m->x[i], &m->y[i]);
-    for (int i = 0; i < SHOWN; i++) {
-        m->at[i] = position(TRAIN + i * EACH);
-        m->truth[i] = truth(m->at[i]);
-    }
-    return status;
-}
-
 /* ---- 2 and 3: the networks --------------------------------------------------------------------------- */
 
 static void count_row(region *r, const fab_prediction *p, double y)
@@ -102,8 +84,9 @@ static void count_row(region *r, const fab_prediction *p, double y)
     r->width += p->upper - p->lower;
 }
 
-static void take_predictions(network *n, const fab_predictions *all)
+static void take_predictions(pair *of, int which, const fab_predictions *all)
 {
+    network *n = &((wave *)of)->network[which];
     for (int64_t i = 0; i < HELD_OUT; i++) {
         const double x = position(TRAIN + i);
         const fab_prediction *p = &all->p[i];
@@ -118,37 +101,6 @@ static void take_predictions(network *n, const fab_predictions *all)
     }
     n->gap.width /= (double)n->gap.rows;
     n->data.width /= (double)n->data.rows;
-}
-
-static int run_network(const wave *m, network *n, const demo_call *call)
-{
-    const fab_data d = {.file = m->held_out};
-    const fab_predict_plan how = {.with_target = 1};
-    fab_regression *r = NULL;
-    fab_predictions *p = NULL;
-    const int status = demo_fit(call, n->command);
-    if (status != DONE) return status;
-    fab_status s = fab_regression_load(&r, n->file, NULL);
-    if (s == FAB_OK) s = fab_regression_predict(r, &d, &how, &p);
-    if (s == FAB_OK) take_predictions(n, p);
-    fab_predictions_free(p);
-    fab_regression_free(r);
-    return s == FAB_OK ? DONE : say_status(s);
-}
-
-static int run_networks(wave *m, const demo_call *call)
-{
-    network *n = m->network;
-    n[POSTERIOR].name = "posterior";
-    n[POSTERIOR].command = "fabayes fit wave.csv -y y --model mlp:10,10 -m vifa --runs=5 \\\n"
-                           "    --alpha=0.01 -o wave.safetensors";
-    n[MODE].name = "mode alone";
-    n[MODE].command = "fabayes fit wave.csv -y y --model mlp:10,10 -m map \\\n"
-                      "    --alpha=0.01 --epochs=1000 -o wave_map.safetensors";
-    int status = demo_path(n[POSTERIOR].file, call, "wave.safetensors");
-    if (status == DONE) status = demo_path(n[MODE].file, call, "wave_map.safetensors");
-    for (int i = 0; i < NETWORKS && status == DONE; i++) status = run_network(m, &n[i], call);
-    return status;
 }
 
 /* ---- what is said ------------------------------------------------------------------------------------ */
@@ -169,7 +121,7 @@ static void make_cells(const wave *m, char cell[][CELL], const char **shown)
     for (int i = 0; i < NETWORKS; i++) {
         const network *n = &m->network[i];
         char(*c)[CELL] = cell + (i + 1) * COLUMNS;
-        snprintf(c[0], CELL, "%s", n->name);
+        snprintf(c[0], CELL, "%s", pair_names[i]);
         snprintf(c[1], CELL, "%.1f", 100 * share(&n->data));
         snprintf(c[2], CELL, "%.1f", 100 * share(&n->gap));
         snprintf(c[3], CELL, "%.2f", n->data.width);
@@ -187,8 +139,7 @@ static void print(const void *part)
            TRAIN, gap_from, gap_to);
     demo_print_table(shown, NETWORKS + 1, COLUMNS);
     printf("\ninside: of fresh rows, how many lie in their 90 %% interval; width: its mean\n\n");
-    printf("%-10s %s, %s\n", "tables", m->table, m->held_out);
-    printf("%-10s %s, %s\n", "models", m->network[POSTERIOR].file, m->network[MODE].file);
+    pair_print(&m->pair);
 }
 
 static json_t *json_region(const region *r)
@@ -200,27 +151,22 @@ static json_t *json_region(const region *r)
     return j;
 }
 
+static void say_network(const pair *p, int which, json_t *j)
+{
+    const network *n = &((const wave *)p)->network[which];
+    json_put(j, "data", json_region(&n->data));
+    json_put(j, "gap", json_region(&n->gap));
+}
+
 static json_t *json(const void *part)
 {
     const wave *m = part;
-    json_t *j = json_object(), *list = json_array();
-    for (int i = 0; i < NETWORKS; i++) {
-        const network *n = &m->network[i];
-        json_t *one = json_object();
-        json_put(one, "name", json_text(n->name));
-        json_put(one, "command", json_text(n->command));
-        json_put(one, "data", json_region(&n->data));
-        json_put(one, "gap", json_region(&n->gap));
-        json_put(one, "file", json_text(n->file));
-        json_array_append_new(list, one);
-    }
+    json_t *j = json_object();
     json_put(j, "n", json_integer(TRAIN));
     json_put(j, "n_held_out", json_integer(HELD_OUT));
     json_put(j, "noise_true", json_number(noise));
     json_put(j, "gap", json_range(gap_from, gap_to));
-    json_put(j, "networks", list);
-    json_put(j, "table", json_text(m->table));
-    json_put(j, "held_out", json_text(m->held_out));
+    pair_json(&m->pair, j);
     return j;
 }
 
@@ -298,7 +244,7 @@ static fab_status show(const void *part, fab_page *page)
         "%s\n%s\nfabayes predict wave.safetensors wave_held_out.csv  # mean, sd, lower, upper\n"
         "fabayes score wave.safetensors wave_held_out.csv    # nll, rmse, coverage, ..\n"
         "fabayes fit table.csv -y column --model mlp:50 -m vifa --runs=5 -o n.safetensors",
-        m->network[POSTERIOR].command, m->network[MODE].command);
+        m->pair.command[POSTERIOR], m->pair.command[MODE]);
     fab_page_code(page, commands);
     return FAB_OK;
 }
@@ -309,8 +255,24 @@ static int run(void **part, const demo_call *call)
 {
     wave *m = *part = calloc(1, sizeof *m);
     if (!m) return say_failed("out of memory");
-    const int status = write_tables(m, call);
-    return status == DONE ? run_networks(m, call) : status;
+    for (int i = 0; i < TRAIN; i++) make_row(i, &m->x[i], &m->y[i]);
+    for (int i = 0; i < SHOWN; i++) {
+        m->at[i] = position(TRAIN + i * EACH);
+        m->truth[i] = truth(m->at[i]);
+    }
+    m->pair = (pair){
+        .name = "wave",
+        .train = TRAIN,
+        .held = HELD_OUT,
+        .make = make_line,
+        .command = {"fabayes fit wave.csv -y y --model mlp:10,10 -m vifa --runs=5 \\\n"
+                    "    --alpha=0.01 -o wave.safetensors",
+                    "fabayes fit wave.csv -y y --model mlp:10,10 -m map \\\n"
+                    "    --alpha=0.01 --epochs=1000 -o wave_map.safetensors"},
+        .take = take_predictions,
+        .say = say_network,
+    };
+    return pair_run(&m->pair, call);
 }
 
 const demo_part demo_wave = {"wave", run, print, json, show, free};

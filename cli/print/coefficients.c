@@ -6,7 +6,8 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-int coefficients_open(coefficients *c, const char *file, const fab_posterior *p)
+int coefficients_open(coefficients *c, const char *file, const fab_posterior *p,
+                      const char *reference)
 {
     fab_status s = fab_regression_take(&c->r, file, p, NULL);
     if (s != FAB_OK) return say_status(s);
@@ -14,8 +15,11 @@ int coefficients_open(coefficients *c, const char *file, const fab_posterior *p)
     c->mean = malloc(2 * (size_t)c->n * sizeof *c->mean);
     if (!c->mean) return say_failed("%s: no memory for the coefficients", file);
     c->sd = c->mean + c->n;
-    s = fab_regression_coefficients(c->r, c->mean, c->sd);
-    return s == FAB_OK ? DONE : say_status_of(file, s);
+    c->reference = reference;
+    s = reference ? fab_regression_contrasts(c->r, reference, c->mean, c->sd)
+                  : fab_regression_coefficients(c->r, c->mean, c->sd);
+    if (s == FAB_OK) return DONE;
+    return s == FAB_BAD_ARGUMENT ? say_status(s) : say_status_of(file, s);
 }
 
 void coefficients_close(coefficients *c)
@@ -25,10 +29,17 @@ void coefficients_close(coefficients *c)
     *c = (coefficients){0};
 }
 
+/* A reference itself: nothing is estimated there. */
+static int is_reference(const coefficients *c, int64_t i)
+{
+    return c->reference && !(c->mean[i] < 0) && !(c->mean[i] > 0) && !(c->sd[i] > 0);
+}
+
 json_t *coefficients_json(const coefficients *c)
 {
     json_t *all = json_array();
     for (int64_t i = 0; i < c->n; i++) {
+        if (is_reference(c, i)) continue;
         char buf[32];
         json_t *one = json_object();
         const char *class = fab_regression_coefficient_class(c->r, i, buf);
@@ -47,8 +58,11 @@ void coefficients_print(const coefficients *c)
     char buf[32];
     putchar('\n');
     if (fab_regression_coefficient_class(c->r, 0, buf)) printf("%-16s ", "class");
-    printf("%-24s %14s %12s\n", "coefficient", "mean", "sd");
+    printf("%-24s %14s %12s", "coefficient", "mean", "sd");
+    if (c->reference) printf("   against %s", c->reference);
+    putchar('\n');
     for (int64_t i = 0; i < c->n; i++) {
+        if (is_reference(c, i)) continue;
         if (i == SHOWN && c->n > SHOWN + 1) {
             printf("... %" PRId64 " more; `fabayes info --json` shows all\n", c->n - 1 - i);
             i = c->n - 1;

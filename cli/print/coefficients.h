@@ -9,11 +9,13 @@
 typedef struct coefficients {
     fab_regression *r; /* NULL: there are none */
     int64_t n;
-    double *mean, *sd; /* n each */
+    double *mean, *sd;     /* n each */
+    const char *reference; /* they are against these levels; or NULL */
 } coefficients;
 
-/* Of an open file.  An exit status, said.  Borrows p until close. */
-int coefficients_open(coefficients *c, const char *file, const fab_posterior *p);
+/* Of an open file, against reference levels (NULL: none).  An exit status, said.  Borrows p and reference until close. */
+int coefficients_open(coefficients *c, const char *file, const fab_posterior *p,
+                      const char *reference);
 void coefficients_close(coefficients *c); /* takes zeros */
 
 json_t *coefficients_json(

@@ -2,6 +2,8 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "print/learned.h"
+#include "print/convergence.h"
+#include "print/stream.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,23 +15,84 @@ enum { NAMED = 10 }; /* columns that hardly vary, named for a person */
 static json_t *json_settings(fab_regression *r)
 {
     char *text = NULL;
-    if (fab_regression_settings_json(r, &text) != FAB_OK) return json_null();
+    if (fab_regression_settings_json(r, &text) != FAB_OK) return NULL;
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
-    return j ? j : json_null();
+    return j;
 }
 
 /* A network in its own words. */
 static void put_net(json_t *j, const fab_regression *r, const fab_table_report *f)
 {
     char *text = NULL;
-    if (!f->parameters || fab_regression_layers(r, &text) != FAB_OK) return;
-    json_put(j, "model", json_text(text));
+    if (!f->parameters) return;
+    json_put(j, "model", fab_regression_layers(r, &text) == FAB_OK ? json_text(text) : NULL);
     json_put(j, "parameters", json_integer(f->parameters));
     json_put(j, "held_out", json_number(f->fit.held_out));
     json_put(j, "noise_floor", f->floor > 0 ? json_number(f->floor) : json_null());
     json_put(j, "noise_density", f->density != 0 ? json_number(f->density) : json_null());
     fab_text_free(text);
+}
+
+static json_t *json_candidates(const fab_regression *r)
+{
+    const fab_model_trial *c;
+    const int64_t n = fab_regression_candidates(r, &c);
+    json_t *all = json_array();
+    for (int64_t i = 0; i < n; i++) {
+        json_t *j = json_object();
+        json_put(j, "model", json_text(c[i].model));
+        json_put(j, "alpha", c[i].alpha > 0 ? json_number(c[i].alpha) : json_null());
+        json_put(j, "epochs", c[i].epochs > 0 ? json_integer(c[i].epochs) : json_null());
+        json_put(j, "steps", json_boolean(c[i].steps));
+        json_put(j, "density", c[i].failed ? json_null() : json_number(c[i].density));
+        json_put(j, "chosen", json_boolean(c[i].chosen));
+        json_array_append_new(all, j);
+    }
+    return all;
+}
+
+json_t *calibration_json(const fab_calibration *c)
+{
+    json_t *j = json_object();
+    json_put(j, "way", json_text(c->way));
+    json_put(j, "rows", json_integer(c->rows));
+    if (c->temperature > 0) {
+        json_put(j, "temperature", json_number(c->temperature));
+        json_put(j, "temperature_sd", c->limited ? json_null() : json_number(c->temperature_sd));
+    } else {
+        json_put(j, "quantile50", json_number(c->quantile[0]));
+        json_put(j, "quantile90", json_number(c->quantile[1]));
+        json_put(j, "quantile95", json_number(c->quantile[2]));
+    }
+    return j;
+}
+
+void keys_put(json_t *j, const fab_regression *r)
+{
+    const fab_key *key;
+    const int64_t n = fab_regression_keys(r, &key);
+    if (n == 0) return;
+    json_t *left = json_array(), *counting = json_array();
+    for (int64_t i = 0; i < n; i++)
+        json_array_append_new(key[i].left_out ? left : counting, json_text(key[i].column));
+    json_put(j, "left_out_names", left);
+    json_put(j, "counting_names", counting);
+}
+
+/* The features that a sparse prior leaves in, with their probability. */
+static json_t *json_kept(const fab_regression *r, const fab_report *f)
+{
+    const fab_scaling *k = fab_regression_scaling(r);
+    json_t *all = json_array();
+    for (int64_t i = 0; i < k->D; i++) {
+        if (f->inclusion[i] <= 0.5) continue;
+        json_t *j = json_object();
+        json_put(j, "name", json_text(k->name[i]));
+        json_put(j, "inclusion", json_number(f->inclusion[i]));
+        json_array_append_new(all, j);
+    }
+    return all;
 }
 
 int learned_json(fab_regression *r, const char *output, double start)
@@ -52,16 +115,28 @@ int learned_json(fab_regression *r, const char *output, double start)
     json_put(j, "n", json_integer(f.fit.n));
     json_put(j, "rows", json_integer(f.rows));
     json_put(j, "dropped", json_integer(f.dropped));
+    if (f.zeros) json_put(j, "zeros", json_true());
     json_put(j, "order", f.order ? json_text(f.order) : json_null());
     json_put(j, "alpha", json_number(f.fit.alpha));
     json_put(j, "beta", json_number(f.fit.beta));
     json_put(j, "log_evidence", json_number(f.fit.log_evidence));
+    json_put(j, "log_score", json_number(f.fit.log_score));
     json_put(j, "loglik_mean", json_number(f.loglik_mean));
+    json_put(j, "dispersion", json_number(f.dispersion));
+    if (is_finite(f.fit.temperature)) json_put(j, "temperature", json_number(f.fit.temperature));
     put_net(j, r, &f);
+    if (fab_regression_candidates(r, &(const fab_model_trial *){0}))
+        json_put(j, "candidates", json_candidates(r));
+    const fab_calibration c = fab_regression_calibration(r);
+    if (c.way) json_put(j, "calibration", calibration_json(&c));
+    if (f.stream) json_put(j, "stream", stream_json(f.stream));
     json_put(j, "floored", json_integer(f.fit.floored));
     json_put(j, "iterations", json_integer(f.fit.iterations));
     json_put(j, "converged", f.fit.converged < 0 ? json_null() : json_boolean(f.fit.converged));
+    json_put(j, "gain", json_number(f.fit.gain));
     json_put(j, "constant_names", names);
+    keys_put(j, r);
+    if (f.fit.inclusion) json_put(j, "kept", json_kept(r, &f.fit));
     json_put(j, "output", output ? json_text(output) : json_null());
     json_put(j, "bytes", json_number(f.bytes));
     json_put(j, "seconds", json_number(seconds));
@@ -71,10 +146,12 @@ int learned_json(fab_regression *r, const char *output, double start)
 
 /* ---- for people -------------------------------------------------------------------------------------- */
 
-static void print_net(const fab_regression *r, const fab_table_report *f)
+static int print_net(const fab_regression *r, const fab_table_report *f)
 {
     char *text = NULL;
-    if (!f->parameters || fab_regression_layers(r, &text) != FAB_OK) return;
+    if (!f->parameters) return DONE;
+    const fab_status s = fab_regression_layers(r, &text);
+    if (s != FAB_OK) return say_status(s);
     printf("%s: %" PRId64 " parameters, %" PRId64 " epochs", text, f->parameters,
            f->fit.iterations);
     if (is_finite(f->fit.held_out)) printf(", held-out loss %.5g", f->fit.held_out);
@@ -83,6 +160,26 @@ static void print_net(const fab_regression *r, const fab_table_report *f)
         printf("noise at least %.5g: rows left out have a mean log density of %.5g\n", f->floor,
                f->density);
     fab_text_free(text);
+    return DONE;
+}
+
+/* What was tried, and what it was worth. */
+static void print_candidates(const fab_regression *r)
+{
+    const fab_model_trial *c;
+    const int64_t n = fab_regression_candidates(r, &c);
+    if (n) printf("tried, with the mean log density of rows left out:\n");
+    for (int64_t i = 0; i < n; i++) {
+        printf("%s %-16s%s", c[i].chosen ? "*" : " ", c[i].model, c[i].steps ? " steps" : "      ");
+        if (c[i].alpha > 0)
+            printf(" alpha %-6g %5" PRId64 " epochs", c[i].alpha, c[i].epochs);
+        else
+            printf("%26s", "");
+        if (c[i].failed)
+            printf("  could not be fitted\n");
+        else
+            printf("  %9.5g\n", c[i].density);
+    }
 }
 
 /* Settings that were auto, as the method chose them for the model. */
@@ -127,14 +224,73 @@ static void print_words(const fab_dataset *t)
     }
 }
 
+/* A name that would not do in a list is said by its number. */
+void keys_print(FILE *to, const fab_regression *r)
+{
+    const fab_key *key;
+    const int64_t n = fab_regression_keys(r, &key);
+    for (int64_t i = 0; i < n && i < NAMED; i++) {
+        const fab_key *k = &key[i];
+        char number[24];
+        snprintf(number, sizeof number, "%" PRId64, k->number);
+        const char *name = *k->column && !strpbrk(k->column, ", :*'") ? k->column : number;
+        if (k->levels)
+            fprintf(to,
+                    "'%s' has %" PRId64 " different words in %" PRId64
+                    " rows: it names the rows, and is left out; --categorical %s keeps it\n",
+                    k->column, k->levels, k->rows, name);
+        else if (k->left_out)
+            fprintf(to,
+                    "'%s' counts the rows, and is left out; -f or --only with %s in it keeps it\n",
+                    k->column, name);
+        else
+            fprintf(to, "'%s' counts the rows: --exclude %s leaves it out\n", k->column, name);
+    }
+}
+
 static void print_numbers(const fab_table_report *f)
 {
     if (f->fit.alpha > 0) printf("alpha = %.4g, ", f->fit.alpha);
     if (strcmp(f->likelihood, "gaussian") == 0) printf("beta = %.4g, ", f->fit.beta);
-    if (is_finite(f->fit.log_evidence)) printf("log evidence = %.6g, ", f->fit.log_evidence);
+    if (strcmp(f->likelihood, "negative-binomial") == 0) printf("size = %.4g, ", f->fit.beta);
+    if (is_finite(f->fit.log_evidence))
+        printf("log evidence = %.6g, ", f->fit.log_evidence);
+    else if (is_finite(f->fit.log_score))
+        printf("log score one row ahead = %.6g, ", f->fit.log_score);
     printf("in fitting units");
     if (is_finite(f->loglik_mean)) printf("; log-likelihood per row = %.6g", f->loglik_mean);
     printf("\n");
+}
+
+/* The features that a sparse prior leaves in, the first of them by name. */
+static void print_kept(const fab_regression *r, const fab_table_report *f)
+{
+    char **name = fab_regression_scaling(r)->name;
+    const double *p = f->fit.inclusion;
+    if (!p) return;
+    printf("%" PRId64 " of %" PRId64 " features are more likely in than out", f->fit.kept, f->D);
+    for (int64_t i = 0, said = 0; i < f->D && said < NAMED; i++) {
+        if (p[i] <= 0.5) continue;
+        printf("%s '%s' (%.3g)", said ? "," : ":", name[i], p[i]);
+        said++;
+    }
+    printf("%s\n", f->fit.kept > NAMED ? ", .." : "");
+}
+
+static void print_calibration(const fab_regression *r)
+{
+    const fab_calibration c = fab_regression_calibration(r);
+    if (!c.way) return;
+    printf("calibrated by %" PRId64 " rows left out of the fit: ", c.rows);
+    if (c.limited)
+        printf("temperature %.4g, the lowest that so many rows allow\n", c.temperature);
+    else if (c.temperature > 0)
+        printf("temperature %.4g +- %.2g\n", c.temperature, c.temperature_sd);
+    else if (fab_regression_scaling(r)->levels)
+        printf("90 %% sets of the classes with -log p up to %.4g\n", c.quantile[1]);
+    else
+        printf("50, 90 and 95 %% intervals of %.4g, %.4g and %.4g sd\n", c.quantile[0],
+               c.quantile[1], c.quantile[2]);
 }
 
 int learned_print(fab_regression *r, int64_t quiet, double start)
@@ -149,15 +305,42 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     printf("%s of '%s' (%s%s) on %" PRId64 " features, %" PRId64 " rows, %.3g s\n", f.method,
            target, f.likelihood, f.guessed ? ", guessed from its values" : "", f.D, f.fit.n,
            seconds);
-    print_net(r, &f);
+    print_candidates(r);
+    const int said = print_net(r, &f);
+    if (said != DONE) return said;
     if (fab_regression_is_network(r)) print_chosen(r);
-    if (f.counts) printf("whole numbers: if '%s' counts, say --likelihood poisson\n", target);
+    if (f.levels)
+        printf("%" PRId64 " whole numbers: if '%s' has classes, say --likelihood categorical%s\n",
+               f.levels, target, f.counts ? "; if it counts, --likelihood poisson" : "");
+    else if (f.counts)
+        printf("whole numbers: if '%s' counts, say --likelihood poisson\n", target);
     print_words(fab_regression_table(r));
+    keys_print(stdout, r);
     print_numbers(&f);
+    print_kept(r, &f);
+    if (f.wide)
+        printf("%" PRId64 " features for %" PRId64
+               " rows: where few of them matter, -m spike-slab predicts better\n",
+               f.D, f.fit.n);
+    if (f.spread)
+        printf("'%s' varies %.3g times as much as Poisson's counts: say --likelihood "
+               "negative-binomial\n",
+               target, f.dispersion);
+    if (f.fit.temperature < 1)
+        printf(
+            "temperature %.3g: rows left out are predicted better by a Gaussian that is narrower "
+            "than the posterior; --temperature 1 has its width\n",
+            f.fit.temperature);
+    print_calibration(r);
+    if (f.stream) stream_print(f.stream, "predicted:", 10, 1);
     if (f.dropped) printf("%" PRId64 " rows were left out: a value is missing\n", f.dropped);
+    if (f.zeros)
+        printf("all %" PRId64 " counts are 0 so far: nothing says how small their rate is, and "
+               "predictions are no use yet\n",
+               f.fit.n);
     if (f.order) printf("%s: a single pass learns better from shuffled rows\n", f.order);
-    if (f.fit.converged == 0)
-        printf("not converged after %" PRId64 " iterations\n", f.fit.iterations);
+    if (f.fit.converged < 1)
+        convergence_print(fab_regression_method(r), fab_regression_chosen(r), &f.fit);
     for (int64_t i = 0; i < f.constants && i < NAMED; i++)
         printf("'%s' hardly varies: its coefficient is left to the prior\n", f.constant[i]);
     return DONE;

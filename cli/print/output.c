@@ -7,6 +7,7 @@
 #include <float.h>
 #include <signal.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 #include <sys/stat.h>
@@ -91,6 +92,24 @@ int output_flush(void)
 
 /* ---- JSON ----------------------------------------------------------------------------------------- */
 
+/* Where memory runs out jansson may go on without a member or a character: whatever it made is then not printed. */
+static json_malloc_t below_malloc;
+static json_free_t below_free;
+static _Atomic int json_lost;
+
+static void *json_take(size_t n)
+{
+    void *p = below_malloc(n);
+    if (!p) json_lost = 1;
+    return p;
+}
+
+void json_open(void)
+{
+    json_get_alloc_funcs(&below_malloc, &below_free);
+    json_set_alloc_funcs(json_take, below_free);
+}
+
 json_t *json_text(const char *s)
 {
     json_t *text = json_string(s);
@@ -122,16 +141,19 @@ json_t *json_range(double lo, double hi)
 
 void json_put(json_t *object, const char *key, json_t *value)
 {
-    json_object_set_new(object, key, value);
+    if (json_object_set_new(object, key, value) != 0) json_lost = 1;
 }
 
 int json_say(json_t *object)
 {
-    const int bad = json_dumpf(object, stdout, JSON_INDENT(2));
+    char *text = json_lost ? NULL : json_dumps(object, JSON_INDENT(2)); /* all of it or nothing */
+    const int whole = text && !json_lost;
+    json_free_t release; /* the library may have put its own on top of ours */
+    json_get_alloc_funcs(NULL, &release);
+    if (whole) puts(text);
+    if (text) release(text);
     json_decref(object);
-    if (bad && !ferror(stdout)) return say_failed("out of memory");
-    putchar('\n');
-    return DONE; /* main looks after standard output */
+    return whole ? DONE : say_failed("out of memory"); /* main looks after standard output */
 }
 
 /* ---- numbers for people --------------------------------------------------------------------------- */
@@ -189,9 +211,24 @@ static void ask_to_stop(int signal_number)
     stop = 1;
 }
 
+/* Was the sentence shown before?  DATA may be opened more than once, and says the same each time. */
+static int is_known(const char *sentence)
+{
+    enum { MOST = 256 };
+    static uint64_t shown[MOST];
+    static int count;
+    uint64_t hash = 0xCBF29CE484222325; /* FNV-1a */
+    for (const char *p = sentence; *p; p++) hash = (hash ^ (unsigned char)*p) * 0x100000001B3;
+    for (int i = 0; i < count; i++)
+        if (shown[i] == hash) return 1;
+    if (count < MOST) shown[count++] = hash;
+    return 0;
+}
+
 static void show_note(void *ctx, const char *sentence)
 {
     (void)ctx;
+    if (is_known(sentence)) return;
     progress_close();
     fprintf(stderr, "fabayes: note: %s\n", sentence);
 }

@@ -32,11 +32,14 @@ int output_flush(void);
 
 /* ---- JSON ---- */
 
+void json_open(
+    void); /* once, before any other use: failures inside jansson are kept for json_say */
 json_t *json_text(const char *s); /* bytes that are no UTF-8 become '?' */
 json_t *json_number(double x);    /* null when x is not finite */
 int is_finite(double x);
-json_t *json_range(double lo, double hi);                      /* [lo, hi] */
-void json_put(json_t *object, const char *key, json_t *value); /* takes over value */
+json_t *json_range(double lo, double hi); /* [lo, hi] */
+void json_put(json_t *object, const char *key,
+              json_t *value); /* takes over value; NULL: json_say will refuse */
 /* Print the object (takes it over) on standard output, one line at the end. */
 int json_say(json_t *object);
 

@@ -23,12 +23,13 @@ int loadings_write(fab_factors *f, const fab_rotation *r, const char *path)
     }
     fputs("name", c.f);
     for (int64_t k = 0; k < r->K; k++) fprintf(c.f, ",factor%" PRId64, k + 1);
-    fputs(",psi\n", c.f);
+    fputs(r->standardised ? ",uniqueness\n" : ",psi\n", c.f);
     for (int64_t d = 0; d < r->D; d++) {
         fab_rotation_factors(r, q, d, 1, row);
         csv_name(c.f, fab_factors_name(f, d));
         for (int64_t k = 0; k < r->K; k++) fprintf(c.f, ",%.17g", row[k]);
-        fprintf(c.f, ",%.17g\n", q->psi[d]);
+        const double scale = r->scale ? r->scale[d] : 1;
+        fprintf(c.f, ",%.17g\n", q->psi[d] * scale * scale);
     }
     free(row);
     return csv_close(&c, DONE);

@@ -2,10 +2,14 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "print/summary.h"
+#include "print/stream.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
 
-enum { NAMES = 10, SHARES = 12 }; /* shown to a person */
+enum { NAMES = 10, SHARES = 12, COORDINATES = 60, FACTORS = 8 }; /* shown to a person */
+#define BLANK 0.1 /* a loading below it is not shown */
 
 typedef struct findings {
     const summary *say;
@@ -31,7 +35,7 @@ static json_t *json_settings(const fab_factors *f)
     if (fab_settings_json(fields, fab_factors_settings(f), &text) != FAB_OK) return NULL;
     json_t *j = json_loads(text, 0, NULL);
     fab_text_free(text);
-    return j ? j : json_null();
+    return j;
 }
 
 static json_t *json_shares(const fab_rotation *r)
@@ -63,6 +67,31 @@ static json_t *json_candidates(const fab_bic *b)
     return list;
 }
 
+static json_t *json_matrix(const double *p, int64_t n)
+{
+    json_t *rows = json_array();
+    for (int64_t i = 0; i < n; i++) {
+        json_t *row = json_array();
+        for (int64_t k = 0; k < n; k++) json_array_append_new(row, json_number(p[i * n + k]));
+        json_array_append_new(rows, row);
+    }
+    return rows;
+}
+
+/* How well K factors do: null where it is not known. */
+static json_t *json_test(const fab_fa_report *r)
+{
+    if (r->chi_square != r->chi_square) return json_null();
+    json_t *j = json_object();
+    json_put(j, "chi_square", json_number(r->chi_square));
+    json_put(j, "dof", json_integer(r->dof));
+    json_put(j, "p_value", json_number(r->p_value));
+    json_put(j, "rmsea", json_number(r->rmsea));
+    json_put(j, "rmsea_low", json_number(r->rmsea_low));
+    json_put(j, "rmsea_high", json_number(r->rmsea_high));
+    return j;
+}
+
 static int say_json(const findings *n)
 {
     const fab_factors *f = n->say->f;
@@ -75,14 +104,22 @@ static int say_json(const findings *n)
     json_put(j, "K", json_integer(n->say->r->K));
     json_put(j, "n", json_integer(r->n));
     json_put(j, "rows", json_integer(r->n - r->before));
+    json_put(j, "dropped", json_integer(r->dropped));
     json_put(j, "loglik_mean", json_number(r->loglik_mean));
+    json_put(j, "loglik_rows", json_integer(r->loglik_rows));
+    json_put(j, "loglik_se", json_number(r->loglik_se));
+    json_put(j, "rotation", json_text(fab_rotation_name(n->say->r->kind)));
     json_put(j, "factors", json_shares(n->say->r));
+    json_put(j, "correlations", json_matrix(n->say->r->phi, n->say->r->K));
+    json_put(j, "test", json_test(r));
     json_put(j, "floored", json_integer(r->floored));
     json_put(j, "floored_names", json_names(f, n->floored, n->floored_known));
     json_put(j, "constant_names", json_names(f, n->constant, n->constants));
     json_put(j, "iterations", json_integer(r->iterations));
     json_put(j, "converged", r->converged < 0 ? json_null() : json_boolean(r->converged));
+    json_put(j, "gain", json_number(r->gain));
     if (search) json_put(j, "candidates", json_candidates(search));
+    if (r->stream) json_put(j, "stream", stream_json(r->stream));
     if (n->say->output) json_put(j, "output", json_text(n->say->output));
     json_put(j, "bytes", json_number(fab_factors_bytes(f)));
     json_put(j, "seconds", json_number(r->seconds));
@@ -123,6 +160,90 @@ static void print_names(const fab_factors *f, const int64_t *coordinate, int64_t
     putchar('\n');
 }
 
+/* "factor1 ..", or numbers below them */
+static void print_heads(int64_t K)
+{
+    for (int64_t k = 0; k < K; k++) printf("  factor%-2" PRId64, k + 1);
+}
+
+static void print_numbers(const char *name, int width, const double *p, int64_t n, double share)
+{
+    printf("%-*s", width, name);
+    for (int64_t k = 0; k < n; k++) printf("  %8.3f", share * p[k]);
+    putchar('\n');
+}
+
+/* The loadings of some coordinates, and what the factors explain of all. */
+static void print_rows(const fab_factors *f, const fab_rotation *r, const double *L,
+                       const double *uniqueness, const double *explained, const int64_t *order)
+{
+    const int64_t K = r->K < FACTORS ? r->K : FACTORS, D = r->D < COORDINATES ? r->D : COORDINATES;
+    double sum[FACTORS] = {0};
+    int width = 13;
+    for (int64_t i = 0; i < D; i++) {
+        const int long_name = (int)strlen(fab_factors_name(f, order[i]));
+        if (long_name > width) width = long_name < 28 ? long_name : 28;
+    }
+    printf("\n%-*s", width, "loadings");
+    print_heads(K);
+    printf("  uniqueness\n");
+    for (int64_t i = 0; i < D; i++) {
+        const double *row = L + order[i] * r->K;
+        printf("%-*.*s", width, width, fab_factors_name(f, order[i]));
+        for (int64_t k = 0; k < K; k++) {
+            if (row[k] < BLANK && row[k] > -BLANK)
+                printf("  %8s", "");
+            else
+                printf("  %8.3f", row[k]);
+        }
+        printf("  %10.3f\n", uniqueness[order[i]]);
+    }
+    for (int64_t k = 0; k < K; k++) sum[k] = explained[k] + (k ? sum[k - 1] : 0);
+    putchar('\n');
+    print_numbers("explained", width, explained, K, 1);
+    print_numbers("share", width, explained, K, 1 / (double)r->D);
+    print_numbers("cumulative", width, sum, K, 1 / (double)r->D);
+    if (r->kind == FAB_ROTATION_PROMAX || r->kind == FAB_ROTATION_OBLIMIN) {
+        printf("\n%-*s", width, "correlations");
+        print_heads(K);
+        putchar('\n');
+        for (int64_t k = 0; k < K; k++) {
+            char name[24];
+            snprintf(name, sizeof name, "factor%" PRId64, k + 1);
+            print_numbers(name, width, r->phi + k * r->K, K, 1);
+        }
+    }
+    printf("\nLoadings of columns in their standard deviations, %s; below %g left blank",
+           fab_rotation_name(r->kind), BLANK);
+    if (r->D > D) printf("; %" PRId64 " columns of %" PRId64, D, r->D);
+    if (r->K > K) printf("; %" PRId64 " factors of %" PRId64, K, r->K);
+    printf(r->D > D || r->K > K ? "; --loadings FILE.csv writes all.\n\n" : ".\n\n");
+}
+
+static int print_loadings(const summary *s)
+{
+    const size_t D = (size_t)s->r->D, K = (size_t)s->r->K;
+    double *numbers = malloc((D * (K + 1) + K) * sizeof *numbers);
+    int64_t *order = malloc(D * sizeof *order);
+    fab_status known = numbers && order ? FAB_OK : FAB_NO_MEMORY;
+    if (known == FAB_OK)
+        known = fab_factors_loadings(s->f, s->r, numbers, numbers + D * K, numbers + D * (K + 1),
+                                     order);
+    if (known == FAB_OK)
+        print_rows(s->f, s->r, numbers, numbers + D * K, numbers + D * (K + 1), order);
+    free(numbers);
+    free(order);
+    return known == FAB_OK ? DONE : say_status(known);
+}
+
+static void print_test(const fab_fa_report *r)
+{
+    if (r->chi_square != r->chi_square) return; /* not known */
+    printf("%-15s chi-square %.2f on %" PRId64 " degrees of freedom, p = %.3g\n", "enough factors?",
+           r->chi_square, r->dof, r->p_value);
+    printf("%-15s %.3f (90 %%: %.3f to %.3f)\n", "RMSEA", r->rmsea, r->rmsea_low, r->rmsea_high);
+}
+
 static int say_table(const findings *n)
 {
     const fab_factors *f = n->say->f;
@@ -130,12 +251,22 @@ static int say_table(const findings *n)
     const int64_t D = n->say->r->D, K = n->say->r->K;
     char rate[24];
     if (fab_factors_search(f)) print_candidates(fab_factors_search(f));
+    if (print_loadings(n->say) != DONE) return FAILED;
     printf("%-15s %s, D = %" PRId64 ", K = %" PRId64 "\n", "method",
            fab_method_name(fab_factors_method(f)), D, K);
     printf("%-15s %" PRId64 " of %s", "rows", r->n - r->before, n->say->file);
     if (r->before) printf(", and %" PRId64 " before", r->before);
-    printf("\n%-15s %.6f per row\n", "log-likelihood", r->loglik_mean);
+    if (r->dropped) printf(", and %" PRId64 " left out for a missing value", r->dropped);
+    printf("\n");
+    if (r->loglik_mean == r->loglik_mean) { /* known */
+        printf("%-15s %.6f per row", "log-likelihood", r->loglik_mean);
+        if (r->loglik_rows < r->n)
+            printf(" +- %.2g, of %" PRId64 " rows drawn from all", r->loglik_se, r->loglik_rows);
+        printf("\n");
+    }
+    if (r->stream) stream_print(r->stream, "predicted", 15, 1);
     print_shares(n->say->r);
+    print_test(r);
     if (r->floored) {
         printf("%-15s psi at its floor in %" PRId64 " of %" PRId64 " coordinates:", "floored",
                r->floored, D);
@@ -147,7 +278,9 @@ static int say_table(const findings *n)
     }
     if (r->iterations > 0 && r->converged >= 0)
         printf("%-15s %" PRId64 ", %s\n", "iterations", r->iterations,
-               r->converged ? "converged" : "stopped at max_iter");
+               r->converged ? "converged" : "stopped at max_iter: raise --max_iter");
+    else if (r->converged == 0)
+        printf("%-15s no: the subspace still moved\n", "converged");
     printf("%-15s %.3g s, %s rows/s\n", "time", r->seconds,
            human_count(n->rate, rate, sizeof rate));
     if (n->say->output) printf("%-15s %s\n", "saved", n->say->output);

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "print/scores.h"
 #include "print/summary.h"
-#include "saved.h"
+#include "data.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -12,8 +12,11 @@
 
 typedef struct fa_call {
     data_options data;
-    const char *k, *name, *output, *seed, *scores, *loadings;
-    int64_t threads, dtype, json, quiet, checkpoint, resume, varimax, max_factors;
+    const char *k, *name, *output, *seed, *scores, *loadings, *weight, *rotation;
+    fab_rotation_kind kind;
+    int argc;
+    char **argv;
+    int64_t threads, dtype, json, quiet, checkpoint, resume, standardise, max_factors, missing;
     double memory;
     const fab_method *method;
     void *settings; /* of the method; owned */
@@ -23,11 +26,51 @@ typedef struct fa_call {
 
 /* ---- the call ------------------------------------------------------------------------------------- */
 
+/* Coordinates of DATA. */
+static int64_t coordinates(const fa_call *c)
+{
+    const int other = c->weight || fab_source_format(c->source) == FAB_FORMAT_LIBSVM;
+    return fab_source_columns(c->source) - other;
+}
+
+/* Is there a setting among the arguments that recursive-em has and online-ml has not? */
+static int asks_for_recursion(const fa_call *c)
+{
+    const fab_fields *recursive = fab_method_fields(fab_method_find("recursive-em"));
+    const fab_fields *online = fab_method_fields(fab_method_find("online-ml"));
+    for (int i = 0; i < c->argc; i++) {
+        char name[64];
+        const char *equals = strchr(c->argv[i], '=');
+        if (strncmp(c->argv[i], "--", 2) != 0 || !equals) continue;
+        snprintf(name, sizeof name, "%.*s", (int)(equals - c->argv[i] - 2), c->argv[i] + 2);
+        if (fab_settings_find(recursive, name) && !fab_settings_find(online, name)) return 1;
+    }
+    return 0;
+}
+
+static const char *const missing_ways[] = {"refuse", "drop", "em",
+                                           NULL}; /* in the order of fab_factors_missing */
+
+static int check_files(const fa_call *c);
+
+/* The method, named or by D, and its settings. */
 static int find_settings(void *ctx, const fab_fields **table, void **settings)
 {
     fa_call *c = ctx;
-    const int status = method_named(&c->method, c->name ? c->name : "recursive-em");
+    int status = DONE;
+    const char *name = c->name;
+    c->data.missing = c->missing != FAB_FACTORS_REFUSE;
+    if (!name && c->missing == FAB_FACTORS_EM) name = "em";
+    if (!name && asks_for_recursion(c)) name = "recursive-em";
+    if (!name) {
+        status = check_files(c);
+        if (status == DONE) progress_open(c->quiet);
+        if (status == DONE) status = data_open(&c->source, &c->data);
+        if (status == DONE) name = fab_factors_default(coordinates(c));
+    }
+    if (status == DONE) status = method_named(&c->method, name);
     if (status != DONE) return status;
+    c->method = fab_method_of_vectors(c->method);
     if (!(fab_method_takes(c->method) & FAB_TAKES_VECTORS))
         return say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it",
                          fab_method_name(c->method));
@@ -45,12 +88,16 @@ static int put_text(const fa_call *c, const char *name, const char *text)
     return s == FAB_OK ? DONE : say_status(s);
 }
 
+/* Did the call set it as a setting? */
 static int is_set(const fa_call *c, const char *name)
 {
-    const fab_field *f = fab_settings_find(fab_method_fields(c->method), name);
-    int64_t value = 0;
-    if (f) memcpy(&value, (const char *)c->settings + f->offset, sizeof value);
-    return value != 0;
+    const fab_fields *t = fab_method_fields(c->method);
+    const fab_field *f = fab_settings_find(t, name);
+    char now[64], usual[64];
+    if (!f) return 0;
+    fab_settings_print(f, c->settings, now, sizeof now);
+    fab_settings_default_text(f, usual, sizeof usual);
+    return f->origin == FAB_ORIGIN_REQUIRED ? strcmp(now, "0") != 0 : strcmp(now, usual) != 0;
 }
 
 static int by_bic(const fa_call *c)
@@ -70,6 +117,9 @@ static int put_settings(fa_call *c)
     }
     int status = by_bic(c) ? DONE : put_text(c, "K", c->k);
     if (status == DONE && c->seed) status = put_text(c, "seed", c->seed);
+    if (status == DONE && c->standardise &&
+        fab_settings_find(fab_method_fields(c->method), "standardise"))
+        status = put_text(c, "standardise", "true");
     return status;
 }
 
@@ -90,31 +140,32 @@ static int check_files(const fa_call *c)
 }
 
 /* Options that need one another. */
-static int check_call(const fa_call *c)
+static int check_call(fa_call *c)
 {
     const char *of_stream = c->checkpoint ? "checkpoint" : "resume";
     if (c->max_factors && !by_bic(c)) return say_wrong("fa: --max-factors is for -k auto");
-    if (c->varimax && !c->loadings && !c->scores)
-        return say_wrong(
-            "fa: --varimax turns what --loadings or --scores writes; neither is given");
+    if (c->rotation && fab_rotation_find(c->rotation, &c->kind) != FAB_OK)
+        return say_wrong("fa: --rotation: %s", fab_detail());
     if ((c->checkpoint || c->resume) && !c->output)
         return say_wrong("fa: --%s needs -o FILE", of_stream);
     if ((c->checkpoint || c->resume) && !fab_method_streams(c->method))
         return say_wrong("fa: %s is a batch method: there is nothing to --%s",
                          fab_method_name(c->method), of_stream);
+    if ((c->checkpoint || c->resume) && c->missing)
+        return say_wrong("fa: --%s counts rows, and --missing %s would leave some out", of_stream,
+                         missing_ways[c->missing]);
     return check_files(c);
 }
 
 /* Can -k auto choose? */
 static int check_search(const fa_call *c)
 {
-    const int64_t labels = fab_source_format(c->source) == FAB_FORMAT_LIBSVM;
-    const int64_t D = fab_source_columns(c->source) - labels;
+    const int64_t D = coordinates(c);
     const char *lacks = fab_factors_lacks(c->method);
     if (lacks)
         return say_wrong("fa: %s %s; -k auto needs %s", fab_method_name(c->method), lacks,
-                         fab_method_streams(c->method) ? "recursive-em or a batch method"
-                                                       : "ml, em, ppca or recursive-em");
+                         fab_method_streams(c->method) ? "online-ml, recursive-em or a batch method"
+                                                       : "ml, em, ppca, online-ml or recursive-em");
     if (c->max_factors > D)
         return say_wrong("fa: --max-factors=%" PRId64 " for D = %" PRId64 " coordinates",
                          c->max_factors, D);
@@ -122,17 +173,6 @@ static int check_search(const fa_call *c)
 }
 
 /* ---- the work ------------------------------------------------------------------------------------- */
-
-/* Was the output made by this method, in this precision? */
-static int check_saved(const fa_call *c)
-{
-    fab_tensors *t = NULL;
-    const fab_status s = fab_tensors_read(&t, c->output);
-    if (s != FAB_OK) return say_status(s);
-    const int status = saved_check_method(c->output, t, "fa", c->method, (fab_dtype)c->dtype);
-    fab_tensors_free(t);
-    return status;
-}
 
 static int begin(fa_call *c)
 {
@@ -145,14 +185,14 @@ static int begin(fa_call *c)
                                    .max_factors = c->max_factors,
                                    .memory = 1e6 * c->memory,
                                    .output = c->output,
-                                   .checkpoint = c->checkpoint};
+                                   .checkpoint = c->checkpoint,
+                                   .weight = c->weight,
+                                   .missing = (fab_factors_missing)c->missing};
     struct stat there;
     if (!c->resume || stat(c->output, &there) != 0) {
         const fab_status s = fab_factors_create(&c->factors, &plan, &exec);
         return s == FAB_OK ? DONE : say_status(s);
     }
-    const int status = check_saved(c);
-    if (status != DONE) return status;
     const fab_status s = fab_factors_resume(&c->factors, &plan, c->output, &exec);
     return s == FAB_OK ? DONE : factors_failed("fa", s);
 }
@@ -161,6 +201,9 @@ static int fit_rows(fa_call *c)
 {
     const fab_gauss *q;
     fab_status s = fab_factors_read(c->factors);
+    if (s == FAB_MISSING_VALUE)
+        return say_failed("%s; --missing drop leaves the row out, --missing em fits what is there",
+                          fab_detail());
     if (s == FAB_NO_MEMORY && c->memory > 0 && fab_factors_bytes(c->factors) > 1e6 * c->memory)
         return say_failed("%s by --memory", fab_detail());
     if (s == FAB_OK) s = fab_factors_result(c->factors, &q);
@@ -180,12 +223,11 @@ static int write_files(const fa_call *c, const fab_rotation *r)
 
 static int finish(const fa_call *c)
 {
-    const fab_rotation_kind kind = c->varimax ? FAB_ROTATION_VARIMAX : FAB_ROTATION_PRINCIPAL;
     const fab_gauss *q;
     fab_rotation *r = NULL;
     fab_status s = fab_factors_result(c->factors, &q);
     if (s == FAB_OK && c->output) s = fab_factors_save(c->factors, c->output);
-    if (s == FAB_OK) s = fab_rotation_create(&r, q, kind);
+    if (s == FAB_OK) s = fab_rotation_create(&r, q, c->kind, c->standardise);
     if (s != FAB_OK) return say_status(s);
     int status = write_files(c, r);
     progress_close();
@@ -202,7 +244,7 @@ static int fa(fa_call *c)
     if (status != DONE) return status;
     progress_open(c->quiet);
     fab_set_progress(progress_tick, NULL);
-    status = data_open(&c->source, &c->data);
+    if (!c->source) status = data_open(&c->source, &c->data);
     if (status == DONE && by_bic(c)) status = check_search(c);
     if (status == DONE) status = begin(c);
     if (status == DONE) status = fit_rows(c);
@@ -211,22 +253,28 @@ static int fa(fa_call *c)
 
 static int run(const verb *self, int argc, char **argv)
 {
-    fa_call c = {0};
+    fa_call c = {.argc = argc, .argv = argv};
     // clang-format off
     const option options[] = {
         {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of factors; auto: by BIC"},
-        {"method", 'm', OPT_TEXT, &c.name, "METHOD", 0, 0, NULL, "see `fabayes methods` (default recursive-em)"},
+        {"method", 'm', OPT_TEXT, &c.name, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: online-ml up to D = 1000, above recursive-em); swag: each row is an iterate"},
+        {"weight", 0, OPT_TEXT, &c.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0: one of weight w counts as w of them"},
+        {"missing", 0, OPT_CHOICE, &c.missing, "WAY", 0, 0, missing_ways, "rows with a missing value: refuse (default), drop, or em: fit what is there, by EM"},
         OPTION_OUTPUT(&c.output, "save the Gaussian, and for a stream what `update` needs"),
         {"loadings", 0, OPT_TEXT, &c.loadings, "FILE.csv", 0, 0, NULL, "write name, loadings and psi of each coordinate"},
         {"scores", 0, OPT_TEXT, &c.scores, "FILE", 0, 0, NULL, "write E[z|x] of each row to FILE.npy or FILE.csv"},
-        {"varimax", 0, OPT_FLAG, &c.varimax, NULL, 0, 0, NULL, "turn loadings and scores by varimax"},
+        {"rotation", 0, OPT_TEXT, &c.rotation, "NAME", 0, 0, NULL, "of loadings and scores: principal (default), varimax, promax or oblimin"},
+        {"standardise", 0, OPT_FLAG, &c.standardise, NULL, 0, 0, NULL, "loadings of columns in their standard deviations; pca, ppca: of correlations"},
         {"max-factors", 0, OPT_I64, &c.max_factors, "N", 1, 4096, NULL, "-k auto: candidates up to N (default 32)"},
         {"checkpoint", 0, OPT_I64, &c.checkpoint, "N", 1, 0x1p53, NULL, "save to the output every N rows"},
         {"resume", 0, OPT_FLAG, &c.resume, NULL, 0, 0, NULL, "go on from the output, behind the rows it has seen"},
         {"memory", 0, OPT_F64, &c.memory, "MB", 0.001, 1e9, NULL, "for a block of rows (default 256); batch methods: for all (default: what is free)"},
         OPTION_FORMAT(&c.data.format),
         OPTION_ROWS(&c.data.rows),
+        OPTIONS_COLUMNS(&c.data.only, &c.data.exclude),
         OPTION_FEATURES(&c.data.features),
+        OPTION_MAX_COLUMNS(&c.data.columns_max),
+        OPTIONS_DIALECT(&c.data),
         OPTION_DTYPE(&c.dtype, "element type of F and of the work (default f64)"),
         {"seed", 0, OPT_TEXT, &c.seed, "N", 0, 0, NULL, "seed of the random numbers (default: the method's)"},
         OPTION_THREADS(&c.threads),

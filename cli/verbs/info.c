@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "options.h"
 #include "print/coefficients.h"
+#include "print/stream.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 /* A metadata string: ours as the number that it says; the text of a JSON object or array as that; any other as a string. */
 static json_t *json_meta(const char *key, const char *value)
 {
-    static const char *const numbers[] = {"n", "seed", "alpha", "read"};
+    static const char *const numbers[] = {"n", "seed", "alpha", "read", "weights", "converged"};
     const char *start = value + strspn(value, " \t\r\n");
     json_t *parsed = *start == '{' || *start == '[' ? json_loads(value, 0, NULL) : NULL;
     for (int i = 0; i < COUNT(numbers); i++)
@@ -30,17 +31,21 @@ static void put_shape(json_t *j, const fab_gauss *g)
     if (g->form != FAB_FORM_POINT) json_put(j, "share_in_F", json_number(fab_gauss_share(g)));
 }
 
-static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficients *c)
+static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficients *c,
+                    const fab_stream_scores *stream)
 {
     json_t *j = json_object();
     for (int64_t i = 0; i < fab_tensors_meta_count(p->file); i++) {
         const char *key = fab_tensors_meta_key(p->file, i);
+        if (strcmp(key, "scores") == 0) continue; /* told as `stream` */
         json_put(j, key, json_meta(key, fab_tensors_get(p->file, key)));
     }
     put_shape(j, p->mix.part[0]);
     json_put(j, "mean_range", json_range(s->mean_lo, s->mean_hi));
     json_put(j, "sd_range", json_range(s->sd_lo, s->sd_hi));
+    if (stream) json_put(j, "stream", stream_json(stream));
     if (c->r) json_put(j, "coefficients", coefficients_json(c));
+    if (c->reference) json_put(j, "reference", json_text(c->reference));
     if (p->mix.n > 1) {
         json_t *parts = json_array();
         for (int64_t i = 0; i < p->mix.n; i++) {
@@ -73,7 +78,7 @@ static int has_label(const char *key)
 {
     for (int i = 0; i < COUNT(labels); i++)
         if (strcmp(labels[i].key, key) == 0) return 1;
-    return strcmp(key, "form") == 0;
+    return strcmp(key, "form") == 0 || strcmp(key, "scores") == 0;
 }
 
 /* Long values (a scaling of thousands of columns) are cut; --json has all of them. */
@@ -100,7 +105,11 @@ static void print_meta(const fab_tensors *t)
     }
     for (int64_t i = 0; i < fab_tensors_meta_count(t); i++) {
         const char *key = fab_tensors_meta_key(t, i);
-        if (!has_label(key)) print_value(key, fab_tensors_get(t, key));
+        const char *value = fab_tensors_get(t, key);
+        if (strcmp(key, "converged") == 0)
+            print_value(key, strcmp(value, "1") == 0 ? "yes" : "no: it still improved at its end");
+        else if (!has_label(key))
+            print_value(key, value);
     }
 }
 
@@ -116,7 +125,7 @@ static void print_gauss(const fab_gauss *g)
 }
 
 static int say_table(const char *file, const fab_posterior *p, const fab_ranges *s,
-                     const coefficients *c)
+                     const coefficients *c, const fab_stream_scores *stream)
 {
     const fab_mixture *m = &p->mix;
     print_value("file", file);
@@ -133,6 +142,7 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
     printf("%-14s %.4g .. %.4g\n", "mean", s->mean_lo, s->mean_hi);
     printf("%-14s %.4g .. %.4g\n", "sd", s->sd_lo, s->sd_hi);
     print_meta(p->file);
+    if (stream) stream_print(stream, "predicted", 14, 0);
     if (c->r) coefficients_print(c);
     return DONE;
 }
@@ -140,8 +150,11 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
 static int run(const verb *self, int argc, char **argv)
 {
     int64_t json = 0;
-    const char *file;
-    const option options[] = {OPTION_JSON(&json)};
+    const char *file, *reference = NULL;
+    const option options[] = {
+        {"reference", 0, OPT_TEXT, &reference, "COLUMN=LEVEL", 0, 0, NULL,
+         "coefficients of levels as differences to this one; several, separated by commas"},
+        OPTION_JSON(&json)};
     const call_shape shape = {options, COUNT(options), &file, 1, 1, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
@@ -149,13 +162,21 @@ static int run(const verb *self, int argc, char **argv)
     fab_posterior *p = NULL;
     fab_ranges ranges;
     coefficients c = {0};
+    fab_stream_scores *stream = NULL;
     fab_status s = fab_posterior_load(&p, file);
     if (s != FAB_OK) return say_status(s);
     s = fab_mixture_ranges(&p->mix, NULL, &ranges);
     status = s == FAB_OK ? DONE : say_status_of(file, s);
-    if (status == DONE && fab_posterior_is_linear(p)) status = coefficients_open(&c, file, p);
-    if (status == DONE) status = json ? say_json(p, &ranges, &c) : say_table(file, p, &ranges, &c);
+    if (status == DONE && reference && !fab_posterior_is_linear(p))
+        status = say_wrong("info: --reference is for the coefficients of a linear model");
+    if (status == DONE && fab_posterior_is_linear(p))
+        status = coefficients_open(&c, file, p, reference);
+    s = fab_stream_scores_read(&stream, p->file);
+    if (status == DONE && s != FAB_OK) status = say_status_of(file, s);
+    if (status == DONE)
+        status = json ? say_json(p, &ranges, &c, stream) : say_table(file, p, &ranges, &c, stream);
     coefficients_close(&c);
+    fab_stream_scores_free(stream);
     fab_posterior_free(p);
     return status;
 }

@@ -27,25 +27,64 @@ static int own_network(const fab_method *m)
     return n && strcmp(fab_method_name(n), fab_method_name(m)) == 0;
 }
 
-/* What it takes, as words. */
-static json_t *json_takes(const fab_method *m)
+/* Who does for vectors what m does for a model; NULL: nobody else. */
+static const fab_method *vectors_of(const fab_method *m)
 {
-    static const struct {
-        fab_takes bit;
-        const char *word;
-    } words[] = {{FAB_TAKES_VECTORS, "vectors"},
-                 {FAB_TAKES_LINEAR, "linear models"},
-                 {FAB_TAKES_GRADIENT, "models with a gradient"},
-                 {FAB_TAKES_EXAMPLES, "models with gradients of single examples"},
-                 {FAB_TAKES_JACOBIAN, "models with a Jacobian"}};
-    const fab_method *n = own_network(m) ? network_of(m) : m;
-    const int64_t takes = fab_method_takes(m) | fab_method_takes(n);
+    const fab_method *v = fab_method_of_vectors(m);
+    return v == m ? NULL : v;
+}
+
+/* What it takes, of linear models and networks, and asks for when it is driven from outside. */
+static int64_t takes_of(const fab_method *m)
+{
+    const int64_t models = FAB_TAKES_LINEAR | FAB_TAKES_GRADIENT | FAB_TAKES_EXAMPLES |
+                           FAB_TAKES_JACOBIAN;
+    int64_t takes = fab_method_takes(m);
+    if (own_network(m)) takes |= fab_method_takes(network_of(m));
+    return takes & models ? takes | FAB_TAKES_WEIGHTS : takes; /* examples always can */
+}
+
+static int64_t asks_of(const fab_method *m)
+{
+    return fab_method_asks(m) | (own_network(m) ? fab_method_asks(network_of(m)) : 0);
+}
+
+typedef struct word {
+    int64_t bit;
+    const char *word, *brief; /* for programs, and in the list */
+} word;
+
+static const word takes_words[] = {
+    {FAB_TAKES_VECTORS, "vectors", "vectors"},
+    {FAB_TAKES_LINEAR, "linear models", "linear"},
+    {FAB_TAKES_GRADIENT, "models with a gradient", "gradient"},
+    {FAB_TAKES_EXAMPLES, "models with gradients of single examples", "examples"},
+    {FAB_TAKES_JACOBIAN, "models with a Jacobian", "jacobian"},
+    {FAB_TAKES_WEIGHTS, "weights", "weights"},
+    {FAB_TAKES_SPARSE, "sparse rows", "sparse"},
+    {FAB_TAKES_MISSING, "values missing", "missing"}};
+
+static const word asks_words[] = {{FAB_ASKS_GRADIENT, "gradient", "gradient"},
+                                  {FAB_ASKS_EXAMPLES, "examples", "examples"},
+                                  {FAB_ASKS_OUTPUTS, "outputs", "outputs and their Jacobian"}};
+
+static json_t *json_words(const word *words, int n, int64_t bits)
+{
     json_t *all = json_array();
-    for (int i = 0; i < COUNT(words); i++)
-        if (takes & words[i].bit ||
-            (words[i].bit == FAB_TAKES_VECTORS && !fab_method_lacks(m, NULL)))
-            json_array_append_new(all, json_text(words[i].word));
+    for (int i = 0; i < n; i++)
+        if (bits & words[i].bit) json_array_append_new(all, json_text(words[i].word));
     return all;
+}
+
+/* "vectors, weights, sparse" */
+static const char *list_words(const word *words, int n, int64_t bits, char *text, size_t size)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < n && at < size; i++)
+        if (bits & words[i].bit)
+            at += (size_t)snprintf(text + at, size - at, "%s%s", at ? ", " : "", words[i].brief);
+    return text;
 }
 
 /* ---- for programs --------------------------------------------------------------------------------- */
@@ -111,11 +150,19 @@ static json_t *json_method(const fab_method *m)
     json_put(j, "summary", json_text(fab_method_summary(m)));
     json_put(j, "verb", json_text(verb_of(m)));
     json_put(j, "streams", json_boolean(fab_method_streams(m)));
-    json_put(j, "takes", json_takes(m));
+    const fab_method *v = vectors_of(m);
+    json_put(
+        j, "takes",
+        json_words(takes_words, COUNT(takes_words), takes_of(m) | (v ? FAB_TAKES_VECTORS : 0)));
+    json_put(j, "asks", json_words(asks_words, COUNT(asks_words), asks_of(m)));
     json_put(j, "settings", json_settings(fab_method_fields(m)));
     const fab_method *n = network_of(m);
     if (n) json_put(j, "network", json_text(fab_method_name(n)));
     if (own_network(m)) json_put(j, "network_settings", json_settings(fab_method_fields(n)));
+    if (v) {
+        json_put(j, "vector_takes", json_words(takes_words, COUNT(takes_words), takes_of(v)));
+        json_put(j, "vector_settings", json_settings(fab_method_fields(v)));
+    }
     return j;
 }
 
@@ -130,6 +177,15 @@ static int list_json(void)
 
 /* ---- for people ----------------------------------------------------------------------------------- */
 
+static void print_line(const fab_method *m)
+{
+    char takes[128];
+    printf("%-18s %-8s %-4s %-34s %s\n", fab_method_name(m),
+           fab_method_streams(m) ? "stream" : "batch", verb_of(m),
+           list_words(takes_words, COUNT(takes_words), takes_of(m), takes, sizeof takes),
+           fab_method_summary(m));
+}
+
 static int list_table(void)
 {
     const int64_t n = fab_method_count();
@@ -138,9 +194,9 @@ static int list_table(void)
         return DONE;
     }
     for (int64_t i = 0; i < n; i++) {
-        const fab_method *m = fab_method_at(i);
-        printf("%-18s %-8s %-4s %s\n", fab_method_name(m),
-               fab_method_streams(m) ? "stream" : "batch", verb_of(m), fab_method_summary(m));
+        const fab_method *m = fab_method_at(i), *v = vectors_of(m);
+        print_line(m);
+        if (v) print_line(v);
     }
     printf("\n`fabayes methods NAME` shows the settings of a method.\n");
     return DONE;
@@ -157,17 +213,32 @@ static int settings_table(const fab_method *m)
     return DONE;
 }
 
+static void print_takes(const fab_method *m)
+{
+    char text[128];
+    printf("\ntakes %s\n",
+           list_words(takes_words, COUNT(takes_words), takes_of(m), text, sizeof text));
+    if (asks_of(m))
+        printf("asks, driven from outside, for %s\n",
+               list_words(asks_words, COUNT(asks_words), asks_of(m), text, sizeof text));
+}
+
 static int one_table(const fab_method *m)
 {
-    const fab_method *n = network_of(m);
-    const int status = settings_table(m);
-    if (status != DONE || !n) return status;
-    if (own_network(m)) {
+    const fab_method *n = network_of(m), *v = vectors_of(m);
+    int status = settings_table(m);
+    if (status == DONE && own_network(m)) {
         printf("\n");
-        return settings_table(n);
+        status = settings_table(n);
     }
-    printf("\nFor networks it is %s.\n", fab_method_name(n));
-    return DONE;
+    if (status != DONE) return status;
+    print_takes(m);
+    if (n && !own_network(m)) printf("\nFor networks it is %s.\n", fab_method_name(n));
+    if (!v) return DONE;
+    printf("\n");
+    status = settings_table(v);
+    if (status == DONE) print_takes(v);
+    return status;
 }
 
 static int unknown(const char *name)

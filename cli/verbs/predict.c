@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "print/csv.h"
 #include "predicting.h"
+#include <inttypes.h>
 
 static void print_classes(FILE *f, const fab_scaling *k)
 {
@@ -10,8 +11,26 @@ static void print_classes(FILE *f, const fab_scaling *k)
     for (int64_t c = 0; c < k->levels; c++) {
         snprintf(name, sizeof name, "p_%s", fab_scaling_class(k, c, buf));
         csv_name(f, name);
-        fputc(c + 1 < k->levels ? ',' : '\n', f);
+        if (c + 1 < k->levels) fputc(',', f);
     }
+}
+
+/* The classes of row i that are in its set, as one cell: "oak|elm". */
+static void print_set(FILE *f, const fab_predictions *p, int64_t i, const fab_scaling *k)
+{
+    char buf[32];
+    const char *between = "";
+    fputs(",\"", f);
+    for (int64_t c = 0; c < p->classes; c++) {
+        if (!p->set[i * p->classes + c]) continue;
+        fputs(between, f);
+        for (const char *s = fab_scaling_class(k, c, buf); *s; s++) {
+            if (*s == '"') fputc('"', f);
+            fputc(*s, f);
+        }
+        between = "|";
+    }
+    fputc('"', f);
 }
 
 static void print(FILE *f, const fab_predictions *p, const fab_scaling *k)
@@ -19,15 +38,22 @@ static void print(FILE *f, const fab_predictions *p, const fab_scaling *k)
     if (p->classes)
         print_classes(f, k);
     else
-        fprintf(f, "mean,sd,lower,upper\n");
+        fprintf(f, "mean,sd,lower,upper");
+    fprintf(f, p->set ? ",set\n" : "\n");
     for (int64_t i = 0; i < p->n && !ferror(f); i++) {
+        if (p->absent && p->absent[i]) {
+            for (int64_t c = 0; c < (p->classes ? p->classes : 4); c++) fputs(c ? ",NA" : "NA", f);
+            fputs(p->set ? ",NA\n" : "\n", f);
+            continue;
+        }
         if (!p->classes) {
             const fab_prediction *y = &p->p[i];
-            fprintf(f, "%.17g,%.17g,%.17g,%.17g\n", y->mean, y->sd, y->lower, y->upper);
+            fprintf(f, "%.17g,%.17g,%.17g,%.17g", y->mean, y->sd, y->lower, y->upper);
         }
         for (int64_t c = 0; c < p->classes; c++)
-            fprintf(f, "%.17g%c", fab_predictions_probability(p, i, c),
-                    c + 1 < p->classes ? ',' : '\n');
+            fprintf(f, "%s%.17g", c ? "," : "", fab_predictions_probability(p, i, c));
+        if (p->set) print_set(f, p, i, k);
+        fputc('\n', f);
     }
 }
 
@@ -43,12 +69,31 @@ static int write_rows(const char *path, const fab_predictions *p, const fab_scal
     return csv_close(&c, DONE);
 }
 
-static int report(const char *file, const char *output, int64_t n)
+/* What a reader of the lines must know. */
+static void say_notes(const fab_predictions *p)
+{
+    if (p->absents)
+        fprintf(stderr,
+                "fabayes: %" PRId64 " of %" PRId64
+                " rows are NA: a value is missing, and the fit was not made with --missing mean\n",
+                p->absents, p->n);
+    if (p->unseen)
+        fprintf(
+            stderr,
+            "fabayes: %" PRId64
+            " words were not met by the fit: their effects are taken as 0, and the uncertainty of "
+            "these effects is not in sd and intervals\n",
+            p->unseen);
+}
+
+static int report(const char *file, const char *output, const fab_predictions *p)
 {
     json_t *j = json_object();
     json_put(j, "file", json_text(file));
     json_put(j, "output", json_text(output));
-    json_put(j, "n", json_integer(n));
+    json_put(j, "n", json_integer(p->n));
+    if (p->absents) json_put(j, "missing", json_integer(p->absents));
+    if (p->unseen) json_put(j, "unseen", json_integer(p->unseen));
     return json_say(j);
 }
 
@@ -62,9 +107,11 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_OUTPUT(&output, "write a csv file (default: standard output)"),
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
+        OPTIONS_DIALECT(&d),
         OPTION_SAMPLES(&how.samples),
         OPTION_LINEARISED(&how.linearised),
         OPTION_SEED(&how.seed),
+        OPTION_UNSEEN(&how.unseen),
         OPTION_JSON(&json),
         OPTION_QUIET(&quiet),
     };
@@ -81,7 +128,8 @@ static int run(const verb *self, int argc, char **argv)
     fab_predictions *p = NULL;
     status = predicting(&r, &p, operand[0], &d, &how, quiet);
     if (status == DONE) status = write_rows(output, p, fab_regression_scaling(r));
-    if (status == DONE && json) status = report(operand[0], output, p->n);
+    if (status == DONE && !quiet) say_notes(p);
+    if (status == DONE && json) status = report(operand[0], output, p);
     fab_predictions_free(p);
     fab_regression_free(r);
     return status;

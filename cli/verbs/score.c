@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "predicting.h"
+#include "print/learned.h"
 #include <inttypes.h>
 
 typedef struct line {
@@ -28,29 +29,90 @@ static int lines_of(const fab_glm *m, const fab_scores *s, line *l)
     const struct {
         const line *line;
         int n;
-    } all[] = {[FAB_LIKELIHOOD_GAUSSIAN] = {real, COUNT(real)},
-               [FAB_LIKELIHOOD_BERNOULLI] = {classes, COUNT(classes)},
-               [FAB_LIKELIHOOD_POISSON] = {counts, COUNT(counts)},
-               [FAB_LIKELIHOOD_CATEGORICAL] = {classes, COUNT(classes)}};
-    const line *from = all[m->likelihood].line;
-    const int n = all[m->likelihood].n;
+    } all[] = {[FAB_TARGET_REAL] = {real, COUNT(real)},
+               [FAB_TARGET_CLASSES] = {classes, COUNT(classes)},
+               [FAB_TARGET_COUNTS] = {counts, COUNT(counts)}};
+    const fab_target target = fab_likelihood_target(m->likelihood);
+    const line *from = all[target].line;
+    const int n = all[target].n;
     for (int i = 0; i < n; i++) l[i] = from[i];
     return n;
 }
 
-static int say(const fab_glm *m, const fab_scores *s, int64_t dropped, int64_t json)
+/* What conformal adds: coverage of counts; of classes coverage and size of their sets. */
+static int conformal_lines(const fab_glm *m, const fab_predictions *p, line *l)
 {
-    line l[8];
-    const int n = lines_of(m, s, l);
-    if (!json) {
-        printf("%-12s %" PRId64 "\n", "rows", s->n);
-        for (int i = 0; i < n; i++) printf("%-12s %.6g\n", l[i].name, l[i].value);
-        if (dropped) printf("%" PRId64 " rows were left out: their target is missing\n", dropped);
-        return DONE;
+    const fab_scores *s = &p->scores;
+    const line counts[] = {{"coverage50", s->coverage50},
+                           {"coverage90", s->coverage90},
+                           {"coverage95", s->coverage95}};
+    const line sets[] = {{"coverage90", s->coverage90}, {"set_size90", p->set_size}};
+    const int n = p->classes ? COUNT(sets) : COUNT(counts);
+    if (m->likelihood == FAB_LIKELIHOOD_GAUSSIAN) return 0;
+    for (int i = 0; i < n; i++) l[i] = p->classes ? sets[i] : counts[i];
+    return n;
+}
+
+/* Shares of the most uncertain rows that are left to a person. */
+static const double shares[] = {0.1, 0.2, 0.5};
+
+typedef struct answer {
+    line line[16];
+    int n;
+    fab_calibration calibration;
+    const char *error; /* of `selective`: what it is; NULL: not asked for */
+    double selective[COUNT(shares)];
+} answer;
+
+static int collect(answer *a, fab_regression *r, const fab_predictions *p, int64_t selective)
+{
+    fab_glm m;
+    fab_status s = fab_regression_model(r, &m);
+    if (s != FAB_OK) return say_status(s);
+    a->calibration = fab_regression_calibration(r);
+    a->n = lines_of(&m, &p->scores, a->line);
+    if (a->calibration.way && !(a->calibration.temperature > 0))
+        a->n += conformal_lines(&m, p, a->line + a->n);
+    if (!selective) return DONE;
+    a->error = p->classes ? "error" : "rmse";
+    for (int i = 0; i < COUNT(shares) && s == FAB_OK; i++)
+        s = fab_predictions_selective(p, shares[i], &a->selective[i]);
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
+static void print(const answer *a, const fab_predictions *p)
+{
+    printf("%-12s %" PRId64 "\n", "rows", p->scores.n);
+    for (int i = 0; i < a->n; i++)
+        if (is_finite(a->line[i].value))
+            printf("%-12s %.6g\n", a->line[i].name, a->line[i].value);
+        else /* the area under a curve, where a class has no rows */
+            printf("%-12s not defined for these rows\n", a->line[i].name);
+    for (int i = 0; a->error && i < COUNT(shares); i++)
+        printf("%-12s %.6g when the most uncertain %g %% of the rows are left to a person\n",
+               a->error, a->selective[i], 100 * shares[i]);
+    if (a->calibration.way)
+        printf("calibrated: %s, by %" PRId64 " rows left out of the fit\n", a->calibration.way,
+               a->calibration.rows);
+    if (p->dropped) printf("%" PRId64 " rows were left out: their target is missing\n", p->dropped);
+}
+
+static int say_json(const answer *a, const fab_predictions *p)
+{
+    json_t *j = json_object(), *all = json_array();
+    json_put(j, "n", json_integer(p->scores.n));
+    for (int i = 0; i < a->n; i++) json_put(j, a->line[i].name, json_number(a->line[i].value));
+    for (int i = 0; a->error && i < COUNT(shares); i++) {
+        json_t *one = json_object();
+        json_put(one, "left", json_number(shares[i]));
+        json_put(one, a->error, json_number(a->selective[i]));
+        json_array_append_new(all, one);
     }
-    json_t *j = json_object();
-    json_put(j, "n", json_integer(s->n));
-    for (int i = 0; i < n; i++) json_put(j, l[i].name, json_number(l[i].value));
+    if (a->error)
+        json_put(j, "selective", all);
+    else
+        json_decref(all);
+    if (a->calibration.way) json_put(j, "calibration", calibration_json(&a->calibration));
     return json_say(j);
 }
 
@@ -58,14 +120,17 @@ static int run(const verb *self, int argc, char **argv)
 {
     data_options d = {0};
     const char *operand[2];
-    int64_t json = 0, quiet = 0;
+    int64_t json = 0, quiet = 0, selective = 0;
     fab_predict_plan how = {.with_target = 1};
     const option options[] = {OPTION_FORMAT(&d.format),
                               OPTION_ROWS(&d.rows),
+                              OPTIONS_DIALECT(&d),
                               OPTION_LABELS(&d.labels),
                               OPTION_SAMPLES(&how.samples),
                               OPTION_LINEARISED(&how.linearised),
                               OPTION_SEED(&how.seed),
+                              {"selective", 0, OPT_FLAG, &selective, NULL, 0, 0, NULL,
+                               "the error too when the most uncertain rows are left to a person"},
                               OPTION_JSON(&json),
                               OPTION_QUIET(&quiet)};
     const call_shape shape = {options, COUNT(options), operand, 2, 2, NULL, NULL, NULL};
@@ -74,12 +139,11 @@ static int run(const verb *self, int argc, char **argv)
     d.file = operand[1];
     fab_regression *r = NULL;
     fab_predictions *p = NULL;
-    fab_glm m;
+    answer a = {0};
     status = predicting(&r, &p, operand[0], &d, &how, quiet);
-    if (status == DONE) {
-        const fab_status s = fab_regression_model(r, &m);
-        status = s == FAB_OK ? say(&m, &p->scores, p->dropped, json) : say_status(s);
-    }
+    if (status == DONE) status = collect(&a, r, p, selective);
+    if (status == DONE && json) status = say_json(&a, p);
+    if (status == DONE && !json) print(&a, p);
     fab_predictions_free(p);
     fab_regression_free(r);
     return status;

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
+#include "print/learned.h"
 #include "print/csv.h"
 #include <errno.h>
 #include <inttypes.h>
@@ -202,6 +203,7 @@ static int say_json(const tune_call *c)
     json_put(j, "best", json_trial(c, fab_tune_best(c->tune)));
     json_put(j, "trials", all);
     json_put(j, "folds", json_integer(c->folds));
+    keys_put(j, c->choice.r);
     json_put(j, "output", c->choice.plan.output ? json_text(c->choice.plan.output) : json_null());
     json_put(j, "seconds", json_number(fab_clock() - c->choice.start));
     return json_say(j);
@@ -217,6 +219,7 @@ static int say_table(const tune_call *c)
            fab_method_name(fab_regression_method(c->choice.r)), c->trials, c->folds, best, t->nll,
            t->se);
     for (int64_t j = 0; j < c->ranges; j++) printf("  --%s=%.6g\n", c->range[j].name, t->value[j]);
+    keys_print(stdout, c->choice.r);
     return DONE;
 }
 

@@ -3,12 +3,14 @@
  * A file with a model in it was made by `fit`, one without by `fa`.
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "data.h"
 #include "print/learned.h"
 #include "print/summary.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct update_call {
     const char *file, *output;
@@ -25,6 +27,7 @@ static int check_file(const update_call *c, const fab_tensors *t)
         return say_failed(
             "%s: is not a file of `fabayes fa` or `fit`: there is nothing to continue", c->file);
     if (!m) return say_failed("%s: was made by method '%s', which is not known", c->file, method);
+    if (fab_file_kind(t) == FAB_KIND_VECTORS) m = fab_method_of_vectors(m);
     if (!fab_method_streams(m))
         return say_failed("%s: was made by %s, a batch method, and cannot be continued; fit again "
                           "with all rows",
@@ -43,7 +46,7 @@ static int update_factors(const update_call *c, fab_source *source, fab_factors 
     if (s == FAB_OK) s = fab_factors_result(*f, &q);
     if (s != FAB_OK) return factors_failed("update", s);
     s = fab_factors_save(*f, output);
-    if (s == FAB_OK) s = fab_rotation_create(&r, q, FAB_ROTATION_PRINCIPAL);
+    if (s == FAB_OK) s = fab_rotation_create(&r, q, FAB_ROTATION_PRINCIPAL, 0);
     if (s != FAB_OK) return say_status(s);
     progress_close();
     const int status = summary_say(&(summary){*f, r, c->data.file, output, c->json, c->quiet});
@@ -56,7 +59,6 @@ static int update_vectors(const update_call *c)
     fab_source *source = NULL;
     fab_factors *f = NULL;
     if (c->data.labels) return say_wrong("update: %s is of vectors, which have no labels", c->file);
-    fab_set_progress(progress_tick, NULL);
     int status = data_open(&source, &c->data);
     if (status == DONE) status = update_factors(c, source, &f);
     fab_factors_free(f);
@@ -77,10 +79,14 @@ static int say_update(fab_status s)
 static int update_model(update_call *c)
 {
     const fab_exec exec = {.threads = c->threads};
-    const fab_data more = data_of(&c->data);
+    fab_data more;
+    if (c->data.only || c->data.exclude)
+        return say_wrong("update: --only and --exclude are for files of `fa`: %s knows its columns",
+                         c->file);
     const char *output = c->output ? c->output : c->file;
     const double start = fab_clock();
-    fab_set_progress(progress_tick, NULL);
+    const int status = data_of(&more, &c->data);
+    if (status != DONE) return status;
     fab_status s = fab_regression_load(&c->r, c->file, &exec);
     if (s == FAB_OK) s = fab_regression_update(c->r, &more);
     if (s == FAB_OK) s = fab_regression_save(c->r, output);
@@ -88,15 +94,31 @@ static int update_model(update_call *c)
     return c->json ? learned_json(c->r, output, start) : learned_print(c->r, c->quiet, start);
 }
 
+static int in_place(const update_call *c)
+{
+    struct stat in, out;
+    if (!c->output) return 1;
+    return stat(c->file, &in) == 0 && stat(c->output, &out) == 0 && in.st_dev == out.st_dev &&
+           in.st_ino == out.st_ino;
+}
+
 static int update(update_call *c)
 {
     fab_tensors *t = NULL;
-    const fab_status s = fab_tensors_read(&t, c->file);
-    if (s != FAB_OK) return say_status(s);
+    fab_lock *lock =
+        NULL; /* from before the reading until after the writing, where the file is replaced */
+    fab_set_progress(progress_tick, NULL);
+    fab_status s = in_place(c) ? fab_file_lock(&lock, c->file, NULL) : FAB_OK;
+    if (s == FAB_OK) s = fab_tensors_read(&t, c->file);
+    if (s != FAB_OK) {
+        fab_file_unlock(lock);
+        return say_status(s);
+    }
     int status = check_file(c, t);
     if (status == DONE)
         status = fab_file_kind(t) == FAB_KIND_VECTORS ? update_vectors(c) : update_model(c);
     fab_tensors_free(t);
+    fab_file_unlock(lock);
     return status;
 }
 
@@ -108,8 +130,10 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_OUTPUT(&c.output, "save there (default: replace FILE)"),
         OPTION_FORMAT(&c.data.format),
         OPTION_ROWS(&c.data.rows),
+        OPTIONS_COLUMNS(&c.data.only, &c.data.exclude),
         OPTION_LABELS(&c.data.labels),
         OPTION_FEATURES(&c.data.features),
+        OPTIONS_DIALECT(&c.data),
         OPTION_THREADS(&c.threads),
         OPTION_JSON(&c.json),
         OPTION_QUIET(&c.quiet),

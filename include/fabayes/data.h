@@ -35,8 +35,8 @@ extern "C" {
  *     while (fab_source_next(s, 1000, buf, &got) == FAB_OK && got > 0) use(buf, got);
  *     fab_source_close(s);
  *
- * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; .gz of any of them; "-" is standard
- * input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing values and ragged rows are
+ * Formats: csv and tsv (header detected), blank-separated text, npy, libsvm, idx; gzip, xz, bzip2 or zstd of any of them;
+ * "-" is standard input.  The format is sniffed from the content unless it is given.  NaN, Inf, missing values and ragged rows are
  * refused with file, line and column; options take missing values as NaN and columns of words as codes.  Infinity is
  * never taken.  docs/data.md has the rules. */
 
@@ -56,6 +56,32 @@ FAB_API const char *fab_format_name(fab_format f);
 /* The format of that name. */
 FAB_API fab_status fab_format_find(fab_format *f, const char *name);
 
+/* What becomes of dates. */
+typedef enum fab_dates {
+    FAB_DATES_WORDS = 0, /* a column of them is one of words */
+    FAB_DATES_NUMBERS, /* days since 1970-01-01; 03/01/2024 only where a value tells day from month */
+    FAB_DATES_DAY_FIRST,  /* the same, 03/01/2024 is in January */
+    FAB_DATES_MONTH_FIRST /* the same, in March */
+} fab_dates;
+
+enum { FAB_NA_ROOM = 256 };
+#define FAB_NO_COMMENT '\n'
+
+/* How a table of text is written; all zeros: found from its first lines. */
+typedef struct fab_dialect {
+    char separator; /* between fields; ' ': any number of blanks and tabs */
+    char decimal;   /* mark: '.' or ',' */
+    char comment;   /* lines that begin with it are passed over; FAB_NO_COMMENT: none are */
+    fab_dates dates;
+    char na
+        [FAB_NA_ROOM]; /* words for a missing value, separated by commas, instead of the usual ones; "": those */
+} fab_dialect;
+
+/* Set a part by name: "separator" (a character, or comma, semicolon, tab, blank, pipe), "decimal" (point, comma),
+ * "comment" (a character, or none), "dates" (words, numbers, day-first, month-first), "na" (words).  FAB_BAD_ARGUMENT
+ * says what is wrong. */
+FAB_API fab_status fab_dialect_set(fab_dialect *d, const char *name, const char *text);
+
 typedef struct fab_source_options {
     fab_format format;
     int64_t features; /* libsvm: number of features; 0: found by a first pass (not for a pipe) */
@@ -65,7 +91,23 @@ typedef struct fab_source_options {
     /* Comma-separated names or 0-based numbers of columns to read as words even where they look like
      * numbers, or NULL; needs words = 1. */
     const char *categorical;
+    /* The most columns that a file of text, npy or idx may have; 0: FAB_COLUMNS_MAX.  What a line of text, its words and
+     * its header may take grows with it: see below. */
+    int64_t columns_max;
+    fab_dialect dialect;      /* of csv, tsv and text */
+    const fab_dialect *usual; /* what holds where neither the options nor the file say; or NULL */
+    int64_t leave_index; /* 1: a first column of row numbers or names is left out, with a note */
+    /* Comma-separated columns in which "none" is a word, instead of those where it is frequent; NULL: those. */
+    const char *none;
 } fab_source_options;
+
+/* What is believed of a file before memory is taken for it: a few kilobytes of gzip can stand for gigabytes. */
+enum {
+    FAB_COLUMNS_MAX = 1 << 20,  /* columns; fab_source_options has its own */
+    FAB_COLUMN_BYTES = 64,      /* of a line of text for each column that may be: lines of 64 MB */
+    FAB_COLUMNS_PER_WORDS = 64, /* one column in so many may have words: 16,384 of them */
+    FAB_WORDS_BYTES_MAX = 1 << 26 /* of the different words of one column together */
+};
 
 typedef struct fab_source fab_source;
 
@@ -121,6 +163,11 @@ typedef struct fab_arrays {
 FAB_API fab_status fab_source_open_arrays(fab_source **s, const fab_arrays *a,
                                           const fab_source_options *o);
 
+/* Some columns of a source of numbers: those that `only` lists (NULL: all), without those that `exclude` lists (NULL: none), in
+ * the words of fab_columns.  Whatever stands in the others is not looked at.  *s becomes a source of these, which closes the
+ * old one with itself; on failure *s stays as it is. */
+FAB_API fab_status fab_source_choose(fab_source **s, const char *only, const char *exclude);
+
 /* ---- source: what it has, and its next rows ----------------------------------------------------- */
 
 FAB_API int64_t fab_source_columns(const fab_source *s);
@@ -133,7 +180,17 @@ FAB_API int fab_source_is_words(const fab_source *s, int64_t column);
 FAB_API int64_t fab_source_words(const fab_source *s, int64_t column);
 /* The word of a code.  Lends until close.  NULL when there is no such code. */
 FAB_API const char *fab_source_word(const fab_source *s, int64_t column, int64_t code);
+/* A column of dates?  Its values are those of a column of words, or days where `dates` says so. */
+FAB_API int fab_source_is_date(const fab_source *s, int64_t column);
+/* A column of row numbers or row names, as R and pandas write them in front?  Row names are read as numbers of rows. */
+FAB_API int fab_source_is_index(const fab_source *s, int64_t column);
 FAB_API fab_format fab_source_format(const fab_source *s);
+/* How its text is written, as far as it was given or is other than usual.  Lends until close. */
+FAB_API const fab_dialect *fab_source_dialect(const fab_source *s);
+/* What there is to say about how it is read, in sentences: so many, and one of them (NULL: there is none; lends until
+ * close).  The log hears each once. */
+FAB_API int64_t fab_source_notes(const fab_source *s);
+FAB_API const char *fab_source_note(const fab_source *s, int64_t i);
 /* Rows in the whole file where the format knows (npy, idx), else -1. */
 FAB_API int64_t fab_source_rows(const fab_source *s);
 /* Bytes of the file used so far and in all (0 when unknown), for a progress bar; compressed bytes of a
@@ -201,6 +258,13 @@ typedef struct fab_dataset {
     double *level;   /* levels, rising */
     int64_t packed;  /* 1: the features are in `cells`, as a libsvm file has them, and not in x */
     fab_sparse cells;
+    fab_dialect dialect; /* of the file */
+    char *
+        formula; /* what fab_scaling makes of the columns, which are those it names; NULL: each makes its own features */
+    int64_t no_intercept; /* 1: the formula says so */
+    int64_t before;       /* rows that fab_dataset_clear has forgotten: sentences count them */
+    /* 1: fab_scaling_apply takes a word that is none of its column's levels: all of them are 0.  And how often it did. */
+    int64_t takes_unseen, unseen;
 } fab_dataset;
 
 /* The features, sparse when they are packed.  Lends until the table changes. */
@@ -218,17 +282,34 @@ FAB_API const char *fab_missing_name(fab_missing m);
 FAB_API fab_status fab_missing_find(const char *name, fab_missing *m);
 
 /* Which column is what: a name, a 0-based number or "last"; NULL: there is none (the target of a libsvm
- * file is then its label).  All others are features. */
+ * file is then its label).  "log:NAME" for the offset is the logarithm of that column, an exposure.  All others are
+ * features, unless `only`, `exclude` or a formula says which.
+ *
+ * `only` and `exclude` are lists, separated by commas, of names, numbers, ranges of either (area:age, 3:7, both ends are in)
+ * and beginnings of names (dist*).
+ *
+ * A formula is what R and patsy write: "price ~ area + log(age) + district + area:rooms - 1".  Operators: + - : * / ^ and
+ * parentheses; . is all other columns, -1 and +0 mean no intercept.  Factors: a column (of words: one feature for each
+ * level), C(x) (numbers that are levels), log, log1p, log2, log10, exp, sqrt and abs of an expression, I(..) with
+ * + - * / ^ of columns and numbers, poly(x, k) (orthogonal over the rows of the fit, as R's); offset(x) and offset(log(x))
+ * are `offset`.  `floor area` or "floor area" is a name that is no word.  The left side may be empty where `target` is
+ * given.  Features are named log(age), area:rooms, district=hill:area, poly(age, 3)1; levels are as symmetric as without a
+ * formula: none is left out.  FAB_BAD_ARGUMENT says the place in the formula and what was expected there; a value that is
+ * not finite (log(0)) is refused by row. */
 typedef struct fab_columns {
     const char *target, *weight, *offset;
     fab_missing missing; /* other than refuse: the source was opened with `missing` */
+    const char *only;    /* columns for features; NULL: all */
+    const char *exclude; /* columns that are none; NULL: no column */
+    const char *formula; /* or NULL */
 } fab_columns;
 
 /* What of a row is read for a fitted model. */
 typedef enum fab_reading {
-    FAB_READ_FEATURES = 0, /* and the offset: the target need not be there */
-    FAB_READ_TARGET,       /* and the target */
-    FAB_READ_WEIGHT        /* and the weight */
+    FAB_READ_FEATURES =
+        0, /* and the offset, NaN where they are missing: no row is left out, and the target need not be there */
+    FAB_READ_TARGET, /* and the target */
+    FAB_READ_WEIGHT  /* and the weight */
 } fab_reading;
 
 /* Rows of a source, some at a time. */
@@ -276,6 +357,8 @@ typedef struct fab_data {
     const char *rows;        /* a file of the row numbers to keep */
     const char *categorical; /* columns of numbers to read as words, separated by commas */
     const char *labels;      /* a file of the target alone */
+    int64_t columns_max;     /* the most columns of a file; 0: FAB_COLUMNS_MAX */
+    fab_dialect dialect;     /* how its text is written */
 } fab_data;
 
 /* What it is called in sentences: its file, "arrays" or "table". */
@@ -315,6 +398,8 @@ typedef struct fab_column {
     int64_t first;  /* its first feature */
     int64_t levels; /* features, one for each level; 0: one number */
     char **level;   /* sorted by their bytes */
+    int64_t steps;  /* of a column of numbers: features behind the number itself, ... */
+    double *step;   /* ... 1 where it has this value, and 0 elsewhere; rising */
 } fab_column;
 
 /* Fitting units: (x - mean) / scale, (y - target_mean) / target_scale, offset / target_scale. */
@@ -322,7 +407,7 @@ struct fab_scaling {
     int64_t columns;
     fab_column *column;             /* columns */
     int64_t D;                      /* features */
-    char **name;                    /* D: the column's, or column=level */
+    char **name;                    /* D: the column's, or column=level, column=step */
     double *mean, *scale;           /* D */
     double *fill;                   /* D: for a missing value; NULL: none may be missing */
     char *target, *weight, *offset; /* names of columns, or NULL */
@@ -331,6 +416,12 @@ struct fab_scaling {
     double *level;     /* rising; NULL: words */
     char **level_name; /* sorted by their bytes; NULL: numbers */
     int64_t sparse;
+    fab_dialect
+        dialect; /* of the file: other rows are read so where they do not say otherwise themselves */
+    /* The terms that make the features, as text, and its meaning; NULL: columns make their own features.  `first` of a column
+     * is then -1. */
+    char *formula;
+    struct fab_formula *terms;
 };
 
 /* Weighted means and standard deviations of the table, which is in the user's units.  standardise = 0:
@@ -339,10 +430,18 @@ struct fab_scaling {
  * one class only, and words for a number are refused.  Gives *k. */
 FAB_API fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab_target target,
                                       int standardise, int centre);
+/* The same with steps: a column of numbers whose values come again (3 of them or more; at least half of the rows have a value
+ * that 5 or more rows have) gets a feature for each of those, as a column of words has.  FAB_MOST_STEPS in all; a column
+ * with more than are left gets none. */
+enum { FAB_MOST_STEPS = 300 };
+FAB_API fab_status fab_scaling_create_steps(fab_scaling **k, const fab_dataset *t,
+                                            fab_target target, int standardise, int centre);
 FAB_API void fab_scaling_free(fab_scaling *k); /* takes NULL */
 
 /* Which columns hardly vary?  constant[c] = 1 or 0; their coefficients are left to the prior. */
 FAB_API fab_status fab_dataset_constants(const fab_dataset *t, char *constant);
+/* Features that it makes: one for each column of numbers and for each word of the others, or those of its formula. */
+FAB_API int64_t fab_dataset_features(const fab_dataset *t);
 /* Levels of the target: how many different values, counted up to `most`. */
 FAB_API int64_t fab_dataset_levels(const fab_dataset *t, int64_t most);
 
@@ -352,6 +451,8 @@ FAB_API fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t);
 /* The columns with levels, separated by commas, for fab_source_options; NULL: there are none.  Gives:
  * fab_text_free. */
 FAB_API fab_status fab_scaling_categorical(const fab_scaling *k, char **names);
+/* The columns, and the target, that have "none" among their levels; "": there are none.  Gives: fab_text_free. */
+FAB_API fab_status fab_scaling_none(const fab_scaling *k, char **names);
 /* The name of class c: a word, or its number.  Writes into buf where it must. */
 FAB_API const char *fab_scaling_class(const fab_scaling *k, int64_t c, char buf[32]);
 

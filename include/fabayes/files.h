@@ -98,6 +98,20 @@ FAB_API const char *fab_tensors_meta_key(const fab_tensors *t, int64_t i);
 
 FAB_API void fab_tensors_free(fab_tensors *t); /* takes NULL */
 
+/* ---- one writer at a time ------------------------------------------------------------------------- */
+
+/* Who reads a file, works on it and replaces it holds its lock from before the reading until after the writing:
+ *
+ *     fab_file_lock(&lock, path, x);
+ *     fab_regression_load(&r, path, x);  fab_regression_update(r, &more);  fab_regression_save(r, path);
+ *     fab_file_unlock(lock);
+ *
+ * A lock held by another process is waited for: the log of *x (or the global one) hears once who has it, and its progress may stop the waiting
+ * (FAB_STOPPED).  A file system that has no locks is said to the log, and *lock is NULL.  Copies path.  Gives *lock. */
+typedef struct fab_lock fab_lock;
+FAB_API fab_status fab_file_lock(fab_lock **lock, const char *path, const fab_exec *x);
+FAB_API void fab_file_unlock(fab_lock *lock); /* takes NULL */
+
 #ifdef __cplusplus
 }
 #endif

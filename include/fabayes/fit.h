@@ -42,6 +42,8 @@ typedef struct fab_method fab_method;
 FAB_API int64_t fab_method_count(void);
 FAB_API const fab_method *fab_method_at(int64_t i);
 FAB_API const fab_method *fab_method_find(const char *name); /* NULL: no such method */
+/* Who does for vectors what m does for a model; m itself where there is no other. */
+FAB_API const fab_method *fab_method_of_vectors(const fab_method *m);
 /* Who does for other models what m does for those with a linear predictor; m itself where there is no other. */
 FAB_API const fab_method *fab_method_of_networks(const fab_method *m);
 
@@ -60,12 +62,23 @@ typedef enum fab_takes {
     FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples: `gradients` is enough */
     FAB_TAKES_JACOBIAN = 16, /* any model with outputs and their Jacobian */
     FAB_TAKES_WEIGHTS =
-        32 /* vectors with weights: one of weight w counts as w of them; examples of models always can */
+        32, /* vectors with weights: one of weight w counts as w of them; examples of models always can */
+    FAB_TAKES_SPARSE = 64,  /* rows that are sparse, without making a table of them dense */
+    FAB_TAKES_MISSING = 128 /* vectors with NaN where a value is missing */
 } fab_takes;
 /* The sum of those it takes. */
 FAB_API int64_t fab_method_takes(const fab_method *m);
 /* Does m take this model?  NULL: yes; otherwise what it lacks, as the end of a sentence: "needs ..". */
 FAB_API const char *fab_method_lacks(const fab_method *m, const fab_model *model);
+
+/* What a method may ask for when it is driven from outside (fab_fit_ask). */
+typedef enum fab_asks {
+    FAB_ASKS_GRADIENT = 1, /* the average loss of some examples, and its gradient */
+    FAB_ASKS_EXAMPLES = 2, /* the gradient of each of them */
+    FAB_ASKS_OUTPUTS = 4   /* the outputs for each of them, and their Jacobian */
+} fab_asks;
+/* The sum of those it may ask for; 0: it cannot be driven. */
+FAB_API int64_t fab_method_asks(const fab_method *m);
 
 /* ---- a fit ----------------------------------------------------------------------------------------- */
 
@@ -104,9 +117,9 @@ FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
 
 /* ---- steps driven from outside --------------------------------------------------------------------- */
 
-/* A method that works by gradients of batches (fab_takes: gradient, examples) can be driven by whoever has the model,
- * in another language for example.  The fit is created with the number of examples instead of seeing them; its model
- * needs D, head and, unless 0 will do, a start, but no functions of the data:
+/* A method that works by gradients of batches, or by slopes of the outputs (fab_method_asks), can be driven by whoever
+ * has the model, in another language for example.  The fit is created with the number of examples instead of seeing
+ * them; its model needs D, head and, unless 0 will do, a start, but no functions of the data:
  *
  *     fab_model m = {.D = D, .head = {.likelihood = .., .D = 1, .classes = 1, .beta = 1}, .batch = 32, .type = FAB_F64};
  *     fab_fit_create(&f, "vifa", &s, sizeof s, &(fab_input){.model = &m, .rows = N}, NULL);
@@ -118,26 +131,47 @@ FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
  *     }
  *     fab_fit_gauss(f, &gauss);
  *
+ * A method that asks for outputs (lrvga) has the likelihood to itself: its model says how many `outputs` there are and
+ * how many rows it answers for at a time (`batch`), and the input has the targets, y and where there are any weight and
+ * offset.  Of a linear model (fab_model_linear) it asks for the Jacobian alone, row i classes + c of which has the
+ * features of row i, and 1 for an intercept, in the place of class c.
+ *
  * Told the numbers that the model would have computed, it ends in the same bits as a fit that sees the examples.  A
- * caller with batches of his own may answer for those: the average is what counts. */
+ * caller with batches of his own may answer for those, unless the method has the targets: the average is what counts.
+ *
+ * Between a tell and the next ask a fit can be saved as it stands (fab_fit_checkpoint, fab_fit_pack), and
+ * fab_fit_load with the same input goes on from there to the same bits.  The answers are in it; a step that takes
+ * several is made as a whole, and is asked for again from its beginning where it is not complete.  lrvga, a stream, goes
+ * on behind its rows where the input has more of them. */
 typedef struct fab_question {
-    const double *theta; /* D: where.  Lent until the next ask */
+    const double *
+        theta; /* D: where; of a linear model, whose Jacobian has no theta, 0.  Lent until the next ask */
     int64_t draw; /* 1: a draw of the posterior so far; 0: its mean, or an optimiser's iterate */
     int64_t n;    /* examples it is about, */
     const int64_t *row; /* n: their numbers, from 0 */
-    int64_t gradient;   /* 1: the gradient of their average loss is wanted too */
-    int64_t examples;   /* 1: the gradient of each of them is wanted too */
+    int64_t gradient;   /* 1: the gradient of their average loss is wanted, and the loss */
+    int64_t examples;   /* 1: the gradient of each of them is wanted */
+    int64_t loss;       /* 1: their average loss is wanted */
+    int64_t outputs;    /* 1: the outputs of the model for each of them are wanted */
+    int64_t jacobian;   /* 1: the gradients of these outputs are wanted */
+    const double *y; /* n: targets to take instead of their own, for `examples`; NULL: their own */
 } fab_question;
 
 typedef struct fab_answer {
-    double loss;          /* average of -log p over the examples */
+    double loss;          /* average of -weight log p over the examples */
     const void *gradient; /* D: of that average */
-    const void *examples; /* n x D, rows ld apart (0: D): of -log p of each */
+    const void *
+        examples; /* n x D, rows ld apart (0: D): of -weight log p of each; of a question with y: weight 1 */
     int64_t ld;
-    fab_dtype type; /* of the gradients: FAB_F64 or FAB_F32 */
+    fab_dtype type;        /* of the gradients and the Jacobian: FAB_F64 or FAB_F32 */
+    const double *outputs; /* n x outputs, without the offset */
+    const void *
+        jacobian; /* n outputs x D, rows ld apart (0: D): row i outputs + o has the gradient of output o of
+                            * row i.  Brought along with the outputs it spares the question for it */
 } fab_answer;
 
-/* The next question; *done = 1: there is none, and the result is ready.  Asked twice, it is the same question. */
+/* The next question; *done = 1: there is none, and the result is ready.  Asked twice, it is the same question.
+ * FAB_STOPPED: whoever watches wanted so, and the next ask goes on. */
 FAB_API fab_status fab_fit_ask(fab_fit *f, fab_question *q, int *done);
 /* Copies the answer.  One that lacks what was asked for, or is not finite, is refused, and the question stands. */
 FAB_API fab_status fab_fit_tell(fab_fit *f, const fab_answer *a);
@@ -147,7 +181,8 @@ FAB_API fab_status fab_fit_tell(fab_fit *f, const fab_answer *a);
 /* Save posterior, settings, model (JSON) and, for a stream, the state to continue from, with the metadata and tensors
  * of `more` (or NULL).  Atomic. */
 FAB_API fab_status fab_fit_save(fab_fit *f, const char *path, const fab_tensors *more);
-/* The same of a run as it stands, after a stop for example: the posterior so far and the state to go on from. */
+/* The same of a run as it stands, after a stop for example: the posterior so far and the state to go on from.  Of a
+ * driven fit: not while a question waits for its answer. */
 FAB_API fab_status fab_fit_checkpoint(fab_fit *f, const char *path, const fab_tensors *more);
 /* The bytes of the file that save writes, or checkpoint (unfinished = 1), in memory.  Gives *bytes: fab_bytes_free. */
 FAB_API fab_status fab_fit_pack(fab_fit *f, int unfinished, const fab_tensors *more, void **bytes,

@@ -234,39 +234,53 @@ FAB_API fab_status fab_gauss_cut(fab_gauss **out, const fab_gauss *g, int64_t K,
 /* The factors of a Gaussian in covariance form: rotated, as scores of rows, and how many of them there are.
  *
  *     fab_rotation *r;
- *     fab_rotation_create(&r, g, FAB_ROTATION_VARIMAX);
+ *     fab_rotation_create(&r, g, FAB_ROTATION_VARIMAX, 0);
  *     fab_rotation_factors(r, g, 0, D, loadings);      // D x K
  *     fab_solver_scores(s, r, &rows, z);               // rows x K
  *     fab_rotation_free(r); */
 
-/* F F' does not change when F is rotated.  On the principal axes the columns of F are orthogonal; varimax makes the
- * squared loadings of each column as unlike as possible (Kaiser 1958, rows scaled to length 1 meanwhile). */
+/* F z has the same distribution as (F R)(R^-1 z).  On the principal axes the columns of F R are orthogonal; varimax makes
+ * the squared loadings of each column as unlike as possible (Kaiser 1958, rows scaled to length 1 meanwhile).  These two
+ * are rotations: the factors stay uncorrelated.  promax and oblimin let the factors correlate for loadings that are
+ * simpler still. */
 typedef enum fab_rotation_kind {
     FAB_ROTATION_PRINCIPAL = 0,
-    FAB_ROTATION_VARIMAX
+    FAB_ROTATION_VARIMAX,
+    FAB_ROTATION_PROMAX, /* Hendrickson and White 1964, power 4 */
+    FAB_ROTATION_OBLIMIN /* direct oblimin, also called quartimin (Jennrich and Sampson 1966) */
 } fab_rotation_kind;
 
-/* "principal", "varimax"; NULL when there is no such rotation. */
+/* "principal", "varimax", "promax", "oblimin"; NULL when there is no such rotation.  The one of a name. */
 FAB_API const char *fab_rotation_name(fab_rotation_kind kind);
+FAB_API fab_status fab_rotation_find(const char *name, fab_rotation_kind *kind);
 
 typedef struct fab_rotation {
     fab_rotation_kind kind;
     int64_t D, K;
-    double *R; /* K x K, row-major, orthogonal: the rotated factors are F R */
-    double
-        *length;  /* K: sums of squares of the columns of F R, the variance they explain; falling */
-    double total; /* trace of the covariance */
+    int64_t standardised; /* 1: loadings are in standard deviations of their coordinates */
+    double *R;            /* K x K, row-major: the rotated loadings are F R */
+    double *back;         /* K x K: R^-1; the rotated factors are R^-1 z */
+    double *phi;          /* K x K: their correlations; I unless promax or oblimin */
+    /* K: the variance that each explains: sums of squares of the columns of F R; of correlated factors diag(phi R' F' F R),
+     * which sums to the same.  Falling on the principal axes; the others fall where coordinates are in their standard
+     * deviations. */
+    double *length;
+    double total;  /* of all coordinates: trace of the covariance; standardised: D */
+    double *scale; /* D: loadings of a coordinate are multiplied by it; NULL: 1 */
 } fab_rotation;
 
-/* The longest column of F R comes first, and the largest loading of each is positive.  Gives *r. */
-FAB_API fab_status fab_rotation_create(fab_rotation **r, const fab_gauss *g,
-                                       fab_rotation_kind kind);
+/* The factor that explains most comes first, and the largest loading of each is positive.  standardise: loadings are then
+ * those of coordinates divided by their standard deviations under g, for uncorrelated factors the correlations of
+ * coordinate and factor.  FAB_NUMERIC where an oblique rotation cannot tell two factors apart.  Gives *r. */
+FAB_API fab_status fab_rotation_create(fab_rotation **r, const fab_gauss *g, fab_rotation_kind kind,
+                                       int64_t standardise);
 FAB_API void fab_rotation_free(fab_rotation *r); /* takes NULL */
-/* Rows first .. first + n - 1 of F R, n x K; g is the Gaussian that r was made of. */
+/* Rows first .. first + n - 1 of the rotated loadings, n x K; g is the Gaussian that r was made of. */
 FAB_API void fab_rotation_factors(const fab_rotation *r, const fab_gauss *g, int64_t first,
                                   int64_t n, double *out);
 
-/* Factor scores E[z | x] = F' S^-1 (x - mu) of each row, rotated by r (NULL: as F stands); z has x->n x K numbers. */
+/* Factor scores E[z | x] = F' S^-1 (x - mu) of each row, rotated by r (NULL: as F stands); z has x->n x K numbers.
+ * NaN is a value that is missing: those that are there count. */
 FAB_API fab_status fab_solver_scores(fab_solver *s, const fab_rotation *r, const fab_rows *x,
                                      double *z);
 

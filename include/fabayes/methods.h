@@ -43,19 +43,40 @@ typedef struct fab_input {
     const fab_gauss *prior; /* of a model: any Gaussian over theta, copied; NULL: precision alpha */
     int64_t
         rows; /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
+    const double *
+        y; /* rows: their targets, for a method that asks for outputs; otherwise NULL.  Borrowed until free */
+    const double *weight; /* rows, with y: numbers > 0, or NULL: 1 */
+    const double *offset; /* rows, with y: added to the outputs, or NULL: 0 */
 } fab_input;
 
 /* What a fit says about itself (fab_fit_report).  What a method does not know is NaN. */
 typedef struct fab_report {
-    int64_t n;           /* rows seen */
-    int64_t iterations;  /* of a batch method; 0 for a stream */
-    int64_t converged;   /* 1 yes, 0 stopped at max_iter, -1 does not apply */
+    int64_t n;          /* rows seen */
+    int64_t iterations; /* of a batch method or online-ml; 0 for other streams */
+    int64_t
+        converged; /* 1 yes; 0 it still improved: stopped at max_iter, or after its epochs; -1 does
+                          * not apply, or cannot be told */
     int64_t floored;     /* coordinates whose psi stands at its floor */
     double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
     double log_evidence; /* or its bound */
     double loss;         /* of a trained model: average of -log p in the last epoch */
     double held_out;     /* the same of rows held out, where there are any */
     double loglik_mean;  /* of vectors: mean log-likelihood per row */
+    int64_t loglik_rows; /* rows that it is the mean of: n, or fewer, drawn at random from all */
+    double loglik_se;    /* then its standard error as that of all rows; 0 where all are in it */
+    double saturated;    /* loglik_mean of the Gaussian whose covariance is that of the rows */
+    double
+        log_score; /* of a stream of linear models: sum of log p(y) of each row under those before it; unlike the
+                         evidence it depends on their order, unless the Gaussian is the posterior itself */
+    double
+        gain; /* what the fit still gained at its end, in nats per row.  Of a trained model: the mean loss of the last tenth of its steps
+               * below that of the tenth before (under 10 epochs: of what follows 55 % below 10 to 55 %); above 0.05 and two standard
+               * errors it has not converged.  em: by its last step; vga: what the next step promises */
+    double
+        temperature; /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
+    int64_t kept;    /* of spike-slab: features more likely in than out of the model; otherwise 0 */
+    const double *
+        inclusion; /* of spike-slab: D probabilities of that, lent until update or free; otherwise NULL */
 } fab_report;
 
 /* ---- what settings share ------------------------------------------------------------------------ */
@@ -68,8 +89,8 @@ typedef struct fab_glm_settings {
     int64_t seed;
 } fab_glm_settings;
 
-/* The settings that every method for any model begins with; laplace, lrvga, swa and swag begin with a `train` that
- * does. */
+/* The settings that every method for any model begins with: as its member `train`, alone (vifa, vogn) or with those of
+ * an optimiser behind them (fab_sgd_settings, which is also all of sgd). */
 typedef struct fab_model_settings {
     double alpha;   /* prior precision of the weights */
     double beta;    /* gaussian: noise precision; auto: as the model has it */
@@ -128,10 +149,28 @@ FAB_API fab_sgd_settings fab_sgd_defaults(void);
  *     s.forget = 0.999;                                  // the stream drifts
  *     fab_fit_create(&f, "recursive-em", &s, sizeof s, &(fab_input){.vectors = D}, NULL); */
 
-/* recursive-em, the one to try first: each block of rows is absorbed into a Gaussian of a rank R wider than K, which is
+/* online-ml, the one to try first: the scatter matrix of the rows is kept, about D^2 / 2 numbers, and the result is the
+ * maximum of the likelihood of all rows, as `ml` finds it, after one pass.
+ *
+ * Time D^2 / 2 multiply-adds per row; memory 8 D^2 bytes and what `ml` needs for a result.  docs/methods/online-ml.md. */
+typedef struct fab_online_ml_settings {
+    int64_t K;
+    int64_t svd;      /* 0 auto, 1 exact, 2 randomized */
+    int64_t starts;   /* the best of so many is kept */
+    double tol;       /* relative change of the log-likelihood */
+    int64_t max_iter; /* evaluations of the likelihood per start */
+    double psi_min;   /* floor of psi */
+    int64_t seed;
+    double forget; /* weight of the past, per row */
+} fab_online_ml_settings;
+
+FAB_API fab_online_ml_settings fab_online_ml_defaults(int64_t K);
+
+/* recursive-em, for a D whose square is too large: each block of rows is absorbed into a Gaussian of a rank R wider than K, which is
  * cut to K when the result is asked for.
  *
- * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 8) numbers.
+ * Time O(D R (block + R)) per loop and block, no allocation per row; memory D (2 R + block + 10) numbers, rows held, and
+ * for a result up to D = 2000 that of ml.
  * docs/methods/recursive-em.md. */
 typedef struct fab_recursive_em_settings {
     int64_t K;
@@ -149,6 +188,7 @@ typedef struct fab_recursive_em_settings {
     int64_t max_iter;   /* of the cut */
     double memory;      /* MB for the block, when block is auto */
     int64_t seed;
+    int64_t held; /* rows held for the log-likelihood */
 } fab_recursive_em_settings;
 
 FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
@@ -166,6 +206,7 @@ typedef struct fab_online_em_settings {
     double forget;  /* weight of the past, per row */
     double psi_min; /* floor of psi */
     int64_t seed;
+    int64_t held; /* rows held for the log-likelihood */
 } fab_online_em_settings;
 
 FAB_API fab_online_em_settings fab_online_em_defaults(int64_t K);
@@ -184,6 +225,7 @@ typedef struct fab_stochastic_em_settings {
     int64_t centre;       /* 0 exact, 1 running */
     double psi_min;       /* floor of psi */
     int64_t seed;
+    int64_t held; /* rows held for the log-likelihood */
 } fab_stochastic_em_settings;
 
 FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
@@ -199,6 +241,7 @@ typedef struct fab_online_sga_settings {
     int64_t centre; /* 0 exact, 1 running */
     double psi_min; /* floor of psi */
     int64_t seed;
+    int64_t held; /* rows held for the log-likelihood */
 } fab_online_sga_settings;
 
 FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t K);
@@ -232,9 +275,10 @@ typedef struct fab_em_settings {
     int64_t K;
     int64_t expand;   /* parameter-expanded EM */
     double tol;       /* relative change of the log-likelihood */
-    int64_t max_iter; /* EM steps */
+    int64_t max_iter; /* EM steps of a start */
     double psi_min;   /* floor of psi */
     int64_t seed;
+    int64_t starts; /* the best of so many is kept */
 } fab_em_settings;
 
 FAB_API fab_em_settings fab_em_defaults(int64_t K);
@@ -246,6 +290,7 @@ typedef struct fab_ppca_settings {
     int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
     double psi_min; /* floor of psi */
     int64_t seed;
+    int64_t standardise; /* 1: of the correlations */
 } fab_ppca_settings;
 
 FAB_API fab_ppca_settings fab_ppca_defaults(int64_t K);
@@ -256,6 +301,7 @@ typedef struct fab_pca_settings {
     int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
     double psi_min; /* floor of psi */
     int64_t seed;
+    int64_t standardise; /* 1: of the correlations */
 } fab_pca_settings;
 
 FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
@@ -285,11 +331,32 @@ typedef struct fab_exact_settings {
 
 FAB_API fab_exact_settings fab_exact_defaults(void);
 
+/* spike-slab: linear regression where few of many columns matter: large effects of a few (a spike at 0 and slabs of all sizes),
+ * small ones of all.  Gaussian targets; how many and how large is found with the noise, by a bound of the evidence, which the
+ * report has as log_evidence.  The prior is one of columns with variance 1: predictions do not depend on the units of columns.
+ * The intercept is not penalised.
+ *
+ * Precision form of rank M = min(N, D) + 1, up to FAB_SPIKE_SLAB_MAX; memory about 2 D M numbers, and M^2 more.
+ * docs/methods/spike-slab.md. */
+enum { FAB_SPIKE_SLAB_MAX = 20000 };
+
+typedef struct fab_spike_slab_settings {
+    double
+        alpha; /* precision of the small effects, of columns with variance 1; auto: by the bound */
+    double beta;            /* auto: by the bound */
+    double intercept_alpha; /* not used: the intercept is free */
+    int64_t seed;           /* not used */
+    double tol;             /* nats by which a sweep raises the bound */
+    int64_t max_iter;       /* sweeps over the columns */
+} fab_spike_slab_settings;
+
+FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
+
 /* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
  * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
- * coordinates.
+ * coordinates.  The state is the root of the precision: priors may be as wide and columns of such sizes as they like.
  *
- * Time O(D^2) and no allocation per row; memory D (2 D + warmup + 4) numbers, for theta of up to FAB_DENSE_MAX
+ * Time O(D^2) and no allocation per row; memory D (4 D + warmup + 4) numbers, for theta of up to FAB_DENSE_MAX
  * coordinates.  docs/methods/rvga.md, docs/methods/kalman.md. */
 typedef struct fab_rvga_settings {
     double alpha, beta, intercept_alpha;
@@ -301,6 +368,28 @@ typedef struct fab_rvga_settings {
 } fab_rvga_settings;
 
 FAB_API fab_rvga_settings fab_rvga_defaults(void);
+
+/* vga: the variational Gaussian of the whole table, all likelihoods: Newton's method with expected gradient and
+ * curvature, alpha and beta by the bound of the evidence; of classes the temperature by rows left out.  Up to FAB_VGA_MAX coordinates P: memory about 5 P^2
+ * numbers and 5 N C^2 of N rows and C classes.  docs/methods/vga.md. */
+enum { FAB_VGA_MAX = 2000 };
+
+typedef struct fab_vga_settings {
+    double alpha;           /* prior precision of the coefficients; auto: by the bound */
+    double beta;            /* gaussian: noise precision; auto: by the bound */
+    double intercept_alpha; /* prior precision of intercepts */
+    int64_t seed;           /* of the start at rank K */
+    int64_t K;              /* rank of the precision; auto: the full covariance */
+    int64_t inner;          /* EM loops that bring the precision to rank K, at most */
+    double rank_tol;        /* they end when psi changes by less */
+    int64_t nodes;    /* several classes: nodes of their expectations, taken with both signs */
+    double tol;       /* nats that a step promises at the end */
+    int64_t max_iter; /* steps */
+    double
+        temperature; /* of the posterior that q is near; auto: 1, or less where rows left out say so */
+} fab_vga_settings;
+
+FAB_API fab_vga_settings fab_vga_defaults(void);
 
 /* ---- linear models and networks ----------------------------------------------------------------- */
 
@@ -319,6 +408,16 @@ FAB_API fab_rvga_settings fab_rvga_defaults(void);
  * docs/methods/laplace.md, docs/methods/map.md. */
 enum { FAB_LAPLACE_MAX = 2000 };
 
+/* What is kept of the curvature of a network. */
+typedef enum fab_structure {
+    FAB_STRUCTURE_AUTO =
+        0, /* low rank where K is given; else full up to FAB_LAPLACE_MAX weights, then low rank as long as
+                             * that is affordable, then diagonal */
+    FAB_STRUCTURE_FULL,
+    FAB_STRUCTURE_LOW_RANK, /* rank K plus diagonal */
+    FAB_STRUCTURE_DIAGONAL  /* its diagonal alone: K = 0 */
+} fab_structure;
+
 typedef struct fab_laplace_settings {
     fab_sgd_settings train; /* alpha (auto: by the evidence), beta, seed; networks: all of it */
     double intercept_alpha; /* linear: prior precision of intercepts */
@@ -330,6 +429,7 @@ typedef struct fab_laplace_settings {
     int64_t rounds;         /* networks, alpha auto: times that it is chosen and training goes on */
     int64_t again;          /* networks: epochs of training after each */
     int64_t last_layer;     /* networks: 1: its weights alone are uncertain */
+    int64_t structure;      /* networks: fab_structure */
 } fab_laplace_settings;
 
 FAB_API fab_laplace_settings fab_laplace_defaults(void);
@@ -424,30 +524,17 @@ FAB_API fab_swag_settings fab_swag_defaults(void);
  * Memory: D x (2 K + draws + 1) numbers and eight vectors of length D; with draws > 1, or a model that cannot multiply
  * its gradients, D x batch x draws more.  docs/methods/slang.md, docs/methods/vogn.md. */
 
-/* Begins as fab_model_settings. */
 typedef struct fab_vogn_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate; /* of mu */
-    int64_t seed, runs;
-
-    double rate_precision; /* weight of a step in the precision */
-    double decay;          /* both rates fall as t^-decay */
-    double momentum;       /* weight of the past in the mean of the gradients */
-    int64_t draws;         /* of theta in a step */
+    fab_model_settings train; /* its rate is that of mu */
+    double rate_precision;    /* weight of a step in the precision */
+    double decay;             /* both rates fall as t^-decay */
+    double momentum;          /* weight of the past in the mean of the gradients */
+    int64_t draws;            /* of theta in a step */
     double start; /* precision to begin with; auto: that of the prior, and the number of rows */
 } fab_vogn_settings;
 
-/* Begins as fab_vogn_settings. */
 typedef struct fab_slang_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-    double rate_precision, decay, momentum;
-    int64_t draws;
-    double start;
-
+    fab_vogn_settings vogn;
     int64_t K;      /* columns of F; auto: 5, at most D */
     double psi_min; /* floor of psi, relative to the diagonal of the precision */
 } fab_slang_settings;
@@ -478,14 +565,10 @@ typedef enum fab_vifa_start {
     FAB_VIFA_MODEL     /* c = the model's own start, or a given prior's mean */
 } fab_vifa_start;
 
-/* Begins as fab_model_settings.  epochs, rate, draws, optimiser, rate_F, map_part and ramp_part may be auto:
- * fab_fit_settings has what was chosen for the model, the report the epochs that its rows made of auto. */
+/* epochs, rate, draws, optimiser, rate_F, map_part and ramp_part may be auto: fab_fit_settings has what was chosen for
+ * the model, the report the epochs that its rows made of auto. */
 typedef struct fab_vifa_settings {
-    double alpha, beta;
-    int64_t epochs, batch;
-    double rate;
-    int64_t seed, runs;
-
+    fab_model_settings train;
     int64_t K;
     int64_t draws;                    /* L, in a step; auto: 2, newton: 2 W + 1 */
     int64_t pairs;                    /* 1: draws come as h, z and -h, -z, on the same rows */

@@ -27,7 +27,8 @@ typedef enum fab_likelihood {
     FAB_LIKELIHOOD_GAUSSIAN = 0, /* y = eta + noise of precision beta */
     FAB_LIKELIHOOD_BERNOULLI,    /* y in {0, 1}, logistic */
     FAB_LIKELIHOOD_POISSON,      /* y = 0, 1, 2, .., mean exp(eta) */
-    FAB_LIKELIHOOD_CATEGORICAL   /* y in {0 .. classes-1}, softmax */
+    FAB_LIKELIHOOD_CATEGORICAL,  /* y in {0 .. classes-1}, softmax */
+    FAB_LIKELIHOOD_NEGATIVE_BINOMIAL /* y = 0, 1, 2, .., mean m = exp(eta), variance m + m^2 / beta; laplace and map */
 } fab_likelihood;
 
 /* "gaussian", "bernoulli", .., numbered from 0; the one of a name, or FAB_BAD_ARGUMENT with the nearest. */
@@ -45,10 +46,13 @@ typedef struct fab_glm {
     int64_t D;         /* features */
     int64_t classes;   /* categorical: at least 2; otherwise 1 */
     int64_t intercept; /* 1: the last coordinate (of each class) is the intercept */
-    double beta;       /* gaussian: noise precision; otherwise 1 */
+    double
+        beta; /* gaussian: noise precision; negative-binomial: size, counts are Poisson's as it grows; otherwise 1 */
+
+    /* Gaussian targets of networks, and of linear models by laplace and map. */
+    double nu; /* 0: normal; > 2: Student's t of so many degrees of freedom, scale beta^-1/2 */
 
     /* Gaussian targets of networks. */
-    double nu; /* 0: normal; > 2: Student's t of so many degrees of freedom, scale beta^-1/2 */
     double beta_most; /* the largest precision of a noise that is learned; 0: any */
 } fab_glm;
 
@@ -56,7 +60,7 @@ typedef struct fab_glm {
 FAB_API int64_t fab_glm_size(const fab_glm *m);
 
 /* The model as it stands in a file: {"kind": "linear", "likelihood", "features", "classes", "intercept",
- * "beta"}.  Gives a string: fab_text_free (settings.h).  Reading trusts nothing. */
+ * "beta", and "nu" where it is not 0}.  Gives a string: fab_text_free (settings.h).  Reading trusts nothing. */
 FAB_API fab_status fab_glm_json(const fab_glm *m, char **text);
 FAB_API fab_status fab_glm_from_json(fab_glm *m, const char *json);
 
@@ -71,7 +75,7 @@ FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, dou
 typedef struct fab_examples {
     fab_rows x;           /* n vectors of D features */
     const double *y;      /* n */
-    const double *weight; /* n numbers > 0, or NULL: 1 */
+    const double *weight; /* n numbers > 0, or NULL: 1; a row of weight w counts as w rows */
     const double *offset; /* n numbers added to eta, or NULL: 0 */
 } fab_examples;
 
@@ -136,6 +140,18 @@ typedef struct fab_model {
     /* k up to FAB_MODEL_COLUMNS */
     void (*combine)(void *self, int64_t k, const double *V, void *out); /* D x k: G' V, V n x k */
     void (*project)(void *self, int64_t k, const void *U, double *out); /* n x k: G U, U D x k */
+
+    /* The last layer is a linear model of its inputs: outputs = (phi, 1) W, W the `last` weights, row-major, (features + 1)
+     * x outputs.  phi: n x features, features = last / outputs - 1. */
+    fab_status (*features)(void *self, const double *theta, const fab_rows *x, void *phi);
+    /* As `examples`, of gradients J_i' slope_i with the Jacobian J_i of row i; slope: n x outputs. */
+    fab_status (*slopes)(void *self, const double *theta, const fab_rows *x, const double *slope);
+    /* n x outputs x outputs: J_i diag(variance) J_i' of n rows; variance: D, of which those of free coordinates do not
+     * matter. */
+    fab_status (*covariances)(void *self, const double *theta, const fab_rows *x,
+                              const double *variance, double *out);
+    int64_t
+        any_rows; /* 1: rows may come in f32 or f64, and `predict`, too, takes any number of them */
 } fab_model;
 
 enum { FAB_MODEL_COLUMNS = 512 };

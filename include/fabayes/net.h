@@ -75,9 +75,11 @@ FAB_API double fab_net_bytes(const fab_net *net);
 FAB_API fab_status fab_net_text(const fab_net *net, char **text);
 
 /* The network as it stands in a file: {"kind": "network", "features", "likelihood", "classes", "noise", "beta",
- * "nu", "floor", "layers": [{"layer", "in", "out", "offset", "parameters"}]}.  Gives a string: fab_text_free. */
+ * "nu", "floor", "layers": [{"layer", "in", "out", "offset", "parameters"}]}; of a network in f32 also "dtype".  Gives a
+ * string: fab_text_free. */
 FAB_API fab_status fab_net_json(const fab_net *net, char **text);
-/* Build it again; trusts nothing.  Gives *net. */
+/* Build it again, in the precision of *x, and where that has none (ops NULL) in the one it was made in; trusts nothing.
+ * Gives *net. */
 FAB_API fab_status fab_net_from_json(fab_net **net, const char *json, int64_t batch,
                                      const fab_exec *x);
 

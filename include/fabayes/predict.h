@@ -2,12 +2,12 @@
  *
  *     fab_predict_eta(q, &glm, &x, offset, NULL, eta, variance);        // a linear model: in closed form
  *     fab_predict_y(&glm, eta[i], variance[i], &p);                     // p.mean, p.sd, p.lower, p.upper
- *     fab_score(&glm, n, eta, variance, y, &s);                         // s.nll, s.rmse, ..
+ *     fab_score(&glm, n, eta, variance, y, NULL, &s);                   // s.nll, s.rmse, ..
  *
  *     fab_draws *d;                                                     // any model: by draws of theta
  *     fab_draws_create(&d, fab_net_model(net), &posterior->mix, &x, NULL, 100, seed, NULL);
  *     fab_draws_predict(d, i, &p);
- *     fab_draws_score(d, y, &s);
+ *     fab_draws_score(d, y, NULL, &s);
  *     fab_draws_free(d);
  *
  * Rows and predictions are in fitting units; fab_regression_predict (table.h) does this for tables, in the user's.
@@ -29,7 +29,8 @@ extern "C" {
  * integrated over it.  Time O(n D K), no D x D matrix. */
 
 /* Mean and variance of the linear predictor of each row of x; offset: n numbers, or NULL.  A point has
- * variance 0.  A categorical model has several predictors and is refused. */
+ * variance 0.  A categorical model has several predictors and is refused; so is a row whose mean or variance is
+ * no finite number (FAB_NUMERIC), here and below. */
 FAB_API fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
                                    const double *offset, const fab_exec *exec, double *eta,
                                    double *variance);
@@ -44,8 +45,8 @@ typedef struct fab_prediction {
     double lower, upper; /* 5 % and 95 % quantile */
 } fab_prediction;
 
-/* gaussian: in closed form, sd^2 = variance + 1/beta.  bernoulli: sigma(kappa eta),
- * kappa = 1/sqrt(1 + pi variance/8).  poisson: mean exp(eta + variance/2), quantiles of the mixture. */
+/* gaussian: in closed form, sd^2 = variance + 1/beta.  bernoulli: E sigma, integrated to 1e-11.  poisson: mean
+ * exp(eta + variance/2), quantiles of the mixture. */
 FAB_API void fab_predict_y(const fab_glm *m, double eta, double variance, fab_prediction *p);
 
 /* log p(y), integrated over the linear predictor. */
@@ -62,15 +63,16 @@ typedef struct fab_scores {
     double dispersion; /* poisson: (y - mean)^2 over its predicted variance; 1 when right */
 } fab_scores;
 
+/* Whoever watches *exec may stop this and the scores below. */
 FAB_API fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const double *variance,
-                             const double *y, fab_scores *s);
+                             const double *y, const fab_exec *exec, fab_scores *s);
 
 /* ---- several classes ---------------------------------------------------------------------------- */
 
 /* A categorical model has one predictor for each class.
  *
  *     fab_predict_classes(q, &glm, &x, offset, 0, 0, NULL, logp);       // n x classes
- *     fab_score_classes(glm.classes, n, logp, y, &s); */
+ *     fab_score_classes(glm.classes, n, logp, y, NULL, &s); */
 
 /* Means (n x classes) and covariances (n x classes x classes) of the linear predictors of each row of x under
  * a categorical model.  A point has covariance 0. */
@@ -87,7 +89,7 @@ FAB_API fab_status fab_predict_classes(const fab_gauss *q, const fab_glm *m, con
 /* nll; accuracy and ece of the likeliest class; brier, summed over classes (so twice that of a bernoulli
  * target for two); auc, the mean over classes of each against the others, NaN when y lacks one. */
 FAB_API fab_status fab_score_classes(int64_t classes, int64_t n, const double *logp,
-                                     const double *y, fab_scores *s);
+                                     const double *y, const fab_exec *exec, fab_scores *s);
 
 /* ---- any model, by draws of theta --------------------------------------------------------------- */
 
@@ -131,7 +133,8 @@ FAB_API void fab_draws_classes(const fab_draws *d, int64_t i, double *logp);
 /* log p(y) of row i. */
 FAB_API double fab_draws_logp(const fab_draws *d, int64_t i, double y);
 
-FAB_API fab_status fab_draws_score(const fab_draws *d, const double *y, fab_scores *s);
+FAB_API fab_status fab_draws_score(const fab_draws *d, const double *y, const fab_exec *exec,
+                                   fab_scores *s);
 
 #ifdef __cplusplus
 }

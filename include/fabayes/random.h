@@ -25,19 +25,23 @@ extern "C" {
 
 /* What numbers are for.  Each name is its number for good: results depend on it. */
 typedef enum fab_purpose {
-    FAB_PURPOSE_DATA = 0,     /* rows, models and whatever else a caller makes up */
-    FAB_PURPOSE_START = 1,    /* where a method starts: F, psi */
-    FAB_PURPOSE_WEIGHTS = 2,  /* where the weights of a network start */
-    FAB_PURPOSE_SPLIT = 3,    /* which rows train, test, are held out; folds */
-    FAB_PURPOSE_BATCH = 4,    /* the order of the rows in an epoch */
-    FAB_PURPOSE_DRAW = 5,     /* a method's draws of theta or of a predictor, while it learns */
-    FAB_PURPOSE_CLASSES = 6,  /* a method's draws of the target */
-    FAB_PURPOSE_DROPOUT = 7,  /* which numbers a dropout layer keeps */
-    FAB_PURPOSE_PROBE = 8,    /* random subspaces and vectors that probe a matrix */
-    FAB_PURPOSE_SEARCH = 9,   /* settings that a search tries */
-    FAB_PURPOSE_SAMPLE = 10,  /* draws of a posterior, for a caller */
-    FAB_PURPOSE_PREDICT = 11, /* draws of a posterior that a prediction averages over */
-    FAB_PURPOSES              /* how many; a caller's own may be any from 1000 to 65535 */
+    FAB_PURPOSE_DATA = 0,       /* rows, models and whatever else a caller makes up */
+    FAB_PURPOSE_START = 1,      /* where a method starts: F, psi */
+    FAB_PURPOSE_WEIGHTS = 2,    /* where the weights of a network start */
+    FAB_PURPOSE_SPLIT = 3,      /* which rows train and which test; folds */
+    FAB_PURPOSE_BATCH = 4,      /* the order of the rows in an epoch */
+    FAB_PURPOSE_DRAW = 5,       /* a method's draws of theta or of a predictor, while it learns */
+    FAB_PURPOSE_CLASSES = 6,    /* a method's draws of the target */
+    FAB_PURPOSE_DROPOUT = 7,    /* which numbers a dropout layer keeps */
+    FAB_PURPOSE_PROBE = 8,      /* random subspaces and vectors that probe a matrix */
+    FAB_PURPOSE_SEARCH = 9,     /* settings that a search tries */
+    FAB_PURPOSE_SAMPLE = 10,    /* draws of a posterior, for a caller */
+    FAB_PURPOSE_PREDICT = 11,   /* draws of a posterior that a prediction averages over */
+    FAB_PURPOSE_HELD_OUT = 12,  /* rows that a method keeps apart from those it learns from */
+    FAB_PURPOSE_FOLDS = 13,     /* rows that a fit leaves out to choose its network or noise */
+    FAB_PURPOSE_CALIBRATE = 14, /* rows that a fit leaves out, to calibrate its predictions */
+    FAB_PURPOSE_HELD = 15,      /* rows that a stream holds, to say how likely they are */
+    FAB_PURPOSES                /* how many; a caller's own may be any from 1000 to 65535 */
 } fab_purpose;
 
 /* The 128 bits of one block. */

@@ -40,11 +40,15 @@ FAB_API fab_target fab_likelihood_target(fab_likelihood l);
 
 /* What to fit.  A field that is 0 or NULL is chosen from the data, or means its default. */
 typedef struct fab_plan {
-    const char *model; /* "linear" (default), "mlp:50" or layers as in net.h */
+    /* "linear" (default), "mlp:50" or layers as in net.h.  "mlp": the network that predicts rows left out best; "auto":
+     * that, or the linear model where it is better. */
+    const char *model;
     /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
      * gaussian. */
     const char *likelihood;
-    /* Default: exact, or laplace where there is no closed form; lrvga for many features; vifa for networks. */
+    /* Default: exact; vga for classes up to 2000 coordinates P, 100000 rows n and n P^2 of 2e9, laplace where
+     * neither is; lrvga for many features.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
+     * network whose layers are given. */
     const char *method;
     const char *const *settings; /* of the method: "alpha=0.1", "seed=3", ..; NULL at the end */
     int64_t no_scale;     /* 1: nothing is standardised, the prior acts on the raw coefficients */
@@ -64,6 +68,11 @@ typedef struct fab_plan {
     int64_t checkpoint; /* save every so many rows of a stream, epochs of a network */
     int64_t resume;     /* 1: go on from the output, where it is there, to the same bytes */
     int64_t whole;      /* 1: read all rows also for a stream: for a search by folds */
+    const char
+        *effort; /* of "mlp" and "auto": "quick", "default" or "thorough" (docs/networks.md) */
+    /* "temperature" (classes) or "conformal": a fifth of the rows is left out of the fit and calibrates its predictions,
+     * see fab_calibration.  For a batch method. */
+    const char *calibrate;
 } fab_plan;
 
 typedef struct fab_regression fab_regression;
@@ -122,6 +131,10 @@ typedef struct fab_predict_plan {
         linearised; /* 1: a network by its slope at the mean, without draws; so is one of laplace */
     int64_t samples; /* draws; 0: 100 of a network, and for a linear model a rule without draws */
     int64_t seed;
+    /* 1: a word that the fit did not meet is none of the levels of its column: its effect is 0, the mean of the prior.  The
+     * variance of that effect is not known (levels are scaled by how frequent they are) and not in the predictions.  0: such a
+     * word is refused by row. */
+    int64_t unseen;
 } fab_predict_plan;
 
 typedef struct fab_predictions {
@@ -132,6 +145,14 @@ typedef struct fab_predictions {
     double *logp;      /* n x classes: log probabilities; NULL: no classes */
     double *y; /* n: the target as in the data, or the number of its class; NULL: not asked for */
     fab_scores scores; /* where it was asked for */
+    /* Classes of a conformal calibration: */
+    char *set;       /* n x classes: 1: the class is in the 90 % set of its row; else NULL */
+    double set_size; /* mean number of classes in a set; else 0 */
+    /* Rows that have no prediction, for a feature or an offset that is missing and that the fit does not fill: absent[i] is 1
+     * and all numbers of the row are NaN.  NULL: every row has one.  Without a target only; with one they are refused. */
+    char *absent;
+    int64_t absents; /* how many */
+    int64_t unseen;  /* words that the fit did not meet, where the plan takes them */
 } fab_predictions;
 
 /* All rows of the data, read piece by piece.  how NULL: zeros.  Gives *p. */
@@ -144,6 +165,39 @@ FAB_API double fab_predictions_probability(const fab_predictions *p, int64_t i, 
 FAB_API fab_status fab_regression_score(fab_regression *r, const fab_data *d,
                                         const fab_predict_plan *how, fab_scores *s,
                                         int64_t *dropped);
+/* Selective prediction: the error of the rows that are left when the share `left`, 0 <= left < 1, of the most uncertain
+ * ones goes to a person.  *error is the rmse of a number or a count, whose uncertainty is its sd; of classes 1 -
+ * accuracy, and uncertainty is one minus the largest probability.  Of rows that are equally uncertain the mean counts.
+ * The predictions were made with the target. */
+FAB_API fab_status fab_predictions_selective(const fab_predictions *p, double left, double *error);
+
+/* ---- calibrate --------------------------------------------------------------------------------- */
+
+/* What rows left out of the fit (random ones, a fifth of all and at least FAB_CALIBRATION_ROWS, while as many are left
+ * for the fit) say of its predictions.  It is stored in the file, and predictions and scores obey it.
+ *
+ * "temperature": log probabilities of classes are divided by T and normalised again; T maximises the log probability of
+ * the rows left out.  But below 1 it falls only until the mean probability of an error is 1 / (rows + 2), the rule of
+ * succession: rows that are all predicted right would ask for T = 0.
+ *
+ * "conformal": intervals and sets that hold the target of a new row, drawn as these rows were, with at least the stated
+ * probability, whatever the model.  Score of a row: |y - mean| / sd, of classes -log p(y).  The quantile of level a is
+ * the k-th smallest score of n, k = ceil((n + 1) a); the probability given these rows has the distribution
+ * Beta(k, n + 1 - k).  Intervals: mean -+ quantile x sd (counts: rounded outwards, not below 0): lower and upper, and
+ * the coverages of fab_scores.  Sets: the likeliest class and all classes whose score is within the quantile of 90 %;
+ * coverage90 of fab_scores is that of the sets.  Densities and probabilities stay as they are.  The guarantee is of
+ * predictions as they are by default: samples, seed and linearised are refused. */
+typedef struct fab_calibration {
+    const char *way;       /* "temperature" or "conformal"; NULL: there is none */
+    int64_t rows;          /* left out of the fit */
+    double temperature;    /* of conformal 0 */
+    double temperature_sd; /* its standard error; 0 where it is limited */
+    int64_t limited;       /* 1: the temperature is that of the rule of succession */
+    double quantile[3];    /* of 50, 90 and 95 %; of temperature 0 */
+} fab_calibration;
+enum { FAB_CALIBRATION_ROWS = 19 }; /* the least number that has a quantile of 95 % */
+/* Of a fit or a file. */
+FAB_API fab_calibration fab_regression_calibration(const fab_regression *r);
 
 /* ---- look at it -------------------------------------------------------------------------------- */
 
@@ -163,6 +217,12 @@ FAB_API int64_t fab_regression_size(const fab_regression *r);
 /* The coefficients of a linear model: means and standard deviations, fab_regression_size(r) each: those of the
  * features, then the intercept, class after class. */
 FAB_API fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *sd);
+/* The same against reference levels, "district=hill" or several, separated by commas, by the joint posterior: a coefficient of
+ * another level of the column is its difference to that of the reference, the intercept (of an interaction: the slope without
+ * the column) is that of the reference level, and the reference's own are 0 with an sd of 0.  The fit is the same whatever the
+ * reference.  At most FAB_DENSE_MAX features. */
+FAB_API fab_status fab_regression_contrasts(fab_regression *r, const char *reference, double *mean,
+                                            double *sd);
 /* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one
  * predictor).  Lends until free; writes into buf where it must. */
 FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
@@ -174,6 +234,60 @@ FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64
 /* The Gaussian of a linear model in the user's units.  Means of columns mix every coefficient into the intercept:
  * that is done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
 FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);
+
+/* A column that names the rows and says nothing of them: as many words as rows, nearly (docs/data.md has the rule), or numbers
+ * that count the rows.  It is left out, unless the call names it (columns.only, a formula, categorical); numbers whose
+ * name says nothing of that stay, and are remarked only. */
+typedef struct fab_key {
+    const char *column;
+    int64_t number;   /* of the column in the data */
+    int64_t levels;   /* words in the rows at hand; 0: numbers */
+    int64_t rows;     /* at hand */
+    int64_t left_out; /* 0: it stays */
+} fab_key;
+/* How many, and *key: lends until free.  From open on. */
+FAB_API int64_t fab_regression_keys(const fab_regression *r, const fab_key **key);
+
+/* How good a stream is while it goes: rows are predicted before they are learned (test, then train).  The Gaussian of the rows
+ * so far predicts those that follow, from row 64 on (of vectors from the power of two at or above 8 D and 64); it is taken
+ * anew at rows 64, 128, 256, .. and from 65536 on every eighth more (of vectors after 4 times the rows, 8 times where D >
+ * 256).  Of long streams a sample of the rows is scored, the same for any number of threads and any way to read them.  Units
+ * (means and scales) are those of the first rows of all.  Weights of rows do not count. */
+typedef struct fab_stream_score {
+    int64_t rows; /* rows of the stream that it stands for */
+    int64_t
+        scored; /* rows scored; 0: nothing was, and the numbers below are NaN, as those that do not apply */
+    int64_t lost; /* rows whose density was no finite number: in none of the means */
+    double
+        log_density; /* mean log p(y) under the rows before, in the user's units; of vectors log p(x) */
+    double log_density_se; /* its standard error, were the rows independent */
+    double rmse;           /* of numbers */
+    double coverage90;     /* of numbers: share inside the 90 % interval */
+    double error;          /* of classes: share whose likeliest class is another */
+} fab_stream_score;
+
+typedef struct fab_stream_point {
+    int64_t seen;           /* rows before those scored, */
+    fab_stream_score score; /* until the next point */
+} fab_stream_point;
+
+typedef struct fab_stream_scores {
+    const char *of;       /* "numbers", "counts", "classes" or "vectors" */
+    int64_t from;         /* rows that are learned before the first one is scored; of a file 0 */
+    fab_stream_score all; /* since the first row that was scored, over all calls */
+    fab_stream_score first, recent; /* the first half of it; the last tenth, or somewhat more */
+    fab_stream_score
+        call; /* rows of this call: those of an update under what the file knew before; of a file none */
+    int64_t
+        worse; /* 1: the recent log density is lower than that of the first half by more than 0.05 and 4 standard errors: the
+                    * stream drifts, or its rows have an order */
+    int64_t points;                /* the learning curve */
+    const fab_stream_point *point; /* points */
+} fab_stream_scores;
+
+/* Those that a file has: a stream of fab_regression_* or fab_factors_*.  Gives *s; NULL: it has none. */
+FAB_API fab_status fab_stream_scores_read(fab_stream_scores **s, const fab_tensors *file);
+FAB_API void fab_stream_scores_free(fab_stream_scores *s); /* takes NULL */
 
 /* What there is to say of a fit.  Texts and lists lend until the next call with this regression. */
 typedef struct fab_table_report {
@@ -191,8 +305,33 @@ typedef struct fab_table_report {
     int64_t parameters;          /* of a network; otherwise 0 */
     double floor, density;       /* of its noise: see fab_recipe_noise; 0: none */
     double bytes;                /* that the method needs; 0: not known */
+    int64_t
+        levels; /* a target taken for a number has so few whole numbers, 3 to 20, that they could be classes; or 0 */
+    double
+        dispersion; /* of counts, all rows at hand: sum of (y - mean)^2 / variance over rows less coordinates; or NaN */
+    int64_t
+        spread; /* 1: a poisson target is spread so much more that negative-binomial is worth a try */
+    int64_t
+        zeros; /* 1: a stream of counts that were all 0: nothing says how small their rate is, and predictions are no use */
+    const fab_stream_scores
+        *stream; /* of a stream; NULL: a batch method, or a network's first rows */
+    int64_t
+        wide; /* 1: exact, the default, has so many features for its rows that spike-slab is worth a try */
 } fab_table_report;
 FAB_API fab_status fab_regression_report(fab_regression *r, fab_table_report *f);
+
+/* What a search for a network has tried, in this order: a linear model, or layers with alpha and epochs. */
+typedef struct fab_model_trial {
+    const char *model;
+    double alpha;   /* 0: a linear model */
+    int64_t epochs; /* 0: a linear model */
+    double density; /* mean log density of the rows left out, in the user's units */
+    int64_t failed; /* 1: it could not be fitted; density is -INFINITY */
+    int64_t chosen; /* 1: this one was fitted to all rows */
+    int64_t steps;  /* 1: values of a column that come again are features */
+} fab_model_trial;
+/* How many, and *c: lends until free.  0: model and method were given. */
+FAB_API int64_t fab_regression_candidates(const fab_regression *r, const fab_model_trial **c);
 
 /* The settings as they were in force, as JSON; the layers of a network as text (NULL: none).  Give strings:
  * fab_text_free. */
@@ -222,6 +361,8 @@ typedef struct fab_recipe {
     fab_likelihood likelihood;
     int64_t standardise, intercept;
     int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */
+    int64_t
+        steps; /* 1: values of a column that come again are features (fab_scaling_create_steps) */
 } fab_recipe;
 
 /* That of a regression which was prepared.  Borrows the plan's texts. */
@@ -263,13 +404,21 @@ enum { FAB_FLOOR_FOLDS = 5 };
  *     fab_factors_free(f);
  *
  * A stream is read piece by piece in bounded memory; a batch method gets its table whole, and is refused with the
- * number of bytes as soon as table and work do not fit.  A coordinate is a column; the label of a libsvm file is
- * none. */
+ * number of bytes as soon as table and work do not fit.  A coordinate is a column; weights and the label of a libsvm
+ * file are none.  Rows of a libsvm file stay sparse. */
+
+/* What becomes of a row with a missing value, NaN; the source, where there is one, was opened with `missing` for the last
+ * two. */
+typedef enum fab_factors_missing {
+    FAB_FACTORS_REFUSE = 0,
+    FAB_FACTORS_DROP, /* left out and counted */
+    FAB_FACTORS_EM    /* the likelihood of the values that are there, by EM: method em */
+} fab_factors_missing;
 
 typedef struct fab_factors_plan {
     fab_source *source; /* the rows; borrowed until free.  NULL: they come by fab_factors_update */
     int64_t D;          /* then: coordinates of a row */
-    const char *method; /* NULL: "recursive-em" */
+    const char *method; /* NULL: fab_factors_default(D) */
     const void *settings; /* the struct of the method (methods.h), copied; NULL: defaults */
     size_t size;          /* of it; a shorter one gets defaults for its tail */
     int64_t K;            /* factors; FAB_AUTO_I64: by BIC (gauss.h); 0: as the settings say */
@@ -277,9 +426,19 @@ typedef struct fab_factors_plan {
     double memory;        /* bytes that the fit may take; 0: what is free */
     const char *output;   /* file of the checkpoints; copied */
     int64_t checkpoint;   /* rows of a stream between them; 0: none */
+    /* Column of the weights (a name, a 0-based number or "last"), numbers > 0: a row of weight w counts as w of them.
+     * NULL: all are 1; of a file that goes on: the column of that name again.  Of a libsvm file: "label". */
+    const char *weight;
+    fab_factors_missing missing;
 } fab_factors_plan;
 
 typedef struct fab_factors fab_factors;
+
+/* The method for a D when none is named: online-ml, the maximum itself, up to FAB_FACTORS_SCATTER columns; above it
+ * recursive-em, whose memory is linear in D.  At D = 1000 the scatter matrix and its work take 60 MB, and a row costs
+ * both methods the same. */
+enum { FAB_FACTORS_SCATTER = 1000 };
+FAB_API const char *fab_factors_default(int64_t D);
 
 /* A factor analysis without rows.  Gives *f; on failure *f is NULL. */
 FAB_API fab_status fab_factors_create(fab_factors **f, const fab_factors_plan *p,
@@ -301,8 +460,9 @@ FAB_API const char *fab_factors_lacks(const fab_method *m);
 
 /* All rows that the source still has. */
 FAB_API fab_status fab_factors_read(fab_factors *f);
-/* Rows in memory.  A batch method takes its whole table in one update and borrows it until free. */
-FAB_API fab_status fab_factors_update(fab_factors *f, const fab_rows *rows);
+/* Rows in memory, dense or sparse, and their weights (NULL: 1).  A batch method takes its whole table in one update and
+ * borrows both until free. */
+FAB_API fab_status fab_factors_update(fab_factors *f, const fab_rows *rows, const double *weight);
 /* The Gaussian of the rows so far; the first call chooses the number of factors where BIC is to, and it stays.  More
  * rows than factors are needed, and at least 2.  Lends until the next rows or free. */
 FAB_API fab_status fab_factors_result(fab_factors *f, const fab_gauss **q);
@@ -311,13 +471,27 @@ FAB_API fab_status fab_factors_save(fab_factors *f, const char *path);
 
 /* What happened; computes the result when that is not there yet. */
 typedef struct fab_fa_report {
-    int64_t n;          /* rows seen in all */
-    int64_t before;     /* of them, by the file that was loaded */
-    int64_t iterations; /* of a batch method; 0 for a stream */
-    int64_t converged;  /* 1 yes, 0 stopped at max_iter, -1 does not apply */
-    int64_t floored;    /* coordinates whose psi stands at its floor */
-    double loglik_mean; /* mean log-likelihood per row where the method knows it, else NaN */
-    double seconds;     /* for the rows and the choice of K */
+    int64_t n;           /* rows seen in all */
+    int64_t before;      /* of them, by the file that was loaded */
+    int64_t dropped;     /* rows left out for a value that is missing */
+    int64_t iterations;  /* of a batch method or online-ml; 0 for other streams */
+    int64_t converged;   /* 1 yes, 0 stopped at max_iter, -1 does not apply */
+    int64_t floored;     /* coordinates whose psi stands at its floor */
+    double loglik_mean;  /* mean log-likelihood per row where the method knows it, else NaN */
+    double seconds;      /* for the rows and the choice of K */
+    int64_t loglik_rows; /* rows that loglik_mean is of: n, or fewer, drawn at random from all */
+    double loglik_se;    /* then its standard error as that of all rows; 0 where all are in it */
+    /* Do K factors do?  The likelihood ratio against any covariance with Bartlett's correction,
+     *     chi_square = 2 (n - 1 - (2 D + 5) / 6 - 2 K / 3) (saturated - loglik_mean),
+     * of dof = ((D - K)^2 - D - K) / 2 degrees of freedom, and the probability of a larger one; the root mean square
+     * error of approximation sqrt(max(0, x / (dof (n - 1)) - 1 / (n - 1))), x = 2 (n - 1)(saturated - loglik_mean), with
+     * its 90 % interval.  Maximum likelihood alone (ml, em, online-ml); NaN where dof < 1, rows are no more than D + 1,
+     * or a column follows from the others. */
+    double chi_square, p_value, rmsea, rmsea_low, rmsea_high;
+    int64_t dof;
+    double gain; /* as in fab_report */
+    /* Of a stream, lent until the next rows; NULL: a batch method, iterates of swag, or K was to be chosen by BIC. */
+    const fab_stream_scores *stream;
 } fab_fa_report;
 FAB_API fab_status fab_factors_report(fab_factors *f, fab_fa_report *r);
 
@@ -335,6 +509,13 @@ FAB_API int64_t fab_factors_constants(const fab_factors *f, const int64_t **coor
 /* Coordinates whose psi stands at its floor: some of the `floored` of the report where not all can be told.  Lends
  * *coordinate, *n numbers, until the next rows. */
 FAB_API fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64_t *n);
+
+/* Loadings as a person reads them: of coordinates divided by their standard deviations (D x K); the share of each
+ * coordinate's variance that no factor explains, psi over the variance (D); the variance of all coordinates that each factor
+ * explains (K), of D in all; and an order (D): the coordinates of the first factor, on which they load with 0.5 or more, the
+ * largest first; those of the second, ..; those of none. */
+FAB_API fab_status fab_factors_loadings(fab_factors *f, const fab_rotation *r, double *loading,
+                                        double *uniqueness, double *explained, int64_t *order);
 
 /* Rows of a source that are read at a time: about 8 MB of them. */
 FAB_API int64_t fab_factors_piece(const fab_factors *f);

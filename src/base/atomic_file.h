@@ -8,8 +8,9 @@
  *     return s;
  *
  * The bytes go into a temporary file in the same folder; commit flushes it to the disk, renames it and
- * flushes the folder.  A file that is replaced keeps its permissions; a symbolic link stays and the file
- * it leads to is replaced.
+ * flushes the folder.  A file that is replaced keeps its permissions, its group and owner where the process may give them; a symbolic
+ * link stays and the file it leads to is replaced.  Temporary files that a killed process left are removed by the next that opens one
+ * in the same folder.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_BASE_ATOMIC_FILE_H

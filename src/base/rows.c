@@ -4,6 +4,7 @@
 #include "base/rows.h"
 #include "base/fail.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 const char *fab_dtype_name(fab_dtype t)
@@ -47,7 +48,7 @@ fab_rows fab_rows_part(const fab_rows *x, int64_t first, int64_t n)
     part.n = n;
     if (x->start)
         part.start += first;
-    else
+    else if (x->p) /* no rows at all may have no address */
         part.p = (const char *)x->p + first * x->ld * size;
     return part;
 }
@@ -181,8 +182,17 @@ static fab_status check_sparse(const char *who, const fab_rows *x, int64_t j, in
     return FAB_OK;
 }
 
-static fab_status name_bad(const char *who, const fab_rows *x, int64_t j, int64_t D)
+/* Rows first .. first + n - 1: are their numbers usable? */
+static fab_status check_numbers(const char *who, const fab_rows *x, int64_t D, int64_t first,
+                                int64_t n)
 {
+    if (x->start) {
+        for (int64_t j = first; j < first + n; j++) FAB_TRY(check_sparse(who, x, j, D));
+        return FAB_OK;
+    }
+    const fab_rows part = fab_rows_part(x, first, n);
+    const int64_t j = first + finite_rows(&part, D);
+    if (j == first + n) return FAB_OK;
     int64_t i = 0;
     while (i < D - 1 && isfinite(fab_rows_at(x, j, i))) i++;
     return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld, column %lld is %g, expected a finite number", who,
@@ -196,7 +206,7 @@ int fab_rows_hold(const fab_rows *x, int64_t D)
     return x->ld > 0 && (x->ld > (D - 1) * stride || stride > (x->n - 1) * x->ld);
 }
 
-fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D)
+static fab_status check_shape(const char *who, const fab_rows *x, int64_t D)
 {
     if (x->type != FAB_F64 && x->type != FAB_F32)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: rows are %s, expected f64 or f32", who,
@@ -218,10 +228,32 @@ fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D)
                         (long long)x->n, (long long)x->ld, (long long)D);
     if (x->start && !(x->p && x->index) && x->n > 0 && x->start[x->n] > x->start[0])
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: sparse rows without values or coordinates", who);
-    if (x->start)
-        for (int64_t j = 0; j < x->n; j++) FAB_TRY(check_sparse(who, x, j, D));
-    const int64_t finite = x->start ? x->n : finite_rows(x, D);
-    return finite < x->n ? name_bad(who, x, finite, D) : FAB_OK;
+    return FAB_OK;
+}
+
+fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D)
+{
+    FAB_TRY(check_shape(who, x, D));
+    return check_numbers(who, x, D, 0, x->n);
+}
+
+fab_status fab_rows_check_watched(const char *who, const fab_rows *x, int64_t D, int64_t all,
+                                  const fab_watch *w)
+{
+    double numbers = (double)all; /* of a row */
+    char what[64];
+    FAB_TRY(check_shape(who, x, D));
+    if (x->start && all == D && x->n > 0)
+        numbers = (double)(x->start[x->n] - x->start[0]) / (double)x->n;
+    const double fitting = FAB_WATCH_WORK / fmax(numbers, 1);
+    const int64_t rows = fitting > 1 ? (int64_t)fitting : 1; /* between two questions */
+    snprintf(what, sizeof what, "%s: check", who);
+    for (int64_t first = 0; first < x->n; first += rows) {
+        const int64_t left = x->n - first;
+        if (first > 0) FAB_TRY(fab_watch_tick(w, what, first, x->n));
+        FAB_TRY(check_numbers(who, x, D, first, left < rows ? left : rows));
+    }
+    return FAB_OK;
 }
 
 fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D)
@@ -229,4 +261,24 @@ fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D)
     if (x->start)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: the rows are sparse, expected dense ones", who);
     return fab_rows_check(who, x, D);
+}
+
+fab_status fab_rows_check_missing(const char *who, const fab_rows *x, int64_t D)
+{
+    if (x->start)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: the rows are sparse, expected dense ones", who);
+    FAB_TRY(check_shape(who, x, D));
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t i = 0; i < D; i++)
+            if (isinf(fab_rows_at(x, j, i)))
+                return FAB_FAIL(FAB_BAD_DATA,
+                                "%s: row %lld, column %lld is %g, expected a finite number or NaN, "
+                                "a missing one",
+                                who, (long long)j, (long long)i, fab_rows_at(x, j, i));
+    return FAB_OK;
+}
+
+int fab_rows_missing(const fab_rows *x, int64_t D)
+{
+    return !x->start && finite_rows(x, D) < x->n;
 }

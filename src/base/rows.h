@@ -4,13 +4,22 @@
 #ifndef FAB_BASE_ROWS_H
 #define FAB_BASE_ROWS_H
 
-#include "fabayes/exec.h"
+#include "base/hooks.h"
 
 /* Usable pointer, type and stride for vectors of length D, and every number finite?  Of sparse ones also:
  * coordinates rising and below D?  The sentence starts with `who` and names row and column. */
 fab_status fab_rows_check(const char *who, const fab_rows *x, int64_t D);
-/* The same, and dense? */
+/* The same, asking w between pieces of rows.  all: D, or its sum over the processes that hold parts of the vectors, so
+ * that they ask together. */
+fab_status fab_rows_check_watched(const char *who, const fab_rows *x, int64_t D, int64_t all,
+                                  const fab_watch *w);
+/* The same, unwatched, and dense? */
 fab_status fab_rows_check_dense(const char *who, const fab_rows *x, int64_t D);
+
+/* Dense, and every number finite or NaN, a value that is missing? */
+fab_status fab_rows_check_missing(const char *who, const fab_rows *x, int64_t D);
+/* Has one of the dense rows a NaN? */
+int fab_rows_missing(const fab_rows *x, int64_t D);
 
 /* Do the strides hold n vectors of length D, none inside another? */
 int fab_rows_hold(const fab_rows *x, int64_t D);

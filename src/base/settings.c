@@ -5,11 +5,11 @@
  * SPDX-License-Identifier: MIT */
 #include "base/settings.h"
 #include "base/fail.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include <errno.h>
 #include <inttypes.h>
-#include <jansson.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -281,14 +281,15 @@ static fab_status set_all(const fab_fields *t, void *settings, json_t *object)
 
 fab_status fab_settings_from_json(const fab_fields *t, void *settings, const char *json)
 {
-    json_error_t error;
-    json_t *object = json_loads(json, JSON_REJECT_DUPLICATES, &error);
+    json_t *object;
+    fab_status s = fab_json_read_string(&object, "settings", json);
+    if (s == FAB_NO_MEMORY) return s;
     if (!json_is_object(object)) {
         json_decref(object);
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the settings are not a JSON object", t->method);
     }
     void *copy = NULL; /* nothing changes unless all is well */
-    fab_status s = fab_alloc_array(&copy, 1, t->size, "settings");
+    s = fab_alloc_array(&copy, 1, t->size, "settings");
     if (s == FAB_OK) {
         memcpy(copy, settings, t->size);
         s = set_all(t, copy, object);

@@ -30,6 +30,8 @@
 #define TUNED_AT(s, name, type, value, lo, hi, scale, tlo, thi, help)                          \
     FIELD_(s, name, FAB_##type, FAB_ORIGIN_VALUE, value, lo, hi, NULL, help, FAB_TUNE_##scale, \
            tlo, thi)
+#define TUNED_AUTO_AT(s, name, type, lo, hi, scale, tlo, thi, help) \
+    FIELD_(s, name, FAB_##type, FAB_ORIGIN_AUTO, 0, lo, hi, NULL, help, FAB_TUNE_##scale, tlo, thi)
 #define AUTOMATIC_AT(s, name, type, lo, hi, help) \
     FIELD_(s, name, FAB_##type, FAB_ORIGIN_AUTO, 0, lo, hi, NULL, help, FAB_TUNE_NONE, 0, 0)
 #define SWITCH_AT(s, name, value, help) \
@@ -41,9 +43,6 @@
 #define FIELD(name, type, value, lo, hi, help) FIELD_AT(SETTINGS, name, type, value, lo, hi, help)
 #define TUNED(name, type, value, lo, hi, scale, tlo, thi, help) \
     TUNED_AT(SETTINGS, name, type, value, lo, hi, scale, tlo, thi, help)
-#define TUNED_AUTO(name, type, lo, hi, scale, tlo, thi, help)                                    \
-    FIELD_(SETTINGS, name, FAB_##type, FAB_ORIGIN_AUTO, 0, lo, hi, NULL, help, FAB_TUNE_##scale, \
-           tlo, thi)
 #define REQUIRED(name, type, lo, hi, help)                                                        \
     FIELD_(SETTINGS, name, FAB_##type, FAB_ORIGIN_REQUIRED, 0, lo, hi, NULL, help, FAB_TUNE_NONE, \
            0, 0)

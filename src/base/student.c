@@ -48,7 +48,7 @@ static double off_zero(double v)
 }
 
 /* 1 + d_1 / (1 + d_2 / ..), by Lentz's method. */
-static double fraction(double a, double b, double x)
+double fab_beta_fraction(double a, double b, double x)
 {
     double value = 1, up = 1, down = 0;
     for (int n = 1; n < MOST_TERMS; n++) {
@@ -64,7 +64,8 @@ static double fraction(double a, double b, double x)
 /* I_x(a, b) where x < (a + 1) / (a + b + 2), so that the fraction is quick; log_beta: of the function B(a, b) */
 static double incomplete(double a, double b, double x, double log_beta)
 {
-    return x > 0 ? exp(a * log(x) + b * log1p(-x) - log_beta) / (a * fraction(a, b, x)) : 0;
+    return x > 0 ? exp(a * log(x) + b * log1p(-x) - log_beta) / (a * fab_beta_fraction(a, b, x))
+                 : 0;
 }
 
 double fab_student_cdf(double nu, double t)

@@ -4,7 +4,7 @@
 #include "base/memory.h"
 #include "base/bytes.h"
 #include "base/tensors_set.h"
-#include <jansson.h>
+#include "base/text.h"
 #include <string.h>
 
 static const struct {
@@ -123,14 +123,9 @@ void fab_tensors_free(fab_tensors *t)
 static fab_status check_utf8(const char *what, const char *text)
 {
     char shown[FAB_SHOWN];
-    json_t *raw = json_string_nocheck(text), *checked = raw ? json_string(text) : NULL;
-    const fab_status s = !raw       ? FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate a string", what)
-                         : !checked ? FAB_FAIL(FAB_BAD_ARGUMENT, "%s '%s' is not UTF-8", what,
-                                               fab_show(shown, text, strlen(text)))
-                                    : FAB_OK;
-    json_decref(raw);
-    json_decref(checked);
-    return s;
+    if (fab_text_is_utf8(text)) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "%s '%s' is not UTF-8", what,
+                    fab_show(shown, text, strlen(text)));
 }
 
 static fab_status check_name(const fab_tensors *t, const char *name)

@@ -11,9 +11,9 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "base/bytes.h"
+#include "base/json.h"
 #include "base/tensors_set.h"
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -142,21 +142,13 @@ static fab_status read_root(fab_tensors *t, const char *file, const json_t *root
 static fab_status read_header(fab_tensors *t, const char *file, const char *text, size_t size,
                               size_t data_size)
 {
-    char shown[FAB_SHOWN];
-    json_error_t error;
     if (size == 0 || text[0] != '{')
         return FAB_FAIL(FAB_BAD_FILE,
                         "%s: the header is not a JSON object; is this a safetensors file?", file);
-    json_t *root = json_loadb(text, size, JSON_REJECT_DUPLICATES, &error);
-    if (!root) {
-        if (!error.text[0] || json_error_code(&error) == json_error_out_of_memory)
-            return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the header", file);
-        const int twice = json_error_code(&error) == json_error_duplicate_key;
-        return FAB_FAIL(FAB_BAD_FILE, "%s: the header %s: %s", file,
-                        twice ? "names a thing twice" : "is not JSON",
-                        fab_show(shown, error.text, strlen(error.text)));
-    }
-    const fab_status s = read_root(t, file, root, data_size);
+    json_t *root;
+    fab_status s = fab_json_read(&root, text, size, FAB_TENSORS_VALUES_MAX);
+    if (s != FAB_OK) return fab_prefix(s, "%s: the header ", file);
+    s = read_root(t, file, root, data_size);
     json_decref(root);
     return s;
 }

@@ -8,9 +8,14 @@
 #include "fabayes/files.h"
 
 /* In a file, the entry of the header that is no tensor, the bytes of the header's length, and the most
- * that length may be. */
+ * that length may be.  Most of a long header is one string, a scaling; of JSON values a tensor takes ten or so, and 2^18 of
+ * them, 25,000 tensors, take some 25 MB to parse. */
 #define FAB_METADATA "__metadata__"
-enum { FAB_TENSORS_LENGTH = 8, FAB_TENSORS_HEADER_MAX = 100000000 };
+enum {
+    FAB_TENSORS_LENGTH = 8,
+    FAB_TENSORS_HEADER_MAX = 100000000,
+    FAB_TENSORS_VALUES_MAX = 1 << 18
+};
 
 typedef struct fab_item {
     fab_tensor t;

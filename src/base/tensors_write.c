@@ -6,10 +6,10 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/atomic_file.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/tensors_set.h"
 #include <inttypes.h>
-#include <jansson.h>
 #include <string.h>
 
 enum { DATA_ALIGN = 64 };
@@ -81,9 +81,11 @@ static int describe_all(const fab_tensors *t, const int64_t start[2], json_t *ro
 /* Length and text of the header in one block, padded so that the data start at a multiple of 64. */
 static fab_status print_header(const json_t *root, const char *path, char **head, size_t *size)
 {
+    const int64_t before = fab_json_failures();
     const size_t text = json_dumpb(root, NULL, 0, JSON_COMPACT);
     *size = (FAB_TENSORS_LENGTH + text + DATA_ALIGN - 1) / DATA_ALIGN * DATA_ALIGN;
-    if (text == 0) return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the header", path);
+    if (text == 0 || fab_json_failures() != before)
+        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the header", path);
     if (*size - FAB_TENSORS_LENGTH > FAB_TENSORS_HEADER_MAX)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: names and metadata take %zu bytes, more than %d",
                         path, text, FAB_TENSORS_HEADER_MAX);
@@ -91,8 +93,11 @@ static fab_status print_header(const json_t *root, const char *path, char **head
     const uint64_t length = *size - FAB_TENSORS_LENGTH;
     memcpy(*head, &length, FAB_TENSORS_LENGTH);
     memset(*head + FAB_TENSORS_LENGTH, ' ', length);
-    if (json_dumpb(root, *head + FAB_TENSORS_LENGTH, text, JSON_COMPACT) == text) return FAB_OK;
+    if (json_dumpb(root, *head + FAB_TENSORS_LENGTH, text, JSON_COMPACT) == text &&
+        fab_json_failures() == before)
+        return FAB_OK;
     fab_release(*head);
+    *head = NULL;
     return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the header", path);
 }
 
@@ -101,8 +106,9 @@ static fab_status make_header(const fab_tensors *t, const char *path, char **hea
     int64_t start[2], end;
     if (!start_widths(t, start, &end))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the tensors are too large", path);
+    const int64_t before = fab_json_failures();
     json_t *root = json_object();
-    const int failed = !root || describe_all(t, start, root);
+    const int failed = !root || describe_all(t, start, root) || fab_json_failures() != before;
     const fab_status s = failed ? FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the header", path)
                                 : print_header(root, path, head, size);
     json_decref(root);

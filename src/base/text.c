@@ -6,6 +6,7 @@
 #include "fabayes/settings.h"
 #include <math.h>
 #include <stdarg.h>
+#include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -53,6 +54,25 @@ void fab_text_add_json(fab_text *t, const char *s)
             fab_text_add(t, "%c", c);
     }
     fab_text_add(t, "\"");
+}
+
+int fab_text_is_utf8(const char *s)
+{
+    const unsigned char *p = (const unsigned char *)s;
+    while (*p) {
+        uint32_t c = *p++;
+        if (c < 0x80) continue;
+        if (c < 0xC2 || c > 0xF4) return 0;
+        const int more = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        c &= 0x3Fu >> more;
+        for (int i = 0; i < more; i++, p++) {
+            if ((*p & 0xC0) != 0x80) return 0;
+            c = c << 6 | (*p & 0x3F);
+        }
+        const uint32_t least = more == 1 ? 0x80 : more == 2 ? 0x800 : 0x10000;
+        if (c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return 0;
+    }
+    return 1;
 }
 
 fab_status fab_text_give(fab_text *t, char **text)

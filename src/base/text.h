@@ -18,6 +18,8 @@ typedef struct fab_text {
 void fab_text_add(fab_text *t, const char *format, ...) FAB_PRINTF(2, 3);
 /* Add `s` as a quoted JSON string. */
 void fab_text_add_json(fab_text *t, const char *s);
+/* Is it UTF-8: no cut or overlong characters, no surrogates, none above U+10FFFF? */
+int fab_text_is_utf8(const char *s);
 /* Gives the string (fab_text_free), or FAB_NO_MEMORY when an addition failed. */
 fab_status fab_text_give(fab_text *t, char **text);
 

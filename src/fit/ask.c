@@ -1,12 +1,17 @@
-/* ask.c - steps driven from outside: the method asks for a loss and its gradient at a theta, the caller tells.
+/* ask.c - steps driven from outside: the method asks for numbers of a model at a theta, the caller tells.
  *
  * The run of the method is a coroutine.  It sees a model whose functions put a question and wait, and a table of
- * `rows` examples that hold nothing but their numbers, so that a batch says which rows it wants.  What the method
- * computes is therefore what it computes in one go, to the bit, when it is told the same numbers.
+ * `rows` examples that hold nothing but their numbers (and their targets, where the method wants these), so that a
+ * batch says which rows it wants.  What the method computes is therefore what it computes in one go, to the bit, when it
+ * is told the same numbers.
  *
  *   ask    run until the model is called: hand out its theta and the rows   (or until the end)
  *   tell   keep the answer
  *   ask    the model's function returns with it, and the run goes on
+ *   save   after a tell: the same, but the next question is answered by FAB_STOPPED, so that the method leaves its
+ *          state as after a stop; the next ask begins a new coroutine that goes on from there
+ *
+ * A linear model is no functions but rows.  They are in its Jacobian: ask for some, feed them to the stream, go on.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
@@ -14,75 +19,118 @@
 #include "fit/fit.h"
 #include "la/coroutine.h"
 #include "la/ops.h"
-#include "model/example_rows.h"
+#include "model/net/examples.h"
 #include <stdio.h>
 #include <string.h>
+
+enum { CHUNK_NUMBERS = 1 << 20 }; /* of a Jacobian asked for at a time, or those of one row */
 
 typedef enum where { ASKING, ASKED, TOLD, ENDED } where;
 
 struct fab_drive {
     fab_fit *f;
     fab_model user; /* what the caller described: start, self */
+    int64_t asks;   /* fab_asks */
+    int linear;     /* the rows of a linear model, through their Jacobian */
+    fab_run la;     /* kernels of the model's type */
+
     fab_coroutine *run;
     where where;
-    int stop;          /* the handle is being freed */
+    int running;       /* the coroutine has control */
+    int stop;          /* the next question is not put: leave */
     fab_status status; /* of the run */
     char detail[1024]; /* its sentence */
 
+    int64_t rows,
+        chunk; /* examples there are; of which a question has one each at most, but for the loss */
+    fab_examples table; /* their numbers, y, weight, offset */
+    double *number, *y; /* rows each: of the table; y where the caller has none */
+
     fab_question q;
-    int64_t draw;
-    double loss;        /* the last answer */
-    double *gradient;   /* D */
-    double *G;          /* batch x D */
-    fab_run la;         /* kernels of the model's type */
-    int64_t fresh;      /* 1: G is of the last question, and not yet taken */
-    int64_t *row;       /* rows at most: numbers of a batch */
-    double *number, *y; /* rows each: the phantom table */
+    int64_t *row; /* rows at most: numbers of a batch */
+    int draw;
+
+    struct { /* the last answer */
+        double loss;
+        double *gradient;    /* D */
+        double *G;           /* chunk x D */
+        double *outputs, *J; /* chunk x outputs; chunk outputs x D */
+        int has_G, has_J;    /* 1: of the last question, and not yet taken */
+    } answer;
+    double *x; /* chunk x features: rows of a linear model */
 };
 
 /* ---- the model that asks --------------------------------------------------------------------------------- */
 
-static fab_status put_question(fab_drive *d, const double *theta, const fab_examples *e,
-                               int gradient, int examples)
+/* Hand out `what`, about the rows x at theta, and wait. */
+static fab_status put_question(fab_drive *d, const double *theta, const fab_rows *x,
+                               fab_question what)
 {
-    for (int64_t i = 0; i < e->x.n; i++) d->row[i] = (int64_t)fab_rows_at(&e->x, i, 0);
-    d->q = (fab_question){.theta = theta,
-                          .draw = d->draw,
-                          .n = e->x.n,
-                          .row = d->row,
-                          .gradient = gradient,
-                          .examples = examples};
+    if (d->stop) return FAB_FAIL(FAB_STOPPED, "%s: stopped", d->f->m->name);
+    for (int64_t i = 0; i < x->n; i++) d->row[i] = (int64_t)fab_rows_at(x, i, 0);
+    d->q = what;
+    d->q.theta = theta;
+    d->q.draw = d->draw;
+    d->q.n = x->n;
+    d->q.row = d->row;
+    d->answer.has_G = d->answer.has_J = 0;
     d->where = ASKED;
     fab_coroutine_yield(d->run);
-    if (d->stop) return FAB_FAIL(FAB_STOPPED, "%s: stopped", d->f->m->name);
+    if (d->where == ASKED) return FAB_FAIL(FAB_STOPPED, "%s: stopped", d->f->m->name);
     return FAB_OK;
 }
 
+/* n rows of an answer become rows of the model's type. */
+static void put_rows(const fab_drive *d, const double *from, int64_t n, void *to, int64_t ld)
+{
+    const int64_t D = d->user.D;
+    for (int64_t i = 0; i < n; i++) {
+        const fab_long row =
+            fab_long_vectors((char *)to + (size_t)(i * ld) * d->la.ops->size, D, 1, D);
+        d->la.ops->put(&d->la, from + i * D, &row);
+    }
+}
+
+/* A method of gradients of single examples has them with the loss. */
 static fab_status loss(void *self, const double *theta, const fab_examples *e, double *out,
                        double *gradient)
 {
     fab_drive *d = self;
-    const int examples = (d->f->m->takes & FAB_TAKES_EXAMPLES) != 0;
-    FAB_TRY(put_question(d, theta, e, gradient != NULL && !examples, examples));
-    *out = d->loss;
-    if (gradient) memcpy(gradient, d->gradient, (size_t)d->user.D * sizeof *gradient);
-    d->fresh = examples;
+    const int examples = !(d->asks & FAB_ASKS_GRADIENT);
+    FAB_TRY(put_question(
+        d, theta, &e->x,
+        (fab_question){.loss = 1, .gradient = gradient && !examples, .examples = examples}));
+    *out = d->answer.loss;
+    if (gradient) memcpy(gradient, d->answer.gradient, (size_t)d->user.D * sizeof *gradient);
     return FAB_OK;
 }
 
-/* The loss of the same theta and rows has brought them already. */
 static fab_status gradients(void *self, const double *theta, const fab_examples *e, void *G,
                             int64_t ld)
 {
     fab_drive *d = self;
-    const int64_t D = d->user.D;
-    if (!d->fresh) FAB_TRY(put_question(d, theta, e, 0, 1));
-    for (int64_t i = 0; i < e->x.n; i++) {
-        const fab_long to =
-            fab_long_vectors((char *)G + (size_t)(i * ld) * d->la.ops->size, D, 1, D);
-        d->la.ops->put(&d->la, d->G + i * D, &to);
-    }
-    d->fresh = 0;
+    const double *y = d->asks & FAB_ASKS_OUTPUTS ? e->y : NULL; /* drawn by the method */
+    if (!d->answer.has_G)
+        FAB_TRY(put_question(d, theta, &e->x, (fab_question){.examples = 1, .y = y}));
+    d->answer.has_G = 0;
+    put_rows(d, d->answer.G, e->x.n, G, ld);
+    return FAB_OK;
+}
+
+static fab_status predict(void *self, const double *theta, const fab_rows *x, double *out)
+{
+    fab_drive *d = self;
+    FAB_TRY(put_question(d, theta, x, (fab_question){.outputs = 1}));
+    memcpy(out, d->answer.outputs, (size_t)(x->n * d->user.outputs) * sizeof *out);
+    return FAB_OK;
+}
+
+static fab_status jacobian(void *self, const double *theta, const fab_rows *x, void *J, int64_t ld)
+{
+    fab_drive *d = self;
+    if (!d->answer.has_J) FAB_TRY(put_question(d, theta, x, (fab_question){.jacobian = 1}));
+    d->answer.has_J = 0;
+    put_rows(d, d->answer.J, x->n * d->user.outputs, J, ld);
     return FAB_OK;
 }
 
@@ -99,75 +147,203 @@ static void start(void *self, uint64_t seed, double *theta)
 
 /* ---- the run --------------------------------------------------------------------------------------------- */
 
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The rows that are left, from the Jacobian of the predictors: the first of a row has its features. */
+static fab_status feed_linear(fab_drive *d)
+{
+    fab_fit *f = d->f;
+    const int64_t D = d->user.D, features = d->user.head.D, C = d->user.outputs;
+    while (f->n < d->rows) {
+        fab_examples part = fab_examples_part(&d->table, f->n, least(d->rows - f->n, d->chunk));
+        const double *zero = d->answer.gradient; /* nobody has told one */
+        FAB_TRY(put_question(d, zero, &part.x, (fab_question){.jacobian = 1}));
+        for (int64_t i = 0; i < part.x.n; i++)
+            memcpy(d->x + i * features, d->answer.J + i * C * D, (size_t)features * sizeof *d->x);
+        part.x = (fab_rows){.p = d->x, .type = FAB_F64, .n = part.x.n, .ld = features};
+        FAB_TRY(fab_fit_update(f, &part));
+    }
+    return FAB_OK;
+}
+
+/* A stream takes one row at a time, so that it is known which are in when it is left; those that stay together, whole. */
+static fab_status feed(fab_drive *d)
+{
+    fab_fit *f = d->f;
+    if (d->linear) return feed_linear(d);
+    while (f->n < d->rows) {
+        const int single = f->m->work && f->m->work(f->handle[0]) > 0;
+        const fab_examples part = fab_examples_part(&d->table, f->n, single ? 1 : d->rows - f->n);
+        FAB_TRY(fab_fit_update(f, &part));
+    }
+    return FAB_OK;
+}
+
 static void work(void *ctx)
 {
     fab_drive *d = ctx;
-    fab_fit *f = d->f;
-    const fab_examples table = {.x = {.p = d->number, .type = FAB_F64, .n = f->drive_rows, .ld = 1},
-                                .y = d->y};
     const fab_mixture *q;
-    d->status = fab_fit_update(f, &table);
-    if (d->status == FAB_OK) d->status = fab_fit_result(f, &q);
+    d->status = feed(d);
+    if (d->status == FAB_OK) d->status = fab_fit_result(d->f, &q);
     if (d->status != FAB_OK) snprintf(d->detail, sizeof d->detail, "%s", fab_detail());
     d->where = ENDED;
 }
 
+/* Let it run until it asks or returns. */
+static void advance(fab_drive *d)
+{
+    d->running = 1;
+    const int more = fab_coroutine_resume(d->run);
+    d->running = 0;
+    if (more) return;
+    fab_coroutine_free(d->run);
+    d->run = NULL;
+    if (d->status == FAB_STOPPED) d->where = ASKING; /* and goes on */
+}
+
+static fab_status failed(const fab_drive *d)
+{
+    return d->status == FAB_OK ? FAB_OK : FAB_FAIL(d->status, "%s", d->detail);
+}
+
+fab_status fab_drive_rest(fab_drive *d)
+{
+    if (d->where == ASKED)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: a question waits for its answer: tell it, and save before the next "
+                        "ask",
+                        d->f->m->name);
+    if (d->where == TOLD) {
+        d->stop = 1;
+        while (d->run) advance(d);
+        d->stop = 0;
+    }
+    return d->where == ENDED ? failed(d) : FAB_OK;
+}
+
+fab_status fab_drive_check_result(const fab_drive *d)
+{
+    if (d->running || d->where == ENDED) return failed(d);
+    if (d->linear) return FAB_OK; /* a stream: that of the rows so far */
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "%s: the result of a fit that is driven by ask and tell is there when ask says "
+                    "done",
+                    d->f->m->name);
+}
+
+fab_status fab_drive_check_update(const fab_drive *d)
+{
+    if (d->running) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "%s: an update of a fit that is driven by ask and tell: it takes answers",
+                    d->f->m->name);
+}
+
+/* ---- life ------------------------------------------------------------------------------------------------ */
+
 static void layout(fab_layout *l, void *handle)
 {
     fab_drive *d = handle;
-    const int64_t rows = d->q.n, examples = d->q.examples ? d->user.batch : 0;
-    d->gradient = fab_place(l, d->user.D, sizeof *d->gradient);
-    d->G = fab_place(l, examples * d->user.D, sizeof *d->G);
-    d->row = fab_place(l, rows, sizeof *d->row);
+    const int64_t D = d->user.D, rows = d->rows, chunk = d->chunk, C = d->user.outputs;
+    const int outputs = (d->asks & FAB_ASKS_OUTPUTS) != 0;
     d->number = fab_place(l, rows, sizeof *d->number);
-    d->y = fab_place(l, rows, sizeof *d->y);
-    d->la.work = fab_place(l, (int64_t)d->la.ops->work(d->user.D, 1, 1, 1), 1);
+    d->y = fab_place(l, d->table.y ? 0 : rows, sizeof *d->y);
+    d->row = fab_place(l, rows, sizeof *d->row);
+    d->answer.gradient = fab_place(l, D, sizeof(double));
+    d->answer.G = fab_place(l, d->asks & FAB_ASKS_EXAMPLES ? chunk * D : 0, sizeof(double));
+    d->answer.outputs = fab_place(l, outputs ? chunk * C : 0, sizeof(double));
+    d->answer.J = fab_place(l, outputs ? chunk * C * D : 0, sizeof(double));
+    d->x = fab_place(l, d->linear ? chunk * d->user.head.D : 0, sizeof *d->x);
+    d->la.work = fab_place(l, (int64_t)d->la.ops->work(D, 1, 1, 1), 1);
 }
 
-fab_status fab_drive_create(fab_drive **d, const fab_method *m, const fab_model *user, int64_t rows,
-                            fab_model *model)
+/* What the caller must have said for such a method. */
+static fab_status check_described(const fab_method *m, const fab_model *user, const fab_input *in)
 {
-    const int examples = (m->takes & FAB_TAKES_EXAMPLES) != 0;
-    fab_drive proto = {.user = *user, .q = {.n = rows, .examples = examples}}, *new;
-    *d = NULL;
-    if (!(m->takes & (FAB_TAKES_GRADIENT | FAB_TAKES_EXAMPLES)) || m->streams)
+    const int64_t asks = fab_method_asks(m);
+    if (!asks)
         return FAB_FAIL(FAB_UNSUPPORTED,
-                        "%s: cannot be driven by ask and tell: it does not work by gradients of "
-                        "batches",
+                        "%s: cannot be driven by ask and tell: it works neither by gradients of "
+                        "batches nor by slopes of outputs",
                         m->name);
+    if (asks & FAB_ASKS_OUTPUTS) {
+        if (!in->y)
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "%s: asks for outputs, and needs the targets of the %lld rows itself: "
+                            "set y of the input",
+                            m->name, (long long)in->rows);
+        if (user->outputs < 1 || user->batch < 1)
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "%s: the model has %lld outputs of batches of %lld rows; both must be "
+                            "> 0",
+                            m->name, (long long)user->outputs, (long long)user->batch);
+    } else if (in->y || in->weight || in->offset) {
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: asks for gradients, which have the targets in them: no y, weight or "
+                        "offset of the input",
+                        m->name);
+    }
+    return FAB_OK;
+}
+
+fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_model *model)
+{
+    const fab_model user = f->model;
+    const fab_method *m = f->m;
+    const int64_t asks = fab_method_asks(m);
+    fab_drive proto = {.f = f,
+                       .user = user,
+                       .asks = asks,
+                       .linear = user.glm && m->takes & FAB_TAKES_LINEAR,
+                       .rows = in->rows,
+                       .chunk = user.batch,
+                       .table = {.y = in->y, .weight = in->weight, .offset = in->offset}};
+    *d = NULL;
+    FAB_TRY(check_described(m, &user, in));
+    if (asks & FAB_ASKS_OUTPUTS) {
+        const int64_t fit = CHUNK_NUMBERS / (user.outputs * user.D);
+        proto.chunk = least(user.batch, fit > 0 ? fit : 1);
+    }
     FAB_TRY(fab_run_init(
-        &proto.la, &(fab_exec){.ops = fab_ops_find("cpu", user->type), .threads = 1}, user->type));
+        &proto.la, &(fab_exec){.ops = fab_ops_find("cpu", user.type), .threads = 1}, user.type));
+    fab_drive *new;
     FAB_TRY(fab_build((void **)&new, sizeof proto, &proto, layout));
-    new->q = (fab_question){0};
-    for (int64_t i = 0; i < rows; i++) new->number[i] = (double)i;
-    *model = (fab_model){.D = user->D,
-                         .free = user->free,
-                         .last = user->last,
-                         .head = user->head,
-                         .outputs = user->outputs,
-                         .linear = user->linear,
-                         .batch = user->batch,
-                         .type = user->type,
+    for (int64_t i = 0; i < in->rows; i++) new->number[i] = (double)i;
+    new->table.x = (fab_rows){.p = new->number, .type = FAB_F64, .n = in->rows, .ld = 1};
+    if (!in->y) new->table.y = new->y;
+    *d = new;
+    fab_glm head = user.head;
+    head.D = 1; /* the number of the row */
+    if (in->y) FAB_TRY(fab_examples_check(m->name, &head, &new->table));
+    if (new->linear) return FAB_OK; /* it stays what it is */
+    const int outputs = (asks & FAB_ASKS_OUTPUTS) != 0;
+    *model = (fab_model){.D = user.D,
+                         .free = user.free,
+                         .last = user.last,
+                         .head = head,
+                         .outputs = user.outputs,
+                         .linear = user.linear,
+                         .batch = new->chunk,
+                         .type = user.type,
                          .self = new,
                          .loss = loss,
                          .at = at,
-                         .start = user->start ? start : NULL,
-                         .gradients = examples ? gradients : NULL};
-    model->head.D = 1; /* the number of the row */
-    *d = new;
+                         .start = user.start ? start : NULL,
+                         .predict = outputs ? predict : NULL,
+                         .jacobian = outputs ? jacobian : NULL,
+                         .gradients = asks &FAB_ASKS_EXAMPLES ? gradients : NULL};
     return FAB_OK;
 }
 
 void fab_drive_free(fab_drive *d)
 {
     if (!d) return;
-    if (d->run) {
-        d->stop = 1;
-        if (d->where != ASKING) /* it has begun: let it come to its end */
-            while (fab_coroutine_resume(d->run)) {
-            }
-        fab_coroutine_free(d->run);
-    }
+    if (d->run) d->where = ASKED; /* and never answered: the run comes to its end */
+    d->stop = 1;
+    while (d->run) advance(d);
     fab_release(d);
 }
 
@@ -187,32 +363,49 @@ fab_status fab_fit_ask(fab_fit *f, fab_question *q, int *done)
     *q = (fab_question){0};
     *done = 0;
     FAB_TRY(check_driven(f));
-    if (d->where == ASKED) { /* the same again */
+    if (d->where == ASKING || d->where == TOLD) {
+        if (!d->run) FAB_TRY(fab_coroutine_create(&d->run, work, d));
+        d->status = FAB_OK;
+        advance(d);
+    }
+    if (d->where == ASKED) { /* now, or the same again */
         *q = d->q;
         return FAB_OK;
     }
-    if (!d->run) {
-        d->f = f;
-        FAB_TRY(fab_coroutine_create(&d->run, work, d));
-    }
-    if (d->where != ENDED) {
-        d->where = TOLD;
-        fab_coroutine_resume(d->run);
-    }
-    if (d->where == ASKED) {
-        *q = d->q;
-        return FAB_OK;
-    }
-    if (d->status != FAB_OK) return FAB_FAIL(d->status, "%s", d->detail);
+    FAB_TRY(failed(d));
     *done = 1;
     return FAB_OK;
 }
 
-/* n rows of the answer as doubles. */
-static fab_status take(const fab_drive *d, const fab_rows *from, double *to)
+/* n rows of `width` numbers of the answer as doubles. */
+static fab_status take(const fab_drive *d, fab_rows from, int64_t width, double *to)
 {
-    FAB_TRY(fab_rows_check(d->f->m->name, from, d->user.D));
-    for (int64_t i = 0; i < from->n; i++) fab_rows_get(from, i, d->user.D, to + i * d->user.D);
+    if (from.ld == 0) from.ld = width;
+    FAB_TRY(fab_rows_check(d->f->m->name, &from, width));
+    for (int64_t i = 0; i < from.n; i++) fab_rows_get(&from, i, width, to + i * width);
+    return FAB_OK;
+}
+
+/* The Jacobian of linear predictors: (x_i, 1) in the place of class c in row i classes + c, and 0 elsewhere? */
+static fab_status check_linear(const fab_drive *d)
+{
+    const fab_glm *g = &d->user.head;
+    const int64_t D = d->user.D, part = g->D + g->intercept;
+    for (int64_t i = 0; i < d->q.n; i++) {
+        const double *x = d->answer.J + i * g->classes * D;
+        for (int64_t c = 0; c < g->classes; c++)
+            for (int64_t k = 0; k < D; k++) {
+                const double is = x[c * D + k];
+                double expected = 0;
+                if (k / part == c) expected = k % part < g->D ? x[k % part] : 1;
+                if (is != expected)
+                    return FAB_FAIL(FAB_BAD_DATA,
+                                    "%s: coordinate %lld of the gradient of output %lld of row "
+                                    "%lld is %g, expected %g of a linear model",
+                                    d->f->m->name, (long long)k, (long long)c, (long long)d->row[i],
+                                    is, expected);
+            }
+    }
     return FAB_OK;
 }
 
@@ -221,15 +414,33 @@ fab_status fab_fit_tell(fab_fit *f, const fab_answer *a)
     fab_drive *d = f->drive;
     FAB_TRY(check_driven(f));
     if (d->where != ASKED) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: nothing was asked", f->m->name);
-    if ((d->q.gradient && !a->gradient) || (d->q.examples && !a->examples))
+    const fab_question *q = &d->q;
+    const char *lacks = NULL;
+    if (q->gradient && !a->gradient) lacks = "gradient";
+    if (q->examples && !a->examples) lacks = "gradients of the examples";
+    if (q->outputs && !a->outputs) lacks = "outputs";
+    if (q->jacobian && !a->jacobian) lacks = "Jacobian of the outputs";
+    if (lacks)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the answer lacks the %s that was asked for",
-                        f->m->name, d->q.gradient ? "gradient" : "gradients of the examples");
-    const int64_t D = d->user.D;
-    const fab_rows one = {.p = a->gradient, .type = a->type, .n = 1, .ld = D};
-    const fab_rows each = {.p = a->examples, .type = a->type, .n = d->q.n, .ld = a->ld ? a->ld : D};
-    if (d->q.gradient) FAB_TRY(take(d, &one, d->gradient));
-    if (d->q.examples) FAB_TRY(take(d, &each, d->G));
-    d->loss = a->loss; /* one that is not finite is the method's to name */
+                        f->m->name, lacks);
+    const int64_t D = d->user.D, C = d->user.outputs;
+    const int has_J = q->jacobian || (q->outputs && a->jacobian);
+    if (q->gradient)
+        FAB_TRY(
+            take(d, (fab_rows){.p = a->gradient, .type = a->type, .n = 1}, D, d->answer.gradient));
+    if (q->examples)
+        FAB_TRY(take(d, (fab_rows){.p = a->examples, .type = a->type, .n = q->n, .ld = a->ld}, D,
+                     d->answer.G));
+    if (q->outputs)
+        FAB_TRY(
+            take(d, (fab_rows){.p = a->outputs, .type = FAB_F64, .n = q->n}, C, d->answer.outputs));
+    if (has_J)
+        FAB_TRY(take(d, (fab_rows){.p = a->jacobian, .type = a->type, .n = q->n * C, .ld = a->ld},
+                     D, d->answer.J));
+    if (d->linear) FAB_TRY(check_linear(d));
+    d->answer.loss = a->loss; /* one that is not finite is the method's to name */
+    d->answer.has_G = q->examples != 0;
+    d->answer.has_J = has_J;
     d->where = TOLD;
     return FAB_OK;
 }

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "fit/fit.h"
+#include "train/state.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -28,7 +29,7 @@ static fab_status set_number(fab_tensors *t, const char *key, int64_t value)
     return fab_tensors_set(t, key, text);
 }
 
-/* A batch method of linear models stores alpha and beta as chosen; others their settings as given, to go on with. */
+/* A batch method of linear models stores alpha, beta and temperature as chosen; others their settings as given, to go on with. */
 static fab_status describe_settings(fab_fit *f, fab_tensors *t)
 {
     const fab_fields *fields = f->m->fields;
@@ -40,6 +41,7 @@ static fab_status describe_settings(fab_fit *f, fab_tensors *t)
     memcpy(settings, f->settings, fields->size);
     fab_settings_choose(fields, settings, "alpha", r.alpha);
     fab_settings_choose(fields, settings, "beta", r.beta);
+    fab_settings_choose(fields, settings, "temperature", r.temperature);
     fab_status s = fab_settings_json(fields, settings, &json);
     if (s == FAB_OK) s = fab_tensors_set(t, "settings", json);
     fab_text_free(json);
@@ -68,6 +70,15 @@ static fab_status describe_model(fab_fit *f, fab_tensors *t)
     return s;
 }
 
+/* Whether it has converged, where that can be told of a fit that has ended. */
+static fab_status describe_converged(fab_fit *f, fab_tensors *t)
+{
+    fab_report r;
+    if (!f->ready) return FAB_OK;
+    FAB_TRY(fab_fit_report(f, &r));
+    return r.converged < 0 ? FAB_OK : set_number(t, "converged", r.converged);
+}
+
 /* The prior precision in force, which the settings of a stream or a model do not know. */
 static fab_status describe_alpha(fab_fit *f, fab_tensors *t)
 {
@@ -77,21 +88,6 @@ static fab_status describe_alpha(fab_fit *f, fab_tensors *t)
     if (!(r.alpha > 0)) return FAB_OK; /* a given prior */
     fab_print_double(number, sizeof number, r.alpha);
     return fab_tensors_set(t, "alpha", number);
-}
-
-/* Add the tensors of `from` whose names begin with `drop` to `to`, with `add` in its place. */
-static fab_status rename_all(const fab_tensors *from, const char *drop, const char *add,
-                             fab_tensors *to)
-{
-    const size_t skip = strlen(drop);
-    char name[NAME_BYTES];
-    for (int64_t i = 0; i < fab_tensors_count(from); i++) {
-        const fab_tensor *t = fab_tensors_at(from, i);
-        if (strncmp(t->name, drop, skip) != 0) continue;
-        snprintf(name, sizeof name, "%s%s", add, t->name + skip);
-        FAB_TRY(fab_tensors_add(to, name, t->type, t->ndim, t->shape, t->data));
-    }
-    return FAB_OK;
 }
 
 fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t)
@@ -104,7 +100,7 @@ fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t)
         snprintf(prefix, sizeof prefix, "%lld.", (long long)i);
         FAB_TRY(fab_tensors_create(&one));
         fab_status s = f->m->save(f->handle[i], one);
-        if (s == FAB_OK) s = rename_all(one, "", prefix, t);
+        if (s == FAB_OK) s = fab_state_rename(one, "", prefix, t);
         fab_tensors_free(one);
         FAB_TRY(s);
     }
@@ -117,7 +113,7 @@ static fab_status add_more(fab_tensors *t, const fab_tensors *more)
         const char *key = fab_tensors_meta_key(more, i);
         FAB_TRY(fab_tensors_set(t, key, fab_tensors_get(more, key)));
     }
-    return rename_all(more, "", "", t);
+    return fab_state_rename(more, "", "", t);
 }
 
 static fab_status describe(fab_fit *f, const fab_tensors *more, fab_tensors *t)
@@ -128,6 +124,7 @@ static fab_status describe(fab_fit *f, const fab_tensors *more, fab_tensors *t)
     FAB_TRY(set_number(t, "seed", fab_method_setting(f->m, f->settings, "seed")));
     if (f->model.D) FAB_TRY(describe_model(f, t));
     if (is_linear(f) || (f->model.D && f->ready)) FAB_TRY(describe_alpha(f, t));
+    FAB_TRY(describe_converged(f, t));
     FAB_TRY(fab_fit_save_state(f, t));
     return more ? add_more(t, more) : FAB_OK;
 }
@@ -137,6 +134,7 @@ static fab_status describe(fab_fit *f, const fab_tensors *more, fab_tensors *t)
 static fab_status finish(fab_fit *f, int unfinished)
 {
     const fab_mixture *q;
+    if (f->drive) FAB_TRY(fab_drive_rest(f->drive));
     if (!unfinished) return fab_fit_result(f, &q);
     if (!f->m->so_far)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: only a finished fit can be saved", f->m->name);
@@ -188,7 +186,7 @@ fab_status fab_fit_load_state(fab_fit *f, const fab_tensors *t, int64_t n)
         char prefix[NAME_BYTES];
         snprintf(prefix, sizeof prefix, "%lld.", (long long)i);
         FAB_TRY(fab_tensors_create(&one));
-        fab_status s = rename_all(t, prefix, "", one);
+        fab_status s = fab_state_rename(t, prefix, "", one);
         if (s == FAB_OK) s = f->m->load(f->handle[i], one);
         fab_tensors_free(one);
         FAB_TRY(s);
@@ -235,7 +233,10 @@ static fab_status load_with(fab_fit **f, const fab_method *m, void *settings,
     fab_settings_defaults(m->fields, settings);
     FAB_TRY(fab_settings_from_json(m->fields, settings, fab_tensors_get(file, "settings")));
     FAB_TRY(fab_fit_create(f, m->name, settings, m->fields->size, in, x));
-    const fab_status s = fab_fit_load_state(*f, file, n);
+    fab_status s = fab_fit_load_state(*f, file, n);
+    if (s == FAB_OK && (*f)->drive && n > in->rows)
+        s = FAB_FAIL(FAB_BAD_FILE, "the file has seen %lld rows, and there are %lld", (long long)n,
+                     (long long)in->rows);
     if (s == FAB_OK) return FAB_OK;
     fab_fit_free(*f);
     *f = NULL;

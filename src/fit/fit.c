@@ -91,6 +91,8 @@ static fab_status check_glm(const fab_method *m, const fab_glm *g)
     if (!many && g->classes != 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: classes = %lld, expected 1 for a %s target", m->name,
                         (long long)g->classes, fab_likelihood_name(g->likelihood));
+    if (g->nu != 0 && !(g->nu > 2 && isfinite(g->nu)))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: nu = %g, expected 0 or more than 2", m->name, g->nu);
     if (g->D > ((int64_t)1 << 40) / g->classes - 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: %lld classes of D = %lld coefficients are more than 2^40", m->name,
@@ -132,8 +134,22 @@ static fab_status check_input(const fab_method *m, const void *settings, const f
                             (long long)in->rows);
         fab_model model = *in->model;
         if (in->rows && !model.loss) model.loss = nothing;
+        if (!in->rows && (in->y || in->weight || in->offset))
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "%s: y, weight and offset of the input are for ask and tell; here they "
+                            "come with the rows of an update",
+                            m->name);
         FAB_TRY(fab_model_check(m->name, &model));
         FAB_TRY(check_glm(m, &in->model->head));
+        if (in->model->glm && in->model->head.nu != 0 && !m->dispersion)
+            return FAB_FAIL(FAB_UNSUPPORTED,
+                            "%s: nu = %g: noise of Student's t is offered for linear models by "
+                            "laplace and map",
+                            m->name, in->model->head.nu);
+        if (fab_glm_likelihood(&in->model->head)->dispersion && !(m->dispersion && in->model->glm))
+            return FAB_FAIL(FAB_UNSUPPORTED,
+                            "%s: a %s target is offered for linear models, by laplace and map",
+                            m->name, fab_likelihood_name(in->model->head.likelihood));
         return in->prior ? check_prior(m, in->model->D, in->prior) : FAB_OK;
     }
     const int64_t K = fab_method_setting(m, settings, "K"), D = in->vectors;
@@ -175,6 +191,7 @@ static fab_status fix_beta(const fab_method *m, const void *settings, int driven
 static int hear(void *ctx, const char *what, int64_t done, int64_t total)
 {
     fab_fit *f = ctx;
+    if (f->muted) return 0;
     if (!f->stopped) f->stopped = fab_watch_tick(&f->watch, what, done, total) != FAB_OK;
     return f->stopped;
 }
@@ -184,8 +201,10 @@ static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
     const fab_field *seed = fab_settings_find(f->m->fields, "seed");
     int64_t first = fab_method_setting(f->m, f->settings, "seed");
     if (in->prior) FAB_TRY(fab_gauss_copy(&f->prior, in->prior, FAB_F64));
-    const fab_input own = {
-        .vectors = in->vectors, .model = f->model.D ? &f->model : NULL, .prior = f->prior};
+    const fab_input own = {.vectors = in->vectors,
+                           .model = f->model.D ? &f->model : NULL,
+                           .prior = f->prior,
+                           .rows = in->rows};
     fab_exec exec = x ? *x : (fab_exec){0};
     f->watch = fab_watch_of(x);
     exec.progress = hear;
@@ -213,13 +232,9 @@ static void layout(fab_layout *l, void *handle)
 /* The model as the method wants it: one that asks, or one that keeps gradients of examples. */
 static fab_status adapt_model(fab_fit *f, const fab_input *in)
 {
-    if (in->rows) {
-        fab_model asking;
-        FAB_TRY(fab_drive_create(&f->drive, f->m, &f->model, in->rows, &asking));
-        f->model = asking;
-        f->drive_rows = in->rows;
-    }
-    if (f->m->takes & FAB_TAKES_EXAMPLES && !f->model.examples && f->model.gradients) {
+    if (in->rows) FAB_TRY(fab_drive_create(&f->drive, f, in, &f->model));
+    const int each = (fab_method_asks(f->m) & FAB_ASKS_EXAMPLES) != 0;
+    if (each && !f->model.examples && f->model.gradients) {
         FAB_TRY(fab_example_rows_create(&f->example_rows, &f->model));
         f->model = fab_example_rows_model(f->example_rows);
     }
@@ -231,13 +246,15 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
                         const fab_exec *x)
 {
     const int64_t runs = fab_method_setting(m, settings, "runs");
-    fab_fit proto = {.m = m, .vectors = in->vectors, .runs = runs ? runs : 1}, *new;
+    const int64_t all = x && x->comm ? x->comm->total_rows : in->vectors;
+    fab_fit proto = {.m = m, .vectors = in->vectors, .all = all, .runs = runs ? runs : 1}, *new;
     if (in->model) proto.model = *in->model;
     FAB_TRY(fab_build((void **)&new, sizeof *new, &proto, layout));
     memcpy(new->settings, settings, m->fields->size);
-    if (new->model.glm) {
+    if (in->model && in->model->glm) {
         new->glm = new->model.head;
         new->model = fab_model_linear(&new->glm);
+        new->model.batch = in->model->batch;
     }
     for (int64_t i = 0; i < new->runs; i++) new->weight[i] = 1 / (double)new->runs;
     new->mixture = (fab_mixture){new->runs, new->part, new->weight};
@@ -246,7 +263,8 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
         s = fix_beta(m, settings, in->rows > 0, &new->model);
     if (s == FAB_OK && in->model) s = adapt_model(new, in);
     if (s == FAB_OK && m->resolve)
-        m->resolve(new->settings, &(fab_input){in->vectors, in->model ? &new->model : NULL, NULL});
+        m->resolve(new->settings,
+                   &(fab_input){.vectors = in->vectors, .model = in->model ? &new->model : NULL});
     if (s == FAB_OK) s = open_runs(new, in, x);
     if (s != FAB_OK) {
         fab_fit_free(new);
@@ -301,16 +319,21 @@ void fab_fit_free(fab_fit *f)
 
 /* ---- update, result, report ------------------------------------------------------------------------- */
 
+/* A stop leaves the fit without any of the rows. */
 static fab_status check_rows(const fab_fit *f, const fab_examples *e)
 {
-    if (f->model.D) return fab_examples_check(f->m->name, &f->model.head, e);
+    fab_watch w = f->watch;
+    if (f->model.D) return fab_examples_check_watched(f->m->name, &f->model.head, e, &w);
     if (e->y || e->offset)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method fits vectors: no y, no offset",
                         f->m->name);
     if (e->weight && !(f->m->takes & FAB_TAKES_WEIGHTS))
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: weights of vectors are not offered by this method",
                         f->m->name);
-    FAB_TRY(fab_rows_check(f->m->name, &e->x, f->vectors));
+    if (f->m->takes & FAB_TAKES_MISSING && fab_rows_missing(&e->x, f->vectors))
+        FAB_TRY(fab_rows_check_missing(f->m->name, &e->x, f->vectors));
+    else
+        FAB_TRY(fab_rows_check_watched(f->m->name, &e->x, f->vectors, f->all, &w));
     if (e->weight)
         for (int64_t j = 0; j < e->x.n; j++)
             if (!(e->weight[j] > 0 && isfinite(e->weight[j])))
@@ -330,6 +353,7 @@ static int64_t piece(double work, int64_t left)
 
 fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
 {
+    if (f->drive) FAB_TRY(fab_drive_check_update(f->drive));
     FAB_TRY(check_rows(f, e));
     if (e->x.n == 0) return FAB_OK;
     if (!f->m->streams && f->n > 0)
@@ -366,6 +390,7 @@ fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_
 fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
 {
     *q = NULL;
+    if (f->drive) FAB_TRY(fab_drive_check_result(f->drive));
     if (f->model.D && f->n < 1)
         return FAB_FAIL(FAB_BAD_DATA, "%s: no rows seen, expected at least 1", f->m->name);
     if (!f->model.D && f->n < 2)
@@ -376,6 +401,20 @@ fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
     f->ready = 1;
     *q = &f->mixture;
     return FAB_OK;
+}
+
+fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)
+{
+    fab_status s;
+    f->muted = 1;
+    if (f->vectors && f->m->so_far && !f->ready) {
+        s = fab_fit_parts(f, f->m->so_far);
+        *q = &f->mixture;
+    } else {
+        s = fab_fit_result(f, q);
+    }
+    f->muted = 0;
+    return s;
 }
 
 fab_status fab_fit_gauss(fab_fit *f, const fab_gauss **q)
@@ -392,13 +431,25 @@ fab_status fab_fit_report(fab_fit *f, fab_report *r)
     const fab_mixture *q;
     FAB_TRY(fab_fit_result(f, &q));
     FAB_TRY(f->m->report(f->handle[0], r));
+    for (int64_t i = 1; i < f->runs && r->converged != 0; i++) { /* of several runs: all of them */
+        fab_report other;
+        FAB_TRY(f->m->report(f->handle[i], &other));
+        if (other.converged != 0) continue;
+        r->converged = 0;
+        r->gain = other.gain;
+    }
+    if (r->gain == 0) r->gain = NAN; /* nobody has said */
     const int linear = f->m->takes & FAB_TAKES_LINEAR && f->model.glm;
     if (f->model.D)
         r->loglik_mean = NAN;
     else
         r->alpha = r->beta = r->log_evidence = NAN;
     if (!f->model.D || linear) r->loss = r->held_out = NAN;
+    if (!linear || !f->m->streams) r->log_score = NAN;
+    if (!f->m->saturates) r->saturated = NAN;
+    if (!(r->temperature > 0)) r->temperature = NAN;
     r->n = f->n;
+    if (!f->m->streams) r->loglik_rows = f->model.D ? 0 : f->n; /* a batch method has them all */
     return FAB_OK;
 }
 
@@ -407,7 +458,8 @@ fab_status fab_fit_glm(fab_fit *f, fab_glm *m)
     fab_report r = {.beta = 1};
     if (!f->model.D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors have no likelihood", f->m->name);
-    if (fab_glm_likelihood(&f->model.head)->noise) FAB_TRY(fab_fit_report(f, &r));
+    const fab_likelihood_row *l = fab_glm_likelihood(&f->model.head);
+    if (l->noise || l->dispersion) FAB_TRY(fab_fit_report(f, &r));
     *m = f->model.head;
     m->beta = r.beta;
     return FAB_OK;

@@ -21,12 +21,14 @@ struct fab_fit {
     const fab_method *m;
     void *settings;   /* m->fields->size bytes, auto as chosen for the model */
     int64_t vectors;  /* length of vectors; 0: a model */
+    int64_t all;      /* the sum of it over the processes */
     fab_model model;  /* D = 0: vectors */
     fab_glm glm;      /* what a linear model points to */
     fab_gauss *prior; /* a copy that the runs borrow, or NULL */
     fab_watch watch;  /* of whoever made the fit */
     fab_watch pieces; /* of the rows of a stream: through the fit, as its runs */
     int stopped;      /* the answer was to stop, in this call of a verb */
+    int muted;        /* nobody is asked now */
     int64_t n;        /* rows seen */
     int64_t runs;
     int64_t taken;          /* runs that have taken a piece that was stopped at the others */
@@ -38,16 +40,25 @@ struct fab_fit {
 
     struct fab_example_rows *example_rows; /* of a model that has `gradients` alone, or NULL */
     fab_drive *drive;                      /* of a fit driven by ask and tell, or NULL */
-    int64_t drive_rows;
 };
 
-/* A fit of `rows` examples that nobody shows it: *model asks, and fab_fit_tell answers.  Borrows user->self.  Gives *d. */
-fab_status fab_drive_create(fab_drive **d, const fab_method *m, const fab_model *user, int64_t rows,
-                            fab_model *model);
+/* A fit of in->rows examples that nobody shows it: *model asks, and fab_fit_tell answers; the rows of a linear model are
+ * asked for, and *model is as it was.  f has its method and the model that the caller described, whose self is borrowed
+ * as y, weight and offset are.  Gives *d, also where it fails. */
+fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_model *model);
+/* Before a state is saved: what was told enters it.  Refused while a question waits. */
+fab_status fab_drive_rest(fab_drive *d);
+/* May a result be computed, an update be made, now? */
+fab_status fab_drive_check_result(const fab_drive *d);
+fab_status fab_drive_check_update(const fab_drive *d);
 void fab_drive_free(fab_drive *d); /* takes NULL */
 
 /* The posterior of each run; `verb` is the method's result or so_far. */
 fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q));
+
+/* The posterior of the rows so far, on the way: of vectors with less search where the method has such a thing.  Nobody is
+ * asked whether to stop.  Lends until the next update, result or free. */
+fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q);
 
 /* The state of all runs as tensors state.*, and back, with n rows seen. */
 fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t);

@@ -3,6 +3,7 @@
  * FAB_METHOD(name) stands for a `const fab_method fab_name_method`; `fabayes methods` shows them in this order.
  *
  * SPDX-License-Identifier: MIT */
+FAB_METHOD(online_ml)
 FAB_METHOD(recursive_em)
 FAB_METHOD(online_em)
 FAB_METHOD(stochastic_em)
@@ -13,8 +14,10 @@ FAB_METHOD(ppca)
 FAB_METHOD(pca)
 FAB_METHOD(exact)
 FAB_METHOD(ridge)
+FAB_METHOD(spike_slab)
 FAB_METHOD(laplace)
 FAB_METHOD(map)
+FAB_METHOD(vga)
 FAB_METHOD(kalman)
 FAB_METHOD(rvga)
 FAB_METHOD(lrvga)

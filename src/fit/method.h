@@ -13,8 +13,12 @@
 struct fab_method {
     const char *name, *summary;
     int64_t takes;            /* fab_takes */
+    int64_t asks;             /* fab_asks besides those that follow from `takes` (methods.c) */
     int64_t streams;          /* 1: any number of updates; 0: its whole table in one update */
+    int64_t any_rank;         /* 1: a stream whose state knows no K: a result for any */
+    int64_t saturates;        /* 1: its report knows `saturated` */
     const fab_fields *fields; /* its settings */
+    int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */
 
     fab_status (*init)(void **handle, const void *settings, const fab_input *in, const fab_exec *x);
     void (*free)(void *handle);

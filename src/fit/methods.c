@@ -32,6 +32,11 @@ const fab_method *fab_method_of_networks(const fab_method *m)
     return m->general ? m->general : m;
 }
 
+const fab_method *fab_method_of_vectors(const fab_method *m)
+{
+    return m->vectors ? m->vectors : m;
+}
+
 const char *fab_method_name(const fab_method *m)
 {
     return m->name;
@@ -54,7 +59,15 @@ int fab_method_streams(const fab_method *m)
 
 int64_t fab_method_takes(const fab_method *m)
 {
-    return m->takes;
+    return m->takes | FAB_TAKES_SPARSE; /* all of them read rows through base/rows.h */
+}
+
+int64_t fab_method_asks(const fab_method *m)
+{
+    int64_t asks = m->asks;
+    if (m->takes & FAB_TAKES_GRADIENT) asks |= FAB_ASKS_GRADIENT;
+    if (m->takes & FAB_TAKES_EXAMPLES) asks |= FAB_ASKS_EXAMPLES;
+    return asks;
 }
 
 const char *fab_method_lacks(const fab_method *m, const fab_model *model)

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "la/nn.h"
+#include "base/rows.h"
 #include "la/cpu/ops.h"
 #include <string.h>
 
@@ -40,4 +41,29 @@ void fab_nn_product(const fab_nn *nn, const fab_product *p)
     }
     fab_gemm(nn->type, p->ta, p->tb, p->m, p->n, p->k, 1, p->A, p->lda, p->B, p->ldb,
              p->add || p->bias, p->C, p->ldc);
+}
+
+static void put(const fab_nn *nn, void *p, int64_t i, double v)
+{
+    if (nn->type == FAB_F32)
+        ((float *)p)[i] = (float)v;
+    else
+        ((double *)p)[i] = v;
+}
+
+void fab_nn_load(const fab_nn *nn, const fab_rows *x, int64_t j, int64_t D, void *to)
+{
+    if (x->type == nn->type) {
+        fab_rows_copy(x, j, D, to);
+    } else if (x->start) { /* sparse */
+        memset(to, 0, (size_t)D * nn->size);
+        for (int64_t k = 0; k < fab_rows_stored(x, j, D); k++)
+            put(nn, to, fab_rows_place(x, j, k), fab_rows_value(x, j, k));
+    } else if (fab_rows_stride(x) > 1) {
+        for (int64_t i = 0; i < D; i++) put(nn, to, i, fab_rows_value(x, j, i));
+    } else if (nn->type == FAB_F32) {
+        nn->narrow(D, (const double *)x->p + j * x->ld, to);
+    } else {
+        fab_rows_get(x, j, D, to);
+    }
 }

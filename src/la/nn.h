@@ -90,6 +90,9 @@ const fab_nn *fab_nn_find(fab_dtype type);
 /* The product by whatever is faster: vector code up to a size, then BLAS on one thread. */
 void fab_nn_product(const fab_nn *nn, const fab_product *p);
 
+/* Row j of x, D numbers, dense or sparse and of either type, in the precision of nn. */
+void fab_nn_load(const fab_nn *nn, const fab_rows *x, int64_t j, int64_t D, void *to);
+
 /* One table per instruction set and precision. */
 extern const fab_nn fab_nn_base[2];
 extern const fab_nn fab_nn_avx2[2], fab_nn_avx512[2]; /* x86-64 only */

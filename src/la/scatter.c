@@ -14,7 +14,7 @@
 enum {
     PANEL = 1024,
     BLOCK = 64, /* rows that one task loads */
-    STRIP = 96,
+    STRIP = FAB_STRIP,
     FEW_COLUMNS = 256
 }; /* one thread below: too little work in a panel */
 
@@ -81,4 +81,70 @@ void fab_scatter(const fab_run *r, const fab_rows *x, const double *w, int64_t D
     }
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < j; i++) S[i + j * D] = S[j + i * D];
+}
+
+/* ---- strips ----------------------------------------------------------------------------------------- */
+
+/* Where strip t begins. */
+static int64_t strip_at(int64_t D, int64_t t)
+{
+    return STRIP * (D * t - STRIP * (t * (t - 1) / 2)); /* the sum of STRIP (D - STRIP s), s < t */
+}
+
+int64_t fab_strips_count(int64_t D)
+{
+    const int64_t whole = D / STRIP, rest = D % STRIP;
+    return strip_at(D, whole) + rest * rest;
+}
+
+typedef struct strips_add {
+    int64_t D, n;
+    const double *X; /* n x D, row-major */
+    double *S;
+} strips_add;
+
+static void grow_strip(void *ctx, int64_t t, int thread)
+{
+    (void)thread;
+    const strips_add *a = ctx;
+    const int64_t D = a->D, d0 = t * STRIP, width = D - d0 < STRIP ? D - d0 : STRIP;
+    cblas_dgemm(CblasColMajor, CblasNoTrans, CblasTrans, (int)(D - d0), (int)width, (int)a->n, 1,
+                a->X + d0, (int)D, a->X + d0, (int)D, 1, a->S + strip_at(D, t), (int)(D - d0));
+}
+
+void fab_strips_add(const fab_run *r, int64_t D, int64_t n, const double *X, double *S)
+{
+    strips_add a = {D, n, X, S};
+    fab_parallel(D < FEW_COLUMNS ? 1 : r->threads, (D + STRIP - 1) / STRIP, grow_strip, &a);
+}
+
+void fab_strips_full(int64_t D, double a, const double *S, double *full)
+{
+    for (int64_t j = 0; j < D; j++) {
+        const int64_t t = j / STRIP, d0 = t * STRIP;
+        const double *column = S + strip_at(D, t) + (j - d0) * (D - d0) - d0;
+        for (int64_t i = j; i < D; i++) full[i + j * D] = full[j + i * D] = a * column[i];
+    }
+}
+
+void fab_strips_scale(int64_t D, double a, double *S)
+{
+    const int64_t n = fab_strips_count(D);
+    for (int64_t i = 0; i < n; i++) S[i] *= a;
+}
+
+void fab_panel_centre(int64_t n, int64_t D, const double *rows, const double *w, const double *c,
+                      double *e, double *X)
+{
+    double total = 0;
+    memset(e, 0, (size_t)D * sizeof *e);
+    for (int64_t j = 0; j < n; j++) {
+        total += w[j];
+        for (int64_t d = 0; d < D; d++) e[d] += w[j] * (rows[j * D + d] - c[d]);
+    }
+    for (int64_t d = 0; d < D; d++) e[d] /= total;
+    for (int64_t j = 0; j < n; j++) {
+        const double root = sqrt(w[j]);
+        for (int64_t d = 0; d < D; d++) X[j * D + d] = root * (rows[j * D + d] - c[d] - e[d]);
+    }
 }

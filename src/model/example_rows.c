@@ -115,6 +115,7 @@ fab_model fab_example_rows_model(fab_example_rows *r)
     m.examples = examples;
     m.rows = rows;
     m.gram = NULL, m.squares = NULL, m.combine = NULL, m.project = NULL;
+    m.features = NULL, m.slopes = NULL, m.covariances = NULL;
     return m;
 }
 

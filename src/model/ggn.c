@@ -67,6 +67,39 @@ static void probabilities(int64_t C, double *out)
     for (int64_t c = 0; c < C; c++) out[c] /= sum;
 }
 
+/* Factors of example i: p of classes, the roots of one predictor. */
+static fab_status factors(const fab_model *m, const double *theta, const fab_examples *e, int64_t i,
+                          double *out)
+{
+    double sum = 0;
+    if (fab_glm_likelihood(&m->head)->several)
+        probabilities(m->outputs, out);
+    else
+        bend_one(m, theta, e, i, e->weight ? e->weight[i] : 1, out);
+    for (int64_t c = 0; c < m->outputs; c++) sum += out[c];
+    if (isfinite(sum)) return FAB_OK;
+    return FAB_FAIL(FAB_NUMERIC, "the curvature of example %lld is %g", (long long)i, sum);
+}
+
+fab_status fab_ggn_roots(const fab_model *m, const double *theta, const fab_examples *e,
+                         double *out, double *R)
+{
+    const int64_t C = m->outputs;
+    const int several = fab_glm_likelihood(&m->head)->several;
+    FAB_TRY(m->predict(m->self, theta, &e->x, out)); /* 1 */
+    for (int64_t i = 0; i < e->x.n; i++) {
+        const double w = e->weight ? e->weight[i] : 1, *p = out + i * C;
+        double *r = R + i * C * C;
+        FAB_TRY(factors(m, theta, e, i, out + i * C));
+        for (int64_t o = 0; o < C; o++)
+            for (int64_t k = 0; k < C; k++) {
+                const double one = o == k;
+                r[o * C + k] = several ? sqrt(w * p[o]) * (one - p[k]) : one * p[o]; /* 3, 2 */
+            }
+    }
+    return FAB_OK;
+}
+
 /* ---- rows --------------------------------------------------------------------------------------------- */
 
 static void scale(const fab_nn *nn, int64_t D, double a, void *row)
@@ -93,14 +126,7 @@ static fab_status scale_example(const fab_model *m, const double *theta, const f
     const int64_t C = m->outputs;
     const int several = fab_glm_likelihood(&m->head)->several;
     const double w = e->weight ? e->weight[i] : 1;
-    double sum = 0;
-    if (several)
-        probabilities(C, out);
-    else
-        bend_one(m, theta, e, i, w, out);
-    for (int64_t c = 0; c < C; c++) sum += out[c];
-    if (!isfinite(sum))
-        return FAB_FAIL(FAB_NUMERIC, "the curvature of example %lld is %g", (long long)i, sum);
+    FAB_TRY(factors(m, theta, e, i, out));
     if (several)
         scale_classes(nn, C, m->D, out, w, rows, ld);
     else

@@ -24,6 +24,11 @@ double fab_glm_noise_curvature(const fab_glm *g);
 /* Has the model what the rows need?  The sentence starts with `who`. */
 fab_status fab_ggn_check(const char *who, const fab_model *m);
 
+/* R_i (outputs x outputs) of each of n examples with R_i' R_i = w_i Lambda_i; out: n x outputs, overwritten.  FAB_NUMERIC
+ * names the example whose curvature is no number. */
+fab_status fab_ggn_roots(const fab_model *m, const double *theta, const fab_examples *e,
+                         double *out, double *R);
+
 /* Row i outputs + o of S, D numbers of the model's type ld apart: together they have S'S = the matrix of these examples,
  * at most m->batch of them.  A learned noise, the free coordinate, has the column 0: its curvature is w_i times
  * fab_glm_noise_curvature, apart from the rest.  out: n x outputs, overwritten with weights.  FAB_NUMERIC names the example whose curvature is no number. */

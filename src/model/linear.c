@@ -115,7 +115,7 @@ static fab_status gradients(void *self, const double *theta, const fab_examples 
 static fab_status fix_beta(void *self, double beta)
 {
     fab_glm *g = self;
-    if (!fab_glm_likelihood(g)->noise)
+    if (!fab_glm_likelihood(g)->noise && !fab_glm_likelihood(g)->dispersion)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "linear model: beta = %g of a %s target", beta,
                         fab_likelihood_name(g->likelihood));
     g->beta = beta;

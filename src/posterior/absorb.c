@@ -191,16 +191,18 @@ static void form_PV(fab_absorb *ab, int loop, double a, double b, int64_t m)
 static void form_coefficients(fab_absorb *ab, int loop, double a, double b, int64_t m)
 {
     const int64_t K = ab->K;
-    const double *G = part(ab, 0), *H = part(ab, 2), *N = part(ab, 3), *L = ab->work + K * K;
-    for (int64_t i = 0; i < K * K; i++) ab->T[i] = a * ab->right[i];
-    if (loop == 0 && ab->set.expand) { /* a M right = a L'^-1, upper triangular */
-        memset(ab->R, 0, (size_t)(K * K) * sizeof *ab->R);
-        for (int64_t k = 0; k < K; k++) ab->R[k + k * K] = a;
-        fab_tri_solve(FAB_RIGHT, FAB_T, K, K, L, ab->R);
+    const double *G = part(ab, 0), *H = part(ab, 2), *N = part(ab, 3);
+    if (loop == 0 && ab->set.expand) { /* a M right = a L N'^-1, which fab_em_step left in T and work */
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t i = 0; i < K; i++)
+                ab->R[i + k * K] = i >= k ? a * ab->T[i + k * K] : 0;
+        fab_tri_solve(FAB_RIGHT, FAB_T, K, K, ab->work, ab->R);
     } else {
-        if (loop == 0) memcpy(ab->R, ab->T, (size_t)(K * K) * sizeof *ab->R);
+        if (loop == 0)
+            for (int64_t i = 0; i < K * K; i++) ab->R[i] = a * ab->right[i];
         fab_mm(FAB_N, FAB_N, K, K, K, a, loop == 0 ? G : H, ab->right, loop == 0, ab->R);
     }
+    for (int64_t i = 0; i < K * K; i++) ab->T[i] = a * ab->right[i];
     fab_mm(FAB_T, FAB_N, m, K, K, b, N, ab->right, 0, ab->Cx);
 }
 

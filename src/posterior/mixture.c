@@ -5,10 +5,9 @@
  *   3  mean = sum w_j mu_j,  variance = sum w_j (v_j + (mu_j - mean)^2)
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/gauss.h"
+#include "posterior/mixture.h"
 #include "base/fail.h"
 #include "base/memory.h"
-#include "fabayes/random.h"
 #include <math.h>
 #include <string.h>
 
@@ -99,7 +98,7 @@ typedef struct draws {
     int64_t *from;
 } draws;
 
-static int64_t choose_part(const fab_mixture *m, uint64_t seed, fab_purpose purpose, int64_t number)
+int64_t fab_mixture_part(const fab_mixture *m, uint64_t seed, fab_purpose purpose, int64_t number)
 {
     double u, sum = 0;
     int64_t j = 0;
@@ -139,7 +138,7 @@ fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, fab_purpose p
     int64_t *own = NULL;
     if (!from) FAB_TRY(fab_alloc_array((void **)&own, n, sizeof *own, "mixture"));
     if (!from) d.from = own;
-    for (int64_t i = 0; i < n; i++) d.from[i] = choose_part(m, seed, purpose, first + i);
+    for (int64_t i = 0; i < n; i++) d.from[i] = fab_mixture_part(m, seed, purpose, first + i);
     const fab_status s = each_part(m, e, draw_part, &d);
     fab_release(own);
     return s;

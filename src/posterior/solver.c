@@ -513,6 +513,11 @@ static void store(void *out, fab_dtype type, int64_t at, double v)
 /* One draw, deviation d from mu (NULL: 0), into row `at` of out. */
 static void write_draw(const fab_gauss *g, const double *d, fab_dtype type, void *out, int64_t at)
 {
+    if (!g->total && type == FAB_F64 && d) { /* the common case, in vectors */
+        double *theta = out;
+        for (int64_t i = 0; i < g->D; i++) theta[at + i] = g->mu[i] + d[i];
+        return;
+    }
     for (int64_t i = 0; i < g->total; i++) store(out, type, at + i, g->theta[i]);
     for (int64_t i = 0; i < g->D; i++)
         store(out, type, at + (g->total ? g->index[i] : i), g->mu[i] + (d ? d[i] : 0));

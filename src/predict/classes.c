@@ -142,7 +142,18 @@ static void covariance_of(predictors *p, int64_t j, double *S)
             memcpy(p->tk + k * K, p->t + (k * BLOCK + j) * K, (size_t)K * sizeof *p->tk);
         fab_mm(FAB_T, FAB_N, C, C, K, sign, p->tk, p->tk, 0, S);
     }
-    for (int64_t k = 0; k < C; k++) S[k + k * C] = fmax(0, S[k + k * C] + p->v[k * BLOCK + j]);
+    for (int64_t k = 0; k < C; k++) {
+        double *variance = &S[k + k * C];
+        *variance += p->v[k * BLOCK + j];
+        if (*variance < 0) *variance = 0; /* rounding; NaN stays and is refused */
+    }
+}
+
+static int are_finite(int64_t n, const double *a)
+{
+    for (int64_t i = 0; i < n; i++)
+        if (!isfinite(a[i])) return 0;
+    return 1;
 }
 
 /* Means of rows first .. first + n - 1, C each; what 2 needs is ready after it. */
@@ -174,6 +185,7 @@ typedef struct visit {
     predictors *p;
     fab_softmax *softmax;
     double *eta, *S; /* BLOCK x C, C x C: of softmax */
+    const fab_rows *x;
     double *means, *covariances, *logp;
 } visit;
 
@@ -186,6 +198,8 @@ static fab_status keep_moments(visit *v, int64_t first, int64_t n)
             memset(S, 0, (size_t)(C * C) * sizeof *S);
         else
             covariance_of(v->p, j, S);
+        if (!are_finite(C, v->means + (first + j) * C) || !are_finite(C * C, S))
+            return fab_predict_no_number(v->p->m, v->x, first + j);
     }
     return FAB_OK;
 }
@@ -196,9 +210,12 @@ static fab_status keep_probabilities(visit *v, int64_t first, int64_t n)
     const int64_t C = v->p->C;
     const int point = v->p->q->form == FAB_FORM_POINT;
     for (int64_t j = 0; j < n; j++) {
+        double *logp = v->logp + (first + j) * C;
         if (!point) covariance_of(v->p, j, v->S);
-        FAB_TRY(fab_softmax_logp(v->softmax, first + j, v->eta + j * C, point ? NULL : v->S,
-                                 v->logp + (first + j) * C));
+        if (!are_finite(C, v->eta + j * C) || (!point && !are_finite(C * C, v->S)))
+            return fab_predict_no_number(v->p->m, v->x, first + j);
+        FAB_TRY(fab_softmax_logp(v->softmax, first + j, v->eta + j * C, point ? NULL : v->S, logp));
+        if (!are_finite(C, logp)) return fab_predict_no_number(v->p->m, v->x, first + j);
     }
     return FAB_OK;
 }
@@ -221,7 +238,7 @@ fab_status fab_predict_etas(const fab_gauss *q, const fab_glm *m, const fab_rows
                             const double *offset, const fab_exec *exec, double *eta,
                             double *covariance)
 {
-    visit v = {.means = eta, .covariances = covariance};
+    visit v = {.x = x, .means = eta, .covariances = covariance};
     FAB_TRY(check(q, m, x));
     FAB_TRY(predictors_init(&v.p, q, m, exec));
     const int before = fab_blas_enter();
@@ -250,7 +267,7 @@ fab_status fab_predict_classes(const fab_gauss *q, const fab_glm *m, const fab_r
                                const double *offset, int64_t samples, int64_t seed,
                                const fab_exec *exec, double *logp)
 {
-    visit v = {.logp = logp};
+    visit v = {.x = x, .logp = logp};
     FAB_TRY(check(q, m, x));
     if (samples < 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "predict: samples = %lld, expected 0 or more",

@@ -13,6 +13,8 @@
 #include <math.h>
 
 #define INV_SQRT_2PI 0.39894228040143267794
+/* Operations, for whoever watches: of a component's density, of A(m, v), of an integral over F. */
+enum { DENSITY_WORK = 1000, SPREAD_WORK = 50, INTEGRAL_WORK = 100000 };
 
 /* Component s of row i: a predictor, its variance (0 of a draw), and the likelihood with the noise that it has there. */
 typedef struct component {
@@ -96,10 +98,11 @@ static double spread(double m, double v)
 }
 
 /* Of a mixture of normals. */
-static double crps(const fab_draws *d, int64_t i, double y)
+static fab_status crps(const fab_draws *d, int64_t i, double y, fab_watch *w, double *crps)
 {
     double sum = 0, m, v, mean, variance;
     for (int64_t s = 0; s < d->samples; s++) {
+        FAB_TRY(fab_watch_work(w, SPREAD_WORK * (double)(s + 1), "score", i, d->n));
         const component c = component_of(d, s, i);
         c.l->moments(&c.m, c.u, c.v, &m, &v);
         sum += d->weight[s] * spread(y - m, v);
@@ -110,48 +113,71 @@ static double crps(const fab_draws *d, int64_t i, double y)
         }
         sum -= 0.5 * d->weight[s] * d->weight[s] * spread(0, 2 * v);
     }
-    return sum;
+    *crps = sum;
+    return FAB_OK;
 }
 
-static fab_status score_classes(const fab_draws *d, const double *y, fab_scores *s)
+static fab_status score_classes(const fab_draws *d, const double *y, const fab_exec *exec,
+                                fab_scores *s)
 {
     const int64_t C = d->head.classes;
+    fab_watch w = fab_watch_of(exec);
+    fab_status done = FAB_OK;
     double *logp;
     FAB_TRY(fab_alloc_array((void **)&logp, d->n * C, sizeof *logp, "score"));
-    for (int64_t i = 0; i < d->n; i++) fab_draws_classes(d, i, logp + i * C);
-    const fab_status done = fab_score_classes(C, d->n, logp, y, s);
+    for (int64_t i = 0; i < d->n; i++) {
+        fab_draws_classes(d, i, logp + i * C);
+        done = fab_watch_work(&w, DENSITY_WORK * (double)(d->samples * C), "score", i, d->n);
+        if (done != FAB_OK) break;
+    }
+    if (done == FAB_OK) done = fab_score_classes(C, d->n, logp, y, exec, s);
     fab_release(logp);
     return done;
 }
 
-static fab_status score_two(const fab_draws *d, const double *y, fab_scores *s)
+static fab_status score_two(const fab_draws *d, const double *y, fab_watch *w, fab_scores *s)
 {
+    fab_status done = FAB_OK;
     double *p, variance;
     FAB_TRY(fab_alloc_array((void **)&p, d->n, sizeof *p, "score"));
-    for (int64_t i = 0; i < d->n; i++) mixture_moments(d, i, &p[i], &variance);
-    const fab_status done = fab_score_probabilities(d->n, p, y, s);
+    for (int64_t i = 0; i < d->n; i++) {
+        mixture_moments(d, i, &p[i], &variance);
+        done = fab_watch_work(w, DENSITY_WORK * (double)d->samples, "score", i, d->n);
+        if (done != FAB_OK) break;
+    }
+    if (done == FAB_OK) done = fab_score_probabilities(d->n, p, y, w, s);
     fab_release(p);
     return done;
 }
 
-fab_status fab_draws_score(const fab_draws *d, const double *y, fab_scores *s)
+fab_status fab_draws_score(const fab_draws *d, const double *y, const fab_exec *exec, fab_scores *s)
 {
     const fab_likelihood_row *l = fab_glm_likelihood(&d->head);
+    fab_watch w = fab_watch_of(exec);
     *s = (fab_scores){.n = d->n};
-    if (l->several) return score_classes(d, y, s);
+    if (l->several) return score_classes(d, y, exec, s);
     for (int64_t i = 0; i < d->n; i++) {
         const row_of r = {d, i};
-        double mean, variance;
+        double mean, variance, one;
+        FAB_TRY(fab_watch_work(&w, DENSITY_WORK * (double)d->samples, "score", i, d->n));
         mixture_moments(d, i, &mean, &variance);
-        s->nll -= fab_draws_logp(d, i, y[i]);
+        const double logp = fab_draws_logp(d, i, y[i]);
+        FAB_TRY(fab_score_check(i, y[i], logp, mean, variance));
+        s->nll -= logp;
         s->rmse += (y[i] - mean) * (y[i] - mean);
         s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
         if (l->target != FAB_TARGET_REAL) continue;
         s->mae += fabs(y[i] - mean);
-        s->crps += l->normal ? crps(d, i, y[i]) : fab_cdf_crps(cdf, &r, y[i], sqrt(variance));
+        if (l->normal) {
+            FAB_TRY(crps(d, i, y[i], &w, &one));
+        } else {
+            FAB_TRY(fab_watch_work(&w, INTEGRAL_WORK * (double)d->samples, "score", i, d->n));
+            one = fab_cdf_crps(cdf, &r, y[i], sqrt(variance));
+        }
+        s->crps += one;
         fab_score_coverage(cdf(&r, y[i]), s);
     }
-    if (l->target == FAB_TARGET_CLASSES) FAB_TRY(score_two(d, y, s));
+    if (l->target == FAB_TARGET_CLASSES) FAB_TRY(score_two(d, y, &w, s));
     fab_score_finish(l->target, s);
     return FAB_OK;
 }

@@ -17,4 +17,7 @@ fab_status fab_predict_check(const fab_gauss *q, const fab_glm *m, const fab_row
 void fab_predict_gather(const fab_glm *m, const fab_rows *x, int64_t first, int64_t n,
                         double *rows);
 
+/* FAB_NUMERIC with a sentence that names a row of x whose predictors are no finite numbers, and its largest feature. */
+fab_status fab_predict_no_number(const fab_glm *m, const fab_rows *x, int64_t row);
+
 #endif

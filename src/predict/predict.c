@@ -37,6 +37,20 @@ void fab_predict_gather(const fab_glm *m, const fab_rows *x, int64_t first, int6
     }
 }
 
+fab_status fab_predict_no_number(const fab_glm *m, const fab_rows *x, int64_t row)
+{
+    int64_t at = 0;
+    double most = 0;
+    for (int64_t d = 0; d < m->D; d++) {
+        const double value = fabs(fab_rows_at(x, row, d));
+        if (!(value <= most)) most = value, at = d;
+    }
+    return FAB_FAIL(FAB_NUMERIC,
+                    "predict: row %lld has no finite prediction: its largest feature is number "
+                    "%lld, %g",
+                    (long long)row, (long long)at, m->D ? fab_rows_at(x, row, at) : 0.0);
+}
+
 static double dot(int64_t n, const double *a, const double *b)
 {
     double s = 0;
@@ -53,7 +67,8 @@ static fab_status block(const fab_gauss *q, fab_solver *solver, const double *ro
     for (int64_t i = 0; i < n; i++) {
         const double *x = rows + i * q->D;
         eta[i] = dot(q->D, x, q->mu);
-        variance[i] = q->form == FAB_FORM_POINT ? 0 : fmax(0, dot(q->D, x, product + i * q->D));
+        variance[i] = q->form == FAB_FORM_POINT ? 0 : dot(q->D, x, product + i * q->D);
+        if (variance[i] < 0) variance[i] = 0; /* rounding; NaN stays and is refused */
     }
     return FAB_OK;
 }
@@ -90,9 +105,12 @@ fab_status fab_predict_eta(const fab_gauss *q, const fab_glm *m, const fab_rows 
         fab_release(work);
     }
     fab_solver_free(solver);
-    if (s == FAB_OK && offset)
+    FAB_TRY(s);
+    if (offset)
         for (int64_t i = 0; i < x->n; i++) eta[i] += offset[i];
-    return s;
+    for (int64_t i = 0; i < x->n; i++)
+        if (!isfinite(eta[i]) || !isfinite(variance[i])) return fab_predict_no_number(m, x, i);
+    return FAB_OK;
 }
 
 void fab_predict_to_units(double mean, double scale, int64_t n, double *eta, double *variance)

@@ -2,11 +2,14 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
-#include "fit/method.h"
+#include "fit/fit.h"
 #include "table/factors.h"
+#include "table/same.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "data/source/names.h"
 #include "data/source/source.h"
+#include "la/ops.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -17,11 +20,6 @@
 #include <unistd.h>
 
 enum { PIECE = 1 << 20 }; /* numbers read at a time: 8 MB, or one row where that is longer */
-
-static int64_t first_column(const fab_factors *f)
-{
-    return f->columns - f->D;
-}
 
 /* Put the name of a file in front of the sentence, unless it stands there. */
 static fab_status about(const char *file, fab_status s)
@@ -61,37 +59,6 @@ static fab_status take_settings(fab_factors *f, const fab_factors_plan *p)
     return FAB_OK;
 }
 
-/* Are the settings of a saved file, a JSON text, those in force?  K is another one once it was chosen. */
-static fab_status compare_settings(const fab_factors *f, const char *path, const void *old)
-{
-    const fab_fields *t = f->method->fields;
-    for (int64_t i = 0; i < t->n; i++) {
-        const fab_field *field = &t->field[i];
-        char then[64], now[64];
-        const char *a = (const char *)old + field->offset;
-        const char *b = (const char *)f->settings + field->offset;
-        if (memcmp(a, b, 8) == 0 || (f->by_bic && strcmp(field->name, "K") == 0)) continue;
-        fab_settings_print(field, old, then, sizeof then);
-        fab_settings_print(field, f->settings, now, sizeof now);
-        if (strcmp(now, "auto") == 0) continue; /* chosen then, and the file has it */
-        return FAB_FAIL(FAB_BAD_FILE, "%s: was made with %s = %s, and this call says %s", path,
-                        field->name, then, now);
-    }
-    return FAB_OK;
-}
-
-static fab_status check_settings(const fab_factors *f, const char *path, const char *json)
-{
-    const fab_fields *t = f->method->fields;
-    void *old;
-    FAB_TRY(fab_alloc_array(&old, 1, t->size, "settings"));
-    fab_settings_defaults(t, old);
-    fab_status s = about(path, fab_settings_from_json(t, old, json));
-    if (s == FAB_OK) s = compare_settings(f, path, old);
-    fab_release(old);
-    return s;
-}
-
 /* ---- the method at work: the only section that knows its handle --------------------------------------- */
 
 static fab_status fit_create(const fab_factors *f, fab_factors_fit **fit)
@@ -105,9 +72,9 @@ void fab_factors_fit_free(fab_factors_fit *fit)
     fab_fit_free(fit);
 }
 
-fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows)
+fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows, const double *weight)
 {
-    return about(f->who, fab_fit_update(f->fit, &(fab_examples){.x = *rows}));
+    return about(f->who, fab_fit_update(f->fit, &(fab_examples){.x = *rows, .weight = weight}));
 }
 
 int64_t fab_factors_fit_rows(const fab_factors *f)
@@ -120,12 +87,19 @@ fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q)
     return about(f->who, fab_fit_gauss(f->fit, q));
 }
 
-fab_status fab_factors_fit_loglik(fab_factors *f, double *loglik_mean)
+fab_status fab_factors_fit_so_far(fab_factors *f, const fab_gauss **q)
 {
-    fab_report d = {0};
-    FAB_TRY(about(f->who, fab_fit_report(f->fit, &d)));
-    *loglik_mean = d.loglik_mean;
+    const fab_mixture *all;
+    *q = NULL;
+    const fab_status s = fab_fit_so_far(f->fit, &all);
+    if (s == FAB_NO_MEMORY) return about(f->who, s);
+    if (s == FAB_OK && all->n == 1) *q = all->part[0];
     return FAB_OK;
+}
+
+fab_status fab_factors_fit_report(fab_factors *f, fab_report *r)
+{
+    return about(f->who, fab_fit_report(f->fit, r));
 }
 
 fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fit,
@@ -134,7 +108,7 @@ fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fi
     fab_report d = {0};
     fab_factors_put(f, "K", k);
     fab_status s = fit_create(f, fit);
-    if (s == FAB_OK) s = fab_fit_update(*fit, &(fab_examples){.x = f->table});
+    if (s == FAB_OK) s = fab_fit_update(*fit, &(fab_examples){.x = f->table, .weight = f->weights});
     if (s == FAB_OK) s = fab_fit_report(*fit, &d);
     *loglik_mean = d.loglik_mean;
     if (s != FAB_OK) {
@@ -144,9 +118,60 @@ fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fi
     return about(f->who, s);
 }
 
+static fab_status keep_text(fab_factors *f, const char *key, const char *value)
+{
+    if (!f->more) FAB_TRY(fab_tensors_create(&f->more));
+    return fab_tensors_set(f->more, key, value);
+}
+
+/* With what the file says besides the method's own. */
+static fab_status write_fit(fab_factors *f, const char *path, int on_the_way)
+{
+    fab_tensors *more;
+    FAB_TRY(fab_tensors_create(&more));
+    fab_status s = FAB_OK;
+    for (int64_t i = 0; f->more && i < fab_tensors_meta_count(f->more) && s == FAB_OK; i++) {
+        const char *key = fab_tensors_meta_key(f->more, i);
+        s = fab_tensors_set(more, key, fab_tensors_get(f->more, key));
+    }
+    if (s == FAB_OK && f->ahead) s = fab_prequential_save(f->ahead, more);
+    if (s == FAB_OK)
+        s = on_the_way && f->method->so_far ? fab_fit_checkpoint(f->fit, path, more)
+                                            : fab_fit_save(f->fit, path, more);
+    fab_tensors_free(more);
+    return s;
+}
+
 fab_status fab_factors_fit_save(fab_factors *f, const char *path)
 {
-    return fab_fit_save(f->fit, path, f->more);
+    char total[32];
+    const int known = f->more && fab_tensors_get(f->more, "weights");
+    if (known ||
+        f->total != (double)f->n) { /* there were weights: what BIC counts when the fit goes on */
+        fab_print_double(total, sizeof total, f->total);
+        FAB_TRY(keep_text(f, "weights", total));
+    }
+    return write_fit(f, path, 0);
+}
+
+/* The weights that a file has seen; without a word of them as many as rows. */
+static fab_status read_total(fab_factors *f, const fab_tensors *t)
+{
+    const char *text = fab_tensors_get(t, "weights");
+    char *end = NULL;
+    if (!text) {
+        if (!(f->total > 0)) f->total = (double)f->n;
+        return FAB_OK;
+    }
+    f->total = strtod(text, &end);
+    if (end == text || *end != '\0' || !(f->total > 0 && isfinite(f->total)))
+        return FAB_FAIL(FAB_BAD_FILE, "weights = '%s' is not a number > 0", text);
+    return FAB_OK;
+}
+
+fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path)
+{
+    return write_fit(f, path, 1);
 }
 
 /* Go on from a file of a stream with its settings, K replaced unless it is 0. */
@@ -170,7 +195,7 @@ static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
     fab_fit_free(f->fit);
     f->fit = fit;
     f->n = fab_fit_rows(fit);
-    return FAB_OK;
+    return read_total(f, t);
 }
 
 /* The state through memory, with another K. */
@@ -185,22 +210,6 @@ fab_status fab_factors_fit_cut(fab_factors *f, int64_t k)
     fab_tensors_free(t);
     fab_bytes_free(bytes);
     return s;
-}
-
-fab_status fab_factors_report(fab_factors *f, fab_fa_report *r)
-{
-    fab_report d = {0};
-    const fab_gauss *q;
-    FAB_TRY(fab_factors_result(f, &q));
-    FAB_TRY(about(f->who, fab_fit_report(f->fit, &d)));
-    *r = (fab_fa_report){.n = d.n,
-                         .before = f->before,
-                         .iterations = d.iterations,
-                         .converged = d.converged,
-                         .floored = d.floored,
-                         .loglik_mean = d.loglik_mean,
-                         .seconds = f->seconds};
-    return FAB_OK;
 }
 
 const void *fab_factors_settings(const fab_factors *f)
@@ -218,43 +227,95 @@ double fab_factors_fit_bytes(const fab_factors *f, int64_t n)
 static void layout(fab_layout *l, void *handle)
 {
     fab_factors *f = handle;
-    const int64_t buffered = f->source && f->method->streams ? f->piece * f->columns : 0;
+    const int dense = f->source && !f->label, streams = f->method->streams != 0;
     f->settings = fab_place(l, 1, f->method->fields->size);
-    f->buffer = fab_place(l, buffered, sizeof *f->buffer);
+    f->buffer = fab_place(l, dense && streams ? f->piece * f->columns : 0, sizeof *f->buffer);
+    f->weight = fab_place(l, dense && streams && f->weighed >= 0 ? f->piece : 0, sizeof *f->weight);
     f->first = fab_place(l, f->D, sizeof *f->first);
     f->constant = fab_place(l, f->D, sizeof *f->constant);
+    f->same = fab_place(l, f->label ? f->D : 0, sizeof *f->same);
     f->floored = fab_place(l, f->D, sizeof *f->floored);
 }
 
-/* A handle without settings and fit. */
+/* The columns of the source: a label of a libsvm file, weights, coordinates. */
+static fab_status find_columns(fab_factors *f, const fab_factors_plan *p)
+{
+    f->weighed = -1;
+    if (!p->source) {
+        f->D = f->columns = p->D;
+        if (p->weight)
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "weights in column '%s' of no source; rows in memory have them beside",
+                            p->weight);
+        return FAB_OK;
+    }
+    f->columns = fab_source_columns(p->source);
+    f->label = fab_source_format(p->source) == FAB_FORMAT_LIBSVM;
+    if (p->weight) FAB_TRY(fab_source_find_column(p->source, p->weight, &f->weighed));
+    if (p->weight && f->label && f->weighed != 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: column '%s' cannot be the weights of a libsvm file, only its label "
+                        "can",
+                        f->who, p->weight);
+    f->D = f->columns - (f->label || f->weighed >= 0);
+    return FAB_OK;
+}
+
+const char *fab_factors_default(int64_t D)
+{
+    return D <= FAB_FACTORS_SCATTER ? "online-ml" : "recursive-em";
+}
+
+/* A handle without settings and fit; name NULL: the method of that D. */
 static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *name,
                         const fab_exec *x)
 {
     *f = NULL;
-    fab_factors proto = {.method = fab_method_find(name),
-                         .source = p->source,
-                         .who = p->source ? p->source->path : name,
+    fab_factors proto = {.source = p->source,
                          .limit = p->memory,
-                         .checkpoint = p->checkpoint};
+                         .checkpoint = p->checkpoint,
+                         .missing = p->missing,
+                         .who = p->source ? p->source->path : "factors"};
+    FAB_TRY(find_columns(&proto, p));
+    if (!name && p->settings)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "settings, and no word of the method whose they are");
+    if (!name) name = p->missing == FAB_FACTORS_EM ? "em" : fab_factors_default(proto.D);
+    proto.method = fab_method_find(name);
+    if (!p->source) proto.who = name;
     if (!proto.method) return FAB_FAIL(FAB_BAD_ARGUMENT, "method '%s' is not known", name);
+    proto.method = fab_method_of_vectors(proto.method);
     if (!(proto.method->takes & FAB_TAKES_VECTORS))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: this method fits a model, not a table of vectors alone", name);
+    if (p->weight && !(proto.method->takes & FAB_TAKES_WEIGHTS))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: rows have no weights in this method; online-ml, recursive-em, "
+                        "online-em and the batch methods take them",
+                        proto.method->name);
+    if (p->missing == FAB_FACTORS_EM && !(proto.method->takes & FAB_TAKES_MISSING))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: this method needs every value of a row; em fits those that are there",
+                        proto.method->name);
     if (p->checkpoint < 0 || (p->checkpoint && (!p->output || !proto.method->streams)))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "a checkpoint every %" PRId64 " rows: expected a stream and a file for it",
                         p->checkpoint);
+    if (p->checkpoint && p->missing != FAB_FACTORS_REFUSE)
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "a checkpoint counts rows, and those with missing values would be left out");
     if (x) proto.exec = *x;
-    if (p->source) {
-        proto.columns = fab_source_columns(p->source);
-        proto.D = proto.columns - (fab_source_format(p->source) == FAB_FORMAT_LIBSVM);
-    } else {
-        proto.D = proto.columns = p->D;
-    }
     if (proto.D < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: D = %" PRId64 ", expected at least 1", proto.who,
                         proto.D);
     proto.piece = PIECE / proto.columns > 0 ? PIECE / proto.columns : 1;
+    const double limit = proto.limit > 0 ? proto.limit : fab_memory_free();
+    const double row = sizeof(double) * (double)proto.columns, most = limit / 8 / row;
+    if (most < (double)proto.piece) proto.piece = most > 1 ? (int64_t)most : 1;
+    if (!(row < limit)) /* before the buffer is asked for */
+        return FAB_FAIL(FAB_NO_MEMORY,
+                        "%s: a row of %" PRId64 " columns is too long for %.3g MB of memory",
+                        proto.who, proto.columns, 1e-6 * limit);
     FAB_TRY(fab_build((void **)f, sizeof **f, &proto, layout));
     return fab_copy_text(&(*f)->output, p->output);
 }
@@ -265,24 +326,38 @@ void fab_factors_free(fab_factors *f)
     fab_solver_free(f->solver);
     fab_factors_fit_free(f->fit);
     fab_bic_free(f->search);
+    fab_prequential_free(f->ahead);
     fab_tensors_free(f->more);
+    fab_sparse_free(&f->cells);
     fab_release(f->table_own);
+    fab_release(f->weights_own);
     fab_release(f->output);
     fab_release(f);
 }
 
-static fab_status keep_text(fab_factors *f, const char *key, const char *value)
+/* Scores of the rows to come, with those of the file that the fit goes on from (or NULL).  Not where K is chosen in the
+ * end, nor of iterates, which are no draws. */
+static fab_status open_scores(fab_factors *f, const fab_tensors *file)
 {
-    if (!f->more) FAB_TRY(fab_tensors_create(&f->more));
-    return fab_tensors_set(f->more, key, value);
+    const fab_field *forget = fab_settings_find(f->method->fields, "forget");
+    fab_prequential_plan plan = {.D = f->D, .forget = 1, .threads = f->exec.threads};
+    if (!f->method->streams || f->by_bic || f->exec.comm || f->method == &fab_swag_vectors_method)
+        return FAB_OK;
+    if (forget) plan.forget = fab_settings_number(f->method->fields, f->settings, "forget");
+    FAB_TRY(fab_prequential_create(&f->ahead, &plan));
+    return file ? fab_prequential_load(f->ahead, file, f->n) : FAB_OK;
 }
 
-/* The names of the coordinates go into the file, where the source has some. */
+/* The names of the coordinates go into the file, where the source has some, and that of the weights. */
 static fab_status take_names(fab_factors *f)
 {
     char *names;
     if (!f->source) return FAB_OK;
-    FAB_TRY(fab_source_names_json(f->source, first_column(f), &names));
+    if (f->weighed >= 0) {
+        const char *name = fab_source_name(f->source, f->weighed);
+        FAB_TRY(keep_text(f, "weight", name ? name : ""));
+    }
+    FAB_TRY(fab_source_names_json(f->source, f->label, f->weighed, &names));
     const fab_status s = names ? keep_text(f, "features", names) : FAB_OK;
     fab_text_free(names);
     return s;
@@ -299,10 +374,11 @@ static fab_status begun(fab_factors **f, fab_status s)
 
 fab_status fab_factors_create(fab_factors **f, const fab_factors_plan *p, const fab_exec *x)
 {
-    fab_status s = build(f, p, p->method ? p->method : "recursive-em", x);
+    fab_status s = build(f, p, p->method, x);
     if (s == FAB_OK) s = take_settings(*f, p);
     if (s == FAB_OK) s = take_names(*f);
     if (s == FAB_OK) s = fit_create(*f, &(*f)->fit);
+    if (s == FAB_OK) s = open_scores(*f, NULL);
     return begun(f, s);
 }
 
@@ -311,13 +387,15 @@ fab_status fab_factors_create(fab_factors **f, const fab_factors_plan *p, const 
 static fab_status check_names(const fab_factors *f, const char *path, const fab_tensors *t)
 {
     if (!f->source) return FAB_OK;
-    return fab_source_names_check(f->source, first_column(f), path, fab_tensors_get(t, "features"));
+    return fab_source_names_check(f->source, f->label, f->weighed, path,
+                                  fab_tensors_get(t, "features"));
 }
 
 /* Metadata that is neither the method's nor ours. */
 static fab_status keep_metadata(fab_factors *f, const fab_tensors *t)
 {
-    static const char *const own[] = {"fabayes", "form", "method", "settings", "n", "seed"};
+    static const char *const own[] = {"fabayes", "form", "method", "settings",
+                                      "n",       "seed", "scores", "converged"};
     for (int64_t i = 0; i < fab_tensors_meta_count(t); i++) {
         const char *key = fab_tensors_meta_key(t, i);
         int written = 0;
@@ -339,6 +417,7 @@ static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
                         path, mu->shape[0], f->who, f->D);
     FAB_TRY(check_names(f, path, t));
     FAB_TRY(take_names(f));
+    FAB_TRY(about(path, open_scores(f, t)));
     return keep_metadata(f, t); /* names in the file stay */
 }
 
@@ -356,37 +435,41 @@ fab_status fab_factors_load(fab_factors **f, const fab_factors_plan *p, const ch
         s = FAB_FAIL(FAB_BAD_FILE, "%s: is not a file of a factor analysis", path);
     else if (!p->source && !p->D)
         plan.D = mu->shape[0];
+    if (p->source && !p->weight) plan.weight = fab_tensors_get(t, "weight");
     if (s == FAB_OK) s = about(path, build(f, &plan, method, x));
     if (s == FAB_OK) s = take_file(*f, t, path);
     fab_tensors_free(t);
     return begun(f, s);
 }
 
-/* The same fit as f describes? */
+/* The same fit as f describes?  K is another one once it was chosen. */
 static fab_status check_same(const fab_factors *f, const fab_tensors *t, const char *path)
 {
-    const char *method = fab_tensors_get(t, "method"), *json = fab_tensors_get(t, "settings");
-    if (!method || !json)
-        return FAB_FAIL(FAB_BAD_FILE,
-                        "%s: is not a file of a factor analysis: there is nothing to resume", path);
-    if (strcmp(method, f->method->name) != 0)
-        return FAB_FAIL(FAB_BAD_FILE, "%s: was made by %s, and this call says %s", path, method,
-                        f->method->name);
+    const fab_dtype type = f->exec.ops ? f->exec.ops->type : FAB_F64;
+    const char *then = fab_tensors_get(t, "weight");
+    const char *now = f->weighed >= 0 ? fab_source_name(f->source, f->weighed) : NULL;
+    FAB_TRY(fab_same_method(path, t, "fa", f->method, type));
+    if (f->source && strcmp(then ? then : "", now ? now : "") != 0)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: was made with %s%s%s, and this call has %s%s%s", path,
+                        then ? "weights in column '" : "no weights", then ? then : "",
+                        then ? "'" : "", now ? "those in column '" : "none", now ? now : "",
+                        now ? "'" : "");
     FAB_TRY(check_names(f, path, t));
-    return check_settings(f, path, json);
+    return fab_same_settings(path, t, f->method->fields, f->settings, f->by_bic ? "K" : NULL);
 }
 
 fab_status fab_factors_resume(fab_factors **f, const fab_factors_plan *p, const char *path,
                               const fab_exec *x)
 {
     fab_tensors *t = NULL;
-    fab_status s = build(f, p, p->method ? p->method : "recursive-em", x);
+    fab_status s = build(f, p, p->method, x);
     if (s == FAB_OK) s = take_settings(*f, p);
     if (s == FAB_OK) s = take_names(*f);
     if (s == FAB_OK) s = fab_tensors_read(&t, path);
     if (s == FAB_OK) s = check_same(*f, t, path);
     if (s == FAB_OK) s = about(path, fit_load(*f, t, fab_factors_get(*f, "K")));
     if (s == FAB_OK) (*f)->before = (*f)->n;
+    if (s == FAB_OK) s = about(path, open_scores(*f, t));
     if (s == FAB_OK && p->source) s = fab_source_skip(p->source, (*f)->n);
     fab_tensors_free(t);
     return begun(f, s);
@@ -435,7 +518,9 @@ const fab_bic *fab_factors_search(const fab_factors *f)
 
 const char *fab_factors_name(const fab_factors *f, int64_t coordinate)
 {
-    const char *name = f->source ? fab_source_name(f->source, first_column(f) + coordinate) : NULL;
+    int64_t column = f->label + coordinate;
+    if (f->weighed >= 0 && !f->label && column >= f->weighed) column++;
+    const char *name = f->source ? fab_source_name(f->source, column) : NULL;
     return name ? name : "?";
 }
 
@@ -443,39 +528,6 @@ int64_t fab_factors_constants(const fab_factors *f, const int64_t **coordinate)
 {
     *coordinate = f->constant;
     return f->constants;
-}
-
-static double variance(const fab_gauss *q, int64_t d)
-{
-    double v = q->psi[d];
-    for (int64_t k = 0; k < q->K; k++) {
-        const double x = q->type == FAB_F32 ? (double)((const float *)q->F)[d * q->K + k]
-                                            : ((const double *)q->F)[d * q->K + k];
-        v += x * x;
-    }
-    return v;
-}
-
-/* psi stands at psi_min of the coordinate's own variance, or for a constant one of the mean variance. */
-fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64_t *n)
-{
-    const fab_field *field = fab_settings_find(f->method->fields, "psi_min");
-    const fab_gauss *q;
-    fab_fa_report r;
-    double psi_min = 0, mean = 0;
-    *coordinate = f->floored;
-    *n = 0;
-    FAB_TRY(fab_factors_result(f, &q));
-    FAB_TRY(fab_factors_report(f, &r));
-    if (!field || !r.floored) return FAB_OK;
-    memcpy(&psi_min, (const char *)fab_factors_settings(f) + field->offset, sizeof psi_min);
-    for (int64_t d = 0; d < q->D; d++) mean += variance(q, d) / (double)q->D;
-    for (int64_t d = 0; d < q->D; d++) {
-        const double own = psi_min * variance(q, d), all = psi_min * mean;
-        const int low = q->psi[d] <= own * (1 + 1e-3) || fabs(q->psi[d] / all - 1) < 1e-3;
-        if ((low || r.floored == q->D) && *n < r.floored) f->floored[(*n)++] = d;
-    }
-    return FAB_OK;
 }
 
 fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source *s, double *z,
@@ -489,11 +541,11 @@ fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source 
         return FAB_FAIL(FAB_BAD_DATA,
                         "%s: has changed while it was read: D = %" PRId64 ", and %" PRId64
                         " before",
-                        s->path, fab_source_columns(s) - first_column(f), f->D);
+                        s->path, fab_source_columns(s) - f->columns + f->D, f->D);
     if (!f->solver) FAB_TRY(fab_solver_create(&f->solver, q, &f->exec));
     FAB_TRY(fab_alloc_array((void **)&x, f->piece * f->columns, sizeof *x, "rows to score"));
     fab_status status = fab_source_next(s, f->piece, x, got);
-    const fab_rows rows = fab_factors_coordinates(f, x, *got);
+    const fab_rows rows = fab_factors_coordinates(f, x, *got, NULL);
     if (status == FAB_OK && *got > 0) status = fab_solver_scores(f->solver, r, &rows, z);
     fab_release(x);
     FAB_TRY(status);

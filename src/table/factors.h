@@ -6,6 +6,7 @@
 
 #include "base/hooks.h"
 #include "fabayes/table.h"
+#include "table/prequential.h"
 
 typedef struct fab_fit fab_factors_fit; /* a method at work on vectors */
 
@@ -20,14 +21,26 @@ struct fab_factors {
     /* the rows */
     fab_source *source; /* NULL: they come by update */
     const char *who;    /* speaks in sentences: the source, or the method */
-    int64_t D, columns; /* coordinates, the last ones of the columns */
-    int64_t piece;      /* rows read at a time */
-    double *buffer;     /* piece x columns, of a stream */
-    fab_rows table;     /* of a batch method: all its rows */
-    double *table_own;  /* n x columns, where they came from the source */
-    double *first;      /* D: the first row of all */
-    int64_t *constant;  /* D: coordinates that have been as in the first row ever since */
+    int64_t D, columns; /* coordinates; columns of the source */
+    int64_t label;      /* 1: column 0 is the label of a libsvm file, whose rows stay sparse */
+    int64_t weighed;    /* column of the weights; -1: there is none */
+    fab_factors_missing missing;
+    int64_t dropped;       /* rows left out */
+    int64_t piece;         /* rows read at a time */
+    double *buffer;        /* piece x columns, of a stream */
+    double *weight;        /* piece: their weights */
+    fab_sparse cells;      /* sparse: a piece of a stream, or all rows of a batch method */
+    fab_rows table;        /* of a batch method: all its rows */
+    const double *weights; /* n, of these, or NULL */
+    double *table_own;     /* n x columns, where they came from the source */
+    double *weights_own;   /* n: the same */
+    double total;          /* of all weights seen; rows of weight 1 count 1 */
+    double *first;         /* D: the first row of all */
+    int64_t *constant;     /* D: coordinates that have been as in the first row ever since */
+    int64_t *same;         /* sparse, D: stored values of a piece that are as in the first row */
     int64_t constants;
+
+    fab_prequential *ahead; /* scores of a stream; NULL: none */
 
     /* the number of factors by BIC */
     int64_t by_bic, most;
@@ -47,10 +60,14 @@ void fab_factors_put(fab_factors *f, const char *name, int64_t value);
 
 /* factors.c, the one section that knows the handle of a method: f->fit */
 int64_t fab_factors_fit_rows(const fab_factors *f);
-fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows);
+fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows, const double *weight);
 fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q);
-fab_status fab_factors_fit_loglik(fab_factors *f, double *loglik_mean);
+fab_status fab_factors_fit_report(fab_factors *f, fab_report *r);
+/* On the way, with less search; *q NULL: there is none yet. */
+fab_status fab_factors_fit_so_far(fab_factors *f, const fab_gauss **q);
 fab_status fab_factors_fit_save(fab_factors *f, const char *path);
+/* On the way: with a Gaussian that took less search, where the method has one. */
+fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path);
 double fab_factors_fit_bytes(const fab_factors *f, int64_t n); /* for n rows */
 /* A fit of the table of a batch method with k factors, beside f->fit.  Gives *fit. */
 fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fit,
@@ -59,8 +76,9 @@ void fab_factors_fit_free(fab_factors_fit *fit);
 /* f->fit becomes a stream with the same state whose result has k factors. */
 fab_status fab_factors_fit_cut(fab_factors *f, int64_t k);
 
-/* factors_rows.c: the coordinates of n rows of numbers as the source has them; are n rows enough for K factors? */
-fab_rows fab_factors_coordinates(const fab_factors *f, const double *x, int64_t n);
+/* factors_rows.c: the coordinates of n rows of numbers as the source has them, and their weights (n, or NULL: not asked
+ * for), which leave the rows; are n rows enough for K factors? */
+fab_rows fab_factors_coordinates(const fab_factors *f, double *x, int64_t n, double *weight);
 fab_status fab_factors_check_rows(const fab_factors *f, int64_t n);
 
 /* factors_rank.c: put the widest rank into the settings, before the fit begins; choose, after the rows. */

@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "table/fitting.h"
 #include "base/fail.h"
-#include "fit/method.h"
+#include "fit/fit.h"
 #include "model/net/examples.h"
 #include "model/likelihoods/likelihood.h"
 
@@ -20,7 +20,8 @@ fab_status fab_fitting_model(fab_fitting *f)
         f->glm = (fab_glm){.likelihood = w->likelihood,
                            .D = f->units->D,
                            .classes = classes,
-                           .intercept = w->intercept};
+                           .intercept = w->intercept,
+                           .nu = w->nu};
         return FAB_OK;
     }
     const fab_model_settings *s = f->settings;
@@ -89,20 +90,37 @@ void fab_fitting_close(fab_fitting *f)
     f->net = NULL;
 }
 
-fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
+fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t first, int64_t n)
 {
-    const fab_examples e = {fab_dataset_rows(t), t->y, t->weight, t->offset};
+    const fab_examples all = {fab_dataset_rows(t), t->y, t->weight, t->offset},
+                       e = fab_examples_part(&all, first, n);
     const int64_t before = fab_fit_rows(f->fit);
     fab_status s = fab_fit_update(f->fit, &e);
     for (int64_t done = 0; s == FAB_STOPPED;) { /* a piece is taken whole: its file is behind it */
         const int64_t now = fab_fit_rows(f->fit) - before;
-        if (now == done || now == t->n) break;
+        if (now == done || now == n) break;
         done = now;
-        const fab_examples rest = fab_examples_part(&e, done, t->n - done);
+        const fab_examples rest = fab_examples_part(&e, done, n - done);
         const fab_status more = fab_fit_update(f->fit, &rest);
         if (more != FAB_OK) s = more;
     }
     return s;
+}
+
+fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
+{
+    return fab_fitting_update_part(f, t, 0, t->n);
+}
+
+fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, fab_glm *m)
+{
+    const fab_mixture *all;
+    *q = NULL;
+    fab_status s = fab_fit_so_far(f->fit, &all);
+    if (s == FAB_OK) s = fab_fit_glm(f->fit, m);
+    if (s == FAB_NO_MEMORY) return s;
+    if (s == FAB_OK && all->n == 1) *q = all->part[0];
+    return FAB_OK;
 }
 
 fab_status fab_fitting_finish(fab_fitting *f)

@@ -34,11 +34,14 @@ fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file);
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file);
 void fab_fitting_close(fab_fitting *f); /* takes zeros */
 
-/* Rows in fitting units; a batch method borrows them until the result. */
+/* Rows in fitting units; a batch method borrows them until the result.  Or some of them, of a stream. */
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t);
+fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t first, int64_t n);
 /* Work to the result.  FAB_STOPPED: call it again to go on. */
 fab_status fab_fitting_finish(fab_fitting *f);
 fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m); /* lends its parts */
+/* The Gaussian of the rows so far, with its model, on the way (fab_fit_so_far); lends it.  *q NULL: there is none yet. */
+fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, fab_glm *m);
 /* The model with beta as in force, and what there is to report. */
 fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m);
 fab_status fab_fitting_report(const fab_fitting *f, fab_report *i);

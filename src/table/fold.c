@@ -25,22 +25,14 @@ static fab_exec alone(const fab_exec *x)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
-static fab_target target_of(fab_likelihood l)
-{
-    static const fab_target kind[] = {[FAB_LIKELIHOOD_GAUSSIAN] = FAB_TARGET_REAL,
-                                      [FAB_LIKELIHOOD_BERNOULLI] = FAB_TARGET_CLASSES,
-                                      [FAB_LIKELIHOOD_POISSON] = FAB_TARGET_COUNTS,
-                                      [FAB_LIKELIHOOD_CATEGORICAL] = FAB_TARGET_CLASSES};
-    return kind[l];
-}
-
 static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, const int64_t *train,
                        int64_t n_train, const int64_t *test, int64_t n_test)
 {
     FAB_TRY(fab_dataset_take(&f->train, t, train, n_train));
     FAB_TRY(fab_dataset_take(&f->test, t, test, n_test));
-    FAB_TRY(fab_scaling_create(&f->k, f->train, target_of(r->likelihood), (int)r->standardise,
-                               (int)r->intercept));
+    FAB_TRY((r->steps ? fab_scaling_create_steps
+                      : fab_scaling_create)(&f->k, f->train, fab_likelihood_target(r->likelihood),
+                                            (int)r->standardise, (int)r->intercept));
     FAB_TRY(fab_scaling_apply(f->k, f->train));
     FAB_TRY(fab_scaling_apply(f->k, f->test));
     FAB_TRY(fab_alloc_array((void **)&f->y, n_test, sizeof *f->y, "fold"));
@@ -84,6 +76,11 @@ const double *fab_fold_y(const fab_fold *f)
     return f->y;
 }
 
+int64_t fab_fold_rows(const fab_fold *f)
+{
+    return f->test->n;
+}
+
 /* ---- a trial ------------------------------------------------------------------------------------------ */
 
 /* Fit the training rows.  The settings are a copy of the fitting's own. */
@@ -119,7 +116,7 @@ static fab_status score_net(const fab_fitting *t, const fab_fold *f, fab_scores 
 {
     fab_draws *draws;
     FAB_TRY(draw_net(t, f, &draws));
-    const fab_status done = fab_draws_score(draws, f->y, s);
+    const fab_status done = fab_draws_score(draws, f->y, &t->exec, s);
     fab_draws_free(draws);
     return done;
 }
@@ -140,11 +137,11 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
     fab_status done;
     if (classes) {
         done = fab_predict_classes(mix.part[0], &m, &x, d->offset, 0, 0, &t->exec, work);
-        if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, s);
+        if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, &t->exec, s);
     } else {
         done = fab_table_eta(mix.part[0], &m, f->k, d, &t->exec, work, work + d->n);
         m.beta /= scale * scale;
-        if (done == FAB_OK) done = fab_score(&m, d->n, work, work + d->n, f->y, s);
+        if (done == FAB_OK) done = fab_score(&m, d->n, work, work + d->n, f->y, &t->exec, s);
     }
     fab_release(work);
     return done;

@@ -1,14 +1,15 @@
 /* predictions.c - predictions of a regression for rows of data, piece by piece, in the user's units.
  *
- *   1  read some rows, bring them to fitting units
+ *   1  read some rows, lay those aside that cannot be predicted, bring the others to fitting units
  *   2  a linear model: mean and variance of the predictor of each row, or probabilities of several classes
  *      a network: draws of theta (or its slope at the mean), and from them the same
- *   3  in the end: p(y) of each row, and the scores
+ *   3  in the end: the temperature, p(y) of each row, and the scores; conformal intervals and sets
  *
  * Pieces are as large as the memory for draws; those of a network with numbers or counts are scored one by one.
  *
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
+#include "base/rows.h"
 #include "table/predictions.h"
 #include "data/source/source.h"
 #include "table/regression.h"
@@ -49,10 +50,12 @@ typedef struct work {
     const char *name; /* of the data */
     fab_predict_plan how;
     fab_exec exec;
-    fab_glm model; /* beta of a linear model in the user's units */
+    fab_glm model;  /* beta of a linear model in the user's units */
+    int calibrates; /* these are the rows left out */
     int64_t room;
-    double *eta, *variance; /* of a linear model, or of two classes */
-    fab_scores sum;         /* of pieces, times their rows */
+    double *eta, *variance;             /* of a linear model, or of two classes */
+    fab_scores sum;                     /* of pieces, times their rows */
+    int64_t *aside, asides, aside_room; /* rows without a prediction, by their number among all */
 } work;
 
 static int several(const work *w)
@@ -87,6 +90,9 @@ static fab_status make_room(work *w, int64_t n)
     } else if (by_draws(w)) {
         FAB_TRY(grow(&a->p, a->n, room, sizeof *a->p));
     } else {
+        FAB_TRY(grow(&a->p, a->n, room, sizeof *a->p));
+        if (w->model.likelihood == FAB_LIKELIHOOD_BERNOULLI)
+            FAB_TRY(grow(&a->logp, 2 * a->n, 2 * room, sizeof *a->logp));
         FAB_TRY(grow(&w->eta, a->n, room, sizeof *w->eta));
         FAB_TRY(grow(&w->variance, a->n, room, sizeof *w->variance));
     }
@@ -98,7 +104,9 @@ static void close_work(work *w)
 {
     fab_release(w->eta);
     fab_release(w->variance);
+    fab_release(w->aside);
     w->eta = w->variance = NULL;
+    w->aside = NULL;
 }
 
 void fab_predictions_free(fab_predictions *p)
@@ -107,6 +115,8 @@ void fab_predictions_free(fab_predictions *p)
     fab_release(p->p);
     fab_release(p->logp);
     fab_release(p->y);
+    fab_release(p->set);
+    fab_release(p->absent);
     fab_release(p);
 }
 
@@ -144,7 +154,7 @@ static fab_status take_draws(work *w, const fab_draws *d)
         }
     }
     if (!w->how.with_target || !by_draws(w)) return FAB_OK;
-    FAB_TRY(fab_draws_score(d, a->y + a->n, &s));
+    FAB_TRY(fab_draws_score(d, a->y + a->n, &w->exec, &s));
     add_scores(&w->sum, &s);
     return FAB_OK;
 }
@@ -173,6 +183,56 @@ static fab_status predict_linear(work *w, const fab_dataset *t)
     return fab_table_eta(q, &r->view.model, r->scaling, t, &w->exec, w->eta + n, w->variance + n);
 }
 
+/* p(y) of a row from its predictor. */
+static void predict_y(work *w, int64_t i)
+{
+    fab_predictions *a = &w->all;
+    const double eta = w->eta[i], v = w->variance[i];
+    fab_predict_y(&w->model, eta, v, &a->p[i]);
+    if (!a->logp) return;
+    a->logp[2 * i] = fab_predict_logp(&w->model, eta, v, 0);
+    a->logp[2 * i + 1] = fab_predict_logp(&w->model, eta, v, 1);
+}
+
+/* ---- what is no number -------------------------------------------------------------------------------- */
+
+/* Row i of the piece, or the one with the largest feature where i < 0, cannot be predicted: its largest feature is named. */
+static fab_status refuse_row(const work *w, const fab_dataset *t, int64_t i)
+{
+    const fab_scaling *k = w->r->scaling;
+    const fab_rows x = fab_dataset_rows(t);
+    int64_t row = i < 0 ? 0 : i, at = 0;
+    double most = -1;
+    for (int64_t j = i < 0 ? 0 : i; j < (i < 0 ? t->n : i + 1); j++)
+        for (int64_t d = 0; d < k->D; d++) {
+            const double value = fabs(fab_rows_at(&x, j, d));
+            if (!(value <= most)) most = value, row = j, at = d;
+        }
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "row %lld, column '%s': %g is too large for the prediction of this row to be a "
+                    "finite number",
+                    (long long)(w->all.n + w->asides + row), k->name[at],
+                    k->mean[at] + k->scale[at] * fab_rows_at(&x, row, at));
+}
+
+/* Every number that is given is finite. */
+static fab_status check_predictions(const work *w, const fab_dataset *t)
+{
+    const fab_predictions *a = &w->all;
+    const int64_t C = w->model.classes > 1 ? w->model.classes : 2;
+    for (int64_t i = 0; i < t->n; i++) {
+        const int64_t at = a->n + i;
+        const fab_prediction *p = a->p ? &a->p[at] : NULL;
+        if (p &&
+            !(isfinite(p->mean) && isfinite(p->sd) && isfinite(p->lower) && isfinite(p->upper)))
+            return refuse_row(w, t, i);
+        if (a->logp)
+            for (int64_t c = 0; c < C; c++)
+                if (!isfinite(a->logp[at * C + c])) return refuse_row(w, t, i);
+    }
+    return FAB_OK;
+}
+
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
 static fab_status take_piece(work *w, const fab_dataset *t)
@@ -185,8 +245,49 @@ static fab_status take_piece(work *w, const fab_dataset *t)
         for (int64_t i = 0; i < t->n; i++)
             w->all.y[w->all.n + i] = k->target_mean + k->target_scale * t->y[i];
     }
-    FAB_TRY(w->r->view.net ? predict_net(w, t) : predict_linear(w, t));
+    const fab_status s = w->r->view.net ? predict_net(w, t) : predict_linear(w, t);
+    if (s == FAB_NUMERIC) return refuse_row(w, t, -1);
+    FAB_TRY(s);
+    if (w->eta)
+        for (int64_t i = 0; i < t->n; i++) predict_y(w, w->all.n + i);
+    FAB_TRY(check_predictions(w, t));
     w->all.n += t->n;
+    return FAB_OK;
+}
+
+/* Can the row be predicted?  What is missing is filled, or is not. */
+static int is_absent(const work *w, const fab_dataset *t, int64_t i)
+{
+    if (t->offset && isnan(t->offset[i])) return 1;
+    if (w->r->scaling->fill) return 0;
+    for (int64_t c = 0; c < t->D; c++)
+        if (isnan(t->x[i * t->D + c])) return 1;
+    return 0;
+}
+
+/* Take the rows out of the piece that cannot be predicted, and keep their numbers. */
+static fab_status lay_aside(work *w, fab_dataset *t)
+{
+    int64_t kept = 0;
+    if (t->packed || w->how.with_target) return FAB_OK;
+    for (int64_t i = 0; i < t->n; i++) {
+        if (is_absent(w, t, i)) {
+            if (w->asides == w->aside_room) {
+                const int64_t room = 2 * w->asides + 64;
+                FAB_TRY(grow(&w->aside, w->asides, room, sizeof *w->aside));
+                w->aside_room = room;
+            }
+            w->aside[w->asides] = w->all.n + kept + w->asides;
+            w->asides++;
+            continue;
+        }
+        if (kept < i) {
+            memcpy(t->x + kept * t->D, t->x + i * t->D, (size_t)t->D * sizeof *t->x);
+            if (t->offset) t->offset[kept] = t->offset[i];
+        }
+        kept++;
+    }
+    t->n = kept;
     return FAB_OK;
 }
 
@@ -199,14 +300,13 @@ static fab_status read_pieces(work *w, fab_feed *f, fab_dataset *t)
     while (!fab_feed_at_end(f)) {
         fab_dataset_clear(t);
         FAB_TRY(fab_feed_read(f, rows, t));
+        FAB_TRY(lay_aside(w, t));
         FAB_TRY(fab_scaling_apply(w->r->scaling, t));
         if (t->n > 0) FAB_TRY(take_piece(w, t));
     }
     w->all.dropped = t->dropped;
-    if (w->all.n == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
-    if (w->all.dropped && !w->how.with_target)
-        return FAB_FAIL(FAB_BAD_DATA, "offset '%s' is missing in %lld rows", w->r->scaling->offset,
-                        (long long)w->all.dropped);
+    w->all.unseen = t->unseen;
+    if (w->all.n + w->asides == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
     return FAB_OK;
 }
 
@@ -220,7 +320,10 @@ static fab_status read_all(work *w, const fab_data *d)
                                   w->how.with_target ? FAB_READ_TARGET : FAB_READ_FEATURES));
     fab_feed_watch(f, &w->exec);
     fab_status s = fab_feed_table(f, &t);
-    if (s == FAB_OK) s = read_pieces(w, f, t);
+    if (s == FAB_OK) {
+        t->takes_unseen = w->how.unseen;
+        s = read_pieces(w, f, t);
+    }
     fab_dataset_free(t);
     fab_feed_close(f);
     return fab_about(w->name, s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
@@ -250,24 +353,70 @@ static fab_status score(work *w)
         a->scores = mean_scores(&w->sum);
         return FAB_OK;
     }
-    if (several(w)) return fab_score_classes(w->model.classes, a->n, a->logp, a->y, &a->scores);
-    return fab_score(&w->model, a->n, w->eta, w->variance, a->y, &a->scores);
+    if (several(w))
+        return fab_score_classes(w->model.classes, a->n, a->logp, a->y, &w->exec, &a->scores);
+    return fab_score(&w->model, a->n, w->eta, w->variance, a->y, &w->exec, &a->scores);
 }
 
+/* Of two classes it is that of their one predictor. */
+static fab_status apply_temperature(work *w, const fab_calibration *c)
+{
+    fab_predictions *a = &w->all;
+    if (several(w)) return fab_calibration_heat(c, w->model.classes, a->n, a->logp);
+    for (int64_t i = 0; i < a->n; i++) {
+        const double no = fab_predict_logp(&w->model, w->eta[i], w->variance[i], 0);
+        const double yes = fab_predict_logp(&w->model, w->eta[i], w->variance[i], 1);
+        if (!isfinite(yes - no))
+            return FAB_FAIL(FAB_BAD_DATA, "row %lld: log probabilities of %g and %g", (long long)i,
+                            no, yes);
+        w->eta[i] = (yes - no) / c->temperature;
+        w->variance[i] = 0;
+        predict_y(w, i);
+    }
+    return FAB_OK;
+}
+
+/* What the rows left out of the fit say of all predictions; scores. */
 static fab_status finish(work *w)
 {
     fab_predictions *a = &w->all;
-    const int two = w->model.likelihood == FAB_LIKELIHOOD_BERNOULLI;
+    const fab_calibration c = fab_regression_calibration(w->r);
+    if (c.temperature > 0) FAB_TRY(apply_temperature(w, &c));
     if (w->how.with_target) FAB_TRY(score(w));
-    if (several(w) || by_draws(w)) return FAB_OK;
-    FAB_TRY(grow(&a->p, 0, a->n, sizeof *a->p));
-    if (two) FAB_TRY(grow(&a->logp, 0, 2 * a->n, sizeof *a->logp));
-    for (int64_t i = 0; i < a->n; i++) {
-        fab_predict_y(&w->model, w->eta[i], w->variance[i], &a->p[i]);
-        if (!two) continue;
-        a->logp[2 * i] = fab_predict_logp(&w->model, w->eta[i], w->variance[i], 0);
-        a->logp[2 * i + 1] = fab_predict_logp(&w->model, w->eta[i], w->variance[i], 1);
+    if (!c.way || c.temperature > 0) return FAB_OK;
+    if (a->classes) return fab_calibration_sets(&c, a);
+    fab_calibration_intervals(&c, fab_likelihood_target(w->model.likelihood), a);
+    return FAB_OK;
+}
+
+/* One row more for each that was laid aside, in its place: from the end, so that nothing is overwritten. */
+static fab_status put_back(work *w)
+{
+    fab_predictions *a = &w->all;
+    const int64_t n = a->n + w->asides, C = a->classes;
+    int64_t from = a->n, aside = w->asides;
+    if (!w->asides) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&a->absent, n, 1, "predictions"));
+    if (!several(w)) FAB_TRY(grow(&a->p, a->n, n, sizeof *a->p));
+    if (C) FAB_TRY(grow(&a->logp, a->n * C, n * C, sizeof *a->logp));
+    if (a->set) FAB_TRY(grow(&a->set, a->n * C, n * C, 1));
+    for (int64_t i = n - 1; i >= 0; i--) {
+        a->absent[i] = aside > 0 && w->aside[aside - 1] == i;
+        if (a->absent[i]) {
+            aside--;
+            if (a->p)
+                a->p[i] = (fab_prediction){.mean = NAN, .sd = NAN, .lower = NAN, .upper = NAN};
+            for (int64_t c = 0; c < C; c++) a->logp[i * C + c] = NAN;
+            if (a->set) memset(a->set + i * C, 0, (size_t)C);
+            continue;
+        }
+        from--;
+        if (a->p) a->p[i] = a->p[from];
+        if (C) memmove(a->logp + i * C, a->logp + from * C, (size_t)C * sizeof *a->logp);
+        if (a->set) memmove(a->set + i * C, a->set + from * C, (size_t)C);
     }
+    a->n = n;
+    a->absents = w->asides;
     return FAB_OK;
 }
 
@@ -285,6 +434,13 @@ static fab_status check_plan(const work *w)
         return FAB_FAIL(
             FAB_BAD_ARGUMENT,
             "samples are for networks and for several classes: this model needs no draws");
+    if (w->r->calibration.way && !w->r->calibrated && !w->calibrates)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: its calibration has failed");
+    const fab_calibration c = fab_regression_calibration(w->r);
+    if (c.way && !(c.temperature > 0) && (w->how.linearised || w->how.samples || w->how.seed))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "conformal intervals and sets hold for predictions as the rows left out "
+                        "were predicted: samples, seed and linearised cannot be given");
     return FAB_OK;
 }
 
@@ -294,6 +450,7 @@ fab_status fab_regression_predict(fab_regression *r, const fab_data *d, const fa
     const fab_watch watch = fab_watch_of(&r->exec);
     work w = {.r = r,
               .name = fab_data_name(d),
+              .calibrates = d->table && d->table == r->left_out,
               .exec = fab_watch_exec(&watch, (fab_exec){.threads = r->exec.threads})};
     *p = NULL;
     if (how) w.how = *how;
@@ -307,7 +464,8 @@ fab_status fab_regression_predict(fab_regression *r, const fab_data *d, const fa
     fab_predictions *new;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "predictions"));
     fab_status s = read_all(&w, d);
-    if (s == FAB_OK) s = fab_about(w.name, finish(&w));
+    if (s == FAB_OK && w.all.n > 0) s = fab_about(w.name, finish(&w));
+    if (s == FAB_OK) s = put_back(&w);
     close_work(&w);
     *new = w.all;
     if (s == FAB_OK)

@@ -3,9 +3,10 @@
  *   1  open     the first rows
  *   2  choose   the likelihood, from the levels of the target; the method, from likelihood and columns; all rows for a
  *               batch method, after which both are chosen again
- *   3  prepare  settings that say what only the data may say are refused; the noise of a network
+ *   3  prepare  rows that are to calibrate the predictions are left out; settings that say what only the data may say are refused; the noise of a network; its layers, where rows
+ *               left out are to choose them
  *   4  run      units of the rows at hand (or of the prior's file); the model; its inference, new or resumed; all rows;
- *               the file
+ *               the calibration; the file
  *
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
@@ -17,13 +18,17 @@
 #include <string.h>
 #include <sys/stat.h>
 
+#define VGA_WORK 2e9 /* rows x coordinates^2 up to which vga is the default: half a minute */
+
 enum {
     EXACT_MOST = 5000,   /* features up to which exact is the default */
-    LAPLACE_MOST = 2000, /* and laplace */
-    FLOOR_RUNS = 3       /* networks of a fold, for a floor of the noise that is automatic */
+    LAPLACE_MOST = 2000, /* and laplace, of what is neither a number nor for vga */
+    VGA_ROWS =
+        100000,    /* rows up to which vga is; with more there is hardly a difference to laplace */
+    FLOOR_RUNS = 3 /* networks of a fold, for a floor of the noise that is automatic */
 };
 
-static fab_status of_data(const fab_regression *r, fab_status s)
+fab_status fab_regression_of_data(const fab_regression *r, fab_status s)
 {
     return fab_about(fab_data_name(&r->data), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
 }
@@ -38,10 +43,15 @@ void fab_regression_free(fab_regression *r)
     fab_posterior_free(r->prior);
     fab_posterior_free(r->loaded);
     fab_dataset_free(r->table);
+    fab_dataset_free(r->left_out);
     fab_scaling_free(r->scaling);
     fab_feed_close(r->feed);
     fab_order_close(&r->order);
+    fab_prequential_free(r->ahead);
     fab_release(r->constant);
+    for (int64_t i = 0; i < r->keys; i++) fab_release((char *)(uintptr_t)r->key[i].column);
+    fab_release(r->key);
+    fab_release(r->left);
     fab_release(r->settings);
     fab_release(r->name);
     fab_release(r);
@@ -67,10 +77,34 @@ static fab_status named_likelihood(fab_regression *r)
     if (near)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no likelihood '%s'; did you mean '%s'?", name,
                         near);
-    return FAB_FAIL(
-        FAB_BAD_ARGUMENT,
-        "there is no likelihood '%s'; gaussian, bernoulli, categorical and poisson are there",
-        name);
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "there is no likelihood '%s'; gaussian, bernoulli, categorical, poisson and "
+                    "negative-binomial are there",
+                    name);
+}
+
+static fab_status check_effort(const fab_regression *r)
+{
+    const fab_effort *e;
+    FAB_TRY(fab_effort_find(r->plan.effort, &e));
+    if (!r->plan.effort || r->searches) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "effort is for model mlp or auto, where rows left out choose "
+                    "the network; here it is %s",
+                    r->plan.model ? r->plan.model : "linear");
+}
+
+/* What a formula says of the model. */
+static fab_status take_formula(fab_regression *r)
+{
+    if (!r->table->no_intercept) return FAB_OK;
+    if (r->fit.what.layers)
+        return FAB_FAIL(
+            FAB_BAD_ARGUMENT,
+            "formula: -1 is for linear models; the layers of a network have their biases");
+    r->plan.no_intercept = 1;
+    r->fit.what.intercept = 0;
+    return FAB_OK;
 }
 
 fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_plan *p,
@@ -83,12 +117,18 @@ fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_
     if (p) new->plan = *p;
     if (x) new->exec = *x;
     const char *model = new->plan.model;
+    if (model && strcmp(model, "mlp") == 0) new->searches = FAB_SEARCH_NETWORK;
+    if (model && strcmp(model, "auto") == 0) new->searches = FAB_SEARCH_MODEL;
+    if (new->searches) model = "mlp:50"; /* until one is chosen */
     new->fit.what = (fab_recipe){.layers = model && strcmp(model, "linear") != 0 ? model : NULL,
                                  .nu = new->plan.nu,
                                  .standardise = !new->plan.no_scale,
                                  .intercept = !new->plan.no_intercept};
-    fab_status s = named_likelihood(new);
+    fab_status s = check_effort(new);
+    if (s == FAB_OK) s = fab_calibration_find(new->plan.calibrate, &new->calibration.way);
+    if (s == FAB_OK) s = named_likelihood(new);
     if (s == FAB_OK) s = fab_regression_open_rows(new);
+    if (s == FAB_OK) s = take_formula(new);
     if (s == FAB_OK)
         *r = new;
     else
@@ -118,13 +158,42 @@ static fab_status choose_likelihood(fab_regression *r)
     return FAB_OK;
 }
 
+int64_t fab_regression_features(const fab_regression *r)
+{
+    return fab_dataset_features(r->table);
+}
+
+/* Classes whose coordinates vga takes. */
+static int suits_vga(const fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    if (!has_classes(r) || t->n > VGA_ROWS) return 0;
+    const int64_t features = fab_regression_features(r) + 1; /* and the intercept */
+    const int64_t most = FAB_VGA_MAX / features;
+    const int several = fab_likelihood_row_of(r->fit.what.likelihood)->several;
+    const int64_t classes = several ? fab_dataset_levels(t, most + 1) : 1;
+    const double P = (double)classes * (double)features;
+    return classes <= most && (double)t->n * P * P <= VGA_WORK;
+}
+
+const char *fab_regression_default_linear(const fab_regression *r)
+{
+    const int64_t columns = r->table->formula ? fab_regression_features(r) : r->table->columns;
+    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && r->plan.nu == 0)
+        return columns <= EXACT_MOST ? "exact" : "lrvga";
+    if (r->plan.nu != 0) return "laplace";
+    if (suits_vga(r)) return "vga";
+    return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
+}
+
+/* Networks of a number: the mixture of modes whose noise rows left out have set.  Classes: so only where rows left out
+ * choose alpha too; modes of a given network are too sure of themselves. */
 static const char *default_method(const fab_regression *r)
 {
-    const int64_t columns = r->table->columns;
-    if (r->fit.what.layers) return "vifa";
-    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN)
-        return columns <= EXACT_MOST ? "exact" : "lrvga";
-    return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
+    const int prior = r->plan.prior || r->plan.prior_gauss;
+    if (!r->fit.what.layers) return fab_regression_default_linear(r);
+    if (r->searches) return "ensemble";
+    return r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && !prior ? "ensemble" : "vifa";
 }
 
 static fab_status choose_method(fab_regression *r)
@@ -174,6 +243,7 @@ fab_status fab_regression_choose(fab_regression *r)
     FAB_TRY(fab_alloc_array(&r->settings, 1, t->size, t->method));
     fab_settings_defaults(t, r->settings);
     r->fit.settings = r->settings;
+    fab_regression_open_search(r);
     if (r->plan.settings)
         for (const char *const *text = r->plan.settings; *text; text++) FAB_TRY(set_text(r, *text));
     return FAB_OK;
@@ -198,85 +268,22 @@ fab_status fab_regression_set(fab_regression *r, const char *name, const char *t
 
 /* ---- 3 ------------------------------------------------------------------------------------------------ */
 
-/* The noise of a gaussian target is held where beta is given, and else learned. */
-static fab_status choose_noise(fab_regression *r)
-{
-    const fab_model_settings *s = r->settings;
-    fab_recipe *w = &r->fit.what;
-    const int held = s->beta > 0 || w->likelihood != FAB_LIKELIHOOD_GAUSSIAN;
-    w->noise = held ? FAB_NOISE_FIXED : FAB_NOISE_LEARNED;
-    if (!r->plan.noise) return FAB_OK;
-    if (fab_noise_find(r->plan.noise, &w->noise) == FAB_OK) return FAB_OK;
-    return FAB_FAIL(FAB_BAD_ARGUMENT, "noise is fixed, learned or output, not '%s'", r->plan.noise);
-}
-
-/* Cross-validation of the mode: networks trained as those of the method are. */
-static fab_status find_floor(fab_regression *r)
-{
-    const fab_model_settings *given = r->settings;
-    fab_recipe w = r->fit.what;
-    fab_sgd_settings s = fab_sgd_defaults();
-    if (w.method->streams)
-        return FAB_FAIL(
-            FAB_BAD_ARGUMENT,
-            "an automatic floor of the noise needs all rows, and %s takes them as a stream",
-            w.method->name);
-    if (r->table->n < FAB_FLOOR_FOLDS)
-        return FAB_FAIL(
-            FAB_BAD_DATA,
-            "%s: an automatic floor of the noise needs at least %d rows, and here are %lld",
-            fab_data_name(&r->data), FAB_FLOOR_FOLDS, (long long)r->table->n);
-    w.method = fab_method_find("sgd");
-    w.floor = 0;
-    w.intercept = w.samples = 1;
-    if (given->alpha > 0) s.alpha = given->alpha; /* what is automatic is sgd's own */
-    if (given->epochs > 0) s.epochs = given->epochs;
-    if (given->rate > 0) s.rate = given->rate;
-    s.batch = given->batch;
-    s.seed = given->seed;
-    s.runs = FLOOR_RUNS;
-    const fab_status found = fab_recipe_noise(&w, &s, r->table, FAB_FLOOR_FOLDS, (uint64_t)s.seed,
-                                              &r->exec, &r->fit.what.floor, &r->density);
-    return found == FAB_BAD_ARGUMENT ? found : of_data(r, found);
-}
-
 static fab_status prepare_linear(fab_regression *r)
 {
     const fab_recipe *w = &r->fit.what;
-    if (r->plan.noise || r->plan.nu != 0 || r->plan.floor != 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "noise, nu and floor are for networks; %s fits linear models",
+    if (r->plan.noise || r->plan.floor != 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "noise and floor are for networks; %s fits linear models",
                         w->method->name);
-    if (!fab_likelihood_row_of(w->likelihood)->noise &&
+    if (w->nu != 0 && (w->likelihood != FAB_LIKELIHOOD_GAUSSIAN || !w->method->dispersion))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "nu is for the noise of gaussian targets, of linear models by laplace and "
+                        "map; here %s fits a %s one",
+                        w->method->name, fab_likelihood_name(w->likelihood));
+    const fab_likelihood_row *l = fab_likelihood_row_of(w->likelihood);
+    if (!l->noise && !l->dispersion &&
         fab_settings_number(w->method->fields, r->settings, "beta") > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "beta is the noise of a gaussian target; this one is %s",
                         fab_likelihood_name(w->likelihood));
-    return FAB_OK;
-}
-
-static fab_status prepare_network(fab_regression *r, const fab_model_settings *s)
-{
-    const fab_recipe *w = &r->fit.what;
-    const int gaussian = w->likelihood == FAB_LIKELIHOOD_GAUSSIAN;
-    if (!w->intercept)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "a network without intercept: layers have their biases");
-    if (!gaussian && (s->beta > 0 || r->plan.noise))
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "beta and noise are those of a gaussian target; this one is %s",
-                        fab_likelihood_name(w->likelihood));
-    FAB_TRY(choose_noise(r));
-    if (r->plan.floor == 0) return FAB_OK;
-    if (!gaussian || w->noise == FAB_NOISE_FIXED)
-        return FAB_FAIL(
-            FAB_BAD_ARGUMENT,
-            "a floor is for the noise of a gaussian target that is learned or an output; "
-            "here it is %s",
-            gaussian ? "fixed" : fab_likelihood_name(w->likelihood));
-    if (r->plan.floor == FAB_AUTO_F64) return find_floor(r);
-    if (!(r->plan.floor > 0 && isfinite(r->plan.floor)))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "the floor of the noise is a number > 0 or auto, not %g",
-                        r->plan.floor);
-    r->fit.what.floor = r->plan.floor;
     return FAB_OK;
 }
 
@@ -302,7 +309,8 @@ fab_status fab_regression_prepare(fab_regression *r)
 {
     FAB_TRY(check_chosen(r));
     if (r->prepared) return FAB_OK;
-    FAB_TRY(fab_fitting_is_linear(&r->fit) ? prepare_linear(r) : prepare_network(r, r->settings));
+    if (!r->left_out) FAB_TRY(fab_calibration_split(r));
+    FAB_TRY(fab_fitting_is_linear(&r->fit) ? prepare_linear(r) : fab_regression_prepare_network(r));
     FAB_TRY(check_plan(r));
     r->prepared = 1;
     return FAB_OK;
@@ -354,6 +362,9 @@ static fab_status check_scaling(const fab_regression *r)
         if (strcmp(k->column[c].name, t->name[c]) != 0)
             return FAB_FAIL(FAB_BAD_DATA, "%s: column '%s' stands where the prior has '%s'", name,
                             t->name[c], k->column[c].name);
+    if (strcmp(k->formula ? k->formula : "", t->formula ? t->formula : "") != 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "the prior has the formula '%s', and this call '%s'",
+                        k->formula ? k->formula : "", t->formula ? t->formula : "");
     if ((k->levels > 0) != has_classes(r))
         return FAB_FAIL(FAB_BAD_DATA, "%s: its target is %s, and the prior's is not", name,
                         has_classes(r) ? "of classes" : "a number");
@@ -370,17 +381,34 @@ static int needs_survey(const fab_regression *r)
     return words > 0 || r->fit.what.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
 }
 
+/* Counts that are all 0 are as constant as any target: their rate may be as small as the prior likes (a mode at 1e-5, and a
+ * mean of 1e180 where the curvature there is taken for a width).  A stream may yet see others. */
+static fab_status check_counts(const fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    const int counts = fab_likelihood_target(r->fit.what.likelihood) == FAB_TARGET_COUNTS;
+    if (!counts || r->fit.what.method->streams || r->fit.prior || t->target_words.n) return FAB_OK;
+    for (int64_t i = 0; i < t->n; i++)
+        if (t->y[i] != 0) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "%s: target '%s': all %lld counts are 0, and nothing says how small their rate "
+                    "is; there is nothing to explain",
+                    fab_data_name(&r->data), t->target_name, (long long)t->n);
+}
+
 static fab_status find_units(fab_regression *r)
 {
     fab_target target = FAB_TARGET_COUNTS;
     FAB_TRY(take_prior(r));
+    FAB_TRY(check_counts(r));
     FAB_TRY(note_constants(r));
     if (r->scaling) return check_scaling(r);
     if (needs_survey(r)) FAB_TRY(fab_regression_survey(r));
     if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) target = FAB_TARGET_REAL;
     if (has_classes(r)) target = FAB_TARGET_CLASSES;
-    return of_data(r, fab_scaling_create(&r->scaling, r->table, target, !r->plan.no_scale,
-                                         !r->plan.no_intercept));
+    return fab_regression_of_data(
+        r, (r->fit.what.steps ? fab_scaling_create_steps : fab_scaling_create)(
+               &r->scaling, r->table, target, !r->plan.no_scale, !r->plan.no_intercept));
 }
 
 static fab_status begin(fab_regression *r)
@@ -402,7 +430,8 @@ fab_status fab_regression_run(fab_regression *r)
 {
     struct stat there;
     FAB_TRY(fab_regression_prepare(r));
-    if (!fab_fitting_is_linear(&r->fit)) FAB_TRY(choose_noise(r)); /* beta may be another since */
+    if (!fab_fitting_is_linear(&r->fit))
+        FAB_TRY(fab_regression_choose_noise(r)); /* beta may be another since */
     FAB_TRY(find_units(r));
     r->fit.units = r->scaling;
     r->fit.exec = r->exec;
@@ -411,7 +440,9 @@ fab_status fab_regression_run(fab_regression *r)
         FAB_TRY(fab_regression_resume(r));
     else
         FAB_TRY(begin(r));
+    if (!r->ahead) FAB_TRY(fab_regression_open_scores(r, NULL));
     FAB_TRY(fab_regression_take_rows(r));
+    FAB_TRY(fab_calibration_run(r));
     return r->plan.output ? fab_regression_write(r, r->plan.output, 0) : FAB_OK;
 }
 
@@ -437,6 +468,10 @@ static fab_status open_more(fab_regression *r, const fab_data *d)
     r->rows = r->dropped = r->constants = 0;
     r->guessed = 0;
     r->density = r->needed = 0;
+    if (r->ahead)
+        fab_prequential_call(r->ahead, fab_fit_rows(r->fit.fit), 0);
+    else
+        FAB_TRY(fab_regression_open_scores(r, NULL)); /* a network that was fitted here */
     fab_order_close(&r->order);
     fab_dataset_free(r->table);
     fab_feed_close(r->feed);
@@ -444,7 +479,7 @@ static fab_status open_more(fab_regression *r, const fab_data *d)
     r->feed = NULL;
     FAB_TRY(fab_feed_open_data_as(&r->feed, d, r->scaling, FAB_READ_WEIGHT));
     fab_feed_watch(r->feed, &r->exec);
-    return of_data(r, fab_feed_table(r->feed, &r->table));
+    return fab_regression_of_data(r, fab_feed_table(r->feed, &r->table));
 }
 
 fab_status fab_regression_update(fab_regression *r, const fab_data *d)
@@ -455,6 +490,10 @@ fab_status fab_regression_update(fab_regression *r, const fab_data *d)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s is a batch method, and cannot be continued; fit again with all rows",
                         method);
+    if (r->calibration.way)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s is calibrated by rows left out, and more rows would make that false",
+                        r->name ? r->name : "the regression");
     if (!r->fit.fit) FAB_TRY(fab_regression_continue(r));
     fab_regression_forget_view(r);
     FAB_TRY(open_more(r, d));

@@ -9,8 +9,11 @@
 
 #include "base/hooks.h"
 #include "base/memory.h"
+#include "table/calibration.h"
+#include "table/candidates.h"
 #include "table/fitting.h"
 #include "table/order.h"
+#include "table/prequential.h"
 
 struct fab_regression {
     fab_exec exec;
@@ -26,24 +29,39 @@ struct fab_regression {
     fab_fitting fit; /* fit.what: what was chosen */
     int64_t guessed; /* the likelihood */
     double density;  /* of rows left out, where they have set the floor of the noise; else 0 */
+    enum { FAB_SEARCH_NOTHING = 0, FAB_SEARCH_NETWORK, FAB_SEARCH_MODEL } searches;
+    fab_candidates candidates;
     const char **constant; /* names of columns that hardly vary; the texts are the table's */
     int64_t constants;
+    fab_key *key; /* keys: columns that name the rows; their names are owned */
+    int64_t keys;
+    char *left;              /* columns of the feed as it was opened: 1: left out */
     int prepared, resumable; /* resumable: a save says how many rows of the data are in it */
     fab_order order;
-    int64_t rows, dropped; /* of this call */
-    double needed, limit;  /* bytes of the method; bytes that may be used */
-    double loglik_mean;    /* of the rows, for the report */
-    int counts;
+    int64_t counted;        /* of a stream of counts: 1: one other than 0 was met */
+    fab_prequential *ahead; /* scores of a stream; NULL: none */
+    int64_t rows, dropped;  /* of this call */
+    double needed, limit;   /* bytes of the method; bytes that may be used */
+    double loglik_mean;     /* of the rows, for the report */
+    int64_t counts, levels; /* what whole numbers could be */
+    double dispersion;      /* of counts, for the report */
+    int64_t spread;         /* Poisson's are spread too much */
+    int64_t wide;           /* features enough for a sparse prior */
     fab_large large;
     struct {
         int64_t every, last; /* epochs of a network between saves, 0: none; the last told of */
         int due;             /* the stop is ours, and not that of whoever watches */
     } pause;
+    fab_dataset *left_out; /* rows that calibrate, in the user's units, until they have */
 
     /* A file: */
     char *name;                     /* speaks in sentences */
     fab_posterior *loaded;          /* owned; or NULL: it is borrowed, or there is no file */
     const fab_posterior *posterior; /* the file; NULL: a fit */
+
+    /* Of a fit or a file; not calibrated yet: way and rows alone */
+    fab_calibration calibration;
+    int calibrated;
 
     /* Made when first asked for, and forgotten by an update: */
     struct {
@@ -55,10 +73,24 @@ struct fab_regression {
     } view;
 };
 
+/* regression.c: the method of a linear model of these rows that is not named; features, with one for each word; a failure
+ * of the data begins with their name. */
+const char *fab_regression_default_linear(const fab_regression *r);
+int64_t fab_regression_features(const fab_regression *r);
+fab_status fab_regression_of_data(const fab_regression *r, fab_status s);
+
+/* network.c: settings that a search finds are automatic until they are given. */
+void fab_regression_open_search(fab_regression *r);
+/* Noise, its floor, and the model where rows left out choose it; it may be a linear one. */
+fab_status fab_regression_prepare_network(fab_regression *r);
+fab_status fab_regression_choose_noise(fab_regression *r);
+
 /* rows.c: the first rows; all others; words and classes that the first rows do not show. */
 fab_status fab_regression_open_rows(fab_regression *r);
 fab_status fab_regression_load_rows(fab_regression *r);
 fab_status fab_regression_survey(fab_regression *r);
+/* Scores of the stream that is about to take rows, with those of the file it goes on from (or NULL). */
+fab_status fab_regression_open_scores(fab_regression *r, const fab_tensors *file);
 /* Take in the rows at hand and, of a stream, all that follow; work to the result. */
 fab_status fab_regression_take_rows(fab_regression *r);
 /* The fit that is to be made reports to the regression. */

@@ -8,6 +8,12 @@
 #include <math.h>
 #include <string.h>
 
+#define SPREAD \
+    1.3 /* dispersion of Poisson's counts from which another likelihood is worth a word */
+enum {
+    MANY = 20 /* features, of half as many as rows, from which a sparse prior is */
+};
+
 /* ---- posterior and model, of a fit or a file ---------------------------------------------------------- */
 
 fab_status fab_regression_view(fab_regression *r)
@@ -92,6 +98,18 @@ fab_recipe fab_regression_recipe(const fab_regression *r)
     return r->fit.what;
 }
 
+int64_t fab_regression_candidates(const fab_regression *r, const fab_model_trial **c)
+{
+    *c = r->candidates.c;
+    return r->candidates.n;
+}
+
+int64_t fab_regression_keys(const fab_regression *r, const fab_key **key)
+{
+    *key = r->key;
+    return r->keys;
+}
+
 fab_large fab_regression_too_large(const fab_regression *r, double *needed, double *limit)
 {
     *needed = r->needed;
@@ -113,14 +131,18 @@ static double dot_row(const fab_dataset *t, int64_t i, const double *theta)
     return sum;
 }
 
-/* Mean log p(y | x, the posterior mean) of the table of a batch method, in the user's units. */
+/* Mean log p(y | x, the posterior mean) of the table of a batch method, in the user's units; weighted.  *dispersion, of
+ * counts: the sum of (y - mean)^2 / variance over the rows less the coordinates. */
 static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_gauss *q,
-                          double loss)
+                          double loss, double *dispersion)
 {
     enum { CLASSES = 1000 }; /* the most a target has */
     const fab_dataset *t = r->table;
     const int64_t width = m->D + m->intercept;
-    double sum = 0, eta[CLASSES];
+    const fab_likelihood_row *l = fab_glm_likelihood(m);
+    double sum = 0, weights = 0, squares = 0, eta[CLASSES];
+    eta[0] = 0; /* there is a class at least */
+    *dispersion = NAN;
     if (r->fit.net) return -loss - log(r->scaling->target_scale); /* in the last epoch */
     if (r->fit.what.method->streams || m->classes > CLASSES) return NAN;
     for (int64_t i = 0; i < t->n; i++) {
@@ -129,21 +151,41 @@ static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_g
             eta[c] = (m->intercept ? theta[m->D] : 0) + (t->offset ? t->offset[i] : 0);
             eta[c] += dot_row(t, i, theta);
         }
-        sum += fab_glm_loglik(m, t->y[i], eta, NULL, NULL);
+        const double w = t->weight ? t->weight[i] : 1;
+        sum += w * fab_glm_loglik(m, t->y[i], eta, NULL, NULL);
+        weights += w;
+        if (l->target != FAB_TARGET_COUNTS) continue;
+        double mean, variance;
+        l->moments(m, eta[0], 0, &mean, &variance);
+        squares += w * (t->y[i] - mean) * (t->y[i] - mean) / variance;
     }
-    return sum / (double)t->n - log(r->scaling->target_scale);
+    if (l->target == FAB_TARGET_COUNTS && weights > (double)q->D)
+        *dispersion = squares / (weights - (double)q->D);
+    return sum / weights - log(r->scaling->target_scale);
 }
 
-/* Could a target that is taken for a number be counts? */
-static int could_count(const fab_regression *r, fab_likelihood l)
+/* Could a target that is taken for a number be counts, or classes?  Few whole numbers are more often classes: up to 20, each
+ * of them met five times in the mean. */
+static void note_whole_numbers(fab_regression *r, fab_likelihood l)
 {
+    enum { MOST = 20, TIMES = 5 };
     const fab_dataset *t = r->table;
-    if (!r->guessed || l != FAB_LIKELIHOOD_GAUSSIAN || t->n < 1) return 0;
+    double level[MOST + 1], least = INFINITY;
+    int64_t levels = 0;
+    r->counts = 0;
+    r->levels = 0;
+    if (!r->guessed || l != FAB_LIKELIHOOD_GAUSSIAN || t->n < 1) return;
     for (int64_t i = 0; i < t->n; i++) {
-        const double y = r->scaling->target_mean + r->scaling->target_scale * t->y[i];
-        if (!(nearbyint(y) >= 0 && fabs(y - nearbyint(y)) < 1e-9 * (1 + fabs(y)))) return 0;
+        const double y = r->scaling->target_mean + r->scaling->target_scale * t->y[i],
+                     whole = nearbyint(y);
+        if (!(fabs(y - whole) < 1e-9 * (1 + fabs(y)))) return;
+        least = fmin(least, whole);
+        int64_t k = 0;
+        while (k < levels && level[k] != whole) k++;
+        if (k == levels && levels <= MOST) level[levels++] = whole;
     }
-    return 1;
+    r->counts = least >= 0;
+    if (levels > 2 && levels <= MOST && TIMES * levels <= t->n) r->levels = levels;
 }
 
 fab_status fab_regression_note(fab_regression *r)
@@ -154,8 +196,14 @@ fab_status fab_regression_note(fab_regression *r)
     FAB_TRY(fab_fitting_mixture(&r->fit, &mix));
     FAB_TRY(fab_fitting_glm_of(&r->fit, &m));
     FAB_TRY(fab_fitting_report(&r->fit, &i));
-    r->loglik_mean = loglik_mean(r, &m, mix.part[0], i.loss);
-    r->counts = could_count(r, m.likelihood);
+    r->dispersion = NAN;
+    r->loglik_mean = loglik_mean(r, &m, mix.part[0], i.loss, &r->dispersion);
+    /* squares of counts of a rate near 1 and above have a variance of about 2 */
+    r->spread = m.likelihood == FAB_LIKELIHOOD_POISSON &&
+                r->dispersion > fmax(SPREAD, 1 + 4 * sqrt(2 / (double)(r->table->n)));
+    r->wide = !r->plan.method && m.D >= MANY && 2 * m.D >= r->table->n &&
+              strcmp(r->fit.what.method->name, "exact") == 0;
+    note_whole_numbers(r, m.likelihood);
     return FAB_OK;
 }
 
@@ -179,12 +227,19 @@ fab_status fab_regression_report(fab_regression *r, fab_table_report *f)
     f->loglik_mean = r->loglik_mean;
     f->order = fab_order_verdict(&r->order);
     f->counts = r->counts;
+    f->levels = r->levels;
+    f->dispersion = r->dispersion;
+    f->spread = r->spread;
+    f->zeros = f->fit.n == r->rows && !r->counted && !r->fit.prior &&
+               fab_likelihood_target(r->fit.what.likelihood) == FAB_TARGET_COUNTS;
+    f->wide = r->wide;
     f->constants = r->constants;
     f->constant = r->constant;
     f->parameters = r->fit.net ? fab_net_model(r->fit.net)->D : 0;
     f->floor = r->fit.what.floor;
     f->density = r->density;
     f->bytes = r->needed;
+    f->stream = r->ahead ? fab_prequential_scores(r->ahead) : NULL;
     return FAB_OK;
 }
 
@@ -204,7 +259,9 @@ fab_status fab_regression_settings_json(fab_regression *r, char **text)
     FAB_TRY(fab_alloc_array(&s, 1, t->size, t->method));
     memcpy(s, fab_fitting_settings(&r->fit), t->size);
     fab_settings_choose(t, s, "alpha", i.alpha);
-    if (fab_glm_likelihood(&r->fit.glm)->noise) fab_settings_choose(t, s, "beta", i.beta);
+    fab_settings_choose(t, s, "temperature", i.temperature);
+    const fab_likelihood_row *l = fab_glm_likelihood(&r->fit.glm);
+    if (l->noise || l->dispersion) fab_settings_choose(t, s, "beta", i.beta);
     const fab_status done = fab_settings_json(t, s, text);
     fab_release(s);
     return done;

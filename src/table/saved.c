@@ -6,6 +6,7 @@
 #include "data/source/source.h"
 #include "la/ops.h"
 #include "table/regression.h"
+#include "table/same.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -35,14 +36,26 @@ int fab_posterior_is_linear(const fab_posterior *p)
 
 /* ---- write -------------------------------------------------------------------------------------------- */
 
+static fab_status describe_calibration(const fab_regression *r, fab_tensors *more)
+{
+    char *text;
+    if (!r->calibration.way) return FAB_OK;
+    FAB_TRY(fab_calibration_json(&r->calibration, r->calibrated, &text));
+    const fab_status s = fab_tensors_set(more, "calibration", text);
+    fab_text_free(text);
+    return s;
+}
+
 static fab_status describe(const fab_regression *r, fab_tensors *more)
 {
     char *text, read[32];
+    FAB_TRY(describe_calibration(r, more));
     FAB_TRY(fab_scaling_json(r->scaling, &text));
     const fab_status s = fab_tensors_set(more, "scaling", text);
     fab_text_free(text);
     if (s != FAB_OK)
         return s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s; /* a name in the data that is not UTF-8 */
+    if (r->ahead) FAB_TRY(fab_prequential_save(r->ahead, more));
     if (!r->resumable || !r->fit.what.method->streams) return FAB_OK;
     snprintf(read, sizeof read, "%lld", (long long)fab_feed_rows(r->feed));
     return fab_tensors_set(more, "read", read);
@@ -100,6 +113,17 @@ static fab_status take_linear(fab_regression *r, const fab_posterior *p)
     return FAB_OK;
 }
 
+/* Predictions without it would be other than the fit's. */
+static fab_status take_calibration(fab_regression *r, const fab_tensors *file)
+{
+    const char *json = fab_tensors_get(file, "calibration");
+    if (!json) return FAB_OK;
+    FAB_TRY(fab_calibration_from_json(json, fab_likelihood_target(r->view.model.likelihood),
+                                      &r->calibration, &r->calibrated));
+    if (r->calibrated) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_FILE, "was saved before it was calibrated: go on with its fit");
+}
+
 fab_status fab_regression_take(fab_regression **r, const char *name, const fab_posterior *p,
                                const fab_exec *x)
 {
@@ -115,6 +139,7 @@ fab_status fab_regression_take(fab_regression **r, const char *name, const fab_p
         new->fit.what.method = fab_method_of_networks(new->fit.what.method);
     fab_status s = fab_copy_text(&new->name, name);
     if (s == FAB_OK) s = of_file(name, network ? take_network(new, p->file) : take_linear(new, p));
+    if (s == FAB_OK) s = of_file(name, take_calibration(new, p->file));
     if (s == FAB_OK)
         *r = new;
     else
@@ -137,36 +162,6 @@ fab_status fab_regression_load(fab_regression **r, const char *path, const fab_e
 
 /* ---- go on -------------------------------------------------------------------------------------------- */
 
-/* Are the settings of the file those of this call? */
-static fab_status same_settings(const char *file, const fab_fields *t, const void *old,
-                                const void *now)
-{
-    for (int64_t i = 0; i < t->n; i++) {
-        const fab_field *f = &t->field[i];
-        char then[64], here[64];
-        if (memcmp((const char *)old + f->offset, (const char *)now + f->offset, 8) == 0) continue;
-        fab_settings_print(f, old, then, sizeof then);
-        fab_settings_print(f, now, here, sizeof here);
-        if (strcmp(here, "auto") == 0) continue; /* chosen then, and the file has it */
-        return FAB_FAIL(FAB_BAD_FILE, "%s: was made with %s = %s, and this call says %s", file,
-                        f->name, then, here);
-    }
-    return FAB_OK;
-}
-
-static fab_status check_settings(const fab_regression *r, const char *file, const char *json)
-{
-    const fab_fields *t = r->fit.what.method->fields;
-    void *old;
-    FAB_TRY(fab_alloc_array(&old, 1, t->size, t->method));
-    fab_settings_defaults(t, old);
-    fab_status s = of_file(file, fab_settings_from_json(t, old, json));
-    if (s == FAB_OK) s = same_settings(file, t, old, r->settings);
-    fab_release(old);
-    return s;
-}
-
-/* Was the file made by this method, with factors of this type? */
 /* A linear model of the file must be the one that the plan and the data make. */
 static fab_status check_model(fab_regression *r, const char *file, const fab_tensors *t)
 {
@@ -187,23 +182,20 @@ static fab_status check_model(fab_regression *r, const char *file, const fab_ten
     return FAB_OK;
 }
 
-static fab_status check_method(const fab_regression *r, const char *file, const fab_tensors *t)
+/* The features of the file must be those of the call. */
+static fab_status check_features(const fab_regression *r, const char *file)
 {
-    const fab_recipe *w = &r->fit.what;
-    const char *method = fab_tensors_get(t, "method");
-    const fab_tensor *F = fab_tensors_find(t, "F");
-    const int any_type = w->method->streams || w->layers;
-    const fab_dtype type = any_type && r->exec.ops ? r->exec.ops->type : FAB_F64;
-    if (!method || !fab_tensors_get(t, "settings"))
-        return FAB_FAIL(FAB_BAD_FILE,
-                        "%s: is not a file of `fabayes fit`: there is nothing to resume", file);
-    if (strcmp(method, w->method->name) != 0)
-        return FAB_FAIL(FAB_BAD_FILE, "%s: was made by %s, and this call says %s", file, method,
-                        w->method->name);
-    if (F && F->type != type) /* a point has none */
-        return FAB_FAIL(FAB_BAD_FILE, "%s: holds %s, and this call says %s", file,
-                        fab_dtype_name(F->type), fab_dtype_name(type));
-    return FAB_OK;
+    const fab_scaling *k = r->scaling;
+    const fab_dataset *t = r->table;
+    const char *then = k->formula ? k->formula : "none", *now = t->formula ? t->formula : "none";
+    if (strcmp(then, now) != 0)
+        return FAB_FAIL(FAB_BAD_FILE, "%s: was made with the formula %s, and this call says %s",
+                        file, then, now);
+    int same = k->columns == t->columns;
+    for (int64_t c = 0; c < k->columns && same; c++)
+        same = strcmp(k->column[c].name, t->name[c]) == 0;
+    if (same) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_FILE, "%s: was made with other columns than this call", file);
 }
 
 /* The units of the file instead of those of the rows at hand. */
@@ -216,6 +208,7 @@ static fab_status take_units(fab_regression *r, const char *file, const fab_tens
     fab_scaling_free(r->scaling);
     r->fit.units = r->scaling = NULL;
     FAB_TRY(of_file(file, fab_scaling_from_json(&r->scaling, scaling)));
+    FAB_TRY(check_features(r, file));
     r->fit.units = r->scaling;
     return FAB_OK;
 }
@@ -234,11 +227,32 @@ static fab_status skip(fab_regression *r, const char *file, const fab_tensors *t
     return fab_about(fab_data_name(&r->data), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
 }
 
+/* Other rows would have been left out. */
+static fab_status check_calibration(const fab_regression *r, const char *file, const fab_tensors *t)
+{
+    const char *json = fab_tensors_get(t, "calibration");
+    const fab_calibration *now = &r->calibration;
+    fab_calibration then = {0};
+    int finished;
+    if (json)
+        FAB_TRY(of_file(
+            file, fab_calibration_from_json(json, fab_likelihood_target(r->fit.what.likelihood),
+                                            &then, &finished)));
+    if (then.way == now->way && then.rows == now->rows) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_FILE,
+                    "%s: was made with calibrate = %s (%lld rows), and this call says %s (%lld)",
+                    file, then.way ? then.way : "nothing", (long long)then.rows,
+                    now->way ? now->way : "nothing", (long long)now->rows);
+}
+
 static fab_status resume(fab_regression *r, const char *file, const fab_tensors *t)
 {
-    const int linear = fab_fitting_is_linear(&r->fit);
-    FAB_TRY(check_method(r, file, t));
-    FAB_TRY(check_settings(r, file, fab_tensors_get(t, "settings")));
+    const fab_recipe *w = &r->fit.what;
+    const int linear = fab_fitting_is_linear(&r->fit), any_type = w->method->streams || w->layers;
+    const fab_dtype type = any_type && r->exec.ops ? r->exec.ops->type : FAB_F64;
+    FAB_TRY(fab_same_method(file, t, "fit", w->method, type));
+    FAB_TRY(fab_same_settings(file, t, w->method->fields, r->settings, NULL));
+    FAB_TRY(check_calibration(r, file, t));
     FAB_TRY(take_units(r, file, t));
     if (linear) FAB_TRY(check_model(r, file, t));
     if (!linear && r->fit.what.layers)
@@ -246,6 +260,7 @@ static fab_status resume(fab_regression *r, const char *file, const fab_tensors 
     else
         FAB_TRY(of_file(file, fab_fitting_model_of(&r->fit, t)));
     FAB_TRY(of_file(file, fab_fitting_resume(&r->fit, t)));
+    if (w->method->streams) FAB_TRY(of_file(file, fab_regression_open_scores(r, t)));
     return skip(r, file, t);
 }
 
@@ -280,6 +295,7 @@ fab_status fab_regression_continue(fab_regression *r)
             fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
     fab_status s = of_file(r->name, fab_fitting_model_of(&r->fit, t));
     if (s == FAB_OK) s = of_file(r->name, fab_fitting_resume(&r->fit, t));
+    if (s == FAB_OK) s = of_file(r->name, fab_regression_open_scores(r, t));
     if (s != FAB_OK) fab_fitting_close(&r->fit);
     return s;
 }

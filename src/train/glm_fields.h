@@ -10,8 +10,8 @@
  * The struct repeats the members of fab_glm_settings (methods.h), in their order, before its own.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_GLM_FIELDS_H
-#define FAB_INFER_GLM_FIELDS_H
+#ifndef FAB_TRAIN_GLM_FIELDS_H
+#define FAB_TRAIN_GLM_FIELDS_H
 
 #include "base/settings.h"
 #include "fabayes/methods.h"
@@ -39,7 +39,8 @@
 static inline fab_glm fab_glm_of(const fab_model *m, double beta)
 {
     fab_glm g = m->head;
-    g.beta = fab_likelihood_row_of(g.likelihood)->noise && !fab_is_auto_f64(beta) ? beta : 1;
+    const fab_likelihood_row *l = fab_likelihood_row_of(g.likelihood);
+    g.beta = (l->noise || l->dispersion) && !fab_is_auto_f64(beta) ? beta : 1;
     return g;
 }
 

@@ -16,7 +16,7 @@
 #include <math.h>
 #include <string.h>
 
-enum { S = FAB_PROBES, STEPS = 40, STREAM = 2 };
+enum { S = FAB_PROBES, STEPS = FAB_LANCZOS_STEPS, STREAM = 2 };
 #define SPENT 1e-12 /* a direction this small, relative to B, is rounding: the space is exhausted */
 
 typedef struct lanczos {

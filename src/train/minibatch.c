@@ -4,7 +4,8 @@
 #include "train/minibatch.h"
 #include "base/memory.h"
 #include "base/rows.h"
-#include "fabayes/data.h"
+#include "data/columns/split.h"
+#include "la/nn.h"
 #include <assert.h>
 #include <math.h>
 #include <string.h>
@@ -12,7 +13,7 @@
 struct fab_minibatch {
     const fab_examples *all;
     int64_t features, size, rows, held; /* rows to train with; rows held out */
-    size_t bytes;                       /* of a number of x */
+    const fab_nn *nn;                   /* of the type of x in a batch */
     fab_batches *batches;               /* of places in base */
     int64_t *base;     /* rows + held: numbers of rows, those to train with first */
     char *x;           /* size x features */
@@ -23,7 +24,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_minibatch *b = handle;
     b->base = fab_place(l, b->rows + b->held, sizeof *b->base);
-    b->x = fab_place(l, b->size * b->features, b->bytes);
+    b->x = fab_place(l, b->size * b->features, b->nn->size);
     b->y = fab_place(l, b->size, sizeof *b->y);
     b->w = fab_place(l, b->size, sizeof *b->w);
     b->o = fab_place(l, b->size, sizeof *b->o);
@@ -36,7 +37,7 @@ static fab_status hold_out(fab_minibatch *b, double part, uint64_t seed)
     fab_split *s;
     for (int64_t i = 0; i < b->rows; i++) b->base[i] = i;
     if (b->held == 0) return FAB_OK;
-    FAB_TRY(fab_split_test(&s, b->rows + b->held, part, NULL, seed));
+    FAB_TRY(fab_split_test_for(FAB_PURPOSE_HELD_OUT, &s, b->rows + b->held, part, NULL, seed));
     fab_split_rest(s, 1, b->base);
     fab_split_part(s, 1, &test);
     memcpy(b->base + b->rows, test, (size_t)b->held * sizeof *test);
@@ -45,7 +46,8 @@ static fab_status hold_out(fab_minibatch *b, double part, uint64_t seed)
 }
 
 fab_status fab_minibatch_init(fab_minibatch **b, const char *who, const fab_examples *all,
-                              int64_t features, int64_t size, double held_out, uint64_t seed)
+                              fab_dtype type, int64_t features, int64_t size, double held_out,
+                              uint64_t seed)
 {
     const int64_t n = all->x.n, held = (int64_t)llround(held_out * (double)n);
     *b = NULL;
@@ -57,7 +59,7 @@ fab_status fab_minibatch_init(fab_minibatch **b, const char *who, const fab_exam
                                  .size = size < n - held ? size : n - held,
                                  .rows = n - held,
                                  .held = held,
-                                 .bytes = all->x.type == FAB_F32 ? sizeof(float) : sizeof(double)};
+                                 .nn = fab_nn_find(type)};
     FAB_TRY(fab_build((void **)b, sizeof proto, &proto, layout));
     fab_status s = hold_out(*b, held_out, seed);
     if (s == FAB_OK) s = fab_batches_create(&(*b)->batches, (*b)->rows, (*b)->size, seed);
@@ -88,7 +90,7 @@ int64_t fab_minibatch_steps(const fab_minibatch *b)
 static void copy_row(fab_minibatch *b, int64_t i, int64_t from)
 {
     const fab_examples *e = b->all;
-    fab_rows_copy(&e->x, from, b->features, b->x + (size_t)(i * b->features) * b->bytes);
+    fab_nn_load(b->nn, &e->x, from, b->features, b->x + (size_t)(i * b->features) * b->nn->size);
     b->y[i] = e->y[from];
     if (e->weight) b->w[i] = e->weight[from];
     if (e->offset) b->o[i] = e->offset[from];
@@ -96,7 +98,7 @@ static void copy_row(fab_minibatch *b, int64_t i, int64_t from)
 
 static fab_examples copied(const fab_minibatch *b, int64_t n)
 {
-    return (fab_examples){.x = {b->x, b->all->x.type, n, b->features},
+    return (fab_examples){.x = {b->x, b->nn->type, n, b->features},
                           .y = b->y,
                           .weight = b->all->weight ? b->w : NULL,
                           .offset = b->all->offset ? b->o : NULL};

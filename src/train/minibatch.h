@@ -1,16 +1,18 @@
 /* minibatch.h - the rows of a table in random batches, and some held out.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_MINIBATCH_H
-#define FAB_INFER_MINIBATCH_H
+#ifndef FAB_TRAIN_MINIBATCH_H
+#define FAB_TRAIN_MINIBATCH_H
 
 #include "fabayes/model.h"
 
 typedef struct fab_minibatch fab_minibatch;
 
-/* Batches of `size` rows of *all; about `held_out` of the rows are kept apart.  Borrows *all until free. */
+/* Batches of `size` rows of *all in `type`, f64 or f32; about `held_out` of the rows are kept
+ * apart.  Borrows *all until free. */
 fab_status fab_minibatch_init(fab_minibatch **b, const char *who, const fab_examples *all,
-                              int64_t features, int64_t size, double held_out, uint64_t seed);
+                              fab_dtype type, int64_t features, int64_t size, double held_out,
+                              uint64_t seed);
 void fab_minibatch_free(fab_minibatch *b); /* takes NULL */
 
 int64_t fab_minibatch_rows(const fab_minibatch *b);  /* to train with */

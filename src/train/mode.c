@@ -1,6 +1,6 @@
 /* mode.c - the theta of highest posterior density by Newton's method.
  *
- *   1  f, g, A at theta;  A = S^-1 L L' S^-1, S = diag(A)^-1/2
+ *   1  f, g, A at theta;  A = S^-1 L L' S^-1, S = diag(A)^-1/2; where digits run out, L from the rows (objective_root.c)
  *   2  stop when g' A^-1 g / 2, what a Newton step promises, is below tol; f is convex, so there is one mode
  *   3  up to FAB_PAIRS steps -H g, H = A^-1 with the corrections of L-BFGS for the steps since 1: a gradient is
  *      much cheaper than A.  Each is halved until f falls by a share of what it promises
@@ -23,6 +23,7 @@
 #define BLIND    1e-13 /* of f: below this f cannot tell whether a step brings anything */
 #define FORCING  1e-2  /* of r' S r: a step of conjugate gradients ends there, or earlier */
 #define REST     1e-6  /* of tol: a last step that promises more changes A, which is made again */
+#define ILL      1e-5  /* of L's diagonal: below, 10 digits of A are lost, and 6 are left */
 #define WORTH    0.25  /* a polishing step that promises more of the one before it is rounding */
 enum { PER_FACTOR = 24 }; /* A costs about P / 24 gradients: worth as many steps */
 enum { HALVINGS = 60, CONJUGATE_STEPS = 2000 };
@@ -167,20 +168,32 @@ static fab_status evaluate(fab_objective *o, fab_mode *m)
     FAB_TRY(o->stopped);
     FAB_TRY(fab_watch_work(&o->watch, pow((double)o->P, 3) / 30, o->who, m->iterations, 0));
     if (!isfinite(m->value)) return not_finite(o);
-    const fab_status s = fab_scaled_chol(o->P, m->A, m->scale, m->L, &m->logdet);
-    if (s == FAB_OK) return FAB_OK;
+    fab_status s = fab_scaled_chol(o->P, m->A, m->scale, m->L, &m->logdet);
+    double least = INFINITY;
+    for (int64_t i = 0; i < o->P; i++) least = fmin(least, m->L[i + i * o->P]);
+    if (s == FAB_OK && least > ILL) return FAB_OK;
+    s = fab_objective_root(o, m->theta, m->scale, m->L);
+    if (s == FAB_OK) {
+        m->logdet = fab_chol_logdet(o->P, m->L);
+        for (int64_t i = 0; i < o->P; i++) m->logdet -= 2 * log(m->scale[i]);
+        return FAB_OK;
+    }
+    if (s != FAB_NUMERIC) return s;
     return fab_prefix(
         s, "%s: the curvature at the mode, with a prior too weak for its columns: ", o->who);
 }
 
-/* 2: 1 when theta is where it shall be, seen with the A that belongs to it.  *again: A is to be made once more,
- * because a step of some size was taken after it. */
-static int arrived(fab_objective *o, fab_mode *m, int last, int *again)
+/* 2: 1 when theta is where it shall be, seen with the A that belongs to it: the promise is small, or so round that it
+ * does not fall any more from one A to the next (*before).  *again: A is to be made once more, because a step of some size
+ * was taken after it. */
+static int arrived(fab_objective *o, fab_mode *m, int last, int *again, double *before)
 {
     const double gain = promise(o, m, 0);
     const int near = is_near(m, gain), round = gain <= ROUNDING * (1 + fabs(m->value));
     const int claimed = m->converged != 0; /* by a step that knew A from elsewhere */
-    m->converged = last && (near || (claimed && round));
+    const int stands = round && !(gain < WORTH * *before);
+    *before = gain;
+    m->converged = stands || (last && (near || (claimed && round)));
     *again = last && near && gain > REST * m->tol;
     if (last && near) add(o->P, 1, m->step, m->theta);
     return m->converged || (last && !claimed);
@@ -190,10 +203,11 @@ fab_status fab_mode_newton(fab_objective *o, fab_mode *m)
 {
     const int64_t most = m->iterations + m->max_iter;
     int last = 0, again = 0;
+    double before = INFINITY;
     m->converged = 0;
     for (;;) {
-        FAB_TRY(evaluate(o, m));                                         /* 1 */
-        if (arrived(o, m, last, &again) || m->iterations >= most) break; /* 2 */
+        FAB_TRY(evaluate(o, m));                                                  /* 1 */
+        if (arrived(o, m, last, &again, &before) || m->iterations >= most) break; /* 2 */
         last = 0;
         FAB_TRY(descend(o, m, &last)); /* 3, 4 */
     }

@@ -1,8 +1,8 @@
 /* mode.h - the theta of highest posterior density.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_MODE_H
-#define FAB_INFER_MODE_H
+#ifndef FAB_TRAIN_MODE_H
+#define FAB_TRAIN_MODE_H
 
 #include "train/objective.h"
 

@@ -7,11 +7,12 @@
  *     };
  *     MODEL_LAYOUT(fields);
  *
- * The struct begins with the members of fab_model_settings (methods.h), in their order, or with a struct that does.
+ * The struct begins with a member `train` that is a fab_model_settings (methods.h) or begins as it does, or with its
+ * members in their order.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_MODEL_FIELDS_H
-#define FAB_INFER_MODEL_FIELDS_H
+#ifndef FAB_TRAIN_MODEL_FIELDS_H
+#define FAB_TRAIN_MODEL_FIELDS_H
 
 #include "base/settings.h"
 #include "fabayes/methods.h"

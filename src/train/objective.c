@@ -307,18 +307,19 @@ static int went_on(fab_objective *o, int64_t done, double work)
 double fab_objective_at(fab_objective *o, const double *theta, double *gradient, double *A)
 {
     const int64_t P = o->P;
+    const double work = A ? 2 + (double)P / 8 : 2; /* of a number of a row */
     double value = prior(o, theta, gradient, A);
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
         predict(o, theta, first, &x);
         value -= score(o, first, x.n, A != NULL);
         if (gradient) add_slopes(o, &x, gradient);
-        if (!A) continue;
-        widen(o, &x);
-        for (int64_t k = 0; k < o->m.classes; k++)
-            for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
-        if (!went_on(o, first + x.n, (double)(x.n * o->P) * (A ? 2 + (double)o->P / 8 : 2)))
-            return NAN;
+        if (A) {
+            widen(o, &x);
+            for (int64_t k = 0; k < o->m.classes; k++)
+                for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
+        }
+        if (!went_on(o, first + x.n, work * (double)(x.n * P))) return NAN;
     }
     if (A) /* its lower triangle was made */
         for (int64_t i = 0; i < P; i++)

@@ -1,8 +1,8 @@
 /* objective.h - minus the log posterior of a generalised linear model, its gradient and curvature.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_OBJECTIVE_H
-#define FAB_INFER_OBJECTIVE_H
+#ifndef FAB_TRAIN_OBJECTIVE_H
+#define FAB_TRAIN_OBJECTIVE_H
 
 #include "base/hooks.h"
 #include "fabayes/gauss.h"
@@ -56,6 +56,9 @@ void fab_objective_curvature(fab_objective *o, const double *theta);
 fab_status fab_objective_times(fab_objective *o, int64_t k, const double *V, double *out);
 fab_status fab_objective_diag(fab_objective *o, double *diag);       /* of A */
 fab_status fab_objective_diag_prior(fab_objective *o, double *diag); /* of A0 */
+/* L (P x P, lower) with L L' = scale A scale at theta, without A: by the QR of the rows. */
+fab_status fab_objective_root(fab_objective *o, const double *theta, const double *scale,
+                              double *L);
 /* Columns sqrt(curvature) (x, 1) of all rows, of a model with one linear predictor: F is P x N, row-major. */
 void fab_objective_columns(fab_objective *o, double *F);
 

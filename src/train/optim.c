@@ -57,11 +57,8 @@ static void adam(const call *c, int64_t first, int64_t end)
                                c->theta + first);
 }
 
-static void chunk_task(void *ctx, int64_t i, int thread)
+static void move(const call *c, int64_t first, int64_t end)
 {
-    const call *c = ctx;
-    const int64_t first = i * CHUNK, n = c->o->n, end = n - first < CHUNK ? n : first + CHUNK;
-    (void)thread;
     for (int64_t d = first; d < end && d < c->decayed; d++) c->theta[d] *= c->shrink;
     if (c->o->kind == FAB_OPTIMISER_SGD)
         plain(c, first, end);
@@ -71,11 +68,32 @@ static void chunk_task(void *ctx, int64_t i, int thread)
         adam(c, first, end);
 }
 
-void fab_optim_step(fab_optim *o, double rate, const double *gradient, double decay,
+static call call_of(const fab_optim *o, double rate, const double *gradient, double decay,
                     int64_t decayed, double *theta)
 {
     const int apart = o->kind == FAB_OPTIMISER_ADAMW;
-    call c = {o, rate, 1 - rate * decay, gradient, apart ? decayed : 0, theta};
+    return (call){o, rate, 1 - rate * decay, gradient, apart ? decayed : 0, theta};
+}
+
+void fab_optim_part(const fab_optim *o, double rate, const double *gradient, double decay,
+                    int64_t decayed, double *theta, int64_t first, int64_t end)
+{
+    const call c = call_of(o, rate, gradient, decay, decayed, theta);
+    move(&c, first, end);
+}
+
+static void chunk_task(void *ctx, int64_t i, int thread)
+{
+    const call *c = ctx;
+    const int64_t first = i * CHUNK, n = c->o->n;
+    (void)thread;
+    move(c, first, n - first < CHUNK ? n : first + CHUNK);
+}
+
+void fab_optim_step(fab_optim *o, double rate, const double *gradient, double decay,
+                    int64_t decayed, double *theta)
+{
+    call c = call_of(o, rate, gradient, decay, decayed, theta);
     const int64_t chunks = (o->n + CHUNK - 1) / CHUNK;
     o->t++;
     fab_parallel(chunks < 4 ? 1 : o->threads, chunks, chunk_task, &c);
@@ -93,12 +111,9 @@ double fab_rate_at(const fab_rates *r, double part)
     }
 }
 
-double fab_clip(int64_t n, double most, double *gradient)
+void fab_clip(int64_t n, double most, double norm, double *gradient)
 {
-    double sum = 0;
-    for (int64_t d = 0; d < n; d++) sum += gradient[d] * gradient[d];
-    const double norm = sqrt(sum), scale = most / norm;
+    const double scale = most / norm;
     if (most > 0 && norm > most)
         for (int64_t d = 0; d < n; d++) gradient[d] *= scale;
-    return norm;
 }

@@ -1,8 +1,8 @@
 /* optim.h - how a gradient becomes a step: optimisers and schedules of the learning rate.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_OPTIM_H
-#define FAB_INFER_OPTIM_H
+#ifndef FAB_TRAIN_OPTIM_H
+#define FAB_TRAIN_OPTIM_H
 
 #include "base/memory.h"
 #include "fabayes/methods.h"
@@ -26,6 +26,9 @@ int64_t fab_optim_moments(fab_optimiser kind);
  * rate * decay each step, of the first `decayed` coordinates. */
 void fab_optim_step(fab_optim *o, double rate, const double *gradient, double decay,
                     int64_t decayed, double *theta);
+/* Coordinates first .. end - 1 of it, for a caller that shares them among threads and has counted the step in o->t. */
+void fab_optim_part(const fab_optim *o, double rate, const double *gradient, double decay,
+                    int64_t decayed, double *theta, int64_t first, int64_t end);
 
 /* The learning rate when `part` of the run (0 .. 1) is done. */
 typedef struct fab_rates {
@@ -34,7 +37,7 @@ typedef struct fab_rates {
 } fab_rates;
 double fab_rate_at(const fab_rates *r, double part);
 
-/* Scale the gradient down to norm `most` (0: any); its norm before. */
-double fab_clip(int64_t n, double most, double *gradient);
+/* Scale a gradient of that norm down to norm `most` (0: any). */
+void fab_clip(int64_t n, double most, double norm, double *gradient);
 
 #endif

@@ -1,8 +1,8 @@
 /* precisions.h - alpha and beta of a model by its Laplace evidence, where theta stands.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_PRECISIONS_H
-#define FAB_INFER_PRECISIONS_H
+#ifndef FAB_TRAIN_PRECISIONS_H
+#define FAB_TRAIN_PRECISIONS_H
 
 #include "train/products.h"
 

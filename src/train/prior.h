@@ -1,8 +1,8 @@
 /* prior.h - minus the log prior of a model's theta and its gradient.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_PRIOR_H
-#define FAB_INFER_PRIOR_H
+#ifndef FAB_TRAIN_PRIOR_H
+#define FAB_TRAIN_PRIOR_H
 
 #include "fabayes/gauss.h"
 #include "fabayes/model.h"

@@ -2,8 +2,8 @@
  * neighbour and its spectrum.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_PRODUCTS_H
-#define FAB_INFER_PRODUCTS_H
+#ifndef FAB_TRAIN_PRODUCTS_H
+#define FAB_TRAIN_PRODUCTS_H
 
 #include "fabayes/exec.h"
 
@@ -39,7 +39,10 @@ fab_status fab_rank_em(fab_rank **r, const fab_products *A, const double *diag,
 
 /* ---- lanczos.c ---------------------------------------------------------------------------------------- */
 
-enum { FAB_PROBES = 8 }; /* columns of the products asked for */
+enum {
+    FAB_PROBES = 8,        /* columns of the products asked for */
+    FAB_LANCZOS_STEPS = 40 /* products */
+};
 
 /* tr f(A) ~ sum_i weight_i f(node_i). */
 typedef struct fab_spectrum {

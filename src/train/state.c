@@ -4,16 +4,41 @@
 #include "train/state.h"
 #include "base/fail.h"
 #include "base/memory.h"
+#include "base/rows.h"
 #include "posterior/solver.h"
 #include <assert.h>
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { NAME_BYTES = 128 };
+
+/* Losses may be infinite, before any has been seen; in files of earlier versions they stand among other numbers, which are looked at one by one. */
+static const char *const not_finite[] = {"loss", "losses", "numbers", "net"};
+
+/* What a stream or a training goes on from is as finite as a result must be. */
+static fab_status check_finite(const fab_tensor *v)
+{
+    const char *dot = strrchr(v->name, '.');
+    int64_t count = 1;
+    if (v->type == FAB_I64) return FAB_OK;
+    for (size_t i = 0; dot && i < sizeof not_finite / sizeof *not_finite; i++)
+        if (strcmp(dot + 1, not_finite[i]) == 0) return FAB_OK;
+    for (int i = 0; i < v->ndim; i++) count *= v->shape[i];
+    const fab_rows all = {v->data, v->type, 1, count};
+    return count == 0 || fab_rows_check(v->name, &all, count) == FAB_OK ? FAB_OK : FAB_BAD_FILE;
+}
 
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
                           const int64_t *shape, void *out)
 {
     const fab_tensor *v = fab_tensors_find(t, name);
-    if (!v) return FAB_FAIL(FAB_BAD_FILE, "there is no tensor '%s' to continue from", name);
+    if (!v)
+        return FAB_FAIL(
+            FAB_BAD_FILE,
+            "there is no tensor '%s' to continue from; a stream that an earlier version "
+            "saved may be read, not continued",
+            name);
     int same = v->type == type && v->ndim == ndim;
     size_t bytes = type == FAB_F32 ? sizeof(float) : sizeof(double);
     if (same)
@@ -24,6 +49,7 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
     if (!same)
         return FAB_FAIL(FAB_BAD_FILE, "tensor '%s' has not the type and shape the settings ask for",
                         name);
+    FAB_TRY(check_finite(v));
     if (bytes) memcpy(out, v->data, bytes);
     return FAB_OK;
 }
@@ -62,6 +88,20 @@ fab_status fab_states_load(const fab_states *s, const fab_tensors *t)
     int64_t shape[2];
     for (const fab_state *v = s->of; v < end_of(s) && v->name; v++)
         if (v->p) FAB_TRY(fab_state_take(t, v->name, v->type, shape_of(v, shape), shape, v->p));
+    return FAB_OK;
+}
+
+fab_status fab_state_rename(const fab_tensors *from, const char *drop, const char *add,
+                            fab_tensors *to)
+{
+    const size_t skip = strlen(drop);
+    char name[NAME_BYTES];
+    for (int64_t i = 0; i < fab_tensors_count(from); i++) {
+        const fab_tensor *t = fab_tensors_at(from, i);
+        if (strncmp(t->name, drop, skip) != 0) continue;
+        snprintf(name, sizeof name, "%s%s", add, t->name + skip);
+        FAB_TRY(fab_tensors_add(to, name, t->type, t->ndim, t->shape, t->data));
+    }
     return FAB_OK;
 }
 

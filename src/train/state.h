@@ -1,8 +1,8 @@
 /* state.h - small help for the methods: state tensors in files, and the log-likelihood of a stream.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_STATE_H
-#define FAB_ESTIM_STATE_H
+#ifndef FAB_TRAIN_STATE_H
+#define FAB_TRAIN_STATE_H
 
 #include "fabayes/files.h"
 #include "fabayes/gauss.h"
@@ -23,7 +23,7 @@ typedef struct fab_state {
 
 /* All of them, in the order of the file; the first without a name ends the list. */
 typedef struct fab_states {
-    fab_state of[12];
+    fab_state of[16];
 } fab_states;
 
 /* Append one of them. */
@@ -31,6 +31,10 @@ void fab_states_add(fab_states *s, const char *name, fab_dtype type, int64_t n, 
 /* Add them to a file; take them from one. */
 fab_status fab_states_save(const fab_states *s, fab_tensors *t);
 fab_status fab_states_load(const fab_states *s, const fab_tensors *t);
+
+/* Add the tensors of `from` whose names begin with `drop` to `to`, with `add` in its place.  Borrows their numbers. */
+fab_status fab_state_rename(const fab_tensors *from, const char *drop, const char *add,
+                            fab_tensors *to);
 
 /* Mean log-likelihood per row of q for data whose variances are d2 (D) and whose correlations q has
  * fitted: with S = F F' + diag(d2 - rowdot(F, F)), -(D log 2 pi + log det + tr(Sigma^-1 S)) / 2.  Exact at

@@ -9,14 +9,14 @@
  *     fab_train_close(&f->train);
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_TRAIN_H
-#define FAB_INFER_TRAIN_H
+#ifndef FAB_TRAIN_H
+#define FAB_TRAIN_H
 
 #include "base/hooks.h"
-#include "train/minibatch.h"
+#include "train/joint.h"
 #include "train/model_fields.h"
 #include "train/optim.h"
-#include "train/prior.h"
+#include "train/trend.h"
 
 /* The rows of a settings table that repeat fab_sgd_settings. */
 #define TRAIN_FIELDS(epochs_, batch_, rate_) TRAIN_RUNS(epochs_, batch_, rate_, 1)
@@ -71,8 +71,8 @@ typedef struct fab_train {
     fab_watch watch;
     fab_examples e;
     fab_optim optim;
-    fab_prior prior;
-    fab_minibatch *batches;
+    double *squares; /* of the gradient, summed chunk by chunk */
+    fab_joint joint;
     int64_t total; /* epochs of the method, for the progress hook: s.epochs and what follows */
     int64_t after; /* of them, epochs done after training */
     const char *setting; /* the rate in force: "rate" in training */
@@ -82,6 +82,7 @@ typedef struct fab_train {
     int64_t from, to;    /* coordinates from .. to - 1 move; all, unless a method says otherwise */
     fab_train_counts count;
     fab_train_losses loss;
+    fab_trend trend;                 /* of training, without what follows it */
     double *theta, *gradient, *good; /* D: now, its slope, where the epoch began */
     double *best;                    /* D: of the best held-out score */
 } fab_train;

@@ -71,9 +71,9 @@ static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const v
     const fab_fields *fields = fab_method_fields(fab_method_find("vifa"));
     fab_vifa_settings s = fab_vifa_defaults();
     char rows[32];
-    s.alpha = c->alpha;
+    s.train.alpha = c->alpha;
     s.K = c->K;
-    s.seed = seed;
+    s.train.seed = seed;
     snprintf(rows, sizeof rows, "%lld", (long long)c->e.x.n);
     for (int i = 0; v->settings[i]; i += 2) {
         const char *value = v->settings[i + 1];
@@ -85,9 +85,9 @@ static fab_vifa_settings settings_of(const linear_case *c, int64_t seed, const v
 /* Steps of a run: a step takes a batch for each draw or pair of draws, with newton all rows. */
 static int64_t steps_of(const linear_case *c, const fab_vifa_settings *s)
 {
-    if (s->optimiser == FAB_VIFA_NEWTON) return s->epochs;
+    if (s->optimiser == FAB_VIFA_NEWTON) return s->train.epochs;
     const int64_t each = s->shared ? 1 : s->pairs ? (s->draws + 1) / 2 : s->draws;
-    return s->epochs * ((c->e.x.n + s->batch - 1) / s->batch) / each;
+    return s->train.epochs * ((c->e.x.n + s->train.batch - 1) / s->train.batch) / each;
 }
 
 static void print_line(const linear_case *c, const char *name, int64_t seed, const char *label,
@@ -102,7 +102,7 @@ static void print_line(const linear_case *c, const char *name, int64_t seed, con
     if (c->unit > 0) w2 *= c->unit;
     printf("%s,%lld,%s,%.6g,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%lld,%lld,%.3g\n", name, (long long)seed,
            label, mean, covariance, w2 / (double)c->D, best, kl, c->kl, (long long)steps_of(c, s),
-           (long long)s->epochs, (long long)s->draws, seconds);
+           (long long)s->train.epochs, (long long)s->draws, seconds);
     fflush(stdout);
 }
 

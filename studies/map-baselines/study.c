@@ -58,7 +58,7 @@ static void run(const recipe *r, fab_likelihood l, int64_t classes, double unit,
     const fab_gauss *const part[] = {q};
     const fab_mixture point = {1, part, (const double[]){1}};
     must(fab_draws_create(&draws, fab_net_model(net), &point, &x, NULL, 0, 0, &exec));
-    must(fab_draws_score(draws, b->y, &scores));
+    must(fab_draws_score(draws, b->y, NULL, &scores));
     const int real = l == FAB_LIKELIHOOD_GAUSSIAN;
     printf("%lld %lld %lld %.6g %.6g %.4g\n", (long long)a->n, (long long)b->n, (long long)q->D,
            real ? scores.rmse * unit : 1 - scores.accuracy,

@@ -182,7 +182,7 @@ static double detection(int64_t n, const double *a, int64_t m, const double *b)
         eta[i] = log(fmax(i < n ? a[i] : b[i - n], DBL_MIN)); /* order is all that counts */
         y[i] = i >= n;
     }
-    must(fab_score(&odds, n + m, eta, none, y, &s));
+    must(fab_score(&odds, n + m, eta, none, y, NULL, &s));
     free(eta);
     free(y);
     free(none);
@@ -197,7 +197,7 @@ static void score(const recipe *r, const fit *f, const fab_dataset *t, int64_t u
     for (int64_t a = 0, first = 0; a < r->angles; a++) {
         const int64_t n = a == 0 ? upright : (t->n - upright) / (r->angles - 1);
         fab_scores s;
-        must(fab_score_classes(CLASSES, n, logp + first * CLASSES, t->y + first, &s));
+        must(fab_score_classes(CLASSES, n, logp + first * CLASSES, t->y + first, NULL, &s));
         printf("%g,%lld,%.6g,%.6g,%.6g,%.6g,%.6g,%lld,%.6g,%.4g\n", r->angle[a], (long long)n,
                1 - s.accuracy, s.nll, s.ece, mean(n, entropy + first),
                detection(upright, entropy, n, entropy + first), (long long)fab_net_model(f->net)->D,

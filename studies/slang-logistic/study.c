@@ -221,12 +221,12 @@ static double distance(const fab_gauss *a, const fab_gauss *b)
 static fab_slang_settings settings_of(const problem *p, int64_t K, char **argv)
 {
     fab_slang_settings s = fab_slang_defaults();
-    s.alpha = p->alpha;
-    s.batch = atoll(argv[3]);
-    s.epochs = atoll(argv[4]);
-    s.rate = s.rate_precision = atof(argv[5]);
-    s.decay = atof(argv[6]);
-    s.seed = 1 + atoll(argv[7]);
+    s.vogn.train.alpha = p->alpha;
+    s.vogn.train.batch = atoll(argv[3]);
+    s.vogn.train.epochs = atoll(argv[4]);
+    s.vogn.train.rate = s.vogn.rate_precision = atof(argv[5]);
+    s.vogn.decay = atof(argv[6]);
+    s.vogn.train.seed = 1 + atoll(argv[7]);
     if (K) s.K = K;
     return s;
 }
@@ -239,7 +239,7 @@ static void run(const problem *p, const fab_gauss *best, int64_t K, char **argv)
                                .features = p->D - 1,
                                .likelihood = FAB_LIKELIHOOD_BERNOULLI,
                                .classes = 1,
-                               .batch = s.batch};
+                               .batch = s.vogn.train.batch};
     const fab_examples e = {.x = {p->x, FAB_F64, p->N, p->D}, .y = p->y};
     const double before = now();
     const fab_gauss *q;
@@ -249,8 +249,8 @@ static void run(const problem *p, const fab_gauss *best, int64_t K, char **argv)
     const fab_input in = {.model = fab_net_model(net)};
     if (K)
         must(fab_fit_create(&f, "slang", &s, sizeof s, &in, &x));
-    else /* the settings of slang begin with those of vogn */
-        must(fab_fit_create(&f, "vogn", &s, sizeof(fab_vogn_settings), &in, &x));
+    else
+        must(fab_fit_create(&f, "vogn", &s.vogn, sizeof s.vogn, &in, &x));
     must(fab_fit_update(f, &e));
     must(fab_fit_gauss(f, &q));
     printf("%lld,%.6g,%.3g\n", (long long)K, distance(q, best), now() - before);

@@ -36,8 +36,10 @@ static fab_missing missing_of(const fab_data *d)
 static fab_status open_source(fab_source **s, const fab_data *d, const fab_source_options *o)
 {
     if (d->file) return fab_source_open(s, d->file, o);
-    if (d->format || d->rows || d->categorical)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: format, rows and categorical are for files",
+    const fab_dialect *t = &d->dialect;
+    if (d->format || d->rows || d->categorical || t->separator || t->decimal || t->comment ||
+        t->dates || t->na[0])
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: format, rows, categorical and dialect are for files",
                         fab_data_name(d));
     if (d->table) return fab_source_open_table(s, d->table, o);
     if (d->arrays) return fab_source_open_arrays(s, d->arrays, o);
@@ -80,30 +82,62 @@ fab_status fab_feed_open_data(fab_feed **f, const fab_data *d)
                                   .rows = d->rows,
                                   .missing = missing_of(d) != FAB_MISSING_REFUSE,
                                   .words = 1,
-                                  .categorical = d->categorical};
+                                  .categorical = d->categorical,
+                                  .columns_max = d->columns_max,
+                                  .dialect = d->dialect,
+                                  .leave_index = 1};
     fab_columns c = d->columns;
     fab_source *s = NULL;
     *f = NULL;
     c.missing = missing_of(d);
+    const char *formula = d->table ? d->table->formula : NULL;
+    if (formula && (c.formula || c.only || c.exclude))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "table: it has the formula '%s', and its columns are chosen", formula);
     if (!d->source) FAB_TRY(open_source(&s, d, &o));
-    return finish(f, d, s, fab_feed_open(f, d->source ? d->source : s, &c));
+    fab_status opened = fab_feed_open(f, d->source ? d->source : s, &c);
+    if (opened == FAB_OK && formula) opened = fab_feed_set_formula(f, formula);
+    return finish(f, d, s, opened);
+}
+
+/* A model of many columns may be asked about a table of as many, and of others beside. */
+static int64_t columns_max(const fab_data *d, const fab_scaling *k)
+{
+    const int64_t most = d->columns_max > 0 ? d->columns_max : FAB_COLUMNS_MAX;
+    return most < 2 * k->columns ? 2 * k->columns : most;
+}
+
+static int has_column(const fab_scaling *k, const char *name)
+{
+    for (int64_t c = 0; c < k->columns; c++)
+        if (strcmp(k->column[c].name, name) == 0) return 1;
+    return 0;
 }
 
 fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scaling *k,
                                  fab_reading what)
 {
-    char *categorical;
+    char *categorical, *none;
     fab_source *s = NULL;
     *f = NULL;
     FAB_TRY(fab_scaling_categorical(k, &categorical));
+    const fab_status named = fab_scaling_none(k, &none);
+    if (named != FAB_OK) fab_text_free(categorical);
+    FAB_TRY(named);
     const fab_source_options o = {.format = d->format,
                                   .features = k->sparse ? k->D : d->features,
                                   .rows = d->rows,
-                                  .missing = k->fill != NULL,
+                                  .missing = k->fill || what == FAB_READ_FEATURES,
                                   .words = 1,
-                                  .categorical = categorical};
+                                  .categorical = categorical,
+                                  .columns_max = columns_max(d, k),
+                                  .dialect = d->dialect,
+                                  .usual = &k->dialect,
+                                  .leave_index = !has_column(k, "x0"),
+                                  .none = none};
     const fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
     fab_text_free(categorical);
+    fab_text_free(none);
     FAB_TRY(opened);
     if (d->labels) what = FAB_READ_FEATURES;
     return finish(f, d, s, fab_feed_open_as(f, d->source ? d->source : s, k, what));

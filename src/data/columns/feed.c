@@ -1,7 +1,10 @@
 /* feed.c - rows of a source, some at a time, added to a table.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/text.h"
+#include "data/columns/formula.h"
 #include "data/columns/table.h"
+#include "data/source/words.h"
 #include <math.h>
 #include <string.h>
 
@@ -21,6 +24,9 @@ struct fab_feed {
     double *piece; /* most x columns; NULL: they stay sparse */
     fab_watch watch;
     fab_source *owned, *owned_labels; /* closed with the feed; or NULL */
+    fab_formula *formula;             /* of the call; NULL: none, or the scaling's */
+    fab_dictionary *
+        *levels; /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
 };
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -35,9 +41,43 @@ static int stays_sparse(const fab_feed *f)
     return r->target <= 0 && r->weight < 0 && r->offset < 0;
 }
 
+/* A dictionary for each column whose numbers are levels. */
+static fab_status open_levels(fab_feed *f)
+{
+    if (!f->role.coded) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&f->levels, f->role.n, sizeof *f->levels, "feed"));
+    for (int64_t c = 0; c < f->role.n; c++) f->levels[c] = NULL;
+    for (int64_t c = 0; c < f->role.n; c++)
+        if (f->role.coded[c]) FAB_TRY(fab_dictionary_create(&f->levels[c], "levels"));
+    return FAB_OK;
+}
+
+/* The source need not look at columns that have no role: whatever stands there, words among numbers or nothing. */
+static fab_status leave_unread(const fab_feed *f)
+{
+    const fab_roles *r = &f->role;
+    const int64_t n = fab_source_columns(f->source);
+    char **unread = &f->source->unread;
+    int64_t left = 0;
+    if (!*unread) FAB_TRY(fab_alloc_array((void **)unread, n, 1, "feed"));
+    memset(*unread, 1, (size_t)n);
+    for (int64_t c = 0; c < r->n; c++) (*unread)[r->feature[c]] = 0;
+    if (r->target >= 0 && r->target < n)
+        (*unread)[r->target] = 0; /* labels stand behind the columns */
+    if (r->weight >= 0) (*unread)[r->weight] = 0;
+    if (r->offset >= 0) (*unread)[r->offset] = 0;
+    for (int64_t c = 0; c < n; c++) left += (*unread)[c];
+    if (left) return FAB_OK;
+    fab_release(*unread);
+    *unread = NULL;
+    return FAB_OK;
+}
+
 static fab_status start(fab_feed *f, fab_status found)
 {
     if (found != FAB_OK) return found;
+    FAB_TRY(open_levels(f));
+    FAB_TRY(leave_unread(f));
     f->columns = fab_source_columns(f->source);
     f->packed = stays_sparse(f);
     if (f->packed) return FAB_OK;
@@ -58,7 +98,7 @@ fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c)
     *f = NULL;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
     *new = (fab_feed){.source = s, .missing = c->missing};
-    return keep(f, new, start(new, fab_roles_find(&new->role, s, c)));
+    return keep(f, new, start(new, fab_roles_find(&new->role, s, c, &new->formula)));
 }
 
 fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k, fab_reading what)
@@ -66,7 +106,9 @@ fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k, f
     fab_feed *new;
     *f = NULL;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
-    *new = (fab_feed){.source = s, .missing = k->fill ? FAB_MISSING_MEAN : FAB_MISSING_REFUSE};
+    *new = (fab_feed){.source = s, .missing = FAB_MISSING_REFUSE};
+    if (k->fill && what != FAB_READ_FEATURES)
+        new->missing = FAB_MISSING_MEAN; /* every row is to be predicted */
     return keep(f, new, start(new, fab_roles_find_as(&new->role, s, k, what)));
 }
 
@@ -78,12 +120,28 @@ void fab_feed_watch(fab_feed *f, const fab_exec *x)
 void fab_feed_close(fab_feed *f)
 {
     if (!f) return;
+    for (int64_t c = 0; f->levels && c < f->role.n; c++) fab_dictionary_free(f->levels[c]);
+    fab_release(f->levels);
+    fab_formula_free(f->formula);
     fab_release(f->role.feature);
+    fab_release(f->role.coded);
+    fab_release(f->role.named);
     fab_release(f->piece);
     fab_release(f->label);
     fab_source_close(f->owned);
     fab_source_close(f->owned_labels);
     fab_release(f);
+}
+
+fab_status fab_feed_set_formula(fab_feed **f, const char *text)
+{
+    fab_status s = fab_formula_read(&(*f)->formula, text);
+    if (s == FAB_OK && (*f)->formula->columns != (*f)->role.n)
+        s = FAB_FAIL(FAB_BAD_ARGUMENT, "table: its columns are not those of its formula");
+    if (s == FAB_OK) return FAB_OK;
+    fab_feed_close(*f);
+    *f = NULL;
+    return s;
 }
 
 void fab_feed_own(fab_feed *f, fab_source *s, fab_source *labels)
@@ -141,12 +199,28 @@ static fab_status name_columns(fab_dataset *t, const fab_feed *f)
     FAB_TRY(fab_names_create(&t->name, t->columns));
     FAB_TRY(fab_alloc_array((void **)&t->words, t->columns, sizeof *t->words, "table"));
     memset(t->words, 0, (size_t)t->columns * sizeof *t->words);
-    for (int64_t c = 0; c < t->columns; c++)
-        FAB_TRY(fab_copy_text(&t->name[c], fab_source_name(f->source, f->role.feature[c])));
+    for (int64_t c = 0; c < t->columns; c++) {
+        const char *name = fab_source_name(f->source, f->role.feature[c]);
+        if (f->role.coded && f->role.coded[c]) {
+            fab_text text = {0};
+            fab_text_add(&text, "C(%s)", name);
+            FAB_TRY(fab_text_give(&text, &t->name[c]));
+        } else {
+            FAB_TRY(fab_copy_text(&t->name[c], name));
+        }
+    }
+    if (f->formula) {
+        FAB_TRY(fab_copy_text(&t->formula, f->formula->text));
+        t->no_intercept = f->formula->no_intercept;
+    }
     FAB_TRY(fab_copy_text(&t->target_name,
                           f->labels ? "label" : fab_source_name(f->source, f->role.target)));
     FAB_TRY(fab_copy_text(&t->weight_name, fab_source_name(f->source, f->role.weight)));
-    return fab_copy_text(&t->offset_name, fab_source_name(f->source, f->role.offset));
+    if (!f->role.log_offset)
+        return fab_copy_text(&t->offset_name, fab_source_name(f->source, f->role.offset));
+    fab_text text = {0}; /* as it was asked for, and will be again */
+    fab_text_add(&text, "log:%s", fab_source_name(f->source, f->role.offset));
+    return fab_text_give(&text, &t->offset_name);
 }
 
 fab_status fab_feed_table(const fab_feed *f, fab_dataset **t)
@@ -158,6 +232,7 @@ fab_status fab_feed_table(const fab_feed *f, fab_dataset **t)
                          .columns = f->role.n,
                          .fills = f->missing == FAB_MISSING_MEAN,
                          .packed = f->packed,
+                         .dialect = *fab_source_dialect(f->source),
                          .sparse = fab_source_format(f->source) == FAB_FORMAT_LIBSVM};
     const fab_status s = name_columns(new, f);
     if (s == FAB_OK)
@@ -165,6 +240,74 @@ fab_status fab_feed_table(const fab_feed *f, fab_dataset **t)
     else
         fab_dataset_free(new);
     return s;
+}
+
+/* ---- fewer columns --------------------------------------------------------------------------------- */
+
+int64_t fab_feed_column(const fab_feed *f, int64_t c)
+{
+    return f->role.feature[c];
+}
+
+fab_status fab_feed_named(const fab_feed *f, const char *list, char **named)
+{
+    const fab_roles *r = &f->role;
+    char *mark;
+    *named = NULL;
+    FAB_TRY(fab_alloc_array((void **)&mark, fab_source_columns(f->source) + r->n, 1, "feed"));
+    char *new = mark + fab_source_columns(f->source);
+    memset(mark, 0, (size_t)fab_source_columns(f->source));
+    fab_status s = list ? fab_columns_mark(f->source, list, mark) : FAB_OK;
+    for (int64_t c = 0; c < r->n; c++) new[c] = (r->named && r->named[c]) || mark[r->feature[c]];
+    memmove(mark, new, (size_t)r->n);
+    if (s == FAB_OK)
+        *named = mark;
+    else
+        fab_release(mark);
+    return s;
+}
+
+/* A table without them: its rows grow narrower in place. */
+static fab_status narrow(fab_dataset *t, const fab_formula *f, const char *out)
+{
+    int64_t kept = 0;
+    for (int64_t i = 0, to = 0; i < t->n; i++)
+        for (int64_t c = 0; c < t->columns; c++)
+            if (!out[c]) t->x[to++] = t->x[i * t->D + c];
+    for (int64_t c = 0; c < t->columns; c++) {
+        if (out[c]) {
+            fab_release(t->name[c]);
+            fab_names_free(t->words[c].word, t->words[c].n);
+            continue;
+        }
+        t->name[kept] = t->name[c];
+        t->words[kept++] = t->words[c];
+    }
+    t->columns = t->D = kept;
+    if (!f) return FAB_OK;
+    fab_release(t->formula);
+    t->formula = NULL;
+    return fab_copy_text(&t->formula, f->text);
+}
+
+fab_status fab_feed_leave_out(fab_feed *f, fab_dataset *t, const char *out)
+{
+    fab_roles *r = &f->role;
+    int64_t kept = 0;
+    if (f->formula) FAB_TRY(fab_formula_without(&f->formula, out));
+    for (int64_t c = 0; c < r->n; c++) {
+        if (out[c]) {
+            if (f->levels) fab_dictionary_free(f->levels[c]);
+            continue;
+        }
+        if (f->levels) f->levels[kept] = f->levels[c];
+        if (r->coded) r->coded[kept] = r->coded[c];
+        if (r->named) r->named[kept] = r->named[c];
+        r->feature[kept++] = r->feature[c];
+    }
+    r->n = kept;
+    FAB_TRY(leave_unread(f));
+    return t ? narrow(t, f->formula, out) : FAB_OK;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------ */
@@ -208,36 +351,69 @@ static int is_dropped(const fab_feed *f, const double *row)
     return 0;
 }
 
-static void take_row(fab_dataset *t, const fab_roles *r, const double *row)
+/* A number that is a level: its code. */
+static fab_status code_level(fab_dictionary *w, double *x)
 {
-    double *x = t->x + t->n * t->D;
-    for (int64_t c = 0; c < t->D; c++) x[c] = row[r->feature[c]];
-    if (r->target >= 0) t->y[t->n] = row[r->target];
-    if (r->weight >= 0) t->weight[t->n] = row[r->weight];
-    if (r->offset >= 0) t->offset[t->n] = row[r->offset];
-    t->n++;
+    enum { LONGEST = 32 }; /* of a number */
+    char *to;
+    int64_t code;
+    if (isnan(*x)) return FAB_OK;
+    FAB_TRY(fab_dictionary_room(w, LONGEST, &to));
+    const int length = fab_print_double(to, LONGEST, *x);
+    FAB_TRY(fab_dictionary_code(w, (size_t)length, &code));
+    if (code == FAB_WORDS_MAX)
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "formula: a column of C(..) has more than %d different numbers",
+                        FAB_WORDS_MAX);
+    *x = (double)code;
+    return FAB_OK;
 }
 
-/* Words that the source has met since. */
-static fab_status add_words(fab_words *w, const fab_source *s, int64_t column)
+static fab_status take_row(const fab_feed *f, fab_dataset *t, const double *row)
 {
-    const int64_t n = column >= 0 ? fab_source_words(s, column) : 0;
+    const fab_roles *r = &f->role;
+    double *x = t->x + t->n * t->D;
+    for (int64_t c = 0; c < t->D; c++) x[c] = row[r->feature[c]];
+    if (f->levels)
+        for (int64_t c = 0; c < t->D; c++)
+            if (f->levels[c]) FAB_TRY(code_level(f->levels[c], &x[c]));
+    if (r->target >= 0) t->y[t->n] = row[r->target];
+    if (r->weight >= 0) t->weight[t->n] = row[r->weight];
+    if (r->offset >= 0) t->offset[t->n] = r->log_offset ? log(row[r->offset]) : row[r->offset];
+    if (r->offset >= 0 && !isnan(row[r->offset]) && !isfinite(t->offset[t->n]))
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "offset '%s': row %lld has %g, expected more than 0 for its logarithm",
+                        t->offset_name, (long long)t->n, row[r->offset]);
+    t->n++;
+    return FAB_OK;
+}
+
+/* Words that the source has met since; `levels`, or NULL: those of a column whose numbers are levels. */
+static fab_status add_words(fab_words *w, const fab_source *s, int64_t column,
+                            const fab_dictionary *levels)
+{
+    int64_t n = column >= 0 ? fab_source_words(s, column) : 0;
     char **word;
+    if (levels) n = levels->count;
     if (n <= w->n) return FAB_OK;
     FAB_TRY(fab_names_create(&word, n));
     if (w->n) memcpy(word, w->word, (size_t)w->n * sizeof *word);
     fab_release(w->word);
     w->word = word;
-    for (; w->n < n; w->n++) FAB_TRY(fab_copy_text(&word[w->n], fab_source_word(s, column, w->n)));
+    for (; w->n < n; w->n++) {
+        const char *new = levels ? levels->word[w->n] : fab_source_word(s, column, w->n);
+        FAB_TRY(fab_copy_text(&word[w->n], new));
+    }
     return FAB_OK;
 }
 
 static fab_status keep_words(const fab_feed *f, fab_dataset *t)
 {
     for (int64_t c = 0; c < t->columns; c++)
-        FAB_TRY(add_words(&t->words[c], f->source, f->role.feature[c]));
-    if (f->labels) return add_words(&t->target_words, f->labels, 0);
-    return add_words(&t->target_words, f->source, f->role.target);
+        FAB_TRY(add_words(&t->words[c], f->source, f->role.feature[c],
+                          f->levels ? f->levels[c] : NULL));
+    if (f->labels) return add_words(&t->target_words, f->labels, 0, NULL);
+    return add_words(&t->target_words, f->source, f->role.target, NULL);
 }
 
 /* The labels of `got` rows (0: the end, where there must be none left), behind the columns of each. */
@@ -300,7 +476,7 @@ fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
             if (is_dropped(f, f->piece + i * f->columns))
                 t->dropped++;
             else
-                take_row(t, &f->role, f->piece + i * f->columns);
+                FAB_TRY(take_row(f, t, f->piece + i * f->columns));
         f->rows += got;
         f->at_end = got == 0;
         FAB_TRY(tick(f));
@@ -347,6 +523,10 @@ fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
             const double *row = f->piece + i * f->columns;
             if (target >= 0 && !is_dropped(f, row))
                 fab_levels_add(row + target, 1, t->level, &t->levels);
+            for (int64_t c = 0; f->levels && c < f->role.n; c++) {
+                double level = row[f->role.feature[c]];
+                if (f->levels[c] && !is_dropped(f, row)) FAB_TRY(code_level(f->levels[c], &level));
+            }
         }
         f->rows += got;
         f->at_end = got == 0;

@@ -95,7 +95,7 @@ static void find_moments(const fab_dataset *t, column *columns, fab_moment *m)
     square(t, m, total, columns);
     for (int64_t d = 0; d < t->columns; d++) {
         const column *c = &columns[d];
-        m[d].constant = !(c->spread > FAB_NEAR_CONSTANT * c->size);
+        m[d].constant = !(c->spread > fmax(FAB_NEAR_CONSTANT * c->size, FAB_LEAST_SPREAD));
         m[d].sd = c->spread * sqrt(c->squares / total);
     }
 }
@@ -126,9 +126,10 @@ fab_status fab_packed_constants(const fab_dataset *t, char *constant)
         c->sum = fmin(c->sum, r->value[k]);
         c->spread = fmax(c->spread, r->value[k]);
     }
-    for (int64_t d = 0; d < t->columns; d++)
-        constant[d] =
-            !(columns[d].spread - columns[d].sum > 2 * FAB_NEAR_CONSTANT * columns[d].size);
+    for (int64_t d = 0; d < t->columns; d++) {
+        const double least = fmax(FAB_NEAR_CONSTANT * columns[d].size, FAB_LEAST_SPREAD);
+        constant[d] = !(columns[d].spread - columns[d].sum > 2 * least);
+    }
     fab_release(columns);
     return FAB_OK;
 }

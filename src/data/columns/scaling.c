@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/text.h"
+#include "data/columns/formula.h"
 #include "data/columns/table.h"
 #include <math.h>
 #include <stdlib.h>
@@ -10,6 +11,8 @@
 /* Of a target: the variance of a prediction, in its units, is a number. */
 #define LEAST_SD 1e-150
 #define MOST_SD  1e150
+
+enum { STEP_ROWS = 5, LEAST_STEPS = 3 }; /* rows that a step has at least; steps of a column */
 
 /* ---- moments of a column ---------------------------------------------------------------------------- */
 
@@ -28,7 +31,7 @@ static fab_moment moments(const double *x, int64_t n, const double *weight)
     }
     c.mean = size * (sum / total);
     for (int64_t i = 0; i < n; i++) spread = fmax(spread, fabs(x[i] - c.mean));
-    c.constant = spread <= FAB_NEAR_CONSTANT * size;
+    c.constant = spread <= fmax(FAB_NEAR_CONSTANT * size, FAB_LEAST_SPREAD);
     for (int64_t i = 0; i < n && spread > 0; i++) {
         if (isnan(x[i])) continue;
         const double d = (x[i] - c.mean) / spread;
@@ -55,7 +58,8 @@ static int is_constant(const fab_dataset *t, int64_t c)
         least = fmin(least, x);
         most = fmax(most, x);
     }
-    return !(most - least > 2 * FAB_NEAR_CONSTANT * fmax(fabs(least), fabs(most)));
+    const double size = fmax(fabs(least), fabs(most));
+    return !(most - least > 2 * fmax(FAB_NEAR_CONSTANT * size, FAB_LEAST_SPREAD));
 }
 
 fab_status fab_dataset_constants(const fab_dataset *t, char *constant)
@@ -88,6 +92,21 @@ int64_t fab_dataset_levels(const fab_dataset *t, int64_t most)
     for (int64_t i = 0; t->y && i < t->n && found < most; i++)
         fab_levels_add(t->y + i, 1, level, &found);
     return found < most ? found : most;
+}
+
+int64_t fab_dataset_features(const fab_dataset *t)
+{
+    int64_t features = 0, *levels;
+    fab_formula *f;
+    for (int64_t c = 0; c < t->columns; c++) features += t->words[c].n ? t->words[c].n : 1;
+    if (!t->formula || fab_formula_read(&f, t->formula) != FAB_OK) return features;
+    if (fab_alloc_array((void **)&levels, t->columns, sizeof *levels, "table") == FAB_OK) {
+        for (int64_t c = 0; c < t->columns; c++) levels[c] = t->words[c].n;
+        if (fab_formula_features(f, levels, &features) != FAB_OK) features = t->columns;
+        fab_release(levels);
+    }
+    fab_formula_free(f);
+    return features;
 }
 
 static int by_bytes(const void *a, const void *b)
@@ -140,10 +159,44 @@ const char *fab_scaling_class(const fab_scaling *k, int64_t c, char buf[32])
     return buf;
 }
 
+/* ---- steps ------------------------------------------------------------------------------------------ */
+
+static int by_size(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The values of column c that come again, unless they are more than `most`, too few, or of too few rows. */
+static fab_status put_steps(fab_column *o, const fab_dataset *t, int64_t c, int64_t most)
+{
+    int64_t n = 0, found = 0, rows = 0;
+    double *x;
+    FAB_TRY(fab_alloc_array((void **)&x, t->n, sizeof *x, "scaling"));
+    for (int64_t i = 0; i < t->n; i++)
+        if (!isnan(t->x[i * t->D + c])) x[n++] = t->x[i * t->D + c];
+    qsort(x, (size_t)n, sizeof *x, by_size);
+    for (int64_t i = 0, same; i < n; i += same) {
+        for (same = 1; i + same < n && x[i + same] == x[i];) same++;
+        if (same < STEP_ROWS) continue;
+        x[found++] = x[i]; /* never before i */
+        rows += same;
+    }
+    fab_status s = FAB_OK;
+    if (found >= LEAST_STEPS && found <= most && 2 * rows >= t->n) {
+        s = fab_alloc_array((void **)&o->step, found, sizeof *x, "scaling");
+        if (s == FAB_OK) memcpy(o->step, x, (size_t)found * sizeof *x);
+        if (s == FAB_OK) o->steps = found;
+    }
+    fab_release(x);
+    return s;
+}
+
 /* ---- create ----------------------------------------------------------------------------------------- */
 
-static fab_status put_columns(fab_scaling *k, const fab_dataset *t)
+static fab_status put_columns(fab_scaling *k, const fab_dataset *t, int steps)
 {
+    int64_t left = steps && !t->packed ? FAB_MOST_STEPS : 0;
     FAB_TRY(fab_alloc_array((void **)&k->column, t->columns, sizeof *k->column, "scaling"));
     memset(k->column, 0, (size_t)t->columns * sizeof *k->column);
     k->columns =
@@ -154,9 +207,35 @@ static fab_status put_columns(fab_scaling *k, const fab_dataset *t)
         c->first = k->D;
         FAB_TRY(fab_copy_text(&c->name, t->name[i]));
         if (w->n) FAB_TRY(sort_words(w, &c->levels, &c->level));
-        k->D += w->n ? w->n : 1;
+        if (!w->n && left > 0) FAB_TRY(put_steps(c, t, i, left));
+        left -= c->steps;
+        k->D += fab_column_features(c);
     }
     return FAB_OK;
+}
+
+fab_status fab_scaling_terms(fab_scaling *k)
+{
+    int64_t *levels;
+    FAB_TRY(fab_formula_read(&k->terms, k->formula));
+    if (k->terms->columns != k->columns)
+        return FAB_FAIL(FAB_BAD_FILE, "scaling: %lld columns, and the formula has %lld",
+                        (long long)k->columns, (long long)k->terms->columns);
+    for (int64_t c = 0; c < k->columns; c++) {
+        char *name;
+        FAB_TRY(fab_formula_column_name(k->terms, c, &name));
+        const int same = strcmp(name, k->column[c].name) == 0;
+        fab_release(name);
+        if (!same)
+            return FAB_FAIL(FAB_BAD_FILE, "scaling: column '%s' is not the formula's",
+                            k->column[c].name);
+        k->column[c].first = -1;
+    }
+    FAB_TRY(fab_alloc_array((void **)&levels, k->columns, sizeof *levels, "scaling"));
+    for (int64_t c = 0; c < k->columns; c++) levels[c] = k->column[c].levels;
+    const fab_status s = fab_formula_features(k->terms, levels, &k->D);
+    fab_release(levels);
+    return s;
 }
 
 fab_status fab_scaling_name(fab_scaling *k)
@@ -164,6 +243,7 @@ fab_status fab_scaling_name(fab_scaling *k)
     FAB_TRY(fab_names_create(&k->name, k->D));
     FAB_TRY(fab_alloc_array((void **)&k->mean, 2 * k->D, sizeof *k->mean, "scaling"));
     k->scale = k->mean + k->D;
+    if (k->terms) return fab_formula_name(k, k->name);
     for (int64_t c = 0; c < k->columns; c++) {
         const fab_column *o = &k->column[c];
         if (!o->levels) FAB_TRY(fab_copy_text(&k->name[o->first], o->name));
@@ -172,13 +252,23 @@ fab_status fab_scaling_name(fab_scaling *k)
             fab_text_add(&text, "%s=%s", o->name, o->level[l]);
             FAB_TRY(fab_text_give(&text, &k->name[o->first + l]));
         }
+        for (int64_t l = 0; l < o->steps; l++) {
+            fab_text text = {0};
+            fab_text_add(&text, "%s=%.15g", o->name, o->step[l]);
+            FAB_TRY(fab_text_give(&text, &k->name[o->first + 1 + l]));
+        }
     }
     return FAB_OK;
 }
 
-static fab_status start(fab_scaling *k, const fab_dataset *t)
+static fab_status start(fab_scaling *k, const fab_dataset *t, int steps)
 {
-    FAB_TRY(put_columns(k, t));
+    FAB_TRY(put_columns(k, t, steps && !t->formula));
+    if (t->formula) {
+        FAB_TRY(fab_copy_text(&k->formula, t->formula));
+        FAB_TRY(fab_scaling_terms(k));
+        FAB_TRY(fab_formula_learn(k->terms, t));
+    }
     FAB_TRY(fab_scaling_name(k));
     FAB_TRY(fab_copy_text(&k->target, t->target_name));
     FAB_TRY(fab_copy_text(&k->weight, t->weight_name));
@@ -193,7 +283,7 @@ static int64_t find_word(const fab_words *w, const char *word)
 }
 
 typedef struct units {
-    int standardise, centre;
+    int standardise, centre, steps;
     double *x; /* n: one feature */
 } units;
 
@@ -214,8 +304,27 @@ static fab_status put_packed(fab_scaling *k, const fab_dataset *t, const units *
     return FAB_OK;
 }
 
+/* Features of a formula: all values, then the moments of each. */
+static fab_status put_terms(fab_scaling *k, const fab_dataset *t, units *u)
+{
+    fab_dataset same = *t; /* it is counted in */
+    double *x;
+    FAB_TRY(fab_alloc_array((void **)&x, t->n * k->D, sizeof *x, "scaling"));
+    fab_status s = fab_formula_values(k, &same, x);
+    if (s == FAB_OK) s = fab_alloc_array((void **)&u->x, t->n, sizeof *u->x, "scaling");
+    if (s == FAB_OK)
+        for (int64_t d = 0; d < k->D; d++) {
+            for (int64_t i = 0; i < t->n; i++) u->x[i] = x[i * k->D + d];
+            put_feature(k, t, u, d, moments(u->x, t->n, t->weight));
+        }
+    fab_release(u->x);
+    fab_release(x);
+    return s;
+}
+
 static fab_status put_features(fab_scaling *k, const fab_dataset *t, units u)
 {
+    if (k->terms) return put_terms(k, t, &u);
     if (t->packed) return put_packed(k, t, &u);
     FAB_TRY(fab_alloc_array((void **)&u.x, t->n, sizeof *u.x, "scaling"));
     for (int64_t c = 0; c < k->columns; c++) {
@@ -223,6 +332,12 @@ static fab_status put_features(fab_scaling *k, const fab_dataset *t, units u)
         for (int64_t l = 0; l < (o->levels ? o->levels : 1); l++) {
             gather(t, c, o->levels ? find_word(&t->words[c], o->level[l]) : -1, u.x);
             put_feature(k, t, &u, o->first + l, moments(u.x, t->n, t->weight));
+        }
+        for (int64_t l = 0; l < o->steps; l++) {
+            gather(t, c, -1, u.x);
+            for (int64_t i = 0; i < t->n; i++)
+                if (!isnan(u.x[i])) u.x[i] = u.x[i] == o->step[l];
+            put_feature(k, t, &u, o->first + 1 + l, moments(u.x, t->n, t->weight));
         }
     }
     fab_release(u.x);
@@ -263,14 +378,13 @@ static fab_status check_weights(const fab_dataset *t)
 
 static fab_status build(fab_scaling *k, const fab_dataset *t, fab_target target, units u)
 {
-    FAB_TRY(start(k, t));
+    FAB_TRY(start(k, t, u.steps));
     if (t->fills) FAB_TRY(fab_alloc_array((void **)&k->fill, k->D, sizeof *k->fill, "scaling"));
     FAB_TRY(put_features(k, t, u));
     return put_target(k, t, target, u);
 }
 
-fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab_target target,
-                              int standardise, int centre)
+static fab_status create(fab_scaling **k, const fab_dataset *t, fab_target target, units u)
 {
     fab_scaling *new;
     *k = NULL;
@@ -278,13 +392,25 @@ fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab_target 
     if (t->n < 1) return FAB_FAIL(FAB_BAD_DATA, "scaling: the table has no rows");
     FAB_TRY(check_weights(t));
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "scaling"));
-    *new = (fab_scaling){.target_scale = 1, .sparse = t->sparse};
-    const fab_status s = build(new, t, target, (units){standardise, centre, NULL});
+    *new = (fab_scaling){.target_scale = 1, .sparse = t->sparse, .dialect = t->dialect};
+    const fab_status s = build(new, t, target, u);
     if (s == FAB_OK)
         *k = new;
     else
         fab_scaling_free(new);
     return s;
+}
+
+fab_status fab_scaling_create(fab_scaling **k, const fab_dataset *t, fab_target target,
+                              int standardise, int centre)
+{
+    return create(k, t, target, (units){.standardise = standardise, .centre = centre});
+}
+
+fab_status fab_scaling_create_steps(fab_scaling **k, const fab_dataset *t, fab_target target,
+                                    int standardise, int centre)
+{
+    return create(k, t, target, (units){.standardise = standardise, .centre = centre, .steps = 1});
 }
 
 void fab_scaling_free(fab_scaling *k)
@@ -293,8 +419,11 @@ void fab_scaling_free(fab_scaling *k)
     for (int64_t c = 0; c < k->columns; c++) {
         fab_release(k->column[c].name);
         fab_names_free(k->column[c].level, k->column[c].levels);
+        fab_release(k->column[c].step);
     }
     fab_release(k->column);
+    fab_formula_free(k->terms);
+    fab_release(k->formula);
     fab_names_free(k->name, k->D);
     fab_names_free(k->level_name, k->levels);
     fab_release(k->mean);

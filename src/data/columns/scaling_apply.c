@@ -1,13 +1,16 @@
 /* scaling_apply.c - a table from the user's units to those of the fit.
  *
- * Columns of numbers change in place; a table with columns of words gets wider rows.
+ * Columns of numbers change in place; a table with columns of words or of steps, and one with a formula, gets other rows.
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "base/text.h"
+#include "data/columns/formula.h"
 #include "data/columns/table.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* Rounding of a column that hardly varies is 0. */
 static double to_fitting(const fab_scaling *k, int64_t d, double x)
@@ -37,8 +40,8 @@ static fab_status no_class(const fab_scaling *k, const fab_dataset *t, int64_t r
     char number[32];
     fab_print_double(number, sizeof number, t->y[row]);
     return FAB_FAIL(FAB_BAD_DATA, "target '%s': row %lld has %s, which is none of the %lld classes",
-                    k->target, (long long)row, w->n ? w->word[(int64_t)t->y[row]] : number,
-                    (long long)k->levels);
+                    k->target, (long long)(t->before + row),
+                    w->n ? w->word[(int64_t)t->y[row]] : number, (long long)k->levels);
 }
 
 static int64_t class_of(const fab_scaling *k, const fab_dataset *t, double y)
@@ -83,7 +86,7 @@ static void apply_numbers(const fab_scaling *k, fab_dataset *t)
 typedef struct lookup {
     const fab_column *column;
     const fab_words *words;
-    int64_t *level; /* words->n: -1: none of them */
+    const int64_t *level; /* words->n: -1: none of them */
 } lookup;
 
 static int64_t look_up(const lookup *l, double x)
@@ -95,43 +98,103 @@ static int64_t look_up(const lookup *l, double x)
     return level_of(number, l->column->level, l->column->levels);
 }
 
-static fab_status no_level(const lookup *l, int64_t row, double x)
+/* A word that is none of the levels: taken where the table says so. */
+static fab_status no_level(const lookup *l, fab_dataset *t, int64_t row, double x)
 {
     char number[32];
+    if (t->takes_unseen) {
+        t->unseen++;
+        return FAB_OK;
+    }
     fab_print_double(number, sizeof number, x);
     return FAB_FAIL(
         FAB_BAD_DATA, "column '%s': row %lld has '%s', which is none of its %lld levels",
-        l->column->name, (long long)row, l->words->n ? l->words->word[(int64_t)x] : number,
-        (long long)l->column->levels);
+        l->column->name, (long long)(t->before + row),
+        l->words->n ? l->words->word[(int64_t)x] : number, (long long)l->column->levels);
+}
+
+fab_status fab_scaling_level(const fab_scaling *k, fab_dataset *t, int64_t c, const int64_t *place,
+                             int64_t row, double *level)
+{
+    const lookup l = {&k->column[c], &t->words[c], place};
+    const double x = t->x[row * t->D + c];
+    const int64_t at = look_up(&l, x);
+    if (at < 0) FAB_TRY(no_level(&l, t, row, x));
+    *level = (double)at;
+    return FAB_OK;
+}
+
+static fab_status find_places(const fab_scaling *k, const fab_dataset *t, int64_t c,
+                              int64_t **place)
+{
+    const fab_column *o = &k->column[c];
+    const fab_words *w = &t->words[c];
+    FAB_TRY(fab_alloc_array((void **)place, w->n + 1, sizeof **place, "scaling"));
+    for (int64_t i = 0; i < w->n; i++) (*place)[i] = level_of(w->word[i], o->level, o->levels);
+    return FAB_OK;
+}
+
+fab_status fab_scaling_places(const fab_scaling *k, const fab_dataset *t, int64_t ***place)
+{
+    int64_t **new;
+    fab_status s = FAB_OK;
+    *place = NULL;
+    FAB_TRY(fab_alloc_array((void **)&new, k->columns, sizeof *new, "scaling"));
+    for (int64_t c = 0; c < k->columns; c++) new[c] = NULL;
+    for (int64_t c = 0; c < k->columns && s == FAB_OK; c++)
+        if (k->column[c].levels) s = find_places(k, t, c, &new[c]);
+    if (s == FAB_OK) {
+        *place = new;
+        return FAB_OK;
+    }
+    for (int64_t c = 0; c < k->columns; c++) fab_release(new[c]);
+    fab_release(new);
+    return s;
 }
 
 /* A column of words of all rows into the features it makes. */
-static fab_status spread_words(const fab_scaling *k, const fab_dataset *t, const lookup *l,
+static fab_status spread_words(const fab_scaling *k, fab_dataset *t, const lookup *l,
                                const double *word, double *x)
 {
     for (int64_t i = 0; i < t->n; i++, word += t->D, x += k->D) {
         const int64_t at = look_up(l, *word), first = l->column->first;
-        if (at < 0 && !isnan(*word)) return no_level(l, i, *word);
+        if (at < 0 && !isnan(*word)) FAB_TRY(no_level(l, t, i, *word));
         for (int64_t j = 0; j < l->column->levels; j++)
-            x[first + j] = to_fitting(k, first + j, at < 0 ? NAN : (double)(j == at));
+            x[first + j] = to_fitting(k, first + j, isnan(*word) ? NAN : (double)(j == at));
     }
     return FAB_OK;
 }
 
-static fab_status spread_column(const fab_scaling *k, const fab_dataset *t, int64_t c, double *x)
+static fab_status spread_column(const fab_scaling *k, fab_dataset *t, int64_t c, double *x)
 {
-    lookup l = {&k->column[c], &t->words[c], NULL};
-    if (!l.column->levels) {
-        const int64_t d = l.column->first;
-        for (int64_t i = 0; i < t->n; i++) x[i * k->D + d] = to_fitting(k, d, t->x[i * t->D + c]);
+    const fab_column *o = &k->column[c];
+    int64_t *place;
+    if (!o->levels) {
+        const int64_t d = o->first;
+        for (int64_t i = 0; i < t->n; i++) {
+            const double number = t->x[i * t->D + c];
+            double *row = x + i * k->D;
+            row[d] = to_fitting(k, d, number);
+            for (int64_t j = 0; j < o->steps; j++)
+                row[d + 1 + j] =
+                    to_fitting(k, d + 1 + j, isnan(number) ? NAN : number == o->step[j]);
+        }
         return FAB_OK;
     }
-    FAB_TRY(fab_alloc_array((void **)&l.level, l.words->n + 1, sizeof *l.level, "scaling"));
-    for (int64_t i = 0; i < l.words->n; i++)
-        l.level[i] = level_of(l.words->word[i], l.column->level, l.column->levels);
+    FAB_TRY(find_places(k, t, c, &place));
+    const lookup l = {o, &t->words[c], place};
     const fab_status s = spread_words(k, t, &l, t->x + c, x);
-    fab_release(l.level);
+    fab_release(place);
     return s;
+}
+
+/* The features of a formula. */
+static fab_status spread_terms(const fab_scaling *k, fab_dataset *t, double *x)
+{
+    FAB_TRY(fab_formula_values(k, t, x));
+    for (int64_t i = 0; i < t->n; i++)
+        for (int64_t d = 0; d < k->D; d++) x[i * k->D + d] = to_fitting(k, d, x[i * k->D + d]);
+    return FAB_OK;
 }
 
 static fab_status apply_words(const fab_scaling *k, fab_dataset *t)
@@ -139,7 +202,10 @@ static fab_status apply_words(const fab_scaling *k, fab_dataset *t)
     double *x;
     fab_status s = fab_alloc_array((void **)&x, t->n * k->D, sizeof *x, "scaling");
     if (s != FAB_OK) return s;
-    for (int64_t c = 0; c < k->columns && s == FAB_OK; c++) s = spread_column(k, t, c, x);
+    if (k->terms)
+        s = spread_terms(k, t, x);
+    else
+        for (int64_t c = 0; c < k->columns && s == FAB_OK; c++) s = spread_column(k, t, c, x);
     if (s != FAB_OK) {
         fab_release(x);
         return s;
@@ -166,7 +232,7 @@ static fab_status check_columns(const fab_scaling *k, const fab_dataset *t)
 static int has_levels(const fab_scaling *k)
 {
     int64_t levels = 0;
-    for (int64_t c = 0; c < k->columns; c++) levels += k->column[c].levels;
+    for (int64_t c = 0; c < k->columns; c++) levels += k->column[c].levels + k->column[c].steps;
     return levels > 0;
 }
 
@@ -175,7 +241,7 @@ static int keeps_zeros(const fab_scaling *k)
 {
     for (int64_t d = 0; d < k->D; d++)
         if (k->mean[d] != 0) return 0;
-    return !has_levels(k);
+    return !has_levels(k) && !k->terms;
 }
 
 fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
@@ -183,7 +249,7 @@ fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
     FAB_TRY(check_columns(k, t));
     if (t->packed && !keeps_zeros(k)) FAB_TRY(fab_packed_open(t));
     if (t->y) FAB_TRY(apply_target(k, t));
-    if (has_levels(k))
+    if (has_levels(k) || k->terms)
         FAB_TRY(apply_words(k, t));
     else
         apply_numbers(k, t);
@@ -197,7 +263,26 @@ fab_status fab_scaling_categorical(const fab_scaling *k, char **names)
     int64_t n = 0;
     *names = NULL;
     for (int64_t c = 0; c < k->columns; c++)
-        if (k->column[c].levels && !strchr(k->column[c].name, ','))
+        if (k->column[c].levels && !strchr(k->column[c].name, ',') &&
+            !(k->terms && k->terms->column[c].coded))
             fab_text_add(&text, "%s%s", n++ ? "," : "", k->column[c].name);
     return n ? fab_text_give(&text, names) : FAB_OK;
+}
+
+static int has_none(char *const *level, int64_t levels)
+{
+    for (int64_t l = 0; l < levels; l++)
+        if (strcasecmp(level[l], "none") == 0) return 1;
+    return 0;
+}
+
+fab_status fab_scaling_none(const fab_scaling *k, char **names)
+{
+    fab_text text = {0};
+    *names = NULL;
+    fab_text_add(&text, "%s", k->level_name && has_none(k->level_name, k->levels) ? k->target : "");
+    for (int64_t c = 0; c < k->columns; c++)
+        if (has_none(k->column[c].level, k->column[c].levels))
+            fab_text_add(&text, ",%s", k->column[c].name);
+    return fab_text_give(&text, names);
 }

@@ -10,9 +10,8 @@
  * The random start gives every row the same chance, m / n, also the only row of its class.
  *
  * SPDX-License-Identifier: MIT */
-#include "fabayes/data.h"
+#include "data/columns/split.h"
 #include "base/memory.h"
-#include "fabayes/random.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -55,7 +54,8 @@ static int by_class(const void *a, const void *b)
 
 static fab_status check_classes(int64_t n, const double *y)
 {
-    for (int64_t i = 0; y && i < n; i++)
+    if (!y) return FAB_OK;
+    for (int64_t i = 0; i < n; i++)
         if (!isfinite(y[i]))
             return FAB_FAIL(FAB_BAD_DATA, "split: the class of row %lld is %g", (long long)i, y[i]);
     return FAB_OK;
@@ -74,11 +74,16 @@ static fab_status sort_by_class(int64_t n, const double *y, int64_t *order)
 
 /* ---- 3: deal --------------------------------------------------------------------------------- */
 
+typedef struct random_source {
+    uint64_t seed;
+    fab_purpose purpose;
+} random_source;
+
 /* A random number of 0 .. n-1. */
-static int64_t random_start(uint64_t seed, int64_t n)
+static int64_t random_start(const random_source *r, int64_t n)
 {
     double u;
-    fab_random_uniform(seed, FAB_PURPOSE_SPLIT, STREAM_OF_START, 0, 1, &u);
+    fab_random_uniform(r->seed, r->purpose, STREAM_OF_START, 0, 1, &u);
     const int64_t start = (int64_t)(u * (double)n);
     return start < n ? start : n - 1;
 }
@@ -115,28 +120,28 @@ static void collect(fab_split *s, const int64_t *part)
 }
 
 /* tested = 0: folds; else how many rows are tested. */
-static fab_status fill(fab_split *s, int64_t tested, const double *y, uint64_t seed)
+static fab_status fill(fab_split *s, int64_t tested, const double *y, const random_source *r)
 {
     int64_t *part;
-    fab_random_shuffle(seed, FAB_PURPOSE_SPLIT, STREAM_OF_ORDER, s->n, s->row); /* 1 */
-    if (y) FAB_TRY(sort_by_class(s->n, y, s->row));                             /* 2 */
+    fab_random_shuffle(r->seed, r->purpose, STREAM_OF_ORDER, s->n, s->row); /* 1 */
+    if (y) FAB_TRY(sort_by_class(s->n, y, s->row));                         /* 2 */
     FAB_TRY(fab_alloc_array((void **)&part, s->n, sizeof *part, "split"));
     if (tested)
-        deal_test(s->n, tested, random_start(seed, s->n), s->row, part); /* 3 */
+        deal_test(s->n, tested, random_start(r, s->n), s->row, part); /* 3 */
     else
-        deal_folds(s->n, s->parts, random_start(seed, s->parts), s->row, part);
+        deal_folds(s->n, s->parts, random_start(r, s->parts), s->row, part);
     collect(s, part); /* 4 */
     fab_release(part);
     return FAB_OK;
 }
 
 static fab_status build(fab_split **s, int64_t n, int64_t parts, int64_t tested, const double *y,
-                        uint64_t seed)
+                        random_source r)
 {
     const fab_split proto = {.n = n, .parts = parts};
     FAB_TRY(check_classes(n, y));
     FAB_TRY(fab_build((void **)s, sizeof **s, &proto, layout));
-    const fab_status status = fill(*s, tested, y, seed);
+    const fab_status status = fill(*s, tested, y, &r);
     if (status == FAB_OK) return FAB_OK;
     fab_split_free(*s);
     *s = NULL;
@@ -145,7 +150,8 @@ static fab_status build(fab_split **s, int64_t n, int64_t parts, int64_t tested,
 
 /* ---- the public verbs ------------------------------------------------------------------------ */
 
-fab_status fab_split_test(fab_split **s, int64_t n, double fraction, const double *y, uint64_t seed)
+fab_status fab_split_test_for(fab_purpose purpose, fab_split **s, int64_t n, double fraction,
+                              const double *y, uint64_t seed)
 {
     *s = NULL;
     if (!(fraction > 0 && fraction < 1))
@@ -155,16 +161,27 @@ fab_status fab_split_test(fab_split **s, int64_t n, double fraction, const doubl
     if (tested < 1 || tested >= n)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "split: %g of %lld rows leaves no row to %s with",
                         fraction, (long long)n, tested < 1 ? "test" : "train");
-    return build(s, n, 2, tested, y, seed);
+    return build(s, n, 2, tested, y, (random_source){seed, purpose});
 }
 
-fab_status fab_split_folds(fab_split **s, int64_t n, int64_t k, const double *y, uint64_t seed)
+fab_status fab_split_test(fab_split **s, int64_t n, double fraction, const double *y, uint64_t seed)
+{
+    return fab_split_test_for(FAB_PURPOSE_SPLIT, s, n, fraction, y, seed);
+}
+
+fab_status fab_split_folds_for(fab_purpose purpose, fab_split **s, int64_t n, int64_t k,
+                               const double *y, uint64_t seed)
 {
     *s = NULL;
     if (k < 2 || k > n)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "split: %lld folds of %lld rows; 2 to %lld are possible",
                         (long long)k, (long long)n, (long long)n);
-    return build(s, n, k, 0, y, seed);
+    return build(s, n, k, 0, y, (random_source){seed, purpose});
+}
+
+fab_status fab_split_folds(fab_split **s, int64_t n, int64_t k, const double *y, uint64_t seed)
+{
+    return fab_split_folds_for(FAB_PURPOSE_SPLIT, s, n, k, y, seed);
 }
 
 int64_t fab_split_parts(const fab_split *s)
@@ -185,7 +202,8 @@ int64_t fab_split_rest(const fab_split *s, int64_t part, int64_t *rows)
 {
     const int64_t *left, n = fab_split_part(s, part, &left), rest = s->n - n;
     const int64_t *const end = left + n;
-    for (int64_t i = 0; rows && i < s->n; i++) {
+    if (!rows) return rest;
+    for (int64_t i = 0; i < s->n; i++) {
         if (left < end && *left == i)
             left++;
         else

@@ -65,6 +65,7 @@ void fab_dataset_free(fab_dataset *t)
     fab_release(t->weight);
     fab_release(t->offset);
     fab_release(t->level);
+    fab_release(t->formula);
     fab_sparse_free(&t->cells);
     fab_release(t);
 }
@@ -73,6 +74,7 @@ void fab_dataset_clear(fab_dataset *t)
 {
     if (t->D != t->columns) t->room = 0; /* the rows were made wider: their memory does not fit */
     t->D = t->columns;
+    t->before += t->n;
     t->n = t->cells.n = t->cells.values = 0;
 }
 
@@ -121,6 +123,7 @@ static fab_status copy_columns(fab_dataset *out, const fab_dataset *t)
         FAB_TRY(copy_words(&out->words[c], &t->words[c]));
     }
     FAB_TRY(copy_words(&out->target_words, &t->target_words));
+    FAB_TRY(fab_copy_text(&out->formula, t->formula));
     FAB_TRY(fab_copy_text(&out->target_name, t->target_name));
     FAB_TRY(fab_copy_text(&out->weight_name, t->weight_name));
     return fab_copy_text(&out->offset_name, t->offset_name);
@@ -186,7 +189,9 @@ fab_status fab_dataset_take(fab_dataset **out, const fab_dataset *t, const int64
                          .columns = t->columns,
                          .sparse = t->sparse,
                          .fills = t->fills,
-                         .packed = t->packed};
+                         .packed = t->packed,
+                         .dialect = t->dialect,
+                         .no_intercept = t->no_intercept};
     const fab_status s = take(new, t, index, n);
     if (s == FAB_OK)
         *out = new;

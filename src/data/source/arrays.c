@@ -5,6 +5,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
+#include "data/source/names.h"
 #include "data/source/source.h"
 #include "data/source/words.h"
 #include <math.h>
@@ -138,7 +139,7 @@ static fab_status name_columns(fab_source *s)
         if (c == offset) snprintf(made, MADE, "offset");
         s->names[c] = name ? (char *)name : made;
     }
-    return FAB_OK;
+    return fab_source_unique_names(s);
 }
 
 static fab_status add_word(fab_dictionary *w, const char *word, int64_t *code)
@@ -245,10 +246,13 @@ static fab_status next_dense(fab_source *s, double *out, int *got)
     if (!*got || !out) return FAB_OK;
     for (int64_t d = 0; d < a->D; d++) {
         out[d] = number_at(a->x, a->type, first + d * across);
-        FAB_TRY(check_number(s, row, d, out[d]));
+        if (!s->unread || !s->unread[d]) FAB_TRY(check_number(s, row, d, out[d]));
     }
     for (int64_t c = a->D; c < s->columns; c++)
-        FAB_TRY(read_array(s, array_of(s, c), row, c, &out[c]));
+        if (s->unread && s->unread[c])
+            out[c] = NAN;
+        else
+            FAB_TRY(read_array(s, array_of(s, c), row, c, &out[c]));
     return FAB_OK;
 }
 
@@ -369,9 +373,11 @@ fab_status fab_source_open_table(fab_source **s, const fab_dataset *t, const fab
                                        .words = t->words[c].n};
     }
     const fab_status status = open_as(s, &v->all, o, "table");
-    if (status == FAB_OK)
-        (*s)->view = p;
-    else
+    if (status != FAB_OK) {
         fab_release(p);
-    return status;
+        return status;
+    }
+    (*s)->view = p;
+    (*s)->dialect = t->dialect;
+    return FAB_OK;
 }

@@ -4,7 +4,9 @@
 #define _POSIX_C_SOURCE 200809L
 #include "data/source/cells.h"
 #include "base/bytes.h"
+#include "base/memory.h"
 #include "data/source/number.h"
+#include "data/source/recode.h"
 #include "data/source/words.h"
 #include <math.h>
 #include <stdio.h>
@@ -13,44 +15,73 @@
 
 /* ---- what a field is ------------------------------------------------------------------------- */
 
-static int is_number(const fab_cut *f, double *x)
+static int is_number(const fab_source *s, const fab_cut *f, double *x)
 {
-    return f->n > 0 && fab_number(f->p, x) == f->p + f->n;
+    return f->n > 0 && s->number(f->p, x) == f->p + f->n;
 }
 
-static int is_too_large(const char *p)
+static int is_too_large(const fab_source *s, const char *p)
 {
     double x;
-    return !fab_number(p, &x) && isinf(x);
+    return !s->number(p, &x) && isinf(x);
 }
 
-/* A word that stands for a value that is not there? */
+/* A number that stands for a missing value? */
+static int is_na_number(const fab_source *s, double x)
+{
+    for (int64_t i = 0; i < s->na_count; i++)
+        if (x == s->na[i]) return 1;
+    return 0;
+}
+
+/* A word that stands for a value that is not there?  Spreadsheets write what begins with #. */
 static int is_missing(const fab_cut *f)
 {
-    static const char *const words[] = {"na", "n/a", "null", "none", "?", "-", "."};
+    static const char *const words[] = {
+        "na",   "n/a",      "null", "none",    "?",       "-",     ".",      "<na>",  "nat",
+        "#n/a", "#n/a n/a", "#na",  "#value!", "#div/0!", "#ref!", "#name?", "#num!", "#null!"};
     for (size_t i = 0; i < sizeof words / sizeof *words; i++)
         if (f->n == strlen(words[i]) && strncasecmp(f->p, words[i], f->n) == 0) return 1;
     return 0;
 }
 
-fab_cell fab_cell_kind(const fab_cut *f)
+int fab_cell_is_none(const fab_cut *f)
 {
-    double x;
-    if (f->n == 0) return FAB_CELL_EMPTY;
-    if (is_number(f, &x) || is_too_large(f->p)) return FAB_CELL_NUMBER;
-    const char *word = fab_number_word(f->p, f->n);
-    if (word) return strcmp(word, "NaN") == 0 ? FAB_CELL_MISSING : FAB_CELL_NUMBER;
-    return is_missing(f) ? FAB_CELL_MISSING : FAB_CELL_WORD;
+    return f->n == 4 && strncasecmp(f->p, "none", 4) == 0;
 }
 
-char *fab_cell_copy(char *to, const fab_cut *f)
+fab_cell fab_cell_kind(const fab_source *s, const fab_cut *f)
 {
+    double x;
+    const int own = s->dialect.na[0] != '\0';
+    if (f->n == 0) return FAB_CELL_EMPTY;
+    if (own && fab_source_is_na(s, f->p, f->n)) return FAB_CELL_MISSING;
+    if (is_number(s, f, &x)) return is_na_number(s, x) ? FAB_CELL_MISSING : FAB_CELL_NUMBER;
+    if (is_too_large(s, f->p)) return FAB_CELL_NUMBER;
+    const char *word = fab_number_word(f->p, f->n);
+    if (word) return strcmp(word, "NaN") == 0 ? FAB_CELL_MISSING : FAB_CELL_NUMBER;
+    return !own && is_missing(f) ? FAB_CELL_MISSING : FAB_CELL_WORD;
+}
+
+size_t fab_cell_room(const fab_cut *f)
+{
+    return (fab_is_utf8(f->p, f->n) ? f->n : 3 * f->n) + 1;
+}
+
+fab_status fab_cell_copy(fab_source *s, char **to, const fab_cut *f)
+{
+    const int recode = !fab_is_utf8(f->p, f->n);
     for (size_t i = 0; i < f->n; i++) {
-        *to++ = f->p[i];
+        if (recode)
+            *to += fab_recode_1252(*to, f->p + i, 1);
+        else
+            *(*to)++ = f->p[i];
         if (f->quoted && f->p[i] == '"') i++; /* "" is one " */
     }
-    *to++ = '\0';
-    return to;
+    *(*to)++ = '\0';
+    if (!recode || s->recoded) return FAB_OK;
+    s->recoded = 1;
+    return fab_source_say(s, "is not UTF-8: its words are taken for Windows-1252 (Latin-1)");
 }
 
 /* ---- the fields of a line -------------------------------------------------------------------- */
@@ -80,7 +111,7 @@ fab_status fab_cells_refuse(const fab_source *s, const char *place, const char *
         return FAB_FAIL(FAB_MISSING_VALUE, "%s: %s is empty: a missing value", s->in.name, place);
     if (word) return FAB_FAIL(FAB_BAD_DATA, "%s: %s is %s", s->in.name, place, word);
     fab_show(shown, p, n);
-    if (is_too_large(p))
+    if (is_too_large(s, p))
         return FAB_FAIL(FAB_BAD_DATA, "%s: %s: '%s' is too large for a double", s->in.name, place,
                         shown);
     return FAB_FAIL(FAB_BAD_DATA, "%s: %s: '%s' is not a number", s->in.name, place, shown);
@@ -88,12 +119,18 @@ fab_status fab_cells_refuse(const fab_source *s, const char *place, const char *
 
 enum { PLACE = FAB_SHOWN + 64 };
 
+/* The line on which the row begins. */
+static long long line_of(const fab_source *s)
+{
+    return (long long)(s->in.lines - s->more_lines);
+}
+
 /* "line 3, column 2 ('height')"; lines and columns count from 1. */
 static const char *tell_place(char place[PLACE], const fab_source *s, int64_t column)
 {
     char name[FAB_SHOWN];
-    const int used = snprintf(place, PLACE, "line %lld, column %lld", (long long)s->in.lines,
-                              (long long)column + 1);
+    const int used = snprintf(place, PLACE, "line %lld, column %lld", line_of(s),
+                              (long long)column + 1 + s->left);
     if (s->names)
         snprintf(place + used, PLACE - (size_t)used, " ('%s')",
                  fab_show(name, s->names[column], strlen(s->names[column])));
@@ -122,26 +159,49 @@ static fab_status refuse_missing(const fab_source *s, int64_t column, const fab_
                     fab_show(shown, f->p, f->n));
 }
 
+/* A value that is written in another way than the column. */
+static fab_status refuse_form(const fab_source *s, int64_t column, const fab_cut *f)
+{
+    char place[PLACE], shown[FAB_SHOWN];
+    const fab_notation *form = &s->form[column];
+    tell_place(place, s, column);
+    fab_show(shown, f->p, f->n);
+    if (form->number)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: %s: '%s' is not a date as those above it are",
+                        s->in.name, place, shown);
+    return FAB_FAIL(FAB_BAD_DATA, "%s: %s: '%s' is not a number%s%s%s%s, as those above it are",
+                    s->in.name, place, shown, form->sign ? " with the sign '" : "",
+                    fab_notation_sign(form->sign), form->sign ? "'" : "",
+                    form->group ? " in groups of three digits" : "");
+}
+
 static fab_status refuse_number(const fab_source *s, int64_t column, const fab_cut *f)
 {
-    char place[PLACE];
-    const fab_cell kind = fab_cell_kind(f);
-    if (s->with_words && kind == FAB_CELL_WORD) return refuse_word(s, column, f);
+    char place[PLACE], shown[FAB_SHOWN];
+    const fab_cell kind = fab_cell_kind(s, f);
+    tell_place(place, s, column);
     if (kind == FAB_CELL_MISSING && !fab_number_word(f->p, f->n))
         return refuse_missing(s, column, f);
-    return fab_cells_refuse(s, tell_place(place, s, column), f->p, f->n);
+    if (kind == FAB_CELL_WORD && fab_date_orders(f->p, f->n))
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "%s: %s: '%s' is a date; --dates numbers reads the column as days",
+                        s->in.name, place, fab_show(shown, f->p, f->n));
+    const fab_shape shape = fab_notation_look(f->p, f->n).shape;
+    if (kind == FAB_CELL_WORD && (shape == FAB_SHAPE_COMMA || shape == FAB_SHAPE_EITHER_COMMA) &&
+        s->number != fab_number_comma)
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "%s: %s: '%s' is not a number with a decimal point; --decimal comma reads "
+                        "decimal commas",
+                        s->in.name, place, fab_show(shown, f->p, f->n));
+    if (s->with_words && kind == FAB_CELL_WORD) return refuse_word(s, column, f);
+    return fab_cells_refuse(s, place, f->p, f->n);
 }
 
 static fab_status refuse_count(const fab_source *s, int64_t n)
 {
+    n += s->left;
     return FAB_FAIL(FAB_BAD_DATA, "%s: line %lld has %lld value%s, expected %lld", s->in.name,
-                    (long long)s->in.lines, (long long)n, n == 1 ? "" : "s", (long long)s->columns);
-}
-
-static fab_status refuse_open(const fab_source *s)
-{
-    return FAB_FAIL(FAB_BAD_DATA, "%s: line %lld opens a quote that does not close", s->in.name,
-                    (long long)s->in.lines);
+                    line_of(s), (long long)n, n == 1 ? "" : "s", (long long)s->columns + s->left);
 }
 
 static fab_status refuse_identifier(const fab_source *s, int64_t column)
@@ -157,12 +217,28 @@ static fab_status refuse_identifier(const fab_source *s, int64_t column)
 
 static fab_status read_number(const fab_source *s, int64_t column, const fab_cut *f, double *x)
 {
-    if (is_number(f, x)) return FAB_OK;
-    const fab_cell kind = fab_cell_kind(f);
+    if (is_number(s, f, x) && !is_na_number(s, *x)) return FAB_OK;
+    const fab_cell kind = fab_cell_kind(s, f);
     if (!s->missing || (kind != FAB_CELL_EMPTY && kind != FAB_CELL_MISSING))
         return refuse_number(s, column, f);
     *x = NAN;
     return FAB_OK;
+}
+
+/* A value of a column that has a form: a date, a number with a sign or in groups, the name of a row. */
+static fab_status read_form(const fab_source *s, int64_t column, const fab_cut *f, double *x)
+{
+    const fab_notation *form = &s->form[column];
+    if (form->row_name) {
+        *x = (double)s->row;
+        return FAB_OK;
+    }
+    if (form->number ? fab_date_days(f->p, f->n, form->date, x)
+                     : fab_notation_number(form, f->p, f->n, x))
+        return is_na_number(s, *x) ? read_number(s, column, f, x) : FAB_OK;
+    const fab_cell kind = fab_cell_kind(s, f);
+    if (kind == FAB_CELL_EMPTY || kind == FAB_CELL_MISSING) return read_number(s, column, f, x);
+    return refuse_form(s, column, f);
 }
 
 /* Names of words are lent as strings: no byte in them may end one, or garble a terminal. */
@@ -176,18 +252,20 @@ static fab_status check_bytes(const fab_source *s, int64_t column, const char *p
     return FAB_OK;
 }
 
-static fab_status read_word(const fab_source *s, int64_t column, const fab_cut *f, double *x)
+static fab_status read_word(fab_source *s, int64_t column, const fab_cut *f, double *x)
 {
-    const fab_cell kind = fab_cell_kind(f);
+    const fab_cell kind = fab_cell_kind(s, f);
+    const int none = s->form && s->form[column].none && fab_cell_is_none(f);
     *x = NAN;
-    if (kind == FAB_CELL_EMPTY || kind == FAB_CELL_MISSING)
+    if (kind == FAB_CELL_EMPTY || (kind == FAB_CELL_MISSING && !none))
         return s->missing ? FAB_OK : refuse_missing(s, column, f);
     FAB_TRY(check_bytes(s, column, f->p, f->n));
     fab_dictionary *words = s->words[column];
     char *to;
     int64_t code;
-    FAB_TRY(fab_dictionary_room(words, f->n + 1, &to));
-    const char *end = fab_cell_copy(to, f);
+    FAB_TRY(fab_dictionary_room(words, fab_cell_room(f), &to));
+    char *end = to;
+    FAB_TRY(fab_cell_copy(s, &end, f));
     FAB_TRY(fab_dictionary_code(words, (size_t)(end - 1 - to), &code));
     if (code == FAB_WORDS_MAX) return refuse_identifier(s, column);
     *x = (double)code;
@@ -198,13 +276,21 @@ fab_status fab_cells_row(fab_source *s, fab_split_fn *split, fab_span line, doub
 {
     const int64_t n = fab_cells_count(s, split, line);
     if (n != s->columns) return refuse_count(s, n);
-    if (s->words && fab_cells_open(s, split, line)) return refuse_open(s);
     const char *p = line.p;
     for (int64_t j = 0; j < n; j++) {
         fab_cut f;
         p = split(s, p, line.p + line.n, &f);
-        FAB_TRY(s->words && s->words[j] ? read_word(s, j, &f, &out[j])
-                                        : read_number(s, j, &f, &out[j]));
+        if (s->unread && s->unread[j]) {
+            out[j] = NAN;
+            continue;
+        }
+        const fab_notation *form = s->form ? &s->form[j] : NULL;
+        if (s->words && s->words[j])
+            FAB_TRY(read_word(s, j, &f, &out[j]));
+        else if (form && (form->decimal || form->number || form->row_name))
+            FAB_TRY(read_form(s, j, &f, &out[j]));
+        else
+            FAB_TRY(read_number(s, j, &f, &out[j]));
     }
     return FAB_OK;
 }

@@ -13,9 +13,13 @@ typedef enum fab_cell {
     FAB_CELL_WORD
 } fab_cell;
 
-fab_cell fab_cell_kind(const fab_cut *f);
-/* Copy the text with a zero byte behind it, at most f->n + 1 bytes; gives the byte behind that. */
-char *fab_cell_copy(char *to, const fab_cut *f);
+fab_cell fab_cell_kind(const fab_source *s, const fab_cut *f);
+/* Is it the word "none", in any case of letters? */
+int fab_cell_is_none(const fab_cut *f);
+/* Copy the text with a zero byte behind it, at most fab_cell_room bytes; gives the byte behind that.  A text that is no UTF-8
+ * is taken for Windows-1252 and recoded, which is said once. */
+size_t fab_cell_room(const fab_cut *f);
+fab_status fab_cell_copy(fab_source *s, char **to, const fab_cut *f);
 
 int64_t fab_cells_count(const fab_source *s, fab_split_fn *split, fab_span line);
 /* Does the last field open a quote that this text does not close? */

@@ -1,7 +1,7 @@
-/* csv.c - comma- and tab-separated values, with the quotes of RFC 4180.
+/* csv.c - values with a separator between them, with the quotes of RFC 4180.
  *
- * The separator of csv is the comma, or the semicolon where the first line has no comma.  Blanks around a
- * field do not count.  A row is a line: only a quoted name in the header may contain a line end.
+ * The separator of csv is given, or it is the comma, the semicolon or the pipe that stands in every row equally often
+ * (find_separator).  Blanks around a field do not count.  A row is a line, or several where a quoted field has line ends.
  *
  * SPDX-License-Identifier: MIT */
 #include "data/source/lines.h"
@@ -55,20 +55,30 @@ static const char *padded(const fab_source *s, const char *p, const char *end, d
 {
     fab_cut f;
     const char *next = split(s, p, end, &f);
-    if (f.n == 0 || fab_number(f.p, x) != f.p + f.n) return NULL;
+    if (f.n == 0 || s->number(f.p, x) != f.p + f.n) return NULL;
     return next ? next - 1 : end;
+}
+
+/* Compiled for either decimal mark, so that the call is direct. */
+__attribute__((always_inline)) static inline int row_of(const fab_source *s, const char *p,
+                                                        const char *end, double *out,
+                                                        fab_number_fn *number)
+{
+    const char separator = s->separator;
+    const int64_t columns = s->columns;
+    for (int64_t j = 0; j < columns; j++) {
+        const char *q = number(p, &out[j]);
+        if (!q || (q != end && *q != separator)) q = padded(s, p, end, &out[j]);
+        if (!q || (q == end) != (j == columns - 1)) return 0;
+        p = q + 1;
+    }
+    return 1;
 }
 
 static int row(const fab_source *s, const char *p, const char *end, double *out)
 {
-    const char separator = s->separator;
-    for (int64_t j = 0; j < s->columns; j++) {
-        const char *q = fab_number(p, &out[j]);
-        if (!q || (q != end && *q != separator)) q = padded(s, p, end, &out[j]);
-        if (!q || (q == end) != (j == s->columns - 1)) return 0;
-        p = q + 1;
-    }
-    return 1;
+    if (s->number == fab_number) return row_of(s, p, end, out, fab_number);
+    return row_of(s, p, end, out, fab_number_comma);
 }
 
 /* How often c stands in the line outside quotes; anywhere, when a quote does not close. */
@@ -101,52 +111,106 @@ static int has_inner_blank(fab_span line)
     return 0;
 }
 
-/* The same number of tabs in every line, one of them in front of something, and no blanks between numbers
- * inside the fields of the last. */
-static int sniff_tsv(fab_span head)
+/* The next row of the head: a line that is not blank and no comment, or several where a quote goes on; the first of
+ * these alone where it does not close.  A last line without its end is given only when it is the only one. */
+static int each_row(fab_span *head, fab_span *row, int64_t *count)
 {
-    fab_span line = {NULL, 0};
-    int64_t lines = 0, tabs = 0, inside = 0;
-    while (fab_lines_each(&head, &line, &lines)) {
-        const int64_t n = count(line, '\t');
-        if (n == 0 || (lines > 1 && n != tabs)) return 0;
-        inside |= memchr(line.p, '\t', fab_lines_trimmed(line)) != NULL;
-        tabs = n;
-    }
-    return inside && !has_inner_blank(line);
-}
-
-/* The first row of the head, which may be several lines when a quote goes on; if it never closes, one. */
-static fab_span first_row(fab_span head)
-{
-    size_t i = 0;
+    fab_span rest = *head;
+    int64_t one = *count;
+    if (!fab_lines_each(&rest, row, &one)) return 0;
     int inside = 0;
-    while (i < head.n && (head.p[i] == '\n' || head.p[i] == '\r')) i++;
-    const fab_span rest = {head.p + i, head.n - i};
-    for (i = 0; i < rest.n && (inside || rest.p[i] != '\n'); i++) inside ^= rest.p[i] == '"';
-    if (!inside) return (fab_span){rest.p, i};
-    const char *stop = memchr(rest.p, '\n', rest.n);
-    return (fab_span){rest.p, stop ? (size_t)(stop - rest.p) : rest.n};
+    const char *p = row->p, *end = head->p + head->n;
+    for (; p < end && (inside || *p != '\n'); p++) inside ^= *p == '"';
+    if (!inside && p > row->p + row->n) {
+        if (p == end && *count > 0) return 0; /* it may go on behind the head */
+        *row = (fab_span){row->p, (size_t)(p - row->p)};
+        if (row->p[row->n - 1] == '\r') row->n--;
+        p += p < end;
+        rest = (fab_span){p, (size_t)(end - p)};
+    }
+    *head = rest;
+    *count = one;
+    return 1;
 }
 
-/* The comma, or the semicolon in a row without commas; 0 when there is neither. */
-static char find_separator(fab_span head)
+/* How often c stands in the rows of the head: in all of them equally often, of which the first may have one less
+ * (tables of R have no name for their row names); 0: not so.  *first: in the first row. */
+static int64_t equal_count(fab_span head, char c, int64_t *first)
 {
-    const fab_span names = first_row(head);
-    if (count(names, ',') > 0) return ',';
-    return count(names, ';') > 0 ? ';' : '\0';
+    fab_span row = {NULL, 0};
+    int64_t rows = 0, each = 0;
+    *first = 0;
+    while (each_row(&head, &row, &rows)) {
+        const int64_t n = count(row, c);
+        if (rows == 1) *first = each = n;
+        if (rows == 2 && n == each + 1) each = n;
+        if (n != each) return 0;
+    }
+    return each;
 }
 
-static int sniff_csv(fab_span head)
+/* Does every comma outside quotes stand between two digits? */
+static int commas_are_decimal(fab_span head)
 {
-    return find_separator(head) != '\0';
+    int inside = 0;
+    for (size_t i = 0; i < head.n; i++) {
+        inside ^= head.p[i] == '"';
+        if (inside || head.p[i] != ',') continue;
+        if (i == 0 || i + 1 == head.n) return 0;
+        const char before = head.p[i - 1], after = head.p[i + 1];
+        if (before < '0' || before > '9' || after < '0' || after > '9') return 0;
+    }
+    return 1;
+}
+
+/* The same number of tabs in every row, one of them in front of something, and no blanks between numbers inside the
+ * fields of the last. */
+static int sniff_tsv(fab_span head, const fab_dialect *given)
+{
+    fab_span row = {NULL, 0}, all = head;
+    int64_t rows = 0, first;
+    int inside = 0;
+    if (given->separator) return given->separator == '\t';
+    if (equal_count(head, '\t', &first) == 0) return 0;
+    while (each_row(&all, &row, &rows))
+        inside |= memchr(row.p, '\t', fab_lines_trimmed(row)) != NULL;
+    return inside && !has_inner_blank(row);
+}
+
+/* 1  what is given
+ * 2  the semicolon, where it stands in all rows equally often and commas do not, or only between digits
+ * 3  the comma, then the semicolon, where the first row has one
+ * 4  the pipe, where it stands in all rows equally often, and no blank between numbers
+ * '\0': none of them. */
+static char find_separator(fab_span head, const fab_dialect *given)
+{
+    int64_t commas, semicolons, pipes;
+    if (given->separator) return given->separator; /* 1 */
+    const int64_t equal_commas = equal_count(head, ',', &commas);
+    const int64_t equal_semicolons = equal_count(head, ';', &semicolons);
+    const int decimal = given->decimal == ',' || commas_are_decimal(head);
+    if (equal_semicolons && (equal_commas == 0 || decimal)) return ';'; /* 2 */
+    if (commas) return ',';                                             /* 3 */
+    if (semicolons) return ';';
+    if (equal_count(head, '|', &pipes) == 0) return '\0'; /* 4 */
+    fab_span row = {NULL, 0};
+    int64_t rows = 0;
+    while (each_row(&head, &row, &rows))
+        if (has_inner_blank(row)) return '\0';
+    return '|';
+}
+
+static int sniff_csv(fab_span head, const fab_dialect *given)
+{
+    const char separator = find_separator(head, given);
+    return separator != '\0' && separator != ' ';
 }
 
 static fab_status open_csv(fab_source *s)
 {
     fab_span head;
     FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
-    s->separator = find_separator(head);
+    s->separator = find_separator(head, &s->dialect);
     if (s->separator == '\0') s->separator = ','; /* one column */
     return fab_lines_open(s, split);
 }

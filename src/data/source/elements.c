@@ -107,9 +107,11 @@ fab_status fab_elements_open(fab_source *s, const fab_element *e, int64_t rows, 
                         (long long)rows, (long long)columns);
     if (rows == 0 || columns == 0)
         return FAB_FAIL(FAB_BAD_DATA, "%s: has no %s", s->in.name, rows == 0 ? "rows" : "columns");
-    if (s->in.total && !s->in.gz && s->in.total != bytes)
+    if (s->in.total && !s->in.unpack && s->in.total != bytes)
         return FAB_FAIL(FAB_BAD_FILE, "%s: its header promises %lld bytes, the file has %lld",
                         s->in.name, (long long)bytes, (long long)s->in.total);
+    if (s->in.unpack) FAB_TRY(fab_source_check_columns(s, columns));
+    s->in.line_max = 0; /* the file itself has the bytes of a row */
     s->element = e;
     s->rows = rows;
     s->columns = columns;

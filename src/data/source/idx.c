@@ -21,10 +21,16 @@ static const fab_element *find_type(unsigned char code)
     }
 }
 
-static int sniff(fab_span head)
+static int is_idx(fab_span head)
 {
     return head.n >= START && head.p[0] == 0 && head.p[1] == 0 &&
            find_type((unsigned char)head.p[2]) != NULL && head.p[3] != 0;
+}
+
+static int sniff(fab_span head, const fab_dialect *given)
+{
+    (void)given;
+    return is_idx(head);
 }
 
 static int64_t read_size(const char *text)
@@ -37,7 +43,7 @@ static fab_status open_idx(fab_source *s)
 {
     fab_span head;
     FAB_TRY(fab_stream_look(&s->in, START, &head));
-    if (!sniff(head)) return FAB_FAIL(FAB_BAD_FILE, "%s: is not an idx file", s->in.name);
+    if (!is_idx(head)) return FAB_FAIL(FAB_BAD_FILE, "%s: is not an idx file", s->in.name);
     const fab_element *e = find_type((unsigned char)head.p[2]);
     const int ndim = (unsigned char)head.p[3];
     const size_t size = START + 4 * (size_t)ndim;

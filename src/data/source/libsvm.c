@@ -15,6 +15,9 @@
 enum { MAX_INDEX = INT32_MAX }; /* as in LIBSVM itself */
 enum { PAIR_BYTES = 4 };        /* at least, with the blank in front: " 1:2" */
 enum { FIRST_ROWS = 16 };
+enum {
+    FEATURE_BYTES = 300
+}; /* of memory for a feature in a model: its names, units, mean and variance; one short line may ask for 2e9 */
 
 static const char *skip(const char *p, const char *end)
 {
@@ -205,6 +208,10 @@ static fab_status open_libsvm(fab_source *s)
 {
     FAB_TRY(fab_lines_first(s));
     if (s->features == 0) FAB_TRY(count_features(s));
+    if ((double)s->features * FEATURE_BYTES > fab_memory_free())
+        return FAB_FAIL(FAB_NO_MEMORY,
+                        "%s: %lld features are too many for the %.3g MB of memory that are free",
+                        s->in.name, (long long)s->features, 1e-6 * fab_memory_free());
     s->columns = 1 + s->features;
     s->first_name = "label";
     return FAB_OK;
@@ -232,11 +239,12 @@ static fab_status next(fab_source *s, double *out, int *got)
 }
 
 /* A line whose first word is a number and whose second starts like index:value. */
-static int sniff(fab_span head)
+static int sniff(fab_span head, const fab_dialect *given)
 {
     fab_span line;
     int64_t lines = 0, index;
     double label;
+    if (given->separator) return 0;
     while (fab_lines_each(&head, &line, &lines)) {
         const char *end = line.p + line.n;
         const char *p = read_label(skip(line.p, end), end, &label);

@@ -19,13 +19,20 @@ typedef const char *fab_split_fn(const fab_source *s, const char *p, const char 
 /* Read a line of exactly s->columns numbers; 0 when it is not one. */
 typedef int fab_row_fn(const fab_source *s, const char *p, const char *end, double *out);
 
-/* Pass a byte order mark and blank lines; fails when nothing follows. */
+/* Pass blank lines and comments; fails when nothing follows. */
 fab_status fab_lines_first(fab_source *s);
 /* Find the first line, count the columns, see whether it is a header and which columns are words. */
 fab_status fab_lines_open(fab_source *s, fab_split_fn *split);
 /* The next row; words, missing values and what is wrong with a bad row are found with `split`. */
 fab_status fab_lines_next(fab_source *s, fab_row_fn *row, fab_split_fn *split, double *out,
                           int *got);
+
+/* Look at the row that begins `from` bytes from here: a line, or several where a quote goes on, *lines of them.  .p is NULL
+ * at the end; *lines = 0: it opens a quote that does not close, and is given as one line. */
+fab_status fab_lines_look_row(fab_source *s, fab_split_fn *split, size_t from, fab_span *row,
+                              int64_t *lines);
+/* A row of more lines or bytes than these is one with a quote that does not close. */
+enum { FAB_ROW_LINES = 1000, FAB_ROW_BYTES = 1 << 20 };
 
 /* Only blanks that separate nothing? */
 int fab_lines_is_blank(const fab_source *s, fab_span line);

@@ -1,14 +1,96 @@
-/* names.c - the names of columns as metadata of a file.
+/* names.c - the names of columns: each its own; as metadata of a file.
  *
  * SPDX-License-Identifier: MIT */
 #include "data/source/names.h"
+#include "base/bytes.h"
+#include "base/hooks.h"
+#include "base/json.h"
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/source/source.h"
 #include <inttypes.h>
-#include <jansson.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+
+/* ---- each its own ------------------------------------------------------------------------------------- */
+
+enum { SUFFIX = 24 }; /* ".1" of any number, and the end */
+
+typedef struct named {
+    const char *name;
+    int64_t at;
+} named;
+
+static int by_name(const void *a, const void *b)
+{
+    return strcmp(((const named *)a)->name, ((const named *)b)->name);
+}
+
+static int by_name_and_place(const void *a, const void *b)
+{
+    const named *p = a, *q = b;
+    const int order = by_name(a, b);
+    return order != 0 ? order : (p->at > q->at) - (p->at < q->at);
+}
+
+/* Texts with room for a suffix behind the pointers; *twice: the first name that another column has, by sorted place. */
+static void write_names(char **to, int64_t n, const named *sorted, int64_t *twice, int64_t *count)
+{
+    char *text = (char *)(to + n);
+    int64_t number = 0;
+    *count = 0;
+    for (int64_t i = 0; i < n; i++) {
+        const char *name = sorted[i].name;
+        const int again = i > 0 && strcmp(name, sorted[i - 1].name) == 0;
+        to[sorted[i].at] = text;
+        memcpy(text, name, strlen(name) + 1);
+        if (again) {
+            do snprintf(text + strlen(name), SUFFIX, ".%" PRId64, ++number);
+            while (bsearch(&(named){.name = text}, sorted, (size_t)n, sizeof *sorted, by_name));
+            if ((*count)++ == 0) *twice = i;
+        } else {
+            number = 0;
+        }
+        text += strlen(name) + SUFFIX;
+    }
+}
+
+fab_status fab_source_unique_names(fab_source *s)
+{
+    const int64_t n = s->columns;
+    named *sorted;
+    int64_t bytes = 0, twice = 0, count = 0;
+    FAB_TRY(fab_alloc_array((void **)&sorted, n, sizeof *sorted, s->in.name));
+    for (int64_t c = 0; c < n; c++) sorted[c] = (named){s->names[c], c};
+    qsort(sorted, (size_t)n, sizeof *sorted, by_name_and_place);
+    for (int64_t i = 0; i < n; i++) {
+        bytes += (int64_t)(sizeof(char *) + strlen(sorted[i].name) + SUFFIX);
+        count += i > 0 && strcmp(sorted[i].name, sorted[i - 1].name) == 0;
+    }
+    fab_status status = FAB_OK;
+    if (count > 0) {
+        char **names;
+        status = fab_alloc_array((void **)&names, bytes, 1, s->in.name);
+        if (status == FAB_OK) {
+            char shown[FAB_SHOWN], more[64] = "";
+            write_names(names, n, sorted, &twice, &count);
+            if (count > 1) snprintf(more, sizeof more, ", and %" PRId64 " more like it", count - 1);
+            fab_watch_log(&(fab_watch){0},
+                          "%s: columns %" PRId64 " and %" PRId64
+                          " are both named '%s': the second is read as '%s'%s",
+                          s->in.name, sorted[twice - 1].at, sorted[twice].at,
+                          fab_show(shown, sorted[twice].name, strlen(sorted[twice].name)),
+                          names[sorted[twice].at], more);
+            fab_release(s->names);
+            s->names = names;
+        }
+    }
+    fab_release(sorted);
+    return status;
+}
+
+/* ---- as metadata -------------------------------------------------------------------------------------- */
 
 /* Is any column named by the file itself, and not by its number? */
 static int has_names(const fab_source *s, int64_t first)
@@ -26,58 +108,66 @@ static int has_names(const fab_source *s, int64_t first)
 static fab_status written_name(const fab_source *s, int64_t column, char **text)
 {
     FAB_TRY(fab_copy_text(text, s->names[column]));
-    json_t *utf8 = json_string(*text);
-    if (!utf8)
+    if (!fab_text_is_utf8(*text))
         for (char *p = *text; *p; p++)
             if ((unsigned char)*p >= 0x80) *p = '?';
-    json_decref(utf8);
     return FAB_OK;
 }
 
-fab_status fab_source_names_json(const fab_source *s, int64_t first, char **text)
+fab_status fab_source_names_json(const fab_source *s, int64_t first, int64_t except, char **text)
 {
     fab_text t = {0};
+    const char *comma = "";
     *text = NULL;
     if (!has_names(s, first)) return FAB_OK;
     fab_text_add(&t, "{\"names\":[");
     for (int64_t c = first; c < s->columns; c++) {
         char *name;
+        if (c == except) continue;
         const fab_status status = written_name(s, c, &name);
         if (status != FAB_OK) {
             fab_release(t.p);
             return status;
         }
-        if (c > first) fab_text_add(&t, ",");
+        fab_text_add(&t, "%s", comma);
         fab_text_add_json(&t, name);
         fab_release(name);
+        comma = ",";
     }
     fab_text_add(&t, "]}");
     return fab_text_give(&t, text);
 }
 
-static fab_status compare(const fab_source *s, int64_t first, const char *file, const json_t *names)
+static fab_status compare(const fab_source *s, int64_t first, int64_t except, const char *file,
+                          const json_t *names)
 {
-    const int64_t known = (int64_t)json_array_size(names);
-    for (int64_t i = 0; i < known && first + i < s->columns; i++) {
-        const char *old = json_string_value(json_array_get(names, (size_t)i));
+    size_t i = 0;
+    for (int64_t c = first; c < s->columns && i < json_array_size(names); c++) {
         char *now;
+        if (c == except) continue;
+        const char *old = json_string_value(json_array_get(names, i++));
         if (!old) continue;
-        FAB_TRY(written_name(s, first + i, &now));
+        FAB_TRY(written_name(s, c, &now));
         const int same = strcmp(now, old) == 0;
         fab_release(now);
         if (!same)
             return FAB_FAIL(FAB_BAD_DATA, "%s: column %" PRId64 " is '%s', and '%s' in %s", s->path,
-                            first + i, s->names[first + i], old, file);
+                            c, s->names[c], old, file);
     }
     return FAB_OK;
 }
 
-fab_status fab_source_names_check(const fab_source *s, int64_t first, const char *file,
-                                  const char *json)
+fab_status fab_source_names_check(const fab_source *s, int64_t first, int64_t except,
+                                  const char *file, const char *json)
 {
     if (!json || !has_names(s, first)) return FAB_OK;
-    json_t *o = json_loads(json, 0, NULL);
-    const fab_status status = compare(s, first, file, json_object_get(o, "names"));
+    json_t *o;
+    fab_status status = fab_json_read_string(&o, "columns", json);
+    if (status != FAB_OK) return fab_prefix(status, "%s: ", file);
+    const json_t *names = json_object_get(o, "names");
+    status = json_is_array(names)
+                 ? compare(s, first, except, file, names)
+                 : FAB_FAIL(FAB_BAD_FILE, "%s: the names of its columns are not a list", file);
     json_decref(o);
     return status;
 }

@@ -1,4 +1,4 @@
-/* names.h - the names of the last columns of a source as metadata of a file.
+/* names.h - the names of columns: each its own; as metadata of a file.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_DATA_NAMES_H
@@ -6,11 +6,15 @@
 
 #include "fabayes/data.h"
 
-/* {"names": [..]} of the columns `first`, first + 1, ..; NULL when the file has no names of its own.  Gives *text:
- * fab_text_free. */
-fab_status fab_source_names_json(const fab_source *s, int64_t first, char **text);
+/* Columns of one name become x, x.1, x.2, .. from the left, as R and pandas have them, passing over names that are there; the
+ * log is told.  For readers, once `names` is set; its block is replaced. */
+fab_status fab_source_unique_names(fab_source *s);
+
+/* {"names": [..]} of the columns `first`, first + 1, .. without `except` (-1: none); NULL when the file has no names of
+ * its own.  Gives *text: fab_text_free. */
+fab_status fab_source_names_json(const fab_source *s, int64_t first, int64_t except, char **text);
 /* Are the columns named as in that text of `file`?  A source without names of its own fits any, and so does NULL. */
-fab_status fab_source_names_check(const fab_source *s, int64_t first, const char *file,
-                                  const char *json);
+fab_status fab_source_names_check(const fab_source *s, int64_t first, int64_t except,
+                                  const char *file, const char *json);
 
 #endif

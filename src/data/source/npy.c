@@ -4,8 +4,9 @@
 #include "base/npy_header.h"
 #include "data/source/elements.h"
 
-static int sniff(fab_span head)
+static int sniff(fab_span head, const fab_dialect *given)
 {
+    (void)given;
     return head.n >= FAB_NPY_START && fab_npy_is_npy(head.p);
 }
 

@@ -91,7 +91,7 @@ __attribute__((always_inline)) static inline const char *digits(const char *p, u
 }
 
 /* The exponent at p, behind the e; p itself when there is none. */
-static const char *read_exponent(const char *p, int64_t *e)
+__attribute__((always_inline)) static inline const char *read_exponent(const char *p, int64_t *e)
 {
     const char *q = p;
     const int negative = *q == '-';
@@ -136,13 +136,13 @@ static double quotient(uint64_t m, int e)
 }
 
 /* way 3: write sign, digits and exponent again, plainly, for strtod */
-static double by_strtod(const char *p, int negative, int64_t exponent)
+static double by_strtod(const char *p, int negative, int64_t exponent, char point)
 {
     char copy[COPY_DIGITS + 32];
     size_t n = 0;
     int seen_point = 0, rest = 0;
-    for (; is_digit(*p) || (*p == '.' && !seen_point); p++) {
-        if (*p == '.') {
+    for (; is_digit(*p) || (*p == point && !seen_point); p++) {
+        if (*p == point) {
             seen_point = 1;
         } else if (n == 0 && *p == '0') {
             continue; /* a leading zero */
@@ -167,14 +167,14 @@ static double by_strtod(const char *p, int negative, int64_t exponent)
 }
 
 /* Are the `count` digits at p, the leading zeros left out, too many for 64 bits? */
-static int too_long(const char *p, int64_t count)
+static int too_long(const char *p, int64_t count, char point)
 {
-    for (; count > WORD_DIGITS && (*p == '0' || *p == '.'); p++) count -= *p == '0';
+    for (; count > WORD_DIGITS && (*p == '0' || *p == point); p++) count -= *p == '0';
     return count > WORD_DIGITS;
 }
 
 /* Ways 1 and 2; 0 when neither applies. */
-static int convert(uint64_t m, int64_t e, double *x)
+__attribute__((always_inline)) static inline int convert(uint64_t m, int64_t e, double *x)
 {
     if (m >> 53 == 0 && e >= -EXACT_TENS && e <= EXACT_TENS)
         *x = e < 0 ? (double)(int64_t)m / tens[-e] : (double)(int64_t)m * tens[e];
@@ -187,7 +187,9 @@ static int convert(uint64_t m, int64_t e, double *x)
     return 1;
 }
 
-const char *fab_number(const char *p, double *x)
+/* With either decimal mark: one body, compiled for each. */
+__attribute__((always_inline)) static inline const char *read_number(const char *p, double *x,
+                                                                     char point)
 {
     *x = 0;
     const int negative = *p == '-';
@@ -197,7 +199,7 @@ const char *fab_number(const char *p, double *x)
     int64_t e = 0, count;
     p = digits(p, &m);
     count = p - text;
-    if (*p == '.') {
+    if (*p == point) {
         const char *fraction = p + 1;
         p = digits(fraction, &m);
         e = fraction - p;
@@ -209,12 +211,22 @@ const char *fab_number(const char *p, double *x)
         p = read_exponent(p + 1, &e);
         if (p == end + 1) p = end;
     }
-    if ((count <= WORD_DIGITS || !too_long(text, count)) && convert(m, e, x)) {
+    if ((count <= WORD_DIGITS || !too_long(text, count, point)) && convert(m, e, x)) {
         *x *= signs[negative]; /* no branch: nobody can predict it */
         return p;
     }
-    *x = by_strtod(text, negative, e);
+    *x = by_strtod(text, negative, e, point);
     return isfinite(*x) ? p : NULL;
+}
+
+const char *fab_number(const char *p, double *x)
+{
+    return read_number(p, x, '.');
+}
+
+const char *fab_number_comma(const char *p, double *x)
+{
+    return read_number(p, x, ',');
 }
 
 const char *fab_number_word(const char *p, size_t n)

@@ -14,6 +14,9 @@ enum { FAB_NUMBER_PAD = 8 };
  * readable.  Gives the first byte after the number, and in *x the nearest double, ties to even, as
  * strtod does in the C locale.  NULL when there is no number (*x = 0) or it is too large (*x = +-Inf). */
 const char *fab_number(const char *p, double *x);
+/* The same with a decimal comma. */
+const char *fab_number_comma(const char *p, double *x);
+typedef const char *fab_number_fn(const char *p, double *x);
 
 /* Is the text of n bytes a word for NaN or Inf?  "NaN", "Inf", "-Inf", or NULL. */
 const char *fab_number_word(const char *p, size_t n);

@@ -2,7 +2,9 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "data/source/source.h"
+#include "base/bytes.h"
 #include "base/memory.h"
+#include "data/source/lines.h"
 #include "data/source/words.h"
 #include "fabayes/settings.h"
 #include <stdio.h>
@@ -68,30 +70,114 @@ static fab_status check_text(const fab_source *s, fab_span head)
     return FAB_OK;
 }
 
+/* The stream is text: lines that end in \r alone, and comments in front of the first row. */
+static fab_status begin_text(fab_source *s)
+{
+    fab_span head, line;
+    FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
+    if (s->in.encoding) FAB_TRY(fab_source_say(s, "is %s, and is read as UTF-8", s->in.encoding));
+    const char *stop = memchr(head.p, '\r', head.n);
+    if (stop && stop + 1 < head.p + head.n && !memchr(head.p, '\n', head.n)) {
+        fab_stream_end_lines_by_returns(&s->in);
+        FAB_TRY(fab_source_say(s, "its lines end in carriage returns alone, as on an old Mac"));
+    }
+    const char asked = s->dialect.comment ? s->dialect.comment : s->usual.comment;
+    if (asked == FAB_NO_COMMENT) return FAB_OK;
+    s->comment = asked;
+    const char mark = asked ? asked : '#';
+    for (int64_t passed = 0;;) {
+        size_t at =
+            0; /* behind blank lines, which stay where no comment follows: a tab may be a field */
+        int64_t lines = 1;
+        FAB_TRY(fab_stream_look_line(&s->in, 0, &line));
+        while (line.p && at < FAB_HEAD_BYTES &&
+               fab_lines_trimmed((fab_span){line.p + at, line.n - at}) == 0) {
+            at = line.n + 1;
+            lines++;
+            FAB_TRY(fab_stream_look_line(&s->in, at, &line));
+        }
+        if (!line.p && passed && !asked)
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "%s: all its lines begin with '#', as comments do; --comment none "
+                            "reads them",
+                            s->in.name);
+        if (!line.p || line.n == at || line.p[at] != mark) return FAB_OK;
+        if (passed++ == 0 && !asked)
+            FAB_TRY(fab_source_say(s, "lines that begin with '#' are taken for comments; "
+                                      "--comment none reads them"));
+        for (; lines > 0; lines--) FAB_TRY(fab_stream_line(&s->in, &line));
+        s->comment = mark;
+        fab_release(s->heading);
+        s->heading = NULL;
+        if (line.n > FAB_HEAD_BYTES) continue;
+        void *copy;
+        FAB_TRY(fab_alloc_array(&copy, (int64_t)line.n + FAB_STREAM_PAD, 1, s->in.name));
+        memset(copy, 0, line.n + FAB_STREAM_PAD);
+        memcpy(copy, line.p + 1, line.n - 1);
+        s->heading = copy;
+    }
+}
+
+/* A separator that a fitted table was read with counts where the first row has it. */
+static fab_dialect sniffed(const fab_source *s, fab_span head)
+{
+    fab_dialect d = s->dialect;
+    const char *stop = memchr(head.p, '\n', head.n);
+    const size_t first = stop ? (size_t)(stop - head.p) : head.n;
+    if (!d.separator && s->usual.separator && memchr(head.p, s->usual.separator, first))
+        d.separator = s->usual.separator;
+    return d;
+}
+
 static fab_status sniff(fab_source *s)
 {
     fab_span head;
+    fab_dialect given = s->dialect;
     FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
     if (head.n == 0) return FAB_FAIL(FAB_BAD_DATA, "%s: is empty", s->in.name);
     for (int i = 0; i < READERS; i++) {
-        if (i == FIRST_TEXT) FAB_TRY(check_text(s, head));
+        if (i == FIRST_TEXT) {
+            FAB_TRY(check_text(s, head));
+            FAB_TRY(begin_text(s));
+            FAB_TRY(fab_stream_head(&s->in, FAB_HEAD_LINES, FAB_HEAD_BYTES, &head));
+            given = sniffed(s, head);
+            s->dialect.separator = given.separator;
+        }
         s->reader = readers[i];
-        if (s->reader->sniff(head)) return FAB_OK;
+        if (s->reader->sniff(head, &given)) return FAB_OK;
     }
     return FAB_OK; /* not reached: text takes all */
+}
+
+/* The separator that a format has anyway. */
+static fab_status check_separator(const fab_source *s)
+{
+    const char given = s->dialect.separator;
+    const fab_format f = s->reader->format;
+    if (!given || f == FAB_FORMAT_CSV || (f == FAB_FORMAT_TSV && given == '\t') ||
+        (f == FAB_FORMAT_TEXT && given == ' '))
+        return FAB_OK;
+    char shown[FAB_SHOWN];
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: is %s, and the separator '%s' is given", s->in.name,
+                    s->reader->name, fab_show(shown, &given, 1));
 }
 
 static fab_status choose(fab_source *s, fab_format format)
 {
     fab_span seen;
-    if (format == FAB_FORMAT_AUTO) return sniff(s);
+    if (format == FAB_FORMAT_AUTO) {
+        FAB_TRY(sniff(s));
+        return check_separator(s);
+    }
     for (int i = 0; i < READERS; i++)
         if (readers[i]->format == format) s->reader = readers[i];
     if (!s->reader)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: there is no format %d", s->in.name, (int)format);
+    FAB_TRY(check_separator(s));
     FAB_TRY(fab_stream_look(&s->in, 1, &seen));
     if (seen.n == 0) return FAB_FAIL(FAB_BAD_DATA, "%s: is empty", s->in.name);
-    return FAB_OK;
+    if (format == FAB_FORMAT_NPY || format == FAB_FORMAT_IDX) return FAB_OK;
+    return begin_text(s);
 }
 
 /* ---- life ------------------------------------------------------------------------------------ */
@@ -106,6 +192,9 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
     if (o->features > INT32_MAX)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld features is above %d", path,
                         (long long)o->features, INT32_MAX);
+    if (o->columns_max < 0 || o->columns_max > INT32_MAX)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: at most %lld columns, expected 0 to %d", path,
+                        (long long)o->columns_max, INT32_MAX);
     if (o->rows && strcmp(o->rows, "-") == 0 && strcmp(path, "-") == 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "rows: standard input is already the data");
     if (o->categorical && !o->words)
@@ -117,18 +206,34 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
     **s = (fab_source){.in.file = -1,
                        .rows = -1,
                        .features = o->features,
+                       .columns_max = o->columns_max > 0 ? o->columns_max : FAB_COLUMNS_MAX,
                        .missing = o->missing != 0,
-                       .with_words = o->words != 0};
+                       .with_words = o->words != 0,
+                       .dialect = o->dialect,
+                       .number = fab_number,
+                       .leave_index = o->leave_index != 0};
+    if (o->usual) (*s)->usual = *o->usual;
     return fab_copy_text(&(*s)->path, path);
+}
+
+fab_status fab_source_check_columns(const fab_source *s, int64_t columns)
+{
+    if (columns <= s->columns_max) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "%s: has %lld columns, more than the %lld that are read; is the separator "
+                    "right? max-columns raises the limit",
+                    s->in.name, (long long)columns, (long long)s->columns_max);
 }
 
 /* The stream is there: find the format and read the head. */
 static fab_status start(fab_source *s, const fab_source_options *o)
 {
+    s->in.line_max = (size_t)s->columns_max * FAB_COLUMN_BYTES;
     FAB_TRY(choose(s, o->format));
     s->categorical = o->categorical;
+    s->none = o->none;
     FAB_TRY(s->reader->open(s));
-    s->categorical = NULL;
+    s->categorical = s->none = NULL;
     if (o->categorical && !s->words)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: is %s: only csv, tsv and text have columns of words",
                         s->in.name, s->reader->name);
@@ -185,13 +290,21 @@ void fab_source_close(fab_source *s)
     if (s->ignored) fab_libsvm_say_ignored(s);
     fab_stream_close(&s->in);
     release_words(s);
+    fab_release(s->unread);
     fab_sparse_free(&s->one);
     fab_release(s->path);
     fab_release(s->names);
     fab_release(s->made);
     fab_release(s->kept);
     fab_release(s->kept_path);
-    fab_release(s->view);
+    fab_release(s->heading);
+    fab_release(s->form);
+    for (int64_t i = 0; i < s->notes; i++) fab_release(s->note[i]);
+    fab_release(s->note);
+    if (s->chosen_from)
+        fab_chosen_free(s->view);
+    else
+        fab_release(s->view);
     fab_release(s);
 }
 
@@ -214,6 +327,7 @@ fab_format fab_source_format(const fab_source *s)
 
 void fab_source_position(const fab_source *s, int64_t *done, int64_t *total)
 {
+    while (s->chosen_from) s = s->chosen_from;
     if (s->arrays) {
         *done = s->row;
         *total = s->rows;
@@ -269,6 +383,16 @@ const char *fab_source_word(const fab_source *s, int64_t column, int64_t code)
 {
     const fab_dictionary *w = words_of(s, column);
     return w && code >= 0 && code < w->count ? w->word[code] : NULL;
+}
+
+int fab_source_is_date(const fab_source *s, int64_t column)
+{
+    return s->form && column >= 0 && column < s->columns && s->form[column].date != 0;
+}
+
+int fab_source_is_index(const fab_source *s, int64_t column)
+{
+    return s->has_index && !s->left && column == 0;
 }
 
 /* ---- rows ------------------------------------------------------------------------------------ */

@@ -7,6 +7,8 @@
 #ifndef FAB_DATA_SOURCE_H
 #define FAB_DATA_SOURCE_H
 
+#include "data/source/notation.h"
+#include "data/source/number.h"
 #include "data/source/stream.h"
 #include "fabayes/data.h"
 
@@ -17,7 +19,7 @@ typedef struct fab_reader {
     fab_format format;
     const char *name;
     /* Do these bytes, the first lines of the file, look like this format? */
-    int (*sniff)(fab_span head);
+    int (*sniff)(fab_span head, const fab_dialect *given);
     /* Read the head of the stream and set `columns`, and `rows` and `names` where they are known. */
     fab_status (*open)(fab_source *s);
     /* Read one row into out (NULL: pass over it unread); *got = 0 at the end.  A bad row is passed. */
@@ -44,16 +46,35 @@ struct fab_source {
     char *kept_path;       /* ours */
     const char *kept_name; /* the same in words */
 
-    int missing, with_words;       /* options; with_words: columns of words may be */
-    const char *categorical;       /* an option, borrowed while opening */
+    int64_t columns_max;     /* an option: more are refused, before memory is taken for them */
+    int missing, with_words; /* options; with_words: columns of words may be */
+    const char *categorical; /* an option, borrowed while opening */
+    int64_t word_columns;    /* columns of words */
+    char *unread; /* columns: 1: its cells are NaN, whatever they hold; NULL: none; owned */
     struct fab_dictionary **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
 
-    char separator;            /* csv and tsv */
+    fab_dialect dialect, usual; /* asked for, and found; where neither says */
+    char separator;             /* csv and tsv */
+    fab_number_fn *number;      /* of the decimal mark */
+    char comment;               /* lines that begin with it are passed over; 0: none */
+    char *heading;              /* the last comment in front of the first row; or NULL */
+    const char *none;           /* an option, borrowed while opening */
+    fab_notation *form;         /* columns; NULL: plain numbers and words */
+    int leave_index, left;      /* an option; 1: the first field of each line is left out */
+    int has_index;              /* 1: the first column is one of row numbers or names */
+    int64_t more_lines;         /* of the row read last, behind its first line */
+    int recoded;                /* a word was no UTF-8 */
+    double na[FAB_NA_ROOM / 2]; /* words for missing values that are numbers */
+    int64_t na_count;
+    char **note; /* notes */
+    int64_t notes;
+
     int64_t features, ignored; /* libsvm: asked for (0: count them); values above them */
     fab_sparse one, *sparse;   /* libsvm: a row of its own; where rows go instead, or NULL */
     const struct fab_element *element; /* npy and idx */
     const fab_arrays *arrays;          /* rows in memory, borrowed; otherwise NULL */
-    void *view;                        /* arrays that were made for a table; owned */
+    void *view; /* arrays that were made for a table; columns chosen of another; owned */
+    const struct fab_source *chosen_from; /* that other source, or NULL */
 };
 
 /* As fab_source_open with a window of `room` bytes, or from `size` bytes in memory. */
@@ -62,6 +83,9 @@ fab_status fab_source_open_room(fab_source **s, const char *path, const fab_sour
 fab_status fab_source_open_memory(fab_source **s, const char *name, const void *bytes, size_t size,
                                   const fab_source_options *o, size_t room);
 
+/* What a source with chosen columns holds. */
+void fab_chosen_free(void *view);
+
 /* The columns of arrays that are target, weight and offset; -1: there is none. */
 void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int64_t *offset);
 /* A table in the user's units as a source.  Borrows t until close. */
@@ -69,8 +93,18 @@ fab_status fab_source_open_table(fab_source **s, const fab_dataset *t, const fab
 /* Put "name: " in front of the sentence remembered last, unless it stands there. */
 fab_status fab_about(const char *name, fab_status s);
 
+/* Keep the sentence, and tell the log.  The name of the file stands in front. */
+fab_status fab_source_say(fab_source *s, const char *format, ...) FAB_PRINTF(2, 3);
+/* Take the words for missing values of the dialect. */
+void fab_source_take_na(fab_source *s);
+/* Is the text one of the words of s->dialect.na? */
+int fab_source_is_na(const fab_source *s, const char *p, size_t n);
+
 /* Keep only the rows whose numbers stand in the file `path`. */
 fab_status fab_source_keep(fab_source *s, const char *path);
+
+/* Refuse more columns than may be.  Readers ask once they know how many there are. */
+fab_status fab_source_check_columns(const fab_source *s, int64_t columns);
 
 /* A byte that no text has: a control character other than tab and line ends. */
 int fab_is_binary(unsigned char c);

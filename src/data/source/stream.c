@@ -1,35 +1,46 @@
-/* stream.c - a file, standard input or bytes in memory, plain or gzip, as one stream seen through a window.
+/* stream.c - a file, standard input or bytes in memory as one stream of UTF-8 seen through a window.
  *
- *     file, memory --raw--> [ inflate ] --> window:  | taken | begin .. seen .. end | room | padding |
+ *     file, memory --raw--> [ unpack ] --plain--> [ recode ] --> window:  | taken | begin .. seen .. end | room | padding |
  *
- * gzip is told by its first two bytes, whatever the name says.  Only this file knows zlib.
+ * What is compressed (unpack.c) and what is UTF-16 (recode.c) is told by the first bytes, whatever the name says.
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
-#define ZLIB_CONST
 #include "data/source/stream.h"
+#include "base/hooks.h"
 #include "base/memory.h"
+#include "data/source/recode.h"
+#include "data/source/unpack.h"
 #include <errno.h>
 #include <fcntl.h>
+#include <poll.h>
 #include <string.h>
 #include <sys/stat.h>
 #include <unistd.h>
-#include <zlib.h>
 
-enum { GZ_ROOM = 1 << 16, GZIP_ONLY = 15 + 16 /* inflateInit2: a gzip header, a 32 KB window */ };
-
-typedef struct fab_gz {
-    z_stream z;
-    int inside; /* a member has begun and not ended */
-    int dry;    /* the input has ended */
-    unsigned char in[GZ_ROOM];
-} fab_gz;
+enum { WAIT_MS = 200 };
 
 /* ---- raw bytes ------------------------------------------------------------------------------- */
+
+/* Whether to go on; how far the reading is. */
+static fab_status ask(const fab_stream *in)
+{
+    return fab_watch_tick(&(fab_watch){0}, "reading", in->raw, in->total);
+}
+
+/* A pipe may give nothing for a long time: a stop is heard meanwhile. */
+static fab_status wait_for_bytes(const fab_stream *in)
+{
+    struct pollfd p = {.fd = in->file, .events = POLLIN};
+    int ready;
+    while ((ready = poll(&p, 1, WAIT_MS)) == 0 || (ready < 0 && errno == EINTR)) FAB_TRY(ask(in));
+    return FAB_OK;
+}
 
 static fab_status read_file(fab_stream *in, void *to, size_t n, size_t *got)
 {
     ssize_t r;
+    if (in->start < 0) FAB_TRY(wait_for_bytes(in));
     do r = read(in->file, to, n);
     while (r < 0 && errno == EINTR);
     if (r < 0) return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read: %s", in->name, strerror(errno));
@@ -51,86 +62,36 @@ static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
     return FAB_OK;
 }
 
-/* ---- gzip ------------------------------------------------------------------------------------ */
+/* ---- plain bytes, and UTF-8 ------------------------------------------------------------------ */
 
-static void *gz_alloc(void *unused, unsigned count, unsigned size)
+static fab_status unpack_input(void *ctx, void *to, size_t n, size_t *got)
 {
-    (void)unused;
-    return fab_alloc((size_t)count * size);
+    return read_raw(ctx, to, n, got);
 }
 
-static void gz_release(void *unused, void *p)
+/* At most n bytes, those that were looked at first before the others; *got = 0 without *ended: none yet. */
+static fab_status read_plain(void *ctx, void *to, size_t n, size_t *got, int *ended)
 {
-    (void)unused;
-    fab_release(p);
-}
-
-/* Start to inflate; the n bytes at `start` were read already. */
-static fab_status gz_open(fab_stream *in, const char *start, size_t n)
-{
-    fab_gz *gz = fab_alloc(sizeof *gz);
-    if (!gz)
-        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
-    gz->z = (z_stream){.zalloc = gz_alloc, .zfree = gz_release};
-    gz->inside = gz->dry = 0;
-    if (inflateInit2(&gz->z, GZIP_ONLY) != Z_OK) {
-        fab_release(gz);
-        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
+    fab_stream *in = ctx;
+    *ended = 0;
+    if (in->first_at < in->first_n) {
+        const size_t left = in->first_n - in->first_at;
+        *got = n < left ? n : left;
+        memcpy(to, in->first + in->first_at, *got);
+        in->first_at += *got;
+        return FAB_OK;
     }
-    memcpy(gz->in, start, n);
-    gz->z.next_in = gz->in;
-    gz->z.avail_in = (unsigned)n;
-    in->gz = gz;
+    if (in->unpack) return fab_unpack_read(in->unpack, unpack_input, in, to, n, got, ended);
+    FAB_TRY(read_raw(in, to, n, got));
+    *ended = *got == 0;
     return FAB_OK;
 }
 
-static void gz_close(fab_gz *gz)
+/* Old line ends become new ones. */
+static void replace_returns(char *p, size_t n)
 {
-    if (!gz) return;
-    inflateEnd(&gz->z);
-    fab_release(gz);
-}
-
-static fab_status gz_fill(fab_stream *in, fab_gz *gz)
-{
-    size_t got;
-    FAB_TRY(read_raw(in, gz->in, GZ_ROOM, &got));
-    gz->z.next_in = gz->in;
-    gz->z.avail_in = (unsigned)got;
-    gz->dry = got == 0;
-    return FAB_OK;
-}
-
-/* Nothing came out of inflate: it waits for more input, or something is wrong. */
-static fab_status gz_fault(const fab_stream *in, const fab_gz *gz, int code)
-{
-    if (code == Z_MEM_ERROR)
-        return FAB_FAIL(FAB_NO_MEMORY, "%s: cannot allocate the memory to inflate it", in->name);
-    if (code != Z_OK && code != Z_STREAM_END && code != Z_BUF_ERROR)
-        return FAB_FAIL(FAB_BAD_FILE, "%s: its gzip data are damaged%s%s", in->name,
-                        gz->z.msg ? ": " : "", gz->z.msg ? gz->z.msg : "");
-    if (gz->inside && gz->dry)
-        return FAB_FAIL(FAB_BAD_FILE, "%s: is cut short: its gzip data do not end", in->name);
-    return FAB_OK;
-}
-
-/* At most n bytes; *got = 0 without in->ended only when the input gave none yet.  A file may be several
- * gzip members in a row.  What came before a fault is given first. */
-static fab_status gz_read(fab_stream *in, void *to, size_t n, size_t *got)
-{
-    fab_gz *gz = in->gz;
-    *got = 0;
-    if (gz->z.avail_in == 0) FAB_TRY(gz_fill(in, gz));
-    in->ended = gz->dry && !gz->inside;
-    if (in->ended) return FAB_OK;
-    if (!gz->inside) inflateReset(&gz->z);
-    gz->inside = 1;
-    gz->z.next_out = to;
-    gz->z.avail_out = (unsigned)n;
-    const int code = inflate(&gz->z, Z_NO_FLUSH);
-    *got = n - gz->z.avail_out;
-    if (code == Z_STREAM_END) gz->inside = 0;
-    return *got > 0 ? FAB_OK : gz_fault(in, gz, code);
+    char *const end = p + n;
+    while ((p = memchr(p, '\r', (size_t)(end - p)))) *p++ = '\n';
 }
 
 /* ---- the window ------------------------------------------------------------------------------ */
@@ -141,10 +102,13 @@ static fab_status make_room(fab_stream *in)
     const size_t kept = in->end - in->begin;
     char *to = in->window;
     if (kept == in->room) {
-        if (in->room >= FAB_STREAM_MAX)
-            return FAB_FAIL(FAB_BAD_FILE, "%s: line %lld is longer than 1 GB", in->name,
-                            (long long)in->lines + 1);
-        const size_t room = in->room > FAB_STREAM_MAX / 2 ? FAB_STREAM_MAX : 2 * in->room;
+        const size_t most = in->line_max ? in->line_max : FAB_STREAM_MAX;
+        if (in->room >= most)
+            return FAB_FAIL(FAB_BAD_FILE,
+                            "%s: line %lld is longer than %.3g MB; is this a table? max-columns "
+                            "raises the limit",
+                            in->name, (long long)in->lines + 1, (double)most / 1e6);
+        const size_t room = in->room > most / 2 ? most : 2 * in->room;
         void *p;
         FAB_TRY(fab_alloc_array(&p, (int64_t)(room + FAB_STREAM_PAD), 1, in->name));
         to = p;
@@ -167,10 +131,19 @@ static fab_status fill(fab_stream *in)
     while (got == 0 && !in->ended) {
         char *to = in->window + in->end;
         const size_t n = in->room - in->end;
-        FAB_TRY(in->gz ? gz_read(in, to, n, &got) : read_raw(in, to, n, &got));
-        if (got == 0 && !in->gz) in->ended = 1;
+        if (in->recode)
+            FAB_TRY(fab_recode_read(in->recode, read_plain, in, to, n, &got, &in->ended));
+        else
+            FAB_TRY(read_plain(in, to, n, &got, &in->ended));
+        if (in->returns) replace_returns(to, got);
     }
     in->end += got;
+    in->unasked += got;
+    if (in->unasked >=
+        FAB_STREAM_ASK) { /* blank lines and rows passed over come by without anybody else asking */
+        in->unasked = 0;
+        FAB_TRY(ask(in));
+    }
     memset(in->window + in->end, 0, FAB_STREAM_PAD);
     return FAB_OK;
 }
@@ -240,32 +213,56 @@ fab_status fab_stream_line(fab_stream *in, fab_span *line)
     return FAB_OK;
 }
 
+void fab_stream_give_back(fab_stream *in, fab_span line)
+{
+    in->begin = (size_t)(line.p - in->window);
+    in->lines--;
+}
+
+void fab_stream_end_lines_by_returns(fab_stream *in)
+{
+    in->returns = 1;
+    replace_returns(in->window + in->begin, in->end - in->begin);
+}
+
 /* ---- life ------------------------------------------------------------------------------------ */
 
-/* The first bytes say whether the stream is compressed. */
-static fab_status detect_gzip(fab_stream *in)
+/* Add bytes to those that were looked at first, up to `most`. */
+static fab_status read_first(fab_stream *in, size_t most)
 {
-    char magic[2];
-    size_t n = 0, got = 1;
-    while (n < sizeof magic && got > 0) {
-        FAB_TRY(read_raw(in, magic + n, sizeof magic - n, &got));
-        n += got;
+    int ended = 0;
+    in->first_at = in->first_n;
+    while (in->first_n < most && !ended) {
+        size_t got;
+        FAB_TRY(read_plain(in, in->first + in->first_n, most - in->first_n, &got, &ended));
+        in->first_n += got;
+        in->first_at = in->first_n;
     }
-    if (n == 2 && memcmp(magic, "\x1f\x8b", 2) == 0) return gz_open(in, magic, n);
-    memcpy(in->window, magic, n);
-    in->end = n;
+    in->first_at = 0;
     return FAB_OK;
 }
 
 static fab_status start(fab_stream *in, size_t room)
 {
     void *p;
-    if (room < 2) room = 2; /* the first two bytes are looked at in any case */
+    if (room < 2) room = 2;
     FAB_TRY(fab_alloc_array(&p, (int64_t)(room + FAB_STREAM_PAD), 1, in->name));
     in->window = p;
     in->room = room;
-    FAB_TRY(detect_gzip(in));
-    memset(in->window + in->end, 0, FAB_STREAM_PAD);
+    memset(in->window, 0, FAB_STREAM_PAD);
+    FAB_TRY(read_first(in, FAB_UNPACK_MAGIC));
+    const fab_packing *packed = fab_unpack_find(in->first, in->first_n);
+    if (packed) {
+        FAB_TRY(fab_unpack_open(&in->unpack, packed, in->name, in->first, in->first_n));
+        in->first_n = 0;
+    }
+    fab_status s = read_first(in, FAB_STREAM_FIRST);
+    if (s != FAB_OK && s != FAB_BAD_FILE) return s;
+    in->first_at = 0; /* damaged data fail again, once what came before them is used */
+    const fab_encoding e = fab_encoding_find(in->first, in->first_n, &in->mark);
+    if (e != FAB_ENCODING_UTF8) FAB_TRY(fab_recode_open(&in->recode, e, in->name));
+    in->encoding = e == FAB_ENCODING_UTF8 ? NULL : "UTF-16";
+    in->first_at = in->mark;
     return FAB_OK;
 }
 
@@ -273,7 +270,9 @@ static fab_status open_file(fab_stream *in, const char *path)
 {
     struct stat st;
     in->owned = strcmp(path, "-") != 0;
-    in->file = in->owned ? open(path, O_RDONLY | O_CLOEXEC) : STDIN_FILENO;
+    /* Not waiting for the other end of a named pipe here, where nobody could stop it. */
+    in->file = in->owned ? open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) : STDIN_FILENO;
+    if (in->owned && in->file >= 0) (void)fcntl(in->file, F_SETFL, O_RDONLY);
     if (in->file < 0 || fstat(in->file, &st) != 0)
         return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be opened: %s", in->name, strerror(errno));
     if (S_ISDIR(st.st_mode)) return FAB_FAIL(FAB_BAD_FILE, "%s: is a folder, not a file", in->name);
@@ -303,7 +302,8 @@ fab_status fab_stream_open_memory(fab_stream *in, const char *name, const void *
 void fab_stream_close(fab_stream *in)
 {
     if (in->file >= 0 && in->owned) close(in->file);
-    gz_close(in->gz);
+    fab_unpack_close(in->unpack);
+    fab_recode_close(in->recode);
     fab_release(in->window);
     *in = (fab_stream){.file = -1};
 }
@@ -314,19 +314,26 @@ fab_status fab_stream_rewind(fab_stream *in)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: is a pipe, which can be read only once", in->name);
     if (in->file >= 0 && lseek(in->file, (off_t)in->start, SEEK_SET) < 0)
         return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read again: %s", in->name, strerror(errno));
-    if (in->gz) {
-        in->gz->z.avail_in = 0;
-        in->gz->inside = in->gz->dry = 0;
-    }
+    if (in->unpack) FAB_TRY(fab_unpack_rewind(in->unpack));
+    if (in->recode) fab_recode_rewind(in->recode);
     in->begin = in->end = 0;
     in->lines = in->raw = 0;
     in->ended = 0;
+    in->first_n = 0;
+    FAB_TRY(read_first(in, in->mark));
+    in->first_at = in->first_n; /* pass the byte order mark */
     return FAB_OK;
 }
 
 void fab_stream_position(const fab_stream *in, int64_t *done, int64_t *total)
 {
-    const size_t waiting = in->gz ? in->gz->z.avail_in : in->end - in->begin;
+    size_t waiting = in->first_n - in->first_at;
+    if (in->unpack)
+        waiting = fab_unpack_waiting(in->unpack);
+    else if (in->recode)
+        waiting += fab_recode_waiting(in->recode);
+    else
+        waiting += in->end - in->begin;
     *done = in->raw - (int64_t)waiting;
     *total = in->total;
 }

@@ -1,4 +1,4 @@
-/* stream.h - a file, standard input or bytes in memory, plain or gzip, as one stream seen through a window.
+/* stream.h - a file, standard input or bytes in memory as one stream of UTF-8 seen through a window.
  *
  *     FAB_TRY(fab_stream_open(&in, path, FAB_STREAM_ROOM));
  *     while (fab_stream_line(&in, &line) == FAB_OK && line.p) ...
@@ -15,7 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-enum { FAB_STREAM_ROOM = 1 << 18, FAB_STREAM_MAX = 1 << 30, FAB_STREAM_PAD = 64 };
+/* The window to begin with, the longest line where nobody says, the padding, and the bytes after which whoever watches is asked. */
+enum {
+    FAB_STREAM_ROOM = 1 << 18,
+    FAB_STREAM_MAX = 1 << 30,
+    FAB_STREAM_PAD = 64,
+    FAB_STREAM_ASK = 1 << 24
+};
+enum { FAB_STREAM_FIRST = 64 }; /* plain bytes that say how they are encoded */
 
 typedef struct fab_span {
     const char *p; /* NULL: there is none */
@@ -26,13 +33,21 @@ typedef struct fab_stream {
     const char *name;        /* speaks in messages */
     char *window;            /* unseen bytes are window[begin .. end) */
     size_t room, begin, end; /* room: without the padding */
-    int64_t lines;           /* lines taken so far */
-    int ended;               /* nothing comes after window[end) */
-    int file, owned;         /* file -1: the memory; owned: close it */
+    size_t line_max; /* the most that the window may grow to: the longest line; 0: FAB_STREAM_MAX */
+    int64_t lines;   /* lines taken so far */
+    size_t unasked;  /* bytes since whoever watches (the global hook) was asked whether to go on */
+    int ended;       /* nothing comes after window[end) */
+    int file, owned; /* file -1: the memory; owned: close it */
     const char *memory;
     int64_t start, total; /* where the file began, its length; start -1: a pipe; total 0: unknown */
     int64_t raw;          /* bytes read from file or memory, still compressed if they were */
-    struct fab_gz *gz;    /* NULL: not compressed */
+    struct fab_unpack *unpack;    /* NULL: not compressed */
+    struct fab_recoder *recode;   /* NULL: UTF-8, or bytes that are no text */
+    const char *encoding;         /* what was recoded; NULL: nothing */
+    size_t mark;                  /* bytes of a byte order mark, which are passed */
+    int returns;                  /* lines end in \r alone */
+    char first[FAB_STREAM_FIRST]; /* plain bytes looked at before the window had any */
+    size_t first_at, first_n;
 } fab_stream;
 
 /* Open a file ("-": standard input), or `size` bytes in memory, with a window of `room` bytes to begin
@@ -54,6 +69,11 @@ fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *
 void fab_stream_take(fab_stream *in, size_t n);
 /* Look at the next line and take it with its end: \n or \r\n, which the span leaves out. */
 fab_status fab_stream_line(fab_stream *in, fab_span *line);
+
+/* Put the line back that was taken last; nothing was looked at since. */
+void fab_stream_give_back(fab_stream *in, fab_span line);
+/* From here on \r is a line end. */
+void fab_stream_end_lines_by_returns(fab_stream *in);
 
 /* Go back to the first byte.  FAB_UNSUPPORTED for a pipe. */
 fab_status fab_stream_rewind(fab_stream *in);

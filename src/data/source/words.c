@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "data/source/words.h"
 #include "base/memory.h"
+#include "fabayes/data.h"
 #include <string.h>
 
 enum { FIRST_PAGE = 1 << 10, LARGEST_PAGE = 1 << 20, FIRST_WORDS = 16 };
@@ -64,6 +65,11 @@ static fab_status add_page(fab_dictionary *w, size_t least)
 
 fab_status fab_dictionary_room(fab_dictionary *w, size_t n, char **to)
 {
+    if (w->bytes + n > FAB_WORDS_BYTES_MAX)
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "%s: the different words of a column take more than %d MB: they are no categories",
+            w->name, FAB_WORDS_BYTES_MAX / 1000000);
     if (!w->pages || w->pages->room - w->pages->used < n) FAB_TRY(add_page(w, n));
     *to = w->pages->text + w->pages->used;
     return FAB_OK;
@@ -131,5 +137,6 @@ fab_status fab_dictionary_code(fab_dictionary *w, size_t n, int64_t *code)
     w->word[w->count++] = p;
     w->slot[i] = (int32_t)w->count;
     w->pages->used += n + 1;
+    w->bytes += n + 1;
     return FAB_OK;
 }

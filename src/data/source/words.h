@@ -20,6 +20,7 @@ typedef struct fab_dictionary {
     char **word; /* count, each ended by a zero byte; they never move */
 
     const char *name;       /* speaks in messages */
+    size_t bytes;           /* of the words, their ends included: at most FAB_WORDS_BYTES_MAX */
     struct fab_page *pages; /* the text, the page in use first */
     int64_t slots;          /* a power of two, at least twice the room for words */
     int32_t *slot;          /* slots: 1 + code, or 0 */

@@ -34,6 +34,25 @@
 #define STREAM_F32(p, v) _mm_stream_ps((p), (__m128)(v))
 #endif
 
+/* Transpose a square of 16 bytes a side. */
+#define TURN_SQUARE_F64(v)                          \
+    do {                                            \
+        const __typeof__(v[0]) a = v[0], b = v[1];  \
+        v[0] = __builtin_shufflevector(a, b, 0, 2); \
+        v[1] = __builtin_shufflevector(a, b, 1, 3); \
+    } while (0)
+#define TURN_SQUARE_F32(v)                                                          \
+    do {                                                                            \
+        const __typeof__(v[0]) a = __builtin_shufflevector(v[0], v[1], 0, 4, 1, 5), \
+                               b = __builtin_shufflevector(v[0], v[1], 2, 6, 3, 7), \
+                               c = __builtin_shufflevector(v[2], v[3], 0, 4, 1, 5), \
+                               d = __builtin_shufflevector(v[2], v[3], 2, 6, 3, 7); \
+        v[0] = __builtin_shufflevector(a, c, 0, 1, 4, 5);                           \
+        v[1] = __builtin_shufflevector(a, c, 2, 3, 6, 7);                           \
+        v[2] = __builtin_shufflevector(b, d, 0, 1, 4, 5);                           \
+        v[3] = __builtin_shufflevector(b, d, 2, 3, 6, 7);                           \
+    } while (0)
+
 /* e^x = 2^k e^r, k the integer nearest to x / log 2, |r| <= log(2) / 2; e^r by its series, whose first term left out is
  * below 1e-17 */
 typedef double wide __attribute__((vector_size(VECTOR_BYTES)));
@@ -69,6 +88,7 @@ static void exps(int64_t n, const double *x, double *y)
 #define LOAD_PART   LOAD_PART_F64
 #define STORE_PART  STORE_PART_F64
 #define STREAM      STREAM_F64
+#define TURN_SQUARE TURN_SQUARE_F64
 #define FOLD        FOLD_F64
 #include "la/cpu/nn_kernel.h"
 #include "la/cpu/nn_image.h"
@@ -79,6 +99,7 @@ static void exps(int64_t n, const double *x, double *y)
 #undef LOAD_PART
 #undef STORE_PART
 #undef STREAM
+#undef TURN_SQUARE
 #undef FOLD
 
 #define REAL        float
@@ -88,6 +109,7 @@ static void exps(int64_t n, const double *x, double *y)
 #define LOAD_PART   LOAD_PART_F32
 #define STORE_PART  STORE_PART_F32
 #define STREAM      STREAM_F32
+#define TURN_SQUARE TURN_SQUARE_F32
 #define FOLD        FOLD_F32
 #include "la/cpu/nn_kernel.h"
 #include "la/cpu/nn_image.h"

@@ -179,21 +179,50 @@ INLINE void TYPED(tile)(const TYPED(view) * p, int64_t i, int64_t j, const int r
         }
 }
 
-/* All columns of `rows` rows. */
-INLINE void TYPED(strip)(const TYPED(view) * p, int64_t i, const int rows, int64_t n)
+/* Columns j .. end - 1 of `rows` rows. */
+INLINE void TYPED(strip)(const TYPED(view) * p, int64_t i, const int rows, int64_t j, int64_t end)
 {
-    int64_t j = 0;
-    for (; j + 2 * LANES <= n; j += 2 * LANES) TYPED(tile)(p, i, j, rows, 2, 0);
-    for (; j + LANES <= n; j += LANES) TYPED(tile)(p, i, j, rows, 1, 0);
-    if (j < n) TYPED(tile)(p, i, j, rows, 1, n - j);
+    for (; j + 2 * LANES <= end; j += 2 * LANES) TYPED(tile)(p, i, j, rows, 2, 0);
+    for (; j + LANES <= end; j += LANES) TYPED(tile)(p, i, j, rows, 1, 0);
+    if (j < end) TYPED(tile)(p, i, j, rows, 1, end - j);
 }
 
+/* The same of fewer rows, or none. */
+static void TYPED(strip_of)(const TYPED(view) * p, int64_t i, int64_t rows, int64_t j, int64_t end)
+{
+    switch (rows) {
+    case 1: TYPED(strip)(p, i, 1, j, end); break;
+    case 2: TYPED(strip)(p, i, 2, j, end); break;
+    case 3: TYPED(strip)(p, i, 3, j, end); break;
+    case 4: TYPED(strip)(p, i, 4, j, end); break;
+#if VECTOR_BYTES == 64
+    case 5: TYPED(strip)(p, i, 5, j, end); break;
+#endif
+    }
+}
+
+/* As many columns of B at a time as stay in the second cache while all rows pass. */
 static void TYPED(by_rows)(const TYPED(view) * p, int64_t m, int64_t n)
 {
-    int64_t i = 0;
-    for (; i + TYPED(ROWS) <= m; i += TYPED(ROWS)) TYPED(strip)(p, i, TYPED(ROWS), n);
-    for (; i + 2 <= m; i += 2) TYPED(strip)(p, i, 2, n);
-    for (; i < m; i++) TYPED(strip)(p, i, 1, n);
+    enum { KEPT = 1 << 18, WIDE = 2 * VECTOR_BYTES / sizeof(REAL) };
+    const int64_t fit = KEPT / (int64_t)sizeof(REAL) / (p->k + 1) / WIDE,
+                  step = (fit > 0 ? fit : 1) * WIDE;
+    for (int64_t j = 0; j < n; j += step) {
+        const int64_t end = n - j < step ? n : j + step;
+        int64_t i = 0, left = m;
+        for (; left > TYPED(ROWS) + 2 || left == TYPED(ROWS); left = m - i) {
+            TYPED(strip)(p, i, TYPED(ROWS), j, end);
+            i += TYPED(ROWS);
+        }
+        if (left >
+            TYPED(
+                ROWS)) { /* two strips of three or four rows cost less than a full one and one of two */
+            TYPED(strip_of)(p, i, (left + 1) / 2, j, end);
+            i += (left + 1) / 2;
+            left /= 2;
+        }
+        TYPED(strip_of)(p, i, left, j, end);
+    }
 }
 
 /* ---- products, by dots ---------------------------------------------------------------------------------- */
@@ -244,6 +273,24 @@ static void TYPED(by_dots)(const TYPED(view) * p, int64_t m, int64_t n)
 
 enum { TYPED(DEPTH) = 256 }; /* rows of the transposed tile, on the stack */
 
+/* Rows of B from `from` on, ldb apart, `cols` of them, as columns of the tile: squares of 16 bytes a side, then the rest. */
+static void TYPED(turn)(const REAL *from, int64_t ldb, int64_t cols, int64_t depth, REAL *tile)
+{
+    enum { SIDE = 16 / sizeof(REAL) };
+    typedef REAL line __attribute__((vector_size(16), aligned(sizeof(REAL)), may_alias));
+    const int64_t full = cols - cols % SIDE, deep = depth - depth % SIDE;
+    for (int64_t s = 0; s < full; s += SIDE)
+        for (int64_t t = 0; t < deep; t += SIDE) {
+            line v[SIDE];
+            for (int r = 0; r < SIDE; r++) v[r] = *(const line *)(from + (s + r) * ldb + t);
+            TURN_SQUARE(v);
+            for (int r = 0; r < SIDE; r++) *(line *)(tile + (t + r) * cols + s) = v[r];
+        }
+    for (int64_t s = 0; s < cols; s++)
+        for (int64_t t = s < full ? deep : 0; t < depth; t++)
+            tile[t * cols + s] = from[s * ldb + t];
+}
+
 /* C += A B', tile by tile of columns: the tile of B' is written down once and serves all rows. */
 static void TYPED(by_turned)(const TYPED(view) * p, int64_t m, int64_t n)
 {
@@ -253,9 +300,7 @@ static void TYPED(by_turned)(const TYPED(view) * p, int64_t m, int64_t n)
         for (int64_t l = 0; l < p->k; l += TYPED(DEPTH)) {
             const int64_t cols = n - j < WIDE ? n - j : WIDE,
                           depth = p->k - l < TYPED(DEPTH) ? p->k - l : TYPED(DEPTH);
-            for (int64_t s = 0; s < cols; s++)
-                for (int64_t t = 0; t < depth; t++)
-                    tile[t * cols + s] = p->b[(j + s) * p->ldb + l + t];
+            TYPED(turn)(p->b + j * p->ldb + l, p->ldb, cols, depth, tile);
             const TYPED(view)
                 part = {p->a + l,       tile,   p->bias && l == 0 ? p->bias + j : NULL,
                         p->c + j,       p->ra,  1,

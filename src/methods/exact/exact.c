@@ -15,6 +15,7 @@
 #include "fit/method.h"
 #include "la/ops.h"
 #include "la/small.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -40,12 +41,32 @@ fab_exact_settings fab_exact_defaults(void)
 
 /* ---- alpha and beta --------------------------------------------------------------------------- */
 
+static int64_t jacobi_work(int64_t n)
+{
+    const int64_t plain = n * n + fab_svd_work(n, n), own = fab_jacobi_work(n, n);
+    return 2 * n * n + (plain > own ? plain : own);
+}
+
+/* B = U s V',  u = U' z.  Rotations go round in circles among columns that are nothing but rounding, of a table whose rows
+ * repeat for example: then the SVD that is accurate beside the largest alone. */
 static fab_status jacobi(int64_t n, double *B, const double *z, fab_evidence *v, double *work)
 {
-    FAB_TRY(fab_jacobi(n, n, B, v->s2, work));
+    double *copy = work, *U = copy + n * n, *room = U + n * n;
+    memcpy(copy, B, (size_t)(n * n) * sizeof *B);
+    if (fab_jacobi(n, n, B, v->s2, room) == FAB_OK) {
+        U = B;
+    } else {
+        FAB_TRY(fab_svd(n, n, copy, U, v->s2, room, room + n * n));
+        const double least = (double)n * DBL_EPSILON * v->s2[0];
+        for (int64_t j = 0; j < n; j++) {
+            if (v->s2[j] > least) continue;
+            v->s2[j] = 0;
+            memset(U + j * n, 0, (size_t)n * sizeof *U);
+        }
+    }
     for (int64_t j = 0; j < n; j++) {
         double u = 0;
-        for (int64_t i = 0; i < n; i++) u += B[i + j * n] * z[i];
+        for (int64_t i = 0; i < n; i++) u += U[i + j * n] * z[i];
         v->s2[j] *= v->s2[j];
         v->u2[j] = u * u;
     }
@@ -88,7 +109,7 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
     if (!fab_is_auto_f64(r->alpha) && !fab_is_auto_f64(r->beta)) return FAB_OK;
     v.alpha = fab_is_auto_f64(r->alpha) ? r->alpha : r->alpha * a_unit;
     v.beta = fab_is_auto_f64(r->beta) ? r->beta : r->beta * b_unit;
-    const int64_t room = n <= JACOBI_MAX ? fab_jacobi_work(n, n) : n * n + n + fab_eig_work(n);
+    const int64_t room = n <= JACOBI_MAX ? jacobi_work(n) : n * n + n + fab_eig_work(n);
     FAB_TRY(fab_alloc_array((void **)&v.s2, 2 * n + room, sizeof *v.s2, fit->who));
     v.u2 = v.s2 + n;
     const fab_status s = maximise(n, B, z, rest, &v, v.u2 + n);

@@ -15,6 +15,7 @@
 
 #define CONSTANT \
     (8 * DBL_EPSILON) /* a column varies by less than this part of its size: rounding */
+#define LEAST DBL_MIN /* the same by itself: below, numbers have no digits to divide by */
 
 static double weight(const fab_exact_columns *c, int64_t j)
 {
@@ -78,11 +79,11 @@ static fab_status measure_scales(fab_exact_columns *c)
             c->scale[i] = fmax(c->scale[i], fabs(fab_rows_at(&c->e->x, j, i) - c->centre[i]));
         FAB_TRY(fab_watch_work(c->watch, 4 * (double)D, c->who, j, n));
     }
-    const int flat = most <= CONSTANT * fabs(c->y_centre);
+    const int flat = most <= fmax(CONSTANT * fabs(c->y_centre), LEAST);
     c->y_scale = size_of(flat ? 0 : most);
     c->y_factor = flat ? 0 : 1 / c->y_scale;
     for (int64_t i = 0; i < D; i++) {
-        const int constant = c->scale[i] <= CONSTANT * fabs(c->centre[i]);
+        const int constant = c->scale[i] <= fmax(CONSTANT * fabs(c->centre[i]), LEAST);
         c->scale[i] = size_of(constant ? 0 : c->scale[i]);
         c->factor[i] = constant ? 0 : 1 / c->scale[i];
     }

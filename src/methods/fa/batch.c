@@ -49,17 +49,11 @@ fab_status fab_batch_update(void *handle, const fab_examples *e)
     return FAB_OK;
 }
 
-double fab_batch_floor(const fab_batch *b, const fab_target *t, int64_t i)
-{
-    return b->psi_min * (fab_target_varies(t, i) ? t->diag[i] : t->mean);
-}
-
-/* psi at or above its floor, F in the type of q. */
-static void finish(fab_batch *b, const fab_target *t)
+fab_status fab_batch_finish(fab_batch *b, const fab_target *t)
 {
     const int64_t D = b->D, K = b->K;
     for (int64_t i = 0; i < D; i++) {
-        const double floor = fab_batch_floor(b, t, i);
+        const double floor = fab_target_floor(t, b->psi_min, i);
         const int low = !(b->q->psi[i] > floor * (1 + AT_FLOOR));
         if (low) b->q->psi[i] = floor;
         b->report.floored += low;
@@ -71,6 +65,7 @@ static void finish(fab_batch *b, const fab_target *t)
         }
     }
     memcpy(b->q->mu, t->mu, (size_t)D * sizeof *t->mu);
+    return fab_gauss_check(b->q);
 }
 
 fab_status fab_batch_result(void *handle, const fab_gauss **q)
@@ -78,17 +73,18 @@ fab_status fab_batch_result(void *handle, const fab_gauss **q)
     fab_batch *b = handle;
     fab_target t;
     FAB_TRY(fab_target_init(&t, b->name, &b->rows, b->weight, b->D, b->width, &b->exec));
-    b->report = (fab_report){.converged = -1, .loglik_mean = NAN};
-    fab_status s = b->solve(b, &t);
-    if (s == FAB_OK) {
-        finish(b, &t);
-        s = fab_batch_loglik(b, &t, &b->report.loglik_mean);
-    }
+    const fab_status s = fab_batch_solve(b, &t);
     fab_target_free(&t);
-    FAB_TRY(s);
-    FAB_TRY(fab_gauss_check(b->q));
-    *q = b->q;
-    return FAB_OK;
+    if (s == FAB_OK) *q = b->q;
+    return s;
+}
+
+fab_status fab_batch_solve(fab_batch *b, const fab_target *t)
+{
+    b->report = (fab_report){.converged = -1, .loglik_mean = NAN, .saturated = NAN};
+    FAB_TRY(b->solve(b, t));
+    FAB_TRY(fab_batch_finish(b, t));
+    return fab_batch_loglik(b, t, &b->report.loglik_mean);
 }
 
 fab_status fab_batch_report(void *handle, fab_report *d)

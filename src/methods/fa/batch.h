@@ -29,14 +29,15 @@ fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *set
                           const fab_exec *x);
 fab_status fab_batch_update(void *handle, const fab_examples *e);
 fab_status fab_batch_result(void *handle, const fab_gauss **q);
+/* q and report of a target that is there: what result does with that of the rows. */
+fab_status fab_batch_solve(fab_batch *b, const fab_target *t);
+/* psi at or above its floor, q from F, mu and psi; and is q a Gaussian? */
+fab_status fab_batch_finish(fab_batch *b, const fab_target *t);
 fab_status fab_batch_report(void *handle, fab_report *d);
 void fab_batch_free(void *handle);
 
 /* Bytes of target, Gaussian and likelihood for n rows; what the method needs beside comes on top. */
 double fab_batch_bytes(int64_t D, int64_t K, int64_t n, int64_t width, const fab_exec *x);
-
-/* Floor of psi at coordinate i: psi_min of its own variance, of the mean variance when it is constant. */
-double fab_batch_floor(const fab_batch *b, const fab_target *t, int64_t i);
 
 /* F = diag(scale) V_K sqrt(gain), columns; scale NULL: 1. */
 void fab_batch_set_factors(fab_batch *b, const double *V, const double *scale, const double *gain);

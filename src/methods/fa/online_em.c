@@ -32,12 +32,12 @@
 
 typedef struct online_em {
     fab_start s; /* first: the shared verbs take the handle for it */
-    fab_online_em_settings set;
+    int64_t expand;
     void *A;     /* D x K */
     void *last;  /* D: delta of the pending row */
     double *psi; /* D */
 
-    /* s.small, what is saved: numbers of start.h, g and c of the pending row, B, R, Q, H, C, in this order */
+    double g, c;           /* of the pending row */
     double *B, *R, *Q, *H; /* K x K */
     double *C;             /* 1 x K */
 
@@ -46,29 +46,20 @@ typedef struct online_em {
     double *X, *m;         /* K x (2 K + 1); K */
 } online_em;
 
-enum { PENDING_G = FAB_START_NUMBERS, PENDING_C, NUMBERS };
-
-static int64_t small_count(int64_t K)
-{
-    return NUMBERS + 4 * K * K + K;
-}
-
 /* ---- settings --------------------------------------------------------------------------------- */
 
 #define SETTINGS fab_online_em_settings
 static const fab_field fields[] = {
     REQUIRED(K, I64, 1, 4096, "number of factors"),
-    TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first M-step"),
+    FAB_START_WARMUP("M-step"),
     SWITCH(expand, 1, "parameter-expanded M-step: the same cost, far faster from a bad start"),
-    CHOICE(start, FAB_START_VARIANCE, fab_start_names,
-           "F and psi of the warm-up: orthonormal and 1, as in [T]; as in [D3]; or scaled by the "
-           "variances"),
-    CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
-           "deviations that give the exact covariance, or [T]'s from the running mean"),
+    FAB_START_START(FAB_START_VARIANCE, "of the warm-up"),
+    FAB_START_CENTRE,
     FIELD(forget, F64, 1, 0.5, 1,
           "weight of the past for each new row; below 1 for streams that drift"),
-    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
-    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+    FAB_START_PSI_MIN,
+    FAB_START_SEED,
+    FAB_HELD_FIELD,
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 static const fab_fields table = TABLE("online-em", fields);
@@ -92,53 +83,35 @@ static void layout(fab_layout *l, void *handle)
     e->A = fab_place(l, D * K, e->s.run.ops->size);
     e->last = fab_place(l, D, e->s.run.ops->size);
     e->psi = fab_place(l, D, sizeof *e->psi);
-    e->s.small = fab_place(l, small_count(K), sizeof *e->s.small);
+    e->B = fab_place(l, K * K, sizeof *e->B);
+    e->R = fab_place(l, K * K, sizeof *e->R);
+    e->Q = fab_place(l, K * K, sizeof *e->Q);
+    e->H = fab_place(l, K * K, sizeof *e->H);
+    e->C = fab_place(l, K, sizeof *e->C);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->L = fab_place(l, K * K, sizeof *e->L);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->X = fab_place(l, K * (2 * K + 1), sizeof *e->X);
     e->m = fab_place(l, K, sizeof *e->m);
-    if (!l->base) return;
-    e->B = e->s.small + NUMBERS;
-    e->R = e->B + K * K;
-    e->Q = e->R + K * K;
-    e->H = e->Q + K * K;
-    e->C = e->H + K * K;
+    if (l->base) e->expand = ((const fab_online_em_settings *)e->s.settings)->expand;
 }
 
 static fab_status step(void *handle), form_result(void *handle);
 static fab_states state_of(void *handle);
 
-static const fab_start_parts parts = {sizeof(online_em), layout, step, form_result, state_of};
-
-static online_em prototype(const void *settings, const fab_input *in)
-{
-    const fab_online_em_settings *set = settings;
-    return (online_em){.set = *set,
-                       .s = {.parts = &parts,
-                             .who = "online-em",
-                             .D = in->vectors,
-                             .K = set->K,
-                             .warmup = set->warmup,
-                             .start = set->start,
-                             .centre = set->centre,
-                             .seed = set->seed,
-                             .forget = set->forget,
-                             .psi_min = set->psi_min}};
-}
+static const fab_start_parts parts = {&table, sizeof(online_em), layout,
+                                      step,   form_result,       state_of};
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    online_em proto = prototype(settings, in);
-    return fab_start_init(handle, &proto.s, x);
+    return fab_start_init(handle, &parts, settings, in, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    online_em proto = prototype(settings, in);
     (void)n; /* a stream: the same for any number of rows */
-    return fab_start_bytes(&proto.s, x);
+    return fab_start_bytes(&parts, settings, in, x);
 }
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
@@ -174,12 +147,12 @@ static fab_status m_step(online_em *e, double g, double c)
     for (int64_t i = 0; i < KK; i++) e->H[i] = e->Sigma[i] + e->B[i];
     memcpy(e->L, e->H, (size_t)KK * sizeof *e->L);
     FAB_TRY(fab_chol(K, e->L));
-    if (e->set.expand)
+    if (e->expand)
         expand(e, g, c);
     else
         keep(e, g, c);
-    e->s.small[PENDING_G] = g;
-    e->s.small[PENDING_C] = c;
+    e->g = g;
+    e->c = c;
     return FAB_OK;
 }
 
@@ -187,14 +160,14 @@ static fab_status m_step(online_em *e, double g, double c)
 static fab_sweep pending(online_em *e, void *out, double *psi, double *base)
 {
     const int64_t D = e->s.D, K = e->s.K;
-    const double g = e->s.small[PENDING_G], c = e->s.small[PENDING_C];
+    const double g = e->g, c = e->c;
     fab_sweep w = {.n = D,
                    .K = K,
-                   .R = e->set.expand ? e->R : NULL,
+                   .R = e->expand ? e->R : NULL,
                    .r0 = 1 - g,
                    .C = e->C,
-                   .Q = e->set.expand ? NULL : e->Q,
-                   .floor = e->set.psi_min,
+                   .Q = e->expand ? NULL : e->Q,
+                   .floor = e->s.psi_min,
                    .c0 = g,
                    .psi = e->s.least,
                    .c2 = g * c * c,
@@ -220,7 +193,7 @@ static fab_status project(online_em *e)
     e->s.run.ops->sweep(&e->s.run, &w);
     FAB_TRY(fab_sum(&e->s.run, e->sums, K * K + K));
     for (int64_t k = 0; k < K; k++) N[k] *= e->s.c;
-    if (e->set.expand) return FAB_OK;
+    if (e->expand) return FAB_OK;
     fab_mm(FAB_N, FAB_N, K, K, K, 1, e->Q, G, 0, e->T);
     fab_mm(FAB_N, FAB_N, K, K, K, 1, e->T, e->Q, 0, G);
     memcpy(e->m, N, (size_t)K * sizeof *N);
@@ -292,7 +265,7 @@ static fab_status form_result(void *handle)
     const int64_t K = e->s.K;
     if (!e->s.done) FAB_TRY(warm_result(e));
     fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
-    if (!e->set.expand) {
+    if (!e->expand) {
         for (int64_t i = 0; i < K * K; i++) e->T[i] = w.r0 * e->Q[i]; /* F = A' H^-1 */
         fab_mm(FAB_N, FAB_N, 1, K, K, 1, e->C, e->Q, 0, e->m);
         w.R = e->T;
@@ -308,7 +281,13 @@ static fab_states state_of(void *handle)
     online_em *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->s.small},
+    return (fab_states){{{"state.pending_g", FAB_F64, 1, 0, &e->g},
+                         {"state.pending_c", FAB_F64, 1, 0, &e->c},
+                         {"state.B", FAB_F64, K, K, e->B},
+                         {"state.R", FAB_F64, K, K, e->R},
+                         {"state.Q", FAB_F64, K, K, e->Q},
+                         {"state.H", FAB_F64, K, K, e->H},
+                         {"state.C", FAB_F64, K, 0, e->C},
                          {"state.d", type, D, 0, e->last},
                          {"state.A", type, D, K, e->A}}};
 }
@@ -317,9 +296,6 @@ const fab_method fab_online_em_method = {
     .name = "online-em",
     .summary = "online EM: one row at a time, one pass over D x K a row",
     .takes = FAB_TAKES_VECTORS | FAB_TAKES_WEIGHTS,
-    .fields = &table,
     FAB_START_VERBS,
-    .init = init,
     .load = fab_start_load,
-    .bytes = bytes,
 };

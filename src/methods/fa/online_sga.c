@@ -27,23 +27,18 @@
 
 typedef struct online_sga {
     fab_start s; /* first: the shared verbs take the handle for it; F is s.q.F */
-    fab_online_sga_settings set;
+    double rate;
     void *x;         /* D: a scratch vector; the deviation of the row is s.next */
     double *psi;     /* D */
     double *inverse; /* D: 1 / psi */
     double *v;       /* D: 4 */
     double *one;     /* D ones */
 
-    double *G; /* K x K; behind the numbers of start.h in s.small, which is saved */
+    double *G; /* K x K */
 
     double *sums;              /* G (K x K), r (K) */
     double *Sigma, *T, *C, *m; /* K x K; C, m: K */
 } online_sga;
-
-static int64_t small_count(int64_t K)
-{
-    return FAB_START_NUMBERS + K * K;
-}
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -51,14 +46,12 @@ static int64_t small_count(int64_t K)
 static const fab_field fields[] = {
     REQUIRED(K, I64, 1, 4096, "number of factors"),
     TUNED(rate, F64, 0.001, 1e-12, 1, LOG, 1e-5, 0.1, "learning rate"),
-    TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first step"),
-    CHOICE(start, FAB_START_ORTHONORMAL, fab_start_names,
-           "F and psi before the first step: orthonormal and 1, as in [T]; as in [D3]; or scaled "
-           "by the variances"),
-    CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
-           "deviations that give the exact covariance, or [T]'s from the running mean"),
-    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
-    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+    FAB_START_WARMUP("step"),
+    FAB_START_START(FAB_START_ORTHONORMAL, "before the first step"),
+    FAB_START_CENTRE,
+    FAB_START_PSI_MIN,
+    FAB_START_SEED,
+    FAB_HELD_FIELD,
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 static const fab_fields table = TABLE("online-sga", fields);
@@ -84,49 +77,32 @@ static void layout(fab_layout *l, void *handle)
     e->inverse = fab_place(l, D, sizeof *e->inverse);
     e->v = fab_place(l, D, sizeof *e->v);
     e->one = fab_place(l, D, sizeof *e->one);
-    e->s.small = fab_place(l, small_count(K), sizeof *e->s.small);
+    e->G = fab_place(l, K * K, sizeof *e->G);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->C = fab_place(l, K, sizeof *e->C);
     e->m = fab_place(l, K, sizeof *e->m);
     if (!l->base) return;
-    e->G = e->s.small + FAB_START_NUMBERS;
+    e->rate = ((const fab_online_sga_settings *)e->s.settings)->rate;
     for (int64_t i = 0; i < D; i++) e->one[i] = 1;
 }
 
 static fab_status step(void *handle), form_result(void *handle);
 static fab_states state_of(void *handle);
 
-static const fab_start_parts parts = {sizeof(online_sga), layout, step, form_result, state_of};
-
-static online_sga prototype(const void *settings, const fab_input *in)
-{
-    const fab_online_sga_settings *set = settings;
-    return (online_sga){.set = *set,
-                        .s = {.parts = &parts,
-                              .who = "online-sga",
-                              .D = in->vectors,
-                              .K = set->K,
-                              .warmup = set->warmup,
-                              .start = set->start,
-                              .centre = set->centre,
-                              .seed = set->seed,
-                              .forget = 1,
-                              .psi_min = set->psi_min}};
-}
+static const fab_start_parts parts = {&table, sizeof(online_sga), layout,
+                                      step,   form_result,        state_of};
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    online_sga proto = prototype(settings, in);
-    return fab_start_init(handle, &proto.s, x);
+    return fab_start_init(handle, &parts, settings, in, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    online_sga proto = prototype(settings, in);
     (void)n; /* a stream: the same for any number of rows */
-    return fab_start_bytes(&proto.s, x);
+    return fab_start_bytes(&parts, settings, in, x);
 }
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
@@ -170,7 +146,7 @@ static fab_status expected_squares(online_sga *e)
 /* 5; where one process diverges, all stop */
 static fab_status step_psi(online_sga *e)
 {
-    const double a = e->set.rate, most = 1e306; /* beyond it the stream has diverged */
+    const double a = e->rate, most = 1e306; /* beyond it the stream has diverged */
     double diverged = 0;
     for (int64_t i = 0; i < e->s.D; i++) {
         const double step = 0.5 * a * (e->v[i] * e->inverse[i] - 1), psi = e->psi[i] * exp(step);
@@ -185,7 +161,7 @@ static fab_status step_psi(online_sga *e)
 static fab_status step_F(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
-    const double a = e->set.rate;
+    const double a = e->rate;
     const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     const fab_long x = fab_long_vectors(e->x, D, 1, D);
     for (int64_t j = 0; j < K; j++)
@@ -257,7 +233,7 @@ static fab_states state_of(void *handle)
     online_sga *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->s.small},
+    return (fab_states){{{"state.G", FAB_F64, K, K, e->G},
                          {"state.psi", FAB_F64, D, 0, e->psi},
                          {"state.F", type, D, K, e->s.q.F}}};
 }
@@ -273,9 +249,6 @@ const fab_method fab_online_sga_method = {
     .name = "online-sga",
     .summary = "online stochastic gradient ascent: one row at a time, a learning rate",
     .takes = FAB_TAKES_VECTORS,
-    .fields = &table,
     FAB_START_VERBS,
-    .init = init,
     .load = load,
-    .bytes = bytes,
 };

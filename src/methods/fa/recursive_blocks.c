@@ -16,10 +16,11 @@ enum {
     MOST_ROUNDS = 20,
     LEAST_ROUNDS = 2,
     ROWS_PER_ROUND = 5
-};                         /* of settling: rows per factor earn rounds */
-#define SETTLED       0.01 /* relative change of psi (root mean square) that ends the start */
-#define SETTLE_WEIGHT 1e-6 /* weight of the start beside the first rows */
-#define UNSEEN        1e-6 /* of W' psi^-1 W: a factor the first rows do not show */
+};                          /* of settling: rows per factor earn rounds */
+#define SETTLED       0.01  /* relative change of psi (root mean square) that ends the start */
+#define SETTLE_WEIGHT 1e-6  /* weight of the start beside the first rows */
+#define UNSEEN        1e-6  /* of W' psi^-1 W: a factor the first rows do not show */
+#define ROUNDING      1e-14 /* deviation over mean below which a column does not vary but round */
 
 int64_t fab_recursive_clamp(double v, int64_t lo, int64_t hi)
 {
@@ -51,21 +52,36 @@ static fab_status variances(recursive_em *e, const fab_long *X, double rows, dou
     return FAB_OK;
 }
 
+/* Does coordinate i, of mean square v about the mean, not vary but round? */
+static int only_rounds(const recursive_em *e, int64_t i, double v)
+{
+    return !(v > ROUNDING * ROUNDING * e->S->mu[i] * e->S->mu[i]);
+}
+
 /* A coordinate that is constant has psi_min of the mean variance for its own. */
 static void mark_constants(recursive_em *e, double mean)
 {
     e->constant_psi = e->set.psi_min * mean;
     e->constants = 0;
     for (int64_t i = 0; i < e->D; i++) {
-        if (e->v[i] > 1e-28 * e->S->mu[i] * e->S->mu[i]) continue;
+        e->constant[i] = only_rounds(e, i, e->v[i]);
+        if (!e->constant[i]) continue;
         e->v[i] = e->constant_psi;
         e->constants++;
     }
 }
 
-static int is_constant(const recursive_em *e, int64_t i)
+/* Those that the columns X of a block, of weight w, show to vary are constant no more.  Till now they had no variance:
+ * the psi that was lent is taken back, but for a trace of their own. */
+static void unmark_constants(recursive_em *e, const fab_long *X, double w)
 {
-    return e->constants > 0 && fabs(e->v[i] - e->constant_psi) <= SAME * e->constant_psi;
+    e->run.ops->rowquad(&e->run, X, NULL, X->k, 0, e->v);
+    for (int64_t i = 0; i < e->D; i++) {
+        if (!e->constant[i] || only_rounds(e, i, e->v[i] / w)) continue;
+        e->S->psi[i] = e->set.psi_min * e->v[i] / (e->n + w);
+        e->constant[i] = 0;
+        e->constants--;
+    }
 }
 
 static double loading(double s2)
@@ -104,9 +120,9 @@ static fab_status svd_by_columns(recursive_em *e, const fab_long *X, double rows
     for (int64_t i = 0; i < D; i++)
         for (int64_t k = 0; k < R; k++) {
             const int64_t from = D - 1 - k;
-            e->M[i * R + k] = is_constant(e, i) ? 0
-                                                : sqrt(e->v[i]) * loading(e->lambda[from]) *
-                                                      e->gram[i + from * D];
+            e->M[i * R + k] = e->constant[i] ? 0
+                                             : sqrt(e->v[i]) * loading(e->lambda[from]) *
+                                                   e->gram[i + from * D];
         }
     e->run.ops->put(&e->run, e->M, W);
     return FAB_OK;
@@ -165,19 +181,19 @@ static fab_status settle(recursive_em *e, double rows, int64_t k, double mean)
     double change[2] = {INFINITY, 1};
     for (int64_t round = 0; round < rounds && change[0] > SETTLED * SETTLED * change[1]; round++) {
         for (int64_t i = 0; i < D; i++)
-            if (is_constant(e, i))
+            if (e->constant[i])
                 e->S->psi[i] = mean / SETTLE_WEIGHT; /* any number: the row of W is 0 */
         memcpy(e->before, e->S->psi, (size_t)D * sizeof *e->before);
         FAB_TRY(fab_absorb_loaded(e->absorb, e->S, SETTLE_WEIGHT, (1 - SETTLE_WEIGHT) / rows, k));
         change[0] = 0, change[1] = (double)D;
         for (int64_t i = 0; i < D; i++) {
             const double d = e->S->psi[i] / e->before[i] - 1;
-            if (!is_constant(e, i)) change[0] += d * d;
+            if (!e->constant[i]) change[0] += d * d;
         }
         FAB_TRY(fab_sum(&e->run, change, 2));
     }
     for (int64_t i = 0; i < D; i++)
-        if (is_constant(e, i)) e->S->psi[i] = e->constant_psi;
+        if (e->constant[i]) e->S->psi[i] = e->constant_psi;
     return FAB_OK;
 }
 
@@ -205,8 +221,8 @@ static fab_status add_unseen(recursive_em *e)
     FAB_TRY(fab_sum(&e->run, &total, 1));
     const double c = sqrt(START_SIGNAL / total);
     for (int64_t i = 0; i < D; i++) {
-        const double psi = e->S->psi[i], share = is_constant(e, i) ? 0 : c * c * e->before[i];
-        e->before[i] = is_constant(e, i) ? 0 : c * sqrt(psi);
+        const double psi = e->S->psi[i], share = e->constant[i] ? 0 : c * c * e->before[i];
+        e->before[i] = e->constant[i] ? 0 : c * sqrt(psi);
         e->S->psi[i] = psi * (1 - share);
     }
     memset(e->M, 0, (size_t)(unseen * R) * sizeof *e->M);
@@ -307,13 +323,14 @@ fab_status fab_recursive_flush(recursive_em *e)
     if (!(e->n > 0)) return start(e, k, e->rows); /* 4, 5 */
 
     const double after = e->n + w;
+    if (e->constants) {
+        const fab_long all = fab_recursive_columns(e, 0, k);
+        unmark_constants(e, &all, w);
+    }
     FAB_TRY(squeeze(e, &k));
     FAB_TRY(fab_absorb_loaded(e->absorb, e->S, e->n / after, 1 / after, k)); /* 2 */
-    if (e->constants) { /* a coordinate that is still constant keeps its psi */
-        const double now = e->constant_psi * (e->n / after);
-        for (int64_t i = 0; i < D; i++)
-            if (fabs(e->S->psi[i] - now) <= SAME * now) e->S->psi[i] = e->constant_psi;
-    }
+    for (int64_t i = 0; i < D; i++)
+        if (e->constant[i]) e->S->psi[i] = e->constant_psi; /* still constant: it keeps its psi */
     e->n = after;
     return FAB_OK;
 }

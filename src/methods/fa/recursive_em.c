@@ -18,7 +18,7 @@
  * sqrt(w) (x - mu - e).  Blocks are counted in rows.  A block of 2 D rows or more is squeezed to D columns with the same X X' before 2.
  * A block of one row has one column, sqrt(n / (n + 1)) (x - mu).  Rows are kept as x - mu in the columns
  * of `absorb`, so nothing is copied twice.  A coordinate that is constant in 4 gets psi_min times the
- * mean variance, which it keeps until it varies and by which result knows it.  Factors that the
+ * mean variance, which it keeps until it varies.  Factors that the
  * first rows do not show begin at random, small: EM could never raise them from 0.
  * Rows that are all the same make no start: they are counted, and the next ones are waited for.
  *
@@ -39,7 +39,11 @@
 #include <math.h>
 #include <string.h>
 
-enum { MAX_BLOCK = 1000 };
+enum {
+    MAX_BLOCK = 1000,
+    MORE_RANK =
+        40 /* inner_rank = auto: beside 2 K; what a rank of 2 K loses shows on tables of 30 columns and more */
+};
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -53,7 +57,8 @@ static const fab_field fields[] = {
     AUTOMATIC(inner, I64, 1, 1000,
               "EM loops for each block; auto: 5, or 5000 / D, at most 50, when a block has 2 D "
               "rows or more"),
-    AUTOMATIC(inner_rank, I64, 1, 8192, "rank kept inside, at least K; auto: 2 K, at most D"),
+    AUTOMATIC(inner_rank, I64, 1, 8192,
+              "rank kept inside, at least K; auto: 2 K + 40, in f32 2 K, at most D"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(start, START_SVD, starts, "how F begins: from the first rows, or at random as in [L]"),
     AUTOMATIC(warmup, I64, 1, 0x1p20,
@@ -64,10 +69,14 @@ static const fab_field fields[] = {
     FIELD(forget, F64, 1, 0.5, 1,
           "weight of the past for each new row; below 1 for streams that drift"),
     FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
-    FIELD(tol, F64, 1e-6, 1e-15, 1, "cut to K: stop when psi changes by less, relative"),
-    FIELD(max_iter, I64, 1000, 1, 1e6, "cut to K: at most so many EM steps"),
+    FIELD(tol, F64, 1e-6, 1e-15, 1,
+          "cut to K: stop when psi changes by less, relative (where ml cuts: the log-likelihood by "
+          "less than its square)"),
+    FIELD(max_iter, I64, 1000, 1, 1e6,
+          "cut to K: at most so many EM steps (where ml cuts: evaluations per start)"),
     FIELD(memory, F64, 256, 0.001, 1e9, "MB for the block of rows when block is auto"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+    FAB_HELD_FIELD,
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 static const fab_fields table = TABLE("recursive-em", fields);
@@ -81,15 +90,16 @@ fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
     return s;
 }
 
-/* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike. */
-static void resolve(fab_recursive_em_settings *s, int64_t D)
+/* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike; narrow: f32, whose
+ * rounding a rank that the rows do not fill does not bear. */
+static void resolve(fab_recursive_em_settings *s, int64_t D, int narrow)
 {
     const double fit = s->memory * 1e6 / (8 * (double)D);
     if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
     const double loops = s->block >= 2 * D ? 5000 / (double)D
                                            : 5; /* squeezed, a loop costs little */
     if (fab_is_auto_i64(s->inner)) s->inner = fab_recursive_clamp(loops, 5, 50);
-    if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K;
+    if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K + (narrow ? 0 : MORE_RANK);
     if (s->inner_rank > D) s->inner_rank = D;
     if (!fab_is_auto_i64(s->warmup)) return;
     const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
@@ -118,10 +128,13 @@ static void layout(fab_layout *l, void *handle)
 {
     recursive_em *e = handle;
     const int64_t side = side_of(e), R = e->set.inner_rank, D = e->D;
-    const int64_t least = e->columns >= 2 * D ? D : R, wide = side > least ? side : least;
+    const int64_t squeezed = e->columns >= 2 * D ? D : 0; /* fewer than R where processes share D */
+    const int64_t least = squeezed > R ? squeezed : R, wide = side > least ? side : least;
     const int64_t eig = side > R ? side : side ? R : 0;
     const int64_t long_side = D > e->columns ? D : e->columns;
     e->v = fab_place(l, e->D, sizeof *e->v);
+    e->constant = fab_place(l, e->D, sizeof *e->constant);
+    e->constant_tail = fab_place(l, e->D, sizeof *e->constant_tail);
     e->before = fab_place(l, side ? e->D : 0, sizeof *e->before);
     e->psi = fab_place(l, R == e->set.K ? e->D : 0, sizeof *e->psi);
     e->gram = fab_place(l, side * side, sizeof *e->gram);
@@ -129,13 +142,13 @@ static void layout(fab_layout *l, void *handle)
     e->eig = fab_place(l, eig ? fab_eig_work(eig) : 0, sizeof *e->eig);
     e->M = fab_place(l, wide * R, sizeof *e->M);
     e->norm = fab_place(l, R, sizeof *e->norm);
-    const int64_t squeezed = e->columns >= 2 * D ? D : 0;
     e->B = fab_place(l, squeezed * squeezed, sizeof *e->B);
     e->B_copy = fab_place(l, squeezed * squeezed, sizeof *e->B_copy);
     e->B_work =
         fab_place(l, squeezed ? 2 * squeezed + fab_eig_work(squeezed) : 0, sizeof *e->B_work);
     e->w = fab_place(l, e->columns + 1, sizeof *e->w);
     e->mix = fab_place(l, e->columns, sizeof *e->mix);
+    fab_reservoir_layout(l, &e->held);
     const int64_t cols = wide > e->columns ? wide : e->columns;
     e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
 }
@@ -148,6 +161,7 @@ static void release(void *handle)
     fab_gauss_free(e->S);
     fab_gauss_free(e->tail);
     fab_gauss_free(e->q);
+    fab_batch_free(e->ml);
     fab_release(e->kept);
     fab_release(e);
 }
@@ -184,10 +198,13 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
                             const fab_exec *x)
 {
     *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings, .D = in->vectors};
-    resolve(&e->set, fab_total(x ? x->comm : NULL, e->D));
+    FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    resolve(&e->set, fab_total(x ? x->comm : NULL, e->D), e->run.ops->size < sizeof(double));
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
-    FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    const int64_t room = fab_reservoir_room(e->set.held, fab_total(x ? x->comm : NULL, e->D));
+    e->held =
+        (fab_reservoir){.D = e->D, .room = room, .seed = e->set.seed, .forget = e->set.forget};
     e->exec = fab_watch_exec(
         &e->run.watch,
         (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads});
@@ -209,6 +226,23 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     return FAB_OK;
 }
 
+/* Does ml make the cut?  It works on the D x D matrix of S, of all processes, in each of them. */
+static int cut_by_ml(const recursive_em *e)
+{
+    return e->set.inner_rank > e->set.K && fab_total(&e->run.comm, e->D) <= FAB_DENSE_MAX;
+}
+
+static fab_ml_settings cut_settings(const fab_recursive_em_settings *s)
+{
+    return (fab_ml_settings){.K = s->K,
+                             .starts = FAB_AUTO_I64,
+                             .tol = s->tol *
+                                    s->tol, /* an error e in psi is e^2 in the likelihood */
+                             .max_iter = s->max_iter,
+                             .psi_min = s->psi_min,
+                             .seed = s->seed};
+}
+
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     recursive_em proto;
@@ -216,10 +250,15 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     if (prototype(&proto, settings, in, x) != FAB_OK) return NAN;
     const fab_recursive_em_settings *s = &proto.set;
     const fab_absorb_settings a = absorb_settings(s);
-    const double state = (double)proto.D *
-                         (double)(s->inner_rank * (int64_t)proto.run.ops->size + 16);
-    return state + fab_absorb_bytes(proto.D, s->inner_rank, proto.columns, &a, &proto.exec) +
-           (double)fab_build_size(sizeof proto, &proto, layout);
+    const double D = (double)proto.D, R = (double)s->inner_rank, size = (double)proto.run.ops->size;
+    const double state = D * (R * size + 16); /* and its copy with the pending rows, and these */
+    const double result = state + D * (double)proto.columns * size + D * (double)s->K * size;
+    const fab_ml_settings set = cut_settings(s);
+    const int64_t all = fab_total(&proto.run.comm, proto.D);
+    const double cutting =
+        cut_by_ml(&proto) ? fab_ml_bytes(all, all, &set, NULL) + 8 * (double)all * (R + 1) : 0;
+    return state + result + cutting + (double)fab_build_size(sizeof proto, &proto, layout) +
+           fab_absorb_bytes(proto.D, s->inner_rank, proto.columns, &a, &proto.exec);
 }
 
 static fab_status check_fault(const recursive_em *e)
@@ -255,6 +294,7 @@ static fab_status update(void *handle, const fab_examples *x)
         for (int64_t j = 0; j < take; j++) {
             e->w[e->pending + j] = x->weight ? x->weight[done + j] : 1;
             e->weighted |= e->w[e->pending + j] != 1;
+            fab_reservoir_offer(&e->held, rows, done + j, e->w[e->pending + j]);
         }
         e->pending += take;
         done += take;
@@ -278,7 +318,7 @@ static void copy_gauss(fab_gauss *to, const fab_gauss *from)
 }
 
 /* The state with the pending rows in it, made in a copy: the stream goes on as if nobody had asked. */
-static fab_status absorb_pending(recursive_em *e, double *n, double *constant_psi)
+static fab_status absorb_pending(recursive_em *e, double *n)
 {
     const size_t size = (size_t)(e->pending * e->D) * e->run.ops->size;
     void *X = fab_absorb_columns(e->absorb);
@@ -287,17 +327,60 @@ static fab_status absorb_pending(recursive_em *e, double *n, double *constant_ps
     memcpy(e->kept, X, size);
     recursive_em copy = *e;
     copy.S = e->tail;
+    copy.constant = e->constant_tail;
+    memcpy(copy.constant, e->constant, (size_t)e->D * sizeof *copy.constant);
     const int before = fab_blas_enter();
     const fab_status s = fab_recursive_flush(&copy);
     fab_blas_leave(before);
     memcpy(X, e->kept, size);
     *n = copy.n;
-    *constant_psi = copy.constant_psi;
     return s;
 }
 
-/* q = the whole, cut to K (6); with R = K it shares mu and F and has a psi of its own to floor. */
-static fab_status cut(recursive_em *e)
+/* The matrix of the whole for ml, all rows of W from all processes; a coordinate that is constant has no variance. */
+static fab_status fill_target(recursive_em *e, const int64_t *constant, fab_target *t)
+{
+    const int64_t D = e->D, all = t->D, R = e->set.inner_rank, first = e->run.comm.first_row;
+    const fab_long W = fab_long_rows(e->whole->F, D, R);
+    FAB_TRY(fab_target_factor(t, "recursive-em", R));
+    memset(t->mu, 0, (size_t)all * sizeof *t->mu);
+    e->run.ops->get(&e->run, &W, t->W + first * R); /* row-major: R x D in columns */
+    for (int64_t i = 0; i < D; i++) {
+        t->rest[first + i] = constant[i] ? 0 : e->whole->psi[i]; /* the row of W is 0 then */
+        t->mu[first + i] = e->whole->mu[i];
+    }
+    FAB_TRY(fab_sum(&e->run, t->W, all * (R + 1)));
+    FAB_TRY(fab_sum(&e->run, t->mu, all));
+    const int before = fab_blas_enter();
+    fab_mm(FAB_T, FAB_N, all, all, R, 1, t->W, t->W, 0, t->S);
+    fab_blas_leave(before);
+    fab_symmetrise(all, t->S);
+    for (int64_t i = 0; i < all; i++) t->S[i + i * all] += t->rest[i];
+    return fab_target_check(t, "recursive-em");
+}
+
+static fab_status cut_with_ml(recursive_em *e, int once, const int64_t *constant)
+{
+    const fab_ml_settings set = cut_settings(&e->set);
+    const int64_t all = fab_total(&e->run.comm, e->D), first = e->run.comm.first_row;
+    fab_exec alone = e->exec;
+    fab_target t;
+    alone.comm = NULL;
+    if (!e->ml) FAB_TRY(fab_ml_init(&e->ml, "recursive-em", all, &set, &alone));
+    FAB_TRY(fab_target_init_matrix(&t, "recursive-em", all, e->ml->width, &alone));
+    fab_status s = fill_target(e, constant, &t);
+    if (s == FAB_OK) s = once ? fab_ml_solve_once(e->ml, &t) : fab_batch_solve(e->ml, &t);
+    fab_target_free(&t);
+    e->view = *e->ml->q; /* this process's rows of it */
+    e->view.D = e->D;
+    e->view.mu += first;
+    e->view.psi += first;
+    e->view.F = (char *)e->view.F + (size_t)(first * e->set.K) * e->run.ops->size;
+    return s;
+}
+
+/* The whole, cut to K (6), where ml does it perhaps from one start only; with R = K it shares mu and F and has a psi of its own to floor. */
+static fab_status cut(recursive_em *e, int once, const int64_t *constant)
 {
     const fab_recursive_em_settings *s = &e->set;
     if (s->inner_rank == s->K) {
@@ -306,17 +389,18 @@ static fab_status cut(recursive_em *e)
         memcpy(e->psi, e->whole->psi, (size_t)e->D * sizeof *e->psi);
         return FAB_OK;
     }
+    if (cut_by_ml(e)) return cut_with_ml(e, once, constant);
     if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_FORM_COVARIANCE, e->run.ops->type, e->D, s->K));
     memcpy(e->q->mu, e->whole->mu, (size_t)e->D * sizeof *e->q->mu);
     e->view = *e->q;
     return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
 }
 
-/* The state with the pending rows, its weight, and the psi of constant coordinates in it. */
-static fab_status take_all(recursive_em *e, double *n, double *constant_psi)
+/* The state with the pending rows, its weight, and the coordinates that are constant in it. */
+static fab_status take_all(recursive_em *e, double *n, const int64_t **constant)
 {
     *n = e->n;
-    *constant_psi = e->constant_psi;
+    *constant = e->constant;
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
     if (!e->tail)
@@ -324,45 +408,46 @@ static fab_status take_all(recursive_em *e, double *n, double *constant_psi)
                                  e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
-    return absorb_pending(e, n, constant_psi);
+    *constant = e->constant_tail;
+    return absorb_pending(e, n);
 }
 
-static fab_status result(void *handle, const fab_gauss **q)
+static fab_status form(recursive_em *e, int once, const fab_gauss **q)
 {
-    recursive_em *e = handle;
     const int64_t D = e->D, R = e->set.inner_rank;
-    double n, constant_psi;
+    double n;
+    const int64_t *constant;
     FAB_TRY(check_fault(e));
-    FAB_TRY(take_all(e, &n, &constant_psi));
+    FAB_TRY(take_all(e, &n, &constant));
     if (!(n > 0))
         return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
-    FAB_TRY(cut(e));
+    FAB_TRY(cut(e, once, constant));
     const fab_long W = fab_long_rows(e->whole->F, D, R);
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
     for (int64_t i = 0; i < D; i++)
-        if (fabs(e->v[i] - constant_psi) <= SAME * constant_psi)
-            e->v[i] = e->view.psi[i] = 0; /* constant: at the floor */
+        if (constant[i]) e->v[i] = e->view.psi[i] = 0; /* at the floor */
     FAB_TRY(fab_state_floor(&e->view, e->v, e->set.psi_min, &e->run, &e->floored));
     FAB_TRY(fab_gauss_check(&e->view));
     *q = &e->view;
     return FAB_OK;
 }
 
-/* The mean log-likelihood of q under S: -(entropy of S + KL(S || q)). */
+static fab_status result(void *handle, const fab_gauss **q)
+{
+    return form(handle, 0, q);
+}
+
+static fab_status so_far(void *handle, const fab_gauss **q)
+{
+    return form(handle, 1, q);
+}
+
 static fab_status report(void *handle, fab_report *d)
 {
     recursive_em *e = handle;
-    fab_solver *s;
-    double entropy, kl = 0;
-    FAB_TRY(fab_solver_create(&s, e->whole, &e->exec));
-    const fab_status status = fab_solver_entropy(s, &entropy);
-    fab_solver_free(s);
-    FAB_TRY(status);
-    if (e->set.inner_rank > e->set.K || e->floored)
-        FAB_TRY(fab_distance_kl(e->whole, &e->view, &e->exec, &kl));
-    *d = (fab_report){.floored = e->floored, .converged = -1, .loglik_mean = -entropy - kl};
-    return FAB_OK;
+    *d = (fab_report){.floored = e->floored, .converged = -1};
+    return fab_reservoir_loglik(&e->held, &e->view, e->v, &e->exec, d);
 }
 
 /* ---- files ------------------------------------------------------------------------------------ */
@@ -371,7 +456,8 @@ static fab_states state_of(recursive_em *e, int64_t pending)
 {
     const fab_dtype type = e->run.ops->type;
     const int64_t D = e->D;
-    return (fab_states){{{"state.mu", FAB_F64, D, 0, e->S->mu},
+    return (fab_states){{{"state.constant", FAB_I64, D, 0, e->constant},
+                         {"state.mu", FAB_F64, D, 0, e->S->mu},
                          {"state.F", type, D, e->set.inner_rank, e->S->F},
                          {"state.psi", FAB_F64, D, 0, e->S->psi},
                          {"state.weight", FAB_F64, 1, 0, &e->n},
@@ -385,7 +471,8 @@ static fab_status save(void *handle, fab_tensors *t)
 {
     recursive_em *e = handle;
     const fab_states all = state_of(e, e->pending);
-    return fab_states_save(&all, t);
+    FAB_TRY(fab_states_save(&all, t));
+    return fab_reservoir_save(&e->held, t);
 }
 
 /* Numbers from a file: weights that add up, and rows that passed the door. */
@@ -419,8 +506,8 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_states all = state_of(e, e->pending);
     FAB_TRY(fab_states_load(&all, t));
     e->constants = 0;
-    for (int64_t i = 0; i < e->D; i++)
-        e->constants += fabs(e->S->psi[i] - e->constant_psi) <= SAME * e->constant_psi;
+    for (int64_t i = 0; i < e->D; i++) e->constants += e->constant[i] != 0;
+    FAB_TRY(fab_reservoir_load(&e->held, t));
     return check_loaded(e);
 }
 
@@ -428,12 +515,14 @@ const fab_method fab_recursive_em_method = {
     .name = "recursive-em",
     .summary = "recursive factor analysis in blocks, one pass: the default for a stream",
     .streams = 1,
+    .any_rank = 1,
     .takes = FAB_TAKES_VECTORS | FAB_TAKES_WEIGHTS,
     .fields = &table,
     .init = init,
     .update = update,
     .work = work,
     .result = result,
+    .so_far = so_far,
     .report = report,
     .free = release,
     .save = save,

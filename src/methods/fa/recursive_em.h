@@ -6,11 +6,12 @@
 
 #include "fabayes/methods.h"
 #include "la/ops.h"
+#include "methods/fa/ml.h"
+#include "methods/fa/reservoir.h"
 #include "posterior/absorb.h"
 
 enum { START_SVD, START_RANDOM };
 enum { CENTRE_EXACT, CENTRE_NONE };
-#define SAME 1e-6 /* relative: a variance that is constant_psi, after rounding */
 
 typedef struct recursive_em {
     fab_recursive_em_settings set; /* auto resolved */
@@ -18,20 +19,24 @@ typedef struct recursive_em {
     fab_exec exec;
     fab_run run;
     fab_absorb *absorb;
-    fab_gauss *S;        /* D x R: the state, mu included */
-    fab_gauss *tail;     /* D x R: with the pending rows, made by result */
-    fab_gauss *whole;    /* S or tail */
-    fab_gauss *q;        /* D x K, when R > K */
-    fab_gauss view;      /* the result */
-    void *kept;          /* the pending rows while result works */
-    double n;            /* weight of S: of the rows in it, and the random start as one more */
-    double rows;         /* weight of mu: of the rows in it */
-    double constant_psi; /* psi of the coordinates that have been constant */
-    int64_t constants;   /* how many began so */
-    fab_status fault;    /* of a block that failed: the stream cannot go on */
-    int64_t pending;     /* rows in the columns of absorb */
-    int64_t columns;     /* room there */
-    int64_t weighted;    /* some of the pending rows have a weight other than 1 */
+    fab_gauss *S;     /* D x R: the state, mu included */
+    fab_gauss *tail;  /* D x R: with the pending rows, made by result */
+    fab_gauss *whole; /* S or tail */
+    fab_gauss *q;     /* D x K, when R > K and EM cuts */
+    fab_batch *ml;    /* when R > K and ml cuts */
+    fab_gauss view;   /* the result */
+    fab_reservoir held;
+    void *kept;             /* the pending rows while result works */
+    double n;               /* weight of S: of the rows in it, and the random start as one more */
+    double rows;            /* weight of mu: of the rows in it */
+    double constant_psi;    /* psi of the coordinates that have been constant */
+    int64_t constants;      /* how many are so still */
+    int64_t *constant;      /* D: has the coordinate been the same in all rows? */
+    int64_t *constant_tail; /* D: the same with the pending rows */
+    fab_status fault;       /* of a block that failed: the stream cannot go on */
+    int64_t pending;        /* rows in the columns of absorb */
+    int64_t columns;        /* room there */
+    int64_t weighted;       /* some of the pending rows have a weight other than 1 */
     int64_t floored;
     double *v;                   /* D */
     double *psi;                 /* D, when R = K: psi of the result */

@@ -31,38 +31,92 @@ static fab_status make_run(fab_start *s, const fab_exec *x)
     return FAB_OK;
 }
 
-fab_status fab_start_init(void **handle, fab_start *proto, const fab_exec *x)
+static void take(const fab_fields *t, const void *settings, const char *name, void *out)
 {
-    *handle = NULL;
-    FAB_TRY(make_run(proto, x));
-    return fab_build(handle, proto->parts->size, proto, proto->parts->layout);
+    const fab_field *f = fab_settings_find(t, name);
+    if (f) memcpy(out, (const char *)settings + f->offset, 8);
 }
 
-double fab_start_bytes(fab_start *proto, const fab_exec *x)
+/* *handle, of parts->size bytes: what the skeleton knows before there is a layout. */
+static fab_status prototype(void **handle, const fab_start_parts *parts, const void *settings,
+                            const fab_input *in, const fab_exec *x)
 {
-    if (make_run(proto, x) != FAB_OK) return 0;
-    return (double)fab_build_size(proto->parts->size, proto, proto->parts->layout);
+    const fab_fields *t = parts->fields;
+    int64_t held = 0;
+    FAB_TRY(fab_alloc_array(handle, 1, parts->size, t->method));
+    memset(*handle, 0, parts->size);
+    fab_start *s = *handle;
+    *s = (fab_start){.parts = parts,
+                     .who = t->method,
+                     .settings = settings,
+                     .D = in->vectors,
+                     .constants = in->vectors,
+                     .forget = 1};
+    take(t, settings, "K", &s->K);
+    take(t, settings, "warmup", &s->warmup);
+    take(t, settings, "start", &s->start);
+    take(t, settings, "centre", &s->centre);
+    take(t, settings, "seed", &s->seed);
+    take(t, settings, "forget", &s->forget);
+    take(t, settings, "psi_min", &s->psi_min);
+    take(t, settings, "held", &held);
+    const int64_t room = fab_reservoir_room(held, fab_total(x ? x->comm : NULL, s->D));
+    s->held = (fab_reservoir){.D = s->D, .room = room, .seed = s->seed, .forget = s->forget};
+    const fab_status status = make_run(s, x);
+    if (status == FAB_OK) return FAB_OK;
+    fab_release(*handle);
+    *handle = NULL;
+    return status;
+}
+
+fab_status fab_start_init(void **handle, const fab_start_parts *parts, const void *settings,
+                          const fab_input *in, const fab_exec *x)
+{
+    void *proto = NULL;
+    *handle = NULL;
+    FAB_TRY(prototype(&proto, parts, settings, in, x));
+    const fab_status status = fab_build(handle, parts->size, proto, parts->layout);
+    fab_release(proto);
+    return status;
+}
+
+double fab_start_bytes(const fab_start_parts *parts, const void *settings, const fab_input *in,
+                       const fab_exec *x)
+{
+    void *proto = NULL;
+    if (prototype(&proto, parts, settings, in, x) != FAB_OK)
+        return (double)SIZE_MAX; /* nothing to count it in */
+    const double bytes = (double)fab_build_size(parts->size, proto, parts->layout);
+    fab_release(proto);
+    return bytes;
 }
 
 void fab_start_layout(fab_layout *l, fab_start *s)
 {
     const int64_t D = s->D, K = s->K;
     const fab_dtype type = s->run.ops->type;
+    const size_t size = s->parts->fields->size;
+    void *settings = fab_place(l, (int64_t)size, 1);
     s->q = (fab_gauss){.form = FAB_FORM_COVARIANCE, .type = type, .D = D, .K = K};
     s->q.mu = fab_place(l, D, sizeof *s->q.mu);
     s->q.psi = fab_place(l, D, sizeof *s->q.psi);
     s->q.F = fab_place(l, D * K, s->run.ops->size);
     s->d2 = fab_place(l, D, sizeof *s->d2);
     s->least = fab_place(l, D, sizeof *s->least);
+    s->varied = fab_place(l, D, sizeof *s->varied);
     s->w = fab_place(l, D, sizeof *s->w);
     s->next = fab_place(l, D, s->run.ops->size);
     s->delta = type == FAB_F32 ? fab_place(l, D, sizeof *s->delta) : NULL;
     s->G0 = fab_place(l, K * K, sizeof *s->G0);
+    fab_reservoir_layout(l, &s->held);
     s->square = fab_place(l, K * K, sizeof *s->square);
     const size_t narrow = s->run.ops->work(D, K, K, s->run.threads);
     const size_t wide = s->wide.ops->work(D, K, K, s->wide.threads);
     s->run.work = fab_place(l, (int64_t)(narrow > wide ? narrow : wide), 1);
     s->wide.work = s->run.work;
+    if (!l->base) return;
+    memcpy(settings, s->settings, size);
+    s->settings = settings;
 }
 
 /* ---- the mean --------------------------------------------------------------------------------- */
@@ -83,6 +137,14 @@ static void centre(fab_start *s, const fab_rows *row, double w)
     s->c = s->centre == FAB_CENTRE_EXACT ? sqrt(1 - s->g) : 1 - s->g;
     s->wide.ops->load(&s->wide, row, s->q.mu, &W);        /* 1  x - mu */
     s->wide.ops->mult(&s->wide, NULL, &W, &s->g, 1, &mu); /*    mu + g delta */
+    if (s->t > 1 && s->constants > 0) {
+        const double *delta = W.p;
+        s->constants = 0;
+        for (int64_t i = 0; i < s->D; i++) {
+            s->varied[i] = s->varied[i] || delta[i] != 0;
+            s->constants += !s->varied[i];
+        }
+    }
     if (s->delta) s->run.ops->put(&s->run, s->delta, &X);
 }
 
@@ -183,9 +245,8 @@ fab_status fab_start_make(fab_start *s, double *psi)
     for (int64_t i = 0; i < s->D; i++) psi[i] = 1 / s->p0;
     if (s->start != FAB_START_VARIANCE) return FAB_OK;
     for (int64_t i = 0; i < s->D; i++) {
-        const int varies = s->d2[i] > 2 * s->least[i];
-        s->w[i] = varies ? sqrt(s->d2[i]) : 0;
-        psi[i] = varies ? s->d2[i] : mean;
+        s->w[i] = s->varied[i] ? sqrt(s->d2[i]) : 0;
+        psi[i] = s->varied[i] ? s->d2[i] : mean;
     }
     s->run.ops->axpy(&s->run, s->w, &F, 0, &F);
     s->has_F0 = 0;
@@ -220,7 +281,7 @@ fab_status fab_start_end(fab_start *s)
     FAB_TRY(mean_variance(s, s->d2, &mean));
     if (!(mean > 0)) return FAB_OK;
     for (int64_t i = 0; i < s->D; i++) {
-        s->least[i] = fmax(LENT * (s->d2[i] > 0 ? s->d2[i] : mean), smallest);
+        s->least[i] = fmax(LENT * (s->varied[i] ? s->d2[i] : mean), smallest);
         s->d2[i] += s->least[i];
     }
     s->done = 1;
@@ -242,7 +303,7 @@ fab_status fab_start_finish(fab_start *s)
 {
     double mean;
     for (int64_t i = 0; i < s->D; i++)
-        if (!(s->w[i] > 2 * s->least[i])) s->w[i] = 0; /* all of it was lent */
+        if (!s->varied[i]) s->w[i] = 0; /* all of it was lent */
     FAB_TRY(mean_variance(s, s->w, &mean));
     if (!(mean > 0))
         return FAB_FAIL(FAB_BAD_DATA, "%s: no column varies in the %lld rows seen", s->who,
@@ -259,7 +320,7 @@ fab_status fab_start_report(void *handle, fab_report *d)
         &s->run.watch,
         (fab_exec){.ops = s->run.ops, .comm = &s->run.comm, .threads = s->run.threads});
     *d = (fab_report){.n = s->t, .floored = s->floored, .converged = -1};
-    return fab_state_loglik(&s->q, s->w, &x, &d->loglik_mean);
+    return fab_reservoir_loglik(&s->held, &s->q, s->w, &x, d);
 }
 
 /* ---- verbs ------------------------------------------------------------------------------------ */
@@ -287,7 +348,9 @@ fab_status fab_start_update(void *handle, const fab_examples *e)
     fab_status status = FAB_OK;
     for (int64_t j = 0; j < e->x.n && status == FAB_OK; j++) {
         const fab_rows row = fab_rows_part(&e->x, j, 1);
-        centre(s, &row, e->weight ? e->weight[j] : 1);
+        const double w = e->weight ? e->weight[j] : 1;
+        centre(s, &row, w);
+        fab_reservoir_offer(&s->held, &e->x, j, w);
         status = s->parts->step(handle);
     }
     fab_blas_leave(before);
@@ -311,33 +374,36 @@ fab_status fab_start_result(void *handle, const fab_gauss **q)
 
 static fab_states state_of(fab_start *s)
 {
-    return (fab_states){{{"state.mu", FAB_F64, s->D, 0, s->q.mu},
+    return (fab_states){{{"state.rows", FAB_I64, 1, 0, &s->t},
+                         {"state.done", FAB_I64, 1, 0, &s->done},
+                         {"state.weight", FAB_F64, 1, 0, &s->weight},
+                         {"state.g", FAB_F64, 1, 0, &s->g},
+                         {"state.c", FAB_F64, 1, 0, &s->c},
+                         {"state.mu", FAB_F64, s->D, 0, s->q.mu},
                          {"state.d2", FAB_F64, s->D, 0, s->d2},
-                         {"state.least", FAB_F64, s->D, 0, s->least}}};
+                         {"state.least", FAB_F64, s->D, 0, s->least},
+                         {"state.varied", FAB_I64, s->D, 0, s->varied}}};
 }
 
 fab_status fab_start_save(void *handle, fab_tensors *t)
 {
     fab_start *s = handle;
-    const double now[FAB_START_NUMBERS] = {(double)s->t, s->weight, s->g, s->c, (double)s->done};
     const fab_states all = state_of(s), more = s->parts->state(handle);
-    memcpy(s->small, now, sizeof now);
     FAB_TRY(fab_states_save(&all, t));
-    return fab_states_save(&more, t);
+    FAB_TRY(fab_states_save(&more, t));
+    return fab_reservoir_save(&s->held, t);
 }
 
 fab_status fab_start_load(void *handle, const fab_tensors *t)
 {
     fab_start *s = handle;
     const fab_states all = state_of(s), more = s->parts->state(handle);
+    FAB_TRY(fab_states_load(&all, t));
     FAB_TRY(fab_states_load(&more, t));
-    const double *now = s->small;
-    if (!(now[0] >= 0 && now[0] <= 0x1p53))
-        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.small' counts %g rows", now[0]);
-    s->t = (int64_t)now[0];
-    s->weight = now[1];
-    s->g = now[2];
-    s->c = now[3];
-    s->done = now[4] != 0;
-    return fab_states_load(&all, t);
+    FAB_TRY(fab_reservoir_load(&s->held, t));
+    if (s->t < 0)
+        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.rows' counts %lld rows", (long long)s->t);
+    s->constants = 0;
+    for (int64_t i = 0; i < s->D; i++) s->constants += !s->varied[i];
+    return FAB_OK;
 }

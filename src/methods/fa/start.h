@@ -17,13 +17,16 @@
  *
  * The warm-up lasts `warmup` rows and as long as no coordinate has varied.  After it `least` holds a
  * variance for each coordinate, far below its own (or, for one that has not varied, below the mean of
- * all), that d2 carries with it and that keeps psi > 0 where nothing happens.
+ * all), that d2 carries with it and that keeps psi > 0 where nothing happens.  Which coordinates have
+ * varied is kept as a flag: one is constant until a row differs from the mean there.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_ESTIM_START_H
 #define FAB_ESTIM_START_H
 
 #include "base/memory.h"
+#include "base/settings.h"
+#include "methods/fa/reservoir.h"
 #include "train/state.h"
 #include "fabayes/fit.h"
 #include "la/ops.h"
@@ -37,39 +40,43 @@ typedef enum fab_starting {
 
 extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
-/* What a method adds to the skeleton: its memory, one step, its result and what is saved. */
+/* What a method adds to the skeleton: its settings, its memory, one step, its result and what is saved. */
 typedef struct fab_start_parts {
-    size_t size;                                 /* of its handle, which begins with a fab_start */
+    const fab_fields
+        *fields; /* with K, warmup, start, centre, psi_min, seed, held, and perhaps forget */
+    size_t size; /* of its handle, which begins with a fab_start */
     void (*layout)(fab_layout *l, void *handle); /* begins with fab_start_layout */
     fab_status (*step)(
         void *handle); /* of the row whose deviation is in next; g and c are its own */
     fab_status (*form)(void *handle);  /* its result, in q */
-    fab_states (*state)(void *handle); /* beside that of the skeleton; the first is s->small */
+    fab_states (*state)(void *handle); /* beside that of the skeleton */
 } fab_start_parts;
 
 /* The first member of a method's handle. */
 typedef struct fab_start {
     const fab_start_parts *parts;
-    const char *who; /* the method, for sentences */
+    const char *who;      /* the method, for sentences */
+    const void *settings; /* all of them, a copy */
     int64_t D, K, warmup, start, centre, seed;
     double forget, psi_min;
     fab_run run, wide; /* the kernels of F, and those of D-vectors: the same backend in f64 */
 
-    int64_t t;        /* rows seen */
-    double weight;    /* the sum of their weights */
-    double g, c;      /* of the last row */
-    int64_t done;     /* the warm-up is over */
-    fab_status fault; /* a step that failed: the stream cannot go on */
+    int64_t t;         /* rows seen */
+    double weight;     /* the sum of their weights */
+    double g, c;       /* of the last row */
+    int64_t done;      /* the warm-up is over */
+    int64_t constants; /* coordinates that have not varied */
+    fab_status fault;  /* a step that failed: the stream cannot go on */
 
-    fab_gauss q;   /* the result; mu is the running mean itself */
-    double *d2;    /* D */
-    double *least; /* D */
-    double *w;     /* D: weights of the projection; the variances of a result */
-    void *next;    /* D, in the type of F: deviation of the row that comes */
-    double *delta; /* D doubles, when F is f32 */
-    double *
-        small; /* saved as state.small: FAB_START_NUMBERS of the skeleton, then those of the method */
+    fab_gauss q;     /* the result; mu is the running mean itself */
+    double *d2;      /* D */
+    double *least;   /* D */
+    int64_t *varied; /* D: has the coordinate varied? */
+    double *w;       /* D: weights of the projection; the variances of a result */
+    void *next;      /* D, in the type of F: deviation of the row that comes */
+    double *delta;   /* D doubles, when F is f32 */
     double *G0;      /* K x K: F0' psi0^-1 F0 */
+    fab_reservoir held;
     double *square;  /* K x K: scratch */
     double p0;       /* 1 / psi0, but for `variance` */
     int64_t has_F0;  /* q.F holds F0 (variance: Q) */
@@ -87,16 +94,18 @@ fab_status fab_start_end(fab_start *s);
 /* 4  F0 in q.F and psi0 in psi, from the variances so far. */
 fab_status fab_start_make(fab_start *s, double *psi);
 
-/* Floor psi of q by the variances in w (less what `least` has lent), count, and check q. */
+/* Floor psi of q by the variances in w (0 where nothing has varied), count, and check q. */
 fab_status fab_start_finish(fab_start *s);
 
-/* A handle that begins as proto does, of proto->parts->size bytes; and the bytes that it takes. */
-fab_status fab_start_init(void **handle, fab_start *proto, const fab_exec *x);
-double fab_start_bytes(fab_start *proto, const fab_exec *x);
+/* A handle of parts->size bytes for vectors of in->vectors coordinates; and the bytes that it takes. */
+fab_status fab_start_init(void **handle, const fab_start_parts *parts, const void *settings,
+                          const fab_input *in, const fab_exec *x);
+double fab_start_bytes(const fab_start_parts *parts, const void *settings, const fab_input *in,
+                       const fab_exec *x);
 
-/* The verbs.  A step that failed is remembered: its sentence comes back at every later call.  In files: state.mu,
- * state.d2, state.least, and what the method has more. */
-enum { FAB_START_NUMBERS = 5 };
+/* The verbs.  A step that failed is remembered: its sentence comes back at every later call.  In files: state.rows,
+ * state.done, state.weights (weight, g, c), state.mu, state.d2, state.least, state.varied, and what the method has
+ * more. */
 fab_status fab_start_update(void *handle, const fab_examples *e);
 double fab_start_work(const void *handle);
 fab_status fab_start_result(void *handle, const fab_gauss **q);
@@ -104,9 +113,25 @@ fab_status fab_start_report(void *handle, fab_report *d);
 fab_status fab_start_save(void *handle, fab_tensors *t);
 fab_status fab_start_load(void *handle, const fab_tensors *t);
 
-#define FAB_START_VERBS                                                                           \
-    .streams = 1, .update = fab_start_update, .work = fab_start_work, .result = fab_start_result, \
-    .report = fab_start_report, .free = fab_release, .save = fab_start_save
+/* The row of a method in the list of methods, but for its name, summary, `takes` and `load`; it has parts, init, bytes. */
+#define FAB_START_VERBS                                                                       \
+    .fields = &table, .streams = 1, .init = init, .bytes = bytes, .update = fab_start_update, \
+    .work = fab_start_work, .result = fab_start_result, .report = fab_start_report,           \
+    .free = fab_release, .save = fab_start_save
+
+/* Rows that their settings tables share. */
+#define FAB_START_WARMUP(before_what) \
+    TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first " before_what)
+#define FAB_START_START(value, when)                                                         \
+    CHOICE(start, value, fab_start_names,                                                    \
+           "F and psi " when ": orthonormal and 1, as in [T]; as in [D3]; or scaled by the " \
+           "variances")
+#define FAB_START_CENTRE                               \
+    CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names, \
+           "deviations that give the exact covariance, or [T]'s from the running mean")
+#define FAB_START_PSI_MIN \
+    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance")
+#define FAB_START_SEED FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start")
 
 /* M = I + G;  Sigma = M^-1,  m = Sigma r.  G becomes the Cholesky factor of M. */
 fab_status fab_start_e_step(int64_t K, double *G, const double *r, double *Sigma, double *m);

@@ -31,27 +31,22 @@
 
 typedef struct stochastic_em {
     fab_start s; /* first: the shared verbs take the handle for it; s.d2 is s1 */
-    fab_stochastic_em_settings set;
+    double power;
+    int64_t average_from;
     void *S2;       /* D x K */
     void *last;     /* D: delta of the pending row */
     double *psi;    /* D */
     void *Wbar;     /* D x K, when averages are asked for */
     double *psibar; /* D, likewise */
 
-    /* s.small, what is saved: numbers of start.h, gamma and c of the pending row, averages taken, S3, Q, C */
-    double *S3, *Q; /* K x K */
-    double *C;      /* 1 x K */
+    double g, c;      /* of the pending row: gamma and c */
+    int64_t averages; /* taken */
+    double *S3, *Q;   /* K x K */
+    double *C;        /* 1 x K */
 
     double *sums;              /* the one message: G (K x K), N (K) */
     double *Sigma, *T, *m, *n; /* K x K; m, n: K */
 } stochastic_em;
-
-enum { PENDING_G = FAB_START_NUMBERS, PENDING_C, AVERAGES, NUMBERS };
-
-static int64_t small_count(int64_t K)
-{
-    return NUMBERS + 2 * K * K + K;
-}
 
 /* ---- settings --------------------------------------------------------------------------------- */
 
@@ -61,14 +56,12 @@ static const fab_field fields[] = {
     TUNED(power, F64, 0.6, 0.5, 1, LIN, 0.51, 1, "step size t^-power"),
     FIELD(average_from, I64, 0, 0, 0x1p53,
           "rows after which results are averaged, half of those to come in [L]; 0: never"),
-    TUNED(warmup, I64, 100, 1, 0x1p53, LOG, 20, 2000, "rows seen before the first M-step"),
-    CHOICE(start, FAB_START_VARIANCE, fab_start_names,
-           "F and psi of the warm-up: orthonormal and 1, as in [T]; as in [D3]; or scaled by the "
-           "variances"),
-    CHOICE(centre, FAB_CENTRE_EXACT, fab_centre_names,
-           "deviations that give the exact covariance, or [T]'s from the running mean"),
-    FIELD(psi_min, F64, 1e-6, 1e-300, 0.5, "floor of psi, relative to the coordinate's variance"),
-    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random start"),
+    FAB_START_WARMUP("M-step"),
+    FAB_START_START(FAB_START_VARIANCE, "of the warm-up"),
+    FAB_START_CENTRE,
+    FAB_START_PSI_MIN,
+    FAB_START_SEED,
+    FAB_HELD_FIELD,
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 static const fab_fields table = TABLE("stochastic-em", fields);
@@ -88,57 +81,41 @@ static void layout(fab_layout *l, void *handle)
 {
     stochastic_em *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
-    const int averages = e->set.average_from > 0;
+    const fab_stochastic_em_settings *set = e->s.settings;
+    e->power = set->power;
+    e->average_from = set->average_from;
+    const int averages = e->average_from > 0;
     fab_start_layout(l, &e->s);
     e->S2 = fab_place(l, D * K, e->s.run.ops->size);
     e->last = fab_place(l, D, e->s.run.ops->size);
     e->psi = fab_place(l, D, sizeof *e->psi);
     e->Wbar = averages ? fab_place(l, D * K, e->s.run.ops->size) : NULL;
     e->psibar = averages ? fab_place(l, D, sizeof *e->psibar) : NULL;
-    e->s.small = fab_place(l, small_count(K), sizeof *e->s.small);
+    e->S3 = fab_place(l, K * K, sizeof *e->S3);
+    e->Q = fab_place(l, K * K, sizeof *e->Q);
+    e->C = fab_place(l, K, sizeof *e->C);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
     e->T = fab_place(l, K * K, sizeof *e->T);
     e->m = fab_place(l, K, sizeof *e->m);
     e->n = fab_place(l, K, sizeof *e->n);
-    if (!l->base) return;
-    e->S3 = e->s.small + NUMBERS;
-    e->Q = e->S3 + K * K;
-    e->C = e->Q + K * K;
 }
 
 static fab_status step(void *handle), form_result(void *handle);
 static fab_states state_of(void *handle);
 
-static const fab_start_parts parts = {sizeof(stochastic_em), layout, step, form_result, state_of};
-
-static stochastic_em prototype(const void *settings, const fab_input *in)
-{
-    const fab_stochastic_em_settings *set = settings;
-    return (stochastic_em){.set = *set,
-                           .s = {.parts = &parts,
-                                 .who = "stochastic-em",
-                                 .D = in->vectors,
-                                 .K = set->K,
-                                 .warmup = set->warmup,
-                                 .start = set->start,
-                                 .centre = set->centre,
-                                 .seed = set->seed,
-                                 .forget = 1,
-                                 .psi_min = set->psi_min}};
-}
+static const fab_start_parts parts = {&table, sizeof(stochastic_em), layout,
+                                      step,   form_result,           state_of};
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    stochastic_em proto = prototype(settings, in);
-    return fab_start_init(handle, &proto.s, x);
+    return fab_start_init(handle, &parts, settings, in, x);
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    stochastic_em proto = prototype(settings, in);
     (void)n; /* a stream: the same for any number of rows */
-    return fab_start_bytes(&proto.s, x);
+    return fab_start_bytes(&parts, settings, in, x);
 }
 
 /* ---- the algorithm ---------------------------------------------------------------------------- */
@@ -157,8 +134,8 @@ static fab_status m_step(stochastic_em *e, double gamma, double c)
     FAB_TRY(fab_chol(K, e->T));
     fab_chol_inv(K, e->T, e->Q);
     for (int64_t k = 0; k < K; k++) e->C[k] = gamma * c * e->m[k];
-    e->s.small[PENDING_G] = gamma;
-    e->s.small[PENDING_C] = c;
+    e->g = gamma;
+    e->c = c;
     return FAB_OK;
 }
 
@@ -166,13 +143,13 @@ static fab_status m_step(stochastic_em *e, double gamma, double c)
 static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
 {
     const int64_t D = e->s.D, K = e->s.K;
-    const double gamma = e->s.small[PENDING_G], c = e->s.small[PENDING_C];
+    const double gamma = e->g, c = e->c;
     fab_sweep w = {.n = D,
                    .K = K,
                    .r0 = 1 - gamma,
                    .C = e->C,
                    .Q = e->Q,
-                   .floor = e->set.psi_min,
+                   .floor = e->s.psi_min,
                    .c0 = gamma,
                    .psi = e->s.least,
                    .c2 = gamma * c * c,
@@ -190,11 +167,11 @@ static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
 static void average(stochastic_em *e)
 {
     const int64_t D = e->s.D, K = e->s.K;
-    if (!e->Wbar || e->s.t - 1 <= e->set.average_from) return;
+    if (!e->Wbar || e->s.t - 1 <= e->average_from) return;
     const fab_long S2 = fab_long_rows(e->S2, D, K), W = fab_long_rows(e->Wbar, D, K);
     const fab_long psi = fab_long_vectors(e->psi, D, 1, D),
                    bar = fab_long_vectors(e->psibar, D, 1, D);
-    const double part = 1 / ++e->s.small[AVERAGES];
+    const double part = 1 / (double)++e->averages;
     for (int64_t i = 0; i < K * K; i++) e->T[i] = part * e->Q[i];
     e->s.run.ops->mult(&e->s.run, NULL, &S2, e->T, 1 - part, &W);
     e->s.wide.ops->mult(&e->s.wide, NULL, &psi, &part, 1 - part, &bar);
@@ -261,7 +238,7 @@ static fab_status stream_step(stochastic_em *e, double gamma)
 static fab_status step(void *handle)
 {
     stochastic_em *e = handle;
-    const double gamma = pow((double)e->s.t, -e->set.power);
+    const double gamma = pow((double)e->s.t, -e->power);
     return e->s.done ? stream_step(e, gamma) : warm_step(e, gamma);
 }
 
@@ -271,11 +248,11 @@ static fab_status step(void *handle)
 static void average_result(stochastic_em *e)
 {
     const int64_t D = e->s.D, K = e->s.K;
-    if (!e->Wbar || !e->s.done || e->s.t <= e->set.average_from) return;
+    if (!e->Wbar || !e->s.done || e->s.t <= e->average_from) return;
     const fab_long W = fab_long_rows(e->Wbar, D, K), F = fab_long_rows(e->s.q.F, D, K);
     const fab_long bar = fab_long_vectors(e->psibar, D, 1, D),
                    psi = fab_long_vectors(e->s.q.psi, D, 1, D);
-    const double part = 1 / (e->s.small[AVERAGES] + 1), rest = 1 - part;
+    const double part = 1 / (double)(e->averages + 1), rest = 1 - part;
     scaled_identity(K, rest, e->T);
     e->s.run.ops->mult(&e->s.run, NULL, &W, e->T, part, &F);
     e->s.wide.ops->mult(&e->s.wide, NULL, &bar, &rest, part, &psi);
@@ -305,7 +282,12 @@ static fab_states state_of(void *handle)
     stochastic_em *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.small", FAB_F64, small_count(K), 0, e->s.small},
+    return (fab_states){{{"state.pending_g", FAB_F64, 1, 0, &e->g},
+                         {"state.pending_c", FAB_F64, 1, 0, &e->c},
+                         {"state.averages", FAB_I64, 1, 0, &e->averages},
+                         {"state.S3", FAB_F64, K, K, e->S3},
+                         {"state.Q", FAB_F64, K, K, e->Q},
+                         {"state.C", FAB_F64, K, 0, e->C},
                          {"state.d", type, D, 0, e->last},
                          {"state.S2", type, D, K, e->S2},
                          {"state.Wbar", type, D, K, e->Wbar},
@@ -317,9 +299,6 @@ const fab_method fab_stochastic_em_method = {
     .summary =
         "stochastic EM of Cappe and Moulines: one row at a time, steps t^-power, averaged results",
     .takes = FAB_TAKES_VECTORS,
-    .fields = &table,
     FAB_START_VERBS,
-    .init = init,
     .load = fab_start_load,
-    .bytes = bytes,
 };

@@ -8,7 +8,9 @@
 #include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
+#include "fabayes/gauss.h"
 #include "la/scatter.h"
+#include "la/small.h"
 #include <math.h>
 #include <string.h>
 
@@ -23,8 +25,8 @@ static void layout(fab_layout *l, fab_target *t)
     t->S = dense ? fab_place(l, D * D, sizeof *t->S) : NULL;
     t->X = fab_place(l, dense ? fab_scatter_work(D) : D * DIRECT_ROWS, sizeof *t->X);
     t->C = fab_place(l, dense ? D : DIRECT_ROWS * k, sizeof *t->C);
-    t->run.work =
-        fab_place(l, (int64_t)t->run.ops->work(D, rows, k > rows ? k : rows, t->run.threads), 1);
+    const int64_t cols = dense || k > rows ? k : rows;
+    t->run.work = fab_place(l, (int64_t)t->run.ops->work(D, rows, cols, t->run.threads), 1);
 }
 
 static fab_status prototype(fab_target *t, int64_t D, int64_t N, int64_t width, const fab_exec *x)
@@ -99,6 +101,26 @@ static void form_direct(fab_target *t)
     for (int64_t i = 0; i < t->D; i++) t->diag[i] /= t->total;
 }
 
+/* The block of memory behind it. */
+static fab_status place(fab_target *t, const char *who)
+{
+    fab_layout l = {NULL, 0};
+    layout(&l, t);
+    FAB_TRY(fab_alloc_array(&t->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, who));
+    l = (fab_layout){t->block, 0};
+    layout(&l, t);
+    return FAB_OK;
+}
+
+/* The mean variance; refuses a target in which nothing varies. */
+static fab_status check(fab_target *t, const char *who)
+{
+    for (int64_t i = 0; i < t->D; i++) t->mean += t->diag[i] / (double)t->D;
+    for (int64_t i = 0; i < t->D; i++)
+        if (fab_target_varies(t, i)) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_DATA, "%s: every column is constant", who);
+}
+
 fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows, const double *w,
                            int64_t D, int64_t width, const fab_exec *x)
 {
@@ -106,33 +128,50 @@ fab_status fab_target_init(fab_target *t, const char *who, const fab_rows *rows,
     t->rows = *rows;
     t->w = w;
     for (int64_t j = 0; j < t->N; j++) t->total += w ? w[j] : 1;
-    fab_layout l = {NULL, 0};
-    layout(&l, t);
-    FAB_TRY(fab_alloc_array(&t->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, who));
-    l = (fab_layout){t->block, 0};
-    layout(&l, t);
+    FAB_TRY(place(t, who));
     const int before = fab_blas_enter();
     if (t->S)
         form_dense(t);
     else
         form_direct(t);
     fab_blas_leave(before);
-    const fab_status s = fab_watch_tick(&t->run.watch, who, 0, 0);
-    if (s != FAB_OK) {
-        fab_target_free(t);
-        return s;
-    }
-    for (int64_t i = 0; i < D; i++) t->mean += t->diag[i] / (double)D;
-    for (int64_t i = 0; i < D; i++)
-        if (fab_target_varies(t, i)) return FAB_OK;
-    fab_target_free(t);
-    return FAB_FAIL(FAB_BAD_DATA, "%s: every column is constant", who);
+    fab_status s = fab_watch_tick(&t->run.watch, who, 0, 0);
+    if (s == FAB_OK) s = check(t, who);
+    if (s != FAB_OK) fab_target_free(t);
+    return s;
+}
+
+fab_status fab_target_init_matrix(fab_target *t, const char *who, int64_t D, int64_t width,
+                                  const fab_exec *x)
+{
+    FAB_TRY(prototype(t, D, D, width, x)); /* as of D rows: the matrix is there */
+    t->total = 1;
+    return place(t, who);
+}
+
+fab_status fab_target_check(fab_target *t, const char *who)
+{
+    for (int64_t i = 0; i < t->D; i++) t->diag[i] = t->S[i + i * t->D];
+    return check(t, who);
+}
+
+fab_status fab_target_factor(fab_target *t, const char *who, int64_t R)
+{
+    const int64_t numbers = t->D * (R + 1) + R * t->width;
+    FAB_TRY(fab_alloc_array((void **)&t->W, numbers, sizeof *t->W, who));
+    memset(t->W, 0, (size_t)numbers * sizeof *t->W);
+    t->R = R;
+    t->rest = t->W + t->D * R;
+    t->WP = t->rest + t->D;
+    return FAB_OK;
 }
 
 void fab_target_free(fab_target *t)
 {
     fab_release(t->block);
+    fab_release(t->W);
     t->block = NULL;
+    t->W = NULL;
 }
 
 int fab_target_varies(const fab_target *t, int64_t i)
@@ -140,11 +179,67 @@ int fab_target_varies(const fab_target *t, int64_t i)
     return t->diag[i] > 1e-28 * t->mu[i] * t->mu[i];
 }
 
+fab_status fab_target_regression(const fab_target *t, int64_t K, const double *v, double *share)
+{
+    const int64_t D = t->D;
+    double *C;
+    if (!t->S || D > FAB_DENSE_MAX) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&C, 2 * D * D, sizeof *C, "regression"));
+    for (int64_t j = 0; j < D; j++)
+        for (int64_t i = 0; i < D; i++)
+            C[i + j * D] = i == j ? 1 : t->S[i + j * D] / sqrt(v[i]) / sqrt(v[j]);
+    const int before = fab_blas_enter();
+    if (fab_chol(D, C) == FAB_OK) {
+        fab_chol_inv(D, C, C + D * D);
+        for (int64_t i = 0; i < D; i++)
+            share[i] = (1 - (double)K / (2 * (double)D)) / C[D * D + i + i * D];
+    }
+    fab_blas_leave(before);
+    fab_release(C);
+    return FAB_OK;
+}
+
+fab_status fab_target_saturated(const fab_target *t, double *loglik)
+{
+    const int64_t D = t->D;
+    double *C, sum = (double)D * (1 + 1.8378770664093454836);
+    *loglik = NAN;
+    if (!t->S || t->W || D > FAB_DENSE_MAX) return FAB_OK;
+    for (int64_t i = 0; i < D; i++)
+        if (!fab_target_varies(t, i)) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&C, D * D, sizeof *C, "correlations"));
+    for (int64_t j = 0; j < D; j++) {
+        sum += log(t->diag[j]);
+        for (int64_t i = 0; i < D; i++)
+            C[i + j * D] = i == j ? 1 : t->S[i + j * D] / sqrt(t->diag[i]) / sqrt(t->diag[j]);
+    }
+    const int before = fab_blas_enter();
+    if (fab_chol(D, C) == FAB_OK) {
+        double least =
+            1; /* squared pivots: what regression on those before it leaves of a coordinate */
+        for (int64_t i = 0; i < D; i++) least = fmin(least, C[i + i * D] * C[i + i * D]);
+        if (least > 1e-12) *loglik = -(sum + fab_chol_logdet(D, C)) / 2;
+    }
+    fab_blas_leave(before);
+    fab_release(C);
+    return FAB_OK;
+}
+
+double fab_target_floor(const fab_target *t, double psi_min, int64_t i)
+{
+    return psi_min * (fab_target_varies(t, i) ? t->diag[i] : t->mean);
+}
+
 void fab_target_times(const fab_target *t, const double *P, int64_t k, double *V)
 {
     const fab_long out = fab_long_vectors(V, t->D, k, t->D);
     const int before = fab_blas_enter();
-    if (t->S) {
+    if (t->W && 2 * t->R < t->D) {
+        fab_mm(FAB_N, FAB_N, t->R, k, t->D, 1, t->W, P, 0, t->WP); /* W P */
+        fab_mm(FAB_T, FAB_N, t->D, k, t->R, 1, t->W, t->WP, 0, V); /* W' W P + rest P */
+        for (int64_t j = 0; j < k; j++)
+            for (int64_t i = 0; i < t->D; i++) V[i + j * t->D] += t->rest[i] * P[i + j * t->D];
+    } else if (t->S) {
         const fab_long S = fab_long_rows(t->S, t->D, t->D);
         t->run.ops->mult(&t->run, NULL, &S, P, 0, &out);
     }

@@ -1,7 +1,8 @@
 /* curvature.c - from the mode of a network to its Gaussian: steps 2 and 5 - 7 of net.c.
  *
  * Up to FAB_LAPLACE_MAX coordinates G is in memory: its eigenvalues, the log det of A and, without K, A^-1 are
- * exact.  Above it is known by its products (train/curvature.c), and its spectrum is an estimate (lanczos.c).
+ * exact.  Above it is known by its products (train/curvature.c), and its spectrum is an estimate (lanczos.c).  Of a
+ * diagonal all is exact, and it is the diagonal of G.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
@@ -17,14 +18,16 @@
 
 static int64_t columns_of(const fab_laplace_net *f)
 {
+    if (f->structure == FAB_STRUCTURE_DIAGONAL) return 0;
     return f->K > FAB_PROBES ? f->K : FAB_PROBES;
 }
 
 static fab_status open_curvature(fab_laplace_net *f)
 {
-    fab_train *t = &f->train;
-    return fab_curvature_init(&f->G, t->who, &t->m, t->theta, t->batches, f->first, f->P,
-                              columns_of(f), &t->watch);
+    const fab_train t = fab_laplace_last_train(f);
+    const int64_t first = f->last.net ? 0 : f->first;
+    return fab_curvature_init(&f->G, t.who, &t.m, t.theta, t.joint.batches, first, f->P,
+                              columns_of(f), &f->train.watch);
 }
 
 static void close_curvature(fab_laplace_net *f)
@@ -48,6 +51,7 @@ static fab_status tick(void *self, int64_t done, int64_t total)
 typedef struct eigenvalues {
     fab_spectrum face; /* lends the other two */
     int64_t P;
+    int dense;       /* or a diagonal, whose entries they are */
     double *t, *one; /* P each */
     double *G;       /* P x P */
     double *work;
@@ -58,17 +62,17 @@ static void layout_eigenvalues(fab_layout *l, void *handle)
     eigenvalues *e = handle;
     e->t = fab_place(l, e->P, sizeof(double));
     e->one = fab_place(l, e->P, sizeof(double));
-    e->G = fab_place(l, e->P * e->P, sizeof(double));
-    e->work = fab_place(l, fab_eig_work(e->P), sizeof(double));
+    e->G = fab_place(l, e->dense ? e->P * e->P : 0, sizeof(double));
+    e->work = fab_place(l, e->dense ? fab_eig_work(e->P) : 0, sizeof(double));
 }
 
 static fab_status all_eigenvalues(fab_laplace_net *f, fab_spectrum **s)
 {
-    const eigenvalues proto = {.P = f->P};
+    const eigenvalues proto = {.P = f->P, .dense = f->dense};
     eigenvalues *e;
     FAB_TRY(fab_build((void **)&e, sizeof proto, &proto, layout_eigenvalues));
-    fab_status done = fab_curvature_full(f->G, e->G);
-    if (done == FAB_OK) done = fab_eig(f->P, e->G, e->t, e->work);
+    fab_status done = f->dense ? fab_curvature_full(f->G, e->G) : fab_curvature_diag(f->G, e->t);
+    if (done == FAB_OK && f->dense) done = fab_eig(f->P, e->G, e->t, e->work);
     if (done != FAB_OK) {
         fab_release(e);
         return done;
@@ -88,7 +92,8 @@ static fab_status times_G(void *self, int64_t k, const double *V, double *out)
 static fab_status spectrum(fab_laplace_net *f, fab_spectrum **s)
 {
     const fab_products G = {f->P, f, times_G, tick};
-    return f->dense ? all_eigenvalues(f, s) : fab_lanczos(s, &G, NULL, f->s.train.seed);
+    if (f->dense || f->structure == FAB_STRUCTURE_DIAGONAL) return all_eigenvalues(f, s);
+    return fab_lanczos(s, &G, NULL, f->s.train.seed);
 }
 
 fab_status fab_laplace_spectrum(fab_laplace_net *f, fab_spectrum **s, fab_fit_of_rows *fit)
@@ -132,7 +137,8 @@ double fab_laplace_curvature_bytes(const fab_laplace_net *f)
     posterior proto = {.f = (fab_laplace_net *)(uintptr_t)f, .P = f->P, .D = f->train.m.D};
     const double P = (double)f->P, columns = (double)columns_of(f),
                  room = (double)fab_build_size(sizeof proto, &proto, layout_posterior) +
-                        fab_curvature_bytes(&f->train.m, f->P, columns_of(f));
+                        fab_curvature_bytes(&f->train.m, f->first, f->P, columns_of(f));
+    if (f->structure == FAB_STRUCTURE_DIAGONAL) return room + sizeof(double) * 4 * P;
     if (f->dense) return room + sizeof(double) * 4 * P * P; /* eigenvalues, the Gaussian */
     return room + sizeof(double) * P * (2 * columns + 3 * FAB_PROBES);
 }
@@ -141,11 +147,13 @@ double fab_laplace_curvature_bytes(const fab_laplace_net *f)
 static fab_status form(posterior *b)
 {
     fab_laplace_net *f = b->f;
-    fab_prior *prior = &f->train.prior;
+    fab_prior *prior = &f->train.joint.prior;
     FAB_TRY(fab_prior_diag(prior, b->prior));
     if (!f->dense) {
         FAB_TRY(fab_curvature_diag(f->G, b->diag));
         for (int64_t i = 0; i < b->P; i++) b->diag[i] += b->prior[f->first + i];
+        for (int64_t i = 0; i < b->P; i++)
+            b->logdet += log(b->diag[i]); /* where that is all of A */
         return FAB_OK;
     }
     memset(b->L, 0, (size_t)(b->P * b->P) * sizeof *b->L);
@@ -166,7 +174,7 @@ static fab_status times_A(void *self, int64_t k, const double *V, double *out)
         return FAB_OK;
     }
     FAB_TRY(fab_curvature_times(b->f->G, k, V, out));
-    return fab_prior_times(&b->f->train.prior, b->f->first, P, k, V, out);
+    return fab_prior_times(&b->f->train.joint.prior, b->f->first, P, k, V, out);
 }
 
 static fab_status tick_A(void *self, int64_t done, int64_t total)
@@ -237,11 +245,11 @@ static fab_status cut(posterior *b)
 static fab_status add_evidence(posterior *b, double loglik)
 {
     fab_laplace_net *f = b->f;
-    const double alpha = f->train.prior.alpha, *theta = f->train.theta + f->first;
+    const double alpha = f->train.joint.prior.alpha, *theta = f->train.theta + f->first;
     double size = 0;
     fab_spectrum *G;
     if (f->train.given) return FAB_OK;
-    if (!f->dense) {
+    if (f->structure == FAB_STRUCTURE_LOW_RANK && !f->dense) {
         FAB_TRY(spectrum(f, &G));
         b->logdet = fab_precisions_logdet(G, alpha);
         fab_release(G);
@@ -256,12 +264,15 @@ static fab_status compute(posterior *b)
 {
     fab_laplace_net *f = b->f;
     const fab_train *t = &f->train;
-    const int64_t rows = fab_minibatch_rows(t->batches) * t->m.outputs, noise = b->D - 1;
+    const int64_t rows = fab_minibatch_rows(t->joint.batches) * t->m.outputs, noise = b->D - 1;
     fab_fit_of_rows fit;
     FAB_TRY(fab_curvature_fit(f->G, &fit));
     FAB_TRY(form(b));
-    FAB_TRY(add_evidence(b, fit.loglik)); /* 5 */
-    if (!f->K)                            /* 6 */
+    FAB_TRY(add_evidence(b, fit.loglik));         /* 5 */
+    if (f->structure == FAB_STRUCTURE_DIAGONAL) { /* 6 */
+        FAB_TRY(create(b, FAB_FORM_PRECISION, 0));
+        fab_laplace_put(f->q, b->P, NULL, b->diag);
+    } else if (!f->K)
         FAB_TRY(full(b));
     else if (!t->given && rows <= f->K) /* nothing is to be cut */
         FAB_TRY(all_rows(b, rows));

@@ -5,7 +5,7 @@
  *   3  log evidence = log p(y | theta) + log prior(theta) + P/2 log 2 pi - log det A / 2
  *   4  alpha: the one that maximises 3; a grid of log alpha, then golden section.  Above FAB_LAPLACE_MAX
  *      coordinates log det A is an estimate (logdet.c, lanczos.c), and the hill is climbed from where the prior
- *      gives eta the variance 1
+ *      gives eta the variance 1.  A dispersion (negative-binomial) that is auto in turn with it, the same way
  *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
  *      form (rank.c, rank_em.c)
  *
@@ -24,14 +24,21 @@
 #include <math.h>
 #include <string.h>
 
-#define LOWEST  (-23.0) /* range of log alpha, around the mean of |x_i|^2 summed over rows */
-#define HIGHEST 14.0
-#define STEP    2.3
-#define FINE    1e-4 /* of log alpha: the evidence is flat at its top */
-#define ROUGH   0.1  /* the same, where the evidence is estimated */
-#define COARSE  1e-8 /* nats: a mode good enough to compare evidences */
+#define LOWEST     (-23.0) /* range of log alpha, around the mean of |x_i|^2 summed over rows */
+#define HIGHEST    14.0
+#define STEP       2.3
+#define FINE       1e-4   /* of log alpha: the evidence is flat at its top */
+#define ROUGH      0.1    /* the same, where the evidence is estimated */
+#define COARSE     1e-8   /* nats: a mode good enough to compare evidences */
+#define LEAST_SIZE (-7.0) /* range of log beta of a dispersion: variance = mean + mean^2 / beta */
+#define MOST_SIZE  14.0
+#define WIDE_NOISE \
+    (-2.0) /* the same of Student's noise, around the variance of y: normal there, with one mode */
+enum { TURNS = 10 }; /* of alpha and beta, at most */
 
 /* ---- settings --------------------------------------------------------------------------------- */
+
+static const char *const structures[] = {"auto", "full", "low-rank", "diagonal", NULL};
 
 #define SETTINGS fab_laplace_settings
 #define ALPHA                                                 \
@@ -44,8 +51,10 @@
         FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself")
 static const fab_field fields[] = {
     ALPHA,
-    AUTOMATIC_AT(fab_sgd_settings, beta, F64, 1e-300, 1e300,
-                 "precision of the noise of a gaussian target, which must be given"),
+    AUTOMATIC_AT(
+        fab_sgd_settings, beta, F64, 1e-300, 1e300,
+        "precision of the noise of a gaussian target, which must be given unless nu is; size of a "
+        "negative-binomial one, whose variance is mean + mean^2 / beta; auto: by the evidence"),
     FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),
     FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53,
              "seed of the start at rank K and of the estimate of the evidence"),
@@ -61,6 +70,9 @@ static const fab_field net_fields[] = {
     FIELD(again, I64, 50, 1, 0x1p40, "epochs of training after each"),
     SWITCH(last_layer, 0, "the weights of the last layer alone are uncertain"),
     RANK,
+    CHOICE(structure, FAB_STRUCTURE_AUTO, structures,
+           "of the curvature; auto: low-rank where K is given; else full up to 2000 coordinates, "
+           "low-rank above, and diagonal where that would take hours"),
 };
 const fab_fields fab_laplace_table = TABLE("laplace", fields);
 const fab_fields fab_laplace_net_table = TABLE("laplace", net_fields);
@@ -80,7 +92,8 @@ fab_laplace_settings fab_laplace_defaults(void)
 static fab_status check(const fab_laplace_fit *fit)
 {
     const fab_laplace_settings *s = &fit->s;
-    if (fit->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN && fab_is_auto_f64(s->train.beta))
+    if (fit->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN && fab_is_auto_f64(s->train.beta) &&
+        fit->model.nu == 0)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: beta of a gaussian target must be given; exact finds it", fit->who);
     if (fit->P > 100000000)
@@ -105,6 +118,9 @@ fab_status fab_laplace_init(void **handle, const char *who, int point, const voi
     fit.K = fit.dense ? 0 : FAB_LAPLACE_RANK;
     if (!fab_is_auto_i64(s->K) && s->K < P) fit.K = s->K;
     fit.evidence = fit.dense || (!prior && (!point || fab_is_auto_f64(s->train.alpha)));
+    fit.spread = (fab_glm_likelihood(&fit.model)->dispersion || fit.model.nu > 0) &&
+                 fab_is_auto_f64(s->train.beta);
+    if (fit.spread) fit.evidence = fit.dense || !prior;
     if (x) fit.exec = *x;
     *handle = NULL;
     FAB_TRY(check(&fit));
@@ -170,11 +186,15 @@ static fab_status find_mode(fab_laplace_fit *fit, double alpha)
     return FAB_OK;
 }
 
-/* The evidence at log alpha = x; a curvature that cannot be factored has none. */
+/* The evidence at log alpha = x, or log beta, or where there is none the height of the mode; a curvature that cannot be
+ * factored has none. */
 static fab_status evidence(fab_laplace_fit *fit, double x, double *value)
 {
-    const fab_status s = find_mode(fit, exp(x));
-    *value = s == FAB_OK ? fit->report.log_evidence : -INFINITY;
+    if (fit->turn == FAB_TURN_ALPHA) fit->alpha = exp(x);
+    if (fit->turn == FAB_TURN_BETA) fit->o->m.beta = exp(x);
+    const fab_status s = find_mode(fit, fit->alpha);
+    *value = -INFINITY;
+    if (s == FAB_OK) *value = fit->evidence ? fit->report.log_evidence : -fit->mode->value;
     if (s != FAB_NUMERIC) return s;
     fab_mode_start(fit->o, fit->mode->theta);
     return FAB_OK;
@@ -217,11 +237,14 @@ static double mean_square(const fab_laplace_fit *fit)
     return sum / (double)fit->model.D;
 }
 
-/* The best log alpha of a grid over the whole range */
-static fab_status scan(fab_laplace_fit *fit, double centre, double *at)
+/* The best place of a grid over the whole range: alpha from above, where theta is 0, and beta from below, where noise is
+ * wide, so that each mode is found from one nearby. */
+static fab_status scan(fab_laplace_fit *fit, double lowest, double highest, double *at)
 {
+    const double first = fit->turn == FAB_TURN_BETA ? lowest : highest,
+                 step = fit->turn == FAB_TURN_BETA ? STEP : -STEP;
     double best = -INFINITY, value;
-    for (double x = centre + HIGHEST; x >= centre + LOWEST; x -= STEP) {
+    for (double x = first; x >= lowest && x <= highest; x += step) {
         FAB_TRY(evidence(fit, x, &value));
         if (!(value > best)) continue;
         best = value;
@@ -264,13 +287,68 @@ static fab_status choose_alpha(fab_laplace_fit *fit, double *alpha)
             FAB_BAD_DATA,
             "%s: the features are all 0 or too large, so alpha cannot be found: give alpha",
             fit->who);
-    FAB_TRY(fit->dense ? scan(fit, centre, &at) : climb(fit, centre, &at));
+    fit->turn = FAB_TURN_ALPHA;
+    FAB_TRY(fit->dense ? scan(fit, centre + LOWEST, centre + HIGHEST, &at)
+                       : climb(fit, centre, &at));
     FAB_TRY(golden(fit, at - STEP, at + STEP, fit->dense ? FINE : ROUGH, &at));
     if (at > centre + HIGHEST - STEP)
         fab_watch_log(&fit->o->watch,
                       "%s: the evidence sees no signal: alpha stands at the end of its range",
                       fit->who);
-    *alpha = exp(at);
+    *alpha = fit->alpha = exp(at);
+    return FAB_OK;
+}
+
+/* log of 1 / the variance of the target */
+static double log_precision(const fab_laplace_fit *fit)
+{
+    const fab_examples *e = &fit->e;
+    double weights = 0, mean = 0, squares = 0;
+    for (int64_t j = 0; j < e->x.n; j++) weights += e->weight ? e->weight[j] : 1;
+    for (int64_t j = 0; j < e->x.n; j++)
+        mean += (e->weight ? e->weight[j] : 1) / weights *
+                (e->y[j] - (e->offset ? e->offset[j] : 0));
+    for (int64_t j = 0; j < e->x.n; j++) {
+        const double d = e->y[j] - (e->offset ? e->offset[j] : 0) - mean;
+        squares += (e->weight ? e->weight[j] : 1) / weights * d * d;
+    }
+    return squares > 0 ? -log(squares) : 0;
+}
+
+/* 4  alpha, where it is auto, and beta in turn, until neither moves; each from a first look at its whole range. */
+static fab_status choose_both(fab_laplace_fit *fit, double *alpha)
+{
+    const int find_alpha = !fit->prior && fab_is_auto_f64(fit->s.train.alpha),
+              tails = fit->model.nu > 0;
+    const double fine = fit->dense ? FINE : ROUGH, centre = tails ? log_precision(fit) : 0;
+    const double lowest = tails ? centre + WIDE_NOISE : LEAST_SIZE,
+                 highest = tails ? centre + 2 * MOST_SIZE : MOST_SIZE;
+    double at = 0, before;
+    fit->alpha = 1;
+    fit->o->m.beta = exp(centre);
+    if (find_alpha) /* as if beta were 1, or the noise all of y, until it is known */
+        FAB_TRY(choose_alpha(fit, alpha));
+    else if (!fit->prior)
+        fit->alpha = *alpha;
+    fit->turn = FAB_TURN_BETA;
+    FAB_TRY(scan(fit, lowest, highest, &at));
+    for (int turn = 0; turn < TURNS; turn++) {
+        before = at;
+        fit->turn = FAB_TURN_BETA;
+        FAB_TRY(golden(fit, fmax(at - STEP, lowest), fmin(at + STEP, highest), fine, &at));
+        fit->o->m.beta = exp(at);
+        if (turn > 0 && fabs(at - before) < 10 * fine) break;
+        if (!find_alpha) continue;
+        double a = log(fit->alpha);
+        fit->turn = FAB_TURN_ALPHA;
+        FAB_TRY(golden(fit, a - STEP, a + STEP, fine, &a));
+        *alpha = fit->alpha = exp(a);
+    }
+    if (at > highest - STEP && !tails)
+        fab_watch_log(&fit->o->watch,
+                      "%s: the counts are spread no more than Poisson's: beta stands at the end of "
+                      "its range",
+                      fit->who);
     return FAB_OK;
 }
 
@@ -292,7 +370,10 @@ static fab_status solve(fab_laplace_fit *fit)
     else
         fab_mode_start(fit->o, fit->mode->theta);
     fit->mode->tol = fmax(fit->s.tol, COARSE);
-    if (!fit->prior && fab_is_auto_f64(alpha)) FAB_TRY(choose_alpha(fit, &alpha));
+    if (fit->spread)
+        FAB_TRY(choose_both(fit, &alpha));
+    else if (!fit->prior && fab_is_auto_f64(alpha))
+        FAB_TRY(choose_alpha(fit, &alpha));
     fit->mode->tol = fit->s.tol;
     FAB_TRY(find_mode(fit, alpha)); /* 1, 3 */
     fit->report.iterations = fit->mode->iterations;
@@ -362,6 +443,7 @@ const fab_method fab_laplace_method = {
     .name = "laplace",
     .summary = "the mode of a generalised linear model and the curvature there, with the evidence",
     .takes = FAB_TAKES_LINEAR,
+    .dispersion = 1,
     .fields = &fab_laplace_table,
     .bytes = fab_laplace_bytes,
     .init = init,

@@ -9,6 +9,7 @@
 #include "train/mode.h"
 #include "train/products.h"
 
+enum { FAB_TURN_ALPHA, FAB_TURN_BETA };
 enum { FAB_LAPLACE_RANK = 20 }; /* of the curvature, above FAB_LAPLACE_MAX coordinates */
 
 typedef struct fab_laplace_fit {
@@ -22,6 +23,9 @@ typedef struct fab_laplace_fit {
     int64_t P, K;   /* coordinates; rank of the curvature, 0: full */
     int dense;      /* P x P matrices are affordable */
     int evidence;   /* is wanted */
+    int spread;     /* 4: beta, a dispersion, is auto */
+    int turn;       /* 4: what is searched: FAB_TURN_ALPHA, FAB_TURN_BETA */
+    double alpha;   /* in force */
     fab_examples e;
     fab_objective *o;
     fab_mode *mode;

@@ -13,6 +13,7 @@ const fab_method fab_map_method = {
     .name = "map",
     .summary = "the mode of a generalised linear model alone, a point",
     .takes = FAB_TAKES_LINEAR,
+    .dispersion = 1,
     .fields = &fab_map_table,
     .bytes = fab_laplace_bytes,
     .init = init,

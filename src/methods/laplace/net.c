@@ -11,8 +11,10 @@
  *      or rank K plus diagonal, in precision form (rank_em.c)
  *   7  a learned log noise has the precision sum_i w_i / 2 (less of Student's t), apart from the rest
  *
+ * structure = diagonal: 2, 5, 6 with the diagonal of G in its place, and q has no F.
+ *
  * last_layer: 2 - 6 speak of its weights alone, and so do the epochs of 4; the rest of theta is a point.  There is a
- * linear model, or a generalised linear one, on features that stay.
+ * linear model, or a generalised linear one, on features that stay, and 2 - 6 see nothing else           (last.c)
  *
  * State is saved between epochs: a run that goes on from a file ends in the same bytes.
  *
@@ -28,6 +30,8 @@
 #include <string.h>
 
 #define ALPHA 1 /* alpha auto: of the first training */
+#define MOST_WORK \
+    4e12 /* structure auto: multiplications of a low rank, some minutes of a core; above, diagonal */
 
 /* Is the noise chosen with alpha?  That of Student's t stays with training. */
 static int chooses_noise(const fab_laplace_net *f)
@@ -60,12 +64,32 @@ static fab_status check(const fab_laplace_settings *s, const fab_model *m)
     return FAB_OK;
 }
 
+static fab_status check_structure(const fab_laplace_net *f)
+{
+    const fab_laplace_settings *s = &f->s;
+    if (s->structure == FAB_STRUCTURE_DIAGONAL && !fab_is_auto_i64(s->K))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "laplace: K = %lld of a diagonal, which has no columns",
+                        (long long)s->K);
+    if (s->structure != FAB_STRUCTURE_FULL) return FAB_OK;
+    if (!fab_is_auto_i64(s->K) && s->K < f->P)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "laplace: K = %lld of %lld coordinates is not the full structure",
+                        (long long)s->K, (long long)f->P);
+    if (f->P > FAB_LAPLACE_MAX)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "laplace: the full curvature of %lld coordinates is too large, %d are the "
+                        "most: structure = low-rank, diagonal, or last_layer",
+                        (long long)f->P, FAB_LAPLACE_MAX);
+    return FAB_OK;
+}
+
 static fab_status check_rank(const fab_laplace_net *f, const fab_model *m)
 {
-    if (f->K > m->D && !fab_is_auto_i64(f->s.K))
+    if (fab_is_auto_i64(f->s.K)) return FAB_OK;
+    if (f->s.K > m->D)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "laplace: K = %lld columns for D = %lld coordinates, expected K <= D",
-                        (long long)f->K, (long long)m->D);
+                        (long long)f->s.K, (long long)m->D);
     if (f->dense || f->K < f->P) return FAB_OK;
     return FAB_FAIL(FAB_BAD_ARGUMENT,
                     "laplace: K = %lld is the full curvature of %lld coordinates, and %d are the "
@@ -73,22 +97,49 @@ static fab_status check_rank(const fab_laplace_net *f, const fab_model *m)
                     (long long)f->K, (long long)f->P, FAB_LAPLACE_MAX);
 }
 
+/* Multiplications of the low-rank curvature of N rows: spectra of alpha and of the evidence, then EM. */
+static double low_rank_work(const fab_laplace_net *f, const fab_model *m, int64_t N)
+{
+    const double spectra = fab_is_auto_f64(f->s.train.alpha) ? (double)f->s.rounds + 1 : 1,
+                 loops = (double)f->s.inner,
+                 columns = spectra * FAB_LANCZOS_STEPS * FAB_PROBES + loops * (double)f->K,
+                 passes = spectra * FAB_LANCZOS_STEPS + loops;
+    if (f->s.last_layer && m->features) return 2 * (double)N * (double)f->P * columns;
+    return 2 * (double)(N * m->outputs) * (double)f->P * (columns + passes);
+}
+
+/* The structure, and with it K and dense, of N rows. */
+static void choose_structure(fab_laplace_net *f, const fab_model *m, int64_t N)
+{
+    const int given = !fab_is_auto_i64(f->s.K), small = f->P <= FAB_LAPLACE_MAX;
+    f->structure = (fab_structure)f->s.structure;
+    f->K = given ? f->s.K : FAB_LAPLACE_RANK;
+    if (f->structure == FAB_STRUCTURE_AUTO) {
+        f->structure = FAB_STRUCTURE_LOW_RANK;
+        if (!given && small) f->structure = FAB_STRUCTURE_FULL;
+        if (!given && !small && low_rank_work(f, m, N) > MOST_WORK)
+            f->structure = FAB_STRUCTURE_DIAGONAL;
+    }
+    if (small && given && f->K >= f->P) f->structure = FAB_STRUCTURE_FULL;
+    if (small && f->K >= f->P && f->structure == FAB_STRUCTURE_LOW_RANK)
+        f->structure = FAB_STRUCTURE_FULL;
+    if (f->structure != FAB_STRUCTURE_LOW_RANK) f->K = 0;
+    f->dense = small && f->structure != FAB_STRUCTURE_DIAGONAL;
+}
+
+/* Few rows are assumed where they are not known yet. */
 static fab_status prototype(fab_laplace_net *f, const fab_laplace_settings *s, const fab_model *m,
-                            const fab_gauss *prior, const fab_exec *x)
+                            int64_t N, const fab_gauss *prior, const fab_exec *x)
 {
     const int64_t weights = m->D - m->free, P = s->last_layer ? m->last : weights;
     fab_sgd_settings training = s->train;
     FAB_TRY(check(s, m));
     if (fab_is_auto_f64(s->train.alpha)) training.alpha = ALPHA;
-    *f = (fab_laplace_net){.s = *s,
-                           .first = weights - P,
-                           .P = P,
-                           .dense = P <= FAB_LAPLACE_MAX,
-                           .learned = m->free == 1,
-                           .log_evidence = NAN};
-    f->K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : s->K;
+    *f = (fab_laplace_net){
+        .s = *s, .first = weights - P, .P = P, .learned = m->free == 1, .log_evidence = NAN};
+    FAB_TRY(check_structure(f));
+    choose_structure(f, m, N);
     FAB_TRY(check_rank(f, m));
-    if (f->dense && (fab_is_auto_i64(s->K) || s->K >= P)) f->K = 0;
     FAB_TRY(fab_train_init(&f->train, "laplace", &training, m, prior, x));
     if (chooses(f)) f->train.total += s->rounds * s->again;
     return FAB_OK;
@@ -114,7 +165,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     const fab_gauss *prior = in->prior;
     fab_laplace_net proto, *f;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, settings, m, prior, x));
+    FAB_TRY(prototype(&proto, settings, m, 1, prior, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
     const fab_status s = fab_gauss_create(&f->point, FAB_FORM_POINT, FAB_F64, m->D, 0);
     if (s != FAB_OK) {
@@ -131,10 +182,11 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     const fab_model *m = in->model;
     (void)x;
     fab_laplace_net f;
-    if (prototype(&f, settings, m, NULL, NULL) != FAB_OK) return 0;
-    const double columns = (double)(f.K ? f.K : f.P), D = (double)m->D;
+    if (prototype(&f, settings, m, n, NULL, NULL) != FAB_OK) return 0;
+    const double columns = (double)(f.structure == FAB_STRUCTURE_FULL ? f.P : f.K),
+                 D = (double)m->D;
     return fab_train_bytes(&f.train.s, m, n) + fab_laplace_curvature_bytes(&f) +
-           sizeof(double) * D * (3 + columns);
+           fab_laplace_last_bytes(&f, m, n) + sizeof(double) * D * (3 + columns);
 }
 
 /* ---- 4: rounds ---------------------------------------------------------------------------------------- */
@@ -146,7 +198,7 @@ static void set_round(fab_laplace_net *f)
     if (f->round.done == 0) return;
     t->s.epochs = f->s.again;
     t->s.alpha = f->alpha;
-    t->prior.alpha = t->s.alpha;
+    t->joint.prior.alpha = t->s.alpha;
     t->after = f->round.epochs;
     t->from = f->first;
     t->to = chooses_noise(f) ? f->first + f->P : t->m.D;
@@ -177,7 +229,7 @@ static void next_round(fab_laplace_net *f, double alpha)
 /* 2, 3 */
 static fab_status choose(fab_laplace_net *f, double *alpha)
 {
-    fab_train *t = &f->train;
+    const fab_train *t = &f->train;
     const fab_glm *head = &t->m.head;
     double *noise = t->theta + t->m.D - 1, size = 0;
     fab_fit_of_rows fit;
@@ -198,21 +250,24 @@ static fab_status choose(fab_laplace_net *f, double *alpha)
     return FAB_OK;
 }
 
-/* 1; theta is the best one */
+/* 1, 4; theta is the best one */
 static fab_status train(fab_laplace_net *f)
 {
-    fab_train *t = &f->train;
-    FAB_TRY(fab_train_run(t));
-    memmove(t->theta, fab_train_best(t), (size_t)t->m.D * sizeof *t->theta);
-    if (t->m.noise) t->m.noise(t->m.self, 0, -1);
-    return FAB_OK;
+    fab_train t = fab_laplace_last_train(f);
+    const fab_status s = fab_train_run(&t);
+    if (s == FAB_OK) memmove(t.theta, fab_train_best(&t), (size_t)t.m.D * sizeof *t.theta);
+    if (s == FAB_OK && t.m.noise) t.m.noise(t.m.self, 0, -1);
+    fab_laplace_last_done(f, &t);
+    return s;
 }
 
 static fab_status solve(fab_laplace_net *f)
 {
     double alpha = 0;
     set_round(f);
-    FAB_TRY(train(f)); /* 1 */
+    if (f->round.done == 0) FAB_TRY(train(f)); /* 1 */
+    FAB_TRY(fab_laplace_last_open(f));
+    if (f->round.done > 0) FAB_TRY(train(f)); /* 4, of a run that was stopped */
     if (chooses(f))
         while (f->round.done < f->s.rounds) {
             FAB_TRY(choose(f, &alpha)); /* 2, 3 */
@@ -220,6 +275,21 @@ static fab_status solve(fab_laplace_net *f)
             FAB_TRY(train(f)); /* 4 */
         }
     return fab_laplace_gauss(f); /* 5 - 7 */
+}
+
+/* A choice that costs something is told. */
+static void tell_structure(fab_laplace_net *f)
+{
+    const fab_train *t = &f->train;
+    if (f->s.structure != FAB_STRUCTURE_AUTO || f->structure != FAB_STRUCTURE_DIAGONAL) return;
+    f->K = FAB_LAPLACE_RANK;
+    const double work = low_rank_work(f, &t->m, t->e.x.n);
+    f->K = 0;
+    fab_watch_log(
+        &t->watch,
+        "laplace: the curvature of %lld weights is taken as diagonal: at rank %d it would "
+        "take %.1g multiplications; last_layer is often the better choice",
+        (long long)f->P, FAB_LAPLACE_RANK, work);
 }
 
 /* ---- the verbs ---------------------------------------------------------------------------------------- */
@@ -242,10 +312,13 @@ static fab_status result(void *handle, const fab_gauss **q)
     fab_laplace_net *f = handle;
     *q = f->q;
     if (f->q) return FAB_OK;
+    choose_structure(f, &f->train.m, f->train.e.x.n);
     FAB_TRY(fab_train_open(&f->train));
+    tell_structure(f);
     const int before = fab_blas_enter();
     const fab_status s = solve(f);
     fab_blas_leave(before);
+    fab_laplace_last_close(f);
     fab_train_close(&f->train);
     *q = f->q;
     return s;

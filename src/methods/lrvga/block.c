@@ -9,11 +9,19 @@
 #include "train/glm_fields.h"
 #include "methods/lrvga/state.h"
 #include "la/small.h"
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
-#define SOUND  1e-8 /* an eigenvalue of W, psi being 1, that EM can work with */
-#define WIDEST 1e15 /* variance of a predictor beside weights near 1: all digits of a double */
+#define SOUND 1e-8 /* an eigenvalue of W, psi being 1, that EM can work with */
+/* P comes from the prior less what the rows know, S = psi + W W': of means in their standard deviations this leaves an
+ * error up to 5 eps r, r the largest ratio of what is known along a direction to psi, times the errors of the rows in
+ * theirs, where these are larger (measured; docs/methods/lrvga.md). */
+#define LOSS   5
+#define SLIGHT 0.01  /* standard deviations: no more may be lost, but in f32, */
+#define SEVERE 1     /* where up to here it is only said */
+#define WIDEST 1e15  /* variance of a predictor of a GLM: all digits of a double */
+#define HELD   1e-12 /* psi of an intercept that has next to no prior, relative to its rows */
 #define DRAWS  ((uint64_t)1 << 48) /* streams of random numbers beyond those of the rows */
 
 /* ---- views -------------------------------------------------------------------------------------- */
@@ -129,9 +137,23 @@ static void get_row(const fab_lrvga *e, const fab_long *A, int64_t i, double *ro
     e->run.ops->get(&e->run, &one, row);
 }
 
+/* Do kernels round to fewer digits than doubles have? */
+static int is_narrow(const fab_lrvga *e)
+{
+    return e->run.ops->size < sizeof(double);
+}
+
+static double norm(int64_t n, const double *C)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < n; i++) sum += C[i] * C[i];
+    return sqrt(sum);
+}
+
 /* C = A' psi^-1 B.  An intercept has next to no prior, and what its large 1 / psi adds is nearly all taken away again
- * in 2: that share in double, so that f32 keeps its digits for the others. */
-static void cross(fab_lrvga *e, const fab_long *A, const fab_long *B, double *C)
+ * in 2: that share in double, so that f32 keeps its digits for the others.  Returns |C| (Frobenius), in f32 that of the
+ * others: it is rounded so. */
+static double cross(fab_lrvga *e, const fab_long *A, const fab_long *B, double *C)
 {
     const int64_t D = e->stream.model.D, count = e->stream.model.intercept ? e->classes : 0;
     const double *const inverse = e->P.inverse;
@@ -142,6 +164,7 @@ static void cross(fab_lrvga *e, const fab_long *A, const fab_long *B, double *C)
         e->run.ops->gram(&e->run, A, e->v, C);
     else
         e->run.ops->cross(&e->run, A, e->v, B, C);
+    const double others = norm(A->k * B->k, C);
     for (int64_t c = 0; c < count; c++) {
         const int64_t i = D + c * e->part;
         get_row(e, A, i, a);
@@ -149,6 +172,7 @@ static void cross(fab_lrvga *e, const fab_long *A, const fab_long *B, double *C)
         for (int64_t k = 0; k < B->k; k++)
             for (int64_t j = 0; j < A->k; j++) C[j + k * A->k] += a[j] * inverse[i] * b[k];
     }
+    return is_narrow(e) ? others : norm(A->k * B->k, C);
 }
 
 /* 1 / psi, M = L L' */
@@ -156,8 +180,9 @@ static fab_status factor(fab_lrvga *e)
 {
     const fab_long W = fab_lrvga_factors(e, e->S, 0, e->rank.used);
     for (int64_t i = 0; i < e->T; i++) e->P.inverse[i] = 1 / e->S->psi[i];
+    e->P.known = 0;
     if (W.k == 0) return FAB_OK;
-    cross(e, &W, &W, e->P.M);
+    e->P.known = cross(e, &W, &W, e->P.M);
     fab_add_identity(W.k, e->P.M);
     return fab_chol(W.k, e->P.M);
 }
@@ -209,12 +234,39 @@ void fab_lrvga_forget(fab_lrvga *e, int64_t m)
     fab_stream_forget(&e->stream, a);
 }
 
+/* Do digits suffice for P, when the rows at hand know so much beside psi? */
+static fab_status check_known(fab_lrvga *e, int64_t rows, double more)
+{
+    const int narrow = is_narrow(e);
+    const fab_stream_sums *sum = &e->stream.sum;
+    const double misfit = sum->squares > sum->rows ? sqrt(sum->squares / sum->rows) : 1;
+    const double known = e->P.known + more, eps = narrow ? FLT_EPSILON : DBL_EPSILON,
+                 unit = LOSS * eps * misfit, lost = unit * known;
+    const long long row = e->stream.count.rows + rows;
+    if (lost <= SLIGHT) return FAB_OK;
+    if (narrow && lost <= SEVERE) {
+        if (!e->said)
+            fab_watch_log(&e->run.watch,
+                          "lrvga: after row %lld the rows know %.3g times as much as the prior: in "
+                          "f32 means may be off by %.2g standard deviations, in f64 they are not",
+                          row, known, lost);
+        e->said = 1;
+        return FAB_OK;
+    }
+    return FAB_FAIL(
+        FAB_NUMERIC,
+        "lrvga: after row %lld the rows know %.3g times as much as the prior (alpha = "
+        "%g), and digits run out at %.3g: scale the columns or raise alpha%s; %s need not",
+        row, known, e->stream.scale.alpha, (narrow ? SEVERE : SLIGHT) / unit,
+        narrow ? " or take f64" : "",
+        fab_stream_gaussian(&e->stream) ? "exact and kalman" : "laplace and rvga");
+}
+
 /* Of m columns; a GLM has no use for a predictor that may be anything. */
 static fab_status check_predictors(const fab_lrvga *e, int64_t m)
 {
     for (int64_t j = 0; j < m; j++) {
-        const int64_t at = e->stream.count.rows + j / e->classes;
-        const long long row = at;
+        const long long row = e->stream.count.rows + j / e->classes;
         const double variance = e->block.A[j + j * m];
         if (!isfinite(e->block.eta[j]) || !isfinite(variance))
             return FAB_FAIL(FAB_NUMERIC, "lrvga: the predictor of row %lld is not finite", row);
@@ -235,7 +287,12 @@ fab_status fab_lrvga_project(fab_lrvga *e, int64_t rows)
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
     double *const A = e->block.A, *const eta = e->block.eta;
     FAB_TRY(factor(e));
-    cross(e, &X, &X, A); /* X' psi^-1 X */
+    const double known = cross(e, &X, &X, A); /* X' psi^-1 X */
+    if (fab_stream_gaussian(&e->stream) && !e->block.base) {
+        double most = 0; /* weight */
+        for (int64_t j = 0; j < rows; j++) most = fmax(most, e->pending.w[j]);
+        FAB_TRY(check_known(e, rows, most * known));
+    }
     if (used) {
         whiten(e, &W, &X);
         fab_mm(FAB_T, FAB_N, m, m, used, -1, e->P.C, e->P.C, 1, A); /* - C' M^-1 C */
@@ -270,8 +327,10 @@ static fab_status take_in_turn(fab_lrvga *e, int64_t m)
         memcpy(eta, e->block.eta, (size_t)m * sizeof *eta);
     }
     fab_sequence_run(&s);
-    sum->rows += (double)m;
-    for (int64_t j = 0; j < m; j++) sum->power += s.w[j] * s.y[j] * s.y[j];
+    for (int64_t j = 0; j < m; j++) {
+        sum->rows += s.w[j];
+        sum->power += s.w[j] * s.y[j] * s.y[j];
+    }
     sum->squares += s.squares;
     sum->logdet += s.logdet;
     sum->score += s.score;
@@ -370,6 +429,16 @@ static fab_status absorb(fab_lrvga *e, int64_t n)
     return FAB_OK;
 }
 
+/* An intercept with next to no prior: a share of what its rows know goes to psi, so that the rest of it does not count
+ * for ever more times as much. */
+static void hold_intercepts(fab_lrvga *e)
+{
+    const double least = HELD * (double)e->stream.count.rows;
+    if (!e->stream.model.intercept) return;
+    for (int64_t i = e->stream.model.D; i < e->T; i += e->part)
+        if (e->S->psi[i] < least) e->S->psi[i] = least;
+}
+
 fab_status fab_lrvga_add(fab_lrvga *e, int64_t m)
 {
     const int64_t C = e->classes;
@@ -380,6 +449,12 @@ fab_status fab_lrvga_add(fab_lrvga *e, int64_t m)
         const double *root = C > 1 ? e->block.root + j * C * C : &one;
         e->run.ops->mult(&e->run, NULL, &x, root, 0, &x);
     }
+    if (!fab_stream_gaussian(&e->stream)) { /* with the weights that the rows got */
+        double known = 0, *const squares = e->line;
+        e->run.ops->colquad(&e->run, &X, e->P.inverse, squares);
+        for (int64_t k = 0; k < X.k; k++) known += squares[k];
+        FAB_TRY(check_known(e, m, known));
+    }
     FAB_TRY(absorb(e, X.k)); /* 5 */
     if (paper_gain(e)) {     /* 6: X holds sqrt(w) x, step the errors before the block */
         const fab_long W = fab_lrvga_factors(e, e->S, 0, e->rank.used);
@@ -389,6 +464,7 @@ fab_status fab_lrvga_add(fab_lrvga *e, int64_t m)
         move_mean(e, &X, e->block.step);
     }
     e->stream.count.rows += m;
+    hold_intercepts(e);
     return FAB_OK;
 }
 

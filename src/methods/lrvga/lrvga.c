@@ -482,6 +482,7 @@ static fab_status put_result(fab_lrvga *e)
     if (fab_stream_gaussian(&e->stream)) to_precision(e); /* 11 */
     e->result.stream = e->stream;
     e->result.floored = e->floored;
+    e->result.whole = e->set.inner_rank == e->T || e->rank.used < e->set.inner_rank;
     return fab_gauss_check(e->result.q);
 }
 
@@ -511,7 +512,8 @@ fab_status fab_lrvga_report(void *handle, fab_report *r)
     const fab_lrvga *e = handle;
     fab_stream_report(&e->result.stream, r);
     r->floored = e->result.floored;
-    if (e->set.forget < 1) r->log_evidence = NAN;
+    if (!e->result.whole) r->log_evidence = NAN; /* P depends on the order of the rows */
+    if (e->set.forget < 1) r->log_evidence = r->log_score = NAN;
     return FAB_OK;
 }
 
@@ -520,6 +522,7 @@ const fab_method fab_lrvga_method = {
     .summary = "one pass, precision of rank K: linear, logistic, poisson, softmax; for large D",
     .streams = 1,
     .takes = FAB_TAKES_LINEAR,
+    .asks = FAB_ASKS_OUTPUTS,
     .fields = &table,
     .bytes = bytes,
     .init = init,
@@ -527,6 +530,7 @@ const fab_method fab_lrvga_method = {
     .update = update,
     .work = work,
     .result = fab_lrvga_result,
+    .so_far = fab_lrvga_result, /* of a stream: the rows so far */
     .report = fab_lrvga_report,
     .free = fab_lrvga_free,
     .save = fab_lrvga_save,

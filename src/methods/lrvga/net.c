@@ -99,14 +99,16 @@ static void release(void *handle)
     fab_release(f);
 }
 
-static fab_status check_model(const fab_model *m, int64_t draws, const fab_gauss *prior)
+static fab_status check_model(const fab_model *m, const fab_lrvga_settings *s,
+                              const fab_gauss *prior)
 {
+    const int fisher = s->draws > 0 || s->start == FAB_LRVGA_MAP; /* 6 by drawn classes */
     FAB_TRY(fab_ggn_check("lrvga", m));
-    if (m->outputs > 1 && draws > 0 && !(m->examples && m->rows))
+    if (m->outputs > 1 && fisher && !(m->examples && m->rows))
         return FAB_FAIL(FAB_UNSUPPORTED,
-                        "lrvga: draws = %lld of classes needs the gradients of single examples "
-                        "(examples, rows), and this model has none",
-                        (long long)draws);
+                        "lrvga: start = %s and draws = %lld of classes need the gradients of "
+                        "single examples (gradients), and this model has none",
+                        s->start == FAB_LRVGA_MAP ? "map" : "model", (long long)s->draws);
     if (m->head.nu > 0)
         return FAB_FAIL(
             FAB_UNSUPPORTED,
@@ -136,7 +138,7 @@ static fab_status prototype(fab_lrvga_net *f, fab_lrvga *core, const fab_lrvga_s
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "lrvga: start is exact or random for a linear model, expected map or model "
                         "for a network");
-    FAB_TRY(check_model(m, s->draws, prior));
+    FAB_TRY(check_model(m, s, prior));
     FAB_TRY(fab_train_init(&f->train, "lrvga", &f->s.train, m, prior, x));
     *core = (fab_lrvga){.set = core_settings(s, m), .T = f->T, .part = f->T};
     core->stream.model = m->head;
@@ -179,6 +181,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     fab_lrvga core;
     *handle = NULL;
     FAB_TRY(prototype(&proto, &core, settings, m, prior, x));
+    proto.driven = in->rows > 0;
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
     const fab_status s = build_parts(f, &core);
     if (s != FAB_OK) {
@@ -196,8 +199,10 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     fab_lrvga_net proto;
     fab_lrvga core;
     if (prototype(&proto, &core, settings, m, NULL, NULL) != FAB_OK) return NAN;
+    const double state = (double)core.T *
+                         ((double)core.set.inner_rank * (double)core.run.ops->size + 16);
     return fab_lrvga_bytes(&core) + fab_train_bytes(settings, m, n) +
-           (double)fab_build_size(sizeof proto, &proto, layout);
+           (double)fab_build_size(sizeof proto, &proto, layout) + (in->rows > 0 ? state : 0);
 }
 
 double fab_lrvga_net_work(const fab_lrvga_net *f)
@@ -228,10 +233,18 @@ static fab_status train(fab_lrvga_net *f, const fab_examples *e)
     return FAB_OK;
 }
 
+/* The pending rows are a block; left inside it by a driven model, they are pending again. */
 static fab_status flush(fab_lrvga_net *f)
 {
-    if (!f->core->stream.count.started) FAB_TRY(fab_lrvga_net_decide(f)); /* 10 */
-    return fab_lrvga_net_block(f);
+    const int64_t pending = f->pending.n;
+    fab_status s = f->driven ? fab_lrvga_snapshot(f->core) : FAB_OK;
+    if (s == FAB_OK && !f->core->stream.count.started) s = fab_lrvga_net_decide(f); /* 10 */
+    if (s == FAB_OK) s = fab_lrvga_net_block(f);
+    if (s == FAB_STOPPED && f->driven) {
+        fab_lrvga_restore(f->core);
+        f->pending.n = pending;
+    }
+    return s;
 }
 
 static fab_status stream(fab_lrvga_net *f, const fab_examples *e)
@@ -241,7 +254,10 @@ static fab_status stream(fab_lrvga_net *f, const fab_examples *e)
                       take = left < room ? left : room;
         fab_lrvga_net_add(f, e, done, take);
         done += take;
-        if (take == room) FAB_TRY(flush(f));
+        if (take < room) continue;
+        const fab_status s = flush(f);
+        if (s == FAB_STOPPED && f->driven) f->pending.n -= take; /* they come again */
+        FAB_TRY(s);
     }
     return FAB_OK;
 }
@@ -271,6 +287,7 @@ static fab_status report(void *handle, fab_report *r)
     return FAB_OK;
 }
 
+/* q is center with the Gaussian of the core around it. */
 static fab_status put_result(fab_lrvga_net *f)
 {
     const fab_gauss *inside;
@@ -309,6 +326,28 @@ static fab_status result(void *handle, const fab_gauss **q)
     return s;
 }
 
+/* Rows that wait for their block are left out.  Before the first block, and in training, there is no curvature yet: the
+ * weights so far, with the width of the prior. */
+static fab_status so_far(void *handle, const fab_gauss **q)
+{
+    fab_lrvga_net *f = handle;
+    const fab_train *t = &f->train;
+    fab_gauss *g = f->q;
+    *q = g;
+    if (f->core->stream.count.started && (f->count.trained || f->s.start != FAB_LRVGA_MAP)) {
+        const int before = fab_blas_enter();
+        const fab_status s = put_result(f);
+        fab_blas_leave(before);
+        return s;
+    }
+    const double *theta = f->s.start == FAB_LRVGA_MAP ? fab_train_best(t) : f->center;
+    memcpy(g->mu, theta, (size_t)f->T * sizeof(double));
+    memset(g->F, 0, (size_t)(f->T * g->K) * f->core->run.ops->size);
+    for (int64_t i = 0; i < f->T; i++) g->psi[i] = t->given ? f->core->psi0[i] : t->s.alpha;
+    if (g->total) memcpy(g->theta, theta, (size_t)t->m.D * sizeof(double));
+    return FAB_OK;
+}
+
 /* ---- files -------------------------------------------------------------------------------------------- */
 
 static fab_states counts_of(fab_lrvga_net *f)
@@ -328,12 +367,46 @@ static fab_states state_of(fab_lrvga_net *f)
                          {"state.rows_offset", FAB_F64, p->n, 0, p->offset}}};
 }
 
+/* Of start = map on its way. */
+static fab_states fixed_of(fab_lrvga_net *f)
+{
+    return (fab_states){
+        {{"state.fixed", FAB_I64, sizeof f->fixed / sizeof(int64_t), 0, &f->fixed}}};
+}
+
+#define TRAINING "state.training." /* the state of sgd, some of whose names are taken */
+
+static fab_status save_training(fab_lrvga_net *f, fab_tensors *t)
+{
+    const fab_states fixed = fixed_of(f);
+    fab_tensors *own;
+    FAB_TRY(fab_states_save(&fixed, t));
+    FAB_TRY(fab_tensors_create(&own));
+    fab_status s = fab_train_save(&f->train, own);
+    if (s == FAB_OK) s = fab_state_rename(own, "state.", TRAINING, t);
+    fab_tensors_free(own);
+    return s;
+}
+
+static fab_status load_training(fab_lrvga_net *f, const fab_tensors *t)
+{
+    const fab_states fixed = fixed_of(f);
+    fab_tensors *own;
+    FAB_TRY(fab_states_load(&fixed, t));
+    FAB_TRY(fab_tensors_create(&own));
+    fab_status s = fab_state_rename(t, TRAINING, "state.", own);
+    if (s == FAB_OK) s = fab_train_load(&f->train, own);
+    fab_tensors_free(own);
+    return s;
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     fab_lrvga_net *f = handle;
     const fab_states counts = counts_of(f), all = state_of(f);
     FAB_TRY(fab_states_save(&counts, t));
     FAB_TRY(fab_states_save(&all, t));
+    if (f->s.start == FAB_LRVGA_MAP && !f->count.trained) FAB_TRY(save_training(f, t));
     return fab_lrvga_save(f->core, t);
 }
 
@@ -361,6 +434,9 @@ static fab_status check_loaded(const fab_lrvga_net *f)
     if (f->count.epochs < 0 || f->count.epochs > f->s.train.epochs)
         return FAB_FAIL(FAB_BAD_FILE, "state.trained says epoch %lld of %lld",
                         (long long)f->count.epochs, (long long)f->s.train.epochs);
+    if (f->fixed.curved < 0 || f->fixed.measured < 0 || f->fixed.measured > f->fixed.curved)
+        return FAB_FAIL(FAB_BAD_FILE, "state.fixed says %lld rows, %lld of them measured",
+                        (long long)f->fixed.curved, (long long)f->fixed.measured);
     for (int64_t i = 0; i < m->D; i++)
         if (!isfinite(f->center[i]))
             return FAB_FAIL(FAB_BAD_FILE, "state.center is %g at coordinate %lld", f->center[i],
@@ -377,6 +453,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     FAB_TRY(fab_pending_find(&f->pending, t, "state.rows", 1, fab_lrvga_next(f->core), "block"));
     const fab_states all = state_of(f);
     FAB_TRY(fab_states_load(&all, t));
+    if (fab_tensors_find(t, "state.fixed")) FAB_TRY(load_training(f, t));
     return check_loaded(f);
 }
 
@@ -387,6 +464,7 @@ const fab_method fab_lrvga_net_method = {
     .summary = "networks: precision of rank K from the slopes of the outputs; goes on as a stream",
     .streams = 1,
     .takes = FAB_TAKES_JACOBIAN,
+    .asks = FAB_ASKS_GRADIENT | FAB_ASKS_EXAMPLES | FAB_ASKS_OUTPUTS,
     .fields = &fab_lrvga_net_table,
     .init = init,
     .resolve = choose,
@@ -394,6 +472,7 @@ const fab_method fab_lrvga_net_method = {
     .update = update,
     .work = work,
     .result = result,
+    .so_far = so_far,
     .report = report,
     .free = release,
     .save = save,

@@ -13,6 +13,11 @@ typedef struct fab_lrvga_net_counts {
     int64_t epochs;
 } fab_lrvga_net_counts;
 
+/* Rows of 8 and of 9 that are done, where it was left on its way; saved. */
+typedef struct fab_lrvga_net_fixed_rows {
+    int64_t curved, measured;
+} fab_lrvga_net_fixed_rows;
+
 typedef struct fab_lrvga_net_losses {
     double train, held_out;
 } fab_lrvga_net_losses;
@@ -22,7 +27,9 @@ typedef struct fab_lrvga_net {
     int64_t T, C;    /* coordinates that have a prior; predictors of a row */
     fab_train train; /* 7: the model, the prior, and start = map */
     fab_lrvga_net_counts count;
+    fab_lrvga_net_fixed_rows fixed; /* 8, 9 */
     fab_lrvga_net_losses loss;
+    int driven; /* the model may be left inside a block: FAB_STOPPED, and the state is as before the block */
 
     fab_lrvga *core; /* the recursion, over theta - center */
     double *center;  /* D: theta0, or the mode */

@@ -48,9 +48,11 @@ static void put_columns(fab_lrvga_net *f, int64_t n, int64_t to)
         memcpy(X + (size_t)(to + k) * length, (char *)f->slopes.J + (size_t)k * ld, length);
 }
 
-/* theta = center + at */
-static void set_theta(fab_lrvga_net *f)
+/* theta = center + at, a draw or the mean */
+static void set_theta(fab_lrvga_net *f, int draw)
 {
+    const fab_model *m = &f->train.m;
+    if (m->at) m->at(m->self, draw);
     for (int64_t i = 0; i < f->T; i++) f->theta[i] = f->center[i] + f->at[i];
     if (f->train.m.free) f->theta[f->T] = log(f->core->stream.scale.beta);
 }
@@ -65,7 +67,7 @@ static fab_status linearise(fab_lrvga_net *f)
     const int64_t m = f->pending.n, C = f->C;
     const fab_long X = fab_lrvga_rows(e, 0, m), z = fab_long_vectors(e->z, f->T, 1, f->T);
     memcpy(f->at, e->S->mu, (size_t)f->T * sizeof *f->at);
-    set_theta(f); /* 2 */
+    set_theta(f, 0); /* 2 */
     for (int64_t i = 0; i < m; i += f->slopes.chunk) {
         const int64_t n = least(m - i, f->slopes.chunk);
         const fab_examples part = part_of(f, i, n);
@@ -164,7 +166,7 @@ static fab_status add_curvature(fab_lrvga_net *f)
                 FAB_TRY(fab_lrvga_draw(e, number + (uint64_t)l, f->at));
             else
                 memcpy(f->at, e->S->mu, (size_t)f->T * sizeof *f->at);
-            set_theta(f);
+            set_theta(f, f->s.draws > 0);
             FAB_TRY(put_curvature(f, i, n, l, number + (uint64_t)l));
         }
         FAB_TRY(fab_lrvga_absorb(e, n * f->points));
@@ -262,31 +264,38 @@ static void set_pending(fab_lrvga_net *f, const fab_examples *e, int64_t first)
     fab_lrvga_net_add(f, e, first, least(e->x.n - first, f->pending.room));
 }
 
-/* 8, 9 */
+/* 8, 9, from the rows on where it was left */
 static fab_status take_fixed(fab_lrvga_net *f, const fab_examples *e)
 {
     fab_lrvga *c = f->core;
     fab_stream_sums *sum = &c->stream.sum;
     const double work = fab_lrvga_net_work(f);
-    for (int64_t i = 0; i < e->x.n; i += f->pending.n) {
-        set_pending(f, e, i);
-        FAB_TRY(add_curvature(f)); /* 8 */
-        FAB_TRY(fab_watch_work(&f->train.watch, work * (double)f->pending.n, "lrvga", i, 0));
+    while (f->fixed.curved < e->x.n) {
+        set_pending(f, e, f->fixed.curved);
+        if (f->driven) FAB_TRY(fab_lrvga_snapshot(c));
+        const fab_status s = add_curvature(f); /* 8 */
+        if (s == FAB_STOPPED && f->driven) fab_lrvga_restore(c);
+        if (s == FAB_STOPPED && !f->driven) f->fixed.curved = 0; /* inside a block: begin again */
+        FAB_TRY(s);
+        f->fixed.curved += f->pending.n;
+        FAB_TRY(fab_watch_work(&f->train.watch, work * (double)f->pending.n, "lrvga",
+                               f->fixed.curved, 0));
     }
     if (!fab_stream_gaussian(&c->stream)) return FAB_OK;
-    for (int64_t i = 0; i < e->x.n; i += f->pending.n) {
-        set_pending(f, e, i);
+    while (f->fixed.measured < e->x.n) {
+        set_pending(f, e, f->fixed.measured);
         const int64_t m = f->pending.n;
         FAB_TRY(linearise(f));
         FAB_TRY(fab_lrvga_project(c, m));
-        FAB_TRY(fab_watch_work(&f->train.watch, work * (double)m, "lrvga", i, 0));
         for (int64_t j = 0; j < m; j++) { /* 9 */
             const double y = f->pending.y[j], w = f->pending.w[j], r = y - c->block.eta[j],
                          h = w * c->block.A[j + j * m];
-            sum->rows += 1 - fmin(h, 1);
+            sum->rows += w - fmin(h, w);
             sum->squares += w * r * r;
             sum->power += w * y * y;
         }
+        f->fixed.measured += m;
+        FAB_TRY(fab_watch_work(&f->train.watch, work * (double)m, "lrvga", f->fixed.measured, 0));
     }
     return FAB_OK;
 }
@@ -297,10 +306,13 @@ fab_status fab_lrvga_net_fixed(fab_lrvga_net *f, const fab_examples *e)
     const fab_train *t = &f->train;
     const double beta = t->m.free ? fab_glm_beta(&t->m.head, f->center[f->T])
                                   : c->stream.model.beta;
-    FAB_TRY(fab_lrvga_restart(c, t->given, prior_after(f), beta)); /* 7 */
-    memset(c->S->mu, 0, (size_t)f->T * sizeof *c->S->mu);          /* it is in center */
+    if (f->fixed.curved == 0) {
+        FAB_TRY(fab_lrvga_restart(c, t->given, prior_after(f), beta)); /* 7 */
+        memset(c->S->mu, 0, (size_t)f->T * sizeof *c->S->mu);          /* it is in center */
+    }
     const fab_status s = take_fixed(f, e);
     f->pending.n = 0;
+    if (s != FAB_STOPPED) f->fixed = (fab_lrvga_net_fixed_rows){0};
     if (s != FAB_NUMERIC) return s;
     return fab_prefix(s,
                       "lrvga: rows behind %lld, at draws around the trained weights: raise alpha: ",

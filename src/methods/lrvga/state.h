@@ -30,11 +30,13 @@ typedef struct fab_lrvga {
     fab_lrvga_rank rank; /* 5, 7: of W */
     double *psi0;        /* T: the given prior's psi */
     int64_t floored;     /* 5: coordinates at the floor after the last block */
+    int said;            /* 2: that f32 loses digits */
 
     struct {             /* 2: P = psi^-1 - psi^-1 W M^-1 W' psi^-1 */
         double *inverse; /* T: 1 / psi */
         double *M;       /* R x R: L, L L' = M */
         double *C;       /* R x columns: L^-1 W' psi^-1 X */
+        double known;    /* |W' psi^-1 W|: how many times as much as psi the rows know */
     } P;
 
     struct {                /* 2 - 5: columns = room x classes */
@@ -62,6 +64,7 @@ typedef struct fab_lrvga {
         fab_gauss *q;      /* T x K */
         fab_stream stream; /* with the pending rows */
         int64_t floored;
+        int whole; /* nothing was ever cut off */
     } result;
 
     struct { /* fab_lrvga_snapshot */

@@ -1,16 +1,21 @@
 /* rvga.c - recursive variational inference with the full covariance ([L] (22)-(23), (29)-(30)).
  *
- *   state: mu, P (T x T); gaussian targets in units of the noise
+ *   state: L (T x T, lower) and z, the root of the precision P^-1 = L L' and L' mu = z; gaussian targets in units
+ *   of the noise
  *   for each row x, y, w:
- *   1  p = P x,  u0 = x . mu + offset,  v0 = x . p
+ *   1  a = L^-1 x,  u0 = a . z + offset,  v0 = a . a                        x . mu = a . z,  x' P x = a . a
  *   2  error, weight = scalar update                                       (scalar.c)
- *   3  mu += error p,  P -= weight / (1 + weight v0) p p'
+ *   3  z += error a                                                        mu += error P x
+ *   4  [L z] <- [L z], with the row sqrt(weight) (x, x . mu) rotated in     P^-1 += weight x x', and mu as it is
+ *      gaussian: 4 alone, with the row sqrt(w) (x, y - offset)
  *      categorical: x in the place of each class, error C, weight C x C     (classes.c)
- *   start: 4  P = prior; alpha or beta unknown: the first `warmup` rows choose them  (fab_prior_choose)
- *   result: 5  P = V diag(l) V', c = 0.999 min l:  psi = c, F = V (l - c)^1/2, over beta
- *           6  beta unknown: from the squared errors one step ahead, each over its variance   (fab_noise)
+ *   start: 5  L L' = prior; alpha or beta unknown: the first `warmup` rows choose them  (fab_prior_choose)
+ *   result: 6  mu = L'^-1 z,  F F' + psi = (L L')^-1 / beta, without loss    (spread.c)
+ *           7  beta unknown: from the squared errors one step ahead, each over its variance   (fab_noise)
  *
- * Linear, this is the Kalman filter with a state that rests, and exact.
+ * Linear, this is the Kalman filter with a state that rests, and exact: the QR of the table, one row after the other.
+ * A root has half the digits of its square at stake.  The covariance itself, P -= gain p p', loses all of them when the
+ * prior is 1e16 times as wide as the posterior, or a column so much smaller than another.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/rows.h"
@@ -20,34 +25,32 @@
 #include "fit/method.h"
 #include "la/ops.h"
 #include "la/small.h"
-#include "posterior/solver.h"
+#include "posterior/spread.h"
 #include <math.h>
 #include <string.h>
-
-#define SHARE 0.999 /* of the least eigenvalue: psi of the result */
 
 typedef struct rvga {
     fab_rvga_settings set;
     int64_t T;             /* length of theta */
     int64_t classes, part; /* 1 unless categorical; coordinates of one class */
 
-    fab_stream stream;   /* 4, 6: the model, its prior and noise, sums over the rows */
+    fab_stream stream;   /* 5, 7: the model, its prior and noise, sums over the rows */
     fab_pending pending; /* rows that are to choose the prior, or the row at hand */
     double *X;           /* room x part: theirs */
-    double *mu;          /* T */
-    double *P;           /* T x T */
+    double *L;           /* T x T, lower */
+    double *z;           /* T */
 
-    double *p;    /* 1  T x classes */
-    double *many; /* 1 - 3  categorical: scratch of a row */
-    double *G;    /* 4  room x room */
-    double *bank; /* 4 */
+    double *a;    /* 1  T x classes */
+    double *row;  /* 4  T: what is rotated in */
+    double *many; /* 1 - 4  categorical: scratch of a row */
+    double *G;    /* 5  room x room */
+    double *bank; /* 5 */
 
-    struct { /* 5 */
+    struct { /* 6 */
         fab_gauss *q;
-        fab_stream stream;  /* with the pending rows */
-        double *V, *lambda; /* T x T, T */
-        double *work;
-        double *copy; /* T + T x T: mu and P with the pending rows */
+        fab_stream stream;     /* with the pending rows */
+        double *S, *Si, *work; /* T x T each: a root of the covariance, its inverse */
+        double *copy;          /* T x T + T: L and z with the pending rows */
     } result;
 } rvga;
 
@@ -80,8 +83,8 @@ fab_rvga_settings fab_rvga_defaults(void)
 /* Numbers that a row of several classes needs. */
 static int64_t classes_work(const rvga *e)
 {
-    return 6 * e->classes * e->classes + 3 * e->classes +
-           fab_classes_work(e->classes, e->set.draws) + e->T * e->classes;
+    return 2 * e->classes * e->classes + 3 * e->classes +
+           fab_classes_work(e->classes, e->set.draws);
 }
 
 static void layout(fab_layout *l, void *handle)
@@ -89,15 +92,16 @@ static void layout(fab_layout *l, void *handle)
     rvga *e = handle;
     const int64_t T = e->T, n = e->pending.room;
     const int first = fab_stream_undecided(&e->stream);
-    e->mu = fab_place(l, T, sizeof *e->mu);
-    e->P = fab_place(l, T * T, sizeof *e->P);
+    e->L = fab_place(l, T * T, sizeof *e->L);
+    e->z = fab_place(l, T, sizeof *e->z);
     e->X = fab_place(l, n * e->part, sizeof *e->X);
     fab_pending_layout(l, &e->pending);
-    e->p = fab_place(l, T * e->classes, sizeof *e->p);
+    e->a = fab_place(l, T * e->classes, sizeof *e->a);
+    e->row = fab_place(l, T, sizeof *e->row);
     e->many = fab_place(l, e->classes > 1 ? classes_work(e) : 0, sizeof *e->many);
-    e->result.V = fab_place(l, T * T, sizeof *e->result.V);
-    e->result.lambda = fab_place(l, T, sizeof *e->result.lambda);
-    e->result.work = fab_place(l, fab_eig_work(T), sizeof *e->result.work);
+    e->result.S = fab_place(l, T * T, sizeof *e->result.S);
+    e->result.Si = fab_place(l, T * T, sizeof *e->result.Si);
+    e->result.work = fab_place(l, T * T, sizeof *e->result.work);
     e->G = fab_place(l, first ? n * n : 0, sizeof *e->G);
     e->bank = fab_place(l, first ? fab_prior_work(n) : 0, sizeof *e->bank);
 }
@@ -150,27 +154,78 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
     return check_settings(e, x);
 }
 
-/* 4 */
+/* 5 */
 static void start(rvga *e)
 {
     const int64_t T = e->T;
     fab_stream_start(&e->stream);
-    if (e->stream.count.given)
-        for (int64_t i = 0; i < T * T; i++) e->P[i] *= e->stream.scale.beta;
-    else
+    if (e->stream.count.given) {
+        const double unit = 1 / sqrt(e->stream.scale.beta);
+        for (int64_t i = 0; i < T * T; i++) e->L[i] *= unit;
+        for (int64_t i = 0; i < T; i++) e->z[i] *= unit;
+    } else {
         for (int64_t i = 0; i < T; i++)
-            e->P[i + i * T] =
-                1 / fab_stream_prior_in_state(&e->stream, i % e->part < e->stream.model.D);
+            e->L[i + i * T] =
+                sqrt(fab_stream_prior_of(&e->stream, i % e->part < e->stream.model.D) /
+                     e->stream.scale.beta);
+    }
+}
+
+/* L from R (T x T, upper), R'R = L L', with a positive diagonal. */
+static void put_root(rvga *e, const double *R)
+{
+    const int64_t T = e->T;
+    for (int64_t j = 0; j < T; j++) {
+        const double sign = R[j + j * T] < 0 ? -1 : 1;
+        for (int64_t i = 0; i < T; i++) e->L[i + j * T] = i < j ? 0 : sign * R[j + i * T];
+    }
+}
+
+/* z = L' mu */
+static void put_mean(rvga *e, const double *mu)
+{
+    fab_mv(FAB_T, e->T, e->T, 1, e->L, mu, 0, e->z);
+}
+
+/* The root of F F' + psi is the R of [F'; psi^1/2]; that of its inverse the R of R'^-1.  A: (T + K) x T scratch, R: T x T,
+ * work: fab_qr_work. */
+static fab_status root_of_prior(rvga *e, const fab_gauss *prior, double *A, double *R, double *work)
+{
+    const int64_t T = e->T, K = prior->K, m = T + K;
+    const double *F = prior->F; /* the door's copy is f64 */
+    memset(A, 0, (size_t)(m * T) * sizeof *A);
+    for (int64_t i = 0; i < T; i++) {
+        for (int64_t k = 0; k < K; k++) A[k + i * m] = F[i * K + k];
+        A[K + i + i * m] = sqrt(prior->psi[i]);
+    }
+    fab_qr_r(m, T, A, R, work);
+    if (prior->form == FAB_FORM_COVARIANCE) {
+        double *Rt = A, *inverse = e->L;
+        for (int64_t j = 0; j < T; j++)
+            for (int64_t i = 0; i < T; i++) Rt[i + j * T] = R[j + i * T];
+        memset(inverse, 0, (size_t)(T * T) * sizeof *inverse);
+        fab_add_identity(T, inverse);
+        fab_tri_solve(FAB_LEFT, FAB_N, T, T, Rt, inverse); /* R'^-1, lower */
+        fab_qr_r(T, T, inverse, R, work);
+    }
+    put_root(e, R);
+    put_mean(e, prior->mu);
+    for (int64_t i = 0; i < T; i++)
+        if (!(e->L[i + i * T] > 0 && isfinite(e->L[i + i * T])))
+            return FAB_FAIL(FAB_NUMERIC, "%s: the prior has no precision along coordinate %lld",
+                            e->stream.who, (long long)i);
+    return FAB_OK;
 }
 
 static fab_status take_prior(rvga *e, const fab_gauss *prior)
 {
-    fab_solver *s;
-    memcpy(e->mu, prior->mu, (size_t)e->T * sizeof *e->mu);
-    FAB_TRY(fab_solver_create(&s, prior, NULL));
-    const fab_status status = fab_solver_dense(s, e->P);
-    fab_solver_free(s);
-    return status;
+    const int64_t T = e->T, stacked = (T + prior->K) * T;
+    double *A;
+    FAB_TRY(fab_alloc_array((void **)&A, stacked + T * T + fab_qr_work(T + prior->K, T), sizeof *A,
+                            e->stream.who));
+    const fab_status s = root_of_prior(e, prior, A, A + stacked, A + stacked + T * T);
+    fab_release(A);
+    return s;
 }
 
 static fab_status build(void **handle, const char *name, const void *settings, const fab_input *in,
@@ -218,34 +273,62 @@ static double dot(int64_t n, const double *a, const double *b)
     return s;
 }
 
-static fab_status check_update(const rvga *e, double error, double weight)
+static fab_status check_update(const rvga *e, double v0, double error, double weight)
 {
+    const long long row = e->stream.count.rows;
+    if (!isfinite(v0))
+        return FAB_FAIL(FAB_NUMERIC,
+                        "%s: the predictor of row %lld has variance %g under the prior, whose "
+                        "precision is alpha = %g: scale the columns or raise it",
+                        e->stream.who, row, v0, e->stream.scale.alpha);
     if (isfinite(error) && isfinite(weight)) return FAB_OK;
     return FAB_FAIL(FAB_NUMERIC, "%s: row %lld has no finite update under scheme = %s",
-                    e->stream.who, (long long)e->stream.count.rows,
-                    fab_scheme_names[e->set.scheme]);
+                    e->stream.who, row, fab_scheme_names[e->set.scheme]);
 }
 
-/* 1 to 3 with an error and a weight for each class */
+/* 4  L L' += row row', and z as if the row had said: row . mu = target.  e->row is destroyed. */
+static void rotate_in(rvga *e, double target)
+{
+    const int64_t T = e->T;
+    double *const row = e->row, *const z = e->z;
+    for (int64_t j = 0; j < T; j++) {
+        if (row[j] == 0) continue;
+        double *Lj = e->L + j * T;
+        const double r = hypot(Lj[j], row[j]), c = Lj[j] / r, s = row[j] / r, before = z[j];
+        Lj[j] = r;
+        for (int64_t i = j + 1; i < T; i++) {
+            const double l = Lj[i];
+            Lj[i] = c * l + s * row[i];
+            row[i] = c * row[i] - s * l;
+        }
+        z[j] = c * before + s * target;
+        target = c * target - s * before;
+    }
+}
+
+/* 1 to 4 with an error and a weight for each class */
 static fab_status take_class_row(rvga *e, int64_t j)
 {
     const int64_t T = e->T, C = e->classes, n = e->part;
     const double *x = e->X + j * n;
-    double *V0 = e->many, *K = V0 + C * C, *root = K + C * C, *scratch = root + C * C,
-           *u0 = scratch + 3 * C * C, *pK = u0 + 3 * C, *more = pK + T * C;
+    double *V0 = e->many, *root = V0 + C * C, *u0 = root + C * C, *more = u0 + 3 * C;
     fab_site s = {.error = u0 + C, .root = root, .u = u0 + 2 * C};
-    for (int64_t c = 0; c < C; c++) { /* 1  p = P X (T x C), u0, V0 = X' p */
-        u0[c] = dot(n, x, e->mu + c * n) + e->pending.offset[j];
-        fab_mv(FAB_N, T, n, 1, e->P + c * n * T, x, 0, e->p + c * T);
-        for (int64_t k = 0; k < C; k++) V0[k + c * C] = dot(n, x, e->p + c * T + k * n);
-    }
+    memset(e->a, 0, (size_t)(T * C) * sizeof *e->a); /* 1  a = L^-1 X (T x C), u0, V0 = a'a */
+    for (int64_t c = 0; c < C; c++) memcpy(e->a + c * T + c * n, x, (size_t)n * sizeof *x);
+    fab_tri_solve(FAB_LEFT, FAB_N, T, C, e->L, e->a);
+    fab_mm(FAB_T, FAB_N, C, C, T, 1, e->a, e->a, 0, V0);
+    for (int64_t c = 0; c < C; c++) u0[c] = dot(T, e->a + c * T, e->z) + e->pending.offset[j];
     fab_classes_update(&e->stream.rule, 1 + (uint64_t)e->stream.count.rows, C, e->pending.y[j],
                        e->pending.w[j], u0, V0, C, &s, more); /* 2 */
-    FAB_TRY(check_update(e, s.error[0], 1));
-    FAB_TRY(fab_classes_gain(C, root, V0, C, 1, K, scratch));
-    fab_mv(FAB_N, T, C, 1, e->p, s.error, 1, e->mu); /* 3 */
-    fab_mm(FAB_N, FAB_N, T, C, C, 1, e->p, K, 0, pK);
-    fab_mm(FAB_N, FAB_T, T, T, C, -1, pK, e->p, 1, e->P);
+    FAB_TRY(check_update(e, V0[0], s.error[0], 1));
+    fab_mv(FAB_N, T, C, 1, e->a, s.error, 1, e->z); /* 3 */
+    for (int64_t c = 0; c < C; c++) u0[c] = dot(T, e->a + c * T, e->z);
+    for (int64_t k = 0; k < C; k++) { /* 4  X root e_k */
+        const double *by = root + k * C;
+        for (int64_t c = 0; c < C; c++)
+            for (int64_t i = 0; i < n; i++) e->row[c * n + i] = by[c] * x[i];
+        rotate_in(e, dot(C, by, u0));
+    }
     e->stream.count.rows++;
     e->stream.sum.score += s.score;
     return FAB_OK;
@@ -255,24 +338,27 @@ static fab_status take_row(rvga *e, int64_t j)
 {
     const int64_t T = e->T;
     const double *x = e->X + j * T, y = e->pending.y[j], w = e->pending.w[j];
+    const double offset = e->pending.offset[j];
     fab_stream_sums *sum = &e->stream.sum;
-    fab_mv(FAB_N, T, T, 1, e->P, x, 0, e->p); /* 1 */
-    const double u0 = dot(T, x, e->mu) + e->pending.offset[j], v = dot(T, x, e->p),
-                 v0 = v > 0 ? v : 0;
+    memcpy(e->a, x, (size_t)T * sizeof *x); /* 1 */
+    fab_tri_solve(FAB_LEFT, FAB_N, T, 1, e->L, e->a);
+    const double u0 = dot(T, e->a, e->z) + offset, v0 = dot(T, e->a, e->a);
     const fab_scalar s = fab_scalar_update(&e->stream.rule, 1 + (uint64_t)e->stream.count.rows, y,
                                            w, u0, v0); /* 2 */
-    FAB_TRY(check_update(e, s.error, s.weight));
-    const double gain = s.weight / (1 + s.weight * v0), r = y - u0, variance = 1 / w + v0;
-    for (int64_t i = 0; i < T; i++) e->mu[i] += s.error * e->p[i]; /* 3 */
-    for (int64_t k = 0; k < T; k++) {
-        const double pk = gain * e->p[k];
-        for (int64_t i = 0; i < T; i++) e->P[i + k * T] -= e->p[i] * pk;
+    FAB_TRY(check_update(e, v0, s.error, s.weight));
+    const double r = y - u0, variance = 1 / w + v0, root = sqrt(s.weight);
+    double target = y - offset;
+    if (!fab_stream_gaussian(&e->stream)) {
+        for (int64_t i = 0; i < T; i++) e->z[i] += s.error * e->a[i]; /* 3 */
+        target = dot(T, e->a, e->z);
     }
+    for (int64_t i = 0; i < T; i++) e->row[i] = root * x[i]; /* 4 */
+    rotate_in(e, root * target);
     e->stream.count.rows++;
-    sum->rows++;
+    sum->rows += w;
     sum->power += w * y * y;
     if (fab_stream_gaussian(&e->stream)) sum->squares += r * r / variance;
-    sum->logdet += log(variance);
+    sum->logdet += log1p(w * v0);
     sum->score += fab_scalar_score(e->stream.model.likelihood, y, w, u0, v0, &s);
     return FAB_OK;
 }
@@ -280,7 +366,7 @@ static fab_status take_row(rvga *e, int64_t j)
 static fab_status flush(rvga *e)
 {
     const int64_t n = e->pending.n;
-    if (!e->stream.count.started) { /* 4 */
+    if (!e->stream.count.started) { /* 5 */
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < n; i++)
                 e->G[i + j * n] = dot(e->stream.model.D, e->X + i * e->part, e->X + j * e->part);
@@ -319,26 +405,21 @@ static fab_status update(void *handle, const fab_examples *x)
 
 /* ---- the result ------------------------------------------------------------------------------- */
 
-/* 5, 6, from the mu and P of e, which may be a copy of the stream */
+/* 6, 7, from the L and z of e, which may be a copy of the stream */
 static fab_status put_result(rvga *e)
 {
     const int64_t T = e->T;
-    const double scale = 1 / fab_stream_noise(&e->stream);
-    double *const V = e->result.V, *const lambda = e->result.lambda;
+    const double unit = 1 / sqrt(fab_stream_noise(&e->stream));
+    double *const S = e->result.S, *const Si = e->result.Si;
     fab_gauss *const q = e->result.q;
-    memcpy(V, e->P, (size_t)(T * T) * sizeof *V);
-    fab_symmetrise(T, V);
-    FAB_TRY(fab_eig(T, V, lambda, e->result.work));
-    if (!(lambda[0] > 0))
-        return FAB_FAIL(FAB_NUMERIC,
-                        "%s: the covariance has lost its smallest eigenvalue (%g beside %g)",
-                        e->stream.who, lambda[0], lambda[T - 1]);
-    const double c = SHARE * lambda[0];
-    double *F = q->F;
-    memcpy(q->mu, e->mu, (size_t)T * sizeof *q->mu);
-    for (int64_t i = 0; i < T; i++) q->psi[i] = c * scale;
-    for (int64_t i = 0; i < T; i++)
-        for (int64_t k = 0; k < T; k++) F[i * T + k] = V[i + k * T] * sqrt((lambda[k] - c) * scale);
+    memcpy(q->mu, e->z, (size_t)T * sizeof *q->mu);
+    fab_tri_solve(FAB_LEFT, FAB_T, T, 1, e->L, q->mu); /* mu = L'^-1 z */
+    memset(S, 0, (size_t)(T * T) * sizeof *S);
+    fab_add_identity(T, S);
+    fab_tri_solve(FAB_LEFT, FAB_T, T, T, e->L, S); /* L'^-1 */
+    for (int64_t j = 0; j < T; j++)
+        for (int64_t i = 0; i < T; i++) Si[i + j * T] = e->L[j + i * T];
+    FAB_TRY(fab_spread(q, unit, S, Si, e->result.work));
     return fab_gauss_check(q);
 }
 
@@ -348,12 +429,12 @@ static fab_status with_pending(rvga *e)
     const int64_t T = e->T;
     if (!e->result.copy)
         FAB_TRY(
-            fab_alloc_array((void **)&e->result.copy, T + T * T, sizeof(double), e->stream.who));
+            fab_alloc_array((void **)&e->result.copy, T * T + T, sizeof(double), e->stream.who));
     rvga copy = *e;
-    copy.mu = e->result.copy;
-    copy.P = e->result.copy + T;
-    memcpy(copy.mu, e->mu, (size_t)T * sizeof *e->mu);
-    memcpy(copy.P, e->P, (size_t)(T * T) * sizeof *e->P);
+    copy.L = e->result.copy;
+    copy.z = e->result.copy + T * T;
+    memcpy(copy.L, e->L, (size_t)(T * T) * sizeof *e->L);
+    memcpy(copy.z, e->z, (size_t)T * sizeof *e->z);
     FAB_TRY(flush(&copy));
     e->result.stream = copy.stream;
     return put_result(&copy);
@@ -384,8 +465,7 @@ static fab_status report(void *handle, fab_report *r)
 
 static fab_states state_of(rvga *e)
 {
-    fab_states s = {
-        {{"state.mu", FAB_F64, e->T, 0, e->mu}, {"state.P", FAB_F64, e->T, e->T, e->P}}};
+    fab_states s = {{{"state.z", FAB_F64, e->T, 0, e->z}, {"state.L", FAB_F64, e->T, e->T, e->L}}};
     fab_pending_states(&e->pending, FAB_F64, 1, e->part, e->X, &s);
     return s;
 }
@@ -425,13 +505,51 @@ static fab_status load_numbers(rvga *e, const fab_tensors *t)
     return FAB_OK;
 }
 
+/* Element i of n from the other end: a matrix with the order of its coordinates reversed. */
+static void reverse(int64_t n, double *A)
+{
+    for (int64_t i = 0; i < n / 2; i++) {
+        const double t = A[i];
+        A[i] = A[n - 1 - i];
+        A[n - 1 - i] = t;
+    }
+}
+
+/* Earlier files have mu and the covariance P.  With P = d C d, d = diag(P)^1/2, and the order reversed C = U U', U upper:
+ * R = U^-1 d^-1 has R'R = P^-1. */
+static fab_status load_covariance(rvga *e, const fab_tensors *t)
+{
+    const int64_t T = e->T, shape[] = {T, T};
+    double *C = e->result.S, *R = e->result.Si, *d = e->row, *mu = e->a;
+    FAB_TRY(fab_state_take(t, "state.mu", FAB_F64, 1, &T, mu));
+    FAB_TRY(fab_state_take(t, "state.P", FAB_F64, 2, shape, C));
+    if (!e->stream.count.started && !e->stream.count.given) return FAB_OK; /* no prior yet */
+    for (int64_t i = 0; i < T; i++) d[i] = sqrt(C[i + i * T]);
+    for (int64_t j = 0; j < T; j++)
+        for (int64_t i = 0; i < T; i++) C[i + j * T] /= d[i] * d[j];
+    fab_symmetrise(T, C);
+    reverse(T * T, C);
+    if (fab_chol(T, C) != FAB_OK)
+        return FAB_FAIL(FAB_BAD_FILE, "the covariance of the state is not positive definite");
+    memset(R, 0, (size_t)(T * T) * sizeof *R);
+    fab_add_identity(T, R);
+    fab_tri_solve(FAB_LEFT, FAB_N, T, T, C, R);
+    reverse(T * T, R); /* U^-1 */
+    for (int64_t j = 0; j < T; j++)
+        for (int64_t i = 0; i < T; i++) R[i + j * T] /= d[j];
+    put_root(e, R);
+    put_mean(e, mu);
+    return FAB_OK;
+}
+
 static fab_status check_loaded(const rvga *e)
 {
     const fab_pending *p = &e->pending;
-    double sum = 0;
-    for (int64_t i = 0; i < e->T; i++) sum += fabs(e->mu[i]);
-    for (int64_t i = 0; i < e->T * e->T; i++) sum += fabs(e->P[i]);
-    if (!isfinite(sum))
+    double sum = 0, least = INFINITY; /* of the diagonal */
+    for (int64_t i = 0; i < e->T; i++) sum += fabs(e->z[i]);
+    for (int64_t i = 0; i < e->T * e->T; i++) sum += fabs(e->L[i]);
+    for (int64_t i = 0; i < e->T; i++) least = fmin(least, e->L[i + i * e->T]);
+    if (!isfinite(sum) || (e->stream.count.started && !(least > 0)))
         return FAB_FAIL(FAB_BAD_FILE, "the numbers of the state do not belong together");
     FAB_TRY(fab_stream_check_loaded(&e->stream));
     const fab_examples x = {{e->X, FAB_F64, p->n, e->part}, p->y, p->w, p->offset};
@@ -447,7 +565,12 @@ static fab_status load(void *handle, const fab_tensors *t)
                                                  : fab_states_load(&counts, t));
     const int64_t full = e->stream.count.started ? 1 : e->pending.room;
     FAB_TRY(fab_pending_find(&e->pending, t, "state.pending", 1, full, "warm-up"));
-    const fab_states all = state_of(e);
+    fab_states all = state_of(e);
+    if (fab_tensors_find(t, "state.P")) {
+        FAB_TRY(load_covariance(e, t));
+        all = (fab_states){0};
+        fab_pending_states(&e->pending, FAB_F64, 1, e->part, e->X, &all);
+    }
     FAB_TRY(fab_states_load(&all, t));
     return check_loaded(e);
 }

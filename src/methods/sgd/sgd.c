@@ -123,36 +123,22 @@ static fab_status load(void *handle, const fab_tensors *t)
     return fab_train_load(&((sgd *)handle)->train, t);
 }
 
-/* ---- the method --------------------------------------------------------------------------------------- */
+/* ---- the methods -------------------------------------------------------------------------------------- */
+
+#define SGD_VERBS                                                                                  \
+    .takes = FAB_TAKES_GRADIENT, .init = init, .bytes = bytes, .update = update, .result = result, \
+    .so_far = so_far, .report = report, .free = release, .save = save, .load = load
 
 const fab_method fab_sgd_method = {
     .name = "sgd",
     .summary = "the mode of a network or any other model, a point, by stochastic gradients",
-    .takes = FAB_TAKES_GRADIENT,
     .fields = &table,
-    .init = init,
-    .bytes = bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    SGD_VERBS,
 };
 
 const fab_method fab_ensemble_method = {
     .name = "ensemble",
     .summary = "sgd from several starts: a mixture of points",
-    .takes = FAB_TAKES_GRADIENT,
     .fields = &ensemble,
-    .init = init,
-    .bytes = bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    SGD_VERBS,
 };

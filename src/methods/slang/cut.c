@@ -15,7 +15,7 @@
 
 fab_long fab_slang_U(const fab_slang *f, void *U)
 {
-    return fab_long_rows(U, f->m.D, f->s.K);
+    return fab_long_rows(U, f->m.D, f->K);
 }
 
 fab_long fab_slang_vectors(const fab_slang *f, void *p, int64_t k)
@@ -34,7 +34,7 @@ fab_status fab_slang_not_finite(const fab_slang *f, const char *what, double val
                     "%s: %s is %g at step %lld (epoch %lld): lower rate (now %g) or rate_precision "
                     "(now %g), or raise start; mu and the precision are those of the step before",
                     f->who, what, value, (long long)f->count.steps + 1,
-                    (long long)f->count.epochs + 1, f->s.rate, f->s.rate_precision);
+                    (long long)f->count.epochs + 1, f->s.train.rate, f->s.rate_precision);
 }
 
 double fab_slang_square(int64_t n, const double *x)
@@ -47,7 +47,7 @@ double fab_slang_square(int64_t n, const double *x)
 void fab_slang_cut_layout(fab_layout *l, fab_slang *f)
 {
     fab_slang_cut_arrays *c = &f->cut;
-    const int64_t D = f->m.D, K = f->s.K, n = f->grad.most, wide = n > K ? n : K;
+    const int64_t D = f->m.D, K = f->K, n = f->grad.most, wide = n > K ? n : K;
     int64_t side = 0;
     if (K > 0) side = c->dense ? D : K + n;
     c->gram = fab_place(l, K > 0 && !c->dense ? n * n : 0, sizeof(double));
@@ -66,7 +66,7 @@ void fab_slang_cut_layout(fab_layout *l, fab_slang *f)
 static fab_status eigenvectors(fab_slang *f, double keep, double each, int64_t n)
 {
     fab_slang_cut_arrays *c = &f->cut;
-    const int64_t K = f->s.K, side = K + n;
+    const int64_t K = f->K, side = K + n;
     const double mixed = sqrt(keep * each);
     if (f->grad.products) { /* cross(k, i) = u_k . g_i is at k + i K either way */
         f->m.gram(f->m.self, c->gram);
@@ -104,7 +104,7 @@ static fab_status eigenvectors(fab_slang *f, double keep, double each, int64_t n
 static fab_status dense_eigenvectors(fab_slang *f, double keep, double each, int64_t n)
 {
     fab_slang_cut_arrays *c = &f->cut;
-    const int64_t D = f->m.D, K = f->s.K;
+    const int64_t D = f->m.D, K = f->K;
     const fab_long U = fab_slang_U(f, f->P.U), G = fab_slang_vectors(f, f->grad.G, n);
     const fab_long U_next = fab_slang_U(f, f->next.U);
     f->run.ops->get(&f->run, &G, c->rows); /* n x D, column-major */
@@ -126,7 +126,7 @@ static fab_status dense_eigenvectors(fab_slang *f, double keep, double each, int
 
 fab_status fab_slang_cut(fab_slang *f, double eta, double scale, int64_t n)
 {
-    const int64_t D = f->m.D, K = f->s.K;
+    const int64_t D = f->m.D, K = f->K;
     const double keep = 1 - eta, each = eta * scale;
     const fab_long G = fab_slang_vectors(f, f->grad.G, n);
     fab_slang_precision *next = &f->next;
@@ -147,7 +147,7 @@ fab_status fab_slang_cut(fab_slang *f, double eta, double scale, int64_t n)
                        .out = U_next,
                        .c3 = 1,
                        .d2 = next->diag,
-                       .floor = f->s.psi_min,
+                       .floor = f->psi_min,
                        .psi_out = next->psi, /* c */
                        .G = next->L,
                        .N = f->cut.N,

@@ -40,15 +40,17 @@ enum { COLUMNS = 5 }; /* K when it is auto */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
-#define VOGN_FIELDS(rate_)                                                                         \
-    ALPHA_FIELD, RATED_FIELDS(200, 32, rate_, 1e-2, 2, 1),                                         \
-        TUNED(rate_precision, F64, 0.05, 1e-300, 1, LOG, 1e-3, 0.5,                                \
-              "weight of a step in the precision"),                                                \
-        FIELD(decay, F64, 0.51, 0, 1, "both rates fall as t^-decay over the steps t"),             \
-        FIELD(momentum, F64, 0.9, 0, 0.999999, "weight of the past in the mean of the gradients"), \
-        FIELD(draws, I64, 1, 1, 4096, "draws of theta in a step"),                                 \
-        AUTOMATIC(start, F64, 1e-300, 1e300,                                                       \
-                  "precision to begin with; auto: that of the prior, and the number of rows")
+#define VOGN_FIELDS(rate_)                                                                \
+    ALPHA_FIELD, RATED_FIELDS(200, 32, rate_, 1e-2, 2, 1),                                \
+        TUNED_AT(fab_vogn_settings, rate_precision, F64, 0.05, 1e-300, 1, LOG, 1e-3, 0.5, \
+                 "weight of a step in the precision"),                                    \
+        FIELD_AT(fab_vogn_settings, decay, F64, 0.51, 0, 1,                               \
+                 "both rates fall as t^-decay over the steps t"),                         \
+        FIELD_AT(fab_vogn_settings, momentum, F64, 0.9, 0, 0.999999,                      \
+                 "weight of the past in the mean of the gradients"),                      \
+        FIELD_AT(fab_vogn_settings, draws, I64, 1, 1, 4096, "draws of theta in a step"),  \
+        AUTOMATIC_AT(fab_vogn_settings, start, F64, 1e-300, 1e300,                        \
+                     "precision to begin with; auto: that of the prior, and the number of rows")
 
 #define SETTINGS fab_vogn_settings
 static const fab_field vogn_fields[] = {VOGN_FIELDS(0.5)};
@@ -67,9 +69,6 @@ MODEL_LAYOUT(fields);
 static const fab_fields table = TABLE("slang", fields);
 #undef SETTINGS
 
-_Static_assert(offsetof(fab_slang_settings, K) == sizeof(fab_vogn_settings),
-               "the settings of slang begin with those of vogn");
-
 fab_vogn_settings fab_vogn_defaults(void)
 {
     fab_vogn_settings s;
@@ -84,38 +83,30 @@ fab_slang_settings fab_slang_defaults(void)
     return s;
 }
 
-/* The settings of vogn as those of a slang without columns. */
-static fab_slang_settings vogn_as_slang(const void *settings)
-{
-    fab_slang_settings s = fab_slang_defaults();
-    memcpy(&s, settings, sizeof(fab_vogn_settings));
-    s.K = 0;
-    return s;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
 
-static fab_status check_model(const char *who, const fab_slang_settings *s, const fab_model *m,
-                              const fab_gauss *prior)
+static fab_status check(const fab_slang *f)
 {
+    const fab_model *m = &f->m;
+    const char *who = f->who;
     if (!m->examples || !(m->rows || (m->gram && m->project && m->squares && m->combine)))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: needs the gradients of single examples, and this model has none", who);
-    if (s->draws > 1 && !m->rows)
+    if (f->s.draws > 1 && !m->rows)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: draws = %lld needs rows of gradients, and this model has none", who,
-                        (long long)s->draws);
-    if (s->K > m->D)
+                        (long long)f->s.draws);
+    if (f->K > m->D)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: K = %lld columns for D = %lld coordinates, expected K <= D", who,
-                        (long long)s->K, (long long)m->D);
-    if (s->batch > m->batch)
+                        (long long)f->K, (long long)m->D);
+    if (f->s.train.batch > m->batch)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: batch = %lld, and the model takes %lld rows at a time", who,
-                        (long long)s->batch, (long long)m->batch);
-    if (prior && prior->K)
+                        (long long)f->s.train.batch, (long long)m->batch);
+    if (f->given && f->given->K)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: takes a diagonal prior, given one with K = %lld", who,
-                        (long long)prior->K);
+                        (long long)f->given->K);
     return FAB_OK;
 }
 
@@ -123,7 +114,7 @@ static void layout(fab_layout *l, void *handle)
 {
     fab_slang *f = handle;
     fab_slang_precision *const both[] = {&f->P, &f->next};
-    const int64_t D = f->m.D, K = f->s.K, n = f->grad.most, draws = f->s.draws;
+    const int64_t D = f->m.D, K = f->K, n = f->grad.most, draws = f->s.draws;
     const int64_t wide = n > K ? n : K;
     const size_t size = f->run.ops->size;
     f->mu = fab_place(l, D, sizeof(double));
@@ -150,23 +141,31 @@ static void layout(fab_layout *l, void *handle)
     f->run.work = fab_place(l, (int64_t)f->run.ops->work(D, wide, wide, f->run.threads), 1);
 }
 
-/* A handle without its arrays. */
-static fab_status prototype(fab_slang *f, const char *who, const fab_slang_settings *s,
-                            const fab_model *m, const fab_gauss *prior, const fab_exec *x)
+/* A handle of slang or vogn without its arrays. */
+static fab_status prototype(fab_slang *f, const fab_fields *method, const void *settings,
+                            const fab_input *in, const fab_exec *x)
 {
-    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", who);
-    *f = (fab_slang){.who = who,
-                     .s = *s,
+    const fab_model *m = in->model;
+    *f = (fab_slang){.who = method->method,
                      .exec = x ? *x : (fab_exec){0},
                      .m = *m,
-                     .given = prior,
-                     .grad = {.most = s->batch * s->draws},
+                     .given = in->prior,
                      .loss = NAN};
-    if (fab_is_auto_i64(f->s.K)) f->s.K = m->D < COLUMNS ? m->D : COLUMNS;
-    FAB_TRY(check_model(who, &f->s, m, prior));
+    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", f->who);
+    if (method == &vogn_table) {
+        f->s = *(const fab_vogn_settings *)settings;
+    } else {
+        const fab_slang_settings *s = settings;
+        f->s = s->vogn;
+        f->K = s->K;
+        f->psi_min = s->psi_min;
+        if (fab_is_auto_i64(s->K)) f->K = m->D < COLUMNS ? m->D : COLUMNS;
+    }
+    FAB_TRY(check(f));
     const int multiplies = m->gram && m->project && m->squares && m->combine;
-    f->cut.dense = f->s.K > 0 && m->rows && m->D < f->s.K + f->grad.most;
-    f->grad.products = !f->cut.dense && s->draws == 1 && multiplies;
+    f->grad.most = f->s.train.batch * f->s.draws;
+    f->cut.dense = f->K > 0 && m->rows && m->D < f->K + f->grad.most;
+    f->grad.products = !f->cut.dense && f->s.draws == 1 && multiplies;
     return fab_run_init(&f->run, x, m->type);
 }
 
@@ -184,16 +183,16 @@ static void start_psi(fab_slang *f, int64_t rows)
 /* 1 */
 static void start(fab_slang *f)
 {
-    const int64_t D = f->m.D, K = f->s.K;
+    const int64_t D = f->m.D, K = f->K;
     if (f->m.start)
-        f->m.start(f->m.self, (uint64_t)f->s.seed, f->mu);
+        f->m.start(f->m.self, (uint64_t)f->s.train.seed, f->mu);
     else if (f->given)
         memcpy(f->mu, f->given->mu, (size_t)D * sizeof(double));
     for (int64_t k = 0; k < K; k++) f->P.L[k + k * K] = 1;
     for (int64_t i = 0; i < f->grad.most; i++) f->grad.ones[i] = 1;
     for (int64_t i = 0; i < D; i++) {
         if (!f->given)
-            f->prior_diag[i] = i < D - f->m.free ? f->s.alpha : 0;
+            f->prior_diag[i] = i < D - f->m.free ? f->s.train.alpha : 0;
         else if (f->given->form == FAB_FORM_PRECISION)
             f->prior_diag[i] = f->given->psi[i];
         else
@@ -210,14 +209,15 @@ static void release(void *handle)
     fab_release(f);
 }
 
-static fab_status create(void **handle, const char *who, const fab_slang_settings *s,
-                         const fab_model *m, const fab_gauss *prior, const fab_exec *x)
+static fab_status create(void **handle, const fab_fields *method, const void *settings,
+                         const fab_input *in, const fab_exec *x)
 {
     fab_slang proto, *f;
     *handle = NULL;
-    FAB_TRY(prototype(&proto, who, s, m, prior, x));
+    FAB_TRY(prototype(&proto, method, settings, in, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
-    const fab_status made = fab_gauss_create(&f->result, FAB_FORM_PRECISION, m->type, m->D, f->s.K);
+    const fab_status made =
+        fab_gauss_create(&f->result, FAB_FORM_PRECISION, f->m.type, f->m.D, f->K);
     if (made != FAB_OK) {
         release(f);
         return made;
@@ -233,8 +233,8 @@ static fab_status create(void **handle, const char *who, const fab_slang_setting
 static void draw(fab_slang *f)
 {
     const fab_ops *op = f->run.ops;
-    const int64_t D = f->m.D, K = f->s.K, draws = f->s.draws;
-    const uint64_t seed = (uint64_t)f->s.seed, step = (uint64_t)f->count.steps;
+    const int64_t D = f->m.D, K = f->K, draws = f->s.draws;
+    const uint64_t seed = (uint64_t)f->s.train.seed, step = (uint64_t)f->count.steps;
     const fab_long X = fab_slang_vectors(f, f->draw.X, draws), U = fab_slang_U(f, f->P.U);
     double *e = f->draw.e, *sd = f->draw.theta; /* theta is not needed yet */
     op->randn(&f->run, seed, FAB_PURPOSE_DRAW, Z_STREAM + step, &X);
@@ -260,7 +260,7 @@ static fab_status gradients(fab_slang *f, const fab_examples *batch, double *los
         double one;
         f->run.ops->get(&f->run, &x, theta);
         for (int64_t i = 0; i < D; i++) theta[i] += f->mu[i];
-        if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.seed, f->count.steps);
+        if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.train.seed, f->count.steps);
         if (f->m.at) f->m.at(f->m.self, 1);
         FAB_TRY(f->m.loss(f->m.self, theta, batch, &one, NULL));
         if (!isfinite(one)) return fab_slang_not_finite(f, "the loss", one);
@@ -279,10 +279,10 @@ static fab_status gradients(fab_slang *f, const fab_examples *batch, double *los
 /* 2 - 7 with the next batch of rows; adds the loss of its draws to *loss. */
 static fab_status step(fab_slang *f, const fab_examples *batch, double *loss)
 {
-    const int64_t D = f->m.D, K = f->s.K, n = batch->x.n * f->s.draws;
+    const int64_t D = f->m.D, K = f->K, n = batch->x.n * f->s.draws;
     const double t = (double)(f->count.steps + 1), fall = pow(t, -f->s.decay);
-    const double eta = fall * f->s.rate_precision, rate = fall * f->s.rate, m = f->s.momentum;
-    const double scale = (double)fab_minibatch_rows(f->batches) /
+    const double eta = fall * f->s.rate_precision, rate = fall * f->s.train.rate, m = f->s.momentum;
+    const double scale = (double)fab_minibatch_rows(f->joint.batches) /
                          ((double)batch->x.n * (double)f->s.draws); /* N / (M draws) */
     const fab_long v = fab_slang_vectors(f, f->grad.v, 1);
     double *g = f->grad.sum, *mean = f->grad.mean, *mean_next = f->grad.mean_next, penalty = 0;
@@ -294,7 +294,7 @@ static fab_status step(fab_slang *f, const fab_examples *batch, double *loss)
         mean_next[i] = m * mean[i] + (1 - m) * scale * g[i];
         g[i] = unbias * mean_next[i];
     }
-    FAB_TRY(fab_prior_add(&f->prior, 1, f->mu, &penalty, g)); /* + alpha mu */
+    FAB_TRY(fab_prior_add(&f->joint.prior, 1, f->mu, &penalty, g)); /* + alpha mu */
     const double square = fab_slang_square(D, g);
     if (!isfinite(square)) return fab_slang_not_finite(f, "the square of the gradient", square);
     f->run.ops->put(&f->run, g, &v);
@@ -324,10 +324,10 @@ static fab_status step(fab_slang *f, const fab_examples *batch, double *loss)
 
 static fab_status epochs(fab_slang *f)
 {
-    const int64_t steps = fab_minibatch_steps(f->batches);
-    const double work = 8 * (double)f->s.draws * (double)f->m.D * (double)(1 + f->s.K);
-    if (f->count.steps == 0) start_psi(f, fab_minibatch_rows(f->batches));
-    while (f->count.epochs < f->s.epochs) {
+    const int64_t steps = fab_minibatch_steps(f->joint.batches);
+    const double work = 8 * (double)f->s.draws * (double)f->m.D * (double)(1 + f->K);
+    if (f->count.steps == 0) start_psi(f, fab_minibatch_rows(f->joint.batches));
+    while (f->count.epochs < f->s.train.epochs) {
         const int64_t first = f->count.steps -
                               f->count.epochs * steps; /* not 0: stopped, or a step failed */
         char what[64];
@@ -338,63 +338,53 @@ static fab_status epochs(fab_slang *f)
                             f->who, (long long)f->count.steps, (long long)f->count.epochs,
                             (long long)steps);
         for (int64_t i = first; i < steps; i++) {
-            const fab_examples batch = fab_minibatch_get(f->batches, f->count.epochs, i);
+            const fab_examples batch = fab_minibatch_get(f->joint.batches, f->count.epochs, i);
             double sum = f->epoch.loss;
             FAB_TRY(step(f, &batch, &sum));
+            fab_trend_add(&f->trend,
+                          (double)(f->count.steps - 1) / (double)(f->s.train.epochs * steps),
+                          f->s.train.epochs, sum - f->epoch.loss);
             f->epoch.loss = sum;
             f->epoch.steps++;
             FAB_TRY(fab_watch_work(&f->run.watch, work * (double)(batch.x.n + 2), f->who,
-                                   f->count.epochs, f->s.epochs));
+                                   f->count.epochs, f->s.train.epochs));
         }
-        f->loss = f->epoch.loss / (double)f->epoch.steps;
+        f->loss = f->epoch.loss / f->epoch.steps;
         f->epoch.loss = 0;
         f->epoch.steps = 0;
         f->count.epochs++;
         snprintf(what, sizeof what, "%s: loss %.4g", f->who, f->loss);
-        FAB_TRY(fab_watch_tick(&f->run.watch, what, f->count.epochs, f->s.epochs));
+        FAB_TRY(fab_watch_tick(&f->run.watch, what, f->count.epochs, f->s.train.epochs));
     }
     return FAB_OK;
 }
 
 static fab_status run(fab_slang *f)
 {
-    FAB_TRY(fab_minibatch_init(&f->batches, f->who, &f->e, f->m.head.D, f->s.batch, 0,
-                               (uint64_t)f->s.seed));
-    fab_status s = fab_prior_open(&f->prior, &f->m, f->s.alpha, f->given, &f->exec);
-    if (s == FAB_OK) {
-        const int before = fab_blas_enter();
-        s = epochs(f);
-        fab_blas_leave(before);
-        fab_prior_close(&f->prior);
-    }
-    if (f->m.noise) f->m.noise(f->m.self, 0, -1);
-    fab_minibatch_free(f->batches);
-    f->batches = NULL;
+    FAB_TRY(fab_joint_open(&f->joint, f->who, &f->s.train, 0, &f->m, f->given, &f->e, &f->exec));
+    const int before = fab_blas_enter();
+    const fab_status s = epochs(f);
+    fab_blas_leave(before);
+    fab_joint_close(&f->joint, &f->m);
     return s;
 }
 
-/* What a run goes on from. */
-static fab_states states_of(fab_slang *f)
+/* What a run goes on from; halfway through an epoch its loss so far, too. */
+static fab_states states_of(fab_slang *f, int halfway, int with_trend)
 {
-    const int64_t D = f->m.D, K = f->s.K;
-    return (fab_states){{{"state.counts", FAB_I64, FAB_SLANG_COUNTS, 0, &f->count},
-                         {"state.loss", FAB_F64, 1, 0, &f->loss},
-                         {"state.mu", FAB_F64, D, 0, f->mu},
-                         {"state.psi", FAB_F64, D, 0, f->P.psi},
-                         {"state.diag", FAB_F64, D, 0, f->P.diag},
-                         {"state.mean", FAB_F64, D, 0, f->grad.mean},
-                         {"state.F", f->run.ops->type, D * K, 0, f->P.U},
-                         {"state.lambda", FAB_F64, K, 0, f->P.lambda},
-                         {"state.L", FAB_F64, K * K, 0, f->P.L}}};
-}
-
-static double bytes_of(const fab_slang_settings *s, const fab_model *m, int64_t n)
-{
-    fab_slang f;
-    if (prototype(&f, "slang", s, m, NULL, NULL) != FAB_OK) return 0;
-    const double batch = (double)s->batch * (double)(m->head.D + 3) + 2 * (double)n;
-    const double result = (double)m->D * (double)(2 + f.s.K);
-    return (double)fab_build_size(sizeof f, &f, layout) + sizeof(double) * (batch + result);
+    const int64_t D = f->m.D, K = f->K;
+    return (fab_states){
+        {{"state.counts", FAB_I64, FAB_SLANG_COUNTS, 0, &f->count},
+         {"state.loss", FAB_F64, 1, 0, &f->loss},
+         {"state.mu", FAB_F64, D, 0, f->mu},
+         {"state.psi", FAB_F64, D, 0, f->P.psi},
+         {"state.diag", FAB_F64, D, 0, f->P.diag},
+         {"state.mean", FAB_F64, D, 0, f->grad.mean},
+         {"state.F", f->run.ops->type, D * K, 0, f->P.U},
+         {"state.lambda", FAB_F64, K, 0, f->P.lambda},
+         {"state.L", FAB_F64, K * K, 0, f->P.L},
+         {"state.epoch", FAB_F64, 2, 0, halfway ? &f->epoch : NULL},
+         {"state.trend", FAB_F64, FAB_TREND_NUMBERS, 0, with_trend ? &f->trend : NULL}}};
 }
 
 /* ---- the verbs ---------------------------------------------------------------------------------------- */
@@ -402,33 +392,36 @@ static double bytes_of(const fab_slang_settings *s, const fab_model *m, int64_t 
 static fab_status slang_init(void **handle, const void *settings, const fab_input *in,
                              const fab_exec *x)
 {
-    const fab_model *m = in->model;
-    const fab_gauss *prior = in->prior;
-    return create(handle, "slang", settings, m, prior, x);
+    return create(handle, &table, settings, in, x);
 }
 
 static fab_status vogn_init(void **handle, const void *settings, const fab_input *in,
                             const fab_exec *x)
 {
-    const fab_model *m = in->model;
-    const fab_gauss *prior = in->prior;
-    const fab_slang_settings s = vogn_as_slang(settings);
-    return create(handle, "vogn", &s, m, prior, x);
+    return create(handle, &vogn_table, settings, in, x);
+}
+
+static double bytes_of(const fab_fields *method, const void *settings, const fab_input *in,
+                       int64_t n)
+{
+    const fab_input without_prior = {.model = in->model};
+    fab_slang f;
+    if (prototype(&f, method, settings, &without_prior, NULL) != FAB_OK) return 0;
+    const double batch = (double)f.s.train.batch * (double)(f.m.head.D + 3) + 2 * (double)n;
+    const double result = (double)f.m.D * (double)(2 + f.K);
+    return (double)fab_build_size(sizeof f, &f, layout) + sizeof(double) * (batch + result);
 }
 
 static double slang_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    const fab_model *m = in->model;
     (void)x;
-    return bytes_of(settings, m, n);
+    return bytes_of(&table, settings, in, n);
 }
 
 static double vogn_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    const fab_model *m = in->model;
     (void)x;
-    const fab_slang_settings s = vogn_as_slang(settings);
-    return bytes_of(&s, m, n);
+    return bytes_of(&vogn_table, settings, in, n);
 }
 
 static fab_status update(void *handle, const fab_examples *e)
@@ -443,7 +436,7 @@ static fab_status so_far(void *handle, const fab_gauss **q)
     const int64_t D = f->m.D;
     memcpy(f->result->mu, f->mu, (size_t)D * sizeof(double));
     memcpy(f->result->psi, f->P.psi, (size_t)D * sizeof(double));
-    if (f->s.K > 0) memcpy(f->result->F, f->P.U, (size_t)(D * f->s.K) * f->run.ops->size);
+    if (f->K > 0) memcpy(f->result->F, f->P.U, (size_t)(D * f->K) * f->run.ops->size);
     *q = f->result;
     return FAB_OK;
 }
@@ -451,7 +444,7 @@ static fab_status so_far(void *handle, const fab_gauss **q)
 static fab_status result(void *handle, const fab_gauss **q)
 {
     fab_slang *f = handle;
-    if (f->count.epochs < f->s.epochs) FAB_TRY(run(f));
+    if (f->count.epochs < f->s.train.epochs) FAB_TRY(run(f));
     return so_far(f, q);
 }
 
@@ -461,19 +454,19 @@ static fab_status report(void *handle, fab_report *r)
     const fab_glm *head = &f->m.head;
     const int noise = f->m.free == 1 && fab_glm_likelihood(head)->noise; /* it is learned */
     *r = (fab_report){.iterations = f->count.epochs,
-                      .converged = -1,
                       .floored = f->count.floored,
-                      .alpha = f->given ? NAN : f->s.alpha,
+                      .alpha = f->given ? NAN : f->s.train.alpha,
                       .beta = noise ? fab_glm_beta(head, f->mu[f->m.D - 1]) : head->beta,
                       .log_evidence = NAN,
                       .loss = f->loss,
                       .held_out = NAN};
+    fab_trend_report(&f->trend, r);
     return FAB_OK;
 }
 
 static fab_status save(void *handle, fab_tensors *t)
 {
-    const fab_states all = states_of(handle);
+    const fab_states all = states_of(handle, ((const fab_slang *)handle)->epoch.steps > 0, 1);
     return fab_states_save(&all, t);
 }
 
@@ -481,11 +474,15 @@ static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_slang *f = handle;
     const fab_slang_counts *n = &f->count;
-    const fab_states all = states_of(f);
+    const fab_states all = states_of(f, fab_tensors_find(t, "state.epoch") != NULL,
+                                     fab_tensors_find(t, "state.trend") != NULL);
     FAB_TRY(fab_states_load(&all, t));
-    if (!(n->epochs >= 0 && n->epochs <= f->s.epochs && n->steps >= n->epochs))
+    if (!(n->epochs >= 0 && n->epochs <= f->s.train.epochs && n->steps >= n->epochs))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.counts say epoch %lld of %lld, step %lld", f->who,
-                        (long long)n->epochs, (long long)f->s.epochs, (long long)n->steps);
+                        (long long)n->epochs, (long long)f->s.train.epochs, (long long)n->steps);
+    if (!(f->epoch.steps >= 0 && isfinite(f->epoch.steps) && isfinite(f->epoch.loss)))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: state.epoch says a loss of %g in %g steps", f->who,
+                        f->epoch.loss, f->epoch.steps);
     for (int64_t i = 0; i < f->m.D; i++) {
         if (!(f->P.psi[i] > 0 && isfinite(f->P.psi[i])))
             return FAB_FAIL(FAB_BAD_FILE, "%s: state.psi is %g at coordinate %lld, expected > 0",
@@ -497,34 +494,21 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
+#define SLANG_VERBS(init_, bytes_)                                                       \
+    .takes = FAB_TAKES_EXAMPLES, .init = init_, .bytes = bytes_, .update = update,       \
+    .result = result, .so_far = so_far, .report = report, .free = release, .save = save, \
+    .load = load
+
 const fab_method fab_slang_method = {
     .name = "slang",
     .summary = "variational inference by natural gradients, precision of rank K plus diagonal",
-    .takes = FAB_TAKES_EXAMPLES,
     .fields = &table,
-    .init = slang_init,
-    .bytes = slang_bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    SLANG_VERBS(slang_init, slang_bytes),
 };
 
 const fab_method fab_vogn_method = {
     .name = "vogn",
     .summary = "variational inference by natural gradients, a diagonal",
-    .takes = FAB_TAKES_EXAMPLES,
     .fields = &vogn_table,
-    .init = vogn_init,
-    .bytes = vogn_bytes,
-    .update = update,
-    .result = result,
-    .so_far = so_far,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    SLANG_VERBS(vogn_init, vogn_bytes),
 };

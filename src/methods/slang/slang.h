@@ -7,8 +7,8 @@
 #include "base/memory.h"
 #include "fabayes/methods.h"
 #include "la/ops.h"
-#include "train/minibatch.h"
-#include "train/prior.h"
+#include "train/joint.h"
+#include "train/trend.h"
 
 /* Sigma^-1 = U U' + diag(psi), and what is known of it. */
 typedef struct fab_slang_precision {
@@ -59,17 +59,18 @@ enum { FAB_SLANG_COUNTS = 3 };
 
 typedef struct fab_slang {
     const char *who;
-    fab_slang_settings s; /* K resolved; 0 for vogn */
+    fab_vogn_settings s;
+    int64_t K;      /* columns of U; 0 for vogn */
+    double psi_min; /* floor of psi, with columns */
     fab_exec exec;
     fab_run run;
     fab_gauss *result;
 
     fab_model m;
     const fab_gauss *given; /* the prior, or NULL */
-    fab_prior prior;
-    double *prior_diag; /* D: of its precision */
+    double *prior_diag;     /* D: of its precision */
     fab_examples e;
-    fab_minibatch *batches;
+    fab_joint joint;
 
     double *mu;               /* D */
     fab_slang_precision P;    /* a step that fails leaves it as it was: */
@@ -81,10 +82,11 @@ typedef struct fab_slang {
     fab_slang_cut_arrays cut;
 
     fab_slang_counts count;
+    fab_trend trend; /* saved */
     struct {
         double loss; /* sum over the steps */
-        int64_t steps;
-    } epoch;     /* on its way */
+        double steps;
+    } epoch;     /* on its way; saved */
     double loss; /* mean of an epoch; saved */
 } fab_slang;
 

@@ -43,6 +43,9 @@ static any_settings settings_of(const fab_method *m, const fab_swag_settings *s)
     fab_settings_defaults(m->fields, &any);
     set(m->fields, &any, "K", s->K);
     set(m->fields, &any, "seed", s->swa.train.seed);
+    set(m->fields, &any, "held", 0); /* nobody asks for the likelihood of iterates */
+    if (fab_settings_find(m->fields, "inner_rank"))
+        set(m->fields, &any, "inner_rank", 2 * s->K); /* they are few */
     if (warmup == 0) return any;
     set(m->fields, &any, "warmup", warmup);
     fab_settings_parse(m->fields, &any, "start", "variance");

@@ -1,8 +1,8 @@
 /* factor.h - the iterates of swag as a stream of vectors: columns = the name of a factor-analysis method.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_SWAG_FACTOR_H
-#define FAB_INFER_SWAG_FACTOR_H
+#ifndef FAB_METHODS_SWAG_FACTOR_H
+#define FAB_METHODS_SWAG_FACTOR_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"

@@ -1,14 +1,16 @@
 /* draws.c - line 2 of vifa.c: theta = c + F h + psi^1/2 z.
  *
  * Draw l of step t has number i = t L + l; with `pairs` it has number t L + l / 2, and every second one the other sign.
- * The number is the random stream of h and z (vifa.h).  z is made again wherever it is needed, and never stored: only
- * when all coordinates are one chunk it is still there.
+ * The number is the random stream of h and z (vifa.h).  Up to KEPT coordinates z is kept, and both draws of a pair use it;
+ * of more it is made again wherever it is needed, which costs less memory than the mean.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/random.h"
 #include "methods/vifa/vifa.h"
 #include <math.h>
 #include <string.h>
+
+enum { KEPT = 1 << 22 }; /* coordinates whose z is kept: 32 MB */
 
 void fab_vifa_draws_layout(fab_layout *l, fab_vifa *f)
 {
@@ -19,18 +21,20 @@ void fab_vifa_draws_layout(fab_layout *l, fab_vifa *f)
     d->hy = fab_place(l, 2 * K, sizeof(double));
     d->H = fab_place(l, f->s.draws * K, sizeof(double));
     d->Y = fab_place(l, K > 0 ? (1 + d->path) * W : 0, f->nn->size);
-    d->z = fab_place(l, (int64_t)FAB_VIFA_CHUNK * f->run.threads, sizeof(double));
+    d->kept = W <= KEPT;
+    d->z = fab_place(l, d->kept ? W : (int64_t)FAB_VIFA_CHUNK * f->run.threads, sizeof(double));
+    d->stream_of_z = fab_place(l, d->kept ? W / FAB_VIFA_CHUNK + 1 : 0, sizeof *d->stream_of_z);
 }
 
 const double *fab_vifa_z(fab_vifa *f, int64_t first, int64_t count, int thread)
 {
     fab_vifa_draws *d = &f->draw;
-    double *z = d->z + (int64_t)thread * FAB_VIFA_CHUNK;
-    const int one_chunk = count == f->q.W;
-    if (one_chunk && d->stream_of_z == d->stream) return z;
-    fab_random_normal((uint64_t)f->s.seed, FAB_PURPOSE_DRAW, d->stream, (uint64_t)first, count,
-                      FAB_F64, z);
-    if (one_chunk) d->stream_of_z = d->stream;
+    double *z = d->kept ? d->z + first : d->z + (int64_t)thread * FAB_VIFA_CHUNK;
+    uint64_t *there = d->kept ? &d->stream_of_z[first / FAB_VIFA_CHUNK] : NULL;
+    if (there && *there == d->stream) return z;
+    fab_random_normal((uint64_t)f->s.train.seed, FAB_PURPOSE_DRAW, d->stream, (uint64_t)first,
+                      count, FAB_F64, z);
+    if (there) *there = d->stream;
     return z;
 }
 
@@ -67,8 +71,8 @@ void fab_vifa_draw(fab_vifa *f, const fab_vifa_step *s, int64_t l)
         const fab_long F = fab_vifa_F(f), Y = fab_long_vectors(d->Y, W, path ? 2 : 1, W);
         double *h = d->hy, *y = d->hy + K;
         if (d->sign > 0)
-            fab_random_normal((uint64_t)f->s.seed, FAB_PURPOSE_DRAW, d->stream + 1, 0, K, FAB_F64,
-                              d->h);
+            fab_random_normal((uint64_t)f->s.train.seed, FAB_PURPOSE_DRAW, d->stream + 1, 0, K,
+                              FAB_F64, d->h);
         for (int64_t k = 0; k < K; k++) {
             h[k] = d->sign * d->h[k];
             d->H[l + k * L] = h[k] / (double)L;

@@ -32,7 +32,7 @@ fab_status fab_vifa_diverged(const fab_vifa *f, int64_t t, const char *what, dou
         FAB_NUMERIC,
         "%s: %s is %g at step %lld: lower rate (now %g), or %s; the state is back where the "
         "epoch began",
-        f->who, what, value, (long long)t + 1, f->s.rate, f->rule->remedy);
+        f->who, what, value, (long long)t + 1, f->s.train.rate, f->rule->remedy);
 }
 
 /* ---- coordinates in chunks ---------------------------------------------------------------------------- */
@@ -131,7 +131,7 @@ fab_status fab_vifa_divergence(fab_vifa *f, double *kl)
 {
     const fab_vifa_gaussian *q = &f->q;
     const int64_t W = q->W, K = q->K;
-    const double alpha = f->s.alpha;
+    const double alpha = f->s.train.alpha;
     double squares = 0, logdet = 0;
     for (int64_t i = 0; i < W; i++) {
         squares += q->c[i] * q->c[i] + q->psi[i];

@@ -96,7 +96,8 @@ static void finish_chunk(void *ctx, int64_t first, int64_t count, int thread)
     const finish_call *a = ctx;
     fab_vifa *f = a->f;
     const double over_L = 1 / (double)f->s.draws, alpha = f->grad.alpha;
-    const double w = f->grad.closed ? a->weight : 0, w_row = f->q.K > 0 ? w : 0;
+    const double w = f->grad.closed ? a->weight : 0; /* of the entropy in closed form */
+    const double w_row = f->q.K > 0 ? w : 0;
     const double *psi = f->q.psi + first, *c = f->q.c + first, *row = f->grad.row + first;
     double *gc = f->grad.c + first, *gg = f->grad.gamma + first, of_c = 0, of_gamma = 0;
     (void)thread;

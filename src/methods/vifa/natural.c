@@ -34,7 +34,8 @@ static void c_chunk(void *ctx, int64_t first, int64_t count, int thread)
 static void move_c(fab_vifa *f, const fab_vifa_step *s)
 {
     const int64_t W = f->q.W, K = f->q.K;
-    const double *psi = f->q.psi, *gc = f->grad.c, rows = (double)fab_minibatch_rows(f->batches);
+    const double *psi = f->q.psi, *gc = f->grad.c,
+                 rows = (double)fab_minibatch_rows(f->joint.batches);
     double square = 0, *k = f->scratch.k;
     if (K > 0) {
         const fab_long F = fab_vifa_F(f), Y = fab_long_vectors(f->draw.Y, W, 1, W);

@@ -84,8 +84,8 @@ static fab_status gradient_at(fab_vifa *f, int64_t t, int64_t j, double sign, do
         for (int64_t i = 0; i < W; i++) n->theta[i] += sign * n->X[i + j * W];
     memset(n->sum, 0, (size_t)D * sizeof(double));
     *loss = 0;
-    for (int64_t b = 0; b < fab_minibatch_steps(f->batches); b++) {
-        const fab_examples batch = fab_minibatch_get(f->batches, 0, b);
+    for (int64_t b = 0; b < fab_minibatch_steps(f->joint.batches); b++) {
+        const fab_examples batch = fab_minibatch_get(f->joint.batches, 0, b);
         const double rows = (double)batch.x.n;
         double mean;
         if (f->m.at) f->m.at(f->m.self, sign != 0);
@@ -94,7 +94,7 @@ static fab_status gradient_at(fab_vifa *f, int64_t t, int64_t j, double sign, do
         for (int64_t i = 0; i < D; i++) n->sum[i] += n->g[i] * rows;
     }
     if (!isfinite(*loss)) return fab_vifa_diverged(f, t, "the loss", *loss);
-    return fab_prior_add(&f->prior, 1, n->theta, &penalty, n->sum);
+    return fab_prior_add(&f->joint.prior, 1, n->theta, &penalty, n->sum);
 }
 
 /* 1 - 3  g into n->mean, H into n->X, E of the loss into s->loss. */
@@ -102,7 +102,7 @@ static fab_status expectations(fab_vifa *f, fab_vifa_step *s)
 {
     fab_vifa_curvature *n = &f->curvature;
     const int64_t D = f->q.D, W = f->q.W, K = f->q.K;
-    const uint64_t seed = (uint64_t)f->s.seed, stream = FAB_VIFA_DRAWS + 2 * (uint64_t)s->t;
+    const uint64_t seed = (uint64_t)f->s.train.seed, stream = FAB_VIFA_DRAWS + 2 * (uint64_t)s->t;
     double loss, square = 0;
 
     memset(n->R, 0, (size_t)(W * W) * sizeof(double));
@@ -135,7 +135,7 @@ static fab_status expectations(fab_vifa *f, fab_vifa_step *s)
             for (int64_t i = 0; i < D; i++) n->mean[i] += at_x * n->sum[i];
             for (int64_t i = 0; i < W; i++) n->V[i + j * W] += sign * n->sum[i] / (2 * r);
         }
-    s->rows = (double)fab_minibatch_rows(f->batches);
+    s->rows = (double)fab_minibatch_rows(f->joint.batches);
     for (int64_t i = 0; i < D; i++)
         if (!isfinite(n->mean[i])) return fab_vifa_diverged(f, s->t, "the gradient", n->mean[i]);
 
@@ -155,7 +155,7 @@ static fab_status nearest(fab_vifa *f, const fab_vifa_step *s)
     FAB_TRY(fab_closest_take(&n->closest));
     if (s->first_or_last)
         for (int64_t i = 0; i < STARTS; i++)
-            FAB_TRY(fab_closest_start(&n->closest, (uint64_t)f->s.seed, i));
+            FAB_TRY(fab_closest_start(&n->closest, (uint64_t)f->s.train.seed, i));
     if (s->t > 0) FAB_TRY(fab_closest_from(&n->closest, f->q.psi));
     return fab_closest_give(&n->closest, n->F, f->q.psi);
 }

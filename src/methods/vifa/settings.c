@@ -13,14 +13,14 @@ static const char *const starts[] = {"zero", "model", NULL};
 #define SETTINGS fab_vifa_settings
 #define VIFA_FIELDS(K_, most_)                                                                     \
     ALPHA_FIELD, BETA_FIELD,                                                                       \
-        AUTOMATIC(                                                                                 \
-            epochs, I64, 1, 0x1p40,                                                                \
+        AUTOMATIC_AT(                                                                              \
+            fab_model_settings, epochs, I64, 1, 0x1p40,                                            \
             "passes over the rows; auto: as many as 8000 steps need, at least 100; a linear "      \
             "model: 400, newton: 40"),                                                             \
-        FIELD(batch, I64, 32, 1, 0x1p24,                                                           \
-              "rows in a step; newton: rows at a time, a step has all"),                           \
-        TUNED_AUTO(rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,                                      \
-                   "learning rate; auto: 0.005, newton: 1"),                                       \
+        FIELD_AT(fab_model_settings, batch, I64, 32, 1, 0x1p24,                                    \
+                 "rows in a step; newton: rows at a time, a step has all"),                        \
+        TUNED_AUTO_AT(fab_model_settings, rate, F64, 1e-300, 1e300, LOG, 1e-3, 1e-1,               \
+                      "learning rate; auto: 0.005, newton: 1"),                                    \
         SEED_FIELDS(1), FIELD(K, I64, K_, 0, most_, "number of factors; 0: a diagonal"),           \
         AUTOMATIC(draws, I64, 1, 4096,                                                             \
                   "draws of theta in a step; auto: 2, newton: one more than twice the weights"),   \
@@ -104,7 +104,7 @@ void fab_vifa_resolve(void *settings, const fab_input *in)
     const values *v = &otherwise;
     const int64_t W = m->D - m->free;
     if (s->optimiser == FAB_VIFA_AUTO) {
-        const int untouched = fab_is_auto_f64(s->rate) && fab_is_auto_i64(s->draws);
+        const int untouched = fab_is_auto_f64(s->train.rate) && fab_is_auto_i64(s->draws);
         const int small = m->linear && W <= FAB_VIFA_SMALL;
         s->optimiser = untouched && small ? FAB_VIFA_NEWTON : FAB_VIFA_ADAM;
     }
@@ -112,9 +112,9 @@ void fab_vifa_resolve(void *settings, const fab_input *in)
         v = &by_newton;
     else if (s->optimiser == FAB_VIFA_ADAM && !m->linear)
         v = &of_a_curved_model_by_adam;
-    if (fab_is_auto_i64(s->epochs) && v->epochs) s->epochs = v->epochs;
+    if (fab_is_auto_i64(s->train.epochs) && v->epochs) s->train.epochs = v->epochs;
     if (fab_is_auto_i64(s->draws)) s->draws = v->draws ? v->draws : 2 * W + 1;
-    set_if_auto(&s->rate, v->rate);
+    set_if_auto(&s->train.rate, v->rate);
     set_if_auto(&s->rate_F, v->rate_F);
     const double room = fab_is_auto_f64(s->ramp_part) ? 1 : 1 - s->ramp_part;
     set_if_auto(&s->map_part, fmin(v->map_part, room));
@@ -125,6 +125,6 @@ void fab_vifa_resolve(void *settings, const fab_input *in)
 int64_t fab_vifa_epochs(const fab_vifa_settings *s, int64_t steps)
 {
     const int64_t epochs = STEPS / (steps > 0 ? steps : 1);
-    if (!fab_is_auto_i64(s->epochs)) return s->epochs;
+    if (!fab_is_auto_i64(s->train.epochs)) return s->train.epochs;
     return epochs > LEAST_EPOCHS ? epochs : LEAST_EPOCHS;
 }

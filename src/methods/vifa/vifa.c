@@ -82,7 +82,7 @@ static fab_status prototype(fab_vifa *f, const char *who, const fab_vifa_setting
     f->draw.path = f->s.entropy == FAB_VIFA_PATH;
     f->grad.closed = !f->draw.path;
     f->grad.prior_is_sampled = f->draw.path || prior;
-    f->grad.alpha = f->grad.prior_is_sampled ? 0 : f->s.alpha;
+    f->grad.alpha = f->grad.prior_is_sampled ? 0 : f->s.train.alpha;
     f->grad.kept = f->s.draws <= f->q.K ? f->s.draws : 1;
     return fab_run_init(&f->run, x, type);
 }
@@ -110,7 +110,7 @@ static void start(fab_vifa *f)
     const fab_vifa_gaussian *q = &f->q;
     if (f->s.start == FAB_VIFA_MODEL || f->m.free > 0) { /* free ones have no other start */
         if (f->m.start)
-            f->m.start(f->m.self, (uint64_t)f->s.seed, q->c);
+            f->m.start(f->m.self, (uint64_t)f->s.train.seed, q->c);
         else if (f->given)
             memcpy(q->c, f->given->mu, (size_t)q->D * sizeof(double));
     }
@@ -119,7 +119,8 @@ static void start(fab_vifa *f)
     f->nn->exps(q->W, q->gamma, q->psi);
     if (q->K > 0) {
         const fab_long F = fab_vifa_F(f);
-        f->run.ops->randn(&f->run, (uint64_t)f->s.seed, FAB_PURPOSE_START, FAB_VIFA_START, &F);
+        f->run.ops->randn(&f->run, (uint64_t)f->s.train.seed, FAB_PURPOSE_START, FAB_VIFA_START,
+                          &F);
         fab_vifa_identity(q->K, f->s.start_sd * f->s.start_F, f->scratch.B);
         f->run.ops->mult(&f->run, NULL, &F, f->scratch.B, 0, &F);
     }
@@ -161,7 +162,7 @@ static fab_status create(void **handle, const char *who, const fab_vifa_settings
 /* Batches of rows that a step takes. */
 static int64_t batches_of_step(const fab_vifa *f)
 {
-    if (f->rule == &fab_vifa_newton) return fab_minibatch_steps(f->batches);
+    if (f->rule == &fab_vifa_newton) return fab_minibatch_steps(f->joint.batches);
     if (f->s.shared) return 1;
     return f->s.pairs ? (f->s.draws + 1) / 2 : f->s.draws;
 }
@@ -169,9 +170,9 @@ static int64_t batches_of_step(const fab_vifa *f)
 /* The batch of draw l. */
 static fab_examples batch_of(fab_vifa *f, int64_t t, int64_t l)
 {
-    const int64_t epoch = fab_minibatch_steps(f->batches), own = f->s.pairs ? l / 2 : l;
+    const int64_t epoch = fab_minibatch_steps(f->joint.batches), own = f->s.pairs ? l / 2 : l;
     const int64_t b = t * f->step_batches + (f->s.shared ? 0 : own);
-    return fab_minibatch_get(f->batches, b / epoch, b % epoch);
+    return fab_minibatch_get(f->joint.batches, b / epoch, b % epoch);
 }
 
 /* 2 - 10 from draws */
@@ -179,7 +180,7 @@ static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
 {
     const fab_vifa_rule *rule = f->rule;
     fab_vifa_gaussian *q = &f->q;
-    const int64_t L = f->s.draws, epoch = fab_minibatch_steps(f->batches);
+    const int64_t L = f->s.draws, epoch = fab_minibatch_steps(f->joint.batches);
     fab_examples batch = {0};
     if (fab_vifa_factor(f) != FAB_OK) return fab_vifa_diverged(f, s->t, "F' psi^-1 F", NAN);
 
@@ -188,7 +189,7 @@ static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
         fab_vifa_draw(f, s, l); /* 2 */
         const int same_rows = l > 0 && (f->s.shared || f->draw.sign < 0);
         if (!same_rows) batch = batch_of(f, s->t, l);
-        if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.seed, s->t * L + l);
+        if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.train.seed, s->t * L + l);
         if (f->m.at) f->m.at(f->m.self, s->weight > 0);
         FAB_TRY(f->m.loss(f->m.self, theta, &batch, &loss, g)); /* 3 */
         if (!isfinite(loss)) return fab_vifa_diverged(f, s->t, "the loss", loss);
@@ -197,8 +198,8 @@ static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
         s->loss += loss * rows;
         s->rows += rows;
         if (f->grad.prior_is_sampled)
-            FAB_TRY(fab_prior_add(&f->prior, 1 / N, theta, &penalty, g)); /* 4 */
-        fab_vifa_gradients_add(f, s, N);                                  /* 4, 5 */
+            FAB_TRY(fab_prior_add(&f->joint.prior, 1 / N, theta, &penalty, g)); /* 4 */
+        fab_vifa_gradients_add(f, s, N);                                        /* 4, 5 */
     }
 
     FAB_TRY(fab_vifa_gradients_finish(f, s)); /* 6, 7 */
@@ -219,8 +220,8 @@ static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
 /* One step of `total`: what is asked of it, the step, its loss. */
 static fab_status step(fab_vifa *f, int64_t total)
 {
-    const fab_rates rates = {(fab_schedule)f->s.schedule, f->s.rate, f->s.drop, f->s.drop_every,
-                             f->s.warmup};
+    const fab_rates rates = {(fab_schedule)f->s.schedule, f->s.train.rate, f->s.drop,
+                             f->s.drop_every, f->s.warmup};
     const int64_t t = f->count.steps;
     const double part = (double)t / (double)total, since = part - f->s.map_part;
     double weight = 1; /* of the entropy */
@@ -237,6 +238,8 @@ static fab_status step(fab_vifa *f, int64_t total)
     FAB_TRY(f->rule->all ? f->rule->all(f, &s) : stochastic_step(f, &s)); /* 2 - 10 */
 
     const double loss = s.loss / s.rows;
+    fab_trend_add(&f->trend, part, total * f->step_batches / fab_minibatch_steps(f->joint.batches),
+                  loss);
     const double share = f->rule == &fab_vifa_newton ? s.rate : fmax(1 / ((double)t + 1), MEMORY);
     if (t == 0)
         f->loss.first = f->loss.average = loss;
@@ -246,7 +249,7 @@ static fab_status step(fab_vifa *f, int64_t total)
         return fab_vifa_diverged(f, t, "the loss", loss);
     f->count.steps++;
     if (weight > 0) f->count.moves++;
-    f->count.epochs = f->count.steps * f->step_batches / fab_minibatch_steps(f->batches);
+    f->count.epochs = f->count.steps * f->step_batches / fab_minibatch_steps(f->joint.batches);
     return FAB_OK;
 }
 
@@ -268,7 +271,7 @@ static fab_status bound(fab_vifa *f)
         FAB_TRY(fab_distance_kl(f->result, f->given, &f->exec, &kl));
     else
         FAB_TRY(fab_vifa_divergence(f, &kl));
-    f->loss.bound = -(double)fab_minibatch_rows(f->batches) * f->loss.average - kl;
+    f->loss.bound = -(double)fab_minibatch_rows(f->joint.batches) * f->loss.average - kl;
     return FAB_OK;
 }
 
@@ -278,6 +281,7 @@ static void back_up(fab_vifa *f)
     fab_vifa_backup *b = &f->backup;
     b->count = f->count;
     b->loss = f->loss;
+    b->trend = f->trend;
     memcpy(b->c, q->c, (size_t)q->D * sizeof(double));
     memcpy(b->gamma, q->gamma, (size_t)q->W * sizeof(double));
     if (q->K > 0) memcpy(b->F, q->F, (size_t)(q->W * q->K) * f->nn->size);
@@ -290,6 +294,7 @@ static void restore(fab_vifa *f)
     const fab_vifa_backup *b = &f->backup;
     f->count = b->count;
     f->loss = b->loss;
+    f->trend = b->trend;
     memcpy(q->c, b->c, (size_t)q->D * sizeof(double));
     memcpy(q->gamma, b->gamma, (size_t)q->W * sizeof(double));
     if (q->K > 0) memcpy(q->F, b->F, (size_t)(q->W * q->K) * f->nn->size);
@@ -301,12 +306,12 @@ static void restore(fab_vifa *f)
 static fab_status steps(fab_vifa *f)
 {
     f->step_batches = batches_of_step(f);
-    const int64_t epoch = fab_minibatch_steps(f->batches), in_epoch = epoch / f->step_batches;
+    const int64_t epoch = fab_minibatch_steps(f->joint.batches), in_epoch = epoch / f->step_batches;
     const int64_t wanted = fab_vifa_epochs(&f->s, in_epoch) * epoch / f->step_batches;
     const int64_t total = wanted > 1 ? wanted : 1;
     const int64_t interval = in_epoch > LEAST_INTERVAL ? in_epoch : LEAST_INTERVAL;
     const double work = (double)(f->s.draws * f->q.W) *
-                        (double)(8 * fab_minibatch_rows(f->batches) / epoch + 4 + 4 * f->q.K);
+                        (double)(8 * fab_minibatch_rows(f->joint.batches) / epoch + 4 + 4 * f->q.K);
     while (f->count.steps < total || f->left > 0) {
         const int64_t left = total - f->count.steps;
         fab_status s = FAB_OK;
@@ -319,6 +324,7 @@ static fab_status steps(fab_vifa *f)
         }
         while (f->left > 0 && s == FAB_OK) {
             s = step(f, total);
+            if (s == FAB_STOPPED) return s; /* inside the model: the step is made again */
             f->left--;
             if (s == FAB_OK)
                 FAB_TRY(fab_watch_work(&f->run.watch, work, f->who, f->count.steps, total));
@@ -339,23 +345,16 @@ static fab_status steps(fab_vifa *f)
 
 static fab_status run(fab_vifa *f)
 {
-    FAB_TRY(fab_minibatch_init(&f->batches, f->who, &f->e, f->m.head.D, f->s.batch, 0,
-                               (uint64_t)f->s.seed));
-    fab_status s = fab_prior_open(&f->prior, &f->m, f->s.alpha, f->given, &f->exec);
-    if (s == FAB_OK) {
-        const int before = fab_blas_enter();
-        s = steps(f);
-        fab_blas_leave(before);
-        fab_prior_close(&f->prior);
-    }
-    if (f->m.noise) f->m.noise(f->m.self, 0, -1);
-    fab_minibatch_free(f->batches);
-    f->batches = NULL;
+    FAB_TRY(fab_joint_open(&f->joint, f->who, &f->s.train, 0, &f->m, f->given, &f->e, &f->exec));
+    const int before = fab_blas_enter();
+    const fab_status s = steps(f);
+    fab_blas_leave(before);
+    fab_joint_close(&f->joint, &f->m);
     return s;
 }
 
 /* What a run goes on from, beside the result's F; halfway through an interval its Gram matrix, too. */
-static fab_states states_of(fab_vifa *f, int halfway)
+static fab_states states_of(fab_vifa *f, int halfway, int with_trend)
 {
     fab_states s = {0};
     fab_states_add(&s, "state.counts", FAB_I64, FAB_VIFA_COUNTS, 0, &f->count);
@@ -365,6 +364,7 @@ static fab_states states_of(fab_vifa *f, int halfway)
     if (f->rule->states) f->rule->states(f, &s);
     if (halfway) fab_states_add(&s, "state.left", FAB_I64, 1, 0, &f->left);
     if (halfway && f->q.K > 0) fab_states_add(&s, "state.gram", FAB_F64, f->q.K, f->q.K, f->q.G);
+    if (with_trend) fab_states_add(&s, "state.trend", FAB_F64, FAB_TREND_NUMBERS, 0, &f->trend);
     return s;
 }
 
@@ -392,7 +392,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     const fab_vifa_settings *s = settings;
     fab_vifa f;
     if (prototype(&f, "vifa", s, m, NULL, NULL) != FAB_OK) return 0;
-    const double batch = (double)s->batch * (double)(m->head.D + 3) + 2 * (double)n;
+    const double batch = (double)s->train.batch * (double)(m->head.D + 3) + 2 * (double)n;
     const double result = (double)f.q.W * (double)(f.q.K + 2);
     return (double)fab_build_size(sizeof f, &f, layout) + sizeof(double) * (result + batch);
 }
@@ -424,18 +424,18 @@ static fab_status report(void *handle, fab_report *r)
     const fab_glm *head = &f->m.head;
     const int noise = f->m.free == 1 && fab_glm_likelihood(head)->noise; /* it is learned */
     *r = (fab_report){.iterations = f->count.epochs,
-                      .converged = -1,
-                      .alpha = f->given ? NAN : f->s.alpha,
+                      .alpha = f->given ? NAN : f->s.train.alpha,
                       .beta = noise ? fab_glm_beta(head, f->q.c[f->q.D - 1]) : head->beta,
                       .log_evidence = f->loss.bound,
                       .loss = f->loss.average,
                       .held_out = NAN};
+    fab_trend_report(&f->trend, r);
     return FAB_OK;
 }
 
 static fab_status save(void *handle, fab_tensors *t)
 {
-    const fab_states all = states_of(handle, ((const fab_vifa *)handle)->left > 0);
+    const fab_states all = states_of(handle, ((const fab_vifa *)handle)->left > 0, 1);
     return fab_states_save(&all, t);
 }
 
@@ -443,7 +443,8 @@ static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_vifa *f = handle;
     const fab_vifa_gaussian *q = &f->q;
-    const fab_states all = states_of(f, fab_tensors_find(t, "state.left") != NULL);
+    const fab_states all = states_of(f, fab_tensors_find(t, "state.left") != NULL,
+                                     fab_tensors_find(t, "state.trend") != NULL);
     FAB_TRY(fab_states_load(&all, t));
     if (q->K > 0) FAB_TRY(fab_state_take(t, "F", f->nn->type, 2, (int64_t[]){q->W, q->K}, q->F));
     if (!(f->count.steps >= 0 && f->count.moves >= 0 && f->count.moves <= f->count.steps))

@@ -20,9 +20,9 @@
 #include "la/nn.h"
 #include "la/ops.h"
 #include "posterior/closest.h"
-#include "train/minibatch.h"
-#include "train/prior.h"
+#include "train/joint.h"
 #include "train/state.h"
+#include "train/trend.h"
 
 typedef struct fab_vifa fab_vifa;
 
@@ -47,16 +47,17 @@ typedef struct fab_vifa_gaussian {
 
 /* Line 2: the draw at hand. */
 typedef struct fab_vifa_draws {
-    int path;             /* entropy = path: y is wanted */
-    int64_t l;            /* its number in the step */
-    uint64_t stream;      /* of z; that of h is the next one */
-    double sign;          /* -1: the second of a pair */
-    double *theta;        /* D */
-    double *h, *hy;       /* K without the sign; K x 2: h with it, y */
-    double *H;            /* L x K, column-major: h of all draws of the step, over L */
-    void *Y;              /* W x 1, path: W x 2, vectors: F h, F y */
-    double *z;            /* FAB_VIFA_CHUNK for each thread */
-    uint64_t stream_of_z; /* whose z is still there, when all W are one chunk; 0: none */
+    int path;              /* entropy = path: y is wanted */
+    int64_t l;             /* its number in the step */
+    uint64_t stream;       /* of z; that of h is the next one */
+    double sign;           /* -1: the second of a pair */
+    double *theta;         /* D */
+    double *h, *hy;        /* K without the sign; K x 2: h with it, y */
+    double *H;             /* L x K, column-major: h of all draws of the step, over L */
+    void *Y;               /* W x 1, path: W x 2, vectors: F h, F y */
+    int kept;              /* z is */
+    double *z;             /* W, or FAB_VIFA_CHUNK for each thread */
+    uint64_t *stream_of_z; /* of each chunk, where z is kept; 0: none */
 } fab_vifa_draws;
 
 /* Lines 4 - 8. */
@@ -120,6 +121,7 @@ enum { FAB_VIFA_COUNTS = 3, FAB_VIFA_LOSSES = 3 };
 typedef struct fab_vifa_backup {
     fab_vifa_counts count;
     fab_vifa_losses loss;
+    fab_trend trend;
     double *c, *gamma; /* D, W */
     void *F;           /* W x K */
     double *C;         /* W x W, newton */
@@ -157,9 +159,8 @@ struct fab_vifa {
 
     fab_model m;
     const fab_gauss *given; /* the prior, or NULL */
-    fab_prior prior;
     fab_examples e;
-    fab_minibatch *batches;
+    fab_joint joint;
     int64_t step_batches; /* of a step */
 
     fab_vifa_gaussian q;
@@ -172,6 +173,7 @@ struct fab_vifa {
 
     fab_vifa_counts count;
     fab_vifa_losses loss;
+    fab_trend trend; /* saved */
     fab_vifa_backup backup;
     int64_t left; /* steps of an interval that was stopped */
     int done;

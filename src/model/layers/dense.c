@@ -14,6 +14,7 @@
  *   6  squares        sum_i g_i^2 = (A^2)' (dZ^2)
  *   7  combine        G' V = A' X, X[i][(o, c)] = d_i[o] V[i][c]
  *   8  project        G U: T = A U, seen as inputs x (outputs k), and row i of it with d_i
+ *   9  variances      A^2 V + 1 v', v the last row of V
  *
  * 7 and 8 go through a few outputs at a time, so that their scratch stays at SLAB numbers a row.
  *
@@ -148,6 +149,16 @@ static void project(const fab_layer *l, const fab_flow *f, int64_t k, const void
     }
 }
 
+/* 9 */
+static void variances(const fab_layer *l, const fab_flow *f, const void *V, void *out)
+{
+    const fab_nn *nn = f->nn;
+    nn->square(f->n * l->inputs, f->in, f->scratch);
+    fab_nn_product(nn, &(fab_product){FAB_N, FAB_N, f->n, l->outputs, l->inputs, f->scratch,
+                                      l->inputs, V, l->outputs,
+                                      fab_at(nn, V, l->inputs * l->outputs), 0, out, l->outputs});
+}
+
 static int64_t parts(const fab_layer *l)
 {
     return l->inputs + 1;
@@ -166,5 +177,6 @@ const fab_layer_kind fab_layer_dense = {
     .combine = combine,
     .project = project,
     .product_scratch = product_scratch,
+    .variances = variances,
     .parts = parts,
 };

@@ -79,6 +79,8 @@ struct fab_layer_kind {
     void (*combine)(const fab_layer *l, const fab_flow *f, int64_t k, const double *V, void *out);
     void (*project)(const fab_layer *l, const fab_flow *f, int64_t k, const void *U, double *out);
     int64_t (*product_scratch)(const fab_layer *l, int64_t n); /* numbers these four need */
+    /* n x outputs: the variance of each output where parameters have the variances V, inputs fixed; scratch: n inputs */
+    void (*variances)(const fab_layer *l, const fab_flow *f, const void *V, void *out);
     int64_t (*parts)(const fab_layer *l); /* rows of the matrix of parameters */
 };
 

@@ -1,7 +1,7 @@
 /* bernoulli.c - y is 0 or 1, with probability sigma(eta) = 1 / (1 + exp(-eta)) of a 1.
  *
  * log p = -log(1 + exp(-+eta)); slopes come from the tail they live in.  Under eta ~ N(u, v) a 1 has the probability
- * sigma(u / sqrt(1 + pi v / 8)).  One example of recursive inference:
+ * E sigma(eta), integrated (logistic.c).  One example of recursive inference:
  *
  *   1  signs turned so that y = 1:  u = u0 + v0 w E sigma(-eta),  v = v0 / (1 + v0 w E sigma')
  *   2  Newton in (u, v), inside the box that holds the solution; if it does not get there:
@@ -13,7 +13,6 @@
 #include "model/likelihoods/root.h"
 #include <math.h>
 
-#define PI            3.14159265358979323846
 #define PROBIT_SCALE2 2.5464790894703255 /* 8 / pi */
 #define TINY          1e-290             /* a variance below this is none */
 #define STEP          1e-11 /* relative step of Newton after which the next would be rounding */
@@ -46,35 +45,18 @@ static double start(double mean, double n)
 
 /* ---- eta ~ N(u, v) ------------------------------------------------------------------------------------ */
 
-/* E sigma(eta), its probit form: u / sqrt(1 + pi v / 8) */
-static double shrunk(double u, double v)
-{
-    return u / sqrt(1 + PI * v / 8);
-}
-
-static double sigmoid(double t)
-{
-    return t >= 0 ? 1 / (1 + exp(-t)) : exp(t) / (1 + exp(t));
-}
-
-/* log sigma(t) without overflow. */
-static double log_sigmoid(double t)
-{
-    return t >= 0 ? -log1p(exp(-t)) : t - log1p(exp(t));
-}
-
 static void moments(const fab_glm *m, double u, double v, double *mean, double *variance)
 {
     (void)m;
-    const double p = sigmoid(shrunk(u, v));
-    *mean = p;
-    *variance = p * (1 - p);
+    const double one = fab_logistic_log(u, v), none = fab_logistic_log(-u, v);
+    *mean = u < 0 ? exp(one) : -expm1(none);
+    *variance = exp(one + none);
 }
 
 static void interval(const fab_glm *m, double u, double v, double *lower, double *upper)
 {
-    (void)m;
-    const double p = sigmoid(shrunk(u, v));
+    double p, variance;
+    moments(m, u, v, &p, &variance);
     *lower = p > 0.95;
     *upper = p > 0.05;
 }
@@ -82,7 +64,7 @@ static void interval(const fab_glm *m, double u, double v, double *lower, double
 static double logp(const fab_glm *m, double u, double v, double y)
 {
     (void)m;
-    return log_sigmoid(y > 0 ? shrunk(u, v) : -shrunk(u, v));
+    return fab_logistic_log(y > 0 ? u : -u, v);
 }
 
 /* ---- recursive inference ------------------------------------------------------------------------------ */
@@ -177,11 +159,21 @@ static void expected(const fab_nodes *n, double y, double w, double u, double v,
     *weight = w * m.slope;
 }
 
+/* The density, with sigma as a probit. */
 static double evidence(double y, double w, double u0, double v0, const fab_scalar *s)
 {
     (void)s;
     const double t = (y > 0 ? u0 : -u0) * sqrt(PROBIT_SCALE2 / (v0 + PROBIT_SCALE2));
     return w * (fmin(t, 0) - log1p(exp(-fabs(t))));
+}
+
+static double mean_loglik(const fab_glm *m, double y, double u, double v, double *gradient,
+                          double *curvature)
+{
+    static const fab_nodes nodes = {.expectation = FAB_QUADRATURE};
+    (void)m;
+    expected(&nodes, y, 1, u, v, gradient, curvature);
+    return fab_logistic_mean_log(y > 0 ? u : -u, v);
 }
 
 const fab_likelihood_row fab_likelihood_bernoulli = {
@@ -198,4 +190,5 @@ const fab_likelihood_row fab_likelihood_bernoulli = {
     .update = update,
     .expected = expected,
     .evidence = evidence,
+    .mean_loglik = mean_loglik,
 };

@@ -88,6 +88,12 @@ static double evidence(double y, double w, double u0, double v0, const fab_scala
     return -log(ROOT_2_PI) - 0.5 * (log(variance) + r * r / variance);
 }
 
+static double mean_loglik(const fab_glm *m, double y, double u, double v, double *gradient,
+                          double *curvature)
+{
+    return loglik(m, y, &u, gradient, curvature) - 0.5 * m->beta * v;
+}
+
 const fab_likelihood_row fab_likelihood_gaussian = {
     .name = "gaussian",
     .target = FAB_TARGET_REAL,
@@ -106,4 +112,5 @@ const fab_likelihood_row fab_likelihood_gaussian = {
     .crps = crps,
     .update = update,
     .evidence = evidence,
+    .mean_loglik = mean_loglik,
 };

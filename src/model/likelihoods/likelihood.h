@@ -10,6 +10,7 @@
 #ifndef FAB_MODEL_LIKELIHOOD_H
 #define FAB_MODEL_LIKELIHOOD_H
 
+#include "base/hooks.h"
 #include "fabayes/data.h"
 #include "fabayes/model.h"
 #include "model/likelihoods/list.h"
@@ -28,6 +29,7 @@ typedef struct fab_likelihood_row {
     int several;       /* one predictor for each of m->classes classes, at least 2; else one */
     int noise;         /* y has noise of precision m->beta, which may be learned */
     int normal;        /* y is normal given eta: mixtures have a closed crps */
+    int dispersion; /* m->beta says how little y is spread beyond its mean, and may be learned by a method that does */
     const struct fab_likelihood_row *tailed; /* the row in force where m->nu > 0, or NULL */
 
     /* Can y be this?  range: the sentence "y = -1, expected .." ends with. */
@@ -55,18 +57,24 @@ typedef struct fab_likelihood_row {
     /* Recursive variational inference.  `update`: the example y of weight w > 0 (of noise: its precision) taken in, every
      * expectation under the result.  `expected`: w (y - E m) and w E m' under N(u, v), m the mean of y given eta; NULL:
      * `update` is closed, and all schemes are it.  nodes: the logistic function is integrated by n.  `evidence`: what the
-     * example says about the prior N(u0, v0), log p(y) or a bound by the result s. */
+     * example says about the prior N(u0, v0), log p(y) or a bound by the result s.  All NULL: not offered. */
     int nodes;
     fab_scalar (*update)(const fab_nodes *n, double y, double w, double u0, double v0);
     void (*expected)(const fab_nodes *n, double y, double w, double u, double v, double *error,
                      double *weight);
     double (*evidence)(double y, double w, double u0, double v0, const fab_scalar *s);
+
+    /* Batch variational inference: E log p(y | eta), E of its gradient and of its negative second derivative, under
+     * N(u, v); NULL: not offered. */
+    double (*mean_loglik)(const fab_glm *m, double y, double u, double v, double *gradient,
+                          double *curvature);
 } fab_likelihood_row;
 
-#define FAB_LIKELIHOOD_COUNTED(id, name) +1
+#define FAB_LIKELIHOOD_COUNTED(id, name, text) +1
 enum { FAB_LIKELIHOODS = 0 FAB_LIKELIHOOD_LIST(FAB_LIKELIHOOD_COUNTED) };
 
-#define FAB_LIKELIHOOD_DECLARED(id, name) extern const fab_likelihood_row fab_likelihood_##name;
+#define FAB_LIKELIHOOD_DECLARED(id, name, text) \
+    extern const fab_likelihood_row fab_likelihood_##name;
 FAB_LIKELIHOOD_LIST(FAB_LIKELIHOOD_DECLARED)
 extern const fab_likelihood_row fab_likelihood_student; /* gaussian where nu > 0 */
 
@@ -78,5 +86,9 @@ fab_status fab_likelihood_check(const char *who, fab_likelihood l);
 /* The row of a likelihood that is; and the one in force, which nu may change. */
 const fab_likelihood_row *fab_likelihood_row_of(fab_likelihood l);
 const fab_likelihood_row *fab_glm_likelihood(const fab_glm *m);
+
+/* fab_examples_check, asking w now and then. */
+fab_status fab_examples_check_watched(const char *who, const fab_glm *m, const fab_examples *e,
+                                      fab_watch *w);
 
 #endif

@@ -8,8 +8,8 @@
 #include <stddef.h>
 #include <string.h>
 
-#define ROW(id, name)  [FAB_LIKELIHOOD_##id] = &fab_likelihood_##name,
-#define NAME(id, name) [FAB_LIKELIHOOD_##id] = #name,
+#define ROW(id, name, text)  [FAB_LIKELIHOOD_##id] = &fab_likelihood_##name,
+#define NAME(id, name, text) [FAB_LIKELIHOOD_##id] = text,
 static const fab_likelihood_row *const rows[FAB_LIKELIHOODS] = {FAB_LIKELIHOOD_LIST(ROW)};
 const char *const fab_likelihood_names[FAB_LIKELIHOODS + 1] = {FAB_LIKELIHOOD_LIST(NAME)};
 

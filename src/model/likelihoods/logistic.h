@@ -27,4 +27,10 @@ typedef struct fab_logistic {
 
 fab_logistic fab_logistic_at(const fab_nodes *n, double u, double v);
 
+/* E log sigma(eta). */
+double fab_logistic_mean_log(double u, double v);
+
+/* log E sigma(eta), to 1e-11 of E sigma; -eta for the other class. */
+double fab_logistic_log(double u, double v);
+
 #endif

@@ -140,6 +140,14 @@ static double evidence(double y, double w, double u0, double v0, const fab_scala
     return fit - 0.5 * (r - 1 - log(r) + d * d / v0);
 }
 
+/* E exp(eta) = exp(u + v/2); the rest is linear in eta. */
+static double mean_loglik(const fab_glm *m, double y, double u, double v, double *gradient,
+                          double *curvature)
+{
+    const double shifted = u + 0.5 * v, value = loglik(m, y, &shifted, gradient, curvature);
+    return value - (y > 0 ? 0.5 * y * v : 0);
+}
+
 const fab_likelihood_row fab_likelihood_poisson = {
     .name = "poisson",
     .target = FAB_TARGET_COUNTS,
@@ -154,4 +162,5 @@ const fab_likelihood_row fab_likelihood_poisson = {
     .update = update,
     .expected = expected,
     .evidence = evidence,
+    .mean_loglik = mean_loglik,
 };

@@ -64,14 +64,14 @@ static int is_prime(int64_t n)
 }
 
 /* 3 */
-static void fill_nodes(fab_softmax *s)
+void fab_softmax_nodes(int64_t D, int64_t L, double *z)
 {
     int64_t prime = 2;
-    for (int64_t i = 0; i < s->C - 1; i++, prime++) {
+    for (int64_t i = 0; i < D; i++, prime++) {
         while (!is_prime(prime)) prime++;
-        for (int64_t l = 0; l < s->L; l++) {
+        for (int64_t l = 0; l < L; l++) {
             const double u = fmod(0.5 + (double)(l + 1) * sqrt((double)prime), 1);
-            s->z[i + l * (s->C - 1)] = quantile(fmin(fmax(1 - fabs(2 * u - 1), EDGE), 1 - EDGE));
+            z[i + l * D] = quantile(fmin(fmax(1 - fabs(2 * u - 1), EDGE), 1 - EDGE));
         }
     }
 }
@@ -94,7 +94,7 @@ fab_status fab_softmax_init(fab_softmax **s, int64_t C, int64_t samples, int64_t
     const fab_softmax proto = {
         .C = C, .L = samples ? samples : PAIRS, .draws = samples, .seed = (uint64_t)seed};
     FAB_TRY(fab_build((void **)s, sizeof proto, &proto, layout));
-    if (!samples) fill_nodes(*s);
+    if (!samples) fab_softmax_nodes(C - 1, PAIRS, (*s)->z);
     return FAB_OK;
 }
 

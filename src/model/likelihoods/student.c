@@ -25,6 +25,12 @@ static double loglik(const fab_glm *m, double y, const double *eta, double *grad
     return 0.5 * log(m->beta) + fab_student_log_top(nu) - (nu + 1) / 2 * log1p(z2 / nu);
 }
 
+static double start(double mean, double n)
+{
+    (void)n;
+    return mean;
+}
+
 static double noise_curvature(const fab_glm *m)
 {
     return m->nu / (m->nu + 3) / 2;
@@ -102,6 +108,7 @@ const fab_likelihood_row fab_likelihood_student = {
     .range = "a finite number",
     .loglik = loglik,
     .noise_curvature = noise_curvature,
+    .start = start,
     .moments = moments,
     .interval = interval,
     .logp = logp,

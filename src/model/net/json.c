@@ -1,10 +1,10 @@
 /* json.c - a network as the JSON object that stands in a file, and back.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/json.h"
 #include "base/text.h"
 #include "fabayes/settings.h"
 #include "model/net/state.h"
-#include <jansson.h>
 #include <math.h>
 #include <string.h>
 
@@ -21,9 +21,12 @@ static void add_layer(fab_text *t, const fab_layer *l)
 }
 
 /* What few networks have. */
-static void add_noise(fab_text *t, const fab_glm *g)
+static void add_rare(fab_text *t, const fab_net *net)
 {
+    const fab_glm *g = &net->model.head;
     char number[32];
+    if (net->nn->type != FAB_F64)
+        fab_text_add(t, "\"dtype\": \"%s\", ", fab_dtype_name(net->nn->type));
     if (g->nu > 0) {
         fab_print_double(number, sizeof number, g->nu);
         fab_text_add(t, "\"nu\": %s, ", number);
@@ -44,7 +47,7 @@ fab_status fab_net_json(const fab_net *net, char **text)
                  fab_likelihood_name(g->likelihood), (long long)g->D);
     fab_text_add(&t, "\"classes\": %lld, \"noise\": \"%s\", \"beta\": %s, ", (long long)g->classes,
                  fab_noise_name(net->noise), beta);
-    add_noise(&t, g);
+    add_rare(&t, net);
     fab_text_add(&t, "\"parameters\": %lld, ", (long long)net->model.D);
     if (net->has_input) fab_text_add(&t, "\"input\": \"%s\", ", fab_shape_text(net->input, shape));
     fab_text_add(&t, "\"layers\": [");
@@ -95,15 +98,30 @@ static fab_status read_plan(json_t *o, fab_net_plan *p)
     return FAB_OK;
 }
 
+/* The precision it was made in, unless the caller says another. */
+static fab_status read_type(json_t *o, fab_exec *x)
+{
+    const json_t *type = json_object_get(o, "dtype");
+    if (!type) return FAB_OK;
+    const char *name = json_string_value(type);
+    if (!name || strcmp(name, fab_dtype_name(FAB_F32)) != 0)
+        return FAB_FAIL(FAB_BAD_FILE, "model: its dtype is '%s', and only f32 is written down",
+                        name ? name : "no text");
+    if (!x->ops) x->ops = fab_ops_find("cpu", FAB_F32);
+    return FAB_OK;
+}
+
 /* Build it, if theta is as long as the file says. */
 static fab_status build(fab_net **net, json_t *o, fab_net_plan *p, const fab_exec *x)
 {
+    fab_exec exec = x ? *x : (fab_exec){0};
     char *text;
+    FAB_TRY(read_type(o, &exec));
     const int64_t D = json_integer_value(json_object_get(o, "parameters"));
     if (D < 1) return FAB_FAIL(FAB_BAD_FILE, "model: it does not say how many parameters it has");
     FAB_TRY(read_layers(o, &text));
     p->layers = text;
-    const fab_status s = fab_net_init_sized(net, p, D, x);
+    const fab_status s = fab_net_init_sized(net, p, D, &exec);
     fab_text_free(text);
     return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s;
 }
@@ -111,9 +129,9 @@ static fab_status build(fab_net **net, json_t *o, fab_net_plan *p, const fab_exe
 fab_status fab_net_from_json(fab_net **net, const char *json, int64_t batch, const fab_exec *x)
 {
     fab_net_plan p = {.batch = batch};
-    json_t *o = json_loads(json, JSON_REJECT_DUPLICATES, NULL);
+    json_t *o;
     *net = NULL;
-    if (!o) return FAB_FAIL(FAB_BAD_FILE, "model: this is not JSON");
+    FAB_TRY(fab_json_read_string(&o, "model", json));
     fab_status s = read_plan(o, &p);
     if (s == FAB_OK) s = build(net, o, &p, x);
     json_decref(o);

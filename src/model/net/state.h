@@ -45,6 +45,7 @@ struct fab_net {
     const void *typed;             /* theta in the type of the network */
     void *theta;                   /* weights */
     void *gradient;                /* weights */
+    const void *x;                 /* n x D: the features, in act[0] or where the caller has them */
     void *act[FAB_NET_LAYERS + 1]; /* batch x outputs of the layer before */
     void *del[FAB_NET_LAYERS + 1]; /* gradients by them */
     void *partial;                 /* blocks x partials */
@@ -102,5 +103,7 @@ fab_status fab_net_parse(fab_net *net, const char *text);
 
 /* examples.c: the functions of fab_model for example gradients and Jacobians. */
 void fab_net_offer_examples(fab_model *m);
+/* outputs.c: those for gradients of the outputs without their Jacobian. */
+void fab_net_offer_outputs(fab_net *net);
 
 #endif

@@ -1,6 +1,7 @@
 /* classes.c - the implicit equations of a softmax model, in coordinates where the Gaussian before is N(0, I).
  *
- *   1  V0 = L L', L = V l^1/2 of its eigenvectors;  eta = u0 + L e,  e ~ N(a, M^-1), at first a = 0, M = I
+ *   1  V0 = L L, L = V l^1/2 V' of its eigenvectors, symmetric, so that neither their signs nor their turns, which are
+ *      the CPU's, reach the draws;  eta = u0 + L e,  e ~ N(a, M^-1), at first a = 0, M = I
  *   2  draws e_i = a +- T'^-1 z_i, T T' = M:   p = mean of softmax,  H = mean of diag p - p p'
  *   3  direction: M' = I + w L' H L,   a' = a + M'^-1 (w L' (e_y - p) - a)         Newton for a
  *   4  the largest step 1, 1/2, .. along it at which w E log p(y) - |a|^2/2 - tr(M^-1)/2 - log det(M)/2 is not lower
@@ -26,7 +27,8 @@ typedef struct problem {
     const double *u0;
     double *z, *shift; /* C x draws: draws; L T'^-1 z */
     double *centre;    /* C: u0 + L a */
-    double *L, *scale; /* C x C eigenvectors times scale, C: l^1/2 */
+    double *L;         /* C x C: V l^1/2 V' */
+    double *V, *scale; /* C x C eigenvectors, C: l^1/2 */
     double *a, *M;     /* C, C x C: where it stands */
     double *p, *H;     /* C, C x C: expectations there */
     double *a1, *M1;   /* the end of a full step */
@@ -39,7 +41,7 @@ typedef struct problem {
 
 int64_t fab_classes_work(int64_t C, int64_t draws)
 {
-    return 2 * C * draws + 7 * C * C + 8 * C + fab_eig_work(C);
+    return 2 * C * draws + 8 * C * C + 8 * C + fab_eig_work(C);
 }
 
 static double *take(double **work, int64_t n)
@@ -52,12 +54,12 @@ static double *take(double **work, int64_t n)
 static problem place(int64_t C, int64_t draws, double *work)
 {
     problem q = {.C = C, .draws = draws};
-    q.z = take(&work, C * draws), q.shift = take(&work, C * draws), q.centre = take(&work, C);
-    q.L = take(&work, C * C), q.M = take(&work, C * C), q.H = take(&work, C * C);
-    q.M1 = take(&work, C * C), q.Mt = take(&work, C * C), q.T = take(&work, C * C);
-    q.S = take(&work, C * C);
-    q.scale = take(&work, C), q.a = take(&work, C), q.p = take(&work, C), q.a1 = take(&work, C);
-    q.at = take(&work, C), q.e = take(&work, C), q.q = take(&work, C);
+    double **const square[] = {&q.L, &q.V, &q.M, &q.H, &q.M1, &q.Mt, &q.T, &q.S};
+    double **const vector[] = {&q.centre, &q.scale, &q.a, &q.p, &q.a1, &q.at, &q.e, &q.q};
+    q.z = take(&work, C * draws);
+    q.shift = take(&work, C * draws);
+    for (size_t i = 0; i < sizeof square / sizeof *square; i++) *square[i] = take(&work, C * C);
+    for (size_t i = 0; i < sizeof vector / sizeof *vector; i++) *vector[i] = take(&work, C);
     q.eig = work;
     return q;
 }
@@ -67,10 +69,11 @@ static fab_status begin(problem *q, const double *V0, int64_t ld)
 {
     const int64_t C = q->C;
     for (int64_t k = 0; k < C; k++)
-        for (int64_t i = 0; i < C; i++) q->L[i + k * C] = 0.5 * (V0[i + k * ld] + V0[k + i * ld]);
-    FAB_TRY(fab_eig(C, q->L, q->scale, q->eig));
+        for (int64_t i = 0; i < C; i++) q->V[i + k * C] = 0.5 * (V0[i + k * ld] + V0[k + i * ld]);
+    FAB_TRY(fab_eig(C, q->V, q->scale, q->eig));
     for (int64_t k = 0; k < C; k++) q->scale[k] = sqrt(fmax(q->scale[k], 0));
-    for (int64_t i = 0; i < C * C; i++) q->L[i] *= q->scale[i / C];
+    for (int64_t i = 0; i < C * C; i++) q->S[i] = q->V[i] * q->scale[i / C];
+    fab_mm(FAB_N, FAB_T, C, C, C, 1, q->S, q->V, 0, q->L);
     memset(q->a, 0, (size_t)C * sizeof *q->a);
     memset(q->M, 0, (size_t)(C * C) * sizeof *q->M);
     fab_add_identity(C, q->M);
@@ -185,11 +188,11 @@ static fab_status give(problem *q, fab_site *s)
     fab_mv(FAB_N, C, C, 1, q->L, q->a, 1, s->u);
     for (int64_t k = 0; k < C; k++) s->error[k] = q->w * ((k == q->y) - q->p[k]);
     for (int64_t k = 0; k < C; k++) { /* along a direction that has variance: a */
-        const double *v = q->L + k * C, scale = q->scale[k];
-        double along = 0;
+        const double *v = q->V + k * C, scale = q->scale[k];
+        double excess = 0; /* v' (L^-1 a - error) */
         if (!(q->scale[C - 1] > 0 && scale > least)) continue;
-        for (int64_t i = 0; i < C; i++) along += v[i] * s->error[i] / scale;
-        for (int64_t i = 0; i < C; i++) s->error[i] += v[i] / scale * (q->a[k] / scale - along);
+        for (int64_t i = 0; i < C; i++) excess += v[i] * (q->a[i] / scale - s->error[i]);
+        for (int64_t i = 0; i < C; i++) s->error[i] += v[i] * excess;
     }
     memcpy(s->root, q->H, (size_t)(C * C) * sizeof *s->root);
     FAB_TRY(fab_eig(C, s->root, q->q, q->eig));

@@ -9,8 +9,8 @@
  * Expectations are means over pairs of draws +- z, the same for a row whenever it is looked at.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_CLASSES_H
-#define FAB_INFER_CLASSES_H
+#ifndef FAB_TRAIN_CLASSES_H
+#define FAB_TRAIN_CLASSES_H
 
 #include "train/sequence/scalar.h"
 

@@ -12,8 +12,8 @@
  * The other schemes of [L] replace the expectations after the example by earlier ones.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_SCALAR_H
-#define FAB_INFER_SCALAR_H
+#ifndef FAB_TRAIN_SCALAR_H
+#define FAB_TRAIN_SCALAR_H
 
 #include "model/likelihoods/likelihood.h"
 

@@ -37,7 +37,7 @@ static void add_scores(fab_sequence *s, int64_t j, double u0, double v0, const f
     const double variance = 1 / s->w[j] + v0, r = s->y[j] - u0;
     if (fab_likelihood_row_of(s->rule->likelihood)->noise) {
         s->squares += r * r / variance;
-        s->logdet += log(variance);
+        s->logdet += log1p(s->w[j] * v0);
     }
     s->score += fab_scalar_score(s->rule->likelihood, s->y[j], s->w[j], u0, v0, q);
 }
@@ -80,6 +80,7 @@ typedef struct bank {
     int64_t classes;         /* 1 for the others */
     double intercept, floor; /* floor of squares */
     double beta;             /* 0: to be found */
+    double rows;             /* a row of weight w counts as w */
 } bank;
 
 int64_t fab_prior_work(int64_t n)
@@ -112,15 +113,15 @@ static double score_of(bank *b, double alpha, double *beta)
     }
     if (!fab_likelihood_row_of(s->rule->likelihood)->noise) return score;
     const double squares = s->squares > b->floor ? s->squares : b->floor;
-    *beta = b->beta > 0 ? b->beta : (double)n / squares;
-    return 0.5 * ((double)n * log(*beta) - *beta * squares - s->logdet);
+    *beta = b->beta > 0 ? b->beta : b->rows / squares;
+    return 0.5 * (b->rows * log(*beta) - *beta * squares - s->logdet);
 }
 
 /* Mean square of the features, of which alpha is measured in units. */
-static double unit_of(int64_t n, const double *G)
+static double unit_of(int64_t n, const double *G, const double *w, double rows)
 {
     double sum = 0;
-    for (int64_t j = 0; j < n; j++) sum += G[j + j * n] / (double)n;
+    for (int64_t j = 0; j < n; j++) sum += w[j] * G[j + j * n] / rows;
     return sum > 0 && isfinite(sum) ? sum : 1;
 }
 
@@ -193,7 +194,8 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
               .intercept = intercept,
               .floor = floor_of(n, y),
               .beta = fab_likelihood_row_of(l)->noise ? prior->beta : 0};
-    const double unit = unit_of(n, G);
+    for (int64_t j = 0; j < n; j++) b.rows += w[j];
+    const double unit = unit_of(n, G, w, b.rows);
     double score[BANK], beta;
     int best = 0;
     for (int i = 0; i < BANK; i++) {
@@ -203,5 +205,5 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
     score_of(&b, bank_at(unit, top_place(score, best)), &beta);
     prior->alpha = bank_at(unit, wide_place(score, best));
     score_of(&b, prior->alpha, &prior->beta);
-    prior->uninformative = fmax(0, (double)n * (1 - beta / prior->beta));
+    prior->uninformative = fmax(0, b.rows * (1 - beta / prior->beta));
 }

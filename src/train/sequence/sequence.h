@@ -6,8 +6,8 @@
  * exactly the same as the rows one at a time.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_SEQUENCE_H
-#define FAB_INFER_SEQUENCE_H
+#ifndef FAB_TRAIN_SEQUENCE_H
+#define FAB_TRAIN_SEQUENCE_H
 
 #include "train/sequence/scalar.h"
 
@@ -24,7 +24,7 @@ typedef struct fab_sequence {
     double *error, *u;   /* m, out: the errors, and each predictor after its own row; or NULL */
 
     double squares; /* out, gaussian: sum of (y - eta)^2 / (1/w + v) one step ahead */
-    double logdet;  /* out, gaussian: sum of log(1/w + v) */
+    double logdet;  /* out, gaussian: sum of log(1 + w v) */
     double score;   /* out: sum of fab_scalar_score */
 } fab_sequence;
 

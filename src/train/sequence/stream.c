@@ -8,7 +8,8 @@
 
 #define FREE \
     1e-8 /* least prior precision of an intercept, noise being 1: no prior, but for rounding */
-#define LOOSE  1e6 /* variance of the intercept, noise being 1, while beta is unknown */
+#define USUAL  1e-4 /* the default; a smaller one was asked for, and is taken as it is */
+#define LOOSE  1e6  /* variance of the intercept, noise being 1, while beta is unknown */
 #define TWO_PI 6.283185307179586477
 #define WHOLE  0x1p53 /* doubles up to here count */
 
@@ -73,7 +74,7 @@ double fab_stream_prior_of(const fab_stream *s, int feature)
 double fab_stream_prior_in_state(const fab_stream *s, int feature)
 {
     const double p = fab_stream_prior_of(s, feature) / s->scale.beta;
-    return feature || p > FREE ? p : FREE;
+    return feature || p > FREE || s->set.intercept_alpha < USUAL ? p : FREE;
 }
 
 void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, double *work)
@@ -126,13 +127,16 @@ double fab_stream_noise(const fab_stream *s)
 
 void fab_stream_report(const fab_stream *s, fab_report *r)
 {
-    const double beta = fab_stream_noise(s), rows = (double)s->count.rows;
+    const fab_stream_sums *sum = &s->sum;
+    const double beta = fab_stream_noise(s);
     *r = (fab_report){.converged = -1,
                       .alpha = s->count.given ? NAN : s->scale.alpha,
                       .beta = beta,
-                      .log_evidence = s->sum.score};
-    if (fab_stream_gaussian(s))
-        r->log_evidence = 0.5 * (rows * log(beta / TWO_PI) - beta * s->sum.squares - s->sum.logdet);
+                      .log_evidence = NAN,
+                      .log_score = sum->score};
+    if (!fab_stream_gaussian(s)) return; /* the score depends on the order of the rows */
+    r->log_score = 0.5 * (sum->rows * log(beta / TWO_PI) - beta * sum->squares - sum->logdet);
+    r->log_evidence = r->log_score;
 }
 
 /* ---- files --------------------------------------------------------------------------------------------- */

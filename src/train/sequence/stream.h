@@ -2,8 +2,8 @@
  * rows choose, and sums over the rows one step ahead.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_STREAM_H
-#define FAB_INFER_STREAM_H
+#ifndef FAB_TRAIN_STREAM_H
+#define FAB_TRAIN_STREAM_H
 
 #include "base/memory.h"
 #include "fabayes/methods.h"
@@ -43,12 +43,13 @@ typedef struct fab_stream_scale {
 } fab_stream_scale;
 
 typedef struct fab_stream_sums {
-    double rows;          /* gaussian: that say something about the noise, and how much */
+    double
+        rows; /* gaussian: that say something about the noise, and how much; one of weight w counts as w */
     double squares;       /* gaussian: of the errors one step ahead, each over its variance */
     double uninformative; /* rows that say nothing about the noise */
     double power;         /* w y^2: what no noise is measured by */
-    double logdet;        /* gaussian: logarithms of these variances */
-    double score;         /* log p(y) one step ahead */
+    double logdet; /* gaussian: of 1 + w v, v the variances of the predictors one step ahead */
+    double score;  /* log p(y) one step ahead */
 } fab_stream_sums;
 
 typedef struct fab_stream {
@@ -67,7 +68,8 @@ int fab_stream_gaussian(const fab_stream *s);
 /* Is something about the prior or the noise to be found in the first rows? */
 int fab_stream_undecided(const fab_stream *s);
 
-/* Prior precision of a feature or of an intercept, and the same in units of the noise. */
+/* Prior precision of a feature or of an intercept; the same in units of the noise, as a state that subtracts can bear it
+ * (lrvga). */
 double fab_stream_prior_of(const fab_stream *s, int feature);
 double fab_stream_prior_in_state(const fab_stream *s, int feature);
 
@@ -83,7 +85,7 @@ fab_status fab_stream_check(const fab_stream *s);
 
 /* Precision of the noise: as it was set, or by the errors one step ahead. */
 double fab_stream_noise(const fab_stream *s);
-/* alpha, beta, log evidence. */
+/* alpha, beta, the log score, and, where the Gaussian is the posterior, the same as the log evidence. */
 void fab_stream_report(const fab_stream *s, fab_report *r);
 
 /* The state of a stream and of its pending rows as tensors.  X: their features, p->n x columns x T. */

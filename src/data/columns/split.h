@@ -1,0 +1,17 @@
+/* split.h - a split for another purpose than a caller's own.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_DATA_SPLIT_H
+#define FAB_DATA_SPLIT_H
+
+#include "fabayes/data.h"
+#include "fabayes/random.h"
+
+/* fab_split_test with random numbers of `purpose`; fab_split_test has FAB_PURPOSE_SPLIT. */
+fab_status fab_split_test_for(fab_purpose purpose, fab_split **s, int64_t n, double fraction,
+                              const double *y, uint64_t seed);
+/* fab_split_folds, the same. */
+fab_status fab_split_folds_for(fab_purpose purpose, fab_split **s, int64_t n, int64_t k,
+                               const double *y, uint64_t seed);
+
+#endif

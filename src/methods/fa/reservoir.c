@@ -1,0 +1,199 @@
+/* reservoir.c - rows that a stream holds, drawn at random from all that came.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "methods/fa/reservoir.h"
+#include "base/fail.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include <math.h>
+
+enum { HELD_BYTES = 4000000, LEAST_HELD = 10, MOST_HELD = 10000 };
+
+int64_t fab_reservoir_room(int64_t held, int64_t D)
+{
+    if (!fab_is_auto_i64(held)) return held;
+    const int64_t fit = HELD_BYTES / 8 / D;
+    if (fit < LEAST_HELD) return LEAST_HELD;
+    return fit < MOST_HELD ? fit : MOST_HELD;
+}
+
+void fab_reservoir_layout(fab_layout *l, fab_reservoir *r)
+{
+    r->rows = fab_place(l, r->room * r->D, sizeof *r->rows);
+    r->key = fab_place(l, r->room, sizeof *r->key);
+    r->weight = fab_place(l, r->room, sizeof *r->weight);
+    r->row = fab_place(l, r->room, sizeof *r->row);
+    r->tau = FAB_RESERVOIR_ALL;
+}
+
+/* Row slot i of the heap changes places with slot j. */
+static void swap(fab_reservoir *r, int64_t i, int64_t j)
+{
+    const double key = r->key[i], weight = r->weight[i];
+    const int64_t row = r->row[i];
+    r->key[i] = r->key[j], r->weight[i] = r->weight[j], r->row[i] = r->row[j];
+    r->key[j] = key, r->weight[j] = weight, r->row[j] = row;
+}
+
+static void sink(fab_reservoir *r, int64_t i)
+{
+    for (;;) {
+        int64_t top = i;
+        for (int64_t child = 2 * i + 1; child <= 2 * i + 2 && child < r->n; child++)
+            if (r->key[child] > r->key[top]) top = child;
+        if (top == i) return;
+        swap(r, i, top);
+        i = top;
+    }
+}
+
+static void rise(fab_reservoir *r, int64_t i)
+{
+    while (i > 0 && r->key[i] > r->key[(i - 1) / 2]) {
+        swap(r, i, (i - 1) / 2);
+        i = (i - 1) / 2;
+    }
+}
+
+void fab_reservoir_offer(fab_reservoir *r, const fab_rows *rows, int64_t j, double w)
+{
+    double u;
+    if (r->room == 0) return;
+    fab_random_uniform((uint64_t)r->seed, FAB_PURPOSE_HELD, 0, (uint64_t)r->offered++, 1, &u);
+    if (r->forget < 1) r->age -= w * log(r->forget);
+    const double a = log(w) + r->age, key = log(-log(u)) - a;
+    const int full = r->n == r->room;
+    if (full) {
+        const double out = key < r->key[0] ? r->key[0] : key; /* the largest goes */
+        if (out < r->tau) r->tau = out;
+        if (!(key < r->key[0])) return;
+    }
+    const int64_t at = full ? 0 : r->n;
+    if (!full) r->row[at] = r->n++;
+    r->key[at] = key;
+    r->weight[at] = a;
+    fab_rows_get(rows, j, r->D, r->rows + r->row[at] * r->D);
+    if (full)
+        sink(r, at);
+    else
+        rise(r, at);
+}
+
+/* The probability that the row of slot i is here. */
+static double chosen(const fab_reservoir *r, int64_t i)
+{
+    return -expm1(-exp(r->weight[i] + r->tau));
+}
+
+/* z of every row held, by slot of the heap, and its mean over all rows. */
+static fab_status sizes(const fab_reservoir *r, const double *mu, const double *variance,
+                        const fab_exec *x, double *z, double *mean)
+{
+    const int64_t D = r->D;
+    fab_run sum = {0};
+    if (x && x->comm) sum.comm = *x->comm;
+    *mean = 0;
+    for (int64_t d = 0; d < D; d++) *mean += variance[d] > 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        const double *row = r->rows + r->row[i] * D;
+        z[i] = 0;
+        for (int64_t d = 0; d < D; d++) {
+            const double e = row[d] - mu[d];
+            if (variance[d] > 0) z[i] += e * e / variance[d];
+        }
+    }
+    FAB_TRY(fab_sum(&sum, mean, 1));
+    return fab_sum(&sum, z, r->n);
+}
+
+/* Mean of l and its standard error, from the rows held, their z, and the mean of z over all rows. */
+static void estimate(const fab_reservoir *r, const double *l, const double *z, double z_mean,
+                     fab_report *report)
+{
+    double top = -INFINITY, sum = 0, ml = 0, mz = 0, lz = 0, zz = 0, spread = 0;
+    for (int64_t i = 0; i < r->n; i++) top = fmax(top, r->weight[i]);
+    for (int64_t i = 0; i < r->n; i++) {
+        const double h = exp(r->weight[i] - top) / chosen(r, i), dl = l[i] - ml, dz = z[i] - mz;
+        sum += h;
+        ml += h * dl / sum;
+        mz += h * dz / sum;
+        lz += h * dl * (z[i] - mz); /* weighted, in one pass */
+        zz += h * dz * (z[i] - mz);
+    }
+    const int all = !(r->tau < FAB_RESERVOIR_ALL);
+    const double slope = !all && zz > 0 ? lz / zz : 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        const double p = chosen(r, i), d = l[i] - ml - slope * (z[i] - mz);
+        const double part = exp(r->weight[i] - top) / p * d / sum;
+        spread += (1 - p) * part * part;
+    }
+    report->loglik_mean = ml - slope * (mz - z_mean);
+    report->loglik_se = sqrt(spread);
+    report->loglik_rows = r->n;
+}
+
+fab_status fab_reservoir_loglik(const fab_reservoir *r, const fab_gauss *q, const double *variance,
+                                const fab_exec *x, fab_report *report)
+{
+    fab_solver *solver = NULL;
+    double *l, *z, *ordered, z_mean = 0;
+    report->loglik_mean = report->loglik_se = NAN;
+    report->loglik_rows = 0;
+    if (r->n == 0) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&l, 3 * r->n, sizeof *l, "log-likelihood"));
+    z = l + r->n, ordered = z + r->n;
+    const fab_rows rows = {r->rows, FAB_F64, r->n, r->D};
+    fab_status s = fab_solver_create(&solver, q, x);
+    if (s == FAB_OK) s = fab_solver_logpdf(solver, &rows, ordered);
+    fab_solver_free(solver);
+    if (s == FAB_OK) s = sizes(r, q->mu, variance, x, z, &z_mean);
+    if (s == FAB_OK) {
+        for (int64_t i = 0; i < r->n; i++) l[i] = ordered[r->row[i]];
+        estimate(r, l, z, z_mean, report);
+    }
+    fab_release(l);
+    return s;
+}
+
+/* ---- files ------------------------------------------------------------------------------------ */
+
+static fab_states state_of(fab_reservoir *r)
+{
+    return (fab_states){{{"state.held", FAB_F64, r->n, r->D, r->rows},
+                         {"state.held_key", FAB_F64, r->n, 0, r->key},
+                         {"state.held_weight", FAB_F64, r->n, 0, r->weight},
+                         {"state.held_row", FAB_I64, r->n, 0, r->row},
+                         {"state.held_offered", FAB_I64, 1, 0, &r->offered},
+                         {"state.held_age", FAB_F64, 1, 0, &r->age},
+                         {"state.held_tau", FAB_F64, 1, 0, &r->tau}}};
+}
+
+fab_status fab_reservoir_save(fab_reservoir *r, fab_tensors *t)
+{
+    const fab_states all = state_of(r);
+    return r->room ? fab_states_save(&all, t) : FAB_OK;
+}
+
+fab_status fab_reservoir_load(fab_reservoir *r, const fab_tensors *t)
+{
+    const fab_tensor *held = fab_tensors_find(t, "state.held");
+    if (r->room == 0) return FAB_OK;
+    if (!held || held->ndim != 2 || held->shape[0] < 0 || held->shape[0] > r->room)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "there is no tensor 'state.held' of at most %lld rows to continue from",
+                        (long long)r->room);
+    r->n = held->shape[0];
+    const fab_states all = state_of(r);
+    FAB_TRY(fab_states_load(&all, t));
+    const fab_rows rows = {r->rows, FAB_F64, r->n, r->D};
+    const fab_rows key = {r->key, FAB_F64, 1, r->n}, weight = {r->weight, FAB_F64, 1, r->n};
+    if (fab_rows_check("state.held", &rows, r->D) != FAB_OK ||
+        fab_rows_check("state.held_key", &key, r->n) != FAB_OK ||
+        fab_rows_check("state.held_weight", &weight, r->n) != FAB_OK)
+        return FAB_BAD_FILE;
+    int fits = 1;
+    for (int64_t i = 0; i < r->n; i++) fits = fits && r->row[i] >= 0 && r->row[i] < r->n;
+    if (!fits || r->offered < r->n || !isfinite(r->age) || !isfinite(r->tau))
+        return FAB_FAIL(FAB_BAD_FILE, "the numbers of the rows held do not fit one another");
+    return FAB_OK;
+}

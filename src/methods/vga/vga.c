@@ -1,0 +1,919 @@
+/* vga.c - the variational Gaussian of a generalised linear model, from the whole table.
+ *
+ * q = N(mu, S) with S^-1 = A0 + sum_i (x_i, 1) L_i (x_i, 1)': every optimum has this form, L_i a number for each row, or
+ * a C x C matrix for C classes.  It maximises
+ *
+ *     bound = sum_i w_i E_q log p(y_i | eta_i) - KL(q || prior)  <=  log evidence
+ *
+ *   1  S^-1 from L, its factor and S; eta_i ~ N(m_i, V_i): m_i = (x_i, 1) mu + offset, V_i = (x_i, 1) S (x_i, 1)'
+ *   2  w_i E log p, gradient g_i and curvature H_i = -w_i E d^2 log p / d eta^2: closed, by quadrature
+ *      (mean_loglik of the likelihoods), or for several classes over fixed nodes (softmax_mean.c); the bound
+ *   3  a step along the natural gradient: L <- (1 - t) L + t H, the alpha inside S likewise, and
+ *      mu <- mu + u S (sum_i g_i (x_i, 1) - A0 (mu - m0)); with t = u = 1 it is Newton's with expected derivatives.  t is
+ *      the step that would have been right the last time (a fall of the classes' rows from each other turns H against L,
+ *      and t = 1 would swing); both are halved until the bound rises
+ *   4  alpha auto: where the slope of the bound at its best q, by log alpha, with that of a hyper-prior is 0,
+ *          gamma - alpha |mu|^2 + h = 0,       gamma = d - alpha tr S over the d coefficients
+ *      h = 2 / (1 + alpha s^2) - 1: the prior's standard deviation is half-Cauchy of scale s = 1 / (root mean square of
+ *      the features), because the bound hardly depends on alpha where classes separate.  Secants in log alpha.
+ *      beta auto: beta = (sum w - sum beta w v) / sum w (y - m)^2
+ *   5  end when neither the gradient (g' S g / 2 nats) nor H - L (sum |tr (H - L) V| / 2) moves the bound any more
+ *   6  classes, alpha auto: the Gaussian of a colder posterior, likelihood and prior to the power 1/T, as narrow as the
+ *      rows want it.  Row i left out has eta_i ~ N(m_i - U_i g_i, U_i), U_i = (V_i^-1 - L_i)^-1, and so a density of its
+ *      own.  T is a quarter as long as their mean rises, then alpha a quarter or four times; T = 1 stays unless the gain
+ *      is more than SURE standard errors of its mean over rows
+ *   7  q in full, covariance form (spread.c); or S^-1 at rank K plus diagonal, precision form (rank_em.c)
+ *
+ * A step costs N P^2 multiply-adds twice (C (C + 1) / 2 products of N x W x W for C classes of W coordinates) and P^3.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/methods.h"
+#include "base/fail.h"
+#include "base/hooks.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "fit/method.h"
+#include "la/ops.h"
+#include "la/small.h"
+#include "model/likelihoods/softmax.h"
+#include "posterior/element.h"
+#include "posterior/solver.h"
+#include "posterior/spread.h"
+#include "train/glm_fields.h"
+#include "train/products.h"
+#include <math.h>
+#include <string.h>
+
+#define ROUNDING  1e-11 /* of the bound: below this it cannot judge a step */
+#define UNEVEN    1e-3 /* the same where nodes make expectations that are not quite its derivatives */
+#define SHORTEST  0x1p-10 /* step that still may bring something */
+#define LEAST     0.05    /* step of L */
+#define COARSE    1e-4    /* tol while alpha is sought */
+#define WIDTH     10.0    /* variance of eta a priori, where the search for alpha begins */
+#define LEAP      2.0     /* log alpha moves by no more in a round */
+#define STILL     2e-2    /* log alpha has arrived: the bound is flat at its top */
+#define NOISELESS 1e12    /* beta times the mean of y^2, at most */
+#define LOWEST    (-23.0) /* range of log alpha, around the mean of x^2 summed over rows */
+#define HIGHEST   14.0
+#define SURE      2.0 /* standard errors */
+#define QUARTER   0.25
+#define COLDEST   0x1p-8
+enum {
+    ROWS = 256,
+    ROUNDS = 60,
+    MOVES = 2
+}; /* of a block; of alpha, by the bound; by rows left out,
+ * whose densities are too high where alpha is low */
+
+/* One place (mu, S) with what 1 and 2 know of it. */
+typedef struct place {
+    double *mu;        /* P */
+    double *L;         /* N x C x C: row curvatures in S^-1, weighted */
+    double inside;     /* alpha inside S^-1 */
+    double *H;         /* N x C x C: expected ones */
+    double *off;       /* N: tr (H_i - L_i) V_i / 2 */
+    double *gradient;  /* P: sum_i g_i (x_i, 1) */
+    double loglik;     /* sum_i w_i E log p */
+    double squares;    /* sum w (y - m)^2, gaussian */
+    double variances;  /* sum w v, gaussian */
+    double logdet;     /* of S^-1 */
+    double spread;     /* tr(A0 S), with alpha = 1 for the coefficients where it is plain */
+    double intercepts; /* tr of S over the intercepts */
+    double promise;    /* g' S g / 2, g the slope of the bound by mu: nats a step may bring */
+    double change;     /* sum_i |tr (H_i - L_i) V_i| / 2, and of alpha: how far S is from its own
+                          equation, in nats */
+} place;
+
+typedef struct vga {
+    fab_vga_settings s;
+    fab_glm m;
+    const fab_likelihood_row *row;
+    fab_exec exec;
+    fab_watch watch;
+    fab_dtype type;         /* of F */
+    const fab_gauss *prior; /* borrowed, or NULL */
+    fab_examples e;
+    int64_t N, P, W, C; /* rows; coordinates; of a class; predictors */
+    double alpha;       /* over T */
+    double T;           /* temperature */
+    double relaxed;     /* step of L */
+    double *A0;         /* P x P: precision of a given prior, or NULL */
+    double *m0;         /* P */
+    double log_prior;   /* log det A0, given */
+    place now, next;
+    place kept;           /* mu, L and inside of the best place in 6; with its */
+    double *density;      /* N: log p of each row left out, at the place kept, */
+    double *other, *base; /* N each: at another, and where T = 1 */
+    double *A, *G, *S;    /* P x P: S^-1, its factor, S */
+    double *scale;        /* P */
+    double *step, *slope; /* P each: of mu, and the scaled slope of the bound */
+    double *x, *z;        /* ROWS x W: a block of (x, 1), and multiplied */
+    double *mean, *g;     /* ROWS x C: means, gradients */
+    double *V;            /* ROWS x C x C */
+    double *U;            /* 4 x C x C and 2 x C: of a row left out */
+    fab_softmax *predict; /* of several classes */
+    fab_softmax_mean *softmax;
+    fab_gauss *q;
+    fab_report report;
+} vga;
+
+/* ---- settings ----------------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_vga_settings
+static const fab_field fields[] = {
+    AUTOMATIC(alpha, F64, 1e-300, 1e300,
+              "prior precision of every weight but the intercept's; auto: by the bound"),
+    AUTOMATIC(beta, F64, 1e-300, 1e300,
+              "precision of the noise of a gaussian target; auto: by the bound"),
+    FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),
+    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start at rank K"),
+    AUTOMATIC(K, I64, 1, 4096, "rank of the precision; auto: the full covariance"),
+    FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the precision to rank K, at most"),
+    FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
+    FIELD(nodes, I64, 128, 1, 1e6, "several classes: nodes, taken with both signs"),
+    FIELD(tol, F64, 1e-5, 0, 1, "stop when a step promises less, as a share of the bound"),
+    FIELD(max_iter, I64, 500, 1, 1e6, "steps"),
+    AUTOMATIC(temperature, F64, COLDEST, 1,
+              "of the posterior q is near; auto: 1, less where rows left out say so"),
+};
+static const fab_fields table = TABLE("vga", fields);
+GLM_LAYOUT(fields);
+#undef SETTINGS
+
+fab_vga_settings fab_vga_defaults(void)
+{
+    fab_vga_settings s;
+    fab_settings_defaults(&table, &s);
+    return s;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+{
+    const fab_vga_settings *s = settings;
+    const fab_glm m = fab_glm_of(in->model, s->beta);
+    vga f = {.s = *s,
+             .m = m,
+             .row = fab_glm_likelihood(&m),
+             .watch = fab_watch_of(x),
+             .type = x && x->ops ? x->ops->type : FAB_F64,
+             .prior = in->prior,
+             .P = in->model->D,
+             .W = m.D + m.intercept,
+             .C = m.classes};
+    *handle = NULL;
+    if (x) f.exec = *x;
+    if (!f.row->several && !f.row->mean_loglik)
+        return FAB_FAIL(FAB_UNSUPPORTED, "vga: a %s target%s has no expectations here", f.row->name,
+                        m.nu > 0 ? " with noise of Student's t" : "");
+    if (f.P > FAB_VGA_MAX)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "vga: %lld coordinates, expected at most %d: laplace or lrvga take more",
+                        (long long)f.P, FAB_VGA_MAX);
+    if (f.prior && !fab_is_auto_f64(s->temperature) && s->temperature < 1)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "vga: temperature = %g with a prior that is given: expected 1",
+                        s->temperature);
+    if (x && x->comm)
+        return FAB_FAIL(FAB_UNSUPPORTED, "vga: runs in one process; lrvga may run in several");
+    FAB_TRY(fab_alloc_array(handle, 1, sizeof f, "vga"));
+    memcpy(*handle, &f, sizeof f);
+    return FAB_OK;
+}
+
+static void release(void *handle)
+{
+    vga *f = handle;
+    if (!f) return;
+    fab_gauss_free(f->q);
+    fab_release(f);
+}
+
+static fab_status update(void *handle, const fab_examples *e)
+{
+    vga *f = handle;
+    f->e = *e;
+    f->N = e->x.n;
+    return FAB_OK;
+}
+
+/* Is T to be found?  With alpha or a prior given, the posterior is the one that was asked for. */
+static int is_tempered(const vga *f)
+{
+    return fab_is_auto_f64(f->s.temperature) && fab_is_auto_f64(f->s.alpha) && !f->prior &&
+           f->row->target == FAB_TARGET_CLASSES;
+}
+
+static void layout_place(fab_layout *l, const vga *f, place *p)
+{
+    p->mu = fab_place(l, f->P, sizeof(double));
+    p->gradient = fab_place(l, f->P, sizeof(double));
+    p->L = fab_place(l, f->N * f->C * f->C, sizeof(double));
+    p->H = fab_place(l, f->N * f->C * f->C, sizeof(double));
+    p->off = fab_place(l, f->N, sizeof(double));
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    vga *f = handle;
+    const int64_t P = f->P, rows = f->N < ROWS ? f->N : ROWS;
+    layout_place(l, f, &f->now);
+    layout_place(l, f, &f->next);
+    f->A = fab_place(l, P * P, sizeof(double));
+    f->G = fab_place(l, P * P, sizeof(double));
+    f->S = fab_place(l, P * P, sizeof(double));
+    f->A0 = f->prior ? fab_place(l, P * P, sizeof(double)) : NULL;
+    f->m0 = fab_place(l, P, sizeof(double));
+    f->scale = fab_place(l, P, sizeof(double));
+    f->step = fab_place(l, P, sizeof(double));
+    f->slope = fab_place(l, P, sizeof(double));
+    f->x = fab_place(l, rows * f->W, sizeof(double));
+    f->z = fab_place(l, rows * f->W, sizeof(double));
+    f->mean = fab_place(l, rows * f->C, sizeof(double));
+    f->g = fab_place(l, rows * f->C, sizeof(double));
+    f->V = fab_place(l, rows * f->C * f->C, sizeof(double));
+    if (!is_tempered(f)) return;
+    f->kept.mu = fab_place(l, P, sizeof(double));
+    f->kept.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
+    f->density = fab_place(l, f->N, sizeof(double));
+    f->other = fab_place(l, f->N, sizeof(double));
+    f->base = fab_place(l, f->N, sizeof(double));
+    f->U = fab_place(l, 4 * f->C * f->C + 2 * f->C, sizeof(double));
+}
+
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
+{
+    const fab_glm *m = &in->model->head;
+    const double P = (double)in->model->D, C = (double)m->classes, W = (double)m->D + 1,
+                 rows = fmin((double)n, ROWS),
+                 F = x && x->ops ? (double)x->ops->size : sizeof(double);
+    (void)settings;
+    if (P > FAB_VGA_MAX) return 0; /* is refused */
+    return 8 * (4 * P * P + 9 * P + (double)n * (5 * C * C + 3) + rows * (2 * W + C * (C + 2))) +
+           F * P * P;
+}
+
+/* ---- the prior ------------------------------------------------------------------------------------------ */
+
+static fab_status take_prior(vga *f)
+{
+    fab_solver *solver;
+    double *work = NULL;
+    FAB_TRY(fab_solver_create(&solver, f->prior, &f->exec));
+    fab_status s = fab_solver_logdet(solver, &f->log_prior);
+    f->log_prior = -f->log_prior;
+    if (s == FAB_OK)
+        s = fab_alloc_array((void **)&work, fab_solver_matrix_work(solver), sizeof *work, "vga");
+    if (s == FAB_OK)
+        s = fab_solver_matrix(solver, f->prior->form != FAB_FORM_PRECISION, f->A0, work);
+    fab_release(work);
+    fab_solver_free(solver);
+    memcpy(f->m0, f->prior->mu, (size_t)f->P * sizeof *f->m0);
+    return s;
+}
+
+static int is_weight(const vga *f, int64_t i)
+{
+    return i % f->W < f->m.D;
+}
+
+/* out = A0 (mu - m0) */
+static void prior_slope(const vga *f, const double *mu, double *out)
+{
+    for (int64_t i = 0; i < f->P; i++) {
+        out[i] = 0;
+        if (!f->prior) out[i] = (is_weight(f, i) ? f->alpha : f->s.intercept_alpha) * mu[i];
+        if (f->prior)
+            for (int64_t j = 0; j < f->P; j++) out[i] += f->A0[i * f->P + j] * (mu[j] - f->m0[j]);
+    }
+}
+
+/* KL(q || prior) = (tr A0 S + (mu - m0)' A0 (mu - m0) - P - log det A0 + log det S^-1) / 2 */
+static double divergence(vga *f, const place *p)
+{
+    const double weights = (double)(f->C * f->m.D), intercepts = (double)f->P - weights,
+                 trace = f->prior ? p->spread
+                                  : f->alpha * p->spread + f->s.intercept_alpha * p->intercepts,
+                 logdet = f->prior
+                              ? f->log_prior
+                              : weights * log(f->alpha) + intercepts * log(f->s.intercept_alpha);
+    double size = 0;
+    prior_slope(f, p->mu, f->step);
+    for (int64_t i = 0; i < f->P; i++) size += f->step[i] * (p->mu[i] - f->m0[i]);
+    return 0.5 * (trace + size - (double)f->P - logdet + p->logdet);
+}
+
+/* ---- 1, 2 ------------------------------------------------------------------------------------------------ */
+
+/* Rows first .. of a block, with a 1 behind the features where there is an intercept; how many. */
+static int64_t gather(const vga *f, int64_t first)
+{
+    const int64_t n = f->N - first < ROWS ? f->N - first : ROWS, W = f->W;
+    for (int64_t j = 0; j < n; j++) {
+        fab_rows_get(&f->e.x, first + j, f->m.D, f->x + j * W);
+        if (f->m.intercept) f->x[j * W + f->m.D] = 1;
+    }
+    return n;
+}
+
+/* 1: A = A0 + sum_i (x_i, 1) L_i (x_i, 1)', its factor G, its log det */
+static fab_status form(vga *f, place *p)
+{
+    const int64_t P = f->P, W = f->W, C = f->C;
+    memset(f->A, 0, (size_t)(P * P) * sizeof *f->A);
+    if (f->prior) memcpy(f->A, f->A0, (size_t)(P * P) * sizeof *f->A);
+    if (!f->prior)
+        for (int64_t i = 0; i < P; i++)
+            f->A[i * P + i] = is_weight(f, i) ? p->inside : f->s.intercept_alpha;
+    for (int64_t first = 0, n; first < f->N; first += n) {
+        n = gather(f, first);
+        for (int64_t k = 0; k < C; k++)
+            for (int64_t l = 0; l <= k; l++) {
+                for (int64_t j = 0; j < n; j++) {
+                    const double by = p->L[((first + j) * C + k) * C + l];
+                    for (int64_t i = 0; i < W; i++) f->z[j * W + i] = by * f->x[j * W + i];
+                }
+                fab_gemm(FAB_F64, FAB_T, FAB_N, W, W, n, 1, f->z, W, f->x, W, 1,
+                         f->A + k * W * P + l * W, P);
+            }
+        FAB_TRY(fab_watch_work(&f->watch, (double)(n * P) * (double)P, "vga", first, f->N));
+    }
+    for (int64_t i = 0; i < P; i++) /* its lower triangle was made */
+        for (int64_t j = 0; j < i; j++) f->A[j * P + i] = f->A[i * P + j];
+    FAB_TRY(fab_watch_work(&f->watch, pow((double)P, 3) / 4, "vga", 0, 0));
+    return fab_scaled_chol(P, f->A, f->scale, f->G, &p->logdet);
+}
+
+/* S from the factor, and the traces of KL */
+static void invert(vga *f, place *p)
+{
+    const int64_t P = f->P;
+    fab_chol_inv(P, f->G, f->S);
+    p->spread = p->intercepts = 0;
+    for (int64_t i = 0; i < P; i++)
+        for (int64_t j = 0; j < P; j++) f->S[i * P + j] *= f->scale[i] * f->scale[j];
+    for (int64_t i = 0; i < P; i++) {
+        if (f->prior)
+            for (int64_t j = 0; j < P; j++) p->spread += f->A0[i * P + j] * f->S[i * P + j];
+        else if (is_weight(f, i))
+            p->spread += f->S[i * P + i];
+        else
+            p->intercepts += f->S[i * P + i];
+    }
+}
+
+/* 1: m and V of the n rows of a block */
+static void predictors(vga *f, const place *p, int64_t first, int64_t n)
+{
+    const int64_t P = f->P, W = f->W, C = f->C;
+    fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, W, 1, f->x, W, p->mu, W, 0, f->mean, C);
+    if (f->e.offset)
+        for (int64_t i = 0; i < n * C; i++) f->mean[i] += f->e.offset[first + i / C];
+    for (int64_t k = 0; k < C; k++)
+        for (int64_t l = 0; l <= k; l++) {
+            fab_gemm(FAB_F64, FAB_N, FAB_N, n, W, W, 1, f->x, W, f->S + k * W * P + l * W, P, 0,
+                     f->z, W);
+            for (int64_t j = 0; j < n; j++) {
+                double sum = 0;
+                for (int64_t i = 0; i < W; i++) sum += f->x[j * W + i] * f->z[j * W + i];
+                if (k == l && sum < 0) sum = 0; /* rounding */
+                f->V[(j * C + k) * C + l] = f->V[(j * C + l) * C + k] = sum;
+            }
+        }
+}
+
+/* f->step = G^-1 of the scaled slope of the bound by mu, of the place whose factor G is; and what it promises */
+static void find_step(vga *f, place *p)
+{
+    prior_slope(f, p->mu, f->step);
+    for (int64_t i = 0; i < f->P; i++)
+        f->slope[i] = f->step[i] = f->scale[i] * (p->gradient[i] - f->step[i]);
+    fab_chol_solve(f->P, 1, f->G, f->step);
+    p->promise = 0;
+    for (int64_t i = 0; i < f->P; i++) p->promise += 0.5 * f->step[i] * f->slope[i];
+}
+
+/* 2: of all rows; sets what the bound, 3, 4 and 5 need */
+static fab_status expect(vga *f, place *p)
+{
+    const int64_t P = f->P, W = f->W, C = f->C;
+    p->loglik = p->squares = p->variances = p->change = 0;
+    memset(p->gradient, 0, (size_t)P * sizeof *p->gradient);
+    for (int64_t first = 0, n; first < f->N; first += n) {
+        n = gather(f, first);
+        predictors(f, p, first, n);
+        for (int64_t j = 0; j < n; j++) {
+            const double w = (f->e.weight ? f->e.weight[first + j] : 1) / f->T,
+                         y = f->e.y[first + j], *m = f->mean + j * C, *V = f->V + j * C * C;
+            double *g = f->g + j * C, *H = p->H + (first + j) * C * C;
+            const double *L = p->L + (first + j) * C * C;
+            p->loglik += w * (f->row->several
+                                  ? fab_softmax_mean_at(f->softmax, (int64_t)y, m, V, g, H)
+                                  : f->row->mean_loglik(&f->m, y, *m, *V, g, H));
+            for (int64_t k = 0; k < C; k++) g[k] *= w;
+            double change = 0;
+            for (int64_t k = 0; k < C * C; k++) {
+                H[k] *= w;
+                change += 0.5 * (H[k] - L[k]) * V[k];
+            }
+            p->off[first + j] = change;
+            p->change += fabs(change);
+            if (!f->row->noise) continue;
+            p->squares += w * (y - *m) * (y - *m);
+            p->variances += w * *V;
+        }
+        fab_gemm(FAB_F64, FAB_T, FAB_N, C, W, n, 1, f->g, C, f->x, W, 1, p->gradient, W);
+        FAB_TRY(fab_watch_work(&f->watch, (double)(n * P) * (double)P, "vga", first, f->N));
+    }
+    if (!f->prior) p->change += 0.5 * fabs(f->alpha - p->inside) * p->spread;
+    find_step(f, p);
+    return FAB_OK;
+}
+
+/* ---- 3 ---------------------------------------------------------------------------------------------------- */
+
+/* The start: the mean of y, and the curvature of the rows there. */
+static fab_status start(vga *f)
+{
+    place *p = &f->now;
+    const int64_t C = f->C;
+    double sum = 0, weights = 0;
+    for (int64_t j = 0; j < f->N; j++) {
+        const double w = f->e.weight ? f->e.weight[j] : 1;
+        sum += w * f->e.y[j];
+        weights += w;
+    }
+    memset(p->mu, 0, (size_t)f->P * sizeof *p->mu);
+    if (f->prior) memcpy(p->mu, f->m0, (size_t)f->P * sizeof *p->mu);
+    if (!f->prior && f->m.intercept && f->row->start)
+        p->mu[f->m.D] = f->row->start(sum / weights, (double)f->N);
+    p->inside = f->alpha;
+    for (int64_t first = 0, n; first < f->N; first += n) {
+        n = gather(f, first);
+        fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, f->W, 1, f->x, f->W, p->mu, f->W, 0, f->mean, C);
+        for (int64_t j = 0; j < n; j++) {
+            const double w = (f->e.weight ? f->e.weight[first + j] : 1) / f->T;
+            double *L = p->L + (first + j) * C * C;
+            for (int64_t k = 0; k < C; k++)
+                f->mean[j * C + k] += f->e.offset ? f->e.offset[first + j] : 0;
+            f->row->loglik(&f->m, f->e.y[first + j], f->mean + j * C, NULL, L);
+            for (int64_t k = 0; k < C * C; k++) L[k] *= w;
+        }
+    }
+    FAB_TRY(form(f, p));
+    invert(f, p);
+    return expect(f, p);
+}
+
+/* f->next: a step of size t for L, and t_mean for mu, from f->now */
+static fab_status try_step(vga *f, double t, double t_mean)
+{
+    place *p = &f->now, *to = &f->next;
+    const int64_t numbers = f->N * f->C * f->C;
+    for (int64_t i = 0; i < numbers; i++) to->L[i] = (1 - t) * p->L[i] + t * p->H[i];
+    to->inside = (1 - t) * p->inside + t * f->alpha;
+    FAB_TRY(form(f, to));
+    find_step(f, p); /* by the new S */
+    for (int64_t i = 0; i < f->P; i++) to->mu[i] = p->mu[i] + t_mean * f->scale[i] * f->step[i];
+    invert(f, to);
+    return expect(f, to);
+}
+
+/* ---- 4 ---------------------------------------------------------------------------------------------------- */
+
+/* The slope of the bound, and of the log density of the half-Cauchy, by log alpha; and MacKay's step of log alpha. */
+static void slope_of_alpha(const vga *f, double square, double *slope, double *move)
+{
+    const place *p = &f->now;
+    const double d = (double)(f->C * f->m.D),
+                 h = 2 / (1 + f->alpha / square) - 1; /* s^2 = 1 / square */
+    double size = 0;
+    for (int64_t i = 0; i < f->P; i++) size += is_weight(f, i) ? p->mu[i] * p->mu[i] : 0;
+    const double gamma = d - f->alpha * p->spread + h;
+    *slope = 0.5 * (gamma - f->alpha * size);
+    *move = gamma > 0 && size > 0 ? log(gamma / size / f->alpha) : LEAP;
+}
+
+/* The same of beta; what was computed with the old one follows. */
+static double choose_beta(vga *f)
+{
+    place *p = &f->now;
+    double weights = 0, size = 0;
+    for (int64_t j = 0; j < f->N; j++) {
+        const double w = f->e.weight ? f->e.weight[j] : 1;
+        weights += w;
+        size += w * f->e.y[j] * f->e.y[j];
+    }
+    const double was = f->m.beta, highest = size > 0 ? NOISELESS * weights / size : was,
+                 wish = (weights - was * p->variances) / p->squares,
+                 most = fmin(exp(LEAP) * was, highest);
+    f->m.beta = wish > 0 ? fmin(fmax(wish, was / exp(LEAP)), most) : most;
+    const double ratio = f->m.beta / was;
+    p->loglik += 0.5 * (weights * log(ratio) - (f->m.beta - was) * (p->squares + p->variances));
+    for (int64_t i = 0; i < f->P; i++) p->gradient[i] *= ratio;
+    for (int64_t i = 0; i < f->N; i++) p->H[i] *= ratio;
+    return fabs(log(ratio));
+}
+
+/* The mean square of a feature. */
+static fab_status mean_square(vga *f, double *square)
+{
+    double sum = 0, weights = 0;
+    for (int64_t j = 0; j < f->N; j++) {
+        const double w = f->e.weight ? f->e.weight[j] : 1;
+        fab_rows_get(&f->e.x, j, f->m.D, f->x);
+        for (int64_t i = 0; i < f->m.D; i++) sum += w * f->x[i] * f->x[i];
+        weights += w;
+    }
+    *square = sum / weights / (double)f->m.D;
+    if (*square > 0 && isfinite(*square)) return FAB_OK;
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "vga: the features are all 0 or too large, so alpha cannot be found: give alpha");
+}
+
+/* ---- the algorithm ---------------------------------------------------------------------------------------- */
+
+/* Is f->next better than f->now, whose bound is given?  Where the bound cannot judge, it shall be nearer to a place that
+ * solves its own equations. */
+static int is_better(vga *f, double bound)
+{
+    const place *p = &f->now, *to = &f->next;
+    const double rise = to->loglik - divergence(f, to) - bound, size = 1 + fabs(bound);
+    if (rise >= -ROUNDING * size) return 1;
+    return f->row->several && rise >= -UNEVEN * size &&
+           to->promise + to->change < p->promise + p->change;
+}
+
+/* The step for L that would have made the last one exact along itself, from how far each row was off before and after it. */
+static double relax(const vga *f, double t)
+{
+    const double *now = f->now.off, *was = f->next.off;
+    double along = 0, square = 0;
+    for (int64_t i = 0; i < f->N; i++) {
+        along += was[i] * (was[i] - now[i]);
+        square += (now[i] - was[i]) * (now[i] - was[i]);
+    }
+    return square > 0 ? fmin(fmax(t * along / square, LEAST), 1) : t;
+}
+
+/* 3, 5: the best place for alpha and beta as they stand */
+static fab_status settle(vga *f, double tol)
+{
+    f->report.converged = 0;
+    f->relaxed = 1;
+    while (f->report.iterations < f->s.max_iter) {
+        const double bound = f->now.loglik - divergence(f, &f->now), size = 1 + fabs(bound);
+        double t = 1;
+        int better = 0;
+        for (; t >= SHORTEST; t /= 2) {
+            const fab_status s = try_step(f, t * f->relaxed, t);
+            if (s != FAB_OK && s != FAB_NUMERIC) return s;
+            if (s == FAB_NUMERIC && t == SHORTEST) return fab_prefix(s, "vga: S^-1: ");
+            better = s == FAB_OK && is_better(f, bound);
+            if (better) break;
+        }
+        f->report.iterations++;
+        if (!better) { /* of several classes: as far as their nodes can tell */
+            const double reach = f->row->several ? UNEVEN : tol;
+            f->report.converged = f->now.promise <= reach * size &&
+                                  f->now.change <= sqrt(reach) * size;
+            break;
+        }
+        const place last = f->now;
+        f->now = f->next;
+        f->next = last;
+        f->relaxed = relax(f, t * f->relaxed);
+        f->report.converged = f->now.promise <= tol * size && f->now.change <= sqrt(tol) * size;
+        if (f->report.converged) break;
+        FAB_TRY(fab_watch_tick(&f->watch, "vga", f->report.iterations, f->s.max_iter));
+    }
+    return FAB_OK;
+}
+
+/* 4: where the slope of the bound by log alpha is 0, by secants inside a bracket; beta beside it */
+static fab_status choose(vga *f, int auto_alpha, int auto_beta, double square)
+{
+    const double centre = log(square * (double)f->N);
+    double x = log(f->alpha), lo = centre + LOWEST, hi = centre + HIGHEST, old = x, old_slope = 0;
+    for (int i = 0; i < ROUNDS; i++) {
+        double slope, move;
+        FAB_TRY(settle(f, COARSE));
+        if (!f->report.converged) break; /* said at the end */
+        const double noise = auto_beta ? choose_beta(f) : 0;
+        if (!auto_alpha) {
+            if (noise <= STILL) break;
+            continue;
+        }
+        slope_of_alpha(f, square, &slope, &move);
+        if (slope < 0)
+            hi = fmin(hi, x);
+        else
+            lo = fmax(lo, x);
+        if (i > 0 && (slope - old_slope) * (x - old) < 0)
+            move = -slope * (x - old) / (slope - old_slope);
+        double next = x + fmin(fmax(move, -LEAP), LEAP);
+        if (!(next > lo && next < hi))
+            next = slope < 0 ? 0.5 * (fmax(lo, x - LEAP) + x) : 0.5 * (x + fmin(hi, x + LEAP));
+        old = x;
+        old_slope = slope;
+        x = next;
+        f->alpha = exp(x);
+        if (fabs(x - old) <= STILL && noise <= STILL) break;
+    }
+    return FAB_OK;
+}
+
+/* ---- 6 ------------------------------------------------------------------------------------------------------ */
+
+static double weight_of(const vga *f, int64_t i)
+{
+    return f->e.weight ? f->e.weight[i] : 1;
+}
+
+/* log p of a row under eta ~ N(m - U g, U), U = (V^-1 - L)^-1 = R (I - R' L R)^-1 R', V = R R' */
+static fab_status left_out(vga *f, int64_t i, double y, const double *m, const double *V,
+                           const double *g, const double *L, double *logp)
+{
+    const int64_t C = f->C;
+    double *R = f->U, *LR = R + C * C, *M = LR + C * C, *U = M + C * C, *mean = U + C * C,
+           *all = mean + C;
+    memcpy(R, V, (size_t)(C * C) * sizeof *R);
+    FAB_TRY(fab_chol(C, R));
+    fab_mm(FAB_N, FAB_N, C, C, C, 1, L, R, 0, LR);
+    fab_mm(FAB_T, FAB_N, C, C, C, -1, R, LR, 0, M);
+    fab_add_identity(C, M);
+    FAB_TRY(fab_chol(C, M));
+    for (int64_t k = 0; k < C; k++)
+        for (int64_t l = 0; l < C; l++) LR[l * C + k] = R[k * C + l]; /* R' */
+    fab_tri_solve(FAB_LEFT, FAB_N, C, C, M, LR);
+    fab_mm(FAB_T, FAB_N, C, C, C, 1, LR, LR, 0, U);
+    memcpy(mean, m, (size_t)C * sizeof *mean);
+    fab_mv(FAB_N, C, C, -1, U, g, 1, mean);
+    if (!f->row->several) {
+        *logp = f->row->logp(&f->m, *mean, *U, y);
+        return FAB_OK;
+    }
+    FAB_TRY(fab_softmax_logp(f->predict, i, mean, U, all));
+    *logp = all[(int64_t)y];
+    return FAB_OK;
+}
+
+/* f->other: of every row at the place f->now, whose S is there; their mean.  A row without which S^-1 would not be
+ * positive definite has no density, and neither has the place. */
+static fab_status leave_out(vga *f, double *mean)
+{
+    const int64_t C = f->C;
+    double sum = 0, weights = 0;
+    for (int64_t first = 0, n; first < f->N; first += n) {
+        n = gather(f, first);
+        predictors(f, &f->now, first, n);
+        for (int64_t j = 0; j < n; j++) {
+            const int64_t i = first + j;
+            const double w = weight_of(f, i), y = f->e.y[i], *m = f->mean + j * C,
+                         *V = f->V + j * C * C;
+            double *g = f->g + j * C, *H = f->U;
+            if (f->row->several)
+                fab_softmax_mean_at(f->softmax, (int64_t)y, m, V, g, H);
+            else
+                f->row->mean_loglik(&f->m, y, *m, *V, g, H);
+            for (int64_t k = 0; k < C; k++) g[k] *= w / f->T;
+            const fab_status s = left_out(f, i, y, m, V, g, f->now.L + i * C * C, &f->other[i]);
+            if (s != FAB_OK && s != FAB_NUMERIC) return s;
+            if (s != FAB_OK) f->other[i] = -INFINITY;
+            sum += w * f->other[i];
+            weights += w;
+        }
+        FAB_TRY(fab_watch_work(&f->watch, (double)(n * f->P) * (double)f->P, "vga", first, f->N));
+    }
+    *mean = sum / weights;
+    return FAB_OK;
+}
+
+/* Everything of f->now from its mu, L and inside. */
+static fab_status renew(vga *f)
+{
+    FAB_TRY(form(f, &f->now));
+    invert(f, &f->now);
+    return expect(f, &f->now);
+}
+
+static void copy_place(const vga *f, place *to, const place *from)
+{
+    memcpy(to->mu, from->mu, (size_t)f->P * sizeof *to->mu);
+    memcpy(to->L, from->L, (size_t)(f->N * f->C * f->C) * sizeof *to->L);
+    to->inside = from->inside;
+}
+
+/* Go on at temperature T with another alpha, both as a user knows them, from f->now. */
+static fab_status change(vga *f, double T, double alpha)
+{
+    const double by = f->T / T;
+    f->T = T;
+    f->alpha = alpha / T;
+    f->s.intercept_alpha *= by;
+    f->now.inside *= by;
+    for (int64_t i = 0; i < f->N * f->C * f->C; i++) f->now.L[i] *= by;
+    FAB_TRY(renew(f));
+    return settle(f, COARSE);
+}
+
+/* Is this temperature and alpha better than the best?  f->kept is the best place, now and before.  The steps of a trial are
+ * its own, and one that fails is no better. */
+static fab_status try_narrower(vga *f, double T, double alpha, double *best, int *better)
+{
+    const double was_T = f->T, was_alpha = f->alpha * f->T, by = T / was_T;
+    const int64_t iterations = f->report.iterations;
+    double mean = -INFINITY, *was = f->density;
+    f->report.iterations = 0;
+    const fab_status s = change(f, T, alpha);
+    if (s != FAB_NUMERIC) FAB_TRY(s);
+    if (s == FAB_OK) FAB_TRY(leave_out(f, &mean));
+    f->report.iterations = iterations;
+    *better = s == FAB_OK && f->report.converged && mean > *best;
+    if (*better) {
+        f->density = f->other;
+        f->other = was;
+        *best = mean;
+        copy_place(f, &f->kept, &f->now);
+        return FAB_OK;
+    }
+    f->T = was_T;
+    f->alpha = was_alpha / was_T;
+    f->s.intercept_alpha *= by;
+    copy_place(f, &f->now, &f->kept);
+    return renew(f);
+}
+
+/* How many standard errors the rows left out gain by f->density over f->base. */
+static double gain(const vga *f)
+{
+    double weights = 0, mean = 0, square = 0;
+    for (int64_t i = 0; i < f->N; i++) {
+        weights += weight_of(f, i);
+        mean += weight_of(f, i) * (f->density[i] - f->base[i]);
+    }
+    mean /= weights;
+    for (int64_t i = 0; i < f->N; i++) {
+        const double off = weight_of(f, i) * (f->density[i] - f->base[i] - mean);
+        square += off * off;
+    }
+    return square > 0 ? mean * weights / sqrt(square) : 0;
+}
+
+/* A quarter of T as long as that helps. */
+static fab_status cool(vga *f, double *best)
+{
+    int better = 1;
+    while (better && f->T * QUARTER >= COLDEST)
+        FAB_TRY(try_narrower(f, f->T * QUARTER, f->alpha * f->T, best, &better));
+    return FAB_OK;
+}
+
+static fab_status temper(vga *f)
+{
+    const double alpha = f->alpha;
+    double best;
+    int better;
+    FAB_TRY(leave_out(f, &best));
+    if (!isfinite(best)) return FAB_OK;
+    memcpy(f->base, f->other, (size_t)f->N * sizeof *f->base);
+    memcpy(f->density, f->other, (size_t)f->N * sizeof *f->base);
+    copy_place(f, &f->kept, &f->now);
+    FAB_TRY(cool(f, &best));
+    if (f->T == 1) return FAB_OK;
+    for (int way = 0, helped = 0; way < 2 && !helped; way++)
+        for (int i = 0; i < MOVES; i++) {
+            const double by = way == 0 ? QUARTER : 1 / QUARTER;
+            FAB_TRY(try_narrower(f, f->T, by * f->alpha * f->T, &best, &better));
+            if (!better) break;
+            helped = 1;
+        }
+    FAB_TRY(cool(f, &best));
+    return gain(f) > SURE ? FAB_OK : change(f, 1, alpha);
+}
+
+static fab_status climb(vga *f)
+{
+    double square = 1;
+    if (f->prior) FAB_TRY(take_prior(f));
+    const int auto_alpha = !f->prior && fab_is_auto_f64(f->s.alpha),
+              auto_beta = f->row->noise && fab_is_auto_f64(f->s.beta);
+    f->alpha = f->prior ? 1 : f->s.alpha;
+    f->T = 1;
+    if (auto_alpha) {
+        FAB_TRY(mean_square(f, &square));
+        f->alpha = square * (double)f->m.D / WIDTH;
+    }
+    FAB_TRY(start(f));
+    if (!isfinite(f->now.loglik))
+        return FAB_FAIL(FAB_NUMERIC,
+                        "vga: the log-likelihood is not finite: bring the columns to size");
+    if (auto_alpha || auto_beta) FAB_TRY(choose(f, auto_alpha, auto_beta, square));
+    if (is_tempered(f) && f->report.converged) FAB_TRY(temper(f));
+    if (!fab_is_auto_f64(f->s.temperature) && f->s.temperature < 1)
+        FAB_TRY(change(f, f->s.temperature, f->alpha));
+    FAB_TRY(settle(f, f->s.tol));
+    f->report.alpha = f->prior ? NAN : f->alpha * f->T;
+    f->report.temperature = f->T;
+    f->report.beta = f->m.beta;
+    if (auto_alpha && log(f->report.alpha / square / (double)f->N) > HIGHEST - LEAP)
+        fab_watch_log(&f->watch,
+                      "vga: the bound sees no signal: alpha stands at the end of its range");
+    f->alpha *= f->T; /* the bound of q is that of the model itself, for any T */
+    f->s.intercept_alpha *= f->T;
+    f->report.log_evidence = f->T * f->now.loglik - divergence(f, &f->now);
+    f->s.intercept_alpha /= f->T; /* for A */
+    return FAB_OK;
+}
+
+/* ---- 6 ------------------------------------------------------------------------------------------------------ */
+
+static fab_status times(void *self, int64_t k, const double *V, double *out)
+{
+    const vga *f = self;
+    fab_gemm(FAB_F64, FAB_N, FAB_N, f->P, k, f->P, 1, f->A, f->P, V, k, 0, out, k);
+    return FAB_OK;
+}
+
+static fab_status tick(void *self, int64_t done, int64_t total)
+{
+    return fab_watch_tick(&((const vga *)self)->watch, "vga: rank K", done, total);
+}
+
+static fab_status cut(vga *f)
+{
+    const int64_t P = f->P, K = f->s.K;
+    const fab_products A = {.P = P, .self = f, .times = times, .tick = tick};
+    const fab_rank_plan plan = {K, f->s.inner, f->s.rank_tol, f->s.seed};
+    fab_rank *r;
+    for (int64_t i = 0; i < P; i++) f->step[i] = f->A[i * P + i];
+    FAB_TRY(fab_rank_em(&r, &A, f->step, &plan, &f->exec));
+    f->report.floored = r->floored;
+    const fab_status s = fab_gauss_create(&f->q, FAB_FORM_PRECISION, f->type, P, K);
+    if (s == FAB_OK) {
+        memcpy(f->q->psi, r->psi, (size_t)P * sizeof *r->psi);
+        for (int64_t i = 0; i < P * K; i++) fab_gauss_put(f->q, i, r->W[i]);
+    }
+    fab_release(r);
+    return s;
+}
+
+static fab_status gauss(vga *f)
+{
+    FAB_TRY(form(f, &f->now)); /* of the place that was kept */
+    if (!fab_is_auto_i64(f->s.K) && f->s.K < f->P) {
+        FAB_TRY(cut(f));
+    } else {
+        FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_COVARIANCE, f->type, f->P, f->P));
+        FAB_TRY(fab_spread_inverse(f->q, f->scale, f->G, f->A, f->S));
+    }
+    memcpy(f->q->mu, f->now.mu, (size_t)f->P * sizeof(double));
+    return fab_gauss_check(f->q);
+}
+
+static fab_status result(void *handle, const fab_gauss **q)
+{
+    vga *f = handle, *room;
+    fab_gauss_free(f->q);
+    f->q = NULL;
+    f->report = (fab_report){0};
+    FAB_TRY(fab_build((void **)&room, sizeof *f, f, layout));
+    fab_status s = FAB_OK;
+    if (f->row->several) s = fab_softmax_mean_init(&room->softmax, f->C, f->s.nodes);
+    if (f->row->several && s == FAB_OK) s = fab_softmax_init(&room->predict, f->C, 0, 0);
+    const int before = fab_blas_enter();
+    if (s == FAB_OK) s = climb(room);
+    if (s == FAB_OK) s = gauss(room);
+    fab_blas_leave(before);
+    fab_softmax_mean_free(room->softmax);
+    fab_softmax_free(room->predict);
+    f->q = room->q;
+    f->report = room->report;
+    f->report.gain = room->now.promise / (double)f->N;
+    fab_release(room);
+    FAB_TRY(s);
+    *q = f->q;
+    return FAB_OK;
+}
+
+static fab_status report(void *handle, fab_report *r)
+{
+    *r = ((const vga *)handle)->report;
+    return FAB_OK;
+}
+
+const fab_method fab_vga_method = {
+    .name = "vga",
+    .summary =
+        "the variational Gaussian of a generalised linear model, with its bound of the evidence",
+    .takes = FAB_TAKES_LINEAR,
+    .fields = &table,
+    .bytes = bytes,
+    .init = init,
+    .update = update,
+    .result = result,
+    .report = report,
+    .free = release,
+};

@@ -1,0 +1,162 @@
+#!/usr/bin/python3
+"""test_cli_data.py - tables as people have them, through every verb that reads DATA: test_cli_data.py FABAYES [NAME ..]."""
+# SPDX-License-Identifier: MIT
+import bz2
+import gzip
+import io
+import lzma
+import shutil
+import subprocess
+
+from cli_case import Case, np, run
+
+ROWS = 120
+
+
+def table():
+    r = np.random.default_rng(2385)
+    a, b = r.normal(5, 2, ROWS), r.normal(0, 10, ROWS)
+    y = 3 * a - 0.5 * b + r.normal(0, 0.3, ROWS)
+    return np.round(np.c_[a, b, y], 3)
+
+
+def text(rows, separator=",", mark=".", header="a,b,y"):
+    out = io.StringIO()
+    out.write(header.replace(",", separator) + "\n")
+    for row in rows:
+        out.write(separator.join("%.3f" % x for x in row).replace(".", mark) + "\n")
+    return out.getvalue()
+
+
+class Tables(Case):
+    def setUp(self):
+        super().setUp()
+        self.rows = table()
+        self.plain = self.write("plain.csv", text(self.rows).encode())
+        self.new = self.write("new.csv", text(self.rows[:5, :2], header="a,b").encode())
+        self.good("fit", self.plain, "-y", "y", "-o", self.path("plain.fit"), "--quiet")
+        self.expected = self.good("predict", self.path("plain.fit"), self.new)
+
+    def said(self, *args):
+        """Output and notes of a call that must succeed."""
+        done = self.run_it(*args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.decode(), done.stderr.decode()
+
+    def check_same(self, name, data, note=None, *options):
+        """The fit of this file predicts as that of the plain one does."""
+        path, fit = self.write(name, data), self.path(name + ".fit")
+        notes = self.said("fit", path, "-y", "y", "-o", fit, *options)[1]
+        if note is None:
+            self.assertEqual(notes, "")
+        else:
+            self.assertEqual(notes.count(note), 1, notes)
+        self.assertEqual(self.good("predict", fit, self.new), self.expected)
+        self.assertEqual(self.said("fit", path, "-y", "y", "--quiet", *options)[1], "")
+        return fit
+
+    def test_separators_and_decimal_marks_are_found_or_given(self):
+        rows = self.rows
+        fit = self.check_same("semi.csv", text(rows, ";", ",").encode(), "decimal comma")
+        self.check_same("tab.tsv", text(rows, "\t", ",").encode(), "decimal comma")
+        self.check_same("pipe.csv", text(rows, "|").encode())
+        self.check_same("tilde.csv", text(rows, "~").encode(), None, "--sep", "~")
+        self.check_same("given.csv", text(rows, ";", ",").encode(), None, "--sep", ";", "--decimal", "comma")
+        # One row, whose numbers could be grouped in threes: the file says how they were read.
+        one = np.array([[1.234, 2.345]])
+        as_point = self.good("predict", fit, self.write("one.csv", text(one, header="a,b").encode()))
+        as_comma = self.said("predict", fit, self.write("two.csv", text(one, ";", ",", "a,b").encode()))[0]
+        self.assertEqual(as_comma, as_point)
+
+    def test_every_verb_reads_them(self):
+        semi = self.write("semi.csv", text(self.rows, ";", ",").encode())
+        odd = self.write("odd.csv", text(self.rows, "!").encode())
+        for path, options in (semi, []), (odd, ["--sep", "!"]):
+            fit = self.path("x.fit")
+            self.said("fit", path, "-y", "y", "-m", "kalman", "--beta=4", "-o", fit, *options)
+            self.assertEqual(self.said("score", fit, path)[0], self.said("score", fit, self.plain)[0])
+            self.assertEqual(self.said("score", fit, path, *options)[0],
+                             self.said("score", fit, self.plain)[0])
+            self.assertIn("240 rows", self.said("update", fit, path, *options)[0])
+            fa = self.said("fa", path, "-k", "1", "--json", "-o", self.path("x.fa"), *options)[0]
+            self.assertIn('"D": 3', fa)
+            self.said("update", self.path("x.fa"), path, *options)
+            self.said("tune", path, "-y", "y", "-m", "ridge", "--alpha=1e-3:1e3", "--trials", "4",
+                      "--quiet", *options)
+        done = self.run_it("fit", odd, "-y", "y", "--sep", "12")
+        self.assertEqual(done.returncode, 2)
+        self.assertIn(b"--sep: the separator is comma, semicolon", done.stderr)
+
+    def test_encodings_and_line_ends(self):
+        plain = text(self.rows)
+        self.check_same("u16.csv", plain.encode("utf-16"), "UTF-16")
+        self.check_same("u16be.csv", plain.encode("utf-16-be"), "UTF-16")
+        self.check_same("bom.csv", plain.encode("utf-8-sig"))
+        self.check_same("mac.csv", plain.replace("\n", "\r").encode(), "old Mac")
+        self.check_same("dos.csv", plain.replace("\n", "\r\n").encode())
+
+    def test_compressions(self):
+        plain = text(self.rows).encode()
+        self.check_same("x.gz", gzip.compress(plain))
+        self.check_same("x.xz", lzma.compress(plain))
+        self.check_same("x.bz2", bz2.compress(plain))
+        if shutil.which("zstd"):
+            self.check_same("x.zst", subprocess.run(["zstd", "-c"], input=plain, capture_output=True,
+                                                    check=True).stdout)
+
+    def test_comments_and_row_names(self):
+        plain = text(self.rows)
+        lines = plain.splitlines()
+        self.check_same("c.csv", ("# from the lab\n" + plain).encode(), "comments")
+        self.check_same("np.txt", ("# " + plain.replace(",", " ")).encode(), "names of its columns")
+        named = ['"",' + lines[0]] + ['"car %d",%s' % (i, x) for i, x in enumerate(lines[1:])]
+        self.check_same("r.csv", "\n".join(named).encode(), "an index")
+        named = [lines[0]] + ['"car %d" %s' % (i, x) for i, x in enumerate(lines[1:])]
+        self.check_same("r.txt", "\n".join(named).replace(",", " ").encode(), "an index")
+        fa = self.said("fa", self.path("r.txt"), "-k", "1", "--json")[0]
+        self.assertEqual(fa.count('"D": 3'), 1)
+
+    def test_signs_and_groups(self):
+        rows = self.rows.copy()
+        rows[:, 2] *= 1000
+        plain = self.write("k.csv", text(rows).encode())
+        messy = "a;b;y\n" + "".join("%.3f%%;%.3f EUR;%s\n" % (a, b, "{:,.3f}".format(y)) for a, b, y in rows)
+        out = []
+        for path in plain, self.write("m.csv", messy.encode()):
+            fit = self.path("k.fit")
+            notes = self.said("fit", path, "-y", "y", "-o", fit)[1]
+            out.append(self.good("predict", fit, self.new))
+        self.assertEqual(out[0], out[1])
+        for word in "'%'", "'EUR'", "groups of three":
+            self.assertIn(word, notes)
+
+    def test_missing_values_and_none(self):
+        rows = self.rows
+        lines = ["a,c,y"] + ["%s,%s,%.3f" % ("-99" if i % 10 == 3 else "%.3f" % a, "None" if b < 0 else "gravel", y)
+                             for i, (a, b, y) in enumerate(rows)]
+        path, fit = self.write("n.csv", "\n".join(lines).encode()), self.path("n.fit")
+        _, notes = self.said("fit", path, "-y", "y", "--missing", "drop", "--na", "-99,NA", "-o", fit)
+        self.assertEqual(notes, "")
+        self.assertIn("c=None", self.good("info", fit))
+        _, notes = self.said("fit", path, "-y", "y", "-o", self.path("m.fit"))
+        self.assertIn("'None' is frequent", notes)
+        one = self.write("one.csv", b"a,c\n5,None\n6,gravel\n")
+        self.assertEqual(len(self.good("predict", self.path("m.fit"), one).splitlines()), 3)
+
+    def test_dates_are_days_on_request(self):
+        days = np.arange(ROWS) * 3
+        stamps = np.datetime64("2023-12-30") + days
+        lines = ["when,y"] + ["%s,%.3f" % ("%s/%s/%s" % (s[8:10], s[5:7], s[:4]), 2 * d)
+                              for s, d in zip(stamps.astype(str), days)]
+        path, fit = self.write("d.csv", "\n".join(lines).encode()), self.path("d.fit")
+        _, notes = self.said("fit", path, "-y", "y", "--dates", "numbers", "-o", fit)
+        self.assertIn("days since 1970-01-01", notes)
+        one = self.write("one.csv", b"when\n01/03/2024\n")  # the first of March, as in the file
+        mean = float(self.said("predict", fit, one)[0].splitlines()[1].split(",")[0])
+        self.assertAlmostEqual(mean, 2 * (np.datetime64("2024-03-01") - stamps[0]).astype(int), delta=0.05)
+        other = self.write("iso.csv", b"when\n2024-03-01\n")
+        self.assertAlmostEqual(float(self.said("predict", fit, other)[0].splitlines()[1].split(",")[0]), mean)
+
+
+if __name__ == "__main__":
+    run(Tables)

@@ -1,0 +1,263 @@
+"""test_cli_formula.py PROGRAM - formulas, chosen columns, references, and predictions of every row."""
+# SPDX-License-Identifier: MIT
+import json
+from cli_case import Case, np, run
+
+VAGUE = ("--alpha=1e-9", "--intercept_alpha=1e-9")
+
+
+def table(n=120, seed=3):
+    """Rows of houses: numbers, words, numbers that are levels, an index."""
+    r = np.random.default_rng(seed)
+    area, age, rooms = r.uniform(40, 200, n), r.integers(1, 90, n), r.integers(1, 6, n)
+    k = np.array(["hill", "port", "town"])[np.r_[0:3, r.integers(0, 3, n - 3)]]
+    price = 50 + 2.5 * area - 12 * np.log(age) + 30 * (k == "hill") + .3 * area * (k == "port") + 9 * rooms
+    return area, age, rooms, k, np.round(price + r.normal(0, 8, n), 3)
+
+
+def text(columns, names):
+    lines = [",".join(names)] + [",".join(str(v) for v in row) for row in zip(*columns)]
+    return ("\n".join(lines) + "\n").encode()
+
+
+class Formula(Case):
+    def setUp(self):
+        super().setUp()
+        self.area, self.age, self.rooms, self.k, self.price = self.columns = table()
+        self.names = ["area", "age", "rooms", "district", "price"]
+        self.data = self.write("h.csv", text(self.columns, self.names))
+
+    def coefficients(self, *args):
+        told = self.good_json("info", self.path("m"), *args)["coefficients"]
+        return {c["name"]: (c["mean"], c["sd"]) for c in told}
+
+    def test_a_vague_prior_gives_least_squares(self):
+        self.good("fit", self.data, "-f", "price ~ log(age) + I(area / rooms) + area:rooms", *VAGUE, "-o", self.path("m"))
+        X = np.c_[np.log(self.age), self.area / self.rooms, self.area * self.rooms, np.ones(120)]
+        want = np.linalg.lstsq(X, self.price, rcond=None)[0]
+        got = self.coefficients()
+        self.assertEqual(list(got), ["log(age)", "I(area / rooms)", "area:rooms", "intercept"])
+        np.testing.assert_allclose([m for m, _ in got.values()], want, rtol=1e-7)
+
+    def test_references_are_treatment_contrasts(self):
+        """Means and deviations of ordinary least squares with the column of the reference left out."""
+        self.good("fit", self.data, "-f", "price ~ area * district + log(age)", *VAGUE, "-o", self.path("m"))
+        got = self.coefficients("--reference", "district=hill")
+        one = np.ones(120)
+        p, t = self.k == "port", self.k == "town"
+        X = np.c_[self.area, p, t, np.log(self.age), self.area * p, self.area * t, one]
+        names = ["area", "district=port", "district=town", "log(age)", "area:district=port", "area:district=town", "intercept"]
+        want = np.linalg.lstsq(X, self.price, rcond=None)[0]
+        noise = np.sum((self.price - X @ want) ** 2) / (120 - 7)
+        self.assertEqual(list(got), names)
+        np.testing.assert_allclose([got[n][0] for n in names], want, rtol=1e-5)
+        sd = np.sqrt(noise * np.diag(np.linalg.inv(X.T @ X)))
+        np.testing.assert_allclose([got[n][1] for n in names], sd, rtol=2e-3)  # beta is found by the evidence
+        said = self.good("info", self.path("m"), "--reference", "district=hill")
+        self.assertIn("against district=hill", said)
+        self.assertNotIn("district=hill ", said)
+        self.bad(2, "info", self.path("m"), "--reference", "district=hil", says=["did you mean 'hill'?"])
+        self.bad(2, "info", self.path("m"), "--reference", "area=3", says=["has numbers"])
+
+    def test_two_references_are_those_of_R(self):
+        """Two columns of levels and their product, against a level in the middle and one at the end."""
+        r = self.rooms % 3
+        data = self.write("two.csv", text([r, self.k, self.price], ["r", "k", "price"]))
+        self.good("fit", data, "-f", "price ~ C(r) * k", *VAGUE, "-o", self.path("m"))
+        got = self.coefficients("--reference", "k=town,r=1")
+        names = ["C(r)=0", "C(r)=2", "k=hill", "k=port"]
+        X = [r == 0, r == 2, self.k == "hill", self.k == "port"]
+        for j in (2, 3):
+            for i in (0, 1):
+                names.append(names[i] + ":" + names[j])
+                X.append(X[i] & X[j])
+        X = np.array(X + [np.ones(120)], dtype=float).T
+        self.assertEqual(list(got), names + ["intercept"])
+        np.testing.assert_allclose([m for m, _ in got.values()], np.linalg.lstsq(X, self.price, rcond=None)[0],
+                                   rtol=1e-5, atol=1e-4)
+
+    def test_references_do_not_move_predictions(self):
+        """The difference of two levels at one area is what two predictions differ by."""
+        self.good("fit", self.data, "-f", "price ~ area * district", "-o", self.path("m"))
+        c = self.coefficients("--reference", "district=town")
+        new = self.write("new.csv", b"district,area\nport,70\ntown,70\n")
+        rows = [float(line.split(",")[0]) for line in self.good("predict", self.path("m"), new).splitlines()[1:]]
+        self.assertAlmostEqual(rows[0] - rows[1], c["district=port"][0] + 70 * c["area:district=port"][0], places=7)
+
+    def test_a_formula_is_that_of_columns_made_by_hand(self):
+        made = self.write("made.csv", text([np.log(self.age), self.rooms, self.k, self.area * self.rooms, self.price],
+                                           ["la", "r", "district", "ar", "price"]))
+        for more in ((), ("-m", "lrvga", "-k", "3"), ("--model", "mlp:4", "-m", "laplace", "--epochs=5")):
+            self.good("fit", made, "-y", "price", "--categorical", "r", *more, "-o", self.path("by_hand"))
+            self.good("fit", self.data, "-f", "price ~ log(age) + area:rooms + C(rooms) + district", *more, "-o", self.path("m"))
+            told = [self.good("score", self.path("by_hand"), made), self.good("score", self.path("m"), self.data)]
+            a, b = [[float(w) for w in t.split() if w.replace(".", "").replace("-", "").isdigit()] for t in told]
+            np.testing.assert_allclose(a, b, rtol=1e-5)  # logarithms of two libraries, and six digits
+
+    def test_a_stream_goes_on_with_its_formula(self):
+        half = [c[:60] for c in self.columns], [c[60:] for c in self.columns]
+        first, second = (self.write(n, text(h, self.names)) for n, h in zip(("1.csv", "2.csv"), half))
+        f = ("-f", "price ~ poly(area, 2) + C(rooms) + district", "-m", "lrvga", "-k", "3", "--scale-rows", "60")
+        self.good("fit", first, *f, "-o", self.path("m"))
+        self.good("update", self.path("m"), second)
+        self.good("fit", self.data, *f, "-o", self.path("whole"))
+        self.assertEqual(self.good("predict", self.path("m"), self.data), self.good("predict", self.path("whole"), self.data))
+
+    def test_a_fit_goes_on_with_its_own_formula_alone(self):
+        stream = ("-m", "lrvga", "-k", "2", "--checkpoint", "50", "-o", self.path("m"))
+        self.good("fit", self.data, "-f", "price ~ age", *stream)
+        self.bad(1, "fit", self.data, "-f", "price ~ log(age)", *stream, "--resume", says=["formula age", "log(age)"])
+        self.bad(1, "fit", self.data, "-y", "price", "--only", "age", *stream, "--resume", says=["formula age", "none"])
+        self.good("fit", self.data, "-y", "price", "--only", "age", *stream)
+        self.bad(1, "fit", self.data, "-y", "price", "--only", "area", *stream, "--resume", says=["other columns"])
+        self.good("fit", self.data, "-y", "price", "--only", "age", *stream, "--resume")
+        self.bad(2, "fit", self.data, "-f", "price ~ log(age)", "--prior", self.path("m"), says=["log(age)"])
+
+    def test_folds_take_the_formula(self):
+        told = self.good_json("tune", self.data, "-f", "price ~ poly(area, 2) + district:area + log(age)", "--folds", "3",
+                              "--trials", "2", "--alpha=1e-3:1")
+        self.assertTrue(told)
+
+    def test_counts_have_an_offset_and_no_intercept(self):
+        data = self.write("c.csv", text([self.rooms, self.area, self.k, self.age], ["n", "exposure", "k", "age"]))
+        self.good("fit", data, "-f", "n ~ 0 + k + age + offset(log(exposure))", "--likelihood", "poisson", "-o", self.path("m"))
+        self.good("fit", data, "-y", "n", "--offset", "log:exposure", "--likelihood", "poisson", "--no-intercept",
+                  "--only", "k,age", "-o", self.path("same"))
+        self.assertEqual(self.good("predict", self.path("m"), data), self.good("predict", self.path("same"), data))
+        self.assertNotIn("intercept", self.coefficients())
+
+    def test_wrong_formulas_say_where(self):
+        self.bad(2, "fit", self.data, "-f", "price ~ aera", says=["character 9", "did you mean 'area'?"])
+        self.bad(2, "fit", self.data, "-f", "price ~ area +", says=["ends where"])
+        self.bad(2, "fit", self.data, "-f", "price ~ area", "-y", "age", says=["explains 'price'", "'age'"])
+        self.bad(2, "fit", self.data, "-f", "prise ~ area", says=["did you mean 'price'?"])
+        self.bad(2, "fit", self.data, "-f", "price ~ area - 1", "--model", "mlp:4", says=["biases"])
+        self.bad(1, "fit", self.data, "-f", "price ~ log(district)", says=["holds words"])
+        self.bad(1, "fit", self.data, "-f", "price ~ log(rooms - 5)", says=["row", "'rooms'"])
+
+
+class Columns(Case):
+    def setUp(self):
+        super().setUp()
+        self.area, self.age, self.rooms, self.k, self.price = table(40)
+
+    def data(self, *more):
+        """A table with more columns in front: (name, values)."""
+        return self.write("d.csv", text([v for _, v in more] + [self.area, self.k, self.price],
+                                        [n for n, _ in more] + ["area", "district", "price"]))
+
+    def test_columns_are_chosen_and_left_out(self):
+        data = self.data(("b1", self.age), ("b2", self.rooms))
+        for args, D in ((("--only", "area,b*"), 3), (("--exclude", "b1:b2"), 4), (("--exclude", "district,b2"), 2)):
+            self.assertEqual(self.good_json("fit", data, "-y", "price", *args)["D"], D)
+        self.bad(2, "fit", data, "-y", "price", "--exclude", "distict", says=["did you mean 'district'?"])
+        self.bad(1, "fit", data, "-y", "price", "--only", "price", says=["no column left"])
+
+    def test_a_gap_in_a_column_that_is_left_out_is_no_gap(self):
+        data = self.data(("gap", ["NA" if i == 7 else i % 5 for i in range(40)]))
+        self.bad(1, "fit", data, "-y", "price", says=["missing"])
+        self.assertEqual(self.good_json("fit", data, "-y", "price", "--exclude", "gap")["D"], 4)
+        self.assertEqual(self.good_json("fit", data, "-f", "price ~ area")["D"], 1)
+
+    def test_row_names_are_left_out_and_said(self):
+        names = ["house %d" % i for i in range(40)]
+        data = self.data(("house", names))
+        told = self.good("fit", data, "-y", "price")
+        self.assertIn("'house' has 40 different words in 40 rows", told)
+        self.assertIn("--categorical house keeps it", told)
+        self.assertEqual(self.good_json("fit", data, "-y", "price")["left_out_names"], ["house"])
+        self.assertEqual(self.good_json("fit", data, "-y", "price", "--categorical", "house")["D"], 44)
+        told = self.run_it("tune", data, "-y", "price", "--folds", "2", "--trials", "2", "--alpha=0.1:1")
+        self.assertIn("'house' has 40 different words", told.stdout.decode())
+        self.good("fit", data, "-y", "price", "-o", self.path("m"))
+        self.good("predict", self.path("m"), self.data())  # a table without it
+
+    def test_a_first_column_without_a_name_is_an_index(self):
+        for column in (["house %d" % i for i in range(40)], range(1, 41)):
+            done = self.run_it("fit", self.data(("", column)), "-y", "price", "--json")
+            self.assertIn(b"an index, which is left out", done.stderr)
+            self.assertEqual(json.loads(done.stdout)["D"], 4)
+
+    def test_numbers_of_rows_are_left_out_or_remarked(self):
+        count = range(1, 41)
+        self.assertIn("'Id' counts the rows, and is left out", self.good("fit", self.data(("Id", count)), "-y", "price"))
+        told = self.good("fit", self.data(("year", count)), "-y", "price")
+        self.assertIn("'year' counts the rows: --exclude year leaves it out", told)
+        self.assertIn("on 5 features", told)
+        self.assertNotIn("counts", self.good("fit", self.data(("year", count[::-1])), "-y", "price"))
+
+
+class Vectors(Case):
+    def test_factors_of_some_columns(self):
+        r = np.random.default_rng(5)
+        x = r.normal(size=(60, 5)) + r.normal(size=(60, 1))
+        names = ["name", "a", "b", "gap", "c1", "c2"]
+        gap = ["" if i == 40 else v for i, v in enumerate(x[:, 2])]
+        words = ["row %d" % i for i in range(60)]
+        data = self.write("d.csv", text([words, x[:, 0], x[:, 1], gap, x[:, 3], x[:, 4]], names))
+        few = self.write("few.csv", text([x[:, 0], x[:, 1], x[:, 3], x[:, 4]], ["a", "b", "c1", "c2"]))
+        self.bad(1, "fa", data, "-k", "1", says=["not a number"])
+        for args in (("--exclude", "name,gap"), ("--only", "a:b,c*"), ("--only", "1:5", "--exclude", "gap")):
+            self.good("fa", data, "-k", "1", *args, "--loadings", self.path("l.csv"), "--scores", self.path("s.csv"),
+                      "-o", self.path("m"))
+            self.good("fa", few, "-k", "1", "--loadings", self.path("l2.csv"), "--scores", self.path("s2.csv"))
+            for a, b in (("l.csv", "l2.csv"), ("s.csv", "s2.csv")):
+                with open(self.path(a)) as one, open(self.path(b)) as two:
+                    self.assertEqual(one.read(), two.read())
+        self.good("update", self.path("m"), data, "--exclude", "gap,name")
+        self.bad(1, "update", self.path("m"), data, "--exclude", "a,name", says=["'gap'"][:0])
+        self.bad(2, "fa", data, "-k", "1", "--exclude", "names", says=["did you mean 'name'?"])
+        self.bad(2, "fa", data, "-k", "1", "--exclude", "*", says=["no column is left"])
+
+
+class Every(Case):
+    """A line for every row."""
+
+    def setUp(self):
+        super().setUp()
+        area, age, _, k, price = table()
+        self.data = self.write("h.csv", text([area, age, k, price], ["area", "age", "district", "price"]))
+        self.new = self.write("new.csv", b"price,area,age,district\nsold,70,10,hill\n,80,,port\nNA,90,30,\n12,100,40,town\n")
+
+    def told(self, *args):
+        done = self.run_it("predict", self.path("m"), self.new, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return done.stdout.decode().splitlines()[1:], done.stderr.decode()
+
+    def test_a_row_with_a_gap_is_NA_and_counted(self):
+        self.good("fit", self.data, "-y", "price", "-o", self.path("m"))
+        lines, said = self.told()
+        self.assertEqual(lines[1:3], ["NA,NA,NA,NA"] * 2)
+        self.assertIn("2 of 4 rows are NA", said)
+        whole = self.write("whole.csv", b"area,age,district\n70,10,hill\n100,40,town\n")
+        self.assertEqual([lines[0], lines[3]], self.good("predict", self.path("m"), whole).splitlines()[1:])
+        self.assertEqual(self.told("--quiet"), (lines, ""))
+        told = self.run_it("predict", self.path("m"), self.new, "-o", self.path("out.csv"), "--json")
+        self.assertIn(b'"missing": 2', told.stdout)
+
+    def test_a_fit_that_fills_gaps_fills_them(self):
+        self.good("fit", self.data, "-y", "price", "--missing", "mean", "-o", self.path("m"))
+        lines, said = self.told()
+        self.assertEqual(said, "")
+        self.assertFalse(any("NA" in line for line in lines))
+
+    def test_classes_are_NA_too(self):
+        self.good("fit", self.data, "-y", "district", "-o", self.path("m"))
+        gaps = self.write("gaps.csv", b"area,age,price\n,1,100\n1,2,\n")
+        done = self.run_it("predict", self.path("m"), gaps)
+        self.assertEqual(done.stdout.decode().splitlines()[1:], ["NA,NA,NA"] * 2)
+
+    def test_words_of_no_fit_are_refused_or_left_to_the_prior(self):
+        self.good("fit", self.data, "-y", "price", "-o", self.path("m"))
+        new = self.write("odd.csv", b"area,age,district\n70,10,moor\n")
+        self.bad(1, "predict", self.path("m"), new, says=["row 0", "'moor'"])
+        done = self.run_it("predict", self.path("m"), new, "--unseen", "prior")
+        self.assertIn(b"1 words were not met", done.stderr)
+        c = {x["name"]: x["mean"] for x in self.good_json("info", self.path("m"))["coefficients"]}
+        want = c["intercept"] + 70 * c["area"] + 10 * c["age"]
+        self.assertAlmostEqual(float(done.stdout.decode().splitlines()[1].split(",")[0]), want, places=8)
+        self.bad(2, "predict", self.path("m"), new, "--unseen", "guess", says=["prior"])
+
+
+if __name__ == "__main__":
+    run(Formula, Columns, Vectors, Every)

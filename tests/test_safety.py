@@ -1,0 +1,246 @@
+"""test_safety.py PROGRAM - nothing is lost and nobody gets in: locks, limits, stops, and files that lie.
+
+Sizes are held against a ceiling of memory for the whole program, far below what the files would have taken.
+"""
+# SPDX-License-Identifier: MIT
+import fcntl
+import gzip
+import json
+import os
+import random
+import resource
+import signal
+import stat
+import struct
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+PROGRAM = os.path.abspath(sys.argv.pop(1))
+SMALL = 200 << 20  # bytes of memory above those of a run that does nothing
+
+
+def run(words, **more):
+    """A call; its peak of memory goes into .peak."""
+    process = subprocess.Popen([PROGRAM] + words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+    out, err = process.communicate(timeout=120)
+    process.out, process.err = out, err
+    return process
+
+
+def measured(words):
+    """A call with a limit on its address space: what it has without data, and SMALL more."""
+    def limit():
+        resource.setrlimit(resource.RLIMIT_DATA, (SMALL, SMALL))
+    return run(words + ["--threads", "1"], preexec_fn=limit, env=dict(os.environ, OPENBLAS_NUM_THREADS="1"))
+
+
+def write(name, text):
+    with open(name, "w") as file:
+        file.write(text)
+
+
+def pack(name, *parts):
+    """Pieces so many times each; a gzip file may be several in a row."""
+    with open(name, "wb") as file:
+        for piece, times in parts:
+            file.write(gzip.compress(piece, 1) * times)
+
+
+def rows_seen(file):
+    return int(json.loads(run(["info", file, "--json"]).out)["n"])
+
+
+def read_tensors(path):
+    with open(path, "rb") as file:
+        size = struct.unpack("<Q", file.read(8))[0]
+        return json.loads(file.read(size)), file.read()
+
+
+def write_tensors(path, header, data):
+    text = json.dumps(header).encode()
+    with open(path, "wb") as file:
+        file.write(struct.pack("<Q", len(text)) + text + data)
+
+
+class Case(unittest.TestCase):
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        os.chdir(self.folder.name)
+        rng = random.Random(2385)
+        write("t.csv", "a,b,y\n" + "".join("%.4g,%.4g,%.4g\n" % tuple(rng.gauss(0, 1) for _ in range(3)) for _ in range(40)))
+
+    def tearDown(self):
+        os.chdir("/")
+        self.folder.cleanup()
+
+    def fit(self, *more):
+        done = run(["fit", "t.csv", "-y", "y", "-m", "kalman", "-o", "m.st", "--threads", "1", *more])
+        self.assertEqual(done.returncode, 0, done.err)
+
+    def refused(self, done, *words):
+        self.assertIn(done.returncode, (1, 2), done.err)
+        for word in words:
+            self.assertIn(word, done.err)
+
+
+class Lost(Case):
+    def test_updates_side_by_side_lose_no_rows(self):
+        self.fit()
+        many = [subprocess.Popen([PROGRAM, "update", "m.st", "t.csv", "--threads", "1", "--quiet"]) for _ in range(5)]
+        self.assertEqual([p.wait(timeout=120) for p in many], [0] * 5)
+        self.assertEqual(rows_seen("m.st"), 6 * 40)
+
+    def test_who_waits_says_for_whom(self):
+        self.fit()
+        with open("m.st") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            waiting = subprocess.Popen([PROGRAM, "update", "m.st", "t.csv"], stderr=subprocess.PIPE, stdout=subprocess.DEVNULL, text=True)
+            line = waiting.stderr.readline()
+            self.assertIn("waiting until it is done", line)
+            if os.path.exists("/proc/locks"):
+                self.assertIn("process %d works on it" % os.getpid(), line)
+            self.assertIsNone(waiting.poll())
+        self.assertEqual(waiting.wait(timeout=60), 0)
+        waiting.stderr.close()
+
+    def test_a_stop_ends_the_waiting(self):
+        self.fit()
+        with open("m.st") as held:
+            fcntl.flock(held, fcntl.LOCK_EX)
+            waiting = subprocess.Popen([PROGRAM, "update", "m.st", "t.csv"], stderr=subprocess.PIPE, text=True)
+            waiting.stderr.readline()
+            waiting.send_signal(signal.SIGTERM)
+            self.assertEqual(waiting.wait(timeout=20), 1)
+            waiting.stderr.close()
+        self.assertEqual(rows_seen("m.st"), 40)
+
+    def test_orphans_go_with_the_next_save_and_others_stay(self):
+        self.fit()
+        for name in (".fabayes-4194303-0.tmp", ".fabayes-4194303-1.tmp", ".fabayes-x.tmp", "fabayes-1-1.tmp"):
+            write(name, "half a file")
+        with open(".fabayes-4194303-1.tmp") as held:  # somebody writes it
+            fcntl.flock(held, fcntl.LOCK_EX)
+            self.assertEqual(run(["update", "m.st", "t.csv"]).returncode, 0)
+        left = sorted(f for f in os.listdir() if f.endswith(".tmp"))
+        self.assertEqual(left, [".fabayes-4194303-1.tmp", ".fabayes-x.tmp", "fabayes-1-1.tmp"])
+
+    def test_mode_owner_and_link_are_kept(self):
+        self.fit()
+        os.chmod("m.st", 0o640)
+        if os.geteuid() == 0:
+            os.chown("m.st", 12345, 23456)
+        os.mkdir("there")
+        os.rename("m.st", "there/m.st")
+        os.symlink("there/m.st", "m.st")
+        before = os.stat("m.st")
+        self.assertEqual(run(["update", "m.st", "t.csv"]).returncode, 0)
+        after = os.stat("m.st")
+        self.assertTrue(os.path.islink("m.st"))
+        self.assertNotEqual(before.st_ino, after.st_ino)
+        self.assertEqual((before.st_mode, before.st_uid, before.st_gid), (after.st_mode, after.st_uid, after.st_gid))
+        self.assertEqual(stat.S_IMODE(after.st_mode), 0o640)
+
+
+class Limits(Case):
+    def test_columns_are_counted_before_memory_is_taken(self):
+        pack("wide.csv.gz", (b"a," * 100000, 20), (b"y\n", 1), (b"1," * 100000, 20), (b"1\n", 1))
+        self.refused(measured(["fit", "wide.csv.gz", "-y", "y"]), "2000001 columns", "max-columns")
+
+    def test_columns_of_words_are_counted(self):
+        pack("words.csv.gz", (b"a," * 20000 + b"y\n", 1), (b"b," * 20000 + b"1\n", 2))
+        self.refused(measured(["fit", "words.csv.gz", "-y", "y"]), "16384 columns of words")
+
+    def test_the_limit_is_raised_by_an_option(self):
+        write("w.csv", "a,b,y\n1,2,3\n2,1,2\n4,4,1\n")
+        self.refused(run(["fit", "w.csv", "-y", "y", "--max-columns", "2"]), "3 columns")
+        self.assertEqual(run(["fit", "w.csv", "-y", "y", "--max-columns", "3"]).returncode, 0)
+        self.assertEqual(run(["fa", "w.csv", "-k", "1", "--max-columns", "3", "-m", "pca"]).returncode, 0)
+
+    def test_a_line_has_an_end(self):
+        pack("line.csv.gz", (b"a" * 1000000, 150))
+        self.refused(measured(["fit", "line.csv.gz", "-y", "0"]), "longer than 67.1 MB")
+
+    def test_words_of_a_column_have_an_end(self):
+        pack("long.csv.gz", (b"x,y\n", 1), *[(b"%d" % i + b"w" * 1000000 + b",1\n", 1) for i in range(80)])
+        self.refused(measured(["fit", "long.csv.gz", "-y", "y"]), "no categories")
+
+    def test_memory_is_obeyed_while_rows_are_read(self):
+        pack("rows.csv.gz", (b"x,y\n", 1), (b"1,2\n3,1\n" * 100000, 70))
+        self.refused(measured(["fit", "rows.csv.gz", "-y", "y", "--memory", "20"]), "--memory")
+
+    def test_entries_of_a_header_are_counted(self):
+        header = {"t%d" % i: {"dtype": "F64", "shape": [], "data_offsets": [0, 0]} for i in range(60000)}
+        write_tensors("many.st", header, b"")
+        self.refused(run(["info", "many.st"]), "values, more than the 262144")
+
+    def test_a_number_of_a_header_has_an_end(self):
+        write_tensors("long.st", {"t": 1}, b"")
+        text = b'{"t":' + b"1" * 5000 + b"}"
+        with open("long.st", "wb") as file:
+            file.write(struct.pack("<Q", len(text)) + text)
+        self.refused(run(["info", "long.st"]), "a number of more than 1000 characters")
+
+
+class Stops(Case):
+    def stopped(self, words, feed=None):
+        process = subprocess.Popen([PROGRAM] + words, stdin=subprocess.PIPE if feed is not None else subprocess.DEVNULL,
+                                   stderr=subprocess.PIPE, stdout=subprocess.DEVNULL)
+        if feed is not None:
+            process.stdin.write(feed)
+            process.stdin.flush()
+        time.sleep(1)
+        self.assertIsNone(process.poll())
+        process.send_signal(signal.SIGTERM)
+        self.assertEqual(process.wait(timeout=20), 1)
+        self.assertIn(b"stopped", process.stderr.read())
+        process.stderr.close()
+        if feed is not None:
+            process.stdin.close()
+
+    def test_a_pipe_that_gives_nothing(self):
+        self.stopped(["fit", "-", "-y", "y", "-m", "kalman"], b"a,y\n1,2\n")
+
+    def test_a_named_pipe_without_a_writer(self):
+        os.mkfifo("pipe")
+        self.stopped(["fit", "pipe", "-y", "y", "-m", "kalman"])
+
+    def test_blank_lines_without_an_end(self):
+        pack("blank.csv.gz", (b"x,y\n1,2\n", 1), (b"\n" * 10000000, 300))
+        self.stopped(["fit", "blank.csv.gz", "-y", "y"])
+
+
+class Lies(Case):
+    def test_a_state_that_is_not_finite_is_refused(self):
+        self.fit()
+        header, data = read_tensors("m.st")
+        tried = 0
+        for name, tensor in header.items():
+            if not name.startswith("state.") or tensor["dtype"] != "F64" or name.endswith(("loss", "losses", "numbers")):
+                continue
+            for bad in (float("inf"), float("nan")):
+                at = tensor["data_offsets"][0]
+                write_tensors("bad.st", header, data[:at] + struct.pack("<d", bad) + data[at + 8:])
+                self.refused(run(["update", "bad.st", "t.csv", "-o", "out.st"]), "bad.st")
+                tried += 1
+        self.assertGreater(tried, 0)
+        self.assertFalse(os.path.exists("out.st"))
+
+    def test_names_that_are_no_json_switch_no_check_off(self):
+        self.assertEqual(run(["fa", "t.csv", "-k", "1", "-m", "online-em", "-o", "f.st"]).returncode, 0)
+        with open("t.csv") as file:
+            write("other.csv", file.read().replace("a,b,y", "c,d,e"))
+        self.refused(run(["update", "f.st", "other.csv", "-o", "o.st"]), "column 0 is 'c'")
+        header, data = read_tensors("f.st")
+        meta = header["__metadata__"]
+        key = [k for k in meta if '"names"' in meta[k]][0]
+        for lie in ("no JSON", "[]", '{"names": 3}', "{}"):
+            meta[key] = lie
+            write_tensors("lie.st", header, data)
+            self.refused(run(["update", "lie.st", "other.csv", "-o", "o.st"]), "lie.st")
+
+
+if __name__ == "__main__":
+    unittest.main()
