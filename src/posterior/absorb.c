@@ -192,8 +192,8 @@ static void form_coefficients(fab_absorb *ab, int loop, double a, double b, int6
 {
     const int64_t K = ab->K;
     const double *G = part(ab, 0), *H = part(ab, 2), *N = part(ab, 3);
-    if (loop == 0 &&
-        ab->set.expand) { /* a M right = a L N'^-1, which fab_em_step left in T and work */
+    if (loop == 0 && ab->set.expand) {
+        /* a M right = a L N'^-1: fab_em_step left L in T and N in work */
         for (int64_t k = 0; k < K; k++)
             for (int64_t i = 0; i < K; i++) ab->R[i + k * K] = i >= k ? a * ab->T[i + k * K] : 0;
         fab_tri_solve(FAB_RIGHT, FAB_T, K, K, ab->work, ab->R);
