@@ -36,6 +36,11 @@ def mean_se(values):
     return mean, math.sqrt(var / n)
 
 
+def with_se(mean, se, digits=4):
+    """One seed has no standard error."""
+    return f"{mean:.{digits}f} ± {se:.{digits}f}" if se == se else f"{mean:.{digits}f}"
+
+
 def read(path):
     """(D, K, lo, hi, scaled) -> rows -> method -> seed -> line"""
     cells = defaultdict(lambda: defaultdict(lambda: defaultdict(dict)))
@@ -70,8 +75,9 @@ def compare(p, mean, se):
 
 def table(out, key, rows, methods):
     D, K, lo, hi, scaled = key
+    seeds = len(next(iter(methods.values())))
     print(f"\n### D = {D}, K = {K}, s² ~ U({lo:g}, {hi:g}), {scaled} scaled, {rows} rows, "
-          f"{len(next(iter(methods.values())))} seeds\n", file=out)
+          f"{seeds} seed{'s' if seeds > 1 else ''}\n", file=out)
     print("| method | distance | worst | of ml (mean ± se, worst) | [T] B.1 | away | W2/D | [T] B.2 | away "
           "| log-likelihood, fresh rows | seconds |", file=out)
     print("|---|---|---|---|---|---|---|---|---|---|---|", file=out)
@@ -87,8 +93,8 @@ def table(out, key, rows, methods):
         r, rse, worst = ratio_to_ml(methods, name) if "ml" in methods else (float("nan"),) * 3
         p1, a1 = compare(published(B1, key, rows, name), mean, se)
         p2, a2 = compare(published(B2, key, rows, name), w, wse)
-        print(f"| {name} | {mean:.4f} ± {se:.4f} | {max(d):.4f} | {r:.4f} ± {rse:.4f}, {worst:.4f} | {p1} | {a1} "
-              f"| {w:.5f} ± {wse:.5f} | {p2} | {a2} | {fresh:.2f} ± {fse:.2f} | {t:.2f} |", file=out)
+        print(f"| {name} | {with_se(mean, se)} | {max(d):.4f} | {with_se(r, rse)}, {worst:.4f} | {p1} | {a1} "
+              f"| {with_se(w, wse, 5)} | {p2} | {a2} | {with_se(fresh, fse, 2)} | {t:.2f} |", file=out)
 
 
 def main(source, target):
