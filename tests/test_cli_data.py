@@ -130,6 +130,48 @@ class Tables(Case):
         for word in "'%'", "'EUR'", "groups of three":
             self.assertIn(word, notes)
 
+    def test_an_index_beside_a_column_x0_is_left_out_by_every_verb(self):
+        rows = ["%d,%.3f,%.3f,%.3f" % (i + 1, *r) for i, r in enumerate(self.rows)]
+        path, fit = self.write("index.csv", ("\"\",x0,x1,y\n" + "\n".join(rows) + "\n").encode()), self.path("index.fit")
+        self.said("fit", path, "-y", "y", "-o", fit)
+        scores = dict(line.split()[:2] for line in self.said("score", fit, path)[0].splitlines())
+        self.assertLess(float(scores["rmse"]), 0.5)
+
+    def test_names_that_are_numbers_are_names_when_they_are_quoted(self):
+        data = text(self.rows, header='"1940","1945","1950"').encode()
+        fit = self.path("years.fit")
+        self.said("fit", self.write("years.csv", data), "-y", "1950", "-o", fit)
+        new = self.write("years_new.csv", text(self.rows[:5, :2], header='"1940","1945"').encode())
+        self.assertEqual(self.good("predict", fit, new), self.expected)
+        numbers = "\n".join(",".join('"%.3f"' % x for x in row) for row in self.rows) # quotes everywhere say nothing
+        self.assertIn('"n": %d' % ROWS, self.said("fa", self.write("quoted.csv", numbers.encode()), "-k", "1", "--json")[0])
+
+    def test_score_leaves_rows_with_gaps_out_and_counts_them(self):
+        lines = text(self.rows).splitlines()
+        lines[3] = "NA," + lines[3].split(",", 1)[1]
+        lines[7] = lines[7].rsplit(",", 1)[0] + ",NA"
+        path, whole = self.write("gaps.csv", "\n".join(lines).encode()), [l for l in lines if "NA" not in l]
+        fit, rest = self.path("plain.fit"), self.write("whole.csv", "\n".join(whole).encode())
+        out = self.said("score", fit, path)[0]
+        self.assertIn("2 rows were left out: a value is missing", out)
+        self.assertEqual(out.splitlines()[:-1], self.said("score", fit, rest)[0].splitlines())
+        self.assertIn('"missing": 2', self.said("score", fit, path, "--json")[0])
+        self.bad(1, "fit", path, "-y", "y", says=["missing value"])
+
+    def test_a_table_without_a_whole_row_names_the_column(self):
+        holes = "\n".join("%.3f,,%.3f" % (a, y) for a, b, y in self.rows)
+        path = self.write("holes.csv", ("a,b,y\n" + holes).encode())
+        self.bad(1, "fit", path, "-y", "y", "--missing", "drop", says=["in 120 of them that of 'b'", "--exclude"])
+        first = "\n".join("%.3f,,%.3f" % tuple(self.rows[0, [0, 2]]) for _ in range(1100))
+        late = self.write("late.csv", ("a,b,y\n" + first + "\n" + text(self.rows).split("\n", 1)[1]).encode())
+        self.said("fit", late, "-y", "y", "--missing", "drop", "-o", self.path("late.fit"))
+        self.assertEqual(self.good("predict", self.path("late.fit"), self.new), self.expected)
+
+    def test_words_that_name_the_rows_are_no_classes(self):
+        rows = "\n".join("%.3f,%.3f,name%d" % (a, b, i) for i, (a, b, _) in enumerate(self.rows))
+        path = self.write("names.csv", ("a,b,y\n" + rows).encode())
+        self.bad(1, "fit", path, "-y", "y", says=["120 different words in 120 rows"])
+
     def test_missing_values_and_none(self):
         rows = self.rows
         lines = ["a,c,y"] + ["%s,%s,%.3f" % ("-99" if i % 10 == 3 else "%.3f" % a, "None" if b < 0 else "gravel", y)

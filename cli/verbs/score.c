@@ -94,7 +94,7 @@ static void print(const answer *a, const fab_predictions *p)
     if (a->calibration.way)
         printf("calibrated: %s, by %" PRId64 " rows left out of the fit\n", a->calibration.way,
                a->calibration.rows);
-    if (p->dropped) printf("%" PRId64 " rows were left out: their target is missing\n", p->dropped);
+    if (p->dropped) printf("%" PRId64 " rows were left out: a value is missing\n", p->dropped);
 }
 
 static int say_json(const answer *a, const fab_predictions *p)
@@ -113,6 +113,7 @@ static int say_json(const answer *a, const fab_predictions *p)
     else
         json_decref(all);
     if (a->calibration.way) json_put(j, "calibration", calibration_json(&a->calibration));
+    if (p->dropped) json_put(j, "missing", json_integer(p->dropped));
     return json_say(j);
 }
 

@@ -308,8 +308,8 @@ typedef struct fab_columns {
 typedef enum fab_reading {
     FAB_READ_FEATURES =
         0, /* and the offset, NaN where they are missing: no row is left out, and the target need not be there */
-    FAB_READ_TARGET, /* and the target */
-    FAB_READ_WEIGHT  /* and the weight */
+    FAB_READ_TARGET, /* and the target, to score: rows with a missing value that is not filled are left out, and counted */
+    FAB_READ_WEIGHT  /* and the weight, to learn: a missing value that is not filled is refused */
 } fab_reading;
 
 /* Rows of a source, some at a time. */

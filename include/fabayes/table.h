@@ -139,7 +139,7 @@ typedef struct fab_predict_plan {
 
 typedef struct fab_predictions {
     int64_t n;         /* rows */
-    int64_t dropped;   /* rows left out, for a target that is missing */
+    int64_t dropped;   /* rows left out of scores, for a value that is missing and not filled */
     int64_t classes;   /* of the target; 0: a number or a count */
     fab_prediction *p; /* n; two classes: mean is the probability of the second; more: NULL */
     double *logp;      /* n x classes: log probabilities; NULL: no classes */

@@ -11,6 +11,7 @@
 #include "fit/method.h"
 #include "base/rows.h"
 #include "table/predictions.h"
+#include "data/columns/table.h"
 #include "data/source/source.h"
 #include "table/regression.h"
 #include <math.h>
@@ -306,7 +307,7 @@ static fab_status read_pieces(work *w, fab_feed *f, fab_dataset *t)
     }
     w->all.dropped = t->dropped;
     w->all.unseen = t->unseen;
-    if (w->all.n + w->asides == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
+    if (w->all.n + w->asides == 0) return fab_feed_no_rows(f, t);
     return FAB_OK;
 }
 

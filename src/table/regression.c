@@ -21,6 +21,7 @@
 #define VGA_WORK 2e9 /* rows x coordinates^2 up to which vga is the default: half a minute */
 
 enum {
+    MANY_LEVELS = 20,    /* of a target; in fewer rows than twice as many they are names */
     EXACT_MOST = 5000,   /* features up to which exact is the default */
     LAPLACE_MOST = 2000, /* and laplace, of what is neither a number nor for vga */
     VGA_ROWS =
@@ -153,6 +154,13 @@ static fab_status choose_likelihood(fab_regression *r)
         return FAB_OK;
     }
     r->guessed = 1;
+    if (t->target_words.n >= MANY_LEVELS && 2 * t->target_words.n > t->n)
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "%s: target '%s' has %lld different words in %lld rows: they name the rows "
+                        "and are no classes; --dates numbers reads dates as numbers, and "
+                        "--likelihood categorical takes them for classes all the same",
+                        fab_data_name(&r->data), t->target_name, (long long)t->target_words.n,
+                        (long long)t->n);
     *l = t->target_words.n ? FAB_LIKELIHOOD_CATEGORICAL : FAB_LIKELIHOOD_GAUSSIAN;
     if (levels == 2) *l = FAB_LIKELIHOOD_BERNOULLI;
     return FAB_OK;

@@ -149,10 +149,12 @@ fab_status fab_regression_open_rows(fab_regression *r)
     if (!r->table->target_name)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: its target, the column to explain, is not given",
                         fab_data_name(&r->data));
-    FAB_TRY(read_rows(r, at_most(rows, numbers_for(r, FIRST_NUMBERS), r->table->columns)));
-    FAB_TRY(check_table(r));
+    do { /* the first ones may all be left out */
+        FAB_TRY(read_rows(r, at_most(rows, numbers_for(r, FIRST_NUMBERS), r->table->columns)));
+        FAB_TRY(check_table(r));
+    } while (r->table->n == 0 && !fab_feed_at_end(r->feed));
     if (r->table->n == 0)
-        return FAB_FAIL(FAB_BAD_DATA, "%s: there are no rows", fab_data_name(&r->data));
+        return fab_about(fab_data_name(&r->data), fab_feed_no_rows(r->feed, r->table));
     FAB_TRY(leave_keys(r));
     return fab_dataset_levels(r->table, 2) < 2 ? fab_regression_survey(r) : FAB_OK; /* sorted? */
 }

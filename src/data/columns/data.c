@@ -127,7 +127,7 @@ fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scal
     const fab_source_options o = {.format = d->format,
                                   .features = k->sparse ? k->D : d->features,
                                   .rows = d->rows,
-                                  .missing = k->fill || what == FAB_READ_FEATURES,
+                                  .missing = k->fill || what != FAB_READ_WEIGHT,
                                   .words = 1,
                                   .categorical = categorical,
                                   .columns_max = columns_max(d, k),
@@ -150,7 +150,7 @@ fab_status fab_dataset_create(fab_dataset **t, const fab_data *d)
     FAB_TRY(fab_feed_open_data(&f, d));
     fab_status s = fab_feed_table(f, t);
     if (s == FAB_OK) s = fab_feed_read(f, INT64_MAX, *t);
-    if (s == FAB_OK && (*t)->n == 0) s = FAB_FAIL(FAB_BAD_DATA, "there are no rows");
+    if (s == FAB_OK && (*t)->n == 0) s = fab_feed_no_rows(f, *t);
     fab_feed_close(f);
     if (s == FAB_OK) return FAB_OK;
     fab_dataset_free(*t);

@@ -27,6 +27,8 @@ struct fab_feed {
     fab_formula *formula;             /* of the call; NULL: none, or the scaling's */
     fab_dictionary *
         *levels; /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
+    int64_t *
+        gaps; /* role.n: rows left out in which the feature is missing; NULL: none is left out for one */
 };
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -81,6 +83,10 @@ static fab_status start(fab_feed *f, fab_status found)
     f->columns = fab_source_columns(f->source);
     f->packed = stays_sparse(f);
     if (f->packed) return FAB_OK;
+    if (f->missing == FAB_MISSING_DROP) {
+        FAB_TRY(fab_alloc_array((void **)&f->gaps, f->role.n, sizeof *f->gaps, "feed"));
+        memset(f->gaps, 0, (size_t)f->role.n * sizeof *f->gaps);
+    }
     f->most = PIECE / f->columns > 0 ? PIECE / f->columns : 1;
     return fab_alloc_array((void **)&f->piece, f->most * f->columns, sizeof *f->piece, "feed");
 }
@@ -109,6 +115,7 @@ fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k, f
     *new = (fab_feed){.source = s, .missing = FAB_MISSING_REFUSE};
     if (k->fill && what != FAB_READ_FEATURES)
         new->missing = FAB_MISSING_MEAN; /* every row is to be predicted */
+    if (!k->fill && what == FAB_READ_TARGET) new->missing = FAB_MISSING_DROP; /* and scored */
     return keep(f, new, start(new, fab_roles_find_as(&new->role, s, k, what)));
 }
 
@@ -122,6 +129,7 @@ void fab_feed_close(fab_feed *f)
     if (!f) return;
     for (int64_t c = 0; f->levels && c < f->role.n; c++) fab_dictionary_free(f->levels[c]);
     fab_release(f->levels);
+    fab_release(f->gaps);
     fab_formula_free(f->formula);
     fab_release(f->role.feature);
     fab_release(f->role.coded);
@@ -301,6 +309,7 @@ fab_status fab_feed_leave_out(fab_feed *f, fab_dataset *t, const char *out)
             continue;
         }
         if (f->levels) f->levels[kept] = f->levels[c];
+        if (f->gaps) f->gaps[kept] = f->gaps[c];
         if (r->coded) r->coded[kept] = r->coded[c];
         if (r->named) r->named[kept] = r->named[c];
         r->feature[kept++] = r->feature[c];
@@ -338,6 +347,29 @@ static fab_status make_room(fab_dataset *t, const fab_roles *r, int64_t rows)
 static int absent(const double *row, int64_t column)
 {
     return column >= 0 && isnan(row[column]);
+}
+
+/* Which features made the row be left out? */
+static void count_gaps(fab_feed *f, const double *row)
+{
+    for (int64_t c = 0; f->gaps && c < f->role.n; c++)
+        f->gaps[c] += absent(row, f->role.feature[c]);
+}
+
+fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t)
+{
+    int64_t worst = 0;
+    if (t->dropped == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
+    for (int64_t c = 1; f->gaps && c < f->role.n; c++)
+        if (f->gaps[c] > f->gaps[worst]) worst = c;
+    if (!f->gaps || f->role.n == 0 || f->gaps[worst] == 0)
+        return FAB_FAIL(FAB_BAD_DATA, "no row is left: a value is missing in each of the %lld rows",
+                        (long long)t->dropped);
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "no row is left: a value is missing in each of the %lld rows, in %lld of them "
+                    "that of '%s'; leave columns with many gaps out (--exclude), or fill them "
+                    "(--missing mean)",
+                    (long long)t->dropped, (long long)f->gaps[worst], t->name[worst]);
 }
 
 /* Shall the row be left out? */
@@ -473,10 +505,12 @@ fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
         FAB_TRY(next(f, left, &got));
         FAB_TRY(make_room(t, &f->role, t->n + got));
         for (int64_t i = 0; i < got; i++)
-            if (is_dropped(f, f->piece + i * f->columns))
+            if (is_dropped(f, f->piece + i * f->columns)) {
                 t->dropped++;
-            else
+                count_gaps(f, f->piece + i * f->columns);
+            } else {
                 FAB_TRY(take_row(f, t, f->piece + i * f->columns));
+            }
         f->rows += got;
         f->at_end = got == 0;
         FAB_TRY(tick(f));

@@ -95,7 +95,7 @@ fab_status fab_dataset_read(fab_dataset **t, fab_source *s, const fab_columns *c
     FAB_TRY(fab_feed_open(&f, s, c));
     fab_status done = fab_feed_table(f, t);
     if (done == FAB_OK) done = fab_feed_read(f, INT64_MAX, *t);
-    if (done == FAB_OK && (*t)->n == 0) done = FAB_FAIL(FAB_BAD_DATA, "there are no rows");
+    if (done == FAB_OK && (*t)->n == 0) done = fab_feed_no_rows(f, *t);
     fab_feed_close(f);
     if (done == FAB_OK) return FAB_OK;
     fab_dataset_free(*t);

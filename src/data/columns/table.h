@@ -43,6 +43,8 @@ void fab_dataset_keys(const fab_dataset *t, const char *named, char *key);
 fab_status fab_feed_named(const fab_feed *f, const char *list, char **named);
 /* The number of feature column c in the source. */
 int64_t fab_feed_column(const fab_feed *f, int64_t c);
+/* Fails: t, all that f gave, has no rows; why. */
+fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t);
 /* Leave out the columns with out[c] = 1, of the feed and of a table of its rows (NULL: none). */
 fab_status fab_feed_leave_out(fab_feed *f, fab_dataset *t, const char *out);
 /* The columns of a list mark[] them: mark has a place for each column of the source. */

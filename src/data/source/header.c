@@ -7,10 +7,12 @@
  *        without words: when one of its fields is a word
  *        with words:    when a column has a word there and below it numbers and no words; or when all its fields are
  *                       words, of which the first may be empty (the name of an index often is)
- *        in any case:   when it has one field less than the rows below, as R's write.table has it
+ *        in any case:   when it has one field less than the rows below, as R's write.table has it; or when all its fields stand
+ *                       in quotes, of which the first may be empty, and no number below does ("1940","1945")
  *      otherwise it counts among the others, and a comment in front of it that has as many fields is the header
  *      (numpy.savetxt)
- *   3  the first column is an index when it has no name and all its values differ
+ *   3  the first column is an index when it has no name and all its values differ; it is left out where that was asked for, or
+ *      where another column has the name that it would be given
  *   4  decimal mark: given; or the one that a column of numbers shows (3,14; 3.14); or the usual one; or the point.  Where
  *      columns show both the file is refused
  *   5  forms: a column all of whose values have one sign ($3.20, 7.1%), are grouped in threes (1,050) or are dates
@@ -64,10 +66,13 @@ typedef struct head {
     int64_t below;       /* rows below the first */
     int64_t unequal;     /* of these: with another number of fields */
     fab_dictionary *row_name;
-    int same_names;  /* two rows have the same first field */
-    int plain_names; /* a first field is a number that is not that of its row, without quotes */
-    int last_filled; /* the last field of a row has something in it */
-    int settled;     /* the decimal mark was given or shown */
+    int same_names;     /* two rows have the same first field */
+    int plain_names;    /* a first field is a number that is not that of its row, without quotes */
+    int last_filled;    /* the last field of a row has something in it */
+    int quoted_first;   /* all fields of the first row stand in quotes */
+    int quoted_numbers; /* a number below, but for the first column, does */
+    int first_name;     /* a column is named x0 */
+    int settled;        /* the decimal mark was given or shown */
 } head;
 
 /* ---- 1: what the columns have ---------------------------------------------------------------------------- */
@@ -118,6 +123,11 @@ static void tally_field(const head *h, tally *t, const fab_cut *f)
     t->plain[1] += look.shape != FAB_SHAPE_POINT && look.shape != FAB_SHAPE_EITHER_POINT;
 }
 
+static int in_quotes(fab_span row, const fab_cut *f)
+{
+    return f->p > row.p && f->p[-1] == '"';
+}
+
 /* Is the row a new name, and not a number that could be data? */
 static fab_status tally_name(head *h, const fab_cut *f)
 {
@@ -149,6 +159,8 @@ static fab_status tally_row(head *h, fab_span row, int is_below)
         p = h->split(s, p, end, &f);
         tally_field(h, &h->column[j], &f);
         if (j == 0 && is_below) FAB_TRY(tally_name(h, &f));
+        if (j > 0 && is_below && in_quotes(row, &f) && fab_notation_look(f.p, f.n).shape)
+            h->quoted_numbers = 1;
     }
     if (is_below && f.n) h->last_filled = 1;
     return FAB_OK;
@@ -157,9 +169,12 @@ static fab_status tally_row(head *h, fab_span row, int is_below)
 static void look_first(head *h, fab_span row)
 {
     const char *p = row.p, *end = row.p + row.n;
+    h->quoted_first = 1;
     for (int64_t j = h->short_header; p && j < h->columns; j++) {
         fab_cut f;
         p = h->split(h->s, p, end, &f);
+        if (!in_quotes(row, &f) && (j > 0 || f.n > 0)) h->quoted_first = 0;
+        if (j > 0 && f.n == 2 && memcmp(f.p, "x0", 2) == 0) h->first_name = 1;
         const fab_cell kind = fab_cell_kind(h->s, &f);
         unsigned char first = (unsigned char)kind;
         if (kind == FAB_CELL_WORD && fab_notation_look(f.p, f.n).shape) first = FAB_CELL_NUMBER;
@@ -438,6 +453,7 @@ static int is_header(const head *h)
     const fab_source *s = h->s;
     int64_t words = 0;
     if (h->short_header) return 1;
+    if (h->quoted_first && !h->quoted_numbers && h->columns > 1) return 1;
     for (int64_t j = 0; j < h->columns; j++) {
         const tally *t = &h->column[j];
         const int dates = t->dates && t->dates == t->filled;
@@ -610,7 +626,7 @@ static fab_status read_head(head *h)
     if (!named) FAB_TRY(tally_row(h, row, 0));
     s->columns = h->columns;
     s->has_index = named && has_index(h);
-    s->left = s->has_index && s->leave_index;
+    s->left = s->has_index && (s->leave_index || h->first_name);
     s->columns -= s->left;
     if (named) FAB_TRY(keep_names(h, row, h->short_header));
     if (heading) {
