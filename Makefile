@@ -21,12 +21,17 @@ setup:
 	@tools/setup.sh build
 
 $(BUILD)/CMakeCache.txt: | setup
-	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 || \
+		{ cat $(BUILD)/configure.log; rm -f $@; exit 1; }
 
 test: all
-	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+	@cd $(BUILD) && { ctest --output-on-failure -j $(JOBS) --output-junit tests.xml; status=$$?; \
+		python3 -B $(CURDIR)/tools/skipped.py tests.xml; exit $$status; }
 
-demo: all
+demo: setup $(BUILD)/CMakeCache.txt
+	@echo "building the program ($(BUILD)/build.log)"
+	@cmake --build $(BUILD) -j $(JOBS) --target fabayes >$(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
 	@$(BUILD)/fabayes demo
 
 check:
