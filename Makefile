@@ -4,6 +4,7 @@
 #   make test       set up, build, run every test                 make bench    timings
 #   make demo       the main jobs on built-in data                make fuzz     fuzz each reader TIME seconds
 #   make install    into PREFIX                                   make soak     kills, faults, streams, fuzz for TIME seconds
+#   make uninstall  what `make install` wrote                     make deb      Debian packages, into BUILD/deb
 #   make clean      remove the build folder
 BUILD ?= build
 PREFIX ?= /usr/local
@@ -11,7 +12,7 @@ JOBS ?= 2
 TIME ?= 60
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup test demo check bench fuzz soak install clean
+.PHONY: all setup test demo check bench fuzz soak install uninstall deb clean
 
 all: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -20,12 +21,17 @@ setup:
 	@tools/setup.sh build
 
 $(BUILD)/CMakeCache.txt: | setup
-	cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX)
+	@mkdir -p $(BUILD)
+	@cmake -S . -B $(BUILD) -DCMAKE_INSTALL_PREFIX=$(PREFIX) >$(BUILD)/configure.log 2>&1 || \
+		{ cat $(BUILD)/configure.log; rm -f $@; exit 1; }
 
 test: all
-	@cd $(BUILD) && ctest --output-on-failure -j $(JOBS)
+	@cd $(BUILD) && { ctest --output-on-failure -j $(JOBS) --output-junit tests.xml; status=$$?; \
+		python3 -B $(CURDIR)/tools/skipped.py tests.xml; exit $$status; }
 
-demo: all
+demo: setup $(BUILD)/CMakeCache.txt
+	@echo "building the program ($(BUILD)/build.log)"
+	@cmake --build $(BUILD) -j $(JOBS) --target fabayes >$(BUILD)/build.log 2>&1 || { cat $(BUILD)/build.log; exit 1; }
 	@$(BUILD)/fabayes demo
 
 check:
@@ -45,6 +51,13 @@ soak: all
 
 install: all
 	cmake --install $(BUILD) --prefix $(PREFIX)
+
+uninstall:
+	@cmake --build $(BUILD) --target uninstall
+
+deb:
+	@tools/setup.sh deb
+	@tools/deb.sh $(BUILD)/deb $(JOBS)
 
 clean:
 	rm -rf $(BUILD) $(BUILD)-check $(BUILD)-abi $(BUILD)-asan-gcc $(BUILD)-asan-clang $(BUILD)-tsan $(BUILD)-fuzz

@@ -26,9 +26,9 @@ typedef struct choice {
     {"target", 'y', OPT_TEXT, &(c_)->columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"}, \
     {"formula", 'f', OPT_TEXT, &(c_)->columns.formula, "FORMULA", 0, 0, NULL, "target and features as R writes them: 'price ~ area + log(age) + district + area:rooms'; + - : * / ^ . -1, log log1p log2 log10 exp sqrt abs, I(a / b), poly(x, 3), C(x), offset(log(x))"}, \
     OPTIONS_COLUMNS(&(c_)->columns.only, &(c_)->columns.exclude), \
-    {"model", 0, OPT_TEXT, &(c_)->plan.model, "MODEL", 0, 0, NULL, "linear (default); mlp: the network that predicts rows left out best; auto: that or linear; mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu"}, \
+    {"model", 0, OPT_TEXT, &(c_)->plan.model, "MODEL", 0, 0, ((const char *const[]){"linear", "mlp", "auto", NULL}), "linear (default); mlp: the network that predicts rows left out best; auto: that or linear; mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu"}, \
     {"method", 'm', OPT_TEXT, &(c_)->plan.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact; vga for classes; laplace for counts; lrvga for many features; networks: ensemble, vifa where the target is no number and the layers are given)"}, \
-    {"likelihood", 0, OPT_TEXT, &(c_)->plan.likelihood, "L", 0, 0, NULL, "gaussian, bernoulli, categorical, poisson or negative-binomial (default: two levels bernoulli, other words categorical, else gaussian)"}, \
+    {"likelihood", 0, OPT_TEXT, &(c_)->plan.likelihood, "L", 0, 0, ((const char *const[]){"gaussian", "bernoulli", "categorical", "poisson", "negative-binomial", NULL}), "gaussian, bernoulli, categorical, poisson or negative-binomial (default: two levels bernoulli, other words categorical, else gaussian)"}, \
     {NULL, 'k', OPT_TEXT, &(c_)->k, "K", 0, 0, NULL, "rank, where the method has one"}, \
     {"weight", 0, OPT_TEXT, &(c_)->columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"}, \
     {"offset", 0, OPT_TEXT, &(c_)->columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor; log:COLUMN adds their logarithms, of exposures"}, \
@@ -36,7 +36,7 @@ typedef struct choice {
     {"categorical", 0, OPT_TEXT, &(c_)->data.categorical, "COLUMNS", 0, 0, NULL, "columns of numbers to read as words, separated by commas"}, \
     {"no-scale", 0, OPT_FLAG, &(c_)->plan.no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"}, \
     {"no-intercept", 0, OPT_FLAG, &(c_)->plan.no_intercept, NULL, 0, 0, NULL, "no intercept, and nothing is centred"}, \
-    {"noise", 0, OPT_TEXT, &(c_)->plan.noise, "KIND", 0, 0, NULL, "of a network's gaussian target: fixed, learned or output (default: learned, fixed where beta is given)"}, \
+    {"noise", 0, OPT_TEXT, &(c_)->plan.noise, "KIND", 0, 0, ((const char *const[]){"fixed", "learned", "output", NULL}), "of a network's gaussian target: fixed, learned or output (default: learned, fixed where beta is given)"}, \
     {"noise-floor", 0, OPT_TEXT, &(c_)->floor, "SD|auto", 0, 0, NULL, "least scale of a network's noise that is learned, in the units of the target; auto: by cross-validation (default: none; auto without -m)"}, \
     {"nu", 0, OPT_F64, &(c_)->plan.nu, "NU", 2.001, 1e6, NULL, "the noise of a gaussian target is Student's t of NU degrees of freedom: networks, and linear models by laplace and map (default: normal; 6 for a network without -m)"}, \
     {"memory", 0, OPT_F64, &(c_)->memory, "MB", 0.001, 1e9, NULL, "for the whole fit (default: what is free)"}, \

@@ -38,11 +38,11 @@ extern const char *const format_names[]; /* in the order of fab_format */
     {"max-columns", 0, OPT_I64, where_, "N", 1, 2147483647, NULL, \
      "believe so many columns of a file (default 1048576); longer lines too"}
 #define OPTIONS_DIALECT(d_) \
-    {"sep", 0, OPT_TEXT, &(d_)->separator, "CHAR", 0, 0, NULL, "between fields: comma, semicolon, tab, blank, pipe or one character (default: found)"}, \
-    {"decimal", 0, OPT_TEXT, &(d_)->decimal, "MARK", 0, 0, NULL, "decimal mark: point or comma (default: found)"}, \
+    {"sep", 0, OPT_TEXT, &(d_)->separator, "CHAR", 0, 0, ((const char *const[]){"comma", "semicolon", "tab", "blank", "pipe", NULL}), "between fields: comma, semicolon, tab, blank, pipe or one character (default: found)"}, \
+    {"decimal", 0, OPT_TEXT, &(d_)->decimal, "MARK", 0, 0, ((const char *const[]){"point", "comma", NULL}), "decimal mark: point or comma (default: found)"}, \
     {"na", 0, OPT_TEXT, &(d_)->na, "WORDS", 0, 0, NULL, "words for a missing value, separated by commas, instead of NA, null, ?, .. (default: those)"}, \
     {"comment", 0, OPT_TEXT, &(d_)->comment, "CHAR", 0, 0, NULL, "pass over lines that begin with it, or none (default: # where it is no data)"}, \
-    {"dates", 0, OPT_TEXT, &(d_)->dates, "HOW", 0, 0, NULL, "dates as words, or as days since 1970: numbers, day-first or month-first (default words)"}
+    {"dates", 0, OPT_TEXT, &(d_)->dates, "HOW", 0, 0, ((const char *const[]){"words", "numbers", "day-first", "month-first", NULL}), "dates as words, or as days since 1970: numbers, day-first or month-first (default words)"}
 // clang-format on
 
 /* Open DATA to read its rows as vectors.  Every function here that returns an exit status has said why it is not

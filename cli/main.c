@@ -22,6 +22,22 @@ static int print_usage(void)
     return DONE;
 }
 
+/* The same for programs. */
+static int usage_json(void)
+{
+    json_t *j = json_object(), *list = json_array();
+    json_put(j, "version", json_text(fab_version()));
+    for (int i = 0; i < COUNT(verbs); i++) {
+        json_t *v = json_object();
+        json_put(v, "name", json_text(verbs[i]->name));
+        json_put(v, "arguments", json_text(verbs[i]->arguments));
+        json_put(v, "summary", json_text(verbs[i]->summary));
+        json_array_append_new(list, v);
+    }
+    json_put(j, "verbs", list);
+    return json_say(j);
+}
+
 static const verb *find_verb(const char *name)
 {
     for (int i = 0; i < COUNT(verbs); i++)
@@ -67,7 +83,8 @@ static int dispatch(int argc, char **argv)
 {
     if (argc < 2) return print_usage();
     const char *name = argv[1];
-    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0) return print_usage();
+    if (strcmp(name, "--help") == 0 || strcmp(name, "-h") == 0)
+        return argc > 2 && strcmp(argv[2], "--json") == 0 ? usage_json() : print_usage();
     if (strcmp(name, "--version") == 0) return print_version();
     if (strcmp(name, "help") == 0) return help(argc - 2, argv + 2);
     const verb *v = find_verb(name);

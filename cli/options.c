@@ -58,6 +58,40 @@ static void print_help(const call *c)
                "a setting of the method: see `fabayes methods METHOD`");
 }
 
+/* In the order of option_kind. */
+static const char *const kind_names[] = {"flag", "text", "integer", "number", "choice"};
+
+static json_t *json_option(const option *o)
+{
+    const char letter[2] = {o->letter, 0};
+    json_t *j = json_object();
+    json_put(j, "name", o->name ? json_text(o->name) : json_null());
+    json_put(j, "letter", o->letter ? json_text(letter) : json_null());
+    json_put(j, "kind", json_text(kind_names[o->kind]));
+    json_put(j, "value", o->value ? json_text(o->value) : json_null());
+    json_put(j, "help", json_text(o->help));
+    if (!o->names) return j;
+    json_t *words = json_array();
+    for (int i = 0; o->names[i]; i++) json_array_append_new(words, json_text(o->names[i]));
+    json_put(j, "words", words);
+    return j;
+}
+
+/* The same for programs: man pages and completion are made of it. */
+static int help_json(const call *c)
+{
+    json_t *j = json_object(), *options = json_array();
+    json_put(j, "verb", json_text(c->v->name));
+    json_put(j, "arguments", json_text(c->v->arguments));
+    json_put(j, "summary", json_text(c->v->summary));
+    json_put(j, "operands", json_integer(c->s->most));
+    json_put(j, "settings", json_boolean(c->s->settings != NULL));
+    for (int i = 0; i < c->s->options; i++)
+        json_array_append_new(options, json_option(&c->s->option[i]));
+    json_put(j, "options", options);
+    return json_say(j);
+}
+
 /* ---- one option ----------------------------------------------------------------------------------- */
 
 static const option *find_name(const call *c, const char *name, size_t length)
@@ -235,10 +269,10 @@ static int take_settings(call *c)
     return DONE;
 }
 
-static int wants_help(int argc, char **argv)
+static int has_word(int argc, char **argv, const char *word)
 {
     for (int i = 0; i < argc && strcmp(argv[i], "--") != 0; i++)
-        if (strcmp(argv[i], "--help") == 0 || strcmp(argv[i], "-h") == 0) return 1;
+        if (strcmp(argv[i], word) == 0) return 1;
     return 0;
 }
 
@@ -247,8 +281,11 @@ int options_parse(const verb *v, const call_shape *s, int argc, char **argv, int
 {
     call c = {.v = v, .s = s, .argc = argc, .argv = argv};
     *status = DONE;
-    if (wants_help(argc, argv)) {
-        print_help(&c);
+    if (has_word(argc, argv, "--help") || has_word(argc, argv, "-h")) {
+        if (has_word(argc, argv, "--json"))
+            *status = help_json(&c);
+        else
+            print_help(&c);
         return 0;
     }
     c.pending = malloc(sizeof *c.pending * ((size_t)argc + 1));

@@ -34,7 +34,7 @@ typedef struct option {
     void *where;
     const char *value; /* what --help calls the value */
     double lo, hi;
-    const char *const *names; /* NULL at the end */
+    const char *const *names; /* NULL at the end; of OPT_TEXT what completion offers, or NULL */
     const char *help;
 } option;
 

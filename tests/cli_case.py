@@ -11,7 +11,7 @@ import unittest
 try:
     import numpy as np
 except ImportError:
-    print("skipped: NumPy is missing")
+    print("skipped: NumPy is missing; what the command line says is tested by frozen")
     sys.exit(77)
 
 TYPES = {"float64": "F64", "float32": "F32", "int64": "I64"}

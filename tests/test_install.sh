@@ -3,14 +3,32 @@
 #
 # Installs BUILD into a temporary prefix, moves it, and compiles examples/install_check with pkg-config
 # and with CMake, each against the shared and the static library; all four must run.  So must the
-# examples in README.md, the first of which has its output there.
+# examples in README.md, the first of which has its output there.  Licence, pages and completion are
+# there too, and an uninstall takes everything away again but what somebody else has put beside it.
 # SPDX-License-Identifier: MIT
 set -eu
 build=$(cd "$1" && pwd)
 source=$(cd "$(dirname "$0")/.." && pwd)
 cc=${CC:-cc}
 tmp=$(mktemp -d)
-trap 'rm -rf "$tmp"' EXIT
+manifest=$build/install_manifest.txt # of a real installation, for `make uninstall`
+if [ -f "$manifest" ]; then cp "$manifest" "$tmp/manifest"; fi
+restore() {
+    if [ -f "$tmp/manifest" ]; then cp "$tmp/manifest" "$manifest"; else rm -f "$manifest"; fi
+    rm -rf "$tmp"
+}
+trap restore EXIT
+
+cmake --install "$build" --prefix "$tmp/gone" >/dev/null
+for file in share/doc/fabayes/LICENSE share/doc/fabayes/docs/cli.md share/man/man1/fabayes-fit.1 \
+    share/bash-completion/completions/fabayes share/zsh/site-functions/_fabayes include/fabayes.h; do
+    [ -s "$tmp/gone/$file" ] || { echo "$file is not installed"; exit 1; }
+done
+touch "$tmp/gone/share/man/man1/other.1" "$tmp/gone/include/fabayes/.other"
+cmake -DMANIFEST="$manifest" -P "$source/cmake/uninstall.cmake"
+left=$(cd "$tmp/gone" && find . -type f -o -type l | sort | tr '\n' ' ')
+[ "$left" = "./include/fabayes/.other ./share/man/man1/other.1 " ] || { echo "uninstall leaves: $left"; exit 1; }
+[ ! -d "$tmp/gone/share/doc/fabayes" ] || { echo "uninstall leaves share/doc/fabayes"; exit 1; }
 
 cmake --install "$build" --prefix "$tmp/first" >/dev/null
 mv "$tmp/first" "$tmp/prefix" # a package that knows its old place fails here

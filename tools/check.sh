@@ -18,7 +18,7 @@ mkdir -p "$logs"
 
 build() { cmake -S . -B "$BUILD" && cmake --build "$BUILD" -j "$JOBS"; }
 symbols() { python3 tools/check_symbols.py "$BUILD/libfabayes.so"; }
-docs() { python3 tools/check_docs.py && python3 tools/docs_settings.py check "$BUILD/fabayes"; }
+docs() { python3 tools/check_docs.py && python3 tools/docs_reference.py check && python3 tools/docs_settings.py check "$BUILD/fabayes"; }
 
 run() {
     case $1 in

@@ -1,8 +1,8 @@
 #!/bin/sh
 # setup.sh - install the Debian packages that a job needs and that are missing.
 #
-#   tools/setup.sh [build | check | bench]     build: make, make test, make demo (the default)
-#                                              check, bench: build, and what they need in addition
+#   tools/setup.sh [build | check | bench | deb]   build: make, make test, make demo (the default)
+#                                                  check, bench, deb: build, and what they need in addition
 #
 # Looks first: when nothing is missing it is instant and touches no network.
 # Exit status: 0 all there; 1 the installation failed; 2 a person must run the command printed.
@@ -13,14 +13,16 @@ build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjans
        liblzma-dev libbz2-dev libzstd-dev libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
 check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools"
 bench="python3-sklearn"
+deb="debhelper dpkg-dev lintian mandoc zsh"
 
 group=${1:-build}
 case $group in
 build) wanted=$build ;;
 check) wanted="$build $check" ;;
 bench) wanted="$build $bench" ;;
+deb) wanted="$build $deb" ;;
 *)
-    echo "setup.sh: no group '$group': build, check or bench" >&2
+    echo "setup.sh: no group '$group': build, check, bench or deb" >&2
     exit 2
     ;;
 esac

@@ -30,6 +30,7 @@ ask() {
     cppcheck | tidy) "tools/check_$1.sh" "$2" 2>&1 ;;
     symbols) python3 tools/check_symbols.py "$tmp/lib.so" 2>&1 ;;
     settings) python3 tools/docs_settings.py check "$tmp/program" 2>&1 ;;
+    reference) python3 tools/docs_reference.py check 2>&1 ;;
     *) python3 "tools/check_$1.py" 2>&1 ;;
     esac
 }
@@ -166,6 +167,21 @@ if python3 tools/docs_settings.py write "$tmp/program" && ask settings; then :; 
 fi
 rm docs/methods/planted.md
 if ask settings >/dev/null; then echo "settings: a method without a page" && wrong=$((wrong + 1)); fi
+
+# The reference of two headers: one that the page has, and one with another comment, another function, a function that hides.
+printf '#include "fabayes/status.h"\n#include "fabayes/planted.h"\n' >include/fabayes.h
+body=$'/* planted.h - planted. */\n#ifdef __cplusplus\nextern "C" {\n#endif\n'
+put include/fabayes/planted.h "$body"$'/* It plants. */\nFAB_API void fab_plant(int a,\n                       int b);'
+if ask reference >/dev/null; then echo "reference: there is no page" && wrong=$((wrong + 1)); fi
+python3 tools/docs_reference.py write
+if ask reference && grep -q '^It plants.$' docs/reference.md && grep -q '^               int b);$' docs/reference.md; then :; else
+    echo "docs_reference.py write does not make the page" && wrong=$((wrong + 1))
+fi
+put include/fabayes/planted.h "$body"$'/* It weeds. */\nFAB_API void fab_plant(int a,\n                       int b);'
+if ask reference >/dev/null; then echo "reference: a comment is not noticed" && wrong=$((wrong + 1)); fi
+put include/fabayes/planted.h "$body"$'/* It plants. */\nFAB_API void fab_plant(int a,\n                       int b);\n/* FAB_API */ FAB_API int fab_weed(void);'
+if ask reference >/dev/null; then echo "reference: a function is not noticed" && wrong=$((wrong + 1)); fi
+rm include/fabayes/planted.h include/fabayes.h docs/reference.md
 
 # Long arrays: a place more than listed, and a place less, which must leave the list.
 : >tools/long_arrays.txt

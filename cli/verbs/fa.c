@@ -263,7 +263,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_OUTPUT(&c.output, "save the Gaussian, and for a stream what `update` needs"),
         {"loadings", 0, OPT_TEXT, &c.loadings, "FILE.csv", 0, 0, NULL, "write name, loadings and psi of each coordinate"},
         {"scores", 0, OPT_TEXT, &c.scores, "FILE", 0, 0, NULL, "write E[z|x] of each row to FILE.npy or FILE.csv"},
-        {"rotation", 0, OPT_TEXT, &c.rotation, "NAME", 0, 0, NULL, "of loadings and scores: principal (default), varimax, promax or oblimin"},
+        {"rotation", 0, OPT_TEXT, &c.rotation, "NAME", 0, 0, ((const char *const[]){"principal", "varimax", "promax", "oblimin", NULL}), "of loadings and scores: principal (default), varimax, promax or oblimin"},
         {"standardise", 0, OPT_FLAG, &c.standardise, NULL, 0, 0, NULL, "loadings of columns in their standard deviations; pca, ppca: of correlations"},
         {"max-factors", 0, OPT_I64, &c.max_factors, "N", 1, 4096, NULL, "-k auto: candidates up to N (default 32)"},
         {"checkpoint", 0, OPT_I64, &c.checkpoint, "N", 1, 0x1p53, NULL, "save to the output every N rows"},

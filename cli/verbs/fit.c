@@ -47,8 +47,8 @@ static int run(const verb *self, int argc, char **argv)
         {"scale-rows", 0, OPT_I64, &c.plan.scale_rows, "N", 1, 0x1p40, NULL, "rows that the units of a stream come from (default 1000)"},
         {"checkpoint", 0, OPT_I64, &c.plan.checkpoint, "N", 1, 0x1p53, NULL, "save to the output every N rows, or epochs of a network"},
         {"resume", 0, OPT_FLAG, &c.plan.resume, NULL, 0, 0, NULL, "go on from the output, to the same bytes"},
-        {"effort", 0, OPT_TEXT, &c.plan.effort, "E", 0, 0, NULL, "of --model mlp or auto: quick, default or thorough"},
-        {"calibrate", 0, OPT_TEXT, &c.plan.calibrate, "WAY", 0, 0, NULL, "leave out a fifth of the rows: temperature, for classes, or conformal, for intervals and sets with a guarantee"},
+        {"effort", 0, OPT_TEXT, &c.plan.effort, "E", 0, 0, ((const char *const[]){"quick", "default", "thorough", NULL}), "of --model mlp or auto: quick, default or thorough"},
+        {"calibrate", 0, OPT_TEXT, &c.plan.calibrate, "WAY", 0, 0, ((const char *const[]){"temperature", "conformal", NULL}), "leave out a fifth of the rows: temperature, for classes, or conformal, for intervals and sets with a guarantee"},
         OPTION_DTYPE(&c.dtype, "element type of F and of the work (default f64)"),
         OPTION_JSON(&json),
     };

@@ -26,7 +26,8 @@ class Case:
 
 def texts():
     """What needs no data: help and the lists."""
-    yield Case("help", "", "--help", "--version", "help fit", *[verb + " --help" for verb in VERBS])
+    yield Case("help", "", "--help", "--version", "help fit", "--help --json", "info --help --json",
+               *[verb + " --help" for verb in VERBS])
     yield Case("methods", "methods", "methods lrvgo", "methods entirely-different")
     yield Case("methods-json", "methods --json", bits_only="a long list, which the texts of each method say again")
     for m in METHODS:
