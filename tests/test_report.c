@@ -129,8 +129,8 @@ static void odd_curves_are_refused_by_name(void **state)
     odd.upper = ys;
     refuses(odd, FAB_BAD_ARGUMENT, "is no band");
     odd.upper = NULL;
-    odd.style = (fab_curve_style)3;
-    refuses(odd, FAB_BAD_ARGUMENT, "style 3");
+    odd.style = (fab_curve_style)4;
+    refuses(odd, FAB_BAD_ARGUMENT, "style 4");
     odd.n = 0;
     refuses(odd, FAB_BAD_ARGUMENT, "no points");
 }
