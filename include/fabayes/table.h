@@ -582,6 +582,29 @@ FAB_API fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinat
 FAB_API fab_status fab_factors_loadings(fab_factors *f, const fab_rotation *r, double *loading,
                                         double *uniqueness, double *explained, int64_t *order);
 
+/* A factor analysis that was saved, to look at: its loadings as fab_factors_loadings has them. */
+typedef struct fab_factors_view {
+    int64_t D, K;
+    const fab_gauss *q; /* lent by the posterior */
+    fab_rotation *rotation;
+    char **name;        /* D; NULL: the file has no names */
+    double *loading;    /* D x K */
+    double *uniqueness; /* D */
+    double *explained;  /* K */
+    double *principal;  /* K: what the principal axes explain, of D in all; falling */
+    int64_t *order;     /* D */
+} fab_factors_view;
+/* Of a posterior that is open; `file` speaks in sentences.  Borrows p until free.  FAB_BAD_DATA: the file has no factors.  Gives
+ * *v. */
+FAB_API fab_status fab_factors_view_open(fab_factors_view **v, const char *file,
+                                         const fab_posterior *p, fab_rotation_kind kind);
+/* Factor scores of the first rows of a source, `most` at most, into z (most x K); *n: how many.  Its columns are those of the
+ * fit, or refused. */
+FAB_API fab_status fab_factors_view_scores(const fab_factors_view *v, const char *file,
+                                           const fab_posterior *p, fab_source *s, int64_t most,
+                                           double *z, int64_t *n);
+FAB_API void fab_factors_view_free(fab_factors_view *v); /* takes NULL */
+
 /* Rows of a source that are read at a time: about 8 MB of them. */
 FAB_API int64_t fab_factors_piece(const fab_factors *f);
 /* Factor scores (fab_solver_scores) of the next rows of a source, a piece of them at most, into z (piece x K);
