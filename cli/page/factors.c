@@ -55,13 +55,12 @@ static int show_scree(page_call *c, const fab_factors_view *v)
     const fab_curve_style style = v->K > 1 ? FAB_CURVE_LINE : FAB_CURVE_POINTS;
     const fab_curve curve[] = {
         {.name = "this axis", .x = x, .y = y, .n = v->K, .style = style},
-        {.name = "all up to it", .x = x, .y = sum, .n = v->K, .style = style},
-        {.name = "each", .x = x, .y = y, .n = v->K, .style = FAB_CURVE_POINTS}};
+        {.name = "all up to it", .x = x, .y = sum, .n = v->K, .style = style}};
     const fab_plot plot = {.title = "Scree: what each principal axis explains",
                            .x_label = "axis",
                            .y_label = "share of the variance, %",
                            .curve = curve,
-                           .curves = v->K > 1 ? 3 : 1};
+                           .curves = v->K > 1 ? 2 : 1};
     fab_page_heading(c->page, "Factors");
     const int status =
         page_plot(c, &plot, "Coordinates in their standard deviations; what is left is their own.");

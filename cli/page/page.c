@@ -116,15 +116,14 @@ static int show_curve(page_call *c, const fab_stream_scores *s)
         take_curve(&k, s, all[i].of);
         if (k.n == 0) continue;
         const fab_curve_style style = k.n > 1 ? FAB_CURVE_LINE : FAB_CURVE_POINTS;
-        const fab_curve curves[] = {
-            {.name = all[i].name, .x = k.seen, .y = k.value, .n = k.n, .style = style},
-            {.name = "until then", .x = k.seen, .y = k.value, .n = k.n, .style = FAB_CURVE_POINTS}};
+        const fab_curve one = {
+            .name = all[i].name, .x = k.seen, .y = k.value, .n = k.n, .style = style};
         const fab_plot plot = {.title = all[i].title,
                                .x_label = "rows learned before",
                                .y_label = all[i].name,
                                .log_x = 1,
-                               .curve = curves,
-                               .curves = k.n > 1 ? 2 : 1};
+                               .curve = &one,
+                               .curves = 1};
         status = page_plot(c, &plot,
                            "Each row is predicted before it is learned; a point is the mean "
                            "of the rows up to the next one.");

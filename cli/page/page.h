@@ -13,6 +13,7 @@ typedef struct page_call {
     data_options data; /* .file NULL: none */
     fab_predict_plan how;
     fab_rotation_kind rotation; /* of a factor analysis */
+    const char *reference;      /* levels that coefficients are against, or NULL */
     fab_page *page;
     int64_t figures;
 } page_call;

@@ -24,6 +24,8 @@ static int check_options(const page_call *c, const fab_posterior *p, const char 
     if (rotation && kind != FAB_KIND_VECTORS)
         return say_wrong("report: --rotation is for a factor analysis, and %s is a regression",
                          c->file);
+    if (c->reference && kind != FAB_KIND_LINEAR)
+        return say_wrong("report: --reference is for the coefficients of a linear model");
     if ((c->data.only || c->data.exclude) && kind != FAB_KIND_VECTORS)
         return say_wrong(
             "report: --only and --exclude are for a factor analysis: a regression knows "
@@ -81,6 +83,8 @@ static int run(const verb *self, int argc, char **argv)
     int64_t json = 0, quiet = 0;
     const option options[] = {
         OPTION_OUTPUT(&output, "the page (default: the name of FILE with .html)"),
+        {"reference", 0, OPT_TEXT, &c.reference, "COLUMN=LEVEL", 0, 0, NULL,
+         "coefficients of levels as differences to this one; several, separated by commas"},
         {"rotation", 0, OPT_TEXT, &rotation, "NAME", 0, 0, NULL,
          "of a factor analysis: principal, varimax (default), promax or oblimin"},
         OPTION_FORMAT(&c.data.format),

@@ -275,8 +275,8 @@ typedef struct fab_effect {
     double mean, sd, lower, upper; /* with the central 90 % interval, in the user's units */
     double step; /* that standard deviation, 1 where nothing is standardised; of an intercept 0 */
 } fab_effect;
-/* All fab_regression_size(r) of them. */
-FAB_API fab_status fab_regression_effects(fab_regression *r, fab_effect *e);
+/* All fab_regression_size(r) of them; against reference levels (fab_regression_contrasts), or NULL: none. */
+FAB_API fab_status fab_regression_effects(fab_regression *r, const char *reference, fab_effect *e);
 
 /* What the predictions do when one column of numbers moves from two standard deviations below its mean to two above, while
  * the other columns are at their mean, or their most frequent word. */

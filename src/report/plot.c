@@ -19,10 +19,11 @@ enum {
     TOP = 38,
     BOTTOM = 58,
     CURVES = FAB_SVG_COLOURS,
-    KEY = 16,      /* a sample of a curve in front of its name */
-    LINE_STEP = 22 /* between two lines of names */
+    KEY = 16,       /* a sample of a curve in front of its name */
+    LINE_STEP = 22, /* between two lines of names */
+    HOVER = 64      /* points of a line that say their numbers; of longer ones the last */
 };
-#define MARKER 2.6 /* radius of a point */
+#define MARKER 3.0 /* radius of a point */
 
 static const char *const *const colour = fab_svg_colour;
 
@@ -164,8 +165,12 @@ static void draw_line(picture *g, int64_t i)
     fab_text_add(&g->out, "<polyline class=\"curve\" stroke=\"%s\" points=\"", colour[i]);
     for (int64_t j = 0; j < c->n; j++) add_point(g, c->x[j], c->y[j]);
     fab_text_add(&g->out, "\"/>\n");
-    fab_text_add(&g->out, "<circle fill=\"%s\" r=\"3.5\" cx=\"%.2f\" cy=\"%.2f\"/>\n", colour[i],
-                 fab_axis_place(&g->x, c->x[c->n - 1]), fab_axis_place(&g->y, c->y[c->n - 1]));
+    for (int64_t j = c->n > HOVER ? c->n - 1 : 0; j < c->n; j++)
+        fab_text_add(&g->out,
+                     "<circle fill=\"%s\" r=\"%g\" cx=\"%.2f\" cy=\"%.2f\"><title>%.4g, "
+                     "%.4g</title></circle>\n",
+                     colour[i], j == c->n - 1 ? 3.5 : 2.2, fab_axis_place(&g->x, c->x[j]),
+                     fab_axis_place(&g->y, c->y[j]), c->x[j], c->y[j]);
 }
 
 static void draw_points(picture *g, int64_t i)

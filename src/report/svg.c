@@ -14,6 +14,8 @@ const char *const fab_svg_colour[FAB_SVG_COLOURS] = {"#0072B2", "#D55E00", "#009
 static const char *const on_dark[FAB_SVG_COLOURS] = {"#5CB3F0", "#FF8A4C", "#35C79A", "#E79CC5",
                                                      "#8FD0F5", "#F2BC4A", "#FFFFFF", "#A9A9A9"};
 
+enum { TITLE = 54 }; /* letters that have room on a narrow screen */
+
 /* ---- axes ----------------------------------------------------------------------------------------- */
 
 fab_axis fab_axis_empty(int64_t log, double from, double to)
@@ -144,7 +146,7 @@ static const char style[] =
     ".interval { stroke-width: 3; } "
     ".title { font-size: 15px; font-weight: 600; fill: #1d2330; } .name { font-weight: 600; } "
     ".cell { stroke: #e2e5ea; } .number { font-size: 12px; fill: #1d2330; } "
-    "@media (max-width: 560px) { text { font-size: 17px; } .title { font-size: 19px; } "
+    "@media (max-width: 560px) { text { font-size: 17px; } .title { font-size: 18px; } "
     ".number { font-size: 15px; } } ";
 
 void fab_svg_open(fab_text *out, int height, const char *title, const char *description)
@@ -168,6 +170,6 @@ void fab_svg_open(fab_text *out, int height, const char *title, const char *desc
         fab_text_add(out, "[stroke=\"%s\"] { stroke: %s; } [fill=\"%s\"] { fill: %s; } ",
                      fab_svg_colour[i], on_dark[i], fab_svg_colour[i], on_dark[i]);
     fab_text_add(out, "}</style>\n<text class=\"title\" x=\"8\" y=\"22\">");
-    fab_xml_add(out, title);
+    fab_svg_name(out, title, TITLE);
     fab_text_add(out, "</text>\n");
 }

@@ -18,7 +18,7 @@ static int by_strength(const void *a, const void *b)
     return (x->coefficient > y->coefficient) - (x->coefficient < y->coefficient);
 }
 
-fab_status fab_regression_effects(fab_regression *r, fab_effect *e)
+fab_status fab_regression_effects(fab_regression *r, const char *reference, fab_effect *e)
 {
     const int64_t size = fab_regression_size(r);
     double *mean;
@@ -27,7 +27,8 @@ fab_status fab_regression_effects(fab_regression *r, fab_effect *e)
     const int64_t width = m.D + m.intercept;
     FAB_TRY(fab_alloc_array((void **)&mean, 2 * size, sizeof *mean, "effects"));
     const double *sd = mean + size;
-    const fab_status s = fab_regression_coefficients(r, mean, mean + size);
+    const fab_status s = reference ? fab_regression_contrasts(r, reference, mean, mean + size)
+                                   : fab_regression_coefficients(r, mean, mean + size);
     for (int64_t i = 0; s == FAB_OK && i < size; i++) {
         const int64_t d = i % width;
         e[i] = (fab_effect){i,
