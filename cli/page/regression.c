@@ -33,8 +33,8 @@ static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
     cells_add(&t, "model");
     cells_add(&t, "%s, %s", fab_regression_is_network(r) ? "network" : "linear",
               fab_likelihood_name(m.likelihood));
-    cells_add(&t, "features");
-    cells_add(&t, "%" PRId64 " of %" PRId64 " columns", k->D, k->columns);
+    cells_add(&t, "columns");
+    cells_add(&t, "%" PRId64 ", which make %" PRId64 " features", k->columns, k->D);
     cells_add(&t, "method");
     cells_add(&t, "%s", method ? method : "not known");
     if (n) {
@@ -67,7 +67,7 @@ static void forest_free(forest *f)
     free(f->mean);
 }
 
-static int forest_open(forest *f, fab_regression *r)
+static int forest_open(forest *f, fab_regression *r, const char *reference)
 {
     const size_t size = (size_t)fab_regression_size(r);
     f->effect = malloc(size * sizeof *f->effect);
@@ -79,8 +79,15 @@ static int forest_open(forest *f, fab_regression *r)
     f->lower = f->mean + size;
     f->upper = f->lower + size;
     f->all = (int64_t)size;
-    const fab_status s = fab_regression_effects(r, f->effect);
+    const fab_status s = fab_regression_effects(r, reference, f->effect);
     if (s != FAB_OK) return say_status(s);
+    if (reference) { /* a reference itself: nothing is estimated there */
+        int64_t kept = 0;
+        for (int64_t i = 0; i < f->all; i++)
+            if (f->effect[i].sd > 0 || f->effect[i].mean < 0 || f->effect[i].mean > 0)
+                f->effect[kept++] = f->effect[i];
+        f->all = kept;
+    }
     while (f->n < f->all && f->effect[f->n].step > 0) f->n++;
     for (int64_t i = 0; i < f->all; i++) {
         char buf[32];
@@ -111,9 +118,8 @@ static int draw_forest(page_call *c, forest *f, int by_step, const char *of)
              "Mean and 90 %% interval; the strongest, by the standard "
              "deviation of its column, comes first.%s",
              more);
-    const fab_forest all = {by_step
-                                ? "Coefficients for a step of one standard deviation of the column"
-                                : "Coefficients",
+    const fab_forest all = {by_step ? "Coefficients per standard deviation of the column"
+                                    : "Coefficients",
                             label,
                             shown,
                             f->names,
@@ -149,6 +155,7 @@ static int list_coefficients(page_call *c, const forest *f)
 static int show_coefficients(page_call *c, fab_regression *r)
 {
     forest f = {0};
+    char text[400];
     fab_glm m;
     const fab_status s = fab_regression_model(r, &m);
     if (s != FAB_OK) return say_status(s);
@@ -157,7 +164,12 @@ static int show_coefficients(page_call *c, fab_regression *r)
                      : target == FAB_TARGET_COUNTS ? "change of the log of the mean"
                                                    : "change of the log odds";
     fab_page_heading(c->page, "Coefficients");
-    int status = forest_open(&f, r), steps = 0;
+    if (c->reference) {
+        snprintf(text, sizeof text, "Against %.300s: other levels as differences to it.",
+                 c->reference);
+        fab_page_text(c->page, text);
+    }
+    int status = forest_open(&f, r, c->reference), steps = 0;
     for (int64_t i = 0; i < f.n; i++) steps |= f.effect[i].step < 1 || f.effect[i].step > 1;
     if (status == DONE && f.n > 0) status = draw_forest(c, &f, 0, of);
     if (status == DONE && f.n > 1 && steps) status = draw_forest(c, &f, 1, of);

@@ -11,7 +11,7 @@
 #include <math.h>
 
 enum {
-    TOP = 76, /* below the title and the names of the columns */
+    TOP = 82, /* below the title and the names of the columns */
     RIGHT = 12,
     STEP = 26,   /* height of a row */
     LETTERS = 20 /* of the name of a row; the rest is in its hover text */

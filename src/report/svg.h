@@ -11,7 +11,7 @@ enum {
     FAB_SVG_WIDTH = 640,
     FAB_SVG_COLOURS = 8,
     FAB_SVG_TICKS = 32,
-    FAB_SVG_LETTER = 8 /* room for a letter of a name, where the screen is narrow too */
+    FAB_SVG_LETTER = 10 /* room for a letter of a name, where the screen is narrow too */
 };
 
 /* Of Okabe and Ito, which also the colour-blind tell apart; lighter ones where the page is dark. */
