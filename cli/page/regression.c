@@ -103,7 +103,7 @@ static int forest_open(forest *f, fab_regression *r, const char *reference)
 /* In the user's units, or times the standard deviation of the feature. */
 static int draw_forest(page_call *c, forest *f, int by_step, const char *of)
 {
-    char caption[256], label[256], more[64] = "";
+    char caption[256], more[64] = "";
     for (int64_t i = 0; i < f->n; i++) {
         const double step = by_step ? f->effect[i].step : 1;
         f->mean[i] = step * f->effect[i].mean;
@@ -113,14 +113,13 @@ static int draw_forest(page_call *c, forest *f, int by_step, const char *of)
     const int64_t shown = f->n < FOREST ? f->n : FOREST;
     if (shown < f->n)
         snprintf(more, sizeof more, " The strongest %" PRId64 " of %" PRId64 ".", shown, f->n);
-    snprintf(label, sizeof label, "%s", of);
     snprintf(caption, sizeof caption,
              "Mean and 90 %% interval; the strongest, by the standard "
              "deviation of its column, comes first.%s",
              more);
     const fab_forest all = {by_step ? "Coefficients per standard deviation of the column"
                                     : "Coefficients",
-                            label,
+                            of,
                             shown,
                             f->names,
                             f->mean,

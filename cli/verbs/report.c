@@ -15,6 +15,18 @@ static int default_output(char *out, size_t size, const char *file)
 }
 
 /* No option may be given and mean nothing. */
+static int check_data(const page_call *c)
+{
+    const data_options *d = &c->data;
+    const fab_predict_plan *h = &c->how;
+    const char *const text[] = {d->rows, d->only,   d->exclude, d->separator, d->decimal,
+                                d->na,   d->labels, d->comment, d->dates};
+    int given = d->format || h->samples || h->linearised || h->seed;
+    for (int i = 0; i < COUNT(text); i++) given |= text[i] != NULL;
+    if (!given || d->file) return DONE;
+    return say_wrong("report: an option says how DATA is read or predicted, and there is no DATA");
+}
+
 static int check_options(const page_call *c, const fab_posterior *p, const char *rotation)
 {
     const fab_kind kind = fab_file_kind(p->file);
@@ -108,6 +120,7 @@ static int run(const verb *self, int argc, char **argv)
     if (status == DONE && c.data.file) status = output_check(output, c.data.file);
     if (status == DONE && rotation && fab_rotation_find(rotation, &c.rotation) != FAB_OK)
         status = say_wrong("report: --rotation: %s", fab_detail());
+    if (status == DONE) status = check_data(&c);
     if (status != DONE) return status;
     progress_open(quiet);
     fab_set_progress(progress_tick, NULL);
