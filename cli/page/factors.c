@@ -45,8 +45,9 @@ static int show_facts(page_call *c, const fab_factors_view *v, const fab_posteri
 
 static int show_scree(page_call *c, const fab_factors_view *v)
 {
-    double *x = malloc(3 * (size_t)v->K * sizeof *x), *y = x + v->K, *sum = y + v->K;
+    double *x = malloc(3 * (size_t)v->K * sizeof *x);
     if (!x) return say_failed("report: no memory for the scree plot");
+    double *y = x + v->K, *sum = y + v->K;
     for (int64_t k = 0; k < v->K; k++) {
         x[k] = (double)(k + 1);
         y[k] = 100 * v->principal[k] / (double)v->D;
@@ -141,10 +142,11 @@ static int list_loadings(page_call *c, const fab_factors_view *v, int64_t rows, 
 
 static int draw_scores(page_call *c, const fab_factors_view *v, const double *z, int64_t n)
 {
-    double *x = malloc(2 * (size_t)n * sizeof *x), *y = x + n;
+    double *x = malloc(2 * (size_t)n * sizeof *x);
     const int two = v->K > 1;
     char text[128];
     if (!x) return say_failed("report: no memory for the scores");
+    double *y = x + n;
     for (int64_t i = 0; i < n; i++) {
         x[i] = two ? z[i * v->K] : (double)i;
         y[i] = z[i * v->K + two];
