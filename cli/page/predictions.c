@@ -213,9 +213,10 @@ static int draw_reliability(page_call *c, const fab_predictions *p)
                            .y_label = "share that is of it",
                            .curve = curve,
                            .curves = 2};
-    int status = page_plot(c, &plot,
-                           "Rows in 15 bins of that probability; below the line predictions "
-                           "are too sure. The mean distance is the ece.");
+    const int status = page_plot(c, &plot,
+                                 "Rows in 15 bins of that probability; below the line predictions "
+                                 "are too sure. Their mean distance, by rows, is the ece.");
+    if (status != DONE) return status;
     cells t = {0};
     cells_add(&t, "probability");
     cells_add(&t, "right");
@@ -226,8 +227,7 @@ static int draw_reliability(page_call *c, const fab_predictions *p)
         cells_add(&t, "%.4f", bin[b].right);
         cells_add(&t, "%" PRId64, bin[b].n);
     }
-    const int shown = cells_show(c, &t, 3);
-    return status == DONE ? shown : status;
+    return cells_show(c, &t, 3);
 }
 
 /* Two classes: the second against the first. */

@@ -163,6 +163,18 @@ static int show_coefficients(page_call *c, fab_regression *r)
                      : target == FAB_TARGET_COUNTS ? "change of the log of the mean"
                                                    : "change of the log odds";
     fab_page_heading(c->page, "Coefficients");
+    const fab_scaling *k = fab_regression_scaling(r);
+    for (int64_t i = 0; i < k->columns && !c->reference; i++)
+        if (k->column[i].levels > 1) {
+            snprintf(
+                text, sizeof text,
+                "Coefficients of levels and the intercept are known only together, so that each "
+                "has a wide interval; `fabayes report --reference %.80s=%.80s` shows the others as "
+                "differences to one level.",
+                k->column[i].name, k->column[i].level[0]);
+            fab_page_text(c->page, text);
+            break;
+        }
     if (c->reference) {
         snprintf(text, sizeof text, "Against %.300s: other levels as differences to it.",
                  c->reference);

@@ -190,8 +190,8 @@ FAB_API fab_status fab_predictions_below(const fab_predictions *p, int64_t n, co
  * as accuracy has it): count, classes x classes. */
 FAB_API fab_status fab_predictions_confusion(const fab_predictions *p, int64_t *count);
 
-/* Of classes: rows by the probability of their likeliest class, in the bins of `ece`, which is the sum of n |right -
- * probability| over the rows. */
+/* Of classes: rows by the probability of their likeliest class, in the bins of `ece`, which is the sum of
+ * n |right - probability| over the number of rows. */
 typedef struct fab_reliability {
     int64_t n;          /* rows in the bin */
     double probability; /* their mean; NaN where there is none */
