@@ -107,6 +107,77 @@ static void a_band_reaches_from_its_lower_to_its_upper_edge(void **state)
     }
 }
 
+static void bars_reach_from_y_to_upper(void **state)
+{
+    (void)state;
+    const double upper[] = {7.1, 0.7, 0.9};
+    const fab_curve curve[] = {
+        {"bars", xs, ys, 3, FAB_CURVE_BARS, upper},
+        {.name = "points", .x = xs, .y = ys, .n = 3, .style = FAB_CURVE_POINTS},
+    };
+    const fab_plot p = plot_of(curve, 2);
+    char *svg;
+    assert_int_equal(fab_plot_svg(&p, &svg), FAB_OK);
+    const char *bars = strstr(svg, "<g class=\"bars\""),
+               *points = strstr(svg, "<g class=\"points\"");
+    assert_true(bars && bars < points);
+    assert_int_equal(count(bars, "<line "), 3);
+    assert_non_null(strstr(bars, "<title>1: 2.385 to 7.1</title>"));
+    assert_non_null(strstr(svg, "<desc>y against x: bars from 0.01 to 7.1; points from"));
+    fab_text_free(svg);
+}
+
+static void a_forest_has_a_row_for_each_name(void **state)
+{
+    (void)state;
+    const char *const name[] = {"a < b", "a name that is far too long to be drawn whole"};
+    const double mean[] = {2.385, -1}, lower[] = {1, -3}, upper[] = {4, 0.5}, low[] = {1, 0};
+    fab_forest f = {"t", "x", 2, name, mean, lower, upper};
+    char *svg;
+    assert_int_equal(fab_forest_svg(&f, &svg), FAB_OK);
+    assert_int_equal(count(svg, "class=\"interval\""), 2);
+    assert_non_null(strstr(svg, "<title>a &lt; b: 2.385, 90 % from 1 to 4</title>"));
+    assert_non_null(strstr(svg, "<title>a name that is far too long to be drawn whole: "));
+    assert_non_null(strstr(svg, "a name that is far too lo\xe2\x80\xa6</text>"));
+    assert_null(strstr(svg, "nan"));
+    fab_text_free(svg);
+    f.lower = low; /* above the mean */
+    assert_int_equal(fab_forest_svg(&f, &svg), FAB_BAD_DATA);
+    assert_null(svg);
+    f.n = 0;
+    assert_int_equal(fab_forest_svg(&f, &svg), FAB_BAD_ARGUMENT);
+}
+
+static void a_heat_map_colours_by_size_and_leaves_small_numbers_unwritten(void **state)
+{
+    (void)state;
+    const char *const row[] = {"r", "s"}, *const column[] = {"1", "2"};
+    const double value[] = {0.5, -1, 0.05, 0}, hole[] = {0.5, NAN, 0, 0};
+    fab_heat h = {.title = "t",
+                  .row_label = "rows",
+                  .column_label = "columns",
+                  .rows = 2,
+                  .columns = 2,
+                  .row = row,
+                  .column = column,
+                  .value = value,
+                  .blank = 0.1,
+                  .decimals = 2};
+    char *svg;
+    assert_int_equal(fab_heat_svg(&h, &svg), FAB_OK);
+    assert_int_equal(count(svg, "<rect class=\"cell\""), 4);
+    assert_int_equal(count(svg, "class=\"number\""), 2);
+    assert_non_null(strstr(svg, "fill=\"#0072B2\" fill-opacity=\"0.325\"")); /* half of 0.65 */
+    assert_non_null(strstr(svg, "fill=\"#D55E00\" fill-opacity=\"0.650\""));
+    assert_non_null(strstr(svg, "<title>s, 1: 0.05</title>"));
+    fab_text_free(svg);
+    h.value = hole;
+    assert_int_equal(fab_heat_svg(&h, &svg), FAB_BAD_DATA);
+    assert_non_null(strstr(fab_detail(), "'r' and '2'"));
+    h.columns = FAB_HEAT_COLUMNS + 1;
+    assert_int_equal(fab_heat_svg(&h, &svg), FAB_BAD_ARGUMENT);
+}
+
 static void refuses(fab_curve curve, fab_status status, const char *says)
 {
     const fab_plot p = plot_of(&curve, 1);
@@ -129,8 +200,8 @@ static void odd_curves_are_refused_by_name(void **state)
     odd.upper = ys;
     refuses(odd, FAB_BAD_ARGUMENT, "is no band");
     odd.upper = NULL;
-    odd.style = (fab_curve_style)3;
-    refuses(odd, FAB_BAD_ARGUMENT, "style 3");
+    odd.style = (fab_curve_style)4;
+    refuses(odd, FAB_BAD_ARGUMENT, "style 4");
     odd.n = 0;
     refuses(odd, FAB_BAD_ARGUMENT, "no points");
 }
@@ -232,6 +303,9 @@ int main(void)
         cmocka_unit_test(a_plot_has_a_line_for_each_curve_and_a_dash_for_a_level),
         cmocka_unit_test(bands_lie_under_lines_and_points_on_top),
         cmocka_unit_test(a_band_reaches_from_its_lower_to_its_upper_edge),
+        cmocka_unit_test(bars_reach_from_y_to_upper),
+        cmocka_unit_test(a_forest_has_a_row_for_each_name),
+        cmocka_unit_test(a_heat_map_colours_by_size_and_leaves_small_numbers_unwritten),
         cmocka_unit_test(odd_curves_are_refused_by_name),
         cmocka_unit_test(text_is_escaped),
         cmocka_unit_test(numbers_without_a_place_are_refused),

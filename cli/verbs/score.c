@@ -3,61 +3,14 @@
  * SPDX-License-Identifier: MIT */
 #include "predicting.h"
 #include "print/learned.h"
+#include "print/score_lines.h"
 #include <inttypes.h>
-
-typedef struct line {
-    const char *name;
-    double value;
-} line;
-
-/* The scores of the likelihood, in order; how many. */
-static int lines_of(const fab_glm *m, const fab_scores *s, line *l)
-{
-    const line real[] = {{"nll", s->nll},
-                         {"rmse", s->rmse},
-                         {"mae", s->mae},
-                         {"crps", s->crps},
-                         {"coverage50", s->coverage50},
-                         {"coverage90", s->coverage90},
-                         {"coverage95", s->coverage95}};
-    const line classes[] = {{"nll", s->nll},
-                            {"accuracy", s->accuracy},
-                            {"brier", s->brier},
-                            {"ece", s->ece},
-                            {"auc", s->auc}};
-    const line counts[] = {{"nll", s->nll}, {"rmse", s->rmse}, {"dispersion", s->dispersion}};
-    const struct {
-        const line *line;
-        int n;
-    } all[] = {[FAB_TARGET_REAL] = {real, COUNT(real)},
-               [FAB_TARGET_CLASSES] = {classes, COUNT(classes)},
-               [FAB_TARGET_COUNTS] = {counts, COUNT(counts)}};
-    const fab_target target = fab_likelihood_target(m->likelihood);
-    const line *from = all[target].line;
-    const int n = all[target].n;
-    for (int i = 0; i < n; i++) l[i] = from[i];
-    return n;
-}
-
-/* What conformal adds: coverage of counts; of classes coverage and size of their sets. */
-static int conformal_lines(const fab_glm *m, const fab_predictions *p, line *l)
-{
-    const fab_scores *s = &p->scores;
-    const line counts[] = {{"coverage50", s->coverage50},
-                           {"coverage90", s->coverage90},
-                           {"coverage95", s->coverage95}};
-    const line sets[] = {{"coverage90", s->coverage90}, {"set_size90", p->set_size}};
-    const int n = p->classes ? COUNT(sets) : COUNT(counts);
-    if (m->likelihood == FAB_LIKELIHOOD_GAUSSIAN) return 0;
-    for (int i = 0; i < n; i++) l[i] = p->classes ? sets[i] : counts[i];
-    return n;
-}
 
 /* Shares of the most uncertain rows that are left to a person. */
 static const double shares[] = {0.1, 0.2, 0.5};
 
 typedef struct answer {
-    line line[16];
+    score_line line[SCORE_LINES];
     int n;
     fab_calibration calibration;
     const char *error; /* of `selective`: what it is; NULL: not asked for */
@@ -70,9 +23,7 @@ static int collect(answer *a, fab_regression *r, const fab_predictions *p, int64
     fab_status s = fab_regression_model(r, &m);
     if (s != FAB_OK) return say_status(s);
     a->calibration = fab_regression_calibration(r);
-    a->n = lines_of(&m, &p->scores, a->line);
-    if (a->calibration.way && !(a->calibration.temperature > 0))
-        a->n += conformal_lines(&m, p, a->line + a->n);
+    a->n = score_lines(&m, &a->calibration, p, a->line);
     if (!selective) return DONE;
     a->error = p->classes ? "error" : "rmse";
     for (int i = 0; i < COUNT(shares) && s == FAB_OK; i++)

@@ -52,6 +52,10 @@ FAB_API void fab_predict_y(const fab_glm *m, double eta, double variance, fab_pr
 /* log p(y), integrated over the linear predictor. */
 FAB_API double fab_predict_logp(const fab_glm *m, double eta, double variance, double y);
 
+/* Where y stands in its prediction: P(Y < y) + P(Y = y) / 2, uniform over rows that are predicted right.  Numbers and counts;
+ * NaN of classes. */
+FAB_API double fab_predict_cdf(const fab_glm *m, double eta, double variance, double y);
+
 /* Means over n rows.  What does not apply to the likelihood is NaN. */
 typedef struct fab_scores {
     int64_t n;
@@ -132,6 +136,8 @@ FAB_API void fab_draws_predict(const fab_draws *d, int64_t i, fab_prediction *p)
 FAB_API void fab_draws_classes(const fab_draws *d, int64_t i, double *logp);
 /* log p(y) of row i. */
 FAB_API double fab_draws_logp(const fab_draws *d, int64_t i, double y);
+/* As fab_predict_cdf, of row i. */
+FAB_API double fab_draws_cdf(const fab_draws *d, int64_t i, double y);
 
 FAB_API fab_status fab_draws_score(const fab_draws *d, const double *y, const fab_exec *exec,
                                    fab_scores *s);

@@ -135,6 +135,7 @@ typedef struct fab_predict_plan {
      * variance of that effect is not known (levels are scaled by how frequent they are) and not in the predictions.  0: such a
      * word is refused by row. */
     int64_t unseen;
+    int64_t with_cdf; /* 1: `cdf` of the predictions too; with the target, of numbers and counts */
 } fab_predict_plan;
 
 typedef struct fab_predictions {
@@ -153,6 +154,8 @@ typedef struct fab_predictions {
     char *absent;
     int64_t absents; /* how many */
     int64_t unseen;  /* words that the fit did not meet, where the plan takes them */
+    double *
+        cdf; /* n: where each y stands in its prediction (fab_predict_cdf); NULL: not asked for, or classes */
 } fab_predictions;
 
 /* All rows of the data, read piece by piece.  how NULL: zeros.  Gives *p. */
@@ -170,6 +173,44 @@ FAB_API fab_status fab_regression_score(fab_regression *r, const fab_data *d,
  * accuracy, and uncertainty is one minus the largest probability.  Of rows that are equally uncertain the mean counts.
  * The predictions were made with the target. */
 FAB_API fab_status fab_predictions_selective(const fab_predictions *p, double left, double *error);
+
+/* ---- curves ------------------------------------------------------------------------------------ */
+
+/* How well predictions that were made with the target hold, as curves and tables to look at (`fabayes report`). */
+
+/* Of numbers and counts, with `cdf`: the share of rows whose y is inside the central interval of each level, 0 <= level <= 1;
+ * the share whose y is below each quantile.  Densities count, also where a conformal calibration has other intervals.
+ * *chance (n, or NULL): a share that is right has a level -+ chance in 9 of 10 tables of as many rows. */
+FAB_API fab_status fab_predictions_coverage(const fab_predictions *p, int64_t n,
+                                            const double *level, double *share, double *chance);
+FAB_API fab_status fab_predictions_below(const fab_predictions *p, int64_t n, const double *level,
+                                         double *share, double *chance);
+
+/* Of classes: how often a row of class i has class j as its likeliest (of two that are alike the second, of more the first,
+ * as accuracy has it): count, classes x classes. */
+FAB_API fab_status fab_predictions_confusion(const fab_predictions *p, int64_t *count);
+
+/* Of classes: rows by the probability of their likeliest class, in the bins of `ece`, which is the sum of
+ * n |right - probability| over the number of rows. */
+typedef struct fab_reliability {
+    int64_t n;          /* rows in the bin */
+    double probability; /* their mean; NaN where there is none */
+    double right;       /* the share of them that is of that class */
+} fab_reliability;
+enum { FAB_RELIABILITY_BINS = 15 };
+FAB_API fab_status fab_predictions_reliability(const fab_predictions *p,
+                                               fab_reliability bin[FAB_RELIABILITY_BINS]);
+
+/* Class `c` against all others: the share of the others (x) and of its own rows (y) whose probability is at or above a limit that
+ * falls, from (0, 0) to (1, 1).  Rows of one probability are one step.  The area is that of all steps; points that are closer
+ * than 1/500 to the one before are left out.  FAB_BAD_DATA where a side has no rows.  Gives *r. */
+typedef struct fab_roc {
+    int64_t n;
+    double *x, *y; /* n each */
+    double area;
+} fab_roc;
+FAB_API fab_status fab_predictions_roc(const fab_predictions *p, int64_t c, fab_roc **r);
+FAB_API void fab_roc_free(fab_roc *r); /* takes NULL */
 
 /* ---- calibrate --------------------------------------------------------------------------------- */
 
@@ -227,6 +268,30 @@ FAB_API fab_status fab_regression_contrasts(fab_regression *r, const char *refer
  * predictor).  Lends until free; writes into buf where it must. */
 FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
 FAB_API const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32]);
+/* The coefficients in the order of what they do: those first whose feature moves the predictor most when it moves by its
+ * standard deviation in the fit; intercepts last. */
+typedef struct fab_effect {
+    int64_t coefficient;           /* its number */
+    double mean, sd, lower, upper; /* with the central 90 % interval, in the user's units */
+    double step; /* that standard deviation, 1 where nothing is standardised; of an intercept 0 */
+} fab_effect;
+/* All fab_regression_size(r) of them; against reference levels (fab_regression_contrasts), or NULL: none. */
+FAB_API fab_status fab_regression_effects(fab_regression *r, const char *reference, fab_effect *e);
+
+/* What the predictions do when one column of numbers moves from two standard deviations below its mean to two above, while
+ * the other columns are at their mean, or their most frequent word. */
+typedef struct fab_profile {
+    const char *column; /* lent by the regression */
+    int64_t n;
+    double *x;          /* n: the values of the column */
+    fab_predictions *p; /* of these rows */
+} fab_profile;
+/* The column along which the predictions move most, by their largest minus their least mean (of classes: probability of any
+ * class); n >= 2 points of it.  FAB_UNSUPPORTED, with a sentence, where there is none: no column of numbers, features made by a
+ * formula, nothing standardised.  Gives *f. */
+FAB_API fab_status fab_regression_profile(fab_regression *r, int64_t n, fab_profile **f);
+FAB_API void fab_profile_free(fab_profile *f); /* takes NULL */
+
 /* Draws number first .. first + n - 1 of theta, one per row of `out`, ld elements of `type` apart; of a linear
  * model in the user's units.  A draw has the same bits whichever call makes it. */
 FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
@@ -516,6 +581,29 @@ FAB_API fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinat
  * largest first; those of the second, ..; those of none. */
 FAB_API fab_status fab_factors_loadings(fab_factors *f, const fab_rotation *r, double *loading,
                                         double *uniqueness, double *explained, int64_t *order);
+
+/* A factor analysis that was saved, to look at: its loadings as fab_factors_loadings has them. */
+typedef struct fab_factors_view {
+    int64_t D, K;
+    const fab_gauss *q; /* lent by the posterior */
+    fab_rotation *rotation;
+    char **name;        /* D; NULL: the file has no names */
+    double *loading;    /* D x K */
+    double *uniqueness; /* D */
+    double *explained;  /* K */
+    double *principal;  /* K: what the principal axes explain, of D in all; falling */
+    int64_t *order;     /* D */
+} fab_factors_view;
+/* Of a posterior that is open; `file` speaks in sentences.  Borrows p until free.  FAB_BAD_DATA: the file has no factors.  Gives
+ * *v. */
+FAB_API fab_status fab_factors_view_open(fab_factors_view **v, const char *file,
+                                         const fab_posterior *p, fab_rotation_kind kind);
+/* Factor scores of the first rows of a source, `most` at most, into z (most x K); *n: how many.  Its columns are those of the
+ * fit, or refused. */
+FAB_API fab_status fab_factors_view_scores(const fab_factors_view *v, const char *file,
+                                           const fab_posterior *p, fab_source *s, int64_t most,
+                                           double *z, int64_t *n);
+FAB_API void fab_factors_view_free(fab_factors_view *v); /* takes NULL */
 
 /* Rows of a source that are read at a time: about 8 MB of them. */
 FAB_API int64_t fab_factors_piece(const fab_factors *f);

@@ -70,6 +70,15 @@ static double cdf(const void *ctx, double y)
     return sum;
 }
 
+double fab_draws_cdf(const fab_draws *d, int64_t i, double y)
+{
+    const row_of r = {d, i};
+    const fab_target target = fab_glm_likelihood(&d->head)->target;
+    if (target == FAB_TARGET_CLASSES) return NAN;
+    if (target == FAB_TARGET_REAL) return cdf(&r, y);
+    return (cdf(&r, y) + (y > 0 ? cdf(&r, y - 1) : 0)) / 2;
+}
+
 void fab_draws_predict(const fab_draws *d, int64_t i, fab_prediction *p)
 {
     const row_of r = {d, i};

@@ -132,6 +132,14 @@ void fab_predict_y(const fab_glm *m, double eta, double v, fab_prediction *p)
     l->interval(m, eta, v, &p->lower, &p->upper);
 }
 
+double fab_predict_cdf(const fab_glm *m, double eta, double v, double y)
+{
+    const fab_likelihood_row *l = fab_glm_likelihood(m);
+    if (l->target == FAB_TARGET_CLASSES) return NAN;
+    if (l->target == FAB_TARGET_REAL) return l->cdf(m, eta, v, y);
+    return (l->cdf(m, eta, v, y) + (y > 0 ? l->cdf(m, eta, v, y - 1) : 0)) / 2;
+}
+
 double fab_predict_logp(const fab_glm *m, double eta, double v, double y)
 {
     return fab_glm_likelihood(m)->logp(m, eta, v, y);

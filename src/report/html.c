@@ -16,22 +16,33 @@ struct fab_page {
 };
 
 static const char style[] =
-    "body { margin: 0; background: #f4f5f7; color: #1d2330;\n"
+    ":root { color-scheme: light dark; --page: #f4f5f7; --paper: #fff; --ink: #1d2330; --soft: "
+    "#5b6472;\n"
+    "        --line: #e2e5ea; }\n"
+    "@media (prefers-color-scheme: dark) { :root { --page: #0f1318; --paper: #171c23; --ink: "
+    "#e6e9ee;\n"
+    "        --soft: #9aa5b4; --line: #2c3440; } }\n"
+    "body { margin: 0; background: var(--page); color: var(--ink);\n"
     "       font: 16px/1.55 system-ui, -apple-system, 'Segoe UI', 'DejaVu Sans', sans-serif; }\n"
-    "main { max-width: 860px; margin: 2.5rem auto; padding: 2.2rem 2.6rem; background: #fff;\n"
-    "       border: 1px solid #e2e5ea; border-radius: 10px; }\n"
-    "h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 1rem; }\n"
+    "main { max-width: 860px; margin: 2.5rem auto; padding: 2.2rem 2.6rem; background: "
+    "var(--paper);\n"
+    "       border: 1px solid var(--line); border-radius: 10px; }\n"
+    "h1 { font-size: 1.75rem; line-height: 1.2; margin: 0 0 1rem; overflow-wrap: anywhere; }\n"
     "h2, h3 { font-size: 1.15rem; margin: 2rem 0 0.6rem; }\n"
     "h2.part { font-size: 1.45rem; line-height: 1.25; margin: 3rem 0 1rem; padding-top: 1.6rem;\n"
-    "          border-top: 2px solid #1d2330; }\n"
+    "          border-top: 2px solid var(--ink); }\n"
+    "p { overflow-wrap: anywhere; }\n"
     "figure { margin: 1.4rem 0; } figure svg { width: 100%; height: auto; }\n"
-    "figcaption { color: #5b6472; font-size: 0.9rem; }\n"
+    "figcaption { color: var(--soft); font-size: 0.9rem; }\n"
+    ".wide { overflow-x: auto; }\n"
     "table { border-collapse: collapse; width: 100%; font-variant-numeric: tabular-nums; }\n"
-    "th { text-align: left; font-weight: 600; border-bottom: 2px solid #1d2330; }\n"
+    "th { text-align: left; font-weight: 600; border-bottom: 2px solid var(--ink); }\n"
     "th, td { padding: 0.35rem 0.9rem 0.35rem 0; vertical-align: top; }\n"
-    "td { border-bottom: 1px solid #e2e5ea; } .n { text-align: right; }\n"
-    "pre { background: #f4f5f7; border-radius: 6px; padding: 0.8rem 1rem; overflow-x: auto;\n"
+    "td { border-bottom: 1px solid var(--line); } .n { text-align: right; }\n"
+    "pre { background: var(--page); border-radius: 6px; padding: 0.8rem 1rem; overflow-x: auto;\n"
     "      font: 0.88rem/1.5 ui-monospace, 'DejaVu Sans Mono', monospace; }\n"
+    "@media (max-width: 560px) { main { margin: 0; padding: 1.1rem 0.9rem; border: 0; "
+    "border-radius: 0; } }\n"
     "@media print { body { background: #fff; } main { border: 0; margin: 0; padding: 0; } }\n";
 
 void fab_xml_add(fab_text *t, const char *s)
@@ -113,7 +124,7 @@ static int is_number(const char *s)
 void fab_page_table(fab_page *page, const char *const *cell, int64_t rows, int64_t columns)
 {
     fab_text *t = &page->body;
-    fab_text_add(t, "<table>\n");
+    fab_text_add(t, "<div class=\"wide\"><table>\n");
     for (int64_t i = 0; i < rows; i++) {
         fab_text_add(t, "<tr>");
         for (int64_t j = 0; j < columns; j++) {
@@ -125,19 +136,40 @@ void fab_page_table(fab_page *page, const char *const *cell, int64_t rows, int64
         }
         fab_text_add(t, "</tr>\n");
     }
-    fab_text_add(t, "</table>\n");
+    fab_text_add(t, "</table></div>\n");
 }
 
-fab_status fab_page_plot(fab_page *page, const fab_plot *plot, const char *caption)
+/* A drawing (given away here) or the failure that there is none. */
+static fab_status figure(fab_page *page, fab_status drawn, char *svg, const char *caption)
 {
-    char *svg;
-    page->fault = fab_plot_svg(plot, &svg);
-    FAB_TRY(page->fault);
+    page->fault = drawn;
+    FAB_TRY(drawn);
     fab_text_add(&page->body, "<figure>\n%s", svg);
     element(page, "figcaption", caption);
     fab_text_add(&page->body, "</figure>\n");
     fab_text_free(svg);
     return FAB_OK;
+}
+
+fab_status fab_page_plot(fab_page *page, const fab_plot *plot, const char *caption)
+{
+    char *svg;
+    const fab_status drawn = fab_plot_svg(plot, &svg);
+    return figure(page, drawn, svg, caption);
+}
+
+fab_status fab_page_forest(fab_page *page, const fab_forest *forest, const char *caption)
+{
+    char *svg;
+    const fab_status drawn = fab_forest_svg(forest, &svg);
+    return figure(page, drawn, svg, caption);
+}
+
+fab_status fab_page_heat(fab_page *page, const fab_heat *heat, const char *caption)
+{
+    char *svg;
+    const fab_status drawn = fab_heat_svg(heat, &svg);
+    return figure(page, drawn, svg, caption);
 }
 
 fab_status fab_page_write(fab_page *page, const char *path)

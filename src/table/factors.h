@@ -81,6 +81,10 @@ fab_status fab_factors_fit_cut(fab_factors *f, int64_t k);
 fab_rows fab_factors_coordinates(const fab_factors *f, double *x, int64_t n, double *weight);
 fab_status fab_factors_check_rows(const fab_factors *f, int64_t n);
 
+/* factors_report.c: what fab_factors_loadings says, of any Gaussian of covariances. */
+void fab_factors_loadings_of(const fab_gauss *q, const fab_rotation *r, double *loading,
+                             double *uniqueness, double *explained, int64_t *order);
+
 /* factors_rank.c: put the widest rank into the settings, before the fit begins; choose, after the rows. */
 fab_status fab_factors_prepare_search(fab_factors *f, int64_t max_factors);
 fab_status fab_factors_choose(fab_factors *f);

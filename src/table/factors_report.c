@@ -96,13 +96,11 @@ static int64_t marker(const double *row, int64_t K)
     return fabs(row[best]) < MARKED ? K : best;
 }
 
-fab_status fab_factors_loadings(fab_factors *f, const fab_rotation *r, double *loading,
-                                double *uniqueness, double *explained, int64_t *order)
+void fab_factors_loadings_of(const fab_gauss *q, const fab_rotation *r, double *loading,
+                             double *uniqueness, double *explained, int64_t *order)
 {
-    const fab_gauss *q;
     const int64_t K = r->K;
     int64_t n = 0;
-    FAB_TRY(fab_factors_result(f, &q));
     fab_rotation_factors(r, q, 0, q->D, loading);
     for (int64_t d = 0; d < q->D; d++) {
         const double v = variance(q, d);
@@ -126,5 +124,13 @@ fab_status fab_factors_loadings(fab_factors *f, const fab_rotation *r, double *l
             }
             order[at] = d;
         }
+}
+
+fab_status fab_factors_loadings(fab_factors *f, const fab_rotation *r, double *loading,
+                                double *uniqueness, double *explained, int64_t *order)
+{
+    const fab_gauss *q;
+    FAB_TRY(fab_factors_result(f, &q));
+    fab_factors_loadings_of(q, r, loading, uniqueness, explained, order);
     return FAB_OK;
 }

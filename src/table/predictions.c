@@ -70,6 +70,12 @@ static int by_draws(const work *w)
     return w->r->view.net && w->model.likelihood != FAB_LIKELIHOOD_BERNOULLI && !several(w);
 }
 
+static int wants_cdf(const work *w)
+{
+    return w->how.with_cdf && w->how.with_target &&
+           fab_likelihood_target(w->model.likelihood) != FAB_TARGET_CLASSES;
+}
+
 static fab_status grow(void *array, int64_t used, int64_t room, size_t size)
 {
     void *new;
@@ -86,6 +92,7 @@ static fab_status make_room(work *w, int64_t n)
     if (n <= w->room) return FAB_OK;
     const int64_t room = n > 2 * w->room ? n : 2 * w->room, C = w->model.classes;
     if (w->how.with_target) FAB_TRY(grow(&a->y, a->n, room, sizeof *a->y));
+    if (wants_cdf(w)) FAB_TRY(grow(&a->cdf, a->n, room, sizeof *a->cdf));
     if (several(w)) {
         FAB_TRY(grow(&a->logp, a->n * C, room * C, sizeof *a->logp));
     } else if (by_draws(w)) {
@@ -118,6 +125,7 @@ void fab_predictions_free(fab_predictions *p)
     fab_release(p->y);
     fab_release(p->set);
     fab_release(p->absent);
+    fab_release(p->cdf);
     fab_release(p);
 }
 
@@ -155,6 +163,8 @@ static fab_status take_draws(work *w, const fab_draws *d)
         }
     }
     if (!w->how.with_target || !by_draws(w)) return FAB_OK;
+    for (int64_t i = 0; wants_cdf(w) && i < d->n; i++)
+        a->cdf[a->n + i] = fab_draws_cdf(d, i, a->y[a->n + i]);
     FAB_TRY(fab_draws_score(d, a->y + a->n, &w->exec, &s));
     add_scores(&w->sum, &s);
     return FAB_OK;
@@ -384,6 +394,8 @@ static fab_status finish(work *w)
     const fab_calibration c = fab_regression_calibration(w->r);
     if (c.temperature > 0) FAB_TRY(apply_temperature(w, &c));
     if (w->how.with_target) FAB_TRY(score(w));
+    for (int64_t i = 0; wants_cdf(w) && !by_draws(w) && i < a->n; i++)
+        a->cdf[i] = fab_predict_cdf(&w->model, w->eta[i], w->variance[i], a->y[i]);
     if (!c.way || c.temperature > 0) return FAB_OK;
     if (a->classes) return fab_calibration_sets(&c, a);
     fab_calibration_intervals(&c, fab_likelihood_target(w->model.likelihood), a);
@@ -480,6 +492,20 @@ double fab_predictions_probability(const fab_predictions *p, int64_t i, int64_t 
 {
     if (!p->p) return exp(p->logp[i * p->classes + c]);
     return c == 1 ? p->p[i].mean : 1 - p->p[i].mean;
+}
+
+int64_t fab_predictions_likeliest(const fab_predictions *p, int64_t i, double *probability)
+{
+    int64_t best = 0;
+    *probability = 0;
+    for (int64_t c = 0; c < p->classes; c++) {
+        const double q = fab_predictions_probability(p, i, c);
+        if (q > *probability || (p->p && q == *probability)) {
+            *probability = q;
+            best = c;
+        }
+    }
+    return best;
 }
 
 fab_status fab_regression_score(fab_regression *r, const fab_data *d, const fab_predict_plan *how,

@@ -13,5 +13,8 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
 fab_status fab_table_draws(const fab_mixture *q, const fab_model *m, const fab_scaling *k,
                            const fab_dataset *t, int64_t samples, uint64_t seed, const fab_exec *x,
                            fab_draws **d);
+/* The likeliest class of row i and its probability; of two the second where they are alike, of more the first, as scores
+ * have it. */
+int64_t fab_predictions_likeliest(const fab_predictions *p, int64_t i, double *probability);
 
 #endif

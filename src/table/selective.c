@@ -7,7 +7,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
-#include "fabayes/table.h"
+#include "table/predictions.h"
 #include <math.h>
 #include <stdlib.h>
 
@@ -21,18 +21,11 @@ static int by_uncertainty(const void *a, const void *b)
     return (x > y) - (x < y);
 }
 
-/* 1, of classes; of two the second where they are alike, of more the first, as scores have it. */
+/* 1, of classes */
 static judged judge_classes(const fab_predictions *p, int64_t i)
 {
-    int64_t best = 0;
-    double most = 0;
-    for (int64_t c = 0; c < p->classes; c++) {
-        const double q = fab_predictions_probability(p, i, c);
-        if (q > most || (p->p && q == most)) {
-            most = q;
-            best = c;
-        }
-    }
+    double most;
+    const int64_t best = fab_predictions_likeliest(p, i, &most);
     return (judged){1 - most, best != (int64_t)p->y[i]};
 }
 

@@ -5,7 +5,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 """
 # SPDX-License-Identifier: MIT
 
-VERBS = ("fa", "fit", "update", "predict", "score", "tune", "sample", "compare", "info", "methods", "demo")
+VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "sample", "compare", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
            "laplace", "map", "vga", "kalman", "rvga", "lrvga", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
@@ -389,6 +389,15 @@ def refusals():
                "fa word.csv -k 1", "fa holes.csv -k 1", "fa header.csv -k 1", "fa few.csv -k 2", "fa few.csv -k 2 -m ml",
                "fa absent.csv -k 1", "fa noise.bin -k 1", "fa cut.npy -k 1", "fa vectors.csv -k 2 -m ml --memory 0.01",
                "fa vectors.csv -k 2 --rows rows_out.txt")
+    yield Case("report", "fit numbers.csv -y y -o q.safetensors --quiet", "report q.safetensors new_numbers.csv -o p.html",
+               "report q.safetensors --json", "fa vectors.csv -k 2 -o f.safetensors --quiet", "report f.safetensors vectors.csv -o f.html",
+               bits_only="places in a drawing are rounded numbers, and test_report_page.py reads them")
+    yield Case("report-refused", "fit numbers.csv -y y -o q.safetensors --quiet", "fa vectors.csv -k 2 -m ml -o f.safetensors --quiet",
+               "report numbers.csv", "report absent", "report q.safetensors short.csv", "report q.safetensors absent.csv",
+               "report f.safetensors numbers.csv", "report q.safetensors -o none/p.html", "report q.safetensors --rotation varimax",
+               "report f.safetensors --rotation askew", "report q.safetensors --rows rows.txt", "report f.safetensors --reference a=b",
+               "report q.safetensors -o q.safetensors", "report q.safetensors new_numbers.csv --linearised", "report",
+               "report f.safetensors vectors.csv --samples 3", "report q.safetensors new_numbers.csv --only x0")
     yield Case("bad-files", "info numbers.csv", "info absent", "predict numbers.csv numbers.csv", "score noise.bin numbers.csv",
                "sample few.csv -n 1", "compare few.csv few.csv", "update few.csv nan.csv",
                "fa vectors.csv -k 2 -o fa.safetensors --quiet", "fa same.csv -k 1 -o d5.safetensors --quiet",

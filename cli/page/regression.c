@@ -1,0 +1,288 @@
+/* regression.c - the page of a regression: its coefficients, or of a network what one column does.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "page/page.h"
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum {
+    FOREST = 30, /* coefficients that are drawn */
+    TABLE = 200, /* coefficients that are listed */
+    POINTS = 41, /* of a profile */
+    CLASSES = 8, /* curves of a plot */
+    NAME = 200
+};
+
+/* ---- what it is ----------------------------------------------------------------------------------- */
+
+static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
+{
+    const fab_scaling *k = fab_regression_scaling(r);
+    const fab_calibration calibration = fab_regression_calibration(r);
+    const char *method = fab_tensors_get(p->file, "method"), *n = fab_tensors_get(p->file, "n");
+    cells t = {0};
+    fab_glm m;
+    const fab_status s = fab_regression_model(r, &m);
+    if (s != FAB_OK) return say_status_of(c->file, s);
+    cells_add(&t, "what");
+    cells_add(&t, "value");
+    cells_add(&t, "target");
+    cells_add(&t, "%s", k->target ? k->target : "without a name");
+    cells_add(&t, "model");
+    cells_add(&t, "%s, %s", fab_regression_is_network(r) ? "network" : "linear",
+              fab_likelihood_name(m.likelihood));
+    cells_add(&t, "columns");
+    cells_add(&t, "%" PRId64 ", which make %" PRId64 " features", k->columns, k->D);
+    cells_add(&t, "method");
+    cells_add(&t, "%s", method ? method : "not known");
+    if (n) {
+        cells_add(&t, "rows learned");
+        cells_add(&t, "%s", n);
+    }
+    if (calibration.way) {
+        cells_add(&t, "calibrated");
+        cells_add(&t, "%s, by %" PRId64 " rows left out of the fit", calibration.way,
+                  calibration.rows);
+    }
+    return cells_show(c, &t, 2);
+}
+
+/* ---- coefficients --------------------------------------------------------------------------------- */
+
+typedef struct forest {
+    fab_effect *effect; /* all, the strongest first and intercepts last */
+    char (*name)[NAME];
+    const char **names;
+    double *mean, *lower, *upper;
+    int64_t all, n; /* coefficients; of features */
+} forest;
+
+static void forest_free(forest *f)
+{
+    free(f->effect);
+    free(f->name);
+    free(f->names);
+    free(f->mean);
+}
+
+static int forest_open(forest *f, fab_regression *r, const char *reference)
+{
+    const size_t size = (size_t)fab_regression_size(r);
+    f->effect = malloc(size * sizeof *f->effect);
+    f->name = malloc(size * sizeof *f->name);
+    f->names = malloc(size * sizeof *f->names);
+    f->mean = malloc(3 * size * sizeof *f->mean);
+    if (!f->effect || !f->name || !f->names || !f->mean)
+        return say_failed("report: no memory for %zu coefficients", size);
+    f->lower = f->mean + size;
+    f->upper = f->lower + size;
+    f->all = (int64_t)size;
+    const fab_status s = fab_regression_effects(r, reference, f->effect);
+    if (s != FAB_OK) return say_status(s);
+    if (reference) { /* a reference itself: nothing is estimated there */
+        int64_t kept = 0;
+        for (int64_t i = 0; i < f->all; i++)
+            if (f->effect[i].sd > 0 || f->effect[i].mean < 0 || f->effect[i].mean > 0)
+                f->effect[kept++] = f->effect[i];
+        f->all = kept;
+    }
+    while (f->n < f->all && f->effect[f->n].step > 0) f->n++;
+    for (int64_t i = 0; i < f->all; i++) {
+        char buf[32];
+        const int64_t at = f->effect[i].coefficient;
+        const char *class = fab_regression_coefficient_class(r, at, buf);
+        snprintf(f->name[i], NAME, "%s%s%s", class ? class : "", class ? ": " : "",
+                 fab_regression_coefficient_name(r, at));
+        f->names[i] = f->name[i];
+    }
+    return DONE;
+}
+
+/* In the user's units, or times the standard deviation of the feature. */
+static int draw_forest(page_call *c, forest *f, int by_step, const char *of)
+{
+    char caption[256], more[64] = "";
+    for (int64_t i = 0; i < f->n; i++) {
+        const double step = by_step ? f->effect[i].step : 1;
+        f->mean[i] = step * f->effect[i].mean;
+        f->lower[i] = step * f->effect[i].lower;
+        f->upper[i] = step * f->effect[i].upper;
+    }
+    const int64_t shown = f->n < FOREST ? f->n : FOREST;
+    if (shown < f->n)
+        snprintf(more, sizeof more, " The strongest %" PRId64 " of %" PRId64 ".", shown, f->n);
+    snprintf(caption, sizeof caption,
+             "Mean and 90 %% interval; the strongest, by the standard "
+             "deviation of its column, comes first.%s",
+             more);
+    const fab_forest all = {by_step ? "Coefficients per standard deviation of the column"
+                                    : "Coefficients",
+                            of,
+                            shown,
+                            f->names,
+                            f->mean,
+                            f->lower,
+                            f->upper};
+    return page_forest(c, &all, caption);
+}
+
+static int list_coefficients(page_call *c, const forest *f)
+{
+    const char *const head[] = {"coefficient", "mean", "sd", "5 %", "95 %"};
+    cells t = {0};
+    char text[128];
+    for (int i = 0; i < COUNT(head); i++) cells_add(&t, "%s", head[i]);
+    for (int64_t i = 0; i < f->all; i++) {
+        const fab_effect *e = &f->effect[i];
+        if (i >= TABLE && i < f->n) continue;
+        cells_add(&t, "%s", f->names[i]);
+        cells_add(&t, "%.6g", e->mean);
+        cells_add(&t, "%.4g", e->sd);
+        cells_add(&t, "%.6g", e->lower);
+        cells_add(&t, "%.6g", e->upper);
+    }
+    if (f->n > TABLE) {
+        snprintf(text, sizeof text,
+                 "The strongest %d of %" PRId64 "; `fabayes info --json` has all.", TABLE, f->n);
+        fab_page_text(c->page, text);
+    }
+    return cells_show(c, &t, COUNT(head));
+}
+
+static int show_coefficients(page_call *c, fab_regression *r)
+{
+    forest f = {0};
+    char text[400];
+    fab_glm m;
+    const fab_status s = fab_regression_model(r, &m);
+    if (s != FAB_OK) return say_status(s);
+    const fab_target target = fab_likelihood_target(m.likelihood);
+    const char *of = target == FAB_TARGET_REAL     ? "change of the target"
+                     : target == FAB_TARGET_COUNTS ? "change of the log of the mean"
+                                                   : "change of the log odds";
+    fab_page_heading(c->page, "Coefficients");
+    const fab_scaling *k = fab_regression_scaling(r);
+    for (int64_t i = 0; i < k->columns && !c->reference; i++)
+        if (k->column[i].levels > 1) {
+            snprintf(
+                text, sizeof text,
+                "Coefficients of levels and the intercept are known only together, so that each "
+                "has a wide interval; `fabayes report --reference %.80s=%.80s` shows the others as "
+                "differences to one level.",
+                k->column[i].name, k->column[i].level[0]);
+            fab_page_text(c->page, text);
+            break;
+        }
+    if (c->reference) {
+        snprintf(text, sizeof text, "Against %.300s: other levels as differences to it.",
+                 c->reference);
+        fab_page_text(c->page, text);
+    }
+    int status = forest_open(&f, r, c->reference), steps = 0;
+    for (int64_t i = 0; i < f.n; i++) steps |= f.effect[i].step < 1 || f.effect[i].step > 1;
+    if (status == DONE && f.n > 0) status = draw_forest(c, &f, 0, of);
+    if (status == DONE && f.n > 1 && steps) status = draw_forest(c, &f, 1, of);
+    if (status == DONE) status = list_coefficients(c, &f);
+    forest_free(&f);
+    return status;
+}
+
+/* ---- what one column does ------------------------------------------------------------------------- */
+
+static int draw_numbers(page_call *c, const fab_profile *f, const char *title, const char *target)
+{
+    double mean[POINTS], lower[POINTS], upper[POINTS];
+    for (int i = 0; i < POINTS; i++) {
+        mean[i] = f->p->p[i].mean;
+        lower[i] = f->p->p[i].lower;
+        upper[i] = f->p->p[i].upper;
+    }
+    const fab_curve curve[] = {
+        {.name = "mean", .x = f->x, .y = mean, .n = POINTS},
+        {"90 % interval", f->x, lower, POINTS, FAB_CURVE_BAND, upper},
+    };
+    const fab_plot plot = {
+        .title = title, .x_label = f->column, .y_label = target, .curve = curve, .curves = 2};
+    return page_plot(c, &plot,
+                     "All other columns are at their mean, or at their most frequent word.");
+}
+
+static int draw_classes(page_call *c, const fab_profile *f, const char *title, const fab_scaling *k)
+{
+    double p[CLASSES][POINTS];
+    char name[CLASSES][32];
+    fab_curve curve[CLASSES];
+    const int64_t shown = f->p->classes < CLASSES ? f->p->classes : CLASSES;
+    for (int64_t j = 0; j < shown; j++) {
+        for (int64_t i = 0; i < POINTS; i++) p[j][i] = fab_predictions_probability(f->p, i, j);
+        curve[j] = (fab_curve){
+            .name = fab_scaling_class(k, j, name[j]), .x = f->x, .y = p[j], .n = POINTS};
+    }
+    const fab_plot plot = {.title = title,
+                           .x_label = f->column,
+                           .y_label = "probability",
+                           .curve = curve,
+                           .curves = shown};
+    return page_plot(
+        c, &plot,
+        shown < f->p->classes
+            ? "The first classes. All other columns are at their mean, or at their most "
+              "frequent word."
+            : "All other columns are at their mean, or at their most frequent word.");
+}
+
+static int show_profile(page_call *c, fab_regression *r)
+{
+    const fab_scaling *k = fab_regression_scaling(r);
+    fab_profile *f = NULL;
+    char title[160], text[400];
+    const fab_status s = fab_regression_profile(r, POINTS, &f);
+    fab_page_heading(c->page, "What one column does");
+    if (s == FAB_UNSUPPORTED) {
+        snprintf(text, sizeof text, "No column can be moved: %s.", fab_detail());
+        fab_page_text(c->page, text);
+        return DONE;
+    }
+    if (s != FAB_OK) return say_status_of(c->file, s);
+    snprintf(title, sizeof title, "Predictions along %s", f->column);
+    snprintf(
+        text, sizeof text,
+        "Of the columns of numbers, '%s' moves the predictions most. It goes from two standard "
+        "deviations below its mean to two above.",
+        f->column);
+    fab_page_text(c->page, text);
+    const int status = f->p->classes ? draw_classes(c, f, title, k)
+                                     : draw_numbers(c, f, title, k->target ? k->target : "target");
+    fab_profile_free(f);
+    return status;
+}
+
+/* ---- the page ------------------------------------------------------------------------------------- */
+
+static int show_data(page_call *c, fab_regression *r)
+{
+    fab_data rows;
+    fab_predictions *p = NULL;
+    int status = data_of(&rows, &c->data);
+    if (status != DONE) return status;
+    const fab_status s = fab_regression_predict(r, &rows, &c->how, &p);
+    status = s == FAB_OK ? page_predictions(c, r, p) : say_status(s);
+    fab_predictions_free(p);
+    return status;
+}
+
+int page_regression(page_call *c, const fab_posterior *p)
+{
+    fab_regression *r = NULL;
+    const fab_status s = fab_regression_take(&r, c->file, p, NULL);
+    if (s != FAB_OK) return say_status(s);
+    int status = show_facts(c, r, p);
+    if (status == DONE)
+        status = fab_regression_is_network(r) ? show_profile(c, r) : show_coefficients(c, r);
+    if (status == DONE && c->data.file) status = show_data(c, r);
+    if (status == DONE) status = page_stream(c, p);
+    fab_regression_free(r);
+    return status;
+}
