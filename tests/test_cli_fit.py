@@ -13,7 +13,7 @@ import subprocess
 from cli_case import Case, np, run
 
 FIT_KEYS = ["method", "settings", "likelihood", "guessed", "target", "D", "K", "n", "rows", "dropped", "order", "alpha",
-            "beta", "log_evidence", "log_score", "loglik_mean", "dispersion", "floored", "iterations", "converged", "gain", "constant_names", "output",
+            "beta", "log_evidence", "log_score", "loglik_mean", "dispersion", "noise_sd", "r_squared", "floored", "iterations", "converged", "gain", "constant_names", "output",
             "bytes", "seconds", "rows_per_s"]
 
 

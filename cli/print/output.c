@@ -182,6 +182,34 @@ const char *human_seconds(double s, char *buf, size_t size)
     return buf;
 }
 
+int decimals_of(double sd, int digits)
+{
+    int decimals = digits - 1;
+    if (!(sd > 0) || !is_finite(sd)) return FULL_DIGITS;
+    for (; sd < 1; sd *= 10) decimals++;
+    for (; sd >= 10; sd /= 10) decimals--;
+    return decimals;
+}
+
+const char *number_text(double x, int decimals, char *buf, size_t size)
+{
+    enum { FIXED = 9, MOST = 17 };
+    const double large = x < 0 ? -x : x;
+    if (decimals == FULL_DIGITS || !is_finite(x)) {
+        snprintf(buf, size, "%.6g", x);
+    } else if (large < 1e9 && decimals <= FIXED) {
+        snprintf(buf, size, "%.*f", decimals > 0 ? decimals : 0, x);
+        if (strspn(buf, "-0.") == strlen(buf) && buf[0] == '-')
+            memmove(buf, buf + 1, strlen(buf)); /* no -0.00 */
+    } else { /* as many significant digits as lie before that decimal */
+        int digits = decimals + 1;
+        for (double t = large; t >= 10; t /= 10) digits++;
+        for (double t = large; t > 0 && t < 1 && digits > 1; t *= 10) digits--;
+        snprintf(buf, size, "%.*g", digits < 1 ? 1 : digits > MOST ? MOST : digits, x);
+    }
+    return buf;
+}
+
 double memory_free(void)
 {
     char line[256];

@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""test_cli_summary.py - what `fit` and `info` tell a person, from outside: test_cli_summary.py FABAYES [NAME ..].
+
+Numbers are held against least squares and against the likelihoods written out in NumPy."""
+# SPDX-License-Identifier: MIT
+import math
+import random
+import re
+
+from cli_case import Case, np, run
+
+VAGUE = ("--alpha=1e-9",)
+
+
+def table(n=120, seed=3):
+    """Columns a, b, place and the targets y, kind, count; row 5 lacks a."""
+    r = random.Random(seed)
+    lines = ["a,b,place,y,kind,count"]
+    for i in range(n):
+        a, b, place = r.gauss(3, 2), r.gauss(-1, 0.5), r.choice(["hill", "lake", "port"])
+        eta = 0.4 * a - 1.1 * b + {"hill": 0, "lake": 1.5, "port": -0.7}[place]
+        y = 10 * eta + r.gauss(0, 4)
+        kind = "yes" if r.random() < 1 / (1 + math.exp(2 - eta)) else "no"
+        count = sum(r.random() < 0.08 * math.exp(min(eta, 4)) / 2 for _ in range(12))
+        lines.append("%s,%.4f,%s,%.4f,%s,%d" % ("NA" if i == 5 else "%.4f" % a, b, place, y, kind, count))
+    return "\n".join(lines) + "\n"
+
+
+class Summary(Case):
+    def setUp(self):
+        super().setUp()
+        text = table()
+        self.data = self.write("t.csv", text.encode())
+        self.file = self.path("m.fit")
+        rows = [line.split(",") for line in text.splitlines()[1:] if not line.startswith("NA")]
+        self.X = np.array([[float(r[0]), float(r[1]), r[2] == "lake", r[2] == "port", 1.0] for r in rows])
+        self.y = np.array([float(r[3]) for r in rows])
+        self.kind = np.array([r[4] == "yes" for r in rows], dtype=float)
+        self.count = np.array([float(r[5]) for r in rows])
+
+    def fit(self, target, *args):
+        return self.good("fit", self.data, "-y", target, "--only", "a,b,place", "--missing", "drop", "-o", self.file, *args)
+
+    def effects(self, text):
+        """{name: (mean, sd, lower, upper)} of the printed table."""
+        found = {}
+        for line in text.splitlines():
+            words = line.split()
+            if len(words) == 6 and words[4] == "to":
+                found[words[0]] = tuple(float(words[i]) for i in (1, 2, 3, 5))
+        return found
+
+    def test_a_gaussian_fit_prints_what_least_squares_says(self):
+        text = self.fit("y", *VAGUE)
+        beta = np.linalg.lstsq(self.X, self.y, rcond=None)[0]
+        errors = self.y - self.X @ beta
+        r2 = 1 - errors @ errors / np.sum((self.y - self.y.mean()) ** 2)
+        sigma = math.sqrt(errors @ errors / len(self.y))
+        cov = np.linalg.inv(self.X.T @ self.X)
+        shown = self.effects(text)
+        self.assertEqual(list(shown), ["a", "b", "place=lake", "place=port", "intercept"])
+        noise = float(re.search(r"noise +([\d.]+)", text).group(1))
+        self.assertAlmostEqual(noise / sigma, 1, delta=0.03)  # beta may allow for the coefficients
+        for i, name in enumerate(shown):
+            mean, sd, lower, upper = shown[name]
+            self.assertAlmostEqual(mean, beta[i], delta=0.02 * sd + 0.06 * abs(sd))
+            self.assertAlmostEqual(sd / (noise * math.sqrt(cov[i, i])), 1, delta=0.05)
+            self.assertAlmostEqual(lower, mean - 1.645 * sd, delta=0.06 * sd)
+            self.assertAlmostEqual(upper, mean + 1.645 * sd, delta=0.06 * sd)
+        self.assertIn("R^2            %.4f " % r2, text)
+        self.assertIn("levels against place=hill", text)
+        self.assertIn("1 rows were left out", text)
+        self.assertIn("chosen for you likelihood gaussian, by the values of 'y'; method exact\n", text)  # alpha was given
+        self.assertIn("fabayes predict %s NEW_DATA" % self.file, text)
+
+    def test_info_says_the_same_as_fit(self):
+        for target, more in (("y", ()), ("kind", ()), ("count", ("--likelihood", "poisson"))):
+            with self.subTest(target=target):
+                tail = self.fit(target, *more).split("\neffects ")[1]
+                info = self.good("info", self.file)
+                self.assertEqual(info.split("\neffects ")[1], tail)
+                self.assertIn("left out       1 rows", info)
+
+    def test_two_classes_have_a_share_of_deviance_and_an_accuracy(self):
+        told = self.good_json("fit", self.data, "-y", "kind", "--only", "a,b,place", "--missing", "drop", "-m", "laplace", "-o",
+                              self.file, *VAGUE)
+        means = {c["name"]: c["mean"] for c in self.good_json("info", self.file, "--reference", "place=hill")["coefficients"]}
+        eta = self.X @ [means[n] for n in ("a", "b", "place=lake", "place=port", "intercept")]
+        loglik = np.sum(self.kind * eta - np.log1p(np.exp(eta)))
+        p = self.kind.mean()
+        none = len(eta) * (p * math.log(p) + (1 - p) * math.log(1 - p))
+        self.assertAlmostEqual(told["deviance_explained"], 1 - loglik / none, places=7)
+        self.assertAlmostEqual(told["accuracy"], np.mean((eta > 0) == self.kind), places=12)
+        text = self.good("info", self.file)
+        self.assertIn("accuracy       %.1f %% of the rows" % (100 * told["accuracy"]), text)
+        self.assertIn("alone has %.1f %%" % (100 * max(p, 1 - p)), text)
+        self.assertIn("log odds of 'yes'", text)
+
+    def test_counts_have_the_deviance_of_poisson(self):
+        told = self.good_json("fit", self.data, "-y", "count", "--only", "a,b,place", "--missing", "drop", "--likelihood",
+                              "poisson", "-o", self.file, *VAGUE)
+        means = {c["name"]: c["mean"] for c in self.good_json("info", self.file, "--reference", "place=hill")["coefficients"]}
+        rate = np.exp(self.X @ [means[n] for n in ("a", "b", "place=lake", "place=port", "intercept")])
+
+        def deviance(mean):
+            logs = np.where(self.count > 0, np.log(np.maximum(self.count, 1) / mean), 0)
+            return 2 * np.sum(self.count * logs - (self.count - mean))
+
+        self.assertAlmostEqual(told["deviance_explained"], 1 - deviance(rate) / deviance(np.full(len(rate), self.count.mean())),
+                               places=7)
+
+    def test_an_offset_belongs_to_the_constant(self):
+        n = 80
+        days = np.arange(1, n + 1) % 9 + 1.0
+        y = np.array([int(d * 2 + (i * 7) % 3) for i, d in enumerate(days)], dtype=float)
+        x = np.array([(i * 13) % 11 for i in range(n)], dtype=float)
+        data = self.write("o.csv", ("x,days,y\n" + "".join("%g,%g,%g\n" % t for t in zip(x, days, y))).encode())
+        told = self.good_json("fit", data, "-y", "y", "--only", "x", "--offset", "log:days", "--likelihood", "poisson", "-o",
+                              self.file, *VAGUE)
+        b = {c["name"]: c["mean"] for c in self.good_json("info", self.file)["coefficients"]}
+
+        def deviance(mean):
+            return 2 * np.sum(y * np.log(y / mean) - (y - mean))
+
+        rate, none = days * np.exp(b["x"] * x + b["intercept"]), days * y.sum() / days.sum()
+        self.assertAlmostEqual(told["deviance_explained"], 1 - deviance(rate) / deviance(none), places=7)
+
+    def test_of_many_coefficients_the_strongest_are_shown(self):
+        r = random.Random(1)
+        rows = []
+        for _ in range(300):
+            x = [r.gauss(0, 1) for _ in range(60)]
+            rows.append(x + [5 * x[57] - 4 * x[3] + r.gauss(0, 1)])
+        head = ",".join("x%d" % i for i in range(60)) + ",y\n"
+        data = self.write("w.csv", (head + "".join(",".join("%.5f" % v for v in row) + "\n" for row in rows)).encode())
+        text = self.good("fit", data, "-y", "y", "-o", self.file)
+        shown = list(self.effects(text))
+        self.assertEqual(shown[:2], ["x57", "x3"])
+        self.assertEqual(len(shown), 40)
+        self.assertIn("the 40 strongest (|mean| / sd) of 61; `fabayes info FILE --json` shows all", text)
+        self.assertEqual(len(self.good_json("info", self.file)["coefficients"]), 61)
+
+    def test_quiet_says_nothing_and_without_a_file_the_next_step_is_to_save(self):
+        self.assertEqual(self.fit("y", "--quiet"), "")
+        self.assertIn("-o FILE saves the fit", self.good("fit", self.data, "-y", "y", "--only", "b"))
+
+    def test_reference_none_shows_the_coefficients_as_they_are(self):
+        self.fit("y")
+        self.assertIn("place=hill", self.good("info", self.file, "--reference", "none"))
+
+
+if __name__ == "__main__":
+    run(Summary)
