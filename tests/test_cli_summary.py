@@ -26,7 +26,7 @@ def table(n=120, seed=3):
     return "\n".join(lines) + "\n"
 
 
-class Summary(Case):
+class Table(Case):
     def setUp(self):
         super().setUp()
         text = table()
@@ -40,6 +40,10 @@ class Summary(Case):
 
     def fit(self, target, *args):
         return self.good("fit", self.data, "-y", target, "--only", "a,b,place", "--missing", "drop", "-o", self.file, *args)
+
+
+class Summary(Table):
+    """What `fit` and `info` say."""
 
     def effects(self, text):
         """{name: (mean, sd, lower, upper)} of the printed table."""
@@ -149,5 +153,98 @@ class Summary(Case):
         self.assertIn("place=hill", self.good("info", self.file, "--reference", "none"))
 
 
+class Predictions(Table):
+    """What `predict` and `sample` write."""
+
+    def rows(self, *args):
+        done = self.run_it("predict", self.file, self.data, *args)
+        self.assertEqual(done.returncode, 0, done.stderr)
+        return [line.split(",") for line in done.stdout.decode().splitlines()]
+
+    def test_numbers_have_the_digits_that_their_sd_warrants(self):
+        self.fit("y")
+        short, full = self.rows(), self.rows("--full")
+        self.assertEqual(short[0], ["mean", "sd", "lower", "upper"])
+        for a, b in zip(short[1:], full[1:]):
+            if a[0] == "NA":
+                self.assertEqual(a, b)
+                continue
+            unit = 10 ** (math.floor(math.log10(float(b[1]))) - 2)
+            for x, y in zip(a, b):
+                self.assertLessEqual(abs(float(x) - float(y)), 0.5001 * unit)
+                self.assertLessEqual(len(x.replace("-", "").replace(".", "")), 6)
+        self.assertGreater(len(full[1][0]), 12)
+
+    def test_bounds_of_counts_are_whole(self):
+        self.fit("count", "--likelihood", "poisson")
+        for row in self.rows()[1:]:
+            self.assertTrue(row[0] == "NA" or (row[2].isdigit() and row[3].isdigit()), row)
+
+    def test_intervals_have_the_level_that_is_asked_for(self):
+        self.fit("y")
+        for level, z in ((0.5, 0.6744897501960817), (0.95, 1.959963984540054)):
+            for row in self.rows("--full", "--level", level)[1:]:
+                if row[0] != "NA":
+                    mean, sd, lower, upper = map(float, row)
+                    self.assertAlmostEqual(lower, mean - z * sd, delta=1e-9 * (abs(mean) + sd))
+                    self.assertAlmostEqual(upper, mean + z * sd, delta=1e-9 * (abs(mean) + sd))
+        self.assertEqual(self.rows("--level", "0.9"), self.rows())
+        self.bad(2, "predict", self.file, self.data, "--level", "95", says=["level = 95"])
+
+    def test_levels_of_counts_are_quantiles_of_the_predictive_distribution(self):
+        self.fit("count", "--likelihood", "poisson")
+        wide, usual = self.rows("--level", "0.999")[1:], self.rows()[1:]
+        self.assertTrue(all(float(w[3]) > float(u[3]) for w, u in zip(wide, usual) if w[0] != "NA"))
+
+    def test_classes_and_calibrated_fits_refuse_a_level_they_do_not_have(self):
+        self.fit("kind")
+        self.bad(2, "predict", self.file, self.data, "--level", "0.5", says=["classes"])
+        self.fit("y", "--calibrate", "conformal")
+        self.bad(2, "predict", self.file, self.data, "--level", "0.8", says=["50, 90 and 95 %"])
+        a, b = self.rows("--full", "--level", "0.5")[1], self.rows("--full")[1]
+        self.assertLess(float(a[3]) - float(a[2]), float(b[3]) - float(b[2]))
+
+    def test_the_most_probable_class_is_a_column(self):
+        self.fit("kind")
+        rows = self.rows()
+        self.assertEqual(rows[0], ["class", "p_no", "p_yes"])
+        for row in rows[1:]:
+            self.assertEqual(row[0], "NA" if row[1] == "NA" else "yes" if float(row[2]) > 0.5 else "no")
+
+    def test_columns_of_the_data_go_with_the_predictions(self):
+        self.fit("y")
+        plain, kept = self.rows(), self.rows("--keep", "place,0,kind")
+        self.assertEqual(kept[0], ["place", "a", "kind", "mean", "sd", "lower", "upper"])
+        cells = [line.split(",") for line in table().splitlines()[1:]]
+        for row, of, cell in zip(kept[1:], plain[1:], cells):
+            self.assertEqual(row[3:], of)
+            self.assertEqual((row[0], row[2]), (cell[2], cell[4]))
+            self.assertEqual(row[1] if row[1] == "NA" else float(row[1]), cell[0] if cell[0] == "NA" else float(cell[0]))
+        self.assertEqual(self.rows("--all")[0], ["a", "b", "place", "y", "kind", "count", "mean", "sd", "lower", "upper"])
+        some = self.write("rows.txt", b"3\n7\n")
+        self.assertEqual([r[0] for r in self.rows("--keep", "b", "--rows", some)[1:]],
+                         ["%g" % float(cells[3][1]), "%g" % float(cells[7][1])])
+        self.bad(2, "predict", self.file, self.data, "--keep", "plaec", says=["'plaec'", "did you mean 'place'?"])
+        self.bad(2, "predict", self.file, "-", "--all", says=["standard input"])
+        self.bad(2, "predict", self.file, self.data, "--all", "--keep", "a", says=["--all"])
+
+    def test_names_with_commas_and_row_names_survive(self):
+        text = '"","x","what, now","y"\n' + "".join('"car %d","%d","a, b","%g"\n' % (i, i, 2 * i + (i * 7) % 3) for i in range(12))
+        data = self.write("r.csv", text.encode())
+        self.run_it("fit", data, "-y", "y", "--only", "x", "-o", self.file)
+        done = self.run_it("predict", self.file, data, "--all", "--quiet")
+        lines = done.stdout.decode().splitlines()
+        self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertIn('x,"what, now",y,mean,sd,lower,upper', lines[0])
+        self.assertIn('car 3,3,"a, b"', lines[4])
+
+    def test_draws_have_the_names_of_the_coefficients(self):
+        self.fit("y")
+        self.assertEqual(self.good("sample", self.file, "-n", 2).splitlines()[0], "a,b,place=hill,place=lake,place=port,intercept")
+        self.fit("place", "--only", "a,b")
+        self.assertEqual(self.good("sample", self.file, "-n", 1).splitlines()[0].split(",")[:4],
+                         ["hill:a", "hill:b", "hill:intercept", "lake:a"])
+
+
 if __name__ == "__main__":
-    run(Summary)
+    run(Summary, Predictions)

@@ -135,6 +135,9 @@ typedef struct fab_predict_plan {
      * variance of that effect is not known (levels are scaled by how frequent they are) and not in the predictions.  0: such a
      * word is refused by row. */
     int64_t unseen;
+    /* Probability of the intervals of numbers and counts, between 0 and 1; 0: 0.9.  Those of a conformal calibration are of
+     * 0.5, 0.9 or 0.95. */
+    double level;
 } fab_predict_plan;
 
 typedef struct fab_predictions {
@@ -161,6 +164,8 @@ FAB_API fab_status fab_regression_predict(fab_regression *r, const fab_data *d,
 FAB_API void fab_predictions_free(fab_predictions *p); /* takes NULL */
 /* The probability of class c in row i. */
 FAB_API double fab_predictions_probability(const fab_predictions *p, int64_t i, int64_t c);
+/* The most probable class of row i; -1: it has no prediction. */
+FAB_API int64_t fab_predictions_class(const fab_predictions *p, int64_t i);
 /* Only the scores; *dropped (or NULL): rows left out. */
 FAB_API fab_status fab_regression_score(fab_regression *r, const fab_data *d,
                                         const fab_predict_plan *how, fab_scores *s,

@@ -6,6 +6,7 @@
 #include "base/hooks.h"
 #include "base/memory.h"
 #include "base/rows.h"
+#include "model/likelihoods/cdf.h"
 #include "model/likelihoods/likelihood.h"
 #include "predict/eta.h"
 #include <math.h>
@@ -130,6 +131,25 @@ void fab_predict_y(const fab_glm *m, double eta, double v, fab_prediction *p)
     l->moments(m, eta, v, &p->mean, &variance);
     p->sd = sqrt(variance);
     l->interval(m, eta, v, &p->lower, &p->upper);
+}
+
+typedef struct predictor {
+    const fab_glm *m;
+    double eta, v;
+} predictor;
+
+static double cdf(const void *ctx, double y)
+{
+    const predictor *p = ctx;
+    return fab_glm_likelihood(p->m)->cdf(p->m, p->eta, p->v, y);
+}
+
+void fab_predict_interval(const fab_glm *m, double eta, double v, double level, fab_prediction *p)
+{
+    const predictor c = {m, eta, v};
+    fab_predict_y(m, eta, v, p);
+    fab_cdf_interval(cdf, &c, fab_glm_likelihood(m)->target == FAB_TARGET_COUNTS, level, p->mean,
+                     p->sd, &p->lower, &p->upper);
 }
 
 double fab_predict_logp(const fab_glm *m, double eta, double v, double y)

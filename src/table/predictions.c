@@ -147,6 +147,7 @@ static fab_status take_draws(work *w, const fab_draws *d)
             fab_draws_classes(d, i, a->logp + at * w->model.classes);
         } else if (by_draws(w)) {
             fab_draws_predict(d, i, &a->p[at]);
+            if (w->how.level > 0) fab_draws_interval(d, i, w->how.level, &a->p[at]);
         } else { /* two classes: the predictor that gives this probability */
             double logp[2];
             fab_draws_classes(d, i, logp);
@@ -190,6 +191,7 @@ static void predict_y(work *w, int64_t i)
     fab_predictions *a = &w->all;
     const double eta = w->eta[i], v = w->variance[i];
     fab_predict_y(&w->model, eta, v, &a->p[i]);
+    if (w->how.level > 0) fab_predict_interval(&w->model, eta, v, w->how.level, &a->p[i]);
     if (!a->logp) return;
     a->logp[2 * i] = fab_predict_logp(&w->model, eta, v, 0);
     a->logp[2 * i + 1] = fab_predict_logp(&w->model, eta, v, 1);
@@ -386,7 +388,9 @@ static fab_status finish(work *w)
     if (w->how.with_target) FAB_TRY(score(w));
     if (!c.way || c.temperature > 0) return FAB_OK;
     if (a->classes) return fab_calibration_sets(&c, a);
-    fab_calibration_intervals(&c, fab_likelihood_target(w->model.likelihood), a);
+    double quantile;
+    FAB_TRY(fab_calibration_level(&c, w->how.level, &quantile));
+    fab_calibration_intervals(&c, fab_likelihood_target(w->model.likelihood), quantile, a);
     return FAB_OK;
 }
 
@@ -435,9 +439,18 @@ static fab_status check_plan(const work *w)
         return FAB_FAIL(
             FAB_BAD_ARGUMENT,
             "samples are for networks and for several classes: this model needs no draws");
+    if (w->how.level != 0 && !(w->how.level > 0 && w->how.level < 1))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "level = %g, expected a number between 0 and 1",
+                        w->how.level);
+    if (w->how.level > 0 && w->r->scaling->levels)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "level is for intervals of numbers and counts: this target has classes");
     if (w->r->calibration.way && !w->r->calibrated && !w->calibrates)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: its calibration has failed");
     const fab_calibration c = fab_regression_calibration(w->r);
+    double quantile;
+    if (c.way && !(c.temperature > 0) && !w->calibrates)
+        FAB_TRY(fab_calibration_level(&c, w->how.level, &quantile));
     if (c.way && !(c.temperature > 0) && (w->how.linearised || w->how.samples || w->how.seed))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "conformal intervals and sets hold for predictions as the rows left out "
@@ -480,6 +493,15 @@ double fab_predictions_probability(const fab_predictions *p, int64_t i, int64_t 
 {
     if (!p->p) return exp(p->logp[i * p->classes + c]);
     return c == 1 ? p->p[i].mean : 1 - p->p[i].mean;
+}
+
+int64_t fab_predictions_class(const fab_predictions *p, int64_t i)
+{
+    int64_t best = 0;
+    if (!p->classes || (p->absent && p->absent[i])) return -1;
+    for (int64_t c = 1; c < p->classes; c++)
+        if (p->logp[i * p->classes + c] > p->logp[i * p->classes + best]) best = c;
+    return best;
 }
 
 fab_status fab_regression_score(fab_regression *r, const fab_data *d, const fab_predict_plan *how,
