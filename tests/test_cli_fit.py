@@ -278,7 +278,7 @@ class Linear(Case):
                         continue
                     self.assertEqual(done.returncode, 1, (likelihood, verb, size))
                     if verb == "predict":
-                        self.assertRegex(done.stderr.decode(), "row 1, column 'b': -1e.[0-9]+ is too large")
+                        self.assertRegex(done.stderr.decode(), r"row 1 \(from 0\), column 'b': -1e.[0-9]+ is too large")
 
     def test_predict_writes_a_file(self):
         self.fit()

@@ -4,8 +4,14 @@
 Numbers are held against least squares and against the likelihoods written out in NumPy."""
 # SPDX-License-Identifier: MIT
 import math
+import os
+import pty
 import random
 import re
+import resource
+import signal
+import subprocess
+import time
 
 from cli_case import Case, np, run
 
@@ -246,5 +252,83 @@ class Predictions(Table):
                          ["hill:a", "hill:b", "hill:intercept", "lake:a"])
 
 
+class Manners(Table):
+    """Stops, and what is said of wrong calls."""
+
+    def test_a_stop_is_heard_with_and_without_checkpoints(self):
+        for checkpoint in ((), ("--checkpoint", "1")):
+            for sign in (signal.SIGINT, signal.SIGTERM):
+                with self.subTest(checkpoint=checkpoint, sign=sign):
+                    file = self.path("n%d.fit" % sign) if checkpoint else self.path("never.fit")
+                    call = [self.program, "fit", self.data, "-y", "y", "--only", "b,place", "--model", "mlp:20", "-m", "map",
+                            "--epochs=1000000", "--threads", "1", "-o", file, *checkpoint]
+                    going = subprocess.Popen(call, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+                    for _ in range(500):
+                        if os.path.exists(file) or (not checkpoint and _ > 40):
+                            break
+                        time.sleep(0.02)
+                    going.send_signal(sign)
+                    _, err = going.communicate(timeout=60)
+                    self.assertEqual(going.returncode, 1, err)
+                    self.assertIn(b"stopped", err)
+                    self.assertEqual(os.path.exists(file), bool(checkpoint))
+
+    def test_a_folder_that_is_not_there_is_refused_before_anything_is_read(self):
+        nowhere = self.path("no/m.fit")
+        for verb in ("fit", "tune"):
+            self.bad(1, verb, self.path("none.csv"), "-y", "y", "-o", nowhere, says=["no/m.fit", "folder"])
+        self.bad(2, "fit", self.path("none.csv"), "-y", "y", "-m", "exakt", says=["did you mean 'exact'?"])
+        self.bad(2, "fit", self.path("none.csv"), "-y", "y", "--checkpoint", "3", says=["-o FILE"])
+
+    def test_swapped_arguments_are_recognised(self):
+        self.fit("y")
+        for verb in ("predict", "score"):
+            self.bad(2, verb, self.data, self.file, says=["the fit comes first"])
+        self.bad(2, "fit", "y", self.data, says=["-y TARGET"])
+        self.bad(1, "predict", self.data, self.data, says=["safetensors"])
+
+    def test_a_full_disk_is_said(self):
+        def small():
+            signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+            resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
+
+        self.fit("y")
+        out = self.path("p.csv")
+        done = self.run_it("predict", self.file, self.data, "--all", "--full", "-o", out, "--quiet", preexec_fn=small)
+        self.assertEqual(done.returncode, 1)
+        self.assertIn(b"p.csv: cannot be written: File too large", done.stderr)
+        self.assertFalse(os.path.exists(out))
+
+    def test_a_missing_value_of_an_array_has_its_remedy(self):
+        X = np.arange(60.0).reshape(20, 3) % 7
+        X[2, 1] = np.nan
+        np.save(self.path("x.npy"), X)
+        self.bad(1, "fit", self.path("x.npy"), "-y", "last", says=["row 2, column 1 (from 0) is NaN", "--missing drop"])
+        self.bad(1, "fa", self.path("x.npy"), "-k", "1", says=["row 2, column 1 (from 0) is NaN", "--missing drop"])
+
+    def test_the_rate_of_a_new_piece_of_work_is_not_negative(self):
+        leader, follower = pty.openpty()
+        with open(self.path("w.csv"), "w", encoding="ascii") as f:
+            r = random.Random(2)
+            f.write("a,b,y\n" + "".join("%g,%g,%g\n" % (a, b, a * b) for a, b in
+                                        ((r.gauss(0, 1), r.gauss(0, 1)) for _ in range(600))))
+        going = subprocess.Popen([self.program, "fit", self.path("w.csv"), "-y", "y", "--model", "mlp:30", "--epochs=60", "--threads",
+                                  "1"], stdout=subprocess.DEVNULL, stderr=follower)
+        os.close(follower)
+        seen = b""
+        while True:
+            try:
+                piece = os.read(leader, 65536)
+            except OSError:
+                break
+            if not piece:
+                break
+            seen += piece
+        os.close(leader)
+        self.assertEqual(going.wait(timeout=60), 0)
+        self.assertIn(b"/s", seen)
+        self.assertNotRegex(seen.decode(), r"-[\d.]+[kMGT]?/s")
+
+
 if __name__ == "__main__":
-    run(Summary, Predictions)
+    run(Summary, Predictions, Manners)

@@ -227,9 +227,16 @@ enum { BAR = 24 };
 
 static struct {
     int on, drawn;
-    int64_t from;       /* units done at the first tick */
+    int64_t from;       /* units done at the first tick of this piece of work */
+    int64_t at, total;  /* units at the last tick */
     double start, drew; /* clock at the first tick, at the last drawing */
 } bar;
+
+/* Another piece of work than that of the last tick: it has a rate of its own. */
+static int is_new(int64_t done, int64_t total)
+{
+    return bar.start < 0 || done < bar.at || total != bar.total;
+}
 
 static volatile sig_atomic_t stop;
 
@@ -296,10 +303,13 @@ int progress_tick(void *ctx, const char *what, int64_t done, int64_t total)
     (void)ctx;
     if (!bar.on) return stop;
     const double now = fab_clock();
-    if (bar.start < 0) {
-        bar.start = bar.drew = now;
+    if (is_new(done, total)) {
+        if (bar.start < 0) bar.drew = now;
+        bar.start = now;
         bar.from = done;
+        bar.total = total;
     }
+    bar.at = done;
     if (now - bar.drew >= 0.1) { /* ten times a second is enough for the eye */
         draw_bar(what, done, total, now - bar.start);
         bar.drew = now;

@@ -15,7 +15,6 @@ static int check_call(const choice *c)
         return say_wrong("fit: %s takes its units from all rows: --scale-rows is for streams",
                          fab_method_name(m));
     if (!c->plan.checkpoint && !c->plan.resume) return DONE;
-    if (!c->plan.output) return say_wrong("fit: --%s needs -o FILE", given);
     if (fab_method_streams(m) && layers)
         return say_wrong("fit: %s of a network has nothing to --%s; `update` goes on with its file",
                          fab_method_name(m), given);
@@ -42,8 +41,7 @@ static int say_fit(choice *c)
 
 static int fit(choice *c, int64_t json)
 {
-    int status = c->plan.output ? output_check(c->plan.output, c->data.file) : DONE;
-    if (status == DONE) status = choice_put(c);
+    int status = choice_put(c);
     if (status == DONE) status = check_call(c);
     if (status == DONE) status = choice_say(c, fab_regression_run(c->r));
     if (status != DONE) return status;

@@ -211,11 +211,12 @@ static fab_status refuse_row(const work *w, const fab_dataset *t, int64_t i)
             const double value = fabs(fab_rows_at(&x, j, d));
             if (!(value <= most)) most = value, row = j, at = d;
         }
-    return FAB_FAIL(FAB_BAD_DATA,
-                    "row %lld, column '%s': %g is too large for the prediction of this row to be a "
-                    "finite number",
-                    (long long)(w->all.n + w->asides + row), k->name[at],
-                    k->mean[at] + k->scale[at] * fab_rows_at(&x, row, at));
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "row %lld (from 0), column '%s': %g is too large for the prediction of this row to be a "
+        "finite number",
+        (long long)(w->all.n + w->asides + row), k->name[at],
+        k->mean[at] + k->scale[at] * fab_rows_at(&x, row, at));
 }
 
 /* Every number that is given is finite. */
