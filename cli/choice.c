@@ -130,10 +130,21 @@ static int take_floor(choice *c)
     return !*end && c->plan.floor > 0 && c->plan.floor <= DBL_MAX ? DONE : WRONG;
 }
 
+/* Before anything is read: the work would be lost. */
+static int check_output(const choice *c)
+{
+    const char *given = c->plan.checkpoint ? "checkpoint" : "resume";
+    if (c->plan.output) return output_check(c->plan.output, c->data.file);
+    if (!c->plan.checkpoint && !c->plan.resume) return DONE;
+    return say_wrong("%s: --%s needs -o FILE", c->verb, given);
+}
+
 int choice_settings(void *ctx, const fab_fields **table, void **settings)
 {
     choice *c = ctx;
     int status = check_likelihood(c);
+    if (status == DONE) status = check_method(c);
+    if (status == DONE) status = check_output(c);
     progress_open(c->quiet);
     fab_set_progress(progress_tick, NULL); /* Ctrl-C is heard while the library works */
     c->columns.missing = (fab_missing)c->missing;
@@ -142,7 +153,6 @@ int choice_settings(void *ctx, const fab_fields **table, void **settings)
     c->plan.memory = 1e6 * c->memory;
     take_floor(c); /* choice_put says what is wrong with it */
     if (status == DONE) status = open_data(c);
-    if (status == DONE) status = check_method(c);
     if (status == DONE) status = choice_say(c, fab_regression_choose(c->r));
     if (status != DONE) return status;
     *table = fab_method_fields(fab_regression_method(c->r));

@@ -36,7 +36,8 @@ int table_open(fab_source **s, const data_options *o)
                                   .missing = o->missing,
                                   .words = o->words,
                                   .categorical = o->categorical,
-                                  .leave_index = 1,
+                                  .leave_index = !o->with_index,
+                                  .usual = o->usual,
                                   .columns_max = o->columns_max};
     const int status = dialect_of(&options.dialect, o);
     if (status != DONE) return status;

@@ -15,6 +15,8 @@ typedef struct data_options {
     const char *separator, *decimal, *comment, *dates,
         *na;                    /* of its dialect, as the call says; or NULL */
     const char *only, *exclude; /* columns of vectors, or NULL */
+    int64_t with_index;         /* 1: row numbers and row names in front are a column too */
+    const fab_dialect *usual;   /* what holds where neither call nor file says; or NULL */
 } data_options;
 
 extern const char *const format_names[]; /* in the order of fab_format */

@@ -215,8 +215,9 @@ static int take_letter(call *c, const char *word)
 static int take_operand(call *c, const char *word)
 {
     if (c->operands == c->s->most)
-        return say_wrong("%s: '%s' is one argument too many; usage: fabayes %s %s", c->v->name,
-                         word, c->v->name, c->v->arguments);
+        return say_wrong("%s: '%s' is one argument too many%s; usage: fabayes %s %s", c->v->name,
+                         word, find_letter(c, 'y') ? "; the target is given as -y TARGET" : "",
+                         c->v->name, c->v->arguments);
     c->s->operand[c->operands++] = word;
     return DONE;
 }

@@ -2,6 +2,18 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "predicting.h"
+#include <stdio.h>
+#include <string.h>
+
+/* DATA in the place of FILE, and the other way round? */
+static int are_swapped(const char *data)
+{
+    fab_tensors *t = NULL;
+    const int swapped = strcmp(data, "-") != 0 && fab_tensors_read(&t, data) == FAB_OK &&
+                        fab_tensors_get(t, "form") != NULL;
+    fab_tensors_free(t);
+    return swapped;
+}
 
 /* No option may be given and mean nothing. */
 static int check_options(fab_regression *r, const fab_predict_plan *how)
@@ -28,6 +40,13 @@ int predicting(fab_regression **r, fab_predictions **p, const char *file, const 
     progress_open(quiet);
     fab_set_progress(progress_tick, NULL);
     fab_status s = fab_regression_load(r, file, NULL);
+    if (s == FAB_BAD_FILE) {
+        char why[1024]; /* reading DATA as a fit has its own sentence */
+        snprintf(why, sizeof why, "%s", fab_detail());
+        if (!are_swapped(d->file)) return say_failed("%s", why);
+        return say_wrong("%s is a fit and %s is none: the fit comes first, then the data", d->file,
+                         file);
+    }
     status = s == FAB_OK ? check_options(*r, how) : say_status(s);
     if (status != DONE) return status;
     s = fab_regression_predict(*r, &rows, how, p);

@@ -35,7 +35,7 @@ class Tables(Case):
         self.plain = self.write("plain.csv", text(self.rows).encode())
         self.new = self.write("new.csv", text(self.rows[:5, :2], header="a,b").encode())
         self.good("fit", self.plain, "-y", "y", "-o", self.path("plain.fit"), "--quiet")
-        self.expected = self.good("predict", self.path("plain.fit"), self.new)
+        self.expected = self.good("predict", "--full", self.path("plain.fit"), self.new)
 
     def said(self, *args):
         """Output and notes of a call that must succeed."""
@@ -51,7 +51,7 @@ class Tables(Case):
             self.assertEqual(notes, "")
         else:
             self.assertEqual(notes.count(note), 1, notes)
-        self.assertEqual(self.good("predict", fit, self.new), self.expected)
+        self.assertEqual(self.good("predict", "--full", fit, self.new), self.expected)
         self.assertEqual(self.said("fit", path, "-y", "y", "--quiet", *options)[1], "")
         return fit
 
@@ -64,8 +64,8 @@ class Tables(Case):
         self.check_same("given.csv", text(rows, ";", ",").encode(), None, "--sep", ";", "--decimal", "comma")
         # One row, whose numbers could be grouped in threes: the file says how they were read.
         one = np.array([[1.234, 2.345]])
-        as_point = self.good("predict", fit, self.write("one.csv", text(one, header="a,b").encode()))
-        as_comma = self.said("predict", fit, self.write("two.csv", text(one, ";", ",", "a,b").encode()))[0]
+        as_point = self.good("predict", "--full", fit, self.write("one.csv", text(one, header="a,b").encode()))
+        as_comma = self.said("predict", "--full", fit, self.write("two.csv", text(one, ";", ",", "a,b").encode()))[0]
         self.assertEqual(as_comma, as_point)
 
     def test_every_verb_reads_them(self):
@@ -125,7 +125,7 @@ class Tables(Case):
         for path in plain, self.write("m.csv", messy.encode()):
             fit = self.path("k.fit")
             notes = self.said("fit", path, "-y", "y", "-o", fit)[1]
-            out.append(self.good("predict", fit, self.new))
+            out.append(self.good("predict", "--full", fit, self.new))
         self.assertEqual(out[0], out[1])
         for word in "'%'", "'EUR'", "groups of three":
             self.assertIn(word, notes)
@@ -183,7 +183,7 @@ class Tables(Case):
         _, notes = self.said("fit", path, "-y", "y", "-o", self.path("m.fit"))
         self.assertIn("'None' is frequent", notes)
         one = self.write("one.csv", b"a,c\n5,None\n6,gravel\n")
-        self.assertEqual(len(self.good("predict", self.path("m.fit"), one).splitlines()), 3)
+        self.assertEqual(len(self.good("predict", "--full", self.path("m.fit"), one).splitlines()), 3)
 
     def test_dates_are_days_on_request(self):
         days = np.arange(ROWS) * 3
@@ -194,10 +194,10 @@ class Tables(Case):
         _, notes = self.said("fit", path, "-y", "y", "--dates", "numbers", "-o", fit)
         self.assertIn("days since 1970-01-01", notes)
         one = self.write("one.csv", b"when\n01/03/2024\n")  # the first of March, as in the file
-        mean = float(self.said("predict", fit, one)[0].splitlines()[1].split(",")[0])
+        mean = float(self.said("predict", "--full", fit, one)[0].splitlines()[1].split(",")[0])
         self.assertAlmostEqual(mean, 2 * (np.datetime64("2024-03-01") - stamps[0]).astype(int), delta=0.05)
         other = self.write("iso.csv", b"when\n2024-03-01\n")
-        self.assertAlmostEqual(float(self.said("predict", fit, other)[0].splitlines()[1].split(",")[0]), mean)
+        self.assertAlmostEqual(float(self.said("predict", "--full", fit, other)[0].splitlines()[1].split(",")[0]), mean)
 
 
 if __name__ == "__main__":

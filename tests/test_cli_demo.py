@@ -114,7 +114,7 @@ class Demo(Case):
 
     def predictions(self):
         """Mean, sd, lower, upper and the price of the held-out rows, by rising mean."""
-        lines = self.good("predict", self.in_report("houses.safetensors"), self.in_report("held_out.csv")).split("\n")
+        lines = self.good("predict", "--full", self.in_report("houses.safetensors"), self.in_report("held_out.csv")).split("\n")
         p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
         p = np.column_stack([p, table(self.in_report("held_out.csv"))[1]])
         return p[np.argsort(p[:, 0])]
@@ -153,8 +153,9 @@ class Demo(Case):
         self.assertAlmostEqual(inside[17] / 100, self.said["houses"]["coverage90"], places=12)
 
     def predicted(self, model, name):
-        lines = self.good("predict", model, self.in_report(name)).split("\n")
-        return np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        lines = self.good("predict", "--full", model, self.in_report(name)).split("\n")
+        skip = lines[0].startswith("class,")
+        return np.array([[float(v) for v in l.split(",")[skip:]] for l in lines[1:-1]])
 
     def test_the_networks_are_what_the_commands_on_the_page_make(self):
         page = xml.etree.ElementTree.parse(self.in_report("index.html"))

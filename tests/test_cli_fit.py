@@ -13,7 +13,7 @@ import subprocess
 from cli_case import Case, np, run
 
 FIT_KEYS = ["method", "settings", "likelihood", "guessed", "target", "D", "K", "n", "rows", "dropped", "order", "alpha",
-            "beta", "log_evidence", "log_score", "loglik_mean", "dispersion", "floored", "iterations", "converged", "gain", "constant_names", "output",
+            "beta", "log_evidence", "log_score", "loglik_mean", "dispersion", "noise_sd", "r_squared", "floored", "iterations", "converged", "gain", "constant_names", "output",
             "bytes", "seconds", "rows_per_s"]
 
 
@@ -57,7 +57,7 @@ class Linear(Case):
         return self.good_json("fit", self.data, "-y", "y", "-o", self.file, *args)
 
     def predictions(self, data):
-        lines = self.good("predict", self.file, data).split("\n")
+        lines = self.good("predict", "--full", self.file, data).split("\n")
         return lines[0], np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
 
     def test_coefficients_are_ridge_in_closed_form(self):
@@ -278,14 +278,14 @@ class Linear(Case):
                         continue
                     self.assertEqual(done.returncode, 1, (likelihood, verb, size))
                     if verb == "predict":
-                        self.assertRegex(done.stderr.decode(), "row 1, column 'b': -1e.[0-9]+ is too large")
+                        self.assertRegex(done.stderr.decode(), r"row 1 \(from 0\), column 'b': -1e.[0-9]+ is too large")
 
     def test_predict_writes_a_file(self):
         self.fit()
         out = self.path("p.csv")
-        self.assertEqual(self.good("predict", self.file, self.data, "-o", out), "")
+        self.assertEqual(self.good("predict", "--full", self.file, self.data, "-o", out), "")
         with open(out) as f:
-            self.assertEqual(f.read(), self.good("predict", self.file, self.data))
+            self.assertEqual(f.read(), self.good("predict", "--full", self.file, self.data))
         self.assertEqual(self.good_json("predict", self.file, self.data, "-o", out),
                          {"file": self.file, "output": out, "n": 60})
         self.bad(2, "predict", self.file, self.data, "--json", says=["-o FILE"])
@@ -307,9 +307,10 @@ class Classes(Case):
     def test_two_levels_are_classes(self):
         said = self.good_json("fit", self.data, "-y", "last", "-o", self.file, "--alpha=1")
         self.assertEqual((said["method"], said["likelihood"], said["guessed"]), ("vga", "bernoulli", True))
-        lines = self.good("predict", self.file, self.data).split("\n")
-        self.assertEqual(lines[0], "p_-1,p_1")
-        p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        lines = self.good("predict", "--full", self.file, self.data).split("\n")
+        self.assertEqual(lines[0], "class,p_-1,p_1")
+        p = np.array([[float(v) for v in l.split(",")[1:]] for l in lines[1:-1]])
+        self.assertEqual([l.split(",")[0] for l in lines[1:-1]], ["1" if q > 0.5 else "-1" for q in p[:, 1]])
         np.testing.assert_allclose(p.sum(1), 1, rtol=1e-14)
         s = self.good_json("score", self.file, self.data)
         self.assertEqual(list(s), ["n", "nll", "accuracy", "brier", "ece", "auc"])
@@ -416,7 +417,7 @@ class Classes(Case):
         s = self.good_json("score", self.file, data)
         self.assertEqual(list(s), ["n", "nll", "rmse", "dispersion"])
         self.assertTrue(0.7 < s["dispersion"] < 1.3, s)
-        self.assertEqual(self.good("predict", self.file, data).split("\n")[0], "mean,sd,lower,upper")
+        self.assertEqual(self.good("predict", "--full", self.file, data).split("\n")[0], "mean,sd,lower,upper")
 
 
 class Calibrated(Case):
@@ -439,7 +440,7 @@ class Calibrated(Case):
 
     def predicted(self, data):
         import csv as reader
-        rows = list(reader.reader(self.good("predict", self.file, data).splitlines()))
+        rows = list(reader.reader(self.good("predict", "--full", self.file, data).splitlines()))
         return rows[0], rows[1:]
 
     def test_intervals_are_so_many_sd_and_cover(self):
@@ -460,7 +461,9 @@ class Calibrated(Case):
     def test_sets_are_a_column(self):
         c = self.good_json("fit", self.path("old_k.csv"), "-y", "kind", "--calibrate", "conformal", "-o", self.file)["calibration"]
         names, rows = self.predicted(self.path("new_k.csv"))
-        self.assertEqual(names, ["p_castle,big", "p_hut", 'p_say "flat"', "set"])
+        self.assertEqual(names, ["class", "p_castle,big", "p_hut", 'p_say "flat"', "set"])
+        self.assertEqual([r[0] for r in rows], [names[1 + int(np.argmax([float(v) for v in r[1:4]]))][2:] for r in rows])
+        names, rows = names[1:], [r[1:] for r in rows]
         labels, p = [n[2:] for n in names[:3]], np.array([r[:3] for r in rows], float)
         sets = [r[3].split("|") for r in rows]
         for q, chosen in zip(p, sets):
@@ -475,8 +478,8 @@ class Calibrated(Case):
         c = said["calibration"]
         self.assertEqual(list(c), ["way", "rows", "temperature", "temperature_sd"])
         names, rows = self.predicted(self.path("new_k.csv"))
-        p = np.array(rows, float)
-        labels = [n[2:] for n in names]
+        p = np.array([r[1:] for r in rows], float)
+        labels = [n[2:] for n in names[1:]]
         nll = -np.mean([math.log(q[labels.index(k)]) for q, k in zip(p, self.kind)])
         s = self.good_json("score", self.file, self.path("new_k.csv"), "--samples", "100")
         self.assertEqual(s["calibration"], c)
@@ -538,7 +541,7 @@ class Words(Case):
         names = [c["name"] for c in self.good_json("info", self.file)["coefficients"]]
         self.assertEqual(names, ["colour=blue, dark", "colour=green", "colour=red", "size", "intercept"])
         np.testing.assert_allclose(self.coefficients(), np.column_stack([mean, np.sqrt(np.diag(S))]), rtol=1e-9)
-        lines = self.good("predict", self.file, self.data()).split("\n")[1:-1]
+        lines = self.good("predict", "--full", self.file, self.data()).split("\n")[1:-1]
         np.testing.assert_allclose([float(l.split(",")[0]) for l in lines],
                                    np.column_stack([self.hot(), np.ones(80)]) @ mean, rtol=1e-9)
 
@@ -564,13 +567,13 @@ class Words(Case):
         keep = np.setdiff1d(np.arange(80), [3, 5, 7])
         self.assertEqual((said["n"], said["dropped"]), (77, 3))
         np.testing.assert_allclose(self.coefficients()[:, 0], ridge(self.hot()[keep], self.y[keep], 0.7, 3)[0], rtol=1e-9)
-        done = self.run_it("predict", self.file, data)
+        done = self.run_it("predict", "--full", self.file, data)
         self.assertEqual([i for i, line in enumerate(done.stdout.split()[1:]) if b"NA" in line], [3, 5])
         self.assertIn(b"2 of 80 rows are NA", done.stderr)
         said = self.good_json("fit", data, "-y", "y", "--missing", "mean", "-o", self.file, "--alpha=0.7", "--beta=3")
         self.assertEqual((said["n"], said["dropped"]), (79, 1))
         mean = np.mean(np.delete(self.size, [3, 5, 7]))
-        lines = self.good("predict", self.file, data).split("\n")[1:-1]
+        lines = self.good("predict", "--full", self.file, data).split("\n")[1:-1]
         b, at = self.coefficients()[:, 0], sorted(self.words).index(self.words[self.colour[3]])
         self.assertAlmostEqual(float(lines[3].split(",")[0]), b[at] + b[3] * mean + b[4], places=9)
 
@@ -583,9 +586,9 @@ class Words(Case):
         data = self.write("k.csv", ("\n".join(lines) + "\n").encode())
         said = self.good_json("fit", data, "-y", "kind", "-o", self.file)
         self.assertEqual((said["likelihood"], said["method"]), ("categorical", "vga"))
-        out = self.good("predict", self.file, data).split("\n")
-        self.assertEqual(out[0], "p_setosa,p_versicolor,p_virginica")
-        p = np.array([[float(v) for v in l.split(",")] for l in out[1:-1]])
+        out = self.good("predict", "--full", self.file, data).split("\n")
+        self.assertEqual(out[0], "class,p_setosa,p_versicolor,p_virginica")
+        p = np.array([[float(v) for v in l.split(",")[1:]] for l in out[1:-1]])
         np.testing.assert_allclose(p.sum(1), 1, rtol=1e-12)
         right = np.array([sorted(names).index(names[k]) for k in kind])
         s = self.good_json("score", self.file, data)
@@ -618,7 +621,7 @@ class Words(Case):
                            b"58,oak,205\n")
         new = self.write("new.csv", b"area,street\n60,elm\n100,elm\n100,oak\n")
         self.good("fit", table, "-y", "price", "-o", self.path("e"))
-        want = [line.split(",") for line in self.good("predict", self.path("e"), new).splitlines()[1:]]
+        want = [line.split(",") for line in self.good("predict", "--full", self.path("e"), new).splitlines()[1:]]
         self.assertEqual([[w[3], w[-3], w[-1]] for w in said],
                          [["%.0f" % float(v[i]) for i in (0, 2, 3)] for v in want])
 

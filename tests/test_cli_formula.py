@@ -81,7 +81,7 @@ class Formula(Case):
         self.good("fit", self.data, "-f", "price ~ area * district", "-o", self.path("m"))
         c = self.coefficients("--reference", "district=town")
         new = self.write("new.csv", b"district,area\nport,70\ntown,70\n")
-        rows = [float(line.split(",")[0]) for line in self.good("predict", self.path("m"), new).splitlines()[1:]]
+        rows = [float(line.split(",")[0]) for line in self.good("predict", "--full", self.path("m"), new).splitlines()[1:]]
         self.assertAlmostEqual(rows[0] - rows[1], c["district=port"][0] + 70 * c["area:district=port"][0], places=7)
 
     def test_a_formula_is_that_of_columns_made_by_hand(self):
@@ -101,7 +101,7 @@ class Formula(Case):
         self.good("fit", first, *f, "-o", self.path("m"))
         self.good("update", self.path("m"), second)
         self.good("fit", self.data, *f, "-o", self.path("whole"))
-        self.assertEqual(self.good("predict", self.path("m"), self.data), self.good("predict", self.path("whole"), self.data))
+        self.assertEqual(self.good("predict", "--full", self.path("m"), self.data), self.good("predict", "--full", self.path("whole"), self.data))
 
     def test_a_fit_goes_on_with_its_own_formula_alone(self):
         stream = ("-m", "lrvga", "-k", "2", "--checkpoint", "50", "-o", self.path("m"))
@@ -123,7 +123,7 @@ class Formula(Case):
         self.good("fit", data, "-f", "n ~ 0 + k + age + offset(log(exposure))", "--likelihood", "poisson", "-o", self.path("m"))
         self.good("fit", data, "-y", "n", "--offset", "log:exposure", "--likelihood", "poisson", "--no-intercept",
                   "--only", "k,age", "-o", self.path("same"))
-        self.assertEqual(self.good("predict", self.path("m"), data), self.good("predict", self.path("same"), data))
+        self.assertEqual(self.good("predict", "--full", self.path("m"), data), self.good("predict", "--full", self.path("same"), data))
         self.assertNotIn("intercept", self.coefficients())
 
     def test_wrong_formulas_say_where(self):
@@ -170,7 +170,7 @@ class Columns(Case):
         told = self.run_it("tune", data, "-y", "price", "--folds", "2", "--trials", "2", "--alpha=0.1:1")
         self.assertIn("'house' has 40 different words", told.stdout.decode())
         self.good("fit", data, "-y", "price", "-o", self.path("m"))
-        self.good("predict", self.path("m"), self.data())  # a table without it
+        self.good("predict", "--full", self.path("m"), self.data())  # a table without it
 
     def test_a_first_column_without_a_name_is_an_index(self):
         for column in (["house %d" % i for i in range(40)], range(1, 41)):
@@ -220,7 +220,7 @@ class Every(Case):
         self.new = self.write("new.csv", b"price,area,age,district\nsold,70,10,hill\n,80,,port\nNA,90,30,\n12,100,40,town\n")
 
     def told(self, *args):
-        done = self.run_it("predict", self.path("m"), self.new, *args)
+        done = self.run_it("predict", "--full", self.path("m"), self.new, *args)
         self.assertEqual(done.returncode, 0, done.stderr)
         return done.stdout.decode().splitlines()[1:], done.stderr.decode()
 
@@ -230,9 +230,9 @@ class Every(Case):
         self.assertEqual(lines[1:3], ["NA,NA,NA,NA"] * 2)
         self.assertIn("2 of 4 rows are NA", said)
         whole = self.write("whole.csv", b"area,age,district\n70,10,hill\n100,40,town\n")
-        self.assertEqual([lines[0], lines[3]], self.good("predict", self.path("m"), whole).splitlines()[1:])
+        self.assertEqual([lines[0], lines[3]], self.good("predict", "--full", self.path("m"), whole).splitlines()[1:])
         self.assertEqual(self.told("--quiet"), (lines, ""))
-        told = self.run_it("predict", self.path("m"), self.new, "-o", self.path("out.csv"), "--json")
+        told = self.run_it("predict", "--full", self.path("m"), self.new, "-o", self.path("out.csv"), "--json")
         self.assertIn(b'"missing": 2', told.stdout)
 
     def test_a_fit_that_fills_gaps_fills_them(self):
@@ -244,14 +244,14 @@ class Every(Case):
     def test_classes_are_NA_too(self):
         self.good("fit", self.data, "-y", "district", "-o", self.path("m"))
         gaps = self.write("gaps.csv", b"area,age,price\n,1,100\n1,2,\n")
-        done = self.run_it("predict", self.path("m"), gaps)
-        self.assertEqual(done.stdout.decode().splitlines()[1:], ["NA,NA,NA"] * 2)
+        done = self.run_it("predict", "--full", self.path("m"), gaps)
+        self.assertEqual(done.stdout.decode().splitlines()[1:], ["NA,NA,NA,NA"] * 2)
 
     def test_words_of_no_fit_are_refused_or_left_to_the_prior(self):
         self.good("fit", self.data, "-y", "price", "-o", self.path("m"))
         new = self.write("odd.csv", b"area,age,district\n70,10,moor\n")
         self.bad(1, "predict", self.path("m"), new, says=["row 0", "'moor'"])
-        done = self.run_it("predict", self.path("m"), new, "--unseen", "prior")
+        done = self.run_it("predict", "--full", self.path("m"), new, "--unseen", "prior")
         self.assertIn(b"1 words were not met", done.stderr)
         c = {x["name"]: x["mean"] for x in self.good_json("info", self.path("m"))["coefficients"]}
         want = c["intercept"] + 70 * c["area"] + 10 * c["age"]

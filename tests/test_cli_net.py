@@ -52,7 +52,7 @@ class Net(Case):
 
     def test_predictions_are_in_the_users_units(self):
         self.fit("-m", "map", "--beta=25")
-        lines = self.good("predict", self.file, self.test).split("\n")
+        lines = self.good("predict", "--full", self.file, self.test).split("\n")
         p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
         self.assertEqual(lines[0], "mean,sd,lower,upper")
         sd = np.std(np.genfromtxt(self.data, delimiter=",", skip_header=1)[:, -1]) / 5
@@ -131,9 +131,9 @@ class Net(Case):
         self.assertLess(abs(self.good_json("score", self.file, data, "--linearised")["nll"] - s["nll"]), 1e-9)  # a point
         two = self.write("b.csv", csv(self.X, np.where(self.y > 10, "yes", "no")))
         self.fit(data=two)
-        lines = self.good("predict", self.file, two).split("\n")
-        self.assertEqual(lines[0], "p_no,p_yes")
-        p = np.array([[float(v) for v in l.split(",")] for l in lines[1:-1]])
+        lines = self.good("predict", "--full", self.file, two).split("\n")
+        self.assertEqual(lines[0], "class,p_no,p_yes")
+        p = np.array([[float(v) for v in l.split(",")[1:]] for l in lines[1:-1]])
         s = self.good_json("score", self.file, two)
         right = (self.y > 10).astype(int)
         np.testing.assert_allclose(s["nll"], -np.mean(np.log(p[np.arange(400), right])), rtol=1e-9)
@@ -151,7 +151,7 @@ class Net(Case):
         said = self.fit("-m", "laplace", "--last_layer=true", "--runs=2", "--epochs=100")
         self.assertEqual((said["K"], said["parameters"]), (41, 202))
         self.assertLess(self.good_json("score", self.file, self.test, "--linearised")["nll"], 5)
-        self.assertEqual(len(self.good("predict", self.file, self.test).split("\n")), 102)
+        self.assertEqual(len(self.good("predict", "--full", self.file, self.test).split("\n")), 102)
         kind = np.array(["low", "middle", "high"])[np.digitize(self.y, [0, 15])]
         data = self.write("k.csv", csv(self.X, kind))
         self.fit("-m", "laplace", "--epochs=50", data=data, model="mlp:10")
@@ -276,9 +276,9 @@ class Net(Case):
     def test_laplace_is_predicted_by_its_slope_unless_draws_are_asked_for(self):
         file = self.path("l.safetensors")
         self.good_json("fit", self.data, "-y", "y", "--model", "mlp:5", "-m", "laplace", "--epochs=20", "-o", file)
-        plain = self.good("predict", file, self.test)
-        self.assertEqual(plain, self.good("predict", file, self.test, "--linearised"))
-        self.assertNotEqual(plain, self.good("predict", file, self.test, "--samples", "100"))
+        plain = self.good("predict", "--full", file, self.test)
+        self.assertEqual(plain, self.good("predict", "--full", file, self.test, "--linearised"))
+        self.assertNotEqual(plain, self.good("predict", "--full", file, self.test, "--samples", "100"))
 
     def test_slips_in_the_table_and_the_call_are_named(self):
         call = ["fit", self.data, "-y", "y", "--model"]

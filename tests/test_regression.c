@@ -233,15 +233,18 @@ static double number_after(const char *text, const char *key)
     return strtod(at + strlen(key), NULL);
 }
 
-static void check_predictions(const fab_predictions *p, const char *said)
+static void check_predictions(const fab_predictions *p, const fab_scaling *k, const char *said)
 {
     const char *line = strchr(said, '\n') + 1;
     for (int64_t i = 0; i < p->n; i++, line = strchr(line, '\n') + 1) {
-        char mine[256] = "";
+        char mine[256] = "", buf[32];
         size_t used = 0;
         if (p->classes)
+            used = (size_t)snprintf(mine, sizeof mine, "%s",
+                                    fab_scaling_class(k, fab_predictions_class(p, i), buf));
+        if (p->classes)
             for (int64_t c = 0; c < p->classes; c++)
-                used += (size_t)snprintf(mine + used, sizeof mine - used, "%s%.17g", c ? "," : "",
+                used += (size_t)snprintf(mine + used, sizeof mine - used, ",%.17g",
                                          fab_predictions_probability(p, i, c));
         else
             used = (size_t)snprintf(mine, sizeof mine, "%.17g,%.17g,%.17g,%.17g", p->p[i].mean,
@@ -278,9 +281,9 @@ static void hold_against_shell(const char *target, const char *options, const fa
     fab_predictions *p;
     assert_int_equal(fab_regression_predict(r, &file, NULL, &p), FAB_OK);
     assert_int_equal(p->n, N);
-    snprintf(words, sizeof words, "predict %s %s", in_folder("shell"), path);
+    snprintf(words, sizeof words, "predict --full %s %s", in_folder("shell"), path);
     char *said = shell(words);
-    check_predictions(p, said);
+    check_predictions(p, fab_regression_scaling(r), said);
     free(said);
     fab_predictions_free(p);
 

@@ -216,11 +216,12 @@ static fab_status show(const void *part, fab_page *page)
     fab_page_heading(page, "The same with your own data");
     fab_page_text(page,
                   "A column of words to explain is all it takes. In the folder of this page:");
-    snprintf(commands, sizeof commands,
-             "%s\n%s\nfabayes predict moons.safetensors moons_held_out.csv  # p_blue, p_red\n"
-             "fabayes score moons.safetensors moons_held_out.csv    # nll, accuracy, ece, ..\n"
-             "fabayes score moons_map.safetensors moons_held_out.csv",
-             m->pair.command[POSTERIOR], m->pair.command[MODE]);
+    snprintf(
+        commands, sizeof commands,
+        "%s\n%s\nfabayes predict moons.safetensors moons_held_out.csv  # class, p_blue, p_red\n"
+        "fabayes score moons.safetensors moons_held_out.csv    # nll, accuracy, ece, ..\n"
+        "fabayes score moons_map.safetensors moons_held_out.csv",
+        m->pair.command[POSTERIOR], m->pair.command[MODE]);
     fab_page_code(page, commands);
     return FAB_OK;
 }

@@ -24,6 +24,7 @@ int csv_open(csv *c, const char *path)
 
 int csv_close(csv *c, int status)
 {
+    const int before = ferror(c->f) ? errno : 0; /* of a write inside an earlier fprintf */
     errno = 0;
     int lost = ferror(c->f);
     lost |= fflush(c->f) != 0 || fsync(fileno(c->f)) != 0;
@@ -32,8 +33,10 @@ int csv_close(csv *c, int status)
         free(c->temp);
         return DONE;
     }
+    const int why = before ? before : errno;
     if (status == DONE)
-        status = say_failed("%s: cannot be written: %s", c->path, errno ? strerror(errno) : "?");
+        status = say_failed("%s: cannot be written: %s", c->path,
+                            why ? strerror(why) : "not everything was written");
     remove(c->temp);
     free(c->temp);
     return status;

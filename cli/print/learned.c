@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "print/learned.h"
+#include "print/coefficients.h"
 #include "print/convergence.h"
 #include "print/stream.h"
 #include <inttypes.h>
@@ -98,7 +99,10 @@ static json_t *json_kept(const fab_regression *r, const fab_report *f)
 int learned_json(fab_regression *r, const char *output, double start)
 {
     fab_table_report f;
-    const fab_status s = fab_regression_report(r, &f);
+    fab_summary summary;
+    const int linear = !fab_regression_is_network(r);
+    fab_status s = fab_regression_report(r, &f);
+    if (s == FAB_OK && linear) s = fab_regression_summary(r, &summary);
     if (s != FAB_OK) return say_status(s);
     const double seconds = fab_clock() - start;
     json_t *j = json_object(), *names = json_array();
@@ -123,6 +127,7 @@ int learned_json(fab_regression *r, const char *output, double start)
     json_put(j, "log_score", json_number(f.fit.log_score));
     json_put(j, "loglik_mean", json_number(f.loglik_mean));
     json_put(j, "dispersion", json_number(f.dispersion));
+    if (linear) summary_put(j, &summary);
     if (is_finite(f.fit.temperature)) json_put(j, "temperature", json_number(f.fit.temperature));
     put_net(j, r, &f);
     if (fab_regression_candidates(r, &(const fab_model_trial *){0}))

@@ -182,6 +182,34 @@ const char *human_seconds(double s, char *buf, size_t size)
     return buf;
 }
 
+int decimals_of(double sd, int digits)
+{
+    int decimals = digits - 1;
+    if (!(sd > 0) || !is_finite(sd)) return FULL_DIGITS;
+    for (; sd < 1; sd *= 10) decimals++;
+    for (; sd >= 10; sd /= 10) decimals--;
+    return decimals;
+}
+
+const char *number_text(double x, int decimals, char *buf, size_t size)
+{
+    enum { FIXED = 9, MOST = 17 };
+    const double large = x < 0 ? -x : x;
+    if (decimals == FULL_DIGITS || !is_finite(x)) {
+        snprintf(buf, size, "%.6g", x);
+    } else if (large < 1e9 && decimals <= FIXED) {
+        snprintf(buf, size, "%.*f", decimals > 0 ? decimals : 0, x);
+        if (strspn(buf, "-0.") == strlen(buf) && buf[0] == '-')
+            memmove(buf, buf + 1, strlen(buf)); /* no -0.00 */
+    } else { /* as many significant digits as lie before that decimal */
+        int digits = decimals + 1;
+        for (double t = large; t >= 10; t /= 10) digits++;
+        for (double t = large; t > 0 && t < 1 && digits > 1; t *= 10) digits--;
+        snprintf(buf, size, "%.*g", digits < 1 ? 1 : digits > MOST ? MOST : digits, x);
+    }
+    return buf;
+}
+
 double memory_free(void)
 {
     char line[256];
@@ -199,9 +227,16 @@ enum { BAR = 24 };
 
 static struct {
     int on, drawn;
-    int64_t from;       /* units done at the first tick */
+    int64_t from;       /* units done at the first tick of this piece of work */
+    int64_t at, total;  /* units at the last tick */
     double start, drew; /* clock at the first tick, at the last drawing */
 } bar;
+
+/* Another piece of work than that of the last tick: it has a rate of its own. */
+static int is_new(int64_t done, int64_t total)
+{
+    return bar.start < 0 || done < bar.at || total != bar.total;
+}
 
 static volatile sig_atomic_t stop;
 
@@ -268,10 +303,13 @@ int progress_tick(void *ctx, const char *what, int64_t done, int64_t total)
     (void)ctx;
     if (!bar.on) return stop;
     const double now = fab_clock();
-    if (bar.start < 0) {
-        bar.start = bar.drew = now;
+    if (is_new(done, total)) {
+        if (bar.start < 0) bar.drew = now;
+        bar.start = now;
         bar.from = done;
+        bar.total = total;
     }
+    bar.at = done;
     if (now - bar.drew >= 0.1) { /* ten times a second is enough for the eye */
         draw_bar(what, done, total, now - bar.start);
         bar.drew = now;

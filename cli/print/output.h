@@ -50,6 +50,13 @@ const char *human_count(double x, char *buf, size_t size);
 /* 83 -> "1m 23s" */
 const char *human_seconds(double s, char *buf, size_t size);
 
+/* The decimals (of a large number less than 0) at which a number of this sd is rounded, so that its sd has `digits`
+ * significant ones; those of a number that has none: FULL_DIGITS. */
+enum { FULL_DIGITS = 1000 };
+int decimals_of(double sd, int digits);
+/* x rounded there; FULL_DIGITS: in 6 significant digits. */
+const char *number_text(double x, int decimals, char *buf, size_t size);
+
 /* Bytes of memory that are free, or a large number where nobody says. */
 double memory_free(void);
 

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
+#include "print/coefficients.h"
 #include "print/learned.h"
 
 /* Options that need one another. */
@@ -14,7 +15,6 @@ static int check_call(const choice *c)
         return say_wrong("fit: %s takes its units from all rows: --scale-rows is for streams",
                          fab_method_name(m));
     if (!c->plan.checkpoint && !c->plan.resume) return DONE;
-    if (!c->plan.output) return say_wrong("fit: --%s needs -o FILE", given);
     if (fab_method_streams(m) && layers)
         return say_wrong("fit: %s of a network has nothing to --%s; `update` goes on with its file",
                          fab_method_name(m), given);
@@ -24,15 +24,28 @@ static int check_call(const choice *c)
     return DONE;
 }
 
+/* What a person wants to see. */
+static int say_fit(choice *c)
+{
+    coefficients all = {0};
+    int status = learned_print(c->r, c->quiet, c->start);
+    if (status != DONE || c->quiet) return status;
+    if (!fab_regression_is_network(c->r)) {
+        status = coefficients_of(&all, c->data.file, c->r, "auto");
+        if (status == DONE) coefficients_print(&all);
+        coefficients_close(&all);
+    }
+    if (status == DONE) next_print(c->plan.output);
+    return status;
+}
+
 static int fit(choice *c, int64_t json)
 {
-    int status = c->plan.output ? output_check(c->plan.output, c->data.file) : DONE;
-    if (status == DONE) status = choice_put(c);
+    int status = choice_put(c);
     if (status == DONE) status = check_call(c);
     if (status == DONE) status = choice_say(c, fab_regression_run(c->r));
     if (status != DONE) return status;
-    return json ? learned_json(c->r, c->plan.output, c->start)
-                : learned_print(c->r, c->quiet, c->start);
+    return json ? learned_json(c->r, c->plan.output, c->start) : say_fit(c);
 }
 
 static int run(const verb *self, int argc, char **argv)

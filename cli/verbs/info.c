@@ -45,6 +45,7 @@ static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficie
     json_put(j, "sd_range", json_range(s->sd_lo, s->sd_hi));
     if (stream) json_put(j, "stream", stream_json(stream));
     if (c->r) json_put(j, "coefficients", coefficients_json(c));
+    if (c->r) summary_put(j, &c->summary);
     if (c->reference) json_put(j, "reference", json_text(c->reference));
     if (p->mix.n > 1) {
         json_t *parts = json_array();
@@ -78,7 +79,7 @@ static int has_label(const char *key)
 {
     for (int i = 0; i < COUNT(labels); i++)
         if (strcmp(labels[i].key, key) == 0) return 1;
-    return strcmp(key, "form") == 0 || strcmp(key, "scores") == 0;
+    return strcmp(key, "form") == 0 || strcmp(key, "scores") == 0 || strcmp(key, "summary") == 0;
 }
 
 /* Long values (a scaling of thousands of columns) are cut; --json has all of them. */
@@ -142,9 +143,21 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
     printf("%-14s %.4g .. %.4g\n", "mean", s->mean_lo, s->mean_hi);
     printf("%-14s %.4g .. %.4g\n", "sd", s->sd_lo, s->sd_hi);
     print_meta(p->file);
+    if (c->r && c->summary.dropped)
+        printf("%-14s %" PRId64 " rows: a value is missing\n", "left out", c->summary.dropped);
     if (stream) stream_print(stream, "predicted", 14, 0);
-    if (c->r) coefficients_print(c);
+    if (c->r) {
+        coefficients_print(c);
+        next_print(file);
+    }
     return DONE;
+}
+
+/* A person who names no reference reads differences to the first level. */
+static const char *reference_of(const char *given, int64_t json)
+{
+    if (given && strcmp(given, "none") == 0) return NULL;
+    return given || json ? given : "auto";
 }
 
 static int run(const verb *self, int argc, char **argv)
@@ -153,7 +166,8 @@ static int run(const verb *self, int argc, char **argv)
     const char *file, *reference = NULL;
     const option options[] = {
         {"reference", 0, OPT_TEXT, &reference, "COLUMN=LEVEL", 0, 0, NULL,
-         "coefficients of levels as differences to this one; several, separated by commas"},
+         "coefficients of levels as differences to this one; several, separated by commas; none: "
+         "as they are (default: the first level of each column; with --json none)"},
         OPTION_JSON(&json)};
     const call_shape shape = {options, COUNT(options), &file, 1, 1, NULL, NULL, NULL};
     int status;
@@ -170,7 +184,7 @@ static int run(const verb *self, int argc, char **argv)
     if (status == DONE && reference && !fab_posterior_is_linear(p))
         status = say_wrong("info: --reference is for the coefficients of a linear model");
     if (status == DONE && fab_posterior_is_linear(p))
-        status = coefficients_open(&c, file, p, reference);
+        status = coefficients_open(&c, file, p, reference_of(reference, json));
     s = fab_stream_scores_read(&stream, p->file);
     if (status == DONE && s != FAB_OK) status = say_status_of(file, s);
     if (status == DONE)

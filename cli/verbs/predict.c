@@ -2,8 +2,19 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "print/csv.h"
+#include "print/kept.h"
 #include "predicting.h"
 #include <inttypes.h>
+#include <string.h>
+
+/* How it is printed, and what goes with it. */
+typedef struct layout {
+    const fab_scaling *k;
+    int counts;   /* the target has counts */
+    int64_t full; /* all digits */
+    kept *kept;
+    const char *data;
+} layout;
 
 static void print_classes(FILE *f, const fab_scaling *k)
 {
@@ -33,40 +44,80 @@ static void print_set(FILE *f, const fab_predictions *p, int64_t i, const fab_sc
     fputc('"', f);
 }
 
-static void print(FILE *f, const fab_predictions *p, const fab_scaling *k)
+/* Mean, sd and bounds to the third digit of the sd, unless all are asked for; bounds of counts are whole. */
+static void print_numbers(FILE *f, const fab_prediction *y, const layout *l)
 {
-    if (p->classes)
-        print_classes(f, k);
-    else
+    char mean[40], sd[40], lower[40], upper[40];
+    const int places = decimals_of(y->sd, 3);
+    if (l->full) {
+        fprintf(f, "%.17g,%.17g,%.17g,%.17g", y->mean, y->sd, y->lower, y->upper);
+        return;
+    }
+    fprintf(f, "%s,%s,%s,%s", number_text(y->mean, places, mean, sizeof mean),
+            number_text(y->sd, places, sd, sizeof sd),
+            number_text(y->lower, l->counts ? 0 : places, lower, sizeof lower),
+            number_text(y->upper, l->counts ? 0 : places, upper, sizeof upper));
+}
+
+/* The most probable class, then the probability of each. */
+static void print_probabilities(FILE *f, const fab_predictions *p, int64_t i, const layout *l)
+{
+    char buf[32];
+    csv_name(f, fab_scaling_class(l->k, fab_predictions_class(p, i), buf));
+    for (int64_t c = 0; c < p->classes; c++)
+        fprintf(f, l->full ? ",%.17g" : ",%.4g", fab_predictions_probability(p, i, c));
+}
+
+static int print(FILE *f, const fab_predictions *p, const layout *l)
+{
+    kept_names(l->kept, f);
+    if (p->classes) {
+        fprintf(f, "class,");
+        print_classes(f, l->k);
+    } else {
         fprintf(f, "mean,sd,lower,upper");
+    }
     fprintf(f, p->set ? ",set\n" : "\n");
     for (int64_t i = 0; i < p->n && !ferror(f); i++) {
+        if (kept_row(l->kept, l->data, f) != DONE) return FAILED;
         if (p->absent && p->absent[i]) {
-            for (int64_t c = 0; c < (p->classes ? p->classes : 4); c++) fputs(c ? ",NA" : "NA", f);
+            for (int64_t c = 0; c < (p->classes ? p->classes + 1 : 4); c++)
+                fputs(c ? ",NA" : "NA", f);
             fputs(p->set ? ",NA\n" : "\n", f);
             continue;
         }
-        if (!p->classes) {
-            const fab_prediction *y = &p->p[i];
-            fprintf(f, "%.17g,%.17g,%.17g,%.17g", y->mean, y->sd, y->lower, y->upper);
-        }
-        for (int64_t c = 0; c < p->classes; c++)
-            fprintf(f, "%s%.17g", c ? "," : "", fab_predictions_probability(p, i, c));
-        if (p->set) print_set(f, p, i, k);
+        if (p->classes)
+            print_probabilities(f, p, i, l);
+        else
+            print_numbers(f, &p->p[i], l);
+        if (p->set) print_set(f, p, i, l->k);
         fputc('\n', f);
     }
+    return DONE;
 }
 
-static int write_rows(const char *path, const fab_predictions *p, const fab_scaling *k)
+static int write_rows(const char *path, const fab_predictions *p, const layout *l)
 {
     csv c;
     if (!path) {
-        print(stdout, p, k);
-        return output_flush();
+        const int status = print(stdout, p, l);
+        return status == DONE ? output_flush() : status;
     }
     if (csv_open(&c, path) != DONE) return FAILED;
-    print(c.f, p, k);
-    return csv_close(&c, DONE);
+    return csv_close(&c, print(c.f, p, l));
+}
+
+/* The layout for a file that is open; DATA may be opened a second time.  Then the rows. */
+static int say_rows(const char *output, fab_regression *r, const fab_predictions *p,
+                    const data_options *d, layout *l)
+{
+    fab_glm m;
+    const fab_status s = fab_regression_model(r, &m);
+    if (s != FAB_OK) return say_status(s);
+    l->k = fab_regression_scaling(r);
+    l->counts = fab_likelihood_target(m.likelihood) == FAB_TARGET_COUNTS;
+    l->data = d->file;
+    return write_rows(output, p, l);
 }
 
 /* What a reader of the lines must know. */
@@ -102,9 +153,19 @@ static int run(const verb *self, int argc, char **argv)
     data_options d = {0};
     int64_t json = 0, quiet = 0;
     fab_predict_plan how = {0};
-    const char *operand[2], *output = NULL;
+    const char *operand[2], *output = NULL, *keep = NULL;
+    int64_t all = 0;
+    kept columns = {0};
+    layout l = {.kept = &columns};
     const option options[] = {
         OPTION_OUTPUT(&output, "write a csv file (default: standard output)"),
+        {"keep", 0, OPT_TEXT, &keep, "COLUMNS", 0, 0, NULL,
+         "columns of DATA to write in front, separated by commas"},
+        {"all", 0, OPT_FLAG, &all, NULL, 0, 0, NULL, "all columns of DATA in front"},
+        {"level", 0, OPT_F64, &how.level, "P", 1e-6, 1 - 1e-9, NULL,
+         "probability of the intervals (default 0.9)"},
+        {"full", 0, OPT_FLAG, &l.full, NULL, 0, 0, NULL,
+         "all digits (default: to the third digit of the sd; 4 of a probability)"},
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
         OPTIONS_DIALECT(&d),
@@ -122,12 +183,19 @@ static int run(const verb *self, int argc, char **argv)
     if (json && !output)
         return say_wrong(
             "predict: --json needs -o FILE; standard output would hold the predictions");
+    if ((keep || all) && strcmp(d.file, "-") == 0)
+        return say_wrong("predict: --%s reads DATA twice, and standard input is read once",
+                         keep ? "keep" : "all");
+    if (keep && all) return say_wrong("predict: --all keeps every column, and --keep names some");
     if (output && (status = output_check(output, d.file)) != DONE) return status;
     if (output && (status = output_check(output, operand[0])) != DONE) return status;
     fab_regression *r = NULL;
     fab_predictions *p = NULL;
     status = predicting(&r, &p, operand[0], &d, &how, quiet);
-    if (status == DONE) status = write_rows(output, p, fab_regression_scaling(r));
+    if (status == DONE && (keep || all))
+        status = kept_open(&columns, &d, &fab_regression_scaling(r)->dialect, keep);
+    if (status == DONE) status = say_rows(output, r, p, &d, &l);
+    kept_close(&columns);
     if (status == DONE && !quiet) say_notes(p);
     if (status == DONE && json) status = report(operand[0], output, p);
     fab_predictions_free(p);

@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "options.h"
+#include "print/csv.h"
 #include "print/output.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -99,6 +100,28 @@ static int print_rows(const maker *m, int64_t n)
     return output_flush();
 }
 
+/* A line of names where there are some: of coefficients, with their class where there are several, or of the columns
+ * of a factor analysis. */
+static int print_names(const maker *m, const fab_posterior *p)
+{
+    const char *features = fab_tensors_get(p->file, "features");
+    json_t *said = !m->r && features ? json_loads(features, 0, NULL) : NULL;
+    const json_t *names = json_object_get(said, "names");
+    const int known = m->r ||
+                      (json_is_array(names) && json_array_size(names) == (size_t)m->columns);
+    for (int64_t i = 0; i < m->columns && known; i++) {
+        char buf[32], name[512];
+        const char *class = m->r ? fab_regression_coefficient_class(m->r, i, buf) : NULL;
+        const char *of = m->r ? fab_regression_coefficient_name(m->r, i)
+                              : json_string_value(json_array_get(names, (size_t)i));
+        snprintf(name, sizeof name, "%s%s%s", class ? class : "", class ? ":" : "", of ? of : "?");
+        csv_name(stdout, name);
+        putchar(i + 1 < m->columns ? ',' : '\n');
+    }
+    json_decref(said);
+    return output_flush();
+}
+
 /* Make all draws; each piece goes to the writer, or without one to standard output. */
 static int draw(maker *m, const sample_call *c, fab_npy_writer *w)
 {
@@ -157,6 +180,7 @@ static int sample(const sample_call *c)
     const fab_status s = fab_posterior_load(&p, c->file);
     if (s != FAB_OK) return say_status(s);
     int status = maker_open(&m, p, c);
+    if (status == DONE && !c->output) status = print_names(&m, p);
     if (status == DONE) status = c->output ? draw_to_file(&m, c) : draw(&m, c, NULL);
     progress_close();
     if (status == DONE && c->output) status = report(c, &m, fab_clock() - start);

@@ -49,6 +49,10 @@ typedef struct fab_prediction {
  * exp(eta + variance/2), quantiles of the mixture. */
 FAB_API void fab_predict_y(const fab_glm *m, double eta, double variance, fab_prediction *p);
 
+/* The central interval of probability `level`, 0 < level < 1, of a number or a count, into p->lower and p->upper. */
+FAB_API void fab_predict_interval(const fab_glm *m, double eta, double variance, double level,
+                                  fab_prediction *p);
+
 /* log p(y), integrated over the linear predictor. */
 FAB_API double fab_predict_logp(const fab_glm *m, double eta, double variance, double y);
 
@@ -132,6 +136,8 @@ FAB_API void fab_draws_to_units(fab_draws *d, double mean, double scale);
 
 /* What y of row i will be.  Bernoulli: mean is the probability of 1.  Not for several classes. */
 FAB_API void fab_draws_predict(const fab_draws *d, int64_t i, fab_prediction *p);
+/* Its central interval of probability `level`, as fab_predict_interval. */
+FAB_API void fab_draws_interval(const fab_draws *d, int64_t i, double level, fab_prediction *p);
 /* Log probability of each class of row i: two of a bernoulli target. */
 FAB_API void fab_draws_classes(const fab_draws *d, int64_t i, double *logp);
 /* log p(y) of row i. */

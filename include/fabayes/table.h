@@ -136,6 +136,9 @@ typedef struct fab_predict_plan {
      * word is refused by row. */
     int64_t unseen;
     int64_t with_cdf; /* 1: `cdf` of the predictions too; with the target, of numbers and counts */
+    /* Probability of the intervals of numbers and counts, between 0 and 1; 0: 0.9.  Those of a conformal calibration are of
+     * 0.5, 0.9 or 0.95. */
+    double level;
 } fab_predict_plan;
 
 typedef struct fab_predictions {
@@ -164,6 +167,8 @@ FAB_API fab_status fab_regression_predict(fab_regression *r, const fab_data *d,
 FAB_API void fab_predictions_free(fab_predictions *p); /* takes NULL */
 /* The probability of class c in row i. */
 FAB_API double fab_predictions_probability(const fab_predictions *p, int64_t i, int64_t c);
+/* The most probable class of row i; -1: it has no prediction. */
+FAB_API int64_t fab_predictions_class(const fab_predictions *p, int64_t i);
 /* Only the scores; *dropped (or NULL): rows left out. */
 FAB_API fab_status fab_regression_score(fab_regression *r, const fab_data *d,
                                         const fab_predict_plan *how, fab_scores *s,
@@ -264,6 +269,37 @@ FAB_API fab_status fab_regression_coefficients(fab_regression *r, double *mean, 
  * reference.  At most FAB_DENSE_MAX features. */
 FAB_API fab_status fab_regression_contrasts(fab_regression *r, const char *reference, double *mean,
                                             double *sd);
+/* The same as a person reads them: with central intervals of probability `level`, against reference levels (NULL: none), and
+ * *order (or NULL): all of them, the strongest first: the largest |mean| / sd; intercepts come last.  e, order:
+ * fab_regression_size(r) each. */
+typedef struct fab_effect {
+    double mean, sd, lower, upper;
+} fab_effect;
+FAB_API fab_status fab_regression_effects(fab_regression *r, const char *reference, double level,
+                                          fab_effect *e, int64_t *order);
+/* References for a person who names none: the first level of every column of words, where something can take it up.  NULL:
+ * there is none, or the coefficients are many.  Gives a string: fab_text_free. */
+FAB_API fab_status fab_regression_reference(fab_regression *r, char **text);
+
+/* What is asked first of a linear model, of a fit or a file.  What is not known is NaN: of a stream, whose rows are gone,
+ * and of files that do not say it. */
+typedef struct fab_summary {
+    const char *method, *likelihood; /* method NULL: of a file that says none */
+    int64_t rows;                    /* in the fit */
+    int64_t dropped;                 /* rows left out for a value that is missing */
+    int64_t guessed;                 /* 1: the likelihood, from the values of the target */
+    int64_t known;                   /* 1: dropped, guessed and what follows are known */
+    double noise; /* a number: sd of y around its mean, in the units of y; else NaN */
+    /* Of the rows of the fit, at the posterior mean.  A number: R^2; others: the share of the deviance that is explained.
+     * Both against the best constant, without an intercept against 0, as lm and glm of R have it. */
+    double explained;
+    double accuracy; /* classes: the share of rows whose likeliest class is theirs */
+    double frequent; /* classes: the share of the most frequent one, which a constant would reach */
+    int64_t method_chosen, alpha_chosen; /* 1: nobody named it */
+    double alpha;                        /* precision of the prior, in fitting units */
+} fab_summary;
+FAB_API fab_status fab_regression_summary(fab_regression *r, fab_summary *f);
+
 /* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one
  * predictor).  Lends until free; writes into buf where it must. */
 FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);

@@ -98,6 +98,13 @@ void fab_draws_predict(const fab_draws *d, int64_t i, fab_prediction *p)
     }
 }
 
+void fab_draws_interval(const fab_draws *d, int64_t i, double level, fab_prediction *p)
+{
+    const row_of r = {d, i};
+    fab_cdf_interval(cdf, &r, fab_glm_likelihood(&d->head)->target == FAB_TARGET_COUNTS, level,
+                     p->mean, p->sd, &p->lower, &p->upper);
+}
+
 /* ---- scores --------------------------------------------------------------------------------------------- */
 
 static double spread(double m, double v)

@@ -331,9 +331,9 @@ fab_status fab_calibration_quantiles(int64_t n, double *score, fab_calibration *
 }
 
 /* A y whose score is the quantile is inside, whatever the rounding of mean, product and sum. */
-static void put_interval(const fab_calibration *c, fab_target target, fab_prediction *p)
+static void put_interval(double quantile, fab_target target, fab_prediction *p)
 {
-    const double half = c->quantile[OF_SETS] * p->sd;
+    const double half = quantile * p->sd;
     const double slack = 8 * DBL_EPSILON * (fabs(p->mean) + half);
     p->lower = p->mean - half - slack;
     p->upper = p->mean + half + slack;
@@ -342,11 +342,25 @@ static void put_interval(const fab_calibration *c, fab_target target, fab_predic
     p->upper = ceil(p->upper);
 }
 
-void fab_calibration_intervals(const fab_calibration *c, fab_target target, fab_predictions *p)
+fab_status fab_calibration_level(const fab_calibration *c, double level, double *quantile)
+{
+    *quantile = c->quantile[OF_SETS];
+    if (level == 0) return FAB_OK;
+    for (int k = 0; k < LEVELS; k++) {
+        *quantile = c->quantile[k];
+        if (fabs(100 * level - percent[k]) < 1e-9) return FAB_OK;
+    }
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "level = %g: the fit is calibrated for intervals of %d, %d and %d %%", level,
+                    percent[0], percent[1], percent[2]);
+}
+
+void fab_calibration_intervals(const fab_calibration *c, fab_target target, double quantile,
+                               fab_predictions *p)
 {
     double *const coverage[LEVELS] = {&p->scores.coverage50, &p->scores.coverage90,
                                       &p->scores.coverage95};
-    for (int64_t i = 0; i < p->n; i++) put_interval(c, target, &p->p[i]);
+    for (int64_t i = 0; i < p->n; i++) put_interval(quantile, target, &p->p[i]);
     if (!p->y) return;
     for (int k = 0; k < LEVELS; k++) {
         int64_t inside = 0;

@@ -22,7 +22,10 @@ fab_status fab_calibration_quantiles(int64_t n, double *score, fab_calibration *
 /* Log probabilities (n x classes) at a temperature, in place. */
 fab_status fab_calibration_heat(const fab_calibration *c, int64_t classes, int64_t n, double *logp);
 /* Conformal intervals and their coverage. */
-void fab_calibration_intervals(const fab_calibration *c, fab_target target, fab_predictions *p);
+/* The quantile of intervals of this level; 0: 90 %.  FAB_BAD_ARGUMENT: there is none. */
+fab_status fab_calibration_level(const fab_calibration *c, double level, double *quantile);
+void fab_calibration_intervals(const fab_calibration *c, fab_target target, double quantile,
+                               fab_predictions *p);
 /* Conformal sets and their coverage; makes p->set. */
 fab_status fab_calibration_sets(const fab_calibration *c, fab_predictions *p);
 

@@ -155,6 +155,7 @@ static fab_status take_draws(work *w, const fab_draws *d)
             fab_draws_classes(d, i, a->logp + at * w->model.classes);
         } else if (by_draws(w)) {
             fab_draws_predict(d, i, &a->p[at]);
+            if (w->how.level > 0) fab_draws_interval(d, i, w->how.level, &a->p[at]);
         } else { /* two classes: the predictor that gives this probability */
             double logp[2];
             fab_draws_classes(d, i, logp);
@@ -200,6 +201,7 @@ static void predict_y(work *w, int64_t i)
     fab_predictions *a = &w->all;
     const double eta = w->eta[i], v = w->variance[i];
     fab_predict_y(&w->model, eta, v, &a->p[i]);
+    if (w->how.level > 0) fab_predict_interval(&w->model, eta, v, w->how.level, &a->p[i]);
     if (!a->logp) return;
     a->logp[2 * i] = fab_predict_logp(&w->model, eta, v, 0);
     a->logp[2 * i + 1] = fab_predict_logp(&w->model, eta, v, 1);
@@ -219,11 +221,12 @@ static fab_status refuse_row(const work *w, const fab_dataset *t, int64_t i)
             const double value = fabs(fab_rows_at(&x, j, d));
             if (!(value <= most)) most = value, row = j, at = d;
         }
-    return FAB_FAIL(FAB_BAD_DATA,
-                    "row %lld, column '%s': %g is too large for the prediction of this row to be a "
-                    "finite number",
-                    (long long)(w->all.n + w->asides + row), k->name[at],
-                    k->mean[at] + k->scale[at] * fab_rows_at(&x, row, at));
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "row %lld (from 0), column '%s': %g is too large for the prediction of this row to be a "
+        "finite number",
+        (long long)(w->all.n + w->asides + row), k->name[at],
+        k->mean[at] + k->scale[at] * fab_rows_at(&x, row, at));
 }
 
 /* Every number that is given is finite. */
@@ -398,7 +401,9 @@ static fab_status finish(work *w)
         a->cdf[i] = fab_predict_cdf(&w->model, w->eta[i], w->variance[i], a->y[i]);
     if (!c.way || c.temperature > 0) return FAB_OK;
     if (a->classes) return fab_calibration_sets(&c, a);
-    fab_calibration_intervals(&c, fab_likelihood_target(w->model.likelihood), a);
+    double quantile;
+    FAB_TRY(fab_calibration_level(&c, w->how.level, &quantile));
+    fab_calibration_intervals(&c, fab_likelihood_target(w->model.likelihood), quantile, a);
     return FAB_OK;
 }
 
@@ -447,9 +452,18 @@ static fab_status check_plan(const work *w)
         return FAB_FAIL(
             FAB_BAD_ARGUMENT,
             "samples are for networks and for several classes: this model needs no draws");
+    if (w->how.level != 0 && !(w->how.level > 0 && w->how.level < 1))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "level = %g, expected a number between 0 and 1",
+                        w->how.level);
+    if (w->how.level > 0 && w->r->scaling->levels)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "level is for intervals of numbers and counts: this target has classes");
     if (w->r->calibration.way && !w->r->calibrated && !w->calibrates)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: its calibration has failed");
     const fab_calibration c = fab_regression_calibration(w->r);
+    double quantile;
+    if (c.way && !(c.temperature > 0) && !w->calibrates)
+        FAB_TRY(fab_calibration_level(&c, w->how.level, &quantile));
     if (c.way && !(c.temperature > 0) && (w->how.linearised || w->how.samples || w->how.seed))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "conformal intervals and sets hold for predictions as the rows left out "
@@ -506,6 +520,13 @@ int64_t fab_predictions_likeliest(const fab_predictions *p, int64_t i, double *p
         }
     }
     return best;
+}
+
+int64_t fab_predictions_class(const fab_predictions *p, int64_t i)
+{
+    double probability;
+    if (!p->classes || (p->absent && p->absent[i])) return -1;
+    return fab_predictions_likeliest(p, i, &probability);
 }
 
 fab_status fab_regression_score(fab_regression *r, const fab_data *d, const fab_predict_plan *how,

@@ -47,6 +47,7 @@ struct fab_regression {
     double dispersion;      /* of counts, for the report */
     int64_t spread;         /* Poisson's are spread too much */
     int64_t wide;           /* features enough for a sparse prior */
+    fab_summary summary;    /* what was found of the rows; known: 0: nothing was */
     fab_large large;
     struct {
         int64_t every, last; /* epochs of a network between saves, 0: none; the last told of */
@@ -108,5 +109,12 @@ fab_status fab_regression_note(fab_regression *r);
 /* Posterior and model, of a fit or a file. */
 fab_status fab_regression_view(fab_regression *r);
 void fab_regression_forget_view(fab_regression *r);
+/* The predictors of row i of the table at the posterior mean, m->classes of them, in fitting units. */
+void fab_regression_eta(const fab_regression *r, const fab_glm *m, const fab_gauss *q, int64_t i,
+                        double *eta);
+
+/* summary.c: how well the rows are described; what of it goes into a file. */
+fab_status fab_regression_note_summary(fab_regression *r, const fab_glm *m, const fab_gauss *q);
+fab_status fab_summary_save(const fab_summary *f, fab_tensors *more);
 
 #endif

@@ -131,6 +131,17 @@ static double dot_row(const fab_dataset *t, int64_t i, const double *theta)
     return sum;
 }
 
+void fab_regression_eta(const fab_regression *r, const fab_glm *m, const fab_gauss *q, int64_t i,
+                        double *eta)
+{
+    const fab_dataset *t = r->table;
+    for (int64_t c = 0; c < m->classes; c++) {
+        const double *theta = q->mu + c * (m->D + m->intercept);
+        eta[c] = (m->intercept ? theta[m->D] : 0) + (t->offset ? t->offset[i] : 0);
+        eta[c] += dot_row(t, i, theta);
+    }
+}
+
 /* Mean log p(y | x, the posterior mean) of the table of a batch method, in the user's units; weighted.  *dispersion, of
  * counts: the sum of (y - mean)^2 / variance over the rows less the coordinates. */
 static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_gauss *q,
@@ -138,7 +149,6 @@ static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_g
 {
     enum { CLASSES = 1000 }; /* the most a target has */
     const fab_dataset *t = r->table;
-    const int64_t width = m->D + m->intercept;
     const fab_likelihood_row *l = fab_glm_likelihood(m);
     double sum = 0, weights = 0, squares = 0, eta[CLASSES];
     eta[0] = 0; /* there is a class at least */
@@ -146,11 +156,7 @@ static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_g
     if (r->fit.net) return -loss - log(r->scaling->target_scale); /* in the last epoch */
     if (r->fit.what.method->streams || m->classes > CLASSES) return NAN;
     for (int64_t i = 0; i < t->n; i++) {
-        for (int64_t c = 0; c < m->classes; c++) {
-            const double *theta = q->mu + c * width;
-            eta[c] = (m->intercept ? theta[m->D] : 0) + (t->offset ? t->offset[i] : 0);
-            eta[c] += dot_row(t, i, theta);
-        }
+        fab_regression_eta(r, m, q, i, eta);
         const double w = t->weight ? t->weight[i] : 1;
         sum += w * fab_glm_loglik(m, t->y[i], eta, NULL, NULL);
         weights += w;
@@ -204,7 +210,7 @@ fab_status fab_regression_note(fab_regression *r)
     r->wide = !r->plan.method && m.D >= MANY && 2 * m.D >= r->table->n &&
               strcmp(r->fit.what.method->name, "exact") == 0;
     note_whole_numbers(r, m.likelihood);
-    return FAB_OK;
+    return fab_regression_note_summary(r, &m, mix.part[0]);
 }
 
 fab_status fab_regression_report(fab_regression *r, fab_table_report *f)

@@ -50,6 +50,7 @@ static fab_status describe(const fab_regression *r, fab_tensors *more)
 {
     char *text, read[32];
     FAB_TRY(describe_calibration(r, more));
+    FAB_TRY(fab_summary_save(&r->summary, more));
     FAB_TRY(fab_scaling_json(r->scaling, &text));
     const fab_status s = fab_tensors_set(more, "scaling", text);
     fab_text_free(text);

@@ -413,9 +413,10 @@ static fab_status take_row(const fab_feed *f, fab_dataset *t, const double *row)
     if (r->weight >= 0) t->weight[t->n] = row[r->weight];
     if (r->offset >= 0) t->offset[t->n] = r->log_offset ? log(row[r->offset]) : row[r->offset];
     if (r->offset >= 0 && !isnan(row[r->offset]) && !isfinite(t->offset[t->n]))
-        return FAB_FAIL(FAB_BAD_DATA,
-                        "offset '%s': row %lld has %g, expected more than 0 for its logarithm",
-                        t->offset_name, (long long)t->n, row[r->offset]);
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "offset '%s': row %lld (from 0) has %g, expected more than 0 for its logarithm",
+            t->offset_name, (long long)t->n, row[r->offset]);
     t->n++;
     return FAB_OK;
 }

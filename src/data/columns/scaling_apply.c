@@ -39,7 +39,8 @@ static fab_status no_class(const fab_scaling *k, const fab_dataset *t, int64_t r
     const fab_words *w = &t->target_words;
     char number[32];
     fab_print_double(number, sizeof number, t->y[row]);
-    return FAB_FAIL(FAB_BAD_DATA, "target '%s': row %lld has %s, which is none of the %lld classes",
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "target '%s': row %lld (from 0) has %s, which is none of the %lld classes",
                     k->target, (long long)(t->before + row),
                     w->n ? w->word[(int64_t)t->y[row]] : number, (long long)k->levels);
 }
@@ -108,7 +109,7 @@ static fab_status no_level(const lookup *l, fab_dataset *t, int64_t row, double 
     }
     fab_print_double(number, sizeof number, x);
     return FAB_FAIL(
-        FAB_BAD_DATA, "column '%s': row %lld has '%s', which is none of its %lld levels",
+        FAB_BAD_DATA, "column '%s': row %lld (from 0) has '%s', which is none of its %lld levels",
         l->column->name, (long long)(t->before + row),
         l->words->n ? l->words->word[(int64_t)x] : number, (long long)l->column->levels);
 }

@@ -147,11 +147,12 @@ static fab_status no_number(const fab_formula *f, const fab_factor *a, const fab
     const double *x = t->x + row * t->D;
     for (int64_t s = 0; s < a->steps; s++)
         if (a->step[s].kind == FAB_STEP_COLUMN)
-            return FAB_FAIL(
-                FAB_BAD_DATA,
-                "formula: %s: row %lld is %s (column '%s' has %g), expected a finite number",
-                a->text, (long long)(t->before + row), isnan(value) ? "no number" : "infinite",
-                f->column[a->step[s].at].name, x[a->step[s].at]);
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "formula: %s: row %lld (from 0) is %s (column '%s' has %g), expected a "
+                            "finite number",
+                            a->text, (long long)(t->before + row),
+                            isnan(value) ? "no number" : "infinite", f->column[a->step[s].at].name,
+                            x[a->step[s].at]);
     return FAB_FAIL(FAB_BAD_DATA, "formula: %s is no finite number", a->text);
 }
 
@@ -347,7 +348,7 @@ fab_status fab_formula_values(const fab_scaling *k, fab_dataset *t, double *x)
         const int64_t bad = put_row(&w, x + i * k->D);
         if (bad >= 0)
             s = FAB_FAIL(FAB_BAD_DATA,
-                         "formula: row %lld: the term with %s is too large for a double",
+                         "formula: row %lld (from 0): the term with %s is too large for a double",
                          (long long)(t->before + i), w.f->factor[w.f->term[bad].factor[0]].text);
     }
     if (w.level)

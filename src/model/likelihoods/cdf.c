@@ -40,6 +40,14 @@ double fab_cdf_quantile(fab_cdf *cdf, const void *ctx, double p, double mean, do
     return lo + (hi - lo) / 2;
 }
 
+void fab_cdf_interval(fab_cdf *cdf, const void *ctx, int counts, double level, double mean,
+                      double sd, double *lower, double *upper)
+{
+    const double below = (1 - level) / 2, above = (1 + level) / 2;
+    *lower = counts ? fab_cdf_least(cdf, ctx, below) : fab_cdf_quantile(cdf, ctx, below, mean, sd);
+    *upper = counts ? fab_cdf_least(cdf, ctx, above) : fab_cdf_quantile(cdf, ctx, above, mean, sd);
+}
+
 static double simpson(int k)
 {
     if (k == 0 || k == CRPS_STEPS) return 1.0 / 3;
