@@ -164,28 +164,30 @@ static fab_regression *fitted(const char *model)
     return r;
 }
 
-static void effects_are_in_the_order_of_what_they_do(void **state)
+static void effects_have_an_order_and_the_steps_of_their_columns(void **state)
 {
     (void)state;
     fab_regression *r = fitted(NULL);
     fab_effect e[5];
+    int64_t order[5];
     double mean[5], sd[5];
     assert_int_equal(fab_regression_size(r), 5);
-    assert_int_equal(fab_regression_effects(r, NULL, e), FAB_OK);
+    assert_int_equal(fab_regression_effects(r, NULL, 0.9, e, order), FAB_OK);
     assert_int_equal(fab_regression_coefficients(r, mean, sd), FAB_OK);
-    assert_string_equal(fab_regression_coefficient_name(r, e[0].coefficient), "strong");
-    assert_string_equal(fab_regression_coefficient_name(r, e[1].coefficient), "weak");
-    assert_string_equal(fab_regression_coefficient_name(r, e[4].coefficient), "intercept");
-    near(e[4].step, 0, 0);
-    near(e[0].step, fab_regression_scaling(r)->scale[1], 0);
+    assert_string_equal(fab_regression_coefficient_name(r, order[0]), "strong");
+    assert_string_equal(fab_regression_coefficient_name(r, order[4]), "intercept");
+    near(e[order[4]].step, 0, 0);
+    near(e[order[0]].step, fab_regression_scaling(r)->scale[1], 0);
     for (int i = 0; i < 5; i++) {
-        const int64_t at = e[i].coefficient;
-        near(e[i].mean, mean[at], 0);
-        near(e[i].upper - e[i].lower, 2 * 1.6448536269514722 * sd[at], 1e-9 * sd[at]);
+        near(e[i].mean, mean[i], 0);
+        near(e[i].upper - e[i].lower, 2 * 1.6448536269514722 * sd[i], 1e-9 * sd[i]);
     }
-    assert_int_equal(fab_regression_effects(r, "tree=elm", e), FAB_OK);
+    for (int i = 0; i < 3; i++)
+        assert_true(fabs(mean[order[i]]) / sd[order[i]] >=
+                    fabs(mean[order[i + 1]]) / sd[order[i + 1]]);
+    assert_int_equal(fab_regression_effects(r, "tree=elm", 0.9, e, NULL), FAB_OK);
     for (int i = 0; i < 4; i++)
-        if (strcmp(fab_regression_coefficient_name(r, e[i].coefficient), "tree=elm") == 0)
+        if (strcmp(fab_regression_coefficient_name(r, i), "tree=elm") == 0)
             assert_true(e[i].mean == 0 && e[i].sd == 0);
     fab_regression_free(r);
 }
@@ -249,7 +251,7 @@ int main(void)
         cmocka_unit_test(a_confusion_counts_each_class_by_its_likeliest),
         cmocka_unit_test(reliability_sums_to_the_calibration_error),
         cmocka_unit_test(a_roc_curve_steps_over_rows_of_one_probability),
-        cmocka_unit_test(effects_are_in_the_order_of_what_they_do),
+        cmocka_unit_test(effects_have_an_order_and_the_steps_of_their_columns),
         cmocka_unit_test(a_profile_moves_the_column_that_matters_most),
         cmocka_unit_test(the_scores_of_a_table_and_its_coverage_curve_agree),
     };

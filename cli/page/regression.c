@@ -52,7 +52,8 @@ static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
 /* ---- coefficients --------------------------------------------------------------------------------- */
 
 typedef struct forest {
-    fab_effect *effect; /* all, the strongest first and intercepts last */
+    char *reference;    /* levels that others are shown against; NULL: none */
+    fab_effect *effect; /* those that are shown, the strongest first and intercepts last */
     char (*name)[NAME];
     const char **names;
     double *mean, *lower, *upper;
@@ -61,43 +62,56 @@ typedef struct forest {
 
 static void forest_free(forest *f)
 {
+    fab_text_free(f->reference);
     free(f->effect);
     free(f->name);
     free(f->names);
     free(f->mean);
 }
 
+/* The coefficients in their order, but for those of a reference itself: nothing is estimated there. */
+static void forest_fill(forest *f, fab_regression *r, const fab_effect *effect,
+                        const int64_t *order, int64_t size)
+{
+    char buf[32];
+    for (int64_t i = 0; i < size; i++) {
+        const fab_effect *e = &effect[order[i]];
+        if (f->reference && !(e->sd > 0 || e->mean < 0 || e->mean > 0)) continue;
+        const char *class = fab_regression_coefficient_class(r, order[i], buf);
+        snprintf(f->name[f->all], NAME, "%s%s%s", class ? class : "", class ? ": " : "",
+                 fab_regression_coefficient_name(r, order[i]));
+        f->names[f->all] = f->name[f->all];
+        f->n += e->step > 0;
+        f->effect[f->all++] = *e;
+    }
+}
+
 static int forest_open(forest *f, fab_regression *r, const char *reference)
 {
     const size_t size = (size_t)fab_regression_size(r);
+    fab_effect *all = malloc(size * sizeof *all);
+    int64_t *order = malloc(size * sizeof *order);
+    int status = DONE;
     f->effect = malloc(size * sizeof *f->effect);
     f->name = malloc(size * sizeof *f->name);
     f->names = malloc(size * sizeof *f->names);
     f->mean = malloc(3 * size * sizeof *f->mean);
-    if (!f->effect || !f->name || !f->names || !f->mean)
-        return say_failed("report: no memory for %zu coefficients", size);
-    f->lower = f->mean + size;
-    f->upper = f->lower + size;
-    f->all = (int64_t)size;
-    const fab_status s = fab_regression_effects(r, reference, f->effect);
-    if (s != FAB_OK) return say_status(s);
-    if (reference) { /* a reference itself: nothing is estimated there */
-        int64_t kept = 0;
-        for (int64_t i = 0; i < f->all; i++)
-            if (f->effect[i].sd > 0 || f->effect[i].mean < 0 || f->effect[i].mean > 0)
-                f->effect[kept++] = f->effect[i];
-        f->all = kept;
+    if (!all || !order || !f->effect || !f->name || !f->names || !f->mean) {
+        status = say_failed("report: no memory for %zu coefficients", size);
+    } else {
+        f->lower = f->mean + size;
+        f->upper = f->lower + size;
+        fab_status s = reference ? FAB_OK : fab_regression_reference(r, &f->reference);
+        if (s == FAB_OK)
+            s = fab_regression_effects(r, reference ? reference : f->reference, 0.9, all, order);
+        if (s != FAB_OK)
+            status = say_status(s);
+        else
+            forest_fill(f, r, all, order, (int64_t)size);
     }
-    while (f->n < f->all && f->effect[f->n].step > 0) f->n++;
-    for (int64_t i = 0; i < f->all; i++) {
-        char buf[32];
-        const int64_t at = f->effect[i].coefficient;
-        const char *class = fab_regression_coefficient_class(r, at, buf);
-        snprintf(f->name[i], NAME, "%s%s%s", class ? class : "", class ? ": " : "",
-                 fab_regression_coefficient_name(r, at));
-        f->names[i] = f->name[i];
-    }
-    return DONE;
+    free(all);
+    free(order);
+    return status;
 }
 
 /* In the user's units, or times the standard deviation of the feature. */
@@ -113,10 +127,11 @@ static int draw_forest(page_call *c, forest *f, int by_step, const char *of)
     const int64_t shown = f->n < FOREST ? f->n : FOREST;
     if (shown < f->n)
         snprintf(more, sizeof more, " The strongest %" PRId64 " of %" PRId64 ".", shown, f->n);
-    snprintf(caption, sizeof caption,
-             "Mean and 90 %% interval; the strongest, by the standard "
-             "deviation of its column, comes first.%s",
-             more);
+    snprintf(
+        caption, sizeof caption,
+        "Mean and 90 %% interval; the strongest, by its mean over its standard deviation, comes "
+        "first.%s",
+        more);
     const fab_forest all = {by_step ? "Coefficients per standard deviation of the column"
                                     : "Coefficients",
                             of,
@@ -163,24 +178,13 @@ static int show_coefficients(page_call *c, fab_regression *r)
                      : target == FAB_TARGET_COUNTS ? "change of the log of the mean"
                                                    : "change of the log odds";
     fab_page_heading(c->page, "Coefficients");
-    const fab_scaling *k = fab_regression_scaling(r);
-    for (int64_t i = 0; i < k->columns && !c->reference; i++)
-        if (k->column[i].levels > 1) {
-            snprintf(
-                text, sizeof text,
-                "Coefficients of levels and the intercept are known only together, so that each "
-                "has a wide interval; `fabayes report --reference %.80s=%.80s` shows the others as "
-                "differences to one level.",
-                k->column[i].name, k->column[i].level[0]);
-            fab_page_text(c->page, text);
-            break;
-        }
-    if (c->reference) {
+    int status = forest_open(&f, r, c->reference), steps = 0;
+    const char *reference = c->reference ? c->reference : f.reference;
+    if (status == DONE && reference) {
         snprintf(text, sizeof text, "Against %.300s: other levels as differences to it.",
-                 c->reference);
+                 reference);
         fab_page_text(c->page, text);
     }
-    int status = forest_open(&f, r, c->reference), steps = 0;
     for (int64_t i = 0; i < f.n; i++) steps |= f.effect[i].step < 1 || f.effect[i].step > 1;
     if (status == DONE && f.n > 0) status = draw_forest(c, &f, 0, of);
     if (status == DONE && f.n > 1 && steps) status = draw_forest(c, &f, 1, of);

@@ -274,6 +274,8 @@ FAB_API fab_status fab_regression_contrasts(fab_regression *r, const char *refer
  * fab_regression_size(r) each. */
 typedef struct fab_effect {
     double mean, sd, lower, upper;
+    double
+        step; /* standard deviation of the feature in the fit, 1 where nothing is standardised; of an intercept 0 */
 } fab_effect;
 FAB_API fab_status fab_regression_effects(fab_regression *r, const char *reference, double level,
                                           fab_effect *e, int64_t *order);
@@ -304,15 +306,6 @@ FAB_API fab_status fab_regression_summary(fab_regression *r, fab_summary *f);
  * predictor).  Lends until free; writes into buf where it must. */
 FAB_API const char *fab_regression_coefficient_name(fab_regression *r, int64_t i);
 FAB_API const char *fab_regression_coefficient_class(fab_regression *r, int64_t i, char buf[32]);
-/* The coefficients in the order of what they do: those first whose feature moves the predictor most when it moves by its
- * standard deviation in the fit; intercepts last. */
-typedef struct fab_effect {
-    int64_t coefficient;           /* its number */
-    double mean, sd, lower, upper; /* with the central 90 % interval, in the user's units */
-    double step; /* that standard deviation, 1 where nothing is standardised; of an intercept 0 */
-} fab_effect;
-/* All fab_regression_size(r) of them; against reference levels (fab_regression_contrasts), or NULL: none. */
-FAB_API fab_status fab_regression_effects(fab_regression *r, const char *reference, fab_effect *e);
 
 /* What the predictions do when one column of numbers moves from two standard deviations below its mean to two above, while
  * the other columns are at their mean, or their most frequent word. */

@@ -270,24 +270,25 @@ static int by_strength(const void *a, const void *b)
 }
 
 /* A point has no sd: in the units of the features.  Intercepts, and what is 0 for a reference, come last. */
-static double strength_of(const fab_regression *r, int64_t i, const fab_effect *e)
+static double strength_of(const fab_effect *e)
 {
-    const int64_t d = i % (r->view.model.D + r->view.model.intercept);
-    if (d == r->view.model.D) return -1;
-    return e->sd > 0 ? fabs(e->mean) / e->sd : fabs(e->mean) * r->scaling->scale[d];
+    if (e->step == 0) return -1;
+    return e->sd > 0 ? fabs(e->mean) / e->sd : fabs(e->mean) * e->step;
 }
 
 static fab_status find_effects(fab_regression *r, const char *reference, double z, fab_effect *e,
                                int64_t *order, double *work)
 {
-    const int64_t n = fab_regression_size(r);
+    const int64_t n = fab_regression_size(r), D = r->view.model.D,
+                  width = D + r->view.model.intercept;
     double *mean = work, *sd = work + n;
     strength *all = (strength *)(work + 2 * n);
     FAB_TRY(reference ? fab_regression_contrasts(r, reference, mean, sd)
                       : fab_regression_coefficients(r, mean, sd));
     for (int64_t i = 0; i < n; i++) {
-        e[i] = (fab_effect){mean[i], sd[i], mean[i] - z * sd[i], mean[i] + z * sd[i]};
-        all[i] = (strength){strength_of(r, i, &e[i]), i};
+        const double step = i % width == D ? 0 : r->scaling->scale[i % width];
+        e[i] = (fab_effect){mean[i], sd[i], mean[i] - z * sd[i], mean[i] + z * sd[i], step};
+        all[i] = (strength){strength_of(&e[i]), i};
     }
     if (!order) return FAB_OK;
     qsort(all, (size_t)n, sizeof *all, by_strength);
