@@ -32,6 +32,8 @@ typedef struct choice {
     {NULL, 'k', OPT_TEXT, &(c_)->k, "K", 0, 0, NULL, "rank, where the method has one"}, \
     {"weight", 0, OPT_TEXT, &(c_)->columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"}, \
     {"offset", 0, OPT_TEXT, &(c_)->columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor; log:COLUMN adds their logarithms, of exposures"}, \
+    {"group", 0, OPT_TEXT, &(c_)->columns.group, "COLUMN", 0, 0, NULL, "rows of one value, of one patient say, are left out together where rows left out choose; no feature"}, \
+    {"ordered", 0, OPT_FLAG, &(c_)->columns.ordered, NULL, 0, 0, NULL, "the rows stand in the order of time: those left out are predicted by rows before them"}, \
     {"missing", 0, OPT_CHOICE, &(c_)->missing, "WAY", 0, 0, ((const char *const[]){fab_missing_name(FAB_MISSING_REFUSE), fab_missing_name(FAB_MISSING_DROP), fab_missing_name(FAB_MISSING_MEAN), NULL}), "refuse, drop the row, or take the mean (default refuse)"}, \
     {"categorical", 0, OPT_TEXT, &(c_)->data.categorical, "COLUMNS", 0, 0, NULL, "columns of numbers to read as words, separated by commas"}, \
     {"no-scale", 0, OPT_FLAG, &(c_)->plan.no_scale, NULL, 0, 0, NULL, "do not standardise: the prior acts on the raw coefficients"}, \

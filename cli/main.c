@@ -4,6 +4,7 @@
 #include "options.h"
 #include "print/output.h"
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 static const verb *const verbs[] = {
@@ -79,6 +80,14 @@ static int help(int argc, char **argv)
     return v ? v->run(v, 1, arguments) : unknown_verb(argv[0]);
 }
 
+/* FABAYES_ISA in the environment: the instruction set of the kernels. */
+static int choose_isa(void)
+{
+    const char *name = getenv("FABAYES_ISA");
+    const fab_status s = fab_set_isa(name && name[0] ? name : NULL);
+    return s == FAB_OK ? DONE : say_wrong("FABAYES_ISA: %s", fab_detail());
+}
+
 static int dispatch(int argc, char **argv)
 {
     if (argc < 2) return print_usage();
@@ -94,7 +103,8 @@ static int dispatch(int argc, char **argv)
 int main(int argc, char **argv)
 {
     json_open();
-    const int status = dispatch(argc, argv);
+    int status = choose_isa();
+    if (status == DONE) status = dispatch(argc, argv);
     progress_close();
     const int flushed = output_flush();
     return status ? status : flushed;

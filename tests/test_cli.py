@@ -42,6 +42,31 @@ class Calls(Case):
     def test_it_knows_its_version(self):
         self.assertRegex(self.good("--version"), r"^fabayes \d+\.\d+\.\d+\n$")
 
+    def test_the_instruction_set_can_be_chosen(self):
+        r = np.random.RandomState(5)
+        X = r.randn(300, 40)
+        y = X @ r.randn(40) + r.randn(300)
+        data = self.write("x.csv", ("\n".join(",".join("%.6f" % v for v in row) for row in np.c_[X, y]) + "\n").encode())
+        found = {}
+        for isa in "base", "avx2", "avx512":
+            env = {**os.environ, "FABAYES_ISA": isa}
+            done = self.run_it("methods", env=env)
+            if done.returncode: # not on this machine
+                self.assertIn(b"FABAYES_ISA: instruction set %s: this machine runs" % isa.encode(), done.stderr)
+                continue
+            for name, args in (("exact", []), ("lrvga", ["-m", "lrvga", "-k", 5]),
+                               ("map", ["--model", "mlp:5", "-m", "map", "--epochs=3"])):
+                out = self.path(name + isa)
+                done = self.run_it("fit", data, "-y", "last", *args, "-o", out, "--quiet", env=env)
+                self.assertEqual((done.returncode, done.stderr), (0, b""))
+                mean = [line.split(",")[:2] for line in self.run_it("predict", out, data, env=env).stdout.decode().splitlines()[1:]]
+                mean = np.array(mean, float)
+                np.testing.assert_allclose(mean, found.setdefault(name, mean), rtol=1e-6, atol=1e-9 * np.abs(y).max())
+        self.assertIn("exact", found)
+        done = self.run_it("methods", env={**os.environ, "FABAYES_ISA": "sse9"})
+        self.assertEqual((done.returncode, done.stdout), (2, b""))
+        self.assertIn(b"no instruction set 'sse9'; base, avx2 and avx512 are", done.stderr)
+
     def test_every_verb_has_help(self):
         for verb in ("fa", "fit", "update", "predict", "score", "sample", "compare", "info", "methods", "demo"):
             text = self.good("help", verb)

@@ -200,5 +200,61 @@ class Tables(Case):
         self.assertAlmostEqual(float(self.said("predict", "--full", fit, other)[0].splitlines()[1].split(",")[0]), mean)
 
 
+class Folds(Case):
+    """Rows of one patient, or of one series, are not to be split."""
+
+    def patients(self):
+        r = np.random.default_rng(7)
+        who = r.permutation(np.repeat(np.arange(22), 9))
+        traits, level = np.round(r.normal(size=(22, 12)), 3), r.normal(size=22)
+        lines = ["patient,%s,y" % ",".join("t%d" % i for i in range(12))]
+        for p in who: # y belongs to the patient, and no trait says why
+            lines.append("P%02d,%s,%.4f" % (p, ",".join(map(str, traits[p])), level[p] + 0.1 * r.normal()))
+        return self.write("patients.csv", ("\n".join(lines) + "\n").encode())
+
+    TUNE = ["-m", "ridge", "--alpha=1e-3:1:log", "--trials", 4, "--folds", 5]
+
+    def test_rows_of_a_group_are_left_out_together(self):
+        data, q = self.patients(), self.path("q")
+        split = self.good_json("tune", data, "-y", "y", "--exclude", "patient", *self.TUNE)["best"]["nll"]
+        whole = self.good_json("tune", data, "-y", "y", "--group", "patient", *self.TUNE, "-o", q)["best"]["nll"]
+        self.assertGreater(whole, split + 0.3) # new patients are not known
+        self.assertNotIn("patient", self.good("info", q))
+        self.good("predict", q, data)
+
+    def test_calibration_leaves_whole_groups_out(self):
+        data = self.patients()
+        for way in (["--group", "patient"], ["--ordered", "--exclude", "patient"]):
+            j = self.good_json("fit", data, "-y", "y", "--calibrate", "conformal", *way)
+            self.assertEqual(j["calibration"]["rows"] % 9 == 0, way[0] == "--group", j["calibration"])
+
+    def test_in_the_order_of_time_the_past_predicts(self):
+        r = np.random.default_rng(3)
+        walk, day = np.cumsum(r.normal(size=300)), np.arange(300)
+        season = [np.cos(day * np.pi * k / 300) for k in range(1, 30)]
+        rows = np.round(np.c_[np.array(season).T, walk], 4)
+        data = self.write("walk.csv", text(rows, header=",".join("c%d" % k for k in range(29)) + ",y").encode())
+        mixed = self.good_json("tune", data, "-y", "y", *self.TUNE)["best"]["nll"]
+        ahead = self.good_json("tune", data, "-y", "y", "--ordered", *self.TUNE)["best"]["nll"]
+        self.assertGreater(ahead, mixed + 1)
+
+    def test_a_network_is_chosen_by_groups(self):
+        data = self.patients()
+        fits = [self.good_json("fit", data, "-y", "y", "--model", "mlp:5", "-m", "map", "--epochs=40",
+                               "--noise-floor", "auto", *way)["noise_floor"]
+                for way in (["--exclude", "patient"], ["--group", "patient"])]
+        self.assertGreater(fits[1], 1.5 * fits[0])
+
+    def test_a_group_that_nothing_asks_for_is_refused(self):
+        data = self.patients()
+        self.bad(2, "fit", data, "-y", "y", "--group", "patient", says=["leaves no rows out", "groups of rows"])
+        self.bad(2, "fit", data, "-y", "y", "--ordered", says=["order of the rows"])
+        self.bad(2, "tune", data, "-y", "y", "--group", "patient", "--ordered", says=["not by both"])
+        self.bad(2, "tune", data, "-y", "y", "--group", "y", says=["the group is target"])
+        self.bad(2, "tune", data, "-y", "y", "--group", "patien", says=["patient"])
+        self.bad(1, "tune", data, "-y", "y", "--group", "patient", *self.TUNE, "--folds", 30,
+                 says=["22 groups", "30 parts"])
+
+
 if __name__ == "__main__":
-    run(Tables)
+    run(Tables, Folds)

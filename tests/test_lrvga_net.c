@@ -358,6 +358,30 @@ static void pieces_equal_the_whole(void **state)
     fab_net_free(net);
 }
 
+/* A model that takes one row in a call has the slopes of a group of two by two calls. */
+static void slopes_by_several_calls_are_those_of_one(void **state)
+{
+    const problem p = some_problem(60, FEATURES, 11);
+    fab_net *net = net_of("mlp:4", FEATURES, 1, FAB_NOISE_LEARNED);
+    fab_lrvga_settings s = narrow(FAB_LRVGA_MODEL);
+    const fab_examples all = rows_of(&p, 0, 60);
+    fab_model few = *fab_net_model(net);
+    (void)state;
+    s.inner_rank = D;
+    few.batch = 1;
+    fab_fit *a = open_run(fab_net_model(net), &s, NULL, NULL), *b = open_run(&few, &s, NULL, NULL);
+    assert_ok(fab_fit_update(a, &all));
+    assert_ok(fab_fit_update(b, &all));
+    const fab_gauss *q = result_of(a), *r = result_of(b);
+    for (int64_t d = 0; d < q->D; d++) { /* sums in another order */
+        assert_true(fabs(q->mu[d] - r->mu[d]) <= 1e-9 * (1 + fabs(q->mu[d])));
+        assert_true(fabs(q->psi[d] / r->psi[d] - 1) <= 1e-9);
+    }
+    fab_fit_free(a);
+    fab_fit_free(b);
+    fab_net_free(net);
+}
+
 static void a_saved_stream_goes_on_to_the_same_bytes(void **state)
 {
     const problem p = some_problem(60, FEATURES, 12);
@@ -520,6 +544,7 @@ int main(void)
         TEST(draws_see_what_a_unit_that_is_off_could_do),
         TEST(drawn_classes_have_the_curvature_of_all),
         TEST(pieces_equal_the_whole),
+        TEST(slopes_by_several_calls_are_those_of_one),
         FILES(a_saved_stream_goes_on_to_the_same_bytes),
         TEST(any_number_of_threads_gives_the_same_bytes),
         TEST(a_block_that_is_no_number_is_left_out),

@@ -301,7 +301,8 @@ static void result_does_not_disturb_the_stream(void **state)
         for (int64_t j = 0; j < LONG; j++) {
             fab_report d;
             feed(e, x, j, 1);
-            if (j > 0) assert_ok(fab_fit_report(e, &d));
+            const int at_a_seam = j % 30 <= 1 || j % 30 == 29 || j == LONG - 2; /* ends of blocks */
+            if (j > 0 && (at_a_seam || j % 11 == 0)) assert_ok(fab_fit_report(e, &d));
         }
         assert_same_bits(fa_result(e), undisturbed);
         fab_fit_free(e);
@@ -341,10 +342,8 @@ static void a_saved_stream_continues_to_the_same_bytes(void **state)
     const double *x = fa_rows(D, K, LONG, 3);
     const fab_exec f32 = {.ops = fab_ops_find("cpu", FAB_F32)};
     for (int v = 0; v < VARIANTS; v++)
-        for (int i = 0; i < 11; i++) {
-            stop_and_go_on(x, at[i], variants[v], NULL);
-            stop_and_go_on(x, at[i], variants[v], &f32);
-        }
+        for (int i = 0; i < 11; i++) /* each stop, in one precision or the other */
+            stop_and_go_on(x, at[i], variants[v], (i + v) % 2 ? &f32 : NULL);
     double *y = doubles(LONG * D); /* constant columns, and first rows that are all the same */
     for (int64_t i = 0; i < LONG * D; i++) y[i] = i % D == 4 || i / D < 60 ? 0.1 : x[i];
     stop_and_go_on(y, 70, variants[0], NULL);

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
+#include "data/columns/split.h"
 #include "fabayes/data.h"
 #include "fabayes/random.h"
 #include "files.h"
@@ -199,6 +200,97 @@ static void every_row_is_tested_with_the_same_probability(void **state)
     for (int64_t i = 0; i < ROWS; i++) assert_true(fabs((double)count[i] - SEEDS * p) < 5.5 * sd);
 }
 
+/* Groups of 1, 2, .., 13 rows and again, one number apart. */
+static void make_groups(double group[N])
+{
+    for (int64_t i = 0, g = 0, left = 1; i < N; i++) {
+        group[(i * 100) % N] = 0.385 * (double)g; /* N is prime: scattered over the rows */
+        if (--left == 0) left = ++g % 13 + 1;
+    }
+}
+
+static void groups_stay_together(void **state)
+{
+    (void)state;
+    double group[N];
+    make_groups(group);
+    for (int64_t k = 2; k <= 9; k++)
+        for (uint64_t seed = 1; seed <= 5; seed++) {
+            fab_split *s;
+            assert_int_equal(fab_split_groups(&s, N, k, group, seed), FAB_OK);
+            check_parts(s, N);
+            int64_t part_of[N], most = 0, least = N;
+            for (int64_t p = 0; p < k; p++) {
+                const int64_t *rows, count = fab_split_part(s, p, &rows);
+                for (int64_t i = 0; i < count; i++) part_of[rows[i]] = p;
+                if (count > most) most = count;
+                if (count < least) least = count;
+            }
+            for (int64_t i = 0; i < N; i++)
+                for (int64_t j = 0; j < i; j++)
+                    if (group[i] == group[j]) assert_int_equal(part_of[i], part_of[j]);
+            assert_true(most - least <= 13); /* the largest first: by no more than a group */
+            fab_split_free(s);
+        }
+}
+
+static void in_the_order_of_time_nothing_is_predicted_by_its_future(void **state)
+{
+    (void)state;
+    for (int64_t n = 3; n <= N; n += 7)
+        for (int64_t k = 2; k <= 9 && k < n; k++) {
+            fab_split *s;
+            int64_t end = n, rest[N];
+            assert_int_equal(fab_split_ordered(&s, n, k), FAB_OK);
+            assert_int_equal(fab_split_parts(s), k);
+            for (int64_t p = 0; p < k; p++) { /* from the last block to the second */
+                const int64_t *rows, count = fab_split_part(s, p, &rows);
+                assert_true(count >= n / (k + 1) && count <= n / (k + 1) + 1);
+                for (int64_t i = 0; i < count; i++) assert_int_equal(rows[i], end - count + i);
+                end -= count;
+                assert_int_equal(fab_split_rest(s, p, NULL), end);
+                assert_int_equal(fab_split_rest(s, p, rest), end);
+                for (int64_t i = 0; i < end; i++) assert_int_equal(rest[i], i);
+            }
+            assert_true(end >= 1); /* the first block is never predicted */
+            const int64_t *none;
+            assert_int_equal(fab_split_part(s, k, &none), 0);
+            fab_split_free(s);
+        }
+}
+
+/* A fifth of the rows to test with, as a table says. */
+static void the_part_to_test_with_is_of_whole_groups_or_the_last_rows(void **state)
+{
+    (void)state;
+    double group[N], y[N] = {0};
+    make_groups(group);
+    fab_dataset t = {.n = N, .y = y, .group = group};
+    fab_split *s;
+    for (uint64_t seed = 1; seed <= 20; seed++) {
+        assert_int_equal(fab_dataset_test(FAB_PURPOSE_CALIBRATE, &s, &t, 0.2, 1, seed), FAB_OK);
+        check_parts(s, N);
+        const int64_t *out, n_out = fab_split_part(s, 1, &out), *in,
+                            n_in = fab_split_part(s, 0, &in);
+        assert_true(n_out >= 46 - 7 && n_out <= 46 + 7); /* half of the largest group off */
+        for (int64_t i = 0; i < n_out; i++)
+            for (int64_t j = 0; j < n_in; j++) assert_true(group[out[i]] != group[in[j]]);
+        fab_split_free(s);
+    }
+    t = (fab_dataset){.n = N, .y = y, .ordered = 1};
+    assert_int_equal(fab_dataset_test(FAB_PURPOSE_CALIBRATE, &s, &t, 0.2, 1, 1), FAB_OK);
+    check_parts(s, N);
+    const int64_t *out;
+    assert_int_equal(fab_split_part(s, 1, &out), 46);
+    assert_int_equal(out[0], N - 46);
+    fab_split_free(s);
+    for (int64_t i = 0; i < N; i++) group[i] = i < 2; /* two rows, and a group far too large */
+    t = (fab_dataset){.n = N, .y = y, .group = group};
+    assert_int_equal(fab_dataset_test(FAB_PURPOSE_CALIBRATE, &s, &t, 0.01, 1, 1), FAB_OK);
+    assert_int_equal(fab_split_part(s, 1, &out), 2);
+    fab_split_free(s);
+}
+
 static void what_cannot_be_split_is_refused(void **state)
 {
     (void)state;
@@ -219,6 +311,16 @@ static void what_cannot_be_split_is_refused(void **state)
     assert_int_equal(fab_split_test(&s, 0, 0.5, NULL, 0), FAB_BAD_ARGUMENT);
     assert_int_equal(fab_split_folds(&s, 3, 2, holes, 0), FAB_BAD_DATA);
     assert_string_equal(fab_detail(), "split: the class of row 2 is nan");
+    assert_null(s);
+    assert_int_equal(fab_split_groups(&s, 3, 2, holes, 0), FAB_BAD_DATA);
+    assert_string_equal(fab_detail(), "split: the group of row 2 is nan");
+    assert_null(s);
+    const double two[] = {1, 1, 4, 4, 4};
+    assert_int_equal(fab_split_groups(&s, 5, 3, two, 0), FAB_BAD_DATA);
+    assert_string_equal(fab_detail(), "split: 2 groups cannot make 3 parts");
+    assert_null(s);
+    assert_int_equal(fab_split_ordered(&s, 5, 5), FAB_BAD_ARGUMENT);
+    assert_string_equal(fab_detail(), "split: 5 folds of 5 rows; 2 to 4 are possible");
     assert_null(s);
 }
 
@@ -343,6 +445,14 @@ static fab_status split_and_batch(void)
     fab_status status = fab_split_folds(&s, N, 3, y, SEED);
     if (status == FAB_OK) status = fab_batches_create(&b, N, 3, SEED);
     fab_split_free(s);
+    if (status == FAB_OK) {
+        status = fab_split_groups(&s, N, 3, y, SEED);
+        fab_split_free(s);
+    }
+    if (status == FAB_OK) {
+        status = fab_split_ordered(&s, N, 3);
+        fab_split_free(s);
+    }
     fab_batches_free(b);
     return status;
 }
@@ -350,7 +460,7 @@ static fab_status split_and_batch(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
-    assert_true(fail_every_allocation(split_and_batch) > 3);
+    assert_true(fail_every_allocation(split_and_batch) > 8);
 }
 
 #define TEST(name) cmocka_unit_test(name)
@@ -365,6 +475,9 @@ int main(void)
         TEST(a_seed_gives_the_same_parts_and_another_seed_others),
         TEST(the_parts_follow_from_the_random_numbers_alone),
         TEST(every_row_is_tested_with_the_same_probability),
+        TEST(groups_stay_together),
+        TEST(in_the_order_of_time_nothing_is_predicted_by_its_future),
+        TEST(the_part_to_test_with_is_of_whole_groups_or_the_last_rows),
         TEST(what_cannot_be_split_is_refused),
         TEST(an_epoch_has_every_row_once_and_says_the_short_batch),
         TEST(a_batch_does_not_depend_on_what_was_asked_before),

@@ -1069,6 +1069,41 @@ static void steps_do_not_allocate(void **state)
     assert_int_equal(allocations_of(20), allocations_of(400));
 }
 
+/* ---- random parts of the loss --------------------------------------------------------------------------- */
+
+static int64_t numbers[64], numbered;
+
+static void note_number(void *self, uint64_t seed, int64_t step)
+{
+    (void)self;
+    if (step < 0) return; /* off */
+    assert_int_equal(seed, 7);
+    if (numbered < 64) numbers[numbered++] = step;
+}
+
+/* No two draws of theta see one draw of the dropout. */
+static void each_loss_has_random_parts_of_its_own(void **state)
+{
+    (void)state;
+    known *k = some_known(30, 4, 5);
+    fab_vifa_settings s = fab_vifa_defaults();
+    fab_model m = k->model;
+    m.noise = note_number;
+    s.K = 2;
+    s.draws = 3;
+    s.optimiser = FAB_VIFA_ADAM;
+    s.train.epochs = 4;
+    s.train.batch = 30;
+    s.train.seed = 7;
+    numbered = 0;
+    fab_fit *f = open_run(&m, &s, NULL, &k->e);
+    result_of(f);
+    assert_true(numbered >= 6); /* draws of two steps */
+    for (int64_t i = 0; i < numbered; i++) assert_int_equal(numbers[i], numbers[0] + i);
+    fab_fit_free(f);
+    fab_fit_free(k->exact);
+}
+
 #define FILES(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
@@ -1104,6 +1139,7 @@ int main(void)
         TEST(odd_sizes_work),
         TEST(every_failed_allocation_is_reported),
         TEST(steps_do_not_allocate),
+        TEST(each_loss_has_random_parts_of_its_own),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

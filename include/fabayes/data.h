@@ -265,6 +265,9 @@ typedef struct fab_dataset {
     int64_t before;       /* rows that fab_dataset_clear has forgotten: sentences count them */
     /* 1: fab_scaling_apply takes a word that is none of its column's levels: all of them are 0.  And how often it did. */
     int64_t takes_unseen, unseen;
+    double *group;    /* n, equal numbers are one group; or NULL.  See fab_columns */
+    char *group_name; /* NULL: there is none */
+    int64_t ordered;  /* 1: the rows stand in the order of time */
 } fab_dataset;
 
 /* The features, sparse when they are packed.  Lends until the table changes. */
@@ -302,6 +305,10 @@ typedef struct fab_columns {
     const char *only;    /* columns for features; NULL: all */
     const char *exclude; /* columns that are none; NULL: no column */
     const char *formula; /* or NULL */
+    /* Folds and rows left out, where rows choose something: rows with one value (a number or a word) of this column, which is
+     * no feature, stay together; or, with `ordered`, rows are predicted by those before them.  One of both. */
+    const char *group; /* or NULL */
+    int64_t ordered;   /* 1: the rows stand in the order of time */
 } fab_columns;
 
 /* What of a row is read for a fitted model. */
@@ -497,12 +504,19 @@ FAB_API fab_status fab_split_test(fab_split **s, int64_t n, double fraction, con
  * do so too. */
 FAB_API fab_status fab_split_folds(fab_split **s, int64_t n, int64_t k, const double *y,
                                    uint64_t seed);
+/* k parts of whole groups, rows of which `group` has equal numbers: a group is in one part.  The largest groups first, each to
+ * the part that has the fewest rows; groups of one size by chance.  Borrows group during the call. */
+FAB_API fab_status fab_split_groups(fab_split **s, int64_t n, int64_t k, const double *group,
+                                    uint64_t seed);
+/* k parts of rows in the order of time: the rows are cut into k + 1 blocks, part 0 is the last of them, part k - 1 the second,
+ * and the rest of a part are the rows before it, so that nothing is predicted by its future. */
+FAB_API fab_status fab_split_ordered(fab_split **s, int64_t n, int64_t k);
 FAB_API void fab_split_free(fab_split *s); /* takes NULL */
 
 FAB_API int64_t fab_split_parts(const fab_split *s);
 /* The rows of a part, in rising order, and how many; 0 when there is no such part.  Lends until free. */
 FAB_API int64_t fab_split_part(const fab_split *s, int64_t part, const int64_t **rows);
-/* Copies the rows of all other parts, in rising order, into `rows`, which has room for them; how many.
+/* Copies the rows of all other parts (of fab_split_ordered: those before it), in rising order, into `rows`, which has room for them; how many.
  * NULL: only counts. */
 FAB_API int64_t fab_split_rest(const fab_split *s, int64_t part, int64_t *rows);
 

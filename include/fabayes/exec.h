@@ -94,7 +94,7 @@ typedef struct fab_exec {
 
 /* ---- hooks ------------------------------------------------------------------------------------- */
 
-/* The only global state of the library: who allocates, and who listens where a fab_exec does not say.  Set hooks before
+/* The only global state of the library: who allocates, who listens where a fab_exec does not say, and the instruction set.  Set hooks before
  * the first handle is made and from one thread. */
 
 /* Replace malloc and free.  Memory from alloc must be aligned to 64 bytes.  NULL, NULL: the default. */
@@ -105,6 +105,10 @@ FAB_API void fab_set_log(fab_log_fn *log, void *ctx);
 
 /* Who watches the work of handles whose fab_exec has no progress.  NULL: nobody, the default. */
 FAB_API void fab_set_progress(fab_progress_fn *progress, void *ctx);
+
+/* The instruction set of the kernels: "base", "avx2" or "avx512"; NULL: the best that this machine runs, the default.  One that
+ * it cannot run is refused.  Results differ by rounding.  BLAS chooses its own (OpenBLAS: OPENBLAS_CORETYPE). */
+FAB_API fab_status fab_set_isa(const char *name);
 
 /* Seconds on a clock that never goes back. */
 FAB_API double fab_clock(void);

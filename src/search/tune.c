@@ -10,6 +10,7 @@
 #include "fabayes/search.h"
 #include "base/hooks.h"
 #include "base/memory.h"
+#include "data/columns/split.h"
 #include "fabayes/random.h"
 #include "fabayes/data.h"
 #include "la/nn.h"
@@ -151,8 +152,8 @@ static fab_status make_folds(fab_tune *t, const fab_dataset *table)
                         t->r.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
     fab_split *split;
     int64_t *train;
-    FAB_TRY(fab_split_folds(&split, table->n, t->p.folds, classes ? table->y : NULL,
-                            (uint64_t)t->p.seed));
+    FAB_TRY(fab_dataset_folds(FAB_PURPOSE_SPLIT, &split, table, t->p.folds, classes,
+                              (uint64_t)t->p.seed));
     fab_status s = fab_alloc_array((void **)&train, table->n, sizeof *train, "tune");
     for (int64_t k = 0; k < t->p.folds; k++)
         if (s == FAB_OK) s = make_fold(t, table, split, k, train);

@@ -125,11 +125,11 @@ fab_status fab_calibration_split(fab_regression *r)
     const double seed = fab_settings_number(r->fit.what.method->fields, r->settings, "seed");
     const double share = fmax(SHARE, FAB_CALIBRATION_ROWS / (double)t->n);
     /* Classes in equal parts would make rows left out more alike than a new row is, and conformal counts on that. */
-    const double *y = is_conformal(&r->calibration) ? NULL : t->y;
+    const int alike = !is_conformal(&r->calibration);
     fab_dataset *train = NULL;
     fab_split *s;
-    FAB_TRY(fab_split_test_for(FAB_PURPOSE_CALIBRATE, &s, t->n, share, y,
-                               seed >= 0 ? (uint64_t)seed : 0));
+    FAB_TRY(fab_dataset_test(FAB_PURPOSE_CALIBRATE, &s, t, share, alike,
+                             seed >= 0 ? (uint64_t)seed : 0));
     const fab_status taken = take_parts(r, s, &train);
     fab_split_free(s);
     if (taken != FAB_OK) {

@@ -72,8 +72,7 @@ static fab_status take_folds(left_out *f, const fab_dataset *t, const fab_left_o
 {
     const int classes = fab_likelihood_target(f->r->likelihood) == FAB_TARGET_CLASSES;
     fab_split *split;
-    fab_status s = fab_split_folds_for(FAB_PURPOSE_FOLDS, &split, t->n, how->folds,
-                                       classes ? t->y : NULL, how->seed);
+    fab_status s = fab_dataset_folds(FAB_PURPOSE_FOLDS, &split, t, how->folds, classes, how->seed);
     for (int64_t k = 0; k < f->folds && s == FAB_OK; k++) s = take_fold(f, t, split, k);
     fab_split_free(split);
     return s;

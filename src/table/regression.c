@@ -313,6 +313,18 @@ static fab_status check_plan(const fab_regression *r)
     return FAB_OK;
 }
 
+/* A group or an order that nothing asks for. */
+static fab_status check_folds(const fab_regression *r)
+{
+    const int asked = r->plan.whole || r->searches || r->calibration.way ||
+                      (!fab_fitting_is_linear(&r->fit) && r->plan.floor == FAB_AUTO_F64);
+    if (asked || (!r->table->group_name && !r->table->ordered)) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "this fit leaves no rows out, so that it asks for no %s: a search of settings, "
+                    "calibration, a model of mlp or auto and an automatic floor of the noise do",
+                    r->table->ordered ? "order of the rows" : "groups of rows");
+}
+
 fab_status fab_regression_prepare(fab_regression *r)
 {
     FAB_TRY(check_chosen(r));
@@ -320,6 +332,7 @@ fab_status fab_regression_prepare(fab_regression *r)
     if (!r->left_out) FAB_TRY(fab_calibration_split(r));
     FAB_TRY(fab_fitting_is_linear(&r->fit) ? prepare_linear(r) : fab_regression_prepare_network(r));
     FAB_TRY(check_plan(r));
+    FAB_TRY(check_folds(r));
     r->prepared = 1;
     return FAB_OK;
 }

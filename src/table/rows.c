@@ -296,8 +296,9 @@ static void forget_rows(fab_dataset *t)
     fab_release(t->y);
     fab_release(t->weight);
     fab_release(t->offset);
+    fab_release(t->group);
     fab_sparse_free(&t->cells);
-    t->x = t->y = t->weight = t->offset = NULL;
+    t->x = t->y = t->weight = t->offset = t->group = NULL;
     t->room = 0;
 }
 

@@ -15,6 +15,7 @@ struct fab_feed {
     fab_source *source;
     fab_roles role;
     fab_missing missing;
+    int64_t ordered;
     fab_source *labels;    /* the target comes from there, and stands behind the columns; or NULL */
     double *label;         /* most */
     int64_t columns, most; /* of a row; rows read at a time */
@@ -40,7 +41,7 @@ static int stays_sparse(const fab_feed *f)
     if (fab_source_format(f->source) != FAB_FORMAT_LIBSVM || r->n != f->columns - 1) return 0;
     for (int64_t c = 0; c < r->n; c++)
         if (r->feature[c] != c + 1) return 0;
-    return r->target <= 0 && r->weight < 0 && r->offset < 0;
+    return r->target <= 0 && r->weight < 0 && r->offset < 0 && r->group < 0;
 }
 
 /* A dictionary for each column whose numbers are levels. */
@@ -68,6 +69,7 @@ static fab_status leave_unread(const fab_feed *f)
         (*unread)[r->target] = 0; /* labels stand behind the columns */
     if (r->weight >= 0) (*unread)[r->weight] = 0;
     if (r->offset >= 0) (*unread)[r->offset] = 0;
+    if (r->group >= 0) (*unread)[r->group] = 0;
     for (int64_t c = 0; c < n; c++) left += (*unread)[c];
     if (left) return FAB_OK;
     fab_release(*unread);
@@ -103,7 +105,7 @@ fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c)
     fab_feed *new;
     *f = NULL;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
-    *new = (fab_feed){.source = s, .missing = c->missing};
+    *new = (fab_feed){.source = s, .missing = c->missing, .ordered = c->ordered};
     return keep(f, new, start(new, fab_roles_find(&new->role, s, c, &new->formula)));
 }
 
@@ -224,6 +226,7 @@ static fab_status name_columns(fab_dataset *t, const fab_feed *f)
     FAB_TRY(fab_copy_text(&t->target_name,
                           f->labels ? "label" : fab_source_name(f->source, f->role.target)));
     FAB_TRY(fab_copy_text(&t->weight_name, fab_source_name(f->source, f->role.weight)));
+    FAB_TRY(fab_copy_text(&t->group_name, fab_source_name(f->source, f->role.group)));
     if (!f->role.log_offset)
         return fab_copy_text(&t->offset_name, fab_source_name(f->source, f->role.offset));
     fab_text text = {0}; /* as it was asked for, and will be again */
@@ -240,6 +243,7 @@ fab_status fab_feed_table(const fab_feed *f, fab_dataset **t)
                          .columns = f->role.n,
                          .fills = f->missing == FAB_MISSING_MEAN,
                          .packed = f->packed,
+                         .ordered = f->ordered,
                          .dialect = *fab_source_dialect(f->source),
                          .sparse = fab_source_format(f->source) == FAB_FORMAT_LIBSVM};
     const fab_status s = name_columns(new, f);
@@ -340,6 +344,7 @@ static fab_status make_room(fab_dataset *t, const fab_roles *r, int64_t rows)
     if (r->target >= 0) FAB_TRY(grow_array(&t->y, t->n, room));
     if (r->weight >= 0) FAB_TRY(grow_array(&t->weight, t->n, room));
     if (r->offset >= 0) FAB_TRY(grow_array(&t->offset, t->n, room));
+    if (r->group >= 0) FAB_TRY(grow_array(&t->group, t->n, room));
     t->room = room;
     return FAB_OK;
 }
@@ -377,7 +382,9 @@ static int is_dropped(const fab_feed *f, const double *row)
 {
     const fab_roles *r = &f->role;
     if (f->missing == FAB_MISSING_REFUSE) return 0;
-    if (absent(row, r->target) || absent(row, r->weight) || absent(row, r->offset)) return 1;
+    if (absent(row, r->target) || absent(row, r->weight) || absent(row, r->offset) ||
+        absent(row, r->group))
+        return 1;
     for (int64_t c = 0; f->missing == FAB_MISSING_DROP && c < r->n; c++)
         if (absent(row, r->feature[c])) return 1;
     return 0;
@@ -411,6 +418,7 @@ static fab_status take_row(const fab_feed *f, fab_dataset *t, const double *row)
             if (f->levels[c]) FAB_TRY(code_level(f->levels[c], &x[c]));
     if (r->target >= 0) t->y[t->n] = row[r->target];
     if (r->weight >= 0) t->weight[t->n] = row[r->weight];
+    if (r->group >= 0) t->group[t->n] = row[r->group];
     if (r->offset >= 0) t->offset[t->n] = r->log_offset ? log(row[r->offset]) : row[r->offset];
     if (r->offset >= 0 && !isnan(row[r->offset]) && !isfinite(t->offset[t->n]))
         return FAB_FAIL(

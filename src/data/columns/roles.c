@@ -1,6 +1,6 @@
-/* roles.c - which column of a source is target, weight, offset or feature.
+/* roles.c - which column of a source is target, weight, offset, group or feature.
  *
- *   1  target, weight and offset by name; the target may stand on the left of a formula
+ *   1  target, weight, offset and group by name; the target may stand on the left of a formula
  *   2  all others, or those that `only` lists, without those that `exclude` lists
  *   3  of them those that the formula uses, where there is one
  *
@@ -18,6 +18,8 @@ static fab_status check_roles(const fab_roles *p)
     if ((p->target >= 0 && (p->target == p->weight || p->target == p->offset)) ||
         (p->weight >= 0 && p->weight == p->offset))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "target, weight and offset are not three columns");
+    if (p->group >= 0 && (p->group == p->target || p->group == p->weight || p->group == p->offset))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "the group is target, weight or offset too");
     return FAB_OK;
 }
 
@@ -30,7 +32,11 @@ static const char *offset_column(fab_roles *p, const fab_source *s, const char *
 
 static fab_status named_roles(fab_roles *p, const fab_source *s, const fab_columns *c)
 {
-    p->target = p->weight = p->offset = -1;
+    p->target = p->weight = p->offset = p->group = -1;
+    if (c->group && c->ordered)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "rows are kept together by group or in the order of time, not by both");
+    if (c->group) FAB_TRY(fab_source_find_column(s, c->group, &p->group));
     if (c->target) FAB_TRY(fab_source_find_column(s, c->target, &p->target));
     if (c->weight) FAB_TRY(fab_source_find_column(s, c->weight, &p->weight));
     if (c->offset) FAB_TRY(fab_source_find_column(s, offset_column(p, s, c->offset), &p->offset));
@@ -111,7 +117,7 @@ fab_status fab_columns_mark(const fab_source *s, const char *list, char *mark)
 
 static int has_role(const fab_roles *p, int64_t c)
 {
-    return c == p->target || c == p->weight || c == p->offset;
+    return c == p->target || c == p->weight || c == p->offset || c == p->group;
 }
 
 /* 2: the columns that may be features, named[] by the call; mark: room for a mark of each column */
@@ -130,9 +136,10 @@ static fab_status listed_features(fab_roles *p, const fab_source *s, const fab_c
     FAB_TRY(fab_columns_mark(s, c->exclude, mark));
     for (int64_t i = 0; i < n; i++)
         if (mark[i] & NAMED && has_role(p, i))
-            return FAB_FAIL(FAB_BAD_ARGUMENT,
-                            "%s: column '%s' is excluded, and is target, weight or offset too",
-                            s->in.name, fab_source_name(s, i));
+            return FAB_FAIL(
+                FAB_BAD_ARGUMENT,
+                "%s: column '%s' is excluded, and is target, weight, offset or group too",
+                s->in.name, fab_source_name(s, i));
     int64_t kept = 0;
     for (int64_t i = 0; i < p->n; i++) {
         if (mark[p->feature[i]]) continue;
@@ -271,7 +278,7 @@ fab_status fab_roles_find_as(fab_roles *p, const fab_source *s, const fab_scalin
 {
     const int by_place = !has_names(s) && fab_source_columns(s) == k->columns &&
                          what == FAB_READ_FEATURES && !k->offset;
-    p->target = p->weight = p->offset = -1;
+    p->target = p->weight = p->offset = p->group = -1;
     if (k->terms) {
         FAB_TRY(formula_features(p, s, k->terms));
     } else {

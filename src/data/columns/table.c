@@ -60,10 +60,12 @@ void fab_dataset_free(fab_dataset *t)
     fab_release(t->target_name);
     fab_release(t->weight_name);
     fab_release(t->offset_name);
+    fab_release(t->group_name);
     fab_release(t->x);
     fab_release(t->y);
     fab_release(t->weight);
     fab_release(t->offset);
+    fab_release(t->group);
     fab_release(t->level);
     fab_release(t->formula);
     fab_sparse_free(&t->cells);
@@ -126,6 +128,7 @@ static fab_status copy_columns(fab_dataset *out, const fab_dataset *t)
     FAB_TRY(fab_copy_text(&out->formula, t->formula));
     FAB_TRY(fab_copy_text(&out->target_name, t->target_name));
     FAB_TRY(fab_copy_text(&out->weight_name, t->weight_name));
+    FAB_TRY(fab_copy_text(&out->group_name, t->group_name));
     return fab_copy_text(&out->offset_name, t->offset_name);
 }
 
@@ -175,6 +178,8 @@ static fab_status take(fab_dataset *out, const fab_dataset *t, const int64_t *in
     FAB_TRY(copy_rows(&out->y, t->y, index, n, 1));
     FAB_TRY(copy_rows(&out->weight, t->weight, index, n, 1));
     FAB_TRY(copy_rows(&out->offset, t->offset, index, n, 1));
+    FAB_TRY(copy_rows(&out->group, t->group, index, n, 1));
+    out->ordered = t->ordered;
     out->n = out->room = n;
     return FAB_OK;
 }

@@ -14,9 +14,9 @@ void fab_names_free(char **names, int64_t D); /* takes NULL */
 
 /* Which column of a source is what. */
 typedef struct fab_roles {
-    int64_t target, weight, offset; /* columns, or -1 */
-    int log_offset;                 /* 1: the offset is the logarithm of its column */
-    int64_t *feature;               /* n columns; owned */
+    int64_t target, weight, offset, group; /* columns, or -1 */
+    int log_offset;                        /* 1: the offset is the logarithm of its column */
+    int64_t *feature;                      /* n columns; owned */
     int64_t n;
     char *coded; /* n: 1: numbers that are levels, C(x) of a formula; owned; NULL: none */
     char *named; /* n: 1: the call says its name; owned; NULL: none */

@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "la/cpu/ops.h"
+#include "base/fail.h"
 #include "la/threads.h"
 #include <stdatomic.h>
 #include <string.h>
@@ -45,6 +46,26 @@ static const fab_isa *_Atomic forced;
 void fab_isa_force(const fab_isa *isa)
 {
     atomic_store(&forced, isa);
+}
+
+fab_status fab_set_isa(const char *name)
+{
+    const char *best = NULL;
+    if (!name) {
+        fab_isa_force(NULL);
+        return FAB_OK;
+    }
+    for (int which = 0; fab_isa_available(which); which++) {
+        best = fab_isa_available(which)->name;
+        if (strcmp(name, best) != 0) continue;
+        fab_isa_force(fab_isa_available(which));
+        return FAB_OK;
+    }
+    if (strcmp(name, "avx2") == 0 || strcmp(name, "avx512") == 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "instruction set %s: this machine runs %s at most", name,
+                        best);
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no instruction set '%s'; base, avx2 and avx512 are",
+                    name);
 }
 
 const fab_isa *fab_isa_current(void)
