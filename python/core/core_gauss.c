@@ -489,7 +489,23 @@ static PyObject *posterior_of(PyObject *self, PyObject *args)
     return out;
 }
 
+/* write(path, bytes): a file whose bytes are at hand, atomically */
+static PyObject *write_bytes(PyObject *self, PyObject *args)
+{
+    (void)self;
+    const char *path, *bytes;
+    Py_ssize_t size;
+    fab_tensors *t;
+    if (!PyArg_ParseTuple(args, "sy#", &path, &bytes, &size)) return NULL;
+    fab_status s = fab_tensors_parse(&t, path, bytes, (size_t)size);
+    if (s == FAB_OK) CORE_WORK(s, fab_tensors_write(t, path));
+    fab_tensors_free(t);
+    if (s != FAB_OK) return core_fail(s);
+    Py_RETURN_NONE;
+}
+
 PyMethodDef core_gauss_functions[] = {
+    {"write", write_bytes, METH_VARARGS, "write(path, bytes)"},
     {"posterior", posterior, METH_VARARGS, "posterior(path) -> parts, metadata, kind"},
     {"posterior_of", posterior_of, METH_VARARGS, "posterior_of(bytes) -> parts, metadata, kind"},
     {NULL, NULL, 0, NULL}};

@@ -419,17 +419,6 @@ static PyObject *describe(PyObject *o, PyObject *none)
     return out;
 }
 
-static PyObject *settings_json(PyObject *o, PyObject *none)
-{
-    (void)none;
-    char *text;
-    const fab_status s = fab_regression_settings_json(((regression *)o)->r, &text);
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = PyUnicode_FromString(text);
-    fab_text_free(text);
-    return out;
-}
-
 static PyObject *pack(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -444,17 +433,6 @@ static PyObject *pack(PyObject *o, PyObject *none)
     return out;
 }
 
-static PyObject *save(PyObject *o, PyObject *args)
-{
-    regression *self = (regression *)o;
-    const char *path;
-    fab_status s;
-    if (!PyArg_ParseTuple(args, "s", &path)) return NULL;
-    CORE_WORK_BY(self, s, fab_regression_save(self->r, path));
-    if (s != FAB_OK) return core_fail(s);
-    Py_RETURN_NONE;
-}
-
 static PyMethodDef regression_verbs[] = {
     {"update", update, METH_O, "more rows of a stream"},
     {"predict", predict, METH_VARARGS, "n, classes, numbers, logp, sets"},
@@ -463,9 +441,7 @@ static PyMethodDef regression_verbs[] = {
     {"gauss", gauss, METH_NOARGS, "the Gaussian in the user's units"},
     {"report", report, METH_NOARGS, "what there is to say of the fit"},
     {"describe", describe, METH_NOARGS, "what it is a regression of"},
-    {"settings_json", settings_json, METH_NOARGS, "the settings in force"},
     {"pack", pack, METH_NOARGS, "the bytes of the file"},
-    {"save", save, METH_VARARGS, "to a safetensors file"},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot regression_slots[] = {
     {Py_tp_dealloc, drop_regression}, {Py_tp_methods, regression_verbs}, {0, NULL}};

@@ -10,7 +10,7 @@ from . import _core
 from ._errors import refuse
 
 TAKES = {1: "vectors", 2: "linear", 4: "gradient", 8: "examples", 16: "jacobian", 32: "weights", 64: "sparse", 128: "missing"}
-SHAPE = ("K",)  # said by n_components
+WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}}
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,15 @@ def table(name: str, of: str) -> Settings:
     return _table(_core.fields(name, of))
 
 
+def suits(m: Method, of: str) -> bool:
+    """Is it a method for linear models, networks or vectors?"""
+    return bool(WANTED[of] & set(m.takes))
+
+
 @lru_cache(maxsize=None)
 def methods_of(of: str) -> tuple[str, ...]:
     """The names of the methods for linear models, networks or vectors."""
-    wanted = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}}[of]
-    names = dict.fromkeys(m.name for m in methods() if wanted & set(m.takes))
+    names = dict.fromkeys(m.name for m in methods() if suits(m, of))
     if of == "networks":
         names["map"] = None  # of a network it is sgd
     return tuple(names)

@@ -141,10 +141,7 @@ class Common:
         return "_fitted" in self.__dict__
 
     def _streams(self) -> bool:
-        names = _settings.methods_of(self._of)
-        if self.method not in names:
-            return False
-        return any(m.streams for m in _settings.methods() if m.name == self.method and _wanted(m, self._of))
+        return any(m.streams for m in _settings.methods() if m.name == self.method and _settings.suits(m, self._of))
 
     def _as_before(self, before: dict[str, Any]) -> None:
         self.__dict__.clear()
@@ -152,13 +149,7 @@ class Common:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the file that `fabayes` reads."""
-        data = self._handle().core.pack()
-        with open(path, "wb") as file:
-            file.write(data)
-
-
-def _wanted(m: Any, of: str) -> bool:
-    return bool({"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}}[of] & set(m.takes))
+        _core.write(os.fspath(path), self._handle().core.pack())
 
 
 def _has_stream(self: Any) -> bool:
@@ -343,12 +334,14 @@ class Regression(Common, BaseEstimator):
             raise refuse(_settings._no("method", str(self.method), list(_settings.methods_of(self._of))))
         return self.method
 
-    def _plan(self, y: Any, n: int, D: int) -> dict[str, Any]:
+    def _plan(self, y: Any) -> dict[str, Any]:
         method = self._name()
-        given = {name: getattr(self, name) for name in self._setting_names}
-        given["K"] = self.rank
-        known = method or self._default_method(n, D)
-        settings = {**_settings.check(known, self._of, given), **self._settings_given(known)}
+        known = method or self._default_method()
+        settings = self._settings_given(known)
+        if self.rank is not None and "K" not in _settings.table(known, self._of):
+            raise refuse(f"rank = {self.rank}: {known} has no factors")
+        if self.rank is not None:
+            settings["K"] = _settings.text_of(self.rank)
         plan = {"model": self._model(), "likelihood": self._likelihood(y), "method": method, "settings": _pairs(settings)}
         for key, value in (("no_scale", not getattr(self, "standardise", True)),
                            ("no_intercept", not getattr(self, "fit_intercept", True))):
@@ -357,7 +350,7 @@ class Regression(Common, BaseEstimator):
         plan["prior"] = None if prior is None else os.fspath(prior)
         return plan
 
-    def _default_method(self, n: int, D: int) -> str:
+    def _default_method(self) -> str:
         """Whose settings are meant when the library is to choose the method."""
         raise NotImplementedError
 
@@ -401,7 +394,7 @@ class Regression(Common, BaseEstimator):
         X, y = self._validated(X, y, True)
         _more_than_one(X.shape[0])
         table = self._training(X, y, sample_weight, offset, True)
-        core = _core.fit(table, self._plan(y, len(y), X.shape[1]), threads_of(self.n_jobs))
+        core = _core.fit(table, self._plan(y), threads_of(self.n_jobs))
         self._fitted = Fitted(core, "regression")
 
     def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
@@ -613,7 +606,7 @@ class BayesianLinearRegression(Number, Linear, Regression):
     def _likelihood(self, y: Any) -> str:
         return "gaussian"
 
-    def _default_method(self, n: int, D: int) -> str:
+    def _default_method(self) -> str:
         return "exact"
 
     def _exactly_normal(self) -> bool:
@@ -630,7 +623,7 @@ class BayesianPoissonRegression(Number, Linear, Regression):
     def _likelihood(self, y: Any) -> str:
         return "poisson"
 
-    def _default_method(self, n: int, D: int) -> str:
+    def _default_method(self) -> str:
         return "laplace"
 
     def _check_y(self, y: Any) -> Any:
@@ -656,7 +649,7 @@ class BayesianLogisticRegression(Classes, Linear, Regression):
     Parameters as those of BayesianLinearRegression.
     """
 
-    def _default_method(self, n: int, D: int) -> str:
+    def _default_method(self) -> str:
         return "vga"
 
     @property
@@ -686,8 +679,8 @@ class Network(Regression):
             return "mlp"
         return "mlp:" + ",".join(str(int(h)) for h in np.atleast_1d(self.hidden_layer_sizes))
 
-    def _plan(self, y: Any, n: int, D: int) -> dict[str, Any]:
-        plan = super()._plan(y, n, D)
+    def _plan(self, y: Any) -> dict[str, Any]:
+        plan = super()._plan(y)
         plan["noise"], plan["nu"] = self.noise, self.nu
         return plan
 
@@ -715,7 +708,7 @@ class BayesianMLPRegressor(Number, Network):
     def _likelihood(self, y: Any) -> str:
         return "gaussian"
 
-    def _default_method(self, n: int, D: int) -> str:
+    def _default_method(self) -> str:
         return "ensemble"
 
 
@@ -726,7 +719,7 @@ class BayesianMLPClassifier(Classes, Network):
     Parameters as those of BayesianMLPRegressor; "auto" is "vifa" where the layers are given, else "ensemble".
     """
 
-    def _default_method(self, n: int, D: int) -> str:
+    def _default_method(self) -> str:
         return "vifa" if self.layers is not None or self.hidden_layer_sizes is not None else "ensemble"
 
 
@@ -754,10 +747,10 @@ def regression_from_bytes(name: str, data: bytes) -> Any:
     is_classes = bool(about["levels"])
     if about["layers"] is None:
         estimator = linear[about["likelihood"]](method=about["method"], fit_intercept=bool(about["intercept"]))
-    elif is_classes:
-        estimator = BayesianMLPClassifier(layers=about["layers"], method=about["method"])
     else:
-        estimator = BayesianMLPRegressor(layers=about["layers"], method=about["method"])
+        network = BayesianMLPClassifier if is_classes else BayesianMLPRegressor
+        hidden = about["layers"].rpartition(",")[0] or "linear"  # the output layer is not given, it follows from the target
+        estimator = network(layers=hidden, method=about["method"])
     estimator._fitted = Fitted(core, "regression")
     _columns(estimator, [column for column, _ in about["columns"]])
     if is_classes:
