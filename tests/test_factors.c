@@ -635,6 +635,44 @@ static void a_weighted_stream_goes_on_with_its_weights(void **state)
     fab_source_close(without);
 }
 
+static void packed_bytes_are_the_file_and_go_on(void **state)
+{
+    (void)state;
+    fab_factors *f, *g;
+    void *half, *one, *two;
+    size_t halves, ones, twos;
+    double x[ROWS][5];
+    for (int i = 0; i < ROWS; i++)
+        for (int d = 0; d < 5; d++) x[i][d] = sin(1.3 * i + d * d) + 0.1 * (i % (d + 3));
+    const fab_rows first = {.p = x, .n = ROWS / 2, .ld = 5},
+                   second = {.p = x[ROWS / 2], .n = ROWS - ROWS / 2, .ld = 5};
+    const fab_factors_plan plan = {.D = 5, .K = 2};
+    assert_ok(fab_factors_create(&f, &plan, NULL));
+    assert_ok(fab_factors_update(f, &first, NULL));
+    assert_ok(fab_factors_pack(f, &half, &halves));
+    assert_ok(fab_factors_save(f, in_folder("half")));
+    size_t n;
+    char *file = get_bytes(in_folder("half"), &n);
+    assert_int_equal(n, halves);
+    assert_memory_equal(file, half, n);
+    free(file);
+    assert_ok(fab_factors_parse(&g, &(fab_factors_plan){0}, "memory", half, halves, NULL));
+    assert_ok(fab_factors_update(f, &second, NULL));
+    assert_ok(fab_factors_update(g, &second, NULL));
+    assert_ok(fab_factors_pack(f, &one, &ones));
+    assert_ok(fab_factors_pack(g, &two, &twos));
+    assert_int_equal(ones, twos);
+    assert_memory_equal(one, two, ones);
+    fab_factors_free(g);
+    assert_refused(fab_factors_parse(&g, &(fab_factors_plan){0}, "memory", half, 7, NULL),
+                   FAB_BAD_FILE, "memory");
+    assert_null(g);
+    fab_bytes_free(half);
+    fab_bytes_free(one);
+    fab_bytes_free(two);
+    fab_factors_free(f);
+}
+
 static void weights_that_cannot_be_are_refused(void **state)
 {
     (void)state;
@@ -997,6 +1035,7 @@ int main(void)
         TEST(rows_in_memory_are_fitted_as_those_of_a_source),
         TEST(weights_of_a_column_are_those_beside_rows),
         WITH_FOLDER(a_weighted_stream_goes_on_with_its_weights),
+        WITH_FOLDER(packed_bytes_are_the_file_and_go_on),
         TEST(weights_that_cannot_be_are_refused),
         TEST(the_rows_of_a_libsvm_file_stay_sparse),
         TEST(swag_of_the_rows_of_a_table_is_that_of_a_stream),

@@ -111,10 +111,10 @@ static void gradients_and_curvatures_are_the_derivatives(void **state)
         fab_likelihood l;
         int64_t classes;
         double y;
-    } set[] = {{FAB_LIKELIHOOD_GAUSSIAN, 1, 1.7}, {FAB_LIKELIHOOD_BERNOULLI, 1, 1},
-               {FAB_LIKELIHOOD_BERNOULLI, 1, 0},  {FAB_LIKELIHOOD_POISSON, 1, 3},
-               {FAB_LIKELIHOOD_POISSON, 1, 20},   {FAB_LIKELIHOOD_CATEGORICAL, 3, 2},
-               {FAB_LIKELIHOOD_CATEGORICAL, 3, 0}};
+    } set[] = {{FAB_LIKELIHOOD_GAUSSIAN, 1, 1.7},  {FAB_LIKELIHOOD_BERNOULLI, 1, 1},
+               {FAB_LIKELIHOOD_BERNOULLI, 1, 0},   {FAB_LIKELIHOOD_POISSON, 1, 3},
+               {FAB_LIKELIHOOD_POISSON, 1, 20},    {FAB_LIKELIHOOD_POISSON, 1, 2.5},
+               {FAB_LIKELIHOOD_CATEGORICAL, 3, 2}, {FAB_LIKELIHOOD_CATEGORICAL, 3, 0}};
     const double step = 1e-5;
     for (size_t i = 0; i < sizeof set / sizeof *set; i++) {
         const fab_glm m = model(set[i].l, set[i].classes);
@@ -158,7 +158,7 @@ static void bad_examples_are_named(void **state)
     } bad[] = {{FAB_LIKELIHOOD_GAUSSIAN, NAN},   {FAB_LIKELIHOOD_GAUSSIAN, INFINITY},
                {FAB_LIKELIHOOD_BERNOULLI, 0.5},  {FAB_LIKELIHOOD_BERNOULLI, NAN},
                {FAB_LIKELIHOOD_BERNOULLI, 2},    {FAB_LIKELIHOOD_POISSON, -1},
-               {FAB_LIKELIHOOD_POISSON, 1.5},    {FAB_LIKELIHOOD_POISSON, 1e300},
+               {FAB_LIKELIHOOD_POISSON, -0.5},   {FAB_LIKELIHOOD_POISSON, 1e300},
                {FAB_LIKELIHOOD_POISSON, NAN},    {FAB_LIKELIHOOD_CATEGORICAL, 3},
                {FAB_LIKELIHOOD_CATEGORICAL, -1}, {FAB_LIKELIHOOD_CATEGORICAL, NAN}};
     fab_glm m = model(FAB_LIKELIHOOD_CATEGORICAL, 3);

@@ -718,6 +718,50 @@ static void every_failed_allocation_is_reported(void **state)
     fab_set_allocator(NULL, NULL);
 }
 
+static void packed_bytes_are_the_file_and_come_back(void **state)
+{
+    (void)state;
+    const fab_arrays a = {.n = N, .x = rows.x, .D = D, .name = number_names, .y = price};
+    const fab_data d = {.arrays = &a};
+    const char *const methods[] = {"exact", "lrvga"};
+    for (int m = 0; m < 2; m++) {
+        fab_regression *r = fit(&d, &(fab_plan){.method = methods[m]}), *back;
+        void *bytes, *again;
+        size_t size, same, n;
+        assert_int_equal(fab_regression_pack(r, &bytes, &size), FAB_OK);
+        assert_int_equal(fab_regression_save(r, in_folder("q")), FAB_OK);
+        char *file = get_bytes(in_folder("q"), &n);
+        assert_int_equal(n, size);
+        assert_memory_equal(file, bytes, n);
+        assert_int_equal(fab_regression_parse(&back, "memory", bytes, size, NULL), FAB_OK);
+        assert_int_equal(fab_regression_pack(back, &again, &same), FAB_OK);
+        assert_int_equal(size, same);
+        assert_memory_equal(bytes, again, size);
+        fab_bytes_free(again);
+        const fab_status more = fab_regression_update(back, &d),
+                         whole = fab_regression_update(r, &d);
+        assert_int_equal(more, m == 0 ? FAB_UNSUPPORTED : FAB_OK);
+        assert_int_equal(more, whole);
+        if (more == FAB_OK) { /* goes on to the same bytes as the one that never left */
+            void *one, *two;
+            size_t ones, twos;
+            assert_int_equal(fab_regression_pack(r, &one, &ones), FAB_OK);
+            assert_int_equal(fab_regression_pack(back, &two, &twos), FAB_OK);
+            assert_int_equal(ones, twos);
+            assert_memory_equal(one, two, ones);
+            fab_bytes_free(one);
+            fab_bytes_free(two);
+        }
+        fab_regression_free(back);
+        assert_int_equal(fab_regression_parse(&back, "memory", bytes, size / 2, NULL),
+                         FAB_BAD_FILE);
+        assert_null(back);
+        free(file);
+        fab_bytes_free(bytes);
+        fab_regression_free(r);
+    }
+}
+
 /* rows, columns, levels of the target, and the method that such classes get */
 static void classes_get_the_method_that_suits_their_size(void **state)
 {
@@ -766,6 +810,7 @@ int main(void)
         TEST(a_missing_value_is_dropped_or_filled_when_asked_for),
         TEST(a_wrong_use_is_refused_with_a_sentence),
         TEST(steps_out_of_order_are_refused),
+        TEST(packed_bytes_are_the_file_and_come_back),
         TEST(options_of_files_are_not_for_arrays),
         TEST(every_failed_allocation_is_reported),
     };

@@ -10,16 +10,16 @@
 set -eu
 
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
-       liblzma-dev libbz2-dev libzstd-dev libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy"
+       liblzma-dev libbz2-dev libzstd-dev libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy
+       python3-dev python3-pip python3-setuptools python3-wheel python3-venv python3-sklearn python3-pytest"
 check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools"
-bench="python3-sklearn"
 deb="debhelper dpkg-dev lintian mandoc zsh"
 
 group=${1:-build}
 case $group in
 build) wanted=$build ;;
 check) wanted="$build $check" ;;
-bench) wanted="$build $bench" ;;
+bench) wanted=$build ;;
 deb) wanted="$build $deb" ;;
 *)
     echo "setup.sh: no group '$group': build, check, bench or deb" >&2

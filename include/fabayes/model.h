@@ -26,7 +26,7 @@ extern "C" {
 typedef enum fab_likelihood {
     FAB_LIKELIHOOD_GAUSSIAN = 0, /* y = eta + noise of precision beta */
     FAB_LIKELIHOOD_BERNOULLI,    /* y in {0, 1}, logistic */
-    FAB_LIKELIHOOD_POISSON,      /* y = 0, 1, 2, .., mean exp(eta) */
+    FAB_LIKELIHOOD_POISSON,      /* y = 0, 1, 2, .. (or any y >= 0), mean exp(eta) */
     FAB_LIKELIHOOD_CATEGORICAL,  /* y in {0 .. classes-1}, softmax */
     FAB_LIKELIHOOD_NEGATIVE_BINOMIAL /* y = 0, 1, 2, .., mean m = exp(eta), variance m + m^2 / beta; laplace and map */
 } fab_likelihood;

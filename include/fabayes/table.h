@@ -107,6 +107,11 @@ FAB_API fab_status fab_regression_update(fab_regression *r, const fab_data *d);
 
 FAB_API fab_status fab_regression_save(fab_regression *r, const char *path);
 FAB_API fab_status fab_regression_load(fab_regression **r, const char *path, const fab_exec *x);
+/* The bytes of the file that save writes, in memory.  Gives *bytes: fab_bytes_free (files.h). */
+FAB_API fab_status fab_regression_pack(fab_regression *r, void **bytes, size_t *size);
+/* Load from such bytes, which are copied; `name` speaks in sentences. */
+FAB_API fab_status fab_regression_parse(fab_regression **r, const char *name, const void *bytes,
+                                        size_t size, const fab_exec *x);
 /* The same of a posterior that is open; `name` speaks in sentences.  Borrows p until free. */
 FAB_API fab_status fab_regression_take(fab_regression **r, const char *name, const fab_posterior *p,
                                        const fab_exec *x);
@@ -562,6 +567,11 @@ FAB_API fab_status fab_factors_update(fab_factors *f, const fab_rows *rows, cons
 FAB_API fab_status fab_factors_result(fab_factors *f, const fab_gauss **q);
 /* Save Gaussian, settings, names and, for a stream, the state to go on from.  Atomic. */
 FAB_API fab_status fab_factors_save(fab_factors *f, const char *path);
+/* The bytes of that file in memory.  Gives *bytes: fab_bytes_free (files.h). */
+FAB_API fab_status fab_factors_pack(fab_factors *f, void **bytes, size_t *size);
+/* fab_factors_load from such bytes, which are copied; `name` speaks in sentences. */
+FAB_API fab_status fab_factors_parse(fab_factors **f, const fab_factors_plan *p, const char *name,
+                                     const void *bytes, size_t size, const fab_exec *x);
 
 /* What happened; computes the result when that is not there yet. */
 typedef struct fab_fa_report {

@@ -124,17 +124,21 @@ static fab_status keep_text(fab_factors *f, const char *key, const char *value)
     return fab_tensors_set(f->more, key, value);
 }
 
-/* With what the file says besides the method's own. */
+/* What the file says besides the method's own. */
+static fab_status describe(const fab_factors *f, fab_tensors *more)
+{
+    for (int64_t i = 0; f->more && i < fab_tensors_meta_count(f->more); i++) {
+        const char *key = fab_tensors_meta_key(f->more, i);
+        FAB_TRY(fab_tensors_set(more, key, fab_tensors_get(f->more, key)));
+    }
+    return f->ahead ? fab_prequential_save(f->ahead, more) : FAB_OK;
+}
+
 static fab_status write_fit(fab_factors *f, const char *path, int on_the_way)
 {
     fab_tensors *more;
     FAB_TRY(fab_tensors_create(&more));
-    fab_status s = FAB_OK;
-    for (int64_t i = 0; f->more && i < fab_tensors_meta_count(f->more) && s == FAB_OK; i++) {
-        const char *key = fab_tensors_meta_key(f->more, i);
-        s = fab_tensors_set(more, key, fab_tensors_get(f->more, key));
-    }
-    if (s == FAB_OK && f->ahead) s = fab_prequential_save(f->ahead, more);
+    fab_status s = describe(f, more);
     if (s == FAB_OK)
         s = on_the_way && f->method->so_far ? fab_fit_checkpoint(f->fit, path, more)
                                             : fab_fit_save(f->fit, path, more);
@@ -142,7 +146,8 @@ static fab_status write_fit(fab_factors *f, const char *path, int on_the_way)
     return s;
 }
 
-fab_status fab_factors_fit_save(fab_factors *f, const char *path)
+/* The sum of the weights, where there were any. */
+static fab_status keep_total(fab_factors *f)
 {
     char total[32];
     const int known = f->more && fab_tensors_get(f->more, "weights");
@@ -151,7 +156,24 @@ fab_status fab_factors_fit_save(fab_factors *f, const char *path)
         fab_print_double(total, sizeof total, f->total);
         FAB_TRY(keep_text(f, "weights", total));
     }
+    return FAB_OK;
+}
+
+fab_status fab_factors_fit_save(fab_factors *f, const char *path)
+{
+    FAB_TRY(keep_total(f));
     return write_fit(f, path, 0);
+}
+
+fab_status fab_factors_fit_pack(fab_factors *f, void **bytes, size_t *size)
+{
+    fab_tensors *more;
+    FAB_TRY(keep_total(f));
+    FAB_TRY(fab_tensors_create(&more));
+    fab_status s = describe(f, more);
+    if (s == FAB_OK) s = fab_fit_pack(f->fit, 0, more, bytes, size);
+    fab_tensors_free(more);
+    return s;
 }
 
 /* The weights that a file has seen; without a word of them as many as rows. */
@@ -421,13 +443,11 @@ static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
     return keep_metadata(f, t); /* names in the file stay */
 }
 
-fab_status fab_factors_load(fab_factors **f, const fab_factors_plan *p, const char *path,
-                            const fab_exec *x)
+/* Takes t. */
+static fab_status load_tensors(fab_factors **f, const fab_factors_plan *p, fab_tensors *t,
+                               const char *path, const fab_exec *x)
 {
-    fab_tensors *t;
     fab_factors_plan plan = *p;
-    *f = NULL;
-    FAB_TRY(fab_tensors_read(&t, path));
     const char *method = fab_tensors_get(t, "method");
     const fab_tensor *mu = fab_tensors_find(t, "mu");
     fab_status s = FAB_OK;
@@ -440,6 +460,24 @@ fab_status fab_factors_load(fab_factors **f, const fab_factors_plan *p, const ch
     if (s == FAB_OK) s = take_file(*f, t, path);
     fab_tensors_free(t);
     return begun(f, s);
+}
+
+fab_status fab_factors_load(fab_factors **f, const fab_factors_plan *p, const char *path,
+                            const fab_exec *x)
+{
+    fab_tensors *t;
+    *f = NULL;
+    FAB_TRY(fab_tensors_read(&t, path));
+    return load_tensors(f, p, t, path, x);
+}
+
+fab_status fab_factors_parse(fab_factors **f, const fab_factors_plan *p, const char *name,
+                             const void *bytes, size_t size, const fab_exec *x)
+{
+    fab_tensors *t;
+    *f = NULL;
+    FAB_TRY(fab_tensors_parse(&t, name, bytes, size));
+    return load_tensors(f, p, t, name, x);
 }
 
 /* The same fit as f describes?  K is another one once it was chosen. */
@@ -494,6 +532,14 @@ fab_status fab_factors_save(fab_factors *f, const char *path)
     const fab_gauss *q;
     FAB_TRY(fab_factors_result(f, &q));
     return fab_factors_fit_save(f, path);
+}
+
+fab_status fab_factors_pack(fab_factors *f, void **bytes, size_t *size)
+{
+    const fab_gauss *q;
+    *bytes = NULL;
+    FAB_TRY(fab_factors_result(f, &q));
+    return fab_factors_fit_pack(f, bytes, size);
 }
 
 double fab_factors_bytes(const fab_factors *f)

@@ -66,6 +66,7 @@ fab_status fab_factors_fit_report(fab_factors *f, fab_report *r);
 /* On the way, with less search; *q NULL: there is none yet. */
 fab_status fab_factors_fit_so_far(fab_factors *f, const fab_gauss **q);
 fab_status fab_factors_fit_save(fab_factors *f, const char *path);
+fab_status fab_factors_fit_pack(fab_factors *f, void **bytes, size_t *size);
 /* On the way: with a Gaussian that took less search, where the method has one. */
 fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path);
 double fab_factors_fit_bytes(const fab_factors *f, int64_t n); /* for n rows */

@@ -79,6 +79,20 @@ fab_status fab_regression_save(fab_regression *r, const char *path)
     return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
 }
 
+fab_status fab_regression_pack(fab_regression *r, void **bytes, size_t *size)
+{
+    fab_tensors *more;
+    *bytes = NULL;
+    if (!r->fit.fit && r->posterior)
+        return fab_tensors_pack(r->posterior->file, bytes, size); /* as it was read */
+    if (!r->fit.fit) return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
+    FAB_TRY(fab_tensors_create(&more));
+    fab_status s = describe(r, more);
+    if (s == FAB_OK) s = fab_fit_pack(r->fit.fit, 0, more, bytes, size);
+    fab_tensors_free(more);
+    return s;
+}
+
 /* ---- read --------------------------------------------------------------------------------------------- */
 
 /* Levels that the target of such a model has. */
@@ -148,17 +162,33 @@ fab_status fab_regression_take(fab_regression **r, const char *name, const fab_p
     return s;
 }
 
-fab_status fab_regression_load(fab_regression **r, const char *path, const fab_exec *x)
+/* The regression owns p, or nobody does. */
+static fab_status take_whole(fab_regression **r, const char *name, fab_posterior *p,
+                             const fab_exec *x)
 {
-    fab_posterior *p;
-    *r = NULL;
-    FAB_TRY(fab_posterior_load(&p, path));
-    const fab_status s = fab_regression_take(r, path, p, x);
+    const fab_status s = fab_regression_take(r, name, p, x);
     if (s == FAB_OK)
         (*r)->loaded = p;
     else
         fab_posterior_free(p);
     return s;
+}
+
+fab_status fab_regression_load(fab_regression **r, const char *path, const fab_exec *x)
+{
+    fab_posterior *p;
+    *r = NULL;
+    FAB_TRY(fab_posterior_load(&p, path));
+    return take_whole(r, path, p, x);
+}
+
+fab_status fab_regression_parse(fab_regression **r, const char *name, const void *bytes,
+                                size_t size, const fab_exec *x)
+{
+    fab_posterior *p;
+    *r = NULL;
+    FAB_TRY(fab_posterior_parse(&p, name, bytes, size));
+    return take_whole(r, name, p, x);
 }
 
 /* ---- go on -------------------------------------------------------------------------------------------- */

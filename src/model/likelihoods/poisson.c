@@ -1,5 +1,8 @@
 /* poisson.c - y counts, with mean exp(eta).
  *
+ * A rate or an amount y >= 0 that is no count is taken too, with Gamma(y + 1) for y!: quasi-likelihood, as other
+ * packages take it.  Predictions stay counts.
+ *
  * For y >= 16, with d = eta - log y, log p = -y (exp(d) - 1 - d) - log(2 pi y)/2 - Stirling's rest: nothing large is
  * subtracted from something large.  One example of recursive inference:
  *
@@ -22,7 +25,7 @@ enum {
 static int fits(const fab_glm *m, double y)
 {
     (void)m;
-    return y >= 0 && y <= 0x1p53 && y == floor(y);
+    return y >= 0 && y <= 0x1p53;
 }
 
 /* log y! = y log y - y + log(2 pi y)/2 + rest */
@@ -45,8 +48,9 @@ static double loglik(const fab_glm *m, double y, const double *eta, double *grad
     }
     double factorial = 1;
     for (int k = 2; k <= (int)y; k++) factorial *= k;
+    const double log_factorial = y == floor(y) ? log(factorial) : lgamma(y + 1);
     if (gradient) *gradient = y - mean;
-    return (y > 0 ? y * *eta : 0) - mean - log(factorial);
+    return (y > 0 ? y * *eta : 0) - mean - log_factorial;
 }
 
 static double start(double mean, double n)
@@ -152,7 +156,7 @@ const fab_likelihood_row fab_likelihood_poisson = {
     .name = "poisson",
     .target = FAB_TARGET_COUNTS,
     .fits = fits,
-    .range = "a count 0, 1, 2, ..",
+    .range = "a count or another number >= 0",
     .loglik = loglik,
     .start = start,
     .moments = moments,

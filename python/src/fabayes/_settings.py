@@ -1,0 +1,127 @@
+"""Methods and their settings, read from the library's tables."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+from typing import Any
+
+from . import _core
+from ._errors import refuse
+
+TAKES = {1: "vectors", 2: "linear", 4: "gradient", 8: "examples", 16: "jacobian", 32: "weights", 64: "sparse", 128: "missing"}
+WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}}
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A line of the table of a method."""
+
+    name: str
+    type: str
+    default: str
+    low: float
+    high: float
+    choices: tuple[str, ...]
+    help: str
+
+
+class Settings(dict[str, Setting]):
+    """The settings of a method by name; prints as a table."""
+
+    def __repr__(self) -> str:
+        lines = [("name", "type", "default", "help")]
+        lines += [(s.name, "|".join(s.choices) if s.choices else s.type, s.default, s.help) for s in self.values()]
+        wide = [max(len(line[i]) for line in lines) for i in range(3)]
+        return "\n".join("  ".join([*(line[i].ljust(wide[i]) for i in range(3)), line[3]]) for line in lines)
+
+
+@dataclass(frozen=True)
+class Method:
+    """A method: what it is called, what it takes, whether it streams, what it can be told."""
+
+    name: str
+    summary: str
+    streams: bool
+    takes: tuple[str, ...]
+    settings: Settings = field(repr=False)
+    asks: int = field(repr=False, default=0)
+
+
+def _table(rows: list[tuple[Any, ...]]) -> Settings:
+    return Settings((r[0], Setting(r[0], r[1], r[2], r[3], r[4], tuple(r[5]), r[6])) for r in rows)
+
+
+def methods() -> list[Method]:
+    """All methods, as `fabayes methods` lists them."""
+    return [Method(name, summary, bool(streams), tuple(t for bit, t in TAKES.items() if takes & bit), _table(fields), asks)
+            for name, summary, streams, takes, asks, fields, _ in _core.methods()]
+
+
+def method(name: str) -> Method:
+    """One method by its name."""
+    for m in methods():
+        if m.name == name:
+            return m
+    raise refuse(_no("method", name, [m.name for m in methods()]))
+
+
+def _no(what: str, wrong: str, names: list[str]) -> str:
+    near = _core.nearest(wrong, names)
+    return f"there is no {what} '{wrong}'" + (f"; did you mean '{near}'?" if near else "")
+
+
+@lru_cache(maxsize=None)
+def table(name: str, of: str) -> Settings:
+    """The settings that a method has for linear models, networks or vectors."""
+    return _table(_core.fields(name, of))
+
+
+def suits(m: Method, of: str) -> bool:
+    """Is it a method for linear models, networks or vectors?"""
+    return bool(WANTED[of] & set(m.takes))
+
+
+@lru_cache(maxsize=None)
+def methods_of(of: str) -> tuple[str, ...]:
+    """The names of the methods for linear models, networks or vectors."""
+    names = dict.fromkeys(m.name for m in methods() if suits(m, of))
+    if of == "networks":
+        names["map"] = None  # of a network it is sgd
+    return tuple(names)
+
+
+@lru_cache(maxsize=None)
+def union(of: str) -> Settings:
+    """Every setting that some method of the kind has, in the order of the tables."""
+    out = Settings()
+    for name in methods_of(of):
+        for setting in table(name, of).values():
+            out.setdefault(setting.name, setting)
+    return out
+
+
+def text_of(value: Any) -> str:
+    """A value as the library reads it; numbers come back to the same bits."""
+    if isinstance(value, str):
+        return value
+    if isinstance(value, bool) or type(value).__name__ == "bool_":
+        return "true" if value else "false"
+    number = value.item() if hasattr(value, "item") else value
+    if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
+        return repr(int(number))
+    return repr(number)
+
+
+def check(name: str, of: str, given: dict[str, Any]) -> dict[str, str]:
+    """The settings that were given (not None), as texts; one that the method lacks is refused with the nearest name."""
+    known = table(name, of)
+    out = {}
+    for key, value in given.items():
+        if value is None:
+            continue
+        if key not in known:
+            near = _core.nearest(key, list(known))
+            raise refuse(f"{name} has no setting '{key}'" + (f"; did you mean '{near}'?" if near else ""))
+        out[key] = text_of(value)
+    return out

@@ -1,0 +1,284 @@
+"""The estimators: the numbers and files of the command line, streams, pickles, refusals, threads, signals."""
+
+import copy
+import os
+import pickle
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import numpy as np
+import pytest
+from joblib import Parallel, delayed
+from scipy import sparse
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import fabayes
+from fabayes import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
+                     BayesianPoissonRegression, FactorAnalysis)
+
+R = np.random.RandomState(0)
+X = R.randn(60, 4)
+Y = X @ [1.0, 2.0, 0.0, -1.0] + 3 + 0.3 * R.randn(60)
+COUNTS = R.poisson(np.exp(0.5 * X[:, 0] + 1)).astype(float)
+WORDS = np.where(Y > 4, "high", np.where(Y > 2, "mid", "low"))
+PROGRAM = os.environ.get("FABAYES")
+shell = pytest.mark.skipif(not PROGRAM, reason="FABAYES does not name the program")
+
+
+def run(*words):
+    return subprocess.run([PROGRAM, *map(str, words)], check=True, capture_output=True, text=True).stdout
+
+
+def write_csv(path, X, y=None):
+    with open(path, "w") as file:
+        file.write(",".join([f"x{i}" for i in range(X.shape[1])] + ([] if y is None else ["y"])) + "\n")
+        for i, row in enumerate(X):
+            cells = [repr(float(v)) for v in row]
+            if y is not None:
+                cells.append(y[i] if isinstance(y[i], str) else repr(float(y[i])))
+            file.write(",".join(cells) + "\n")
+    return path
+
+
+SAME = [
+    (BayesianLinearRegression(), Y, []),
+    (BayesianLinearRegression(method="lrvga", rank=2, random_state=7), Y, ["-m", "lrvga", "--K=2", "--seed=7"]),
+    (BayesianLinearRegression(fit_intercept=False, standardise=False), Y, ["--no-intercept", "--no-scale"]),
+    (BayesianLogisticRegression(), (Y > 3) * 1.0, []),
+    (BayesianLogisticRegression(method="laplace", alpha=0.3), WORDS, ["-m", "laplace", "--alpha=0.3"]),
+    (BayesianPoissonRegression(), COUNTS, ["--likelihood", "poisson"]),
+    (BayesianMLPRegressor((5,), method="vifa", epochs=20, random_state=3), Y,
+     ["--model", "mlp:5", "-m", "vifa", "--epochs=20", "--seed=3"]),
+    (BayesianMLPClassifier((5,), epochs=20), WORDS, ["--model", "mlp:5", "--epochs=20"]),
+]
+
+
+@shell
+@pytest.mark.parametrize("estimator, y, words", SAME)
+def test_the_file_is_that_of_the_command_line(estimator, y, words, tmp_path):
+    table, theirs, ours = write_csv(tmp_path / "t.csv", X, y), tmp_path / "theirs", tmp_path / "ours"
+    run("fit", table, "-y", "y", *words, "-o", theirs, "--quiet")
+    clone(estimator).fit(X, y).save(ours)
+    assert ours.read_bytes() == theirs.read_bytes()
+
+
+@shell
+@pytest.mark.parametrize("estimator, y, words", [SAME[0], SAME[4], SAME[5], SAME[6]])
+def test_what_is_fitted_here_is_used_there_and_back(estimator, y, words, tmp_path):
+    new, q = write_csv(tmp_path / "new.csv", X[:9]), tmp_path / "q"
+    here = clone(estimator).fit(X, y)
+    here.save(q)
+    run("predict", q, new, "-o", tmp_path / "p.csv", "--quiet")
+    theirs = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
+    back = fabayes.load(q)
+    assert type(back) is type(here)
+    for one in (here, back):
+        if hasattr(one, "classes_"):
+            np.testing.assert_allclose(theirs, one.predict_proba(X[:9]), rtol=1e-5, atol=1e-6)
+            assert set(one.classes_) == {"high", "mid", "low"}
+        else:
+            mean, sd = one.predict(X[:9], return_std=True)
+            np.testing.assert_allclose(theirs[:, :2], np.column_stack([mean, sd]), rtol=1e-5)
+            np.testing.assert_allclose(theirs[:, 2:4], one.predict_interval(X[:9]), rtol=1e-5)
+    assert np.array_equal(back.sample_posterior(3, seed=2), here.sample_posterior(3, seed=2))
+
+
+@shell
+@pytest.mark.parametrize("method", ["ml", "em", "online-ml", "recursive-em"])
+def test_factors_have_the_bits_of_the_command_line(method, tmp_path):
+    run("fa", write_csv(tmp_path / "t.csv", X), "-k", 2, "-m", method, "-o", tmp_path / "q", "--quiet")
+    ours = FactorAnalysis(2, method=method).fit(X)
+    for g in (fabayes.Gauss.load(tmp_path / "q"), fabayes.load(tmp_path / "q").gauss_):
+        assert all(np.array_equal(getattr(g, a), getattr(ours.gauss_, a)) for a in ("mean", "factor", "diag"))
+    ours.save(tmp_path / "ours")
+    assert "recursive-em" in run("info", tmp_path / "ours") or method != "recursive-em"
+
+
+def test_a_linear_regression_finds_what_made_the_rows():
+    m = BayesianLinearRegression().fit(X, Y)
+    assert (np.abs(m.coef_ - [1, 2, 0, -1]) < 4 * m.coef_sd_).all() and abs(m.intercept_ - 3) < 0.3
+    assert m.method_ == "exact" and np.isfinite(m.log_evidence_) and 5 < m.beta_ < 20 and m.alpha_ > 0
+    g = m.posterior_
+    np.testing.assert_allclose(g.mean, [*m.coef_, m.intercept_], rtol=1e-10)
+    np.testing.assert_allclose(np.sqrt(g.marginal_variance())[:4], m.coef_sd_, rtol=1e-8)
+    mean, sd = m.predict(X, return_std=True)
+    np.testing.assert_allclose(mean, X @ m.coef_ + m.intercept_, rtol=1e-10)
+    wide, narrow = m.predict_interval(X, 0.9), m.predict_interval(X, 0.5)
+    np.testing.assert_allclose((wide[:, 1] - wide[:, 0]) / sd, 2 * 1.6448536, rtol=1e-6)
+    assert (narrow[:, 0] > wide[:, 0]).all() and (narrow[:, 1] < wide[:, 1]).all()
+    np.testing.assert_allclose(m.sample_posterior(4000).mean(0), g.mean, atol=0.05)
+
+
+def test_offsets_and_weights_count():
+    offset = R.randn(60)
+    m = BayesianPoissonRegression().fit(X, COUNTS, offset=offset)
+    assert not np.allclose(m.coef_, BayesianPoissonRegression().fit(X, COUNTS).coef_)
+    twice = BayesianLinearRegression(alpha=1, beta=1).fit(np.vstack([X, X]), np.r_[Y, Y])
+    np.testing.assert_allclose(BayesianLinearRegression(alpha=1, beta=1).fit(X, Y, np.full(60, 2.0)).coef_, twice.coef_, rtol=1e-9)
+    w = np.r_[np.zeros(10), np.ones(50)]
+    np.testing.assert_allclose(BayesianLinearRegression().fit(X, Y, w).coef_, BayesianLinearRegression().fit(X[10:], Y[10:]).coef_)
+
+
+def test_factor_analysis_agrees_with_its_gaussian():
+    m = FactorAnalysis(2, rotation="varimax").fit(X)
+    S = m.get_covariance()
+    np.testing.assert_allclose(S, m.components_.T @ m.components_ + np.diag(m.noise_variance_), rtol=1e-9, atol=1e-12)
+    np.testing.assert_allclose(m.get_precision() @ S, np.eye(4), atol=1e-9)
+    np.testing.assert_allclose(m.score(X), m.loglike_, rtol=1e-9)
+    np.testing.assert_allclose(m.transform(X), (X - m.mean_) @ np.linalg.solve(S, m.components_.T), rtol=1e-8, atol=1e-10)
+    assert list(m.get_feature_names_out()) == ["factoranalysis0", "factoranalysis1"] and m.sample(3).shape == (3, 4)
+    assert FactorAnalysis().fit(X).gauss_.rank >= 1 and m.converged_ and m.n_iter_ >= 1
+
+
+@pytest.mark.parametrize("method", ["online-ml", "recursive-em", "online-em"])
+def test_pieces_of_a_stream_are_the_whole(method):
+    whole = FactorAnalysis(2, method=method).fit(X)
+    for cuts in ([7], list(range(1, 60)), [20, 40]):
+        m = FactorAnalysis(2, method=method)
+        for i, part in enumerate(np.split(X, cuts)):
+            m.partial_fit(part)
+            if i == 1 and cuts == [20, 40]:
+                m = pickle.loads(pickle.dumps(m))  # in the middle of the stream
+        assert np.array_equal(m.gauss_.factor, whole.gauss_.factor) and np.array_equal(m.mean_, whole.mean_)
+
+
+@pytest.mark.parametrize("estimator, y", [(BayesianLinearRegression(method="kalman"), Y),
+                                          (BayesianLogisticRegression(method="lrvga", rank=2), WORDS)])
+def test_a_regression_goes_on_from_its_pickle(estimator, y):
+    one, two = clone(estimator).partial_fit(X[:30], y[:30]), clone(estimator).partial_fit(X[:30], y[:30])
+    two = pickle.loads(pickle.dumps(two))
+    for first, last in ((30, 37), (37, 60)):
+        one.partial_fit(X[first:last], y[first:last])
+        two.partial_fit(X[first:last], y[first:last])
+    assert np.array_equal(one.coef_, two.coef_) and np.array_equal(one.coef_sd_, two.coef_sd_)
+    assert np.array_equal(one.predict(X), copy.deepcopy(two).predict(X))
+
+
+def test_only_streams_have_partial_fit():
+    assert not hasattr(BayesianLinearRegression(), "partial_fit") and not hasattr(FactorAnalysis(), "partial_fit")
+    assert hasattr(BayesianLinearRegression(method="kalman"), "partial_fit")
+    with pytest.raises(fabayes.NotSupported, match="'low' is absent"):
+        BayesianLogisticRegression(method="rvga").partial_fit(X[WORDS != "low"], WORDS[WORDS != "low"], classes=["high", "mid", "low"])
+
+
+def test_settings_are_parameters_from_the_tables():
+    m = BayesianLinearRegression(alpha=2.5, intercept_alpha=0.5)
+    assert m.get_params()["alpha"] == 2.5 and "K" not in m.get_params() and clone(m).get_params() == m.get_params()
+    assert "prior precision" in BayesianLinearRegression.__doc__
+    with pytest.raises(TypeError, match="alhpa"):
+        BayesianLinearRegression(alhpa=1)
+    with pytest.raises(ValueError, match="exact has no setting 'nodes'"):
+        BayesianLinearRegression(nodes=3).fit(X, Y)
+    with pytest.raises(ValueError, match="alpha"):
+        BayesianLinearRegression(alpha=-1.0).fit(X, Y)
+    with pytest.raises(ValueError, match="did you mean 'exact'"):
+        BayesianLinearRegression(method="exactt").fit(X, Y)
+    with pytest.raises(ValueError, match="rank = 3: exact has no factors"):
+        BayesianLinearRegression(rank=3).fit(X, Y)
+
+
+def test_they_work_inside_scikit_learn():
+    search = GridSearchCV(make_pipeline(StandardScaler(), BayesianLinearRegression()), {"bayesianlinearregression__alpha": [0.1, 10.0]})
+    assert search.fit(X, Y).best_score_ > 0.9
+    found = Parallel(n_jobs=2)(delayed(BayesianLinearRegression().fit)(X, Y) for _ in range(2))
+    assert all(np.array_equal(m.coef_, BayesianLinearRegression().fit(X, Y).coef_) for m in found)
+    assert (BayesianLogisticRegression().fit(X, WORDS).predict(X) == WORDS).mean() > 0.9
+
+
+def test_sparse_rows_are_taken():
+    S = sparse.random(80, 6, 0.4, "csr", random_state=1)
+    y = np.asarray(S @ np.arange(6.0)).ravel() + 0.01 * R.randn(80)
+    m = BayesianLinearRegression().fit(S, y)
+    np.testing.assert_allclose(m.predict(S), m.predict(S.tocsc()), rtol=1e-12)
+    assert m.score(S, y) > 0.99
+    with pytest.raises(fabayes.NotSupported, match="weights"):
+        m.fit(S, y, sample_weight=np.arange(1, 81))
+
+
+BAD = [
+    (X[:1], Y[:1], {}, "1 sample"),
+    (np.where(X > 2, np.nan, X), Y, {}, "NaN"),
+    (np.where(X > 2, np.inf, X), Y, {}, "infinity"),
+    (X, np.full(60, 2.0), {}, "constant|same"),
+    (X[:0], Y[:0], {}, "0 sample"),
+    (X, Y, {"sample_weight": -np.ones(60)}, "row 0 has -1, negative"),
+    (X, Y, {"sample_weight": np.zeros(60)}, "all weights are 0"),
+    (X, Y, {"offset": np.full(60, np.nan)}, "NaN"),
+    (X, Y[:-1], {}, "inconsistent"),
+]
+
+
+@pytest.mark.parametrize("x, y, more, sentence", BAD)
+def test_bad_data_are_refused_and_the_estimator_stays(x, y, more, sentence):
+    m = BayesianLinearRegression().fit(X, Y)
+    before = m.coef_.copy()
+    with pytest.raises(ValueError, match=sentence):
+        m.fit(x, y, **more)
+    assert np.array_equal(m.coef_, before)
+
+
+def test_one_class_and_a_negative_count_are_refused():
+    with pytest.raises(ValueError, match="1 class"):
+        BayesianLogisticRegression().fit(X, np.ones(60))
+    with pytest.raises(ValueError, match="row 0 has -1"):
+        BayesianPoissonRegression().fit(X, np.r_[-1.0, COUNTS[1:]])
+    with pytest.raises(ValueError, match="3 features"):
+        BayesianLinearRegression().fit(X, Y).predict(X[:, :3])
+
+
+def test_bits_do_not_depend_on_the_threads():
+    for make in (lambda n: BayesianLogisticRegression(n_jobs=n).fit(X, WORDS), lambda n: FactorAnalysis(2, n_jobs=n).fit(X),
+                 lambda n: BayesianMLPRegressor((5,), epochs=10, n_jobs=n).fit(X, Y)):
+        assert make(1)._fitted.core.pack() == make(2)._fitted.core.pack()
+
+
+def test_threads_of_the_program_fit_side_by_side():
+    want, got = BayesianLinearRegression().fit(X, Y).coef_, [None] * 4
+
+    def work(i):
+        got[i] = BayesianLinearRegression().fit(X, Y).coef_
+
+    threads = [threading.Thread(target=work, args=(i,)) for i in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join()
+    assert all(np.array_equal(one, want) for one in got)
+
+
+def test_a_forked_child_fits_as_its_parent():
+    want = BayesianLogisticRegression().fit(X, WORDS).coef_
+    child = os.fork()
+    if child == 0:
+        os._exit(0 if np.array_equal(BayesianLogisticRegression().fit(X, WORDS).coef_, want) else 1)
+    assert os.waitpid(child, 0)[1] == 0
+
+
+def test_an_interrupt_stops_the_work_and_leaves_the_estimator():
+    m = BayesianMLPRegressor((50, 50), method="map", epochs=3).fit(X, Y)
+    before = m.predict(X)
+    m.set_params(epochs=1000000)
+    sent = []
+
+    def interrupt():
+        time.sleep(0.3)
+        sent.append(time.time())
+        os.kill(os.getpid(), signal.SIGINT)
+
+    threading.Thread(target=interrupt).start()
+    with pytest.raises(KeyboardInterrupt):
+        m.fit(np.tile(X, (20, 1)), np.tile(Y, 20))
+    assert time.time() - sent[0] < 3  # 0.3 s on a machine that has nothing else to do
+    assert np.array_equal(m.predict(X), before)
+
+
+def test_the_example_runs():
+    example = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "python", "stream.py")
+    said = subprocess.run([sys.executable, example, "50000"], check=True, capture_output=True, text=True).stdout
+    assert "0.25 made the rows" in said and float(said.split()[2].rstrip(",")) == pytest.approx(0.25, abs=0.01)
