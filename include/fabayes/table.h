@@ -158,7 +158,7 @@ typedef struct fab_predictions {
     char *set;       /* n x classes: 1: the class is in the 90 % set of its row; else NULL */
     double set_size; /* mean number of classes in a set; else 0 */
     /* Rows that have no prediction, for a feature or an offset that is missing and that the fit does not fill: absent[i] is 1
-     * and all numbers of the row are NaN.  NULL: every row has one.  Without a target only; with one they are refused. */
+     * and all numbers of the row are NaN.  NULL: every row has one.  Without a target only; with one such rows are `dropped`. */
     char *absent;
     int64_t absents; /* how many */
     int64_t unseen;  /* words that the fit did not meet, where the plan takes them */

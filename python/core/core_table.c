@@ -285,22 +285,26 @@ static PyObject *give_predictions(const fab_predictions *p)
     return Py_BuildValue("LLNNN", (long long)p->n, (long long)p->classes, y, logp, set);
 }
 
-/* predict(table, samples, seed, linearised, unseen) */
+/* predict(table, samples, seed, linearised, unseen, level) */
 static PyObject *predict(PyObject *o, PyObject *args)
 {
     regression *self = (regression *)o;
     PyObject *of_table;
     long long samples, seed;
     int linearised, unseen;
+    double level;
     table t;
     fab_predictions *p;
     fab_status s;
-    if (!PyArg_ParseTuple(args, "O!LLpp", &PyDict_Type, &of_table, &samples, &seed, &linearised,
-                          &unseen))
+    if (!PyArg_ParseTuple(args, "O!LLppd", &PyDict_Type, &of_table, &samples, &seed, &linearised,
+                          &unseen, &level))
         return NULL;
     if (!open_table(&t, of_table)) return NULL;
-    const fab_predict_plan how = {
-        .samples = samples, .seed = seed, .linearised = linearised, .unseen = unseen};
+    const fab_predict_plan how = {.samples = samples,
+                                  .seed = seed,
+                                  .linearised = linearised,
+                                  .unseen = unseen,
+                                  .level = level};
     CORE_WORK_BY(self, s, fab_regression_predict(self->r, &t.data, &how, &p));
     close_table(&t);
     if (s != FAB_OK) return core_fail(s);

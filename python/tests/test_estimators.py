@@ -1,6 +1,7 @@
 """The estimators: the numbers and files of the command line, streams, pickles, refusals, threads, signals."""
 
 import copy
+import csv
 import os
 import pickle
 import signal
@@ -46,12 +47,14 @@ def write_csv(path, X, y=None):
     return path
 
 
-SAME = [
-    (BayesianLinearRegression(), Y, []),
+SAME = [  # the file says whether the likelihood was named: an estimator names it
+    (BayesianLinearRegression(), Y, ["--likelihood", "gaussian"]),
     (BayesianLinearRegression(method="lrvga", rank=2, random_state=7), Y, ["-m", "lrvga", "--K=2", "--seed=7"]),
-    (BayesianLinearRegression(fit_intercept=False, standardise=False), Y, ["--no-intercept", "--no-scale"]),
-    (BayesianLogisticRegression(), (Y > 3) * 1.0, []),
-    (BayesianLogisticRegression(method="laplace", alpha=0.3), WORDS, ["-m", "laplace", "--alpha=0.3"]),
+    (BayesianLinearRegression(fit_intercept=False, standardise=False), Y,
+     ["--likelihood", "gaussian", "--no-intercept", "--no-scale"]),
+    (BayesianLogisticRegression(), (Y > 3) * 1.0, ["--likelihood", "bernoulli"]),
+    (BayesianLogisticRegression(method="laplace", alpha=0.3), WORDS,
+     ["--likelihood", "categorical", "-m", "laplace", "--alpha=0.3"]),
     (BayesianPoissonRegression(), COUNTS, ["--likelihood", "poisson"]),
     (BayesianMLPRegressor((5,), method="vifa", epochs=20, random_state=3), Y,
      ["--model", "mlp:5", "-m", "vifa", "--epochs=20", "--seed=3"]),
@@ -74,8 +77,10 @@ def test_what_is_fitted_here_is_used_there_and_back(estimator, y, words, tmp_pat
     new, q = write_csv(tmp_path / "new.csv", X[:9]), tmp_path / "q"
     here = clone(estimator).fit(X, y)
     here.save(q)
-    run("predict", q, new, "-o", tmp_path / "p.csv", "--quiet")
-    theirs = np.loadtxt(tmp_path / "p.csv", delimiter=",", skiprows=1)
+    run("predict", q, new, "-o", tmp_path / "p.csv", "--full", "--quiet")
+    with open(tmp_path / "p.csv") as f:
+        rows = list(csv.DictReader(f))
+    theirs = np.array([[float(v) for k, v in row.items() if k != "class"] for row in rows])
     back = fabayes.load(q)
     assert type(back) is type(here)
     for one in (here, back):
@@ -113,6 +118,9 @@ def test_a_linear_regression_finds_what_made_the_rows():
     np.testing.assert_allclose((wide[:, 1] - wide[:, 0]) / sd, 2 * 1.6448536, rtol=1e-6)
     assert (narrow[:, 0] > wide[:, 0]).all() and (narrow[:, 1] < wide[:, 1]).all()
     np.testing.assert_allclose(m.sample_posterior(4000).mean(0), g.mean, atol=0.05)
+    counts = BayesianPoissonRegression().fit(X, COUNTS)
+    wide, narrow = counts.predict_interval(X, 0.99), counts.predict_interval(X, 0.5)
+    assert (wide == np.floor(wide)).all() and (narrow[:, 0] >= wide[:, 0]).all() and (narrow[:, 1] < wide[:, 1]).any()
 
 
 def test_offsets_and_weights_count():

@@ -9,7 +9,6 @@ from __future__ import annotations
 import inspect
 import multiprocessing
 import os
-import statistics
 from typing import Any
 
 import numpy as np
@@ -431,10 +430,10 @@ class Regression(Common, BaseEstimator):
         f = self._handle()
         return f.keep("report", f.core.report)
 
-    def _predictions(self, X: Any) -> Any:
+    def _predictions(self, X: Any, level: float = 0.0) -> Any:
         f = self._handle()
         X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr")
-        n, classes, p, logp, _ = f.core.predict(self._table(X), self._draws(), 0, False, False)
+        n, classes, p, logp, _ = f.core.predict(self._table(X), self._draws(), 0, False, False, level)
         return None if p is None else numbers(p, n, 4), None if logp is None else numbers(logp, n, classes)
 
     def _draws(self) -> int:
@@ -522,21 +521,11 @@ class Number(RegressorMixin):
         mean = p[:, 0].copy()
         return (mean, p[:, 1].copy()) if return_std else mean
 
-    def _exactly_normal(self) -> bool:
-        return False
-
     def predict_interval(self, X: Any, level: float = 0.9) -> Any:
-        """Lower and upper end of the central interval that has y with this probability, n x 2.  Levels other than 0.9 are for
-        linear regressions, whose predictions are normal."""
+        """Lower and upper end of the central interval that has y with this probability, n x 2."""
         if not 0 < level < 1:
             raise refuse(f"level = {level:g}, expected more than 0 and less than 1")
-        if level != 0.9 and not self._exactly_normal():
-            raise error(6, f"level = {level:g}: the library has the 90 % interval of such predictions alone")
-        p, _ = self._predictions(X)
-        if level == 0.9:
-            return p[:, 2:4].copy()
-        z = statistics.NormalDist().inv_cdf(0.5 + level / 2)
-        return np.column_stack([p[:, 0] - z * p[:, 1], p[:, 0] + z * p[:, 1]])
+        return self._predictions(X, level)[0][:, 2:4].copy()
 
 
 class Classes(ClassifierMixin):
@@ -608,9 +597,6 @@ class BayesianLinearRegression(Number, Linear, Regression):
 
     def _default_method(self) -> str:
         return "exact"
-
-    def _exactly_normal(self) -> bool:
-        return True
 
 
 @with_settings("linear", LINEAR)
