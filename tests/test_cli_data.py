@@ -142,7 +142,7 @@ class Tables(Case):
         fit = self.path("years.fit")
         self.said("fit", self.write("years.csv", data), "-y", "1950", "-o", fit)
         new = self.write("years_new.csv", text(self.rows[:5, :2], header='"1940","1945"').encode())
-        self.assertEqual(self.good("predict", fit, new), self.expected)
+        self.assertEqual(self.good("predict", fit, new, "--full"), self.expected)
         numbers = "\n".join(",".join('"%.3f"' % x for x in row) for row in self.rows) # quotes everywhere say nothing
         self.assertIn('"n": %d' % ROWS, self.said("fa", self.write("quoted.csv", numbers.encode()), "-k", "1", "--json")[0])
 
@@ -165,7 +165,7 @@ class Tables(Case):
         first = "\n".join("%.3f,,%.3f" % tuple(self.rows[0, [0, 2]]) for _ in range(1100))
         late = self.write("late.csv", ("a,b,y\n" + first + "\n" + text(self.rows).split("\n", 1)[1]).encode())
         self.said("fit", late, "-y", "y", "--missing", "drop", "-o", self.path("late.fit"))
-        self.assertEqual(self.good("predict", self.path("late.fit"), self.new), self.expected)
+        self.assertEqual(self.good("predict", self.path("late.fit"), self.new, "--full"), self.expected)
 
     def test_words_that_name_the_rows_are_no_classes(self):
         rows = "\n".join("%.3f,%.3f,name%d" % (a, b, i) for i, (a, b, _) in enumerate(self.rows))

@@ -112,7 +112,8 @@ class Report(Case):
             self.assertAlmostEqual(float(shown[key]), said[key], delta=1e-5 * abs(said[key]) + 1e-12)
         return said
 
-    def assert_coefficients(self, root, model):
+    def assert_coefficients(self, model):
+        root = self.page(model, "--reference", "none")
         said = {c.get("class", "") + c["name"]: c for c in self.good_json("info", model)["coefficients"]}
         rows = self.tables(root)["coefficient"]
         self.assertEqual(len(rows), len(said))
@@ -132,12 +133,13 @@ class Report(Case):
         self.assertEqual(self.titles(root), ["Coefficients", "Coefficients per standard deviation of the column",
                                              "Predicted against observed", "Residuals", "Coverage", "Calibration"])
         said = self.assert_scores(root, model, new)
-        self.assert_coefficients(root, model)
+        self.assert_coefficients(model)
         self.assertEqual(len(self.circles(self.svg(root, "Residuals"))), 90)
         coverage = {t.text.split(", ")[0]: float(t.text.split(", ")[1])
                     for c in self.circles(self.svg(root, "Coverage")) for t in c}
         self.assertAlmostEqual(coverage["50"], 100 * said["coverage50"], delta=0.01)
         self.assertAlmostEqual(coverage["90"], 100 * said["coverage90"], delta=0.01)
+        root = self.page(model, "--reference", "tree=fir")
         names = [t.text for t in self.svg(root, "Coefficients").iter(SVG + "title")][1:]
         self.assertTrue(names[0].startswith("u: "), names)
         self.assertTrue(any(name.startswith("tree=elm & <ash>: ") for name in names), names)
@@ -156,6 +158,8 @@ class Report(Case):
         said = {c["name"]: c for c in self.good_json("info", model, "--reference", "tree=fir")["coefficients"]}
         self.assertEqual(sorted(r[0] for r in rows), sorted(said))
         self.assertNotIn("tree=fir", said)
+        usual = [r[0] for r in self.tables(self.page(model))["coefficient"]]
+        self.assertEqual(len(usual), len(rows)) # against the first level, as `info` has it
         for name, mean, sd, _, _ in rows:
             self.assertAlmostEqual(float(mean), said[name]["mean"], delta=1e-5 * abs(said[name]["mean"]))
 
@@ -164,7 +168,7 @@ class Report(Case):
         root = self.page(model, new)
         self.assertEqual(self.titles(root)[2:], ["Confusion matrix", "ROC curve of yes", "Reliability"])
         said = self.assert_scores(root, model, new)
-        self.assert_coefficients(root, model)
+        self.assert_coefficients(model)
         cells = [int(g.find(SVG + "text").text) for g in self.svg(root, "Confusion matrix").findall(SVG + "g")]
         self.assertEqual(sum(cells), 90)
         self.assertAlmostEqual((cells[0] + cells[3]) / 90, said["accuracy"])
@@ -179,7 +183,7 @@ class Report(Case):
         root = self.page(model, new)
         self.assertEqual(self.titles(root)[2:], ["Confusion matrix", "Reliability"])
         said = self.assert_scores(root, model, new)
-        self.assert_coefficients(root, model)
+        self.assert_coefficients(model)
         cells = [int(g.find(SVG + "text").text) for g in self.svg(root, "Confusion matrix").findall(SVG + "g")]
         self.assertAlmostEqual(sum(cells[::4]) / 90, said["accuracy"])
 

@@ -52,8 +52,9 @@ static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
 /* ---- coefficients --------------------------------------------------------------------------------- */
 
 typedef struct forest {
-    char *reference;    /* levels that others are shown against; NULL: none */
-    fab_effect *effect; /* those that are shown, the strongest first and intercepts last */
+    const char *against; /* levels that others are shown against; NULL: none */
+    char *usual;         /* the memory of it, where nobody named them */
+    fab_effect *effect;  /* those that are shown, the strongest first and intercepts last */
     char (*name)[NAME];
     const char **names;
     double *mean, *lower, *upper;
@@ -62,7 +63,7 @@ typedef struct forest {
 
 static void forest_free(forest *f)
 {
-    fab_text_free(f->reference);
+    fab_text_free(f->usual);
     free(f->effect);
     free(f->name);
     free(f->names);
@@ -76,7 +77,7 @@ static void forest_fill(forest *f, fab_regression *r, const fab_effect *effect,
     char buf[32];
     for (int64_t i = 0; i < size; i++) {
         const fab_effect *e = &effect[order[i]];
-        if (f->reference && !(e->sd > 0 || e->mean < 0 || e->mean > 0)) continue;
+        if (f->against && !(e->sd > 0 || e->mean < 0 || e->mean > 0)) continue;
         const char *class = fab_regression_coefficient_class(r, order[i], buf);
         snprintf(f->name[f->all], NAME, "%s%s%s", class ? class : "", class ? ": " : "",
                  fab_regression_coefficient_name(r, order[i]));
@@ -101,9 +102,10 @@ static int forest_open(forest *f, fab_regression *r, const char *reference)
     } else {
         f->lower = f->mean + size;
         f->upper = f->lower + size;
-        fab_status s = reference ? FAB_OK : fab_regression_reference(r, &f->reference);
-        if (s == FAB_OK)
-            s = fab_regression_effects(r, reference ? reference : f->reference, 0.9, all, order);
+        fab_status s = reference ? FAB_OK : fab_regression_reference(r, &f->usual);
+        f->against = reference ? reference : f->usual;
+        if (reference && strcmp(reference, "none") == 0) f->against = NULL;
+        if (s == FAB_OK) s = fab_regression_effects(r, f->against, 0.9, all, order);
         if (s != FAB_OK)
             status = say_status(s);
         else
@@ -179,10 +181,9 @@ static int show_coefficients(page_call *c, fab_regression *r)
                                                    : "change of the log odds";
     fab_page_heading(c->page, "Coefficients");
     int status = forest_open(&f, r, c->reference), steps = 0;
-    const char *reference = c->reference ? c->reference : f.reference;
-    if (status == DONE && reference) {
+    if (status == DONE && f.against) {
         snprintf(text, sizeof text, "Against %.300s: other levels as differences to it.",
-                 reference);
+                 f.against);
         fab_page_text(c->page, text);
     }
     for (int64_t i = 0; i < f.n; i++) steps |= f.effect[i].step < 1 || f.effect[i].step > 1;

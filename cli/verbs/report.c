@@ -96,7 +96,8 @@ static int run(const verb *self, int argc, char **argv)
     const option options[] = {
         OPTION_OUTPUT(&output, "the page (default: the name of FILE with .html)"),
         {"reference", 0, OPT_TEXT, &c.reference, "COLUMN=LEVEL", 0, 0, NULL,
-         "coefficients of levels as differences to this one; several, separated by commas"},
+         "coefficients of levels as differences to this one; several, separated by commas; none: "
+         "as they are (default: the first level of each column)"},
         {"rotation", 0, OPT_TEXT, &rotation, "NAME", 0, 0, NULL,
          "of a factor analysis: principal, varimax (default), promax or oblimin"},
         OPTION_FORMAT(&c.data.format),

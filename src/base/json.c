@@ -4,6 +4,7 @@
 #define _POSIX_C_SOURCE 200809L
 #include "base/json.h"
 #include "base/bytes.h"
+#include <math.h>
 #include <pthread.h>
 #include <string.h>
 
@@ -176,4 +177,18 @@ int64_t fab_json_numbers(const char *json, const char *key, double *x, int64_t m
     const int64_t n = v ? take_numbers(v, x, most) : 0;
     json_decref(o);
     return n;
+}
+
+fab_status fab_json_number_or_nan(const char *json, const char *key, double *x)
+{
+    json_t *o;
+    *x = NAN;
+    if (!json) return FAB_OK;
+    const fab_status s = fab_json_read_string(&o, key, json);
+    if (s == FAB_NO_MEMORY) return s;
+    if (s != FAB_OK) return FAB_OK;
+    const json_t *v = json_object_get(o, key);
+    if (json_is_number(v) && isfinite(json_number_value(v))) *x = json_number_value(v);
+    json_decref(o);
+    return FAB_OK;
 }

@@ -36,5 +36,8 @@ int fab_json_is(const char *json, const char *key, const char *value);
 /* The number at `key` of an object, or the `most` first ones of the list there, into x.  How many the object has: 0 when
  * there is no such key, -1 when it is something else than numbers or the text is no JSON or memory is short. */
 int64_t fab_json_numbers(const char *json, const char *key, double *x, int64_t most);
+/* The finite number under `key` of an object; NaN: there is none, or no object (json may be NULL).  Fails for want of memory
+ * alone. */
+fab_status fab_json_number_or_nan(const char *json, const char *key, double *x);
 
 #endif

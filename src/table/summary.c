@@ -194,31 +194,26 @@ fab_status fab_summary_save(const fab_summary *f, fab_tensors *more)
 }
 
 /* What is not there, or no number, is not known: nothing but a person's eye hangs on it. */
-static void read_number(const char *json, const char *name, double *x)
-{
-    double found;
-    *x = fab_json_numbers(json, name, &found, 1) == 1 && isfinite(found) ? found : NAN;
-}
-
-static void read_summary(const fab_tensors *file, fab_summary *f)
+static fab_status read_summary(const fab_tensors *file, fab_summary *f)
 {
     const char *json = fab_tensors_get(file, "summary"), *rows = fab_tensors_get(file, "n");
     const char *alpha = fab_tensors_get(file, "alpha");
-    double dropped, flag;
+    double dropped, guessed, method, own;
+    FAB_TRY(fab_json_number_or_nan(json, "dropped", &dropped));
+    FAB_TRY(fab_json_number_or_nan(json, "guessed", &guessed));
+    FAB_TRY(fab_json_number_or_nan(json, "method_chosen", &method));
+    FAB_TRY(fab_json_number_or_nan(json, "alpha_chosen", &own));
+    FAB_TRY(fab_json_number_or_nan(json, "explained", &f->explained));
+    FAB_TRY(fab_json_number_or_nan(json, "accuracy", &f->accuracy));
+    FAB_TRY(fab_json_number_or_nan(json, "frequent", &f->frequent));
     f->rows = rows ? strtoll(rows, NULL, 10) : 0;
-    read_number(json, "dropped", &dropped);
-    read_number(json, "guessed", &flag);
-    f->guessed = flag > 0;
-    read_number(json, "method_chosen", &flag);
-    f->method_chosen = flag > 0;
-    read_number(json, "alpha_chosen", &flag);
-    f->alpha_chosen = flag > 0;
-    read_number(json, "explained", &f->explained);
-    read_number(json, "accuracy", &f->accuracy);
-    read_number(json, "frequent", &f->frequent);
+    f->guessed = guessed > 0;
+    f->method_chosen = method > 0;
+    f->alpha_chosen = own > 0;
     f->dropped = dropped >= 0 && dropped < 0x1p53 ? (int64_t)dropped : 0;
     f->alpha = alpha ? strtod(alpha, NULL) : NAN;
     f->known = json != NULL;
+    return FAB_OK;
 }
 
 fab_status fab_regression_summary(fab_regression *r, fab_summary *f)
@@ -232,7 +227,7 @@ fab_status fab_regression_summary(fab_regression *r, fab_summary *f)
         return FAB_FAIL(FAB_UNSUPPORTED, "regression: a network has no summary of coefficients");
     FAB_TRY(fab_regression_model(r, &m));
     if (r->posterior) {
-        read_summary(r->posterior->file, f);
+        FAB_TRY(read_summary(r->posterior->file, f));
     } else {
         *f = r->summary;
         FAB_TRY(fab_fitting_report(&r->fit, &report));
