@@ -106,11 +106,11 @@ static int draw_observed(page_call *c, const points *a, const char *thinned)
 /* Coverage or calibration: shares against levels in percent, with what chance allows. */
 static int draw_shares(page_call *c, const fab_predictions *p, int central)
 {
-    double level[LEVELS], share[LEVELS], chance[LEVELS], low[LEVELS];
+    double level[LEVELS], share[LEVELS], chance[LEVELS] = {0}, low[LEVELS];
     const double ends[] = {0, 100};
     for (int i = 0; i < LEVELS; i++) level[i] = (i + 1) / (double)(LEVELS + 1);
-    const fab_status s = (central ? fab_predictions_coverage
-                                  : fab_predictions_below)(p, LEVELS, level, share, chance);
+    const fab_status s = central ? fab_predictions_coverage(p, LEVELS, level, share, chance)
+                                 : fab_predictions_below(p, LEVELS, level, share, chance);
     if (s != FAB_OK) return say_status(s);
     for (int i = 0; i < LEVELS; i++) {
         level[i] *= 100;

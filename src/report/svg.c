@@ -113,7 +113,7 @@ void fab_svg_name(fab_text *out, const char *name, int most)
     char shown[BYTES + 1];
     const int cut = fab_svg_letters(name) > most;
     int letters = 0, used = 0;
-    for (; name[used] && used < BYTES; used++) {
+    for (; used < BYTES && name[used]; used++) {
         letters += ((unsigned char)name[used] & 0xc0) != 0x80;
         if (cut && letters == most) break;
         shown[used] = name[used];
