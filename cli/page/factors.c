@@ -142,7 +142,7 @@ static int list_loadings(page_call *c, const fab_factors_view *v, int64_t rows, 
 
 static int draw_scores(page_call *c, const fab_factors_view *v, const double *z, int64_t n)
 {
-    double *x = malloc(2 * (size_t)n * sizeof *x);
+    double *x = malloc((2 * (size_t)n + 1) * sizeof *x);
     const int two = v->K > 1;
     char text[128];
     if (!x) return say_failed("report: no memory for the scores");

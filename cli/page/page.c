@@ -48,12 +48,13 @@ void cells_add(cells *t, const char *format, ...)
         t->text = more;
         t->room = room;
     }
-    t->text[t->n] = malloc(strlen(text) + 1);
+    const size_t size = strlen(text) + 1;
+    t->text[t->n] = malloc(size);
     if (!t->text[t->n]) {
         t->failed = 1;
         return;
     }
-    strcpy(t->text[t->n++], text);
+    memcpy(t->text[t->n++], text, size);
 }
 
 int cells_show(page_call *c, cells *t, int64_t columns)
@@ -110,8 +111,9 @@ static int show_curve(page_call *c, const fab_stream_scores *s)
         {"Learning curve: error of the rows to come", "rmse", rmse},
         {"Learning curve: share of the rows to come in a wrong class", "share wrong", wrong}};
     curve k = {.seen = malloc(2 * (size_t)(s->points + 1) * sizeof *k.seen)};
-    int status = k.seen ? DONE : say_failed("report: no memory for the learning curve");
-    if (status == DONE) k.value = k.seen + s->points + 1;
+    int status = DONE;
+    if (!k.seen) return say_failed("report: no memory for the learning curve");
+    k.value = k.seen + s->points + 1;
     for (int i = 0; i < COUNT(all) && status == DONE; i++) {
         take_curve(&k, s, all[i].of);
         if (k.n == 0) continue;

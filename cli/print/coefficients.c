@@ -15,12 +15,10 @@ int coefficients_of(coefficients *c, const char *file, fab_regression *r, const 
 {
     c->r = r;
     fab_status s = fab_regression_summary(r, &c->summary);
+    c->reference = reference;
     if (s == FAB_OK && reference && strcmp(reference, "auto") == 0) {
-        s = fab_regression_reference(r, &c->reference);
-    } else if (s == FAB_OK && reference) {
-        c->reference = malloc(strlen(reference) + 1);
-        if (!c->reference) return say_failed("out of memory");
-        strcpy(c->reference, reference);
+        s = fab_regression_reference(r, &c->usual);
+        c->reference = c->usual;
     }
     if (s != FAB_OK) return say_status_of(file, s);
     c->n = fab_regression_size(r);
@@ -44,7 +42,7 @@ void coefficients_close(coefficients *c)
     fab_regression_free(c->owned);
     free(c->effect);
     free(c->order);
-    fab_text_free(c->reference);
+    fab_text_free(c->usual);
     *c = (coefficients){0};
 }
 

@@ -13,7 +13,8 @@ typedef struct coefficients {
     fab_effect *effect; /* n, with 90 % intervals */
     int64_t *order;     /* n: the strongest first */
     fab_summary summary;
-    char *reference; /* they are against these levels; or NULL */
+    const char *reference; /* they are against these levels; or NULL */
+    char *usual;           /* the memory of it, where nobody named them */
 } coefficients;
 
 /* Of an open file, which is borrowed until close, or of a fit.  reference: levels that they are against; NULL: none;

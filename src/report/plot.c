@@ -247,7 +247,7 @@ static void draw_key(picture *g, int64_t i, int x, int y)
 /* 2 */
 static void draw_names(picture *g)
 {
-    int line[CURVES], x[CURVES];
+    int line[CURVES] = {0}, x[CURVES] = {0};
     lay_names(g->p, line, x);
     for (int64_t i = 0; i < g->p->curves; i++) {
         const int y = TOP + 10 + LINE_STEP * line[i];
