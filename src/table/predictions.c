@@ -330,11 +330,8 @@ static fab_status read_all(work *w, const fab_data *d)
     fab_feed *f;
     fab_dataset *t = NULL;
     if (!w->how.with_target) unlabelled.labels = NULL;
-    const fab_status opened = fab_feed_open_data_as(
-        &f, &unlabelled, w->r->scaling, w->how.with_target ? FAB_READ_TARGET : FAB_READ_FEATURES);
-    if (opened == FAB_BAD_ARGUMENT)
-        return FAB_BAD_DATA; /* the fit named the columns, not the call */
-    FAB_TRY(opened);
+    FAB_TRY(fab_feed_open_data_as(&f, &unlabelled, w->r->scaling,
+                                  w->how.with_target ? FAB_READ_TARGET : FAB_READ_FEATURES));
     fab_feed_watch(f, &w->exec);
     fab_status s = fab_feed_table(f, &t);
     if (s == FAB_OK) {

@@ -498,10 +498,7 @@ static fab_status open_more(fab_regression *r, const fab_data *d)
     fab_feed_close(r->feed);
     r->table = NULL;
     r->feed = NULL;
-    const fab_status opened = fab_feed_open_data_as(&r->feed, d, r->scaling, FAB_READ_WEIGHT);
-    if (opened == FAB_BAD_ARGUMENT)
-        return FAB_BAD_DATA; /* the fit named the columns, not the call */
-    FAB_TRY(opened);
+    FAB_TRY(fab_feed_open_data_as(&r->feed, d, r->scaling, FAB_READ_WEIGHT));
     fab_feed_watch(r->feed, &r->exec);
     return fab_regression_of_data(r, fab_feed_table(r->feed, &r->table));
 }

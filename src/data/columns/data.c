@@ -135,7 +135,9 @@ fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scal
                                   .usual = &k->dialect,
                                   .leave_index = !has_column(k, "x0"),
                                   .none = none};
-    const fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
+    fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
+    if (opened == FAB_BAD_ARGUMENT && categorical && (d->file || d->arrays))
+        opened = FAB_BAD_DATA; /* the fit named the columns of words, not the call */
     fab_text_free(categorical);
     fab_text_free(none);
     FAB_TRY(opened);
