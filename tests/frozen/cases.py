@@ -51,8 +51,10 @@ def fa():
                "fa vectors.csv -k 2 -m ml --loadings v.csv --scores v.npy --rotation varimax --quiet",
                "fa vectors.txt -k 2 --loadings r.csv --scores r.npy --threads 1")
     yield Case("fa-inputs", "fa vectors.csv.gz -k 2 --json", "fa - -k 2 --json < vectors.csv",
-               "fa vectors.txt --format text -k 2", "fa sparse.libsvm -k 1 -m ml", "fa images.idx -k 2 -m ppca --json",
+               "fa vectors.txt --format text -k 2", "fa sparse.libsvm -k 1 -m ppca", "fa images.idx -k 2 -m ppca --json",
                "fa vectors.csv -k 2 --rows rows.txt --json", tolerance=1e-5)
+    yield Case("fa-at-the-floor", "fa sparse.libsvm -k 1 -m ml",
+               bits_only="psi of x2 goes to its floor, and where the search ends there is a matter of last bits")
     yield Case("fa-two-columns", "fa sparse.libsvm -k 1 --features 2 --json",
                bits_only="one factor of two columns is not identified: psi may go either way")
     yield Case("fa-weights", "fa weights.csv -k 2 --weight w -o q.safetensors", "update q.safetensors new_weights.csv --json",
