@@ -57,6 +57,35 @@ static void a_prefix_goes_before_the_sentence(void **state)
     assert_string_equal(fab_detail(), "again: q.safetensors: psi[2] = 0");
 }
 
+static void a_sentence_gets_a_name_that_it_is_not_about(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *format, *name, *said;
+    } all[] = {{"%s: row 3", "a.csv", "a.csv: row 3"},
+               {"%s:7: row 3", "a.csv", "a.csv:7: row 3"},
+               {"a.csv: row 3", "a.csv", "a.csv: row 3"},
+               {"arrays: row 3 of %s", "arrays", "arrays: row 3 of a.csv"},
+               {"%s: row 3", "b.csv", "b.csv: a.csv: row 3"},
+               {"%s: row 3", "a", "a: a.csv: row 3"},
+               {"%s is no table: none", "a.csv", "a.csv: a.csv is no table: none"}};
+    for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+        for (int twice = 0; twice < 2; twice++) {
+            fab_sentence kept;
+            fab_fail(FAB_BAD_DATA, all[i].format, "a.csv");
+            if (twice) fab_about(all[i].name, FAB_BAD_DATA);
+            fab_sentence_keep(&kept);
+            FAB_FAIL(FAB_NUMERIC, "another");
+            assert_int_equal(fab_sentence_raise(FAB_BAD_DATA, &kept), FAB_BAD_DATA);
+            assert_int_equal(fab_about(all[i].name, FAB_BAD_DATA), FAB_BAD_DATA);
+            assert_string_equal(fab_detail(), all[i].said);
+            assert_int_equal(fab_about(NULL, FAB_BAD_DATA), FAB_BAD_DATA);
+            assert_int_equal(fab_about("c.csv", FAB_STOPPED), FAB_STOPPED);
+            assert_int_equal(fab_about("c.csv", FAB_OK), FAB_OK);
+            assert_string_equal(fab_detail(), all[i].said);
+        }
+}
+
 static void long_sentences_are_cut_and_stay_strings(void **state)
 {
     (void)state;
@@ -452,6 +481,7 @@ int main(void)
         TEST(every_status_has_a_phrase),
         TEST(a_detail_belongs_to_its_thread),
         TEST(a_prefix_goes_before_the_sentence),
+        TEST(a_sentence_gets_a_name_that_it_is_not_about),
         TEST(long_sentences_are_cut_and_stay_strings),
         TEST(the_version_has_three_numbers),
         TEST(hooks_count_and_fail),

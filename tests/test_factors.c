@@ -673,6 +673,29 @@ static void packed_bytes_are_the_file_and_go_on(void **state)
     fab_factors_free(f);
 }
 
+static void a_failure_of_rows_in_memory_speaks_of_arrays(void **state)
+{
+    (void)state;
+    const double same[4][2] = {{1, 2}, {1, 2}, {1, 2}, {1, 2}};
+    const double gap[4][2] = {{1, 2}, {NAN, 5}, {2, 2}, {0, 1}};
+    const fab_arrays constant = {.n = 4, .x = same, .D = 2}, missing = {.n = 4, .x = gap, .D = 2};
+    fab_source *s;
+    fab_factors *f;
+    const fab_gauss *q;
+    assert_ok(fab_source_open_arrays(&s, &missing, &(fab_source_options){.missing = 1}));
+    assert_ok(
+        fab_factors_create(&f, &(fab_factors_plan){.source = s, .K = 1, .method = "ml"}, NULL));
+    assert_refused(fab_factors_read(f), FAB_BAD_DATA, "arrays: ml: row 1");
+    fab_factors_free(f);
+    fab_source_close(s);
+    assert_ok(fab_source_open_arrays(&s, &constant, NULL));
+    const fab_factors_plan plan = {.source = s, .K = 1, .method = "online-ml"};
+    assert_ok(fab_factors_create(&f, &plan, NULL));
+    assert_refused(fab_factors_result(f, &q), FAB_BAD_DATA, "arrays: 0 rows for K = 1");
+    fab_factors_free(f);
+    fab_source_close(s);
+}
+
 static void weights_that_cannot_be_are_refused(void **state)
 {
     (void)state;
@@ -1036,6 +1059,7 @@ int main(void)
         TEST(weights_of_a_column_are_those_beside_rows),
         WITH_FOLDER(a_weighted_stream_goes_on_with_its_weights),
         WITH_FOLDER(packed_bytes_are_the_file_and_go_on),
+        TEST(a_failure_of_rows_in_memory_speaks_of_arrays),
         TEST(weights_that_cannot_be_are_refused),
         TEST(the_rows_of_a_libsvm_file_stay_sparse),
         TEST(swag_of_the_rows_of_a_table_is_that_of_a_stream),

@@ -49,10 +49,9 @@ int say_status(fab_status s)
 
 int say_status_of(const char *file, fab_status s)
 {
-    const char *detail = fab_detail()[0] ? fab_detail() : fab_strerror(s);
-    const size_t n = strlen(file);
-    if (strncmp(detail, file, n) == 0 && detail[n] == ':') return say_failed("%s", detail);
-    return say_failed("%s: %s", file, detail);
+    if (!fab_detail()[0]) return say_failed("%s: %s", file, fab_strerror(s));
+    fab_about(file, s);
+    return say_failed("%s", fab_detail());
 }
 
 /* A file that is not there yet: can its folder take it?  Said before the work and not after it. */

@@ -39,6 +39,10 @@ FAB_API const char *fab_strerror(fab_status s);
  * has failed yet.  Lends until the next failure on the same thread. */
 FAB_API const char *fab_detail(void);
 
+/* Put "name: " in front of that sentence, unless it is about name already, and return s.  FAB_OK and FAB_STOPPED pass, and
+ * so does a name that is NULL. */
+FAB_API fab_status fab_about(const char *name, fab_status s);
+
 /* The version of the library, "MAJOR.MINOR.PATCH". */
 FAB_API const char *fab_version(void);
 

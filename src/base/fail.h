@@ -5,6 +5,7 @@
 #define FAB_BASE_FAIL_H
 
 #include "fabayes/status.h"
+#include <stddef.h>
 
 #if defined(__GNUC__)
 #define FAB_PRINTF(f, a) __attribute__((format(printf, f, a)))
@@ -17,6 +18,17 @@ fab_status fab_fail(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
 
 /* Put words in front of the sentence remembered last: "file: " + detail. */
 fab_status fab_prefix(fab_status s, const char *format, ...) FAB_PRINTF(2, 3);
+
+/* A sentence with whom it is about, the first so many bytes of it (0: it does not say): what fab_about asks, and what goes
+ * from one thread to another. */
+typedef struct fab_sentence {
+    char text[1024];
+    size_t about;
+} fab_sentence;
+
+/* The sentence remembered last; and remembered again, with s returned. */
+void fab_sentence_keep(fab_sentence *to);
+fab_status fab_sentence_raise(fab_status s, const fab_sentence *kept);
 
 /* Returns s in sight of the caller, so that whoever reads only the caller, a compiler or an analyser,
  * knows that it is not FAB_OK. */

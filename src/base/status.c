@@ -7,8 +7,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { DETAIL_SIZE = 1024 };
-static _Thread_local char detail[DETAIL_SIZE];
+static _Thread_local fab_sentence said;
 
 const char *fab_strerror(fab_status s)
 {
@@ -29,7 +28,7 @@ const char *fab_strerror(fab_status s)
 
 const char *fab_detail(void)
 {
-    return detail;
+    return said.text;
 }
 
 const char *fab_version(void)
@@ -37,29 +36,64 @@ const char *fab_version(void)
     return FAB_VERSION;
 }
 
+/* Whom a sentence begins with, as "NAME: .." or as the letters of its format: so many bytes; 0: it does not say. */
+static size_t about_of(const char *format, va_list args)
+{
+    if (strncmp(format, "%s:", 3) == 0) {
+        const char *name = va_arg(args, const char *);
+        return name ? strlen(name) : 0;
+    }
+    const size_t n = strcspn(format, "%:");
+    return format[n] == ':' ? n : 0;
+}
+
 fab_status fab_fail(fab_status s, const char *format, ...)
 {
-    char next[DETAIL_SIZE] = {0}; /* an argument may point into the old detail */
+    fab_sentence next = {0}; /* an argument may point into the old one */
     va_list args;
     va_start(args, format);
-    vsnprintf(next, sizeof next, format, args);
+    vsnprintf(next.text, sizeof next.text, format, args);
     va_end(args);
-    memcpy(detail, next, sizeof next);
+    va_start(args, format);
+    next.about = about_of(format, args);
+    va_end(args);
+    said = next;
     return s;
 }
 
 fab_status fab_prefix(fab_status s, const char *format, ...)
 {
-    char next[DETAIL_SIZE] = {0};
+    fab_sentence next = {0};
     va_list args;
     va_start(args, format);
-    const int used = vsnprintf(next, sizeof next, format, args);
+    const int used = vsnprintf(next.text, sizeof next.text, format, args);
     va_end(args);
-    const size_t n = used < 0 ? 0 : (size_t)used < sizeof next ? (size_t)used : sizeof next - 1;
-    const size_t rest =
-        strnlen(detail, sizeof next - 1 - n); /* a long front cuts the sentence's end */
-    memcpy(next + n, detail, rest);
-    next[n + rest] = '\0';
-    memcpy(detail, next, sizeof next);
+    va_start(args, format);
+    next.about = about_of(format, args);
+    va_end(args);
+    const size_t most = sizeof next.text - 1;
+    const size_t n = used < 0 ? 0 : (size_t)used < most ? (size_t)used : most;
+    const size_t rest = strnlen(said.text, most - n); /* a long front cuts the sentence's end */
+    memcpy(next.text + n, said.text, rest);
+    said = next;
+    return s;
+}
+
+fab_status fab_about(const char *name, fab_status s)
+{
+    if (s == FAB_OK || s == FAB_STOPPED || !name) return s;
+    const size_t n = strlen(name), most = sizeof said.text - 1;
+    if (said.about == n && strncmp(said.text, name, n < most ? n : most) == 0) return s;
+    return fab_prefix(s, "%s: ", name);
+}
+
+void fab_sentence_keep(fab_sentence *to)
+{
+    *to = said;
+}
+
+fab_status fab_sentence_raise(fab_status s, const fab_sentence *kept)
+{
+    said = *kept;
     return s;
 }

@@ -14,6 +14,7 @@
  * A linear model is no functions but rows.  They are in its Jacobian: ask for some, feed them to the stream, go on.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/fail.h"
 #include "base/memory.h"
 #include "base/rows.h"
 #include "fit/fit.h"
@@ -39,7 +40,7 @@ struct fab_drive {
     int running;       /* the coroutine has control */
     int stop;          /* the next question is not put: leave */
     fab_status status; /* of the run */
-    char detail[1024]; /* its sentence */
+    fab_sentence why;  /* its sentence */
 
     int64_t rows,
         chunk; /* examples there are; of which a question has one each at most, but for the loss */
@@ -188,7 +189,7 @@ static void work(void *ctx)
     const fab_mixture *q;
     d->status = feed(d);
     if (d->status == FAB_OK) d->status = fab_fit_result(d->f, &q);
-    if (d->status != FAB_OK) snprintf(d->detail, sizeof d->detail, "%s", fab_detail());
+    if (d->status != FAB_OK) fab_sentence_keep(&d->why);
     d->where = ENDED;
 }
 
@@ -206,7 +207,7 @@ static void advance(fab_drive *d)
 
 static fab_status failed(const fab_drive *d)
 {
-    return d->status == FAB_OK ? FAB_OK : FAB_FAIL(d->status, "%s", d->detail);
+    return d->status == FAB_OK ? FAB_OK : fab_sentence_raise(d->status, &d->why);
 }
 
 fab_status fab_drive_rest(fab_drive *d)

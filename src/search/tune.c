@@ -8,6 +8,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/search.h"
+#include "base/fail.h"
 #include "base/hooks.h"
 #include "base/memory.h"
 #include "data/columns/split.h"
@@ -27,7 +28,7 @@ typedef struct job {
     int64_t trial, fold;
     fab_status status;
     double nll, seconds;
-    char why[256];
+    fab_sentence why;
 } job;
 
 struct fab_tune {
@@ -252,7 +253,7 @@ static void run_job(void *ctx, int64_t i, int thread)
                                    t->trial_settings + (size_t)slot * t->r.method->fields->size, &x,
                                    &s);
     j->nll = j->status == FAB_OK ? s.nll : INFINITY;
-    snprintf(j->why, sizeof j->why, "%s", j->status == FAB_OK ? "" : fab_detail());
+    if (j->status != FAB_OK) fab_sentence_keep(&j->why);
     j->seconds = fab_clock() - start;
 }
 
@@ -267,7 +268,7 @@ static void finish_trial(fab_tune *t, int64_t slot)
     r->seconds = 0;
     for (int64_t k = 0; k < folds; k++) {
         const int bad = j[k].status != FAB_OK || !isfinite(j[k].nll);
-        if (bad && r->failed++ == 0) snprintf(r->why, sizeof r->why, "%s", j[k].why);
+        if (bad && r->failed++ == 0) snprintf(r->why, sizeof r->why, "%s", j[k].why.text);
         sum += j[k].nll / (double)folds;
         r->seconds += j[k].seconds;
     }
@@ -302,7 +303,7 @@ fab_status fab_tune_step(fab_tune *t)
     fab_blas_leave(before);
     for (int64_t i = 0; i < slots * folds; i++)
         if (t->job[i].status == FAB_STOPPED || t->job[i].status == FAB_NO_MEMORY)
-            return FAB_FAIL(t->job[i].status, "%s", t->job[i].why);
+            return fab_sentence_raise(t->job[i].status, &t->job[i].why);
     for (int64_t s = 0; s < slots; s++) finish_trial(t, s);
     t->finished += slots;
     return fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials);

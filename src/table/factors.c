@@ -21,15 +21,6 @@
 
 enum { PIECE = 1 << 20 }; /* numbers read at a time: 8 MB, or one row where that is longer */
 
-/* Put the name of a file in front of the sentence, unless it stands there. */
-static fab_status about(const char *file, fab_status s)
-{
-    const size_t n = strlen(file);
-    if (s == FAB_OK || s == FAB_STOPPED) return s;
-    const int named = strncmp(fab_detail(), file, n) == 0 && fab_detail()[n] == ':';
-    return named ? s : fab_prefix(s, "%s: ", file);
-}
-
 /* ---- settings --------------------------------------------------------------------------------------- */
 
 int64_t fab_factors_get(const fab_factors *f, const char *name)
@@ -74,7 +65,7 @@ void fab_factors_fit_free(fab_factors_fit *fit)
 
 fab_status fab_factors_fit_update(fab_factors *f, const fab_rows *rows, const double *weight)
 {
-    return about(f->who, fab_fit_update(f->fit, &(fab_examples){.x = *rows, .weight = weight}));
+    return fab_about(f->who, fab_fit_update(f->fit, &(fab_examples){.x = *rows, .weight = weight}));
 }
 
 int64_t fab_factors_fit_rows(const fab_factors *f)
@@ -84,7 +75,7 @@ int64_t fab_factors_fit_rows(const fab_factors *f)
 
 fab_status fab_factors_fit_result(fab_factors *f, const fab_gauss **q)
 {
-    return about(f->who, fab_fit_gauss(f->fit, q));
+    return fab_about(f->who, fab_fit_gauss(f->fit, q));
 }
 
 fab_status fab_factors_fit_so_far(fab_factors *f, const fab_gauss **q)
@@ -92,14 +83,14 @@ fab_status fab_factors_fit_so_far(fab_factors *f, const fab_gauss **q)
     const fab_mixture *all;
     *q = NULL;
     const fab_status s = fab_fit_so_far(f->fit, &all);
-    if (s == FAB_NO_MEMORY) return about(f->who, s);
+    if (s == FAB_NO_MEMORY) return fab_about(f->who, s);
     if (s == FAB_OK && all->n == 1) *q = all->part[0];
     return FAB_OK;
 }
 
 fab_status fab_factors_fit_report(fab_factors *f, fab_report *r)
 {
-    return about(f->who, fab_fit_report(f->fit, r));
+    return fab_about(f->who, fab_fit_report(f->fit, r));
 }
 
 fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fit,
@@ -115,7 +106,7 @@ fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fi
         fab_fit_free(*fit);
         *fit = NULL;
     }
-    return about(f->who, s);
+    return fab_about(f->who, s);
 }
 
 static fab_status keep_text(fab_factors *f, const char *key, const char *value)
@@ -297,7 +288,7 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
                          .limit = p->memory,
                          .checkpoint = p->checkpoint,
                          .missing = p->missing,
-                         .who = p->source ? p->source->path : "factors"};
+                         .who = p->source ? p->source->in.name : "factors"};
     FAB_TRY(find_columns(&proto, p));
     if (!name && p->settings)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "settings, and no word of the method whose they are");
@@ -431,7 +422,7 @@ static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
 {
     assert(f);
     fab_settings_defaults(f->method->fields, f->settings);
-    FAB_TRY(about(path, fit_load(f, t, 0)));
+    FAB_TRY(fab_about(path, fit_load(f, t, 0)));
     f->before = f->n;
     const fab_tensor *mu = fab_tensors_find(t, "mu");
     if (mu->shape[0] != f->D)
@@ -439,7 +430,7 @@ static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
                         path, mu->shape[0], f->who, f->D);
     FAB_TRY(check_names(f, path, t));
     FAB_TRY(take_names(f));
-    FAB_TRY(about(path, open_scores(f, t)));
+    FAB_TRY(fab_about(path, open_scores(f, t)));
     return keep_metadata(f, t); /* names in the file stay */
 }
 
@@ -456,7 +447,7 @@ static fab_status load_tensors(fab_factors **f, const fab_factors_plan *p, fab_t
     else if (!p->source && !p->D)
         plan.D = mu->shape[0];
     if (p->source && !p->weight) plan.weight = fab_tensors_get(t, "weight");
-    if (s == FAB_OK) s = about(path, build(f, &plan, method, x));
+    if (s == FAB_OK) s = fab_about(path, build(f, &plan, method, x));
     if (s == FAB_OK) s = take_file(*f, t, path);
     fab_tensors_free(t);
     return begun(f, s);
@@ -505,9 +496,9 @@ fab_status fab_factors_resume(fab_factors **f, const fab_factors_plan *p, const 
     if (s == FAB_OK) s = take_names(*f);
     if (s == FAB_OK) s = fab_tensors_read(&t, path);
     if (s == FAB_OK) s = check_same(*f, t, path);
-    if (s == FAB_OK) s = about(path, fit_load(*f, t, fab_factors_get(*f, "K")));
+    if (s == FAB_OK) s = fab_about(path, fit_load(*f, t, fab_factors_get(*f, "K")));
     if (s == FAB_OK) (*f)->before = (*f)->n;
-    if (s == FAB_OK) s = about(path, open_scores(*f, t));
+    if (s == FAB_OK) s = fab_about(path, open_scores(*f, t));
     if (s == FAB_OK && p->source) s = fab_source_skip(p->source, (*f)->n);
     fab_tensors_free(t);
     return begun(f, s);
@@ -520,7 +511,7 @@ fab_status fab_factors_result(fab_factors *f, const fab_gauss **q)
     *q = NULL;
     if (f->by_bic) {
         const double start = fab_clock();
-        FAB_TRY(about(f->who, fab_factors_choose(f)));
+        FAB_TRY(fab_about(f->who, fab_factors_choose(f)));
         f->seconds += fab_clock() - start;
     }
     FAB_TRY(fab_factors_check_rows(f, f->n));
@@ -587,7 +578,7 @@ fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source 
         return FAB_FAIL(FAB_BAD_DATA,
                         "%s: has changed while it was read: D = %" PRId64 ", and %" PRId64
                         " before",
-                        s->path, fab_source_columns(s) - f->columns + f->D, f->D);
+                        s->in.name, fab_source_columns(s) - f->columns + f->D, f->D);
     if (!f->solver) FAB_TRY(fab_solver_create(&f->solver, q, &f->exec));
     FAB_TRY(fab_alloc_array((void **)&x, f->piece * f->columns, sizeof *x, "rows to score"));
     fab_status status = fab_source_next(s, f->piece, x, got);

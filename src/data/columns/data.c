@@ -20,14 +20,6 @@ int fab_data_again(const fab_data *d)
     return strcmp(d->file, "-") != 0 && stat(d->file, &s) == 0 && S_ISREG(s.st_mode);
 }
 
-fab_status fab_about(const char *name, fab_status s)
-{
-    const size_t n = strlen(name);
-    if (s == FAB_OK) return s;
-    if (strncmp(fab_detail(), name, n) == 0 && fab_detail()[n] == ':') return s;
-    return fab_prefix(s, "%s: ", name);
-}
-
 static fab_missing missing_of(const fab_data *d)
 {
     return d->table && d->table->fills ? FAB_MISSING_MEAN : d->columns.missing;

@@ -151,8 +151,8 @@ static fab_status compare(const fab_source *s, int64_t first, int64_t except, co
         const int same = strcmp(now, old) == 0;
         fab_release(now);
         if (!same)
-            return FAB_FAIL(FAB_BAD_DATA, "%s: column %" PRId64 " is '%s', and '%s' in %s", s->path,
-                            c, s->names[c], old, file);
+            return FAB_FAIL(FAB_BAD_DATA, "%s: column %" PRId64 " is '%s', and '%s' in %s",
+                            s->in.name, c, s->names[c], old, file);
     }
     return FAB_OK;
 }

@@ -90,8 +90,6 @@ void fab_chosen_free(void *view);
 void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int64_t *offset);
 /* A table in the user's units as a source.  Borrows t until close. */
 fab_status fab_source_open_table(fab_source **s, const fab_dataset *t, const fab_source_options *o);
-/* Put "name: " in front of the sentence remembered last, unless it stands there. */
-fab_status fab_about(const char *name, fab_status s);
 
 /* Keep the sentence, and tell the log.  The name of the file stands in front. */
 fab_status fab_source_say(fab_source *s, const char *format, ...) FAB_PRINTF(2, 3);
