@@ -180,11 +180,51 @@ class Columns(Case):
 
     def test_numbers_of_rows_are_left_out_or_remarked(self):
         count = range(1, 41)
-        self.assertIn("'Id' counts the rows, and is left out", self.good("fit", self.data(("Id", count)), "-y", "price"))
-        told = self.good("fit", self.data(("year", count)), "-y", "price")
-        self.assertIn("'year' counts the rows: --exclude year leaves it out", told)
+        self.assertIn("'Id' numbers the rows, and is left out", self.good("fit", self.data(("Id", count)), "-y", "price"))
+        told = self.good("fit", self.data(("ticket", count)), "-y", "price")
+        self.assertIn("'ticket' looks like a number of the row: --exclude ticket leaves it out if it is one", told)
         self.assertIn("on 5 features", told)
-        self.assertNotIn("counts", self.good("fit", self.data(("year", count[::-1])), "-y", "price"))
+        self.assertNotIn("'year'", self.good("fit", self.data(("year", count)), "-y", "price"))
+        self.assertNotIn("'day_of_study'", self.good("fit", self.data(("day_of_study", count[::-1])), "-y", "price"))
+
+    def test_identifiers_are_left_out_in_any_order_and_with_gaps(self):
+        r = np.random.default_rng(11)
+        some = {"shuffled": r.permutation(40) + 1, "every other": np.arange(1, 81, 2),
+                "some": r.permutation(60)[:40], "falling": np.arange(40, 0, -1),
+                "far": r.permutation(10 ** 6)[:40] + 15 * 10 ** 6}
+        for how, numbers in some.items():
+            for name in ("Id", "ID", "customer_id", "CustomerID", "PassengerId", "userid", "id_of_house", "index",
+                         "row.number"):
+                told = self.good_json("fit", self.data((name, numbers)), "-y", "price")
+                self.assertEqual((told["D"], told["left_out_names"]), (4, [name]), (how, name))
+            noted = self.good_json("fit", self.data(("ticket", numbers)), "-y", "price")
+            self.assertEqual(noted.get("counting_names", []), [] if how == "far" else ["ticket"], how)
+        data = self.data(("Id", some["some"]))
+        for keep in (("--only", "Id,area,district"), ("-f", "price ~ Id + area + district")):
+            self.assertEqual(self.good_json("fit", data, "-y", "price", *keep)["D"], 5)
+
+    def test_an_identifier_whose_rows_have_gaps_elsewhere_is_left_out(self):
+        rows = ["Id,area,price"] + ["%d,%s,%.2f" % (i + 1, "" if i % 3 == 0 else "%.2f" % self.area[i], self.price[i])
+                                    for i in range(40)]
+        data = self.write("gaps.csv", ("\n".join(rows) + "\n").encode())
+        for way in ("drop", "mean"):
+            told = self.good_json("fit", data, "-y", "price", "--missing", way)
+            self.assertEqual((told["D"], told["left_out_names"]), (1, ["Id"]), way)
+
+    def test_numbers_of_other_things_are_not_taken_for_identifiers(self):
+        r = np.random.default_rng(12)
+        for name, values in (("humid", r.permutation(100)[:40]), ("price_index", r.permutation(100)[:40]),
+                             ("id", r.integers(0, 100, 40)),            # numbers come again
+                             ("id", r.permutation(100)[:40] + 0.5)):    # not whole
+            told = self.good_json("fit", self.data((name, values)), "-y", "price")
+            self.assertEqual((told["D"], told.get("left_out_names", [])), (5, []), name)
+        for name, values in (("population", np.sort(r.permutation(10 ** 6)[:40])), ("cost", r.permutation(10 ** 5)[:40]),
+                             ("count", r.integers(0, 30, 40)), ("width", r.permutation(400)[:40]),
+                             ("temperature", np.arange(0, 800, 20)[::-1] * 7)):
+            told = self.good_json("fit", self.data((name, values)), "-y", "price")
+            self.assertEqual(told.get("counting_names", []), [], name)
+        alone = self.write("alone.csv", ("x,y\n" + "".join("%d,%d\n" % (i, i + i * i % 17) for i in range(40))).encode())
+        self.assertEqual(self.good_json("fit", alone, "-y", "y").get("counting_names", []), [])  # nothing else is there
 
 
 class Vectors(Case):

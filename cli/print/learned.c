@@ -246,10 +246,13 @@ void keys_print(FILE *to, const fab_regression *r)
                     k->column, k->levels, k->rows, name);
         else if (k->left_out)
             fprintf(to,
-                    "'%s' counts the rows, and is left out; -f or --only with %s in it keeps it\n",
+                    "'%s' numbers the rows, and is left out; -f or --only with %s in it keeps it\n",
                     k->column, name);
         else
-            fprintf(to, "'%s' counts the rows: --exclude %s leaves it out\n", k->column, name);
+            fprintf(
+                to,
+                "'%s' looks like a number of the row: --exclude %s leaves it out if it is one\n",
+                k->column, name);
     }
 }
 

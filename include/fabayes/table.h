@@ -334,9 +334,9 @@ FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64
  * that is done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
 FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);
 
-/* A column that names the rows and says nothing of them: as many words as rows, nearly (docs/data.md has the rule), or numbers
- * that count the rows.  It is left out, unless the call names it (columns.only, a formula, categorical); numbers whose
- * name says nothing of that stay, and are remarked only. */
+/* A column that names the rows and says nothing of them: as many words as rows, nearly (docs/data.md has the rule), or whole
+ * numbers, all different, under a name that says so.  It is left out, unless the call names it (columns.only, a formula,
+ * categorical); numbers that only look so stay, and are remarked. */
 typedef struct fab_key {
     const char *column;
     int64_t number;   /* of the column in the data */

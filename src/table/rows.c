@@ -126,8 +126,9 @@ static fab_status leave_keys(fab_regression *r)
     char *named;
     FAB_TRY(fab_alloc_array((void **)&r->left, columns, 1, "regression"));
     FAB_TRY(fab_feed_named(r->feed, r->data.categorical, &named));
-    fab_dataset_keys(t, named, r->left);
+    const fab_status found = fab_dataset_keys(t, named, r->left);
     fab_release(named);
+    FAB_TRY(found);
     for (int64_t c = 0; c < columns; c++) met += r->left[c] != FAB_KEY_NONE;
     if (met == 0) return FAB_OK;
     FAB_TRY(fab_alloc_array((void **)&r->key, met, sizeof *r->key, "regression"));

@@ -4,24 +4,87 @@
  *
  *   has words      is left out when its levels are more than 9/10 of the rows that have one, or more than half of them and
  *                  more than 20: most levels are then met once, and fit their row alone
- *   has numbers    that rise by 1 from row to row is left out when its name says that it counts rows, and else remarked
+ *   has numbers    all whole and different, is left out when its name says that it numbers rows, unless it says that it
+ *                  tells a time; any other is remarked when it rises by 1 from row to row, or two of its numbers would be
+ *                  alike by chance: n numbers drawn evenly from a range of R have n^2 / 2R such pairs on average, and
+ *                  without any pair some rule keeps them apart.  10 are asked for; 1 when the numbers rise or fall
+ *                  all the way.  Nothing is remarked when no other column is there
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
+#include "base/memory.h"
 #include "data/columns/table.h"
+#include <ctype.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 #include <strings.h>
 
-enum { LEAST_ROWS = 10, FEW_LEVELS = 20 };
+enum { LEAST_ROWS = 10, FEW_LEVELS = 20, MANY_PAIRS = 10 };
 
-static int counts_rows(const char *name)
+/* ---- names ----------------------------------------------------------------------------------------- */
+
+static int is_one_of(const char *word, size_t n, const char *const *list)
 {
-    static const char *const names[] = {
-        "",         "id",        "index",     "idx",        "row",    "rowid",     "row_id",
-        "rownames", "row_names", "row.names", "row_number", "rownum", "rownumber", "unnamed: 0"};
-    for (size_t i = 0; i < sizeof names / sizeof *names; i++)
-        if (strcasecmp(name, names[i]) == 0) return 1;
+    for (; *list; list++)
+        if (strlen(*list) == n && strncasecmp(word, *list, n) == 0) return 1;
+    return 0;
+}
+
+/* The next word of a name at *p, of n bytes; NULL: there is none.  customer_id, customer.id and customerID have two each. */
+static const char *next_word(const char **p, size_t *n)
+{
+    const char *q = *p;
+    while (*q && strchr("_.- :/#()", *q)) q++;
+    if (!*q) return NULL;
+    const char *word = q++;
+    while (*q && !strchr("_.- :/#()", *q)) {
+        const int rises = isupper((unsigned char)*q) && !isupper((unsigned char)q[-1]);
+        const int ends = islower((unsigned char)q[1]) && isupper((unsigned char)q[-1]);
+        if (rises || (isupper((unsigned char)*q) && ends)) break; /* custom|Id, ID|Card */
+        q++;
+    }
+    *n = (size_t)(q - word);
+    *p = q;
+    return word;
+}
+
+/* Id, CustomerID, id_of_house and row.names do; humid and price_index do not. */
+static int numbers_rows(const char *name)
+{
+    static const char *const whole[] = {"",           "index",      "idx",          "row",
+                                        "rows",       "rownum",     "rowindex",     "rownumber",
+                                        "unnamed: 0", "rownames",   "pk",           "row_num",
+                                        "row_index",  "row_number", "row.number",   "row_no",
+                                        "row.names",  "row_names",  "record_index", NULL};
+    static const char *const ids[] = {
+        "id",       "rowid",      "uid",         "guid",       "uuid",      "userid",
+        "custid",   "customerid", "caseid",      "pid",        "patientid", "personid",
+        "playerid", "studentid",  "itemid",      "subjectid",  "hhid",      "recid",
+        "orderid",  "productid",  "memberid",    "sampleid",   "objid",     "objectid",
+        "recordid", "accountid",  "passengerid", "employeeid", NULL};
+    const char *p = name, *word;
+    size_t n = 0;
+    int first = 1, last = 0;
+    if (is_one_of(name, strlen(name), whole)) return 1;
+    while ((word = next_word(&p, &n)) != NULL) {
+        last = is_one_of(word, n, ids);
+        if (first && last) return 1;
+        first = 0;
+    }
+    return last;
+}
+
+/* Rows in the order of time: a trend, and no name. */
+static int tells_time(const char *name)
+{
+    static const char *const words[] = {"year", "years",  "yr",      "date",   "day",       "days",
+                                        "week", "month",  "quarter", "time",   "minute",    "hour",
+                                        "age",  "second", "decade",  "period", "timestamp", NULL};
+    const char *p = name, *word;
+    size_t n = 0;
+    while ((word = next_word(&p, &n)) != NULL)
+        if (is_one_of(word, n, words)) return 1;
     return 0;
 }
 
@@ -41,14 +104,55 @@ static int is_unnamed(const fab_dataset *t, int64_t column)
     return 1;
 }
 
-static int is_sequence(const fab_dataset *t, int64_t c)
+/* ---- numbers --------------------------------------------------------------------------------------- */
+
+static int compare(const void *a, const void *b)
 {
-    const double first = t->x[c];
-    if (!(first == floor(first))) return 0;
-    for (int64_t i = 1; i < t->n; i++)
-        if (t->x[i * t->D + c] != first + (double)i) return 0;
-    return 1;
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
 }
+
+/* The n numbers of a column that are there. */
+typedef struct counter {
+    int64_t n;
+    int different;      /* 1: whole, and no two are alike */
+    int by_one, steady; /* each is one more than that before; all rise, or all fall */
+    double range;       /* from the least to the largest, both counted */
+} counter;
+
+/* x has room for a number of each row. */
+static counter look(const fab_dataset *t, int64_t c, double *x)
+{
+    counter k = {.by_one = 1, .steady = 1};
+    for (int64_t i = 0; i < t->n; i++) {
+        const double value = t->x[i * t->D + c];
+        if (isnan(value)) continue;
+        if (value != floor(value)) return k;
+        x[k.n] = value;
+        if (k.n && value != x[k.n - 1] + 1) k.by_one = 0;
+        if (k.n && (value > x[k.n - 1]) != (x[1] > x[0])) k.steady = 0;
+        k.n++;
+    }
+    qsort(x, (size_t)k.n, sizeof *x, compare);
+    for (int64_t i = 1; i < k.n; i++)
+        if (x[i] == x[i - 1]) return k;
+    k.different = k.n >= LEAST_ROWS;
+    if (k.different) k.range = x[k.n - 1] - x[0] + 1;
+    return k;
+}
+
+static char key_of_numbers(const fab_dataset *t, int64_t c, double *x)
+{
+    const counter k = look(t, c, x);
+    if (!k.different) return FAB_KEY_NONE;
+    if (numbers_rows(t->name[c]) || is_unnamed(t, c)) return FAB_KEY_NUMBERS;
+    if (tells_time(t->name[c])) return FAB_KEY_NONE;
+    const double pairs = (double)k.n * (double)k.n / (2 * k.range);
+    if (k.by_one || pairs >= MANY_PAIRS || (k.steady && pairs >= 1)) return FAB_KEY_REMARK;
+    return FAB_KEY_NONE;
+}
+
+/* ---- words ----------------------------------------------------------------------------------------- */
 
 /* As many words as rows, nearly?  Those of the rows at hand, of which some are missing. */
 static int names_rows(const fab_dataset *t, int64_t c)
@@ -59,21 +163,28 @@ static int names_rows(const fab_dataset *t, int64_t c)
     return n >= LEAST_ROWS && (10 * levels > 9 * n || (levels > FEW_LEVELS && 2 * levels > n));
 }
 
-void fab_dataset_keys(const fab_dataset *t, const char *named, char *key)
+/* ---- all columns ----------------------------------------------------------------------------------- */
+
+fab_status fab_dataset_keys(const fab_dataset *t, const char *named, char *key)
 {
-    int64_t left = 0;
+    double *room;
+    int64_t left = 0, plain = 0;
+    memset(key, FAB_KEY_NONE, (size_t)t->columns);
+    if (t->packed || t->n < LEAST_ROWS) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&room, t->n, sizeof *room, "table"));
     for (int64_t c = 0; c < t->columns; c++) {
-        key[c] = FAB_KEY_NONE;
-        if (t->packed || t->n < LEAST_ROWS || (named && named[c])) continue;
-        if (t->words[c].n) {
-            if (names_rows(t, c)) key[c] = FAB_KEY_WORDS;
-        } else if (is_sequence(t, c)) {
-            const int says_so = counts_rows(t->name[c]) || is_unnamed(t, c);
-            key[c] = says_so ? FAB_KEY_NUMBERS : FAB_KEY_REMARK;
-        }
+        if (named && named[c]) continue;
+        if (!t->words[c].n)
+            key[c] = key_of_numbers(t, c, room);
+        else if (names_rows(t, c))
+            key[c] = FAB_KEY_WORDS;
+    }
+    fab_release(room);
+    for (int64_t c = 0; c < t->columns; c++) {
+        plain += key[c] == FAB_KEY_NONE;
+        left += key[c] == FAB_KEY_NONE || key[c] == FAB_KEY_REMARK;
     }
     for (int64_t c = 0; c < t->columns; c++)
-        left += key[c] == FAB_KEY_NONE || key[c] == FAB_KEY_REMARK;
-    if (left) return;
-    for (int64_t c = 0; c < t->columns; c++) key[c] = FAB_KEY_NONE; /* nothing else is there */
+        if (!left || (!plain && key[c] == FAB_KEY_REMARK)) key[c] = FAB_KEY_NONE;
+    return FAB_OK;
 }

@@ -33,10 +33,10 @@ fab_status fab_roles_find_as(fab_roles *r, const fab_source *s, const fab_scalin
 enum {
     FAB_KEY_NONE = 0,
     FAB_KEY_WORDS,   /* a word for each row, nearly */
-    FAB_KEY_NUMBERS, /* counts the rows, and is named so */
-    FAB_KEY_REMARK   /* counts the rows, and stays */
+    FAB_KEY_NUMBERS, /* numbers the rows, and is named so */
+    FAB_KEY_REMARK   /* looks like a number of the row, and stays */
 };
-void fab_dataset_keys(const fab_dataset *t, const char *named, char *key);
+fab_status fab_dataset_keys(const fab_dataset *t, const char *named, char *key);
 
 /* Which columns the call names, in `only`, a formula or this list (NULL: none): a mark for each.  Gives *named: fab_release.
  */
