@@ -243,6 +243,38 @@ static void the_scores_of_a_table_and_its_coverage_curve_agree(void **state)
     fab_regression_free(r);
 }
 
+/* Of a linear model, a network, and classes. */
+static void log_densities_of_rows_have_the_score_as_their_mean(void **state)
+{
+    (void)state;
+    const char *const models[] = {NULL, "mlp:5"};
+    for (int m = 0; m < 4; m++) {
+        double level[N];
+        for (int i = 0; i < N; i++) level[i] = (y[i] > 170) + (y[i] > 190);
+        const fab_array column[] = {{.name = "weak", .p = weak}, {.name = "strong", .p = strong}};
+        const fab_arrays a = {
+            .n = N, .column = column, .columns = 2, .y = {.name = "y", .p = m < 2 ? y : level}};
+        const char *const few[] = {"epochs=5", NULL};
+        const fab_data d = {.arrays = &a};
+        const fab_plan plan = {.model = models[m % 2],
+                               .settings = m % 2 ? few : NULL,
+                               .likelihood = m < 2 ? "gaussian" : "categorical"};
+        const fab_predict_plan how = {.with_target = 1, .with_density = 1};
+        fab_regression *r;
+        fab_predictions *p;
+        double sum = 0;
+        assert_int_equal(fab_regression_fit(&r, &d, &plan, NULL), FAB_OK);
+        assert_int_equal(fab_regression_predict(r, &d, &how, &p), FAB_OK);
+        for (int i = 0; i < N; i++) sum += p->density[i];
+        near(sum / N, -p->scores.nll, 1e-10);
+        fab_predictions_free(p);
+        assert_int_equal(fab_regression_predict(r, &d, NULL, &p), FAB_OK);
+        assert_null(p->density);
+        fab_predictions_free(p);
+        fab_regression_free(r);
+    }
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -254,6 +286,7 @@ int main(void)
         cmocka_unit_test(effects_have_an_order_and_the_steps_of_their_columns),
         cmocka_unit_test(a_profile_moves_the_column_that_matters_most),
         cmocka_unit_test(the_scores_of_a_table_and_its_coverage_curve_agree),
+        cmocka_unit_test(log_densities_of_rows_have_the_score_as_their_mean),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

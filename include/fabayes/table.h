@@ -144,6 +144,7 @@ typedef struct fab_predict_plan {
     /* Probability of the intervals of numbers and counts, between 0 and 1; 0: 0.9.  Those of a conformal calibration are of
      * 0.5, 0.9 or 0.95. */
     double level;
+    int64_t with_density; /* 1: with the target, log p(y) of each row too */
 } fab_predict_plan;
 
 typedef struct fab_predictions {
@@ -164,6 +165,8 @@ typedef struct fab_predictions {
     int64_t unseen;  /* words that the fit did not meet, where the plan takes them */
     double *
         cdf; /* n: where each y stands in its prediction (fab_predict_cdf); NULL: not asked for, or classes */
+    double
+        *density; /* n: log p(y), integrated over theta; its mean is -nll.  NULL: not asked for */
 } fab_predictions;
 
 /* All rows of the data, read piece by piece.  how NULL: zeros.  Gives *p. */

@@ -58,23 +58,51 @@ fab_exec core_exec(int64_t threads)
 
 /* ---- arrays -------------------------------------------------------------------------------------- */
 
+/* The letter of an element in the byte order of this machine; '?' of any other. */
+static char kind_of(const Py_buffer *view)
+{
+    const int32_t one = 1;
+    const char order = *(const char *)&one ? '<' : '>';
+    const char *f = view->format ? view->format : "B";
+    if (*f == '@' || *f == '=' || *f == order) f++;
+    if (strlen(f) != 1) return '?';
+    return *f == 'l' && view->itemsize == 8 ? 'q' : *f;
+}
+
+/* Forwards, by whole elements; a stride that is never taken does not count. */
+static int goes_forward(const Py_buffer *v)
+{
+    for (int i = 0; i < v->ndim; i++)
+        if (v->shape[i] == 0) return 1;
+    for (int i = 0; i < v->ndim; i++)
+        if (v->shape[i] > 1 && (v->strides[i] < 1 || v->strides[i] % v->itemsize != 0)) return 0;
+    return 1;
+}
+
 int core_get(core_array *a, PyObject *o, const char *what, const char *kinds, int ndim)
 {
     memset(a, 0, sizeof *a);
     if (!o || o == Py_None) return 1;
     if (PyObject_GetBuffer(o, &a->view, PyBUF_STRIDES | PyBUF_FORMAT) != 0) return 0;
-    char kind = a->view.format && *a->view.format ? a->view.format[strlen(a->view.format) - 1]
-                                                  : 'B';
-    if (kind == 'l' && a->view.itemsize == 8) kind = 'q';
-    if (!strchr(kinds, kind) || a->view.ndim != ndim) {
+    const char kind = kind_of(&a->view);
+    if (!strchr(kinds, kind) || a->view.ndim != ndim)
         core_refuse(FAB_BAD_ARGUMENT,
                     "%s: an array of %d dimensions and format '%s', expected %d and one of '%s'",
                     what, a->view.ndim, a->view.format ? a->view.format : "B", ndim, kinds);
-        core_drop(a);
-        return 0;
-    }
+    else if (!goes_forward(&a->view) || (uintptr_t)a->view.buf % (size_t)a->view.itemsize != 0)
+        core_refuse(FAB_BAD_ARGUMENT, "%s: expected strides that go forward by whole elements",
+                    what);
     a->type = kind == 'd' ? FAB_F64 : kind == 'f' ? FAB_F32 : FAB_I64;
-    return 1;
+    if (!PyErr_Occurred()) return 1;
+    core_drop(a);
+    return 0;
+}
+
+int core_need(core_array *a, PyObject *o, const char *what, const char *kinds, int ndim)
+{
+    if (!core_get(a, o, what, kinds, ndim)) return 0;
+    if (!a->view.obj) core_refuse(FAB_BAD_ARGUMENT, "%s: expected an array, found none", what);
+    return a->view.obj != NULL;
 }
 
 void core_drop(core_array *a)
@@ -92,22 +120,55 @@ int core_rows(const core_array *a, fab_rows *rows)
                        .ld = v->strides[0] / v->itemsize,
                        .stride = v->strides[1] / v->itemsize};
     if (v->shape[1] == 1) rows->stride = 1;
-    if (v->shape[0] == 1 && rows->stride == 1) rows->ld = v->shape[1];
+    if (v->shape[0] <= 1) rows->ld = rows->stride * v->shape[1];
     if (rows->ld > 0 && rows->stride > 0) return 1;
-    core_refuse(FAB_BAD_ARGUMENT, "rows: strides that go back are not taken");
+    core_refuse(FAB_BAD_ARGUMENT, "rows: expected strides that go forward by whole elements");
     return 0;
+}
+
+PyObject *core_matrix(int64_t n, int64_t width, size_t size, void *p)
+{
+    const int64_t most = PY_SSIZE_T_MAX / (int64_t)size;
+    if (n < 0 || width < 0 || (width > 0 && n > most / width))
+        return core_refuse(FAB_NO_MEMORY, "no memory for %lld x %lld numbers", (long long)n,
+                           (long long)width);
+    PyObject *o = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(n * width * (int64_t)size));
+    if (o) {
+        *(void **)p = PyByteArray_AsString(o);
+        return o;
+    }
+    PyErr_Clear();
+    return core_refuse(FAB_NO_MEMORY, "no memory for %lld x %lld numbers", (long long)n,
+                       (long long)width);
 }
 
 PyObject *core_room(int64_t n, void *p)
 {
-    PyObject *o = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(8 * n));
-    if (o) *(void **)p = PyByteArray_AsString(o);
-    return o;
+    return core_matrix(n, 1, 8, p);
 }
 
 PyObject *core_copy(const void *p, int64_t n, size_t size)
 {
     return PyByteArray_FromStringAndSize(p, (Py_ssize_t)((size_t)n * size));
+}
+
+PyObject *core_bytes(fab_status s, void *bytes, size_t size)
+{
+    PyObject *out = s == FAB_OK ? PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size) : core_fail(s);
+    fab_bytes_free(bytes);
+    return out;
+}
+
+int core_seed(PyObject *o, void *seed)
+{
+    PyObject *whole = PyNumber_Index(o);
+    if (!whole) return 0;
+    *(uint64_t *)seed = PyLong_AsUnsignedLongLong(whole);
+    Py_DECREF(whole);
+    if (!PyErr_Occurred()) return 1;
+    PyErr_Clear();
+    core_refuse(FAB_BAD_ARGUMENT, "the seed is not in 0 .. 2^64 - 1");
+    return 0;
 }
 
 int core_text(PyObject *o, const char *what, const char **text)
@@ -200,17 +261,30 @@ static PyObject *methods(PyObject *self, PyObject *none)
     return list;
 }
 
-/* The settings of a method for networks or vectors, where it has others than for linear models. */
-static PyObject *fields(PyObject *self, PyObject *args)
+/* A method for networks or vectors, where it is another than for linear models. */
+static const fab_method *counterpart(PyObject *args)
 {
-    (void)self;
     const char *name, *of;
     if (!PyArg_ParseTuple(args, "ss", &name, &of)) return NULL;
     const fab_method *m = fab_method_find(name);
-    if (!m) return core_refuse(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
-    if (strcmp(of, "networks") == 0) m = fab_method_of_networks(m);
-    if (strcmp(of, "vectors") == 0) m = fab_method_of_vectors(m);
-    return fields_of(fab_method_fields(m));
+    if (!m) core_refuse(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
+    if (m && strcmp(of, "networks") == 0) m = fab_method_of_networks(m);
+    if (m && strcmp(of, "vectors") == 0) m = fab_method_of_vectors(m);
+    return m;
+}
+
+static PyObject *fields(PyObject *self, PyObject *args)
+{
+    (void)self;
+    const fab_method *m = counterpart(args);
+    return m ? fields_of(fab_method_fields(m)) : NULL;
+}
+
+static PyObject *takes(PyObject *self, PyObject *args)
+{
+    (void)self;
+    const fab_method *m = counterpart(args);
+    return m ? Py_BuildValue("Li", (long long)fab_method_takes(m), fab_method_streams(m)) : NULL;
 }
 
 static PyObject *nearest(PyObject *self, PyObject *args)
@@ -244,6 +318,7 @@ static PyMethodDef functions[] = {
      "methods() -> list of (name, summary, streams, takes, asks, fields, of_networks)"},
     {"fields", fields, METH_VARARGS,
      "fields(method, of) -> list of (name, type, default, lo, hi, names, help)"},
+    {"takes", takes, METH_VARARGS, "takes(method, of) -> takes, streams"},
     {"nearest", nearest, METH_VARARGS, "nearest(wrong, names) -> str or None"},
     {NULL, NULL, 0, NULL}};
 

@@ -22,19 +22,20 @@ PyObject *core_fail(fab_status s);
 /* The same with a sentence of our own. */
 PyObject *core_refuse(fab_status s, const char *format, ...);
 
-/* Run a verb of the library without the interpreter's lock. */
-#define CORE_WORK(status, call)                  \
-    do {                                         \
-        Py_BEGIN_ALLOW_THREADS(status) = (call); \
-        Py_END_ALLOW_THREADS                     \
+/* Run a verb of the library without the interpreter's lock.  An exception that came up while it worked counts also where the
+ * verb was done before it could stop: what it gave is to be freed. */
+#define CORE_WORK(status, call)                                                                 \
+    do {                                                                                        \
+        Py_BEGIN_ALLOW_THREADS(status) = (call);                                                \
+        Py_END_ALLOW_THREADS if (PyErr_Occurred() && (status) == FAB_OK)(status) = FAB_STOPPED; \
     } while (0)
 /* The same by a handle, which serves one thread at a time. */
-#define CORE_WORK_BY(handle, status, call)                               \
-    do {                                                                 \
-        Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock((handle)->lock, 1); \
-        (status) = (call);                                               \
-        PyThread_release_lock((handle)->lock);                           \
-        Py_END_ALLOW_THREADS                                             \
+#define CORE_WORK_BY(handle, status, call)                                                      \
+    do {                                                                                        \
+        Py_BEGIN_ALLOW_THREADS PyThread_acquire_lock((handle)->lock, 1);                        \
+        (status) = (call);                                                                      \
+        PyThread_release_lock((handle)->lock);                                                  \
+        Py_END_ALLOW_THREADS if (PyErr_Occurred() && (status) == FAB_OK)(status) = FAB_STOPPED; \
     } while (0)
 
 /* Threads (0: all), and whoever presses Ctrl-C is heard. */
@@ -48,15 +49,20 @@ typedef struct core_array {
     fab_dtype type; /* FAB_F64, FAB_F32; or I64 for either width of whole numbers */
 } core_array;
 
-/* None leaves *a empty.  `kinds`: the formats that are taken ("d", "df", "i", "q").  0 and an exception where it is another, or
- * has other than ndim dimensions. */
+/* None leaves *a empty.  `kinds`: the formats that are taken ("d", "df", "i", "q").  0 and an exception where it is another, has
+ * other than ndim dimensions, or strides that go back or are no multiple of an element. */
 int core_get(core_array *a, PyObject *o, const char *what, const char *kinds, int ndim);
+/* The same of an array that must be there. */
+int core_need(core_array *a, PyObject *o, const char *what, const char *kinds, int ndim);
 void core_drop(core_array *a);
 /* Dense rows of a matrix of two dimensions. */
 int core_rows(const core_array *a, fab_rows *rows);
-/* Room for n elements of 8 bytes; *p points into it. */
+/* Room for n elements of 8 bytes, or for n x width of `size` bytes; *p points into it.  More than there can be is refused. */
 PyObject *core_room(int64_t n, void *p);
+PyObject *core_matrix(int64_t n, int64_t width, size_t size, void *p);
 PyObject *core_copy(const void *p, int64_t n, size_t size);
+/* The bytes of a file that a verb packed, as bytes; they are freed, also where the verb did not go well. */
+PyObject *core_bytes(fab_status s, void *bytes, size_t size);
 
 /* ---- settings ------------------------------------------------------------------------------------ */
 
@@ -68,7 +74,10 @@ extern PyType_Spec core_gauss_spec, core_regression_spec, core_factors_spec;
 extern PyMethodDef core_gauss_functions[], core_table_functions[];
 /* A Gauss with a copy of *g. */
 PyObject *core_gauss_wrap(const fab_gauss *g);
+/* That of a Gauss, lent while the object lives; NULL and an exception: it is none. */
+const fab_gauss *core_gauss_of(PyObject *o);
 int core_text(PyObject *o, const char *what, const char **text); /* None: NULL */
+int core_seed(PyObject *o, void *seed); /* for "O&": a uint64_t; 0 and an exception: it is none */
 
 /* What the module keeps. */
 typedef struct core_state {

@@ -19,8 +19,10 @@ static gauss *make(PyTypeObject *type)
 {
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     gauss *self = (gauss *)alloc(type, 0);
-    if (self) self->lock = PyThread_allocate_lock();
-    return self;
+    if (!self || (self->lock = PyThread_allocate_lock())) return self;
+    Py_DECREF(self);
+    PyErr_NoMemory();
+    return NULL;
 }
 
 static void drop(PyObject *o)
@@ -52,7 +54,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *none)
     if (!PyArg_ParseTuple(args, "OOOs", &mu, &F, &psi, &form)) return NULL;
     gauss *self = make(type);
     if (!self) return NULL;
-    if (!core_get(&self->mu, mu, "mean", "d", 1) || !core_get(&self->F, F, "factor", "df", 2) ||
+    if (!core_need(&self->mu, mu, "mean", "d", 1) || !core_need(&self->F, F, "factor", "df", 2) ||
         !core_get(&self->psi, psi, "diag", "d", 1)) {
         Py_DECREF(self);
         return NULL;
@@ -66,8 +68,7 @@ static PyObject *create(PyTypeObject *type, PyObject *args, PyObject *none)
     fab_status s = FAB_OK;
     if (!known)
         core_refuse(FAB_BAD_ARGUMENT, "form = '%s', expected covariance, precision or point", form);
-    else if (!self->mu.view.obj || !self->F.view.obj ||
-             (!self->psi.view.obj && g->form != FAB_FORM_POINT))
+    else if (!self->psi.view.obj && g->form != FAB_FORM_POINT)
         core_refuse(FAB_BAD_ARGUMENT, "mean, factor and diag are needed");
     else if (self->F.view.shape[0] != self->mu.view.shape[0] ||
              (self->psi.view.obj && self->psi.view.shape[0] != self->mu.view.shape[0]))
@@ -106,11 +107,26 @@ static PyObject *wrap_own(fab_gauss *own)
     return (PyObject *)self;
 }
 
+/* What a verb gave; it is freed where the verb did not go well. */
+static PyObject *give_own(fab_status s, fab_gauss *own)
+{
+    if (s == FAB_OK) return wrap_own(own);
+    fab_gauss_free(own);
+    return core_fail(s);
+}
+
 PyObject *core_gauss_wrap(const fab_gauss *g)
 {
-    fab_gauss *own;
+    fab_gauss *own = NULL;
     const fab_status s = fab_gauss_copy(&own, g, g->type);
-    return s == FAB_OK ? wrap_own(own) : core_fail(s);
+    return give_own(s, own);
+}
+
+const fab_gauss *core_gauss_of(PyObject *o)
+{
+    if (PyObject_TypeCheck(o, (PyTypeObject *)core_of_module()->gauss)) return &((gauss *)o)->g;
+    core_refuse(FAB_BAD_ARGUMENT, "expected a Gaussian");
+    return NULL;
 }
 
 /* ---- what it is ---------------------------------------------------------------------------------- */
@@ -165,13 +181,13 @@ static PyObject *of_rows(PyObject *o, PyObject *arg, by_rows *verb, int wide)
     fab_rows rows;
     double *out;
     fab_status s = FAB_OK;
-    if (!core_get(&a, arg, "rows", "df", 2)) return NULL;
+    if (!core_need(&a, arg, "rows", "df", 2)) return NULL;
     PyObject *room = NULL;
-    if (a.view.obj && a.view.shape[1] != self->g.D)
+    if (a.view.shape[1] != self->g.D)
         core_refuse(FAB_BAD_DATA, "rows of %lld numbers, and the Gaussian has D = %lld",
                     (long long)a.view.shape[1], (long long)self->g.D);
-    else if (a.view.obj && core_rows(&a, &rows))
-        room = core_room(wide ? rows.n * self->g.D : rows.n, &out);
+    else if (core_rows(&a, &rows))
+        room = core_matrix(rows.n, wide ? self->g.D : 1, 8, &out);
     if (room) CORE_WORK_BY(self, s, run_rows(self, verb, &rows, out));
     core_drop(&a);
     if (s == FAB_OK) return room;
@@ -229,13 +245,13 @@ static PyObject *scores(PyObject *o, PyObject *args)
     double *z;
     fab_status s = FAB_OK;
     if (!PyArg_ParseTuple(args, "Oz", &x, &name) || !kind_of(name, &kind)) return NULL;
-    if (!core_get(&a, x, "rows", "df", 2)) return NULL;
+    if (!core_need(&a, x, "rows", "df", 2)) return NULL;
     PyObject *room = NULL;
     if (a.view.shape[1] != self->g.D)
         core_refuse(FAB_BAD_DATA, "rows of %lld numbers, and the Gaussian has D = %lld",
                     (long long)a.view.shape[1], (long long)self->g.D);
     else if (core_rows(&a, &rows))
-        room = core_room(rows.n * self->g.K, &z);
+        room = core_matrix(rows.n, self->g.K, 8, &z);
     if (room) CORE_WORK_BY(self, s, run_scores(self, kind, name != NULL, &rows, z));
     core_drop(&a);
     if (s == FAB_OK) return room;
@@ -254,7 +270,7 @@ static PyObject *loadings(PyObject *o, PyObject *args)
     if (!PyArg_ParseTuple(args, "s", &name) || !kind_of(name, &kind)) return NULL;
     const fab_status s = fab_rotation_create(&r, &self->g, kind, 0);
     if (s != FAB_OK) return core_fail(s);
-    PyObject *room = core_room(self->g.D * self->g.K, &out);
+    PyObject *room = core_matrix(self->g.D, self->g.K, 8, &out);
     if (room) fab_rotation_factors(r, &self->g, 0, self->g.D, out);
     fab_rotation_free(r);
     return room;
@@ -340,17 +356,17 @@ static PyObject *sample(PyObject *o, PyObject *args)
 {
     gauss *self = (gauss *)o;
     long long n, first;
-    unsigned long long seed;
+    uint64_t seed;
     int single;
-    if (!PyArg_ParseTuple(args, "LKLp", &n, &seed, &first, &single)) return NULL;
+    if (!PyArg_ParseTuple(args, "LO&Lp", &n, core_seed, &seed, &first, &single)) return NULL;
     if (n < 0 || first < 0)
         return core_refuse(FAB_BAD_ARGUMENT, "n = %lld draws from number %lld: expected 0 or more",
                            n, first);
     const int64_t D = self->g.total ? self->g.total : self->g.D;
-    PyObject *room = PyByteArray_FromStringAndSize(NULL, (Py_ssize_t)(n * D * (single ? 4 : 8)));
+    void *out;
+    PyObject *room = core_matrix(n, D, single ? 4 : 8, &out);
     fab_status s;
     if (!room) return NULL;
-    void *out = PyByteArray_AsString(room);
     CORE_WORK_BY(self, s, run_sample(self, seed, first, n, single ? FAB_F32 : FAB_F64, out, D));
     if (s == FAB_OK) return room;
     Py_DECREF(room);
@@ -363,13 +379,17 @@ static PyObject *marginal(PyObject *o, PyObject *arg)
 {
     gauss *self = (gauss *)o;
     core_array index;
-    fab_gauss *out;
+    fab_gauss *out = NULL;
     fab_status s;
-    if (!core_get(&index, arg, "index", "q", 1)) return NULL;
+    if (!core_need(&index, arg, "index", "q", 1)) return NULL;
     const fab_exec x = core_exec(0);
+    if (!is_contiguous(&index)) {
+        core_drop(&index);
+        return core_refuse(FAB_BAD_ARGUMENT, "index must be contiguous");
+    }
     CORE_WORK(s, fab_gauss_marginal(&out, &self->g, index.view.buf, index.view.shape[0], &x));
     core_drop(&index);
-    return s == FAB_OK ? wrap_own(out) : core_fail(s);
+    return give_own(s, out);
 }
 
 /* cut(K, tol, max_iter) */
@@ -378,12 +398,12 @@ static PyObject *cut(PyObject *o, PyObject *args)
     gauss *self = (gauss *)o;
     long long K, most;
     double tol;
-    fab_gauss *out;
+    fab_gauss *out = NULL;
     fab_status s;
     if (!PyArg_ParseTuple(args, "LdL", &K, &tol, &most)) return NULL;
     const fab_exec x = core_exec(0);
     CORE_WORK(s, fab_gauss_cut(&out, &self->g, K, tol, most, &x));
-    return s == FAB_OK ? wrap_own(out) : core_fail(s);
+    return give_own(s, out);
 }
 
 typedef fab_status distance(const fab_gauss *a, const fab_gauss *b, const fab_exec *x, double *out);
@@ -392,10 +412,10 @@ static PyObject *distance_to(PyObject *o, PyObject *other, distance *verb)
 {
     double out;
     fab_status s;
-    if (!PyObject_TypeCheck(other, (PyTypeObject *)core_of_module()->gauss))
-        return core_refuse(FAB_BAD_ARGUMENT, "expected a Gaussian to compare with");
+    const fab_gauss *b = core_gauss_of(other);
+    if (!b) return NULL;
     const fab_exec x = core_exec(0);
-    CORE_WORK(s, verb(&((gauss *)o)->g, &((gauss *)other)->g, &x, &out));
+    CORE_WORK(s, verb(&((gauss *)o)->g, b, &x, &out));
     return s == FAB_OK ? PyFloat_FromDouble(out) : core_fail(s);
 }
 
@@ -427,14 +447,11 @@ static PyObject *pack(PyObject *o, PyObject *none)
     const fab_gauss *g = &((gauss *)o)->g;
     const double one = 1;
     const fab_mixture m = {.n = 1, .part = &g, .weight = &one};
-    void *bytes;
+    void *bytes = NULL;
     size_t size;
     fab_status s;
     CORE_WORK(s, fab_posterior_pack(&m, NULL, &bytes, &size));
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    fab_bytes_free(bytes);
-    return out;
+    return core_bytes(s, bytes, size);
 }
 
 /* The parts and weights of a posterior, and what it is of: vectors, linear, network or callback. */
@@ -465,12 +482,11 @@ static PyObject *posterior(PyObject *self, PyObject *args)
 {
     (void)self;
     const char *path;
-    fab_posterior *p;
+    fab_posterior *p = NULL;
     fab_status s;
     if (!PyArg_ParseTuple(args, "s", &path)) return NULL;
     CORE_WORK(s, fab_posterior_load(&p, path));
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = parts_of(p);
+    PyObject *out = s == FAB_OK ? parts_of(p) : core_fail(s);
     fab_posterior_free(p);
     return out;
 }

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "core.h"
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -63,9 +64,6 @@ static int read_array(fab_array *a, core_array *held, texts *words, PyObject *va
         return core_refuse(FAB_BAD_ARGUMENT, "%s has %lld numbers, and there are %lld rows", what,
                            (long long)held->view.shape[0], (long long)n) != NULL;
     a->stride = n > 1 ? held->view.strides[0] / held->view.itemsize : 1;
-    if (a->stride < 1)
-        return core_refuse(FAB_BAD_ARGUMENT, "%s: strides that go back are not taken", what) !=
-               NULL;
     if (!list || list == Py_None) {
         a->p = held->view.buf;
         a->type = held->type;
@@ -82,13 +80,23 @@ static int read_sparse(table *t, PyObject *dict)
 {
     fab_arrays *a = &t->arrays;
     PyObject *D = PyDict_GetItemString(dict, "features");
-    if (!core_get(&t->x, PyDict_GetItemString(dict, "values"), "values", "df", 1) ||
-        !core_get(&t->start, PyDict_GetItemString(dict, "start"), "start", "q", 1) ||
-        !core_get(&t->index, PyDict_GetItemString(dict, "index"), "index", "i", 1))
+    if (!core_need(&t->x, PyDict_GetItemString(dict, "values"), "values", "df", 1) ||
+        !core_need(&t->start, PyDict_GetItemString(dict, "start"), "start", "q", 1) ||
+        !core_need(&t->index, PyDict_GetItemString(dict, "index"), "index", "i", 1))
         return 0;
-    if (!D || !t->x.view.obj || !t->index.view.obj)
+    if (!D || !t->start.view.shape[0])
         return core_refuse(FAB_BAD_ARGUMENT,
                            "sparse rows need values, start, index and features") != NULL;
+    if (!PyBuffer_IsContiguous(&t->x.view, 'C') || !PyBuffer_IsContiguous(&t->start.view, 'C') ||
+        !PyBuffer_IsContiguous(&t->index.view, 'C'))
+        return core_refuse(FAB_BAD_ARGUMENT,
+                           "sparse rows: values, start and index must be contiguous") != NULL;
+    const int64_t *start = t->start.view.buf, n = t->start.view.shape[0] - 1;
+    int64_t rising = start[0] == 0;
+    for (int64_t i = 0; i < n && rising; i++) rising = start[i] <= start[i + 1];
+    if (!rising || start[n] > t->x.view.shape[0] || start[n] > t->index.view.shape[0])
+        return core_refuse(FAB_BAD_ARGUMENT, "sparse rows: start must rise from 0 to the number of "
+                                             "values") != NULL;
     a->D = PyLong_AsLongLong(D);
     a->n = t->start.view.shape[0] - 1;
     a->x = t->x.view.buf;
@@ -115,8 +123,6 @@ static int read_matrix(table *t, PyObject *dict)
     a->column_stride = v->shape[1] > 1 ? v->strides[1] / v->itemsize : 1;
     if (v->shape[0] != a->n || (t->names.text && t->names.n != a->D))
         return core_refuse(FAB_BAD_ARGUMENT, "x, names and n do not agree") != NULL;
-    if (a->row_stride < 1 || a->column_stride < 1)
-        return core_refuse(FAB_BAD_ARGUMENT, "x: strides that go back are not taken") != NULL;
     a->name = t->names.text;
     return !PyErr_Occurred();
 }
@@ -124,6 +130,8 @@ static int read_matrix(table *t, PyObject *dict)
 static int read_columns(table *t, PyObject *list)
 {
     if (!list || list == Py_None) return 1;
+    if (!PyList_Check(list))
+        return core_refuse(FAB_BAD_ARGUMENT, "columns: expected a list") != NULL;
     const int64_t n = PyList_Size(list);
     t->of_column = calloc((size_t)n + 1, sizeof *t->of_column);
     t->words = calloc((size_t)n + 1, sizeof *t->words);
@@ -131,9 +139,10 @@ static int read_columns(table *t, PyObject *list)
     if (!t->of_column || !t->words || !t->column) return PyErr_NoMemory() != NULL;
     t->columns = n;
     for (int64_t i = 0; i < n; i++) {
-        PyObject *values, *words;
-        if (!PyArg_ParseTuple(PyList_GetItem(list, i), "sOO", &t->column[i].name, &values,
-                              &words) ||
+        PyObject *values, *words, *one = PyList_GetItem(list, i);
+        if (!PyTuple_Check(one))
+            return core_refuse(FAB_BAD_ARGUMENT, "columns: expected tuples") != NULL;
+        if (!PyArg_ParseTuple(one, "sOO", &t->column[i].name, &values, &words) ||
             !read_array(&t->column[i], &t->of_column[i], &t->words[i], values, words, t->arrays.n,
                         t->column[i].name))
             return 0;
@@ -156,7 +165,9 @@ static int open_table(table *t, PyObject *dict)
                     "sample_weight") ||
         !read_array(&a->offset, &t->offset, NULL, PyDict_GetItemString(dict, "offset"), NULL, a->n,
                     "offset") ||
-        !core_text(PyDict_GetItemString(dict, "y_name"), "y_name", &a->y.name)) {
+        !core_text(PyDict_GetItemString(dict, "y_name"), "y_name", &a->y.name) ||
+        !core_text(PyDict_GetItemString(dict, "weight_name"), "weight_name", &a->weight.name) ||
+        !core_text(PyDict_GetItemString(dict, "offset_name"), "offset_name", &a->offset.name)) {
         close_table(t);
         return 0;
     }
@@ -171,8 +182,13 @@ typedef struct regression {
     PyThread_type_lock lock;
 } regression;
 
-static PyObject *wrap_regression(fab_regression *r)
+/* What a verb gave; it is freed where the verb did not go well. */
+static PyObject *give_regression(fab_status s, fab_regression *r)
 {
+    if (s != FAB_OK || !r) {
+        fab_regression_free(r);
+        return core_fail(s);
+    }
     PyTypeObject *type = (PyTypeObject *)core_of_module()->regression;
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     regression *self = (regression *)alloc(type, 0);
@@ -182,7 +198,9 @@ static PyObject *wrap_regression(fab_regression *r)
     }
     self->r = r;
     self->lock = PyThread_allocate_lock();
-    return (PyObject *)self;
+    if (self->lock) return (PyObject *)self;
+    Py_DECREF(self);
+    return PyErr_NoMemory();
 }
 
 static void drop_regression(PyObject *o)
@@ -202,8 +220,24 @@ static double number_in(PyObject *dict, const char *key)
     return o && o != Py_None ? PyFloat_AsDouble(o) : 0;
 }
 
+/* Settings that are given whatever the method will be: K is refused where the method has none, a seed it does not use is not. */
+typedef struct late {
+    char K[24], seed[24];
+    const char *without; /* the method that has no K */
+} late;
+
+static int read_late(late *l, PyObject *dict)
+{
+    PyObject *K = PyDict_GetItemString(dict, "K"), *seed = PyDict_GetItemString(dict, "seed");
+    *l = (late){0};
+    if (K && K != Py_None) snprintf(l->K, sizeof l->K, "%lld", PyLong_AsLongLong(K));
+    if (seed && seed != Py_None) snprintf(l->seed, sizeof l->seed, "%lld", PyLong_AsLongLong(seed));
+    return !PyErr_Occurred();
+}
+
 static int read_plan(fab_plan *p, texts *settings, PyObject *dict)
 {
+    PyObject *prior = PyDict_GetItemString(dict, "prior_gauss");
     *p = (fab_plan){0};
     *settings = (texts){0};
     const struct {
@@ -222,7 +256,25 @@ static int read_plan(fab_plan *p, texts *settings, PyObject *dict)
     p->nu = number_in(dict, "nu");
     p->floor = number_in(dict, "floor");
     p->scale_rows = (int64_t)number_in(dict, "scale_rows");
+    if (prior && prior != Py_None && !(p->prior_gauss = core_gauss_of(prior))) return 0;
     return !PyErr_Occurred();
+}
+
+static fab_status fit_steps(fab_regression **r, const fab_data *d, const fab_plan *p, late *l,
+                            const fab_exec *x)
+{
+    fab_status s = fab_regression_open(r, d, p, x);
+    if (s == FAB_OK) s = fab_regression_choose(*r);
+    if (s != FAB_OK) return s;
+    const fab_fields *t = fab_method_fields(fab_regression_method(*r));
+    if (*l->K && !fab_settings_find(t, "K")) {
+        l->without = fab_method_name(fab_regression_method(*r));
+        return FAB_BAD_ARGUMENT;
+    }
+    if (*l->K) s = fab_regression_set(*r, "K", l->K);
+    if (s == FAB_OK && *l->seed && fab_settings_find(t, "seed"))
+        s = fab_regression_set(*r, "seed", l->seed);
+    return s == FAB_OK ? fab_regression_run(*r) : s;
 }
 
 /* fit(table, plan, threads) -> Regression */
@@ -233,6 +285,7 @@ static PyObject *fit(PyObject *self, PyObject *args)
     long long threads;
     table t;
     fab_plan plan;
+    late l = {0};
     texts settings = {0};
     fab_regression *r = NULL;
     fab_status s = FAB_OK;
@@ -240,12 +293,13 @@ static PyObject *fit(PyObject *self, PyObject *args)
         return NULL;
     if (!open_table(&t, of_table)) return NULL;
     const fab_exec x = core_exec(threads);
-    if (read_plan(&plan, &settings, of_plan))
-        CORE_WORK(s, fab_regression_fit(&r, &t.data, &plan, &x));
+    if (read_plan(&plan, &settings, of_plan) && read_late(&l, of_plan))
+        CORE_WORK(s, fit_steps(&r, &t.data, &plan, &l, &x));
     free(settings.text);
     close_table(&t);
-    if (s != FAB_OK) return core_fail(s);
-    return r ? wrap_regression(r) : NULL;
+    if (l.without && !PyErr_Occurred())
+        core_refuse(s, "rank = %s: %s has no factors", l.K, l.without);
+    return give_regression(s, r);
 }
 
 /* regression_of(name, bytes, threads) and regression(path, threads) */
@@ -255,12 +309,12 @@ static PyObject *regression_of(PyObject *self, PyObject *args)
     const char *name, *bytes;
     Py_ssize_t size;
     long long threads;
-    fab_regression *r;
+    fab_regression *r = NULL;
     fab_status s;
     if (!PyArg_ParseTuple(args, "sy#L", &name, &bytes, &size, &threads)) return NULL;
     const fab_exec x = core_exec(threads);
     CORE_WORK(s, fab_regression_parse(&r, name, bytes, (size_t)size, &x));
-    return s == FAB_OK ? wrap_regression(r) : core_fail(s);
+    return give_regression(s, r);
 }
 
 static PyObject *update(PyObject *o, PyObject *of_table)
@@ -276,39 +330,40 @@ static PyObject *update(PyObject *o, PyObject *of_table)
     Py_RETURN_NONE;
 }
 
-/* n, classes, mean sd lower upper (4 n numbers) or None, logp or None, sets or None */
+/* n, classes, mean sd lower upper (4 n numbers) or None, log probabilities of classes or None, log p(y) or None */
 static PyObject *give_predictions(const fab_predictions *p)
 {
     PyObject *y = p->p ? core_copy(p->p, p->n, sizeof *p->p) : Py_NewRef(Py_None);
     PyObject *logp = p->logp ? core_copy(p->logp, p->n * p->classes, 8) : Py_NewRef(Py_None);
-    PyObject *set = p->set ? core_copy(p->set, p->n * p->classes, 1) : Py_NewRef(Py_None);
-    return Py_BuildValue("LLNNN", (long long)p->n, (long long)p->classes, y, logp, set);
+    PyObject *density = p->density ? core_copy(p->density, p->n, 8) : Py_NewRef(Py_None);
+    return Py_BuildValue("LLNNN", (long long)p->n, (long long)p->classes, y, logp, density);
 }
 
-/* predict(table, samples, seed, linearised, unseen, level) */
+/* predict(table, samples, seed, linearised, unseen, level, density) */
 static PyObject *predict(PyObject *o, PyObject *args)
 {
     regression *self = (regression *)o;
     PyObject *of_table;
     long long samples, seed;
-    int linearised, unseen;
+    int linearised, unseen, density;
     double level;
     table t;
-    fab_predictions *p;
+    fab_predictions *p = NULL;
     fab_status s;
-    if (!PyArg_ParseTuple(args, "O!LLppd", &PyDict_Type, &of_table, &samples, &seed, &linearised,
-                          &unseen, &level))
+    if (!PyArg_ParseTuple(args, "O!LLppdp", &PyDict_Type, &of_table, &samples, &seed, &linearised,
+                          &unseen, &level, &density))
         return NULL;
     if (!open_table(&t, of_table)) return NULL;
     const fab_predict_plan how = {.samples = samples,
                                   .seed = seed,
                                   .linearised = linearised,
                                   .unseen = unseen,
+                                  .with_target = density,
+                                  .with_density = density,
                                   .level = level};
     CORE_WORK_BY(self, s, fab_regression_predict(self->r, &t.data, &how, &p));
     close_table(&t);
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = give_predictions(p);
+    PyObject *out = s == FAB_OK ? give_predictions(p) : core_fail(s);
     fab_predictions_free(p);
     return out;
 }
@@ -333,15 +388,15 @@ static PyObject *sample(PyObject *o, PyObject *args)
 {
     regression *self = (regression *)o;
     long long n, first;
-    unsigned long long seed;
+    uint64_t seed;
     double *out;
     fab_status s;
-    if (!PyArg_ParseTuple(args, "LKL", &n, &seed, &first)) return NULL;
+    if (!PyArg_ParseTuple(args, "LO&L", &n, core_seed, &seed, &first)) return NULL;
     if (n < 0 || first < 0)
         return core_refuse(FAB_BAD_ARGUMENT, "n = %lld draws from number %lld: expected 0 or more",
                            n, first);
     const int64_t D = fab_regression_size(self->r);
-    PyObject *room = core_room(n * D, &out);
+    PyObject *room = core_matrix(n, D, 8, &out);
     if (!room) return NULL;
     CORE_WORK_BY(self, s, fab_regression_sample(self->r, seed, first, n, FAB_F64, out, D));
     if (s == FAB_OK) return room;
@@ -353,11 +408,10 @@ static PyObject *gauss(PyObject *o, PyObject *none)
 {
     (void)none;
     regression *self = (regression *)o;
-    fab_gauss *g;
+    fab_gauss *g = NULL;
     fab_status s;
     CORE_WORK_BY(self, s, fab_regression_gauss(self->r, &g));
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = core_gauss_wrap(g);
+    PyObject *out = s == FAB_OK ? core_gauss_wrap(g) : core_fail(s);
     fab_gauss_free(g);
     return out;
 }
@@ -378,7 +432,8 @@ static PyObject *report(PyObject *o, PyObject *none)
                          "loglik_mean", f.loglik_mean);
 }
 
-/* What it is of: method, likelihood, features, classes, intercept, beta, size, names of features, layers, columns read */
+/* What it is of: method, likelihood, features, classes, intercept, beta, size, names of features, levels of the target, columns
+ * read and their levels, layers, names of target, weight and offset */
 static PyObject *describe(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -411,11 +466,12 @@ static PyObject *describe(PyObject *o, PyObject *none)
     PyObject *out = NULL;
     if (names && classes && columns)
         out = Py_BuildValue(
-            "{sz ss sL sL sL sd sL sO sO sO sz sz}", "method", m ? fab_method_name(m) : NULL,
+            "{sz ss sL sL sL sd sL sO sO sO sz sz sz sz}", "method", m ? fab_method_name(m) : NULL,
             "likelihood", fab_likelihood_name(glm.likelihood), "features", (long long)glm.D,
             "classes", (long long)glm.classes, "intercept", (long long)glm.intercept, "beta",
             glm.beta, "size", (long long)fab_regression_size(self->r), "names", names, "levels",
-            classes, "columns", columns, "layers", layers, "target", k ? k->target : NULL);
+            classes, "columns", columns, "layers", layers, "target", k ? k->target : NULL, "weight",
+            k ? k->weight : NULL, "offset", k ? k->offset : NULL);
     Py_XDECREF(names);
     Py_XDECREF(classes);
     Py_XDECREF(columns);
@@ -427,19 +483,16 @@ static PyObject *pack(PyObject *o, PyObject *none)
 {
     (void)none;
     regression *self = (regression *)o;
-    void *bytes;
+    void *bytes = NULL;
     size_t size;
     fab_status s;
     CORE_WORK_BY(self, s, fab_regression_pack(self->r, &bytes, &size));
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    fab_bytes_free(bytes);
-    return out;
+    return core_bytes(s, bytes, size);
 }
 
 static PyMethodDef regression_verbs[] = {
     {"update", update, METH_O, "more rows of a stream"},
-    {"predict", predict, METH_VARARGS, "n, classes, numbers, logp, sets"},
+    {"predict", predict, METH_VARARGS, "n, classes, numbers, logp, log p(y)"},
     {"coefficients", coefficients, METH_NOARGS, "means and standard deviations"},
     {"sample", sample, METH_VARARGS, "draws of theta"},
     {"gauss", gauss, METH_NOARGS, "the Gaussian in the user's units"},
@@ -461,8 +514,12 @@ typedef struct factors {
     PyThread_type_lock lock;
 } factors;
 
-static PyObject *wrap_factors(fab_factors *f)
+static PyObject *give_factors(fab_status s, fab_factors *f)
 {
+    if (s != FAB_OK) {
+        fab_factors_free(f);
+        return core_fail(s);
+    }
     PyTypeObject *type = (PyTypeObject *)core_of_module()->factors;
     allocfunc alloc = (allocfunc)PyType_GetSlot(type, Py_tp_alloc);
     factors *self = (factors *)alloc(type, 0);
@@ -472,7 +529,9 @@ static PyObject *wrap_factors(fab_factors *f)
     }
     self->f = f;
     self->lock = PyThread_allocate_lock();
-    return (PyObject *)self;
+    if (self->lock) return (PyObject *)self;
+    Py_DECREF(self);
+    return PyErr_NoMemory();
 }
 
 static void drop_factors(PyObject *o)
@@ -495,7 +554,7 @@ static PyObject *create_factors(PyObject *module, PyObject *args)
     PyObject *dict, *rank;
     const char *name;
     long long D, threads;
-    fab_factors *f;
+    fab_factors *f = NULL;
     void *settings;
     fab_status s;
     if (!PyArg_ParseTuple(args, "LsO!OL", &D, &name, &PyDict_Type, &dict, &rank, &threads))
@@ -514,7 +573,7 @@ static PyObject *create_factors(PyObject *module, PyObject *args)
     const fab_exec x = core_exec(threads);
     CORE_WORK(s, fab_factors_create(&f, &plan, &x));
     free(settings);
-    return s == FAB_OK ? wrap_factors(f) : core_fail(s);
+    return give_factors(s, f);
 }
 
 /* factors_of(name, bytes, threads) */
@@ -524,13 +583,13 @@ static PyObject *factors_of(PyObject *module, PyObject *args)
     const char *name, *bytes;
     Py_ssize_t size;
     long long threads;
-    fab_factors *f;
+    fab_factors *f = NULL;
     fab_status s;
     if (!PyArg_ParseTuple(args, "sy#L", &name, &bytes, &size, &threads)) return NULL;
     const fab_exec x = core_exec(threads);
     const fab_factors_plan plan = {0};
     CORE_WORK(s, fab_factors_parse(&f, &plan, name, bytes, (size_t)size, &x));
-    return s == FAB_OK ? wrap_factors(f) : core_fail(s);
+    return give_factors(s, f);
 }
 
 /* update(rows, weight) */
@@ -542,7 +601,7 @@ static PyObject *update_factors(PyObject *o, PyObject *args)
     fab_rows rows;
     fab_status s = FAB_OK;
     if (!PyArg_ParseTuple(args, "OO", &of_x, &of_weight)) return NULL;
-    if (!core_get(&x, of_x, "rows", "df", 2)) return NULL;
+    if (!core_need(&x, of_x, "rows", "df", 2)) return NULL;
     if (!core_get(&weight, of_weight, "sample_weight", "d", 1) || !core_rows(&x, &rows)) {
         core_drop(&x);
         core_drop(&weight);
@@ -595,14 +654,11 @@ static PyObject *pack_factors(PyObject *o, PyObject *none)
 {
     (void)none;
     factors *self = (factors *)o;
-    void *bytes;
+    void *bytes = NULL;
     size_t size;
     fab_status s;
     CORE_WORK_BY(self, s, fab_factors_pack(self->f, &bytes, &size));
-    if (s != FAB_OK) return core_fail(s);
-    PyObject *out = PyBytes_FromStringAndSize(bytes, (Py_ssize_t)size);
-    fab_bytes_free(bytes);
-    return out;
+    return core_bytes(s, bytes, size);
 }
 
 static PyMethodDef factors_verbs[] = {

@@ -126,11 +126,60 @@ def test_a_linear_regression_finds_what_made_the_rows():
 def test_offsets_and_weights_count():
     offset = R.randn(60)
     m = BayesianPoissonRegression().fit(X, COUNTS, offset=offset)
+    eta = X @ m.coef_ + m.intercept_ + offset
+    np.testing.assert_allclose(np.log(m.predict(X, offset=offset)), eta, atol=0.1)  # exp(eta + variance / 2)
+    assert m.score(X, COUNTS, offset=offset) != m.score(X, COUNTS, offset=0 * offset)
+    assert (m.predict_interval(X, offset=offset + 3) >= m.predict_interval(X, offset=offset)).all()
+    with pytest.raises(ValueError, match="offset"):
+        m.predict(X)
     assert not np.allclose(m.coef_, BayesianPoissonRegression().fit(X, COUNTS).coef_)
     twice = BayesianLinearRegression(alpha=1, beta=1).fit(np.vstack([X, X]), np.r_[Y, Y])
     np.testing.assert_allclose(BayesianLinearRegression(alpha=1, beta=1).fit(X, Y, np.full(60, 2.0)).coef_, twice.coef_, rtol=1e-9)
     w = np.r_[np.zeros(10), np.ones(50)]
     np.testing.assert_allclose(BayesianLinearRegression().fit(X, Y, w).coef_, BayesianLinearRegression().fit(X[10:], Y[10:]).coef_)
+
+
+@pytest.mark.parametrize("estimator, y", [(BayesianLinearRegression(), Y), (BayesianPoissonRegression(), COUNTS),
+                                          (BayesianLogisticRegression(), WORDS), (BayesianLogisticRegression(), Y > 3),
+                                          (BayesianMLPRegressor((5,), epochs=10), Y), (BayesianMLPClassifier((5,), epochs=10), WORDS)])
+def test_log_predictive_is_the_density_of_each_row(estimator, y):
+    m = clone(estimator).fit(X, y)
+    log_p = m.log_predictive(X, y)
+    assert log_p.shape == (60,)
+    if hasattr(m, "classes_"):
+        np.testing.assert_allclose(log_p, m.predict_log_proba(X)[np.arange(60), np.searchsorted(m.classes_, y)], rtol=1e-12)
+    elif isinstance(m, BayesianLinearRegression):
+        mean, sd = m.predict(X, return_std=True)
+        np.testing.assert_allclose(log_p, -0.5 * ((y - mean) / sd) ** 2 - np.log(sd) - 0.5 * np.log(2 * np.pi), rtol=1e-9)
+    else:
+        assert (log_p < 2).all() and np.isfinite(log_p).all()
+
+
+def test_a_gauss_is_a_prior():
+    flat = BayesianLinearRegression(method="laplace", alpha=1.0, standardise=False, beta=4.0).fit(X, Y)
+    sure = fabayes.Gauss(np.r_[flat.coef_ + 1, flat.intercept_], np.zeros((5, 0)), np.full(5, 1e-12))
+    m = clone(flat).set_params(method="rvga", alpha=None, prior=sure).fit(X, Y)
+    np.testing.assert_allclose(m.coef_, flat.coef_ + 1, atol=1e-3)
+
+
+def test_arrays_may_go_backwards_or_lie_inside_others():
+    want = BayesianLinearRegression().fit(X, Y)
+    inside = np.zeros(60, dtype=[("y", float), ("z", "i4")])
+    inside["y"] = Y
+    for x, y in ((X[::-1], Y[::-1]), (np.repeat(X, 2, axis=0)[::2], inside["y"]), (X[:, ::-1][:, ::-1], Y)):
+        m = BayesianLinearRegression().fit(x, y, sample_weight=np.full(60, 1.5)[::-1])
+        np.testing.assert_allclose(m.coef_, BayesianLinearRegression().fit(x.copy(), y.copy(), np.full(60, 1.5)).coef_, rtol=1e-12)
+        np.testing.assert_allclose(m.predict(x[::-1]), m.predict(x)[::-1], rtol=1e-12)
+    factors = FactorAnalysis(2).fit(X)
+    assert np.array_equal(factors.transform(X[::-1]), factors.transform(X)[::-1])
+    assert np.array_equal(factors.gauss_.log_prob(X[::-1]), factors.gauss_.log_prob(X)[::-1])
+    assert np.isfinite(want.coef_).all()
+
+
+def test_a_class_whose_weights_are_zero_is_not_there():
+    w = np.where(WORDS == "low", 0.0, 1.0)
+    m, without = BayesianLogisticRegression().fit(X, WORDS, w), BayesianLogisticRegression().fit(X[w > 0], WORDS[w > 0])
+    assert list(m.classes_) == ["high", "mid"] and np.array_equal(m.coef_, without.coef_)
 
 
 def test_factor_analysis_agrees_with_its_gaussian():
@@ -171,8 +220,38 @@ def test_a_regression_goes_on_from_its_pickle(estimator, y):
 def test_only_streams_have_partial_fit():
     assert not hasattr(BayesianLinearRegression(), "partial_fit") and not hasattr(FactorAnalysis(), "partial_fit")
     assert hasattr(BayesianLinearRegression(method="kalman"), "partial_fit")
-    with pytest.raises(fabayes.NotSupported, match="'low' is absent"):
-        BayesianLogisticRegression(method="rvga").partial_fit(X[WORDS != "low"], WORDS[WORDS != "low"], classes=["high", "mid", "low"])
+    assert hasattr(BayesianMLPRegressor(method="lrvga"), "partial_fit") and hasattr(FactorAnalysis(method="swag"), "partial_fit")
+    assert not hasattr(BayesianMLPRegressor(method="swag"), "partial_fit")
+
+
+@pytest.mark.parametrize("names", [["high", "low", "mid"], [0, 1, 2], [9, 10, 100]])
+def test_a_stream_may_begin_without_one_of_its_classes(names):
+    y = np.array(names)[np.searchsorted(["high", "low", "mid"], WORDS)]
+    m = BayesianLogisticRegression(method="rvga").partial_fit(X[y != names[1]], y[y != names[1]], classes=names)
+    assert list(m.classes_) == names and m.predict_proba(X).shape == (60, 3)
+    m.partial_fit(X, y)
+    assert (m.predict(X) == y).mean() > 0.85 and m.predict(X).dtype == np.array(names).dtype
+    order = fabayes._core.regression_of("bytes", m._fitted.core.pack(), 1).describe()["levels"]
+    assert order == sorted(map(str, names))  # the library's, by their bytes
+    back = pickle.loads(pickle.dumps(m))
+    assert np.array_equal(back.predict(X), m.predict(X)) and np.array_equal(back.coef_, m.coef_)
+    assert (np.argmax(X @ m.coef_.T + m.intercept_, axis=1) == np.searchsorted(names, m.predict(X))).mean() > 0.9
+    with pytest.raises(ValueError, match="none of the 3"):
+        m.partial_fit(X, np.full(60, "tall" if names[0] == "high" else -5))
+    two = BayesianLogisticRegression().fit(X, np.where(WORDS == "low", names[1], names[2]))
+    assert (np.sign(X @ two.coef_[0] + two.intercept_) == np.where(two.predict(X) == two.classes_[1], 1, -1)).all()
+
+
+def test_networks_have_every_method_of_the_command_line():
+    for method in ("laplace", "lrvga", "swag"):
+        m = BayesianMLPRegressor((5,), method=method, **({} if method == "lrvga" else {"epochs": 20})).fit(X, Y)
+        assert m.method_ == method and m.posterior_.D in m.sample_posterior(1).shape[1] - np.arange(2)  # the noise may be a parameter
+    m = BayesianMLPRegressor((5,), method="lrvga").partial_fit(X[:40], Y[:40]).partial_fit(X[40:], Y[40:])
+    assert m._report()["rows"] == 60
+    ensemble = BayesianMLPRegressor((5,), epochs=10).fit(X, Y)
+    assert len(ensemble.mixture_) > 1 and sum(w for _, w in ensemble.mixture_) == pytest.approx(1)
+    with pytest.raises(fabayes.NotSupported, match="mixture_"):
+        ensemble.posterior_
 
 
 def test_settings_are_parameters_from_the_tables():
@@ -181,7 +260,7 @@ def test_settings_are_parameters_from_the_tables():
     assert "prior precision" in BayesianLinearRegression.__doc__
     with pytest.raises(TypeError, match="alhpa"):
         BayesianLinearRegression(alhpa=1)
-    with pytest.raises(ValueError, match="exact has no setting 'nodes'"):
+    with pytest.raises(ValueError, match="exact has no setting nodes"):
         BayesianLinearRegression(nodes=3).fit(X, Y)
     with pytest.raises(ValueError, match="alpha"):
         BayesianLinearRegression(alpha=-1.0).fit(X, Y)
@@ -216,7 +295,7 @@ BAD = [
     (X, np.full(60, 2.0), {}, "constant|same"),
     (X[:0], Y[:0], {}, "0 sample"),
     (X, Y, {"sample_weight": -np.ones(60)}, "row 0 has -1, negative"),
-    (X, Y, {"sample_weight": np.zeros(60)}, "all weights are 0"),
+    (X, Y, {"sample_weight": np.zeros(60)}, "all weights are zero"),
     (X, Y, {"offset": np.full(60, np.nan)}, "NaN"),
     (X, Y[:-1], {}, "inconsistent"),
 ]

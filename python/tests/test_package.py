@@ -13,6 +13,7 @@ import pytest
 
 import fabayes
 import fabayes._gauss
+import fabayes.sklearn
 
 CORE = Path(fabayes._core.__file__)
 PYTHON = Path(__file__).resolve().parent.parent
@@ -48,7 +49,8 @@ def test_the_extension_shows_one_symbol_and_is_of_the_limited_api():
 
 
 def test_doctests_say_what_happens():
-    assert doctest.testmod(fabayes._gauss).failed == 0
+    for module in (fabayes, fabayes._gauss, fabayes._settings, fabayes.io, fabayes.sklearn):
+        assert doctest.testmod(module).failed == 0
 
 
 def test_methods_and_settings_are_those_of_the_command_line():
@@ -106,6 +108,57 @@ def test_arrays_are_borrowed_and_read_only():
     mean, factor, diag = np.zeros(3), np.ones((3, 1)), np.ones(3)
     g = fabayes.Gauss(mean, factor, diag)
     assert g.mean is mean and not mean.flags.writeable and not factor.flags.writeable
+
+
+def test_views_are_copied_where_somebody_could_still_write():
+    whole = np.zeros((4, 3))
+    g = fabayes.Gauss(whole[0], np.ones((3, 1)), whole[1] + 1)
+    whole[0] = 7
+    assert (g.mean == 0).all() and whole.flags.writeable
+    flat = np.arange(6.0)
+    g = fabayes.Gauss(np.zeros(3), flat.reshape(3, 2), np.ones(3))
+    flat[:] = 9
+    assert g.factor[2, 1] == 5
+
+
+def test_sizes_that_nobody_has_and_arrays_that_are_not_there_are_refused():
+    g, core = gauss(), gauss()._core
+    for n in (2**61, 2**60, 2**62, 2**63 - 1):
+        with pytest.raises(MemoryError, match="no memory for") as e:
+            g.sample(n)
+        assert e.value.code == "NO_MEMORY"
+    m = fabayes.BayesianLinearRegression().fit(np.random.RandomState(0).randn(9, 2), np.arange(9.0))
+    with pytest.raises(MemoryError, match="no memory for"):
+        m.sample_posterior(2**60)
+    for call in (lambda: core.marginal(None), lambda: core.scores(None, None), lambda: core.log_prob(None),
+                 lambda: fabayes._core.Gauss(None, None, None, "covariance"), lambda: m._fitted.core.update({"start": None}),
+                 lambda: fabayes._core.factors(3, "ml", {}, 1, 1).update(None, None)):
+        with pytest.raises(ValueError, match="expected an array, found none"):
+            call()
+    for kind in (">f8", "c16", "i8"):
+        with pytest.raises(ValueError, match="format"):
+            core.log_prob(np.zeros((2, 7), dtype=kind))
+    with pytest.raises(ValueError, match="go forward"):
+        core.log_prob(np.zeros((2, 14))[:, ::-2])
+    with pytest.raises(ValueError, match="go forward"):
+        core.log_prob(np.zeros((2, 7), dtype=[("a", float), ("b", "i4")])["a"])
+    for seed in (-1, 2**64):
+        with pytest.raises(ValueError, match="seed"):
+            g.sample(1, seed=seed)
+        with pytest.raises(ValueError, match="seed"):
+            m.sample_posterior(1, seed=seed)
+
+
+def test_sparse_rows_that_point_elsewhere_are_refused():
+    def table(start, index=(0, 1, 0)):
+        return {"values": np.ones(3), "start": np.array(start, dtype=np.int64), "index": np.array(index, dtype=np.int32),
+                "features": 2, "y": np.arange(2.0)}
+
+    for start in ([0, 2, 9], [1, 2, 3], [0, 3, 2], [0, -1, 3]):
+        with pytest.raises(ValueError, match="start must rise"):
+            fabayes._core.fit(table(start), {}, 1)
+    with pytest.raises(ValueError):
+        fabayes._core.fit(table([0, 2, 3], (0, 7, 0)), {}, 1)
 
 
 def test_a_gauss_comes_back_from_file_and_pickle(tmp_path):

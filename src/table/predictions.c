@@ -76,6 +76,11 @@ static int wants_cdf(const work *w)
            fab_likelihood_target(w->model.likelihood) != FAB_TARGET_CLASSES;
 }
 
+static int wants_density(const work *w)
+{
+    return w->how.with_density && w->how.with_target;
+}
+
 static fab_status grow(void *array, int64_t used, int64_t room, size_t size)
 {
     void *new;
@@ -93,6 +98,7 @@ static fab_status make_room(work *w, int64_t n)
     const int64_t room = n > 2 * w->room ? n : 2 * w->room, C = w->model.classes;
     if (w->how.with_target) FAB_TRY(grow(&a->y, a->n, room, sizeof *a->y));
     if (wants_cdf(w)) FAB_TRY(grow(&a->cdf, a->n, room, sizeof *a->cdf));
+    if (wants_density(w)) FAB_TRY(grow(&a->density, a->n, room, sizeof *a->density));
     if (several(w)) {
         FAB_TRY(grow(&a->logp, a->n * C, room * C, sizeof *a->logp));
     } else if (by_draws(w)) {
@@ -126,6 +132,7 @@ void fab_predictions_free(fab_predictions *p)
     fab_release(p->set);
     fab_release(p->absent);
     fab_release(p->cdf);
+    fab_release(p->density);
     fab_release(p);
 }
 
@@ -166,6 +173,8 @@ static fab_status take_draws(work *w, const fab_draws *d)
     if (!w->how.with_target || !by_draws(w)) return FAB_OK;
     for (int64_t i = 0; wants_cdf(w) && i < d->n; i++)
         a->cdf[a->n + i] = fab_draws_cdf(d, i, a->y[a->n + i]);
+    for (int64_t i = 0; wants_density(w) && i < d->n; i++)
+        a->density[a->n + i] = fab_draws_logp(d, i, a->y[a->n + i]);
     FAB_TRY(fab_draws_score(d, a->y + a->n, &w->exec, &s));
     add_scores(&w->sum, &s);
     return FAB_OK;
@@ -399,6 +408,10 @@ static fab_status finish(work *w)
     if (w->how.with_target) FAB_TRY(score(w));
     for (int64_t i = 0; wants_cdf(w) && !by_draws(w) && i < a->n; i++)
         a->cdf[i] = fab_predict_cdf(&w->model, w->eta[i], w->variance[i], a->y[i]);
+    for (int64_t i = 0; wants_density(w) && !by_draws(w) && i < a->n; i++)
+        a->density[i] = a->classes
+                            ? a->logp[i * a->classes + (int64_t)a->y[i]]
+                            : fab_predict_logp(&w->model, w->eta[i], w->variance[i], a->y[i]);
     if (!c.way || c.temperature > 0) return FAB_OK;
     if (a->classes) return fab_calibration_sets(&c, a);
     double quantile;

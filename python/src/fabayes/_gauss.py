@@ -26,9 +26,9 @@ def rows_of(x: ArrayLike, width: int | None = None) -> tuple[NDArray[Any], bool]
         raise refuse(f"rows: an array of {a.ndim} dimensions, expected one or two")
     if width is not None and a.shape[1] != width:
         raise refuse(f"rows of {a.shape[1]} numbers, and the Gaussian has D = {width}")
-    if a.flags.c_contiguous or a.flags.f_contiguous:
+    if a.flags.aligned and (a.flags.c_contiguous or a.flags.f_contiguous):
         return a, alone
-    return np.ascontiguousarray(a), alone
+    return np.array(a, order="C"), alone
 
 
 def numbers(room: bytearray, *shape: int, dtype: Any = np.float64) -> NDArray[Any]:
@@ -36,11 +36,23 @@ def numbers(room: bytearray, *shape: int, dtype: Any = np.float64) -> NDArray[An
     return np.frombuffer(room, dtype=dtype).reshape(shape)
 
 
+def owned(a: ArrayLike, dtype: Any) -> NDArray[Any]:
+    """C-contiguous, of this type; a copy of a view into memory that somebody could still write to."""
+    out = np.ascontiguousarray(a, dtype=dtype)
+    below: Any = out
+    while isinstance(below, np.ndarray):
+        if below is not out and below.flags.writeable:
+            return out.copy()
+        below = below.base
+    return out if out.flags.aligned and (below is None or not out.flags.writeable) else out.copy()
+
+
 class Gauss:
     """N(mean, S), S = factor factor' + diag(diag) in covariance form, or S^-1 so in precision form.
 
     mean and diag have D numbers, factor is D x K (K may be 0).  Arrays that are float64, C-contiguous (the factor may be
-    float32) are borrowed and become read-only; others are copied.
+    float32) and own their memory are borrowed and become read-only; others, and views into writable memory, are copied.  A view
+    that was taken of a borrowed array before can still write to it, and must not.
 
     >>> g = Gauss([0.0, 1.0], [[1.0], [2.0]], [0.5, 0.25])
     >>> g.covariance()
@@ -53,9 +65,9 @@ class Gauss:
     _core: _core.Gauss
 
     def __init__(self, mean: ArrayLike, factor: ArrayLike, diag: ArrayLike | None, form: str = "covariance"):
-        mu = np.ascontiguousarray(mean, dtype=np.float64)
-        F = np.ascontiguousarray(factor, dtype=np.float32 if getattr(factor, "dtype", None) == np.float32 else np.float64)
-        psi = None if diag is None else np.ascontiguousarray(diag, dtype=np.float64)
+        mu = owned(mean, np.float64)
+        F = owned(factor, np.float32 if getattr(factor, "dtype", None) == np.float32 else np.float64)
+        psi = None if diag is None else owned(diag, np.float64)
         self._set(_core.Gauss(mu, F, psi, form), mu, F, psi)
 
     def _set(self, core: _core.Gauss, mu: Floats, F: NDArray[Any], psi: Floats | None) -> None:

@@ -52,21 +52,42 @@ def _table(rows: list[tuple[Any, ...]]) -> Settings:
     return Settings((r[0], Setting(r[0], r[1], r[2], r[3], r[4], tuple(r[5]), r[6])) for r in rows)
 
 
+def _words(bits: int) -> tuple[str, ...]:
+    return tuple(word for bit, word in TAKES.items() if bits & bit)
+
+
+@lru_cache(maxsize=None)
+def _all() -> tuple[Method, ...]:
+    def bits(name: str) -> int:
+        return _core.takes(name, "linear")[0] | _core.takes(name, "networks")[0] | _core.takes(name, "vectors")[0]
+
+    return tuple(Method(name, summary, bool(streams), _words(bits(name)), _table(fields), asks)
+                 for name, summary, streams, _, asks, fields, _ in _core.methods())
+
+
 def methods() -> list[Method]:
-    """All methods, as `fabayes methods` lists them."""
-    return [Method(name, summary, bool(streams), tuple(t for bit, t in TAKES.items() if takes & bit), _table(fields), asks)
-            for name, summary, streams, takes, asks, fields, _ in _core.methods()]
+    """All methods, as `fabayes methods` lists them.
+
+    >>> [m.name for m in methods() if "vectors" in m.takes and not m.streams]
+    ['ml', 'em', 'ppca', 'pca', 'swag']
+    """
+    return list(_all())
 
 
 def method(name: str) -> Method:
-    """One method by its name."""
-    for m in methods():
+    """One method by its name.
+
+    >>> method("exact").settings["intercept_alpha"].default
+    '0.0001'
+    """
+    for m in _all():
         if m.name == name:
             return m
-    raise refuse(_no("method", name, [m.name for m in methods()]))
+    raise refuse(no("method", name, [m.name for m in _all()]))
 
 
-def _no(what: str, wrong: str, names: list[str]) -> str:
+def no(what: str, wrong: str, names: list[str]) -> str:
+    """The sentence about a name that is not there, with the nearest that is."""
     near = _core.nearest(wrong, names)
     return f"there is no {what} '{wrong}'" + (f"; did you mean '{near}'?" if near else "")
 
@@ -77,18 +98,20 @@ def table(name: str, of: str) -> Settings:
     return _table(_core.fields(name, of))
 
 
-def suits(m: Method, of: str) -> bool:
+def suits(name: str, of: str) -> bool:
     """Is it a method for linear models, networks or vectors?"""
-    return bool(WANTED[of] & set(m.takes))
+    return bool(WANTED[of] & set(_words(_core.takes(name, of)[0])))
+
+
+def streams(name: str, of: str) -> bool:
+    """Does it take these piece by piece?"""
+    return name in methods_of(of) and bool(_core.takes(name, of)[1])
 
 
 @lru_cache(maxsize=None)
 def methods_of(of: str) -> tuple[str, ...]:
     """The names of the methods for linear models, networks or vectors."""
-    names = dict.fromkeys(m.name for m in methods() if suits(m, of))
-    if of == "networks":
-        names["map"] = None  # of a network it is sgd
-    return tuple(names)
+    return tuple(m.name for m in _all() if suits(m.name, of))
 
 
 @lru_cache(maxsize=None)
@@ -105,7 +128,7 @@ def text_of(value: Any) -> str:
     """A value as the library reads it; numbers come back to the same bits."""
     if isinstance(value, str):
         return value
-    if isinstance(value, bool) or type(value).__name__ == "bool_":
+    if isinstance(value, bool) or type(value).__name__ in ("bool_", "bool"):
         return "true" if value else "false"
     number = value.item() if hasattr(value, "item") else value
     if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
@@ -113,15 +136,10 @@ def text_of(value: Any) -> str:
     return repr(number)
 
 
-def check(name: str, of: str, given: dict[str, Any]) -> dict[str, str]:
-    """The settings that were given (not None), as texts; one that the method lacks is refused with the nearest name."""
+def check(name: str, of: str, given: dict[str, str]) -> None:
+    """A setting that the method lacks is refused with the nearest name."""
     known = table(name, of)
-    out = {}
-    for key, value in given.items():
-        if value is None:
-            continue
+    for key in given:
         if key not in known:
             near = _core.nearest(key, list(known))
             raise refuse(f"{name} has no setting '{key}'" + (f"; did you mean '{near}'?" if near else ""))
-        out[key] = text_of(value)
-    return out

@@ -12,24 +12,32 @@ import os
 from typing import Any
 
 import numpy as np
+from joblib.parallel import get_active_backend
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, DensityMixin, RegressorMixin, TransformerMixin
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import accuracy_score, r2_score
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
-from sklearn.utils.validation import check_array, column_or_1d
+from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from . import _core, _settings
-from ._errors import error, refuse
+from ._errors import Error, error, refuse
 from ._gauss import Gauss, numbers
+from ._tables import (forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, refuse_sparse, table_of,
+                      weights_of, word_columns)
 
 try:
     from sklearn.utils.validation import validate_data
 except ImportError:  # before 1.6
 
-    def validate_data(estimator: Any, /, *args: Any, **keys: Any) -> Any:
-        return estimator._validate_data(*args, **keys)
+    def validate_data(estimator: Any, /, X: Any, *args: Any, reset: bool = True, skip_check_array: bool = False, **keys: Any) -> Any:
+        if not skip_check_array:
+            return estimator._validate_data(X, *args, reset=reset, **keys)
+        estimator._check_feature_names(X, reset=reset)
+        estimator._check_n_features(X, reset=reset)
+        return X
 
 
 __all__ = ["FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
@@ -66,13 +74,14 @@ def with_settings(of: str, own: dict[str, Any], first: str | None = None) -> Any
 
 
 def threads_of(n_jobs: int | None) -> int:
-    """Threads for the library, 0: all cores."""
+    """Threads for the library, 0: all cores.  Inside a worker of joblib, a process or a thread, None is one."""
     if n_jobs is not None:
         return 0 if n_jobs < 0 else max(1, int(n_jobs))
     limit = os.environ.get("OMP_NUM_THREADS", "")
     if limit.isdigit() and int(limit) > 0:
         return int(limit)
-    return 1 if multiprocessing.parent_process() is not None else 0
+    nested = getattr(get_active_backend()[0], "nesting_level", 0) or 0
+    return 1 if nested > 0 or multiprocessing.parent_process() is not None else 0
 
 
 class Fitted:
@@ -80,6 +89,7 @@ class Fitted:
 
     def __init__(self, core: Any, kind: str):
         self.core, self.kind, self.kept = core, kind, {}
+        self.early: list[Any] = []  # the rows of a stream that has too few for a file
 
     def keep(self, name: str, make: Any) -> Any:
         """What is computed once."""
@@ -107,12 +117,12 @@ class Bytes:
         return self.said
 
 
-def _unpack(kind: str, data: bytes) -> Fitted:
+def _unpack(kind: str, data: bytes, n_jobs: int | None = None) -> Fitted:
     if kind == "regression":
-        return Fitted(_core.regression_of("bytes", data, threads_of(None)), kind)
+        return Fitted(_core.regression_of("bytes", data, threads_of(n_jobs)), kind)
     parts, metadata, _ = _core.posterior_of(data)
-    if kind == "factors" and _settings.method(metadata["method"]).streams:
-        return Fitted(_core.factors_of("bytes", data, threads_of(None)), kind)
+    if kind == "factors" and _settings.streams(metadata["method"], "vectors"):
+        return Fitted(_core.factors_of("bytes", data, threads_of(n_jobs)), kind)
     report = {"method": metadata.get("method"), "rows": int(metadata.get("n", 0)), "iterations": 0,
               "converged": int(metadata.get("converged", -1)), "loglik_mean": float("nan")}
     return Fitted(Bytes(data, parts[0][0], report), kind)
@@ -121,15 +131,15 @@ def _unpack(kind: str, data: bytes) -> Fitted:
 class Common:
     """Parameters to settings, validated arrays, files."""
 
-    def _settings_given(self, method: str) -> dict[str, str]:
+    def _settings_given(self) -> dict[str, str]:
+        """Those that are not None, as texts."""
         given = {name: getattr(self, name) for name in self._setting_names}
-        if self.random_state is not None:
-            seed = self.random_state
-            if not isinstance(seed, (int, np.integer)):
-                seed = check_random_state(seed).randint(np.iinfo(np.int32).max)
-            if "seed" in _settings.table(method, self._of):
-                given["seed"] = int(seed)
-        return _settings.check(method, self._of, given)
+        return {name: _settings.text_of(value) for name, value in given.items() if value is not None}
+
+    def _seed(self) -> int | None:
+        if self.random_state is None or isinstance(self.random_state, (int, np.integer)):
+            return None if self.random_state is None else int(self.random_state)
+        return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _handle(self) -> Fitted:
         if "_fitted" not in self.__dict__:
@@ -140,7 +150,27 @@ class Common:
         return "_fitted" in self.__dict__
 
     def _streams(self) -> bool:
-        return any(m.streams for m in _settings.methods() if m.name == self.method and _settings.suits(m, self._of))
+        return _settings.streams(self.method, self._of)
+
+    def _advance(self, rows: Any) -> None:
+        """More rows for the handle; whatever stops this leaves it as it was."""
+        f = self._fitted
+        try:
+            before = f.core.pack()
+            f.early.clear()
+        except Error:  # too few rows for a file yet
+            before = None
+        try:
+            f.core.update(*rows)
+        except BaseException:
+            self._fitted = self._again(f.early) if before is None else _unpack(f.kind, before, self.n_jobs)
+            raise
+        self._fitted = Fitted(f.core, f.kind)
+        if before is None:
+            self._fitted.early = [*f.early, _copies(rows)]
+
+    def _again(self, early: list[Any]) -> Fitted:
+        raise NotImplementedError
 
     def _as_before(self, before: dict[str, Any]) -> None:
         self.__dict__.clear()
@@ -151,31 +181,14 @@ class Common:
         _core.write(os.fspath(path), self._handle().core.pack())
 
 
+def _copies(rows: Any) -> Any:
+    return tuple(None if a is None else a.copy() for a in rows)
+
+
 def _has_stream(self: Any) -> bool:
     if self._streams():
         return True
     raise AttributeError(f"partial_fit needs a method that streams, and method is '{self.method}'")
-
-
-def _weights(sample_weight: Any, n: int) -> Any:
-    """Numbers >= 0, or None.  A weight of 0 is a row that is not there."""
-    if sample_weight is None:
-        return None
-    w = check_array(sample_weight, ensure_2d=False, dtype=np.float64, input_name="sample_weight")
-    if w.ndim == 0:
-        w = np.full(n, float(w))
-    if w.ndim != 1 or len(w) != n:
-        raise ValueError(f"sample_weight.shape == {w.shape}, expected {(n,)}!")
-    if (w < 0).any():
-        raise refuse(f"sample_weight: row {int(np.argmax(w < 0))} has {w[w < 0][0]:g}, negative weights are not taken")
-    if not (w > 0).any():
-        raise refuse("sample_weight: all weights are 0, and there are no rows")
-    return w
-
-
-def _more_than_one(n: int) -> None:
-    if n < 2:
-        raise refuse(f"n_samples = {n}: {n} sample is too few, expected at least 2")
 
 
 # ---- factor analysis --------------------------------------------------------------------------------------------------------------
@@ -193,25 +206,33 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
     """
 
     def _begin(self, D: int) -> Any:
-        method = self.method
-        if method not in _settings.methods_of("vectors"):
-            raise refuse(f"there is no method '{method}' for vectors; it is one of {', '.join(_settings.methods_of('vectors'))}")
+        names = list(_settings.methods_of("vectors"))
+        if self.method not in names:
+            raise refuse(_settings.no("method", str(self.method), names) + f"; for vectors there are {', '.join(names)}")
+        given, seed = self._settings_given(), self._seed()
+        _settings.check(self.method, self._of, given)
+        if seed is not None and "seed" in _settings.table(self.method, self._of):
+            given["seed"] = str(seed)
         rank = None if self.n_components is None else int(self.n_components)
-        return _core.factors(D, method, self._settings_given(method), rank, threads_of(self.n_jobs))
+        return _core.factors(D, self.method, given, rank, threads_of(self.n_jobs))
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        X = validate_data(self, X, reset=reset, dtype=FLOATS)
-        return X if X.flags.c_contiguous or X.flags.f_contiguous else np.ascontiguousarray(X)
+        return forward(validate_data(self, X, reset=reset, dtype=FLOATS))
+
+    def _weighted(self, X: Any, sample_weight: Any, reset: bool) -> Any:
+        """Rows and weights, without the rows of weight 0."""
+        X = self._rows(X, reset)
+        weight = weights_of(sample_weight, len(X))
+        if weight is not None and not weight.all():
+            X, weight = X[weight > 0], weight[weight > 0]
+        return X, weight
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FactorAnalysis:
-        """Fit all rows at once."""
+        """Fit all rows at once.  A weight w counts as w rows."""
         before = dict(self.__dict__)
         try:
-            X = self._rows(X, True)
-            _more_than_one(len(X))
-            weight = _weights(sample_weight, len(X))
-            if weight is not None and not weight.all():
-                X, weight = np.ascontiguousarray(X[weight > 0]), weight[weight > 0]
+            X, weight = self._weighted(X, sample_weight, True)
+            more_than_one(len(X))
             core = self._begin(X.shape[1])
             core.update(X, weight)
             gauss = core.result()
@@ -226,15 +247,24 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
     @available_if(_has_stream)
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> FactorAnalysis:
         """More rows of a stream; how rows are split over calls does not matter."""
-        begun = "_fitted" in self.__dict__
-        X = self._rows(X, not begun)
-        weight = _weights(sample_weight, len(X))
-        if weight is not None and not weight.all():
-            X, weight = np.ascontiguousarray(X[weight > 0]), weight[weight > 0]
-        core = self._fitted.core if begun else self._begin(X.shape[1])
-        core.update(X, weight)
-        self._fitted = Fitted(core, "factors")
+        if "_fitted" in self.__dict__:
+            self._advance(self._weighted(X, sample_weight, False))
+            return self
+        before = dict(self.__dict__)
+        try:
+            rows = self._weighted(X, sample_weight, True)
+            self._fitted = self._again([rows])
+            self._fitted.early = [_copies(rows)]
+        except BaseException:
+            self._as_before(before)
+            raise
         return self
+
+    def _again(self, early: list[Any]) -> Fitted:
+        core = self._begin(early[0][0].shape[1])
+        for rows in early:
+            core.update(*rows)
+        return Fitted(core, "factors")
 
     @property
     def gauss_(self) -> Gauss:
@@ -312,7 +342,14 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
 class Regression(Common, BaseEstimator):
     """What all regressions share.  A subclass says its likelihood and what its target is."""
 
-    def _likelihood(self, y: Any) -> str:
+    _words: list[str] = []
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+    def _likelihood(self) -> str:
         raise NotImplementedError
 
     def _model(self) -> str:
@@ -320,105 +357,109 @@ class Regression(Common, BaseEstimator):
 
     def _check_y(self, y: Any) -> Any:
         y = check_array(column_or_1d(y, warn=True), ensure_2d=False, dtype=None, input_name="y")
-        return y.astype(np.float64)
+        return forward(y.astype(np.float64))
 
     def _target(self, y: Any, first: bool) -> dict[str, Any]:
         return {"y": y}
 
-    def _name(self) -> str | None:
-        """The method for the library; None: what the command line chooses."""
-        if self.method == "auto":
-            return None
-        if self.method not in _settings.methods_of(self._of):
-            raise refuse(_settings._no("method", str(self.method), list(_settings.methods_of(self._of))))
-        return self.method
-
-    def _plan(self, y: Any) -> dict[str, Any]:
-        method = self._name()
-        known = method or self._default_method()
-        settings = self._settings_given(known)
-        if self.rank is not None and "K" not in _settings.table(known, self._of):
-            raise refuse(f"rank = {self.rank}: {known} has no factors")
-        if self.rank is not None:
-            settings["K"] = _settings.text_of(self.rank)
-        plan = {"model": self._model(), "likelihood": self._likelihood(y), "method": method, "settings": _pairs(settings)}
-        for key, value in (("no_scale", not getattr(self, "standardise", True)),
-                           ("no_intercept", not getattr(self, "fit_intercept", True))):
-            plan[key] = int(value)
-        prior = getattr(self, "prior", None)
-        plan["prior"] = None if prior is None else os.fspath(prior)
+    def _plan(self) -> dict[str, Any]:
+        given, names = self._settings_given(), list(_settings.methods_of(self._of))
+        if self.method != "auto":
+            if self.method not in names:
+                raise refuse(_settings.no("method", str(self.method), names))
+            _settings.check(self.method, self._of, given)
+            if self.rank is not None and "K" not in _settings.table(self.method, self._of):
+                raise refuse(f"rank = {self.rank}: {self.method} has no factors")
+        plan = {"model": self._model(), "likelihood": self._likelihood(), "method": None if self.method == "auto" else self.method,
+                "settings": [f"{name}={text}" for name, text in given.items()], "K": None if self.rank is None else int(self.rank),
+                "seed": self._seed(), "no_scale": int(not getattr(self, "standardise", True)),
+                "no_intercept": int(not getattr(self, "fit_intercept", True))}
+        if isinstance(self.prior, Gauss):
+            plan["prior_gauss"] = self.prior._core
+        elif self.prior is not None:
+            plan["prior"] = os.fspath(self.prior)
         return plan
 
-    def _default_method(self) -> str:
-        """Whose settings are meant when the library is to choose the method."""
-        raise NotImplementedError
+    def _rows(self, X: Any, reset: bool) -> Any:
+        """Validated: a matrix, sparse rows, or a frame that has columns of words."""
+        words = word_columns(X) if reset else self._words
+        if not words:
+            X = validate_data(self, X, reset=reset, dtype=FLOATS, accept_sparse="csr")
+        elif not is_frame(X):
+            raise refuse(f"the fit has columns of words, as '{words[0]}'; give a frame with its columns")
+        else:
+            validate_data(self, X, reset=reset, skip_check_array=True)
+            X = frame_of(X, words)
+        if reset:
+            self._words = words
+        return X
 
     def _table(self, X: Any) -> dict[str, Any]:
-        names = getattr(self, "feature_names_in_", None)
-        if sparse.issparse(X):
-            X = X.tocsr()
-            if not X.has_sorted_indices:
-                X = X.sorted_indices()
-            return {"values": np.ascontiguousarray(X.data), "start": X.indptr.astype(np.int64), "index": X.indices.astype(np.int32),
-                    "features": X.shape[1]}
-        return {"n": len(X), "x": X, "names": None if names is None else [str(name) for name in names]}
+        return table_of(X, getattr(self, "feature_names_in_", None))
+
+    def _roles(self, table: dict[str, Any]) -> dict[str, str]:
+        """What target, weight and offset are called, beside the features."""
+        if "start" in table:
+            return {}
+        if "_fitted" in self.__dict__:
+            about = self._about()
+            given = {"y_name": about["target"], "weight_name": about["weight"], "offset_name": about["offset"]}
+            return {role: name for role, name in given.items() if name is not None}
+        taken = names_of(table)
+        return {"y_name": free_name("target", taken) if "y" in taken else "y", "weight_name": free_name("weight", taken),
+                "offset_name": free_name("offset", taken)}
+
+    def _offset_into(self, table: dict[str, Any], offset: Any, n: int) -> None:
+        if offset is not None and "start" in table:
+            raise refuse_sparse()
+        if offset is not None:
+            table["offset"] = offset_of(offset, n)
 
     def _training(self, X: Any, y: Any, sample_weight: Any, offset: Any, first: bool) -> dict[str, Any]:
-        weight = _weights(sample_weight, len(y))
-        if offset is not None:
-            offset = check_array(offset, ensure_2d=False, dtype=np.float64, input_name="offset")
-        if weight is not None and (weight == weight[0]).all() and weight[0] == 1:
-            weight = None
+        if y is None:
+            raise refuse(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        X = self._rows(X, first)
+        y = self._check_y(y)
+        check_consistent_length(X, y)
+        weight, offset = weights_of(sample_weight, len(y)), offset_of(offset, len(y))
         if weight is not None and not weight.all():
             there = weight > 0
             X, y, weight = X[there], y[there], weight[there]
             offset = None if offset is None else offset[there]
-        if sparse.issparse(X) and (weight is not None or offset is not None):
-            raise error(6, "sparse rows have no weights and no offsets; give a dense matrix")
+            weight = None if (weight == 1).all() else weight
+        if first:
+            more_than_one(len(y))
         table = {**self._table(X), **self._target(y, first)}
-        if not sparse.issparse(X) and table["names"] and "y" in table["names"]:
-            table["y_name"] = "target"
+        table.update(self._roles(table))
+        self._offset_into(table, offset, len(y))
         if weight is not None:
+            if "start" in table:
+                raise refuse_sparse()
             table["weight"] = weight
-        if offset is not None:
-            table["offset"] = offset
         return table
 
-    def _validated(self, X: Any, y: Any, reset: bool) -> Any:
-        X, y = validate_data(self, X, y, reset=reset, dtype=FLOATS, accept_sparse="csr",
-                             multi_output=True, y_numeric=False)
-        return X, self._check_y(y)
-
-    def _first(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> None:
-        X, y = self._validated(X, y, True)
-        _more_than_one(X.shape[0])
-        table = self._training(X, y, sample_weight, offset, True)
-        core = _core.fit(table, self._plan(y), threads_of(self.n_jobs))
-        self._fitted = Fitted(core, "regression")
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
-        """Fit all rows.  A weight w counts as w rows, offsets are added to the linear predictor."""
+    def _first(self, X: Any, y: Any, sample_weight: Any, offset: Any) -> Any:
         before = dict(self.__dict__)
         try:
-            self._first(X, y, sample_weight, offset)
+            self.__dict__.pop("_fitted", None)
+            table = self._training(X, y, sample_weight, offset, True)
+            self._fitted = Fitted(_core.fit(table, self._plan(), threads_of(self.n_jobs)), "regression")
         except BaseException:
             self._as_before(before)
             raise
         return self
 
-    def _more(self, X: Any, y: Any, sample_weight: Any) -> None:
-        X, y = self._validated(X, y, False)
-        table = self._training(X, y, sample_weight, None, False)
-        self._fitted.core.update(table)
-        self._fitted.kept.clear()
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Fit all rows.  A weight w counts as w rows, offsets are added to the linear predictor."""
+        return self._first(X, y, sample_weight, offset)
 
     @available_if(_has_stream)
-    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+    def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
         """More rows of a stream.  Its units come from the first call: give it rows that show the scale."""
-        if "_fitted" in self.__dict__:
-            self._more(X, y, sample_weight)
-            return self
-        return self.fit(X, y, sample_weight)
+        if "_fitted" not in self.__dict__:
+            return self._first(X, y, sample_weight, offset)
+        self._advance((self._training(X, y, sample_weight, offset, False),))
+        return self
 
     # ---- what it says
 
@@ -430,11 +471,25 @@ class Regression(Common, BaseEstimator):
         f = self._handle()
         return f.keep("report", f.core.report)
 
-    def _predictions(self, X: Any, level: float = 0.0) -> Any:
+    def _predictions(self, X: Any, offset: Any = None, level: float = 0.0, y: Any = None) -> Any:
+        """Numbers (n x 4), log probabilities (n x classes) and, with y, log p(y); None where there are none."""
         f = self._handle()
-        X = validate_data(self, X, reset=False, dtype=FLOATS, accept_sparse="csr")
-        n, classes, p, logp, _ = f.core.predict(self._table(X), self._draws(), 0, False, False, level)
-        return None if p is None else numbers(p, n, 4), None if logp is None else numbers(logp, n, classes)
+        X = self._rows(X, False)
+        n = X.shape[0]
+        table = self._table(X)
+        self._offset_into(table, offset, n)
+        if y is not None:
+            y = self._check_y(y)
+            check_consistent_length(X, y)
+            table.update(self._target(y, False))
+        table.update(self._roles(table))
+        n, classes, p, logp, density = f.core.predict(table, self._draws(), 0, False, False, level, y is not None)
+        return (None if p is None else numbers(p, n, 4), None if logp is None else numbers(logp, n, classes),
+                None if density is None else numbers(density, n))
+
+    def log_predictive(self, X: Any, y: Any, offset: Any = None) -> Any:
+        """log p(y) of each row, integrated over the posterior."""
+        return self._predictions(X, offset, y=y)[2]
 
     def _draws(self) -> int:
         return 0
@@ -462,6 +517,12 @@ class Regression(Common, BaseEstimator):
     def n_iter_(self) -> int:
         return max(1, self._report()["iterations"])
 
+    @property
+    def mixture_(self) -> list[tuple[Gauss, float]]:
+        """The Gaussians over theta and their weights, in fitting units: one, or those of several runs."""
+        f = self._handle()
+        return f.keep("mixture", lambda: [(Gauss._of(g), w) for g, w in _core.posterior_of(f.core.pack())[0]])
+
     def sample_posterior(self, n: int, seed: int = 0) -> Any:
         """Draws of theta, one per row: the coefficients and the intercept in the user's units; of a network its weights."""
         f = self._handle()
@@ -477,21 +538,37 @@ class Linear:
         return f.keep("coefficients", self._make_coefficients)
 
     def _make_coefficients(self) -> Any:
-        about = self._about()
-        width = about["features"] + about["intercept"]
-        names = getattr(self, "feature_names_in_", None)
-        known = {str(name): i for i, name in enumerate(names if names is not None else
-                                                       [f"x{i}" for i in range(self.n_features_in_)])}
-        place = [known.get(name, i) for i, name in enumerate(about["names"])]
-        if len(about["names"]) == self.n_features_in_:
-            place = list(range(self.n_features_in_))
+        about, flip = self._about(), self._flip()
+        width, D = about["features"] + about["intercept"], self.n_features_in_
+        place, columns = np.arange(about["features"]), about["features"]
+        if not any(levels for _, levels in about["columns"]) and about["features"] < D:  # some were left out
+            names = getattr(self, "feature_names_in_", [f"x{i}" for i in range(D)])
+            known = {str(name): i for i, name in enumerate(names)}
+            place, columns = np.array([known[name] for name in about["names"]], dtype=int), D
         out = []
-        for room in self._handle().core.coefficients():
-            theta = numbers(room, about["classes"], width)
-            coef = np.zeros((about["classes"], max(self.n_features_in_, len(place))))
+        for sign, room in zip((flip, 1.0), self._handle().core.coefficients()):
+            theta = sign * numbers(room, about["classes"], width)
+            coef = np.zeros((about["classes"], columns))
             coef[:, place] = theta[:, : about["features"]]
             out.append((coef, theta[:, -1].copy() if about["intercept"] else np.zeros(about["classes"])))
-        return out
+        places = self._places()
+        return out if about["classes"] == 1 else [(coef[places], intercept[places]) for coef, intercept in out]
+
+    def _places(self) -> Any:
+        """Where the classes stand in the library's order."""
+        return [0]
+
+    def _flip(self) -> float:
+        """-1 where two classes have another order there."""
+        return -1.0 if list(self._places()) == [1, 0] else 1.0
+
+    @property
+    def coef_names_(self) -> list[str]:
+        """What each coefficient belongs to: a feature, or a word of a column, as "district=hill"."""
+        about = self._about()
+        if any(levels for _, levels in about["columns"]) or about["features"] == self.n_features_in_:
+            return about["names"]
+        return [str(name) for name in getattr(self, "feature_names_in_", [f"x{i}" for i in range(self.n_features_in_)])]
 
     @property
     def coef_(self) -> Any:
@@ -515,17 +592,26 @@ class Linear:
 class Number(RegressorMixin):
     """Predictions of a number."""
 
-    def predict(self, X: Any, return_std: bool = False) -> Any:
+    def predict(self, X: Any, return_std: bool = False, offset: Any = None) -> Any:
         """The mean of y, and its standard deviation where that is asked for: noise and what is not known of the coefficients."""
-        p, _ = self._predictions(X)
+        p = self._predictions(X, offset)[0]
         mean = p[:, 0].copy()
         return (mean, p[:, 1].copy()) if return_std else mean
 
-    def predict_interval(self, X: Any, level: float = 0.9) -> Any:
+    def predict_interval(self, X: Any, level: float = 0.9, offset: Any = None) -> Any:
         """Lower and upper end of the central interval that has y with this probability, n x 2."""
         if not 0 < level < 1:
             raise refuse(f"level = {level:g}, expected more than 0 and less than 1")
-        return self._predictions(X, level)[0][:, 2:4].copy()
+        return self._predictions(X, offset, level)[0][:, 2:4].copy()
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """R^2 of the means."""
+        return float(r2_score(y, self.predict(X, offset=offset), sample_weight=sample_weight))
+
+
+def _class_text(c: Any) -> str:
+    """A class as the library writes it."""
+    return f"{float(c):.15g}" if isinstance(c, (bool, int, float, np.generic)) and not isinstance(c, str) else str(c)
 
 
 class Classes(ClassifierMixin):
@@ -536,42 +622,55 @@ class Classes(ClassifierMixin):
         check_classification_targets(y)
         return y
 
-    def _likelihood(self, y: Any) -> str:
-        return "bernoulli" if len(np.unique(y)) == 2 else "categorical"
+    def _likelihood(self) -> str:
+        return "bernoulli" if len(self.classes_) == 2 else "categorical"
 
     def _target(self, y: Any, first: bool) -> dict[str, Any]:
         if first:
-            self.classes_ = np.unique(y)
+            told = self.__dict__.pop("_told", None)
+            self.classes_ = np.unique(y if told is None else told)
             if len(self.classes_) < 2:
                 raise refuse(f"y has 1 class, {self.classes_[0]!r}; a classifier needs at least 2")
         strange = np.setdiff1d(y, self.classes_)
         if len(strange):
-            raise refuse(f"y has the class {strange[0]!r}, which the first rows did not have")
-        if self.classes_.dtype.kind in "biuf":
+            raise refuse(f"y has the class {strange[0]!r}, which is none of the {len(self.classes_)} that were given first")
+        if self.classes_.dtype.kind in "biuf" and not (first and len(np.unique(y)) < len(self.classes_)):
             return {"y": y.astype(np.float64)}
-        return {"y": np.searchsorted(self.classes_, y).astype(np.int32), "y_words": [str(c) for c in self.classes_]}
+        return {"y": np.searchsorted(self.classes_, y).astype(np.int32), "y_words": [_class_text(c) for c in self.classes_]}
+
+    def _places(self) -> Any:
+        levels = [_class_text(level) for level in self._about()["levels"]]
+        return [levels.index(_class_text(c)) for c in self.classes_]
 
     @available_if(_has_stream)
-    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Any:
-        """More rows of a stream.  The first call must show every class, and the scale."""
-        if classes is not None and "_fitted" not in self.__dict__:
-            absent = np.setdiff1d(classes, y)
-            if len(absent):
-                raise error(6, f"the first rows of a stream must have every class, and {absent[0]!r} is absent")
-        return Regression.partial_fit.__get__(self)(X, y, sample_weight)
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None) -> Any:
+        """More rows of a stream.  Its classes are `classes`, else those of the first call; its units are those of the first call."""
+        if "_fitted" in self.__dict__:
+            self._advance((self._training(X, y, sample_weight, offset, False),))
+            return self
+        if classes is not None:
+            self._told = np.asarray(classes)
+        try:
+            return self._first(X, y, sample_weight, offset)
+        finally:
+            self.__dict__.pop("_told", None)
 
-    def predict_log_proba(self, X: Any) -> Any:
+    def predict_log_proba(self, X: Any, offset: Any = None) -> Any:
         """log p of each class, integrated over the posterior."""
-        return self._predictions(X)[1]
+        return self._predictions(X, offset)[1][:, self._places()]
 
-    def predict_proba(self, X: Any) -> Any:
+    def predict_proba(self, X: Any, offset: Any = None) -> Any:
         """p of each class, integrated over the posterior."""
-        return np.exp(self.predict_log_proba(X))
+        return np.exp(self.predict_log_proba(X, offset))
 
-    def predict(self, X: Any) -> Any:
+    def predict(self, X: Any, offset: Any = None) -> Any:
         """The likeliest class."""
-        log_p = self.predict_log_proba(X)
+        log_p = self.predict_log_proba(X, offset)
         return self.classes_[np.argmax(log_p, axis=1)]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> float:
+        """The share of rows whose likeliest class is theirs."""
+        return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
 
 LINEAR = {"method": "auto", "rank": None, "alpha": None, "fit_intercept": True, "standardise": True, "prior": None, "n_jobs": None,
@@ -587,16 +686,14 @@ class BayesianLinearRegression(Number, Linear, Regression):
     rank : factors of the posterior, of a method that has them
     alpha : prior precision of the coefficients, in fitting units; None: by the method's rule
     fit_intercept, standardise : without standardise the prior acts on the raw coefficients
-    prior : a file of an earlier fit, whose posterior is the prior
+    prior : a file of an earlier fit, whose posterior is the prior; or a Gauss over theta in fitting units
     n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
     random_state : the seed
     """
 
-    def _likelihood(self, y: Any) -> str:
+    def _likelihood(self) -> str:
         return "gaussian"
 
-    def _default_method(self) -> str:
-        return "exact"
 
 
 @with_settings("linear", LINEAR)
@@ -606,11 +703,9 @@ class BayesianPoissonRegression(Number, Linear, Regression):
     Parameters as those of BayesianLinearRegression.
     """
 
-    def _likelihood(self, y: Any) -> str:
+    def _likelihood(self) -> str:
         return "poisson"
 
-    def _default_method(self) -> str:
-        return "laplace"
 
     def _check_y(self, y: Any) -> Any:
         y = super()._check_y(y)
@@ -635,8 +730,6 @@ class BayesianLogisticRegression(Classes, Linear, Regression):
     Parameters as those of BayesianLinearRegression.
     """
 
-    def _default_method(self) -> str:
-        return "vga"
 
     @property
     def coef_(self) -> Any:
@@ -665,13 +758,21 @@ class Network(Regression):
             return "mlp"
         return "mlp:" + ",".join(str(int(h)) for h in np.atleast_1d(self.hidden_layer_sizes))
 
-    def _plan(self, y: Any) -> dict[str, Any]:
-        plan = super()._plan(y)
+    def _plan(self) -> dict[str, Any]:
+        plan = super()._plan()
         plan["noise"], plan["nu"] = self.noise, self.nu
         return plan
 
     def _draws(self) -> int:
         return 0 if self.n_draws is None else int(self.n_draws)
+
+    @property
+    def posterior_(self) -> Gauss:
+        """The Gaussian over the weights, in fitting units; a mixture of several is in mixture_."""
+        parts = self.mixture_
+        if len(parts) > 1:
+            raise error(6, f"the posterior is a mixture of {len(parts)} Gaussians: take mixture_")
+        return parts[0][0]
 
     @property
     def layers_(self) -> str:
@@ -691,11 +792,9 @@ class BayesianMLPRegressor(Number, Network):
     rank, alpha, standardise, prior, n_jobs, random_state : as those of BayesianLinearRegression
     """
 
-    def _likelihood(self, y: Any) -> str:
+    def _likelihood(self) -> str:
         return "gaussian"
 
-    def _default_method(self) -> str:
-        return "ensemble"
 
 
 @with_settings("networks", NETWORK, "hidden_layer_sizes")
@@ -705,12 +804,6 @@ class BayesianMLPClassifier(Classes, Network):
     Parameters as those of BayesianMLPRegressor; "auto" is "vifa" where the layers are given, else "ensemble".
     """
 
-    def _default_method(self) -> str:
-        return "vifa" if self.layers is not None or self.hidden_layer_sizes is not None else "ensemble"
-
-
-def _pairs(settings: dict[str, str]) -> list[str]:
-    return [f"{name}={text}" for name, text in settings.items()]
 
 
 # ---- from files -------------------------------------------------------------------------------------------------------------------
@@ -720,6 +813,20 @@ def _columns(estimator: Any, names: list[str]) -> None:
     estimator.n_features_in_ = len(names)
     if names != [f"x{i}" for i in range(len(names))]:
         estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def _classes_of(levels: list[Any]) -> Any:
+    """Sorted; whole numbers as such, also where the file has them as words."""
+    if isinstance(levels[0], str):
+        try:
+            numbers_there = [float(level) for level in levels]
+        except ValueError:
+            return np.array(levels)
+        if [f"{n:.15g}" for n in numbers_there] != levels:
+            return np.array(levels)
+        levels = numbers_there
+    values = np.sort(np.array(levels))
+    return values.astype(np.int64) if (values == np.floor(values)).all() else values
 
 
 def regression_from_bytes(name: str, data: bytes) -> Any:
@@ -739,10 +846,9 @@ def regression_from_bytes(name: str, data: bytes) -> Any:
         estimator = network(layers=hidden, method=about["method"])
     estimator._fitted = Fitted(core, "regression")
     _columns(estimator, [column for column, _ in about["columns"]])
+    estimator._words = [column for column, levels in about["columns"] if levels]
     if is_classes:
-        levels = np.array(about["levels"])
-        whole = levels.dtype.kind == "f" and (levels == np.floor(levels)).all()
-        estimator.classes_ = levels.astype(np.int64) if whole else levels
+        estimator.classes_ = _classes_of(about["levels"])
     return estimator
 
 
