@@ -48,7 +48,7 @@ static void a_block_of_rows_is_the_rows_one_at_a_time(void **state)
         data d = make_data(l == 0 ? FAB_LIKELIHOOD_BERNOULLI : FAB_LIKELIHOOD_POISSON, D, 300, 1);
         add_weights(&d);
         char text[200];
-        snprintf(text, sizeof text, "likelihood=%s alpha=0.7", likelihood[l]);
+        snprintf(text, sizeof text, "likelihood=%s alpha=0.7 warmup=1", likelihood[l]);
         fab_gauss *full = fitted("rvga", &d, text, NULL, NULL);
         for (int block = 1; block <= 301; block += 60) {
             double mean, covariance;
@@ -75,7 +75,7 @@ static void every_scheme_is_that_of_rvga(void **state)
     for (int i = 0; i < 5; i++) {
         double mean, covariance;
         char text[200];
-        snprintf(text, sizeof text, "likelihood=bernoulli alpha=0.7 %s", schemes[i]);
+        snprintf(text, sizeof text, "likelihood=bernoulli alpha=0.7 warmup=1 %s", schemes[i]);
         fab_gauss *full = fitted("rvga", &d, text, NULL, NULL);
         snprintf(text, sizeof text,
                  "likelihood=bernoulli alpha=0.7 K=30 block=23 warmup=1 sweeps=0 %s", schemes[i]);

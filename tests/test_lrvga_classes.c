@@ -73,7 +73,7 @@ static void a_block_of_rows_is_the_rows_one_at_a_time(void **state)
     (void)state;
     data d = class_data(120, 5);
     add_weights(&d);
-    fab_gauss *full = fitted("rvga", &d, TEXT "draws=8", NULL, NULL);
+    fab_gauss *full = fitted("rvga", &d, TEXT "draws=8 warmup=1", NULL, NULL);
     for (int block = 1; block <= 121; block += 40) {
         double mean, covariance;
         char text[200];

@@ -355,9 +355,10 @@ static void the_schemes_of_the_paper_are_settings(void **state)
         for (int i = 0; i < D; i++) o.S[i * D + i] = 0.7;
         for (int64_t j = 0; j < d.n; j++) oracle_row(&o, schemes[s], d.x + j * D, d.y[j]);
         const closed c = {D, dense_inverse(D, o.S), o.mu};
-        snprintf(text, sizeof text,
-                 "likelihood=bernoulli alpha=0.7 intercept=false expectation=probit scheme=%s",
-                 schemes[s]);
+        snprintf(
+            text, sizeof text,
+            "likelihood=bernoulli alpha=0.7 intercept=false expectation=probit warmup=1 scheme=%s",
+            schemes[s]);
         fab_gauss *q = fitted("rvga", &d, text, NULL, NULL);
         const double e = distance_to(q, &c);
         if (!(e < 1e-11)) fail_msg("%s: %.3g", schemes[s], e);
@@ -392,7 +393,7 @@ static void a_scheme_that_overflows_says_so(void **state)
     data d = make_data(FAB_LIKELIHOOD_POISSON, D, 50, 40);
     for (int s = 0; s < 3; s++) {
         char text[200];
-        snprintf(text, sizeof text, "likelihood=poisson alpha=1e-3 scheme=%s", schemes[s]);
+        snprintf(text, sizeof text, "likelihood=poisson alpha=1e-3 warmup=1 scheme=%s", schemes[s]);
         fab_fit *f = open_fit("rvga", D, text, NULL, NULL);
         const fab_examples e = rows_from(&d, 0, d.n);
         assert_int_equal(fab_fit_update(f, &e), s == 0 ? FAB_OK : FAB_NUMERIC);
@@ -401,6 +402,59 @@ static void a_scheme_that_overflows_says_so(void **state)
             assert_int_equal(fab_fit_update(f, &e), FAB_NUMERIC);
             assert_non_null(strstr(fab_detail(), "cannot go on"));
         }
+        fab_fit_free(f);
+    }
+}
+
+/* Largest distance of the mean from that of `to` in its standard deviations. */
+static double moved(const fab_gauss *q, const fab_gauss *to)
+{
+    double P[16 * 16], worst = 0;
+    fab_solver *s;
+    assert_true(to->D <= 16);
+    assert_int_equal(fab_solver_create(&s, to, NULL), FAB_OK);
+    assert_int_equal(fab_solver_dense(s, P), FAB_OK);
+    fab_solver_free(s);
+    for (int64_t i = 0; i < to->D; i++)
+        worst = fmax(worst, fabs(q->mu[i] - to->mu[i]) / sqrt(P[i + i * to->D]));
+    return worst;
+}
+
+/* Few rows, each of them five times one after the other: row by row the means are up to 100 standard deviations off. */
+static void rows_under_a_wide_prior_are_learned_together(void **state)
+{
+    (void)state;
+    const char *const models[] = {"likelihood=bernoulli", "likelihood=poisson",
+                                  "likelihood=categorical classes=2"};
+    for (int l = 0; l < 3; l++) {
+        data d = make_data(l == 1 ? FAB_LIKELIHOOD_POISSON : FAB_LIKELIHOOD_BERNOULLI, 3, 100, 1);
+        for (int64_t j = 0; j < d.n; j++)
+            memcpy(d.x + j * d.D, d.x + j / 5 * 5 * d.D, (size_t)d.D * sizeof *d.x);
+        for (double alpha = 1e-2; alpha > 1e-8; alpha *= 1e-3) {
+            char text[200];
+            snprintf(text, sizeof text, "%s alpha=%g intercept_alpha=%g", models[l], alpha, alpha);
+            fab_gauss *q = fitted("rvga", &d, text, NULL, NULL);
+            fab_gauss *batch = fitted("vga", &d, text, NULL, NULL);
+            const double e = moved(q, batch);
+            if (!(e < 0.2)) fail_msg("%s: %.3g standard deviations", text, e);
+            fab_gauss_free(q);
+            fab_gauss_free(batch);
+        }
+    }
+}
+
+static void a_predictor_beyond_the_digits_is_refused(void **state)
+{
+    (void)state;
+    const data d = make_data(FAB_LIKELIHOOD_POISSON, D, 50, 1);
+    for (int warmup = 1; warmup <= 20; warmup += 19) {
+        char text[200];
+        snprintf(text, sizeof text, "likelihood=poisson alpha=1e-12 warmup=%d", warmup);
+        fab_fit *f = open_fit("rvga", D, text, NULL, NULL);
+        const fab_examples e = rows_from(&d, 0, d.n);
+        assert_int_equal(fab_fit_update(f, &e), FAB_NUMERIC);
+        assert_non_null(strstr(fab_detail(), "alpha = 1e-12"));
+        assert_non_null(strstr(fab_detail(), "laplace and vga"));
         fab_fit_free(f);
     }
 }
@@ -584,6 +638,8 @@ int main(void)
         TEST(the_schemes_of_the_paper_are_settings),
         TEST(sampled_expectations_approach_the_integral),
         TEST(a_scheme_that_overflows_says_so),
+        TEST(rows_under_a_wide_prior_are_learned_together),
+        TEST(a_predictor_beyond_the_digits_is_refused),
         TEST(a_scalar_without_variance_is_the_likelihood_itself),
         TEST(kalman_is_the_closed_form),
         TEST(a_prior_may_be_as_wide_as_it_likes),

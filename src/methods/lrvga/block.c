@@ -259,7 +259,7 @@ static fab_status check_known(fab_lrvga *e, int64_t rows, double more)
         "%g), and digits run out at %.3g: scale the columns or raise alpha%s; %s need not",
         row, known, e->stream.scale.alpha, (narrow ? SEVERE : SLIGHT) / unit,
         narrow ? " or take f64" : "",
-        fab_stream_gaussian(&e->stream) ? "exact and kalman" : "laplace and rvga");
+        fab_stream_gaussian(&e->stream) ? "exact and kalman" : "laplace and vga");
 }
 
 /* Of m columns; a GLM has no use for a predictor that may be anything. */
@@ -273,9 +273,10 @@ static fab_status check_predictors(const fab_lrvga *e, int64_t m)
         if (!fab_stream_gaussian(&e->stream) && variance > WIDEST)
             return FAB_FAIL(
                 FAB_NUMERIC,
-                "lrvga: the predictor of row %lld has variance %g under the prior, and digits "
-                "run out at %g: scale the columns or raise alpha",
-                row, variance, WIDEST);
+                "lrvga: the predictor of row %lld has variance %g under the prior (alpha = %g), "
+                "and "
+                "digits run out at %g: scale the columns or raise alpha; laplace and vga need not",
+                row, variance, e->stream.scale.alpha, WIDEST);
     }
     return FAB_OK;
 }

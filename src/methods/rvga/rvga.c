@@ -10,12 +10,17 @@
  *      gaussian: 4 alone, with the row sqrt(w) (x, y - offset)
  *      categorical: x in the place of each class, error C, weight C x C     (classes.c)
  *   start: 5  L L' = prior; alpha or beta unknown: the first `warmup` rows choose them  (fab_prior_choose)
+ *          8  GLMs: these rows are a block: A = X' P X, in turn inside A and again, each given all others
+ *             (sequence.c, revisit.c, class_block.c);  4 with the weights they end with,  L z += X c
  *   result: 6  mu = L'^-1 z,  F F' + psi = (L L')^-1 / beta, without loss    (spread.c)
  *           7  beta unknown: from the squared errors one step ahead, each over its variance   (fab_noise)
  *
  * Linear, this is the Kalman filter with a state that rests, and exact: the QR of the table, one row after the other.
  * A root has half the digits of its square at stake.  The covariance itself, P -= gain p p', loses all of them when the
  * prior is 1e16 times as wide as the posterior, or a column so much smaller than another.
+ *
+ * Of a GLM it is not: the Gaussian that a row leaves under a wide prior has nearly forgotten it, and where the rows after
+ * it are few or repeat it, nothing brings that back.  Hence 8, and no predictor wider than WIDEST.
  *
  * SPDX-License-Identifier: MIT */
 #include "base/rows.h"
@@ -28,6 +33,13 @@
 #include "posterior/spread.h"
 #include <math.h>
 #include <string.h>
+
+#define WIDEST \
+    1e10 /* variance of a predictor of a GLM: 8 has the digits for it, counts for no more */
+enum {
+    COLUMNS = 400,
+    SWEEPS = 10
+}; /* 8: at most so many columns, at most so often again; as lrvga has them */
 
 typedef struct rvga {
     fab_rvga_settings set;
@@ -46,6 +58,17 @@ typedef struct rvga {
     double *G;    /* 5  room x room */
     double *bank; /* 5 */
 
+    struct {             /* 8: n = rows x classes columns */
+        int64_t rows;    /* of the block; 0: none */
+        double *S;       /* T x n: L^-1 X */
+        double *A, *eta; /* n x n, n: X' P X, predictors before the rows */
+        double *turn;    /* n x n: A, taken in turn; scratch */
+        double *V, *B;   /* n x n, n x (n + 2 classes): scratch */
+        double *weight;  /* n; categorical: classes x n, roots of the weights */
+        double *site;    /* 3 n: c, and scratch */
+        double *line;    /* 4 n: scratch */
+    } block;
+
     struct { /* 6 */
         fab_gauss *q;
         fab_stream stream;     /* with the pending rows */
@@ -63,7 +86,7 @@ static const fab_field fields[] = {
     CHOICE(expectation, FAB_QUADRATURE, fab_expectation_names, "bernoulli: the logistic as a probit, by quadrature, or by draws"),
     FIELD(draws, I64, 64, 1, FAB_MAX_DRAWS, "sampled expectations: draws for each row, pairs of them for a categorical one"),
     CHOICE(scheme, FAB_IMPLICIT, fab_scheme_names, "GLMs: expectations after the row, before it, or after a first step, with its weight or the first one"),
-    FIELD(warmup, I64, 200, 1, 0x1p16, "rows that choose alpha and beta when these are auto, by their one-step-ahead score"),
+    FIELD(warmup, I64, 200, 1, 0x1p16, "rows that choose alpha and beta when these are auto, by their one-step-ahead score; of a GLM they are learned together, at most 400 over the classes (1: row by row)"),
 };
 // clang-format on
 GLM_LAYOUT(fields);
@@ -84,7 +107,7 @@ fab_rvga_settings fab_rvga_defaults(void)
 static int64_t classes_work(const rvga *e)
 {
     return 2 * e->classes * e->classes + 3 * e->classes +
-           fab_classes_work(e->classes, e->set.draws);
+           fab_class_block_work(e->classes, e->set.draws);
 }
 
 static void layout(fab_layout *l, void *handle)
@@ -102,6 +125,16 @@ static void layout(fab_layout *l, void *handle)
     e->result.S = fab_place(l, T * T, sizeof *e->result.S);
     e->result.Si = fab_place(l, T * T, sizeof *e->result.Si);
     e->result.work = fab_place(l, T * T, sizeof *e->result.work);
+    const int64_t C = e->classes, m = e->block.rows * C;
+    e->block.S = fab_place(l, T * m, sizeof *e->block.S);
+    e->block.A = fab_place(l, m * m, sizeof *e->block.A);
+    e->block.eta = fab_place(l, m, sizeof *e->block.eta);
+    e->block.turn = fab_place(l, m * m, sizeof *e->block.turn);
+    e->block.V = fab_place(l, m * m, sizeof *e->block.V);
+    e->block.B = fab_place(l, m * (m + 2 * C), sizeof *e->block.B);
+    e->block.weight = fab_place(l, m * C, sizeof *e->block.weight);
+    e->block.site = fab_place(l, 3 * m, sizeof *e->block.site);
+    e->block.line = fab_place(l, 4 * m, sizeof *e->block.line);
     e->G = fab_place(l, first ? n * n : 0, sizeof *e->G);
     e->bank = fab_place(l, first ? fab_prior_work(n) : 0, sizeof *e->bank);
 }
@@ -150,7 +183,10 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
                            .rule = {model.likelihood, (fab_expectation)s->expectation,
                                     (fab_scheme)s->scheme, s->draws, (uint64_t)s->seed},
                            .count = {.given = in->prior != NULL}}};
-    e->pending.room = fab_stream_undecided(&e->stream) ? s->warmup : 1;
+    const int64_t fit = COLUMNS / e->classes, rows = s->warmup < fit ? s->warmup : fit;
+    if (!fab_stream_gaussian(&e->stream) && rows > 1) e->block.rows = rows;
+    e->pending.room = e->block.rows ? e->block.rows : 1;
+    if (fab_stream_undecided(&e->stream)) e->pending.room = s->warmup;
     return check_settings(e, x);
 }
 
@@ -273,14 +309,27 @@ static double dot(int64_t n, const double *a, const double *b)
     return s;
 }
 
-static fab_status check_update(const rvga *e, double v0, double error, double weight)
+/* A GLM has no use for a predictor that may be anything. */
+static fab_status check_variance(const rvga *e, long long row, double v0)
 {
-    const long long row = e->stream.count.rows;
-    if (!isfinite(v0))
+    const int gaussian = fab_stream_gaussian(&e->stream);
+    if (isfinite(v0) && (gaussian || v0 <= WIDEST)) return FAB_OK;
+    if (gaussian)
         return FAB_FAIL(FAB_NUMERIC,
                         "%s: the predictor of row %lld has variance %g under the prior, whose "
                         "precision is alpha = %g: scale the columns or raise it",
                         e->stream.who, row, v0, e->stream.scale.alpha);
+    return FAB_FAIL(FAB_NUMERIC,
+                    "%s: the predictor of row %lld has variance %g under the prior (alpha = %g), "
+                    "and digits run out at %g: scale the columns or raise alpha; laplace and vga "
+                    "need not",
+                    e->stream.who, row, v0, e->stream.scale.alpha, WIDEST);
+}
+
+static fab_status check_update(const rvga *e, double v0, double error, double weight)
+{
+    const long long row = e->stream.count.rows;
+    FAB_TRY(check_variance(e, row, v0));
     if (isfinite(error) && isfinite(weight)) return FAB_OK;
     return FAB_FAIL(FAB_NUMERIC, "%s: row %lld has no finite update under scheme = %s",
                     e->stream.who, row, fab_scheme_names[e->set.scheme]);
@@ -363,9 +412,113 @@ static fab_status take_row(rvga *e, int64_t j)
     return FAB_OK;
 }
 
+/* 8  in turn and again; *settled: whether every row has seen all others */
+static fab_status settle_rows(rvga *e, int64_t m, int *settled)
+{
+    double *line = e->block.line;
+    fab_sequence s = {.rule = &e->stream.rule,
+                      .first = 1 + (uint64_t)e->stream.count.rows,
+                      .m = m,
+                      .y = e->pending.y,
+                      .w = e->pending.w,
+                      .A = e->block.turn,
+                      .eta = line,
+                      .weight = e->block.weight,
+                      .step = line + m,
+                      .C = e->block.B,
+                      .error = line + 2 * m,
+                      .u = line + 3 * m};
+    memcpy(s.A, e->block.A, (size_t)(m * m) * sizeof *s.A);
+    memcpy(s.eta, e->block.eta, (size_t)m * sizeof *s.eta);
+    fab_sequence_run(&s);
+    *settled = fab_sequence_revisit(&s, &(fab_revisit){.A = e->block.A,
+                                                       .eta = e->block.eta,
+                                                       .V = e->block.V,
+                                                       .B = e->block.turn,
+                                                       .site = e->block.site,
+                                                       .sweeps = SWEEPS});
+    if (!*settled) return FAB_OK;
+    for (int64_t j = 0; j < m; j++) {
+        e->block.weight[j] = sqrt(s.weight[j]);
+        e->stream.sum.rows += s.w[j];
+        e->stream.sum.power += s.w[j] * s.y[j] * s.y[j];
+    }
+    e->stream.sum.score += s.score;
+    return FAB_OK;
+}
+
+static fab_status settle_classes(rvga *e, int64_t m)
+{
+    const int64_t n = m * e->classes;
+    fab_class_block b = {.rule = &e->stream.rule,
+                         .first = 1 + (uint64_t)e->stream.count.rows,
+                         .m = m,
+                         .C = e->classes,
+                         .sweeps = SWEEPS,
+                         .y = e->pending.y,
+                         .w = e->pending.w,
+                         .A = e->block.A,
+                         .eta = e->block.eta,
+                         .root = e->block.weight,
+                         .step = e->block.line,
+                         .V = e->block.V,
+                         .B = e->block.B,
+                         .site = e->block.site,
+                         .d = e->block.line + n,
+                         .work = e->many};
+    const fab_status s = fab_class_block_run(&b);
+    if (s != FAB_OK) return fab_prefix(s, "%s: in the first rows, ", e->stream.who);
+    e->stream.sum.score += b.score;
+    return FAB_OK;
+}
+
+/* 8 of the first m pending rows; *settled = 0: nothing was done, each has to be taken by itself. */
+static fab_status take_block(rvga *e, int64_t m, int *settled)
+{
+    const int64_t T = e->T, C = e->classes, p = e->part, n = m * C;
+    double *S = e->block.S, *A = e->block.A, *eta = e->block.eta;
+    memset(S, 0, (size_t)(T * n) * sizeof *S); /* L^-1 X, A = X' P X, eta */
+    for (int64_t k = 0; k < n; k++)
+        memcpy(S + k * T + k % C * p, e->X + k / C * p, (size_t)p * sizeof *S);
+    fab_tri_solve(FAB_LEFT, FAB_N, T, n, e->L, S);
+    fab_mm(FAB_T, FAB_N, n, n, T, 1, S, S, 0, A);
+    fab_mv(FAB_T, T, n, 1, S, e->z, 0, eta);
+    for (int64_t k = 0; k < n; k++) {
+        eta[k] += e->pending.offset[k / C];
+        FAB_TRY(check_variance(e, e->stream.count.rows + k / C, A[k + k * n]));
+    }
+    *settled = 1;
+    FAB_TRY(C > 1 ? settle_classes(e, m) : settle_rows(e, m, settled));
+    if (!*settled) return FAB_OK;
+    for (int64_t k = 0; k < n; k++) { /* 4  column k % C of the root of row k / C, mu as it is */
+        const double *x = e->X + k / C * p, *by = e->block.weight + k * C;
+        double target = 0;
+        for (int64_t c = 0; c < C; c++) {
+            target += by[c] * (eta[k / C * C + c] - e->pending.offset[k / C]);
+            for (int64_t i = 0; i < p; i++) e->row[c * p + i] = by[c] * x[i];
+        }
+        rotate_in(e, target);
+    }
+    memset(e->row, 0, (size_t)T * sizeof *e->row); /* L z += X c */
+    for (int64_t k = 0; k < n; k++)
+        for (int64_t i = 0; i < p; i++)
+            e->row[k % C * p + i] += e->block.site[k] * e->X[k / C * p + i];
+    fab_tri_solve(FAB_LEFT, FAB_N, T, 1, e->L, e->row);
+    for (int64_t i = 0; i < T; i++) e->z[i] += e->row[i];
+    e->stream.count.rows += m;
+    return FAB_OK;
+}
+
+/* Do rows wait for those that choose the prior, or for the first block? */
+static int waits(const rvga *e)
+{
+    return !e->stream.count.started || (e->block.rows && e->stream.count.rows == 0);
+}
+
 static fab_status flush(rvga *e)
 {
-    const int64_t n = e->pending.n;
+    const int64_t n = e->pending.n, first = n < e->block.rows ? n : e->block.rows;
+    int settled = 0;
     if (!e->stream.count.started) { /* 5 */
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < n; i++)
@@ -373,7 +526,9 @@ static fab_status flush(rvga *e)
         fab_stream_choose(&e->stream, &e->pending, e->G, e->bank);
         start(e);
     }
-    for (int64_t j = 0; j < n; j++) FAB_TRY(e->classes > 1 ? take_class_row(e, j) : take_row(e, j));
+    if (first > 1 && e->stream.count.rows == 0) FAB_TRY(take_block(e, first, &settled)); /* 8 */
+    for (int64_t j = settled ? first : 0; j < n; j++)
+        FAB_TRY(e->classes > 1 ? take_class_row(e, j) : take_row(e, j));
     e->pending.n = 0;
     return FAB_OK;
 }
@@ -395,7 +550,7 @@ static fab_status update(void *handle, const fab_examples *x)
         fab_rows_get(&x->x, row, D, to);
         if (e->stream.model.intercept) to[D] = 1;
         fab_pending_add(&e->pending, x, row, 1);
-        if (!e->stream.count.started && e->pending.n < e->pending.room) continue;
+        if (waits(e) && e->pending.n < e->pending.room) continue;
         e->stream.fault = flush(e);
         if (e->stream.fault != FAB_OK) break;
     }
@@ -563,7 +718,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_states counts = counts_of(e);
     FAB_TRY(fab_tensors_find(t, "state.numbers") ? load_numbers(e, t)
                                                  : fab_states_load(&counts, t));
-    const int64_t full = e->stream.count.started ? 1 : e->pending.room;
+    const int64_t full = waits(e) ? e->pending.room : 1;
     FAB_TRY(fab_pending_find(&e->pending, t, "state.pending", 1, full, "warm-up"));
     fab_states all = state_of(e);
     if (fab_tensors_find(t, "state.P")) {

@@ -103,13 +103,15 @@ static int find_step(const fab_sequence *s, const fab_revisit *v, double *d)
     return isfinite(sum);
 }
 
-void fab_sequence_revisit(fab_sequence *s, const fab_revisit *v)
+int fab_sequence_revisit(fab_sequence *s, const fab_revisit *v)
 {
     const size_t size = (size_t)s->m * sizeof *s->weight;
     double *d = v->site + s->m, *before = d + s->m;
     memcpy(before, s->weight, size);
-    if (settle(s, v, d) == FAB_OK && find_step(s, v, d))
+    if (settle(s, v, d) == FAB_OK && find_step(s, v, d)) {
         memcpy(s->step, d, size);
-    else
-        memcpy(s->weight, before, size);
+        return 1;
+    }
+    memcpy(s->weight, before, size);
+    return 0;
 }

@@ -33,16 +33,16 @@ void fab_sequence_run(fab_sequence *s);
 /* The rows of the same block again, each given all others, until none of them moves its predictor by more
  * than a thousandth of its standard deviation: the block then meets N(mu, P) as a whole, and the order of its rows
  * is forgotten.  After fab_sequence_run with `error` and `u`;
- * weight and step are replaced, or left as they are when the numbers do not allow it. */
+ * weight and step are replaced (1), or left as they are when the numbers do not allow it (0). */
 typedef struct fab_revisit {
     const double *A;   /* m x m: X' P X */
     const double *eta; /* m: predictors at mu */
     double *V, *B;     /* m x m scratch */
-    double *site;      /* 3 m scratch */
-    int64_t sweeps;    /* at most so many */
+    double *site; /* 3 m: the first m what each row adds to P^-1 (mu - mu0) along x, then scratch */
+    int64_t sweeps; /* at most so many */
 } fab_revisit;
 
-void fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
+int fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
 
 /* A prior, found in the first rows. */
 typedef struct fab_stream_prior {
