@@ -236,7 +236,8 @@ class Vectors(Case):
         words = ["row %d" % i for i in range(60)]
         data = self.write("d.csv", text([words, x[:, 0], x[:, 1], gap, x[:, 3], x[:, 4]], names))
         few = self.write("few.csv", text([x[:, 0], x[:, 1], x[:, 3], x[:, 4]], ["a", "b", "c1", "c2"]))
-        self.bad(1, "fa", data, "-k", "1", says=["not a number"])
+        done = self.run_it("fa", data, "-k", "1")
+        self.assertIn(b"('gap') is empty: a missing value", done.stderr)
         for args in (("--exclude", "name,gap"), ("--only", "a:b,c*"), ("--only", "1:5", "--exclude", "gap")):
             self.good("fa", data, "-k", "1", *args, "--loadings", self.path("l.csv"), "--scores", self.path("s.csv"),
                       "-o", self.path("m"))
@@ -248,6 +249,31 @@ class Vectors(Case):
         self.bad(1, "update", self.path("m"), data, "--exclude", "a,name", says=["'gap'"][:0])
         self.bad(2, "fa", data, "-k", "1", "--exclude", "names", says=["did you mean 'name'?"])
         self.bad(2, "fa", data, "-k", "1", "--exclude", "*", says=["no column is left"])
+
+    def cars(self, *names):
+        """Rows as R writes those of mtcars, with columns in front: (name, values)."""
+        r = np.random.default_rng(6)
+        rows = r.standard_normal((40, 4)) + 2 * r.standard_normal((40, 1))
+        return self.write("cars.csv", text([v for _, v in names] + list(rows.T), [n for n, _ in names] + list("abcd")))
+
+    def test_columns_that_name_the_rows_are_no_coordinates(self):
+        r = np.random.default_rng(7)
+        for name, values in (("model", ["car %d" % i for i in range(40)]), ("CustomerID", r.permutation(10 ** 6)[:40])):
+            done = self.run_it("fa", self.cars((name, values)), "-k", "1", "--json", "-o", self.path("m"))
+            self.assertIn("'%s' names the rows, and is left out" % name, done.stderr.decode())
+            self.assertEqual(json.loads(done.stdout)["D"], 4)
+            done = self.run_it("update", self.path("m"), self.cars((name, values)))
+            self.assertEqual(done.returncode, 0, done.stderr)
+        self.assertEqual(self.good_json("fa", self.cars((name, values)), "-k", "1", "--only", "CustomerID,a,b,c")["D"], 4)
+        self.assertEqual(self.good_json("fa", self.cars((name, values)), "-k", "1", "--exclude", "CustomerID,a")["D"], 3)
+        self.assertEqual(self.good_json("fa", self.cars(("id", [1, 2] * 20)), "-k", "1")["D"], 5)
+
+    def test_a_column_of_words_is_refused_with_the_remedy(self):
+        data = self.cars(("maker", ["fiat", "ford", "volvo", "fiat"] * 10))
+        self.bad(1, "fa", data, "-k", "1", says=["line 2, column 1 ('maker'): 'fiat' is not a number", "--exclude maker"])
+        self.assertEqual(self.good_json("fa", data, "-k", "1", "--exclude", "maker")["D"], 4)
+        data = self.cars(("model", ["car %d" % i for i in range(40)]))
+        self.bad(1, "fa", data, "-k", "1", "--only", "model,a,b", says=["'car 0' is not a number", "--exclude model"])
 
 
 class Every(Case):

@@ -150,6 +150,22 @@ class Summary(Table):
         self.assertIn("the 40 strongest (|mean| / sd) of 61; `fabayes info FILE --json` shows all", text)
         self.assertEqual(len(self.good_json("info", self.file)["coefficients"]), 61)
 
+    def test_names_and_levels_that_break_a_line_are_escaped(self):
+        words = ['"one\ntwo"', '"three\tx"', "four"]
+        rows = "".join("%d,%s,%d\n" % (i * i % 7, words[i % 3], i % 5 + i % 3) for i in range(30))
+        told = self.good("fit", self.write("l.csv", ('"a\nb",k,"t\nu"\n' + rows).encode()), "-y", "t\nu")
+        for part in ("exact of 't\\nu'", "\na\\nb   ", "\nk=one\\ntwo  ", "\nk=three\\tx  ", "k: four, one\\ntwo, three\\tx\n"):
+            self.assertIn(part, told)
+        self.bad(1, "fit", self.write("m.csv", ('a,"b\nc",y\n' + "1,,2\n" * 9 + "1,1,2\n").encode()), "-y", "y")
+
+    def test_exact_data_have_digits_that_a_person_can_read(self):
+        rows = "".join("%d,%.6f,%.9f\n" % (i, i * i % 7 / 3, 1.1 + 2 * i - i * i % 7 / 3) for i in range(60))
+        data = self.write("e.csv", ("x,z,y\n" + rows).encode())
+        for alpha in ([], ["--alpha=1e-9"], ["--alpha=1e-9", "--beta=1e15"]):
+            told = self.good("fit", data, "-y", "y", "-m", "exact", "-o", self.path("m"), *alpha)
+            told += self.good("predict", self.path("m"), data)
+            self.assertLessEqual(max(len(n.replace(".", "").lstrip("0")) for n in re.findall(r"\d+\.\d+", told)), 10, told)
+
     def test_quiet_says_nothing_and_without_a_file_the_next_step_is_to_save(self):
         self.assertEqual(self.fit("y", "--quiet"), "")
         self.assertIn("-o FILE saves the fit", self.good("fit", self.data, "-y", "y", "--only", "b"))

@@ -587,8 +587,9 @@ static void the_index_of_write_csv_is_known(void **state)
     s = open_text(",a\n1.5,2\n2,3\n", &fit); /* measured */
     assert_int_equal(fab_source_columns(s), 2);
     fab_source_close(s);
-    refused(",a,b\n1,5,6\n2,x,8\n", &(fab_source_options){.leave_index = 1},
-            "rows.csv: line 3, column 2 ('a'): 'x' is not a number");
+    refused(
+        ",a,b\n1,5,6\n2,x,8\n", &(fab_source_options){.leave_index = 1},
+        "rows.csv: line 3, column 2 ('a'): 'x' is not a number; --exclude a leaves the column out");
     refused(",a,b\n1,5,6\n2,3\n", &fit, "rows.csv: line 3 has 2 values, expected 3");
 }
 

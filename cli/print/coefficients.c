@@ -111,10 +111,10 @@ static void print_effect(const coefficients *c, int64_t i, int class_width, int 
     char buf[32], mean[40], sd[40], lower[40], upper[40];
     const char *class = fab_regression_coefficient_class(c->r, i, buf);
     if (class) {
-        print_name(class, class_width);
+        print_name(one_line(class), class_width);
         printf("  ");
     }
-    print_name(fab_regression_coefficient_name(c->r, i), width);
+    print_name(one_line(fab_regression_coefficient_name(c->r, i)), width);
     number_text(e->mean, places, mean, sizeof mean);
     if (!(e->sd > 0)) { /* a mode has no width */
         printf(" %12s %10s\n", mean, "-");
@@ -132,14 +132,14 @@ static void print_scale(const coefficients *c)
     const char *l = c->summary.likelihood;
     char buf[32];
     if (strcmp(l, "bernoulli") == 0)
-        printf("effects on the log odds of '%s'", fab_scaling_class(k, 1, buf));
+        printf("effects on the log odds of '%s'", one_line(fab_scaling_class(k, 1, buf)));
     else if (strcmp(l, "categorical") == 0)
         printf("effects on the score of each class, the log of its probability up to a constant");
     else if (strcmp(l, "gaussian") == 0)
-        printf("effects on '%s', in its units", k->target);
+        printf("effects on '%s', in its units", one_line(k->target));
     else
-        printf("effects on the log of the rate of '%s'", k->target);
-    if (c->reference) printf("; levels against %s", c->reference);
+        printf("effects on the log of the rate of '%s'", one_line(k->target));
+    if (c->reference) printf("; levels against %s", one_line(c->reference));
     printf("\n");
 }
 
@@ -155,11 +155,11 @@ static void print_effects(const coefficients *c)
     for (int64_t k = 0; k < (all ? c->n : SHOWN); k++) {
         const int64_t i = all ? k : c->order[k];
         if (is_reference(c, i)) continue;
-        const int w = name_width(fab_regression_coefficient_name(c->r, i));
+        const int w = name_width(one_line(fab_regression_coefficient_name(c->r, i)));
         if (w > width) width = w < NAME ? w : NAME;
         const char *class = fab_regression_coefficient_class(c->r, i, buf);
-        if (class && name_width(class) > class_width)
-            class_width = name_width(class) < NAME / 2 ? name_width(class) : NAME / 2;
+        const int cw = class ? name_width(one_line(class)) : 0;
+        if (cw > class_width) class_width = cw < NAME / 2 ? cw : NAME / 2;
     }
     if (classes > 1) {
         print_name("class", class_width);
@@ -186,9 +186,9 @@ static void print_levels(const fab_scaling *k)
     for (int64_t c = 0; c < k->columns; c++) {
         if (!k->column[c].levels) continue;
         if (++columns > COLUMNS) continue;
-        printf("%-14s %s:", columns == 1 ? "levels" : "", k->column[c].name);
+        printf("%-14s %s:", columns == 1 ? "levels" : "", one_line(k->column[c].name));
         for (int64_t l = 0; l < k->column[c].levels && l < LEVELS; l++)
-            printf("%s %s", l ? "," : "", k->column[c].level[l]);
+            printf("%s %s", l ? "," : "", one_line(k->column[c].level[l]));
         if (k->column[c].levels > LEVELS) printf(", .. (%" PRId64 " in all)", k->column[c].levels);
         putchar('\n');
     }
@@ -203,7 +203,7 @@ static void print_chosen(const coefficients *c)
     printf("%-14s ", "chosen for you");
     if (s->guessed) {
         printf("likelihood %s, by the values of '%s'", s->likelihood,
-               fab_regression_scaling(c->r)->target);
+               one_line(fab_regression_scaling(c->r)->target));
         between = "; ";
     }
     if (s->method_chosen && s->method) {
@@ -225,7 +225,7 @@ void coefficients_print(const coefficients *c)
     putchar('\n');
     if (is_finite(s->noise))
         printf("%-14s %.4g: sd of '%s' around its prediction, in its units\n", "noise", s->noise,
-               k->target);
+               one_line(k->target));
     if (is_finite(s->explained) && strcmp(s->likelihood, "gaussian") == 0)
         printf("%-14s %.4f of the rows of the fit\n", "R^2", s->explained);
     else if (is_finite(s->explained))

@@ -225,7 +225,7 @@ static void print_words(const fab_dataset *t)
         }
         if (odd && 2 * numbers > w->n)
             printf("'%s' is read as words, one feature each, because '%s' is not a number\n",
-                   t->name[c], odd);
+                   one_line(t->name[c]), one_line(odd));
     }
 }
 
@@ -238,21 +238,21 @@ void keys_print(FILE *to, const fab_regression *r)
         const fab_key *k = &key[i];
         char number[24];
         snprintf(number, sizeof number, "%" PRId64, k->number);
-        const char *name = *k->column && !strpbrk(k->column, ", :*'") ? k->column : number;
+        const char *name = *k->column && !strpbrk(k->column, ", :*'\n\t") ? k->column : number;
         if (k->levels)
             fprintf(to,
                     "'%s' has %" PRId64 " different words in %" PRId64
                     " rows: it names the rows, and is left out; --categorical %s keeps it\n",
-                    k->column, k->levels, k->rows, name);
+                    one_line(k->column), k->levels, k->rows, name);
         else if (k->left_out)
             fprintf(to,
                     "'%s' numbers the rows, and is left out; -f or --only with %s in it keeps it\n",
-                    k->column, name);
+                    one_line(k->column), name);
         else
             fprintf(
                 to,
                 "'%s' looks like a number of the row: --exclude %s leaves it out if it is one\n",
-                k->column, name);
+                one_line(k->column), name);
     }
 }
 
@@ -279,7 +279,7 @@ static void print_kept(const fab_regression *r, const fab_table_report *f)
     printf("%" PRId64 " of %" PRId64 " features are more likely in than out", f->fit.kept, f->D);
     for (int64_t i = 0, said = 0; i < f->D && said < NAMED; i++) {
         if (p[i] <= 0.5) continue;
-        printf("%s '%s' (%.3g)", said ? "," : ":", name[i], p[i]);
+        printf("%s '%s' (%.3g)", said ? "," : ":", one_line(name[i]), p[i]);
         said++;
     }
     printf("%s\n", f->fit.kept > NAMED ? ", .." : "");
@@ -311,17 +311,17 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     progress_close();
     if (quiet) return DONE;
     printf("%s of '%s' (%s%s) on %" PRId64 " features, %" PRId64 " rows, %.3g s\n", f.method,
-           target, f.likelihood, f.guessed ? ", guessed from its values" : "", f.D, f.fit.n,
-           seconds);
+           one_line(target), f.likelihood, f.guessed ? ", guessed from its values" : "", f.D,
+           f.fit.n, seconds);
     print_candidates(r);
     const int said = print_net(r, &f);
     if (said != DONE) return said;
     if (fab_regression_is_network(r)) print_chosen(r);
     if (f.levels)
         printf("%" PRId64 " whole numbers: if '%s' has classes, say --likelihood categorical%s\n",
-               f.levels, target, f.counts ? "; if it counts, --likelihood poisson" : "");
+               f.levels, one_line(target), f.counts ? "; if it counts, --likelihood poisson" : "");
     else if (f.counts)
-        printf("whole numbers: if '%s' counts, say --likelihood poisson\n", target);
+        printf("whole numbers: if '%s' counts, say --likelihood poisson\n", one_line(target));
     print_words(fab_regression_table(r));
     keys_print(stdout, r);
     print_numbers(&f);
@@ -333,7 +333,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     if (f.spread)
         printf("'%s' varies %.3g times as much as Poisson's counts: say --likelihood "
                "negative-binomial\n",
-               target, f.dispersion);
+               one_line(target), f.dispersion);
     if (f.fit.temperature < 1)
         printf(
             "temperature %.3g: rows left out are predicted better by a Gaussian that is narrower "
@@ -350,6 +350,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     if (f.fit.converged < 1)
         convergence_print(fab_regression_method(r), fab_regression_chosen(r), &f.fit);
     for (int64_t i = 0; i < f.constants && i < NAMED; i++)
-        printf("'%s' hardly varies: its coefficient is left to the prior\n", f.constant[i]);
+        printf("'%s' hardly varies: its coefficient is left to the prior\n",
+               one_line(f.constant[i]));
     return DONE;
 }

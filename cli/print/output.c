@@ -13,14 +13,49 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+/* ---- text of others --------------------------------------------------------------------------------- */
+
+/* What would break a line, or garble a terminal, is escaped as in C; text that does not fit is cut. */
+static void escape(const char *text, char *to, size_t size)
+{
+    size_t used = 0;
+    for (; *text && used + 5 < size; text++) {
+        const unsigned char c = (unsigned char)*text;
+        if (c == '\n' || c == '\t' || c == '\r')
+            used += (size_t)snprintf(to + used, size - used, "\\%c",
+                                     c == '\n'   ? 'n'
+                                     : c == '\t' ? 't'
+                                                 : 'r');
+        else if (c < 0x20 || c == 0x7f)
+            used += (size_t)snprintf(to + used, size - used, "\\x%02x", c);
+        else
+            to[used++] = *text;
+    }
+    to[used] = '\0';
+}
+
+const char *one_line(const char *text)
+{
+    enum { AT_ONCE = 4, ROOM = 512 };
+    static char lent[AT_ONCE][ROOM];
+    static int next;
+    const char *p = text;
+    while (*p && (unsigned char)*p >= 0x20 && *p != 0x7f) p++;
+    if (!*p) return text;
+    char *to = lent[next++ % AT_ONCE];
+    escape(text, to, ROOM);
+    return to;
+}
+
 /* ---- failures ------------------------------------------------------------------------------------- */
 
 static void say(const char *format, va_list args)
 {
+    char sentence[8192], shown[8192];
     progress_close();
-    fputs("fabayes: ", stderr);
-    vfprintf(stderr, format, args);
-    fputc('\n', stderr);
+    vsnprintf(sentence, sizeof sentence, format, args);
+    escape(sentence, shown, sizeof shown);
+    fprintf(stderr, "fabayes: %s\n", shown);
 }
 
 int say_wrong(const char *format, ...)
@@ -192,17 +227,20 @@ int decimals_of(double sd, int digits)
 
 const char *number_text(double x, int decimals, char *buf, size_t size)
 {
-    enum { FIXED = 9, MOST = 17 };
+    enum { FIXED = 9, MOST = 10 }; /* decimals; significant digits that a person reads */
     const double large = x < 0 ? -x : x;
+    int whole = 1; /* digits in front of the mark */
     if (decimals == FULL_DIGITS || !is_finite(x)) {
         snprintf(buf, size, "%.6g", x);
-    } else if (large < 1e9 && decimals <= FIXED) {
+        return buf;
+    }
+    for (double t = large; t >= 10; t /= 10) whole++;
+    if (large < 1e9 && decimals <= FIXED && whole + decimals <= MOST) {
         snprintf(buf, size, "%.*f", decimals > 0 ? decimals : 0, x);
         if (strspn(buf, "-0.") == strlen(buf) && buf[0] == '-')
             memmove(buf, buf + 1, strlen(buf)); /* no -0.00 */
     } else { /* as many significant digits as lie before that decimal */
-        int digits = decimals + 1;
-        for (double t = large; t >= 10; t /= 10) digits++;
+        int digits = decimals + whole;
         for (double t = large; t > 0 && t < 1 && digits > 1; t *= 10) digits--;
         snprintf(buf, size, "%.*g", digits < 1 ? 1 : digits > MOST ? MOST : digits, x);
     }
@@ -264,7 +302,7 @@ static void show_note(void *ctx, const char *sentence)
     (void)ctx;
     if (is_known(sentence)) return;
     progress_close();
-    fprintf(stderr, "fabayes: note: %s\n", sentence);
+    fprintf(stderr, "fabayes: note: %s\n", one_line(sentence));
 }
 
 void progress_open(int64_t quiet)

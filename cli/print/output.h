@@ -17,6 +17,9 @@
 
 /* ---- failures: one sentence on standard error, and the exit status that belongs to it ---- */
 
+/* Text of DATA in a line of ours: a newline in it is \n.  Lends one of four buffers in turn. */
+const char *one_line(const char *text);
+
 int say_status(fab_status s); /* the library's sentence; WRONG for FAB_BAD_ARGUMENT, else FAILED */
 int say_status_of(const char *file, fab_status s); /* the same about a file's content; FAILED */
 int say_wrong(const char *format, ...) CLI_PRINTF(1, 2);  /* WRONG */

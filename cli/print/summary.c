@@ -50,7 +50,7 @@ static json_t *json_names(const fab_factors *f, const int64_t *coordinate, int64
 {
     json_t *names = json_array();
     for (int64_t i = 0; i < n; i++)
-        json_array_append_new(names, json_text(fab_factors_name(f, coordinate[i])));
+        json_array_append_new(names, json_text(one_line(fab_factors_name(f, coordinate[i]))));
     return names;
 }
 
@@ -155,7 +155,7 @@ static void print_names(const fab_factors *f, const int64_t *coordinate, int64_t
 {
     const int64_t shown = known < NAMES ? known : NAMES;
     for (int64_t i = 0; i < shown; i++)
-        printf("%s %s", i ? "," : "", fab_factors_name(f, coordinate[i]));
+        printf("%s %s", i ? "," : "", one_line(fab_factors_name(f, coordinate[i])));
     if (n > shown) printf(" and %" PRId64 " more", n - shown);
     putchar('\n');
 }
@@ -181,7 +181,7 @@ static void print_rows(const fab_factors *f, const fab_rotation *r, const double
     double sum[FACTORS] = {0};
     int width = 13;
     for (int64_t i = 0; i < D; i++) {
-        const int long_name = (int)strlen(fab_factors_name(f, order[i]));
+        const int long_name = (int)strlen(one_line(fab_factors_name(f, order[i])));
         if (long_name > width) width = long_name < 28 ? long_name : 28;
     }
     printf("\n%-*s", width, "loadings");
@@ -189,7 +189,7 @@ static void print_rows(const fab_factors *f, const fab_rotation *r, const double
     printf("  uniqueness\n");
     for (int64_t i = 0; i < D; i++) {
         const double *row = L + order[i] * r->K;
-        printf("%-*.*s", width, width, fab_factors_name(f, order[i]));
+        printf("%-*.*s", width, width, one_line(fab_factors_name(f, order[i])));
         for (int64_t k = 0; k < K; k++) {
             if (row[k] < BLANK && row[k] > -BLANK)
                 printf("  %8s", "");

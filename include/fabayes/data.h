@@ -164,7 +164,9 @@ FAB_API fab_status fab_source_open_arrays(fab_source **s, const fab_arrays *a,
                                           const fab_source_options *o);
 
 /* Some columns of a source of numbers: those that `only` lists (NULL: all), without those that `exclude` lists (NULL: none), in
- * the words of fab_columns.  Whatever stands in the others is not looked at.  *s becomes a source of these, which closes the
+ * the words of fab_columns.  Whatever stands in the others is not looked at.  Of a file of text opened with leave_index and
+ * without words, columns whose first rows have a word of their own each, or whole numbers under a name like "id", are left out too,
+ * with a note, unless `only` names them.  *s becomes a source of these, which closes the
  * old one with itself; on failure *s stays as it is. */
 FAB_API fab_status fab_source_choose(fab_source **s, const char *only, const char *exclude);
 

@@ -1,6 +1,7 @@
-/* choose.c - a source with some of the columns of another.
+/* choose.c - a source with some of the columns of another: those of the call, without those that name the rows.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/bytes.h"
 #include "data/columns/table.h"
 #include <string.h>
 
@@ -45,6 +46,26 @@ static fab_status copy_names(fab_source *s, const chosen *c)
     return FAB_OK;
 }
 
+/* A column of rows' names that the call does not name itself is left out, where others are there. */
+static fab_status leave_keys(fab_source *behind, const char *mark, char *unread)
+{
+    const int64_t n = fab_source_columns(behind);
+    int64_t others = 0;
+    for (int64_t i = 0; i < n; i++) others += !unread[i] && !behind->key[i];
+    for (int64_t i = 0; i < n && others; i++) {
+        char shown[FAB_SHOWN];
+        if (!behind->key[i] || unread[i] || (mark && mark[i] & FAB_MARK_NAMED)) continue;
+        const char *name = fab_source_name(behind, i);
+        unread[i] = 1;
+        fab_show(shown, name, strlen(name));
+        FAB_TRY(fab_source_say(behind,
+                               "'%s' names the rows, and is left out; --only with %s in it keeps "
+                               "it",
+                               shown, shown));
+    }
+    return FAB_OK;
+}
+
 /* The columns to read, and those that need not be. */
 static fab_status find(fab_source *s, chosen *c, const char *only, const char *exclude)
 {
@@ -55,11 +76,12 @@ static fab_status find(fab_source *s, chosen *c, const char *only, const char *e
     if (!*unread) FAB_TRY(fab_alloc_array((void **)unread, n, 1, "columns"));
     memset(*unread, 0, (size_t)n);
     FAB_TRY(fab_alloc_array((void **)&mark, n, 1, "columns"));
-    fab_status done = only ? fab_columns_mark(c->behind, only, mark) : FAB_OK;
-    for (int64_t i = 0; i < n && only && done == FAB_OK; i++) (*unread)[i] = !mark[i];
-    if (done == FAB_OK && exclude) done = fab_columns_mark(c->behind, exclude, mark);
-    for (int64_t i = 0; i < n && exclude && done == FAB_OK; i++)
-        if (mark[i]) (*unread)[i] = 1;
+    fab_status done = exclude ? fab_columns_mark(c->behind, exclude, mark) : FAB_OK;
+    for (int64_t i = 0; i < n && exclude && done == FAB_OK; i++) (*unread)[i] = mark[i] != 0;
+    if (done == FAB_OK && only) done = fab_columns_mark(c->behind, only, mark);
+    for (int64_t i = 0; i < n && only && done == FAB_OK; i++)
+        if (!mark[i]) (*unread)[i] = 1;
+    if (done == FAB_OK && c->behind->key) done = leave_keys(c->behind, only ? mark : NULL, *unread);
     fab_release(mark);
     for (int64_t i = 0; i < n; i++)
         if (!(*unread)[i]) c->column[s->columns++] = i;
@@ -81,7 +103,7 @@ fab_status fab_source_choose(fab_source **s, const char *only, const char *exclu
 {
     fab_source *behind = *s, *new;
     chosen *c;
-    if (!only && !exclude) return FAB_OK;
+    if (!only && !exclude && !behind->key) return FAB_OK;
     if (fab_source_format(behind) == FAB_FORMAT_LIBSVM || behind->words)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: columns are chosen of rows of numbers, and not of libsvm files",

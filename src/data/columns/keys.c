@@ -11,82 +11,16 @@
  *                  all the way.  Nothing is remarked when no other column is there
  *
  * SPDX-License-Identifier: MIT */
-#define _POSIX_C_SOURCE 200809L
 #include "base/memory.h"
 #include "data/columns/table.h"
-#include <ctype.h>
+#include "data/source/names.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 
 enum { LEAST_ROWS = 10, FEW_LEVELS = 20, MANY_PAIRS = 10 };
 
 /* ---- names ----------------------------------------------------------------------------------------- */
-
-static int is_one_of(const char *word, size_t n, const char *const *list)
-{
-    for (; *list; list++)
-        if (strlen(*list) == n && strncasecmp(word, *list, n) == 0) return 1;
-    return 0;
-}
-
-/* The next word of a name at *p, of n bytes; NULL: there is none.  customer_id, customer.id and customerID have two each. */
-static const char *next_word(const char **p, size_t *n)
-{
-    const char *q = *p;
-    while (*q && strchr("_.- :/#()", *q)) q++;
-    if (!*q) return NULL;
-    const char *word = q++;
-    while (*q && !strchr("_.- :/#()", *q)) {
-        const int rises = isupper((unsigned char)*q) && !isupper((unsigned char)q[-1]);
-        const int ends = islower((unsigned char)q[1]) && isupper((unsigned char)q[-1]);
-        if (rises || (isupper((unsigned char)*q) && ends)) break; /* custom|Id, ID|Card */
-        q++;
-    }
-    *n = (size_t)(q - word);
-    *p = q;
-    return word;
-}
-
-/* Id, CustomerID, id_of_house and row.names do; humid and price_index do not. */
-static int numbers_rows(const char *name)
-{
-    static const char *const whole[] = {"",           "index",      "idx",          "row",
-                                        "rows",       "rownum",     "rowindex",     "rownumber",
-                                        "unnamed: 0", "rownames",   "pk",           "row_num",
-                                        "row_index",  "row_number", "row.number",   "row_no",
-                                        "row.names",  "row_names",  "record_index", NULL};
-    static const char *const ids[] = {
-        "id",       "rowid",      "uid",         "guid",       "uuid",      "userid",
-        "custid",   "customerid", "caseid",      "pid",        "patientid", "personid",
-        "playerid", "studentid",  "itemid",      "subjectid",  "hhid",      "recid",
-        "orderid",  "productid",  "memberid",    "sampleid",   "objid",     "objectid",
-        "recordid", "accountid",  "passengerid", "employeeid", NULL};
-    const char *p = name, *word;
-    size_t n = 0;
-    int first = 1, last = 0;
-    if (is_one_of(name, strlen(name), whole)) return 1;
-    while ((word = next_word(&p, &n)) != NULL) {
-        last = is_one_of(word, n, ids);
-        if (first && last) return 1;
-        first = 0;
-    }
-    return last;
-}
-
-/* Rows in the order of time: a trend, and no name. */
-static int tells_time(const char *name)
-{
-    static const char *const words[] = {"year", "years",  "yr",      "date",   "day",       "days",
-                                        "week", "month",  "quarter", "time",   "minute",    "hour",
-                                        "age",  "second", "decade",  "period", "timestamp", NULL};
-    const char *p = name, *word;
-    size_t n = 0;
-    while ((word = next_word(&p, &n)) != NULL)
-        if (is_one_of(word, n, words)) return 1;
-    return 0;
-}
 
 /* x3 */
 static int is_made_up(const char *name)
@@ -145,8 +79,8 @@ static char key_of_numbers(const fab_dataset *t, int64_t c, double *x)
 {
     const counter k = look(t, c, x);
     if (!k.different) return FAB_KEY_NONE;
-    if (numbers_rows(t->name[c]) || is_unnamed(t, c)) return FAB_KEY_NUMBERS;
-    if (tells_time(t->name[c])) return FAB_KEY_NONE;
+    if (fab_name_numbers_rows(t->name[c]) || is_unnamed(t, c)) return FAB_KEY_NUMBERS;
+    if (fab_name_tells_time(t->name[c])) return FAB_KEY_NONE;
     const double pairs = (double)k.n * (double)k.n / (2 * k.range);
     if (k.by_one || pairs >= MANY_PAIRS || (k.steady && pairs >= 1)) return FAB_KEY_REMARK;
     return FAB_KEY_NONE;

@@ -54,7 +54,7 @@ static fab_status named_roles(fab_roles *p, const fab_source *s, const fab_colum
 
 /* ---- lists of columns ----------------------------------------------------------------------------- */
 
-enum { LISTED = 1, NAMED = 2 }; /* by a range or the beginning of its name; by itself */
+enum { LISTED = FAB_MARK_LISTED, NAMED = FAB_MARK_NAMED };
 
 /* One entry of a list: a column by its name or number, else name*, else from:to. */
 static fab_status mark_entry(const fab_source *s, char *word, char *mark)

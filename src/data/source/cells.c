@@ -137,17 +137,33 @@ static const char *tell_place(char place[PLACE], const fab_source *s, int64_t co
     return place;
 }
 
-/* A word in a column of numbers, where words could have been asked for: by name, or by number when the
- * name would not do in a list. */
+/* A column for a list: by name, or by number when the name would not do in it. */
+static const char *listed_name(char name[FAB_SHOWN], const fab_source *s, int64_t column)
+{
+    snprintf(name, FAB_SHOWN, "%lld", (long long)column);
+    if (s->names && !strchr(s->names[column], ','))
+        fab_show(name, s->names[column], strlen(s->names[column]));
+    return name;
+}
+
+/* A word where rows are vectors, and columns may be left out. */
+static fab_status refuse_word_of_vectors(const fab_source *s, int64_t column, const fab_cut *f)
+{
+    char place[PLACE], shown[FAB_SHOWN], name[FAB_SHOWN];
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "%s: %s: '%s' is not a number; --exclude %s leaves the column out", s->in.name,
+                    tell_place(place, s, column), fab_show(shown, f->p, f->n),
+                    listed_name(name, s, column));
+}
+
+/* A word in a column of numbers, where words could have been asked for. */
 static fab_status refuse_word(const fab_source *s, int64_t column, const fab_cut *f)
 {
     char place[PLACE], shown[FAB_SHOWN], name[FAB_SHOWN];
-    snprintf(name, sizeof name, "%lld", (long long)column);
-    if (s->names && !strchr(s->names[column], ','))
-        fab_show(name, s->names[column], strlen(s->names[column]));
     return FAB_FAIL(FAB_BAD_DATA,
                     "%s: %s: '%s' is not a number; --categorical %s reads the column as words",
-                    s->in.name, tell_place(place, s, column), fab_show(shown, f->p, f->n), name);
+                    s->in.name, tell_place(place, s, column), fab_show(shown, f->p, f->n),
+                    listed_name(name, s, column));
 }
 
 static fab_status refuse_missing(const fab_source *s, int64_t column, const fab_cut *f)
@@ -194,6 +210,8 @@ static fab_status refuse_number(const fab_source *s, int64_t column, const fab_c
                         "decimal commas",
                         s->in.name, place, fab_show(shown, f->p, f->n));
     if (s->with_words && kind == FAB_CELL_WORD) return refuse_word(s, column, f);
+    if (s->leave_index && s->columns > 1 && kind == FAB_CELL_WORD)
+        return refuse_word_of_vectors(s, column, f);
     return fab_cells_refuse(s, place, f->p, f->n);
 }
 

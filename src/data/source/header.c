@@ -16,7 +16,8 @@
  *   4  decimal mark: given; or the one that a column of numbers shows (3,14; 3.14); or the usual one; or the point.  Where
  *      columns show both the file is refused
  *   5  forms: a column all of whose values have one sign ($3.20, 7.1%), are grouped in threes (1,050) or are dates
- *   6  a column is one of words when it has a word that is part of no form, or when it was named
+ *   6  a column is one of words when it has a word that is part of no form, or when it was named; without words, one whose
+ *      words, or whole numbers, all differ may name the rows
  *
  * SPDX-License-Identifier: MIT */
 #include "base/bytes.h"
@@ -501,7 +502,7 @@ static fab_status make_words(fab_source *s, int64_t column)
     if (++s->word_columns > s->columns_max / FAB_COLUMNS_PER_WORDS)
         return FAB_FAIL(FAB_BAD_DATA,
                         "%s: has more than %lld columns of words; is the separator right? "
-                        "max-columns raises the limit",
+                        "--max-columns raises the limit",
                         s->in.name, (long long)(s->columns_max / FAB_COLUMNS_PER_WORDS));
     return fab_dictionary_create(&s->words[column], s->in.name);
 }
@@ -561,6 +562,68 @@ static fab_status find_none(head *h, int64_t column, int64_t at)
                           "%s: 'None' is frequent and taken for a word; --na None makes it a "
                           "missing value",
                           name_of(h, column, where, sizeof where));
+}
+
+/* Do the fields of a column below the first row all differ? */
+static fab_status all_differ(const head *h, int64_t column, int *differ)
+{
+    fab_source *s = h->s;
+    fab_dictionary *words;
+    size_t n = h->first_size;
+    int64_t lines, rows = 0;
+    FAB_TRY(fab_dictionary_create(&words, s->in.name));
+    fab_status status = FAB_OK;
+    *differ = 1;
+    while (rows < h->below && *differ && status == FAB_OK) {
+        fab_span row;
+        char *to;
+        int64_t code;
+        status = fab_lines_look_row(s, h->split, n + 1, &row, &lines);
+        if (status != FAB_OK || !row.p || lines == 0) break;
+        n += 1 + row.n;
+        row = without_return(row);
+        if (fab_lines_is_blank(s, row) || (row.n && s->comment && row.p[0] == s->comment)) continue;
+        rows++;
+        const char *p = row.p;
+        fab_cut f = {NULL, 0, 0};
+        for (int64_t j = 0; p && j <= column; j++) p = h->split(s, p, row.p + row.n, &f);
+        const int64_t known = words->count;
+        status = fab_dictionary_room(words, f.n + 1, &to);
+        if (status != FAB_OK) break;
+        memcpy(to, f.p, f.n);
+        to[f.n] = '\0';
+        status = fab_dictionary_code(words, f.n, &code);
+        *differ = status == FAB_OK && code == known;
+    }
+    fab_dictionary_free(words);
+    return status;
+}
+
+/* Without words: the columns that may name the rows.  A few are looked for: where more have words, they are data. */
+static fab_status find_keys(head *h)
+{
+    enum { MOST = 8 };
+    fab_source *s = h->s;
+    int looked = 0;
+    if (s->with_words || !s->leave_index || !s->names || h->below < 2) return FAB_OK;
+    for (int64_t j = s->left; j < h->columns && looked < MOST; j++) {
+        const tally *t = &h->column[j];
+        const int64_t at = j - s->left;
+        const int words = t->like + t->odd_number + t->dates == 0;
+        const int numbers = t->shape[FAB_SHAPE_WHOLE] == t->filled &&
+                            fab_name_numbers_rows(s->names[at]);
+        int differ;
+        if (t->filled == 0 || t->filled < h->below || (!words && !numbers)) continue;
+        looked++;
+        FAB_TRY(all_differ(h, j, &differ));
+        if (!differ) continue;
+        if (!s->key) {
+            FAB_TRY(fab_alloc_array((void **)&s->key, s->columns, 1, s->in.name));
+            memset(s->key, 0, (size_t)s->columns);
+        }
+        s->key[at] = 1;
+    }
+    return FAB_OK;
 }
 
 /* ---- the head of a file ---------------------------------------------------------------------------------- */
@@ -641,6 +704,7 @@ static fab_status read_head(head *h)
             fab_source_say(s, "its first column has no name and a value of its own in each row: an "
                               "index, which is left out"));
     FAB_TRY(find_columns(h));
+    FAB_TRY(find_keys(h));
     return named ? pass_header(s, h->first_lines) : FAB_OK;
 }
 

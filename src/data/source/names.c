@@ -1,6 +1,7 @@
-/* names.c - the names of columns: each its own; as metadata of a file.
+/* names.c - the names of columns: each its own; what they say of the numbers below; as metadata of a file.
  *
  * SPDX-License-Identifier: MIT */
+#define _POSIX_C_SOURCE 200809L
 #include "data/source/names.h"
 #include "base/bytes.h"
 #include "base/hooks.h"
@@ -8,10 +9,12 @@
 #include "base/memory.h"
 #include "base/text.h"
 #include "data/source/source.h"
+#include <ctype.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <strings.h>
 
 /* ---- each its own ------------------------------------------------------------------------------------- */
 
@@ -88,6 +91,70 @@ fab_status fab_source_unique_names(fab_source *s)
     }
     fab_release(sorted);
     return status;
+}
+
+/* ---- what they say ------------------------------------------------------------------------------------ */
+
+static int is_one_of(const char *word, size_t n, const char *const *list)
+{
+    for (; *list; list++)
+        if (strlen(*list) == n && strncasecmp(word, *list, n) == 0) return 1;
+    return 0;
+}
+
+/* The next word of a name at *p, of n bytes; NULL: there is none.  customer_id, customer.id and customerID have two each. */
+static const char *next_word(const char **p, size_t *n)
+{
+    const char *q = *p;
+    while (*q && strchr("_.- :/#()", *q)) q++;
+    if (!*q) return NULL;
+    const char *word = q++;
+    while (*q && !strchr("_.- :/#()", *q)) {
+        const int rises = isupper((unsigned char)*q) && !isupper((unsigned char)q[-1]);
+        const int ends = islower((unsigned char)q[1]) && isupper((unsigned char)q[-1]);
+        if (rises || (isupper((unsigned char)*q) && ends)) break; /* custom|Id, ID|Card */
+        q++;
+    }
+    *n = (size_t)(q - word);
+    *p = q;
+    return word;
+}
+
+int fab_name_numbers_rows(const char *name)
+{
+    static const char *const whole[] = {"",           "index",      "idx",          "row",
+                                        "rows",       "rownum",     "rowindex",     "rownumber",
+                                        "unnamed: 0", "rownames",   "pk",           "row_num",
+                                        "row_index",  "row_number", "row.number",   "row_no",
+                                        "row.names",  "row_names",  "record_index", NULL};
+    static const char *const ids[] = {
+        "id",       "rowid",      "uid",         "guid",       "uuid",      "userid",
+        "custid",   "customerid", "caseid",      "pid",        "patientid", "personid",
+        "playerid", "studentid",  "itemid",      "subjectid",  "hhid",      "recid",
+        "orderid",  "productid",  "memberid",    "sampleid",   "objid",     "objectid",
+        "recordid", "accountid",  "passengerid", "employeeid", NULL};
+    const char *p = name, *word;
+    size_t n = 0;
+    int first = 1, last = 0;
+    if (is_one_of(name, strlen(name), whole)) return 1;
+    while ((word = next_word(&p, &n)) != NULL) {
+        last = is_one_of(word, n, ids);
+        if (first && last) return 1;
+        first = 0;
+    }
+    return last;
+}
+
+int fab_name_tells_time(const char *name)
+{
+    static const char *const words[] = {"year", "years",  "yr",      "date",   "day",       "days",
+                                        "week", "month",  "quarter", "time",   "minute",    "hour",
+                                        "age",  "second", "decade",  "period", "timestamp", NULL};
+    const char *p = name, *word;
+    size_t n = 0;
+    while ((word = next_word(&p, &n)) != NULL)
+        if (is_one_of(word, n, words)) return 1;
+    return 0;
 }
 
 /* ---- as metadata -------------------------------------------------------------------------------------- */

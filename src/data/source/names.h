@@ -10,6 +10,12 @@
  * log is told.  For readers, once `names` is set; its block is replaced. */
 fab_status fab_source_unique_names(fab_source *s);
 
+/* Does a name say that the numbers below number the rows?  Id, CustomerID, id_of_house and row.names do; humid and price_index do
+ * not. */
+int fab_name_numbers_rows(const char *name);
+/* Does it say that they are of time?  They may rise from row to row as a trend then. */
+int fab_name_tells_time(const char *name);
+
 /* {"names": [..]} of the columns `first`, first + 1, .. without `except` (-1: none); NULL when the file has no names of
  * its own.  Gives *text: fab_text_free. */
 fab_status fab_source_names_json(const fab_source *s, int64_t first, int64_t except, char **text);

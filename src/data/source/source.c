@@ -221,7 +221,7 @@ fab_status fab_source_check_columns(const fab_source *s, int64_t columns)
     if (columns <= s->columns_max) return FAB_OK;
     return FAB_FAIL(FAB_BAD_DATA,
                     "%s: has %lld columns, more than the %lld that are read; is the separator "
-                    "right? max-columns raises the limit",
+                    "right? --max-columns raises the limit",
                     s->in.name, (long long)columns, (long long)s->columns_max);
 }
 
@@ -291,6 +291,7 @@ void fab_source_close(fab_source *s)
     fab_stream_close(&s->in);
     release_words(s);
     fab_release(s->unread);
+    fab_release(s->key);
     fab_sparse_free(&s->one);
     fab_release(s->path);
     fab_release(s->names);

@@ -105,7 +105,7 @@ static fab_status make_room(fab_stream *in)
         const size_t most = in->line_max ? in->line_max : FAB_STREAM_MAX;
         if (in->room >= most)
             return FAB_FAIL(FAB_BAD_FILE,
-                            "%s: line %lld is longer than %.3g MB; is this a table? max-columns "
+                            "%s: line %lld is longer than %.3g MB; is this a table? --max-columns "
                             "raises the limit",
                             in->name, (long long)in->lines + 1, (double)most / 1e6);
         const size_t room = in->room > most / 2 ? most : 2 * in->room;
