@@ -563,6 +563,56 @@ static void what_was_told_is_in_the_state(void **state)
     fab_net_free(net);
 }
 
+/* Every third question is withdrawn once, the second of a step among them; the fit can be saved then. */
+static void a_question_that_was_withdrawn_is_asked_again(void **state)
+{
+    (void)state;
+    const char *const methods[] = {"sgd", "vifa", "slang"};
+    const problem p = some_rows(FAB_LIKELIHOOD_GAUSSIAN, 0);
+    const fab_examples e = examples_of(&p);
+    fab_net *net = net_of(FAB_LIKELIHOOD_GAUSSIAN, FAB_NOISE_FIXED, FAB_F64);
+    const fab_model m = described(fab_net_model(net));
+    const fab_input in = {.model = &m, .rows = N};
+    for (size_t i = 0; i < sizeof methods / sizeof *methods; i++) {
+        const half_case c = {.method = methods[i]};
+        const any_settings s = quick_settings(&c);
+        const size_t size = fab_method_find(methods[i])->fields->size;
+        teller t = teller_of(fab_net_model(net), &e);
+        fab_fit *f, *g;
+        fab_question q;
+        int64_t withdrawn = 0;
+        assert_ok(fab_fit_create(&f, methods[i], &s, size, &in, NULL));
+        assert_ok(fab_fit_create(&g, methods[i], &s, size, &in, NULL));
+        assert_ok(fab_fit_withdraw(g)); /* none */
+        drive(f, &t);
+        t.questions = 0;
+        for (int done = 0; !done;) {
+            assert_ok(fab_fit_ask(g, &q, &done));
+            if (!done && t.questions == 3 * withdrawn + 1) {
+                withdrawn++;
+                assert_ok(fab_fit_withdraw(g));
+                assert_refused(fab_fit_tell(g, &(fab_answer){.loss = 1}), FAB_BAD_ARGUMENT,
+                               "nothing was asked");
+                if (withdrawn % 4 == 0) assert_ok(fab_fit_checkpoint(g, in_folder("half"), NULL));
+                assert_ok(fab_fit_ask(g, &q, &done));
+            }
+            if (done) break;
+            const fab_answer a = answer_to(&t, &q);
+            assert_ok(fab_fit_tell(g, &a));
+        }
+        assert_true(withdrawn > 3);
+        assert_ok(fab_fit_withdraw(g)); /* over */
+        assert_same(f, g);
+        fab_fit_free(f);
+        fab_fit_free(g);
+    }
+    fab_fit *plain;
+    assert_ok(fab_fit_create(&plain, "sgd", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL));
+    assert_refused(fab_fit_withdraw(plain), FAB_BAD_ARGUMENT, "created with a number of rows");
+    fab_fit_free(plain);
+    fab_net_free(net);
+}
+
 static void a_fit_on_its_way_is_neither_saved_nor_used_as_finished(void **state)
 {
     (void)state;
@@ -703,6 +753,7 @@ int main(void)
         TEST(a_method_says_what_it_asks_for),
         FILES(a_driven_fit_that_was_killed_goes_on_to_the_same_bits),
         FILES(what_was_told_is_in_the_state),
+        FILES(a_question_that_was_withdrawn_is_asked_again),
         FILES(a_fit_on_its_way_is_neither_saved_nor_used_as_finished),
         FILES(a_driven_stream_goes_on_with_more_rows),
         TEST(a_driven_fit_can_be_stopped),

@@ -175,6 +175,9 @@ typedef struct fab_answer {
 FAB_API fab_status fab_fit_ask(fab_fit *f, fab_question *q, int *done);
 /* Copies the answer.  One that lacks what was asked for, or is not finite, is refused, and the question stands. */
 FAB_API fab_status fab_fit_tell(fab_fit *f, const fab_answer *a);
+/* Withdraw the question that waits, where the caller cannot answer it or wants to save first: the fit is as it was before
+ * the step that asked, and the next ask begins this step again.  Without one it does nothing. */
+FAB_API fab_status fab_fit_withdraw(fab_fit *f);
 
 /* ---- files ----------------------------------------------------------------------------------------- */
 

@@ -8,6 +8,7 @@
  *   ask    run until the model is called: hand out its theta and the rows   (or until the end)
  *   tell   keep the answer
  *   ask    the model's function returns with it, and the run goes on
+ *   withdraw   the model's function returns FAB_STOPPED, and the run leaves the step undone
  *   save   after a tell: the same, but the next question is answered by FAB_STOPPED, so that the method leaves its
  *          state as after a stop; the next ask begins a new coroutine that goes on from there
  *
@@ -210,18 +211,22 @@ static fab_status failed(const fab_drive *d)
     return d->status == FAB_OK ? FAB_OK : fab_sentence_raise(d->status, &d->why);
 }
 
+/* As after a stop; a question that waits is not answered. */
+static void leave(fab_drive *d)
+{
+    d->stop = 1;
+    while (d->run) advance(d);
+    d->stop = 0;
+}
+
 fab_status fab_drive_rest(fab_drive *d)
 {
     if (d->where == ASKED)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: a question waits for its answer: tell it, and save before the next "
-                        "ask",
+                        "ask; or withdraw it",
                         d->f->m->name);
-    if (d->where == TOLD) {
-        d->stop = 1;
-        while (d->run) advance(d);
-        d->stop = 0;
-    }
+    if (d->where == TOLD) leave(d);
     return d->where == ENDED ? failed(d) : FAB_OK;
 }
 
@@ -343,8 +348,7 @@ void fab_drive_free(fab_drive *d)
 {
     if (!d) return;
     if (d->run) d->where = ASKED; /* and never answered: the run comes to its end */
-    d->stop = 1;
-    while (d->run) advance(d);
+    leave(d);
     fab_release(d);
 }
 
@@ -375,6 +379,14 @@ fab_status fab_fit_ask(fab_fit *f, fab_question *q, int *done)
     }
     FAB_TRY(failed(d));
     *done = 1;
+    return FAB_OK;
+}
+
+fab_status fab_fit_withdraw(fab_fit *f)
+{
+    fab_drive *d = f->drive;
+    FAB_TRY(check_driven(f));
+    if (d->where == ASKED) leave(d);
     return FAB_OK;
 }
 
