@@ -607,7 +607,8 @@ static void a_question_that_was_withdrawn_is_asked_again(void **state)
         fab_fit_free(g);
     }
     fab_fit *plain;
-    assert_ok(fab_fit_create(&plain, "sgd", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL));
+    assert_ok(
+        fab_fit_create(&plain, "sgd", NULL, 0, &(fab_input){.model = fab_net_model(net)}, NULL));
     assert_refused(fab_fit_withdraw(plain), FAB_BAD_ARGUMENT, "created with a number of rows");
     fab_fit_free(plain);
     fab_net_free(net);

@@ -349,9 +349,12 @@ PyMODINIT_FUNC PyInit__core(void)
     if (!module) return NULL;
     if (PyModule_AddFunctions(module, core_table_functions) == 0 &&
         PyModule_AddFunctions(module, core_gauss_functions) == 0 &&
+        PyModule_AddFunctions(module, core_fit_functions) == 0 &&
         add_type(module, &core_gauss_spec, "Gauss", &state.gauss) &&
         add_type(module, &core_regression_spec, "Regression", &state.regression) &&
-        add_type(module, &core_factors_spec, "Factors", &state.factors))
+        add_type(module, &core_factors_spec, "Factors", &state.factors) &&
+        add_type(module, &core_fit_spec, "Fit", &state.fit) &&
+        add_type(module, &core_net_spec, "Net", &state.net))
         return module;
     Py_DECREF(module);
     return NULL;

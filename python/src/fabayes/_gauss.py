@@ -159,6 +159,21 @@ class Gauss:
         """The Gaussian of rank k that is nearest by maximum likelihood."""
         return Gauss._of(self._core.cut(k, tol, max_iter))
 
+    def to_torch(self, dtype: Any = None) -> Any:
+        """torch.distributions.LowRankMultivariateNormal, in float32 unless dtype says otherwise; of the precision form there is none."""
+        import torch
+
+        from .torch import gauss_to_torch
+
+        return gauss_to_torch(self, torch.float32 if dtype is None else dtype)
+
+    @classmethod
+    def from_torch(cls, dist: Any) -> Gauss:
+        """From torch's LowRankMultivariateNormal, or a Normal of D numbers."""
+        from .torch import gauss_from_torch
+
+        return gauss_from_torch(dist)
+
     def save(self, path: str | os.PathLike[str]) -> None:
         """As a safetensors file, which the command line reads."""
         self._core.save(os.fspath(path))

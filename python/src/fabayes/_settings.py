@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import multiprocessing
+import os
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -134,6 +136,16 @@ def text_of(value: Any) -> str:
     if isinstance(number, float) and number.is_integer() and abs(number) < 2**53:
         return repr(int(number))
     return repr(number)
+
+
+def threads_of(n_jobs: int | None, nested: bool = False) -> int:
+    """Threads for the library, 0: all cores.  Inside a worker, a process or a thread, None is one."""
+    if n_jobs is not None:
+        return 0 if n_jobs < 0 else max(1, int(n_jobs))
+    limit = os.environ.get("OMP_NUM_THREADS", "")
+    if limit.isdigit() and int(limit) > 0:
+        return int(limit)
+    return 1 if nested or multiprocessing.parent_process() is not None else 0
 
 
 def check(name: str, of: str, given: dict[str, str]) -> None:

@@ -7,7 +7,6 @@ tables when this module is imported.  None is the default of the table.
 from __future__ import annotations
 
 import inspect
-import multiprocessing
 import os
 from typing import Any
 
@@ -75,13 +74,7 @@ def with_settings(of: str, own: dict[str, Any], first: str | None = None) -> Any
 
 def threads_of(n_jobs: int | None) -> int:
     """Threads for the library, 0: all cores.  Inside a worker of joblib, a process or a thread, None is one."""
-    if n_jobs is not None:
-        return 0 if n_jobs < 0 else max(1, int(n_jobs))
-    limit = os.environ.get("OMP_NUM_THREADS", "")
-    if limit.isdigit() and int(limit) > 0:
-        return int(limit)
-    nested = getattr(get_active_backend()[0], "nesting_level", 0) or 0
-    return 1 if nested > 0 or multiprocessing.parent_process() is not None else 0
+    return _settings.threads_of(n_jobs, (getattr(get_active_backend()[0], "nesting_level", 0) or 0) > 0)
 
 
 class Fitted:
