@@ -30,7 +30,7 @@ typedef struct choice {
     {"method", 'm', OPT_TEXT, &(c_)->plan.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact; vga for classes; laplace for counts; lrvga for many features; networks: ensemble, vifa where the target is no number and the layers are given)"}, \
     {"likelihood", 0, OPT_TEXT, &(c_)->plan.likelihood, "L", 0, 0, ((const char *const[]){"gaussian", "bernoulli", "categorical", "poisson", "negative-binomial", NULL}), "gaussian, bernoulli, categorical, poisson or negative-binomial (default: two levels bernoulli, other words categorical, else gaussian)"}, \
     {NULL, 'k', OPT_TEXT, &(c_)->k, "K", 0, 0, NULL, "rank, where the method has one"}, \
-    {"weight", 0, OPT_TEXT, &(c_)->columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0"}, \
+    {"weight", 0, OPT_TEXT, &(c_)->columns.weight, "COLUMN", 0, 0, NULL, "weights of the rows; one of 0 is absent"}, \
     {"offset", 0, OPT_TEXT, &(c_)->columns.offset, "COLUMN", 0, 0, NULL, "numbers added to the linear predictor; log:COLUMN adds their logarithms, of exposures"}, \
     {"group", 0, OPT_TEXT, &(c_)->columns.group, "COLUMN", 0, 0, NULL, "rows of one value, of one patient say, are left out together where rows left out choose; no feature"}, \
     {"ordered", 0, OPT_FLAG, &(c_)->columns.ordered, NULL, 0, 0, NULL, "the rows stand in the order of time: those left out are predicted by rows before them"}, \

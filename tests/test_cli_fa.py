@@ -215,7 +215,7 @@ class Fa(FaCase):
         for m in ("online-sga", "swag"):
             self.bad(2, "fa", data, "-k", 2, "-m", m, "--weight", "w", says=["have no weights", "recursive-em"])
         self.bad(2, "fa", data, "-k", 2, "--weight", "v", says=["there is no column 'v'"])
-        self.bad(1, "fa", data, "-k", 2, "--weight", "a", says=["row ", "expected a number > 0"])
+        self.bad(1, "fa", data, "-k", 2, "--weight", "a", says=["row ", "expected a number >= 0"])
 
     def test_weights_go_on_in_update_and_resume(self):
         X, w = model_rows(200, D=5, K=2), 0.5 + np.arange(200) % 3

@@ -595,6 +595,143 @@ static void weights_of_a_column_are_those_beside_rows(void **state)
         }
 }
 
+/* weighted_csv with absent rows in front, among and behind them. */
+static char *with_absent(int64_t n)
+{
+    char *text = weighted_csv(n), *more = dense_bytes(strlen(text) + (size_t)n * 40), *to = more;
+    int64_t line = 0;
+    for (char *p = text, *end; *p; p = end, line++) {
+        end = strchr(p, '\n') + 1;
+        memcpy(to, p, (size_t)(end - p));
+        to += end - p;
+        if (line % 7 == 0) to += sprintf(to, "1e9,7,0,%d,-3,2\n", (int)line);
+    }
+    *to = '\0';
+    return more;
+}
+
+static void rows_of_weight_0_are_absent(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"recursive-em", "online-ml", "ml", "pca"};
+    for (int m = 0; m < 4; m++)
+        for (int by_bic = 0; by_bic < 2; by_bic++) {
+            if (by_bic && m == 3) continue; /* it learns one rank */
+            fab_source *s[2] = {rows_source(weighted_csv(ROWS)), rows_source(with_absent(ROWS))};
+            fab_factors_plan plan = {
+                .method = methods[m], .K = by_bic ? FAB_AUTO_I64 : 2, .weight = "w"};
+            fab_factors *f[2];
+            const fab_gauss *q[2];
+            fab_fa_report r;
+            for (int k = 0; k < 2; k++) {
+                plan.source = s[k];
+                assert_ok(fab_factors_create(&f[k], &plan, NULL));
+                assert_ok(fab_factors_read(f[k]));
+                assert_ok(fab_factors_result(f[k], &q[k]));
+                assert_ok(fab_factors_report(f[k], &r));
+                assert_int_equal(r.n, ROWS);
+                assert_int_equal(r.dropped, 0);
+            }
+            assert_same_bits(q[0], q[1]);
+            for (int k = 0; k < 2; k++) {
+                fab_factors_free(f[k]);
+                fab_source_close(s[k]);
+            }
+        }
+    fab_source *svm = rows_source("0 1:2 3:1\n0 2:1\n"),
+               *some = rows_source("1 1:2 3:1\n0 1:7\n2 2:1\n1 1:1 2:2\n0 4:1\n3 3:1\n"),
+               *left = rows_source("1 1:2 3:1\n2 2:1\n1 1:1 2:2\n3 3:1 4:0\n");
+    for (int m = 0; m < 3; m++) {
+        fab_source *again = rows_source("a,b,w\n1,2,0\n3,5,0\n2,2,0\n");
+        fab_factors *f;
+        const fab_factors_plan plan = {
+            .source = again, .K = 1, .method = methods[m], .weight = "w"};
+        assert_ok(fab_factors_create(&f, &plan, NULL));
+        assert_refused(fab_factors_read(f), FAB_BAD_DATA,
+                       "rows.csv: every weight is zero: none of the 3");
+        fab_factors_free(f);
+        fab_source_close(again);
+    }
+    fab_source *const sparse[] = {some, left};
+    const fab_gauss *q[2];
+    fab_factors *f[2], *bad;
+    for (int k = 0; k < 2; k++) {
+        const fab_factors_plan plan = {
+            .source = sparse[k], .K = 1, .method = "pca", .weight = "label"};
+        assert_ok(fab_factors_create(&f[k], &plan, NULL));
+        assert_ok(fab_factors_read(f[k]));
+        assert_ok(fab_factors_result(f[k], &q[k]));
+    }
+    assert_same_bits(q[0], q[1]);
+    const fab_factors_plan plan = {.source = svm, .K = 1, .method = "ml", .weight = "label"};
+    assert_ok(fab_factors_create(&bad, &plan, NULL));
+    assert_refused(fab_factors_read(bad), FAB_BAD_DATA, "every weight is zero");
+    fab_factors_free(bad);
+    for (int k = 0; k < 2; k++) {
+        fab_factors_free(f[k]);
+        fab_source_close(sparse[k]);
+    }
+    fab_source_close(svm);
+}
+
+/* In memory, and of a run that is resumed: its file knows how many rows it has passed over. */
+static void absent_rows_of_a_stream_are_passed_over(void **state)
+{
+    (void)state;
+    fab_source *whole = rows_source(with_absent(ROWS)), *again = rows_source(with_absent(ROWS));
+    fab_factors *f, *g;
+    const fab_gauss *p, *q;
+    fab_factors_plan plan = {
+        .source = whole, .K = 2, .weight = "w", .checkpoint = 20, .output = in_folder("run")};
+    assert_ok(fab_factors_create(&f, &plan, NULL));
+    assert_ok(fab_factors_read(f)); /* the file of its last checkpoint is left behind */
+    plan.source = again;
+    assert_ok(fab_factors_resume(&g, &plan, in_folder("run"), NULL));
+    assert_ok(fab_factors_read(g));
+    assert_ok(fab_factors_result(f, &p));
+    assert_ok(fab_factors_result(g, &q));
+    assert_same_bits(p, q);
+    double *x = fa_rows(5, 2, ROWS, 12), *w = doubles(ROWS);
+    for (int64_t j = 0; j < ROWS; j++) w[j] = weight_of(j);
+    static const char *const methods[] = {"recursive-em", "ml"};
+    for (int m = 0; m < 2; m++) {
+        fab_gauss *found[2];
+        for (int k = 0; k < 2; k++) {
+            double *y = doubles(2 * ROWS * 5), *v = doubles(2 * ROWS);
+            int64_t n = 0;
+            for (int64_t j = 0; j < ROWS; j++) {
+                if (k && j % 3 == 0) y[5 * n + 1] = 1e9, v[n++] = 0;
+                memcpy(y + 5 * n, x + 5 * j, 5 * sizeof *x);
+                v[n++] = w[j];
+            }
+            const fab_rows rows = rows_of(y, 0, n, 5);
+            const fab_gauss *r;
+            fab_factors *e;
+            assert_ok(fab_factors_create(
+                &e, &(fab_factors_plan){.D = 5, .K = 2, .method = methods[m]}, NULL));
+            v[n - 1] = -1;
+            assert_refused(fab_factors_update(e, &rows, v), FAB_BAD_DATA, "has weight -1");
+            v[n - 1] = w[ROWS - 1];
+            if (m == 1) { /* a batch method that failed is made anew */
+                fab_factors_free(e);
+                assert_ok(fab_factors_create(
+                    &e, &(fab_factors_plan){.D = 5, .K = 2, .method = methods[m]}, NULL));
+            }
+            assert_ok(fab_factors_update(e, &rows, v));
+            assert_ok(fab_factors_result(e, &r));
+            assert_ok(fab_gauss_copy(&found[k], r, r->type));
+            fab_factors_free(e);
+        }
+        assert_same_bits(found[0], found[1]);
+        fab_gauss_free(found[0]);
+        fab_gauss_free(found[1]);
+    }
+    fab_factors_free(f);
+    fab_factors_free(g);
+    fab_source_close(whole);
+    fab_source_close(again);
+}
+
 static void a_weighted_stream_goes_on_with_its_weights(void **state)
 {
     (void)state;
@@ -1057,6 +1194,8 @@ int main(void)
         WITH_FOLDER(a_checkpoint_resumes_and_a_file_goes_on_to_the_same_bytes),
         TEST(rows_in_memory_are_fitted_as_those_of_a_source),
         TEST(weights_of_a_column_are_those_beside_rows),
+        TEST(rows_of_weight_0_are_absent),
+        WITH_FOLDER(absent_rows_of_a_stream_are_passed_over),
         WITH_FOLDER(a_weighted_stream_goes_on_with_its_weights),
         WITH_FOLDER(packed_bytes_are_the_file_and_go_on),
         TEST(a_failure_of_rows_in_memory_speaks_of_arrays),

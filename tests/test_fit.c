@@ -5,6 +5,7 @@
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
 #include "fabayes/gauss.h"
+#include "fabayes/net.h"
 #include "linear_case.h"
 
 static void methods_know_what_they_fit(void **state)
@@ -148,6 +149,80 @@ static void a_batch_method_takes_one_update(void **state)
     fab_fit_free(NULL);
 }
 
+static void assert_same_bits(const fab_gauss *a, const fab_gauss *b)
+{
+    const size_t size = a->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    assert_int_equal(a->D, b->D);
+    assert_int_equal(a->K, b->K);
+    assert_memory_equal(a->mu, b->mu, (size_t)a->D * sizeof *a->mu);
+    if (a->form != FAB_FORM_POINT)
+        assert_memory_equal(a->psi, b->psi, (size_t)a->D * sizeof *a->psi);
+    if (a->K) assert_memory_equal(a->F, b->F, (size_t)(a->D * a->K) * size);
+}
+
+/* y and offset of a row of weight 0 may be anything; the network has its start from all rows that are there. */
+static void examples_of_weight_0_are_absent(void **state)
+{
+    (void)state;
+    enum { N = 40, D = 3 };
+    static const struct {
+        const char *name;
+        fab_likelihood likelihood;
+        int network;
+    } all[] = {{"exact", FAB_LIKELIHOOD_GAUSSIAN, 0},      {"ridge", FAB_LIKELIHOOD_GAUSSIAN, 0},
+               {"spike-slab", FAB_LIKELIHOOD_GAUSSIAN, 0}, {"laplace", FAB_LIKELIHOOD_POISSON, 0},
+               {"vga", FAB_LIKELIHOOD_BERNOULLI, 0},       {"rvga", FAB_LIKELIHOOD_POISSON, 0},
+               {"lrvga", FAB_LIKELIHOOD_BERNOULLI, 0},     {"sgd", FAB_LIKELIHOOD_GAUSSIAN, 1},
+               {"vifa", FAB_LIKELIHOOD_BERNOULLI, 1},      {"lrvga", FAB_LIKELIHOOD_GAUSSIAN, 1},
+               {"ensemble", FAB_LIKELIHOOD_GAUSSIAN, 1}};
+    problem p = some_problem(N, D, 4), q = p;
+    add_weights(&p, 9);
+    q.x = doubles(N * D), q.y = doubles(N), q.weight = doubles(N), q.offset = doubles(N), q.N = 0;
+    for (size_t m = 0; m < sizeof all / sizeof *all; m++) {
+        fab_glm glm = {.likelihood = all[m].likelihood, .D = D, .classes = 1, .intercept = 1};
+        const fab_net_plan plan = {.layers = "dense:4,tanh",
+                                   .features = D,
+                                   .batch = 8,
+                                   .likelihood = all[m].likelihood,
+                                   .classes = 1,
+                                   .beta = 1};
+        fab_net *net = NULL;
+        fab_model model = fab_model_linear(&glm);
+        if (all[m].network) {
+            assert_ok(fab_net_create(&net, &plan, NULL));
+            model = *fab_net_model(net);
+        }
+        q.N = 0;
+        for (int64_t j = 0; j < N; j++) {
+            const int there = j % 4 != 2 && j < N - 3;
+            p.y[j] = all[m].likelihood == FAB_LIKELIHOOD_GAUSSIAN ? p.x[j * D] + noise(3, j)
+                                                                  : (double)(j % 2);
+            p.weight[j] = there ? 1 + 0.5 * (double)(j % 3) : 0;
+            if (!there) p.y[j] = -7;
+            if (!there) continue;
+            memcpy(q.x + q.N * D, p.x + j * D, D * sizeof *q.x);
+            q.y[q.N] = p.y[j];
+            q.weight[q.N] = p.weight[j];
+            q.offset[q.N++] = p.offset[j];
+        }
+        fab_fit *f[2];
+        const fab_mixture *r[2];
+        for (int k = 0; k < 2; k++) {
+            const fab_examples e = examples_of(k ? &q : &p);
+            assert_ok(
+                fab_fit_create(&f[k], all[m].name, NULL, 0, &(fab_input){.model = &model}, NULL));
+            if (fab_fit_update(f[k], &e) != FAB_OK || fab_fit_result(f[k], &r[k]) != FAB_OK)
+                fail_msg("%s: %s", all[m].name, fab_detail());
+            assert_int_equal(fab_fit_rows(f[k]), q.N);
+        }
+        assert_int_equal(r[0]->n, r[1]->n);
+        for (int64_t i = 0; i < r[0]->n; i++) assert_same_bits(r[0]->part[i], r[1]->part[i]);
+        fab_fit_free(f[0]);
+        fab_fit_free(f[1]);
+        fab_net_free(net);
+    }
+}
+
 static void no_rows_give_no_result(void **state)
 {
     (void)state;
@@ -244,17 +319,12 @@ static void only_a_saved_stream_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(methods_know_what_they_fit),
-        TEST(bad_settings_are_refused),
-        TEST(bad_models_are_refused),
-        TEST(settings_of_another_size_are_known),
-        TEST(a_prior_must_fit_theta),
-        TEST(the_prior_is_copied),
-        TEST(a_batch_method_takes_one_update),
-        TEST(no_rows_give_no_result),
-        TEST(a_bad_row_leaves_the_state_as_it_was),
-        FILES(a_file_says_what_it_holds),
-        TEST(only_a_saved_stream_goes_on),
+        TEST(methods_know_what_they_fit),      TEST(bad_settings_are_refused),
+        TEST(bad_models_are_refused),          TEST(settings_of_another_size_are_known),
+        TEST(a_prior_must_fit_theta),          TEST(the_prior_is_copied),
+        TEST(a_batch_method_takes_one_update), TEST(examples_of_weight_0_are_absent),
+        TEST(no_rows_give_no_result),          TEST(a_bad_row_leaves_the_state_as_it_was),
+        FILES(a_file_says_what_it_holds),      TEST(only_a_saved_stream_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -5,6 +5,7 @@
 #include "fabayes/random.h"
 #include "fabayes/table.h"
 #include "files.h"
+#include "table/regression.h"
 #include <math.h>
 
 #define TEST(name) cmocka_unit_test_setup_teardown(name, make_folder, remove_folder)
@@ -762,6 +763,90 @@ static void packed_bytes_are_the_file_and_come_back(void **state)
     }
 }
 
+/* Rows of weight 0 among those of the case: with a word, a class and numbers of their own.  first: in front of all others. */
+static const char *write_absent(const char *name, const char *target, int absent, int first)
+{
+    const char *path = in_folder(name);
+    const int classes = strcmp(target, "kind") == 0;
+    FILE *f = fopen(path, "w");
+    assert_non_null(f);
+    fprintf(f, "area,street,rooms,weight,%s\n", target);
+    for (int i = 0; i < N; i++) {
+        if (absent && (first ? i == 0 : i % 5 == 3))
+            for (int k = 0; k < 1 + i % 2; k++)
+                fprintf(f, "%d,%s,-7,0,%s\n", 900 + i, i % 2 ? "lane" : "elm",
+                        classes ? "tent" : "1e9");
+        fprintf(f, "%.17g,%s,%.17g,%.17g,", rows.x[i * D], rows.street[i], rows.x[i * D + 1],
+                rows.weight[i]);
+        if (classes)
+            fprintf(f, "%s\n", rows.kind[i]);
+        else
+            fprintf(f, "%.17g\n", rows.price[i]);
+    }
+    fclose(f);
+    return path;
+}
+
+static void rows_of_weight_0_change_no_byte(void **state)
+{
+    (void)state;
+    const char *const few[] = {"epochs=5", NULL};
+    const struct {
+        const char *target;
+        fab_plan plan;
+    } all[] = {{"price", {.method = "exact"}},
+               {"price", {.method = "exact", .memory = 1e9}},
+               {"kind", {.method = "vga"}},
+               {"kind", {.method = "laplace", .calibrate = "temperature"}},
+               {"price", {.method = "lrvga", .scale_rows = 9}},
+               {"kind", {.method = "lrvga", .scale_rows = 9}},
+               {"kind", {.method = "sgd", .model = "mlp:4", .settings = few}}};
+    for (size_t k = 0; k < sizeof all / sizeof *all; k++)
+        for (int first = 0; first < 2; first++) {
+            char without[600];
+            snprintf(without, sizeof without, "%s",
+                     write_absent("without.csv", all[k].target, 0, first));
+            const char *with = write_absent("with.csv", all[k].target, 1, first);
+            fab_data d[2] = {{.file = without}, {.file = with}};
+            void *bytes[2];
+            size_t size[2];
+            int64_t n[2];
+            for (int a = 0; a < 2; a++) {
+                d[a].columns = (fab_columns){.target = all[k].target, .weight = "weight"};
+                fab_regression *r = fit(&d[a], &all[k].plan);
+                fab_table_report report;
+                assert_int_equal(fab_regression_report(r, &report), FAB_OK);
+                n[a] = report.rows;
+                assert_int_equal(report.dropped, 0);
+                r->resumable = 0; /* "read" counts the rows of the file */
+                assert_int_equal(fab_regression_pack(r, &bytes[a], &size[a]), FAB_OK);
+                fab_regression_free(r);
+            }
+            assert_int_equal(n[0], n[1]);
+            assert_int_equal(size[0], size[1]);
+            assert_memory_equal(bytes[0], bytes[1], size[0]);
+            fab_bytes_free(bytes[0]);
+            fab_bytes_free(bytes[1]);
+        }
+}
+
+static void a_table_of_weights_0_is_refused(void **state)
+{
+    (void)state;
+    double none[N] = {0};
+    const fab_arrays a = {.n = N, .x = rows.x, .D = D, .y = price, .weight = {.p = none}};
+    fab_regression *r;
+    for (int m = 0; m < 2; m++) {
+        const fab_plan p = {.method = m ? "lrvga" : "exact"};
+        assert_int_equal(fab_regression_fit(&r, &(fab_data){.arrays = &a}, &p, NULL), FAB_BAD_DATA);
+        assert_string_equal(fab_detail(),
+                            "arrays: every weight is zero: none of the 61 rows is there; "
+                            "expected a number > 0 in column 'weight'");
+    }
+    none[3] = -1;
+    assert_int_equal(fab_regression_fit(&r, &(fab_data){.arrays = &a}, NULL, NULL), FAB_BAD_DATA);
+}
+
 /* rows, columns, levels of the target, and the method that such classes get */
 static void classes_get_the_method_that_suits_their_size(void **state)
 {
@@ -796,6 +881,8 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(classes_get_the_method_that_suits_their_size),
+        TEST(rows_of_weight_0_change_no_byte),
+        TEST(a_table_of_weights_0_is_refused),
         TEST(numbers_in_any_layout_are_the_file),
         TEST(words_and_codes_are_the_file),
         TEST(sparse_rows_are_the_libsvm_file),

@@ -228,8 +228,8 @@ static void weights_are_refused_where_they_are_not_taken(void **state)
             assert_refused(fab_fit_update(e, &all), FAB_UNSUPPORTED, "weights of vectors");
             refused++;
         } else {
-            w[7] = 0;
-            assert_refused(fab_fit_update(e, &all), FAB_BAD_DATA, "row 7 has weight 0");
+            w[7] = -1;
+            assert_refused(fab_fit_update(e, &all), FAB_BAD_DATA, "row 7 has weight -1");
             w[7] = NAN;
             assert_refused(fab_fit_update(e, &all), FAB_BAD_DATA, "row 7 has weight nan");
             w[7] = 2;
@@ -237,6 +237,63 @@ static void weights_are_refused_where_they_are_not_taken(void **state)
         fab_fit_free(e);
     }
     assert_int_equal(refused, 2); /* stochastic-em and online-sga: their steps have no weights */
+}
+
+/* Rows of which every third has weight 0, and those that are left. */
+static void rows_of_weight_0_are_absent(void **state)
+{
+    (void)state;
+    double *x = fa_rows(D, K, N, 17), *w = doubles(N), *y = doubles(N * D), *v = doubles(N);
+    float *single = as_floats(x, N * D);
+    double *value = doubles(N * D), *whole = doubles(N * D);
+    int64_t left = 0, start[N + 1] = {0}, count = 0;
+    int32_t index[N * D];
+    for (int64_t j = 0; j < N; j++) {
+        w[j] = j % 3 == 1 || j > N - 4 ? 0 : 0.3 + (double)(j % 5);
+        for (int64_t i = 0; i < D; i++) {
+            if (w[j] == 0) x[j * D + i] = 1e3 * (double)(i + j);
+            x[j * D + i] = (double)(float)x[j * D + i];
+            single[j * D + i] = (float)x[j * D + i];
+            if ((i + j) % 7 == 0) continue; /* nothing is stored here, below */
+            value[count] = x[j * D + i];
+            index[count++] = (int32_t)i;
+        }
+        start[j + 1] = count;
+        if (w[j] == 0) continue;
+        for (int64_t i = 0; i < D; i++) y[left * D + i] = (i + j) % 7 ? x[j * D + i] : 0;
+        memcpy(whole + left * D, x + j * D, D * sizeof *x);
+        v[left++] = w[j];
+    }
+    const fab_rows all = rows_of(x, 0, N, D);
+    const fab_rows floats = {.p = single, .type = FAB_F32, .n = N, .ld = D},
+                   columns = {.p = by_columns(x, N, D, 0), .n = N, .ld = 1, .stride = N},
+                   sparse = {value, FAB_F64, N, D, start, index};
+    const fab_rows want[] = {rows_of(whole, 0, left, D), rows_of(y, 0, left, D)};
+    const fab_rows *const given[] = {&all, &floats, &columns, &sparse};
+    for (int m = 0; m < METHODS; m++) {
+        if (!takes_weights(m)) continue;
+        for (int g = 0; g < 4; g++)
+            for (int type = FAB_F64; type <= FAB_F32; type++) {
+                fab_gauss *p = fit_rows(m, &want[g == 3], v, (fab_dtype)type, D),
+                          *q = fit_rows(m, given[g], w, (fab_dtype)type, D);
+                assert_same_bits(p, q);
+                fab_gauss_free(p);
+                fab_gauss_free(q);
+            }
+        fab_fit *e = fa_open(method[m].name, D, K, method[m].text, NULL);
+        memset(v, 0, N * sizeof *v);
+        const fab_examples none = {.x = all, .weight = v};
+        if (fab_method_streams(fab_fit_method(e)))
+            assert_ok(fab_fit_update(e, &none));
+        else
+            assert_refused(fab_fit_update(e, &none), FAB_BAD_DATA, "every weight is zero");
+        assert_int_equal(fab_fit_rows(e), 0);
+        assert_ok(fab_fit_update(e, &(fab_examples){.x = all, .weight = w}));
+        assert_int_equal(fab_fit_rows(e), left);
+        fab_fit_free(e);
+        for (int64_t j = 0, k = 0; j < N; j++)
+            if (w[j] != 0) v[k++] = w[j];
+    }
 }
 
 /* n rows of which row j is there w_j times, and the weights. */
@@ -365,6 +422,7 @@ int main(void)
         TEST(sparse_vectors_are_fitted_as_dense_ones),
         TEST(weights_of_1_change_nothing),
         TEST(weights_are_refused_where_they_are_not_taken),
+        TEST(rows_of_weight_0_are_absent),
         TEST(a_row_of_weight_w_is_w_rows),
         TEST(a_block_of_weighted_rows_is_one_of_repeated_rows),
         TEST(weighted_moments_of_a_stream_are_exact),

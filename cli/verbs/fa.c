@@ -258,7 +258,7 @@ static int run(const verb *self, int argc, char **argv)
     const option options[] = {
         {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of factors; auto: by BIC"},
         {"method", 'm', OPT_TEXT, &c.name, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: online-ml up to D = 1000, above recursive-em); swag: each row is an iterate"},
-        {"weight", 0, OPT_TEXT, &c.weight, "COLUMN", 0, 0, NULL, "weights of the rows, more than 0: one of weight w counts as w of them"},
+        {"weight", 0, OPT_TEXT, &c.weight, "COLUMN", 0, 0, NULL, "weights of the rows: one of weight w counts as w of them, one of 0 is absent"},
         {"missing", 0, OPT_CHOICE, &c.missing, "WAY", 0, 0, missing_ways, "rows with a missing value: refuse (default), drop, or em: fit what is there, by EM"},
         OPTION_OUTPUT(&c.output, "save the Gaussian, and for a stream what `update` needs"),
         {"loadings", 0, OPT_TEXT, &c.loadings, "FILE.csv", 0, 0, NULL, "write name, loadings and psi of each coordinate"},

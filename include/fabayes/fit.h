@@ -96,6 +96,7 @@ FAB_API double fab_fit_bytes(const char *method, const void *settings, size_t si
                              const fab_input *in, int64_t n, const fab_exec *x);
 
 /* Take rows: for vectors e->x, dense or sparse, and where the method has FAB_TAKES_WEIGHTS e->weight.  Numbers that are not finite are refused by row, and the state is as it was.
+ * A row of weight 0 is absent: nothing of it is in the result, and fab_fit_rows does not count it.
  * FAB_STOPPED: the rows taken so far are in the state and fab_fit_rows counts them, so that the others may be fed later.
  * (lrvga of a network with start = map takes its first update whole or not at all: give the same rows again, and its
  * training goes on.) */

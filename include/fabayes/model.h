@@ -73,9 +73,10 @@ FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, dou
 
 /* n examples in the caller's memory. */
 typedef struct fab_examples {
-    fab_rows x;           /* n vectors of D features */
-    const double *y;      /* n */
-    const double *weight; /* n numbers > 0, or NULL: 1; a row of weight w counts as w rows */
+    fab_rows x;      /* n vectors of D features */
+    const double *y; /* n */
+    const double *
+        weight; /* n numbers, or NULL: 1; a row of weight w counts as w rows, and fab_fit_update passes over one of 0 */
     const double *offset; /* n numbers added to eta, or NULL: 0 */
 } fab_examples;
 

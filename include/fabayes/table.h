@@ -528,7 +528,7 @@ typedef struct fab_factors_plan {
     double memory;        /* bytes that the fit may take; 0: what is free */
     const char *output;   /* file of the checkpoints; copied */
     int64_t checkpoint;   /* rows of a stream between them; 0: none */
-    /* Column of the weights (a name, a 0-based number or "last"), numbers > 0: a row of weight w counts as w of them.
+    /* Column of the weights (a name, a 0-based number or "last"), numbers >= 0: a row of weight w counts as w of them, one of 0 is absent.
      * NULL: all are 1; of a file that goes on: the column of that name again.  Of a libsvm file: "label". */
     const char *weight;
     fab_factors_missing missing;

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/rows.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -39,6 +40,41 @@ double fab_rows_at(const fab_rows *x, int64_t j, int64_t i)
     if (!x->start) return element(x, j * x->ld + i * fab_rows_stride(x));
     const int64_t at = fab_rows_seek(x, j, i);
     return at < x->start[j + 1] && x->index[at] == i ? element(x, at) : 0;
+}
+
+fab_status fab_rows_present(const fab_rows *x, const double *weight, int64_t n, int64_t D,
+                            fab_rows *present, void **own)
+{
+    const size_t size = x->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    int64_t stored = 0, j = 0;
+    char *p;
+    for (int64_t i = 0; i < x->n; i++)
+        if (weight[i] != 0) stored += fab_rows_stored(x, i, D);
+    const size_t starts = x->start ? (size_t)(n + 1) * sizeof(int64_t) : 0;
+    const size_t values = ((size_t)stored * size + 7) / 8 * 8; /* what follows is aligned */
+    const size_t places = x->start ? (size_t)stored * sizeof(int32_t) : 0;
+    FAB_TRY(fab_alloc_array(own, 1, starts + values + places + 1, "rows"));
+    p = *own;
+    int64_t *start = x->start ? *own : NULL;
+    int32_t *index = x->start ? (int32_t *)(void *)(p + starts + values) : NULL;
+    *present = (fab_rows){
+        .p = p + starts, .type = x->type, .n = n, .ld = D, .start = start, .index = index};
+    p += starts;
+    for (int64_t i = 0, at = 0; i < x->n; i++) {
+        if (weight[i] == 0) continue;
+        const int64_t here = fab_rows_stored(x, i, D);
+        if (start) {
+            start[j++] = at;
+            memcpy(p, (const char *)x->p + (size_t)x->start[i] * size, (size_t)here * size);
+            memcpy(index + at, x->index + x->start[i], (size_t)here * sizeof *index);
+        } else {
+            fab_rows_copy(x, i, D, p);
+        }
+        p += (size_t)here * size;
+        at += here;
+        if (start) start[j] = at;
+    }
+    return FAB_OK;
 }
 
 fab_rows fab_rows_part(const fab_rows *x, int64_t first, int64_t n)

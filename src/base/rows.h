@@ -39,6 +39,11 @@ double fab_rows_at(const fab_rows *x, int64_t j, int64_t i);
 /* Vectors first .. first + n - 1 of x. */
 fab_rows fab_rows_part(const fab_rows *x, int64_t first, int64_t n);
 
+/* Copies of the n vectors of x whose weight is not 0, dense or sparse and of the type that they are.  Gives *own, which
+ * they lie in: fab_release. */
+fab_status fab_rows_present(const fab_rows *x, const double *weight, int64_t n, int64_t D,
+                            fab_rows *present, void **own);
+
 /* The D elements of vector j, as doubles or in the type that they have. */
 void fab_rows_get(const fab_rows *x, int64_t j, int64_t D, double *out);
 void fab_rows_copy(const fab_rows *x, int64_t j, int64_t D, void *out);

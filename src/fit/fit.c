@@ -306,6 +306,14 @@ double fab_fit_bytes(const char *method, const void *settings, size_t size, cons
     return runs ? (double)runs * bytes : bytes;
 }
 
+static void release_present(fab_fit *f)
+{
+    fab_release(f->present.rows);
+    fab_release(f->present.numbers);
+    f->present.rows = NULL;
+    f->present.numbers = NULL;
+}
+
 void fab_fit_free(fab_fit *f)
 {
     if (!f) return;
@@ -313,6 +321,7 @@ void fab_fit_free(fab_fit *f)
     for (int64_t i = 0; i < f->runs; i++)
         if (f->handle[i]) f->m->free(f->handle[i]);
     fab_example_rows_free(f->example_rows);
+    release_present(f);
     fab_gauss_free(f->prior);
     fab_release(f);
 }
@@ -336,9 +345,9 @@ static fab_status check_rows(const fab_fit *f, const fab_examples *e)
         FAB_TRY(fab_rows_check_watched(f->m->name, &e->x, f->vectors, f->all, &w));
     if (e->weight)
         for (int64_t j = 0; j < e->x.n; j++)
-            if (!(e->weight[j] > 0 && isfinite(e->weight[j])))
+            if (!(e->weight[j] >= 0 && isfinite(e->weight[j])))
                 return FAB_FAIL(FAB_BAD_DATA,
-                                "%s: row %lld has weight %g, expected a finite number > 0",
+                                "%s: row %lld has weight %g, expected a finite number >= 0",
                                 f->m->name, (long long)j, e->weight[j]);
     return FAB_OK;
 }
@@ -351,16 +360,9 @@ static int64_t piece(double work, int64_t left)
     return rows > 1 ? (int64_t)rows : 1;
 }
 
-fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
+/* Feed rows that are all there. */
+static fab_status take_rows(fab_fit *f, const fab_examples *e)
 {
-    if (f->drive) FAB_TRY(fab_drive_check_update(f->drive));
-    FAB_TRY(check_rows(f, e));
-    if (e->x.n == 0) return FAB_OK;
-    if (!f->m->streams && f->n > 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
-                        f->m->name);
-    f->ready = 0;
-    f->stopped = 0;
     for (int64_t done = 0, n; done < e->x.n; done += n) {
         const double work = f->m->work ? f->m->work(f->handle[f->taken]) : 0;
         n = piece(work, e->x.n - done);
@@ -374,6 +376,66 @@ fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
                             (long long)f->n);
     }
     return FAB_OK;
+}
+
+/* The n rows whose weight is not 0, packed: the fit owns them. */
+static fab_status pack_present(fab_fit *f, const fab_examples *e, int64_t n)
+{
+    const double *const from[] = {e->y, e->weight, e->offset};
+    fab_examples *to = &f->present.e;
+    const double **const put[] = {&to->y, &to->weight, &to->offset};
+    *to = (fab_examples){0};
+    FAB_TRY(fab_alloc_array((void **)&f->present.numbers, 3 * n, sizeof(double), f->m->name));
+    double *p = f->present.numbers;
+    for (size_t k = 0; k < sizeof from / sizeof *from; k++) {
+        if (!from[k]) continue;
+        *put[k] = p;
+        for (int64_t j = 0; j < e->x.n; j++)
+            if (e->weight[j] != 0) *p++ = from[k][j];
+    }
+    const fab_status s = fab_rows_present(
+        &e->x, e->weight, n, f->model.D ? f->model.head.D : f->vectors, &to->x, &f->present.rows);
+    if (s != FAB_OK) release_present(f);
+    return s;
+}
+
+/* n rows of these are there, those whose weight is not 0.  A batch method borrows them, packed; so does, for a while, a
+ * stream whose rows stay together; other streams pass over what is absent. */
+static fab_status take_present(fab_fit *f, const fab_examples *e, int64_t n)
+{
+    const int streams = f->m->streams != 0;
+    if (streams && f->m->work && f->m->work(f->handle[0]) > 0) {
+        for (int64_t j = 0, more; j < e->x.n; j += more) {
+            const int there = e->weight[j] != 0;
+            for (more = 1; j + more < e->x.n && (e->weight[j + more] != 0) == there;) more++;
+            const fab_examples part = fab_examples_part(e, j, more);
+            if (there) FAB_TRY(take_rows(f, &part));
+        }
+        return FAB_OK;
+    }
+    if (n == 0 && streams) return FAB_OK;
+    if (n == 0)
+        return FAB_FAIL(FAB_BAD_DATA, "%s: every weight is zero: none of the %lld rows is there",
+                        f->m->name, (long long)e->x.n);
+    if (!f->present.rows) FAB_TRY(pack_present(f, e, n)); /* or some runs have them already */
+    const fab_status s = take_rows(f, &f->present.e);
+    if (streams) release_present(f);
+    return s;
+}
+
+fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
+{
+    int64_t present = 0;
+    if (f->drive) FAB_TRY(fab_drive_check_update(f->drive));
+    FAB_TRY(check_rows(f, e));
+    if (e->x.n == 0) return FAB_OK;
+    if (!f->m->streams && f->n > 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
+                        f->m->name);
+    f->ready = 0;
+    f->stopped = 0;
+    for (int64_t j = 0; j < e->x.n; j++) present += !e->weight || e->weight[j] != 0;
+    return present == e->x.n ? take_rows(f, e) : take_present(f, e, present);
 }
 
 fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q))

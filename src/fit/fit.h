@@ -38,6 +38,12 @@ struct fab_fit {
     fab_mixture mixture;    /* of the parts */
     int ready;              /* the parts are those of all rows */
 
+    struct { /* the rows of an update whose weight is not 0, where others came with them */
+        fab_examples e;
+        void *rows;      /* where x lies; NULL: there are none */
+        double *numbers; /* y, weight and offset */
+    } present;
+
     struct fab_example_rows *example_rows; /* of a model that has `gradients` alone, or NULL */
     fab_drive *drive;                      /* of a fit driven by ask and tell, or NULL */
 };

@@ -17,11 +17,12 @@ int64_t fab_glm_size(const fab_glm *m)
 static fab_status check_target(const char *who, const fab_glm *m, const fab_examples *e, int64_t j)
 {
     const fab_likelihood_row *l = fab_glm_likelihood(m);
+    if (e->weight && e->weight[j] == 0) return FAB_OK; /* the row is absent */
     if (!l->fits(m, e->y[j]))
         return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld has y = %g, expected %s", who, (long long)j,
                         e->y[j], l->range);
     if (e->weight && !(e->weight[j] > 0 && isfinite(e->weight[j])))
-        return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld has weight %g, expected a finite number > 0",
+        return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld has weight %g, expected a finite number >= 0",
                         who, (long long)j, e->weight[j]);
     if (e->offset && !isfinite(e->offset[j]))
         return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld has offset %g, expected a finite number", who,
@@ -47,6 +48,10 @@ fab_status fab_examples_check_watched(const char *who, const fab_glm *m, const f
 fab_status fab_examples_check(const char *who, const fab_glm *m, const fab_examples *e)
 {
     fab_watch w = fab_watch_of(NULL);
+    for (int64_t j = 0; e->weight && j < e->x.n; j++)
+        if (e->weight[j] == 0)
+            return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld has weight 0, expected a finite number > 0",
+                            who, (long long)j);
     return fab_examples_check_watched(who, m, e, &w);
 }
 

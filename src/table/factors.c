@@ -122,6 +122,11 @@ static fab_status describe(const fab_factors *f, fab_tensors *more)
         const char *key = fab_tensors_meta_key(f->more, i);
         FAB_TRY(fab_tensors_set(more, key, fab_tensors_get(f->more, key)));
     }
+    if (f->absent) { /* how many rows there are in front of the next, for a run that is resumed */
+        char absent[32];
+        snprintf(absent, sizeof absent, "%" PRId64, f->absent);
+        FAB_TRY(fab_tensors_set(more, "absent", absent));
+    }
     return f->ahead ? fab_prequential_save(f->ahead, more) : FAB_OK;
 }
 
@@ -182,6 +187,19 @@ static fab_status read_total(fab_factors *f, const fab_tensors *t)
     return FAB_OK;
 }
 
+/* Rows of weight 0 that a file has passed over; without a word of them none. */
+static fab_status read_absent(fab_factors *f, const fab_tensors *t)
+{
+    const char *text = fab_tensors_get(t, "absent");
+    char *end = NULL;
+    if (!text) return FAB_OK;
+    const long long n = strtoll(text, &end, 10);
+    if (end == text || *end != '\0' || n < 0 || n > INT64_MAX / 2)
+        return FAB_FAIL(FAB_BAD_FILE, "absent = '%s' is not a number of rows", text);
+    f->absent = n;
+    return FAB_OK;
+}
+
 fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path)
 {
     return write_fit(f, path, 1);
@@ -208,6 +226,7 @@ static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
     fab_fit_free(f->fit);
     f->fit = fit;
     f->n = fab_fit_rows(fit);
+    FAB_TRY(read_absent(f, t));
     return read_total(f, t);
 }
 
@@ -407,8 +426,8 @@ static fab_status check_names(const fab_factors *f, const char *path, const fab_
 /* Metadata that is neither the method's nor ours. */
 static fab_status keep_metadata(fab_factors *f, const fab_tensors *t)
 {
-    static const char *const own[] = {"fabayes", "form", "method", "settings",
-                                      "n",       "seed", "scores", "converged"};
+    static const char *const own[] = {"fabayes", "form",   "method",    "settings", "n",
+                                      "seed",    "scores", "converged", "absent"};
     for (int64_t i = 0; i < fab_tensors_meta_count(t); i++) {
         const char *key = fab_tensors_meta_key(t, i);
         int written = 0;
@@ -499,7 +518,7 @@ fab_status fab_factors_resume(fab_factors **f, const fab_factors_plan *p, const 
     if (s == FAB_OK) s = fab_about(path, fit_load(*f, t, fab_factors_get(*f, "K")));
     if (s == FAB_OK) (*f)->before = (*f)->n;
     if (s == FAB_OK) s = fab_about(path, open_scores(*f, t));
-    if (s == FAB_OK && p->source) s = fab_source_skip(p->source, (*f)->n);
+    if (s == FAB_OK && p->source) s = fab_source_skip(p->source, (*f)->n + (*f)->absent);
     fab_tensors_free(t);
     return begun(f, s);
 }

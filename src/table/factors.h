@@ -26,6 +26,7 @@ struct fab_factors {
     int64_t weighed;    /* column of the weights; -1: there is none */
     fab_factors_missing missing;
     int64_t dropped;       /* rows left out */
+    int64_t absent;        /* rows of weight 0, which n does not count */
     int64_t piece;         /* rows read at a time */
     double *buffer;        /* piece x columns, of a stream */
     double *weight;        /* piece: their weights */

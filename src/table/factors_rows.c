@@ -85,31 +85,65 @@ static fab_status check_weights(const fab_factors *f, const double *weight, int6
 {
     const fab_source *s = f->source;
     for (int64_t j = 0; j < n; j++) {
-        if (weight[j] > 0 && isfinite(weight[j])) continue;
+        if (weight[j] >= 0 && isfinite(weight[j])) continue;
         if (isnan(weight[j]) && f->missing == FAB_FACTORS_DROP) continue;
         const int64_t row = s->kept ? s->kept[s->kept_next - n + j] : s->row - n + j;
         return FAB_FAIL(FAB_BAD_DATA,
-                        "%s: row %" PRId64 " has weight %g in column '%s', expected a number > 0",
+                        "%s: row %" PRId64 " has weight %g in column '%s', expected a number >= 0",
                         f->who, row, weight[j], fab_source_name(s, f->weighed));
     }
     return FAB_OK;
 }
 
-/* Rows with a missing value leave x, n x columns, and their weights; *n: those that are left. */
+/* Rows of weight 0 leave x, n x columns, and their weights; where rows may be dropped so do those with a missing value.  *n:
+ * those that are left. */
 static void drop_rows(fab_factors *f, double *x, double *weight, int64_t *n)
 {
+    const int drop = f->missing == FAB_FACTORS_DROP;
     int64_t kept = 0;
     for (int64_t j = 0; j < *n; j++) {
         const double *row = x + j * f->columns;
-        int whole = !weight || weight[j] == weight[j];
-        for (int64_t d = 0; d < f->D && whole; d++) whole = row[d] == row[d];
-        if (!whole) continue;
+        const int absent = weight && weight[j] == 0;
+        int whole = !drop || !weight || weight[j] == weight[j];
+        for (int64_t d = 0; drop && d < f->D && whole; d++) whole = row[d] == row[d];
+        f->absent += absent;
+        f->dropped += !absent && !whole;
+        if (absent || !whole) continue;
         if (kept < j) memmove(x + kept * f->columns, row, (size_t)f->D * sizeof *row);
         if (weight) weight[kept] = weight[j];
         kept++;
     }
-    f->dropped += *n - kept;
     *n = kept;
+}
+
+/* The same of the last *n rows of f->cells, whose weights are their labels. */
+static void drop_sparse(fab_factors *f, int64_t *n)
+{
+    fab_sparse *c = &f->cells;
+    if (f->weighed < 0 || *n == 0) return;
+    int64_t kept = c->n - *n, values = c->start[kept];
+    for (int64_t j = kept; j < c->n; j++) {
+        const int64_t from = c->start[j], here = c->start[j + 1] - from;
+        if (c->label[j] == 0) {
+            f->absent++;
+            --*n;
+            continue;
+        }
+        memmove(c->value + values, c->value + from, (size_t)here * sizeof *c->value);
+        memmove(c->index + values, c->index + from, (size_t)here * sizeof *c->index);
+        c->label[kept++] = c->label[j];
+        c->start[kept] = values += here;
+    }
+    c->n = kept;
+    c->values = values;
+}
+
+/* Rows were read, and none of them is there. */
+static fab_status check_present(const fab_factors *f, int64_t n)
+{
+    if (n > 0 || f->absent == 0) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_DATA, "%s: every weight is zero: none of the %" PRId64 " rows is there",
+                    f->who, f->absent);
 }
 
 /* Keep track of the coordinates that never change: a few rows settle it for the others. */
@@ -198,7 +232,7 @@ static int are_fine(const fab_factors *f, const fab_rows *rows, const double *we
 {
     if (fab_rows_check(f->method->name, rows, f->D) != FAB_OK) return 0;
     for (int64_t j = 0; weight && j < rows->n; j++)
-        if (!(weight[j] > 0 && isfinite(weight[j]))) return 0;
+        if (!(weight[j] >= 0 && isfinite(weight[j]))) return 0;
     return 1;
 }
 
@@ -241,19 +275,64 @@ static fab_status take_rows(fab_factors *f, const fab_rows *rows, const double *
     return FAB_OK;
 }
 
+/* Room for `rows` rows, the first n as they were. */
+static fab_status grow(fab_factors *f, double **table, int64_t width, int64_t n, int64_t rows)
+{
+    double *p;
+    const size_t bytes = (size_t)width * sizeof *p;
+    FAB_TRY(fab_alloc_array((void **)&p, rows, bytes, f->who));
+    if (n > 0) memcpy(p, *table, (size_t)n * bytes);
+    fab_release(*table);
+    *table = p;
+    return FAB_OK;
+}
+
+static int64_t count_present(int64_t n, const double *weight)
+{
+    int64_t present = 0;
+    for (int64_t j = 0; j < n; j++) present += !weight || weight[j] != 0;
+    return present;
+}
+
+/* The rows of a table whose weight is not 0, of which the fit has a copy too, are kept for the fits to come. */
+static fab_status take_present(fab_factors *f, const fab_rows *rows, const double *weight)
+{
+    const int64_t n = count_present(rows->n, weight);
+    f->absent += rows->n - n;
+    FAB_TRY(check_present(f, n));
+    FAB_TRY(fab_factors_check_rows(f, n));
+    FAB_TRY(fab_factors_fit_update(f, rows, weight)); /* which refuses them by their numbers */
+    FAB_TRY(fab_rows_present(rows, weight, n, f->D, &f->table, (void **)&f->table_own));
+    FAB_TRY(grow(f, &f->weights_own, 1, 0, n));
+    f->weights = f->weights_own;
+    watch(f, &f->table);
+    for (int64_t j = 0, i = 0; j < rows->n; j++) {
+        if (weight[j] == 0) continue;
+        f->total += weight[j];
+        f->weights_own[i++] = weight[j];
+    }
+    f->n += n;
+    return FAB_OK;
+}
+
 /* A batch method takes all its rows, and works. */
 static fab_status take_table(fab_factors *f, const fab_rows *rows, const double *weight)
 {
     char need[24];
     const fab_gauss *q;
-    FAB_TRY(fab_factors_check_rows(f, rows->n));
+    const int64_t present = count_present(rows->n, weight);
+    if (present == rows->n) FAB_TRY(fab_factors_check_rows(f, rows->n));
     FAB_TRY(check_memory(f, rows->n, 1));
     const fab_watch w = fab_watch_of(&f->exec);
     fab_watch_log(&w, "%s works on the whole table: %sB for %" PRId64 " rows", f->method->name,
                   count_text(f->needed, need), rows->n);
-    FAB_TRY(take(f, rows, weight));
-    f->table = *rows;
-    f->weights = weight;
+    if (present == rows->n) {
+        FAB_TRY(take(f, rows, weight));
+        f->table = *rows;
+        f->weights = weight;
+    } else {
+        FAB_TRY(take_present(f, rows, weight));
+    }
     return fab_factors_fit_result(f, &q);
 }
 
@@ -287,10 +366,12 @@ static fab_status read_stream(fab_factors *f)
         const int64_t until = until_checkpoint(f);
         const double *weight = NULL;
         fab_rows rows;
-        int64_t got = 0;
+        int64_t got = 0, there;
         if (f->label) {
             f->cells.n = f->cells.values = 0;
             FAB_TRY(read_sparse(f, until < SPARSE_ROWS ? until : SPARSE_ROWS, &got));
+            there = got;
+            drop_sparse(f, &there);
             rows = sparse_rows(f);
             if (f->weighed >= 0) weight = f->cells.label;
         } else {
@@ -299,28 +380,16 @@ static fab_status read_stream(fab_factors *f)
             rows = fab_factors_coordinates(f, f->buffer, got, f->weight);
             if (f->weighed >= 0) weight = f->weight;
             if (weight) FAB_TRY(check_weights(f, weight, got));
-            if (got > 0 && f->missing == FAB_FACTORS_DROP) {
-                drop_rows(f, f->buffer, f->weighed >= 0 ? f->weight : NULL, &got);
-                rows.n = got;
-                if (got == 0) continue;
-            }
+            there = got;
+            if (weight || f->missing == FAB_FACTORS_DROP)
+                drop_rows(f, f->buffer, f->weighed >= 0 ? f->weight : NULL, &there);
+            rows.n = there;
         }
-        if (got == 0) return FAB_OK;
+        if (got == 0) return check_present(f, f->n);
+        if (there == 0) continue;
         FAB_TRY(take_rows(f, &rows, weight, 1));
         FAB_TRY(tell(f));
     }
-}
-
-/* Room for `rows` rows, the first n as they were. */
-static fab_status grow(fab_factors *f, double **table, int64_t width, int64_t n, int64_t rows)
-{
-    double *p;
-    const size_t bytes = (size_t)width * sizeof *p;
-    FAB_TRY(fab_alloc_array((void **)&p, rows, bytes, f->who));
-    if (n > 0) memcpy(p, *table, (size_t)n * bytes);
-    fab_release(*table);
-    *table = p;
-    return FAB_OK;
 }
 
 /* Read until the end; the memory is checked before each piece is asked for. */
@@ -349,11 +418,12 @@ static fab_status read_table(fab_factors *f)
             FAB_TRY(check_weights(f, f->weights_own + n, got));
         }
         int64_t whole = got;
-        if (f->missing == FAB_FACTORS_DROP)
+        if (f->weighed >= 0 || f->missing == FAB_FACTORS_DROP)
             drop_rows(f, x, f->weighed >= 0 ? f->weights_own + n : NULL, &whole);
         n += whole;
         FAB_TRY(tell(f));
     }
+    FAB_TRY(check_present(f, n));
     const fab_rows rows = {
         .p = f->table_own, .type = FAB_F64, .n = n, .ld = f->columns}; /* without the weights */
     return take_table(f, &rows, f->weighed >= 0 ? f->weights_own : NULL);
@@ -366,8 +436,11 @@ static fab_status read_sparse_table(fab_factors *f)
     while (got > 0) {
         FAB_TRY(check_memory(f, f->cells.n + 1, 0));
         FAB_TRY(read_sparse(f, SPARSE_ROWS, &got));
+        int64_t there = got;
+        drop_sparse(f, &there);
         FAB_TRY(tell(f));
     }
+    FAB_TRY(check_present(f, f->cells.n));
     const fab_rows rows = sparse_rows(f);
     return take_table(f, &rows, f->weighed >= 0 ? f->cells.label : NULL);
 }
@@ -386,10 +459,24 @@ fab_status fab_factors_read(fab_factors *f)
     return s;
 }
 
+/* Rows of a stream, of which those of weight 0 are passed over: they are refused as a whole, or not at all. */
+static fab_status take_runs(fab_factors *f, const fab_rows *rows, const double *weight)
+{
+    if (count_present(rows->n, weight) == rows->n || !are_fine(f, rows, weight))
+        return take_rows(f, rows, weight, 0);
+    for (int64_t j = 0, more; j < rows->n; j += more) {
+        const int there = weight[j] != 0;
+        for (more = 1; j + more < rows->n && (weight[j + more] != 0) == there;) more++;
+        const fab_rows part = fab_rows_part(rows, j, more);
+        if (there) FAB_TRY(take_rows(f, &part, weight + j, 0));
+    }
+    return FAB_OK;
+}
+
 fab_status fab_factors_update(fab_factors *f, const fab_rows *rows, const double *weight)
 {
     const double start = fab_clock();
-    const fab_status s = f->method->streams ? take_rows(f, rows, weight, 0)
+    const fab_status s = f->method->streams ? take_runs(f, rows, weight)
                                             : take_table(f, rows, weight);
     f->seconds += fab_clock() - start;
     return s;

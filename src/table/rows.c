@@ -150,10 +150,15 @@ fab_status fab_regression_open_rows(fab_regression *r)
     if (!r->table->target_name)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: its target, the column to explain, is not given",
                         fab_data_name(&r->data));
-    do { /* the first ones may all be left out */
-        FAB_TRY(read_rows(r, at_most(rows, numbers_for(r, FIRST_NUMBERS), r->table->columns)));
+    int64_t more = at_most(rows, numbers_for(r, FIRST_NUMBERS), r->table->columns);
+    const int64_t most = more;
+    do { /* the first ones may all be left out; those of weight 0 are not there */
+        const int64_t absent = fab_feed_weightless(r->feed);
+        FAB_TRY(read_rows(r, more));
         FAB_TRY(check_table(r));
-    } while (r->table->n == 0 && !fab_feed_at_end(r->feed));
+        more = fab_feed_weightless(r->feed) - absent;
+        if (more == 0 && r->table->n == 0) more = most;
+    } while (more > 0 && !fab_feed_at_end(r->feed));
     if (r->table->n == 0)
         return fab_about(fab_data_name(&r->data), fab_feed_no_rows(r->feed, r->table));
     FAB_TRY(leave_keys(r));

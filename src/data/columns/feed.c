@@ -11,6 +11,12 @@
 enum { PIECE = 1 << 17 }; /* numbers read at a time: 1 MB */
 enum { ROWS = 1 << 12 };  /* sparse rows read at a time */
 
+/* The words of a column that rows have which are there: `code` of the n of them, and the place of each code. */
+typedef struct met {
+    int64_t n, room, places;
+    int64_t *code, *place; /* room; places: -1: not met */
+} met;
+
 struct fab_feed {
     fab_source *source;
     fab_roles role;
@@ -28,6 +34,9 @@ struct fab_feed {
     fab_formula *formula;             /* of the call; NULL: none, or the scaling's */
     fab_dictionary *
         *levels; /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
+    struct met *met; /* columns: the words of rows whose weight is not 0; NULL: no weights */
+    int64_t met_columns;
+    int64_t weightless; /* rows of weight 0, which are absent */
     int64_t *
         gaps; /* role.n: rows left out in which the feature is missing; NULL: none is left out for one */
 };
@@ -90,6 +99,12 @@ static fab_status start(fab_feed *f, fab_status found)
         memset(f->gaps, 0, (size_t)f->role.n * sizeof *f->gaps);
     }
     f->most = PIECE / f->columns > 0 ? PIECE / f->columns : 1;
+    if (f->role.weight >= 0) {
+        const int64_t all = f->columns + 1; /* and that of labels */
+        FAB_TRY(fab_alloc_array((void **)&f->met, all, sizeof *f->met, "feed"));
+        memset(f->met, 0, (size_t)all * sizeof *f->met);
+        f->met_columns = all;
+    }
     return fab_alloc_array((void **)&f->piece, f->most * f->columns, sizeof *f->piece, "feed");
 }
 
@@ -131,6 +146,11 @@ void fab_feed_close(fab_feed *f)
     if (!f) return;
     for (int64_t c = 0; f->levels && c < f->role.n; c++) fab_dictionary_free(f->levels[c]);
     fab_release(f->levels);
+    for (int64_t c = 0; c < f->met_columns; c++) {
+        fab_release(f->met[c].code);
+        fab_release(f->met[c].place);
+    }
+    fab_release(f->met);
     fab_release(f->gaps);
     fab_formula_free(f->formula);
     fab_release(f->role.feature);
@@ -191,6 +211,11 @@ int64_t fab_feed_columns(const fab_feed *f)
 int64_t fab_feed_rows(const fab_feed *f)
 {
     return f->rows;
+}
+
+int64_t fab_feed_weightless(const fab_feed *f)
+{
+    return f->weightless;
 }
 
 fab_status fab_feed_skip(fab_feed *f, int64_t rows)
@@ -364,6 +389,11 @@ static void count_gaps(fab_feed *f, const double *row)
 fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t)
 {
     int64_t worst = 0;
+    if (t->dropped == 0 && f->weightless)
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "every weight is zero: none of the %lld rows is there; expected a number > "
+                        "0 in column '%s'",
+                        (long long)f->weightless, t->weight_name);
     if (t->dropped == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
     for (int64_t c = 1; f->gaps && c < f->role.n; c++)
         if (f->gaps[c] > f->gaps[worst]) worst = c;
@@ -388,6 +418,57 @@ static int is_dropped(const fab_feed *f, const double *row)
     for (int64_t c = 0; f->missing == FAB_MISSING_DROP && c < r->n; c++)
         if (absent(row, r->feature[c])) return 1;
     return 0;
+}
+
+/* ---- rows of weight 0, and words that only they have ------------------------------------------------- */
+
+static int is_absent(const fab_feed *f, const double *row)
+{
+    return f->role.weight >= 0 && row[f->role.weight] == 0;
+}
+
+/* Does the source find the words of its column c while it reads?  Those of arrays with codes are given: they stay. */
+static int finds_words(const fab_feed *f, int64_t c)
+{
+    const fab_source *s = c < fab_source_columns(f->source) ? f->source : f->labels;
+    const int64_t column = s == f->source ? c : 0;
+    return s && fab_source_is_words(s, column) && !fab_arrays_words_given(s, column);
+}
+
+/* Room for one more of a number of things that double. */
+static fab_status grow_codes(int64_t **a, int64_t used, int64_t room)
+{
+    int64_t *new;
+    FAB_TRY(fab_alloc_array((void **)&new, room, sizeof *new, "feed"));
+    if (used) memcpy(new, *a, (size_t)used * sizeof *new);
+    fab_release(*a);
+    *a = new;
+    return FAB_OK;
+}
+
+/* The words of a row that is there, which get the codes of their order among such rows. */
+static fab_status meet_words(fab_feed *f, double *row)
+{
+    for (int64_t c = 0; f->met && c < f->columns; c++) {
+        met *m = &f->met[c];
+        if (isnan(row[c]) || !finds_words(f, c)) continue;
+        const int64_t code = (int64_t)row[c];
+        if (code >= m->places) {
+            const int64_t places = 2 * code + 16;
+            FAB_TRY(grow_codes(&m->place, m->places, places));
+            while (m->places < places) m->place[m->places++] = -1;
+        }
+        if (m->place[code] < 0) {
+            if (m->n == m->room) {
+                FAB_TRY(grow_codes(&m->code, m->n, 2 * m->room + 16));
+                m->room = 2 * m->room + 16;
+            }
+            m->code[m->n] = code;
+            m->place[code] = m->n++;
+        }
+        row[c] = (double)m->place[code];
+    }
+    return FAB_OK;
 }
 
 /* A number that is a level: its code. */
@@ -429,32 +510,41 @@ static fab_status take_row(const fab_feed *f, fab_dataset *t, const double *row)
     return FAB_OK;
 }
 
-/* Words that the source has met since; `levels`, or NULL: those of a column whose numbers are levels. */
+/* Words that the source has met since; `levels`, or NULL: those of a column whose numbers are levels; `only`, or NULL: those
+ * of rows that are there. */
 static fab_status add_words(fab_words *w, const fab_source *s, int64_t column,
-                            const fab_dictionary *levels)
+                            const fab_dictionary *levels, const met *only)
 {
     int64_t n = column >= 0 ? fab_source_words(s, column) : 0;
     char **word;
     if (levels) n = levels->count;
+    if (only) n = only->n;
     if (n <= w->n) return FAB_OK;
     FAB_TRY(fab_names_create(&word, n));
     if (w->n) memcpy(word, w->word, (size_t)w->n * sizeof *word);
     fab_release(w->word);
     w->word = word;
     for (; w->n < n; w->n++) {
-        const char *new = levels ? levels->word[w->n] : fab_source_word(s, column, w->n);
+        const int64_t code = only ? only->code[w->n] : w->n;
+        const char *new = levels ? levels->word[w->n] : fab_source_word(s, column, code);
         FAB_TRY(fab_copy_text(&word[w->n], new));
     }
     return FAB_OK;
 }
 
+static const met *met_in(const fab_feed *f, int64_t column)
+{
+    return f->met && column >= 0 && finds_words(f, column) ? &f->met[column] : NULL;
+}
+
 static fab_status keep_words(const fab_feed *f, fab_dataset *t)
 {
+    const int64_t target = f->role.target;
     for (int64_t c = 0; c < t->columns; c++)
         FAB_TRY(add_words(&t->words[c], f->source, f->role.feature[c],
-                          f->levels ? f->levels[c] : NULL));
-    if (f->labels) return add_words(&t->target_words, f->labels, 0, NULL);
-    return add_words(&t->target_words, f->source, f->role.target, NULL);
+                          f->levels ? f->levels[c] : NULL, met_in(f, f->role.feature[c])));
+    if (f->labels) return add_words(&t->target_words, f->labels, 0, NULL, met_in(f, target));
+    return add_words(&t->target_words, f->source, target, NULL, met_in(f, target));
 }
 
 /* The labels of `got` rows (0: the end, where there must be none left), behind the columns of each. */
@@ -513,13 +603,20 @@ fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
     for (int64_t left = most; left > 0 && !f->at_end; left -= got) {
         FAB_TRY(next(f, left, &got));
         FAB_TRY(make_room(t, &f->role, t->n + got));
-        for (int64_t i = 0; i < got; i++)
-            if (is_dropped(f, f->piece + i * f->columns)) {
-                t->dropped++;
-                count_gaps(f, f->piece + i * f->columns);
-            } else {
-                FAB_TRY(take_row(f, t, f->piece + i * f->columns));
+        for (int64_t i = 0; i < got; i++) {
+            double *row = f->piece + i * f->columns;
+            if (is_absent(f, row)) {
+                f->weightless++;
+                continue;
             }
+            FAB_TRY(meet_words(f, row));
+            if (is_dropped(f, row)) {
+                t->dropped++;
+                count_gaps(f, row);
+            } else {
+                FAB_TRY(take_row(f, t, row));
+            }
+        }
         f->rows += got;
         f->at_end = got == 0;
         FAB_TRY(tick(f));
@@ -563,7 +660,9 @@ fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
         int64_t got;
         FAB_TRY(next(f, f->most, &got));
         for (int64_t i = 0; i < got; i++) {
-            const double *row = f->piece + i * f->columns;
+            double *row = f->piece + i * f->columns;
+            if (is_absent(f, row)) continue;
+            FAB_TRY(meet_words(f, row));
             if (target >= 0 && !is_dropped(f, row))
                 fab_levels_add(row + target, 1, t->level, &t->levels);
             for (int64_t c = 0; f->levels && c < f->role.n; c++) {

@@ -55,6 +55,13 @@ void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int
     if (is_given(&a->offset)) *offset = next++;
 }
 
+int fab_arrays_words_given(const fab_source *s, int64_t column)
+{
+    if (!s->arrays) return 0;
+    const fab_array *a = s->arrays->start ? &s->arrays->y : array_of(s, column);
+    return a && a->words > 0;
+}
+
 /* ---- checks ----------------------------------------------------------------------------------------- */
 
 static fab_status check_array(const fab_array *a, const char *what)

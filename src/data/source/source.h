@@ -90,6 +90,8 @@ void fab_chosen_free(void *view);
 
 /* The columns of arrays that are target, weight and offset; -1: there is none. */
 void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int64_t *offset);
+/* Are the words of this column given, with those that no row has? */
+int fab_arrays_words_given(const fab_source *s, int64_t column);
 /* A table in the user's units as a source.  Borrows t until close. */
 fab_status fab_source_open_table(fab_source **s, const fab_dataset *t, const fab_source_options *o);
 

@@ -87,7 +87,7 @@ fab_status fab_likelihood_check(const char *who, fab_likelihood l);
 const fab_likelihood_row *fab_likelihood_row_of(fab_likelihood l);
 const fab_likelihood_row *fab_glm_likelihood(const fab_glm *m);
 
-/* fab_examples_check, asking w now and then. */
+/* fab_examples_check, asking w now and then; a row of weight 0 is absent, and may have any y. */
 fab_status fab_examples_check_watched(const char *who, const fab_glm *m, const fab_examples *e,
                                       fab_watch *w);
 
