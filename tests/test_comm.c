@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fa_case.h"
+#include "fabayes/net.h"
 #include <pthread.h>
 
 enum { RANKS = 2, ROOM = 1 << 16, D = 29, K = 3 };
@@ -189,6 +190,66 @@ static void what_runs_in_one_process_refuses_several(void **state)
     assert_non_null(strstr(r[0].said, "start = draft runs in one process"));
 }
 
+/* Of a model all coordinates are in one process.  1 where the method takes it. */
+static int refuses_several(const char *method, const fab_model *m, const fab_exec *x)
+{
+    const fab_input in = {.model = m};
+    const fab_comm zeros = {0}; /* alone */
+    const fab_exec alone = {.comm = &zeros, .threads = 1};
+    fab_fit *f;
+    if (fab_fit_create(&f, method, NULL, 0, &in, &alone) != FAB_OK) return 0;
+    fab_fit_free(f);
+    assert_refused(fab_fit_create(&f, method, NULL, 0, &in, x), FAB_UNSUPPORTED,
+                   ": runs in one process");
+    assert_null(f);
+    return 1;
+}
+
+/* Every method of the list: divided it is that of one process, or it says that it cannot be. */
+static void every_method_is_divided_or_refuses(void **state)
+{
+    (void)state;
+    static const char *const divided[] = {"recursive-em", "online-em", "stochastic-em",
+                                          "online-sga"};
+    const fab_rows rows = some_rows();
+    fab_glm number = {.D = 3, .classes = 1, .intercept = 1, .beta = 1}, yes = number;
+    yes.likelihood = FAB_LIKELIHOOD_BERNOULLI;
+    const fab_model of_numbers = fab_model_linear(&number), of_classes = fab_model_linear(&yes);
+    const fab_net_plan plan = {"mlp:2", 3, .classes = 1, .beta = 1};
+    fab_net *net;
+    assert_ok(fab_net_create(&net, &plan, NULL));
+    const int64_t models = FAB_TAKES_LINEAR | FAB_TAKES_GRADIENT | FAB_TAKES_EXAMPLES |
+                           FAB_TAKES_JACOBIAN;
+    rank r = {0};
+    const fab_comm comm = {0, 7, add_up, &r};
+    const fab_exec x = {.comm = &comm, .threads = 1};
+    for (int64_t i = 0; i < fab_method_count(); i++) {
+        const fab_method *m = fab_method_at(i);
+        const char *name = fab_method_name(m);
+        const int64_t takes = fab_method_takes(m);
+        int splits = 0;
+        for (int k = 0; k < 4; k++) splits |= strcmp(name, divided[k]) == 0;
+        if (splits)
+            check_ranks(name,
+                        strcmp(name, "recursive-em") == 0 ? "block=20 warmup=25" : "warmup=25",
+                        FAB_F64, &rows, 1e-7);
+        if (takes & FAB_TAKES_VECTORS && !splits) {
+            rank all[RANKS];
+            run_ranks(all, &(rank){.method = name, .text = "", .rows = &rows});
+            for (int k = 0; k < RANKS; k++) {
+                assert_int_equal(all[k].status, FAB_UNSUPPORTED);
+                assert_non_null(strstr(all[k].said, ": runs in one process"));
+            }
+        }
+        if (!(takes & models)) continue;
+        const int taken = refuses_several(name, &of_numbers, &x) +
+                          refuses_several(name, &of_classes, &x) +
+                          refuses_several(name, fab_net_model(net), &x);
+        if (!taken) fail_msg("%s takes none of these models", name);
+    }
+    fab_net_free(net);
+}
+
 static void coordinates_that_do_not_add_up_are_refused(void **state)
 {
     (void)state;
@@ -208,6 +269,7 @@ int main(void)
         TEST(recursive_em_is_that_of_one_process),
         TEST(automatic_settings_are_those_of_all_coordinates),
         TEST(what_runs_in_one_process_refuses_several),
+        TEST(every_method_is_divided_or_refuses),
         TEST(coordinates_that_do_not_add_up_are_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -29,7 +29,7 @@ fab_status fab_train_init(fab_train *t, const char *who, const fab_sgd_settings 
                           const fab_model *m, const fab_gauss *prior, const fab_exec *x)
 {
     fab_run run;
-    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", who);
+    FAB_TRY(fab_check_alone(who, x));
     if (s->optimiser == FAB_OPTIMISER_ADAMW && prior)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: adamw shrinks by alpha; a given prior needs adam",
                         who);

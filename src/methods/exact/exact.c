@@ -139,8 +139,7 @@ fab_status fab_exact_init(void **handle, const char *who, int point, const void 
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a %s target has no closed form; laplace or lrvga fit it", who,
                         fab_likelihood_name(in->model->head.likelihood));
-    if (x && x->comm)
-        return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process; lrvga may run in several", who);
+    FAB_TRY(fab_check_alone(who, x));
     FAB_TRY(fab_alloc_array((void **)&fit, 1, sizeof *fit, who));
     *fit = (fab_exact_fit){.who = who,
                            .s = *s,

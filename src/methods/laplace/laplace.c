@@ -124,8 +124,7 @@ fab_status fab_laplace_init(void **handle, const char *who, int point, const voi
     if (x) fit.exec = *x;
     *handle = NULL;
     FAB_TRY(check(&fit));
-    if (x && x->comm)
-        return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process; lrvga may run in several", who);
+    FAB_TRY(fab_check_alone(who, x));
     FAB_TRY(fab_alloc_array(handle, 1, sizeof fit, who));
     memcpy(*handle, &fit, sizeof fit);
     return FAB_OK;

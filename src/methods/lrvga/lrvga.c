@@ -205,9 +205,7 @@ static fab_status check_settings(const fab_lrvga *e, const fab_exec *x)
     if (s->inner_rank < s->K)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "lrvga: inner_rank = %lld is below K = %lld",
                         (long long)s->inner_rank, (long long)s->K);
-    if (x && x->comm && x->comm->sum)
-        return FAB_FAIL(FAB_UNSUPPORTED, "lrvga: runs in one process");
-    return FAB_OK;
+    return fab_check_alone("lrvga", x);
 }
 
 fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exec *x)

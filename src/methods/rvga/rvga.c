@@ -162,9 +162,7 @@ static fab_status check_settings(const rvga *e, const fab_exec *x)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: theta has %lld coordinates, offered up to %d; lrvga takes more",
                         e->stream.who, (long long)e->T, FAB_DENSE_MAX);
-    if (x && x->comm && x->comm->sum)
-        return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", e->stream.who);
-    return FAB_OK;
+    return fab_check_alone(e->stream.who, x);
 }
 
 static fab_status prototype(rvga *e, const char *name, const void *settings, const fab_input *in,

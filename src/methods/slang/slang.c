@@ -151,7 +151,7 @@ static fab_status prototype(fab_slang *f, const fab_fields *method, const void *
                      .m = *m,
                      .given = in->prior,
                      .loss = NAN};
-    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", f->who);
+    FAB_TRY(fab_check_alone(f->who, x));
     if (method == &vogn_table) {
         f->s = *(const fab_vogn_settings *)settings;
     } else {

@@ -132,9 +132,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     if (in->prior)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "spike-slab: has a prior of its own; exact takes one that is given");
-    if (x && x->comm)
-        return FAB_FAIL(FAB_UNSUPPORTED,
-                        "spike-slab: runs in one process; lrvga may run in several");
+    FAB_TRY(fab_check_alone("spike-slab", x));
     FAB_TRY(fab_alloc_array((void **)&f, 1, sizeof *f, "spike-slab"));
     *f = (spike_slab){.s = *s,
                       .m = m,

@@ -43,7 +43,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
 {
     stream proto = {0}, *f;
     *handle = NULL;
-    if (x && x->comm) return FAB_FAIL(FAB_UNSUPPORTED, "swag: runs in one process");
+    FAB_TRY(fab_check_alone("swag", x));
     FAB_TRY(fab_iterates_init(&proto.it, settings, 0, in->vectors, x));
     FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
     const fab_status s = fab_iterates_open(&f->it, x);

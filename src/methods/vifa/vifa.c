@@ -89,7 +89,7 @@ static fab_status prototype(fab_vifa *f, const char *who, const fab_vifa_setting
 
 static fab_status check(const fab_vifa *f)
 {
-    if (f->exec.comm) return FAB_FAIL(FAB_UNSUPPORTED, "%s: runs in one process", f->who);
+    FAB_TRY(fab_check_alone(f->who, &f->exec));
     if (f->given && f->m.free > 0)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a given prior needs a model without free coordinates (fixed noise)",
