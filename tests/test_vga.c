@@ -348,6 +348,42 @@ static void a_weight_of_two_is_a_row_twice(void **state)
     }
 }
 
+/* Whatever is chosen: alpha, beta, where the steps end, the temperature of classes that are clear.  Both fits take the same
+ * steps but for rounding, and each ends within 1.5e-4 standard deviations. */
+static void weights_count_as_rows_do(void **state)
+{
+    (void)state;
+    enum { N = 60, D = 3 };
+    const fab_likelihood l[] = {FAB_LIKELIHOOD_BERNOULLI, FAB_LIKELIHOOD_POISSON,
+                                FAB_LIKELIHOOD_GAUSSIAN, FAB_LIKELIHOOD_CATEGORICAL,
+                                FAB_LIKELIHOOD_BERNOULLI};
+    for (int k = 0; k < 5; k++) {
+        problem p = some_problem(l[k], N, D, 7), many = p;
+        for (int j = 0; j < N && k == 4; j++) {
+            p.y[j] = p.x[j * D] > 0;
+            p.x[j * D] += p.y[j] ? 0.2 : -0.2;
+        }
+        p.weight = doubles(N);
+        many.x = doubles(3 * N * D);
+        many.y = doubles(3 * N);
+        many.N = 0;
+        for (int j = 0; j < N; j++) {
+            p.weight[j] = 1 + j % 3;
+            for (int i = 0; i <= j % 3; i++, many.N++) {
+                memcpy(many.x + many.N * D, p.x + j * D, D * sizeof(double));
+                many.y[many.N] = p.y[j];
+            }
+        }
+        const fab_vga_settings s = fab_vga_defaults();
+        fab_fit *f = vga_of(&p, &s), *g = vga_of(&many, &s);
+        assert_true(report_of(f).temperature == report_of(g).temperature);
+        assert_true((report_of(f).temperature < 1) == (k == 4));
+        if (k < 4) same_gauss(f, g, 3e-4); /* else alpha comes to rest on a flat bound */
+        fab_fit_free(f);
+        fab_fit_free(g);
+    }
+}
+
 static void a_given_prior_is_the_plain_one_when_it_says_the_same(void **state)
 {
     (void)state;
@@ -431,21 +467,60 @@ static double temperature_of(int clear, uint64_t seed, double *nll, double *nll_
     return T;
 }
 
-/* Where classes are clear a narrower Gaussian predicts better, and is taken.  Where they are not, the posterior stays, but
- * for a gain of two standard errors by chance, at most once in 40 seeds: two of ten are one case in 40. */
+/* Where classes are clear a narrower Gaussian predicts better, and is taken.  Where they are not, the posterior stays. */
 static void the_temperature_is_that_of_rows_left_out(void **state)
 {
     (void)state;
     double nll, warm;
     assert_true(temperature_of(1, 11, &nll, &warm) < 1);
     assert_true(nll < 0.9 * warm);
-    int cold = 0;
     for (uint64_t seed = 11; seed <= 20; seed++) {
-        const double T = temperature_of(0, seed, &nll, &warm);
-        cold += T < 1;
-        assert_true(T < 1 || nll == warm);
+        assert_true(temperature_of(0, seed, &nll, &warm) == 1);
+        assert_true(nll == warm);
     }
-    assert_true(cold <= 1);
+}
+
+/* Coefficients of 40 tables of 60 rows whose classes are drawn, N(0, s^2) themselves: how many 90 % intervals have them. */
+static double coverage(double s, int *cold)
+{
+    enum { TABLES = 40, N = 60, D = 4 };
+    int inside = 0;
+    *cold = 0;
+    for (uint64_t seed = 1; seed <= TABLES; seed++) {
+        problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, N, D, seed);
+        double theta[D], u[N];
+        fab_random_normal(seed, FAB_PURPOSE_DATA, 8, 0, D, FAB_F64, theta);
+        fab_random_uniform(seed, FAB_PURPOSE_DATA, 9, 0, N, u);
+        for (int j = 0; j < N; j++) {
+            double eta = 0;
+            for (int i = 0; i < D; i++) eta += s * theta[i] * p.x[j * D + i];
+            p.y[j] = u[j] < 1 / (1 + exp(-eta));
+        }
+        const fab_vga_settings settings = fab_vga_defaults();
+        fab_fit *f = vga_of(&p, &settings);
+        const double *S = covariance_of(posterior_of(f)), *mu = posterior_of(f)->mu;
+        for (int i = 0; i < D; i++)
+            inside += fabs(s * theta[i] - mu[i]) < 1.6449 * sqrt(S[i * (D + 1) + i]);
+        *cold += report_of(f).temperature < 1;
+        fab_fit_free(f);
+    }
+    return (double)inside / (TABLES * D);
+}
+
+/* With alpha found from four coefficients 90 % intervals have .87 of them in the long run (400 tables of 50 rows: .872, and .934
+ * where all are 0); of 40 tables at least .78, three standard errors less.  Where classes overlap no table is colder than
+ * its posterior. */
+static void intervals_cover_where_classes_overlap(void **state)
+{
+    (void)state;
+    int cold;
+    const double spread[] = {0, 0.5, 1};
+    for (int k = 0; k < 3; k++) {
+        const double covered = coverage(spread[k], &cold);
+        if (!(covered > 0.78 && cold == 0))
+            fail_msg("sd %g: %.3f of the intervals, %d tables below T = 1", spread[k], covered,
+                     cold);
+    }
 }
 
 /* ---- odd data ------------------------------------------------------------------------------------------------- */
@@ -576,9 +651,11 @@ int main(void)
         TEST(two_classes_are_a_bernoulli_target),
         TEST(the_mean_of_log_softmax_is_its_integral),
         TEST(a_weight_of_two_is_a_row_twice),
+        TEST(weights_count_as_rows_do),
         TEST(a_given_prior_is_the_plain_one_when_it_says_the_same),
         TEST(a_colder_posterior_is_that_of_heavier_rows),
         TEST(the_temperature_is_that_of_rows_left_out),
+        TEST(intervals_cover_where_classes_overlap),
         TEST(separated_classes_are_told_apart),
         TEST(odd_sizes_and_odd_targets_fit),
         TEST(rank_K_is_near_and_full_rank_is_exact),

@@ -336,8 +336,9 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
                one_line(target), f.dispersion);
     if (f.fit.temperature < 1)
         printf(
-            "temperature %.3g: rows left out are predicted better by a Gaussian that is narrower "
-            "than the posterior; --temperature 1 has its width\n",
+            "temperature %.3g: the classes separate, and rows left out are predicted better by a "
+            "Gaussian that is narrower than the posterior, as are the intervals of coefficients; "
+            "--temperature=1 has its width\n",
             f.fit.temperature);
     print_calibration(r);
     if (f.stream) stream_print(f.stream, "predicted:", 10, 1);

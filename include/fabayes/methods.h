@@ -382,11 +382,11 @@ typedef struct fab_vga_settings {
     int64_t K;              /* rank of the precision; auto: the full covariance */
     int64_t inner;          /* EM loops that bring the precision to rank K, at most */
     double rank_tol;        /* they end when psi changes by less */
-    int64_t nodes;    /* several classes: nodes of their expectations, taken with both signs */
-    double tol;       /* nats that a step promises at the end */
+    int64_t nodes; /* several classes: nodes of their expectations, taken with both signs */
+    double tol; /* what a step promises at the end: nats, of several classes a share of the bound */
     int64_t max_iter; /* steps */
     double
-        temperature; /* of the posterior that q is near; auto: 1, or less where rows left out say so */
+        temperature; /* of the posterior that q is near; auto: 1, or less where classes separate and rows left out say so */
 } fab_vga_settings;
 
 FAB_API fab_vga_settings fab_vga_defaults(void);

@@ -18,10 +18,11 @@
  *      the features), because the bound hardly depends on alpha where classes separate.  Secants in log alpha.
  *      beta auto: beta = (sum w - sum beta w v) / sum w (y - m)^2
  *   5  end when neither the gradient (g' S g / 2 nats) nor H - L (sum |tr (H - L) V| / 2) moves the bound any more
- *   6  classes, alpha auto: the Gaussian of a colder posterior, likelihood and prior to the power 1/T, as narrow as the
- *      rows want it.  Row i left out has eta_i ~ N(m_i - U_i g_i, U_i), U_i = (V_i^-1 - L_i)^-1, and so a density of its
- *      own.  T is a quarter as long as their mean rises, then alpha a quarter or four times; T = 1 stays unless the gain
- *      is more than SURE standard errors of its mean over rows
+ *   6  classes that separate, alpha auto: the Gaussian of a colder posterior, likelihood and prior to the power 1/T, as
+ *      narrow as the rows want it.  Row i left out has eta_i ~ N(m_i - U_i g_i, U_i), U_i = (V_i^-1 - L_i)^-1, and so a
+ *      density of its own.  T is a quarter as long as their mean rises, then alpha a quarter or four times.  T = 1 stays
+ *      unless that mean gains WORTH nats and SURE of its standard errors, and the mean found predicts every row as it is:
+ *      then the likelihood has no maximum, and no width of the coefficients is the data's
  *   7  q in full, covariance form (spread.c); or S^-1 at rank K plus diagonal, precision form (rank_em.c)
  *
  * A step costs N P^2 multiply-adds twice (C (C + 1) / 2 products of N x W x W for C classes of W coordinates) and P^3.
@@ -48,14 +49,17 @@
 #define UNEVEN    1e-3 /* the same where nodes make expectations that are not quite its derivatives */
 #define SHORTEST  0x1p-10 /* step that still may bring something */
 #define LEAST     0.05    /* step of L */
-#define COARSE    1e-4    /* tol while alpha is sought */
+#define TOL       1e-8    /* nats: mu is within 1.5e-4 standard deviations */
+#define TOL_NODES 1e-5    /* of the bound, where nodes make it */
+#define COARSE    1e-4    /* of the bound: while alpha is sought */
 #define WIDTH     10.0    /* variance of eta a priori, where the search for alpha begins */
 #define LEAP      2.0     /* log alpha moves by no more in a round */
 #define STILL     2e-2    /* log alpha has arrived: the bound is flat at its top */
 #define NOISELESS 1e12    /* beta times the mean of y^2, at most */
 #define LOWEST    (-23.0) /* range of log alpha, around the mean of x^2 summed over rows */
 #define HIGHEST   14.0
-#define SURE      2.0 /* standard errors */
+#define SURE      2.0   /* standard errors */
+#define WORTH     0.005 /* nats a row */
 #define QUARTER   0.25
 #define COLDEST   0x1p-8
 enum {
@@ -82,6 +86,7 @@ typedef struct place {
     double promise;    /* g' S g / 2, g the slope of the bound by mu: nats a step may bring */
     double change;     /* sum_i |tr (H_i - L_i) V_i| / 2, and of alpha: how far S is from its own
                           equation, in nats */
+    int separates;     /* does mu predict every row as it is? */
 } place;
 
 typedef struct vga {
@@ -94,6 +99,7 @@ typedef struct vga {
     const fab_gauss *prior; /* borrowed, or NULL */
     fab_examples e;
     int64_t N, P, W, C; /* rows; coordinates; of a class; predictors */
+    double weights;     /* sum of the weights: N of rows without */
     double alpha;       /* over T */
     double T;           /* temperature */
     double relaxed;     /* step of L */
@@ -101,7 +107,7 @@ typedef struct vga {
     double *m0;         /* P */
     double log_prior;   /* log det A0, given */
     place now, next;
-    place kept;           /* mu, L and inside of the best place in 6; with its */
+    place warm, kept;     /* mu, L and inside where T = 1, and of the best place in 6; with its */
     double *density;      /* N: log p of each row left out, at the place kept, */
     double *other, *base; /* N each: at another, and where T = 1 */
     double *A, *G, *S;    /* P x P: S^-1, its factor, S */
@@ -131,10 +137,13 @@ static const fab_field fields[] = {
     FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the precision to rank K, at most"),
     FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
     FIELD(nodes, I64, 128, 1, 1e6, "several classes: nodes, taken with both signs"),
-    FIELD(tol, F64, 1e-5, 0, 1, "stop when a step promises less, as a share of the bound"),
+    AUTOMATIC(tol, F64, 0, 1,
+              "stop when a step promises less: in nats; with several classes as a share of the "
+              "bound; auto: 1e-8, with several classes 1e-5"),
     FIELD(max_iter, I64, 500, 1, 1e6, "steps"),
     AUTOMATIC(temperature, F64, COLDEST, 1,
-              "of the posterior q is near; auto: 1, less where rows left out say so"),
+              "of the posterior q is near; auto: 1, less where classes separate and rows left out "
+              "say so"),
 };
 static const fab_fields table = TABLE("vga", fields);
 GLM_LAYOUT(fields);
@@ -175,8 +184,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "vga: temperature = %g with a prior that is given: expected 1",
                         s->temperature);
-    if (x && x->comm)
-        return FAB_FAIL(FAB_UNSUPPORTED, "vga: runs in one process; lrvga may run in several");
+    FAB_TRY(fab_check_alone("vga", x));
     FAB_TRY(fab_alloc_array(handle, 1, sizeof f, "vga"));
     memcpy(*handle, &f, sizeof f);
     return FAB_OK;
@@ -190,11 +198,18 @@ static void release(void *handle)
     fab_release(f);
 }
 
+static double weight_of(const vga *f, int64_t i)
+{
+    return f->e.weight ? f->e.weight[i] : 1;
+}
+
 static fab_status update(void *handle, const fab_examples *e)
 {
     vga *f = handle;
     f->e = *e;
     f->N = e->x.n;
+    f->weights = 0;
+    for (int64_t i = 0; i < f->N; i++) f->weights += weight_of(f, i);
     return FAB_OK;
 }
 
@@ -234,6 +249,8 @@ static void layout(fab_layout *l, void *handle)
     f->g = fab_place(l, rows * f->C, sizeof(double));
     f->V = fab_place(l, rows * f->C * f->C, sizeof(double));
     if (!is_tempered(f)) return;
+    f->warm.mu = fab_place(l, P, sizeof(double));
+    f->warm.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
     f->kept.mu = fab_place(l, P, sizeof(double));
     f->kept.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
     f->density = fab_place(l, f->N, sizeof(double));
@@ -250,7 +267,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
                  F = x && x->ops ? (double)x->ops->size : sizeof(double);
     (void)settings;
     if (P > FAB_VGA_MAX) return 0; /* is refused */
-    return 8 * (4 * P * P + 9 * P + (double)n * (5 * C * C + 3) + rows * (2 * W + C * (C + 2))) +
+    return 8 * (4 * P * P + 10 * P + (double)n * (6 * C * C + 3) + rows * (2 * W + C * (C + 2))) +
            F * P * P;
 }
 
@@ -404,8 +421,8 @@ static fab_status expect(vga *f, place *p)
         n = gather(f, first);
         predictors(f, p, first, n);
         for (int64_t j = 0; j < n; j++) {
-            const double w = (f->e.weight ? f->e.weight[first + j] : 1) / f->T,
-                         y = f->e.y[first + j], *m = f->mean + j * C, *V = f->V + j * C * C;
+            const double w = weight_of(f, first + j) / f->T, y = f->e.y[first + j],
+                         *m = f->mean + j * C, *V = f->V + j * C * C;
             double *g = f->g + j * C, *H = p->H + (first + j) * C * C;
             const double *L = p->L + (first + j) * C * C;
             p->loglik += w * (f->row->several
@@ -438,22 +455,18 @@ static fab_status start(vga *f)
 {
     place *p = &f->now;
     const int64_t C = f->C;
-    double sum = 0, weights = 0;
-    for (int64_t j = 0; j < f->N; j++) {
-        const double w = f->e.weight ? f->e.weight[j] : 1;
-        sum += w * f->e.y[j];
-        weights += w;
-    }
+    double sum = 0;
+    for (int64_t j = 0; j < f->N; j++) sum += weight_of(f, j) * f->e.y[j];
     memset(p->mu, 0, (size_t)f->P * sizeof *p->mu);
     if (f->prior) memcpy(p->mu, f->m0, (size_t)f->P * sizeof *p->mu);
     if (!f->prior && f->m.intercept && f->row->start)
-        p->mu[f->m.D] = f->row->start(sum / weights, (double)f->N);
+        p->mu[f->m.D] = f->row->start(sum / f->weights, f->weights);
     p->inside = f->alpha;
     for (int64_t first = 0, n; first < f->N; first += n) {
         n = gather(f, first);
         fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, f->W, 1, f->x, f->W, p->mu, f->W, 0, f->mean, C);
         for (int64_t j = 0; j < n; j++) {
-            const double w = (f->e.weight ? f->e.weight[first + j] : 1) / f->T;
+            const double w = weight_of(f, first + j) / f->T;
             double *L = p->L + (first + j) * C * C;
             for (int64_t k = 0; k < C; k++)
                 f->mean[j * C + k] += f->e.offset ? f->e.offset[first + j] : 0;
@@ -499,12 +512,9 @@ static void slope_of_alpha(const vga *f, double square, double *slope, double *m
 static double choose_beta(vga *f)
 {
     place *p = &f->now;
-    double weights = 0, size = 0;
-    for (int64_t j = 0; j < f->N; j++) {
-        const double w = f->e.weight ? f->e.weight[j] : 1;
-        weights += w;
-        size += w * f->e.y[j] * f->e.y[j];
-    }
+    const double weights = f->weights;
+    double size = 0;
+    for (int64_t j = 0; j < f->N; j++) size += weight_of(f, j) * f->e.y[j] * f->e.y[j];
     const double was = f->m.beta, highest = size > 0 ? NOISELESS * weights / size : was,
                  wish = (weights - was * p->variances) / p->squares,
                  most = fmin(exp(LEAP) * was, highest);
@@ -519,14 +529,12 @@ static double choose_beta(vga *f)
 /* The mean square of a feature. */
 static fab_status mean_square(vga *f, double *square)
 {
-    double sum = 0, weights = 0;
+    double sum = 0;
     for (int64_t j = 0; j < f->N; j++) {
-        const double w = f->e.weight ? f->e.weight[j] : 1;
         fab_rows_get(&f->e.x, j, f->m.D, f->x);
-        for (int64_t i = 0; i < f->m.D; i++) sum += w * f->x[i] * f->x[i];
-        weights += w;
+        for (int64_t i = 0; i < f->m.D; i++) sum += weight_of(f, j) * f->x[i] * f->x[i];
     }
-    *square = sum / weights / (double)f->m.D;
+    *square = sum / f->weights / (double)f->m.D;
     if (*square > 0 && isfinite(*square)) return FAB_OK;
     return FAB_FAIL(
         FAB_BAD_DATA,
@@ -558,13 +566,14 @@ static double relax(const vga *f, double t)
     return square > 0 ? fmin(fmax(t * along / square, LEAST), 1) : t;
 }
 
-/* 3, 5: the best place for alpha and beta as they stand */
-static fab_status settle(vga *f, double tol)
+/* 3, 5: the best place for alpha and beta as they stand; tol in nats, or as a share of the bound */
+static fab_status settle(vga *f, double tol, int share)
 {
     f->report.converged = 0;
     f->relaxed = 1;
     while (f->report.iterations < f->s.max_iter) {
-        const double bound = f->now.loglik - divergence(f, &f->now), size = 1 + fabs(bound);
+        const double bound = f->now.loglik - divergence(f, &f->now),
+                     size = share ? 1 + fabs(bound) : 1;
         double t = 1;
         int better = 0;
         for (; t >= SHORTEST; t /= 2) {
@@ -595,11 +604,11 @@ static fab_status settle(vga *f, double tol)
 /* 4: where the slope of the bound by log alpha is 0, by secants inside a bracket; beta beside it */
 static fab_status choose(vga *f, int auto_alpha, int auto_beta, double square)
 {
-    const double centre = log(square * (double)f->N);
+    const double centre = log(square * f->weights);
     double x = log(f->alpha), lo = centre + LOWEST, hi = centre + HIGHEST, old = x, old_slope = 0;
     for (int i = 0; i < ROUNDS; i++) {
         double slope, move;
-        FAB_TRY(settle(f, COARSE));
+        FAB_TRY(settle(f, COARSE, 1));
         if (!f->report.converged) break; /* said at the end */
         const double noise = auto_beta ? choose_beta(f) : 0;
         if (!auto_alpha) {
@@ -627,21 +636,17 @@ static fab_status choose(vga *f, int auto_alpha, int auto_beta, double square)
 
 /* ---- 6 ------------------------------------------------------------------------------------------------------ */
 
-static double weight_of(const vga *f, int64_t i)
-{
-    return f->e.weight ? f->e.weight[i] : 1;
-}
-
-/* log p of a row under eta ~ N(m - U g, U), U = (V^-1 - L)^-1 = R (I - R' L R)^-1 R', V = R R' */
+/* log p of a row under eta ~ N(m - U g, U), U = (V^-1 - L)^-1 = R (I - R' L R)^-1 R', V = R R'.  A row of weight w is
+ * w rows: the share 1 / w of its L is left out, g being the slope of that. */
 static fab_status left_out(vga *f, int64_t i, double y, const double *m, const double *V,
-                           const double *g, const double *L, double *logp)
+                           const double *g, double share, const double *L, double *logp)
 {
     const int64_t C = f->C;
     double *R = f->U, *LR = R + C * C, *M = LR + C * C, *U = M + C * C, *mean = U + C * C,
            *all = mean + C;
     memcpy(R, V, (size_t)(C * C) * sizeof *R);
     FAB_TRY(fab_chol(C, R));
-    fab_mm(FAB_N, FAB_N, C, C, C, 1, L, R, 0, LR);
+    fab_mm(FAB_N, FAB_N, C, C, C, share, L, R, 0, LR);
     fab_mm(FAB_T, FAB_N, C, C, C, -1, R, LR, 0, M);
     fab_add_identity(C, M);
     FAB_TRY(fab_chol(C, M));
@@ -660,12 +665,22 @@ static fab_status left_out(vga *f, int64_t i, double y, const double *m, const d
     return FAB_OK;
 }
 
+/* Is m, the predictor of row i without its offset, on the side of y? */
+static int is_right(const vga *f, int64_t i, double y, const double *m)
+{
+    if (!f->row->several) return (y > 0.5 ? 1 : -1) * (*m - (f->e.offset ? f->e.offset[i] : 0)) > 0;
+    for (int64_t k = 0; k < f->C; k++)
+        if (k != (int64_t)y && !(m[(int64_t)y] > m[k])) return 0;
+    return 1;
+}
+
 /* f->other: of every row at the place f->now, whose S is there; their mean.  A row without which S^-1 would not be
  * positive definite has no density, and neither has the place. */
 static fab_status leave_out(vga *f, double *mean)
 {
     const int64_t C = f->C;
     double sum = 0, weights = 0;
+    f->now.separates = 1;
     for (int64_t first = 0, n; first < f->N; first += n) {
         n = gather(f, first);
         predictors(f, &f->now, first, n);
@@ -678,10 +693,13 @@ static fab_status leave_out(vga *f, double *mean)
                 fab_softmax_mean_at(f->softmax, (int64_t)y, m, V, g, H);
             else
                 f->row->mean_loglik(&f->m, y, *m, *V, g, H);
-            for (int64_t k = 0; k < C; k++) g[k] *= w / f->T;
-            const fab_status s = left_out(f, i, y, m, V, g, f->now.L + i * C * C, &f->other[i]);
+            const double share = w > 1 ? 1 / w : 1;
+            for (int64_t k = 0; k < C; k++) g[k] *= share * w / f->T;
+            const fab_status s =
+                left_out(f, i, y, m, V, g, share, f->now.L + i * C * C, &f->other[i]);
             if (s != FAB_OK && s != FAB_NUMERIC) return s;
             if (s != FAB_OK) f->other[i] = -INFINITY;
+            if (w > 0 && !is_right(f, i, y, m)) f->now.separates = 0;
             sum += w * f->other[i];
             weights += w;
         }
@@ -704,6 +722,7 @@ static void copy_place(const vga *f, place *to, const place *from)
     memcpy(to->mu, from->mu, (size_t)f->P * sizeof *to->mu);
     memcpy(to->L, from->L, (size_t)(f->N * f->C * f->C) * sizeof *to->L);
     to->inside = from->inside;
+    to->separates = from->separates;
 }
 
 /* Go on at temperature T with another alpha, both as a user knows them, from f->now. */
@@ -716,7 +735,7 @@ static fab_status change(vga *f, double T, double alpha)
     f->now.inside *= by;
     for (int64_t i = 0; i < f->N * f->C * f->C; i++) f->now.L[i] *= by;
     FAB_TRY(renew(f));
-    return settle(f, COARSE);
+    return settle(f, COARSE, 1);
 }
 
 /* Is this temperature and alpha better than the best?  f->kept is the best place, now and before.  The steps of a trial are
@@ -746,8 +765,8 @@ static fab_status try_narrower(vga *f, double T, double alpha, double *best, int
     return renew(f);
 }
 
-/* How many standard errors the rows left out gain by f->density over f->base. */
-static double gain(const vga *f)
+/* Do the rows left out gain by f->density over f->base, beyond doubt and worth the while? */
+static int gains(const vga *f)
 {
     double weights = 0, mean = 0, square = 0;
     for (int64_t i = 0; i < f->N; i++) {
@@ -756,10 +775,10 @@ static double gain(const vga *f)
     }
     mean /= weights;
     for (int64_t i = 0; i < f->N; i++) {
-        const double off = weight_of(f, i) * (f->density[i] - f->base[i] - mean);
-        square += off * off;
+        const double off = f->density[i] - f->base[i] - mean;
+        square += weight_of(f, i) * off * off;
     }
-    return square > 0 ? mean * weights / sqrt(square) : 0;
+    return mean > WORTH && mean * weights > SURE * sqrt(square);
 }
 
 /* A quarter of T as long as that helps. */
@@ -780,6 +799,7 @@ static fab_status temper(vga *f)
     if (!isfinite(best)) return FAB_OK;
     memcpy(f->base, f->other, (size_t)f->N * sizeof *f->base);
     memcpy(f->density, f->other, (size_t)f->N * sizeof *f->base);
+    copy_place(f, &f->warm, &f->now);
     copy_place(f, &f->kept, &f->now);
     FAB_TRY(cool(f, &best));
     if (f->T == 1) return FAB_OK;
@@ -791,7 +811,12 @@ static fab_status temper(vga *f)
             helped = 1;
         }
     FAB_TRY(cool(f, &best));
-    return gain(f) > SURE ? FAB_OK : change(f, 1, alpha);
+    if (f->kept.separates && gains(f)) return FAB_OK;
+    f->alpha = alpha;
+    f->s.intercept_alpha *= f->T;
+    f->T = 1;
+    copy_place(f, &f->now, &f->warm);
+    return renew(f);
 }
 
 static fab_status climb(vga *f)
@@ -814,11 +839,12 @@ static fab_status climb(vga *f)
     if (is_tempered(f) && f->report.converged) FAB_TRY(temper(f));
     if (!fab_is_auto_f64(f->s.temperature) && f->s.temperature < 1)
         FAB_TRY(change(f, f->s.temperature, f->alpha));
-    FAB_TRY(settle(f, f->s.tol));
+    const int several = f->row->several;
+    FAB_TRY(settle(f, fab_is_auto_f64(f->s.tol) ? several ? TOL_NODES : TOL : f->s.tol, several));
     f->report.alpha = f->prior ? NAN : f->alpha * f->T;
     f->report.temperature = f->T;
     f->report.beta = f->m.beta;
-    if (auto_alpha && log(f->report.alpha / square / (double)f->N) > HIGHEST - LEAP)
+    if (auto_alpha && log(f->report.alpha / square / f->weights) > HIGHEST - LEAP)
         fab_watch_log(&f->watch,
                       "vga: the bound sees no signal: alpha stands at the end of its range");
     f->alpha *= f->T; /* the bound of q is that of the model itself, for any T */
@@ -891,7 +917,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     fab_softmax_free(room->predict);
     f->q = room->q;
     f->report = room->report;
-    f->report.gain = room->now.promise / (double)f->N;
+    f->report.gain = room->now.promise / room->weights;
     fab_release(room);
     FAB_TRY(s);
     *q = f->q;
