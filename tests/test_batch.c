@@ -831,7 +831,7 @@ static void state_loglik_is_exact_at_the_maximum(void **state)
     fab_gauss_free(q);
 }
 
-static void state_floor_knows_constant_coordinates(void **state)
+static void state_floor_takes_a_coordinate_without_variance_for_constant(void **state)
 {
     (void)state;
     fab_gauss *q;
@@ -843,9 +843,26 @@ static void state_floor_knows_constant_coordinates(void **state)
     assert_ok(fab_state_floor(q, d2, 0.1, &(fab_run){0}, &floored));
     assert_int_equal(floored, 3);
     assert_true(q->psi[0] == 0.1 * 4 && q->psi[2] == 2);
-    assert_near(q->psi[1], 0.3, 1e-15);
+    assert_near(q->psi[1], 1e-41, 1e-56); /* small beside the mean, and not constant */
     assert_near(q->psi[3], 0.3, 1e-15);
     fab_gauss_free(q);
+}
+
+/* Two neighbouring numbers near 1e8: a variance far below rounding beside the square of the mean, and one all the same. */
+static void a_column_that_hardly_varies_keeps_its_variance(void **state)
+{
+    (void)state;
+    const char *const streams[] = {"online-em", "stochastic-em"};
+    enum { C = 7, N = 2000 };
+    double *x = fa_rows(C, 2, N, 3);
+    for (int64_t j = 0; j < N; j++)
+        x[j * C + 3] = 0x1p26 + (j % 2 ? 0x1p-26 : 0); /* variance 2^-54 */
+    const fab_rows r = rows_of(x, 0, N, C);
+    for (int i = 0; i < 2; i++) {
+        fab_gauss *q = fa_fit(streams[i], 2, "start=variance", NULL, &r, NULL);
+        if (!(q->psi[3] < 0x1p-50)) fail_msg("%s: psi %g", streams[i], q->psi[3]);
+        fab_gauss_free(q);
+    }
 }
 
 int main(void)
@@ -879,7 +896,8 @@ int main(void)
         TEST(every_failed_allocation_is_reported),
         TEST(bytes_is_what_a_fit_takes),
         TEST(state_loglik_is_exact_at_the_maximum),
-        TEST(state_floor_knows_constant_coordinates),
+        TEST(state_floor_takes_a_coordinate_without_variance_for_constant),
+        TEST(a_column_that_hardly_varies_keeps_its_variance),
     };
     return cmocka_run_group_tests_name("batch", tests, NULL, NULL);
 }

@@ -132,8 +132,6 @@ fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec
     return status;
 }
 
-#define CONSTANT 1e-28 /* variance over squared mean below which a column does not vary but round */
-
 fab_status fab_state_floor(fab_gauss *q, const double *d2, double psi_min, const fab_run *r,
                            int64_t *floored)
 {
@@ -142,8 +140,7 @@ fab_status fab_state_floor(fab_gauss *q, const double *d2, double psi_min, const
     for (int64_t i = 0; i < q->D; i++) mean += d2[i] / D;
     FAB_TRY(fab_sum(r, &mean, 1));
     for (int64_t i = 0; i < q->D; i++) {
-        const int varies = d2[i] > CONSTANT * q->mu[i] * q->mu[i];
-        const double floor = psi_min * (varies ? d2[i] : mean);
+        const double floor = psi_min * (d2[i] > 0 ? d2[i] : mean);
         if (q->psi[i] > floor) continue;
         q->psi[i] = floor;
         count++;

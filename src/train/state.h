@@ -42,8 +42,8 @@ fab_status fab_state_rename(const fab_tensors *from, const char *drop, const cha
 fab_status fab_state_loglik(const fab_gauss *q, const double *d2, const fab_exec *x,
                             double *loglik);
 
-/* Raise psi to at least psi_min times the coordinate's variance d2_i; a constant coordinate, which has
- * none but rounding, gets psi_min times the mean variance.  *floored: how many stand at the floor.  Mean and count are
+/* Raise psi to at least psi_min times the coordinate's variance d2_i; a coordinate that is constant, d2_i = 0 (the method
+ * knows which are), gets psi_min times the mean variance.  *floored: how many stand at the floor.  Mean and count are
  * over the processes of r. */
 fab_status fab_state_floor(fab_gauss *q, const double *d2, double psi_min, const fab_run *r,
                            int64_t *floored);
