@@ -512,7 +512,7 @@ static void bad_layers_are_refused_with_their_shapes(void **state)
         {"dense", "layer 1, dense, gets 12"},
         {"dense:0", "expected dense:WIDTH"},
         {"dense:5,relu:3", "layer 2, relu:3, gets 5: expected no arguments"},
-        {"densse:5", "did you mean dense?"},
+        {"densse:5", "did you mean 'dense'?"},
         {"dense:5,,relu", "there is no layer ''"},
         {"dense:5,", "expected a comma or the end"},
         {"input:1x3x5,flatten", "has 15 numbers, a row has 12"},

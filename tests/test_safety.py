@@ -8,6 +8,7 @@ import gzip
 import json
 import os
 import random
+import re
 import resource
 import signal
 import stat
@@ -240,6 +241,26 @@ class Lies(Case):
             meta[key] = lie
             write_tensors("lie.st", header, data)
             self.refused(run(["update", "lie.st", "other.csv", "-o", "o.st"]), "lie.st")
+
+    def test_no_word_of_a_file_is_a_command_to_the_terminal(self):
+        with open("t.csv") as file:
+            lines = file.read().splitlines()
+        write("w.csv", "a,b,y,c\n" + "".join("%s,%s\n" % (line, "hi" if i % 3 else "lo") for i, line in enumerate(lines[1:])))
+        self.assertEqual(run(["fit", "w.csv", "-y", "y", "-m", "lrvga", "-o", "m.st"]).returncode, 0)
+        header, data = read_tensors("m.st")
+        meta, hidden, tried = header["__metadata__"], "\x1b[31m", 0
+        for key, value in meta.items():
+            words = sorted(set(re.findall('"([^"]+)"', value))) # of JSON: a name of any kind
+            lies = [value.replace('"%s"' % w, '"%s\\u001b[31m%s"' % (w[:1], w[1:])) for w in words]
+            for lie in lies + [value[:1] + hidden + value[1:]]:
+                write_tensors("lie.st", {**header, "__metadata__": {**meta, key: lie}}, data)
+                for words in (["info", "lie.st"], ["info", "lie.st", "--json"], ["update", "lie.st", "w.csv", "-o", "o.st"]):
+                    done = run(words)
+                    self.assertNotIn("\x1b", done.out + done.err, (key, lie, words))
+                    tried += 1
+        write_tensors("lie.st", {**header, "__metadata__": {**meta, "k" + hidden: "v" + hidden}}, data)
+        self.assertNotIn("\x1b", run(["info", "lie.st"]).out)
+        self.assertGreater(tried, 50)
 
 
 if __name__ == "__main__":

@@ -229,6 +229,11 @@ static void an_unknown_name_is_answered_with_the_nearest(void **state)
     assert_int_equal(fab_settings_parse(&table, &s, "temperature", "1"), FAB_BAD_ARGUMENT);
     assert_string_equal(fab_detail(), "sample: there is no setting 'temperature'");
     check_same(&s, &before);
+    assert_refused(fab_settings_from_json(&table, &s, "{\"ra\\u001b[31mte\": 1}"), FAB_BAD_ARGUMENT,
+                   "sample: there is no setting 'ra?[31mte'");
+    assert_refused(fab_settings_parse(&table, &s, "centre", "\033[2J\xc2\x9b"), FAB_BAD_ARGUMENT,
+                   "sample: centre = '?[2J?\?' is not a choice in true|false");
+    check_same(&s, &before);
     assert_null(fab_settings_find(&table, "rat"));
     assert_ptr_equal(fab_settings_find(&table, "rate"), &fields[4]);
 }

@@ -89,8 +89,9 @@ static void print_value(const char *label, const char *value)
     const size_t length = strlen(value);
     size_t shown = length > SHOWN ? SHOWN : length;
     while (shown < length && shown > 0 && ((unsigned char)value[shown] & 0xc0) == 0x80) shown--;
-    printf("%-14s ", label);
-    for (size_t i = 0; i < shown; i++) putchar((unsigned char)value[i] < 0x20 ? ' ' : value[i]);
+    printf("%-14s ", one_line(label));
+    for (size_t i = 0; i < shown; i++)
+        putchar((unsigned char)value[i] < 0x20 || value[i] == 0x7f ? ' ' : value[i]);
     if (shown < length) printf("... (%zu bytes; --json shows all)", length);
     putchar('\n');
 }

@@ -85,10 +85,9 @@ const char *fab_show(char buf[FAB_SHOWN], const char *s, size_t n)
     size_t keep = n < most ? n : most;
     while (keep > 0 && keep < n && ((unsigned char)s[keep] & 0xc0) == 0x80)
         keep--; /* inside a character */
-    for (size_t i = 0; i < keep; i++) {
-        const unsigned char c = (unsigned char)s[i];
-        buf[i] = c < 0x20 || c == 0x7f ? '?' : s[i];
-    }
-    memcpy(buf + keep, keep < n ? "..." : "", keep < n ? 4 : 1);
+    for (size_t i = 0; i < keep; i++) buf[i] = (char)((unsigned char)s[i] < 0x20 ? '?' : s[i]);
+    buf[keep] = '\0';
+    fab_no_controls(buf);
+    if (keep < n) memcpy(buf + keep, "...", 4);
     return buf;
 }

@@ -40,6 +40,10 @@ static inline fab_status fab_failed(fab_status s, fab_status remembered)
 
 #define FAB_FAIL(status, ...) fab_failed(status, fab_fail(status, __VA_ARGS__))
 
+/* Put '?' for each control character of s but blanks and line ends: what a file or a call says shall not reach a terminal
+ * as a command. */
+void fab_no_controls(char *s);
+
 /* Pass a failure up. */
 #define FAB_TRY(call)                            \
     do {                                         \

@@ -51,6 +51,7 @@ void fab_watch_log(const fab_watch *w, const char *format, ...)
     va_start(args, format);
     vsnprintf(sentence, sizeof sentence, format, args);
     va_end(args);
+    fab_no_controls(sentence);
     log(w->log ? w->log_ctx : hooks.log_ctx, sentence);
 }
 

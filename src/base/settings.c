@@ -4,6 +4,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/settings.h"
+#include "base/bytes.h"
 #include "base/fail.h"
 #include "base/json.h"
 #include "base/memory.h"
@@ -132,9 +133,8 @@ static fab_status unknown_name(const fab_fields *t, const char *name)
     const char *names[64];
     int64_t n = 0;
     for (; n < t->n && n < 64; n++) names[n] = t->field[n].name;
-    const char *near = fab_nearest(name, names, n);
-    return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: there is no setting '%s'%s%s%s", t->method, name,
-                    near ? "; did you mean '" : "", near ? near : "", near ? "'?" : "");
+    return fab_prefix(fab_no_such(FAB_BAD_ARGUMENT, "setting", name, names, n, ""),
+                      "%s: ", t->method);
 }
 
 /* Text to a value of the field's type; 0 when it is no such value. */
@@ -336,4 +336,15 @@ const char *fab_nearest(const char *wrong, const char *const *names, int64_t n)
         }
     }
     return best;
+}
+
+fab_status fab_no_such(fab_status s, const char *what, const char *wrong, const char *const *names,
+                       int64_t n, const char *otherwise)
+{
+    char shown[FAB_SHOWN], near_shown[FAB_SHOWN];
+    const char *near = fab_nearest(wrong, names, n);
+    fab_show(shown, wrong, strlen(wrong));
+    if (!near) return FAB_FAIL(s, "there is no %s '%s'%s", what, shown, otherwise);
+    return FAB_FAIL(s, "there is no %s '%s'; did you mean '%s'?", what, shown,
+                    fab_show(near_shown, near, strlen(near)));
 }

@@ -15,7 +15,12 @@
 #ifndef FAB_BASE_SETTINGS_H
 #define FAB_BASE_SETTINGS_H
 
+#include "base/fail.h"
 #include "fabayes/settings.h"
+
+/* "there is no WHAT 'WRONG'; did you mean 'NEAREST'?", or where no name is near "there is no WHAT 'WRONG'OTHERWISE". */
+fab_status fab_no_such(fab_status s, const char *what, const char *wrong, const char *const *names,
+                       int64_t n, const char *otherwise);
 
 /* Rows of a table.  The _AT forms name the struct, the others mean SETTINGS. */
 #define FIELD_(s_, name_, type_, origin_, value_, lo_, hi_, names_, help_, tune_, tlo_, thi_) \

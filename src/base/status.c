@@ -47,6 +47,14 @@ static size_t about_of(const char *format, va_list args)
     return format[n] == ':' ? n : 0;
 }
 
+void fab_no_controls(char *s)
+{
+    for (unsigned char *p = (unsigned char *)s; *p; p++) {
+        if ((*p < 0x20 && !strchr("\t\n\r", *p)) || *p == 0x7f) *p = '?';
+        if (p[0] == 0xc2 && (p[1] & 0xe0) == 0x80) p[0] = p[1] = '?'; /* U+0080 to U+009F */
+    }
+}
+
 fab_status fab_fail(fab_status s, const char *format, ...)
 {
     fab_sentence next = {0}; /* an argument may point into the old one */
@@ -57,6 +65,7 @@ fab_status fab_fail(fab_status s, const char *format, ...)
     va_start(args, format);
     next.about = about_of(format, args);
     va_end(args);
+    fab_no_controls(next.text);
     said = next;
     return s;
 }
@@ -75,6 +84,7 @@ fab_status fab_prefix(fab_status s, const char *format, ...)
     const size_t n = used < 0 ? 0 : (size_t)used < most ? (size_t)used : most;
     const size_t rest = strnlen(said.text, most - n); /* a long front cuts the sentence's end */
     memcpy(next.text + n, said.text, rest);
+    fab_no_controls(next.text);
     said = next;
     return s;
 }
@@ -82,8 +92,11 @@ fab_status fab_prefix(fab_status s, const char *format, ...)
 fab_status fab_about(const char *name, fab_status s)
 {
     if (s == FAB_OK || s == FAB_STOPPED || !name) return s;
-    const size_t n = strlen(name), most = sizeof said.text - 1;
-    if (said.about == n && strncmp(said.text, name, n < most ? n : most) == 0) return s;
+    fab_sentence front = {.about = strlen(name)};
+    snprintf(front.text, sizeof front.text, "%s", name);
+    fab_no_controls(front.text);
+    if (said.about == front.about && strncmp(said.text, front.text, strlen(front.text)) == 0)
+        return s;
     return fab_prefix(s, "%s: ", name);
 }
 

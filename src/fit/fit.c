@@ -26,11 +26,7 @@ static fab_status find_method(const fab_method **m, const char *name, const fab_
     if (!*m) {
         const char *names[FAB_MOST_METHODS];
         for (int64_t i = 0; i < fab_method_count(); i++) names[i] = fab_method_at(i)->name;
-        const char *near = fab_nearest(name, names, fab_method_count());
-        if (near)
-            return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'; did you mean '%s'?", name,
-                            near);
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no method '%s'", name);
+        return fab_no_such(FAB_BAD_ARGUMENT, "method", name, names, fab_method_count(), "");
     }
     if (in->model && !in->model->glm) *m = fab_method_of_networks(*m);
     if (!in->model && (*m)->vectors) *m = (*m)->vectors;

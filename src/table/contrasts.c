@@ -65,10 +65,13 @@ static fab_status no_reference(const fab_scaling *k, const char *text)
                             k->column[c].name);
         const char *near =
             fab_nearest(equals + 1, (const char *const *)k->column[c].level, k->column[c].levels);
+        if (near)
+            return FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "reference '%s': column '%s' has no such level; did you mean '%s'?",
+                            shown, k->column[c].name, near);
         return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "reference '%s': column '%s' has no such level; %s '%s'%s", shown,
-                        k->column[c].name, near ? "did you mean" : "one is",
-                        near ? near : k->column[c].level[0], near ? "?" : "");
+                        "reference '%s': column '%s' has no such level; one is '%s'", shown,
+                        k->column[c].name, k->column[c].level[0]);
     }
     return FAB_FAIL(FAB_BAD_ARGUMENT, "reference '%s': there is no such column", shown);
 }

@@ -11,6 +11,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
 #include "model/likelihoods/likelihood.h"
+#include "base/settings.h"
 #include "table/regression.h"
 #include "data/source/source.h"
 #include "fabayes/methods.h"
@@ -74,14 +75,9 @@ static fab_status named_likelihood(fab_regression *r)
             r->fit.what.likelihood = (fab_likelihood)i;
             return FAB_OK;
         }
-    const char *near = fab_nearest(name, fab_likelihood_names, FAB_LIKELIHOODS);
-    if (near)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no likelihood '%s'; did you mean '%s'?", name,
-                        near);
-    return FAB_FAIL(FAB_BAD_ARGUMENT,
-                    "there is no likelihood '%s'; gaussian, bernoulli, categorical, poisson and "
-                    "negative-binomial are there",
-                    name);
+    return fab_no_such(
+        FAB_BAD_ARGUMENT, "likelihood", name, fab_likelihood_names, FAB_LIKELIHOODS,
+        "; gaussian, bernoulli, categorical, poisson and negative-binomial are there");
 }
 
 static fab_status check_effort(const fab_regression *r)

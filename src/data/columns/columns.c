@@ -4,7 +4,7 @@
 #include "base/bytes.h"
 #include "base/memory.h"
 #include "data/source/source.h"
-#include "fabayes/settings.h"
+#include "base/settings.h"
 #include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -34,17 +34,14 @@ int64_t fab_source_column(const fab_source *s, const char *name)
 fab_status fab_source_no_column(fab_status kind, const fab_source *s, const char *name)
 {
     const char **names;
-    char shown[FAB_SHOWN], near_shown[FAB_SHOWN];
+    char count[64];
+    snprintf(count, sizeof count, " among its %lld", (long long)s->columns);
     FAB_TRY(fab_alloc_array((void **)&names, s->columns, sizeof *names, s->in.name));
     for (int64_t c = 0; c < s->columns; c++) names[c] = fab_source_name(s, c);
-    const char *near = names[0] ? fab_nearest(name, names, s->columns) : NULL;
+    const fab_status no =
+        fab_no_such(kind, "column", name, names, names[0] ? s->columns : 0, count);
     fab_release(names);
-    fab_show(shown, name, strlen(name));
-    if (!near)
-        return FAB_FAIL(kind, "%s: there is no column '%s' among its %lld", s->in.name, shown,
-                        (long long)s->columns);
-    return FAB_FAIL(kind, "%s: there is no column '%s'; did you mean '%s'?", s->in.name, shown,
-                    fab_show(near_shown, near, strlen(near)));
+    return fab_prefix(no, "%s: ", s->in.name);
 }
 
 fab_status fab_source_find_column(const fab_source *s, const char *word, int64_t *column)

@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "data/source/lines.h"
 #include "data/source/words.h"
-#include "fabayes/settings.h"
+#include "base/settings.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -36,10 +36,8 @@ fab_status fab_format_find(fab_format *f, const char *name)
         if (strcmp(name, names[i]) == 0) return FAB_OK;
     }
     *f = FAB_FORMAT_AUTO;
-    const char *near = fab_nearest(name, names, READERS + 1);
-    return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no format '%s'%s%s%s", name,
-                    near ? "; did you mean '" : ": auto, csv, tsv, text, npy, libsvm or idx",
-                    near ? near : "", near ? "'?" : "");
+    return fab_no_such(FAB_BAD_ARGUMENT, "format", name, names, READERS + 1,
+                       ": auto, csv, tsv, text, npy, libsvm or idx");
 }
 
 fab_status fab_copy_text(char **out, const char *s)

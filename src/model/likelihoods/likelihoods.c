@@ -3,7 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "model/likelihoods/likelihood.h"
 #include "base/fail.h"
-#include "fabayes/settings.h"
+#include "base/settings.h"
 #include <assert.h>
 #include <stddef.h>
 #include <string.h>
@@ -35,11 +35,8 @@ fab_status fab_likelihood_find(const char *name, fab_likelihood *l)
             *l = (fab_likelihood)i;
             return FAB_OK;
         }
-    const char *near = name ? fab_nearest(name, fab_likelihood_names, FAB_LIKELIHOODS) : NULL;
-    if (near)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no likelihood '%s'; did you mean '%s'?", name,
-                        near);
-    return FAB_FAIL(FAB_BAD_ARGUMENT, "there is no likelihood '%s'", name ? name : "");
+    return fab_no_such(FAB_BAD_ARGUMENT, "likelihood", name ? name : "", fab_likelihood_names,
+                       FAB_LIKELIHOODS, "");
 }
 
 fab_status fab_likelihood_check(const char *who, fab_likelihood l)

@@ -6,7 +6,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "base/text.h"
-#include "fabayes/settings.h"
+#include "base/settings.h"
 #include "model/net/state.h"
 #include <stdio.h>
 #include <string.h>
@@ -83,14 +83,9 @@ static fab_status unknown_layer(const char *name)
 {
     const char *names[FAB_LAYER_KINDS];
     const int64_t n = fab_layer_names(names);
-    const char *near = fab_nearest(name, names, n);
-    if (near)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "network: there is no layer '%s'; did you mean %s?", name,
-                        near);
-    return FAB_FAIL(FAB_BAD_ARGUMENT,
-                    "network: there is no layer '%s'; expected mlp:50 or a list such as "
-                    "dense:50,relu",
-                    name);
+    return fab_prefix(fab_no_such(FAB_BAD_ARGUMENT, "layer", name, names, n,
+                                  "; expected mlp:50 or a list such as dense:50,relu"),
+                      "network: ");
 }
 
 static fab_status open_residual(reader *r)
