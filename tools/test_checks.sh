@@ -148,6 +148,12 @@ accepts docs docs/planted.md 'see `tools/tree.py`, [the start](../README.md) and
 refuses docs docs/planted.md 'call `fab_planted_absent`'
 refuses docs docs/planted.md 'it stands in `src/base/planted_absent.c`'
 refuses docs docs/planted.md 'see [that page](planted_absent.md)'
+accepts docs docs/planted.md '`planted_absent` of `planted_absent.c`'
+accepts docs docs/life-of-a-planted.md 'it is `fab_failed` (`fail.h`), with `remembered` of `src/base/fail.h`, after `--flag` and `x.csv`'
+refuses docs docs/life-of-a-planted.md 'it stands in `planted_absent.c`'
+refuses docs docs/life-of-a-planted.md 'then `planted_absent` runs'
+refuses docs docs/life-of-a-planted.md 'then `fab_failed` of `methods.c` runs'
+refuses docs docs/life-of-a-planted.md $'then `remembered`\n(`src/fit/methods.c`) runs'
 
 # A program with one method, of two tables.
 printf '%s\n' '#!/bin/sh' 'if [ $# = 1 ]; then echo "planted  batch  fit  a method"; exit; fi' \
