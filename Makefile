@@ -1,6 +1,6 @@
 # The short front door; CMakeLists.txt is the list of files.
 #
-#   make            build the library and the command line        make check    all the rules, 20 minutes
+#   make            build the library and the command line        make check    all the rules (CONTRIBUTING.md)
 #   make test       set up, build, run every test                 make bench    timings
 #   make demo       the main jobs on built-in data                make fuzz     fuzz each reader TIME seconds
 #   make install    into PREFIX                                   make soak     kills, faults, streams, fuzz for TIME seconds

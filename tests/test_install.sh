@@ -2,7 +2,8 @@
 # test_install.sh - an installed fabayes serves a program outside of the tree: test_install.sh BUILD.
 #
 # Installs BUILD into a temporary prefix, moves it, and compiles examples/install_check with pkg-config
-# and with CMake, each against the shared and the static library; all four must run.  So must the
+# and with CMake, each against the shared and the static library; all four must run.  The programs in
+# examples/ compile with pkg-config, and table, network and stream run.  So must the
 # examples in README.md, the first of which has its output there.  Licence, pages and completion are
 # there too, and an uninstall takes everything away again but what somebody else has put beside it.
 # SPDX-License-Identifier: MIT
@@ -53,6 +54,16 @@ for program in pc_shared pc_static cmake/with_fabayes cmake/with_fabayes_static;
     pc_shared | cmake/with_fabayes) [ $linked = shared ] ;;
     *) [ $linked = static ] ;;
     esac || { echo "$program is linked with the $linked library"; exit 1; }
+done
+
+for example in "$source"/examples/*.c; do
+    $cc -std=c11 -Wall -Wextra -Werror "$example" $(ask --cflags --libs) -Wl,-rpath,"$lib" -o "$(basename "$example" .c)"
+done
+awk -v OFS=, 'BEGIN { print "a,b,c,y"; for (i = 0; i < 90; i++) print i % 7, i % 5, i * i % 11, i % 7 - 2 * (i % 5) + i % 3 / 4 }' >rows.csv
+for call in "./table" "./network rows.csv y mlp:3" "./stream rows.csv 1"; do
+    $call >said || { echo "examples: $call ends with status $?"; exit 1; }
+    [ -s said ] || { echo "examples: $call says nothing"; exit 1; }
+    printf '%-28s%s\n' "examples: ${call%% *}" "$(head -n 1 said)"
 done
 
 awk '/^```c$/ { n++; inside = 1; next } /^```$/ { inside = 0 } inside { print >"readme" n ".c" }' "$source/README.md"
