@@ -166,7 +166,8 @@ static int known_names(const call *c, const fab_fields *t, const char **names)
     int n = 0;
     for (int i = 0; i < c->s->options && n < MAX_NAMES; i++)
         if (c->s->option[i].name) names[n++] = c->s->option[i].name;
-    for (int64_t i = 0; t && i < t->n && n < MAX_NAMES; i++) names[n++] = t->field[i].name;
+    if (t)
+        for (int64_t i = 0; i < t->n && n < MAX_NAMES; i++) names[n++] = t->field[i].name;
     if (n < MAX_NAMES) names[n++] = "help";
     return n;
 }

@@ -136,10 +136,11 @@ static fab_status weigh(worth *w, const fab_gauss *q, fab_solver *solver)
     double product[FEATURES + 1], variance = 0;
     const fab_rows row = {.p = w->theta, .type = FAB_F64, .n = 1, .ld = q->D};
     const fab_status s = fab_solver_times_covariance(solver, &row, product);
-    for (int64_t i = 0; i < q->D && s == FAB_OK; i++) {
-        w->mean += w->theta[i] * q->mu[i];
-        variance += w->theta[i] * product[i];
-    }
+    if (s == FAB_OK)
+        for (int64_t i = 0; i < q->D; i++) {
+            w->mean += w->theta[i] * q->mu[i];
+            variance += w->theta[i] * product[i];
+        }
     w->sd = sqrt(fmax(0, variance));
     return s;
 }

@@ -172,7 +172,8 @@ static int draw_confusion(page_call *c, const fab_predictions *p, const fab_scal
         const fab_status s = fab_predictions_confusion(p, count);
         if (s != FAB_OK) status = say_status(s);
         for (int64_t i = 0; i < C; i++) names[i] = fab_scaling_class(k, i, name[i]);
-        for (int64_t i = 0; status == DONE && i < C * C; i++) value[i] = (double)count[i];
+        if (status == DONE)
+            for (int64_t i = 0; i < C * C; i++) value[i] = (double)count[i];
         const fab_heat heat = {.title = "Confusion matrix",
                                .row_label = "class",
                                .column_label = "predicted",

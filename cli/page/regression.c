@@ -176,9 +176,9 @@ static int show_coefficients(page_call *c, fab_regression *r)
     const fab_status s = fab_regression_model(r, &m);
     if (s != FAB_OK) return say_status(s);
     const fab_target target = fab_likelihood_target(m.likelihood);
-    const char *of = target == FAB_TARGET_REAL     ? "change of the target"
-                     : target == FAB_TARGET_COUNTS ? "change of the log of the mean"
-                                                   : "change of the log odds";
+    const char *of = "change of the log odds";
+    if (target == FAB_TARGET_REAL) of = "change of the target";
+    if (target == FAB_TARGET_COUNTS) of = "change of the log of the mean";
     fab_page_heading(c->page, "Coefficients");
     int status = forest_open(&f, r, c->reference), steps = 0;
     if (status == DONE && f.against) {

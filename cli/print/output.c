@@ -242,7 +242,9 @@ const char *number_text(double x, int decimals, char *buf, size_t size)
     } else { /* as many significant digits as lie before that decimal */
         int digits = decimals + whole;
         for (double t = large; t > 0 && t < 1 && digits > 1; t *= 10) digits--;
-        snprintf(buf, size, "%.*g", digits < 1 ? 1 : digits > MOST ? MOST : digits, x);
+        if (digits < 1) digits = 1;
+        if (digits > MOST) digits = MOST;
+        snprintf(buf, size, "%.*g", digits, x);
     }
     return buf;
 }

@@ -136,10 +136,10 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
         print_gauss(m->part[0]);
     } else {
         printf("%-14s %" PRId64 " parts\n", "mixture", m->n);
-    }
-    for (int64_t i = 0; m->n > 1 && i < m->n; i++) {
-        printf("  %-12" PRId64 " weight %.4g: ", i, m->weight[i]);
-        print_gauss(m->part[i]);
+        for (int64_t i = 0; i < m->n; i++) {
+            printf("  %-12" PRId64 " weight %.4g: ", i, m->weight[i]);
+            print_gauss(m->part[i]);
+        }
     }
     printf("%-14s %.4g .. %.4g\n", "mean", s->mean_lo, s->mean_hi);
     printf("%-14s %.4g .. %.4g\n", "sd", s->sd_lo, s->sd_hi);

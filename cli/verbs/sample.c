@@ -36,7 +36,8 @@ typedef struct maker {
 static int64_t piece_rows(const fab_mixture *m, int64_t columns, int64_t n)
 {
     int64_t rows = PIECE / columns, factors = 1;
-    for (int64_t i = 0; m->n > 1 && i < m->n; i++) factors += m->part[i]->K;
+    if (m->n > 1)
+        for (int64_t i = 0; i < m->n; i++) factors += m->part[i]->K;
     if (rows < factors) rows = factors;
     rows = (rows + GROUP - 1) / GROUP * GROUP;
     return rows < n ? rows : n;
@@ -109,15 +110,17 @@ static int print_names(const maker *m, const fab_posterior *p)
     const json_t *names = json_object_get(said, "names");
     const int known = m->r ||
                       (json_is_array(names) && json_array_size(names) == (size_t)m->columns);
-    for (int64_t i = 0; i < m->columns && known; i++) {
-        char buf[32], name[512];
-        const char *class = m->r ? fab_regression_coefficient_class(m->r, i, buf) : NULL;
-        const char *of = m->r ? fab_regression_coefficient_name(m->r, i)
-                              : json_string_value(json_array_get(names, (size_t)i));
-        snprintf(name, sizeof name, "%s%s%s", class ? class : "", class ? ":" : "", of ? of : "?");
-        csv_name(stdout, name);
-        putchar(i + 1 < m->columns ? ',' : '\n');
-    }
+    if (known)
+        for (int64_t i = 0; i < m->columns; i++) {
+            char buf[32], name[512];
+            const char *class = m->r ? fab_regression_coefficient_class(m->r, i, buf) : NULL;
+            const char *of = m->r ? fab_regression_coefficient_name(m->r, i)
+                                  : json_string_value(json_array_get(names, (size_t)i));
+            snprintf(name, sizeof name, "%s%s%s", class ? class : "", class ? ":" : "",
+                     of ? of : "?");
+            csv_name(stdout, name);
+            putchar(i + 1 < m->columns ? ',' : '\n');
+        }
     json_decref(said);
     return output_flush();
 }

@@ -39,9 +39,10 @@ static void print(const answer *a, const fab_predictions *p)
             printf("%-12s %.6g\n", a->line[i].name, a->line[i].value);
         else /* the area under a curve, where a class has no rows */
             printf("%-12s not defined for these rows\n", a->line[i].name);
-    for (int i = 0; a->error && i < COUNT(shares); i++)
-        printf("%-12s %.6g when the most uncertain %g %% of the rows are left to a person\n",
-               a->error, a->selective[i], 100 * shares[i]);
+    if (a->error)
+        for (int i = 0; i < COUNT(shares); i++)
+            printf("%-12s %.6g when the most uncertain %g %% of the rows are left to a person\n",
+                   a->error, a->selective[i], 100 * shares[i]);
     if (a->calibration.way)
         printf("calibrated: %s, by %" PRId64 " rows left out of the fit\n", a->calibration.way,
                a->calibration.rows);
@@ -53,16 +54,17 @@ static int say_json(const answer *a, const fab_predictions *p)
     json_t *j = json_object(), *all = json_array();
     json_put(j, "n", json_integer(p->scores.n));
     for (int i = 0; i < a->n; i++) json_put(j, a->line[i].name, json_number(a->line[i].value));
-    for (int i = 0; a->error && i < COUNT(shares); i++) {
-        json_t *one = json_object();
-        json_put(one, "left", json_number(shares[i]));
-        json_put(one, a->error, json_number(a->selective[i]));
-        json_array_append_new(all, one);
-    }
-    if (a->error)
+    if (a->error) {
+        for (int i = 0; i < COUNT(shares); i++) {
+            json_t *one = json_object();
+            json_put(one, "left", json_number(shares[i]));
+            json_put(one, a->error, json_number(a->selective[i]));
+            json_array_append_new(all, one);
+        }
         json_put(j, "selective", all);
-    else
+    } else {
         json_decref(all);
+    }
     if (a->calibration.way) json_put(j, "calibration", calibration_json(&a->calibration));
     if (p->dropped) json_put(j, "missing", json_integer(p->dropped));
     return json_say(j);

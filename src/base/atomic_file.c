@@ -55,8 +55,14 @@ static fab_status check_old(const char *path, const char *target, struct stat *o
 static fab_status make_names(fab_atomic_file *f, const char *path, const char *target)
 {
     const char *slash = strrchr(target, '/');
-    const char *folder = !slash ? "." : slash == target ? "/" : target;
-    const size_t folder_size = slash && slash != target ? (size_t)(slash - target) : 1;
+    const char *folder = "."; /* where the path names none */
+    size_t folder_size = 1;
+    if (slash == target) {
+        folder = "/";
+    } else if (slash) {
+        folder = target;
+        folder_size = (size_t)(slash - target);
+    }
     const size_t path_size = strlen(path) + 1, target_size = strlen(target) + 1;
     const size_t size = path_size + target_size + 2 * (folder_size + 1) + TEMP_NAME;
     FAB_TRY(fab_alloc_array((void **)&f->name, (int64_t)size, 1, path));

@@ -113,8 +113,8 @@ fab_status fab_json_read(json_t **o, const char *text, size_t n, int64_t values_
 
 fab_status fab_json_read_string(json_t **o, const char *what, const char *json)
 {
-    const fab_status s =
-        fab_json_read(o, json ? json : "", json ? strlen(json) : 0, FAB_JSON_VALUES_MAX);
+    if (!json) json = "";
+    const fab_status s = fab_json_read(o, json, strlen(json), FAB_JSON_VALUES_MAX);
     return s == FAB_OK ? s : fab_prefix(s, "%s: this ", what);
 }
 

@@ -136,15 +136,16 @@ static fab_status parse_entry(cursor *c, fab_npy_header *h, int *seen)
     char shown[FAB_SHOWN];
     slice key = {NULL, 0};
     if (!eat_quoted(c, &key) || !eat(c, ":")) return not_a_dictionary(c);
-    const int entry = same(key, "descr")           ? DESCR
-                      : same(key, "fortran_order") ? ORDER
-                      : same(key, "shape")         ? SHAPE
-                                                   : 0;
+    int entry = 0;
+    if (same(key, "descr")) entry = DESCR;
+    if (same(key, "fortran_order")) entry = ORDER;
+    if (same(key, "shape")) entry = SHAPE;
     if (!entry || (*seen & entry))
         return FAB_FAIL(FAB_BAD_FILE, "%s: the header has %s entry '%s'", c->name,
                         entry ? "a second" : "an unknown", fab_show(shown, key.p, key.n));
     *seen |= entry;
-    return entry == DESCR ? parse_descr(c, h) : entry == ORDER ? parse_order(c) : parse_shape(c, h);
+    if (entry == DESCR) return parse_descr(c, h);
+    return entry == ORDER ? parse_order(c) : parse_shape(c, h);
 }
 
 static fab_status parse_dictionary(cursor *c, fab_npy_header *h)
@@ -159,7 +160,9 @@ static fab_status parse_dictionary(cursor *c, fab_npy_header *h)
     skip_blanks(c);
     if (c->p != c->end) return not_a_dictionary(c);
     if (seen == (DESCR | ORDER | SHAPE)) return FAB_OK;
-    const char *missing = !(seen & DESCR) ? "descr" : !(seen & ORDER) ? "fortran_order" : "shape";
+    const char *missing = "shape";
+    if (!(seen & ORDER)) missing = "fortran_order";
+    if (!(seen & DESCR)) missing = "descr";
     return FAB_FAIL(FAB_BAD_FILE, "%s: the header has no entry '%s'", c->name, missing);
 }
 

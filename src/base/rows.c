@@ -180,9 +180,11 @@ static int64_t bad_f32(const float *v, int64_t n, int64_t stride)
 static int64_t finite_rows(const fab_rows *x, int64_t D)
 {
     const int64_t stride = fab_rows_stride(x), by_columns = x->ld < stride;
-    const int64_t outer = by_columns ? D : x->n, inner = by_columns ? x->n : D;
-    const int64_t far = by_columns ? stride : x->ld, near = by_columns ? x->ld : stride;
-    int64_t o = 0, bad = 0;
+    int64_t outer = x->n, inner = D, far = x->ld, near = stride, o = 0, bad = 0;
+    if (by_columns) {
+        outer = D, inner = x->n;
+        far = stride, near = x->ld;
+    }
     while (o < outer && !bad) {
         if (x->type == FAB_F32)
             bad = bad_f32((const float *)x->p + o * far, inner, near);

@@ -196,12 +196,12 @@ fab_status fab_settings_parse(const fab_fields *t, void *settings, const char *n
     value v;
     if (!read_value(f, text, &v)) {
         char range[256];
+        const char *kind = "a choice", *or_auto = f->origin == FAB_ORIGIN_AUTO ? " or auto" : "";
+        if (f->type == FAB_I64) kind = "a whole number";
+        if (f->type == FAB_F64) kind = "a number";
         allowed(f, range, sizeof range);
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %s = '%s' is not %s in %s%s", t->method, name, text,
-                        f->type == FAB_I64   ? "a whole number"
-                        : f->type == FAB_F64 ? "a number"
-                                             : "a choice",
-                        range, f->origin == FAB_ORIGIN_AUTO ? " or auto" : "");
+                        kind, range, or_auto);
     }
     FAB_TRY(check_value(t, f, v));
     put(f, settings, v);
@@ -226,8 +226,8 @@ static void json_value(fab_text *out, const fab_field *f, value v)
 {
     char text[64];
     print_value(f, v, text, sizeof text);
-    const int quoted = f->type == FAB_ENUM || is_auto(f, v);
-    fab_text_add(out, "\"%s\": %s%s%s", f->name, quoted ? "\"" : "", text, quoted ? "\"" : "");
+    const char *quote = f->type == FAB_ENUM || is_auto(f, v) ? "\"" : "";
+    fab_text_add(out, "\"%s\": %s%s%s", f->name, quote, text, quote);
 }
 
 fab_status fab_settings_json(const fab_fields *t, const void *settings, char **text)

@@ -81,7 +81,8 @@ fab_status fab_prefix(fab_status s, const char *format, ...)
     next.about = about_of(format, args);
     va_end(args);
     const size_t most = sizeof next.text - 1;
-    const size_t n = used < 0 ? 0 : (size_t)used < most ? (size_t)used : most;
+    size_t n = used < 0 ? 0 : (size_t)used;
+    if (n > most) n = most;
     const size_t rest = strnlen(said.text, most - n); /* a long front cuts the sentence's end */
     memcpy(next.text + n, said.text, rest);
     fab_no_controls(next.text);

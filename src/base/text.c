@@ -63,14 +63,14 @@ int fab_text_is_utf8(const char *s)
         uint32_t c = *p++;
         if (c < 0x80) continue;
         if (c < 0xC2 || c > 0xF4) return 0;
-        const int more = c < 0xE0 ? 1 : c < 0xF0 ? 2 : 3;
+        const int more = 1 + (c >= 0xE0) + (c >= 0xF0); /* bytes that follow */
         c &= 0x3Fu >> more;
         for (int i = 0; i < more; i++, p++) {
             if ((*p & 0xC0) != 0x80) return 0;
             c = c << 6 | (*p & 0x3F);
         }
-        const uint32_t least = more == 1 ? 0x80 : more == 2 ? 0x800 : 0x10000;
-        if (c < least || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return 0;
+        static const uint32_t least[] = {0, 0x80, 0x800, 0x10000};
+        if (c < least[more] || c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) return 0;
     }
     return 1;
 }

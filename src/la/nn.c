@@ -33,12 +33,11 @@ void fab_nn_product(const fab_nn *nn, const fab_product *p)
         nn->product(p);
         return;
     }
-    for (int64_t i = 0; p->bias && i < p->m; i++) {
-        if (p->add)
-            nn->add(p->n, p->bias, at(nn, p->C, i * p->ldc));
-        else
+    if (p->bias && p->add)
+        for (int64_t i = 0; i < p->m; i++) nn->add(p->n, p->bias, at(nn, p->C, i * p->ldc));
+    else if (p->bias)
+        for (int64_t i = 0; i < p->m; i++)
             memcpy(at(nn, p->C, i * p->ldc), p->bias, (size_t)p->n * nn->size);
-    }
     fab_gemm(nn->type, p->ta, p->tb, p->m, p->n, p->k, 1, p->A, p->lda, p->B, p->ldb,
              p->add || p->bias, p->C, p->ldc);
 }

@@ -22,9 +22,8 @@ double fab_glm_beta(const fab_glm *g, double log_beta)
 
 double fab_model_beta(const fab_model *m, const double *theta, const double *out)
 {
-    return m->outputs == 2 ? fab_glm_beta(&m->head, out[1])
-           : m->free       ? fab_glm_beta(&m->head, theta[m->D - 1])
-                           : m->head.beta;
+    if (m->outputs == 2) return fab_glm_beta(&m->head, out[1]);
+    return m->free ? fab_glm_beta(&m->head, theta[m->D - 1]) : m->head.beta;
 }
 
 double fab_glm_noise_curvature(const fab_glm *g)

@@ -46,7 +46,8 @@ static double example(const fab_glm *g, const double *theta, const fab_examples 
 {
     double eta[MOST_CLASSES];
     predictors(g, theta, &e->x, i, eta);
-    for (int64_t c = 0; c < g->classes && e->offset; c++) eta[c] += e->offset[i];
+    if (e->offset)
+        for (int64_t c = 0; c < g->classes; c++) eta[c] += e->offset[i];
     return fab_glm_loglik(g, e->y[i], eta, slope, NULL);
 }
 

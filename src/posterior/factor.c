@@ -58,9 +58,11 @@ static void factor_by_qr(const fab_run *r, const fab_long *F, const double *w, d
         stack_rows(r, F, w, R, first, n, A, rows);
         fab_qr_r(K + n, K, A, R, work);
     }
-    for (int64_t j = 0; j < K; j++)
-        for (int64_t i = 0; i < K; i++)
-            L[i + j * K] = i < j ? 0 : R[j + i * K] * (R[j + j * K] < 0 ? -1 : 1); /* L = R' */
+    for (int64_t j = 0; j < K; j++) { /* L = R', of a positive diagonal */
+        const double sign = R[j + j * K] < 0 ? -1 : 1;
+        for (int64_t i = 0; i < j; i++) L[i + j * K] = 0;
+        for (int64_t i = j; i < K; i++) L[i + j * K] = R[j + i * K] * sign;
+    }
 }
 
 fab_status fab_factor(const fab_run *r, const fab_long *F, const double *w, double *L,

@@ -247,7 +247,8 @@ static fab_status oblimin_value(int64_t D, int64_t K, const double *L, const dou
         for (int64_t k = 0; k < K; k++) {
             const double others = squares - row[k] * row[k];
             *f += row[k] * row[k] * others / 4;
-            for (int64_t j = 0; j < K && G; j++) C[j * K + k] += row[j] * row[k] * others;
+            if (G)
+                for (int64_t j = 0; j < K; j++) C[j * K + k] += row[j] * row[k] * others;
         }
     }
     if (!G) return FAB_OK;
@@ -309,8 +310,9 @@ static fab_status make_oblique(const fab_rotation *r, const fab_gauss *g)
     FAB_TRY(fab_alloc_array((void **)&L, (D + 9 * K) * K, sizeof *L, "loadings to rotate"));
     double *U = L + D * K, *work = U + K * K, *R = work + 7 * K * K;
     fab_rotation_factors(r, g, 0, D, L);
-    for (int64_t d = 0; d < D && !r->scale; d++)
-        for (int64_t k = 0; k < K; k++) L[d * K + k] /= sqrt(variance(g, d));
+    if (!r->scale)
+        for (int64_t d = 0; d < D; d++)
+            for (int64_t k = 0; k < K; k++) L[d * K + k] /= sqrt(variance(g, d));
     const fab_status s = r->kind == FAB_ROTATION_PROMAX ? promax(D, K, L, U, work)
                                                         : oblimin(D, K, L, U, work);
     if (s == FAB_OK) {
@@ -343,13 +345,14 @@ static void arrange(const fab_rotation *r, const fab_gauss *g, double *work)
     memset(work, 0, (size_t)(3 * K) * sizeof *work);
     for (int64_t d = 0; d < r->D; d++) {
         /* principal axes are ordered in the units of the loadings, the others see no units */
-        const double weight = r->kind == FAB_ROTATION_PRINCIPAL || r->scale ? 1
-                                                                            : 1 / variance(g, d);
+        double weight = 1;
+        if (r->kind != FAB_ROTATION_PRINCIPAL && !r->scale) weight = 1 / variance(g, d);
         fab_rotation_factors(r, g, d, 1, row);
         for (int64_t k = 0; k < K; k++) {
             double explained = row[k] * row[k];
-            for (int64_t j = 0; j < K && oblique(r); j++)
-                if (j != k) explained += r->phi[k * K + j] * row[j] * row[k];
+            if (oblique(r))
+                for (int64_t j = 0; j < K; j++)
+                    if (j != k) explained += r->phi[k * K + j] * row[j] * row[k];
             r->length[k] += explained;
             rank[k] += weight * explained;
             const double x = sqrt(weight) * row[k];
@@ -375,16 +378,20 @@ static void arrange(const fab_rotation *r, const fab_gauss *g, double *work)
 static fab_status find_factors(const fab_rotation *r, double *work)
 {
     const int64_t K = r->K;
-    if (oblique(r))
-        FAB_TRY(invert(K, r->R, r->back, work));
-    else
+    if (!oblique(r)) {
         for (int64_t i = 0; i < K; i++)
-            for (int64_t k = 0; k < K; k++) r->back[i * K + k] = r->R[k * K + i];
+            for (int64_t k = 0; k < K; k++) {
+                r->back[i * K + k] = r->R[k * K + i];
+                r->phi[i * K + k] = i == k;
+            }
+        return FAB_OK;
+    }
+    FAB_TRY(invert(K, r->R, r->back, work));
     for (int64_t i = 0; i < K; i++)
         for (int64_t k = 0; k < K; k++) {
             double sum = 0;
             for (int64_t j = 0; j < K; j++) sum += r->back[i * K + j] * r->back[k * K + j];
-            r->phi[i * K + k] = oblique(r) ? sum : i == k;
+            r->phi[i * K + k] = sum;
         }
     return FAB_OK;
 }
@@ -405,7 +412,8 @@ static fab_status compute_with(fab_rotation *r, const fab_gauss *g, double *work
 {
     const int64_t K = g->K;
     for (int64_t k = 0; k < K; k++) r->R[k * K + k] = 1;
-    for (int64_t d = 0; d < g->D && r->scale; d++) r->scale[d] = 1 / sqrt(variance(g, d));
+    if (r->scale)
+        for (int64_t d = 0; d < g->D; d++) r->scale[d] = 1 / sqrt(variance(g, d));
     principal_axes(r, g, work);
     if (r->kind != FAB_ROTATION_PRINCIPAL) FAB_TRY(varimax(r, g));
     if (oblique(r)) FAB_TRY(make_oblique(r, g));

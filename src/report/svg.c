@@ -52,10 +52,10 @@ static void add_tick(fab_axis *a, double v)
 static void linear_ticks(fab_axis *a, int most)
 {
     const double rough = (a->hi - a->lo) / most, power = pow(10, floor(log10(rough)));
-    const double step = power * (rough > 5 * power   ? 10
-                                 : rough > 2 * power ? 5
-                                 : rough > power     ? 2
-                                                     : 1);
+    double step = 10 * power; /* 1, 2, 5 or 10 powers: the first that is not below `rough` */
+    if (rough <= 5 * power) step = 5 * power;
+    if (rough <= 2 * power) step = 2 * power;
+    if (rough <= power) step = power;
     for (double i = ceil(a->lo / step - 1e-9); i * step <= a->hi + 1e-9 * step; i++)
         add_tick(a, i * step);
 }
@@ -91,13 +91,14 @@ void fab_axis_finish(fab_axis *a, double margin, int most)
 
 void fab_tick_text(double v, char *buf, size_t size)
 {
-    if (fabs(v) >= 10000 && fabs(v) < 1e9 && v == floor(v))
-        snprintf(buf, size, fabs(v) >= 1e6 ? "%.0f %03.0f %03.0f" : "%.0f %03.0f",
-                 fabs(v) >= 1e6 ? trunc(v / 1e6) : trunc(v / 1e3),
-                 fabs(v) >= 1e6 ? fmod(trunc(fabs(v) / 1e3), 1e3) : fmod(fabs(v), 1e3),
-                 fmod(fabs(v), 1e3));
+    const double size_of = fabs(v), ones = fmod(size_of, 1e3);
+    if (size_of < 10000 || size_of >= 1e9 || v != floor(v))
+        snprintf(buf, size, "%.6g", size_of < 1e-300 ? 0 : v);
+    else if (size_of < 1e6)
+        snprintf(buf, size, "%.0f %03.0f", trunc(v / 1e3), ones);
     else
-        snprintf(buf, size, "%.6g", fabs(v) < 1e-300 ? 0 : v);
+        snprintf(buf, size, "%.0f %03.0f %03.0f", trunc(v / 1e6), fmod(trunc(size_of / 1e3), 1e3),
+                 ones);
 }
 
 int fab_svg_letters(const char *s)

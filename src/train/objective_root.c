@@ -69,8 +69,8 @@ static void add_example(root *r, int64_t n)
         if (r->m == r->room) reduce(r);
         double *row = r->stack + r->m++;
         for (int64_t c = 0; c < C; c++) {
-            const double b = C == 1 ? sqrt(*p)
-                                    : sqrt(w) * ((c == k ? sqrt(p[c]) : 0) - p[c] * sqrt(p[k]));
+            double b = sqrt(*p);
+            if (C > 1) b = sqrt(w) * ((c == k ? sqrt(p[c]) : 0) - p[c] * sqrt(p[k]));
             for (int64_t i = 0; i < W; i++)
                 row[(c * W + i) * r->room] = b * r->x[i] * r->scale[c * W + i];
         }

@@ -22,8 +22,9 @@ static fab_status check_finite(const fab_tensor *v)
     const char *dot = strrchr(v->name, '.');
     int64_t count = 1;
     if (v->type == FAB_I64) return FAB_OK;
-    for (size_t i = 0; dot && i < sizeof not_finite / sizeof *not_finite; i++)
-        if (strcmp(dot + 1, not_finite[i]) == 0) return FAB_OK;
+    if (dot)
+        for (size_t i = 0; i < sizeof not_finite / sizeof *not_finite; i++)
+            if (strcmp(dot + 1, not_finite[i]) == 0) return FAB_OK;
     for (int i = 0; i < v->ndim; i++) count *= v->shape[i];
     const fab_rows all = {v->data, v->type, 1, count};
     return count == 0 || fab_rows_check(v->name, &all, count) == FAB_OK ? FAB_OK : FAB_BAD_FILE;

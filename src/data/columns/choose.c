@@ -46,13 +46,25 @@ static fab_status copy_names(fab_source *s, const chosen *c)
     return FAB_OK;
 }
 
+/* The columns of the list, or all but these, need not be read. */
+static fab_status leave_out(fab_source *behind, const char *list, int listed, char *mark,
+                            char *unread)
+{
+    const int64_t n = fab_source_columns(behind);
+    FAB_TRY(fab_columns_mark(behind, list, mark));
+    for (int64_t i = 0; i < n; i++)
+        if ((mark[i] != 0) == listed) unread[i] = 1;
+    return FAB_OK;
+}
+
 /* A column of rows' names that the call does not name itself is left out, where others are there. */
 static fab_status leave_keys(fab_source *behind, const char *mark, char *unread)
 {
     const int64_t n = fab_source_columns(behind);
     int64_t others = 0;
     for (int64_t i = 0; i < n; i++) others += !unread[i] && !behind->key[i];
-    for (int64_t i = 0; i < n && others; i++) {
+    if (!others) return FAB_OK;
+    for (int64_t i = 0; i < n; i++) {
         char shown[FAB_SHOWN];
         if (!behind->key[i] || unread[i] || (mark && mark[i] & FAB_MARK_NAMED)) continue;
         const char *name = fab_source_name(behind, i);
@@ -76,11 +88,9 @@ static fab_status find(fab_source *s, chosen *c, const char *only, const char *e
     if (!*unread) FAB_TRY(fab_alloc_array((void **)unread, n, 1, "columns"));
     memset(*unread, 0, (size_t)n);
     FAB_TRY(fab_alloc_array((void **)&mark, n, 1, "columns"));
-    fab_status done = exclude ? fab_columns_mark(c->behind, exclude, mark) : FAB_OK;
-    for (int64_t i = 0; i < n && exclude && done == FAB_OK; i++) (*unread)[i] = mark[i] != 0;
-    if (done == FAB_OK && only) done = fab_columns_mark(c->behind, only, mark);
-    for (int64_t i = 0; i < n && only && done == FAB_OK; i++)
-        if (!mark[i]) (*unread)[i] = 1;
+    fab_status done = FAB_OK;
+    if (exclude) done = leave_out(c->behind, exclude, 1, mark, *unread);
+    if (done == FAB_OK && only) done = leave_out(c->behind, only, 0, mark, *unread);
     if (done == FAB_OK && c->behind->key) done = leave_keys(c->behind, only ? mark : NULL, *unread);
     fab_release(mark);
     for (int64_t i = 0; i < n; i++)

@@ -144,7 +144,8 @@ void fab_feed_watch(fab_feed *f, const fab_exec *x)
 void fab_feed_close(fab_feed *f)
 {
     if (!f) return;
-    for (int64_t c = 0; f->levels && c < f->role.n; c++) fab_dictionary_free(f->levels[c]);
+    if (f->levels)
+        for (int64_t c = 0; c < f->role.n; c++) fab_dictionary_free(f->levels[c]);
     fab_release(f->levels);
     for (int64_t c = 0; c < f->met_columns; c++) {
         fab_release(f->met[c].code);
@@ -382,8 +383,8 @@ static int absent(const double *row, int64_t column)
 /* Which features made the row be left out? */
 static void count_gaps(fab_feed *f, const double *row)
 {
-    for (int64_t c = 0; f->gaps && c < f->role.n; c++)
-        f->gaps[c] += absent(row, f->role.feature[c]);
+    if (f->gaps)
+        for (int64_t c = 0; c < f->role.n; c++) f->gaps[c] += absent(row, f->role.feature[c]);
 }
 
 fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t)
@@ -395,8 +396,9 @@ fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t)
                         "0 in column '%s'",
                         (long long)f->weightless, t->weight_name);
     if (t->dropped == 0) return FAB_FAIL(FAB_BAD_DATA, "there are no rows");
-    for (int64_t c = 1; f->gaps && c < f->role.n; c++)
-        if (f->gaps[c] > f->gaps[worst]) worst = c;
+    if (f->gaps)
+        for (int64_t c = 1; c < f->role.n; c++)
+            if (f->gaps[c] > f->gaps[worst]) worst = c;
     if (!f->gaps || f->role.n == 0 || f->gaps[worst] == 0)
         return FAB_FAIL(FAB_BAD_DATA, "no row is left: a value is missing in each of the %lld rows",
                         (long long)t->dropped);
@@ -415,8 +417,9 @@ static int is_dropped(const fab_feed *f, const double *row)
     if (absent(row, r->target) || absent(row, r->weight) || absent(row, r->offset) ||
         absent(row, r->group))
         return 1;
-    for (int64_t c = 0; f->missing == FAB_MISSING_DROP && c < r->n; c++)
-        if (absent(row, r->feature[c])) return 1;
+    if (f->missing == FAB_MISSING_DROP)
+        for (int64_t c = 0; c < r->n; c++)
+            if (absent(row, r->feature[c])) return 1;
     return 0;
 }
 
@@ -665,10 +668,12 @@ fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
             FAB_TRY(meet_words(f, row));
             if (target >= 0 && !is_dropped(f, row))
                 fab_levels_add(row + target, 1, t->level, &t->levels);
-            for (int64_t c = 0; f->levels && c < f->role.n; c++) {
-                double level = row[f->role.feature[c]];
-                if (f->levels[c] && !is_dropped(f, row)) FAB_TRY(code_level(f->levels[c], &level));
-            }
+            if (f->levels)
+                for (int64_t c = 0; c < f->role.n; c++) {
+                    double level = row[f->role.feature[c]];
+                    if (f->levels[c] && !is_dropped(f, row))
+                        FAB_TRY(code_level(f->levels[c], &level));
+                }
         }
         f->rows += got;
         f->at_end = got == 0;

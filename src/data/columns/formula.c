@@ -536,8 +536,10 @@ static fab_status multiply(const parser *r, terms *a, const terms *b, int also)
 {
     terms all = {0};
     fab_status s = FAB_OK;
-    for (int64_t i = 0; also && i < a->n && s == FAB_OK; i++) s = add_term(r, &all, &a->term[i]);
-    for (int64_t j = 0; also && j < b->n && s == FAB_OK; j++) s = add_term(r, &all, &b->term[j]);
+    if (also) {
+        for (int64_t i = 0; i < a->n && s == FAB_OK; i++) s = add_term(r, &all, &a->term[i]);
+        for (int64_t j = 0; j < b->n && s == FAB_OK; j++) s = add_term(r, &all, &b->term[j]);
+    }
     for (int64_t i = 0; i < a->n && s == FAB_OK; i++)
         for (int64_t j = 0; j < b->n && s == FAB_OK; j++) {
             fab_term one;
@@ -841,12 +843,13 @@ static fab_status print_terms(const fab_formula *f, const char *out, char **text
         for (int64_t i = 0; i < f->terms; i++) {
             const fab_term *one = &f->term[i];
             int skip = one->n != n;
-            for (int64_t j = 0; j < one->n && out; j++) {
-                const fab_factor *a = &f->factor[one->factor[j]];
-                if (a->kind == FAB_FACTOR_COLUMN && out[a->column]) skip = 1;
-                for (int64_t s = 0; s < a->steps; s++)
-                    if (a->step[s].kind == FAB_STEP_COLUMN && out[a->step[s].at]) skip = 1;
-            }
+            if (out)
+                for (int64_t j = 0; j < one->n; j++) {
+                    const fab_factor *a = &f->factor[one->factor[j]];
+                    if (a->kind == FAB_FACTOR_COLUMN && out[a->column]) skip = 1;
+                    for (int64_t s = 0; s < a->steps; s++)
+                        if (a->step[s].kind == FAB_STEP_COLUMN && out[a->step[s].at]) skip = 1;
+                }
             if (skip) continue;
             fab_text_add(&t, "%s", plus);
             for (int64_t j = 0; j < one->n; j++)

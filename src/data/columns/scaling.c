@@ -32,11 +32,12 @@ static fab_moment moments(const double *x, int64_t n, const double *weight)
     c.mean = size * (sum / total);
     for (int64_t i = 0; i < n; i++) spread = fmax(spread, fabs(x[i] - c.mean));
     c.constant = spread <= fmax(FAB_NEAR_CONSTANT * size, FAB_LEAST_SPREAD);
-    for (int64_t i = 0; i < n && spread > 0; i++) {
-        if (isnan(x[i])) continue;
-        const double d = (x[i] - c.mean) / spread;
-        squares += (weight ? weight[i] : 1) * d * d;
-    }
+    if (spread > 0)
+        for (int64_t i = 0; i < n; i++) {
+            if (isnan(x[i])) continue;
+            const double d = (x[i] - c.mean) / spread;
+            squares += (weight ? weight[i] : 1) * d * d;
+        }
     c.sd = spread * sqrt(squares / total);
     return c;
 }
@@ -89,8 +90,9 @@ int64_t fab_dataset_levels(const fab_dataset *t, int64_t most)
     int64_t found = 0;
     if (t->target_words.n) return t->target_words.n < most ? t->target_words.n : most;
     fab_levels_add(t->level, t->levels, level, &found);
-    for (int64_t i = 0; t->y && i < t->n && found < most; i++)
-        fab_levels_add(t->y + i, 1, level, &found);
+    if (t->y)
+        for (int64_t i = 0; i < t->n && found < most; i++)
+            fab_levels_add(t->y + i, 1, level, &found);
     return found < most ? found : most;
 }
 
@@ -369,11 +371,12 @@ static fab_status put_target(fab_scaling *k, const fab_dataset *t, fab_target ta
 
 static fab_status check_weights(const fab_dataset *t)
 {
-    for (int64_t i = 0; t->weight && i < t->n; i++)
-        if (!(t->weight[i] > 0))
-            return FAB_FAIL(FAB_BAD_DATA,
-                            "weight '%s': row %lld (from 0) has %g, expected more than 0",
-                            t->weight_name, (long long)i, t->weight[i]);
+    if (t->weight)
+        for (int64_t i = 0; i < t->n; i++)
+            if (!(t->weight[i] > 0))
+                return FAB_FAIL(FAB_BAD_DATA,
+                                "weight '%s': row %lld (from 0) has %g, expected more than 0",
+                                t->weight_name, (long long)i, t->weight[i]);
     return FAB_OK;
 }
 

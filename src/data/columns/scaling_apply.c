@@ -49,8 +49,9 @@ static int64_t class_of(const fab_scaling *k, const fab_dataset *t, double y)
 {
     char number[32];
     if (!k->level_name) {
-        for (int64_t c = 0; c < k->levels && !t->target_words.n; c++)
-            if (y == k->level[c]) return c;
+        if (!t->target_words.n)
+            for (int64_t c = 0; c < k->levels; c++)
+                if (y == k->level[c]) return c;
         return -1;
     }
     fab_print_double(number, sizeof number, y); /* words that are numbers, read as such */
@@ -63,11 +64,13 @@ static fab_status apply_target(const fab_scaling *k, fab_dataset *t)
     if (!k->levels && t->target_words.n)
         return FAB_FAIL(FAB_BAD_DATA, "target '%s': '%s' is not a number", k->target,
                         fab_words_odd(&t->target_words));
-    for (int64_t i = 0; k->levels && i < t->n; i++)
-        if (class_of(k, t, t->y[i]) < 0) return no_class(k, t, i);
-    for (int64_t i = 0; i < t->n; i++)
-        t->y[i] = k->levels ? (double)class_of(k, t, t->y[i])
-                            : (t->y[i] - k->target_mean) / k->target_scale;
+    if (k->levels) {
+        for (int64_t i = 0; i < t->n; i++)
+            if (class_of(k, t, t->y[i]) < 0) return no_class(k, t, i);
+        for (int64_t i = 0; i < t->n; i++) t->y[i] = (double)class_of(k, t, t->y[i]);
+    } else {
+        for (int64_t i = 0; i < t->n; i++) t->y[i] = (t->y[i] - k->target_mean) / k->target_scale;
+    }
     return FAB_OK;
 }
 
@@ -75,12 +78,15 @@ static fab_status apply_target(const fab_scaling *k, fab_dataset *t)
 
 static void apply_numbers(const fab_scaling *k, fab_dataset *t)
 {
-    for (int64_t i = 0; i < t->n && !t->packed; i++) {
+    if (t->packed) {
+        for (int64_t i = 0; i < t->cells.values; i++)
+            t->cells.value[i] = to_fitting(k, t->cells.index[i], t->cells.value[i]);
+        return;
+    }
+    for (int64_t i = 0; i < t->n; i++) {
         double *x = t->x + i * t->D;
         for (int64_t d = 0; d < t->D; d++) x[d] = to_fitting(k, d, x[d]);
     }
-    for (int64_t i = 0; i < t->cells.values && t->packed; i++)
-        t->cells.value[i] = to_fitting(k, t->cells.index[i], t->cells.value[i]);
 }
 
 /* Where the words of a column stand among its levels; numbers are looked up as they are printed. */
@@ -254,7 +260,8 @@ fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
         FAB_TRY(apply_words(k, t));
     else
         apply_numbers(k, t);
-    for (int64_t i = 0; t->offset && i < t->n; i++) t->offset[i] /= k->target_scale;
+    if (t->offset)
+        for (int64_t i = 0; i < t->n; i++) t->offset[i] /= k->target_scale;
     return FAB_OK;
 }
 

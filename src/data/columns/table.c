@@ -43,7 +43,8 @@ fab_status fab_names_create(char ***names, int64_t D)
 
 void fab_names_free(char **names, int64_t D)
 {
-    for (int64_t d = 0; names && d < D; d++) fab_release(names[d]);
+    if (!names) return;
+    for (int64_t d = 0; d < D; d++) fab_release(names[d]);
     fab_release(names);
 }
 
@@ -52,8 +53,8 @@ void fab_names_free(char **names, int64_t D)
 void fab_dataset_free(fab_dataset *t)
 {
     if (!t) return;
-    for (int64_t c = 0; t->words && c < t->columns; c++)
-        fab_names_free(t->words[c].word, t->words[c].n);
+    if (t->words)
+        for (int64_t c = 0; c < t->columns; c++) fab_names_free(t->words[c].word, t->words[c].n);
     fab_names_free(t->target_words.word, t->target_words.n);
     fab_names_free(t->name, t->columns);
     fab_release(t->words);

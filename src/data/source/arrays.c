@@ -139,7 +139,11 @@ static fab_status name_columns(fab_source *s)
     char *made = (char *)(s->names + s->columns);
     for (int64_t c = 0; c < s->columns; c++, made += MADE) {
         const fab_array *one = array_of(s, c);
-        const char *name = one ? one->name : a->name ? a->name[c] : NULL;
+        const char *name = NULL;
+        if (one)
+            name = one->name;
+        else if (a->name)
+            name = a->name[c];
         snprintf(made, MADE, "x%lld", (long long)c);
         if (c == target) snprintf(made, MADE, "y");
         if (c == weight) snprintf(made, MADE, "weight");

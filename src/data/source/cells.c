@@ -251,9 +251,10 @@ static fab_status read_form(const fab_source *s, int64_t column, const fab_cut *
         *x = (double)s->row;
         return FAB_OK;
     }
-    if (form->number ? fab_date_days(f->p, f->n, form->date, x)
-                     : fab_notation_number(form, f->p, f->n, x))
-        return is_na_number(s, *x) ? read_number(s, column, f, x) : FAB_OK;
+    const int read = form->number ? fab_date_days(f->p, f->n, form->date, x)
+                                  : fab_notation_number(form, f->p, f->n, x);
+    if (read && !is_na_number(s, *x)) return FAB_OK;
+    if (read) return read_number(s, column, f, x);
     const fab_cell kind = fab_cell_kind(s, f);
     if (kind == FAB_CELL_EMPTY || kind == FAB_CELL_MISSING) return read_number(s, column, f, x);
     return refuse_form(s, column, f);

@@ -339,14 +339,17 @@ static fab_status find_number_form(head *h, int64_t column, int64_t at)
     const kept grouped = comma ? t->point : t->comma;
     const int groups = t->grouped[mine] || t->shape[either];
     name_of(h, column, where, sizeof where);
-    if (groups && (!h->settled || t->long_whole))
+    if (groups && (!h->settled || t->long_whole)) {
+        char whole[FAB_SHOWN + 32] = "";
+        if (t->long_whole)
+            snprintf(whole, sizeof whole, ", and '%s' is not grouped",
+                     show(h, t->long_sample, long_shown));
         return FAB_FAIL(FAB_BAD_DATA,
                         "%s: %s: '%s' is a number in groups of three digits, or one with a decimal "
-                        "%s%s%s%s; --decimal point or --decimal comma says which",
+                        "%s%s; --decimal point or --decimal comma says which",
                         s->in.name, where, show(h, grouped, shown), comma ? "point" : "comma",
-                        t->long_whole ? ", and '" : "",
-                        t->long_whole ? show(h, t->long_sample, long_shown) : "",
-                        t->long_whole ? "' is not grouped" : "");
+                        whole);
+    }
     const int quoted = comma && s->separator == ',' &&
                        (t->shape[mine] || t->shape[FAB_SHAPE_EITHER_COMMA]);
     if (!groups && !t->sign && !quoted) return FAB_OK;

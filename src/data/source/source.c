@@ -278,7 +278,8 @@ fab_status fab_source_open(fab_source **s, const char *path, const fab_source_op
 
 static void release_words(fab_source *s)
 {
-    for (int64_t j = 0; s->words && j < s->columns; j++) fab_dictionary_free(s->words[j]);
+    if (!s->words) return;
+    for (int64_t j = 0; j < s->columns; j++) fab_dictionary_free(s->words[j]);
     fab_release(s->words);
 }
 

@@ -296,19 +296,21 @@ static void TYPED(axpy)(const fab_job *job, fab_span rows, void *scratch, double
     (void)partial;
     const fab_long *A = job->A, *B = job->B;
     const REAL beta = (REAL)job->beta;
-    const int by_columns = A->rs == 1 && B->rs == 1;
-    for (int64_t i = rows.first; i < rows.first + rows.count && !by_columns; i++) {
+    if (A->rs == 1 && B->rs == 1) { /* by columns */
+        for (int64_t j = 0; j < A->k; j++) {
+            const REAL *a = TYPED(at)(A, 0, j);
+            REAL *b = TYPED(at)(B, 0, j);
+            for (int64_t i = rows.first; i < rows.first + rows.count; i++)
+                b[i] = (job->w ? (REAL)job->w[i] : 1) * a[i] + (beta != 0 ? beta * b[i] : 0);
+        }
+        return;
+    }
+    for (int64_t i = rows.first; i < rows.first + rows.count; i++) {
         const REAL s = job->w ? (REAL)job->w[i] : 1;
         for (int64_t j = 0; j < A->k; j++) {
             REAL *b = TYPED(at)(B, i, j);
             *b = s * *TYPED(at)(A, i, j) + (beta != 0 ? beta * *b : 0);
         }
-    }
-    for (int64_t j = 0; j < A->k && by_columns; j++) {
-        const REAL *a = TYPED(at)(A, 0, j);
-        REAL *b = TYPED(at)(B, 0, j);
-        for (int64_t i = rows.first; i < rows.first + rows.count; i++)
-            b[i] = (job->w ? (REAL)job->w[i] : 1) * a[i] + (beta != 0 ? beta * b[i] : 0);
     }
 }
 

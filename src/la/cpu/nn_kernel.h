@@ -237,10 +237,11 @@ INLINE void TYPED(dots)(const TYPED(view) * p, int64_t i, int64_t j, const int r
         for (int r = 0; r < rows; r++)
             for (int s = 0; s < cols; s++)
                 acc[r][s] += TYPED(load)(a + r * p->ra + l) * TYPED(load)(b + s * p->ldb + l);
-    for (int r = 0; r < rows && l < p->k; r++)
-        for (int s = 0; s < cols; s++)
-            acc[r][s] += TYPED(load_part)(a + r * p->ra + l, p->k - l) *
-                         TYPED(load_part)(b + s * p->ldb + l, p->k - l);
+    if (l < p->k)
+        for (int r = 0; r < rows; r++)
+            for (int s = 0; s < cols; s++)
+                acc[r][s] += TYPED(load_part)(a + r * p->ra + l, p->k - l) *
+                             TYPED(load_part)(b + s * p->ldb + l, p->k - l);
     for (int r = 0; r < rows; r++)
         for (int s = 0; s < cols; s++) {
             REAL *c = p->c + (i + r) * p->ldc + j + s;

@@ -171,8 +171,9 @@ static void TYPED(randn)(const fab_job *job, fab_span rows, void *scratch, doubl
         const uint64_t index = (uint64_t)(job->first_row + i) * (uint64_t)k;
         REAL *to = direct ? TYPED(at)(A, i, 0) : some;
         TYPED(normals)(job->seed, job->purpose, job->stream, index, m * k, to);
-        for (int64_t j = 0; j < k && !direct; j++)
-            for (int64_t r = 0; r < m; r++) *TYPED(at)(A, i + r, j) = some[r * k + j];
+        if (!direct)
+            for (int64_t j = 0; j < k; j++)
+                for (int64_t r = 0; r < m; r++) *TYPED(at)(A, i + r, j) = some[r * k + j];
     }
 }
 

@@ -329,14 +329,19 @@ static void cpu_randn(const fab_run *r, uint64_t seed, fab_purpose purpose, uint
 /* Operations on one row. */
 static int64_t sweep_cost(const fab_sweep *s)
 {
-    const int64_t K = s->K,
-                  products = (s->R ? s->w.k : 1) + s->u.k + s->x.k + (s->psi_out && s->Q ? K : 2);
-    return K * (products + (s->G ? K : 0) + (s->E ? K : 0) + (s->H ? s->w.k : 0) +
-                (s->N ? s->next.k : 0));
+    const int64_t K = s->K;
+    int64_t products = s->u.k + s->x.k;
+    products += s->R ? s->w.k : 1;
+    products += s->psi_out && s->Q ? K : 2;
+    if (s->G) products += K;
+    if (s->E) products += K;
+    if (s->H) products += s->w.k;
+    if (s->N) products += s->next.k;
+    return K * products;
 }
 
-/* Hand the next `count` sums to whoever wants them. */
-static void deal(const double **from, double *to, int64_t count)
+/* Copy the next `count` sums to where they are wanted, if they are. */
+static void scatter(const double **from, double *to, int64_t count)
 {
     if (!to) return;
     memcpy(to, *from, (size_t)count * sizeof *to);
@@ -368,7 +373,8 @@ static const void *stacked(cpu_call *c, const fab_sweep *s, int64_t rows)
 
 static int is_upper(const double *R, int64_t rows, int64_t cols)
 {
-    for (int64_t j = 0; R && j < cols; j++)
+    if (!R) return 1;
+    for (int64_t j = 0; j < cols; j++)
         for (int64_t i = j + 1; i < rows; i++)
             if (R[i + j * rows] != 0) return 0;
     return 1;
@@ -380,8 +386,8 @@ static const void *folded(cpu_call *c, const double *Q, int64_t K)
     if (!Q) return NULL;
     double *upper = place(c, (size_t)(K * K) * sizeof *upper);
     for (int64_t j = 0; j < K; j++)
-        for (int64_t i = 0; i < K; i++)
-            upper[i + j * K] = i < j ? 2 * Q[i + j * K] : i == j ? Q[i + j * K] : 0;
+        for (int64_t i = 0; i < K; i++) upper[i + j * K] = i < j ? 2 * Q[i + j * K] : 0;
+    for (int64_t j = 0; j < K; j++) upper[j + j * K] = Q[j + j * K];
     return typed(c, upper, K * K);
 }
 
@@ -389,8 +395,11 @@ static void cpu_sweep(const fab_run *r, fab_sweep *s)
 {
     const int64_t K = s->K, rows = larger(larger(K, s->w.k), larger(s->u.k, s->x.k)),
                   cols = larger(K, s->next.k);
-    const int64_t count = (s->G ? K * K : 0) + (s->E ? K * K : 0) + (s->H ? s->w.k * K : 0) +
-                          (s->N ? K * s->next.k : 0) + 1;
+    int64_t count = 1; /* of sums: floored */
+    if (s->G) count += K * K;
+    if (s->E) count += K * K;
+    if (s->H) count += s->w.k * K;
+    if (s->N) count += K * s->next.k;
     cpu_call c = begin(r, s->n, rows, cols, s->n * sweep_cost(s), count);
     const int64_t stack = s->x.k + s->u.k + (s->R ? s->w.k : 0);
     const fab_job job = {.sweep = s,
@@ -401,10 +410,10 @@ static void cpu_sweep(const fab_run *r, fab_sweep *s)
     double *sums = place(&c, (size_t)count * sizeof *sums);
     run(&c, kernels(r)->sweep, &job, sums);
     const double *from = sums;
-    deal(&from, s->G, K * K);
-    deal(&from, s->E, K * K);
-    deal(&from, s->H, s->w.k * K);
-    deal(&from, s->N, K * s->next.k);
+    scatter(&from, s->G, K * K);
+    scatter(&from, s->E, K * K);
+    scatter(&from, s->H, s->w.k * K);
+    scatter(&from, s->N, K * s->next.k);
     s->floored = (int64_t)*from;
 }
 

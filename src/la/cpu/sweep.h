@@ -108,8 +108,10 @@ static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count
     const int64_t acted = TYPED(wants_base)(s) ? TYPED(new_psi)(s, first, count, b, psi, base) : 0;
     b->psi = psi;
     if (s->psi_out) return acted;
-    for (int64_t i = 0; i < count && !s->psi; i++) psi[i] = 1;
-    if (s->psi) b->psi = s->psi + first;
+    if (s->psi)
+        b->psi = s->psi + first;
+    else
+        for (int64_t i = 0; i < count; i++) psi[i] = 1;
     return 0;
 }
 
@@ -192,8 +194,12 @@ static void TYPED(store_columns)(const fab_sweep *s, int64_t i, int64_t m, const
 static int64_t TYPED(sum_vectors)(const fab_sweep *s)
 {
     const int64_t triangle = s->K * (s->K + 1) / 2;
-    return (s->G ? triangle : 0) + (s->E ? triangle : 0) + (s->H ? s->w.k * s->K : 0) +
-           (s->N ? s->K * s->next.k : 0);
+    int64_t vectors = 0;
+    if (s->G) vectors += triangle;
+    if (s->E) vectors += triangle;
+    if (s->H) vectors += s->w.k * s->K;
+    if (s->N) vectors += s->K * s->next.k;
+    return vectors;
 }
 
 static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPED(sums) * at)
@@ -208,10 +214,12 @@ static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPE
 static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper)
 {
     const int64_t K = s->K, wide = s->u.k + s->x.k + (s->R ? s->w.k : 0);
-    const int64_t products = TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
-    return products + (s->psi_out && s->Q ? TYPED(product_turns)(K, K) / 2 : 0) +
-           (s->G ? TYPED(tile_turns)(K, K) / 2 : 0) + (s->H ? TYPED(tile_turns)(s->w.k, K) : 0) +
-           (s->N ? TYPED(tile_turns)(K, s->next.k) : 0);
+    int64_t turns = TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
+    if (s->psi_out && s->Q) turns += TYPED(product_turns)(K, K) / 2;
+    if (s->G) turns += TYPED(tile_turns)(K, K) / 2;
+    if (s->H) turns += TYPED(tile_turns)(s->w.k, K);
+    if (s->N) turns += TYPED(tile_turns)(K, s->next.k);
+    return turns;
 }
 
 /* What the next block will touch: rows, and the short runs of vectors that hardware does not foresee. */
@@ -264,7 +272,8 @@ static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, i
                             const TYPED(block) * b)
 {
     const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
-    for (int64_t r = 0; r < m && !s->R; r++) b->h[r] = (REAL)s->r0;
+    if (!s->R)
+        for (int64_t r = 0; r < m; r++) b->h[r] = (REAL)s->r0;
     if (s->R || s->w.k == 0)
         TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O); /* 1 */
     else

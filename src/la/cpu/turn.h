@@ -159,7 +159,8 @@ static int TYPED(steps)(int64_t count)
 static void TYPED(pad)(int64_t k, int64_t count, REAL *buf)
 {
     const int64_t end = TYPED(steps)(count) * LANES;
-    for (int64_t j = 0; j < k && count < end; j++)
+    if (count == end) return;
+    for (int64_t j = 0; j < k; j++)
         memset(buf + j * COLUMN + count, 0, (size_t)(end - count) * sizeof *buf);
 }
 
@@ -186,7 +187,8 @@ INLINE void TYPED(unpack_square)(const REAL *buf, int64_t j, REAL *p, int64_t rs
 {
     VEC v[QUARTER];
     for (int c = 0; c < QUARTER; c++) v[c] = *(const VEC *)(buf + (j + c) * COLUMN);
-    for (int c = 0; c < QUARTER && P; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
+    if (P)
+        for (int c = 0; c < QUARTER; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
     TYPED(turn)(v);
     for (int r = 0; r < QUARTER; r++) TYPED(spread)(p + r * rs + j, QUARTER * rs, v[r]);
 }
@@ -196,7 +198,8 @@ INLINE void TYPED(unpack_pair)(const REAL *buf, int64_t j, REAL *p, int64_t rs, 
 {
     VEC v[2 * QUARTER];
     for (int c = 0; c < 2 * QUARTER; c++) v[c] = *(const VEC *)(buf + (j + c) * COLUMN);
-    for (int c = 0; c < 2 * QUARTER && P; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
+    if (P)
+        for (int c = 0; c < 2 * QUARTER; c++) *(VEC *)(P + (j + c) * COLUMN) = v[c] * h;
     TYPED(turn)(v);
     TYPED(turn)(v + QUARTER);
     for (int r = 0; r < QUARTER; r++)

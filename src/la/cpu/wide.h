@@ -30,13 +30,16 @@ static void TYPED(copy_block)(const fab_long *A, int64_t first, int64_t count, c
                               REAL *to)
 {
     const int64_t k = A->k;
-    for (int64_t i = 0; i < count && A->cs == 1; i++) {
-        const REAL *p = TYPED(at)(A, first + i, 0), s = h ? h[i] : 1;
-        for (int64_t j = 0; j < k; j++) to[i * k + j] = s * p[j];
+    if (A->cs == 1) {
+        for (int64_t i = 0; i < count; i++) {
+            const REAL *p = TYPED(at)(A, first + i, 0), s = h ? h[i] : 1;
+            for (int64_t j = 0; j < k; j++) to[i * k + j] = s * p[j];
+        }
+    } else {
+        for (int64_t j = 0; j < k; j++)
+            for (int64_t i = 0; i < count; i++)
+                to[i * k + j] = (h ? h[i] : 1) * *TYPED(at)(A, first + i, j);
     }
-    for (int64_t j = 0; j < k && A->cs != 1; j++)
-        for (int64_t i = 0; i < count; i++)
-            to[i * k + j] = (h ? h[i] : 1) * *TYPED(at)(A, first + i, j);
 }
 
 /* The block itself where it is row-major already, else a copy. */
@@ -50,10 +53,13 @@ static const REAL *TYPED(see_block)(const fab_long *A, int64_t first, int64_t co
 
 static void TYPED(write_block)(const REAL *from, const fab_long *B, int64_t first, int64_t count)
 {
-    for (int64_t i = 0; i < count && B->cs == 1; i++)
-        memcpy(TYPED(at)(B, first + i, 0), from + i * B->k, (size_t)B->k * sizeof *from);
-    for (int64_t j = 0; j < B->k && B->cs != 1; j++)
-        for (int64_t i = 0; i < count; i++) *TYPED(at)(B, first + i, j) = from[i * B->k + j];
+    if (B->cs == 1) {
+        for (int64_t i = 0; i < count; i++)
+            memcpy(TYPED(at)(B, first + i, 0), from + i * B->k, (size_t)B->k * sizeof *from);
+    } else {
+        for (int64_t j = 0; j < B->k; j++)
+            for (int64_t i = 0; i < count; i++) *TYPED(at)(B, first + i, j) = from[i * B->k + j];
+    }
 }
 
 static REAL TYPED(row_product)(int64_t k, const REAL *a, const REAL *b)
@@ -187,9 +193,10 @@ static void TYPED(mult_wide)(const fab_job *job, fab_span rows, char *room)
     {
         TYPED(block_times)(A, i, m, job->M, A->k, B->k, 0, Q);
         if (TYPED(factors)(job->w, i, m, h)) TYPED(scale_rows)(B->k, m, h, Q);
-        for (int64_t r = 0; r < m && job->beta != 0; r++)
-            for (int64_t j = 0; j < B->k; j++)
-                Q[r * B->k + j] += (REAL)job->beta * *TYPED(at)(B, i + r, j);
+        if (job->beta != 0)
+            for (int64_t r = 0; r < m; r++)
+                for (int64_t j = 0; j < B->k; j++)
+                    Q[r * B->k + j] += (REAL)job->beta * *TYPED(at)(B, i + r, j);
         TYPED(write_block)(Q, B, i, m);
     }
 }

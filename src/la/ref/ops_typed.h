@@ -145,8 +145,10 @@ static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u
     TYPED(row)(&s->w, i, w);
     TYPED(row)(&s->u, i, u);
     TYPED(row)(&s->x, i, x);
-    if (s->R) add_row_times(out, 1, w, s->R, s->w.k, s->K);
-    for (int64_t j = 0; j < s->w.k && !s->R; j++) out[j] += s->r0 * w[j];
+    if (s->R)
+        add_row_times(out, 1, w, s->R, s->w.k, s->K);
+    else
+        for (int64_t j = 0; j < s->w.k; j++) out[j] += s->r0 * w[j];
     const double num = s->s_num ? s->s_num[i] : 1;
     add_row_times(out, s->s_den ? num / s->s_den[i] : 1, u, s->T, s->u.k, s->K);
     add_row_times(out, 1, x, s->C, s->x.k, s->K);

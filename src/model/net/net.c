@@ -153,7 +153,8 @@ static fab_status check_plan(const fab_net_plan *p)
     if (p->features < 1 || p->features > 1 << 24)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: %lld features, expected 1 to 2^24",
                         (long long)p->features);
-    if (l->several ? p->classes < 2 || p->classes > 1 << 20 : p->classes != 1)
+    const int fits = l->several ? p->classes >= 2 && p->classes <= 1 << 20 : p->classes == 1;
+    if (!fits)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "network: classes = %lld, expected %s for a %s target",
                         (long long)p->classes, l->several ? "at least 2" : "1",
                         fab_likelihood_name(p->likelihood));

@@ -62,7 +62,8 @@ enum { FAB_NET_ROWS = 1 << 22 }; /* numbers, unless one example has more */
 static inline int64_t fab_net_rows_at_once(const fab_layer *l, int64_t n)
 {
     const int64_t most = FAB_NET_ROWS / l->params;
-    return most < 1 ? 1 : most < n ? most : n;
+    if (most < 1) return 1;
+    return most < n ? most : n;
 }
 
 /* How n rows are cut into blocks: a function of n alone. */
