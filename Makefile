@@ -12,7 +12,7 @@ JOBS ?= 2
 TIME ?= 60
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup test demo check bench fuzz soak install uninstall deb clean
+.PHONY: all setup test demo check check-python wheel bench fuzz soak install uninstall deb clean
 
 all: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -45,6 +45,9 @@ bench: all
 fuzz:
 	@tools/setup.sh check
 	@BUILD=$(BUILD) TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
+
+check-python: all
+	@tools/check_python.sh $(BUILD)
 
 soak: all
 	@python3 tools/soak.py $(BUILD) $(TIME)

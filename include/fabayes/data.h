@@ -148,7 +148,7 @@ typedef struct fab_arrays {
     const char *const *name;           /* D; NULL: x0, x1, .. (sparse: x1, x2, ..) */
 
     /* Sparse, when `start` is given: row i has the values x[start[i]] .. x[start[i + 1] - 1] at the features
-     * index[start[i]] .. , from 0, rising.  There are then no other columns, names, weights and offsets. */
+     * index[start[i]] .. , from 0, rising.  There are then no other columns and names. */
     const int64_t *start; /* n + 1 */
     const int32_t *index;
 

@@ -383,6 +383,76 @@ static PyObject *coefficients(PyObject *o, PyObject *none)
     return s == FAB_OK ? NULL : core_fail(s);
 }
 
+/* effects(level): mean, sd, lower, upper and step of each coefficient (size x 5 numbers), and their order, the strongest first */
+static PyObject *effects(PyObject *o, PyObject *args)
+{
+    regression *self = (regression *)o;
+    const int64_t n = fab_regression_size(self->r);
+    double level;
+    fab_effect *e;
+    int64_t *order;
+    fab_status s = FAB_OK;
+    if (!PyArg_ParseTuple(args, "d", &level)) return NULL;
+    PyObject *all = core_matrix(n, 5, sizeof(double), &e), *first = core_room(n, &order);
+    if (all && first) CORE_WORK_BY(self, s, fab_regression_effects(self->r, NULL, level, e, order));
+    if (all && first && s == FAB_OK) return Py_BuildValue("NN", all, first);
+    Py_XDECREF(all);
+    Py_XDECREF(first);
+    return s == FAB_OK ? NULL : core_fail(s);
+}
+
+static fab_status coverage_of(const fab_predictions *p, int64_t n, const double *level, double *out)
+{
+    return fab_predictions_coverage(p, n, level, out, out + n);
+}
+
+static fab_status reliability_of(const fab_predictions *p, double *out)
+{
+    fab_reliability bin[FAB_RELIABILITY_BINS];
+    const fab_status s = fab_predictions_reliability(p, bin);
+    for (int i = 0; i < FAB_RELIABILITY_BINS && s == FAB_OK; i++) {
+        out[3 * i] = (double)bin[i].n;
+        out[3 * i + 1] = bin[i].probability;
+        out[3 * i + 2] = bin[i].right;
+    }
+    return s;
+}
+
+/* calibration(table, samples, levels): of numbers the share inside the central interval of each level, and how far chance goes;
+ * of classes the bins of reliability: rows, mean probability, share that is right */
+static PyObject *calibration(PyObject *o, PyObject *args)
+{
+    regression *self = (regression *)o;
+    PyObject *of_table, *of_level, *room = NULL;
+    long long samples;
+    core_array level;
+    double *out;
+    table t;
+    fab_predictions *p = NULL;
+    fab_status s;
+    if (!PyArg_ParseTuple(args, "O!LO", &PyDict_Type, &of_table, &samples, &of_level)) return NULL;
+    if (!core_need(&level, of_level, "levels", "d", 1)) return NULL;
+    if (!PyBuffer_IsContiguous(&level.view, 'C') || !open_table(&t, of_table)) {
+        core_drop(&level);
+        return PyErr_Occurred() ? NULL
+                                : core_refuse(FAB_BAD_ARGUMENT,
+                                              "levels: expected numbers, one behind the other");
+    }
+    const fab_predict_plan how = {.samples = samples, .with_target = 1, .with_cdf = 1};
+    const int64_t n = level.view.shape[0];
+    CORE_WORK_BY(self, s, fab_regression_predict(self->r, &t.data, &how, &p));
+    close_table(&t);
+    if (s == FAB_OK)
+        room = p->classes ? core_matrix(FAB_RELIABILITY_BINS, 3, 8, &out)
+                          : core_matrix(2, n, 8, &out);
+    if (room) s = p->classes ? reliability_of(p, out) : coverage_of(p, n, level.view.buf, out);
+    core_drop(&level);
+    fab_predictions_free(p);
+    if (s == FAB_OK) return room;
+    Py_XDECREF(room);
+    return core_fail(s);
+}
+
 /* sample(n, seed, first): n x size numbers */
 static PyObject *sample(PyObject *o, PyObject *args)
 {
@@ -494,6 +564,8 @@ static PyMethodDef regression_verbs[] = {
     {"update", update, METH_O, "more rows of a stream"},
     {"predict", predict, METH_VARARGS, "n, classes, numbers, logp, log p(y)"},
     {"coefficients", coefficients, METH_NOARGS, "means and standard deviations"},
+    {"effects", effects, METH_VARARGS, "coefficients with intervals, and their order"},
+    {"calibration", calibration, METH_VARARGS, "coverage of intervals, or reliability of classes"},
     {"sample", sample, METH_VARARGS, "draws of theta"},
     {"gauss", gauss, METH_NOARGS, "the Gaussian in the user's units"},
     {"report", report, METH_NOARGS, "what there is to say of the fit"},

@@ -1,9 +1,34 @@
-"""The checks of scikit-learn that an estimator does not pass, and why: (estimator, method, check) -> reason."""
+"""The checks of scikit-learn that an estimator does not pass, and why: (estimator, method, check) -> reason.
+
+Numbers are the largest difference of two predictions that the check wants to be equal, as scikit-learn 1.9.1 measures it.
+"""
 
 ONE_PASS = ("rows are seen one after the other, and the check shuffles them: weights of 0 are rows that are not there, but the "
             "order of the others differs")
+BATCHES = "a row of weight 3 is one row of a mini-batch, the same row three times is three: the gradients are of other batches"
+UNBOUNDED = ("15 rows, 9 of them with weights, and 30 columns: a line meets every y exactly, and the evidence of alpha and beta "
+             "has no maximum")
+WEIGHTS = "check_sample_weight_equivalence_on_dense_data"
+SPARSE_WEIGHTS = "check_sample_weight_equivalence_on_sparse_data"
+ZEROS = "check_sample_weights_invariance(kind=zeros)"  # before 1.6
 
 EXCEPTIONS = {
-    ("BayesianLogisticRegression", "lrvga", "check_sample_weights_invariance(kind=zeros)"): ONE_PASS,  # 6e-5 of a probability of 1
-    ("BayesianPoissonRegression", "rvga", "check_sample_weights_invariance(kind=zeros)"): ONE_PASS,  # 0.06 of 3
+    ("BayesianLogisticRegression", "rvga", ZEROS): ONE_PASS,
+    ("BayesianPoissonRegression", "rvga", ZEROS): ONE_PASS,  # 0.06 of 3
+    ("BayesianLinearRegression", "auto", WEIGHTS): UNBOUNDED,  # 0.04 of 2
+    ("BayesianLogisticRegression", "auto", WEIGHTS): UNBOUNDED,  # 0.21 of a probability
+    ("BayesianLogisticRegression", "rvga", WEIGHTS): ONE_PASS,  # 0.35 of a probability
+    ("BayesianPoissonRegression", "rvga", WEIGHTS): ONE_PASS,  # 0.07 of 2
+    ("BayesianMLPRegressor", "auto", WEIGHTS): BATCHES,  # 0.22 of 2
+    ("BayesianMLPRegressor", "lrvga", WEIGHTS): ONE_PASS,  # 0.0005 of 2
+    ("BayesianMLPClassifier", "lrvga", WEIGHTS): ONE_PASS,  # 0.02 of a probability
+    ("BayesianLinearRegression", "auto", SPARSE_WEIGHTS): UNBOUNDED,  # 0.10 of 2
+    ("BayesianLogisticRegression", "auto", SPARSE_WEIGHTS): UNBOUNDED,  # 0.19 of a probability
+    ("BayesianLogisticRegression", "rvga", SPARSE_WEIGHTS): ONE_PASS,  # 0.23 of a probability
+    ("BayesianPoissonRegression", "rvga", SPARSE_WEIGHTS): ONE_PASS,  # 0.08 of 2
+    ("BayesianMLPRegressor", "auto", SPARSE_WEIGHTS): BATCHES,  # 0.06 of 2
+    ("BayesianMLPRegressor", "lrvga", SPARSE_WEIGHTS): ONE_PASS,  # 0.001 of 2
+    ("BayesianMLPClassifier", "lrvga", SPARSE_WEIGHTS): ONE_PASS,  # 0.05 of a probability
+    ("BayesianMLPRegressor", "lrvga", ZEROS): ONE_PASS,
+    ("BayesianMLPClassifier", "lrvga", ZEROS): ONE_PASS,
 }

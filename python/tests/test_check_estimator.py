@@ -4,8 +4,8 @@ import warnings
 from functools import partial
 
 import pytest
+import sklearn.utils.estimator_checks as checks
 from exceptions import EXCEPTIONS
-from sklearn.utils.estimator_checks import check_estimator
 
 import fabayes
 
@@ -15,10 +15,13 @@ ESTIMATORS = [
     fabayes.BayesianLinearRegression(),
     fabayes.BayesianLinearRegression(method="kalman"),
     fabayes.BayesianLogisticRegression(),
+    fabayes.BayesianLogisticRegression(method="rvga"),
     fabayes.BayesianPoissonRegression(),
     fabayes.BayesianPoissonRegression(method="rvga"),
     fabayes.BayesianMLPRegressor((5,), epochs=200),  # the default tries several networks for each of the fits
+    fabayes.BayesianMLPRegressor((5,), method="lrvga", rank=3),
     fabayes.BayesianMLPClassifier((5,), epochs=200),
+    fabayes.BayesianMLPClassifier((5,), method="lrvga", rank=3),
 ]
 
 
@@ -29,8 +32,14 @@ def name_of(check):
     return check.func.__name__ + (f"({keys})" if keys else "")
 
 
+def checks_of(estimator):
+    if hasattr(checks, "estimator_checks_generator"):  # since 1.6
+        return checks.estimator_checks_generator(estimator)
+    return checks.check_estimator(estimator, generate_only=True)
+
+
 CASES = [pytest.param(estimator, check, id=f"{type(estimator).__name__}-{estimator.method}-{name_of(check)}")
-         for given in ESTIMATORS for estimator, check in check_estimator(given, generate_only=True)]
+         for given in ESTIMATORS for estimator, check in checks_of(given)]
 
 
 @pytest.mark.parametrize("estimator, check", CASES)

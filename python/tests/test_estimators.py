@@ -12,7 +12,7 @@ import time
 
 import numpy as np
 import pytest
-from joblib import Parallel, delayed
+from joblib import Parallel, delayed, parallel_backend
 from scipy import sparse
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import fabayes
 from fabayes import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                      BayesianPoissonRegression, FactorAnalysis)
+from fabayes.sklearn import threads_of
 
 R = np.random.RandomState(0)
 X = R.randn(60, 4)
@@ -284,8 +285,23 @@ def test_sparse_rows_are_taken():
     m = BayesianLinearRegression().fit(S, y)
     np.testing.assert_allclose(m.predict(S), m.predict(S.tocsc()), rtol=1e-12)
     assert m.score(S, y) > 0.99
-    with pytest.raises(fabayes.NotSupported, match="weights"):
-        m.fit(S, y, sample_weight=np.arange(1, 81))
+
+
+@pytest.mark.parametrize("container", [sparse.csr_matrix, sparse.csr_array, sparse.csc_matrix])
+@pytest.mark.parametrize("method", ["exact", "laplace", "kalman"])
+def test_sparse_rows_have_weights_and_offsets(container, method):
+    S = container(sparse.random(80, 6, 0.4, "csr", random_state=1))
+    y, w, offset = np.asarray(S @ np.arange(6.0)).ravel() + 0.01 * R.randn(80), np.arange(80) % 4, R.randn(80)
+    make = BayesianLinearRegression(method=method, standardise=False, alpha=0.1, beta=4.0)
+    there, dense = clone(make).fit(S, y, w, offset), clone(make).fit(S.toarray(), y, w, offset)
+    np.testing.assert_allclose(there.coef_, dense.coef_, rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(there.predict(S, offset=offset), dense.predict(S.toarray(), offset=offset), rtol=1e-4, atol=1e-5)
+    again = clone(make).fit(S[np.repeat(np.arange(80), w)], np.repeat(y, w), offset=np.repeat(offset, w))
+    np.testing.assert_allclose(there.coef_, again.coef_, rtol=1e-6, atol=1e-8)
+    with pytest.raises(ValueError, match="offset"):
+        there.predict(S)
+    with pytest.raises(ValueError, match="NaN"):
+        clone(make).fit(S, y, np.where(w > 2, np.nan, 1))
 
 
 BAD = [
@@ -345,6 +361,49 @@ def test_a_forked_child_fits_as_its_parent():
     if child == 0:
         os._exit(0 if np.array_equal(BayesianLogisticRegression().fit(X, WORDS).coef_, want) else 1)
     assert os.waitpid(child, 0)[1] == 0
+
+
+def test_a_worker_of_joblib_has_one_thread(monkeypatch):
+    monkeypatch.delenv("OMP_NUM_THREADS", raising=False)
+    assert threads_of(None) == 0 and threads_of(3) == 3 and threads_of(-1) == 0
+    for backend in ("threading", "loky"):
+        assert Parallel(2, backend=backend)(delayed(threads_of)(None) for _ in range(3)) == [1, 1, 1]
+        assert threads_of(None) == 0
+    with parallel_backend("threading", n_jobs=2):
+        assert threads_of(None) == 0
+    monkeypatch.setenv("OMP_NUM_THREADS", "5")
+    assert threads_of(None) == 5
+
+
+class Frame:
+    """As little as a frame can be."""
+
+    def __init__(self, columns):
+        self.values = {name: np.asarray(v) for name, v in columns.items()}
+        self.columns, self.dtypes = list(columns), [v.dtype for v in self.values.values()]
+        self.shape = (len(next(iter(self.values.values()))), len(columns))
+
+    def __len__(self):
+        return self.shape[0]
+
+    def __getitem__(self, name):
+        return self.values[name]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.column_stack(list(self.values.values())).astype(dtype)
+
+
+def test_a_frame_may_have_columns_of_words():
+    word = np.array(["oak", "elm"], dtype=object)[np.arange(60) % 2]
+    frame, y = Frame({"a": X[:, 0], "tree": word, "b": X[:, 1].astype(np.float32)}), Y + 3 * (word == "elm")
+    m = BayesianLinearRegression().fit(frame, y)
+    assert m.coef_names_ == ["a", "tree=elm", "tree=oak", "b"] and m.coef_.shape == (4,)
+    dense = np.column_stack([X[:, 0], word == "elm", word == "oak", X[:, 1].astype(np.float32)])
+    np.testing.assert_allclose(m.predict(frame), BayesianLinearRegression().fit(dense, y).predict(dense), rtol=1e-9)
+    with pytest.raises(ValueError, match=r"'tree': row 1 \(from 0\) has 'ash'"):
+        m.predict(Frame({"a": [1.0, 2.0], "tree": np.array(["oak", "ash"], dtype=object), "b": [0.0, 1.0]}))
+    with pytest.raises(ValueError, match="columns of words"):
+        m.predict(X[:, :3])
 
 
 def test_an_interrupt_stops_the_work_and_leaves_the_estimator():

@@ -3,6 +3,7 @@
 import doctest
 import os
 import pickle
+import shutil
 import subprocess
 import sys
 import threading
@@ -51,6 +52,20 @@ def test_the_extension_shows_one_symbol_and_is_of_the_limited_api():
 def test_doctests_say_what_happens():
     for module in (fabayes, fabayes._gauss, fabayes._settings, fabayes.io, fabayes.sklearn):
         assert doctest.testmod(module).failed == 0
+
+
+def test_stubs_are_those_of_the_tables():
+    done = subprocess.run([sys.executable, PYTHON.parent / "tools" / "python_stubs.py", "check"], capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+def test_types_are_strict(tmp_path):
+    program = shutil.which("mypy")
+    if program is None:
+        pytest.skip("there is no mypy")
+    done = subprocess.run([program, "--cache-dir", tmp_path, "src/fabayes", "tests/typed.py"], capture_output=True, text=True,
+                          cwd=PYTHON, env={**os.environ, "MYPYPATH": "src"})
+    assert done.returncode == 0, done.stdout
 
 
 def test_methods_and_settings_are_those_of_the_command_line():

@@ -7,7 +7,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from . import _core
 from ._errors import Error, NotSupported, NumericalError
@@ -15,12 +15,18 @@ from ._gauss import Gauss
 from ._settings import Method, Setting, method, methods
 from .io import load
 
+if TYPE_CHECKING:
+    from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
+                          BayesianPoissonRegression, FactorAnalysis)
+
 __version__: str = _core.version()
 
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
                "BayesianMLPRegressor", "BayesianMLPClassifier")
 
-__all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Setting", "load", "method", "methods", *_ESTIMATORS]
+__all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Setting", "load", "method", "methods",
+           "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
+           "BayesianMLPRegressor", "BayesianMLPClassifier"]
 
 
 def __getattr__(name: str) -> Any:

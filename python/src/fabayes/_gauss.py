@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import _core
+from ._core import Gauss as Core
 from ._errors import refuse
 
 Floats = NDArray[np.float64]
@@ -62,7 +63,7 @@ class Gauss:
     -2.270376
     """
 
-    _core: _core.Gauss
+    _core: Core
 
     def __init__(self, mean: ArrayLike, factor: ArrayLike, diag: ArrayLike | None, form: str = "covariance"):
         mu = owned(mean, np.float64)
@@ -70,14 +71,14 @@ class Gauss:
         psi = None if diag is None else owned(diag, np.float64)
         self._set(_core.Gauss(mu, F, psi, form), mu, F, psi)
 
-    def _set(self, core: _core.Gauss, mu: Floats, F: NDArray[Any], psi: Floats | None) -> None:
+    def _set(self, core: Core, mu: Floats, F: NDArray[Any], psi: Floats | None) -> None:
         for a in (mu, F, psi):
             if a is not None:
                 a.flags.writeable = False
         self._core, self._mean, self._factor, self._diag = core, mu, F, psi
 
     @classmethod
-    def _of(cls, core: _core.Gauss) -> Gauss:
+    def _of(cls, core: Core) -> Gauss:
         self = cls.__new__(cls)
         D, K, kind, _ = core.shape
         mu, F, psi, _, _ = core.arrays()

@@ -8,7 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
-from ._errors import error, refuse
+from ._errors import refuse
 
 WORDS = ("object", "category", "categorical", "string", "str", "utf8", "enum")
 
@@ -132,12 +132,16 @@ def frame_of(X: Any, words: list[str]) -> Frame:
 # ---- for the library --------------------------------------------------------------------------------------------------------------
 
 
+def _csr(X: Any) -> Any:
+    return X.tocsr()
+
+
 def table_of(X: Any, names: Any) -> dict[str, Any]:
     """Rows as the extension takes them."""
     if isinstance(X, Frame):
         return {"n": len(X), "columns": X.table()}
     if sparse.issparse(X):
-        X = X.tocsr()
+        X = _csr(X)
         if not X.has_sorted_indices:
             X = X.sorted_indices()
         return {"values": np.ascontiguousarray(X.data), "start": np.ascontiguousarray(X.indptr, dtype=np.int64),
@@ -155,7 +159,3 @@ def free_name(wanted: str, taken: set[str]) -> str:
     while wanted in taken:
         wanted = f"({wanted})"
     return wanted
-
-
-def refuse_sparse() -> Exception:
-    return error(6, "sparse rows have no weights and no offsets; give a dense matrix")

@@ -24,7 +24,7 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from . import _core, _settings
 from ._errors import Error, error, refuse
 from ._gauss import Gauss, numbers
-from ._tables import (forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, refuse_sparse, table_of,
+from ._tables import (forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
                       weights_of, word_columns)
 
 try:
@@ -193,7 +193,8 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
 
     n_components : number of factors; None: by BIC
     method : "ml", "em", "ppca", "pca", or one that streams and has partial_fit: "online-ml", "recursive-em", ...
-    rotation : of components_ and transform: "principal", "varimax", "promax", "oblimin"; None: as they come
+    rotation : of components_ and transform: "principal", "varimax", "promax", "oblimin"; None: as they come, the largest loading
+        of each factor positive
     n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
     random_state : the seed
     """
@@ -272,8 +273,13 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
     def components_(self) -> Any:
         g = self.gauss_
         if self.rotation is None:
-            return g.factor.T
+            return (g.factor * self._signs()).T
         return numbers(g._core.loadings(self.rotation), g.D, g.rank).T
+
+    def _signs(self) -> Any:
+        """Of the factors as they come: the largest loading of each is positive."""
+        F = self.gauss_.factor
+        return np.where(F[np.argmax(np.abs(F), axis=0), np.arange(F.shape[1])] < 0, -1.0, 1.0)
 
     @property
     def noise_variance_(self) -> Any:
@@ -304,7 +310,8 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
         """Factor scores: the mean of the factors given each row."""
         self._handle()
         X = self._rows(X, False)
-        return numbers(self.gauss_._core.scores(X, self.rotation), len(X), self.gauss_.rank)
+        scores = numbers(self.gauss_._core.scores(X, self.rotation), len(X), self.gauss_.rank)
+        return scores if self.rotation else scores * self._signs()
 
     def score_samples(self, X: Any) -> Any:
         """The log density of each row."""
@@ -392,7 +399,7 @@ class Regression(Common, BaseEstimator):
 
     def _roles(self, table: dict[str, Any]) -> dict[str, str]:
         """What target, weight and offset are called, beside the features."""
-        if "start" in table:
+        if "start" in table and "_fitted" not in self.__dict__:
             return {}
         if "_fitted" in self.__dict__:
             about = self._about()
@@ -403,8 +410,6 @@ class Regression(Common, BaseEstimator):
                 "offset_name": free_name("offset", taken)}
 
     def _offset_into(self, table: dict[str, Any], offset: Any, n: int) -> None:
-        if offset is not None and "start" in table:
-            raise refuse_sparse()
         if offset is not None:
             table["offset"] = offset_of(offset, n)
 
@@ -426,8 +431,6 @@ class Regression(Common, BaseEstimator):
         table.update(self._roles(table))
         self._offset_into(table, offset, len(y))
         if weight is not None:
-            if "start" in table:
-                raise refuse_sparse()
             table["weight"] = weight
         return table
 
@@ -479,6 +482,14 @@ class Regression(Common, BaseEstimator):
         n, classes, p, logp, density = f.core.predict(table, self._draws(), 0, False, False, level, y is not None)
         return (None if p is None else numbers(p, n, 4), None if logp is None else numbers(logp, n, classes),
                 None if density is None else numbers(density, n))
+
+    def _calibration(self, X: Any, y: Any, offset: Any, levels: Any) -> Any:
+        f, X, y = self._handle(), self._rows(X, False), self._check_y(y)
+        check_consistent_length(X, y)
+        table = {**self._table(X), **self._target(y, False)}
+        self._offset_into(table, offset, len(y))
+        table.update(self._roles(table))
+        return f.core.calibration(table, self._draws(), levels)
 
     def log_predictive(self, X: Any, y: Any, offset: Any = None) -> Any:
         """log p(y) of each row, integrated over the posterior."""
@@ -574,6 +585,23 @@ class Linear:
     @property
     def intercept_(self) -> Any:
         return float(self._coefficients()[0][1][0])
+
+    def _effects(self, level: float, most: int) -> Any:
+        """Names, means and interval ends of the strongest coefficients."""
+        about, core = self._about(), self._handle().core
+        e, first = core.effects(level)
+        e, width = numbers(e, about["size"], 5) * [self._flip(), 1, self._flip(), self._flip(), 1], about["size"] // about["classes"]
+        of_class = [""] if about["classes"] == 1 else [f"{c}: " for c in about["levels"]]
+        names = [of_class[i // width] + about["names"][i % width] if i % width < len(about["names"]) else None
+                 for i in range(about["size"])]
+        shown = [i for i in numbers(first, about["size"], dtype=np.int64) if names[i] is not None][:most]
+        return [names[i] for i in shown], e[shown, 0], e[shown, 2:4].min(axis=1), e[shown, 2:4].max(axis=1)
+
+    def to_arviz(self, X: Any = None, y: Any = None, offset: Any = None, n: int = 1000, seed: int = 0) -> Any:
+        """n draws as ArviZ's InferenceData: coefficients by name; with rows X and y also draws of y and the log likelihood."""
+        from ._arviz import inference_data
+
+        return inference_data(self, X, y, offset, n, seed)
 
     @property
     def posterior_(self) -> Gauss:

@@ -23,7 +23,11 @@ static int64_t made_up(const fab_source *s, const char *name)
 
 int64_t fab_source_column(const fab_source *s, const char *name)
 {
-    if (!s->names) return made_up(s, name);
+    if (!s->names) { /* behind the features are those of arrays that go with sparse rows */
+        for (int64_t c = s->columns - 1; fab_arrays_sparse_name(s, c); c--)
+            if (strcmp(fab_arrays_sparse_name(s, c), name) == 0) return c;
+        return made_up(s, name);
+    }
     for (int64_t c = 0; c < s->columns; c++) {
         const char *known = fab_source_name(s, c);
         if (known && strcmp(known, name) == 0) return c;

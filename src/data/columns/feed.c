@@ -47,10 +47,13 @@ struct fab_feed {
 static int stays_sparse(const fab_feed *f)
 {
     const fab_roles *r = &f->role;
-    if (fab_source_format(f->source) != FAB_FORMAT_LIBSVM || r->n != f->columns - 1) return 0;
+    const int beside = f->source->arrays ? (r->weight >= 0) + (r->offset >= 0) : 0;
+    if (fab_source_format(f->source) != FAB_FORMAT_LIBSVM || r->n != f->columns - 1 - beside)
+        return 0;
     for (int64_t c = 0; c < r->n; c++)
         if (r->feature[c] != c + 1) return 0;
-    return r->target <= 0 && r->weight < 0 && r->offset < 0 && r->group < 0;
+    if (r->target > 0 || r->group >= 0) return 0;
+    return f->source->arrays || (r->weight < 0 && r->offset < 0);
 }
 
 /* A dictionary for each column whose numbers are levels. */
@@ -581,6 +584,44 @@ static fab_status tick(const fab_feed *f)
     return fab_watch_tick(&f->watch, "read", done, total);
 }
 
+/* Close up over the sparse rows behind t->n whose weight is 0. */
+static void leave_weightless(fab_feed *f, fab_dataset *t)
+{
+    fab_sparse *r = &t->cells;
+    int64_t kept = t->n, at = r->start[kept];
+    for (int64_t i = t->n; i < r->n; i++) {
+        const int64_t from = r->start[i], n = r->start[i + 1] - from;
+        if (t->weight[i] == 0) {
+            f->weightless++;
+            continue;
+        }
+        memmove(r->index + at, r->index + from, (size_t)n * sizeof *r->index);
+        memmove(r->value + at, r->value + from, (size_t)n * sizeof *r->value);
+        at += n;
+        r->label[kept] = r->label[i];
+        t->weight[kept] = t->weight[i];
+        if (t->offset) t->offset[kept] = t->offset[i];
+        r->start[++kept] = at;
+    }
+    r->n = kept;
+    r->values = at;
+}
+
+/* Weights and offsets of the sparse rows behind t->n, which stand beside them in arrays. */
+static fab_status take_beside(fab_feed *f, fab_dataset *t)
+{
+    const fab_roles *r = &f->role;
+    const int64_t more = t->cells.n - t->n, first = f->rows - more;
+    if (r->weight < 0 && r->offset < 0) return FAB_OK;
+    FAB_TRY(make_room(t, r, t->cells.n));
+    if (r->offset >= 0)
+        FAB_TRY(fab_arrays_beside(f->source, r->offset, first, more, t->offset + t->n));
+    if (r->weight < 0) return FAB_OK;
+    FAB_TRY(fab_arrays_beside(f->source, r->weight, first, more, t->weight + t->n));
+    leave_weightless(f, t);
+    return FAB_OK;
+}
+
 static fab_status read_sparse(fab_feed *f, int64_t most, fab_dataset *t)
 {
     int64_t got;
@@ -591,6 +632,7 @@ static fab_status read_sparse(fab_feed *f, int64_t most, fab_dataset *t)
         f->at_end = got == 0;
         FAB_TRY(tick(f));
     }
+    if (t->cells.n > t->n) FAB_TRY(take_beside(f, t));
     if (f->role.target >= 0 && t->cells.n > t->n) {
         FAB_TRY(make_room(t, &f->role, t->cells.n));
         memcpy(t->y + t->n, t->cells.label + t->n, (size_t)(t->cells.n - t->n) * sizeof *t->y);

@@ -48,9 +48,10 @@ void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int
     *target = *weight = *offset = -1;
     if (a->start) {
         if (is_given(&a->y)) *target = 0;
-        return;
+        next = 1 + s->features;
+    } else if (is_given(&a->y)) {
+        *target = next++;
     }
-    if (is_given(&a->y)) *target = next++;
     if (is_given(&a->weight)) *weight = next++;
     if (is_given(&a->offset)) *offset = next++;
 }
@@ -84,10 +85,10 @@ static fab_status check_array(const fab_array *a, const char *what)
 
 static fab_status check_sparse(const fab_arrays *a)
 {
-    if (!a->index || a->columns || a->name || is_given(&a->weight) || is_given(&a->offset))
+    if (!a->index || a->columns || a->name)
         return FAB_FAIL(FAB_UNSUPPORTED,
-                        "arrays: sparse rows are a matrix with an index, and a target; they take "
-                        "no other columns, names, weights or offsets");
+                        "arrays: sparse rows are a matrix with an index, a target, weights and "
+                        "offsets; they take no other columns and no names");
     if (a->D > INT32_MAX)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "arrays: %lld sparse features, expected at most %d",
                         (long long)a->D, INT32_MAX);
@@ -203,9 +204,18 @@ static fab_status open_dense(fab_source *s)
 static fab_status open_sparse(fab_source *s)
 {
     if (s->features == 0) s->features = s->arrays->D;
-    s->columns = 1 + s->features;
+    s->columns = 1 + s->features + is_given(&s->arrays->weight) + is_given(&s->arrays->offset);
     s->first_name = "label";
     return open_words(s, 0, &s->arrays->y);
+}
+
+const char *fab_arrays_sparse_name(const fab_source *s, int64_t column)
+{
+    int64_t target, weight, offset;
+    if (!s->arrays || !s->arrays->start || column <= s->features) return NULL;
+    fab_arrays_roles(s, &target, &weight, &offset);
+    const fab_array *a = column == weight ? &s->arrays->weight : &s->arrays->offset;
+    return a->name ? a->name : column == weight ? "weight" : "offset";
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------- */
@@ -301,6 +311,15 @@ static fab_status add_sparse(fab_source *s, int64_t row, fab_sparse *r)
     return FAB_OK;
 }
 
+/* The weight or the offset of a sparse row. */
+static fab_status read_beside(fab_source *s, int64_t row, int64_t column, double *out)
+{
+    int64_t target, weight, offset;
+    fab_arrays_roles(s, &target, &weight, &offset);
+    return read_array(s, column == weight ? &s->arrays->weight : &s->arrays->offset, row, column,
+                      out);
+}
+
 static fab_status next_sparse(fab_source *s, double *out, int *got)
 {
     const int64_t row = s->row;
@@ -312,6 +331,13 @@ static fab_status next_sparse(fab_source *s, double *out, int *got)
     memset(out, 0, (size_t)s->columns * sizeof *out);
     out[0] = s->one.label[0];
     for (int64_t k = 0; k < s->one.values; k++) out[1 + s->one.index[k]] = s->one.value[k];
+    for (int64_t c = 1 + s->features; c < s->columns; c++) FAB_TRY(read_beside(s, row, c, &out[c]));
+    return FAB_OK;
+}
+
+fab_status fab_arrays_beside(fab_source *s, int64_t column, int64_t first, int64_t n, double *out)
+{
+    for (int64_t i = 0; i < n; i++) FAB_TRY(read_beside(s, first + i, column, &out[i]));
     return FAB_OK;
 }
 

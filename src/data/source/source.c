@@ -355,6 +355,8 @@ const char *fab_source_name(const fab_source *s, int64_t column)
 {
     if (column < 0 || column >= s->columns) return NULL;
     if (s->names) return s->names[column];
+    const char *beside = fab_arrays_sparse_name(s, column);
+    if (beside) return beside;
     if (!s->made && make_names((fab_source *)s) != FAB_OK)
         return NULL; /* made when first asked for */
     return s->made + column * s->made_width;

@@ -92,6 +92,9 @@ void fab_chosen_free(void *view);
 void fab_arrays_roles(const fab_source *s, int64_t *target, int64_t *weight, int64_t *offset);
 /* Are the words of this column given, with those that no row has? */
 int fab_arrays_words_given(const fab_source *s, int64_t column);
+/* Of sparse rows: the name of a column behind the features, NULL: it is none; n values of it from row `first`. */
+const char *fab_arrays_sparse_name(const fab_source *s, int64_t column);
+fab_status fab_arrays_beside(fab_source *s, int64_t column, int64_t first, int64_t n, double *out);
 /* A table in the user's units as a source.  Borrows t until close. */
 fab_status fab_source_open_table(fab_source **s, const fab_dataset *t, const fab_source_options *o);
 
