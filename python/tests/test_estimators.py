@@ -22,6 +22,7 @@ from sklearn.preprocessing import StandardScaler
 import fabayes
 from fabayes import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                      BayesianPoissonRegression, FactorAnalysis)
+from fabayes._tables import table_of
 from fabayes.sklearn import threads_of
 
 R = np.random.RandomState(0)
@@ -298,6 +299,9 @@ def test_sparse_rows_have_weights_and_offsets(container, method):
     np.testing.assert_allclose(there.predict(S, offset=offset), dense.predict(S.toarray(), offset=offset), rtol=1e-4, atol=1e-5)
     again = clone(make).fit(S[np.repeat(np.arange(80), w)], np.repeat(y, w), offset=np.repeat(offset, w))
     np.testing.assert_allclose(there.coef_, again.coef_, rtol=1e-6, atol=1e-8)
+    table = {**table_of(S.tocsr(), None), "y": y, "weight": w.astype(float), "offset": offset}  # rows of weight 0 among them
+    core = fabayes._core.fit(table, there._plan(), 1)
+    assert np.array_equal(np.frombuffer(core.coefficients()[0])[:6], there.coef_) and core.report()["rows"] == (w > 0).sum()
     with pytest.raises(ValueError, match="offset"):
         there.predict(S)
     with pytest.raises(ValueError, match="NaN"):
