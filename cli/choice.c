@@ -107,6 +107,7 @@ static int check_target(const choice *c)
 static int open_data(choice *c)
 {
     const fab_exec exec = {.ops = fab_ops_find("cpu", (fab_dtype)c->dtype), .threads = c->threads};
+    if (!c->data.dates && fab_formula_dates(c->columns.formula)) c->data.dates = "numbers";
     int status = table_open(&c->source, &c->data);
     if (status == DONE) status = check_target(c);
     if (status != DONE) return status;

@@ -38,6 +38,8 @@ int table_open(fab_source **s, const data_options *o)
                                   .categorical = o->categorical,
                                   .leave_index = !o->with_index,
                                   .usual = o->usual,
+                                  .concern = o->hushed ? (const char *const[]){""} : NULL,
+                                  .concerns = o->hushed,
                                   .columns_max = o->columns_max};
     const int status = dialect_of(&options.dialect, o);
     if (status != DONE) return status;
@@ -59,7 +61,10 @@ int data_of(fab_data *d, const data_options *o)
 
 int data_open(fab_source **s, const data_options *o)
 {
-    int status = table_open(s, o);
+    int status = DONE;
+    if (o->dates && strcmp(o->dates, "parts") == 0)
+        status = say_wrong("--dates parts is for fit and tune: vectors have days, --dates numbers");
+    if (status == DONE) status = table_open(s, o);
     if (status == DONE) {
         const fab_status chosen = fab_source_choose(s, o->only, o->exclude);
         if (chosen != FAB_OK) status = say_status(chosen);

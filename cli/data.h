@@ -16,6 +16,7 @@ typedef struct data_options {
         *na;                    /* of its dialect, as the call says; or NULL */
     const char *only, *exclude; /* columns of vectors, or NULL */
     int64_t with_index;         /* 1: row numbers and row names in front are a column too */
+    int64_t hushed;             /* 1: what is noted of its columns was said, or matters to nobody */
     const fab_dialect *usual;   /* what holds where neither call nor file says; or NULL */
 } data_options;
 
@@ -44,7 +45,7 @@ extern const char *const format_names[]; /* in the order of fab_format */
     {"decimal", 0, OPT_TEXT, &(d_)->decimal, "MARK", 0, 0, ((const char *const[]){"point", "comma", NULL}), "decimal mark: point or comma (default: found)"}, \
     {"na", 0, OPT_TEXT, &(d_)->na, "WORDS", 0, 0, NULL, "words for a missing value, separated by commas, instead of NA, null, ?, .. (default: those)"}, \
     {"comment", 0, OPT_TEXT, &(d_)->comment, "CHAR", 0, 0, NULL, "pass over lines that begin with it, or none (default: # where it is no data)"}, \
-    {"dates", 0, OPT_TEXT, &(d_)->dates, "HOW", 0, 0, ((const char *const[]){"words", "numbers", "day-first", "month-first", NULL}), "dates as words, or as days since 1970: numbers, day-first or month-first (default words)"}
+    {"dates", 0, OPT_TEXT, &(d_)->dates, "HOW", 0, 0, ((const char *const[]){"words", "numbers", "parts", "day-first", "month-first", NULL}), "dates as words, as days since 1970 (numbers, day-first, month-first), or as parts: year, month, weekday (default words)"}
 // clang-format on
 
 /* Open DATA to read its rows as vectors.  Every function here that returns an exit status has said why it is not

@@ -1,5 +1,6 @@
 """test_cli_formula.py PROGRAM - formulas, chosen columns, references, and predictions of every row."""
 # SPDX-License-Identifier: MIT
+import datetime
 import json
 from cli_case import Case, np, run
 
@@ -134,6 +135,97 @@ class Formula(Case):
         self.bad(2, "fit", self.data, "-f", "price ~ area - 1", "--model", "mlp:4", says=["biases"])
         self.bad(1, "fit", self.data, "-f", "price ~ log(district)", says=["holds words"])
         self.bad(1, "fit", self.data, "-f", "price ~ log(rooms - 5)", says=["row", "'rooms'"])
+
+
+class Dates(Case):
+    """Parts of dates, held against the datetime of Python, and some values against those that pandas gives."""
+    PARTS = {"year": lambda t: t.year, "quarter": lambda t: (t.month + 2) // 3, "month": lambda t: t.month,
+             "day": lambda t: t.day, "yearday": lambda t: t.timetuple().tm_yday, "weekday": lambda t: t.weekday(),
+             "hour": lambda t: t.hour}
+
+    def setUp(self):
+        super().setUp()
+        r = np.random.default_rng(4)
+        first = datetime.datetime(1896, 1, 1)
+        self.when = [first + datetime.timedelta(seconds=int(s)) for s in r.integers(0, 210 * 365 * 86400, 150)]
+        self.when += [datetime.datetime(*t) for t in ((2000, 2, 29), (1900, 3, 1), (1969, 12, 31, 23, 59, 59), (1970, 1, 1),
+                                                      (2024, 12, 31, 13), (1600, 2, 29, 6), (2100, 2, 28), (2100, 3, 1))]
+        self.a = r.normal(size=len(self.when))
+        self.y = r.normal(size=len(self.when)) + np.array([t.month for t in self.when])
+        self.data = self.write("d.csv", text([[t.isoformat(" ") for t in self.when], self.a, self.y], ["when", "a", "y"]))
+
+    def same(self, parted, data):
+        """Predictions of the fit from the columns of `parted` are those of the fit of the formula from dates."""
+        self.assertEqual(self.run_it("predict", "--full", self.path("f"), self.data).stdout.decode(),
+                         self.good("predict", "--full", parted, data))
+
+    def test_parts_are_those_of_the_calendar(self):
+        columns = [[of(t) for t in self.when] for of in self.PARTS.values()]
+        data = self.write("p.csv", text(columns + [self.a, self.y], list(self.PARTS) + ["a", "y"]))
+        formula = "y ~ " + " + ".join("%s(when)" % part for part in self.PARTS) + " + log(year(when)) + a"
+        told = self.run_it("fit", self.data, "-f", formula, "-o", self.path("f"))
+        self.assertEqual(told.returncode, 0, told.stderr)
+        self.good("fit", data, "-f", "y ~ " + " + ".join(self.PARTS) + " + log(year) + a", "-o", self.path("p"))
+        self.same(self.path("p"), data)
+
+    def test_parts_that_pandas_gives(self):
+        # pandas.Timestamp(t): year, quarter, month, day, day_of_year, day_of_week, hour
+        known = {"1969-12-31 23:59:59": (1969, 4, 12, 31, 365, 2, 23), "2000-02-29": (2000, 1, 2, 29, 60, 1, 0),
+                 "2024-12-31T13:00": (2024, 4, 12, 31, 366, 1, 13), "1900-03-01": (1900, 1, 3, 1, 60, 3, 0)}
+        for part, at in zip(self.PARTS, range(7)):
+            rows = [(t, v[at]) for t, v in known.items() for _ in range(5)]
+            data = self.write("k.csv", text([[t for t, _ in rows], [v for _, v in rows]], ["when", "y"]))
+            self.run_it("fit", data, "-f", "~ I(%s(when))" % part, "-y", "y", "-o", self.path("f"), "-m", "ridge",
+                        "--likelihood", "gaussian", "--alpha=1e-12", "--beta=1")
+            got = self.run_it("predict", self.path("f"), data, "--full").stdout.decode().split("\n")[1:-1]
+            np.testing.assert_allclose([float(line.split(",")[0]) for line in got], [v for _, v in rows], rtol=0, atol=1e-6)
+
+    def test_levels_of_a_part_are_features(self):
+        words = [["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"][t.month - 1]
+                 for t in self.when]
+        told = json.loads(self.run_it("fit", self.data, "-f", "y ~ a * C(month(when))", "-o", self.path("f"), "--json").stdout)
+        self.assertEqual(told["D"], 1 + 12 + 12)
+        names = [c["name"] for c in self.good_json("info", self.path("f"))["coefficients"]]
+        self.assertIn("C(month(when))=Jan", names)
+        self.assertIn("a:C(month(when))=Dec", names)
+        data = self.write("p.csv", text([words, self.a, self.y], ["m", "a", "y"]))
+        self.good("fit", data, "-f", "y ~ a * m", "-o", self.path("p"))
+        a = [self.run_it("predict", self.path(f), d).stdout for f, d in (("f", self.data), ("p", data))]
+        a = [np.array([line.split(b",") for line in t.split(b"\n")[1:-1]], float) for t in a]
+        np.testing.assert_allclose(a[0], a[1], rtol=1e-3, atol=1e-3)
+
+    def test_dates_as_parts_is_that_formula(self):
+        for args, formula in ((["--dates", "parts"], "y ~ . - when + year(when) + C(month(when)) + C(weekday(when)) + C(hour(when))"),):
+            done = self.run_it("fit", self.data, "-y", "y", "-o", self.path("f"), *args)
+            self.assertIn(b"dates are read as their parts", done.stderr)
+            self.run_it("fit", self.data, "-f", formula, "-o", self.path("p"))
+            one, two = (self.good_json("info", self.path(f))["coefficients"] for f in "fp")
+            self.assertEqual(one, two)
+        self.assertEqual(len(one), 1 + 1 + 12 + 7 + 24 + 1)
+        days = self.write("e.csv", text([[t.date().isoformat() for t in self.when], self.a, self.y], ["my date", "a", "y"]))
+        self.run_it("fit", days, "-y", "y", "-o", self.path("f"), "--dates", "parts")
+        self.assertEqual(len(self.good_json("info", self.path("f"))["coefficients"]), 1 + 1 + 12 + 7 + 1)
+        # the fit knows what its dates are: a gap is NA, and no option is needed
+        gap = self.write("g.csv", b"my date,a\n2024-02-03,1\n,1\n")
+        self.assertEqual(self.run_it("predict", self.path("f"), gap).stdout.split(b"\n")[2], b"NA,NA,NA,NA")
+        either = self.write("h.csv", text([["01/02/2024", "03/04/2024"] * 20, range(40)], ["when", "y"]))
+        self.bad(1, "fit", either, "-y", "y", "--dates", "parts", says=["day-first", "month-first"])
+        self.bad(2, "fa", self.data, "-k", "1", "--dates", "parts", says=["is for fit and tune"])
+        self.bad(2, "fit", self.data, "-f", "y ~ C(year(when))", says=["expected a column, or quarter, month"])
+
+    def test_notes_are_about_columns_of_the_fit(self):
+        data = self.write("n.csv", text([[t.date().isoformat() for t in self.when], ["$%.2f" % v for v in self.a], self.a, self.y],
+                                        ["when", "cost", "a", "y"]))
+        done = self.run_it("fit", data, "-f", "y ~ a", "-o", self.path("f"))
+        self.assertIn(b"('cost'): the sign '$' is left out", done.stderr)
+        self.good("predict", self.path("f"), data)
+        self.good("predict", self.path("f"), data, "--all")
+        self.good("score", self.path("f"), data)
+        self.good("fit", self.data, "-f", "y ~ a", "-o", self.path("f"), "--quiet")
+        self.run_it("fit", data, "-f", "y ~ cost", "-o", self.path("f"))
+        done = self.run_it("predict", self.path("f"), data)
+        self.assertIn(b"('cost'): the sign '$' is left out", done.stderr)
+        self.assertNotIn(b"when", done.stderr)
 
 
 class Columns(Case):
@@ -326,4 +418,4 @@ class Every(Case):
 
 
 if __name__ == "__main__":
-    run(Formula, Columns, Vectors, Every)
+    run(Formula, Dates, Columns, Vectors, Every)

@@ -60,6 +60,7 @@ int kept_open(kept *k, const data_options *d, const fab_dialect *usual, const ch
                         .missing = 1,
                         .words = 1,
                         .with_index = 1,
+                        .hushed = 1,
                         .usual = usual,
                         .separator = d->separator,
                         .decimal = d->decimal,

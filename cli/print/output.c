@@ -6,6 +6,7 @@
 #include <errno.h>
 #include <float.h>
 #include <signal.h>
+#include <stdatomic.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -49,6 +50,18 @@ const char *one_line(const char *text)
 
 /* ---- failures ------------------------------------------------------------------------------------- */
 
+/* Notes wait until the call is known to make sense: a call that is refused as wrong has said one sentence. */
+static char waiting[8192];
+static atomic_flag noting = ATOMIC_FLAG_INIT; /* threads may have something to note */
+
+static void show_waiting(void)
+{
+    while (atomic_flag_test_and_set(&noting)) continue;
+    fputs(waiting, stderr);
+    waiting[0] = '\0';
+    atomic_flag_clear(&noting);
+}
+
 static void say(const char *format, va_list args)
 {
     char sentence[8192], shown[8192];
@@ -61,6 +74,7 @@ static void say(const char *format, va_list args)
 int say_wrong(const char *format, ...)
 {
     va_list args;
+    waiting[0] = '\0';
     va_start(args, format);
     say(format, args);
     va_end(args);
@@ -301,10 +315,19 @@ static int is_known(const char *sentence)
 
 static void show_note(void *ctx, const char *sentence)
 {
+    char shown[1024];
     (void)ctx;
-    if (is_known(sentence)) return;
-    progress_close();
-    fprintf(stderr, "fabayes: note: %s\n", one_line(sentence));
+    escape(sentence, shown, sizeof shown);
+    while (atomic_flag_test_and_set(&noting)) continue;
+    if (!is_known(sentence)) {
+        size_t used = strlen(waiting);
+        if (used + strlen(shown) + 32 > sizeof waiting) {
+            fputs(waiting, stderr);
+            used = 0;
+        }
+        snprintf(waiting + used, sizeof waiting - used, "fabayes: note: %s\n", shown);
+    }
+    atomic_flag_clear(&noting);
 }
 
 void progress_open(int64_t quiet)
@@ -340,6 +363,7 @@ static void draw_bar(const char *what, int64_t done, int64_t total, double secon
 int progress_tick(void *ctx, const char *what, int64_t done, int64_t total)
 {
     (void)ctx;
+    if (waiting[0]) progress_close();
     if (!bar.on) return stop;
     const double now = fab_clock();
     if (is_new(done, total)) {
@@ -361,4 +385,5 @@ void progress_close(void)
 {
     if (bar.drawn) fputs("\r\033[K", stderr);
     bar.drawn = 0;
+    show_waiting();
 }

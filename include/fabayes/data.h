@@ -60,8 +60,9 @@ FAB_API fab_status fab_format_find(fab_format *f, const char *name);
 typedef enum fab_dates {
     FAB_DATES_WORDS = 0, /* a column of them is one of words */
     FAB_DATES_NUMBERS, /* days since 1970-01-01; 03/01/2024 only where a value tells day from month */
-    FAB_DATES_DAY_FIRST,  /* the same, 03/01/2024 is in January */
-    FAB_DATES_MONTH_FIRST /* the same, in March */
+    FAB_DATES_DAY_FIRST,   /* the same, 03/01/2024 is in January */
+    FAB_DATES_MONTH_FIRST, /* the same, in March */
+    FAB_DATES_PARTS /* year, month and weekday (and hour, where there is a time) of each date, by a formula that the table gets */
 } fab_dates;
 
 enum { FAB_NA_ROOM = 256 };
@@ -78,9 +79,11 @@ typedef struct fab_dialect {
 } fab_dialect;
 
 /* Set a part by name: "separator" (a character, or comma, semicolon, tab, blank, pipe), "decimal" (point, comma),
- * "comment" (a character, or none), "dates" (words, numbers, day-first, month-first), "na" (words).  FAB_BAD_ARGUMENT
+ * "comment" (a character, or none), "dates" (words, numbers, parts, day-first, month-first), "na" (words).  FAB_BAD_ARGUMENT
  * says what is wrong. */
 FAB_API fab_status fab_dialect_set(fab_dialect *d, const char *name, const char *text);
+/* Does a formula take parts of dates, year(x), month(x), ..?  They must be read as numbers then. */
+FAB_API int fab_formula_dates(const char *formula);
 
 typedef struct fab_source_options {
     fab_format format;
@@ -99,6 +102,9 @@ typedef struct fab_source_options {
     int64_t leave_index; /* 1: a first column of row numbers or names is left out, with a note */
     /* Comma-separated columns in which "none" is a word, instead of those where it is frequent; NULL: those. */
     const char *none;
+    /* The `concerns` columns that matter: what is noted of others is not said, nor that an index is left out.  NULL: all do. */
+    const char *const *concern;
+    int64_t concerns;
 } fab_source_options;
 
 /* What is believed of a file before memory is taken for it: a few kilobytes of gzip can stand for gigabytes. */

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
+#include "base/memory.h"
 #include "data/columns/table.h"
 #include "fabayes/settings.h"
 #include <string.h>
@@ -69,15 +70,15 @@ static fab_status finish(fab_feed **f, const fab_data *d, fab_source *s, fab_sta
 
 fab_status fab_feed_open_data(fab_feed **f, const fab_data *d)
 {
-    const fab_source_options o = {.format = d->format,
-                                  .features = d->features,
-                                  .rows = d->rows,
-                                  .missing = missing_of(d) != FAB_MISSING_REFUSE,
-                                  .words = 1,
-                                  .categorical = d->categorical,
-                                  .columns_max = d->columns_max,
-                                  .dialect = d->dialect,
-                                  .leave_index = 1};
+    fab_source_options o = {.format = d->format,
+                            .features = d->features,
+                            .rows = d->rows,
+                            .missing = missing_of(d) != FAB_MISSING_REFUSE,
+                            .words = 1,
+                            .categorical = d->categorical,
+                            .columns_max = d->columns_max,
+                            .dialect = d->dialect,
+                            .leave_index = 1};
     fab_columns c = d->columns;
     fab_source *s = NULL;
     *f = NULL;
@@ -86,6 +87,8 @@ fab_status fab_feed_open_data(fab_feed **f, const fab_data *d)
     if (formula && (c.formula || c.only || c.exclude))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "table: it has the formula '%s', and its columns are chosen", formula);
+    if (!o.dialect.dates && d->file && fab_formula_dates(d->columns.formula))
+        o.dialect.dates = FAB_DATES_NUMBERS;
     if (!d->source) FAB_TRY(open_source(&s, d, &o));
     fab_status opened = fab_feed_open(f, d->source ? d->source : s, &c);
     if (opened == FAB_OK && formula) opened = fab_feed_set_formula(f, formula);
@@ -110,12 +113,21 @@ fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scal
                                  fab_reading what)
 {
     char *categorical, *none;
+    const char **concern;
     fab_source *s = NULL;
     *f = NULL;
-    FAB_TRY(fab_scaling_categorical(k, &categorical));
-    const fab_status named = fab_scaling_none(k, &none);
-    if (named != FAB_OK) fab_text_free(categorical);
-    FAB_TRY(named);
+    FAB_TRY(fab_alloc_array((void **)&concern, k->columns + 1, sizeof *concern, "feed"));
+    for (int64_t c = 0; c < k->columns; c++) concern[c] = k->column[c].name;
+    concern[k->columns] = k->target ? k->target : "";
+    fab_status named = fab_scaling_categorical(k, &categorical);
+    if (named == FAB_OK) {
+        named = fab_scaling_none(k, &none);
+        if (named != FAB_OK) fab_text_free(categorical);
+    }
+    if (named != FAB_OK) {
+        fab_release(concern);
+        return named;
+    }
     const fab_source_options o = {.format = d->format,
                                   .features = k->sparse ? k->D : d->features,
                                   .rows = d->rows,
@@ -126,12 +138,15 @@ fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scal
                                   .dialect = d->dialect,
                                   .usual = &k->dialect,
                                   .leave_index = !has_column(k, "x0"),
-                                  .none = none};
+                                  .none = none,
+                                  .concern = concern,
+                                  .concerns = k->columns + 1};
     fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
     if (opened == FAB_BAD_ARGUMENT && categorical && (d->file || d->arrays))
         opened = FAB_BAD_DATA; /* the fit named the columns of words, not the call */
     fab_text_free(categorical);
     fab_text_free(none);
+    fab_release(concern);
     FAB_TRY(opened);
     if (d->labels) what = FAB_READ_FEATURES;
     return finish(f, d, s, fab_feed_open_as(f, d->source ? d->source : s, k, what));

@@ -6,7 +6,7 @@
  *   product  = power { ':' power }
  *   power    = primary [ ( '^' | '**' ) whole number ]  (a + b)^2 = a + b + a:b
  *   primary  = '(' sum ')' | '.' | '0' | '1' | factor | 'offset' '(' name | 'log' '(' name ')' ')'
- *   factor   = name | 'C' '(' name ')' | 'poly' '(' number ',' whole number ')' | 'I' '(' number ')' | function '(' number ')'
+ *   factor   = name | 'C' '(' name ')' | 'C' '(' part of a date '(' number ')' ')' | 'poly' '(' number ',' whole number ')' | 'I' '(' number ')' | function '(' number ')'
  *   number   = the arithmetic of columns and constants: + - * / ^ ( ) and functions
  *   name     = letters, digits, '_' and '.', or anything between `` or ""
  *
@@ -27,8 +27,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-const char *const fab_formula_functions[] = {"log", "log1p", "log2", "log10",
-                                             "exp", "sqrt",  "abs",  NULL};
+static const char *const functions[] = {"log", "log1p", "log2", "log10", "exp", "sqrt", "abs"};
+enum { FUNCTIONS = sizeof functions / sizeof *functions };
 static double absolute(double x)
 {
     return fabs(x);
@@ -37,7 +37,7 @@ static double absolute(double x)
 double fab_formula_function(int64_t which, double x)
 {
     static double (*const function[])(double) = {log, log1p, log2, log10, exp, sqrt, absolute};
-    return function[which](x);
+    return which < FUNCTIONS ? function[which](x) : fab_date_parts[which - FUNCTIONS].of(x);
 }
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -291,15 +291,17 @@ static fab_status arithmetic(parser *r, expression *e);
 
 static int64_t function_of(const char *name)
 {
-    for (int64_t i = 0; fab_formula_functions[i]; i++)
-        if (strcmp(name, fab_formula_functions[i]) == 0) return i;
-    return -1;
+    for (int64_t i = 0; i < FUNCTIONS; i++)
+        if (strcmp(name, functions[i]) == 0) return i;
+    const fab_date_part *part = fab_date_part_find(name);
+    return part ? FUNCTIONS + (part - fab_date_parts) : -1;
 }
 
 static fab_status no_function(const parser *r, const char *at, const char *name)
 {
-    static const char *const known[] = {"log", "log1p", "log2", "log10", "exp",    "sqrt",
-                                        "abs", "I",     "poly", "C",     "factor", "offset"};
+    static const char *const known[] = {
+        "log",    "log1p",  "log2", "log10",   "exp",   "sqrt", "abs",     "I",       "poly", "C",
+        "factor", "offset", "year", "quarter", "month", "day",  "yearday", "weekday", "hour"};
     const char *near = fab_nearest(name, known, sizeof known / sizeof *known);
     const long long place = at - r->text + 1;
     if (near)
@@ -307,11 +309,13 @@ static fab_status no_function(const parser *r, const char *at, const char *name)
             FAB_BAD_ARGUMENT,
             "formula '%s': character %lld: there is no function '%.40s' here; did you mean '%s'?",
             r->text, place, name, near);
-    return FAB_FAIL(FAB_BAD_ARGUMENT,
-                    "formula '%s': character %lld: there is no function '%.40s' here; log, log1p, "
-                    "log2, log10, exp, "
-                    "sqrt, abs, I, poly, C and offset are there",
-                    r->text, place, name);
+    return FAB_FAIL(
+        FAB_BAD_ARGUMENT,
+        "formula '%s': character %lld: there is no function '%.40s' here; log, log1p, "
+        "log2, log10, exp, "
+        "sqrt, abs, I, poly, C, offset, and year, quarter, month, day, yearday, weekday "
+        "and hour of a date are there",
+        r->text, place, name);
 }
 
 /* NOLINTBEGIN(misc-no-recursion): rules of the grammar, and at most DEEPEST parentheses */
@@ -437,6 +441,35 @@ static fab_status call_factor(parser *r, const char *name, fab_factor *made, exp
     fab_text text = e->text;
     e->text = (fab_text){0};
     return fab_text_give(&text, &made->text);
+}
+
+/* C(name( was read, and name stands at `at`: the levels of a part of a date. */
+static fab_status part_factor(parser *r, const char *at, const char *name, int64_t *factor)
+{
+    const fab_date_part *part = fab_date_part_find(name);
+    fab_factor made = {0};
+    expression e = {0};
+    if (!part || !part->levels) {
+        r->p = at;
+        return expected(r, "a column, or quarter, month, day, weekday or hour of one");
+    }
+    fab_status s = call_factor(r, name, &made, &e);
+    close_expression(&e);
+    if (s == FAB_OK) s = need_mark(r, ")");
+    if (s == FAB_OK) {
+        fab_text t = {0};
+        fab_text_add(&t, "C(%s)", made.text);
+        fab_release(made.text);
+        made.text = NULL;
+        made.kind = FAB_FACTOR_PART;
+        made.part = part - fab_date_parts;
+        made.degree = part->levels;
+        s = fab_text_give(&t, &made.text);
+    }
+    if (s == FAB_OK) s = put_factor(r, &made, factor);
+    fab_release(made.text);
+    fab_release(made.step);
+    return s;
 }
 
 /* ---- reading: sets of terms ---------------------------------------------------------------------------- */
@@ -624,10 +657,14 @@ static fab_status named_terms(parser *r, terms *out)
         char *column = NULL;
         pass_blanks(r);
         at = r->p;
-        s = take_name(r, "a column", &column, NULL);
-        if (s == FAB_OK) s = need_mark(r, ")");
-        if (s == FAB_OK) s = check_column(r, at, column);
-        if (s == FAB_OK) s = put_column_factor(r, column, 1, &one.factor[0]);
+        s = take_name(r, "a column", &column, &quoted);
+        if (s == FAB_OK && !quoted && take_mark(r, "(")) {
+            s = part_factor(r, at, column, &one.factor[0]);
+        } else {
+            if (s == FAB_OK) s = need_mark(r, ")");
+            if (s == FAB_OK) s = check_column(r, at, column);
+            if (s == FAB_OK) s = put_column_factor(r, column, 1, &one.factor[0]);
+        }
         fab_release(column);
     } else if (function_of(name) >= 0 || strcmp(name, "I") == 0 || strcmp(name, "poly") == 0) {
         fab_factor made = {0};

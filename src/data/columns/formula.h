@@ -2,8 +2,8 @@
  *
  *     price ~ area + log(age) + district + area:rooms - 1
  *
- * A factor is a column, an arithmetic expression of columns of numbers, a polynomial of one, or C(column), whose numbers are
- * levels.  It makes one feature, or one for each level or degree; a term makes the products.
+ * A factor is a column, an arithmetic expression of columns of numbers, a polynomial of one, C(column), whose numbers are
+ * levels, or C(month(date)) and the like.  It makes one feature, or one for each level or degree; a term makes the products.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_DATA_FORMULA_H
@@ -32,12 +32,13 @@ typedef struct fab_step {
 } fab_step;
 
 typedef struct fab_factor {
-    enum { FAB_FACTOR_COLUMN, FAB_FACTOR_EXPRESSION, FAB_FACTOR_POLY } kind;
+    enum { FAB_FACTOR_COLUMN, FAB_FACTOR_EXPRESSION, FAB_FACTOR_POLY, FAB_FACTOR_PART } kind;
     char *text;     /* as it stands in the formula: `floor area` */
     int64_t column; /* of FAB_FACTOR_COLUMN */
     fab_step *step; /* steps; of the others */
     int64_t steps;
-    int64_t degree; /* of a polynomial */
+    int64_t degree; /* of a polynomial; of C(part of a date) its levels */
+    int64_t part;   /* of FAB_FACTOR_PART: its number in fab_date_parts */
     double *alpha,
         *norm2; /* degree, degree + 1: its recurrence, from the rows; NULL: not known yet */
 } fab_factor;
@@ -98,8 +99,22 @@ typedef struct fab_level_place {
     int64_t base;   /* the feature without it: k->D: the intercept; -1: there is no such feature */
 } fab_level_place;
 fab_level_place fab_scaling_level_place(const fab_scaling *k, int64_t d, int64_t column);
+/* ---- dates.c --------------------------------------------------------------------------------------------- */
+
+/* A part of a date: a function of days since 1970-01-01, whose values are first, first + 1, .. where they come round. */
+typedef struct fab_date_part {
+    const char *name;
+    double (*of)(double days);
+    int64_t first, levels;   /* levels 0: it goes on and on */
+    const char *const *word; /* levels; NULL: their numbers */
+} fab_date_part;
+extern const fab_date_part fab_date_parts[]; /* the last one has no name */
+const fab_date_part *fab_date_part_find(const char *name);
+/* The formula that has the parts of the dates among the columns feature[n] instead of their days.  Gives *text; NULL: no dates. */
+fab_status fab_formula_of_dates(const fab_source *s, const int64_t *feature, int64_t n,
+                                char **text);
+
 /* One function of a number, by its number in the list; its name, NULL: there are no more. */
 double fab_formula_function(int64_t which, double x);
-extern const char *const fab_formula_functions[];
 
 #endif

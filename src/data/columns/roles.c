@@ -234,7 +234,7 @@ fab_status fab_roles_find(fab_roles *p, const fab_source *s, const fab_columns *
 {
     const int64_t n = fab_source_columns(s);
     fab_columns named = *c;
-    char *left = NULL, *mark = NULL;
+    char *left = NULL, *mark = NULL, *of_dates = NULL;
     *formula = NULL;
     if (n < 1 || !fab_source_name(s, 0)) return FAB_NO_MEMORY; /* which it has said */
     if (c->formula) FAB_TRY(fab_formula_target(c->formula, &left));
@@ -249,7 +249,11 @@ fab_status fab_roles_find(fab_roles *p, const fab_source *s, const fab_columns *
     done = listed_features(p, s, c, mark);
     fab_release(mark);
     FAB_TRY(done);
-    if (c->formula) FAB_TRY(read_formula(p, s, c, formula));
+    if (s->parts && !c->formula) FAB_TRY(fab_formula_of_dates(s, p->feature, p->n, &of_dates));
+    if (of_dates) named.formula = of_dates;
+    if (named.formula) done = read_formula(p, s, &named, formula);
+    fab_release(of_dates);
+    FAB_TRY(done);
     if (p->n == 0) return FAB_FAIL(FAB_BAD_DATA, "the file has no column left for a feature");
     return FAB_OK;
 }

@@ -66,7 +66,7 @@ static void add_columns(fab_text *t, const fab_scaling *k)
 /* {"separator", "decimal", "comment", "dates", "na"}, those that are other than usual, as fab_dialect_set takes them. */
 static void add_dialect(fab_text *t, const fab_dialect *d)
 {
-    static const char *const dates[] = {NULL, "numbers", "day-first", "month-first"};
+    static const char *const dates[] = {NULL, "numbers", "day-first", "month-first", "numbers"};
     const char separator[2] = {d->separator, '\0'}, comment[2] = {d->comment, '\0'};
     fab_text part = {0};
     if (d->separator) add_name(&part, "separator", separator);

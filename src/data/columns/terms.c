@@ -2,7 +2,7 @@
  *
  * For each row:
  *
- *   1  the value of every factor: a number, the place of a level, or the polynomials of a number
+ *   1  the value of every factor: a number, the place of a level, the part of a date, or the polynomials of a number
  *   2  the features of every term: products of the numbers, at the place of its levels, 0 at all others
  *
  * The first factor runs fastest, as in R:  a=1:b=1, a=2:b=1, a=1:b=2, ..
@@ -26,7 +26,7 @@
 
 static int64_t width_of(const fab_factor *a, const int64_t *levels)
 {
-    if (a->kind == FAB_FACTOR_POLY) return a->degree;
+    if (a->kind == FAB_FACTOR_POLY || a->kind == FAB_FACTOR_PART) return a->degree;
     if (a->kind == FAB_FACTOR_COLUMN && levels[a->column]) return levels[a->column];
     return 1;
 }
@@ -60,6 +60,13 @@ static int64_t levels_of(const fab_scaling *k, const fab_factor *a)
     return a->kind == FAB_FACTOR_COLUMN ? k->column[a->column].levels : 0;
 }
 
+/* Features of a factor. */
+static int64_t scaled_width(const fab_scaling *k, const fab_factor *a)
+{
+    if (a->kind == FAB_FACTOR_POLY || a->kind == FAB_FACTOR_PART) return a->degree;
+    return levels_of(k, a) ? levels_of(k, a) : 1;
+}
+
 /* A factor in the name of its feature number i. */
 static void add_factor(fab_text *t, const fab_scaling *k, const fab_factor *a, int64_t i)
 {
@@ -69,6 +76,12 @@ static void add_factor(fab_text *t, const fab_scaling *k, const fab_factor *a, i
         fab_text_add(t, "%s", a->text);
     if (a->kind == FAB_FACTOR_POLY) fab_text_add(t, "%lld", (long long)i + 1);
     if (levels_of(k, a)) fab_text_add(t, "=%s", k->column[a->column].level[i]);
+    if (a->kind != FAB_FACTOR_PART) return;
+    const fab_date_part *part = &fab_date_parts[a->part];
+    if (part->word)
+        fab_text_add(t, "=%s", part->word[i]);
+    else
+        fab_text_add(t, "=%lld", (long long)(part->first + i));
 }
 
 fab_status fab_formula_name(const fab_scaling *k, char **name)
@@ -77,19 +90,14 @@ fab_status fab_formula_name(const fab_scaling *k, char **name)
     for (int64_t t = 0, d = 0; t < f->terms; t++) {
         const fab_term *one = &f->term[t];
         int64_t features = 1;
-        for (int64_t j = 0; j < one->n; j++) {
-            const fab_factor *a = &f->factor[one->factor[j]];
-            if (a->kind == FAB_FACTOR_POLY) features *= a->degree;
-            if (levels_of(k, a)) features *= levels_of(k, a);
-        }
+        for (int64_t j = 0; j < one->n; j++)
+            features *= scaled_width(k, &f->factor[one->factor[j]]);
         for (int64_t i = 0; i < features; i++, d++) {
             fab_text text = {0};
             int64_t rest = i;
             for (int64_t j = 0; j < one->n; j++) {
                 const fab_factor *a = &f->factor[one->factor[j]];
-                int64_t width = 1;
-                if (a->kind == FAB_FACTOR_POLY) width = a->degree;
-                if (levels_of(k, a)) width = levels_of(k, a);
+                const int64_t width = scaled_width(k, a);
                 if (j) fab_text_add(&text, ":");
                 add_factor(&text, k, a, rest % width);
                 rest /= width;
@@ -272,7 +280,7 @@ static void put_term(const values *w, const fab_term *term, int64_t j, int64_t f
     }
     const fab_factor *a = &w->f->factor[term->factor[j]];
     const double *v = w->v + w->at[term->factor[j]];
-    const int64_t levels = levels_of(w->k, a);
+    const int64_t levels = a->kind == FAB_FACTOR_PART ? a->degree : levels_of(w->k, a);
     if (levels)
         put_term(w, term, j + 1, first + stride * (int64_t)v[0], stride * levels, number, x);
     else if (a->kind == FAB_FACTOR_POLY)
@@ -293,8 +301,7 @@ static int64_t put_row(const values *w, double *x)
             const fab_factor *a = &w->f->factor[term->factor[j]];
             const double v = w->v[w->at[term->factor[j]]];
             const int64_t levels = levels_of(w->k, a);
-            if (a->kind == FAB_FACTOR_POLY) features *= a->degree;
-            if (levels) features *= levels;
+            features *= scaled_width(w->k, a);
             missing |= isnan(v);
             unseen |= levels && v == UNSEEN;
         }
@@ -324,6 +331,7 @@ static fab_status take_row(const values *w, fab_dataset *t, int64_t row)
         }
         FAB_TRY(value_of(w->f, a, t, row, v));
         if (a->kind == FAB_FACTOR_POLY && !isnan(v[0])) put_poly(a, v[0], v);
+        if (a->kind == FAB_FACTOR_PART) v[0] -= (double)fab_date_parts[a->part].first;
     }
     return FAB_OK;
 }
@@ -360,12 +368,6 @@ fab_status fab_formula_values(const fab_scaling *k, fab_dataset *t, double *x)
 }
 
 /* ---- levels among the features ------------------------------------------------------------------------- */
-
-static int64_t scaled_width(const fab_scaling *k, const fab_factor *a)
-{
-    if (a->kind == FAB_FACTOR_POLY) return a->degree;
-    return levels_of(k, a) ? levels_of(k, a) : 1;
-}
 
 static int64_t term_width(const fab_scaling *k, const fab_term *t)
 {

@@ -23,6 +23,7 @@ static const named separators[] = {{"comma", ','}, {"semicolon", ';'}, {"tab", '
 static const named decimals[] = {{"point", '.'}, {"comma", ','}, {".", '.'}, {",", ','}};
 static const named dates[] = {{"words", FAB_DATES_WORDS},
                               {"numbers", FAB_DATES_NUMBERS},
+                              {"parts", FAB_DATES_PARTS},
                               {"day-first", FAB_DATES_DAY_FIRST},
                               {"month-first", FAB_DATES_MONTH_FIRST}};
 
@@ -66,9 +67,10 @@ fab_status fab_dialect_set(fab_dialect *d, const char *name, const char *text)
     } else if (strcmp(name, "dates") == 0) {
         const named *known = FIND(dates, text);
         if (!known)
-            return FAB_FAIL(FAB_BAD_ARGUMENT,
-                            "dates are read as words, numbers, day-first or month-first, not '%s'",
-                            text);
+            return FAB_FAIL(
+                FAB_BAD_ARGUMENT,
+                "dates are read as words, numbers, parts, day-first or month-first, not '%s'",
+                text);
         d->dates = (fab_dates)known->value;
     } else if (strcmp(name, "na") == 0) {
         if (!text[0] || strlen(text) >= FAB_NA_ROOM)
@@ -121,11 +123,21 @@ int fab_source_is_na(const fab_source *s, const char *p, size_t n)
 
 /* ---- notes ----------------------------------------------------------------------------------------------- */
 
+/* Does nobody ask for the column? */
+static int is_unconcerned(const fab_source *s, int64_t column)
+{
+    if (!s->concern || !s->names) return 0;
+    for (int64_t i = 0; i < s->concerns; i++)
+        if (strcmp(s->concern[i], s->names[column]) == 0) return 0;
+    return 1;
+}
+
 fab_status fab_source_say(fab_source *s, const char *format, ...)
 {
     char text[1024];
     void *list;
     va_list args;
+    if (s->noted && is_unconcerned(s, s->noted - 1)) return FAB_OK;
     const int used = snprintf(text, sizeof text / 2, "%s: ", s->in.name);
     const size_t start = used < (int)sizeof text / 2 ? (size_t)used : sizeof text / 2 - 1;
     va_start(args, format);

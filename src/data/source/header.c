@@ -54,7 +54,7 @@ typedef struct tally {
     kept point;                /* one with points that may stand between groups */
     kept long_sample;          /* one of long_whole */
 } tally;
-enum { FIRST_DATE = FAB_CELL_WORD + 1, FEW_NONE = 5 };
+enum { FIRST_DATE = FAB_CELL_WORD + 1, FEW_NONE = 5, DATE_LENGTH = sizeof "2024-03-01" - 1 };
 
 typedef struct head {
     fab_source *s;
@@ -393,7 +393,7 @@ static fab_status find_dates(head *h, int64_t column, int64_t at)
     if (!asked) return FAB_OK;
     name_of(h, column, where, sizeof where);
     if (orders == (FAB_ORDER_DAY | FAB_ORDER_MONTH)) {
-        if (asked == FAB_DATES_NUMBERS)
+        if (asked == FAB_DATES_NUMBERS || asked == FAB_DATES_PARTS)
             return FAB_FAIL(FAB_BAD_DATA,
                             "%s: %s: '%s' has day and month in either order; --dates day-first or "
                             "--dates month-first says which",
@@ -407,10 +407,13 @@ static fab_status find_dates(head *h, int64_t column, int64_t at)
                         show(h, t->sample, shown));
     form->date = orders;
     form->number = 1;
-    s->dialect.dates = asked;
+    form->time = t->sample.n > DATE_LENGTH;
+    s->parts = asked == FAB_DATES_PARTS;
+    s->dialect.dates = s->parts ? FAB_DATES_NUMBERS : asked; /* the parts are in a formula */
     if (orders != FAB_ORDER_YEAR) /* so that other rows are read in the same order */
         s->dialect.dates = orders == FAB_ORDER_DAY ? FAB_DATES_DAY_FIRST : FAB_DATES_MONTH_FIRST;
-    return fab_source_say(s, "%s: dates are read as days since 1970-01-01", where);
+    return fab_source_say(s, "%s: dates are read as %s", where,
+                          s->parts ? "their parts: year, month, weekday" : "days since 1970-01-01");
 }
 
 /* ---- 2: names -------------------------------------------------------------------------------------------- */
@@ -647,6 +650,7 @@ static fab_status find_columns(head *h)
         const tally *t = &h->column[j];
         const int64_t at = j - s->left;
         if (s->form && s->form[at].row_name) continue;
+        s->noted = at + 1;
         if (s->words && s->words[at]) { /* as they stand */
             FAB_TRY(find_none(h, j, at));
             continue;
@@ -659,8 +663,11 @@ static fab_status find_columns(head *h)
         FAB_TRY(make_words(s, at));
         name_of(h, j, where, sizeof where);
         if (form && form->date)
-            FAB_TRY(fab_source_say(s, "%s: dates are read as words; --dates numbers reads days",
-                                   where));
+            FAB_TRY(fab_source_say(
+                s,
+                "%s: dates are read as words; --dates numbers reads days, --dates parts "
+                "year, month and weekday",
+                where));
         if (is_like_numbers(t))
             FAB_TRY(
                 fab_source_say(s,
@@ -669,6 +676,7 @@ static fab_status find_columns(head *h)
                                where));
         FAB_TRY(find_none(h, j, at));
     }
+    s->noted = 0;
     return FAB_OK;
 }
 
@@ -702,7 +710,7 @@ static fab_status read_head(head *h)
     FAB_TRY(find_decimal(h));
     if (s->dialect.decimal == ',' && s->separator != ',') s->number = fab_number_comma;
     fab_source_take_na(s);
-    if (s->left)
+    if (s->left && !s->concern)
         FAB_TRY(
             fab_source_say(s, "its first column has no name and a value of its own in each row: an "
                               "index, which is left out"));

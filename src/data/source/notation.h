@@ -15,6 +15,7 @@ typedef struct fab_notation {
     unsigned char
         date; /* orders of day and month that the values allow: FAB_ORDER_..; 0: no dates */
     unsigned char number;   /* 1: dates are read as numbers */
+    unsigned char time;     /* 1: they have a time of the day */
     unsigned char row_name; /* 1: a name of the row, read as its number */
     unsigned char none;     /* 1: "none" is a word and not a missing value */
 } fab_notation;

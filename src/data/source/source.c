@@ -209,6 +209,8 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
                        .with_words = o->words != 0,
                        .dialect = o->dialect,
                        .number = fab_number,
+                       .concern = o->concern,
+                       .concerns = o->concerns,
                        .leave_index = o->leave_index != 0};
     if (o->usual) (*s)->usual = *o->usual;
     return fab_copy_text(&(*s)->path, path);

@@ -63,6 +63,10 @@ struct fab_source {
     const char *none;           /* an option, borrowed while opening */
     fab_notation *form;         /* columns; NULL: plain numbers and words */
     int leave_index, left;      /* an option; 1: the first field of each line is left out */
+    const char *const *concern; /* an option, borrowed while opening */
+    int64_t concerns;
+    int64_t noted;              /* 1 + the column that notes are about; 0: none */
+    int parts;                  /* 1: parts of its dates are asked for */
     int has_index;              /* 1: the first column is one of row numbers or names */
     int64_t more_lines;         /* of the row read last, behind its first line */
     int recoded;                /* a word was no UTF-8 */
