@@ -1,4 +1,4 @@
-"""test_faults.py PROGRAM ALLOC CALLS [--all] [--time SECONDS] [--only WORD] - what the program does when memory, the disk or a call fails.
+"""test_faults.py PROGRAM ALLOC CALLS [--all] [--time SECONDS] [--only WORD] [--log FILE] - what the program does when memory, the disk or a call fails.
 
 ALLOC is the library of faults/alloc.c, under which the n-th allocation fails; CALLS the program of faults/calls.c, under which the
 n-th system call of a name does.  Every verb is run with a fault at some n (with --all: at every n, once alone and once together with
@@ -48,11 +48,20 @@ CASES = [
     Case("vifa", "fit t.csv -y y -m vifa -k 1 --epochs=2 -o o.st --threads 1 --model mlp:3", ["o.st"]),
     Case("ensemble", "fit t.csv -y y -m ensemble --runs=2 --epochs=2 -o o.st --threads 1 --model mlp:3", ["o.st"]),
     Case("laplace-net", "fit c.csv -y y -m laplace --epochs=2 -o o.st --threads 1 --model mlp:3", ["o.st"]),
+    Case("spike-slab", "fit t.csv -y y -m spike-slab -o o.st --threads 1 --json", ["o.st"]),
+    Case("conformal", "fit t.csv -y y -m exact --calibrate conformal -o o.st --threads 1", ["o.st"]),
+    Case("conformal-classes", "fit c.csv -y y -m laplace --calibrate conformal -o o.st --threads 1", ["o.st"]),
+    Case("formula", "fit t.csv -f y~poly(a,2)+b:c+log(abs(c)+1) -o o.st --threads 1", ["o.st"]),
+    Case("formula-words", "fit w.csv -f y~district*a -o o.st --threads 1 --missing drop", ["o.st"]),
+    Case("auto", "fit t.csv -y y --model auto --effort quick -o o.st --threads 1", ["o.st"]),
+    Case("slang-resume", "fit c.csv -y y -m slang -k 1 --epochs=400 -o sl.st --threads 1 --resume", ["sl.st"]),
+    Case("vifa-resume", "fit t.csv -y y -m vifa -k 1 --epochs=400 -o vi.st --threads 1 --model mlp:3 --resume", ["vi.st"]),
     Case("libsvm", "fit s.svm -y label -m lrvga -k 1 -o o.st --threads 1", ["o.st"]),
     Case("fa", "fa t.csv -k 2 -o o.st --loadings l.csv --scores z.npy --threads 1 --json", ["o.st", "l.csv", "z.npy"]),
     Case("fa-auto", "fa t.csv -k auto -m recursive-em -o o.st --threads 1 --rotation varimax --scores z.csv", ["o.st", "z.csv"]),
     Case("fa-em", "fa t.csv -k 1 -m em -o o.st --threads 1", ["o.st"]),
     Case("fa-online-em", "fa t.csv -k 1 -m online-em -o o.st --threads 1 --checkpoint 20", ["o.st"]),
+    Case("fa-missing", "fa m.csv -k 1 -m em --missing em -o o.st --threads 1 --scores z.csv", ["o.st", "z.csv"]),
     Case("fa-npy", "fa x.npy -k 1 -m pca -o o.st --threads 1", ["o.st"]),
     Case("predict", "predict e.st t.csv -o p.csv", ["p.csv"]),
     Case("predict-json", "predict v.st c.csv -o p.csv --json", ["p.csv"]),
@@ -62,6 +71,10 @@ CASES = [
     Case("score-net", "score n.st t.csv --linearised"),
     Case("report", "report v.st c.csv -o o.html", ["o.html"]),
     Case("report-net", "report n.st t.csv -o o.html --linearised", ["o.html"]),
+    Case("predict-formula", "predict formula.st t.csv -o p.csv", ["p.csv"]),
+    Case("report-table", "report e.st t.csv -o o.html", ["o.html"]),
+    Case("report-alone", "report e.st -o o.html", ["o.html"]),
+    Case("report-stream", "report lt.st t.csv -o o.html", ["o.html"]),
     Case("report-fa", "report f.st t.csv -o o.html", ["o.html"]),
     Case("sample", "sample e.st -n 3 -o d.npy --threads 1", ["d.npy"]),
     Case("sample-csv", "sample e.st -n 3 --threads 1"),
@@ -103,6 +116,7 @@ def prepare(program, folder):
     write("c.csv", ["a,b,c,y"] + ["%.6g,%.6g,%.6g,%s" % (*r, "yes" if t > 0 else "no") for r, t in zip(rows, y)])
     write("w.csv", ["a,district,y"] + ["%s,%s,%.6g" % ("NA" if i == 7 else "%.6g" % r[0], rng.choice(["hill", "h\u00fctte", "port"]), t)
                                        for i, (r, t) in enumerate(zip(rows, y))])
+    write("m.csv", ["a,b,c"] + ["%.6g,%s,%.6g" % (r[0], "NA" if i % 4 == 0 else "%.6g" % r[1], r[2]) for i, r in enumerate(rows[:20])])
     write("s.svm", ["%d 1:%.5g 3:%.5g" % (t > 0, r[0], r[1]) for r, t in zip(rows, y)])
     head = b"{'descr': '<f8', 'fortran_order': False, 'shape': (40, 3), }"
     head += b" " * (117 - len(head)) + b"\n"
@@ -110,9 +124,22 @@ def prepare(program, folder):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head + b"".join(struct.pack("<3d", *r) for r in rows))
     for call in ("fit t.csv -y y -o e.st", "fit c.csv -y y -o v.st --calibrate temperature", "fit w.csv -y y -o w.st --missing mean",
                  "fit c.csv -y y -m lrvga -k 2 -o lr.st", "fit t.csv -y y -m lrvga -k 2 -o lt.st", "fit t.csv -y y -m kalman -o k.st", "fa t.csv -k 2 -m online-em -o f.st",
+                 "fit t.csv -f y~poly(a,2)+b:c+log(abs(c)+1) -o formula.st",
                  "fit t.csv -y y -m ensemble --runs=2 --epochs=2 --model mlp:3 -o n.st",
                  "tune t.csv -y y -m exact --alpha=0.1:10:log --trials 2 --folds 2 --table tr.csv"):
         subprocess.run([program] + call.split() + ["--threads", "1"], cwd=folder, env=FIXED, check=True, capture_output=True)
+    for call in ("fit c.csv -y y -m slang -k 1 --epochs=400 -o sl.st", "fit t.csv -y y -m vifa -k 1 --epochs=400 -o vi.st --model mlp:3"):
+        stopped(program, folder, call.split())
+
+
+def stopped(program, folder, call):
+    """A fit that was stopped after its first save: --resume has something left to do, and ends in the same bytes wherever that was."""
+    process = subprocess.Popen([program] + call + ["--threads", "1", "--checkpoint", "1", "--quiet"], cwd=folder, env=FIXED, stdout=subprocess.DEVNULL,
+                               stderr=subprocess.DEVNULL)
+    while process.poll() is None and not os.path.exists(os.path.join(folder, call[call.index("-o") + 1])):
+        time.sleep(0.001)
+    process.terminate()
+    process.wait()
 
 
 # Times differ from run to run.
@@ -298,6 +325,7 @@ def main():
     parser.add_argument("--seed", type=int, default=2385)
     parser.add_argument("--time", type=float, default=0, help="begin no run after so many seconds")
     parser.add_argument("--only", help="cases whose name has this word")
+    parser.add_argument("--log", help="lines of the cases that are done; those it has are not run again: a long run in pieces")
     parser.add_argument("--most", type=int, default=20, help="faults to report of one case")
     parser.add_argument("--jobs", type=int, default=2)
     options = parser.parse_args()
@@ -306,17 +334,21 @@ def main():
     options.calls_work = probe.returncode == 0
     if not options.calls_work:
         print("system calls cannot be traced here: only allocations fail")
-    total, faults = 0, []
+    total, faults, past = 0, [], []
+    if options.log and os.path.exists(options.log):
+        past = [line.split()[0] for line in open(options.log) if line[0] != " "]
     with tempfile.TemporaryDirectory() as inputs:
         prepare(options.program, inputs)
-        cases = [c for c in CASES if (options.all or not c.few) and (not options.only or options.only in c.name)]
+        cases = [c for c in CASES if (options.all or not c.few) and (not options.only or options.only in c.name) and c.name not in past]
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
             for name, n, found in pool.map(lambda c: check(options, inputs, c), cases):
                 total += n
                 faults += found
-                print("%-14s %5d faults%s" % (name, n, ", %d WRONG" % len(found) if found else ""), flush=True)
-                for line in found:
-                    print("    " + line, flush=True)
+                lines = ["%-17s %5d faults%s" % (name, n, ", %d WRONG" % len(found) if found else "")] + ["    " + line for line in found]
+                print("\n".join(lines), flush=True)
+                if options.log:
+                    with open(options.log, "a") as log:
+                        log.write("\n".join(lines) + "\n")
     print("%d faults in %d calls of the program: %d wrong" % (total, len(cases), len(faults)))
     sys.exit(1 if faults else 0)
 
