@@ -9,6 +9,7 @@
 #include "data/columns/split.h"
 #include "fabayes/search.h"
 #include "data/source/source.h"
+#include "search/trials.h"
 #include "files.h"
 #include <math.h>
 
@@ -190,6 +191,71 @@ static void what_is_recalled_is_not_run_again(void **state)
     fab_dataset_free(t);
 }
 
+static void a_table_of_trials_reads_back_and_others_are_refused(void **state)
+{
+    (void)state;
+    static const struct {
+        const char *line, *words;
+    } bad[] = {
+        {"7,%s,1,1,0,0", "line 2"},      {"-1,%s,1,1,0,0", "line 2"},
+        {"1e300,%s,1,1,0,0", "line 2"},  {"0,%s,nan,1,0,0", "line 2"},
+        {"0,%s,inf,1,0,0", "line 2"},    {"0,%s,1,-1,0,0", "line 2"},
+        {"0,%s,1,1,1e300,0", "line 2"},  {"0,%s,1,1,0.5,0", "line 2"},
+        {"0,%s,1,1,0,inf", "line 2"},    {"0,%s,1,1,0", "line 2"},
+        {"0,%s,1,1,0,0,0", "line 2"},    {"0,2.385,1,1,0,0", "line 2"},
+        {"0,%s,1,1,0,0\n\n0", "line 3"},
+    };
+    fab_dataset *t = some_table();
+    const fab_recipe r = recipe_of("exact", NULL);
+    const fab_range range[] = {{"alpha", 1e-3, 1e3, 1}};
+    const fab_exact_settings s = fab_exact_defaults();
+    fab_tune *u = search(&r, &s, t, range, 1, 2), *v = search(&r, &s, t, range, 1, 2);
+    char alpha[32], text[256];
+    size_t n;
+    assert_int_equal(fab_tune_step(u), FAB_OK); /* trials 0 and 1 */
+    assert_int_equal(fab_tune_recall(u, 5, 0, 0, 2, 0.25), FAB_OK);
+    assert_int_equal(fab_tune_write(u, in_folder("t.csv")), FAB_OK);
+    assert_int_equal(fab_tune_read(v, in_folder("t.csv")), FAB_OK);
+    for (int64_t i = 0; i < 7; i++) {
+        const fab_trial *a = fab_tune_trial(u, i), *b = fab_tune_trial(v, i);
+        assert_true(a->done == (i < 2 || i == 5) && b->done == a->done && b->failed == a->failed);
+        if (a->done) assert_true(a->nll == b->nll && a->se == b->se);
+    }
+    assert_true(strlen(fab_tune_trial(v, 5)->why) > 10);
+    char *first = get_bytes(in_folder("t.csv"), &n);
+    assert_int_equal(fab_tune_write(v, in_folder("t.csv")), FAB_OK);
+    char *second = get_bytes(in_folder("t.csv"), &n);
+    assert_memory_equal(first, second, strcspn(second, "\n") + 20);
+    fab_tune_free(v);
+
+    v = search(&r, &s, t, range, 1, 1);
+    snprintf(alpha, sizeof alpha, "%.17g", fab_tune_trial(v, 0)->value[0]);
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        n = (size_t)snprintf(text, sizeof text, "trial,alpha,nll,se,failed,seconds\n");
+        snprintf(text + n, sizeof text - n, bad[i].line, alpha);
+        assert_int_equal(fab_tune_parse(v, "bad.csv", text, strlen(text)), FAB_BAD_FILE);
+        assert_detail("bad.csv", bad[i].words);
+    }
+    n = (size_t)snprintf(text, sizeof text,
+                         "trial,alpha,nll,se,failed,seconds\r\n0,%s,1,0.5,0,0\r\n", alpha);
+    assert_int_equal(fab_tune_parse(v, "good.csv", text, n), FAB_OK);
+    assert_true(fab_tune_trial(v, 0)->done && fab_tune_trial(v, 0)->se == 0.5);
+    assert_int_equal(fab_tune_parse(v, "bad.csv", text, n + 1), FAB_BAD_FILE);
+    assert_detail("bad.csv", "is zero");
+    assert_int_equal(fab_tune_parse(v, "bad.csv", "trial,beta,nll,se,failed,seconds\n", 33),
+                     FAB_BAD_FILE);
+    assert_detail("beta", "alpha");
+    assert_int_equal(fab_tune_parse(v, "bad.csv", "", 0), FAB_BAD_FILE);
+    assert_int_equal(fab_tune_read(v, in_folder("no.csv")), FAB_OK);
+    assert_int_equal(fab_tune_read(v, folder), FAB_BAD_FILE);
+    assert_int_equal(fab_tune_write(v, in_folder("no/t.csv")), FAB_BAD_FILE);
+    fab_tune_free(u);
+    fab_tune_free(v);
+    fab_dataset_free(t);
+    free(first);
+    free(second);
+}
+
 /* A rate of 1e200 explodes: the trial fails, says why, and the others go on. */
 static void a_trial_that_fails_is_no_candidate(void **state)
 {
@@ -304,6 +370,8 @@ int main(void)
         cmocka_unit_test(the_best_trial_has_the_least_mean_over_folds),
         cmocka_unit_test(any_number_of_threads_finds_the_same),
         cmocka_unit_test(what_is_recalled_is_not_run_again),
+        cmocka_unit_test_setup_teardown(a_table_of_trials_reads_back_and_others_are_refused,
+                                        make_folder, remove_folder),
         cmocka_unit_test(a_trial_that_fails_is_no_candidate),
         cmocka_unit_test(a_stop_leaves_the_trials_undone),
         cmocka_unit_test(impossible_searches_are_refused),

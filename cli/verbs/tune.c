@@ -3,8 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
 #include "print/learned.h"
-#include "print/csv.h"
-#include <errno.h>
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -63,71 +61,6 @@ static int propose(tune_call *c)
                      fab_method_fields(m)->method);
 }
 
-/* ---- the table of trials -------------------------------------------------------------------------------- */
-
-static void print_head(FILE *f, const tune_call *c)
-{
-    fprintf(f, "trial");
-    for (int64_t j = 0; j < c->ranges; j++) fprintf(f, ",%s", c->range[j].name);
-    fprintf(f, ",nll,se,failed,seconds\n");
-}
-
-static void print_trial(FILE *f, const tune_call *c, int64_t i)
-{
-    const fab_trial *t = fab_tune_trial(c->tune, i);
-    fprintf(f, "%" PRId64, i);
-    for (int64_t j = 0; j < c->ranges; j++) fprintf(f, ",%.17g", t->value[j]);
-    fprintf(f, ",%.17g,%.17g,%" PRId64 ",%.3f\n", t->nll, t->se, t->failed, t->seconds);
-}
-
-static int write_table(const tune_call *c)
-{
-    csv file;
-    if (!c->table) return DONE;
-    if (csv_open(&file, c->table) != DONE) return FAILED;
-    print_head(file.f, c);
-    for (int64_t i = 0; i < c->trials; i++)
-        if (fab_tune_trial(c->tune, i)->done) print_trial(file.f, c, i);
-    return csv_close(&file, DONE);
-}
-
-/* A line of the table; 0: it is not one of this search. */
-static int recall(tune_call *c, const char *line)
-{
-    char *end;
-    const int64_t i = strtoll(line, &end, 10);
-    const fab_trial *t = fab_tune_trial(c->tune, i);
-    double number[4];
-    if (!t || end == line) return 0;
-    for (int64_t j = 0; j < c->ranges; j++) {
-        if (*end != ',' || strtod(end + 1, &end) != t->value[j]) return 0;
-    }
-    for (int j = 0; j < COUNT(number); j++) {
-        if (*end != ',') return 0;
-        number[j] = strtod(end + 1, &end);
-    }
-    return fab_tune_recall(c->tune, i, number[0], number[1], (int64_t)number[2], number[3]) ==
-           FAB_OK;
-}
-
-static int recall_all(tune_call *c)
-{
-    char line[4096];
-    int64_t at = 1;
-    FILE *f = fopen(c->table, "r");
-    if (!f)
-        return errno == ENOENT ? DONE
-                               : say_failed("%s: cannot be read: %s", c->table, strerror(errno));
-    int good = fgets(line, sizeof line, f) != NULL;
-    while (good && fgets(line, sizeof line, f)) {
-        at++;
-        good = recall(c, line);
-    }
-    fclose(f);
-    return good ? DONE
-                : say_failed("%s: line %" PRId64 " is not a trial of this search", c->table, at);
-}
-
 /* ---- the search ------------------------------------------------------------------------------------------ */
 
 static int open_search(tune_call *c)
@@ -148,7 +81,8 @@ static int open_search(tune_call *c)
                                          fab_regression_table(r), &plan);
     if (s != FAB_OK)
         return s == FAB_BAD_ARGUMENT ? say_status(s) : say_status_of(c->choice.data.file, s);
-    return c->resume ? recall_all(c) : DONE;
+    const fab_status read = c->resume ? fab_tune_read(c->tune, c->table) : FAB_OK;
+    return read == FAB_OK ? DONE : say_status(read);
 }
 
 static void say_best(const tune_call *c)
@@ -167,10 +101,9 @@ static int search(tune_call *c)
 {
     int64_t best = fab_tune_best(c->tune);
     while (!fab_tune_done(c->tune)) {
-        const fab_status s = fab_tune_step(c->tune);
+        fab_status s = fab_tune_step(c->tune);
+        if (s == FAB_OK && c->table) s = fab_tune_write(c->tune, c->table);
         if (s != FAB_OK) return say_status(s);
-        const int status = write_table(c);
-        if (status != DONE) return status;
         if (fab_tune_best(c->tune) != best) say_best(c);
         best = fab_tune_best(c->tune);
     }

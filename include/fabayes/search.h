@@ -83,6 +83,11 @@ FAB_API fab_status fab_tune_settings(const fab_tune *t, int64_t i, void *setting
 FAB_API fab_status fab_tune_recall(fab_tune *t, int64_t i, double nll, double se, int64_t failed,
                                    double seconds);
 
+/* The trials that are done as a table, csv, which appears whole or not at all. */
+FAB_API fab_status fab_tune_write(const fab_tune *t, const char *path);
+/* What such a table knows is not run again; a line that is no trial of this search is refused, and no file is no trial. */
+FAB_API fab_status fab_tune_read(fab_tune *t, const char *path);
+
 #ifdef __cplusplus
 }
 #endif

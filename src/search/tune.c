@@ -361,5 +361,7 @@ fab_status fab_tune_recall(fab_tune *t, int64_t i, double nll, double se, int64_
                               .nll = failed ? INFINITY : nll,
                               .se = failed ? INFINITY : se,
                               .seconds = seconds};
+    if (failed)
+        snprintf(t->trial[i].why, sizeof t->trial[i].why, "trial %lld failed before", (long long)i);
     return FAB_OK;
 }
