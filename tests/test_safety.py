@@ -145,6 +145,23 @@ class Lost(Case):
         self.assertEqual(stat.S_IMODE(after.st_mode), 0o640)
 
 
+    def test_tables_are_replaced_as_fits_are(self):
+        self.fit()
+        calls = {"p.csv": ["predict", "m.st", "t.csv", "-o", "p.csv"],
+                 "r.csv": ["tune", "t.csv", "-y", "y", "--alpha=0.1:10:log", "--trials", "2", "--folds", "2", "--table", "r.csv"]}
+        for name, call in calls.items():
+            write("kept", "old")
+            os.chmod("kept", 0o600)
+            os.symlink("kept", name)
+            write(".fabayes-4194303-0.tmp", "half a file")
+            self.assertEqual(run(call).returncode, 0)
+            self.assertTrue(os.path.islink(name))
+            self.assertEqual(stat.S_IMODE(os.stat("kept").st_mode), 0o600)
+            self.assertFalse(os.path.exists(".fabayes-4194303-0.tmp"))
+            with open("kept") as file:
+                self.assertIn("\n", file.read())
+
+
 class Limits(Case):
     def test_columns_are_counted_before_memory_is_taken(self):
         pack("wide.csv.gz", (b"a," * 100000, 20), (b"y\n", 1), (b"1," * 100000, 20), (b"1\n", 1))

@@ -1,6 +1,7 @@
-"""soak.py BUILD [SECONDS] - kills, faults, fuzz and long streams, for about so many seconds in all (default 600).
+"""soak.py BUILD [SECONDS] [--only PART] [--kills N] - kills, faults, fuzz and long streams, for about so many seconds in all (default 600).
 
-    kills    `update` ended by SIGKILL at a random moment: the file is whole, with the rows of one update more or without them
+    kills    update, fit --checkpoint, tune --table and predict -o ended by SIGKILL at a random moment: files are whole, what goes on
+             ends in the same bytes, and no temporary file stays
     faults   tests/test_faults.py --all: allocations and system calls that fail, at every n
     streams  rows from a pipe for the whole of the time: memory stays, numbers are finite
     fuzz     every target of fuzz/, by tools/fuzz.sh (needs clang; left out with a word where there is none)
@@ -8,6 +9,7 @@
 Each part gets a quarter.  What ran is printed at the end, for the notes of a release; the status is 1 when anything was wrong.
 """
 # SPDX-License-Identifier: MIT
+import argparse
 import json
 import os
 import random
@@ -20,6 +22,7 @@ import time
 
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 QUIET = ["--threads", "1", "--quiet"]
+ROWS = 500
 
 
 def table(path, rows, rng):
@@ -35,31 +38,121 @@ def info(program, path):
     return json.loads(done.stdout) if done.returncode == 0 else None
 
 
-def kills(program, seconds):
-    rng, rows, wrong, n, landed = random.Random(2385), 500, [], 0, 0
-    with tempfile.TemporaryDirectory() as folder:
-        data, model = os.path.join(folder, "t.csv"), os.path.join(folder, "m.st")
-        table(data, rows, rng)
-        subprocess.run([program, "fit", data, "-y", "y", "-m", "kalman", "-o", model] + QUIET, check=True, stdout=subprocess.DEVNULL)
+class Victim:
+    """A call that is killed again and again.  `whole` says what is wrong with its file, or None; `done` that it has come to its end."""
+
+    def __init__(self, folder, words, file):
+        self.folder, self.words, self.path = folder, words, os.path.join(folder, file)
+
+    def start(self, program):
+        quiet = QUIET if self.words[0] != "predict" else QUIET[2:]
+        return subprocess.Popen([program] + self.words + quiet, cwd=self.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def prepare(self, program):
+        """How long it takes undisturbed, and the bytes that it ends with."""
         begun = time.time()
-        subprocess.run([program, "update", model, data] + QUIET, check=True, stdout=subprocess.DEVNULL)
-        whole, seen, end = time.time() - begun, 2 * rows, time.time() + seconds
-        while time.time() < end:
-            process = subprocess.Popen([program, "update", model, data] + QUIET, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-            time.sleep(rng.uniform(0, 1.3 * whole))
+        if self.start(program).wait() != 0:
+            raise SystemExit("soak.py: %s fails without a kill" % " ".join(self.words))
+        self.time, self.good = time.time() - begun, self.bytes()
+        self.again()
+
+    def bytes(self):
+        return open(self.path, "rb").read() if os.path.exists(self.path) else None
+
+    def again(self):
+        os.unlink(self.path)
+
+
+class Updated(Victim):
+    """`update`: the rows of one call more, or none."""
+
+    def prepare(self, program):
+        super().prepare(program)
+        self.seen = int(info(program, self.path)["n"])
+
+    def again(self):
+        pass
+
+    def whole(self, program, ended):
+        now = info(program, self.path)
+        if now is None or int(now["n"]) not in ((self.seen + ROWS,) if ended else (self.seen, self.seen + ROWS)):
+            return "is not whole: %s" % (now and now["n"])
+        self.seen = int(now["n"])
+        return None
+
+
+class Resumed(Victim):
+    """`fit --checkpoint --resume`: a file that can be read, and at the end the bytes of a fit that nothing disturbed."""
+
+    def whole(self, program, ended):
+        now = self.bytes()
+        if ended:
+            self.again()
+            return None if now == self.good else "ends in other bytes"
+        return None if now is None or info(program, self.path) else "cannot be read"
+
+
+class Searched(Victim):
+    """`tune --table --resume`: lines that are complete and the same as without a kill, but for the seconds."""
+
+    def whole(self, program, ended):
+        def lines(b):
+            return [line.rsplit(b",", 1)[0] for line in b.splitlines()]
+        now = self.bytes()
+        if now is not None and (not now.endswith(b"\n") or lines(now) != lines(self.good)[:len(lines(now))]):
+            return "has other lines: %r" % now[-200:]
+        if ended and len(lines(now)) != len(lines(self.good)):
+            return "lacks lines at the end"
+        if ended:
+            self.again()
+        return None
+
+
+class Written(Victim):
+    """`predict -o`: all of it or nothing."""
+
+    def whole(self, program, ended):
+        now = self.bytes()
+        if now is not None:
+            self.again()
+        return None if now == self.good or (now is None and not ended) else "is cut"
+
+
+def kills(program, seconds, most=None):
+    """Until the time is over, or so many kills were sent."""
+    rng, wrong, n, landed = random.Random(2385), [], 0, 0
+    with tempfile.TemporaryDirectory() as folder:
+        table(os.path.join(folder, "t.csv"), ROWS, rng)
+        table(os.path.join(folder, "long.csv"), 20000, rng)
+        for model, data in ("m.st", "t.csv"), ("p.st", "long.csv"):
+            subprocess.run([program, "fit", data, "-y", "y", "-m", "kalman", "-o", model] + QUIET, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        victims = [Updated(folder, ["update", "m.st", "t.csv"], "m.st"),
+                   Resumed(folder, "fit long.csv -y y -m lrvga -k 2 --checkpoint 500 --resume -o c.st".split(), "c.st"),
+                   Resumed(folder, "fit t.csv -y y -m map --model mlp:3 --epochs=40 --checkpoint 2 --resume -o n.st".split(), "n.st"),
+                   Searched(folder, "tune t.csv -y y --alpha=0.01:100:log --trials 30 --folds 5 --table r.csv --resume".split(), "r.csv"),
+                   Written(folder, "predict p.st long.csv -o p.csv".split(), "p.csv")]
+        for victim in victims:
+            victim.prepare(program)
+        end = time.time() + seconds
+        while not wrong and n < most if most else time.time() < end:
+            victim = victims[n % len(victims)]
+            process = victim.start(program)
+            time.sleep(rng.uniform(0, 1.3 * victim.time))
             process.send_signal(signal.SIGKILL)
-            landed += process.wait() == -signal.SIGKILL
+            status = process.wait()
+            landed += status == -signal.SIGKILL
             n += 1
-            now = info(program, model)
-            if now is None or int(now["n"]) not in (seen, seen + rows):
-                wrong.append("kill %d: the file is not whole: %s" % (n, now and now["n"]))
+            fault = victim.whole(program, status == 0) if status in (0, -signal.SIGKILL) else "status %d" % status
+            if fault:
+                wrong.append("kill %d: %s: %s %s" % (n, " ".join(victim.words), victim.path, fault))
                 break
-            seen = int(now["n"])
-        subprocess.run([program, "update", model, data] + QUIET, check=True, stdout=subprocess.DEVNULL)
-        left = [f for f in os.listdir(folder) if f.endswith(".tmp")]
+        for victim in victims:  # the last call sweeps up what killed ones left
+            if victim.start(program).wait() != 0:
+                wrong.append("%s fails after the kills" % " ".join(victim.words))
+        left = [f for f in os.listdir(folder) if f.endswith((".tmp", ".part"))]
         if left:
-            wrong.append("temporary files are left: %s" % left)
-    return "%d kills, %d of them before the end" % (n, landed), wrong
+            wrong.append("temporary files are left: %s" % left[:5])
+    return "%d kills of 5 calls, %d of them before the end" % (n, landed), wrong
 
 
 def memory_of(process):
@@ -116,11 +209,18 @@ def fuzz(build, seconds):
 
 
 def main():
-    build = os.path.abspath(sys.argv[1])
-    part = float(sys.argv[2] if len(sys.argv) > 2 else 600) / 4
-    program, wrong = os.path.join(build, "fabayes"), []
-    for what in (lambda: kills(program, part), lambda: faults(build, part), lambda: streams(program, part), lambda: fuzz(build, part)):
-        words, found = what()
+    parser = argparse.ArgumentParser()
+    parser.add_argument("build", type=os.path.abspath)
+    parser.add_argument("seconds", type=float, nargs="?", default=600, help="for all parts together")
+    parser.add_argument("--only", choices=["kills", "faults", "streams", "fuzz"], help="one part, which gets all of the time")
+    parser.add_argument("--kills", type=int, help="so many of them, however long that takes")
+    options = parser.parse_args()
+    part = options.seconds if options.only else options.seconds / 4
+    program, wrong = os.path.join(options.build, "fabayes"), []
+    parts = {"kills": lambda: kills(program, part, options.kills), "faults": lambda: faults(options.build, part),
+             "streams": lambda: streams(program, part), "fuzz": lambda: fuzz(options.build, part)}
+    for name in [options.only] if options.only else parts:
+        words, found = parts[name]()
         wrong += found
         print(words, flush=True)
         for line in found:

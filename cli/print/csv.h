@@ -4,15 +4,14 @@
 #ifndef CLI_CSV_H
 #define CLI_CSV_H
 
-#include <stdio.h>
+#include "fabayes/files.h"
 
 typedef struct csv {
     FILE *f;
-    const char *path;
-    char *temp;
+    fab_output *file;
 } csv;
 
-/* Open for writing beside `path`; FAILED has said why. */
+/* Open for writing what becomes `path`; FAILED has said why. */
 int csv_open(csv *c, const char *path);
 /* Let it appear when all went well so far; the exit status of the whole. */
 int csv_close(csv *c, int status);

@@ -21,6 +21,7 @@
 
 #include "fabayes/exec.h"
 #include <stddef.h>
+#include <stdio.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -97,6 +98,21 @@ FAB_API int64_t fab_tensors_meta_count(const fab_tensors *t);
 FAB_API const char *fab_tensors_meta_key(const fab_tensors *t, int64_t i);
 
 FAB_API void fab_tensors_free(fab_tensors *t); /* takes NULL */
+
+/* ---- a file of text that appears whole ------------------------------------------------------------- */
+
+/* What is printed into *stream becomes the file `path` when `keep` is 1 at the close and all of it was written; the old file is
+ * as it was otherwise.  It is replaced as the files above are: permissions stay, a link stays a link, and what a killed process
+ * left in the folder is removed.
+ *
+ *     fab_output_open(&o, "rows.csv", &f);
+ *     fprintf(f, "a,b\n1,2\n");
+ *     fab_output_close(o, 1);
+ *
+ * Copies path; lends *stream until the close.  Gives *o. */
+typedef struct fab_output fab_output;
+FAB_API fab_status fab_output_open(fab_output **o, const char *path, FILE **stream);
+FAB_API fab_status fab_output_close(fab_output *o, int keep); /* ends it in any case; takes NULL */
 
 /* ---- one writer at a time ------------------------------------------------------------------------- */
 

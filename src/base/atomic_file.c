@@ -190,9 +190,9 @@ static int sync_folder(const char *folder)
 
 static int close_synced(FILE *stream)
 {
-    const int lost = ferror(stream); /* by a write that failed earlier */
+    const int lost = ferror(stream) ? errno ? errno : EIO : 0; /* by a write that failed earlier */
     const int failed = lost || fflush(stream) != 0 || fsync(fileno(stream)) != 0;
-    const int error = lost ? EIO : errno;
+    const int error = lost ? lost : errno;
     if (fclose(stream) != 0) return -1;
     errno = error;
     return failed ? -1 : 0;
