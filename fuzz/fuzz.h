@@ -6,10 +6,14 @@
 
 #include "fabayes/status.h"
 #include <stdint.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size);
+size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);
+size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigned seed);
 
 #define must(truth)            \
     do {                       \
@@ -40,6 +44,45 @@ static inline void check_refusal(fab_status s, const char *name)
 {
     must(s == FAB_BAD_FILE);
     check_sentence(name);
+}
+
+/* Any refusal: with a sentence. */
+static inline void refused(fab_status s)
+{
+    must(s != FAB_OK && fab_detail()[0]);
+    check_sentence("");
+}
+
+/* A change of a safetensors file, whose header's length is mended so that it gets beyond it (see fuzz_tensors.c); or one bit of
+ * header or data, and nothing moves. */
+static inline size_t mutate_file(uint8_t *bytes, size_t size, size_t room, unsigned seed)
+{
+    const size_t old = size;
+    uint64_t length = 0;
+    if (size >= 8) memcpy(&length, bytes, sizeof length);
+    if (seed % 2 && length > 0 && length < size - 8) {
+        const size_t at = 8 + (seed / 8) % (size - 8);
+        bytes[at] = (uint8_t)(bytes[at] ^ 1u << seed / 2 % 8);
+        return size;
+    }
+    size = LLVMFuzzerMutate(bytes, size, room);
+    if (size < 8 || seed % 8 == 0) return size;
+    length += size - old;
+    if (length < size - 8) memcpy(bytes, &length, sizeof length);
+    return size;
+}
+
+/* The bytes as a file, in memory where the system has such a folder: what is saved is flushed to the disk.  NULL: there is no room. */
+static inline const char *put_file(const char *name, const uint8_t *bytes, size_t size)
+{
+    static char path[96];
+    if (!path[0])
+        snprintf(path, sizeof path, "%s/fuzz-%s-%ld",
+                 access("/dev/shm", W_OK) == 0 ? "/dev/shm" : "/tmp", name, (long)getpid());
+    FILE *f = fopen(path, "wb");
+    if (!f) return NULL;
+    const size_t done = fwrite(bytes, 1, size, f);
+    return fclose(f) == 0 && done == size ? path : NULL;
 }
 
 #endif

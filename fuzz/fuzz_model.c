@@ -2,17 +2,12 @@
  * and going on from it.  Each is refused with a sentence, or gives finite numbers.
  *
  * The seeds (fuzz/seeds/fuzz_model) are files of the command line: linear models, streams with their state, networks, mixtures,
- * factor analyses. 
+ * factor analyses.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/table.h"
 #include "fuzz.h"
 #include <math.h>
-#include <stdio.h>
-#include <unistd.h>
-
-size_t LLVMFuzzerMutate(uint8_t *bytes, size_t size, size_t room);
-size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigned seed);
 
 enum { ROWS = 6, TICKS = 200 /* a file may ask for 1e12 epochs */ };
 
@@ -24,30 +19,9 @@ static int stop(void *ctx, const char *what, int64_t done, int64_t total)
     return ++ticks > TICKS;
 }
 
-/* The header's length is mended, so that changes get beyond it: see fuzz_tensors.c. */
 size_t LLVMFuzzerCustomMutator(uint8_t *bytes, size_t size, size_t room, unsigned seed)
 {
-    const size_t old = size;
-    uint64_t length = 0;
-    if (size >= 8) memcpy(&length, bytes, sizeof length);
-    if (seed % 2 && length > 0 &&
-        length < size - 8) { /* one byte of the data, or of the header, and nothing moves */
-        const size_t at = 8 + (seed / 8) % (size - 8);
-        bytes[at] = (uint8_t)(bytes[at] ^ 1u << seed / 2 % 8);
-        return size;
-    }
-    size = LLVMFuzzerMutate(bytes, size, room);
-    if (size < 8 || seed % 8 == 0) return size;
-    length += size - old;
-    if (length < size - 8) memcpy(bytes, &length, sizeof length);
-    return size;
-}
-
-static void refused(fab_status s)
-{
-    must(s != FAB_OK);
-    must(fab_detail()[0]);
-    for (const char *c = fab_detail(); *c; c++) must((unsigned char)*c >= 0x20 && *c != 0x7f);
+    return mutate_file(bytes, size, room, seed);
 }
 
 static fab_arrays rows_of(const double *x, const double *y)
@@ -121,18 +95,13 @@ static void try_factors(const char *path, const fab_arrays *a)
 
 int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
 {
-    static char path[64];
     static const double x[2 * ROWS] = {0.3, -1.2, 2.385, 0.1, -0.7, 0.4,
                                        1.1, -0.2, 0.9,   1.3, -1.5, 0.6};
     static const double y[ROWS] = {1, 0, 1, 0, 1, 1};
     const fab_arrays a = rows_of(x, y);
     const fab_data d = {.arrays = &a};
-    if (!path[0]) snprintf(path, sizeof path, "/tmp/fuzz-model-%ld.safetensors", (long)getpid());
-    FILE *f = fopen(path, "wb");
-    if (!f) return 0;
-    const size_t done = fwrite(bytes, 1, size, f);
-    fclose(f);
-    if (done != size) return 0;
+    const char *path = put_file("model", bytes, size);
+    if (!path) return 0;
     fab_set_allocator(small_alloc, free);
     fab_set_progress(stop, NULL);
     ticks = 0;

@@ -58,7 +58,7 @@ CASES = [
     Case("vifa-resume", "fit t.csv -y y -m vifa -k 1 --epochs=400 -o vi.st --threads 1 --model mlp:3 --resume", ["vi.st"]),
     Case("libsvm", "fit s.svm -y label -m lrvga -k 1 -o o.st --threads 1", ["o.st"]),
     Case("fa", "fa t.csv -k 2 -o o.st --loadings l.csv --scores z.npy --threads 1 --json", ["o.st", "l.csv", "z.npy"]),
-    Case("fa-auto", "fa t.csv -k auto -m recursive-em -o o.st --threads 1 --rotation varimax --scores z.csv", ["o.st", "z.csv"]),
+    Case("fa-auto", "fa t.csv -k auto --max-factors 2 -m recursive-em -o o.st --threads 1 --rotation varimax --scores z.csv", ["o.st", "z.csv"]),
     Case("fa-em", "fa t.csv -k 1 -m em -o o.st --threads 1", ["o.st"]),
     Case("fa-online-em", "fa t.csv -k 1 -m online-em -o o.st --threads 1 --checkpoint 20", ["o.st"]),
     Case("fa-missing", "fa m.csv -k 1 -m em --missing em -o o.st --threads 1 --scores z.csv", ["o.st", "z.csv"]),

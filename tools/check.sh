@@ -31,12 +31,13 @@ run() {
     abi | tidy) "tools/check_$1.sh" ;;             # abidiff; clang-tidy
     docs) docs ;;                                  # what the pages name; settings tables
     asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
+    fuzz) tools/fuzz.sh smoke ;; # every reader of files: its seeds, and inputs made of them
     *) echo "no check of that name" && false ;;
     esac
 }
 
 failed=0
-for name in ${*:-format layers headers calls text long spell build symbols docs abi cppcheck tidy asan-gcc asan-clang tsan}; do
+for name in ${*:-format layers headers calls text long spell build symbols docs abi cppcheck tidy asan-gcc asan-clang tsan fuzz}; do
     start=$(date +%s)
     if run "$name" >"$logs/$name.log" 2>&1; then
         printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))

@@ -337,6 +337,21 @@ static void add(void *ctx, int64_t i, int thread)
     return sum[0] + sum[1];'
     sanitizer tsan "$body" 'data race' "${threads/PLACE/0}"
     sanitizer tsan "$body" "$passed" "${threads/PLACE/thread}"
+    # fuzz TARGET: the smoke of one target fails and names it.
+    fuzz() {
+        if FUZZ=$1 BUILD=$tmp/build tools/fuzz.sh smoke >"$tmp/said" 2>&1 || ! grep -q "fuzz_$1 FAILED" "$tmp/said"; then
+            tail -n 20 "$tmp/said"
+            echo "fuzz.sh smoke does not notice: fuzz_$1" && wrong=$((wrong + 1))
+        fi
+        done=$((done + 1))
+    }
+    cp fuzz/fuzz_npy.c "$tmp/kept"
+    sed -i 's/^{$/{\n    must(size != 7);/' fuzz/fuzz_npy.c # an input of 7 bytes is found
+    fuzz npy
+    cp "$tmp/kept" fuzz/fuzz_npy.c
+    printf 'no table' >fuzz/seeds/fuzz_trials/planted
+    fuzz trials
+    rm fuzz/seeds/fuzz_trials/planted
 fi
 
 echo "$done plantings, $wrong wrong"
