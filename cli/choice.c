@@ -178,22 +178,26 @@ static int beta_of_classes(const choice *c, fab_likelihood l)
                      fab_likelihood_name(l));
 }
 
+static int is_real(fab_likelihood l)
+{
+    return fab_likelihood_target(l) == FAB_TARGET_REAL;
+}
+
 static int check_linear(const choice *c, double beta, fab_likelihood l)
 {
     if (c->plan.noise) return say_wrong("%s: --noise is for networks", c->verb);
     if (c->floor) return say_wrong("%s: --noise-floor is for networks", c->verb);
-    const int has_beta = l == FAB_LIKELIHOOD_GAUSSIAN || l == FAB_LIKELIHOOD_NEGATIVE_BINOMIAL;
-    return !has_beta && beta > 0 ? beta_of_classes(c, l) : DONE;
+    return !fab_likelihood_has_beta(l) && beta > 0 ? beta_of_classes(c, l) : DONE;
 }
 
 static int check_floor(choice *c, int held, fab_likelihood l)
 {
     const fab_method *m = fab_regression_method(c->r);
     const int64_t rows = fab_regression_table(c->r)->n;
-    if (l != FAB_LIKELIHOOD_GAUSSIAN || held)
+    if (!is_real(l) || held)
         return say_wrong("%s: --noise-floor is for the noise of a gaussian target that is learned "
                          "or an output; here it is %s",
-                         c->verb, l == FAB_LIKELIHOOD_GAUSSIAN ? "fixed" : fab_likelihood_name(l));
+                         c->verb, is_real(l) ? "fixed" : fab_likelihood_name(l));
     if (take_floor(c) != DONE)
         return say_wrong("%s: --noise-floor is a number > 0 or auto, not '%s'", c->verb, c->floor);
     if (c->plan.floor != FAB_AUTO_F64) return DONE;
@@ -213,9 +217,8 @@ static int check_network(choice *c, const fab_model_settings *s, fab_likelihood 
     if (c->plan.no_intercept)
         return say_wrong("%s: --no-intercept is for linear models; layers have their biases",
                          c->verb);
-    if (l != FAB_LIKELIHOOD_GAUSSIAN && s->beta > 0) return beta_of_classes(c, l);
-    if (noise && l != FAB_LIKELIHOOD_GAUSSIAN)
-        return say_wrong("%s: --noise is for a gaussian target", c->verb);
+    if (!is_real(l) && s->beta > 0) return beta_of_classes(c, l);
+    if (noise && !is_real(l)) return say_wrong("%s: --noise is for a gaussian target", c->verb);
     if (noise && fab_noise_find(noise, &kind) != FAB_OK)
         return say_wrong("%s: --noise is fixed, learned or output, not '%s'", c->verb, noise);
     return c->floor ? check_floor(c, kind == FAB_NOISE_FIXED, l) : DONE;

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
+#include "base/settings.h"
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
 #include "fabayes/gauss.h"
@@ -22,6 +23,63 @@ static void methods_know_what_they_fit(void **state)
                    FAB_BAD_ARGUMENT, "ml: this method fits vectors");
     assert_null(e);
     assert_null(f);
+}
+
+/* What a method says that it takes is what a fit takes: every likelihood, of linear models and of networks. */
+static void likelihoods_can_be_asked_for(void **state)
+{
+    (void)state;
+    int64_t asked = 0, settings[64];
+    for (int64_t i = 0; i < fab_method_count(); i++)
+        for (int network = 0; network < 2; network++)
+            for (int l = 0; l < fab_likelihood_count(); l++) {
+                const fab_method *listed = fab_method_at(i),
+                                 *m = network ? fab_method_of_networks(listed) : listed;
+                const int many = l == FAB_LIKELIHOOD_CATEGORICAL;
+                fab_glm glm = {.likelihood = (fab_likelihood)l,
+                               .D = 3,
+                               .classes = many ? 3 : 1,
+                               .intercept = 1,
+                               .beta = 1};
+                const fab_net_plan plan = {.layers = "dense:2,tanh",
+                                           .features = 3,
+                                           .batch = 64,
+                                           .likelihood = (fab_likelihood)l,
+                                           .classes = glm.classes,
+                                           .beta = 1};
+                fab_net *net = NULL;
+                fab_model model = fab_model_linear(&glm);
+                fab_fit *f = NULL;
+                if (fab_method_takes(m) & FAB_TAKES_VECTORS) {
+                    assert_int_equal(fab_method_likelihoods(m), 0);
+                    continue;
+                }
+                if (network && fab_net_create(&net, &plan, NULL) != FAB_OK)
+                    continue; /* it has no such output */
+                if (network) model = *fab_net_model(net);
+                fab_settings_defaults(m->fields, settings);
+                if (l == FAB_LIKELIHOOD_GAUSSIAN && !network) /* which laplace does not look for */
+                    fab_settings_choose(m->fields, settings, "beta", 2.385);
+                const int takes = fab_method_lacks(m, &model) == NULL,
+                          fits = fab_fit_create(&f, fab_method_name(listed), settings,
+                                                m->fields->size, &(fab_input){.model = &model},
+                                                NULL) == FAB_OK;
+                if (takes != fits)
+                    fail_msg("%s of %s, network %d: says %d, fits %d: %s", fab_method_name(m),
+                             fab_likelihood_name((fab_likelihood)l), network, takes, fits,
+                             fab_detail());
+                if (takes) assert_true(fab_method_likelihoods(m) >> l & 1);
+                asked++;
+                fab_fit_free(f);
+                fab_net_free(net);
+            }
+    assert_true(asked > 100);
+    assert_int_equal(fab_method_likelihoods(fab_method_find("kalman")),
+                     1 << FAB_LIKELIHOOD_GAUSSIAN);
+    assert_true(
+        fab_method_likelihoods(fab_method_find("laplace")) >> FAB_LIKELIHOOD_NEGATIVE_BINOMIAL & 1);
+    assert_false(
+        fab_method_likelihoods(fab_method_find("rvga")) >> FAB_LIKELIHOOD_NEGATIVE_BINOMIAL & 1);
 }
 
 static void bad_settings_are_refused(void **state)
@@ -319,6 +377,7 @@ static void only_a_saved_stream_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
+        TEST(methods_know_what_they_fit),      TEST(likelihoods_can_be_asked_for),
         TEST(methods_know_what_they_fit),      TEST(bad_settings_are_refused),
         TEST(bad_models_are_refused),          TEST(settings_of_another_size_are_known),
         TEST(a_prior_must_fit_theta),          TEST(the_prior_is_copied),

@@ -87,6 +87,17 @@ static const char *list_words(const word *words, int n, int64_t bits, char *text
     return text;
 }
 
+/* The names of the likelihoods that it takes. */
+static json_t *json_likelihoods(const fab_method *m)
+{
+    json_t *all = json_array();
+    const int64_t bits = fab_method_likelihoods(m);
+    for (int64_t l = 0; l < fab_likelihood_count(); l++)
+        if (bits >> l & 1)
+            json_array_append_new(all, json_text(fab_likelihood_name((fab_likelihood)l)));
+    return all;
+}
+
 /* ---- for programs --------------------------------------------------------------------------------- */
 
 static json_t *json_default(const fab_field *f)
@@ -155,9 +166,11 @@ static json_t *json_method(const fab_method *m)
         j, "takes",
         json_words(takes_words, COUNT(takes_words), takes_of(m) | (v ? FAB_TAKES_VECTORS : 0)));
     json_put(j, "asks", json_words(asks_words, COUNT(asks_words), asks_of(m)));
+    if (fab_method_likelihoods(m)) json_put(j, "likelihoods", json_likelihoods(m));
     json_put(j, "settings", json_settings(fab_method_fields(m)));
     const fab_method *n = network_of(m);
     if (n) json_put(j, "network", json_text(fab_method_name(n)));
+    if (own_network(m)) json_put(j, "network_likelihoods", json_likelihoods(n));
     if (own_network(m)) json_put(j, "network_settings", json_settings(fab_method_fields(n)));
     if (v) {
         json_put(j, "vector_takes", json_words(takes_words, COUNT(takes_words), takes_of(v)));

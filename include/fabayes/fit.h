@@ -68,7 +68,9 @@ typedef enum fab_takes {
 } fab_takes;
 /* The sum of those it takes. */
 FAB_API int64_t fab_method_takes(const fab_method *m);
-/* Does m take this model?  NULL: yes; otherwise what it lacks, as the end of a sentence: "needs ..". */
+/* The likelihoods of y that it takes, of the models that it takes: the sum of 1 << FAB_LIKELIHOOD_...  0: it fits vectors. */
+FAB_API int64_t fab_method_likelihoods(const fab_method *m);
+/* Does m take this model and its likelihood?  NULL: yes; otherwise what it lacks, as the end of a sentence: "needs ..". */
 FAB_API const char *fab_method_lacks(const fab_method *m, const fab_model *model);
 
 /* What a method may ask for when it is driven from outside (fab_fit_ask). */

@@ -35,6 +35,8 @@ typedef enum fab_likelihood {
 FAB_API int64_t fab_likelihood_count(void);
 FAB_API const char *fab_likelihood_name(fab_likelihood l);
 FAB_API fab_status fab_likelihood_find(const char *name, fab_likelihood *l);
+/* Has it a parameter beta: the precision of noise, or how little counts are spread? */
+FAB_API int fab_likelihood_has_beta(fab_likelihood l);
 
 /* ---- linear and generalised linear models ------------------------------------------------------ */
 

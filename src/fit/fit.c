@@ -33,7 +33,7 @@ static fab_status find_method(const fab_method **m, const char *name, const fab_
     if (!in->model && in->vectors < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: vectors of length %lld and no model: nothing to fit",
                         name, (long long)in->vectors);
-    const char *lack = in->model && in->rows ? NULL : fab_method_lacks(*m, in->model);
+    const char *lack = in->model && in->rows ? NULL : fab_method_lacks_model(*m, in->model);
     if (lack) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method %s", (*m)->name, lack);
     return FAB_OK;
 }

@@ -10,6 +10,8 @@
 
 #include "fabayes/fit.h"
 
+struct fab_likelihood_row; /* model/likelihoods/likelihood.h */
+
 struct fab_method {
     const char *name, *summary;
     int64_t takes;            /* fab_takes */
@@ -19,6 +21,16 @@ struct fab_method {
     int64_t saturates;        /* 1: its report knows `saturated` */
     const fab_fields *fields; /* its settings */
     int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */
+    /* Does it take this likelihood?  NULL: any, but what `dispersion` speaks of. */
+    int (*suits)(const struct fab_likelihood_row *l);
+    /* What the tables of table/ ask: */
+    int one_psi; /* of vectors: 1: psi is one number for all coordinates */
+    int no_psi;  /* 1: its psi is not fitted, so that ranks cannot be compared by it */
+    int iterates; /* 1: the vectors are iterates of an optimiser and no draws, and psi_min is a number, no share */
+    int trains;  /* 1: its settings are those of the networks that a search trains */
+    int several; /* 1: a mixture of such networks, whose noise rows left out may set */
+    int closed; /* 1: a closed form for every coefficient of a table, which no prior makes sparse */
+    int linearises; /* 1: predictions of a network are those of its slope unless draws are asked for */
 
     fab_status (*init)(void **handle, const void *settings, const fab_input *in, const fab_exec *x);
     void (*free)(void *handle);
@@ -48,6 +60,14 @@ struct fab_method {
 
 /* A whole-number setting by name; 0 when there is none of that name. */
 int64_t fab_method_setting(const fab_method *m, const void *settings, const char *name);
+
+/* fab_method_lacks, whatever the likelihood: a method has its own sentence for one that it does not take. */
+const char *fab_method_lacks_model(const fab_method *m, const fab_model *model);
+
+/* For `suits`: y normal given the predictor; recursive and batch variational inference is offered. */
+int fab_suits_normal(const struct fab_likelihood_row *l);
+int fab_suits_recursion(const struct fab_likelihood_row *l);
+int fab_suits_expectations(const struct fab_likelihood_row *l);
 
 #define FAB_METHOD(name) extern const fab_method fab_##name##_method;
 #include "fit/list.h"

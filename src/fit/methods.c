@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
+#include "model/likelihoods/likelihood.h"
 #include <string.h>
 
 static const fab_method *const list[] = {
@@ -70,7 +71,8 @@ int64_t fab_method_asks(const fab_method *m)
     return asks;
 }
 
-const char *fab_method_lacks(const fab_method *m, const fab_model *model)
+/* What keeps m from this kind of model. */
+const char *fab_method_lacks_model(const fab_method *m, const fab_model *model)
 {
     const int64_t takes = m->takes;
     if (!model)
@@ -85,6 +87,48 @@ const char *fab_method_lacks(const fab_method *m, const fab_model *model)
     if (takes & FAB_TAKES_JACOBIAN) return "needs a model with outputs and their Jacobian";
     if (takes & FAB_TAKES_LINEAR) return "needs a model with a linear predictor";
     return "fits vectors, it knows no model";
+}
+
+/* Does it take this likelihood of the models that it takes? */
+static int suits(const fab_method *m, const fab_likelihood_row *l)
+{
+    if (l->dispersion && !m->dispersion) return 0;
+    return !m->suits || m->suits(l);
+}
+
+int64_t fab_method_likelihoods(const fab_method *m)
+{
+    int64_t all = 0;
+    if (m->takes & FAB_TAKES_VECTORS) return 0;
+    for (int l = 0; l < FAB_LIKELIHOODS; l++)
+        if (suits(m, fab_likelihood_row_of((fab_likelihood)l))) all |= (int64_t)1 << l;
+    return all;
+}
+
+const char *fab_method_lacks(const fab_method *m, const fab_model *model)
+{
+    const char *lack = fab_method_lacks_model(m, model);
+    if (lack || !model || (int)model->head.likelihood < 0 ||
+        (int)model->head.likelihood >= FAB_LIKELIHOODS)
+        return lack; /* a likelihood that is none has a sentence of its own */
+    if (suits(m, fab_glm_likelihood(&model->head))) return NULL;
+    return "needs another likelihood of the target: fab_method_likelihoods says which";
+}
+
+/* What `suits` of methods may say. */
+int fab_suits_normal(const fab_likelihood_row *l)
+{
+    return l->normal;
+}
+
+int fab_suits_recursion(const fab_likelihood_row *l)
+{
+    return l->update || l->several;
+}
+
+int fab_suits_expectations(const fab_likelihood_row *l)
+{
+    return l->mean_loglik || l->several;
 }
 
 int64_t fab_method_setting(const fab_method *m, const void *settings, const char *name)

@@ -320,7 +320,7 @@ void fab_draws_classes(const fab_draws *d, int64_t i, double *logp)
 {
     const fab_likelihood_row *l = fab_glm_likelihood(&d->head);
     const int64_t C = l->target == FAB_TARGET_CLASSES && !l->several ? 2 : d->head.classes;
-    if (d->head.likelihood == FAB_LIKELIHOOD_CATEGORICAL && !d->logp && C <= CLASSES) {
+    if (l->several && !d->logp && C <= CLASSES) {
         average_classes(d, i, logp);
         return;
     }

@@ -149,8 +149,7 @@ static fab_status make_fold(fab_tune *t, const fab_dataset *table, const fab_spl
 
 static fab_status make_folds(fab_tune *t, const fab_dataset *table)
 {
-    const int classes = t->r.likelihood == FAB_LIKELIHOOD_BERNOULLI ||
-                        t->r.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    const int classes = fab_likelihood_row_of(t->r.likelihood)->target == FAB_TARGET_CLASSES;
     fab_split *split;
     int64_t *train;
     FAB_TRY(fab_dataset_folds(FAB_PURPOSE_SPLIT, &split, table, t->p.folds, classes,

@@ -373,8 +373,7 @@ static fab_status open_scores(fab_factors *f, const fab_tensors *file)
 {
     const fab_field *forget = fab_settings_find(f->method->fields, "forget");
     fab_prequential_plan plan = {.D = f->D, .forget = 1, .threads = f->exec.threads};
-    if (!f->method->streams || f->by_bic || f->exec.comm || f->method == &fab_swag_vectors_method)
-        return FAB_OK;
+    if (!f->method->streams || f->by_bic || f->exec.comm || f->method->iterates) return FAB_OK;
     if (forget) plan.forget = fab_settings_number(f->method->fields, f->settings, "forget");
     FAB_TRY(fab_prequential_create(&f->ahead, &plan));
     return file ? fab_prequential_load(f->ahead, file, f->n) : FAB_OK;

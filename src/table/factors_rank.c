@@ -32,7 +32,7 @@ static int64_t identifiable(int64_t D)
 
 const char *fab_factors_lacks(const fab_method *m)
 {
-    if (strcmp(m->name, "pca") == 0) return "has no psi of its own to compare ranks by";
+    if (m->no_psi) return "has no psi of its own to compare ranks by";
     if (m->streams && !m->any_rank) return "learns one rank in a pass";
     return NULL;
 }
@@ -230,7 +230,7 @@ static fab_status search_stream(fab_factors *f)
 fab_status fab_factors_choose(fab_factors *f)
 {
     const int64_t most = f->most < f->n ? f->most : f->n - 1; /* fewer factors than rows */
-    const int64_t one_psi = strcmp(f->method->name, "ppca") == 0;
+    const int64_t one_psi = f->method->one_psi;
     if (f->n < 2)
         return FAB_FAIL(FAB_BAD_DATA, "%s: %" PRId64 " rows; at least 2 are needed", f->who, f->n);
     fab_bic_free(f->search);

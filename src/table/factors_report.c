@@ -68,7 +68,7 @@ fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64
     const fab_gauss *q;
     fab_fa_report r;
     double psi_min = 0, mean = 0;
-    const int of_iterates = strcmp(f->method->name, "swag") == 0;
+    const int of_iterates = f->method->iterates;
     *coordinate = f->floored;
     *n = 0;
     FAB_TRY(fab_factors_result(f, &q));

@@ -126,7 +126,7 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
     const fab_dataset *d = f->test;
     const fab_rows x = fab_dataset_rows(d);
     const double scale = f->k->target_scale;
-    const int classes = t->what.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    const int classes = fab_likelihood_row_of(t->what.likelihood)->several;
     fab_mixture mix;
     fab_glm m;
     double *work; /* n x classes log probabilities, or n predictors and their variances */

@@ -11,15 +11,9 @@
 #define DEFAULT_NU 6.0   /* of the noise of a network whose method is not named: studies/uci-best */
 enum { FLOOR_RUNS = 3 }; /* networks of a fold, for a floor of the noise that is automatic */
 
-/* Methods whose settings are those of the networks that a search trains. */
-static int is_training(const fab_method *m)
-{
-    return strcmp(m->name, "ensemble") == 0 || strcmp(m->name, "sgd") == 0;
-}
-
 void fab_regression_open_search(fab_regression *r)
 {
-    if (!r->searches || !is_training(r->fit.what.method)) return;
+    if (!r->searches || !r->fit.what.method->trains) return;
     fab_model_settings *s = r->settings;
     s->alpha = FAB_AUTO_F64;
     s->epochs = FAB_AUTO_I64;
@@ -135,7 +129,7 @@ static fab_status search_model(fab_regression *r)
     fab_sgd_settings s = fab_sgd_defaults();
     void *line_settings = NULL;
     FAB_TRY(fab_effort_find(r->plan.effort, &e));
-    if (is_training(network.method)) s = *(const fab_sgd_settings *)r->settings;
+    if (network.method->trains) s = *(const fab_sgd_settings *)r->settings;
     s.seed = ((const fab_model_settings *)r->settings)->seed;
     network.method = fab_method_find("sgd");
     network.floor = 0;
@@ -170,7 +164,7 @@ static fab_status search_model(fab_regression *r)
     fab_release(line_settings);
     r->fit.what.layers = c->model;
     r->fit.what.steps = c->steps;
-    if (is_training(r->fit.what.method)) {
+    if (r->fit.what.method->trains) {
         fab_model_settings *final = r->settings;
         final->alpha = c->alpha;
         final->epochs = c->epochs;
@@ -207,7 +201,7 @@ fab_status fab_regression_prepare_network(fab_regression *r)
         !(r->plan.floor > 0 && isfinite(r->plan.floor)))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "the floor of the noise is a number > 0 or auto, not %g",
                         r->plan.floor);
-    if (!r->plan.method && has_floor && strcmp(w->method->name, "ensemble") == 0 &&
+    if (!r->plan.method && has_floor && w->method->several &&
         r->table->n >= FAB_FLOOR_FOLDS) { /* the noise of the default method */
         if (w->nu == 0) w->nu = DEFAULT_NU;
         if (r->plan.floor == 0) r->plan.floor = FAB_AUTO_F64;

@@ -64,16 +64,20 @@ static int several(const work *w)
     return w->model.classes > 1;
 }
 
+static int has_classes(const work *w)
+{
+    return fab_likelihood_target(w->model.likelihood) == FAB_TARGET_CLASSES;
+}
+
 /* Numbers or counts of a network: mixtures, which two numbers do not describe. */
 static int by_draws(const work *w)
 {
-    return w->r->view.net && w->model.likelihood != FAB_LIKELIHOOD_BERNOULLI && !several(w);
+    return w->r->view.net && !has_classes(w);
 }
 
 static int wants_cdf(const work *w)
 {
-    return w->how.with_cdf && w->how.with_target &&
-           fab_likelihood_target(w->model.likelihood) != FAB_TARGET_CLASSES;
+    return w->how.with_cdf && w->how.with_target && !has_classes(w);
 }
 
 static int wants_density(const work *w)
@@ -105,8 +109,7 @@ static fab_status make_room(work *w, int64_t n)
         FAB_TRY(grow(&a->p, a->n, room, sizeof *a->p));
     } else {
         FAB_TRY(grow(&a->p, a->n, room, sizeof *a->p));
-        if (w->model.likelihood == FAB_LIKELIHOOD_BERNOULLI)
-            FAB_TRY(grow(&a->logp, 2 * a->n, 2 * room, sizeof *a->logp));
+        if (has_classes(w)) FAB_TRY(grow(&a->logp, 2 * a->n, 2 * room, sizeof *a->logp));
         FAB_TRY(grow(&w->eta, a->n, room, sizeof *w->eta));
         FAB_TRY(grow(&w->variance, a->n, room, sizeof *w->variance));
     }
@@ -498,8 +501,8 @@ fab_status fab_regression_predict(fab_regression *r, const fab_data *d, const fa
     FAB_TRY(fab_regression_view(r));
     FAB_TRY(check_plan(&w));
     /* The curvature of laplace is that of the network made linear: unless draws are asked for, so are its predictions. */
-    const char *method = r->fit.what.method ? r->fit.what.method->name : "";
-    if (r->view.net && !w.how.samples && strcmp(method, "laplace") == 0) w.how.linearised = 1;
+    const fab_method *m = r->fit.what.method;
+    if (r->view.net && !w.how.samples && m && m->linearises) w.how.linearised = 1;
     w.all.classes = r->scaling->levels;
     fab_predictions *new;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "predictions"));

@@ -338,7 +338,7 @@ static fab_status predict_linear(fab_prequential *a, int64_t n)
     }
     fab_predict_to_units(k->target_mean, k->target_scale, n, a->eta, a->variance);
     fab_glm in_units = *m;
-    if (m->likelihood == FAB_LIKELIHOOD_GAUSSIAN)
+    if (fab_likelihood_row_of(m->likelihood)->noise)
         in_units.beta /= k->target_scale * k->target_scale;
     for (int64_t i = 0; i < n; i++) {
         const double eta = a->eta[i], v = a->variance[i];

@@ -208,7 +208,7 @@ fab_status fab_regression_note(fab_regression *r)
     r->spread = m.likelihood == FAB_LIKELIHOOD_POISSON &&
                 r->dispersion > fmax(SPREAD, 1 + 4 * sqrt(2 / (double)(r->table->n)));
     r->wide = !r->plan.method && m.D >= MANY && 2 * m.D >= r->table->n &&
-              strcmp(r->fit.what.method->name, "exact") == 0;
+              r->fit.what.method->closed;
     note_whole_numbers(r, m.likelihood);
     return fab_regression_note_summary(r, &m, mix.part[0]);
 }

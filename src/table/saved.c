@@ -98,8 +98,8 @@ fab_status fab_regression_pack(fab_regression *r, void **bytes, size_t *size)
 /* Levels that the target of such a model has. */
 static int64_t levels_of(const fab_glm *m)
 {
-    if (m->likelihood == FAB_LIKELIHOOD_BERNOULLI) return 2;
-    return m->likelihood == FAB_LIKELIHOOD_CATEGORICAL ? m->classes : 0;
+    if (fab_likelihood_target(m->likelihood) != FAB_TARGET_CLASSES) return 0;
+    return m->classes > 1 ? m->classes : 2;
 }
 
 static fab_status take_network(fab_regression *r, const fab_tensors *file)

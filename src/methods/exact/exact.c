@@ -228,6 +228,8 @@ const fab_method fab_exact_method = {
     .summary =
         "linear regression, exactly: the posterior in closed form, evidence for alpha and beta",
     .takes = FAB_TAKES_LINEAR,
+    .suits = fab_suits_normal,
+    .closed = 1,
     .fields = &fab_exact_table,
     .bytes = fab_exact_bytes,
     .init = init,

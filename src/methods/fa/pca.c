@@ -45,5 +45,6 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
 const fab_method fab_pca_method = {
     .name = "pca",
     .summary = "principal components, with psi at its floor",
+    .no_psi = 1,
     FAB_SPECTRAL_VERBS,
 };

@@ -48,5 +48,6 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
 const fab_method fab_ppca_method = {
     .name = "ppca",
     .summary = "probabilistic PCA: one psi for all coordinates",
+    .one_psi = 1,
     FAB_SPECTRAL_VERBS,
 };

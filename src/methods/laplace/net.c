@@ -368,6 +368,7 @@ const fab_method fab_laplace_net_method = {
     .name = "laplace",
     .summary = "the mode of a network and the curvature there, with the evidence",
     .takes = FAB_TAKES_JACOBIAN,
+    .linearises = 1,
     .fields = &fab_laplace_net_table,
     .init = init,
     .bytes = bytes,

@@ -8,6 +8,7 @@
 #include "train/sequence/classes.h"
 #include "train/glm_fields.h"
 #include "methods/lrvga/state.h"
+#include "model/likelihoods/likelihood.h"
 #include "la/small.h"
 #include <float.h>
 #include <math.h>
@@ -28,7 +29,7 @@
 
 int fab_lrvga_categorical(const fab_lrvga *e)
 {
-    return e->stream.model.likelihood == FAB_LIKELIHOOD_CATEGORICAL;
+    return fab_likelihood_row_of(e->stream.model.likelihood)->several;
 }
 
 int fab_lrvga_revisits(const fab_lrvga *e)

@@ -520,6 +520,7 @@ const fab_method fab_lrvga_method = {
     .summary = "one pass, precision of rank K: linear, logistic, poisson, softmax; for large D",
     .streams = 1,
     .takes = FAB_TAKES_LINEAR,
+    .suits = fab_suits_recursion,
     .asks = FAB_ASKS_OUTPUTS,
     .fields = &table,
     .bytes = bytes,

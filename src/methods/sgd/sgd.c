@@ -133,6 +133,7 @@ const fab_method fab_sgd_method = {
     .name = "sgd",
     .summary = "the mode of a network or any other model, a point, by stochastic gradients",
     .fields = &table,
+    .trains = 1,
     SGD_VERBS,
 };
 
@@ -140,5 +141,7 @@ const fab_method fab_ensemble_method = {
     .name = "ensemble",
     .summary = "sgd from several starts: a mixture of points",
     .fields = &ensemble,
+    .trains = 1,
+    .several = 1,
     SGD_VERBS,
 };

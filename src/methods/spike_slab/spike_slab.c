@@ -693,6 +693,7 @@ const fab_method fab_spike_slab_method = {
     .name = "spike-slab",
     .summary = "linear regression with a sparse prior: few large effects over many small ones",
     .takes = FAB_TAKES_LINEAR,
+    .suits = fab_suits_normal,
     .fields = &table,
     .bytes = bytes,
     .init = init,

@@ -112,6 +112,7 @@ const fab_method fab_swag_vectors_method = {
     .summary = "the Gaussian of the iterates of anyone's optimiser, rank K plus diagonal",
     .streams = 1,
     .takes = FAB_TAKES_VECTORS,
+    .iterates = 1,
     .fields = &table,
     .init = init,
     .free = release,

@@ -935,6 +935,7 @@ const fab_method fab_vga_method = {
     .summary =
         "the variational Gaussian of a generalised linear model, with its bound of the evidence",
     .takes = FAB_TAKES_LINEAR,
+    .suits = fab_suits_expectations,
     .fields = &table,
     .bytes = bytes,
     .init = init,

@@ -39,6 +39,11 @@ fab_status fab_likelihood_find(const char *name, fab_likelihood *l)
                        FAB_LIKELIHOODS, "");
 }
 
+int fab_likelihood_has_beta(fab_likelihood l)
+{
+    return is_listed(l) && (rows[l]->noise || rows[l]->dispersion);
+}
+
 fab_status fab_likelihood_check(const char *who, fab_likelihood l)
 {
     if (is_listed(l)) return FAB_OK;

@@ -1,6 +1,7 @@
 /* stream.c - what the recursive methods share.
  *
  * SPDX-License-Identifier: MIT */
+#include "model/likelihoods/likelihood.h"
 #include "train/sequence/stream.h"
 #include "base/settings.h"
 #include <math.h>
@@ -57,7 +58,7 @@ fab_status fab_pending_find(fab_pending *p, const fab_tensors *t, const char *na
 
 int fab_stream_gaussian(const fab_stream *s)
 {
-    return s->model.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
+    return fab_likelihood_row_of(s->model.likelihood)->noise;
 }
 
 int fab_stream_undecided(const fab_stream *s)
