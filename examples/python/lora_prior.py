@@ -63,7 +63,7 @@ first, second = task(45), task(90)
 
 def learn(rows, prior=None):
     post = VIFA(model, rank=5, params=lambda name, p: "lora" in name, prior=prior)
-    return post.fit(DataLoader(rows, batch_size=64, shuffle=True), epochs=100)
+    return post.fit(DataLoader(rows, batch_size=64, shuffle=True), epochs=500)
 
 
 start = {name: p.clone() for name, p in model.state_dict().items()}

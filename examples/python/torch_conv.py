@@ -23,7 +23,7 @@ train, test = (known & (torch.arange(len(y)) % 3 != 0)), (known & (torch.arange(
 model = nn.Sequential(nn.Conv2d(1, 8, 3), nn.ReLU(), nn.MaxPool2d(2), nn.Flatten(), nn.Linear(72, 32), nn.ReLU(), nn.Linear(32, 8))
 loader = DataLoader(TensorDataset(x[train], y[train]), batch_size=64, shuffle=True)
 
-post = VIFA(model, int(train.sum()), rank=5, batch=64, epochs=60, alpha=5)  # 2
+post = VIFA(model, int(train.sum()), rank=5, batch=64, epochs=300)  # 2
 while not post.done:  # 3
     for a, b in loader:  # 4
         if not post.done:  # 5

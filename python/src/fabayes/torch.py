@@ -149,6 +149,31 @@ class Posterior:
                     t.copy_(was)
 
     @contextmanager
+    def _lent(self, vector: torch.Tensor) -> Iterator[Callable[[], None]]:
+        """The parameters are the parts of the vector, without a copy where they are of its kind; what it yields renews the others."""
+        parts = self._flat.parts(vector)
+        pairs = [(p, parts[name]) for name, p in self.params.items()]
+        direct = [(p, part, p.data) for p, part in pairs if p.device == part.device and p.dtype == part.dtype and type(p.data) is torch.Tensor]
+        known = {id(p) for p, _, _ in direct}
+        copied = [(p, part, p.detach().clone()) for p, part in pairs if id(p) not in known]
+
+        def renew() -> None:
+            with torch.no_grad():
+                for p, part, _ in copied:
+                    p.copy_(part)
+
+        try:
+            for p, part, _ in direct:
+                p.data = part
+            yield renew
+        finally:
+            for p, _, was in direct:
+                p.data = was
+            with torch.no_grad():
+                for p, _, was in copied:
+                    p.copy_(was)
+
+    @contextmanager
     def _evaluating(self) -> Iterator[None]:
         modes = [(m, m.training) for m in self.model.modules()]
         self.model.eval()
@@ -373,13 +398,14 @@ class VIFA(Posterior):
 
         An exception of the closure is raised as it is; the step has then not been made."""
 
-        def evaluate(theta: torch.Tensor, parts: dict[str, torch.Tensor]) -> float:
-            self._put(theta)
-            with torch.enable_grad():
-                return put_gradients(closure(self.model), self.params.values(), parts.values())
-
         run = self._begin()
-        with self._kept():
+        with self._lent(run.theta) as renew:
+
+            def evaluate(theta: torch.Tensor, parts: dict[str, torch.Tensor]) -> float:
+                renew()
+                with torch.enable_grad():
+                    return put_gradients(closure(self.model), self.params.values(), parts.values())
+
             loss = run.step(evaluate)
         self._known = None
         if run.done:
