@@ -369,6 +369,36 @@ def test_settings_and_sizes_that_are_wrong_are_refused():
     assert single.gauss.factor.dtype == np.float32
 
 
+def test_parameters_of_several_types_are_copied_there_and_back():
+    """As those on another device are: one is float64, so the vector is, and the float32 ones get copies."""
+
+    class Mixed(torch.nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.inner, self.scale = net(), torch.nn.Parameter(torch.ones((), dtype=torch.float64))
+
+        def forward(self, x):
+            return (self.scale * self.inner(x).double()).float()
+
+    x, y = curve(60, 0)
+    model, seen = Mixed(), []
+    post = ft.VIFA(model, 60, rank=2, **QUICK)
+    before = [p.clone() for p in model.parameters()]
+
+    def loss(m):
+        seen.append([p.detach().clone() for p in m.parameters()])
+        return nll(m(x), y)
+
+    post.step(loss)
+    assert all(torch.equal(a, b) and a.dtype == b.dtype for a, b in zip(before, model.parameters()))
+    assert all(not torch.equal(a, b) for a, b in zip(seen[0], before)) and all(not torch.equal(a, b) for a, b in zip(*seen))
+    while not post.done:
+        post.step(loss)
+    for p, mean in zip(model.parameters(), np.split(post.gauss.mean, np.cumsum([p.numel() for p in model.parameters()])[:-1])):
+        assert np.array_equal(p.detach().reshape(-1).numpy(), mean.astype(p.detach().numpy().dtype))
+    assert post(x)[1].min() > 0
+
+
 def test_a_forked_child_refuses_and_ends():
     x, y = curve(60, 0)
     post = ft.VIFA(net(), 60, rank=1, **QUICK)
