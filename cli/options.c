@@ -175,7 +175,10 @@ static int known_names(const call *c, const fab_fields *t, const char **names)
 static int unknown(const call *c, const fab_fields *t, const char *name)
 {
     const char *names[MAX_NAMES];
-    const char *near = fab_nearest(name, names, known_names(c, t, names));
+    const int64_t known = known_names(c, t, names);
+    const char *near = fab_nearest(name, names, known);
+    for (int64_t i = 0; i < known; i++) /* what others call it */
+        if (strcmp(name, "columns") == 0 && strcmp(names[i], "only") == 0) near = names[i];
     if (near)
         return say_wrong("%s: there is no option '--%s'; did you mean '--%s'?", c->v->name, name,
                          near);

@@ -85,6 +85,10 @@ class Calls(Case):
         self.bad(2, "sample", "x", "-n", 1, "--thread", 2, says=["did you mean '--threads'?"])
         self.bad(2, "sample", "x", "-z", says=["'-z'"])
 
+    def test_columns_are_chosen_by_only(self):
+        for call in (("fit", "a.csv", "-y", "y"), ("fa", "a.csv", "-k", "1"), ("tune", "a.csv", "-y", "y")):
+            self.bad(2, *call, "--columns", "a,b", says=["there is no option '--columns'; did you mean '--only'?"])
+
     def test_an_option_that_a_verb_does_not_use_is_refused(self):
         for verb, option in (("info", "--seed=1"), ("info", "--threads=2"), ("compare", "--seed=1"),
                              ("compare", "--quiet"), ("methods", "--quiet"), ("methods", "-o")):

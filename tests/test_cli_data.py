@@ -172,6 +172,15 @@ class Tables(Case):
         path = self.write("names.csv", ("a,b,y\n" + rows).encode())
         self.bad(1, "fit", path, "-y", "y", says=["120 different words in 120 rows"])
 
+    def test_a_wrong_name_is_answered_with_those_that_there_are(self):
+        data = self.write("n.csv", b"speed,dist\n1,2\n2,4\n3,5\n")
+        self.bad(2, "fit", data, "-y", "Employed", says=["there is no column 'Employed' among its 2: speed, dist"])
+
+    def test_a_rare_none_is_missing_with_both_remedies(self):
+        data = self.write("n.csv", b"k,y\n" + b"a,1\nb,2\n" * 9 + b"none,3\n")
+        self.bad(1, "fit", data, "-y", "y", says=["'none' is a missing value (--na NA takes it for a word); --missing drop"])
+        self.assertEqual(self.good_json("fit", data, "-y", "y", "--na", "NA")["D"], 3)
+
     def test_missing_values_and_none(self):
         rows = self.rows
         lines = ["a,c,y"] + ["%s,%s,%.3f" % ("-99" if i % 10 == 3 else "%.3f" % a, "None" if b < 0 else "gravel", y)

@@ -733,6 +733,17 @@ class Missing(FaCase):
             np.testing.assert_allclose(read_tensors(self.path("a"))[0]["psi"], read_tensors(self.path("b"))[0]["psi"],
                                        rtol=1e-9)
 
+    def test_why_there_is_no_test_of_the_factors_is_said(self):
+        x = model_rows(200, D=6, K=1)
+        for args, why in ((("-k", "3", "-m", "ml"), None), (("-k", "4", "-m", "ml"), "4 factors of 6 columns leave no degree of"),
+                          (("-k", "1", "--missing", "em"), "--missing drop tests the whole rows")):
+            cells = [["%.6f" % v for v in row] for row in x]
+            if "em" in args: cells[7][2] = ""
+            data = self.write("t.csv", ("a,b,c,d,e,f\n" + "".join(",".join(row) + "\n" for row in cells)).encode())
+            told = self.run_it("fa", data, *args).stdout.decode()
+            self.assertIn("enough factors? not tested: " if why else "enough factors? ", told)
+            self.assertIn(why or "degrees of freedom" if why else "rows", told)
+
     def test_what_cannot_be_is_refused(self):
         _, data = self.holes()
         self.bad(1, "fa", data, "-k", 2, says=["missing value", "--missing drop", "--missing em"])

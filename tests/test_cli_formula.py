@@ -312,6 +312,7 @@ class Columns(Case):
             self.assertEqual((told["D"], told.get("left_out_names", [])), (5, []), name)
         for name, values in (("population", np.sort(r.permutation(10 ** 6)[:40])), ("cost", r.permutation(10 ** 5)[:40]),
                              ("count", r.integers(0, 30, 40)), ("width", r.permutation(400)[:40]),
+                             ("people", 3000 + 22 * np.arange(40) + r.integers(0, 20, 40)),  # a town that grows
                              ("temperature", np.arange(0, 800, 20)[::-1] * 7)):
             told = self.good_json("fit", self.data((name, values)), "-y", "price")
             self.assertEqual(told.get("counting_names", []), [], name)

@@ -236,9 +236,32 @@ static int print_loadings(const summary *s)
     return known == FAB_OK ? DONE : say_status(known);
 }
 
-static void print_test(const fab_fa_report *r)
+/* Why K factors are not held against any covariance; methods other than maximum likelihood are no test. */
+static void print_no_test(const fab_fa_report *r, const char *method, int64_t D, int64_t K)
 {
-    if (r->chi_square != r->chi_square) return; /* not known */
+    const int likely = strcmp(method, "ml") == 0 || strcmp(method, "em") == 0;
+    if (!likely && strcmp(method, "online-ml") != 0) return;
+    printf("%-15s ", "enough factors?");
+    if (r->dof < 1)
+        printf("not tested: %" PRId64 " factors of %" PRId64
+               " columns leave no degree of freedom\n",
+               K, D);
+    else if (r->n <= D + 1)
+        printf("not tested: %" PRId64 " rows are no more than the columns and 1\n", r->n);
+    else if (strcmp(method, "em") == 0)
+        printf("not tested: a value is missing, or a column follows from the others; --missing "
+               "drop tests the "
+               "whole rows\n");
+    else
+        printf("not tested: a column follows from the others\n");
+}
+
+static void print_test(const fab_fa_report *r, const char *method, int64_t D, int64_t K)
+{
+    if (r->chi_square != r->chi_square) {
+        print_no_test(r, method, D, K);
+        return;
+    }
     printf("%-15s chi-square %.2f on %" PRId64 " degrees of freedom, p = %.3g\n", "enough factors?",
            r->chi_square, r->dof, r->p_value);
     printf("%-15s %.3f (90 %%: %.3f to %.3f)\n", "RMSEA", r->rmsea, r->rmsea_low, r->rmsea_high);
@@ -266,7 +289,7 @@ static int say_table(const findings *n)
     }
     if (r->stream) stream_print(r->stream, "predicted", 15, 1);
     print_shares(n->say->r);
-    print_test(r);
+    print_test(r, fab_method_name(fab_factors_method(f)), D, K);
     if (r->floored) {
         printf("%-15s psi at its floor in %" PRId64 " of %" PRId64 " coordinates:", "floored",
                r->floored, D);

@@ -10,6 +10,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+enum { LISTED = 8 }; /* columns in a sentence */
+
 /* The column of a name that was made up, x3, or -1. */
 static int64_t made_up(const fab_source *s, const char *name)
 {
@@ -38,10 +40,14 @@ int64_t fab_source_column(const fab_source *s, const char *name)
 fab_status fab_source_no_column(fab_status kind, const fab_source *s, const char *name)
 {
     const char **names;
-    char count[64];
-    snprintf(count, sizeof count, " among its %lld", (long long)s->columns);
+    char count[64 + LISTED * (FAB_SHOWN + 2)], shown[FAB_SHOWN];
+    int used = snprintf(count, sizeof count, " among its %lld", (long long)s->columns);
     FAB_TRY(fab_alloc_array((void **)&names, s->columns, sizeof *names, s->in.name));
     for (int64_t c = 0; c < s->columns; c++) names[c] = fab_source_name(s, c);
+    for (int64_t c = 0; c < s->columns && c < LISTED && names[c]; c++)
+        used += snprintf(count + used, sizeof count - (size_t)used, "%s%s", c ? ", " : ": ",
+                         fab_show(shown, names[c], strlen(names[c])));
+    if (s->columns > LISTED) snprintf(count + used, sizeof count - (size_t)used, ", ..");
     const fab_status no =
         fab_no_such(kind, "column", name, names, names[0] ? s->columns : 0, count);
     fab_release(names);

@@ -4,11 +4,12 @@
  *
  *   has words      is left out when its levels are more than 9/10 of the rows that have one, or more than half of them and
  *                  more than 20: most levels are then met once, and fit their row alone
- *   has numbers    all whole and different, is left out when its name says that it numbers rows, unless it says that it
- *                  tells a time; any other is remarked when it rises by 1 from row to row, or two of its numbers would be
- *                  alike by chance: n numbers drawn evenly from a range of R have n^2 / 2R such pairs on average, and
- *                  without any pair some rule keeps them apart.  10 are asked for; 1 when the numbers rise or fall
- *                  all the way.  Nothing is remarked when no other column is there
+ *   has numbers    all whole, is left out when its name says that it numbers rows and more than 9/10 of them differ.  Any
+ *                  other, unless its name tells a time, is remarked when all differ, and it rises by 1 from row to row, or
+ *                  some of its numbers would be alike by chance: n numbers drawn evenly from a range of R have n^2 / 2R such
+ *                  pairs on average, and without any pair some rule keeps them apart.  10 are asked for; 1, and a range
+ *                  of 20 n at most, when the numbers rise or fall all the way.  Nothing is remarked when no other column is
+ *                  there
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
@@ -18,7 +19,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_ROWS = 10, FEW_LEVELS = 20, MANY_PAIRS = 10 };
+enum { LEAST_ROWS = 10, FEW_LEVELS = 20, MANY_PAIRS = 10, NARROW = 20 };
 
 /* ---- names ----------------------------------------------------------------------------------------- */
 
@@ -49,7 +50,7 @@ static int compare(const void *a, const void *b)
 /* The n numbers of a column that are there. */
 typedef struct counter {
     int64_t n;
-    int different;      /* 1: whole, and no two are alike */
+    int64_t different;  /* of them, when all are whole; 0: not all are, or they are few */
     int by_one, steady; /* each is one more than that before; all rise, or all fall */
     double range;       /* from the least to the largest, both counted */
 } counter;
@@ -68,21 +69,23 @@ static counter look(const fab_dataset *t, int64_t c, double *x)
         k.n++;
     }
     qsort(x, (size_t)k.n, sizeof *x, compare);
-    for (int64_t i = 1; i < k.n; i++)
-        if (x[i] == x[i - 1]) return k;
-    k.different = k.n >= LEAST_ROWS;
-    if (k.different) k.range = x[k.n - 1] - x[0] + 1;
+    if (k.n < LEAST_ROWS) return k;
+    k.different = 1;
+    for (int64_t i = 1; i < k.n; i++) k.different += x[i] != x[i - 1];
+    k.range = x[k.n - 1] - x[0] + 1;
     return k;
 }
 
 static char key_of_numbers(const fab_dataset *t, int64_t c, double *x)
 {
     const counter k = look(t, c, x);
-    if (!k.different) return FAB_KEY_NONE;
+    if (10 * k.different <= 9 * k.n) return FAB_KEY_NONE;
     if (fab_name_numbers_rows(t->name[c]) || is_unnamed(t, c)) return FAB_KEY_NUMBERS;
-    if (fab_name_tells_time(t->name[c])) return FAB_KEY_NONE;
+    if (k.different < k.n || fab_name_tells_time(t->name[c])) return FAB_KEY_NONE;
     const double pairs = (double)k.n * (double)k.n / (2 * k.range);
-    if (k.by_one || pairs >= MANY_PAIRS || (k.steady && pairs >= 1)) return FAB_KEY_REMARK;
+    const int narrow = k.range <= NARROW * (double)k.n;
+    if (k.by_one || pairs >= MANY_PAIRS || (k.steady && narrow && pairs >= 1))
+        return FAB_KEY_REMARK;
     return FAB_KEY_NONE;
 }
 

@@ -171,8 +171,9 @@ static fab_status refuse_missing(const fab_source *s, int64_t column, const fab_
     char place[PLACE], shown[FAB_SHOWN];
     tell_place(place, s, column);
     if (f->n == 0) return fab_cells_refuse(s, place, f->p, f->n);
-    return FAB_FAIL(FAB_MISSING_VALUE, "%s: %s: '%s' is a missing value", s->in.name, place,
-                    fab_show(shown, f->p, f->n));
+    const int none = fab_cell_is_none(f) && s->with_words && s->dialect.na[0] == '\0';
+    return FAB_FAIL(FAB_MISSING_VALUE, "%s: %s: '%s' is a missing value%s", s->in.name, place,
+                    fab_show(shown, f->p, f->n), none ? " (--na NA takes it for a word)" : "");
 }
 
 /* A value that is written in another way than the column. */

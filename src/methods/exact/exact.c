@@ -47,19 +47,41 @@ static int64_t jacobi_work(int64_t n)
     return 2 * n * n + (plain > own ? plain : own);
 }
 
-/* B = U s V',  u = U' z.  Rotations go round in circles among columns that are nothing but rounding, of a table whose rows
- * repeat for example: then the SVD that is accurate beside the largest alone. */
+/* Does a column of B follow from the others, but for the rounding of nu rows?  Whatever their scales: each is taken by its
+ * length. */
+static fab_status is_deficient(int64_t n, const double *B, double least, double *s, double *work,
+                               int *deficient)
+{
+    double *A = work, *U = A + n * n, *room = U + n * n;
+    for (int64_t j = 0; j < n; j++) {
+        const double *b = B + j * n;
+        double most = 0, sum = 0;
+        for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(b[i]));
+        for (int64_t i = 0; i < n && most > 0; i++) sum += (b[i] / most) * (b[i] / most);
+        for (int64_t i = 0; i < n; i++)
+            A[i + j * n] = most > 0 ? b[i] / most / sqrt(sum) : i == j; /* no column at all */
+    }
+    FAB_TRY(fab_svd(n, n, A, U, s, room, room + n * n));
+    *deficient = !(s[n - 1] > least * s[0]);
+    return FAB_OK;
+}
+
+/* B = U s V',  u = U' z.  Where a column follows from the others, as the levels of two columns of words do, directions are
+ * nothing but rounding: Jacobi's singular values are exact there too, and the evidence would learn from them what the order of
+ * the rows put in.  They are none, and are left out of the SVD that is accurate beside the largest. */
 static fab_status jacobi(int64_t n, double *B, const double *z, fab_evidence *v, double *work)
 {
+    const double least = fmax((double)n, v->nu) * DBL_EPSILON;
     double *copy = work, *U = copy + n * n, *room = U + n * n;
+    int deficient;
+    FAB_TRY(is_deficient(n, B, least, v->s2, work, &deficient));
     memcpy(copy, B, (size_t)(n * n) * sizeof *B);
-    if (fab_jacobi(n, n, B, v->s2, room) == FAB_OK) {
+    if (!deficient && fab_jacobi(n, n, B, v->s2, room) == FAB_OK) {
         U = B;
     } else {
         FAB_TRY(fab_svd(n, n, copy, U, v->s2, room, room + n * n));
-        const double least = (double)n * DBL_EPSILON * v->s2[0];
         for (int64_t j = 0; j < n; j++) {
-            if (v->s2[j] > least) continue;
+            if (v->s2[j] > least * v->s2[0]) continue;
             v->s2[j] = 0;
             memset(U + j * n, 0, (size_t)n * sizeof *U);
         }
