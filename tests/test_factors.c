@@ -1177,6 +1177,29 @@ static void every_failed_allocation_is_reported(void **state)
     }
 }
 
+static void *no_memory(size_t bytes)
+{
+    (void)bytes;
+    return NULL;
+}
+
+/* Names that nobody gave are made when first asked for: later than the fit there may be no memory for them. */
+static void names_are_there_where_memory_runs_out_behind_the_fit(void **state)
+{
+    (void)state;
+    static const char text[] = "0.3 -1.2\n2.385 0.1\n-0.7 0.4\n1.1 -0.2\n";
+    fab_source *s;
+    fab_factors *f;
+    assert_ok(fab_source_open_memory(&s, "rows", text, strlen(text), NULL, 1 << 18));
+    assert_ok(fab_factors_create(&f, &(fab_factors_plan){.source = s, .K = 1}, NULL));
+    fab_set_allocator(no_memory, counted_release);
+    const char *name = fab_factors_name(f, 1);
+    fab_set_allocator(NULL, NULL);
+    assert_string_equal(name, "x1");
+    fab_factors_free(f);
+    fab_source_close(s);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -1208,6 +1231,7 @@ int main(void)
         WITH_FOLDER(another_file_is_refused),
         TEST(factors_of_another_form_are_refused),
         WITH_FOLDER(every_failed_allocation_is_reported),
+        TEST(names_are_there_where_memory_runs_out_behind_the_fit),
     };
     return cmocka_run_group_tests_name("factors", tests, NULL, NULL);
 }

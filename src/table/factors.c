@@ -384,6 +384,8 @@ static fab_status take_names(fab_factors *f)
 {
     char *names;
     if (!f->source) return FAB_OK;
+    if (!fab_source_name(f->source, 0))
+        return FAB_NO_MEMORY; /* made now, so that none is missing later */
     if (f->weighed >= 0) {
         const char *name = fab_source_name(f->source, f->weighed);
         FAB_TRY(keep_text(f, "weight", name ? name : ""));
