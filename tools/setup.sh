@@ -12,7 +12,8 @@ set -eu
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
        liblzma-dev libbz2-dev libzstd-dev libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy
        python3-dev python3-pip python3-setuptools python3-wheel python3-venv python3-sklearn python3-pytest mypy"
-check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools"
+check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools gcovr
+       chromium"
 deb="debhelper dpkg-dev lintian mandoc zsh"
 
 group=${1:-build}
@@ -38,7 +39,7 @@ present() {
     *' installed') return 0 ;;
     esac
     case $1 in
-    cmake | gcc | g++ | pkg-config | python3 | mypy | clang | clang-format | cppcheck | codespell) command -v "$1" >/dev/null ;;
+    cmake | gcc | g++ | pkg-config | python3 | mypy | clang | clang-format | cppcheck | codespell | gcovr | chromium) command -v "$1" >/dev/null ;;
     clang-tidy) command -v clang-tidy >/dev/null && command -v run-clang-tidy >/dev/null ;;
     abigail-tools) command -v abidw >/dev/null && command -v abidiff >/dev/null ;;
     gnuplot-nox) command -v gnuplot >/dev/null ;;
