@@ -136,7 +136,7 @@ class Posterior:
     @contextmanager
     def _kept(self, buffers: bool = False) -> Iterator[None]:
         """The parameters, and where asked for the buffers, are afterwards what they were."""
-        old = [(p, p.detach().clone()) for p in self.params.values()]
+        old: list[tuple[torch.Tensor, torch.Tensor]] = [(p, p.detach().clone()) for p in self.params.values()]
         places = [(m, name, b) for m in self.model.modules() for name, b in m._buffers.items() if buffers and b is not None]
         old += [(b, b.clone()) for _, _, b in places]
         try:
@@ -266,7 +266,7 @@ class Run:
             raise refuse(f"dtype = '{dtype}', expected f64 or f32")
         self.about = {"D": flat.D, "rows": n_rows, "start": start, "single": int(dtype == "f32"),
                       "prior": None if prior is None else prior._core}
-        self.flat, self.threads = flat, threads
+        self.flat, self.threads, self.start = flat, threads, start
         if data is None:
             self.fit = _core.fit_of("vifa", {**settings, "K": str(rank)}, self.about, threads)
         else:
@@ -583,7 +583,7 @@ def build(log_lik: Callable[[dict[str, torch.Tensor], Any], tuple[torch.Tensor, 
     texts = settings_of(rank, settings)
 
     def copy(run: Run) -> Run:
-        new = Run(run.flat, n_rows, rank, prior, dtype, run.threads, run.about["start"], texts, run.pack())
+        new = Run(run.flat, n_rows, rank, prior, dtype, run.threads, run.start, texts, run.pack())
         if run.done:
             new._ask()
         return new
@@ -742,4 +742,5 @@ def gauss_from_torch(dist: Any) -> Gauss:
         raise refuse(f"{type(dist).__name__}: expected LowRankMultivariateNormal or Normal")
     if mean.dim() != 1 or psi.dim() != 1 or F.dim() != 2:
         raise refuse(f"a batch of distributions of the shape {tuple(mean.shape)}: expected one")
-    return Gauss(*(numpy_of(t.to(torch.float64)).copy() for t in (mean, F, psi)))
+    arrays = [numpy_of(t.to(torch.float64)).copy() for t in (mean, F, psi)]
+    return Gauss(arrays[0], arrays[1], arrays[2])
