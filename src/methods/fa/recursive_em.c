@@ -57,8 +57,7 @@ static const fab_field fields[] = {
     AUTOMATIC(inner, I64, 1, 1000,
               "EM loops for each block; auto: 5, or 5000 / D, at most 50, when a block has 2 D "
               "rows or more"),
-    AUTOMATIC(inner_rank, I64, 1, 8192,
-              "rank kept inside, at least K; auto: 2 K + 40, in f32 2 K, at most D"),
+    AUTOMATIC(inner_rank, I64, 1, 8192, "rank kept inside, at least K; auto: 2 K + 40, at most D"),
     SWITCH(expand, 1, "parameter-expanded EM"),
     CHOICE(start, START_SVD, starts, "how F begins: from the first rows, or at random as in [L]"),
     AUTOMATIC(warmup, I64, 1, 0x1p20,
@@ -90,16 +89,15 @@ fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
     return s;
 }
 
-/* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike; narrow: f32, whose
- * rounding a rank that the rows do not fill does not bear. */
-static void resolve(fab_recursive_em_settings *s, int64_t D, int narrow)
+/* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike. */
+static void resolve(fab_recursive_em_settings *s, int64_t D)
 {
     const double fit = s->memory * 1e6 / (8 * (double)D);
     if (fab_is_auto_i64(s->block)) s->block = fab_recursive_clamp(fit, 1, MAX_BLOCK);
     const double loops = s->block >= 2 * D ? 5000 / (double)D
                                            : 5; /* squeezed, a loop costs little */
     if (fab_is_auto_i64(s->inner)) s->inner = fab_recursive_clamp(loops, 5, 50);
-    if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K + (narrow ? 0 : MORE_RANK);
+    if (fab_is_auto_i64(s->inner_rank)) s->inner_rank = 2 * s->K + MORE_RANK;
     if (s->inner_rank > D) s->inner_rank = D;
     if (!fab_is_auto_i64(s->warmup)) return;
     const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
@@ -199,12 +197,15 @@ static fab_status prototype(recursive_em *e, const void *settings, const fab_inp
 {
     *e = (recursive_em){.set = *(const fab_recursive_em_settings *)settings, .D = in->vectors};
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
-    resolve(&e->set, fab_total(x ? x->comm : NULL, e->D), e->run.ops->size < sizeof(double));
+    resolve(&e->set, fab_total(x ? x->comm : NULL, e->D));
     FAB_TRY(check_settings(&e->set));
     e->columns = columns_of(&e->set);
     const int64_t room = fab_reservoir_room(e->set.held, fab_total(x ? x->comm : NULL, e->D));
-    e->held =
-        (fab_reservoir){.D = e->D, .room = room, .seed = e->set.seed, .forget = e->set.forget};
+    e->held = (fab_reservoir){.D = e->D,
+                              .room = room,
+                              .seed = e->set.seed,
+                              .forget = e->set.forget,
+                              .unsized = e->run.comm.sum != NULL};
     e->exec = fab_watch_exec(
         &e->run.watch,
         (fab_exec){.ops = e->run.ops, .comm = x ? x->comm : NULL, .threads = e->run.threads});

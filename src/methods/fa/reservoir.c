@@ -6,7 +6,9 @@
 #include "base/rows.h"
 #include "base/settings.h"
 #include <math.h>
+#include <string.h>
 
+#define MOST_SIZE 1e12 /* squared deviation over variance: of a column that wakes up */
 enum { HELD_BYTES = 4000000, LEAST_HELD = 10, MOST_HELD = 10000 };
 
 int64_t fab_reservoir_room(int64_t held, int64_t D)
@@ -22,17 +24,23 @@ void fab_reservoir_layout(fab_layout *l, fab_reservoir *r)
     r->rows = fab_place(l, r->room * r->D, sizeof *r->rows);
     r->key = fab_place(l, r->room, sizeof *r->key);
     r->weight = fab_place(l, r->room, sizeof *r->weight);
+    r->size = fab_place(l, r->room, sizeof *r->size);
     r->row = fab_place(l, r->room, sizeof *r->row);
+    const int64_t D = r->room ? r->D : 0;
+    r->mean = fab_place(l, D, sizeof *r->mean);
+    r->var = fab_place(l, D, sizeof *r->var);
+    r->x = fab_place(l, D, sizeof *r->x);
     r->tau = FAB_RESERVOIR_ALL;
 }
 
 /* Row slot i of the heap changes places with slot j. */
 static void swap(fab_reservoir *r, int64_t i, int64_t j)
 {
-    const double key = r->key[i], weight = r->weight[i];
+    const double key = r->key[i], weight = r->weight[i], size = r->size[i];
     const int64_t row = r->row[i];
-    r->key[i] = r->key[j], r->weight[i] = r->weight[j], r->row[i] = r->row[j];
-    r->key[j] = key, r->weight[j] = weight, r->row[j] = row;
+    r->key[i] = r->key[j], r->weight[i] = r->weight[j], r->size[i] = r->size[j];
+    r->row[i] = r->row[j];
+    r->key[j] = key, r->weight[j] = weight, r->size[j] = size, r->row[j] = row;
 }
 
 static void sink(fab_reservoir *r, int64_t i)
@@ -55,13 +63,33 @@ static void rise(fab_reservoir *r, int64_t i)
     }
 }
 
+/* log s of the row in x, of weight w; mean and var move on. */
+static double size_of(fab_reservoir *r, double w)
+{
+    double sum = 0, count = 0;
+    r->seen = (r->forget < 1 ? pow(r->forget, w) : 1) * r->seen + w;
+    const double g = w / r->seen;
+    for (int64_t i = 0; i < r->D; i++) {
+        const double e = r->x[i] - r->mean[i];
+        if (r->var[i] > 0) {
+            sum += fmin(e * e / r->var[i], MOST_SIZE);
+            count++;
+        }
+        r->mean[i] += g * e;
+        r->var[i] = (1 - g) * (r->var[i] + g * e * e);
+    }
+    return count > 0 ? log1p(sum / count) : 0;
+}
+
 void fab_reservoir_offer(fab_reservoir *r, const fab_rows *rows, int64_t j, double w)
 {
     double u;
     if (r->room == 0) return;
+    fab_rows_get(rows, j, r->D, r->x);
     fab_random_uniform((uint64_t)r->seed, FAB_PURPOSE_HELD, 0, (uint64_t)r->offered++, 1, &u);
     if (r->forget < 1) r->age -= w * log(r->forget);
-    const double a = log(w) + r->age, key = log(-log(u)) - a;
+    const double a = log(w) + r->age, size = r->unsized ? 0 : size_of(r, w);
+    const double key = log(-log(u)) - a - size;
     const int full = r->n == r->room;
     if (full) {
         const double out = key < r->key[0] ? r->key[0] : key; /* the largest goes */
@@ -72,7 +100,8 @@ void fab_reservoir_offer(fab_reservoir *r, const fab_rows *rows, int64_t j, doub
     if (!full) r->row[at] = r->n++;
     r->key[at] = key;
     r->weight[at] = a;
-    fab_rows_get(rows, j, r->D, r->rows + r->row[at] * r->D);
+    r->size[at] = size;
+    memcpy(r->rows + r->row[at] * r->D, r->x, (size_t)r->D * sizeof *r->x);
     if (full)
         sink(r, at);
     else
@@ -82,7 +111,7 @@ void fab_reservoir_offer(fab_reservoir *r, const fab_rows *rows, int64_t j, doub
 /* The probability that the row of slot i is here. */
 static double chosen(const fab_reservoir *r, int64_t i)
 {
-    return -expm1(-exp(r->weight[i] + r->tau));
+    return -expm1(-exp(r->weight[i] + r->size[i] + r->tau));
 }
 
 /* z of every row held, by slot of the heap, and its mean over all rows. */
@@ -113,15 +142,18 @@ static void estimate(const fab_reservoir *r, const double *l, const double *z, d
     double top = -INFINITY, sum = 0, ml = 0, mz = 0, lz = 0, zz = 0, spread = 0;
     for (int64_t i = 0; i < r->n; i++) top = fmax(top, r->weight[i]);
     for (int64_t i = 0; i < r->n; i++) {
-        const double h = exp(r->weight[i] - top) / chosen(r, i), dl = l[i] - ml, dz = z[i] - mz;
+        const double h = exp(r->weight[i] - top) / chosen(r, i);
         sum += h;
-        ml += h * dl / sum;
-        mz += h * dz / sum;
-        lz += h * dl * (z[i] - mz); /* weighted, in one pass */
-        zz += h * dz * (z[i] - mz);
+        ml += h * (l[i] - ml) / sum;
+        mz += h * (z[i] - mz) / sum;
     }
-    const int all = !(r->tau < FAB_RESERVOIR_ALL);
-    const double slope = !all && zz > 0 ? lz / zz : 0;
+    for (int64_t i = 0; i < r->n;
+         i++) { /* what a row has in the variance below: none that is surely here */
+        const double p = chosen(r, i), h = exp(r->weight[i] - top) / p, part = (1 - p) * h * h;
+        lz += part * (l[i] - ml) * (z[i] - mz);
+        zz += part * (z[i] - mz) * (z[i] - mz);
+    }
+    const double slope = zz > 0 ? lz / zz : 0;
     for (int64_t i = 0; i < r->n; i++) {
         const double p = chosen(r, i), d = l[i] - ml - slope * (z[i] - mz);
         const double part = exp(r->weight[i] - top) / p * d / sum;
@@ -162,7 +194,11 @@ static fab_states state_of(fab_reservoir *r)
     return (fab_states){{{"state.held", FAB_F64, r->n, r->D, r->rows},
                          {"state.held_key", FAB_F64, r->n, 0, r->key},
                          {"state.held_weight", FAB_F64, r->n, 0, r->weight},
+                         {"state.held_size", FAB_F64, r->n, 0, r->size},
                          {"state.held_row", FAB_I64, r->n, 0, r->row},
+                         {"state.held_mean", FAB_F64, r->D, 0, r->mean},
+                         {"state.held_variance", FAB_F64, r->D, 0, r->var},
+                         {"state.held_seen", FAB_F64, 1, 0, &r->seen},
                          {"state.held_offered", FAB_I64, 1, 0, &r->offered},
                          {"state.held_age", FAB_F64, 1, 0, &r->age},
                          {"state.held_tau", FAB_F64, 1, 0, &r->tau}}};
@@ -186,12 +222,15 @@ fab_status fab_reservoir_load(fab_reservoir *r, const fab_tensors *t)
     const fab_states all = state_of(r);
     FAB_TRY(fab_states_load(&all, t));
     const fab_rows rows = {r->rows, FAB_F64, r->n, r->D};
-    const fab_rows key = {r->key, FAB_F64, 1, r->n}, weight = {r->weight, FAB_F64, 1, r->n};
+    const fab_rows key = {r->key, FAB_F64, 1, r->n}, weight = {r->weight, FAB_F64, 1, r->n},
+                   size = {r->size, FAB_F64, 1, r->n};
     if (fab_rows_check("state.held", &rows, r->D) != FAB_OK ||
         fab_rows_check("state.held_key", &key, r->n) != FAB_OK ||
-        fab_rows_check("state.held_weight", &weight, r->n) != FAB_OK)
+        fab_rows_check("state.held_weight", &weight, r->n) != FAB_OK ||
+        fab_rows_check("state.held_size", &size, r->n) != FAB_OK)
         return FAB_BAD_FILE;
-    int fits = 1;
+    int fits = r->seen >= 0;
+    for (int64_t i = 0; i < r->D; i++) fits = fits && r->var[i] >= 0;
     for (int64_t i = 0; i < r->n; i++) fits = fits && r->row[i] >= 0 && r->row[i] < r->n;
     if (!fits || r->offered < r->n || !isfinite(r->age) || !isfinite(r->tau))
         return FAB_FAIL(FAB_BAD_FILE, "the numbers of the rows held do not fit one another");

@@ -63,6 +63,7 @@ static fab_status prototype(void **handle, const fab_start_parts *parts, const v
     const int64_t room = fab_reservoir_room(held, fab_total(x ? x->comm : NULL, s->D));
     s->held = (fab_reservoir){.D = s->D, .room = room, .seed = s->seed, .forget = s->forget};
     const fab_status status = make_run(s, x);
+    s->held.unsized = s->run.comm.sum != NULL;
     if (status == FAB_OK) return FAB_OK;
     fab_release(*handle);
     *handle = NULL;
