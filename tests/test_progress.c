@@ -45,7 +45,7 @@ static int hear(void *ctx, const char *what, int64_t done, int64_t total)
 
 /* ---- the methods, each with work for a part of a second ------------------------------------------------ */
 
-typedef enum kind { VECTORS, LINEAR, NETWORK } kind;
+typedef enum kind { VECTORS, LINEAR, LABELS, NETWORK } kind; /* LABELS: linear, of two of them */
 
 typedef struct work {
     const char *method;
@@ -68,7 +68,7 @@ static const work all[] = {
     {"ridge", LINEAR, 1500, 300, {NULL}},
     {"laplace", LINEAR, 100, 4000, {"beta", "1"}},
     {"map", LINEAR, 2500, 400, {"beta", "1", "alpha", "1"}},
-    {"kalman", LINEAR, 200, 3000, {NULL}},
+    {"kalman", LINEAR, 600, 800, {NULL}},
     {"rvga", LINEAR, 200, 3000, {NULL}},
     {"lrvga", LINEAR, 300, 4000, {"K", "5"}},
     {"lrvga", NETWORK, 20, 1500, {"K", "5", "epochs", "40"}},
@@ -85,6 +85,8 @@ static const work all[] = {
     {"vogn", NETWORK, 20, 1500, {"epochs", "30"}},
     {"vga", LINEAR, 100, 4000, {"beta", "1"}},
     {"spike-slab", LINEAR, 600, 300, {NULL}},
+    {"rvga", LABELS, 600, 500, {NULL}},
+    {"lrvga", LABELS, 600, 500, {"K", "10"}},
 };
 enum { WORKS = sizeof all / sizeof *all };
 
@@ -116,12 +118,14 @@ static setting *some_setting(const work *w)
         s->y[j] = first + 0.5 * other * other + 0.3 * s->y[j];
         for (int64_t i = 2; i < w->D; i++)
             s->x[j * w->D + i] += (i % 2 ? first : other); /* factors */
+        if (w->kind == LABELS) s->y[j] = s->y[j] > 0;
     }
     s->e = (fab_examples){.x = {.p = s->x, .type = FAB_F64, .n = w->n, .ld = w->D}};
     if (w->kind == VECTORS) s->in.vectors = w->D;
     if (w->kind != VECTORS) s->e.y = s->y;
-    if (w->kind == LINEAR) {
-        s->glm = (fab_glm){.likelihood = FAB_LIKELIHOOD_GAUSSIAN,
+    if (w->kind == LINEAR || w->kind == LABELS) {
+        s->glm = (fab_glm){.likelihood = w->kind == LABELS ? FAB_LIKELIHOOD_BERNOULLI
+                                                           : FAB_LIKELIHOOD_GAUSSIAN,
                            .D = w->D,
                            .classes = 1,
                            .intercept = 1,

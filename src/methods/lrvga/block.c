@@ -322,13 +322,22 @@ static fab_status take_in_turn(fab_lrvga *e, int64_t m)
                       .weight = e->block.gamma,
                       .step = e->block.step,
                       .C = e->rows.B};
+    if (e->stream.count.rows == 0 && !(e->set.forget < 1))
+        s.watch = &e->run.watch; /* the state is the prior still, and such a block takes long */
     if (again) {
         s.error = e->rows.glm;
         s.u = e->rows.glm + m;
         memcpy(e->rows.A, e->block.A, (size_t)(m * m) * sizeof *e->rows.A);
         memcpy(eta, e->block.eta, (size_t)m * sizeof *eta);
     }
-    fab_sequence_run(&s);
+    FAB_TRY(fab_sequence_run(&s));
+    if (again && fab_sequence_revisit(&s, &(fab_revisit){.A = e->rows.A,
+                                                         .eta = eta,
+                                                         .V = e->rows.V,
+                                                         .B = e->block.A,
+                                                         .site = eta + m,
+                                                         .sweeps = e->set.sweeps}) == FAB_STOPPED)
+        return FAB_STOPPED;
     for (int64_t j = 0; j < m; j++) {
         sum->rows += s.w[j];
         sum->power += s.w[j] * s.y[j] * s.y[j];
@@ -336,13 +345,6 @@ static fab_status take_in_turn(fab_lrvga *e, int64_t m)
     sum->squares += s.squares;
     sum->logdet += s.logdet;
     sum->score += s.score;
-    if (again)
-        fab_sequence_revisit(&s, &(fab_revisit){.A = e->rows.A,
-                                                .eta = eta,
-                                                .V = e->rows.V,
-                                                .B = e->block.A,
-                                                .site = eta + m,
-                                                .sweeps = e->set.sweeps});
     for (int64_t j = 0; j < m; j++)
         if (!isfinite(s.weight[j]) || !isfinite(s.step[j]))
             return FAB_FAIL(FAB_NUMERIC, "lrvga: row %lld has no finite update under scheme = %s",

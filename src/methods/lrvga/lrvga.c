@@ -379,6 +379,7 @@ static double work(const void *handle)
 static fab_status update(void *handle, const fab_examples *x)
 {
     fab_lrvga *e = handle;
+    const int64_t waiting = e->pending.n;
     FAB_TRY(fab_stream_check(&e->stream));
     for (int64_t done = 0; done < x->x.n;) {
         const int64_t full = fab_lrvga_next(e);
@@ -391,9 +392,13 @@ static fab_status update(void *handle, const fab_examples *x)
         done += take;
         if (e->pending.n < full) break;
         const int before = fab_blas_enter();
-        e->stream.fault = fab_lrvga_flush(e, 0);
+        const fab_status s = fab_lrvga_flush(e, 0);
         fab_blas_leave(before);
-        FAB_TRY(e->stream.fault);
+        if (s == FAB_STOPPED)
+            e->pending.n = waiting; /* in the first block: as if these rows had not come */
+        else
+            e->stream.fault = s;
+        FAB_TRY(s);
     }
     return FAB_OK;
 }

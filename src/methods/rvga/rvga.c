@@ -46,6 +46,7 @@ typedef struct rvga {
     int64_t T;             /* length of theta */
     int64_t classes, part; /* 1 unless categorical; coordinates of one class */
 
+    fab_watch watch;     /* asked in 8 */
     fab_stream stream;   /* 5, 7: the model, its prior and noise, sums over the rows */
     fab_pending pending; /* rows that are to choose the prior, or the row at hand */
     double *X;           /* room x part: theirs */
@@ -171,6 +172,7 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
     const fab_rvga_settings *s = settings;
     const fab_glm model = fab_glm_of(in->model, s->beta);
     *e = (rvga){.set = *s,
+                .watch = fab_watch_of(x),
                 .T = in->model->D,
                 .classes = model.classes,
                 .part = in->model->D / model.classes,
@@ -425,16 +427,19 @@ static fab_status settle_rows(rvga *e, int64_t m, int *settled)
                       .step = line + m,
                       .C = e->block.B,
                       .error = line + 2 * m,
-                      .u = line + 3 * m};
+                      .u = line + 3 * m,
+                      .watch = &e->watch};
     memcpy(s.A, e->block.A, (size_t)(m * m) * sizeof *s.A);
     memcpy(s.eta, e->block.eta, (size_t)m * sizeof *s.eta);
-    fab_sequence_run(&s);
-    *settled = fab_sequence_revisit(&s, &(fab_revisit){.A = e->block.A,
-                                                       .eta = e->block.eta,
-                                                       .V = e->block.V,
-                                                       .B = e->block.turn,
-                                                       .site = e->block.site,
-                                                       .sweeps = SWEEPS});
+    FAB_TRY(fab_sequence_run(&s));
+    const fab_status status = fab_sequence_revisit(&s, &(fab_revisit){.A = e->block.A,
+                                                                      .eta = e->block.eta,
+                                                                      .V = e->block.V,
+                                                                      .B = e->block.turn,
+                                                                      .site = e->block.site,
+                                                                      .sweeps = SWEEPS});
+    if (status == FAB_STOPPED) return status;
+    *settled = status == FAB_OK;
     if (!*settled) return FAB_OK;
     for (int64_t j = 0; j < m; j++) {
         e->block.weight[j] = sqrt(s.weight[j]);
@@ -541,6 +546,8 @@ static fab_status update(void *handle, const fab_examples *x)
 {
     rvga *e = handle;
     const int64_t D = e->stream.model.D;
+    const int64_t waiting = e->pending.n;
+    fab_status s = FAB_OK;
     FAB_TRY(fab_stream_check(&e->stream));
     const int before = fab_blas_enter();
     for (int64_t row = 0; row < x->x.n; row++) {
@@ -549,11 +556,15 @@ static fab_status update(void *handle, const fab_examples *x)
         if (e->stream.model.intercept) to[D] = 1;
         fab_pending_add(&e->pending, x, row, 1);
         if (waits(e) && e->pending.n < e->pending.room) continue;
-        e->stream.fault = flush(e);
-        if (e->stream.fault != FAB_OK) break;
+        s = flush(e);
+        if (s != FAB_OK) break;
     }
     fab_blas_leave(before);
-    return e->stream.fault;
+    if (s == FAB_STOPPED)
+        e->pending.n = waiting; /* before the first row was in: as if these had not come */
+    else
+        e->stream.fault = s;
+    return s;
 }
 
 /* ---- the result ------------------------------------------------------------------------------- */

@@ -82,7 +82,12 @@ static fab_status settle(fab_sequence *s, const fab_revisit *v, double *d)
     for (int64_t i = 0; i < v->sweeps; i++) {
         double moved = 0;
         FAB_TRY(spread(s, v, d));
-        for (int64_t j = 0; j < s->m; j++) moved = fmax(moved, take_again(s, v, d, j));
+        for (int64_t j = 0; j < s->m; j++) {
+            if (s->watch)
+                FAB_TRY(fab_watch_work(s->watch, FAB_SCALAR_WORK + (double)(s->m * s->m), "rows", j,
+                                       s->m));
+            moved = fmax(moved, take_again(s, v, d, j));
+        }
         if (!(moved > SETTLED)) break;
     }
     return factor(s, v);
@@ -103,15 +108,17 @@ static int find_step(const fab_sequence *s, const fab_revisit *v, double *d)
     return isfinite(sum);
 }
 
-int fab_sequence_revisit(fab_sequence *s, const fab_revisit *v)
+fab_status fab_sequence_revisit(fab_sequence *s, const fab_revisit *v)
 {
     const size_t size = (size_t)s->m * sizeof *s->weight;
     double *d = v->site + s->m, *before = d + s->m;
     memcpy(before, s->weight, size);
-    if (settle(s, v, d) == FAB_OK && find_step(s, v, d)) {
+    const fab_status status = settle(s, v, d);
+    if (status == FAB_STOPPED) return status;
+    if (status == FAB_OK && find_step(s, v, d)) {
         memcpy(s->step, d, size);
-        return 1;
+        return FAB_OK;
     }
     memcpy(s->weight, before, size);
-    return 0;
+    return FAB_NUMERIC;
 }

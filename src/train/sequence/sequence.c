@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "train/sequence/sequence.h"
+#include "base/fail.h"
 #include <math.h>
 #include <string.h>
 
@@ -42,11 +43,13 @@ static void add_scores(fab_sequence *s, int64_t j, double u0, double v0, const f
     s->score += fab_scalar_score(s->rule->likelihood, s->y[j], s->w[j], u0, v0, q);
 }
 
-void fab_sequence_run(fab_sequence *s)
+fab_status fab_sequence_run(fab_sequence *s)
 {
     const int64_t m = s->m;
     begin(s);
     for (int64_t j = 0; j < m; j++) {
+        if (s->watch)
+            FAB_TRY(fab_watch_work(s->watch, FAB_SCALAR_WORK + (double)(m * m), "rows", j, m));
         const double *a = s->A + j * m, u0 = s->eta[j], v0 = a[j] > 0 ? a[j] : 0;
         const fab_scalar q =
             fab_scalar_update(s->rule, s->first + (uint64_t)j, s->y[j], s->w[j], u0, v0); /* 1 */
@@ -62,6 +65,7 @@ void fab_sequence_run(fab_sequence *s)
         const double gain = q.weight / (1 + q.weight * v0);
         for (int64_t k = j + 1; k < m; k++) take_in(s, j, k, gain); /* 3 */
     }
+    return FAB_OK;
 }
 
 /* ---- the prior --------------------------------------------------------------------------------- */
@@ -95,7 +99,7 @@ static void run_bank(bank *b, double alpha)
     const int64_t n = s->m;
     for (int64_t i = 0; i < n * n; i++) s->A[i] = b->G[i] / alpha + b->intercept;
     memcpy(s->eta, b->offset, (size_t)n * sizeof *s->eta);
-    fab_sequence_run(s);
+    (void)fab_sequence_run(s); /* nobody watches */
 }
 
 /* Score of a prior precision; *beta as in force. */

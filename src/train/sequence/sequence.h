@@ -9,6 +9,7 @@
 #ifndef FAB_TRAIN_SEQUENCE_H
 #define FAB_TRAIN_SEQUENCE_H
 
+#include "base/hooks.h"
 #include "train/sequence/scalar.h"
 
 typedef struct fab_sequence {
@@ -22,18 +23,20 @@ typedef struct fab_sequence {
     double *step;        /* m, out; NULL: not wanted */
     double *C;           /* m x m scratch for step */
     double *error, *u;   /* m, out: the errors, and each predictor after its own row; or NULL */
+    fab_watch *watch;    /* asked between rows; NULL: nobody */
 
     double squares; /* out, gaussian: sum of (y - eta)^2 / (1/w + v) one step ahead */
     double logdet;  /* out, gaussian: sum of log(1 + w v) */
     double score;   /* out: sum of fab_scalar_score */
 } fab_sequence;
 
-void fab_sequence_run(fab_sequence *s);
+/* FAB_STOPPED when the watch says so: the numbers out are then none. */
+fab_status fab_sequence_run(fab_sequence *s);
 
 /* The rows of the same block again, each given all others, until none of them moves its predictor by more
  * than a thousandth of its standard deviation: the block then meets N(mu, P) as a whole, and the order of its rows
  * is forgotten.  After fab_sequence_run with `error` and `u`;
- * weight and step are replaced (1), or left as they are when the numbers do not allow it (0). */
+ * weight and step are replaced; FAB_NUMERIC: they are left as they are, for the numbers do not allow it; FAB_STOPPED. */
 typedef struct fab_revisit {
     const double *A;   /* m x m: X' P X */
     const double *eta; /* m: predictors at mu */
@@ -42,7 +45,7 @@ typedef struct fab_revisit {
     int64_t sweeps; /* at most so many */
 } fab_revisit;
 
-int fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
+fab_status fab_sequence_revisit(fab_sequence *s, const fab_revisit *v);
 
 /* A prior, found in the first rows. */
 typedef struct fab_stream_prior {
