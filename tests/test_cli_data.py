@@ -176,6 +176,14 @@ class Tables(Case):
         data = self.write("n.csv", b"speed,dist\n1,2\n2,4\n3,5\n")
         self.bad(2, "fit", data, "-y", "Employed", says=["there is no column 'Employed' among its 2: speed, dist"])
 
+    def test_a_header_that_begins_with_a_number_and_dates_that_are_not_there_are_noted(self):
+        done = self.run_it("fit", self.write("i.csv", b"150,2,setosa\n" + b"1,2,3\n4,1,5\n2,2,2\n" * 4), "-y", "last")
+        self.assertIn(b"line 1 is taken for the names of its columns, though '150' is a number", done.stderr)
+        data = self.write("d.csv", b"a,1960,y\n" + b"1,2,3\n4,1,5\n2,2,2\n" * 4)
+        self.good("fit", data, "-y", "y")
+        done = self.run_it("fit", data, "-y", "y", "--dates", "parts")
+        self.assertIn(b"no column holds dates", done.stderr)
+
     def test_a_rare_none_is_missing_with_both_remedies(self):
         data = self.write("n.csv", b"k,y\n" + b"a,1\nb,2\n" * 9 + b"none,3\n")
         self.bad(1, "fit", data, "-y", "y", says=["'none' is a missing value (--na NA takes it for a word); --missing drop"])

@@ -322,14 +322,33 @@ class Manners(Table):
         self.bad(1, "fit", self.path("x.npy"), "-y", "last", says=["row 2, column 1 (from 0) is NaN", "--missing drop"])
         self.bad(1, "fa", self.path("x.npy"), "-k", "1", says=["row 2, column 1 (from 0) is NaN", "--missing drop"])
 
+    def test_the_bar_of_a_search_counts_all_of_its_work(self):
+        """One bar that never falls, for all candidates, or all trials and folds."""
+        for verb, args, label in (("fit", ("--model", "auto", "--effort", "quick"), "models"),
+                                  ("tune", ("-m", "sgd", "--model", "mlp:30", "--epochs=200", "--trials", "6", "--folds", "3",
+                                            "--alpha=0.1:10:log"), "tune")):
+            seen = self.on_a_terminal(verb, *args)
+            shares = [int(share) for share in re.findall(label + r" \[[#.]+\] +(\d+) %", seen)]
+            self.assertGreater(len(shares), 0, seen)
+            self.assertEqual(shares, sorted(shares))
+            self.assertLessEqual(shares[-1], 100)
+            self.assertNotIn("rows left out [", seen)
+            self.assertNotIn(" 0/s", seen)  # no rate yet is no rate
+
     def test_the_rate_of_a_new_piece_of_work_is_not_negative(self):
+        seen = self.on_a_terminal("fit", "--model", "mlp:30", "--epochs=60")
+        self.assertIn("/s", seen)
+        self.assertNotRegex(seen, r"-[\d.]+[kMGT]?/s")
+
+    def on_a_terminal(self, verb, *args):
+        """What the call shows there."""
         leader, follower = pty.openpty()
         with open(self.path("w.csv"), "w", encoding="ascii") as f:
             r = random.Random(2)
             f.write("a,b,y\n" + "".join("%g,%g,%g\n" % (a, b, a * b) for a, b in
                                         ((r.gauss(0, 1), r.gauss(0, 1)) for _ in range(600))))
-        going = subprocess.Popen([self.program, "fit", self.path("w.csv"), "-y", "y", "--model", "mlp:30", "--epochs=60", "--threads",
-                                  "1"], stdout=subprocess.DEVNULL, stderr=follower)
+        going = subprocess.Popen([self.program, verb, self.path("w.csv"), "-y", "y", *args, "--threads", "1"],
+                                 stdout=subprocess.DEVNULL, stderr=follower)
         os.close(follower)
         seen = b""
         while True:
@@ -342,8 +361,7 @@ class Manners(Table):
             seen += piece
         os.close(leader)
         self.assertEqual(going.wait(timeout=60), 0)
-        self.assertIn(b"/s", seen)
-        self.assertNotRegex(seen.decode(), r"-[\d.]+[kMGT]?/s")
+        return seen.decode()
 
 
 if __name__ == "__main__":

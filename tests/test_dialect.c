@@ -621,7 +621,9 @@ static void dates_are_known_and_read_as_days_on_request(void **state)
     assert_true(fab_source_is_date(s, 0) && fab_source_is_words(s, 0) && !fab_source_is_date(s, 1));
     fab_source_close(s);
     check_note(iso, &words,
-               "rows.csv: column 1 ('when'): dates are read as words; --dates numbers reads days");
+               "rows.csv: column 1 ('when'): dates are read as words; --dates numbers reads days, "
+               "--dates parts "
+               "year, month and weekday");
     fab_source_options o = with(&words, "dates", "numbers");
     check(iso, &o, FAB_FORMAT_CSV, 3, 2, (double[]){1, 1, 19783.5, 2, -0.25, 3});
     check("2024-02-29\n2024-03-01\n", &o, FAB_FORMAT_TEXT, 2, 1, (double[]){19782, 19783});

@@ -354,10 +354,13 @@ static void draw_bar(const char *what, int64_t done, int64_t total, double secon
     }
     const double part = (double)done / (double)total;
     const int full = part > 1 ? BAR : (int)(part * BAR);
-    human_seconds(speed > 0 ? (double)(total - done) / speed : 0, left, sizeof left);
-    fprintf(stderr, "\r%s [%.*s%.*s] %3d %%  %s/s  %s left\033[K", what, full,
-            "########################", BAR - full, "........................", (int)(100 * part),
-            rate, left);
+    fprintf(stderr, "\r%s [%.*s%.*s] %3d %%", what, full, "########################", BAR - full,
+            "........................", (int)(100 * part));
+    if (speed > 0) {
+        human_seconds((double)(total - done) / speed, left, sizeof left);
+        fprintf(stderr, "  %s/s  %s left", rate, left);
+    }
+    fputs("\033[K", stderr);
 }
 
 int progress_tick(void *ctx, const char *what, int64_t done, int64_t total)

@@ -43,6 +43,7 @@ struct fab_tune {
     job *job;             /* threads x folds */
     char *trial_settings; /* threads x size */
     fab_stop stop;
+    _Atomic int64_t fits; /* of a trial and a fold, that are done */
     fab_watch watch;
     int64_t finished; /* trials */
 };
@@ -229,7 +230,8 @@ static int ask(void *ctx, const char *what, int64_t done, int64_t total)
 {
     fab_tune *t = ctx;
     (void)what, (void)done, (void)total;
-    if (fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials) != FAB_OK)
+    if (fab_watch_tick(&t->watch, "tune", atomic_load(&t->fits), t->p.trials * t->p.folds) !=
+        FAB_OK)
         atomic_store(&t->stop, 1);
     return atomic_load(&t->stop);
 }
@@ -254,6 +256,7 @@ static void run_job(void *ctx, int64_t i, int thread)
     j->nll = j->status == FAB_OK ? s.nll : INFINITY;
     if (j->status != FAB_OK) fab_sentence_keep(&j->why);
     j->seconds = fab_clock() - start;
+    atomic_fetch_add(&t->fits, 1);
 }
 
 /* 4 */
@@ -295,7 +298,8 @@ static int64_t plan_jobs(fab_tune *t)
 fab_status fab_tune_step(fab_tune *t)
 {
     const int64_t slots = plan_jobs(t), folds = t->p.folds;
-    FAB_TRY(fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials));
+    atomic_store(&t->fits, t->finished * folds);
+    FAB_TRY(fab_watch_tick(&t->watch, "tune", t->finished * folds, t->p.trials * folds));
     const int before = fab_blas_enter();
     atomic_store(&t->stop, 0);
     fab_parallel(t->threads, slots * folds, run_job, t);
@@ -305,7 +309,7 @@ fab_status fab_tune_step(fab_tune *t)
             return fab_sentence_raise(t->job[i].status, &t->job[i].why);
     for (int64_t s = 0; s < slots; s++) finish_trial(t, s);
     t->finished += slots;
-    return fab_watch_tick(&t->watch, "tune", t->finished, t->p.trials);
+    return fab_watch_tick(&t->watch, "tune", t->finished * folds, t->p.trials * folds);
 }
 
 /* ---- answers ------------------------------------------------------------------------------------------ */

@@ -51,8 +51,24 @@ typedef struct search {
     const fab_sgd_settings *settings;
     const fab_dataset *t;
     fab_left_out out;
-    const fab_exec *x;
+    const fab_exec *x; /* a copy of the caller's, whose progress is that of the search */
+    fab_watch watch;   /* the caller's */
+    int64_t most;      /* trials, at most, but for a few moves of alpha */
+    int64_t unit, at;  /* steps of the progress in a trial; where it stands */
 } search;
+
+/* What a trial tells of its networks is a part of the search. */
+static int tick(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    search *s = ctx;
+    (void)what;
+    if (total > 0) {
+        const int64_t at = s->all->n * s->unit + s->unit * done / total;
+        if (at > s->at) s->at = at;
+    }
+    if (s->at > s->most * s->unit) s->at = s->most * s->unit;
+    return fab_watch_tick(&s->watch, "models", s->at, s->most * s->unit) != FAB_OK;
+}
 
 /* A trial; *better: it is the best so far.  One that cannot be fitted is worse than any other, and says why. */
 static fab_status try_one(search *s, const fab_recipe *r, const void *settings, fab_model_trial c,
@@ -108,7 +124,14 @@ fab_status fab_candidates_search(fab_candidates *all, const fab_recipe *network,
                                  const fab_effort *e, const fab_exec *x)
 {
     fab_sgd_settings settings = *given;
-    search s = {all, *network, &settings, t, {FAB_CANDIDATE_FOLDS, FAB_CANDIDATE_FOLDS, 0}, x};
+    fab_exec watched = x ? *x : (fab_exec){0};
+    search s = {.all = all,
+                .network = *network,
+                .settings = &settings,
+                .t = t,
+                .out = {FAB_CANDIDATE_FOLDS, FAB_CANDIDATE_FOLDS, 0},
+                .x = &watched,
+                .watch = fab_watch_of(x)};
     const double rows = (double)t->n, in_fold = rows / FAB_CANDIDATE_FOLDS,
                  batch = (double)given->batch;
     const int free_alpha = !(given->alpha > 0), free_epochs = !(given->epochs > 0);
@@ -121,6 +144,11 @@ fab_status fab_candidates_search(fab_candidates *all, const fab_recipe *network,
 
     /* 2 */
     FAB_TRY(find_steps(network, t, &has_steps));
+    s.unit = s.out.used * e->runs;
+    s.most = (line ? 1 + has_steps : 0) + has_steps + e->layers + free_epochs +
+             (free_alpha ? e->alphas : 0);
+    watched.progress = tick;
+    watched.progress_ctx = &s;
     for (int with = 0; line && with <= has_steps; with++) {
         fab_recipe r = *line;
         r.steps = with;

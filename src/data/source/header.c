@@ -70,6 +70,7 @@ typedef struct head {
     int same_names;     /* two rows have the same first field */
     int plain_names;    /* a first field is a number that is not that of its row, without quotes */
     int last_filled;    /* the last field of a row has something in it */
+    kept first_field;   /* of the first row */
     int quoted_first;   /* all fields of the first row stand in quotes */
     int quoted_numbers; /* a number below, but for the first column, does */
     int first_name;     /* a column is named x0 */
@@ -175,6 +176,7 @@ static void look_first(head *h, fab_span row)
         fab_cut f;
         p = h->split(h->s, p, end, &f);
         if (!in_quotes(row, &f) && (j > 0 || f.n > 0)) h->quoted_first = 0;
+        if (j == 0) keep(h, &f, &h->first_field);
         if (j > 0 && f.n == 2 && memcmp(f.p, "x0", 2) == 0) h->first_name = 1;
         const fab_cell kind = fab_cell_kind(h->s, &f);
         unsigned char first = (unsigned char)kind;
@@ -646,9 +648,11 @@ static fab_status find_columns(head *h)
     }
     if (s->categorical) FAB_TRY(each_listed(s, s->categorical, listed_words));
     if (s->none) FAB_TRY(each_listed(s, s->none, listed_none));
+    int dated = 0;
     for (int64_t j = s->left; j < h->columns; j++) {
         const tally *t = &h->column[j];
         const int64_t at = j - s->left;
+        dated |= t->dates > 0;
         if (s->form && s->form[at].row_name) continue;
         s->noted = at + 1;
         if (s->words && s->words[at]) { /* as they stand */
@@ -677,7 +681,21 @@ static fab_status find_columns(head *h)
         FAB_TRY(find_none(h, j, at));
     }
     s->noted = 0;
+    if (s->dialect.dates && !dated)
+        return fab_source_say(s, "no column holds dates: what is said of them has no effect");
     return FAB_OK;
+}
+
+/* A name that is a number among words is more often a count of rows, or data. */
+static fab_status remark_numbers(head *h)
+{
+    char shown[FAB_SHOWN];
+    if (h->column[0].first != FAB_CELL_NUMBER || h->short_header || h->quoted_first ||
+        h->s->concern)
+        return FAB_OK;
+    return fab_source_say(
+        h->s, "line %lld is taken for the names of its columns, though '%s' is a number",
+        (long long)h->first_lines, show(h, h->first_field, shown));
 }
 
 static fab_status read_head(head *h)
@@ -715,6 +733,7 @@ static fab_status read_head(head *h)
             fab_source_say(s, "its first column has no name and a value of its own in each row: an "
                               "index, which is left out"));
     FAB_TRY(find_columns(h));
+    if (named) FAB_TRY(remark_numbers(h));
     FAB_TRY(find_keys(h));
     return named ? pass_header(s, h->first_lines) : FAB_OK;
 }
