@@ -346,7 +346,7 @@ static void add(void *ctx, int64_t i, int thread)
         done=$((done + 1))
     }
     cp fuzz/fuzz_npy.c "$tmp/kept"
-    sed -i 's/^{$/{\n    must(size != 7);/' fuzz/fuzz_npy.c # an input of 7 bytes is found
+    sed -i 's/^{$/{\n    must(size < 20);/' fuzz/fuzz_npy.c # every seed is longer
     fuzz npy
     cp "$tmp/kept" fuzz/fuzz_npy.c
     printf 'no table' >fuzz/seeds/fuzz_trials/planted
