@@ -5,7 +5,8 @@
 #   make demo       the main jobs on built-in data                make fuzz     fuzz each reader TIME seconds
 #   make install    into PREFIX                                   make soak     kills, faults, streams, fuzz for TIME seconds
 #   make uninstall  what `make install` wrote                     make deb      Debian packages, into BUILD/deb
-#   make clean      remove the build folder
+#   make clean      remove the build folder                       make wheel    a Python wheel, into BUILD/wheel
+#                                                                 make check-python  under the newest scikit-learn
 BUILD ?= build
 PREFIX ?= /usr/local
 JOBS ?= 2
@@ -45,6 +46,9 @@ bench: all
 fuzz:
 	@tools/setup.sh check
 	@BUILD=$(BUILD) TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
+
+wheel:
+	@tools/wheel.sh $(BUILD)
 
 check-python: all
 	@tools/check_python.sh $(BUILD)

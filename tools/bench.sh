@@ -11,6 +11,10 @@ for program in "$build"/bench_*; do
     echo "== $(basename "$program")"
     "$program"
 done
+if [ -e "$build/python/fabayes/_core.abi3.so" ]; then
+    echo "== python"
+    OMP_NUM_THREADS=1 PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 bench/python.py "$build"
+fi
 if [ $found = 0 ]; then
     echo "bench.sh: no benches were built" >&2
     exit 1

@@ -35,9 +35,7 @@ mkdir -p "$licences"
 cp LICENSE "$licences/fabayes"
 for library in "$root"/fabayes.libs/*.so*; do
     name=$(basename "$library" | sed 's/-[0-9a-f]\{8\}//')
-    file=$(ldconfig -p | sed -n "s|.*[[:space:]]$(echo "$name" | sed 's/\./\\./g') .*=> ||p" | head -n 1)
-    [ -n "$file" ] || file=$(find /usr/lib /lib -name "$name" | head -n 1)
-    package=$(dpkg-query -S "$(realpath "$file")" 2>/dev/null | head -n 1 | cut -d: -f1)
+    package=$(dpkg-query -S "*/$name" 2>/dev/null | grep -v -e '-dev:' | head -n 1 | cut -d: -f1)
     [ -n "$package" ] || { echo "wheel.sh: no package has $name, so that its licence is not known" >&2; exit 1; }
     cp "/usr/share/doc/$package/copyright" "$licences/$package"
     printf '%-32s %-24s %s\n' "$(basename "$library")" "$package" \

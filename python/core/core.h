@@ -40,6 +40,8 @@ PyObject *core_refuse(fab_status s, const char *format, ...);
 
 /* Threads (0: all), and whoever presses Ctrl-C is heard. */
 fab_exec core_exec(int64_t threads);
+/* 0: verbs of this thread are not stopped, until 1 is said. */
+void core_listen(int yes);
 
 /* ---- arrays -------------------------------------------------------------------------------------- */
 

@@ -317,14 +317,19 @@ static PyObject *regression_of(PyObject *self, PyObject *args)
     return give_regression(s, r);
 }
 
-static PyObject *update(PyObject *o, PyObject *of_table)
+/* update(table, stoppable) */
+static PyObject *update(PyObject *o, PyObject *args)
 {
     regression *self = (regression *)o;
+    PyObject *of_table;
+    int stoppable;
     table t;
     fab_status s;
-    if (!PyDict_Check(of_table)) return core_refuse(FAB_BAD_ARGUMENT, "expected a dict of arrays");
+    if (!PyArg_ParseTuple(args, "O!p", &PyDict_Type, &of_table, &stoppable)) return NULL;
     if (!open_table(&t, of_table)) return NULL;
+    core_listen(stoppable);
     CORE_WORK_BY(self, s, fab_regression_update(self->r, &t.data));
+    core_listen(1);
     close_table(&t);
     if (s != FAB_OK) return core_fail(s);
     Py_RETURN_NONE;
@@ -561,7 +566,7 @@ static PyObject *pack(PyObject *o, PyObject *none)
 }
 
 static PyMethodDef regression_verbs[] = {
-    {"update", update, METH_O, "more rows of a stream"},
+    {"update", update, METH_VARARGS, "more rows of a stream"},
     {"predict", predict, METH_VARARGS, "n, classes, numbers, logp, log p(y)"},
     {"coefficients", coefficients, METH_NOARGS, "means and standard deviations"},
     {"effects", effects, METH_VARARGS, "coefficients with intervals, and their order"},
@@ -664,15 +669,16 @@ static PyObject *factors_of(PyObject *module, PyObject *args)
     return give_factors(s, f);
 }
 
-/* update(rows, weight) */
+/* update(rows, weight, stoppable) */
 static PyObject *update_factors(PyObject *o, PyObject *args)
 {
     factors *self = (factors *)o;
     PyObject *of_x, *of_weight;
     core_array x, weight;
     fab_rows rows;
+    int stoppable;
     fab_status s = FAB_OK;
-    if (!PyArg_ParseTuple(args, "OO", &of_x, &of_weight)) return NULL;
+    if (!PyArg_ParseTuple(args, "OOp", &of_x, &of_weight, &stoppable)) return NULL;
     if (!core_need(&x, of_x, "rows", "df", 2)) return NULL;
     if (!core_get(&weight, of_weight, "sample_weight", "d", 1) || !core_rows(&x, &rows)) {
         core_drop(&x);
@@ -680,12 +686,15 @@ static PyObject *update_factors(PyObject *o, PyObject *args)
         return NULL;
     }
     if (weight.view.obj &&
-        (weight.view.shape[0] != rows.n || !PyBuffer_IsContiguous(&weight.view, 'C')))
+        (weight.view.shape[0] != rows.n || !PyBuffer_IsContiguous(&weight.view, 'C'))) {
         core_refuse(FAB_BAD_ARGUMENT, "sample_weight: expected %lld numbers, one behind the other",
                     (long long)rows.n);
-    else
+    } else {
+        core_listen(stoppable);
         CORE_WORK_BY(self, s,
                      fab_factors_update(self->f, &rows, weight.view.obj ? weight.view.buf : NULL));
+        core_listen(1);
+    }
     if (fab_method_streams(fab_factors_method(self->f)) || s != FAB_OK || PyErr_Occurred()) {
         core_drop(&x);
         core_drop(&weight);

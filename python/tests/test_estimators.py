@@ -428,7 +428,22 @@ def test_an_interrupt_stops_the_work_and_leaves_the_estimator():
     assert np.array_equal(m.predict(X), before)
 
 
+def example(name, *words):
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "python", name)
+    if not os.path.exists(path):
+        pytest.skip("the examples are not here")
+    done = subprocess.run([sys.executable, path, *map(str, words)], capture_output=True, text=True)
+    assert done.returncode == 0 or "matplotlib is not installed" in done.stderr, done.stderr
+    return done.stdout
+
+
+def test_methods_are_compared_on_one_table(tmp_path):
+    rows = [line.split() for line in example("compare.py", tmp_path).splitlines()[1:5]]
+    assert [row[0] for row in rows] == ["vga", "laplace", "rvga", "lrvga"]
+    assert max(float(row[1]) for row in rows) - min(float(row[1]) for row in rows) < 0.05
+    assert all(float(row[3]) < 1 for row in rows)
+
+
 def test_the_example_runs():
-    example = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "python", "stream.py")
-    said = subprocess.run([sys.executable, example, "50000"], check=True, capture_output=True, text=True).stdout
+    said = example("stream.py", 50000)
     assert "0.25 made the rows" in said and float(said.split()[2].rstrip(",")) == pytest.approx(0.25, abs=0.01)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import os
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -145,6 +144,8 @@ def threads_of(n_jobs: int | None, nested: bool = False) -> int:
     limit = os.environ.get("OMP_NUM_THREADS", "")
     if limit.isdigit() and int(limit) > 0:
         return int(limit)
+    import multiprocessing
+
     return 1 if nested or multiprocessing.parent_process() is not None else 0
 
 

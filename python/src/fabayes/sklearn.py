@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 import os
+import time
 from typing import Any
 
 import numpy as np
@@ -43,6 +44,7 @@ __all__ = ["FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegres
            "BayesianMLPRegressor", "BayesianMLPClassifier"]
 
 FLOATS = [np.float64, np.float32]
+SHORT = 0.2  # seconds: an update that takes less is not taken back but finished
 SAID_ELSEWHERE = ("K", "seed")  # n_components or rank; random_state
 
 
@@ -82,6 +84,7 @@ class Fitted:
 
     def __init__(self, core: Any, kind: str):
         self.core, self.kind, self.kept = core, kind, {}
+        self.pace: float | None = None  # seconds for a row of the stream
         self.early: list[Any] = []  # the rows of a stream that has too few for a file
 
     def keep(self, name: str, make: Any) -> Any:
@@ -147,20 +150,29 @@ class Common:
 
     def _advance(self, rows: Any) -> None:
         """More rows for the handle; whatever stops this leaves it as it was."""
-        f = self._fitted
+        f, n = self._fitted, self._count(rows)
+        f.kept.clear()
+        if f.pace is not None and n * f.pace < SHORT and not f.early:  # done before anybody waits: it is not stopped
+            f.core.update(*rows, False)
+            return
         try:
             before = f.core.pack()
             f.early.clear()
         except Error:  # too few rows for a file yet
             before = None
+        start = time.perf_counter()
         try:
-            f.core.update(*rows)
+            f.core.update(*rows, True)
         except BaseException:
             self._fitted = self._again(f.early) if before is None else _unpack(f.kind, before, self.n_jobs)
             raise
-        self._fitted = Fitted(f.core, f.kind)
+        f.kept.clear()
+        f.pace = (time.perf_counter() - start) / max(n, 1)
         if before is None:
-            self._fitted.early = [*f.early, _copies(rows)]
+            f.early.append(_copies(rows))
+
+    def _count(self, rows: Any) -> int:
+        return len(rows[0]["y"]) if isinstance(rows[0], dict) else len(rows[0])
 
     def _again(self, early: list[Any]) -> Fitted:
         raise NotImplementedError
@@ -228,7 +240,7 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
             X, weight = self._weighted(X, sample_weight, True)
             more_than_one(len(X))
             core = self._begin(X.shape[1])
-            core.update(X, weight)
+            core.update(X, weight, True)
             gauss = core.result()
             if not self._streams():  # it borrows the rows
                 core = Bytes(core.pack(), gauss, core.report())
@@ -257,7 +269,7 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
     def _again(self, early: list[Any]) -> Fitted:
         core = self._begin(early[0][0].shape[1])
         for rows in early:
-            core.update(*rows)
+            core.update(*rows, True)
         return Fitted(core, "factors")
 
     @property
