@@ -370,8 +370,9 @@ typedef struct fab_rvga_settings {
 FAB_API fab_rvga_settings fab_rvga_defaults(void);
 
 /* vga: the variational Gaussian of the whole table, all likelihoods: Newton's method with expected gradient and
- * curvature, alpha and beta by the bound of the evidence; of classes the temperature by rows left out.  Up to FAB_VGA_MAX coordinates P: memory about 5 P^2
- * numbers and 5 N C^2 of N rows and C classes.  docs/methods/vga.md. */
+ * curvature, alpha and beta by the bound of the evidence; of classes the temperature by rows left out.  Up to FAB_VGA_MAX
+ * coordinates P: memory about 5 P^2 numbers and 6 N C^2 of N rows and C classes.  With fewer rows than features, and no prior
+ * given, these are C (N + 1), and q has the precision form of rank N C.  docs/methods/vga.md. */
 enum { FAB_VGA_MAX = 2000 };
 
 typedef struct fab_vga_settings {

@@ -20,6 +20,7 @@
 #include <sys/stat.h>
 
 #define VGA_WORK 2e9 /* rows x coordinates^2 up to which vga is the default: half a minute */
+#define VGA_WIDE 2e7 /* numbers in F of fewer rows than features, up to which it is */
 
 enum {
     MANY_LEVELS = 20,    /* of a target; in fewer rows than twice as many they are names */
@@ -167,17 +168,20 @@ int64_t fab_regression_features(const fab_regression *r)
     return fab_dataset_features(r->table);
 }
 
-/* Classes whose coordinates vga takes. */
+/* Classes whose coordinates vga takes: of fewer rows than features, and no prior that is given, a coordinate for each row. */
 static int suits_vga(const fab_regression *r)
 {
     const fab_dataset *t = r->table;
     if (!has_classes(r) || t->n > VGA_ROWS) return 0;
-    const int64_t features = fab_regression_features(r) + 1; /* and the intercept */
+    const int64_t all = fab_regression_features(r);
+    const int wide = t->n < all && !r->plan.prior && !r->plan.prior_gauss;
+    const int64_t features = (wide ? t->n : all) + 1; /* and the intercept */
     const int64_t most = FAB_VGA_MAX / features;
     const int several = fab_likelihood_row_of(r->fit.what.likelihood)->several;
     const int64_t classes = several ? fab_dataset_levels(t, most + 1) : 1;
-    const double P = (double)classes * (double)features;
-    return classes <= most && (double)t->n * P * P <= VGA_WORK;
+    const double n = (double)t->n, C = (double)classes, P = C * (double)features;
+    if (wide && C * ((double)all + 1) * n * C > VGA_WIDE) return 0;
+    return classes <= most && n * P * P <= VGA_WORK;
 }
 
 const char *fab_regression_default_linear(const fab_regression *r)

@@ -24,6 +24,9 @@
  *      unless that mean gains WORTH nats and SURE of its standard errors, and the mean found predicts every row as it is:
  *      then the likelihood has no maximum, and no width of the coefficients is the data's
  *   7  q in full, covariance form (spread.c); or S^-1 at rank K plus diagonal, precision form (rank_em.c)
+ *   8  fewer rows than features, and no prior that is given: X' = Q R, so that eta depends on a = Q'theta alone, N
+ *      coordinates with the same prior, and what is orthogonal to Q keeps its own, at no cost in the bound.  1 to 6 run on
+ *      the rows of R'; mu = Q a, S^-1 = A0 + sum_i (x_i, 1) L_i (x_i, 1)' as it stands: precision form of rank N C
  *
  * A step costs N P^2 multiply-adds twice (C (C + 1) / 2 products of N x W x W for C classes of W coordinates) and P^3.
  *
@@ -60,6 +63,7 @@
 #define HIGHEST   14.0
 #define SURE      2.0   /* standard errors */
 #define WORTH     0.005 /* nats a row */
+#define SINGULAR  1e-13 /* pivot of a row's L beside its largest diagonal: no curvature that way */
 #define QUARTER   0.25
 #define COLDEST   0x1p-8
 enum {
@@ -98,7 +102,8 @@ typedef struct vga {
     fab_dtype type;         /* of F */
     const fab_gauss *prior; /* borrowed, or NULL */
     fab_examples e;
-    int64_t N, P, W, C; /* rows; coordinates; of a class; predictors */
+    int64_t N, P, W, C; /* rows; coordinates; of a class; predictors: in 8 those of a */
+    int64_t D;          /* features */
     double weights;     /* sum of the weights: N of rows without */
     double alpha;       /* over T */
     double T;           /* temperature */
@@ -168,18 +173,13 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
              .watch = fab_watch_of(x),
              .type = x && x->ops ? x->ops->type : FAB_F64,
              .prior = in->prior,
-             .P = in->model->D,
-             .W = m.D + m.intercept,
+             .D = m.D,
              .C = m.classes};
     *handle = NULL;
     if (x) f.exec = *x;
     if (!f.row->several && !f.row->mean_loglik)
         return FAB_FAIL(FAB_UNSUPPORTED, "vga: a %s target%s has no expectations here", f.row->name,
                         m.nu > 0 ? " with noise of Student's t" : "");
-    if (f.P > FAB_VGA_MAX)
-        return FAB_FAIL(FAB_UNSUPPORTED,
-                        "vga: %lld coordinates, expected at most %d: laplace or lrvga take more",
-                        (long long)f.P, FAB_VGA_MAX);
     if (f.prior && !fab_is_auto_f64(s->temperature) && s->temperature < 1)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "vga: temperature = %g with a prior that is given: expected 1",
@@ -203,11 +203,27 @@ static double weight_of(const vga *f, int64_t i)
     return f->e.weight ? f->e.weight[i] : 1;
 }
 
+/* 8 */
+static int is_wide(const vga *f, int64_t N)
+{
+    return N < f->D && !f->prior;
+}
+
 static fab_status update(void *handle, const fab_examples *e)
 {
     vga *f = handle;
+    const int64_t N = e->x.n, features = is_wide(f, N) ? N : f->D;
+    const int64_t W = features + f->m.intercept, P = f->C * W;
+    if (P > FAB_VGA_MAX)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "vga: %lld coordinates%s, expected at most %d: laplace or lrvga take more",
+                        (long long)P, features < f->D ? ", as many features as rows" : "",
+                        FAB_VGA_MAX);
     f->e = *e;
-    f->N = e->x.n;
+    f->N = N;
+    f->W = W;
+    f->P = P;
+    f->m.D = features;
     f->weights = 0;
     for (int64_t i = 0; i < f->N; i++) f->weights += weight_of(f, i);
     return FAB_OK;
@@ -248,6 +264,7 @@ static void layout(fab_layout *l, void *handle)
     f->mean = fab_place(l, rows * f->C, sizeof(double));
     f->g = fab_place(l, rows * f->C, sizeof(double));
     f->V = fab_place(l, rows * f->C * f->C, sizeof(double));
+    f->U = fab_place(l, 4 * f->C * f->C + 2 * f->C, sizeof(double));
     if (!is_tempered(f)) return;
     f->warm.mu = fab_place(l, P, sizeof(double));
     f->warm.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
@@ -256,19 +273,23 @@ static void layout(fab_layout *l, void *handle)
     f->density = fab_place(l, f->N, sizeof(double));
     f->other = fab_place(l, f->N, sizeof(double));
     f->base = fab_place(l, f->N, sizeof(double));
-    f->U = fab_place(l, 4 * f->C * f->C + 2 * f->C, sizeof(double));
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_glm *m = &in->model->head;
-    const double P = (double)in->model->D, C = (double)m->classes, W = (double)m->D + 1,
+    const int wide = n < m->D && !in->prior;
+    const double D = (double)m->D, features = wide ? (double)n : D, C = (double)m->classes,
+                 W = features + 1, P = C * (features + (double)m->intercept),
                  rows = fmin((double)n, ROWS),
                  F = x && x->ops ? (double)x->ops->size : sizeof(double);
     (void)settings;
     if (P > FAB_VGA_MAX) return 0; /* is refused */
-    return 8 * (4 * P * P + 10 * P + (double)n * (6 * C * C + 3) + rows * (2 * W + C * (C + 2))) +
-           F * P * P;
+    const double whole = (double)in->model->D, rank = wide ? C * (double)n : P,
+                 both = wide ? (double)n * (D + (double)n) + whole * rank : 0; /* Q, R; F in 8 */
+    return 8 * (4 * P * P + 10 * P + (double)n * (6 * C * C + 3) + rows * (2 * W + C * (C + 2)) +
+                both) +
+           F * whole * rank;
 }
 
 /* ---- the prior ------------------------------------------------------------------------------------------ */
@@ -534,7 +555,7 @@ static fab_status mean_square(vga *f, double *square)
         fab_rows_get(&f->e.x, j, f->m.D, f->x);
         for (int64_t i = 0; i < f->m.D; i++) sum += weight_of(f, j) * f->x[i] * f->x[i];
     }
-    *square = sum / f->weights / (double)f->m.D;
+    *square = sum / f->weights / (double)f->D; /* that of a row and of its a are one */
     if (*square > 0 && isfinite(*square)) return FAB_OK;
     return FAB_FAIL(
         FAB_BAD_DATA,
@@ -829,7 +850,7 @@ static fab_status climb(vga *f)
     f->T = 1;
     if (auto_alpha) {
         FAB_TRY(mean_square(f, &square));
-        f->alpha = square * (double)f->m.D / WIDTH;
+        f->alpha = square * (double)f->D / WIDTH;
     }
     FAB_TRY(start(f));
     if (!isfinite(f->now.loglik))
@@ -850,32 +871,51 @@ static fab_status climb(vga *f)
     f->alpha *= f->T; /* the bound of q is that of the model itself, for any T */
     f->s.intercept_alpha *= f->T;
     f->report.log_evidence = f->T * f->now.loglik - divergence(f, &f->now);
+    const double other =
+        (double)(f->C * (f->D - f->m.D)); /* 8: orthogonal, of variance T / alpha */
+    f->report.log_evidence -= 0.5 * other * (f->T - 1 - log(f->T));
     f->s.intercept_alpha /= f->T; /* for A */
     return FAB_OK;
 }
 
-/* ---- 6 ------------------------------------------------------------------------------------------------------ */
+/* ---- 7, 8 ---------------------------------------------------------------------------------------------------- */
+
+/* S^-1 of all coordinates: A, or psi and F F'. */
+typedef struct precision {
+    int64_t P, rank;
+    const double *A;  /* P x P, or NULL */
+    double *F, *FV;   /* P x rank; rank x .. */
+    double *psi, *mu; /* P */
+    fab_watch *watch;
+} precision;
 
 static fab_status times(void *self, int64_t k, const double *V, double *out)
 {
-    const vga *f = self;
-    fab_gemm(FAB_F64, FAB_N, FAB_N, f->P, k, f->P, 1, f->A, f->P, V, k, 0, out, k);
+    const precision *p = self;
+    const int64_t P = p->P, n = p->rank;
+    if (p->A) {
+        fab_gemm(FAB_F64, FAB_N, FAB_N, P, k, P, 1, p->A, P, V, k, 0, out, k);
+        return FAB_OK;
+    }
+    fab_gemm(FAB_F64, FAB_T, FAB_N, n, k, P, 1, p->F, n, V, k, 0, p->FV, k);
+    for (int64_t i = 0; i < P * k; i++) out[i] = p->psi[i / k] * V[i];
+    fab_gemm(FAB_F64, FAB_N, FAB_N, P, k, n, 1, p->F, n, p->FV, k, 1, out, k);
     return FAB_OK;
 }
 
 static fab_status tick(void *self, int64_t done, int64_t total)
 {
-    return fab_watch_tick(&((const vga *)self)->watch, "vga: rank K", done, total);
+    return fab_watch_tick(((const precision *)self)->watch, "vga: rank K", done, total);
 }
 
-static fab_status cut(vga *f)
+/* diag: of S^-1 */
+static fab_status cut(vga *f, precision *p, const double *diag)
 {
-    const int64_t P = f->P, K = f->s.K;
-    const fab_products A = {.P = P, .self = f, .times = times, .tick = tick};
+    const int64_t P = p->P, K = f->s.K;
+    const fab_products A = {.P = P, .self = p, .times = times, .tick = tick};
     const fab_rank_plan plan = {K, f->s.inner, f->s.rank_tol, f->s.seed};
     fab_rank *r;
-    for (int64_t i = 0; i < P; i++) f->step[i] = f->A[i * P + i];
-    FAB_TRY(fab_rank_em(&r, &A, f->step, &plan, &f->exec));
+    FAB_TRY(fab_rank_em(&r, &A, diag, &plan, &f->exec));
     f->report.floored = r->floored;
     const fab_status s = fab_gauss_create(&f->q, FAB_FORM_PRECISION, f->type, P, K);
     if (s == FAB_OK) {
@@ -888,37 +928,147 @@ static fab_status cut(vga *f)
 
 static fab_status gauss(vga *f)
 {
+    const int64_t P = f->P;
     FAB_TRY(form(f, &f->now)); /* of the place that was kept */
-    if (!fab_is_auto_i64(f->s.K) && f->s.K < f->P) {
-        FAB_TRY(cut(f));
+    if (!fab_is_auto_i64(f->s.K) && f->s.K < P) {
+        precision p = {.P = P, .A = f->A, .watch = &f->watch};
+        for (int64_t i = 0; i < P; i++) f->step[i] = f->A[i * P + i];
+        FAB_TRY(cut(f, &p, f->step));
     } else {
-        FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_COVARIANCE, f->type, f->P, f->P));
+        FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_COVARIANCE, f->type, P, P));
         FAB_TRY(fab_spread_inverse(f->q, f->scale, f->G, f->A, f->S));
     }
-    memcpy(f->q->mu, f->now.mu, (size_t)f->P * sizeof(double));
+    memcpy(f->q->mu, f->now.mu, (size_t)P * sizeof(double));
     return fab_gauss_check(f->q);
+}
+
+/* The orthonormal columns of Q and, instead of the rows, those of R'. */
+typedef struct span {
+    int64_t N, D;
+    double *Q, *R, *work;
+} span;
+
+static void layout_span(fab_layout *l, void *handle)
+{
+    span *s = handle;
+    s->Q = fab_place(l, s->D * s->N, sizeof(double)); /* a column, then the next */
+    s->R = fab_place(l, s->N * s->N, sizeof(double));
+    s->work = fab_place(l, fab_qr_work(s->D, s->N), sizeof(double));
+}
+
+static fab_status open_span(span **out, vga *f)
+{
+    const span proto = {.N = f->N, .D = f->D};
+    FAB_TRY(fab_build((void **)out, sizeof proto, &proto, layout_span));
+    span *s = *out;
+    for (int64_t j = 0; j < s->N; j++) fab_rows_get(&f->e.x, j, s->D, s->Q + j * s->D);
+    fab_qr(s->D, s->N, s->Q, s->R, s->work);
+    f->e.x = (fab_rows){s->R, FAB_F64, s->N, s->N};
+    return FAB_OK;
+}
+
+/* M = B B', B lower, for M (n x n, destroyed) that may be singular: what is rounding becomes a column of 0. */
+static void root(int64_t n, double *M, double *B)
+{
+    double most = 0;
+    for (int64_t k = 0; k < n; k++) most = fmax(most, M[k * n + k]);
+    memset(B, 0, (size_t)(n * n) * sizeof *B);
+    for (int64_t k = 0; k < n; k++) {
+        const double pivot = M[k * n + k];
+        if (!(pivot > SINGULAR * most)) continue;
+        for (int64_t i = k; i < n; i++) B[i * n + k] = M[i * n + k] / sqrt(pivot);
+        for (int64_t i = k + 1; i < n; i++)
+            for (int64_t j = k + 1; j <= i; j++) M[i * n + j] -= B[i * n + k] * B[j * n + k];
+    }
+}
+
+static void layout_precision(fab_layout *l, void *handle)
+{
+    precision *p = handle;
+    p->F = fab_place(l, p->P * p->rank, sizeof(double));
+    p->FV = fab_place(l, p->rank * p->rank, sizeof(double));
+    p->psi = fab_place(l, p->P, sizeof(double));
+    p->mu = fab_place(l, 2 * p->P, sizeof(double));
+}
+
+/* 8: F has the columns (x_i, 1) B_ik, L_i = B_i B_i'; `rows` are those of the table */
+static void expand(const vga *f, const span *s, const fab_rows *rows, precision *p)
+{
+    const int64_t C = f->C, N = f->N, D = f->D, W = D + f->m.intercept;
+    double *x = p->mu, *L = f->U, *B = L + C * C;
+    for (int64_t i = 0; i < p->P; i++) p->psi[i] = i % W < D ? f->now.inside : f->s.intercept_alpha;
+    for (int64_t j = 0; j < N; j++) {
+        fab_rows_get(rows, j, D, x);
+        if (f->m.intercept) x[D] = 1;
+        memcpy(L, f->now.L + j * C * C, (size_t)(C * C) * sizeof *L);
+        root(C, L, B);
+        for (int64_t i = 0; i < p->P; i++)
+            for (int64_t k = 0; k < C; k++)
+                p->F[i * p->rank + j * C + k] = x[i % W] * B[i / W * C + k];
+    }
+    for (int64_t c = 0; c < C; c++) { /* mu = Q a */
+        fab_gemv(FAB_T, N, D, 1, s->Q, D, f->now.mu + c * f->W, 0, p->mu + c * W);
+        if (f->m.intercept) p->mu[c * W + D] = f->now.mu[c * f->W + N];
+    }
+}
+
+static fab_status gauss_of_wide(vga *f, const span *s, const fab_rows *rows)
+{
+    const precision proto = {
+        .P = f->C * (f->D + f->m.intercept), .rank = f->N * f->C, .watch = &f->watch};
+    const int64_t n = proto.rank;
+    precision *p;
+    FAB_TRY(fab_build((void **)&p, sizeof proto, &proto, layout_precision));
+    expand(f, s, rows, p);
+    fab_status status = FAB_OK;
+    if (!fab_is_auto_i64(f->s.K) && f->s.K < n) {
+        double *diag = p->mu + p->P;
+        for (int64_t i = 0; i < p->P; i++) {
+            diag[i] = p->psi[i];
+            for (int64_t k = 0; k < n; k++) diag[i] += p->F[i * n + k] * p->F[i * n + k];
+        }
+        status = cut(f, p, diag);
+    } else {
+        status = fab_gauss_create(&f->q, FAB_FORM_PRECISION, f->type, p->P, n);
+        if (status == FAB_OK) memcpy(f->q->psi, p->psi, (size_t)p->P * sizeof *p->psi);
+        for (int64_t i = 0; i < p->P * n && status == FAB_OK; i++) fab_gauss_put(f->q, i, p->F[i]);
+    }
+    if (status == FAB_OK) memcpy(f->q->mu, p->mu, (size_t)p->P * sizeof(double));
+    fab_release(p);
+    FAB_TRY(status);
+    return fab_gauss_check(f->q);
+}
+
+static fab_status run(vga *f, const span *s, const fab_rows *rows)
+{
+    FAB_TRY(climb(f));
+    return s ? gauss_of_wide(f, s, rows) : gauss(f);
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
-    vga *f = handle, *room;
+    vga *f = handle, *room = NULL, proto;
+    span *wide = NULL;
     fab_gauss_free(f->q);
     f->q = NULL;
     f->report = (fab_report){0};
-    FAB_TRY(fab_build((void **)&room, sizeof *f, f, layout));
-    fab_status s = FAB_OK;
-    if (f->row->several) s = fab_softmax_mean_init(&room->softmax, f->C, f->s.nodes);
-    if (f->row->several && s == FAB_OK) s = fab_softmax_init(&room->predict, f->C, 0, 0);
+    proto = *f;
+    if (is_wide(f, f->N)) FAB_TRY(open_span(&wide, &proto)); /* 8 */
+    fab_status s = fab_build((void **)&room, sizeof proto, &proto, layout);
+    if (s == FAB_OK && f->row->several) s = fab_softmax_mean_init(&room->softmax, f->C, f->s.nodes);
+    if (s == FAB_OK && f->row->several) s = fab_softmax_init(&room->predict, f->C, 0, 0);
     const int before = fab_blas_enter();
-    if (s == FAB_OK) s = climb(room);
-    if (s == FAB_OK) s = gauss(room);
+    if (s == FAB_OK) s = run(room, wide, &f->e.x);
     fab_blas_leave(before);
-    fab_softmax_mean_free(room->softmax);
-    fab_softmax_free(room->predict);
-    f->q = room->q;
-    f->report = room->report;
-    f->report.gain = room->now.promise / room->weights;
+    if (room) {
+        fab_softmax_mean_free(room->softmax);
+        fab_softmax_free(room->predict);
+        f->q = room->q;
+        f->report = room->report;
+        f->report.gain = room->now.promise / room->weights;
+    }
     fab_release(room);
+    fab_release(wide);
     FAB_TRY(s);
     *q = f->q;
     return FAB_OK;
