@@ -130,8 +130,8 @@ static inline truth solve(const problem *p)
 static inline fab_exact_settings settings_of(const problem *p)
 {
     fab_exact_settings s = fab_exact_defaults();
-    s.alpha = p->alpha;
-    s.beta = p->beta;
+    s.glm.alpha = p->alpha;
+    s.glm.beta = p->beta;
     return s;
 }
 

@@ -346,7 +346,7 @@ static void a_linear_model_has_gradients(void **state)
     fab_glm glm = {.D = FEATURES, .classes = 1, .intercept = 1, .beta = p.beta};
     const fab_model m = fab_model_linear(&glm);
     fab_exact_settings s = fab_exact_defaults();
-    s.alpha = 1, s.beta = p.beta;
+    s.glm.alpha = 1, s.glm.beta = p.beta;
     const fab_gauss *q, *exact;
     fab_gauss *prior;
     assert_ok(fab_gauss_create(&prior, FAB_FORM_PRECISION, FAB_F64, m.D, 0));

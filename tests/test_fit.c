@@ -136,14 +136,14 @@ static void settings_of_another_size_are_known(void **state)
     const fab_input in = {.model = &m};
     fab_exact_settings s = fab_exact_defaults();
     fab_fit *f;
-    s.alpha = 2.385;
-    s.seed = 77;
+    s.glm.alpha = 2.385;
+    s.glm.seed = 77;
     assert_refused(fab_fit_create(&f, "exact", &longer, sizeof longer, &in, NULL), FAB_BAD_ARGUMENT,
                    "exact: settings of");
     assert_refused(fab_fit_create(&f, "exact", &s, 7, &in, NULL), FAB_BAD_ARGUMENT, "of 7 bytes");
-    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s.alpha, &in, NULL));
+    assert_ok(fab_fit_create(&f, "exact", &s, sizeof s.glm.alpha, &in, NULL));
     const fab_exact_settings *own = fab_fit_settings(f);
-    assert_true(own->alpha == 2.385 && own->seed == fab_exact_defaults().seed);
+    assert_true(own->glm.alpha == 2.385 && own->glm.seed == fab_exact_defaults().glm.seed);
     fab_fit_free(f);
 }
 
@@ -347,7 +347,7 @@ static void a_file_says_what_it_holds(void **state)
     assert_true(m.D == 3 && m.intercept == 1 && m.beta == r.beta);
     assert_ok(fab_settings_from_json(fab_method_find("exact")->fields, &s,
                                      fab_tensors_get(back->file, "settings")));
-    assert_true(s.alpha == r.alpha && s.beta == r.beta); /* the values in force */
+    assert_true(s.glm.alpha == r.alpha && s.glm.beta == r.beta); /* the values in force */
     assert_refused(fab_fit_load(&again, back->file, NULL, NULL), FAB_UNSUPPORTED,
                    "batch method and cannot continue");
     assert_null(again);

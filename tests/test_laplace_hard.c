@@ -169,8 +169,8 @@ static void exact_takes_the_gaussian_cases(void **state)
             if (hard[i].likelihood != FAB_LIKELIHOOD_GAUSSIAN) continue;
             const problem p = hard_problem(i, SMALL);
             fab_exact_settings s = fab_exact_defaults();
-            s.alpha = automatic ? FAB_AUTO_F64 : p.alpha;
-            s.beta = automatic ? FAB_AUTO_F64 : p.m.beta;
+            s.glm.alpha = automatic ? FAB_AUTO_F64 : p.alpha;
+            s.glm.beta = automatic ? FAB_AUTO_F64 : p.m.beta;
             const fab_examples e = {.x = {p.x, FAB_F64, N, SMALL}, .y = p.y};
             fab_fit *f;
             const fab_gauss *q = NULL;

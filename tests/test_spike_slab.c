@@ -206,7 +206,7 @@ static void the_updates_are_those_of_plain_sums(void **state)
             const problem p = odd_problem(sizes[n][0], sizes[n][1], way);
             const int64_t N = p.N, D = p.D, P = D + p.intercept;
             fab_spike_slab_settings s = fab_spike_slab_defaults();
-            s.alpha = p.alpha, s.beta = p.beta;
+            s.glm.alpha = p.alpha, s.glm.beta = p.beta;
             s.tol = 0, s.max_iter = SWEEPS;
             fab_fit *f = fit_of(&p, &s);
             const fab_gauss *q = posterior_of(f);
@@ -254,7 +254,7 @@ static void the_bound_is_below_the_evidence_and_near_it(void **state)
     enum { N = 19, D = 3, SWEEPS = 200 };
     const problem p = odd_problem(N, D, 1);
     fab_spike_slab_settings s = fab_spike_slab_defaults();
-    s.alpha = p.alpha, s.beta = p.beta;
+    s.glm.alpha = p.alpha, s.glm.beta = p.beta;
     s.tol = 0, s.max_iter = SWEEPS;
     const plain o = plain_fit(&p, SWEEPS);
     fab_fit *f = fit_of(&p, &s);
@@ -308,16 +308,16 @@ static void no_other_alpha_and_beta_has_a_higher_bound(void **state)
         fab_fit_free(f);
         for (int way = 0; way < 12; way++) {
             const double by = way % 4 < 2 ? 1.3 : 0.4;
-            if (way < 8) s.alpha = best.alpha * (way % 2 ? by : 1 / by);
-            if (way >= 4) s.beta = best.beta * (way % 2 ? by : 1 / by);
-            if (way >= 8) s.alpha = FAB_AUTO_F64;
+            if (way < 8) s.glm.alpha = best.alpha * (way % 2 ? by : 1 / by);
+            if (way >= 4) s.glm.beta = best.beta * (way % 2 ? by : 1 / by);
+            if (way >= 8) s.glm.alpha = FAB_AUTO_F64;
             f = fit_of(&p, &s);
             const fab_report r = report_of(f);
             if (r.log_evidence > best.log_evidence + 1e-4)
                 fail_msg("alpha %g, beta %g: %.9g, chosen %g and %g: %.9g", r.alpha, r.beta,
                          r.log_evidence, best.alpha, best.beta, best.log_evidence);
             fab_fit_free(f);
-            s.beta = FAB_AUTO_F64;
+            s.glm.beta = FAB_AUTO_F64;
         }
     }
 }

@@ -98,8 +98,8 @@ static void a_fold_is_scaled_by_its_training_rows_alone(void **state)
             train[i - i / 3 - 1] = i;
         else
             test[i / 3] = i;
-    s.alpha = 0.7;
-    s.beta = 3;
+    s.glm.alpha = 0.7;
+    s.glm.beta = 3;
     assert_int_equal(fab_fold_create(&f, &r, t, train, 40, test, 20), FAB_OK);
     assert_int_equal(fab_fold_score(f, &r, &s, NULL, &got), FAB_OK);
     assert_int_equal(got.n, 20);
@@ -146,7 +146,7 @@ static void the_best_trial_has_the_least_mean_over_folds(void **state)
         assert_true(fab_tune_trial(u, best)->nll <= q->nll);
     }
     assert_int_equal(fab_tune_settings(u, best, &chosen), FAB_OK);
-    assert_true(chosen.alpha == fab_tune_trial(u, best)->value[0]);
+    assert_true(chosen.glm.alpha == fab_tune_trial(u, best)->value[0]);
     assert_int_equal(fab_tune_settings(u, 7, &chosen), FAB_BAD_ARGUMENT);
     fab_split_free(split);
     fab_tune_free(u);

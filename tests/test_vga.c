@@ -11,9 +11,9 @@
 static fab_vga_settings vga_settings(const problem *p)
 {
     fab_vga_settings s = fab_vga_defaults();
-    s.alpha = p->alpha;
-    if (p->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) s.beta = p->m.beta;
-    s.intercept_alpha = p->intercept_alpha;
+    s.glm.alpha = p->alpha;
+    if (p->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN) s.glm.beta = p->m.beta;
+    s.glm.intercept_alpha = p->intercept_alpha;
     s.tol = 1e-14;
     return s;
 }
@@ -209,14 +209,14 @@ static void a_gaussian_target_has_its_exact_posterior_and_evidence(void **state)
     const fab_report r = report_of(f);
     assert_true(r.converged == 1 && r.beta > 0.5 && r.beta < 50);
     a = fab_vga_defaults(); /* alpha given: beta is chosen all the same */
-    a.alpha = r.alpha;
+    a.glm.alpha = r.alpha;
     fab_fit *b = vga_of(&p, &a);
     assert_true(fabs(report_of(b).beta / r.beta - 1) < 0.05);
     fab_fit_free(b);
     for (int k = -1; k <= 1; k += 2) {
         a = fab_vga_defaults();
-        a.alpha = r.alpha;
-        a.beta = r.beta * (1 + 0.2 * k);
+        a.glm.alpha = r.alpha;
+        a.glm.beta = r.beta * (1 + 0.2 * k);
         fab_fit *g = vga_of(&p, &a);
         assert_true(report_of(g).log_evidence < r.log_evidence);
         fab_fit_free(g);
@@ -427,7 +427,7 @@ static void few_rows_have_the_same_posterior_in_their_own_coordinates(void **sta
         for (int own = 0; own < 2 - several; own++) { /* alpha given, or chosen by the rows */
             fab_vga_settings s = vga_settings(&p);
             if (several) s.tol = 1e-10;
-            if (own) s.alpha = FAB_AUTO_F64;
+            if (own) s.glm.alpha = FAB_AUTO_F64;
             s.temperature = 1;
             fab_fit *f = vga_of(&p, &s);
             for (int64_t i = 0; i < P; i++) {
@@ -523,8 +523,8 @@ static void a_colder_posterior_is_that_of_heavier_rows(void **state)
         fab_fit *cold = vga_of(&p, &s);
         heavy.weight = doubles(40);
         for (int j = 0; j < 40; j++) heavy.weight[j] = 4;
-        t.alpha *= 4;
-        t.intercept_alpha *= 4;
+        t.glm.alpha *= 4;
+        t.glm.intercept_alpha *= 4;
         fab_fit *same = vga_of(&heavy, &t);
         same_gauss(cold, same, 1e-5);
         assert_true(report_of(cold).temperature == 0.25 && report_of(cold).alpha == p.alpha);
@@ -720,7 +720,7 @@ static void what_it_cannot_do_is_refused(void **state)
     p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 9, 2, 6);
     memset(p.x, 0, 18 * sizeof(double));
     assert_refused(try_vga(&f, &p, &s, NULL), FAB_BAD_DATA, "give alpha");
-    s.alpha = 1;
+    s.glm.alpha = 1;
     assert_ok(try_vga(&f, &p, &s, NULL));
     p.prior = posterior_of(f);
     s.temperature = 0.5;

@@ -81,7 +81,7 @@ typedef struct fab_report {
 
 /* ---- what settings share ------------------------------------------------------------------------ */
 
-/* The settings that every method of linear models alone begins with. */
+/* The settings that every method of linear models alone begins with, as its member `glm`. */
 typedef struct fab_glm_settings {
     double alpha;           /* prior precision of the coefficients; auto: the method's rule */
     double beta;            /* gaussian: noise precision; auto: the method's rule */
@@ -311,7 +311,7 @@ FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
 /* The input is a model made by fab_model_linear; likelihood, features, classes and intercept are its own.
  *
  *     fab_exact_settings s = fab_exact_defaults();
- *     s.beta = 4;                                        // the noise is known, alpha comes from the evidence
+ *     s.glm.beta = 4;                                    // the noise is known, alpha comes from the evidence
  *     fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &model}, NULL); */
 
 /* exact, ridge: Bayesian linear regression in closed form, the posterior itself; ridge gives its mean alone.  Gaussian
@@ -323,10 +323,8 @@ FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
 enum { FAB_EXACT_MAX = 20000 };
 
 typedef struct fab_exact_settings {
-    double alpha;           /* auto: by evidence; not used with a given prior */
-    double beta;            /* auto: by evidence */
-    double intercept_alpha; /* not used: the intercept is free */
-    int64_t seed;           /* not used */
+    fab_glm_settings glm; /* alpha: not used with a given prior; alpha and beta auto: by evidence;
+                             intercept_alpha, seed: not used, the intercept is free */
 } fab_exact_settings;
 
 FAB_API fab_exact_settings fab_exact_defaults(void);
@@ -341,13 +339,11 @@ FAB_API fab_exact_settings fab_exact_defaults(void);
 enum { FAB_SPIKE_SLAB_MAX = 20000 };
 
 typedef struct fab_spike_slab_settings {
-    double
-        alpha; /* precision of the small effects, of columns with variance 1; auto: by the bound */
-    double beta;            /* auto: by the bound */
-    double intercept_alpha; /* not used: the intercept is free */
-    int64_t seed;           /* not used */
-    double tol;             /* nats by which a sweep raises the bound */
-    int64_t max_iter;       /* sweeps over the columns */
+    fab_glm_settings
+        glm;          /* alpha: precision of the small effects, of columns with variance 1; alpha
+                             and beta auto: by the bound; intercept_alpha, seed: not used */
+    double tol;       /* nats by which a sweep raises the bound */
+    int64_t max_iter; /* sweeps over the columns */
 } fab_spike_slab_settings;
 
 FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
@@ -359,8 +355,7 @@ FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
  * Time O(D^2) and no allocation per row; memory D (4 D + warmup + 4) numbers, for theta of up to FAB_DENSE_MAX
  * coordinates.  docs/methods/rvga.md, docs/methods/kalman.md. */
 typedef struct fab_rvga_settings {
-    double alpha, beta, intercept_alpha;
-    int64_t seed;
+    fab_glm_settings glm;
     int64_t expectation; /* bernoulli: 0 probit, 1 quadrature, 2 sampled */
     int64_t draws;       /* of a sampled expectation */
     int64_t scheme;      /* GLMs: 0 implicit, 1 explicit, 2 extra-gradient, 3 mirror-prox */
@@ -376,14 +371,11 @@ FAB_API fab_rvga_settings fab_rvga_defaults(void);
 enum { FAB_VGA_MAX = 2000 };
 
 typedef struct fab_vga_settings {
-    double alpha;           /* prior precision of the coefficients; auto: by the bound */
-    double beta;            /* gaussian: noise precision; auto: by the bound */
-    double intercept_alpha; /* prior precision of intercepts */
-    int64_t seed;           /* of the start at rank K */
-    int64_t K;              /* rank of the precision; auto: the full covariance */
-    int64_t inner;          /* EM loops that bring the precision to rank K, at most */
-    double rank_tol;        /* they end when psi changes by less */
-    int64_t nodes; /* several classes: nodes of their expectations, taken with both signs */
+    fab_glm_settings glm; /* alpha and beta auto: by the bound; seed: of the start at rank K */
+    int64_t K;            /* rank of the precision; auto: the full covariance */
+    int64_t inner;        /* EM loops that bring the precision to rank K, at most */
+    double rank_tol;      /* they end when psi changes by less */
+    int64_t nodes;        /* several classes: nodes of their expectations, taken with both signs */
     double tol; /* what a step promises at the end: nats, of several classes a share of the bound */
     int64_t max_iter; /* steps */
     double

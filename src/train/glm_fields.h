@@ -7,7 +7,7 @@
  *     };
  *     GLM_LAYOUT(fields);
  *
- * The struct repeats the members of fab_glm_settings (methods.h), in their order, before its own.
+ * The struct begins with a member `glm` that is a fab_glm_settings (methods.h).
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_TRAIN_GLM_FIELDS_H
@@ -18,22 +18,21 @@
 #include "model/likelihoods/likelihood.h"
 
 #define GLM_FIELDS                                                                                 \
-    AUTOMATIC(alpha, F64, 1e-300, 1e300,                                                           \
-              "prior precision of the coefficients; auto: the method's rule"),                     \
-        AUTOMATIC(beta, F64, 1e-300, 1e300,                                                        \
-                  "precision of the noise of a gaussian target; auto: the method's rule"),         \
-        FIELD(                                                                                     \
-            intercept_alpha, F64, 1e-4, 1e-300, 1e300,                                             \
+    AUTOMATIC_AT(fab_glm_settings, alpha, F64, 1e-300, 1e300,                                      \
+                 "prior precision of the coefficients; auto: the method's rule"),                  \
+        AUTOMATIC_AT(fab_glm_settings, beta, F64, 1e-300, 1e300,                                   \
+                     "precision of the noise of a gaussian target; auto: the method's rule"),      \
+        FIELD_AT(                                                                                  \
+            fab_glm_settings, intercept_alpha, F64, 1e-4, 1e-300, 1e300,                           \
             "prior precision of the intercept; a linear model fitted whole has a free intercept"), \
-        FIELD(seed, I64, 1, 0, 0x1p53, "seed of the random numbers, where the method draws any")
+        FIELD_AT(fab_glm_settings, seed, I64, 1, 0, 0x1p53,                                        \
+                 "seed of the random numbers, where the method draws any")
 
-/* The table describes the whole struct, and the struct begins as fab_glm_settings does. */
-#define GLM_LAYOUT(fields_)                                                            \
-    _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields_ / sizeof *fields_,           \
-                   "every setting has its row");                                       \
-    _Static_assert(offsetof(SETTINGS, seed) == offsetof(fab_glm_settings, seed) &&     \
-                       offsetof(SETTINGS, alpha) == offsetof(fab_glm_settings, alpha), \
-                   "settings begin with those of fab_glm_settings")
+/* The table describes the whole struct, and the struct begins with those of fab_glm_settings. */
+#define GLM_LAYOUT(fields_)                                                  \
+    _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields_ / sizeof *fields_, \
+                   "every setting has its row");                             \
+    _Static_assert(offsetof(SETTINGS, glm) == 0, "settings begin with those of fab_glm_settings")
 
 /* The linear model of an input; beta 1 while it is to be chosen or does not apply. */
 static inline fab_glm fab_glm_of(const fab_model *m, double beta)

@@ -33,8 +33,8 @@ void linear_case_solve(linear_case *c)
         .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = c->D, .classes = 1, .intercept = 0, .beta = 1};
     const fab_model m = fab_model_linear(&glm);
     fab_report r;
-    if (c->alpha > 0) s.alpha = c->alpha;
-    if (c->beta > 0) s.beta = c->beta;
+    if (c->alpha > 0) s.glm.alpha = c->alpha;
+    if (c->beta > 0) s.glm.beta = c->beta;
     must(fab_fit_create(&c->fit, "exact", &s, sizeof s, &(fab_input){.model = &m}, NULL));
     must(fab_fit_update(c->fit, &c->e));
     must(fab_fit_gauss(c->fit, &c->posterior));

@@ -153,8 +153,8 @@ static fab_fit *exact(const fab_examples *e)
         .likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = 2, .classes = 1, .intercept = 0, .beta = 1};
     const fab_model m = fab_model_linear(&glm);
     fab_fit *f;
-    s.alpha = SYNTHETIC_ALPHA;
-    s.beta = SYNTHETIC_BETA;
+    s.glm.alpha = SYNTHETIC_ALPHA;
+    s.glm.beta = SYNTHETIC_BETA;
     must(fab_fit_create(&f, "exact", &s, sizeof s, &(fab_input){.model = &m}, NULL));
     must(fab_fit_update(f, e));
     return f;

@@ -201,7 +201,8 @@ static int is_wide(const fab_exact_fit *fit)
     const int64_t P = fit->model.D + fit->model.intercept;
     if (!fit->prior) return fit->e.x.n < fit->model.D;
     if (fit->prior->form != FAB_FORM_PRECISION) return 0;
-    return fit->e.x.n + fit->prior->K < P && (fit->prior->K == 0 || !fab_is_auto_f64(fit->s.beta));
+    return fit->e.x.n + fit->prior->K < P &&
+           (fit->prior->K == 0 || !fab_is_auto_f64(fit->s.glm.beta));
 }
 
 fab_status fab_exact_result(void *handle, const fab_gauss **q)
@@ -210,7 +211,7 @@ fab_status fab_exact_result(void *handle, const fab_gauss **q)
     fab_gauss_free(fit->q);
     fit->q = NULL;
     fit->report = (fab_report){
-        .alpha = fit->prior ? NAN : fit->s.alpha, .beta = fit->s.beta, .converged = -1};
+        .alpha = fit->prior ? NAN : fit->s.glm.alpha, .beta = fit->s.glm.beta, .converged = -1};
     const int before = fab_blas_enter();
     fab_status s = is_wide(fit) ? fab_exact_wide(fit) : fab_exact_tall(fit);
     fab_blas_leave(before);

@@ -170,7 +170,7 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
                             const fab_exec *x)
 {
     const fab_rvga_settings *s = settings;
-    const fab_glm model = fab_glm_of(in->model, s->beta);
+    const fab_glm model = fab_glm_of(in->model, s->glm.beta);
     *e = (rvga){.set = *s,
                 .watch = fab_watch_of(x),
                 .T = in->model->D,
@@ -179,9 +179,9 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
                 .stream = {.who = name,
                            .unit = "row",
                            .model = model,
-                           .set = {s->alpha, s->beta, s->intercept_alpha, s->seed},
+                           .set = s->glm,
                            .rule = {model.likelihood, (fab_expectation)s->expectation,
-                                    (fab_scheme)s->scheme, s->draws, (uint64_t)s->seed},
+                                    (fab_scheme)s->scheme, s->draws, (uint64_t)s->glm.seed},
                            .count = {.given = in->prior != NULL}}};
     const int64_t fit = COLUMNS / e->classes, rows = s->warmup < fit ? s->warmup : fit;
     if (!fab_stream_gaussian(&e->stream) && rows > 1) e->block.rows = rows;

@@ -96,13 +96,16 @@ typedef struct spike_slab {
 
 #define SETTINGS fab_spike_slab_settings
 static const fab_field fields[] = {
-    AUTOMATIC(alpha, F64, 1e-300, 1e300,
-              "precision of the small effects that all columns have, of columns with variance 1; "
-              "auto: by "
-              "the bound"),
-    AUTOMATIC(beta, F64, 1e-300, 1e300, "precision of the noise; auto: by the bound"),
-    FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "not used: the intercept is free"),
-    FIELD(seed, I64, 1, 0, 0x1p53, "not used: nothing is drawn"),
+    AUTOMATIC_AT(
+        fab_glm_settings, alpha, F64, 1e-300, 1e300,
+        "precision of the small effects that all columns have, of columns with variance 1; "
+        "auto: by "
+        "the bound"),
+    AUTOMATIC_AT(fab_glm_settings, beta, F64, 1e-300, 1e300,
+                 "precision of the noise; auto: by the bound"),
+    FIELD_AT(fab_glm_settings, intercept_alpha, F64, 1e-4, 1e-300, 1e300,
+             "not used: the intercept is free"),
+    FIELD_AT(fab_glm_settings, seed, I64, 1, 0, 0x1p53, "not used: nothing is drawn"),
     FIELD(tol, F64, 1e-4, 0, 1, "stop when a sweep raises the bound by less, in nats"),
     FIELD(max_iter, I64, 1000, 1, 1e6, "sweeps over the columns"),
 };
@@ -122,7 +125,7 @@ fab_spike_slab_settings fab_spike_slab_defaults(void)
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     const fab_spike_slab_settings *s = settings;
-    const fab_glm m = fab_glm_of(in->model, s->beta);
+    const fab_glm m = fab_glm_of(in->model, s->glm.beta);
     spike_slab *f;
     *handle = NULL;
     if (m.likelihood != FAB_LIKELIHOOD_GAUSSIAN)
@@ -486,10 +489,10 @@ static double value(const spike_slab *f, double h, double *s2)
         logs += log(d);
     }
     const double unit = f->y_scale * f->y_scale;
-    if (!fab_is_auto_f64(f->s.beta))
-        *s2 = 1 / (f->s.beta * unit);
-    else if (!fab_is_auto_f64(f->s.alpha))
-        *s2 = 1 / (f->s.alpha * unit * h);
+    if (!fab_is_auto_f64(f->s.glm.beta))
+        *s2 = 1 / (f->s.glm.beta * unit);
+    else if (!fab_is_auto_f64(f->s.glm.alpha))
+        *s2 = 1 / (f->s.glm.alpha * unit * h);
     else
         *s2 = fmax(Q / f->nu, NOISELESS);
     return -0.5 * (f->nu * log(*s2) + logs + Q / *s2);
@@ -501,10 +504,10 @@ static void range(const spike_slab *f, double *lo, double *hi)
     const double unit = f->y_scale * f->y_scale;
     *lo = log(FAINTEST / f->l[f->M - 1]);
     *hi = log(STRONGEST / f->l[f->M - 1]);
-    if (fab_is_auto_f64(f->s.alpha)) return;
-    const double dense = 1 / (f->s.alpha * unit); /* h s2 */
-    *lo = *hi = log(dense * f->s.beta * unit);
-    if (!fab_is_auto_f64(f->s.beta)) return;
+    if (fab_is_auto_f64(f->s.glm.alpha)) return;
+    const double dense = 1 / (f->s.glm.alpha * unit); /* h s2 */
+    *lo = *hi = log(dense * f->s.glm.beta * unit);
+    if (!fab_is_auto_f64(f->s.glm.beta)) return;
     *lo = log(dense / 4); /* s2 from 4 down: y has variance 1 */
     *hi = log(dense / NOISELESS);
 }
@@ -555,8 +558,8 @@ static void start(spike_slab *f)
     f->slabs = (int64_t)fmin(fmax(ceil(log(f->weights) / log(4)) + 3, 4), SLABS);
     for (int64_t k = 0; k <= f->slabs; k++) p->pi[k] = k == 0 ? 0.9 : 0.1 / (double)f->slabs;
     range(f, &lo, &hi);
-    p->s2 = fab_is_auto_f64(f->s.beta) ? 1 : 1 / (f->s.beta * unit);
-    p->h = fab_is_auto_f64(f->s.alpha) ? exp(lo) : 1 / (f->s.alpha * unit * p->s2);
+    p->s2 = fab_is_auto_f64(f->s.glm.beta) ? 1 : 1 / (f->s.glm.beta * unit);
+    p->h = fab_is_auto_f64(f->s.glm.alpha) ? exp(lo) : 1 / (f->s.glm.alpha * unit * p->s2);
 }
 
 /* 2 to 5 */
@@ -650,7 +653,7 @@ static fab_status run(spike_slab *f)
     f->report.log_evidence = f->now.bound - f->nu * log(f->y_scale) -
                              (f->m.intercept ? 0.5 * log(f->weights) : 0);
     range(f, &lo, &hi);
-    if (fab_is_auto_f64(f->s.beta) && (f->now.s2 <= NOISELESS || log(f->now.h) > hi - GRID))
+    if (fab_is_auto_f64(f->s.glm.beta) && (f->now.s2 <= NOISELESS || log(f->now.h) > hi - GRID))
         fab_watch_log(
             &f->watch,
             "spike-slab: the rows are fitted exactly: beta stands at the end of its range");

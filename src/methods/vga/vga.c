@@ -132,12 +132,13 @@ typedef struct vga {
 
 #define SETTINGS fab_vga_settings
 static const fab_field fields[] = {
-    AUTOMATIC(alpha, F64, 1e-300, 1e300,
-              "prior precision of every weight but the intercept's; auto: by the bound"),
-    AUTOMATIC(beta, F64, 1e-300, 1e300,
-              "precision of the noise of a gaussian target; auto: by the bound"),
-    FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),
-    FIELD(seed, I64, 1, 0, 0x1p53, "seed of the start at rank K"),
+    AUTOMATIC_AT(fab_glm_settings, alpha, F64, 1e-300, 1e300,
+                 "prior precision of every weight but the intercept's; auto: by the bound"),
+    AUTOMATIC_AT(fab_glm_settings, beta, F64, 1e-300, 1e300,
+                 "precision of the noise of a gaussian target; auto: by the bound"),
+    FIELD_AT(fab_glm_settings, intercept_alpha, F64, 1e-4, 1e-300, 1e300,
+             "prior precision of the intercept"),
+    FIELD_AT(fab_glm_settings, seed, I64, 1, 0, 0x1p53, "seed of the start at rank K"),
     AUTOMATIC(K, I64, 1, 4096, "rank of the precision; auto: the full covariance"),
     FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the precision to rank K, at most"),
     FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself"),
@@ -166,7 +167,7 @@ fab_vga_settings fab_vga_defaults(void)
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     const fab_vga_settings *s = settings;
-    const fab_glm m = fab_glm_of(in->model, s->beta);
+    const fab_glm m = fab_glm_of(in->model, s->glm.beta);
     vga f = {.s = *s,
              .m = m,
              .row = fab_glm_likelihood(&m),
@@ -232,7 +233,7 @@ static fab_status update(void *handle, const fab_examples *e)
 /* Is T to be found?  With alpha or a prior given, the posterior is the one that was asked for. */
 static int is_tempered(const vga *f)
 {
-    return fab_is_auto_f64(f->s.temperature) && fab_is_auto_f64(f->s.alpha) && !f->prior &&
+    return fab_is_auto_f64(f->s.temperature) && fab_is_auto_f64(f->s.glm.alpha) && !f->prior &&
            f->row->target == FAB_TARGET_CLASSES;
 }
 
@@ -321,7 +322,7 @@ static void prior_slope(const vga *f, const double *mu, double *out)
 {
     for (int64_t i = 0; i < f->P; i++) {
         out[i] = 0;
-        if (!f->prior) out[i] = (is_weight(f, i) ? f->alpha : f->s.intercept_alpha) * mu[i];
+        if (!f->prior) out[i] = (is_weight(f, i) ? f->alpha : f->s.glm.intercept_alpha) * mu[i];
         if (f->prior)
             for (int64_t j = 0; j < f->P; j++) out[i] += f->A0[i * f->P + j] * (mu[j] - f->m0[j]);
     }
@@ -332,10 +333,10 @@ static double divergence(vga *f, const place *p)
 {
     const double weights = (double)(f->C * f->m.D), intercepts = (double)f->P - weights,
                  trace = f->prior ? p->spread
-                                  : f->alpha * p->spread + f->s.intercept_alpha * p->intercepts,
-                 logdet = f->prior
-                              ? f->log_prior
-                              : weights * log(f->alpha) + intercepts * log(f->s.intercept_alpha);
+                                  : f->alpha * p->spread + f->s.glm.intercept_alpha * p->intercepts,
+                 logdet = f->prior ? f->log_prior
+                                   : weights * log(f->alpha) +
+                                         intercepts * log(f->s.glm.intercept_alpha);
     double size = 0;
     prior_slope(f, p->mu, f->step);
     for (int64_t i = 0; i < f->P; i++) size += f->step[i] * (p->mu[i] - f->m0[i]);
@@ -363,7 +364,7 @@ static fab_status form(vga *f, place *p)
     if (f->prior) memcpy(f->A, f->A0, (size_t)(P * P) * sizeof *f->A);
     if (!f->prior)
         for (int64_t i = 0; i < P; i++)
-            f->A[i * P + i] = is_weight(f, i) ? p->inside : f->s.intercept_alpha;
+            f->A[i * P + i] = is_weight(f, i) ? p->inside : f->s.glm.intercept_alpha;
     for (int64_t first = 0, n; first < f->N; first += n) {
         n = gather(f, first);
         for (int64_t k = 0; k < C; k++)
@@ -752,7 +753,7 @@ static fab_status change(vga *f, double T, double alpha)
     const double by = f->T / T;
     f->T = T;
     f->alpha = alpha / T;
-    f->s.intercept_alpha *= by;
+    f->s.glm.intercept_alpha *= by;
     f->now.inside *= by;
     for (int64_t i = 0; i < f->N * f->C * f->C; i++) f->now.L[i] *= by;
     FAB_TRY(renew(f));
@@ -781,7 +782,7 @@ static fab_status try_narrower(vga *f, double T, double alpha, double *best, int
     }
     f->T = was_T;
     f->alpha = was_alpha / was_T;
-    f->s.intercept_alpha *= by;
+    f->s.glm.intercept_alpha *= by;
     copy_place(f, &f->now, &f->kept);
     return renew(f);
 }
@@ -834,7 +835,7 @@ static fab_status temper(vga *f)
     FAB_TRY(cool(f, &best));
     if (f->kept.separates && gains(f)) return FAB_OK;
     f->alpha = alpha;
-    f->s.intercept_alpha *= f->T;
+    f->s.glm.intercept_alpha *= f->T;
     f->T = 1;
     copy_place(f, &f->now, &f->warm);
     return renew(f);
@@ -844,9 +845,9 @@ static fab_status climb(vga *f)
 {
     double square = 1;
     if (f->prior) FAB_TRY(take_prior(f));
-    const int auto_alpha = !f->prior && fab_is_auto_f64(f->s.alpha),
-              auto_beta = f->row->noise && fab_is_auto_f64(f->s.beta);
-    f->alpha = f->prior ? 1 : f->s.alpha;
+    const int auto_alpha = !f->prior && fab_is_auto_f64(f->s.glm.alpha),
+              auto_beta = f->row->noise && fab_is_auto_f64(f->s.glm.beta);
+    f->alpha = f->prior ? 1 : f->s.glm.alpha;
     f->T = 1;
     if (auto_alpha) {
         FAB_TRY(mean_square(f, &square));
@@ -869,12 +870,12 @@ static fab_status climb(vga *f)
         fab_watch_log(&f->watch,
                       "vga: the bound sees no signal: alpha stands at the end of its range");
     f->alpha *= f->T; /* the bound of q is that of the model itself, for any T */
-    f->s.intercept_alpha *= f->T;
+    f->s.glm.intercept_alpha *= f->T;
     f->report.log_evidence = f->T * f->now.loglik - divergence(f, &f->now);
     const double other =
         (double)(f->C * (f->D - f->m.D)); /* 8: orthogonal, of variance T / alpha */
     f->report.log_evidence -= 0.5 * other * (f->T - 1 - log(f->T));
-    f->s.intercept_alpha /= f->T; /* for A */
+    f->s.glm.intercept_alpha /= f->T; /* for A */
     return FAB_OK;
 }
 
@@ -913,7 +914,7 @@ static fab_status cut(vga *f, precision *p, const double *diag)
 {
     const int64_t P = p->P, K = f->s.K;
     const fab_products A = {.P = P, .self = p, .times = times, .tick = tick};
-    const fab_rank_plan plan = {K, f->s.inner, f->s.rank_tol, f->s.seed};
+    const fab_rank_plan plan = {K, f->s.inner, f->s.rank_tol, f->s.glm.seed};
     fab_rank *r;
     FAB_TRY(fab_rank_em(&r, &A, diag, &plan, &f->exec));
     f->report.floored = r->floored;
@@ -996,7 +997,8 @@ static void expand(const vga *f, const span *s, const fab_rows *rows, precision 
 {
     const int64_t C = f->C, N = f->N, D = f->D, W = D + f->m.intercept;
     double *x = p->mu, *L = f->U, *B = L + C * C;
-    for (int64_t i = 0; i < p->P; i++) p->psi[i] = i % W < D ? f->now.inside : f->s.intercept_alpha;
+    for (int64_t i = 0; i < p->P; i++)
+        p->psi[i] = i % W < D ? f->now.inside : f->s.glm.intercept_alpha;
     for (int64_t j = 0; j < N; j++) {
         fab_rows_get(rows, j, D, x);
         if (f->m.intercept) x[D] = 1;
