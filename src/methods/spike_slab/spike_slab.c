@@ -72,21 +72,32 @@ typedef struct spike_slab {
     fab_examples e;
     int64_t N, D, P, M; /* rows; features; with the intercept; principal axes */
     double weights, nu; /* sum of weights; less 1 for a free intercept */
-    double y_centre, y_scale;
-    double *centre, *scale; /* D: scale 0 of a column that does not vary */
     int64_t slabs;
-    double *Z;         /* D x M: a column of the table in each row; first not rotated, then in 2 */
-    double *y, *r, *g; /* M: rotated y; residual; E (y - Z b)_i^2, before sqrt(o) */
-    double *l, *o;     /* M */
-    double *x;         /* D: squares of the columns, in 2 */
-    double rest;       /* square of y outside the axes */
-    double *G;         /* M x M: Gram matrix, eigenvectors */
-    double *block;     /* ROWS x max(D, M) */
-    double *along;     /* D: Z'y */
-    double *work;      /* of the eigenvectors */
-    int64_t *order;    /* columns that vary, `varying` of them */
-    int64_t varying;
     place now;
+
+    struct { /* 1 */
+        double y_centre, y_scale;
+        double *centre, *scale; /* D: scale 0 of a column that does not vary */
+        int64_t *order;         /* columns that vary, `varying` of them */
+        int64_t varying;
+    } units;
+
+    struct {           /* 1, 2: the table, turned */
+        double *Z;     /* D x M: a column of the table in each row; first not rotated, then in 2 */
+        double *y;     /* M */
+        double *l, *o; /* M */
+        double *x;     /* D: squares of the columns, in 2 */
+        double rest;   /* square of y outside the axes */
+        double *G;     /* M x M: Gram matrix, eigenvectors */
+        double *block; /* ROWS x max(D, M) */
+        double *work;  /* of the eigenvectors */
+    } axes;
+
+    struct {           /* 3, 4 */
+        double *r, *g; /* M: residual; E (y - Z b)_i^2, before sqrt(o) */
+        double *along; /* D: Z'y */
+    } sweep;
+
     double *inclusion; /* D: the caller's */
     fab_gauss *q;
     fab_report report;
@@ -173,17 +184,18 @@ static void layout(fab_layout *l, void *handle)
 {
     spike_slab *f = handle;
     const int64_t D = f->D, M = f->M;
-    double **vectors[] = {&f->centre, &f->scale, &f->x, &f->along, &f->now.b, &f->now.c};
-    double **axes[] = {&f->y, &f->r, &f->g, &f->l, &f->o};
+    double **vectors[] = {&f->units.centre, &f->units.scale, &f->axes.x,
+                          &f->sweep.along,  &f->now.b,       &f->now.c};
+    double **axes[] = {&f->axes.y, &f->sweep.r, &f->sweep.g, &f->axes.l, &f->axes.o};
     for (size_t i = 0; i < sizeof vectors / sizeof *vectors; i++)
         *vectors[i] = fab_place(l, D, sizeof(double));
     for (size_t i = 0; i < sizeof axes / sizeof *axes; i++)
         *axes[i] = fab_place(l, M, sizeof(double));
-    f->order = fab_place(l, D, sizeof(int64_t));
-    f->Z = fab_place(l, D * M, sizeof(double));
-    f->G = fab_place(l, M * M, sizeof(double));
-    f->block = fab_place(l, ROWS * D, sizeof(double)); /* D >= M */
-    f->work = fab_place(l, fab_eig_work(M), sizeof(double));
+    f->units.order = fab_place(l, D, sizeof(int64_t));
+    f->axes.Z = fab_place(l, D * M, sizeof(double));
+    f->axes.G = fab_place(l, M * M, sizeof(double));
+    f->axes.block = fab_place(l, ROWS * D, sizeof(double)); /* D >= M */
+    f->axes.work = fab_place(l, fab_eig_work(M), sizeof(double));
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
@@ -213,53 +225,55 @@ static double target(const spike_slab *f, int64_t j)
 static fab_status measure(spike_slab *f)
 {
     const int64_t N = f->N, D = f->D;
-    double *row = f->block, square = 0;
-    f->weights = f->y_centre = 0;
+    double *row = f->axes.block, square = 0;
+    f->weights = f->units.y_centre = 0;
     for (int64_t j = 0; j < N; j++) f->weights += weight(f, j);
     for (int pass = 0; pass < 2 && f->m.intercept; pass++) {
         double more = 0;
-        memset(f->x, 0, (size_t)D * sizeof *f->x);
+        memset(f->axes.x, 0, (size_t)D * sizeof *f->axes.x);
         for (int64_t j = 0; j < N; j++) {
             const double share = weight(f, j) / f->weights;
             fab_rows_get(&f->e.x, j, D, row);
-            for (int64_t i = 0; i < D; i++) f->x[i] += share * (row[i] - f->centre[i]);
-            more += share * (target(f, j) - f->y_centre);
+            for (int64_t i = 0; i < D; i++) f->axes.x[i] += share * (row[i] - f->units.centre[i]);
+            more += share * (target(f, j) - f->units.y_centre);
             FAB_TRY(fab_watch_work(&f->watch, 4 * (double)D, "spike-slab", j, N));
         }
-        for (int64_t i = 0; i < D; i++) f->centre[i] += f->x[i];
-        f->y_centre += more;
+        for (int64_t i = 0; i < D; i++) f->units.centre[i] += f->axes.x[i];
+        f->units.y_centre += more;
     }
     for (int64_t j = 0; j < N; j++) {
-        const double share = weight(f, j) / f->weights, y = target(f, j) - f->y_centre;
+        const double share = weight(f, j) / f->weights, y = target(f, j) - f->units.y_centre;
         fab_rows_get(&f->e.x, j, D, row);
         for (int64_t i = 0; i < D; i++)
-            f->scale[i] += share * (row[i] - f->centre[i]) * (row[i] - f->centre[i]);
+            f->units.scale[i] += share * (row[i] - f->units.centre[i]) *
+                                 (row[i] - f->units.centre[i]);
         square += share * y * y;
         FAB_TRY(fab_watch_work(&f->watch, 4 * (double)D, "spike-slab", j, N));
     }
     f->nu = f->weights - (double)f->m.intercept;
-    f->y_scale = sqrt(square);
+    f->units.y_scale = sqrt(square);
     if (!(f->nu > 0))
         return FAB_FAIL(FAB_BAD_DATA,
                         "spike-slab: rows of weight %g in all are too few to learn from",
                         f->weights);
-    if (!(f->y_scale > fmax(CONSTANT * fabs(f->y_centre), DBL_MIN)))
+    if (!(f->units.y_scale > fmax(CONSTANT * fabs(f->units.y_centre), DBL_MIN)))
         return FAB_FAIL(FAB_BAD_DATA,
                         "spike-slab: the target does not vary, so there is nothing to find");
-    if (!isfinite(f->y_scale))
+    if (!isfinite(f->units.y_scale))
         return FAB_FAIL(FAB_BAD_DATA,
                         "spike-slab: the squares of the target are too large: bring it to size");
     for (int64_t i = 0; i < D; i++) {
-        f->scale[i] = sqrt(f->scale[i]);
-        if (!isfinite(f->scale[i]))
+        f->units.scale[i] = sqrt(f->units.scale[i]);
+        if (!isfinite(f->units.scale[i]))
             return FAB_FAIL(
                 FAB_BAD_DATA,
                 "spike-slab: the squares of feature %lld are too large: bring it to size",
                 (long long)i);
-        if (!(f->scale[i] > fmax(CONSTANT * fabs(f->centre[i]), DBL_MIN))) f->scale[i] = 0;
-        if (f->scale[i] > 0) f->order[f->varying++] = i;
+        if (!(f->units.scale[i] > fmax(CONSTANT * fabs(f->units.centre[i]), DBL_MIN)))
+            f->units.scale[i] = 0;
+        if (f->units.scale[i] > 0) f->units.order[f->units.varying++] = i;
     }
-    if (f->varying > 0) return FAB_OK;
+    if (f->units.varying > 0) return FAB_OK;
     return FAB_FAIL(FAB_BAD_DATA, "spike-slab: no feature varies, so there is nothing to find");
 }
 
@@ -269,8 +283,9 @@ static double load(const spike_slab *f, int64_t j, double *row)
     const double root = sqrt(weight(f, j));
     fab_rows_get(&f->e.x, j, f->D, row);
     for (int64_t i = 0; i < f->D; i++)
-        row[i] = f->scale[i] > 0 ? root * ((row[i] - f->centre[i]) / f->scale[i]) : 0;
-    return root * ((target(f, j) - f->y_centre) / f->y_scale);
+        row[i] = f->units.scale[i] > 0 ? root * ((row[i] - f->units.centre[i]) / f->units.scale[i])
+                                       : 0;
+    return root * ((target(f, j) - f->units.y_centre) / f->units.y_scale);
 }
 
 /* Eigenvalues that are rounding are 0; G holds the eigenvectors, one after the other, the largest number of each
@@ -279,13 +294,13 @@ static fab_status eigenvectors(spike_slab *f)
 {
     const int64_t M = f->M;
     for (int64_t i = 0; i < M; i++)
-        for (int64_t j = 0; j < i; j++) f->G[j * M + i] = f->G[i * M + j];
+        for (int64_t j = 0; j < i; j++) f->axes.G[j * M + i] = f->axes.G[i * M + j];
     FAB_TRY(fab_watch_tick(&f->watch, "spike-slab: axes", 0, 0));
-    const fab_status s = fab_eig(M, f->G, f->l, f->work);
+    const fab_status s = fab_eig(M, f->axes.G, f->axes.l, f->axes.work);
     if (s != FAB_OK) return fab_prefix(s, "spike-slab: ");
     for (int64_t k = 0; k < M; k++) {
-        double *v = f->G + k * M, most = 0;
-        if (!(f->l[k] > NOTHING * f->l[M - 1])) f->l[k] = 0;
+        double *v = f->axes.G + k * M, most = 0;
+        if (!(f->axes.l[k] > NOTHING * f->axes.l[M - 1])) f->axes.l[k] = 0;
         for (int64_t i = 0; i < M; i++)
             if (fabs(v[i]) > fabs(most)) most = v[i];
         if (most < 0)
@@ -298,25 +313,25 @@ static fab_status eigenvectors(spike_slab *f)
 static fab_status rotate_wide(spike_slab *f)
 {
     const int64_t D = f->D, M = f->M;
-    double *raw = f->r;
+    double *raw = f->sweep.r;
     for (int64_t j = 0; j < M; j++) {
-        raw[j] = load(f, j, f->block);
-        for (int64_t i = 0; i < D; i++) f->Z[i * M + j] = f->block[i];
+        raw[j] = load(f, j, f->axes.block);
+        for (int64_t i = 0; i < D; i++) f->axes.Z[i * M + j] = f->axes.block[i];
         FAB_TRY(fab_watch_work(&f->watch, 8 * (double)D, "spike-slab", j, M));
     }
-    fab_gemv(FAB_N, D, M, 1, f->Z, M, raw, 0, f->along);
+    fab_gemv(FAB_N, D, M, 1, f->axes.Z, M, raw, 0, f->sweep.along);
     for (int64_t first = 0; first < D; first += ROWS) {
         const int64_t n = D - first < ROWS ? D - first : ROWS;
-        fab_syrk(n, M, f->Z + first * M, M, f->G, M);
+        fab_syrk(n, M, f->axes.Z + first * M, M, f->axes.G, M);
         FAB_TRY(fab_watch_work(&f->watch, (double)(n * M) * (double)M / 8, "spike-slab", first, D));
     }
     FAB_TRY(eigenvectors(f));
-    fab_gemv(FAB_N, M, M, 1, f->G, M, raw, 0, f->y);
+    fab_gemv(FAB_N, M, M, 1, f->axes.G, M, raw, 0, f->axes.y);
     for (int64_t first = 0; first < D; first += ROWS) {
         const int64_t n = D - first < ROWS ? D - first : ROWS;
-        double *part = f->Z + first * M;
-        fab_gemm(FAB_F64, FAB_N, FAB_T, n, M, M, 1, part, M, f->G, M, 0, f->block, M);
-        for (int64_t i = 0; i < n * M; i++) part[i] = f->l[i % M] > 0 ? f->block[i] : 0;
+        double *part = f->axes.Z + first * M;
+        fab_gemm(FAB_F64, FAB_N, FAB_T, n, M, M, 1, part, M, f->axes.G, M, 0, f->axes.block, M);
+        for (int64_t i = 0; i < n * M; i++) part[i] = f->axes.l[i % M] > 0 ? f->axes.block[i] : 0;
         FAB_TRY(fab_watch_work(&f->watch, (double)(n * M) * (double)M / 4, "spike-slab", first, D));
     }
     return FAB_OK;
@@ -330,26 +345,26 @@ static fab_status rotate_tall(spike_slab *f)
     for (int64_t first = 0; first < N; first += ROWS) {
         const int64_t n = N - first < ROWS ? N - first : ROWS;
         for (int64_t j = 0; j < n; j++) {
-            double *row = f->block + j * D;
+            double *row = f->axes.block + j * D;
             const double y = load(f, first + j, row);
-            for (int64_t i = 0; i < D; i++) f->along[i] += y * row[i];
+            for (int64_t i = 0; i < D; i++) f->sweep.along[i] += y * row[i];
             square += y * y;
         }
-        fab_syrk(n, D, f->block, D, f->G, D);
+        fab_syrk(n, D, f->axes.block, D, f->axes.G, D);
         FAB_TRY(fab_watch_work(&f->watch, (double)(n * D) * (double)D / 8, "spike-slab", first, N));
     }
     FAB_TRY(eigenvectors(f));
     for (int64_t k = 0; k < D; k++) {
-        const double *v = f->G + k * D, root = sqrt(f->l[k]);
+        const double *v = f->axes.G + k * D, root = sqrt(f->axes.l[k]);
         double sum = 0;
         for (int64_t i = 0; i < D; i++) {
-            sum += v[i] * f->along[i];
-            f->Z[i * D + k] = root * v[i];
+            sum += v[i] * f->sweep.along[i];
+            f->axes.Z[i * D + k] = root * v[i];
         }
-        f->y[k] = root > 0 ? sum / root : 0;
-        inside += f->y[k] * f->y[k];
+        f->axes.y[k] = root > 0 ? sum / root : 0;
+        inside += f->axes.y[k] * f->axes.y[k];
     }
-    f->rest = fmax(square - inside, 0);
+    f->axes.rest = fmax(square - inside, 0);
     return FAB_OK;
 }
 
@@ -369,11 +384,11 @@ static int compare(const void *a, const void *b)
 static fab_status sort_columns(spike_slab *f)
 {
     ranked *all;
-    FAB_TRY(fab_alloc_array((void **)&all, f->varying, sizeof *all, "spike-slab"));
-    for (int64_t t = 0; t < f->varying; t++)
-        all[t] = (ranked){fabs(f->along[f->order[t]]), f->order[t]};
-    qsort(all, (size_t)f->varying, sizeof *all, compare);
-    for (int64_t t = 0; t < f->varying; t++) f->order[t] = all[t].column;
+    FAB_TRY(fab_alloc_array((void **)&all, f->units.varying, sizeof *all, "spike-slab"));
+    for (int64_t t = 0; t < f->units.varying; t++)
+        all[t] = (ranked){fabs(f->sweep.along[f->units.order[t]]), f->units.order[t]};
+    qsort(all, (size_t)f->units.varying, sizeof *all, compare);
+    for (int64_t t = 0; t < f->units.varying; t++) f->units.order[t] = all[t].column;
     fab_release(all);
     return FAB_OK;
 }
@@ -395,20 +410,20 @@ static fab_status weigh(spike_slab *f)
 {
     const int64_t M = f->M;
     place *p = &f->now;
-    double *change = f->g;
+    double *change = f->sweep.g;
     for (int64_t i = 0; i < M; i++) {
-        const double o = 1 / (1 + p->h * f->l[i]);
-        change[i] = sqrt(o / f->o[i]);
-        f->o[i] = o;
-        f->r[i] = sqrt(o) * f->y[i];
+        const double o = 1 / (1 + p->h * f->axes.l[i]);
+        change[i] = sqrt(o / f->axes.o[i]);
+        f->axes.o[i] = o;
+        f->sweep.r[i] = sqrt(o) * f->axes.y[i];
     }
-    for (int64_t t = 0; t < f->varying; t++) {
-        const int64_t j = f->order[t];
-        double *z = f->Z + j * M;
+    for (int64_t t = 0; t < f->units.varying; t++) {
+        const int64_t j = f->units.order[t];
+        double *z = f->axes.Z + j * M;
         const double b = p->b[j];
         for (int64_t i = 0; i < M; i++) z[i] *= change[i];
-        for (int64_t i = 0; i < M; i++) f->r[i] -= b * z[i];
-        f->x[j] = dot(M, z, z);
+        for (int64_t i = 0; i < M; i++) f->sweep.r[i] -= b * z[i];
+        f->axes.x[j] = dot(M, z, z);
         FAB_TRY(
             fab_watch_work(&f->watch, 2 * (double)M, "spike-slab", p->iterations, f->s.max_iter));
     }
@@ -443,12 +458,12 @@ static fab_status sweep(spike_slab *f, double *share)
     const int64_t M = f->M;
     place *at = &f->now;
     double p[SLABS + 1], m[SLABS + 1], v[SLABS + 1], prior = 0, spread = 0, logs = 0;
-    memset(f->g, 0, (size_t)M * sizeof *f->g);
+    memset(f->sweep.g, 0, (size_t)M * sizeof *f->sweep.g);
     memset(share, 0, (SLABS + 1) * sizeof *share);
-    for (int64_t n = 0; n < f->varying; n++) {
-        const int64_t j = f->order[n];
-        const double *z = f->Z + j * M, x = f->x[j], was = at->b[j];
-        const double t = dot(M, z, f->r) + x * was, log_sum = factor(f, x, t, p, m, v);
+    for (int64_t n = 0; n < f->units.varying; n++) {
+        const int64_t j = f->units.order[n];
+        const double *z = f->axes.Z + j * M, x = f->axes.x[j], was = at->b[j];
+        const double t = dot(M, z, f->sweep.r) + x * was, log_sum = factor(f, x, t, p, m, v);
         double mean = 0, square = 0;
         for (int64_t k = 0; k <= f->slabs; k++) {
             mean += p[k] * m[k];
@@ -459,8 +474,8 @@ static fab_status sweep(spike_slab *f, double *share)
         at->b[j] = mean;
         at->c[j] = c;
         for (int64_t i = 0; i < M; i++) {
-            f->r[i] -= step * z[i];
-            f->g[i] += c * (z[i] * z[i]);
+            f->sweep.r[i] -= step * z[i];
+            f->sweep.g[i] += c * (z[i] * z[i]);
         }
         prior += log_sum - (t * mean - 0.5 * x * square) / at->s2; /* - KL(q_j || prior) */
         spread += x * c;
@@ -468,11 +483,11 @@ static fab_status sweep(spike_slab *f, double *share)
                                f->s.max_iter));
     }
     for (int64_t i = 0; i < M; i++) {
-        logs += log(f->o[i]);
-        f->g[i] = (f->g[i] + f->r[i] * f->r[i]) / f->o[i];
+        logs += log(f->axes.o[i]);
+        f->sweep.g[i] = (f->sweep.g[i] + f->sweep.r[i] * f->sweep.r[i]) / f->axes.o[i];
     }
     at->bound = 0.5 * (logs - f->nu * log(TWO_PI * at->s2) -
-                       (dot(M, f->r, f->r) + spread + f->rest) / at->s2) +
+                       (dot(M, f->sweep.r, f->sweep.r) + spread + f->axes.rest) / at->s2) +
                 prior;
     return FAB_OK;
 }
@@ -482,13 +497,13 @@ static fab_status sweep(spike_slab *f, double *share)
 /* s2 that goes with h, and the part of the bound that the two have a say in. */
 static double value(const spike_slab *f, double h, double *s2)
 {
-    double Q = f->rest, logs = 0;
+    double Q = f->axes.rest, logs = 0;
     for (int64_t i = 0; i < f->M; i++) {
-        const double d = 1 + h * f->l[i];
-        Q += f->g[i] / d;
+        const double d = 1 + h * f->axes.l[i];
+        Q += f->sweep.g[i] / d;
         logs += log(d);
     }
-    const double unit = f->y_scale * f->y_scale;
+    const double unit = f->units.y_scale * f->units.y_scale;
     if (!fab_is_auto_f64(f->s.glm.beta))
         *s2 = 1 / (f->s.glm.beta * unit);
     else if (!fab_is_auto_f64(f->s.glm.alpha))
@@ -501,9 +516,9 @@ static double value(const spike_slab *f, double h, double *s2)
 /* The range of log h: none when alpha and beta are given. */
 static void range(const spike_slab *f, double *lo, double *hi)
 {
-    const double unit = f->y_scale * f->y_scale;
-    *lo = log(FAINTEST / f->l[f->M - 1]);
-    *hi = log(STRONGEST / f->l[f->M - 1]);
+    const double unit = f->units.y_scale * f->units.y_scale;
+    *lo = log(FAINTEST / f->axes.l[f->M - 1]);
+    *hi = log(STRONGEST / f->axes.l[f->M - 1]);
     if (fab_is_auto_f64(f->s.glm.alpha)) return;
     const double dense = 1 / (f->s.glm.alpha * unit); /* h s2 */
     *lo = *hi = log(dense * f->s.glm.beta * unit);
@@ -550,10 +565,10 @@ static void choose(spike_slab *f)
 /* b = 0, pi_0 = 0.9 and no dense part to speak of.  From ridge regression's the bound climbs to the same place. */
 static void start(spike_slab *f)
 {
-    const double unit = f->y_scale * f->y_scale;
+    const double unit = f->units.y_scale * f->units.y_scale;
     place *p = &f->now;
     double lo, hi;
-    for (int64_t i = 0; i < f->M; i++) f->o[i] = 1;
+    for (int64_t i = 0; i < f->M; i++) f->axes.o[i] = 1;
     /* the smallest slab: an eighth of the standard error of an effect where nothing else is known, or less */
     f->slabs = (int64_t)fmin(fmax(ceil(log(f->weights) / log(4)) + 3, 4), SLABS);
     for (int64_t k = 0; k <= f->slabs; k++) p->pi[k] = k == 0 ? 0.9 : 0.1 / (double)f->slabs;
@@ -577,7 +592,8 @@ static fab_status climb(spike_slab *f)
         p->converged = p->bound - last <= f->s.tol; /* 4 */
         if (p->converged || p->iterations >= f->s.max_iter) return FAB_OK;
         last = p->bound;
-        for (int64_t k = 0; k <= f->slabs; k++) p->pi[k] = share[k] / (double)f->varying; /* 5 */
+        for (int64_t k = 0; k <= f->slabs; k++)
+            p->pi[k] = share[k] / (double)f->units.varying; /* 5 */
         choose(f);
         FAB_TRY(fab_watch_tick(&f->watch, "spike-slab", p->iterations, f->s.max_iter));
     }
@@ -591,10 +607,10 @@ static void include(spike_slab *f)
     double p[SLABS + 1], m[SLABS + 1], v[SLABS + 1];
     f->report.kept = 0;
     for (int64_t j = 0; j < f->D; j++) f->inclusion[j] = 1 - f->now.pi[0];
-    for (int64_t n = 0; n < f->varying; n++) {
-        const int64_t j = f->order[n];
-        const double t = dot(f->M, f->Z + j * f->M, f->r) + f->x[j] * f->now.b[j];
-        factor(f, f->x[j], t, p, m, v);
+    for (int64_t n = 0; n < f->units.varying; n++) {
+        const int64_t j = f->units.order[n];
+        const double t = dot(f->M, f->axes.Z + j * f->M, f->sweep.r) + f->axes.x[j] * f->now.b[j];
+        factor(f, f->axes.x[j], t, p, m, v);
         f->inclusion[j] = fmin(fmax(1 - p[0], 0), 1);
         f->report.kept += f->inclusion[j] > 0.5;
     }
@@ -604,32 +620,33 @@ static fab_status gauss(spike_slab *f)
 {
     const place *p = &f->now;
     const int64_t D = f->D, M = f->M, K = M + f->m.intercept;
-    const double noise = p->s2 * f->y_scale * f->y_scale, root = 1 / sqrt(noise);
+    const double noise = p->s2 * f->units.y_scale * f->units.y_scale, root = 1 / sqrt(noise);
     double slab = 0, tau = 1;
     for (int64_t k = 1; k <= f->slabs; k++, tau /= 4) slab += p->pi[k] * tau;
     FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_PRECISION, f->type, f->P, K));
-    for (int64_t i = 0; i < M; i++) f->g[i] = root / sqrt(f->o[i]);
-    double far = 0, centre = f->y_centre;
+    for (int64_t i = 0; i < M; i++) f->sweep.g[i] = root / sqrt(f->axes.o[i]);
+    double far = 0, centre = f->units.y_centre;
     for (int64_t j = 0; j < D; j++) {
-        const double *z = f->Z + j * M, scale = f->scale[j] > 0 ? f->scale[j] : 1,
-                     x = f->x[j] / p->s2;                /* what the rows say of b_j */
+        const double *z = f->axes.Z + j * M, scale = f->units.scale[j] > 0 ? f->units.scale[j] : 1,
+                     x = f->axes.x[j] / p->s2;           /* what the rows say of b_j */
         double mean = 0, variance = p->h * p->s2 + slab; /* a priori */
-        if (f->scale[j] > 0) {
+        if (f->units.scale[j] > 0) {
             const double e = fmax(1 / fmax(p->c[j], DBL_MIN) - x, FREE * x);
             variance = p->h * p->s2 + 1 / e;
-            mean = p->b[j] + p->h * dot(M, z, f->r);
+            mean = p->b[j] + p->h * dot(M, z, f->sweep.r);
         }
-        f->q->mu[j] = mean * f->y_scale / scale;
-        f->q->psi[j] = scale * scale / (variance * f->y_scale * f->y_scale);
+        f->q->mu[j] = mean * f->units.y_scale / scale;
+        f->q->psi[j] = scale * scale / (variance * f->units.y_scale * f->units.y_scale);
         for (int64_t i = 0; i < M; i++)
-            fab_gauss_put(f->q, j * K + i, f->scale[j] > 0 ? scale * z[i] * f->g[i] : 0);
-        centre -= f->centre[j] * f->q->mu[j];
-        far += f->centre[j] * f->centre[j] / f->q->psi[j];
+            fab_gauss_put(f->q, j * K + i,
+                          f->units.scale[j] > 0 ? scale * z[i] * f->sweep.g[i] : 0);
+        centre -= f->units.centre[j] * f->q->mu[j];
+        far += f->units.centre[j] * f->units.centre[j] / f->q->psi[j];
         FAB_TRY(fab_watch_work(&f->watch, 4 * (double)M, "spike-slab", j, D));
     }
     if (!f->m.intercept) return FAB_OK;
     const double all = root * sqrt(f->weights); /* the column sqrt(W / noise) (centre, 1) */
-    for (int64_t j = 0; j < D; j++) fab_gauss_put(f->q, j * K + M, all * f->centre[j]);
+    for (int64_t j = 0; j < D; j++) fab_gauss_put(f->q, j * K + M, all * f->units.centre[j]);
     for (int64_t i = 0; i < M; i++) fab_gauss_put(f->q, D * K + i, 0);
     fab_gauss_put(f->q, D * K + M, all);
     f->q->mu[D] = centre;
@@ -644,13 +661,13 @@ static fab_status run(spike_slab *f)
     FAB_TRY(sort_columns(f));
     start(f);
     FAB_TRY(climb(f));
-    const double unit = f->y_scale * f->y_scale;
+    const double unit = f->units.y_scale * f->units.y_scale;
     double lo, hi;
     f->report.iterations = f->now.iterations;
     f->report.converged = f->now.converged;
     f->report.alpha = 1 / (f->now.h * f->now.s2 * unit);
     f->report.beta = 1 / (f->now.s2 * unit);
-    f->report.log_evidence = f->now.bound - f->nu * log(f->y_scale) -
+    f->report.log_evidence = f->now.bound - f->nu * log(f->units.y_scale) -
                              (f->m.intercept ? 0.5 * log(f->weights) : 0);
     range(f, &lo, &hi);
     if (fab_is_auto_f64(f->s.glm.beta) && (f->now.s2 <= NOISELESS || log(f->now.h) > hi - GRID))

@@ -107,23 +107,39 @@ typedef struct vga {
     double weights;     /* sum of the weights: N of rows without */
     double alpha;       /* over T */
     double T;           /* temperature */
-    double relaxed;     /* step of L */
-    double *A0;         /* P x P: precision of a given prior, or NULL */
-    double *m0;         /* P */
-    double log_prior;   /* log det A0, given */
     place now, next;
-    place warm, kept;     /* mu, L and inside where T = 1, and of the best place in 6; with its */
-    double *density;      /* N: log p of each row left out, at the place kept, */
-    double *other, *base; /* N each: at another, and where T = 1 */
-    double *A, *G, *S;    /* P x P: S^-1, its factor, S */
-    double *scale;        /* P */
-    double *step, *slope; /* P each: of mu, and the scaled slope of the bound */
-    double *x, *z;        /* ROWS x W: a block of (x, 1), and multiplied */
-    double *mean, *g;     /* ROWS x C: means, gradients */
-    double *V;            /* ROWS x C x C */
-    double *U;            /* 4 x C x C and 2 x C: of a row left out */
-    fab_softmax *predict; /* of several classes */
-    fab_softmax_mean *softmax;
+
+    struct {            /* a prior that is given */
+        double *A0;     /* P x P: its precision, or NULL */
+        double *m0;     /* P */
+        double log_det; /* of A0 */
+    } given;
+
+    struct {               /* 1 */
+        double *A, *G, *S; /* P x P: S^-1, its factor, S */
+        double *scale;     /* P */
+    } inverse;
+
+    struct {                       /* 2: a block of rows */
+        double *x, *z;             /* ROWS x W: (x, 1), and multiplied */
+        double *mean, *g;          /* ROWS x C: means, gradients */
+        double *V;                 /* ROWS x C x C */
+        fab_softmax_mean *softmax; /* of several classes */
+    } block;
+
+    struct {                /* 3 */
+        double *mu, *slope; /* P each: the step of mu, and the scaled slope of the bound */
+        double relaxed;     /* step of L */
+    } step;
+
+    struct {                  /* 6: rows left out */
+        place warm, kept;     /* mu, L and inside where T = 1, and of the best place; with its */
+        double *density;      /* N: log p of each row, at the place kept, */
+        double *other, *base; /* N each: at another, and where T = 1 */
+        fab_softmax *predict; /* of several classes */
+    } cold;
+
+    double *U; /* 4 x C x C and 2 x C: of a row, in 6 and 8 */
     fab_gauss *q;
     fab_report report;
 } vga;
@@ -252,28 +268,28 @@ static void layout(fab_layout *l, void *handle)
     const int64_t P = f->P, rows = f->N < ROWS ? f->N : ROWS;
     layout_place(l, f, &f->now);
     layout_place(l, f, &f->next);
-    f->A = fab_place(l, P * P, sizeof(double));
-    f->G = fab_place(l, P * P, sizeof(double));
-    f->S = fab_place(l, P * P, sizeof(double));
-    f->A0 = f->prior ? fab_place(l, P * P, sizeof(double)) : NULL;
-    f->m0 = fab_place(l, P, sizeof(double));
-    f->scale = fab_place(l, P, sizeof(double));
-    f->step = fab_place(l, P, sizeof(double));
-    f->slope = fab_place(l, P, sizeof(double));
-    f->x = fab_place(l, rows * f->W, sizeof(double));
-    f->z = fab_place(l, rows * f->W, sizeof(double));
-    f->mean = fab_place(l, rows * f->C, sizeof(double));
-    f->g = fab_place(l, rows * f->C, sizeof(double));
-    f->V = fab_place(l, rows * f->C * f->C, sizeof(double));
+    f->inverse.A = fab_place(l, P * P, sizeof(double));
+    f->inverse.G = fab_place(l, P * P, sizeof(double));
+    f->inverse.S = fab_place(l, P * P, sizeof(double));
+    f->given.A0 = f->prior ? fab_place(l, P * P, sizeof(double)) : NULL;
+    f->given.m0 = fab_place(l, P, sizeof(double));
+    f->inverse.scale = fab_place(l, P, sizeof(double));
+    f->step.mu = fab_place(l, P, sizeof(double));
+    f->step.slope = fab_place(l, P, sizeof(double));
+    f->block.x = fab_place(l, rows * f->W, sizeof(double));
+    f->block.z = fab_place(l, rows * f->W, sizeof(double));
+    f->block.mean = fab_place(l, rows * f->C, sizeof(double));
+    f->block.g = fab_place(l, rows * f->C, sizeof(double));
+    f->block.V = fab_place(l, rows * f->C * f->C, sizeof(double));
     f->U = fab_place(l, 4 * f->C * f->C + 2 * f->C, sizeof(double));
     if (!is_tempered(f)) return;
-    f->warm.mu = fab_place(l, P, sizeof(double));
-    f->warm.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
-    f->kept.mu = fab_place(l, P, sizeof(double));
-    f->kept.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
-    f->density = fab_place(l, f->N, sizeof(double));
-    f->other = fab_place(l, f->N, sizeof(double));
-    f->base = fab_place(l, f->N, sizeof(double));
+    f->cold.warm.mu = fab_place(l, P, sizeof(double));
+    f->cold.warm.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
+    f->cold.kept.mu = fab_place(l, P, sizeof(double));
+    f->cold.kept.L = fab_place(l, f->N * f->C * f->C, sizeof(double));
+    f->cold.density = fab_place(l, f->N, sizeof(double));
+    f->cold.other = fab_place(l, f->N, sizeof(double));
+    f->cold.base = fab_place(l, f->N, sizeof(double));
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
@@ -300,15 +316,15 @@ static fab_status take_prior(vga *f)
     fab_solver *solver;
     double *work = NULL;
     FAB_TRY(fab_solver_create(&solver, f->prior, &f->exec));
-    fab_status s = fab_solver_logdet(solver, &f->log_prior);
-    f->log_prior = -f->log_prior;
+    fab_status s = fab_solver_logdet(solver, &f->given.log_det);
+    f->given.log_det = -f->given.log_det;
     if (s == FAB_OK)
         s = fab_alloc_array((void **)&work, fab_solver_matrix_work(solver), sizeof *work, "vga");
     if (s == FAB_OK)
-        s = fab_solver_matrix(solver, f->prior->form != FAB_FORM_PRECISION, f->A0, work);
+        s = fab_solver_matrix(solver, f->prior->form != FAB_FORM_PRECISION, f->given.A0, work);
     fab_release(work);
     fab_solver_free(solver);
-    memcpy(f->m0, f->prior->mu, (size_t)f->P * sizeof *f->m0);
+    memcpy(f->given.m0, f->prior->mu, (size_t)f->P * sizeof *f->given.m0);
     return s;
 }
 
@@ -324,7 +340,8 @@ static void prior_slope(const vga *f, const double *mu, double *out)
         out[i] = 0;
         if (!f->prior) out[i] = (is_weight(f, i) ? f->alpha : f->s.glm.intercept_alpha) * mu[i];
         if (f->prior)
-            for (int64_t j = 0; j < f->P; j++) out[i] += f->A0[i * f->P + j] * (mu[j] - f->m0[j]);
+            for (int64_t j = 0; j < f->P; j++)
+                out[i] += f->given.A0[i * f->P + j] * (mu[j] - f->given.m0[j]);
     }
 }
 
@@ -334,12 +351,12 @@ static double divergence(vga *f, const place *p)
     const double weights = (double)(f->C * f->m.D), intercepts = (double)f->P - weights,
                  trace = f->prior ? p->spread
                                   : f->alpha * p->spread + f->s.glm.intercept_alpha * p->intercepts,
-                 logdet = f->prior ? f->log_prior
+                 logdet = f->prior ? f->given.log_det
                                    : weights * log(f->alpha) +
                                          intercepts * log(f->s.glm.intercept_alpha);
     double size = 0;
-    prior_slope(f, p->mu, f->step);
-    for (int64_t i = 0; i < f->P; i++) size += f->step[i] * (p->mu[i] - f->m0[i]);
+    prior_slope(f, p->mu, f->step.mu);
+    for (int64_t i = 0; i < f->P; i++) size += f->step.mu[i] * (p->mu[i] - f->given.m0[i]);
     return 0.5 * (trace + size - (double)f->P - logdet + p->logdet);
 }
 
@@ -350,8 +367,8 @@ static int64_t gather(const vga *f, int64_t first)
 {
     const int64_t n = f->N - first < ROWS ? f->N - first : ROWS, W = f->W;
     for (int64_t j = 0; j < n; j++) {
-        fab_rows_get(&f->e.x, first + j, f->m.D, f->x + j * W);
-        if (f->m.intercept) f->x[j * W + f->m.D] = 1;
+        fab_rows_get(&f->e.x, first + j, f->m.D, f->block.x + j * W);
+        if (f->m.intercept) f->block.x[j * W + f->m.D] = 1;
     }
     return n;
 }
@@ -360,45 +377,48 @@ static int64_t gather(const vga *f, int64_t first)
 static fab_status form(vga *f, place *p)
 {
     const int64_t P = f->P, W = f->W, C = f->C;
-    memset(f->A, 0, (size_t)(P * P) * sizeof *f->A);
-    if (f->prior) memcpy(f->A, f->A0, (size_t)(P * P) * sizeof *f->A);
+    memset(f->inverse.A, 0, (size_t)(P * P) * sizeof *f->inverse.A);
+    if (f->prior) memcpy(f->inverse.A, f->given.A0, (size_t)(P * P) * sizeof *f->inverse.A);
     if (!f->prior)
         for (int64_t i = 0; i < P; i++)
-            f->A[i * P + i] = is_weight(f, i) ? p->inside : f->s.glm.intercept_alpha;
+            f->inverse.A[i * P + i] = is_weight(f, i) ? p->inside : f->s.glm.intercept_alpha;
     for (int64_t first = 0, n; first < f->N; first += n) {
         n = gather(f, first);
         for (int64_t k = 0; k < C; k++)
             for (int64_t l = 0; l <= k; l++) {
                 for (int64_t j = 0; j < n; j++) {
                     const double by = p->L[((first + j) * C + k) * C + l];
-                    for (int64_t i = 0; i < W; i++) f->z[j * W + i] = by * f->x[j * W + i];
+                    for (int64_t i = 0; i < W; i++)
+                        f->block.z[j * W + i] = by * f->block.x[j * W + i];
                 }
-                fab_gemm(FAB_F64, FAB_T, FAB_N, W, W, n, 1, f->z, W, f->x, W, 1,
-                         f->A + k * W * P + l * W, P);
+                fab_gemm(FAB_F64, FAB_T, FAB_N, W, W, n, 1, f->block.z, W, f->block.x, W, 1,
+                         f->inverse.A + k * W * P + l * W, P);
             }
         FAB_TRY(fab_watch_work(&f->watch, (double)(n * P) * (double)P, "vga", first, f->N));
     }
     for (int64_t i = 0; i < P; i++) /* its lower triangle was made */
-        for (int64_t j = 0; j < i; j++) f->A[j * P + i] = f->A[i * P + j];
+        for (int64_t j = 0; j < i; j++) f->inverse.A[j * P + i] = f->inverse.A[i * P + j];
     FAB_TRY(fab_watch_work(&f->watch, pow((double)P, 3) / 4, "vga", 0, 0));
-    return fab_scaled_chol(P, f->A, f->scale, f->G, &p->logdet);
+    return fab_scaled_chol(P, f->inverse.A, f->inverse.scale, f->inverse.G, &p->logdet);
 }
 
 /* S from the factor, and the traces of KL */
 static void invert(vga *f, place *p)
 {
     const int64_t P = f->P;
-    fab_chol_inv(P, f->G, f->S);
+    fab_chol_inv(P, f->inverse.G, f->inverse.S);
     p->spread = p->intercepts = 0;
     for (int64_t i = 0; i < P; i++)
-        for (int64_t j = 0; j < P; j++) f->S[i * P + j] *= f->scale[i] * f->scale[j];
+        for (int64_t j = 0; j < P; j++)
+            f->inverse.S[i * P + j] *= f->inverse.scale[i] * f->inverse.scale[j];
     for (int64_t i = 0; i < P; i++) {
         if (f->prior)
-            for (int64_t j = 0; j < P; j++) p->spread += f->A0[i * P + j] * f->S[i * P + j];
+            for (int64_t j = 0; j < P; j++)
+                p->spread += f->given.A0[i * P + j] * f->inverse.S[i * P + j];
         else if (is_weight(f, i))
-            p->spread += f->S[i * P + i];
+            p->spread += f->inverse.S[i * P + i];
         else
-            p->intercepts += f->S[i * P + i];
+            p->intercepts += f->inverse.S[i * P + i];
     }
 }
 
@@ -406,31 +426,32 @@ static void invert(vga *f, place *p)
 static void predictors(vga *f, const place *p, int64_t first, int64_t n)
 {
     const int64_t P = f->P, W = f->W, C = f->C;
-    fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, W, 1, f->x, W, p->mu, W, 0, f->mean, C);
+    fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, W, 1, f->block.x, W, p->mu, W, 0, f->block.mean, C);
     if (f->e.offset)
-        for (int64_t i = 0; i < n * C; i++) f->mean[i] += f->e.offset[first + i / C];
+        for (int64_t i = 0; i < n * C; i++) f->block.mean[i] += f->e.offset[first + i / C];
     for (int64_t k = 0; k < C; k++)
         for (int64_t l = 0; l <= k; l++) {
-            fab_gemm(FAB_F64, FAB_N, FAB_N, n, W, W, 1, f->x, W, f->S + k * W * P + l * W, P, 0,
-                     f->z, W);
+            fab_gemm(FAB_F64, FAB_N, FAB_N, n, W, W, 1, f->block.x, W,
+                     f->inverse.S + k * W * P + l * W, P, 0, f->block.z, W);
             for (int64_t j = 0; j < n; j++) {
                 double sum = 0;
-                for (int64_t i = 0; i < W; i++) sum += f->x[j * W + i] * f->z[j * W + i];
+                for (int64_t i = 0; i < W; i++)
+                    sum += f->block.x[j * W + i] * f->block.z[j * W + i];
                 if (k == l && sum < 0) sum = 0; /* rounding */
-                f->V[(j * C + k) * C + l] = f->V[(j * C + l) * C + k] = sum;
+                f->block.V[(j * C + k) * C + l] = f->block.V[(j * C + l) * C + k] = sum;
             }
         }
 }
 
-/* f->step = G^-1 of the scaled slope of the bound by mu, of the place whose factor G is; and what it promises */
+/* f->step.mu = G^-1 of the scaled slope of the bound by mu, of the place whose factor G is; and what it promises */
 static void find_step(vga *f, place *p)
 {
-    prior_slope(f, p->mu, f->step);
+    prior_slope(f, p->mu, f->step.mu);
     for (int64_t i = 0; i < f->P; i++)
-        f->slope[i] = f->step[i] = f->scale[i] * (p->gradient[i] - f->step[i]);
-    fab_chol_solve(f->P, 1, f->G, f->step);
+        f->step.slope[i] = f->step.mu[i] = f->inverse.scale[i] * (p->gradient[i] - f->step.mu[i]);
+    fab_chol_solve(f->P, 1, f->inverse.G, f->step.mu);
     p->promise = 0;
-    for (int64_t i = 0; i < f->P; i++) p->promise += 0.5 * f->step[i] * f->slope[i];
+    for (int64_t i = 0; i < f->P; i++) p->promise += 0.5 * f->step.mu[i] * f->step.slope[i];
 }
 
 /* 2: of all rows; sets what the bound, 3, 4 and 5 need */
@@ -444,11 +465,11 @@ static fab_status expect(vga *f, place *p)
         predictors(f, p, first, n);
         for (int64_t j = 0; j < n; j++) {
             const double w = weight_of(f, first + j) / f->T, y = f->e.y[first + j],
-                         *m = f->mean + j * C, *V = f->V + j * C * C;
-            double *g = f->g + j * C, *H = p->H + (first + j) * C * C;
+                         *m = f->block.mean + j * C, *V = f->block.V + j * C * C;
+            double *g = f->block.g + j * C, *H = p->H + (first + j) * C * C;
             const double *L = p->L + (first + j) * C * C;
             p->loglik += w * (f->row->several
-                                  ? fab_softmax_mean_at(f->softmax, (int64_t)y, m, V, g, H)
+                                  ? fab_softmax_mean_at(f->block.softmax, (int64_t)y, m, V, g, H)
                                   : f->row->mean_loglik(&f->m, y, *m, *V, g, H));
             for (int64_t k = 0; k < C; k++) g[k] *= w;
             double change = 0;
@@ -462,7 +483,8 @@ static fab_status expect(vga *f, place *p)
             p->squares += w * (y - *m) * (y - *m);
             p->variances += w * *V;
         }
-        fab_gemm(FAB_F64, FAB_T, FAB_N, C, W, n, 1, f->g, C, f->x, W, 1, p->gradient, W);
+        fab_gemm(FAB_F64, FAB_T, FAB_N, C, W, n, 1, f->block.g, C, f->block.x, W, 1, p->gradient,
+                 W);
         FAB_TRY(fab_watch_work(&f->watch, (double)(n * P) * (double)P, "vga", first, f->N));
     }
     if (!f->prior) p->change += 0.5 * fabs(f->alpha - p->inside) * p->spread;
@@ -480,19 +502,20 @@ static fab_status start(vga *f)
     double sum = 0;
     for (int64_t j = 0; j < f->N; j++) sum += weight_of(f, j) * f->e.y[j];
     memset(p->mu, 0, (size_t)f->P * sizeof *p->mu);
-    if (f->prior) memcpy(p->mu, f->m0, (size_t)f->P * sizeof *p->mu);
+    if (f->prior) memcpy(p->mu, f->given.m0, (size_t)f->P * sizeof *p->mu);
     if (!f->prior && f->m.intercept && f->row->start)
         p->mu[f->m.D] = f->row->start(sum / f->weights, f->weights);
     p->inside = f->alpha;
     for (int64_t first = 0, n; first < f->N; first += n) {
         n = gather(f, first);
-        fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, f->W, 1, f->x, f->W, p->mu, f->W, 0, f->mean, C);
+        fab_gemm(FAB_F64, FAB_N, FAB_T, n, C, f->W, 1, f->block.x, f->W, p->mu, f->W, 0,
+                 f->block.mean, C);
         for (int64_t j = 0; j < n; j++) {
             const double w = weight_of(f, first + j) / f->T;
             double *L = p->L + (first + j) * C * C;
             for (int64_t k = 0; k < C; k++)
-                f->mean[j * C + k] += f->e.offset ? f->e.offset[first + j] : 0;
-            f->row->loglik(&f->m, f->e.y[first + j], f->mean + j * C, NULL, L);
+                f->block.mean[j * C + k] += f->e.offset ? f->e.offset[first + j] : 0;
+            f->row->loglik(&f->m, f->e.y[first + j], f->block.mean + j * C, NULL, L);
             for (int64_t k = 0; k < C * C; k++) L[k] *= w;
         }
     }
@@ -510,7 +533,8 @@ static fab_status try_step(vga *f, double t, double t_mean)
     to->inside = (1 - t) * p->inside + t * f->alpha;
     FAB_TRY(form(f, to));
     find_step(f, p); /* by the new S */
-    for (int64_t i = 0; i < f->P; i++) to->mu[i] = p->mu[i] + t_mean * f->scale[i] * f->step[i];
+    for (int64_t i = 0; i < f->P; i++)
+        to->mu[i] = p->mu[i] + t_mean * f->inverse.scale[i] * f->step.mu[i];
     invert(f, to);
     return expect(f, to);
 }
@@ -553,8 +577,8 @@ static fab_status mean_square(vga *f, double *square)
 {
     double sum = 0;
     for (int64_t j = 0; j < f->N; j++) {
-        fab_rows_get(&f->e.x, j, f->m.D, f->x);
-        for (int64_t i = 0; i < f->m.D; i++) sum += weight_of(f, j) * f->x[i] * f->x[i];
+        fab_rows_get(&f->e.x, j, f->m.D, f->block.x);
+        for (int64_t i = 0; i < f->m.D; i++) sum += weight_of(f, j) * f->block.x[i] * f->block.x[i];
     }
     *square = sum / f->weights / (double)f->D; /* that of a row and of its a are one */
     if (*square > 0 && isfinite(*square)) return FAB_OK;
@@ -592,14 +616,14 @@ static double relax(const vga *f, double t)
 static fab_status settle(vga *f, double tol, int share)
 {
     f->report.converged = 0;
-    f->relaxed = 1;
+    f->step.relaxed = 1;
     while (f->report.iterations < f->s.max_iter) {
         const double bound = f->now.loglik - divergence(f, &f->now),
                      size = share ? 1 + fabs(bound) : 1;
         double t = 1;
         int better = 0;
         for (; t >= SHORTEST; t /= 2) {
-            const fab_status s = try_step(f, t * f->relaxed, t);
+            const fab_status s = try_step(f, t * f->step.relaxed, t);
             if (s != FAB_OK && s != FAB_NUMERIC) return s;
             if (s == FAB_NUMERIC && t == SHORTEST) return fab_prefix(s, "vga: S^-1: ");
             better = s == FAB_OK && is_better(f, bound);
@@ -615,7 +639,7 @@ static fab_status settle(vga *f, double tol, int share)
         const place last = f->now;
         f->now = f->next;
         f->next = last;
-        f->relaxed = relax(f, t * f->relaxed);
+        f->step.relaxed = relax(f, t * f->step.relaxed);
         f->report.converged = f->now.promise <= tol * size && f->now.change <= sqrt(tol) * size;
         if (f->report.converged) break;
         FAB_TRY(fab_watch_tick(&f->watch, "vga", f->report.iterations, f->s.max_iter));
@@ -682,7 +706,7 @@ static fab_status left_out(vga *f, int64_t i, double y, const double *m, const d
         *logp = f->row->logp(&f->m, *mean, *U, y);
         return FAB_OK;
     }
-    FAB_TRY(fab_softmax_logp(f->predict, i, mean, U, all));
+    FAB_TRY(fab_softmax_logp(f->cold.predict, i, mean, U, all));
     *logp = all[(int64_t)y];
     return FAB_OK;
 }
@@ -696,7 +720,7 @@ static int is_right(const vga *f, int64_t i, double y, const double *m)
     return 1;
 }
 
-/* f->other: of every row at the place f->now, whose S is there; their mean.  A row without which S^-1 would not be
+/* f->cold.other: of every row at the place f->now, whose S is there; their mean.  A row without which S^-1 would not be
  * positive definite has no density, and neither has the place. */
 static fab_status leave_out(vga *f, double *mean)
 {
@@ -708,21 +732,21 @@ static fab_status leave_out(vga *f, double *mean)
         predictors(f, &f->now, first, n);
         for (int64_t j = 0; j < n; j++) {
             const int64_t i = first + j;
-            const double w = weight_of(f, i), y = f->e.y[i], *m = f->mean + j * C,
-                         *V = f->V + j * C * C;
-            double *g = f->g + j * C, *H = f->U;
+            const double w = weight_of(f, i), y = f->e.y[i], *m = f->block.mean + j * C,
+                         *V = f->block.V + j * C * C;
+            double *g = f->block.g + j * C, *H = f->U;
             if (f->row->several)
-                fab_softmax_mean_at(f->softmax, (int64_t)y, m, V, g, H);
+                fab_softmax_mean_at(f->block.softmax, (int64_t)y, m, V, g, H);
             else
                 f->row->mean_loglik(&f->m, y, *m, *V, g, H);
             const double share = w > 1 ? 1 / w : 1;
             for (int64_t k = 0; k < C; k++) g[k] *= share * w / f->T;
             const fab_status s =
-                left_out(f, i, y, m, V, g, share, f->now.L + i * C * C, &f->other[i]);
+                left_out(f, i, y, m, V, g, share, f->now.L + i * C * C, &f->cold.other[i]);
             if (s != FAB_OK && s != FAB_NUMERIC) return s;
-            if (s != FAB_OK) f->other[i] = -INFINITY;
+            if (s != FAB_OK) f->cold.other[i] = -INFINITY;
             if (w > 0 && !is_right(f, i, y, m)) f->now.separates = 0;
-            sum += w * f->other[i];
+            sum += w * f->cold.other[i];
             weights += w;
         }
         FAB_TRY(fab_watch_work(&f->watch, (double)(n * f->P) * (double)f->P, "vga", first, f->N));
@@ -760,13 +784,13 @@ static fab_status change(vga *f, double T, double alpha)
     return settle(f, COARSE, 1);
 }
 
-/* Is this temperature and alpha better than the best?  f->kept is the best place, now and before.  The steps of a trial are
+/* Is this temperature and alpha better than the best?  f->cold.kept is the best place, now and before.  The steps of a trial are
  * its own, and one that fails is no better. */
 static fab_status try_narrower(vga *f, double T, double alpha, double *best, int *better)
 {
     const double was_T = f->T, was_alpha = f->alpha * f->T, by = T / was_T;
     const int64_t iterations = f->report.iterations;
-    double mean = -INFINITY, *was = f->density;
+    double mean = -INFINITY, *was = f->cold.density;
     f->report.iterations = 0;
     const fab_status s = change(f, T, alpha);
     if (s != FAB_NUMERIC) FAB_TRY(s);
@@ -774,30 +798,30 @@ static fab_status try_narrower(vga *f, double T, double alpha, double *best, int
     f->report.iterations = iterations;
     *better = s == FAB_OK && f->report.converged && mean > *best;
     if (*better) {
-        f->density = f->other;
-        f->other = was;
+        f->cold.density = f->cold.other;
+        f->cold.other = was;
         *best = mean;
-        copy_place(f, &f->kept, &f->now);
+        copy_place(f, &f->cold.kept, &f->now);
         return FAB_OK;
     }
     f->T = was_T;
     f->alpha = was_alpha / was_T;
     f->s.glm.intercept_alpha *= by;
-    copy_place(f, &f->now, &f->kept);
+    copy_place(f, &f->now, &f->cold.kept);
     return renew(f);
 }
 
-/* Do the rows left out gain by f->density over f->base, beyond doubt and worth the while? */
+/* Do the rows left out gain by f->cold.density over f->cold.base, beyond doubt and worth the while? */
 static int gains(const vga *f)
 {
     double weights = 0, mean = 0, square = 0;
     for (int64_t i = 0; i < f->N; i++) {
         weights += weight_of(f, i);
-        mean += weight_of(f, i) * (f->density[i] - f->base[i]);
+        mean += weight_of(f, i) * (f->cold.density[i] - f->cold.base[i]);
     }
     mean /= weights;
     for (int64_t i = 0; i < f->N; i++) {
-        const double off = f->density[i] - f->base[i] - mean;
+        const double off = f->cold.density[i] - f->cold.base[i] - mean;
         square += weight_of(f, i) * off * off;
     }
     return mean > WORTH && mean * weights > SURE * sqrt(square);
@@ -819,10 +843,10 @@ static fab_status temper(vga *f)
     int better;
     FAB_TRY(leave_out(f, &best));
     if (!isfinite(best)) return FAB_OK;
-    memcpy(f->base, f->other, (size_t)f->N * sizeof *f->base);
-    memcpy(f->density, f->other, (size_t)f->N * sizeof *f->base);
-    copy_place(f, &f->warm, &f->now);
-    copy_place(f, &f->kept, &f->now);
+    memcpy(f->cold.base, f->cold.other, (size_t)f->N * sizeof *f->cold.base);
+    memcpy(f->cold.density, f->cold.other, (size_t)f->N * sizeof *f->cold.base);
+    copy_place(f, &f->cold.warm, &f->now);
+    copy_place(f, &f->cold.kept, &f->now);
     FAB_TRY(cool(f, &best));
     if (f->T == 1) return FAB_OK;
     for (int way = 0, helped = 0; way < 2 && !helped; way++)
@@ -833,11 +857,11 @@ static fab_status temper(vga *f)
             helped = 1;
         }
     FAB_TRY(cool(f, &best));
-    if (f->kept.separates && gains(f)) return FAB_OK;
+    if (f->cold.kept.separates && gains(f)) return FAB_OK;
     f->alpha = alpha;
     f->s.glm.intercept_alpha *= f->T;
     f->T = 1;
-    copy_place(f, &f->now, &f->warm);
+    copy_place(f, &f->now, &f->cold.warm);
     return renew(f);
 }
 
@@ -932,12 +956,13 @@ static fab_status gauss(vga *f)
     const int64_t P = f->P;
     FAB_TRY(form(f, &f->now)); /* of the place that was kept */
     if (!fab_is_auto_i64(f->s.K) && f->s.K < P) {
-        precision p = {.P = P, .A = f->A, .watch = &f->watch};
-        for (int64_t i = 0; i < P; i++) f->step[i] = f->A[i * P + i];
-        FAB_TRY(cut(f, &p, f->step));
+        precision p = {.P = P, .A = f->inverse.A, .watch = &f->watch};
+        for (int64_t i = 0; i < P; i++) f->step.mu[i] = f->inverse.A[i * P + i];
+        FAB_TRY(cut(f, &p, f->step.mu));
     } else {
         FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_COVARIANCE, f->type, P, P));
-        FAB_TRY(fab_spread_inverse(f->q, f->scale, f->G, f->A, f->S));
+        FAB_TRY(
+            fab_spread_inverse(f->q, f->inverse.scale, f->inverse.G, f->inverse.A, f->inverse.S));
     }
     memcpy(f->q->mu, f->now.mu, (size_t)P * sizeof(double));
     return fab_gauss_check(f->q);
@@ -1057,14 +1082,15 @@ static fab_status result(void *handle, const fab_gauss **q)
     proto = *f;
     if (is_wide(f, f->N)) FAB_TRY(open_span(&wide, &proto)); /* 8 */
     fab_status s = fab_build((void **)&room, sizeof proto, &proto, layout);
-    if (s == FAB_OK && f->row->several) s = fab_softmax_mean_init(&room->softmax, f->C, f->s.nodes);
-    if (s == FAB_OK && f->row->several) s = fab_softmax_init(&room->predict, f->C, 0, 0);
+    if (s == FAB_OK && f->row->several)
+        s = fab_softmax_mean_init(&room->block.softmax, f->C, f->s.nodes);
+    if (s == FAB_OK && f->row->several) s = fab_softmax_init(&room->cold.predict, f->C, 0, 0);
     const int before = fab_blas_enter();
     if (s == FAB_OK) s = run(room, wide, &f->e.x);
     fab_blas_leave(before);
     if (room) {
-        fab_softmax_mean_free(room->softmax);
-        fab_softmax_free(room->predict);
+        fab_softmax_mean_free(room->block.softmax);
+        fab_softmax_free(room->cold.predict);
         f->q = room->q;
         f->report = room->report;
         f->report.gain = room->now.promise / room->weights;
