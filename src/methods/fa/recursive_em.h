@@ -1,8 +1,8 @@
 /* recursive_em.h - the state of recursive-em, shared by its two files.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_RECURSIVE_EM_H
-#define FAB_ESTIM_RECURSIVE_EM_H
+#ifndef FAB_FA_RECURSIVE_EM_H
+#define FAB_FA_RECURSIVE_EM_H
 
 #include "fabayes/methods.h"
 #include "la/ops.h"

@@ -271,7 +271,7 @@ fab_status fab_start_project(fab_start *s, const void *delta, double *G, double 
     return FAB_OK;
 }
 
-#define LENT 1e-20 /* `least` as a part of the variance: nothing beside it */
+#define LEAST 1e-20 /* `least` as a part of the variance: nothing beside it */
 
 fab_status fab_start_end(fab_start *s)
 {
@@ -282,7 +282,7 @@ fab_status fab_start_end(fab_start *s)
     FAB_TRY(mean_variance(s, s->d2, &mean));
     if (!(mean > 0)) return FAB_OK;
     for (int64_t i = 0; i < s->D; i++) {
-        s->least[i] = fmax(LENT * (s->varied[i] ? s->d2[i] : mean), smallest);
+        s->least[i] = fmax(LEAST * (s->varied[i] ? s->d2[i] : mean), smallest);
         s->d2[i] += s->least[i];
     }
     s->done = 1;
@@ -304,7 +304,7 @@ fab_status fab_start_finish(fab_start *s)
 {
     double mean;
     for (int64_t i = 0; i < s->D; i++)
-        if (!s->varied[i]) s->w[i] = 0; /* all of it was lent */
+        if (!s->varied[i]) s->w[i] = 0; /* what it has is `least` */
     FAB_TRY(mean_variance(s, s->w, &mean));
     if (!(mean > 0))
         return FAB_FAIL(FAB_BAD_DATA, "%s: no column varies in the %lld rows seen", s->who,

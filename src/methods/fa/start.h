@@ -21,8 +21,8 @@
  * varied is kept as a flag: one is constant until a row differs from the mean there.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_START_H
-#define FAB_ESTIM_START_H
+#ifndef FAB_FA_START_H
+#define FAB_FA_START_H
 
 #include "base/memory.h"
 #include "base/settings.h"

@@ -7,8 +7,8 @@
  * Tall arrays here are columns: D x k, column after column.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_TARGET_H
-#define FAB_ESTIM_TARGET_H
+#ifndef FAB_FA_TARGET_H
+#define FAB_FA_TARGET_H
 
 #include "la/ops.h"
 

@@ -1,8 +1,8 @@
 /* net.h - the state of lrvga for networks, shared by its verbs and its blocks.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LRVGA_NET_H
-#define FAB_INFER_LRVGA_NET_H
+#ifndef FAB_LRVGA_NET_H
+#define FAB_LRVGA_NET_H
 
 #include "methods/lrvga/state.h"
 #include "train/train.h"

@@ -1,8 +1,8 @@
 /* state.h - the state of lrvga, shared by its verbs, its steps and its files.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LRVGA_STATE_H
-#define FAB_INFER_LRVGA_STATE_H
+#ifndef FAB_LRVGA_STATE_H
+#define FAB_LRVGA_STATE_H
 
 #include "fabayes/methods.h"
 #include "la/ops.h"
