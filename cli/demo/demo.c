@@ -66,6 +66,13 @@ int demo_fit(const demo_call *call, const char *command)
     return status;
 }
 
+void demo_begin_table(char *cell, size_t size, int n, const char *const *head, int columns,
+                      const char **shown)
+{
+    for (int j = 0; j < n; j++) shown[j] = cell + (size_t)j * size;
+    for (int j = 0; j < columns; j++) snprintf(cell + (size_t)j * size, size, "%s", head[j]);
+}
+
 void demo_print_table(const char *const *cell, int rows, int columns)
 {
     for (int i = 0; i < rows; i++)

@@ -32,6 +32,9 @@ int demo_path(char path[DEMO_PATH], const demo_call *call, const char *name);
 /* Run "fabayes fit ..", a command of the page with blanks between its words, or a backslash at the end of a
  * line, on the files of the folder. */
 int demo_fit(const demo_call *call, const char *command);
+/* A table of n cells of `size` bytes each, whose first row is the head: shown[j] is cell j. */
+void demo_begin_table(char *cell, size_t size, int n, const char *const *head, int columns,
+                      const char **shown);
 /* Rows of cells, the first of them the head, in columns as wide as their widest cell. */
 void demo_print_table(const char *const *cell, int rows, int columns);
 

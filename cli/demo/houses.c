@@ -216,8 +216,7 @@ enum { COLUMNS = 6, CELL = NAME, CELLS = (WORTHS + 1) * COLUMNS };
 static void make_cells(const sales *m, char cell[][CELL], const char **shown)
 {
     static const char *const head[COLUMNS] = {"worth of", "", "true", "found", "from", "to"};
-    for (int j = 0; j < CELLS; j++) shown[j] = cell[j];
-    for (int j = 0; j < COLUMNS; j++) snprintf(cell[j], CELL, "%s", head[j]);
+    demo_begin_table(cell[0], CELL, CELLS, head, COLUMNS, shown);
     for (int i = 0; i < WORTHS; i++) {
         const worth *w = &m->worth[i];
         char(*c)[CELL] = cell + (i + 1) * COLUMNS;

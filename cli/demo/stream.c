@@ -216,8 +216,7 @@ static void make_cells(const streaming *m, char cell[][CELL], const char **shown
 {
     static const char *const head[COLUMNS] = {"method",     "reads", "seconds", "memory MB",
                                               "error of S", "to ml", "KL"};
-    for (int j = 0; j < 4 * COLUMNS; j++) shown[j] = cell[j];
-    for (int j = 0; j < COLUMNS; j++) snprintf(cell[j], CELL, "%s", head[j]);
+    demo_begin_table(cell[0], CELL, 4 * COLUMNS, head, COLUMNS, shown);
     for (int i = 0; i < m->trials; i++) {
         const trial *t = &m->all[i];
         char(*c)[CELL] = cell + (i + 1) * COLUMNS;

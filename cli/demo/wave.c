@@ -116,8 +116,7 @@ static void make_cells(const wave *m, char cell[][CELL], const char **shown)
 {
     static const char *const head[COLUMNS] = {"network", "inside, data %", "inside, gap %",
                                               "width, data", "width, gap"};
-    for (int j = 0; j < CELLS; j++) shown[j] = cell[j];
-    for (int j = 0; j < COLUMNS; j++) snprintf(cell[j], CELL, "%s", head[j]);
+    demo_begin_table(cell[0], CELL, CELLS, head, COLUMNS, shown);
     for (int i = 0; i < NETWORKS; i++) {
         const network *n = &m->network[i];
         char(*c)[CELL] = cell + (i + 1) * COLUMNS;

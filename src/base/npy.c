@@ -9,11 +9,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-static size_t element_size(fab_dtype type)
-{
-    return type == FAB_F32 ? 4 : 8;
-}
-
 /* ---- reading ------------------------------------------------------------------------------------ */
 
 static fab_status take_header(fab_npy_header *h, fab_bytes *src)
@@ -115,7 +110,7 @@ static fab_status open_writer(fab_npy_writer **w, const char *path, const fab_np
     *w = NULL;
     FAB_TRY(check_array(path, a->type, a->ndim, a->rows, cols));
     FAB_TRY(fab_alloc_array((void **)&made, 1, sizeof *made, path));
-    *made = (fab_npy_writer){.size = element_size(a->type), .rows = a->rows, .cols = cols};
+    *made = (fab_npy_writer){.size = a->type == FAB_F32 ? 4 : 8, .rows = a->rows, .cols = cols};
     fab_npy_header_print(header, a->type, a->ndim, a->rows, cols);
     fab_status s = fab_atomic_open(&made->file, path);
     if (s == FAB_OK) s = fab_atomic_write(&made->file, header, sizeof header);

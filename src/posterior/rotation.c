@@ -168,6 +168,20 @@ static double variance(const fab_gauss *g, int64_t d)
     return sum;
 }
 
+static void swap(double *a, double *b)
+{
+    const double t = *a;
+    *a = *b;
+    *b = t;
+}
+
+/* A <- A', K x K */
+static void transpose(int64_t K, double *A)
+{
+    for (int64_t i = 0; i < K; i++)
+        for (int64_t k = 0; k < i; k++) swap(&A[i * K + k], &A[k * K + i]);
+}
+
 /* B = A^-1, K x K; work: K x K.  By A^-1 = (A' A)^-1 A'. */
 static fab_status invert(int64_t K, const double *A, double *B, double *work)
 {
@@ -180,12 +194,7 @@ static fab_status invert(int64_t K, const double *A, double *B, double *work)
         }
     FAB_TRY(fab_chol(K, work));
     fab_chol_solve(K, K, work, B);
-    for (int64_t i = 0; i < K; i++) /* row after row */
-        for (int64_t k = 0; k < i; k++) {
-            const double t = B[i * K + k];
-            B[i * K + k] = B[k * K + i];
-            B[k * K + i] = t;
-        }
+    transpose(K, B); /* row after row */
     return FAB_OK;
 }
 
@@ -214,12 +223,7 @@ static fab_status promax(int64_t D, int64_t K, const double *L, double *U, doubl
         }
     FAB_TRY(fab_chol(K, A));
     fab_chol_solve(K, K, A, U);
-    for (int64_t i = 0; i < K; i++) /* row after row */
-        for (int64_t k = 0; k < i; k++) {
-            const double t = U[i * K + k];
-            U[i * K + k] = U[k * K + i];
-            U[k * K + i] = t;
-        }
+    transpose(K, U); /* row after row */
     product(K, 1, U, U, square);
     FAB_TRY(fab_chol(K, square));
     fab_chol_inv(K, square, inverse);
@@ -329,13 +333,6 @@ static fab_status make_oblique(const fab_rotation *r, const fab_gauss *g)
 }
 
 /* ---- order and signs -------------------------------------------------------------------------------- */
-
-static void swap(double *a, double *b)
-{
-    const double t = *a;
-    *a = *b;
-    *b = t;
-}
 
 /* work: 3 K numbers */
 static void arrange(const fab_rotation *r, const fab_gauss *g, double *work)

@@ -178,10 +178,7 @@ fab_status fab_draws_score(const fab_draws *d, const double *y, const fab_exec *
         FAB_TRY(fab_watch_work(&w, DENSITY_WORK * (double)d->samples, "score", i, d->n));
         mixture_moments(d, i, &mean, &variance);
         const double logp = fab_draws_logp(d, i, y[i]);
-        FAB_TRY(fab_score_check(i, y[i], logp, mean, variance));
-        s->nll -= logp;
-        s->rmse += (y[i] - mean) * (y[i] - mean);
-        s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
+        FAB_TRY(fab_score_add(i, y[i], logp, mean, variance, s));
         if (l->target != FAB_TARGET_REAL) continue;
         s->mae += fabs(y[i] - mean);
         if (l->normal) {

@@ -222,14 +222,19 @@ fab_status fab_score_classes(int64_t C, int64_t n, const double *logp, const dou
     return done;
 }
 
-fab_status fab_score_check(int64_t row, double y, double logp, double mean, double variance)
+fab_status fab_score_add(int64_t row, double y, double logp, double mean, double variance,
+                         fab_scores *s)
 {
     const double square = (y - mean) * (y - mean);
-    if (isfinite(logp) && isfinite(square) && isfinite(variance)) return FAB_OK;
-    return FAB_FAIL(FAB_NUMERIC,
-                    "score: row %lld: y = %g is too far from a prediction of mean %g and variance "
-                    "%g, log p = %g, to be scored in double precision",
-                    (long long)row, y, mean, variance, logp);
+    if (!isfinite(logp) || !isfinite(square) || !isfinite(variance))
+        return FAB_FAIL(FAB_NUMERIC,
+                        "score: row %lld: y = %g is too far from a prediction of mean %g and "
+                        "variance %g, log p = %g, to be scored in double precision",
+                        (long long)row, y, mean, variance, logp);
+    s->nll -= logp;
+    s->rmse += square;
+    s->dispersion += square / variance;
+    return FAB_OK;
 }
 
 /* ---- all -------------------------------------------------------------------------------------------------- */
@@ -269,10 +274,7 @@ fab_status fab_score(const fab_glm *m, int64_t n, const double *eta, const doubl
                             (long long)i, eta[i], v[i]);
         l->moments(m, eta[i], v[i], &mean, &variance);
         const double logp = l->logp(m, eta[i], v[i], y[i]);
-        FAB_TRY(fab_score_check(i, y[i], logp, mean, variance));
-        s->nll -= logp;
-        s->rmse += (y[i] - mean) * (y[i] - mean);
-        s->dispersion += (y[i] - mean) * (y[i] - mean) / variance;
+        FAB_TRY(fab_score_add(i, y[i], logp, mean, variance, s));
         if (l->target != FAB_TARGET_REAL) continue;
         s->mae += fabs(y[i] - mean);
         s->crps += l->crps(m, eta[i], v[i], y[i]);

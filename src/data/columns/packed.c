@@ -18,13 +18,6 @@ static double weight_of(const fab_dataset *t, int64_t i)
     return t->weight ? t->weight[i] : 1;
 }
 
-static double total_weight(const fab_dataset *t)
-{
-    double total = 0;
-    for (int64_t i = 0; i < t->n; i++) total += weight_of(t, i);
-    return total;
-}
-
 static fab_status create(const fab_dataset *t, column **columns)
 {
     FAB_TRY(fab_alloc_array((void **)columns, t->columns, sizeof **columns, "table"));
@@ -86,7 +79,8 @@ static void square(const fab_dataset *t, const fab_moment *m, double total, colu
 
 static void find_moments(const fab_dataset *t, column *columns, fab_moment *m)
 {
-    const double total = total_weight(t);
+    double total = 0; /* weight of all rows */
+    for (int64_t i = 0; i < t->n; i++) total += weight_of(t, i);
     measure(t, columns);
     add_up(t, columns);
     for (int64_t d = 0; d < t->columns; d++)

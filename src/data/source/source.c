@@ -278,19 +278,14 @@ fab_status fab_source_open(fab_source **s, const char *path, const fab_source_op
     return fab_source_open_room(s, path, o, FAB_STREAM_ROOM);
 }
 
-static void release_words(fab_source *s)
-{
-    if (!s->words) return;
-    for (int64_t j = 0; j < s->columns; j++) fab_dictionary_free(s->words[j]);
-    fab_release(s->words);
-}
-
 void fab_source_close(fab_source *s)
 {
     if (!s) return;
     if (s->ignored) fab_libsvm_say_ignored(s);
     fab_stream_close(&s->in);
-    release_words(s);
+    if (s->words)
+        for (int64_t j = 0; j < s->columns; j++) fab_dictionary_free(s->words[j]);
+    fab_release(s->words);
     fab_release(s->unread);
     fab_release(s->key);
     fab_sparse_free(&s->one);
