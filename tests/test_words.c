@@ -250,8 +250,9 @@ static void a_list_that_fits_no_column_is_refused(void **state)
                              sparse = {.words = 1, .categorical = "label"};
     check_refused(text, &wrong, "rows.csv: there is no column 'heigth'; did you mean 'height'?");
     check_refused(text, &far, "rows.csv: there is no column 2: it has 2");
-    check_refused(text, &other, "rows.csv: there is no column 'absolutely-nothing' among its 2");
-    check_refused(text, &empty, "rows.csv: there is no column '' among its 2");
+    check_refused(text, &other,
+                  "rows.csv: there is no column 'absolutely-nothing' among its 2: height, color");
+    check_refused(text, &empty, "rows.csv: there is no column '' among its 2: height, color");
     check_refused(text, &off, "rows.csv: categorical is given, and words are not asked for");
     check_refused("1 1:2\n", &sparse,
                   "rows.csv: is libsvm: only csv, tsv and text have columns of words");
