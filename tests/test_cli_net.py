@@ -283,7 +283,7 @@ class Net(Case):
     def test_slips_in_the_table_and_the_call_are_named(self):
         call = ["fit", self.data, "-y", "y", "--model"]
         self.bad(2, *call, "mlp40", says=["'mlp40'", "mlp:50"])
-        self.bad(2, *call, "dens:4", says=["'dens'", "dense?"])
+        self.bad(2, *call, "dens:4", says=["'dens'", "'dense'?"])
         self.bad(2, *call, "mlp:4", "-m", "vifa", "-k", "-3", says=["K = -3", "[0, 4096]"])
         self.bad(2, "fit", self.data, "--model", "mlp:4", says=["-y TARGET"])
         words = self.write("words.csv", b"x,y\n1,2\n2,abc\n3,4\n")
