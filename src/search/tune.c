@@ -270,7 +270,8 @@ static void finish_trial(fab_tune *t, int64_t slot)
     r->seconds = 0;
     for (int64_t k = 0; k < folds; k++) {
         const int bad = j[k].status != FAB_OK || !isfinite(j[k].nll);
-        if (bad && r->failed++ == 0) snprintf(r->why, sizeof r->why, "%s", j[k].why.text);
+        if (bad && r->failed++ == 0)
+            snprintf(r->why, sizeof r->why, "%.*s", (int)sizeof r->why - 1, j[k].why.text);
         sum += j[k].nll / (double)folds;
         r->seconds += j[k].seconds;
     }
