@@ -30,6 +30,7 @@ static int dialect_of(fab_dialect *d, const data_options *o)
 
 int table_open(fab_source **s, const data_options *o)
 {
+    static const char *const nothing[] = {""}; /* no column has this name */
     fab_source_options options = {.format = (fab_format)o->format,
                                   .features = o->features,
                                   .rows = o->rows,
@@ -38,7 +39,7 @@ int table_open(fab_source **s, const data_options *o)
                                   .categorical = o->categorical,
                                   .leave_index = !o->with_index,
                                   .usual = o->usual,
-                                  .concern = o->hushed ? (const char *const[]){""} : NULL,
+                                  .concern = o->hushed ? nothing : NULL,
                                   .concerns = o->hushed,
                                   .columns_max = o->columns_max};
     const int status = dialect_of(&options.dialect, o);

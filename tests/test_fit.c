@@ -356,6 +356,24 @@ static void a_file_says_what_it_holds(void **state)
     fab_fit_free(f);
 }
 
+static void few_methods_have_more_than_a_gaussian(void **state)
+{
+    (void)state;
+    const fab_tensors *t;
+    problem p = some_problem(20, 3, 5);
+    const fab_examples e = examples_of(&p);
+    fab_fit *f = fitted_with("exact", &p, NULL);
+    assert_ok(fab_fit_tensors(f, &t));
+    assert_int_equal(fab_tensors_count(t), 0);
+    fab_fit_free(f);
+    f = fitted_with("kalman", &p, NULL);
+    assert_ok(fab_fit_tensors(f, &t));
+    assert_ok(fab_fit_update(f, &e));
+    assert_ok(fab_fit_tensors(f, &t)); /* those of the update before are gone */
+    assert_int_equal(fab_tensors_count(t), 0);
+    fab_fit_free(f);
+}
+
 static void only_a_saved_stream_goes_on(void **state)
 {
     (void)state;
@@ -377,13 +395,20 @@ static void only_a_saved_stream_goes_on(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(methods_know_what_they_fit),      TEST(likelihoods_can_be_asked_for),
-        TEST(methods_know_what_they_fit),      TEST(bad_settings_are_refused),
-        TEST(bad_models_are_refused),          TEST(settings_of_another_size_are_known),
-        TEST(a_prior_must_fit_theta),          TEST(the_prior_is_copied),
-        TEST(a_batch_method_takes_one_update), TEST(examples_of_weight_0_are_absent),
-        TEST(no_rows_give_no_result),          TEST(a_bad_row_leaves_the_state_as_it_was),
-        FILES(a_file_says_what_it_holds),      TEST(only_a_saved_stream_goes_on),
+        TEST(methods_know_what_they_fit),
+        TEST(likelihoods_can_be_asked_for),
+        TEST(few_methods_have_more_than_a_gaussian),
+        TEST(bad_settings_are_refused),
+        TEST(bad_models_are_refused),
+        TEST(settings_of_another_size_are_known),
+        TEST(a_prior_must_fit_theta),
+        TEST(the_prior_is_copied),
+        TEST(a_batch_method_takes_one_update),
+        TEST(examples_of_weight_0_are_absent),
+        TEST(no_rows_give_no_result),
+        TEST(a_bad_row_leaves_the_state_as_it_was),
+        FILES(a_file_says_what_it_holds),
+        TEST(only_a_saved_stream_goes_on),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

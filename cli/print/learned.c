@@ -81,16 +81,28 @@ void keys_put(json_t *j, const fab_regression *r)
     json_put(j, "counting_names", counting);
 }
 
+/* Of a sparse prior: the probability of each feature to be in the model; NULL: it is no such fit. */
+static fab_status inclusion_of(fab_regression *r, const double **inclusion)
+{
+    const fab_tensors *t;
+    *inclusion = NULL;
+    const fab_status s = fab_regression_tensors(r, &t);
+    if (s != FAB_OK) return s;
+    const fab_tensor *found = fab_tensors_find(t, "inclusion");
+    if (found) *inclusion = found->data;
+    return FAB_OK;
+}
+
 /* The features that a sparse prior leaves in, with their probability. */
-static json_t *json_kept(const fab_regression *r, const fab_report *f)
+static json_t *json_kept(const fab_regression *r, const double *inclusion)
 {
     const fab_scaling *k = fab_regression_scaling(r);
     json_t *all = json_array();
     for (int64_t i = 0; i < k->D; i++) {
-        if (f->inclusion[i] <= 0.5) continue;
+        if (inclusion[i] <= 0.5) continue;
         json_t *j = json_object();
         json_put(j, "name", json_text(k->name[i]));
-        json_put(j, "inclusion", json_number(f->inclusion[i]));
+        json_put(j, "inclusion", json_number(inclusion[i]));
         json_array_append_new(all, j);
     }
     return all;
@@ -99,10 +111,12 @@ static json_t *json_kept(const fab_regression *r, const fab_report *f)
 int learned_json(fab_regression *r, const char *output, double start)
 {
     fab_table_report f;
+    const double *inclusion;
     fab_summary summary;
     const int linear = !fab_regression_is_network(r);
     fab_status s = fab_regression_report(r, &f);
     if (s == FAB_OK && linear) s = fab_regression_summary(r, &summary);
+    if (s == FAB_OK) s = inclusion_of(r, &inclusion);
     if (s != FAB_OK) return say_status(s);
     const double seconds = fab_clock() - start;
     json_t *j = json_object(), *names = json_array();
@@ -141,7 +155,7 @@ int learned_json(fab_regression *r, const char *output, double start)
     json_put(j, "gain", json_number(f.fit.gain));
     json_put(j, "constant_names", names);
     keys_put(j, r);
-    if (f.fit.inclusion) json_put(j, "kept", json_kept(r, &f.fit));
+    if (inclusion) json_put(j, "kept", json_kept(r, inclusion));
     json_put(j, "output", output ? json_text(output) : json_null());
     json_put(j, "bytes", json_number(f.bytes));
     json_put(j, "seconds", json_number(seconds));
@@ -271,10 +285,9 @@ static void print_numbers(const fab_table_report *f)
 }
 
 /* The features that a sparse prior leaves in, the first of them by name. */
-static void print_kept(const fab_regression *r, const fab_table_report *f)
+static void print_kept(const fab_regression *r, const fab_table_report *f, const double *p)
 {
     char **name = fab_regression_scaling(r)->name;
-    const double *p = f->fit.inclusion;
     if (!p) return;
     printf("%" PRId64 " of %" PRId64 " features are more likely in than out", f->fit.kept, f->D);
     for (int64_t i = 0, said = 0; i < f->D && said < NAMED; i++) {
@@ -305,7 +318,9 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
 {
     const char *target = fab_regression_scaling(r)->target;
     fab_table_report f;
-    const fab_status s = fab_regression_report(r, &f);
+    const double *inclusion;
+    fab_status s = fab_regression_report(r, &f);
+    if (s == FAB_OK) s = inclusion_of(r, &inclusion);
     if (s != FAB_OK) return say_status(s);
     const double seconds = fab_clock() - start;
     progress_close();
@@ -325,7 +340,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     print_words(fab_regression_table(r));
     keys_print(stdout, r);
     print_numbers(&f);
-    print_kept(r, &f);
+    print_kept(r, &f, inclusion);
     if (f.wide)
         printf("%" PRId64 " features for %" PRId64
                " rows: where few of them matter, -m spike-slab predicts better\n",

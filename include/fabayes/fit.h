@@ -109,6 +109,10 @@ FAB_API fab_status fab_fit_update(fab_fit *f, const fab_examples *e);
 FAB_API fab_status fab_fit_result(fab_fit *f, const fab_mixture **q);
 /* The first part of it: all of it, unless there are several runs. */
 FAB_API fab_status fab_fit_gauss(fab_fit *f, const fab_gauss **q);
+/* What the method has to say beside the Gaussians, as tensors with a name, which its page lists: spike-slab has
+ * `inclusion`.  Of several runs each has the number of the run in front, "0.name"; most methods have none.  The file of a
+ * finished fit has them too.  Lends until the next update or free. */
+FAB_API fab_status fab_fit_tensors(fab_fit *f, const fab_tensors **t);
 /* What happened (of several runs: in the first); computes the result when that is not there yet. */
 FAB_API fab_status fab_fit_report(fab_fit *f, fab_report *r);
 

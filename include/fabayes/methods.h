@@ -75,8 +75,6 @@ typedef struct fab_report {
     double
         temperature; /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
     int64_t kept;    /* of spike-slab: features more likely in than out of the model; otherwise 0 */
-    const double *
-        inclusion; /* of spike-slab: D probabilities of that, lent until update or free; otherwise NULL */
 } fab_report;
 
 /* ---- what settings share ------------------------------------------------------------------------ */

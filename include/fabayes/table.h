@@ -421,6 +421,9 @@ typedef struct fab_table_report {
         wide; /* 1: exact, the default, has so many features for its rows that spike-slab is worth a try */
 } fab_table_report;
 FAB_API fab_status fab_regression_report(fab_regression *r, fab_table_report *f);
+/* What the method of a fit made here has beside the posterior (fab_fit_tensors), feature by feature as in the report.  Lends
+ * until the next update or free. */
+FAB_API fab_status fab_regression_tensors(fab_regression *r, const fab_tensors **t);
 
 /* What a search for a network has tried, in this order: a linear model, or layers with alpha and epochs. */
 typedef struct fab_model_trial {

@@ -90,20 +90,46 @@ static fab_status describe_alpha(fab_fit *f, fab_tensors *t)
     return fab_tensors_set(t, "alpha", number);
 }
 
-fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t)
+/* What `verb` of the method adds for each run; of several with the number of the run in front. */
+static fab_status add_of_runs(const fab_fit *f, fab_status (*verb)(void *handle, fab_tensors *t),
+                              fab_tensors *t)
 {
-    if (!f->m->save) return FAB_OK;
-    if (f->runs == 1) return f->m->save(f->handle[0], t);
+    if (!verb) return FAB_OK;
+    if (f->runs == 1) return verb(f->handle[0], t);
     for (int64_t i = 0; i < f->runs; i++) {
         fab_tensors *one;
         char prefix[NAME_BYTES];
         snprintf(prefix, sizeof prefix, "%lld.", (long long)i);
         FAB_TRY(fab_tensors_create(&one));
-        fab_status s = f->m->save(f->handle[i], one);
+        fab_status s = verb(f->handle[i], one);
         if (s == FAB_OK) s = fab_state_rename(one, "", prefix, t);
         fab_tensors_free(one);
         FAB_TRY(s);
     }
+    return FAB_OK;
+}
+
+fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t)
+{
+    return add_of_runs(f, f->m->save, t);
+}
+
+fab_status fab_fit_tensors(fab_fit *f, const fab_tensors **t)
+{
+    const fab_mixture *q;
+    *t = NULL;
+    FAB_TRY(fab_fit_result(f, &q));
+    if (!f->tensors) {
+        fab_tensors *made;
+        FAB_TRY(fab_tensors_create(&made));
+        const fab_status s = add_of_runs(f, f->m->tensors, made);
+        if (s != FAB_OK) {
+            fab_tensors_free(made);
+            return s;
+        }
+        f->tensors = made;
+    }
+    *t = f->tensors;
     return FAB_OK;
 }
 
@@ -126,6 +152,7 @@ static fab_status describe(fab_fit *f, const fab_tensors *more, fab_tensors *t)
     if (is_linear(f) || (f->model.D && f->ready)) FAB_TRY(describe_alpha(f, t));
     FAB_TRY(describe_converged(f, t));
     FAB_TRY(fab_fit_save_state(f, t));
+    if (f->ready) FAB_TRY(add_of_runs(f, f->m->tensors, t));
     return more ? add_more(t, more) : FAB_OK;
 }
 

@@ -317,6 +317,7 @@ void fab_fit_free(fab_fit *f)
     for (int64_t i = 0; i < f->runs; i++)
         if (f->handle[i]) f->m->free(f->handle[i]);
     fab_example_rows_free(f->example_rows);
+    fab_tensors_free(f->tensors);
     release_present(f);
     fab_gauss_free(f->prior);
     fab_release(f);
@@ -430,6 +431,8 @@ fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
                         f->m->name);
     f->ready = 0;
     f->stopped = 0;
+    fab_tensors_free(f->tensors);
+    f->tensors = NULL;
     for (int64_t j = 0; j < e->x.n; j++) present += !e->weight || e->weight[j] != 0;
     return present == e->x.n ? take_rows(f, e) : take_present(f, e, present);
 }

@@ -37,6 +37,7 @@ struct fab_fit {
     double *weight;         /* runs */
     fab_mixture mixture;    /* of the parts */
     int ready;              /* the parts are those of all rows */
+    fab_tensors *tensors;   /* what the method has beside them; NULL: not asked for */
 
     struct { /* the rows of an update whose weight is not 0, where others came with them */
         fab_examples e;

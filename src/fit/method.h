@@ -46,6 +46,8 @@ struct fab_method {
     fab_status (*result)(void *handle, const fab_gauss **q); /* lends until update or free */
     fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
     fab_status (*report)(void *handle, fab_report *r);       /* after result */
+    /* Add what the method has beside the Gaussian, by name (borrowed as the state is); after result.  NULL: nothing. */
+    fab_status (*tensors)(void *handle, fab_tensors *t);
 
     /* Add the tensors state.* needed to continue exactly (borrowed until the set is freed or the handle is used
      * again); take them back into a fresh handle of the same settings.  NULL: cannot continue. */

@@ -213,13 +213,25 @@ fab_status fab_regression_note(fab_regression *r)
     return fab_regression_note_summary(r, &m, mix.part[0]);
 }
 
+static fab_status check_fitted(const fab_regression *r)
+{
+    if (r->fit.fit) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted here to report");
+}
+
+fab_status fab_regression_tensors(fab_regression *r, const fab_tensors **t)
+{
+    *t = NULL;
+    FAB_TRY(check_fitted(r));
+    return fab_fit_tensors(r->fit.fit, t);
+}
+
 fab_status fab_regression_report(fab_regression *r, fab_table_report *f)
 {
     fab_mixture mix;
     fab_glm m;
     *f = (fab_table_report){0};
-    if (!r->fit.fit)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted here to report");
+    FAB_TRY(check_fitted(r));
     FAB_TRY(fab_fitting_mixture(&r->fit, &mix));
     FAB_TRY(fab_fitting_glm_of(&r->fit, &m));
     FAB_TRY(fab_fitting_report(&r->fit, &f->fit));

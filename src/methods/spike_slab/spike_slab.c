@@ -693,7 +693,6 @@ static fab_status result(void *handle, const fab_gauss **q)
     fab_blas_leave(before);
     f->q = room->q;
     f->report = room->report;
-    f->report.inclusion = f->inclusion;
     fab_release(room);
     FAB_TRY(s);
     if (fab_gauss_check(f->q) != FAB_OK)
@@ -709,6 +708,12 @@ static fab_status report(void *handle, fab_report *r)
     return FAB_OK;
 }
 
+static fab_status tensors(void *handle, fab_tensors *t)
+{
+    const spike_slab *f = handle;
+    return fab_tensors_add(t, "inclusion", FAB_F64, 1, &f->D, f->inclusion);
+}
+
 const fab_method fab_spike_slab_method = {
     .name = "spike-slab",
     .summary = "linear regression with a sparse prior: few large effects over many small ones",
@@ -720,5 +725,6 @@ const fab_method fab_spike_slab_method = {
     .update = update,
     .result = result,
     .report = report,
+    .tensors = tensors,
     .free = release,
 };
