@@ -46,24 +46,28 @@ fab_status fab_rows_present(const fab_rows *x, const double *weight, int64_t n, 
                             fab_rows *present, void **own)
 {
     const size_t size = x->type == FAB_F32 ? sizeof(float) : sizeof(double);
+    const int sparse = x->start != NULL;
     int64_t stored = 0, j = 0;
     char *p;
     for (int64_t i = 0; i < x->n; i++)
         if (weight[i] != 0) stored += fab_rows_stored(x, i, D);
-    const size_t starts = x->start ? (size_t)(n + 1) * sizeof(int64_t) : 0;
+    const size_t starts = sparse ? (size_t)(n + 1) * sizeof(int64_t) : 0;
     const size_t values = ((size_t)stored * size + 7) / 8 * 8; /* what follows is aligned */
-    const size_t places = x->start ? (size_t)stored * sizeof(int32_t) : 0;
+    const size_t places = sparse ? (size_t)stored * sizeof(int32_t) : 0;
     FAB_TRY(fab_alloc_array(own, 1, starts + values + places + 1, "rows"));
     p = *own;
-    int64_t *start = x->start ? *own : NULL;
-    int32_t *index = x->start ? (int32_t *)(void *)(p + starts + values) : NULL;
-    *present = (fab_rows){
-        .p = p + starts, .type = x->type, .n = n, .ld = D, .start = start, .index = index};
+    int64_t *start = *own;
+    int32_t *index = (int32_t *)(void *)(p + starts + values);
+    *present = (fab_rows){.p = p + starts, .type = x->type, .n = n, .ld = D};
+    if (sparse) {
+        present->start = start;
+        present->index = index;
+    }
     p += starts;
     for (int64_t i = 0, at = 0; i < x->n; i++) {
         if (weight[i] == 0) continue;
         const int64_t here = fab_rows_stored(x, i, D);
-        if (start) {
+        if (sparse) {
             start[j++] = at;
             memcpy(p, (const char *)x->p + (size_t)x->start[i] * size, (size_t)here * size);
             memcpy(index + at, x->index + x->start[i], (size_t)here * sizeof *index);
@@ -72,7 +76,7 @@ fab_status fab_rows_present(const fab_rows *x, const double *weight, int64_t n, 
         }
         p += (size_t)here * size;
         at += here;
-        if (start) start[j] = at;
+        if (sparse) start[j] = at;
     }
     return FAB_OK;
 }

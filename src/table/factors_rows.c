@@ -295,9 +295,9 @@ static int64_t count_present(int64_t n, const double *weight)
 }
 
 /* The rows of a table whose weight is not 0, of which the fit has a copy too, are kept for the fits to come. */
-static fab_status take_present(fab_factors *f, const fab_rows *rows, const double *weight)
+static fab_status take_present(fab_factors *f, const fab_rows *rows, const double *weight,
+                               int64_t n)
 {
-    const int64_t n = count_present(rows->n, weight);
     f->absent += rows->n - n;
     FAB_TRY(check_present(f, n));
     FAB_TRY(fab_factors_check_rows(f, n));
@@ -321,17 +321,18 @@ static fab_status take_table(fab_factors *f, const fab_rows *rows, const double 
     char need[24];
     const fab_gauss *q;
     const int64_t present = count_present(rows->n, weight);
-    if (present == rows->n) FAB_TRY(fab_factors_check_rows(f, rows->n));
+    const int all = !weight || present == rows->n;
+    if (all) FAB_TRY(fab_factors_check_rows(f, rows->n));
     FAB_TRY(check_memory(f, rows->n, 1));
     const fab_watch w = fab_watch_of(&f->exec);
     fab_watch_log(&w, "%s works on the whole table: %sB for %" PRId64 " rows", f->method->name,
                   count_text(f->needed, need), rows->n);
-    if (present == rows->n) {
+    if (all) {
         FAB_TRY(take(f, rows, weight));
         f->table = *rows;
         f->weights = weight;
     } else {
-        FAB_TRY(take_present(f, rows, weight));
+        FAB_TRY(take_present(f, rows, weight, present));
     }
     return fab_factors_fit_result(f, &q);
 }

@@ -81,7 +81,7 @@ static void add_factor(fab_text *t, const fab_scaling *k, const fab_factor *a, i
     if (part->word)
         fab_text_add(t, "=%s", part->word[i]);
     else
-        fab_text_add(t, "=%lld", (long long)(part->first + i));
+        fab_text_add(t, "=%lld", (long long)part->first + (long long)i);
 }
 
 fab_status fab_formula_name(const fab_scaling *k, char **name)

@@ -598,7 +598,7 @@ static fab_status all_differ(const head *h, int64_t column, int *differ)
         const int64_t known = words->count;
         status = fab_dictionary_room(words, f.n + 1, &to);
         if (status != FAB_OK) break;
-        memcpy(to, f.p, f.n);
+        if (f.n) memcpy(to, f.p, f.n);
         to[f.n] = '\0';
         status = fab_dictionary_code(words, f.n, &code);
         *differ = status == FAB_OK && code == known;
