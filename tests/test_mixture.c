@@ -282,6 +282,23 @@ static fab_status moments_now(void)
     return fab_mixture_moments(given, NULL, out_now, more_now);
 }
 
+/* Finite, and valid as a file, but a variance is not: no range is given rather than an infinite one. */
+static void ranges_are_finite_or_refused(void **state)
+{
+    (void)state;
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 2, 124, 1);
+    const double all = 1;
+    const fab_gauss *part = g;
+    const fab_mixture m = {1, &part, &all};
+    fab_ranges r;
+    assert_int_equal(fab_mixture_ranges(&m, NULL, &r), FAB_OK);
+    assert_true(isfinite(r.mean_lo) && isfinite(r.mean_hi) && r.sd_lo > 0 && isfinite(r.sd_hi));
+    ((double *)g->F)[2 * 7] = 1e200;
+    assert_int_equal(fab_mixture_ranges(&m, NULL, &r), FAB_NUMERIC);
+    assert_non_null(strstr(fab_detail(), "coordinate 7 has mean"));
+    fab_gauss_free(g);
+}
+
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
@@ -303,6 +320,7 @@ int main(void)
         TEST(moments_agree_with_dense_algebra),
         TEST(points_have_moments_and_draws_but_no_density),
         TEST(what_is_no_mixture_is_refused),
+        TEST(ranges_are_finite_or_refused),
         TEST(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

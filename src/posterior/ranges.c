@@ -1,6 +1,7 @@
 /* ranges.c - a posterior in a few numbers.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/fail.h"
 #include "base/memory.h"
 #include "fabayes/gauss.h"
 #include <math.h>
@@ -18,12 +19,16 @@ fab_status fab_mixture_ranges(const fab_mixture *m, const fab_exec *x, fab_range
     *r = (fab_ranges){INFINITY, -INFINITY, INFINITY, -INFINITY};
     FAB_TRY(fab_alloc_array((void **)&mean, 2 * D, sizeof *mean, "ranges"));
     double *variance = mean + D;
-    const fab_status s = fab_mixture_moments(m, x, mean, variance);
-    if (s == FAB_OK)
-        for (int64_t d = 0; d < D; d++) {
-            widen(mean[d], &r->mean_lo, &r->mean_hi);
-            widen(sqrt(variance[d]), &r->sd_lo, &r->sd_hi);
-        }
+    fab_status s = fab_mixture_moments(m, x, mean, variance);
+    for (int64_t d = 0; d < D && s == FAB_OK; d++) {
+        if (!isfinite(mean[d]) || !isfinite(variance[d]))
+            s = FAB_FAIL(FAB_NUMERIC,
+                         "posterior: coordinate %lld has mean %g and variance %g: its numbers are "
+                         "too large to be squared",
+                         (long long)d, mean[d], variance[d]);
+        widen(mean[d], &r->mean_lo, &r->mean_hi);
+        widen(sqrt(variance[d]), &r->sd_lo, &r->sd_hi);
+    }
     fab_release(mean);
     return s;
 }
