@@ -31,7 +31,7 @@ run() {
     abi | tidy) "tools/check_$1.sh" ;;             # abidiff; clang-tidy
     docs) docs ;;                                  # what the pages name; settings tables
     asan-gcc | asan-clang | tsan) tools/sanitize.sh "$1" ;;
-    fuzz) tools/fuzz.sh smoke ;; # every reader of files: its seeds, and inputs made of them
+    fuzz) tools/fuzz.sh smoke ;; # every reader of files takes its seeds
     *) echo "no check of that name" && false ;;
     esac
 }
