@@ -361,7 +361,7 @@ static void weights_count_as_rows_do(void **state)
         problem p = some_problem(l[k], N, D, 7), many = p;
         for (int j = 0; j < N && k == 4; j++) {
             p.y[j] = p.x[j * D] > 0;
-            p.x[j * D] += p.y[j] ? 0.2 : -0.2;
+            p.x[j * D] += p.y[j] != 0 ? 0.2 : -0.2;
         }
         p.weight = doubles(N);
         many.x = doubles(3 * N * D);
