@@ -1,4 +1,4 @@
-/* fabayes.h - everything, in reading order: 15 chapters, each of which compiles alone.
+/* fabayes.h - everything, in reading order: 16 chapters, each of which compiles alone.
  *
  * To fit a table and predict: table.h.  To fit rows or a model in memory: fit.h.  What a method is told: methods.h.
  *
@@ -17,6 +17,9 @@
 
 /* the noun: a low-rank-plus-diagonal Gaussian */
 #include "fabayes/gauss.h"
+
+/* covariances of functions, and processes given rows */
+#include "fabayes/kernel.h"
 
 /* where rows come from */
 #include "fabayes/data.h"

@@ -7,8 +7,8 @@ import tree
 
 # The folders of src/ in the order of the architecture: each may look into those before it.  Methods do not see one
 # another: what one needs of another it opens by name (fit/).
-ORDER = "base la posterior data model train fit methods predict search table report".split()
-BLIND = {"data": "la posterior", "model": "posterior"}  # parts of what stands before
+ORDER = "base la posterior kernel data model train fit methods predict search table report".split()
+BLIND = {"kernel": "posterior", "data": "la posterior", "model": "posterior"}  # parts of what stands before
 LAYERS = {f: " ".join(g for g in ORDER[:i] if g not in BLIND.get(f, "").split())
           for i, f in enumerate(ORDER)}
 PUBLIC_ONLY = ("cli", "python", "examples", "studies")
@@ -54,7 +54,7 @@ def folder_of(path):
 
 # The lowest folder that may include a public header.
 CHAPTERS = {"status": "base", "exec": "base", "settings": "base", "random": "base", "files": "base",
-            "gauss": "posterior", "data": "data", "model": "model", "net": "model", "methods": "train",
+            "gauss": "posterior", "kernel": "kernel", "data": "data", "model": "model", "net": "model", "methods": "train",
             "fit": "fit", "predict": "predict", "search": "search", "table": "table", "report": "report"}
 
 

@@ -1,0 +1,165 @@
+/* kernel.h - kernels: covariances k(x, z) of a function at two rows, their algebra, and processes given rows.
+ *
+ *     fab_kernel *k;
+ *     fab_process *p;
+ *
+ *     fab_kernel_create(&k, "rbf:ard + linear", D, NULL);              // a text becomes a sum of products
+ *     fab_process_create(&p, k, n, X, D, n, NULL);                     // a Gaussian process at n rows
+ *     fab_process_learn(p, y, NULL, 0.01);                             // given y with noise of variance 0.01
+ *     fab_process_evidence(p, &lml, gradient);                         // log p(y), by the logarithms of all parameters
+ *     fab_process_predict(p, m, Z, D, mean, variance);                 // f at m other rows
+ *     fab_process_free(p);
+ *     fab_kernel_free(k);
+ *
+ * Rows are n x D doubles, row-major, a number `ld` apart, in the units that the length-scales have.  Matrices of kernels
+ * are row-major too.  For tables and networks' company see table.h: `--model gp:rbf:ard` is the method `gp` (methods.h).
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FABAYES_KERNEL_H
+#define FABAYES_KERNEL_H
+
+#include "fabayes/exec.h"
+#include "fabayes/random.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- kernels ----------------------------------------------------------------------------------- */
+
+/* A kernel is a sum of terms; a term is a variance s2 times a product of basic kernels.  Its text:
+ *
+ *     rbf   rbf:ard   rbf:l=0.5   matern32:ard:col=height,weight   2.5*rbf*periodic:col=0 + linear   (rbf + linear)*const
+ *
+ * Basic kernels, with q = sum_j ((x_j - z_j) / l_j)^2, r = sqrt(q), over all columns or those of `col`, one l or with `ard`
+ * one for each column:
+ *
+ *     rbf           exp(-q / 2)                                        l
+ *     matern12      exp(-r), also called exponential                   l
+ *     matern32      (1 + s) exp(-s), s = sqrt(3) r                     l
+ *     matern52      (1 + s + s^2 / 3) exp(-s), s = sqrt(5) r           l
+ *     matern        2^(1-nu) / Gamma(nu) s^nu K_nu(s), s = sqrt(2 nu) r     l; nu is given
+ *     rq            (1 + q / (2 a))^-a                                 l, a
+ *     periodic      exp(-2 sum_j sin^2(pi (x_j - z_j) / p) / l^2)      l, p
+ *     linear        sum_j x_j z_j / l_j^2                              l, but only with ard: otherwise 1
+ *     poly          (x . z + c)^m                                      c; m is given, 2 unless it is
+ *     const         1
+ *
+ * `name=value` after a basic kernel fixes a parameter (l takes several numbers, 1,2,3, with ard); a number as a factor fixes
+ * the s2 of its terms.  Whatever is not given is free, and starts from a value that suits columns of variance 1. */
+typedef struct fab_kernel fab_kernel;
+
+/* Parse.  column: D names of columns for `col` (several columns may have one name: levels of a column of words), or NULL: only
+ * numbers from 0.  A text that is none is refused with the nearest word.  Copies all.  Gives *k; on failure it is NULL. */
+FAB_API fab_status fab_kernel_create(fab_kernel **k, const char *text, int64_t D,
+                                     const char *const *column);
+FAB_API fab_status fab_kernel_copy(fab_kernel **k, const fab_kernel *from);
+FAB_API void fab_kernel_free(fab_kernel *k); /* takes NULL */
+
+/* The text it was made of; lends until free.  The same with every parameter as a number.  Gives *text: fab_text_free. */
+FAB_API const char *fab_kernel_text(const fab_kernel *k);
+FAB_API fab_status fab_kernel_describe(const fab_kernel *k, char **text);
+FAB_API int64_t fab_kernel_columns(const fab_kernel *k); /* D */
+
+/* A parameter: its logarithm is one coordinate of theta.  All are > 0. */
+typedef struct fab_kernel_parameter {
+    const char *name;     /* "s2", "l", "a", "p", "c"; lent until free */
+    const char *kernel;   /* "rbf", ..; of an s2 the text of its term; lent until free */
+    int64_t column;       /* of one column's length-scale with ard; else -1 */
+    double value, lo, hi; /* lo and hi: where it is looked for */
+    int64_t fixed;        /* 1: given in the text */
+} fab_kernel_parameter;
+
+FAB_API int64_t fab_kernel_size(const fab_kernel *k); /* parameters, fixed ones too */
+FAB_API void fab_kernel_parameter_at(const fab_kernel *k, int64_t i, fab_kernel_parameter *p);
+/* Logarithms of all; set refuses what is not finite, or over- or underflows. */
+FAB_API void fab_kernel_get(const fab_kernel *k, double *theta);
+FAB_API fab_status fab_kernel_set(fab_kernel *k, const double *theta);
+/* 1: k(x, z) depends on x - z alone; rff (below) needs that. */
+FAB_API int fab_kernel_is_stationary(const fab_kernel *k);
+
+/* ---- matrices ---------------------------------------------------------------------------------- */
+
+/* K(i, j) = k(x_i, x_j), n x n, both halves; on the threads of x (NULL: all cores, alone), with the same bits for any
+ * number of them.  FAB_NO_MEMORY: room for blocks. */
+FAB_API fab_status fab_kernel_gram(const fab_kernel *k, int64_t n, const double *X, int64_t ldx,
+                                   double *K, int64_t ldk, const fab_exec *x);
+/* K(i, j) = k(x_i, z_j), n x m. */
+FAB_API fab_status fab_kernel_cross(const fab_kernel *k, int64_t n, const double *X, int64_t ldx,
+                                    int64_t m, const double *Z, int64_t ldz, double *K, int64_t ldk,
+                                    const fab_exec *x);
+/* k(x_i, x_i) */
+FAB_API void fab_kernel_diag(const fab_kernel *k, int64_t n, const double *X, int64_t ldx,
+                             double *diag);
+
+/* g_p = sum_ij W(i, j) dk(x_i, z_j) / dlog theta_p for all parameters, in one pass.  Z NULL: Z = X, and W is symmetric, of
+ * which the lower half is read. */
+FAB_API fab_status fab_kernel_grad_dot(const fab_kernel *k, int64_t n, const double *X, int64_t ldx,
+                                       int64_t m, const double *Z, int64_t ldz, const double *W,
+                                       int64_t ldw, double *g, const fab_exec *x);
+/* G(i, c) = sum_j W(i, j) dk(x_i, z_j) / dx_ic, n x D, rows D apart. */
+FAB_API fab_status fab_kernel_grad_rows(const fab_kernel *k, int64_t n, const double *X,
+                                        int64_t ldx, int64_t m, const double *Z, int64_t ldz,
+                                        const double *W, int64_t ldw, double *G, const fab_exec *x);
+
+/* ---- processes --------------------------------------------------------------------------------- */
+
+/* A Gaussian process f with mean 0 and covariance k, given n rows.  Whatever was learned at the rows, it is kept as
+ *
+ *     mean of f(x) = k(x)' a      variance = k(x, x) - |L^-1 (s o k(x))|^2      k(x): k(x, x_i), n
+ *
+ * with regression: L L' = K + diag(noise_i), a = (K + diag(noise))^-1 y, s = 1; and of other likelihoods, by Laplace's
+ * method: L L' = B = I + S K S, s = diag(S) the root of the curvature, a = the gradient of log p(y | f) at the mode. */
+typedef struct fab_process fab_process;
+
+/* Copies kernel and rows, with room for `room` rows (at least n) before its arrays must grow.  Gives *p. */
+FAB_API fab_status fab_process_create(fab_process **p, const fab_kernel *k, int64_t n,
+                                      const double *X, int64_t ldx, int64_t room,
+                                      const fab_exec *x);
+FAB_API void fab_process_free(fab_process *p); /* takes NULL */
+FAB_API const fab_kernel *fab_process_kernel(const fab_process *p);
+FAB_API int64_t fab_process_rows(const fab_process *p);
+/* Other parameters: what was learned is forgotten. */
+FAB_API fab_status fab_process_set(fab_process *p, const double *theta);
+
+/* Given y with noise of variance noise / weight_i (weight NULL: 1).  Where the Cholesky factor fails 1e-10, 1e-9, .. 1e-6 of the
+ * mean diagonal is added (fab_process_jitter says what); beyond that FAB_NUMERIC with the likely cause.  Copies y and weight. */
+FAB_API fab_status fab_process_learn(fab_process *p, const double *y, const double *weight,
+                                     double noise);
+/* The same y and weights under parameters or a noise that are others. */
+FAB_API fab_status fab_process_relearn(fab_process *p, double noise);
+/* One row more, in O(n^2); the state before stays valid where it fails. */
+FAB_API fab_status fab_process_append(fab_process *p, const double *row, double y, double weight);
+FAB_API double fab_process_jitter(const fab_process *p);
+FAB_API double fab_process_noise(const fab_process *p);
+
+/* log p(y), and its gradient by the logarithms of all parameters of the kernel and, last, of the noise (size + 1 numbers; NULL:
+ * not wanted).  After learn. */
+FAB_API fab_status fab_process_evidence(fab_process *p, double *lml, double *gradient);
+/* log p(y_i | all others), mean and variance of y_i given them (each n, or NULL), in closed form.  After learn. */
+FAB_API fab_status fab_process_leave_one_out(fab_process *p, double *logp, double *mean,
+                                             double *variance);
+
+/* f at m rows: mean and variance (or NULL).  A variance below 0 by rounding is 0; *clipped (or NULL) counts them. */
+FAB_API fab_status fab_process_predict(fab_process *p, int64_t m, const double *Z, int64_t ldz,
+                                       double *mean, double *variance, int64_t *clipped);
+/* At one row z, with gradients by z (D each): for acquisition functions. */
+FAB_API fab_status fab_process_slopes(fab_process *p, const double *z, double *mean,
+                                      double *variance, double *mean_by, double *variance_by);
+/* Joint draws of f at m rows: draw `first + j` is row j of out (draws x m, rows ld apart). */
+FAB_API fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, int64_t ldz,
+                                    uint64_t seed, fab_purpose purpose, int64_t first,
+                                    int64_t draws, double *out, int64_t ld);
+
+/* What it is made of, for files: X (n x D), a, s (n each; s NULL: 1) and L (n x n, row-major, zeros above the diagonal).  Lends
+ * until the next call.  And back: copies all; y is not known then, so that evidence and append refuse. */
+FAB_API void fab_process_parts(const fab_process *p, const double **X, const double **a,
+                               const double **s, const double **L);
+FAB_API fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, int64_t n,
+                                        const double *X, const double *a, const double *s,
+                                        const double *L, const fab_exec *x);
+
+#ifdef __cplusplus
+}
+#endif
+#endif
