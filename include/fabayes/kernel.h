@@ -152,9 +152,9 @@ FAB_API fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, 
                                     int64_t draws, double *out, int64_t ld);
 
 /* What it is made of, for files: X (n x D), a, s (n each; s NULL: 1) and L (n x n, row-major, zeros above the diagonal).  Lends
- * until the next call.  And back: copies all; y is not known then, so that evidence and append refuse. */
-FAB_API void fab_process_parts(const fab_process *p, const double **X, const double **a,
-                               const double **s, const double **L);
+ * until the next call of this process.  And back: copies all; y is not known then, so that evidence and append refuse. */
+FAB_API void fab_process_parts(fab_process *p, const double **X, const double **a, const double **s,
+                               const double **L);
 FAB_API fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, int64_t n,
                                         const double *X, const double *a, const double *s,
                                         const double *L, const fab_exec *x);

@@ -1,0 +1,46 @@
+/* process.h - what a process is inside.
+ *
+ * SPDX-License-Identifier: MIT */
+#ifndef FAB_KERNEL_PROCESS_H
+#define FAB_KERNEL_PROCESS_H
+
+#include "kernel/tiles.h"
+#include "la/ops.h"
+
+enum { FAB_PANEL = 64 }; /* rows that one task predicts */
+
+/* One block, replaced by a larger one when rows no longer fit.  R: room. */
+typedef struct fab_process_arrays {
+    const fab_kernel *k; /* sizes */
+    int64_t room, threads;
+    int64_t patch, panel, thread_room; /* doubles of work, for a thread */
+
+    double *X; /* R x D */
+    fab_points *sides;
+    double *by_row, *across; /* of the sides */
+    fab_view rows;
+    double
+        *L; /* rows ld apart, and above it U once it is inverted; ld is R, or the number of rows */
+    int64_t ld;               /* of L */
+    double *D;                /* R x FAB_CHOLESKY_BLOCK: U's blocks on the diagonal */
+    double *y, *weight;       /* R each */
+    double *a, *b, *s;        /* R each */
+    double *partial;          /* blocks of pairs x (size + 1) */
+    fab_points *thread_sides; /* threads x leaves */
+    double *work; /* threads x thread_room: patch, panel, rows of a panel, one row of a leaf */
+} fab_process_arrays;
+
+struct fab_process {
+    fab_kernel *k;
+    fab_run run;
+    int64_t n;
+    double *centre; /* D */
+    fab_process_arrays *m;
+    double noise, jitter;
+    int has_y, has_s;
+    int stands;    /* a and L are of these parameters */
+    int inverted;  /* U is of this L */
+    int64_t first; /* block of this round */
+};
+
+#endif
