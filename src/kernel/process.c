@@ -221,26 +221,11 @@ static fab_status covariance(fab_process *p, double share)
     return FAB_OK;
 }
 
-/* The first row before row i that is the same; -1: none is. */
-static int64_t twin_of(const fab_process *p, int64_t i)
-{
-    const int64_t D = p->k->D;
-    for (int64_t j = 0; j < i; j++)
-        if (memcmp(p->m->X + i * D, p->m->X + j * D, (size_t)D * sizeof(double)) == 0) return j;
-    return -1;
-}
-
 static fab_status not_definite(const fab_process *p, int64_t pivot)
 {
-    const int64_t twin = twin_of(p, pivot);
-    if (twin >= 0)
-        return FAB_FAIL(FAB_NUMERIC,
-                        "process: the covariance of %lld rows is singular: rows %lld and %lld are "
-                        "the same, and the noise is %g",
-                        (long long)p->n, (long long)twin, (long long)pivot, p->noise);
     return FAB_FAIL(FAB_NUMERIC,
                     "process: the covariance of %lld rows is singular at row %lld with noise %g: "
-                    "rows that are almost the same, or a length-scale too long for them",
+                    "rows that are there twice without noise, or a length-scale too long for them",
                     (long long)p->n, (long long)pivot, p->noise);
 }
 
