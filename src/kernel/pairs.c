@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "kernel/pairs.h"
+#include "la/nn.h"
 #include <math.h>
 #include <string.h>
 
@@ -41,13 +42,8 @@ static void squares_load(const fab_kernel *k, const fab_leaf *f, const double *c
 
 static void squares_pairs(const fab_leaf *f, const fab_tile *t, double *u)
 {
-    memset(u, 0, (size_t)(t->nx * t->nz) * sizeof *u);
-    for (int64_t i = 0; i < t->nx; i++)
-        for (int64_t c = 0; c < f->columns; c++) {
-            const double x = row_of(t, i)[c], *z = column_of(t, c);
-            double *to = u + i * t->nz;
-            for (int64_t j = 0; j < t->nz; j++) to[j] += (x - z[j]) * (x - z[j]);
-        }
+    fab_nn_find(FAB_F64)->squares(t->nx, t->nz, f->columns, row_of(t, 0), column_of(t, 0), t->z->n,
+                                  u);
 }
 
 /* -2 sum H u: the gradient by the logarithm of a length that all columns share, u being a quadratic form in 1 / l. */
@@ -65,15 +61,8 @@ static void squares_gradient(const fab_leaf *f, const fab_tile *t, const double 
         g[0] += shared_length(t, u, H);
         return;
     }
-    for (int64_t c = 0; c < f->columns; c++) {
-        const double *z = column_of(t, c);
-        double sum = 0;
-        for (int64_t i = 0; i < t->nx; i++) {
-            const double x = row_of(t, i)[c], *h = H + i * t->nz;
-            for (int64_t j = 0; j < t->nz; j++) sum += h[j] * (x - z[j]) * (x - z[j]);
-        }
-        g[c] -= 2 * sum;
-    }
+    fab_nn_find(FAB_F64)->square_sums(t->nx, t->nz, f->columns, row_of(t, 0), column_of(t, 0),
+                                      t->z->n, H, -2, g);
 }
 
 static void squares_rows(const fab_kernel *k, const fab_leaf *f, const fab_tile *t, const double *H,

@@ -58,8 +58,12 @@ static void subtract(void *ctx, int64_t t, int thread)
     const factors *f = ctx;
     const int64_t i = f->j + t, ld = f->ld, before = f->j * B;
     double *row = f->A + i * B * ld;
-    fab_gemm(FAB_F64, FAB_N, FAB_T, rows_of(f->n, i), rows_of(f->n, f->j), before, -1, row, ld,
-             f->A + before * ld, ld, 1, row + before, ld);
+    if (t == 0)
+        cblas_dsyrk(CblasRowMajor, CblasLower, CblasNoTrans, (int)rows_of(f->n, i), (int)before, -1,
+                    row, (int)ld, 1, row + before, (int)ld);
+    else
+        fab_gemm(FAB_F64, FAB_N, FAB_T, rows_of(f->n, i), rows_of(f->n, f->j), before, -1, row, ld,
+                 f->A + before * ld, ld, 1, row + before, ld);
 }
 
 /* 3 */
@@ -118,6 +122,24 @@ fab_status fab_cholesky(const fab_run *r, int64_t n, double *A, int64_t ld, int6
     return FAB_OK;
 }
 
+/* to (n x m) = from' (m x n) */
+static void transpose(int64_t m, int64_t n, const double *from, int64_t ldf, double *to,
+                      int64_t ldt)
+{
+    enum { SIDE = 8 };
+    for (int64_t i0 = 0; i0 < m; i0 += SIDE)
+        for (int64_t j = 0; j < n; j++)
+            for (int64_t i = i0; i < m && i < i0 + SIDE; i++) to[j * ldt + i] = from[i * ldf + j];
+}
+
+/* X <- s D X, D a block of the diagonal of U, m x m; X is m x width */
+static void times_diagonal(int64_t m, int64_t width, double s, const double *D, double *X,
+                           int64_t ldx)
+{
+    cblas_dtrmm(CblasRowMajor, CblasLeft, CblasUpper, CblasNoTrans, CblasNonUnit, (int)m,
+                (int)width, s, D, B, X, (int)ldx);
+}
+
 /* 4 */
 static void inverse_row(void *ctx, int64_t j, int thread)
 {
@@ -126,15 +148,19 @@ static void inverse_row(void *ctx, int64_t j, int thread)
     const int64_t m = rows_of(f->n, j), count = blocks_of(f->n), ld = f->ld, at = j * B;
     double *row = f->A + at * ld, *diagonal = f->D + at * B;
     memset(diagonal, 0, (size_t)(m * B) * sizeof *diagonal);
-    for (int64_t a = 0; a < m; a++) diagonal[a * B + a] = 1;
-    divide(m, m, row + at, ld, diagonal, B);
+    for (int64_t a = 0; a < m; a++)
+        for (int64_t b = 0; b <= a; b++) diagonal[b * B + a] = row[a * ld + at + b];
+    /* the rows of L' are the columns of L, and so are those of the inverses */
+    LAPACKE_dtrtri_work(LAPACK_COL_MAJOR, 'L', 'N', (int)m, diagonal, B);
     for (int64_t i = j + 1; i < count; i++) {
         const int64_t width = rows_of(f->n, i);
         const double *L = f->A + i * B * ld;
         double *to = row + i * B;
-        fab_gemm(FAB_F64, FAB_N, FAB_T, m, width, B, -1, diagonal, B, L + at, ld, 0, to, ld);
-        fab_gemm(FAB_F64, FAB_N, FAB_T, m, width, (i - j - 1) * B, -1, row + at + B, ld, L + at + B,
-                 ld, 1, to, ld);
+        transpose(width, m, L + at, ld, to, ld);
+        times_diagonal(m, width, -1, diagonal, to, ld);
+        if (i > j + 1)
+            fab_gemm(FAB_F64, FAB_N, FAB_T, m, width, (i - j - 1) * B, -1, row + at + B, ld,
+                     L + at + B, ld, 1, to, ld);
         divide(m, width, L + i * B, ld, to, ld);
     }
 }
@@ -147,18 +173,35 @@ void fab_cholesky_inverse(const fab_run *r, int64_t n, double *L, int64_t ld, do
     fab_blas_leave(before);
 }
 
+/* A block on the diagonal: D D' and what is right of it, upper half, then both. */
+static void diagonal_block(int64_t m, int64_t rest, const double *U, int64_t ld, const double *D,
+                           double *block)
+{
+    memcpy(block, D, (size_t)(m * B) * sizeof *block);
+    LAPACKE_dlauum_work(LAPACK_COL_MAJOR, 'L', (int)m, block, B);
+    if (rest > 0)
+        cblas_dsyrk(CblasRowMajor, CblasUpper, CblasNoTrans, (int)m, (int)rest, 1, U, (int)ld, 1,
+                    block, B);
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < i; j++) block[i * B + j] = block[j * B + i];
+}
+
 void fab_cholesky_inverse_block(int64_t n, const double *U, int64_t ld, const double *D,
                                 int64_t row, int64_t column, double *block)
 {
-    const int64_t m = rows_of(n, row), width = rows_of(n, column), at = row * B;
-    if (row == column)
-        fab_gemm(FAB_F64, FAB_N, FAB_T, m, m, m, 1, D + at * B, B, D + at * B, B, 0, block, B);
-    else
-        fab_gemm(FAB_F64, FAB_N, FAB_T, m, width, m, 1, D + at * B, B, U + column * B * ld + at, ld,
-                 0, block, B);
-    if (at + m < n)
-        fab_gemm(FAB_F64, FAB_N, FAB_T, m, width, n - at - m, 1, U + at * ld + at + m, ld,
-                 U + column * B * ld + at + m, ld, 1, block, B);
+    const int64_t m = rows_of(n, row), width = rows_of(n, column), at = row * B,
+                  rest = n - at - m; /* columns of U right of the block on the diagonal */
+    const double *x = U + at * ld + at + m, *z = U + column * B * ld + at;
+    const int before = fab_blas_enter();
+    if (row == column) {
+        diagonal_block(m, rest, x, ld, D + at * B, block);
+    } else {
+        transpose(width, m, z, ld, block, B);
+        times_diagonal(m, width, 1, D + at * B, block, B);
+        if (rest > 0)
+            fab_gemm(FAB_F64, FAB_N, FAB_T, m, width, rest, 1, x, ld, z + m, ld, 1, block, B);
+    }
+    fab_blas_leave(before);
 }
 
 void fab_cholesky_inverse_diagonal(int64_t n, const double *U, int64_t ld, const double *D,

@@ -49,6 +49,14 @@ typedef struct fab_nn {
     void (*square)(int64_t n, const void *x, void *y);                 /* y = x^2 */
     void (*exps)(int64_t n, const double *x,
                  double *y); /* y = e^x, |x| <= 700, to 2 units in the last place */
+    /* Pairs of m rows and n columns, d numbers each: x is m x d without gaps, z d x n, its rows ldz apart; matrices of pairs are
+     * m x n without gaps.  u(i, j) = sum_c (x_ic - z_cj)^2;  sums_c += s sum_ij H(i, j) (x_ic - z_cj)^2. */
+    void (*squares)(int64_t m, int64_t n, int64_t d, const double *x, const double *z, int64_t ldz,
+                    double *u);
+    void (*square_sums)(int64_t m, int64_t n, int64_t d, const double *x, const double *z,
+                        int64_t ldz, const double *H, double s, double *sums);
+    /* y = e^(s x), where s x <= 0; below e^-700 it is that; y may be x */
+    void (*decay)(int64_t n, double s, const double *x, double *y);
     /* A step of Adam: m += (1 - b1)(g - m), v += (1 - b2)(g^2 - v), x -= rate m / (root sqrt(v) + eps). */
     void (*adam)(int64_t n, double b1, double b2, double rate, double root, double eps,
                  const void *g, void *m, void *v, void *x);

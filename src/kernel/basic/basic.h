@@ -13,12 +13,10 @@
 #include "kernel/basic/list.h"
 #undef BASIC
 
-/* v = exp(v), of numbers that are 0 or less. */
-static inline void fab_exps_below(int64_t n, double *v)
+/* v = exp(s x) of n numbers, where s x is 0 or less. */
+static inline void fab_decay(int64_t n, double s, const double *x, double *v)
 {
-    for (int64_t i = 0; i < n; i++)
-        if (v[i] < -700) v[i] = -700; /* 1e-304 */
-    fab_nn_find(FAB_F64)->exps(n, v, v);
+    fab_nn_find(FAB_F64)->decay(n, s, x, v);
 }
 
 #endif

@@ -7,8 +7,8 @@ static void curve(const fab_leaf *f, int64_t n, const double *u, double *v, doub
                   double *own)
 {
     (void)f, (void)own;
-    for (int64_t i = 0; i < n; i++) v[i] = -sqrt(3 * u[i]);
-    fab_exps_below(n, v);
+    for (int64_t i = 0; i < n; i++) v[i] = sqrt(3 * u[i]);
+    fab_decay(n, -1, v, v);
     if (slope)
         for (int64_t i = 0; i < n; i++) slope[i] = -1.5 * v[i];
     for (int64_t i = 0; i < n; i++) v[i] *= 1 + sqrt(3 * u[i]);

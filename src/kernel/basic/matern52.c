@@ -7,8 +7,8 @@ static void curve(const fab_leaf *f, int64_t n, const double *u, double *v, doub
                   double *own)
 {
     (void)f, (void)own;
-    for (int64_t i = 0; i < n; i++) v[i] = -sqrt(5 * u[i]);
-    fab_exps_below(n, v);
+    for (int64_t i = 0; i < n; i++) v[i] = sqrt(5 * u[i]);
+    fab_decay(n, -1, v, v);
     if (slope)
         for (int64_t i = 0; i < n; i++) slope[i] = -5.0 / 6 * v[i] * (1 + sqrt(5 * u[i]));
     for (int64_t i = 0; i < n; i++) v[i] *= 1 + sqrt(5 * u[i]) + 5.0 / 3 * u[i];

@@ -7,8 +7,7 @@ static void curve(const fab_leaf *f, int64_t n, const double *u, double *v, doub
                   double *own)
 {
     (void)f, (void)own; /* the gradient by p is the shape's */
-    for (int64_t i = 0; i < n; i++) v[i] = -u[i];
-    fab_exps_below(n, v);
+    fab_decay(n, -1, u, v);
     if (!slope) return;
     for (int64_t i = 0; i < n; i++) slope[i] = -v[i];
 }

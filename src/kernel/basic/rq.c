@@ -10,7 +10,7 @@ static void curve(const fab_leaf *f, int64_t n, const double *u, double *v, doub
     for (int64_t i = 0; i < n; i++) v[i] = -a * log1p(u[i] / (2 * a));
     if (own) /* a d/da = k (w / (1 + w) - log(1 + w)) a, w = q / (2 a) */
         for (int64_t i = 0; i < n; i++) own[i] = v[i] + u[i] / 2 / (1 + u[i] / (2 * a));
-    fab_exps_below(n, v);
+    fab_decay(n, 1, v, v);
     if (own)
         for (int64_t i = 0; i < n; i++) own[i] *= v[i];
     if (slope)

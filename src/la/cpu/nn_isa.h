@@ -72,14 +72,22 @@ INLINE wide exp_wide(wide x)
 static void exps(int64_t n, const double *x, double *y)
 {
     enum { AT_ONCE = VECTOR_BYTES / 8 };
-    for (int64_t i = 0; i < n; i += AT_ONCE) {
-        const size_t bytes = (size_t)(n - i < AT_ONCE ? n - i : AT_ONCE) * sizeof *x;
-        wide v = {0};
-        memcpy(&v, x + i, bytes);
+    wide v = {0};
+    int64_t i = 0;
+    for (; i + AT_ONCE <= n; i += AT_ONCE) {
+        memcpy(&v, x + i, sizeof v);
         v = exp_wide(v);
-        memcpy(y + i, &v, bytes);
+        memcpy(y + i, &v, sizeof v);
     }
+    if (i == n) return;
+    const size_t bytes = (size_t)(n - i) * sizeof *x;
+    v = (wide){0};
+    memcpy(&v, x + i, bytes);
+    v = exp_wide(v);
+    memcpy(y + i, &v, bytes);
 }
+
+#include "la/cpu/pairs.h"
 
 #define REAL        double
 #define REAL_BYTES  8
@@ -123,7 +131,8 @@ static void exps(int64_t n, const double *x, double *y)
         .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
         .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
         .cross_rows = cross_rows_##t, .combine_rows = combine_rows_##t,                         \
-        .project_rows = project_rows_##t, .adam = adam_##t, .exps = exps                        \
+        .project_rows = project_rows_##t, .adam = adam_##t, .exps = exps, .squares = squares,   \
+        .square_sums = square_sums, .decay = decay                                              \
     }
 
 const fab_nn NN_TABLE[2] = {NN_ENTRIES(f64, FAB_F64, double), NN_ENTRIES(f32, FAB_F32, float)};
