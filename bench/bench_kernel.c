@@ -102,7 +102,7 @@ static void run(const char *text, int64_t D, int64_t N)
     }
     fab_blas_leave(before);
     printf(
-        "%-24s N = %5lld, D = %3lld: potrf + potri %.4f s, evidence %.4f s, with gradient %.4f s: "
+        "%-24s N = %5lld, D = %3lld: potrf + potri %.2e s, evidence %.2e s, with gradient %.2e s: "
         "%.2f times\n",
         text, (long long)N, (long long)D, best[0], best[1], best[2], best[2] / best[0]);
     fab_process_free(p);
