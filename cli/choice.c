@@ -70,7 +70,8 @@ static int check_likelihood(const choice *c)
 static const char *layers_of(const choice *c)
 {
     const char *model = c->plan.model;
-    return model && strcmp(model, "linear") != 0 ? model : NULL;
+    const int process = model && strncmp(model, "gp:", 3) == 0;
+    return model && !process && strcmp(model, "linear") != 0 ? model : NULL;
 }
 
 static int check_method(const choice *c)

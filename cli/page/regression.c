@@ -31,8 +31,9 @@ static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
     cells_add(&t, "target");
     cells_add(&t, "%s", k->target ? k->target : "without a name");
     cells_add(&t, "model");
-    cells_add(&t, "%s, %s", fab_regression_is_network(r) ? "network" : "linear",
-              fab_likelihood_name(m.likelihood));
+    const char *kind = fab_regression_is_network(r) ? "network" : "linear";
+    if (fab_regression_is_process(r)) kind = "Gaussian process";
+    cells_add(&t, "%s, %s", kind, fab_likelihood_name(m.likelihood));
     cells_add(&t, "columns");
     cells_add(&t, "%" PRId64 ", which make %" PRId64 " features", k->columns, k->D);
     cells_add(&t, "method");
@@ -285,7 +286,9 @@ int page_regression(page_call *c, const fab_posterior *p)
     if (s != FAB_OK) return say_status(s);
     int status = show_facts(c, r, p);
     if (status == DONE)
-        status = fab_regression_is_network(r) ? show_profile(c, r) : show_coefficients(c, r);
+        status = fab_regression_is_network(r) || fab_regression_is_process(r)
+                     ? show_profile(c, r)
+                     : show_coefficients(c, r);
     if (status == DONE && c->data.file) status = show_data(c, r);
     if (status == DONE) status = page_stream(c, p);
     fab_regression_free(r);

@@ -4,6 +4,7 @@
 #include "print/learned.h"
 #include "print/coefficients.h"
 #include "print/convergence.h"
+#include "print/process.h"
 #include "print/stream.h"
 #include <inttypes.h>
 #include <stdlib.h>
@@ -144,6 +145,11 @@ int learned_json(fab_regression *r, const char *output, double start)
     if (linear) summary_put(j, &summary);
     if (is_finite(f.fit.temperature)) json_put(j, "temperature", json_number(f.fit.temperature));
     put_net(j, r, &f);
+    if (fab_regression_is_process(r) && process_put(j, r) != DONE) {
+        json_decref(j);
+        json_decref(names);
+        return FAILED;
+    }
     if (fab_regression_candidates(r, &(const fab_model_trial *){0}))
         json_put(j, "candidates", json_candidates(r));
     const fab_calibration c = fab_regression_calibration(r);
@@ -366,7 +372,8 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     if (f.fit.converged < 1)
         convergence_print(fab_regression_method(r), fab_regression_chosen(r), &f.fit);
     for (int64_t i = 0; i < f.constants && i < NAMED; i++)
-        printf("'%s' hardly varies: its coefficient is left to the prior\n",
-               one_line(f.constant[i]));
+        printf("'%s' hardly varies: %s\n", one_line(f.constant[i]),
+               fab_regression_is_process(r) ? "the process cannot learn from it"
+                                            : "its coefficient is left to the prior");
     return DONE;
 }

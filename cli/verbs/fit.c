@@ -4,6 +4,7 @@
 #include "choice.h"
 #include "print/coefficients.h"
 #include "print/learned.h"
+#include "print/process.h"
 
 /* Options that need one another. */
 static int check_call(const choice *c)
@@ -30,7 +31,9 @@ static int say_fit(choice *c)
     coefficients all = {0};
     int status = learned_print(c->r, c->quiet, c->start);
     if (status != DONE || c->quiet) return status;
-    if (!fab_regression_is_network(c->r)) {
+    if (fab_regression_is_process(c->r)) {
+        status = process_print(c->r);
+    } else if (!fab_regression_is_network(c->r)) {
         status = coefficients_of(&all, c->data.file, c->r, "auto");
         if (status == DONE) coefficients_print(&all);
         coefficients_close(&all);

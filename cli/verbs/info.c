@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "options.h"
 #include "print/coefficients.h"
+#include "print/process.h"
 #include "print/stream.h"
 #include <inttypes.h>
 #include <stdio.h>
@@ -32,7 +33,7 @@ static void put_shape(json_t *j, const fab_gauss *g)
 }
 
 static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficients *c,
-                    const fab_stream_scores *stream)
+                    fab_regression *process, const fab_stream_scores *stream)
 {
     json_t *j = json_object();
     for (int64_t i = 0; i < fab_tensors_meta_count(p->file); i++) {
@@ -46,6 +47,10 @@ static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficie
     if (stream) json_put(j, "stream", stream_json(stream));
     if (c->r) json_put(j, "coefficients", coefficients_json(c));
     if (c->r) summary_put(j, &c->summary);
+    if (process && process_put(j, process) != DONE) {
+        json_decref(j);
+        return FAILED;
+    }
     if (c->reference) json_put(j, "reference", json_text(c->reference));
     if (p->mix.n > 1) {
         json_t *parts = json_array();
@@ -127,7 +132,8 @@ static void print_gauss(const fab_gauss *g)
 }
 
 static int say_table(const char *file, const fab_posterior *p, const fab_ranges *s,
-                     const coefficients *c, const fab_stream_scores *stream)
+                     const coefficients *c, fab_regression *process,
+                     const fab_stream_scores *stream)
 {
     const fab_mixture *m = &p->mix;
     print_value("file", file);
@@ -151,7 +157,10 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
         coefficients_print(c);
         next_print(file);
     }
-    return DONE;
+    if (!process) return DONE;
+    const int status = process_print(process);
+    if (status == DONE) next_print(file);
+    return status;
 }
 
 /* A person who names no reference reads differences to the first level. */
@@ -177,6 +186,7 @@ static int run(const verb *self, int argc, char **argv)
     fab_posterior *p = NULL;
     fab_ranges ranges;
     coefficients c = {0};
+    fab_regression *process = NULL;
     fab_stream_scores *stream = NULL;
     fab_status s = fab_posterior_load(&p, file);
     if (s != FAB_OK) return say_status(s);
@@ -184,12 +194,18 @@ static int run(const verb *self, int argc, char **argv)
     status = s == FAB_OK ? DONE : say_status_of(file, s);
     if (status == DONE && reference && !fab_posterior_is_linear(p))
         status = say_wrong("info: --reference is for the coefficients of a linear model");
+    if (status == DONE && fab_file_kind(p->file) == FAB_KIND_GP) {
+        s = fab_regression_take(&process, file, p, NULL);
+        if (s != FAB_OK) status = say_status(s);
+    }
     if (status == DONE && fab_posterior_is_linear(p))
         status = coefficients_open(&c, file, p, reference_of(reference, json));
     s = fab_stream_scores_read(&stream, p->file);
     if (status == DONE && s != FAB_OK) status = say_status_of(file, s);
     if (status == DONE)
-        status = json ? say_json(p, &ranges, &c, stream) : say_table(file, p, &ranges, &c, stream);
+        status = json ? say_json(p, &ranges, &c, process, stream)
+                      : say_table(file, p, &ranges, &c, process, stream);
+    fab_regression_free(process);
     coefficients_close(&c);
     fab_stream_scores_free(stream);
     fab_posterior_free(p);

@@ -38,7 +38,7 @@ static const fab_method *vectors_of(const fab_method *m)
 static int64_t takes_of(const fab_method *m)
 {
     const int64_t models = FAB_TAKES_LINEAR | FAB_TAKES_GRADIENT | FAB_TAKES_EXAMPLES |
-                           FAB_TAKES_JACOBIAN;
+                           FAB_TAKES_JACOBIAN | FAB_TAKES_KERNEL;
     int64_t takes = fab_method_takes(m);
     if (own_network(m)) takes |= fab_method_takes(network_of(m));
     return takes & models ? takes | FAB_TAKES_WEIGHTS : takes; /* examples always can */
@@ -60,6 +60,7 @@ static const word takes_words[] = {
     {FAB_TAKES_GRADIENT, "models with a gradient", "gradient"},
     {FAB_TAKES_EXAMPLES, "models with gradients of single examples", "examples"},
     {FAB_TAKES_JACOBIAN, "models with a Jacobian", "jacobian"},
+    {FAB_TAKES_KERNEL, "models with a kernel", "kernel"},
     {FAB_TAKES_WEIGHTS, "weights", "weights"},
     {FAB_TAKES_SPARSE, "sparse rows", "sparse"},
     {FAB_TAKES_MISSING, "values missing", "missing"}};

@@ -53,6 +53,8 @@ FAB_API const char *fab_method_summary(const fab_method *m); /* one line */
 FAB_API const fab_fields *fab_method_fields(const fab_method *m);
 /* 1: any number of updates; 0: its whole table in one update. */
 FAB_API int fab_method_streams(const fab_method *m);
+/* 1: it goes on with rows that come after its result: a stream, or a batch method that appends (gp). */
+FAB_API int fab_method_continues(const fab_method *m);
 
 /* What a method takes. */
 typedef enum fab_takes {
@@ -63,8 +65,9 @@ typedef enum fab_takes {
     FAB_TAKES_JACOBIAN = 16, /* any model with outputs and their Jacobian */
     FAB_TAKES_WEIGHTS =
         32, /* vectors with weights: one of weight w counts as w of them; examples of models always can */
-    FAB_TAKES_SPARSE = 64,  /* rows that are sparse, without making a table of them dense */
-    FAB_TAKES_MISSING = 128 /* vectors with NaN where a value is missing */
+    FAB_TAKES_SPARSE = 64,   /* rows that are sparse, without making a table of them dense */
+    FAB_TAKES_MISSING = 128, /* vectors with NaN where a value is missing */
+    FAB_TAKES_KERNEL = 256   /* a Gaussian process: fab_model_kernel */
 } fab_takes;
 /* The sum of those it takes. */
 FAB_API int64_t fab_method_takes(const fab_method *m);

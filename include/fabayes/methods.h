@@ -346,6 +346,24 @@ typedef struct fab_spike_slab_settings {
 
 FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
 
+/* gp: a Gaussian process (fab_model_kernel), exactly: the parameters of its kernel and the noise by the evidence, then f at
+ * any row.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
+ * (fab_fit_tensors, and files): X, a, L, y and what fab_process_parts has else, and `search`.  After the result more rows
+ * may come in further updates: they are appended to the factor, and the parameters stay.
+ *
+ * Time N^3 / 3 for each of some hundred evaluations on at most `rows` rows, and once on all; memory 3 N^2 numbers of N rows,
+ * and N^2 when it is made.  docs/methods/gp.md. */
+typedef struct fab_gp_settings {
+    double beta;         /* gaussian: noise precision; auto: by the evidence */
+    int64_t seed;        /* of the rows that parameters are looked for on, and of the starts */
+    int64_t starts;      /* searches; auto: 5 and one for each free parameter, 10 at most */
+    int64_t rows;        /* that parameters are looked for on, at most */
+    int64_t exact_limit; /* rows that are taken */
+    double tol;          /* relative change of the log evidence at which a search ends */
+} fab_gp_settings;
+
+FAB_API fab_gp_settings fab_gp_defaults(void);
+
 /* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
  * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
  * coordinates.  The state is the root of the precision: priors may be as wide and columns of such sizes as they like.

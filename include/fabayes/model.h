@@ -15,7 +15,7 @@
 #ifndef FABAYES_MODEL_H
 #define FABAYES_MODEL_H
 
-#include "fabayes/exec.h"
+#include "fabayes/kernel.h"
 
 #ifdef __cplusplus
 extern "C" {
@@ -155,6 +155,9 @@ typedef struct fab_model {
                               const double *variance, double *out);
     int64_t
         any_rows; /* 1: rows may come in f32 or f64, and `predict`, too, takes any number of them */
+
+    const fab_kernel
+        *kernel; /* a Gaussian process (fab_model_kernel), which has no loss; otherwise NULL */
 } fab_model;
 
 enum { FAB_MODEL_COLUMNS = 512 };
@@ -162,6 +165,11 @@ enum { FAB_MODEL_COLUMNS = 512 };
 /* A generalised linear model as a model: loss, predictions, Jacobian, gradients of single examples.  Borrows g
  * until the last use of the model (a fit copies it); a beta that is fixed is written to it. */
 FAB_API fab_model fab_model_linear(fab_glm *g);
+
+/* A Gaussian process as a model, for the method gp: the predictor of a row is eta = f(x) + offset, f with mean 0 and the
+ * covariance k (kernel.h).  theta: the logarithms of the parameters of the kernel and, of a gaussian target, of the noise
+ * precision.  Borrows g and k until the last use of the model. */
+FAB_API fab_model fab_model_kernel(fab_glm *g, const fab_kernel *k);
 
 /* Sizes and functions that no model can do without?  The sentence starts with `who`. */
 FAB_API fab_status fab_model_check(const char *who, const fab_model *m);

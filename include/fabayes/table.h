@@ -40,8 +40,8 @@ FAB_API fab_target fab_likelihood_target(fab_likelihood l);
 
 /* What to fit.  A field that is 0 or NULL is chosen from the data, or means its default. */
 typedef struct fab_plan {
-    /* "linear" (default), "mlp:50" or layers as in net.h.  "mlp": the network that predicts rows left out best; "auto":
-     * that, or the linear model where it is better. */
+    /* "linear" (default), "mlp:50" or layers as in net.h, "gp:rbf:ard" or another kernel as in kernel.h.  "mlp": the network
+     * that predicts rows left out best; "auto": that, or the linear model where it is better. */
     const char *model;
     /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
      * gaussian. */
@@ -121,7 +121,8 @@ typedef enum fab_kind {
     FAB_KIND_VECTORS = 0, /* no model: the file of a factor analysis, or a bare Gaussian */
     FAB_KIND_LINEAR,      /* a linear or generalised linear model */
     FAB_KIND_NETWORK,
-    FAB_KIND_CALLBACK /* a model of the user's own */
+    FAB_KIND_CALLBACK, /* a model of the user's own */
+    FAB_KIND_GP        /* a Gaussian process */
 } fab_kind;
 FAB_API fab_kind fab_file_kind(const fab_tensors *file);
 /* A linear model with its units, as fab_regression_take wants it? */
@@ -258,6 +259,8 @@ FAB_API fab_calibration fab_regression_calibration(const fab_regression *r);
 FAB_API const fab_method *fab_regression_method(const fab_regression *r);
 /* 1: a network, or a method that takes any model as one. */
 FAB_API int fab_regression_is_network(const fab_regression *r);
+/* 1: a Gaussian process. */
+FAB_API int fab_regression_is_process(const fab_regression *r);
 /* The target's likelihood, features, classes; after a fit beta too, of a linear model in the user's units. */
 FAB_API fab_status fab_regression_model(fab_regression *r, fab_glm *m);
 /* Columns, levels and units.  Lends until free; NULL before run. */
@@ -309,6 +312,36 @@ typedef struct fab_summary {
     double alpha;                        /* precision of the prior, in fitting units */
 } fab_summary;
 FAB_API fab_status fab_regression_summary(fab_regression *r, fab_summary *f);
+
+/* What a Gaussian process has learned, of a fit or a file. */
+typedef struct fab_process_parameter {
+    const char
+        *name; /* "s2", "l", .. as in kernel.h; "noise": its variance, of a gaussian target */
+    const char *kernel; /* "rbf", ..; of an s2 the text of its term; of the noise "" */
+    const char *column; /* of a length-scale of its own: the feature; otherwise NULL */
+    double theta;       /* in fitting units */
+    double
+        value; /* in the user's; of what belongs to several features of different scales: theta */
+    double
+        relevance; /* of such a length-scale: 1 / theta, how much a step of one standard deviation matters; else NaN */
+    int64_t fixed;    /* 1: given */
+    int64_t at_bound; /* 1: the search ended at the end of its range */
+} fab_process_parameter;
+
+typedef struct fab_process_summary {
+    const char *kernel;                     /* its text */
+    int64_t rows;                           /* learned and appended */
+    double lml;                             /* log p(y) of all rows, in fitting units */
+    double jitter;                          /* added to the diagonal, for a factor; or 0 */
+    int64_t searched;                       /* rows that the parameters were looked for on */
+    int64_t starts, optima;                 /* searches; ends of them that differ */
+    double second;                          /* log p(y) of the next best end; NaN: there is one */
+    int64_t n;                              /* parameters, */
+    const fab_process_parameter *parameter; /* n */
+    const int64_t *order; /* n: those with a relevance in front, the largest first */
+} fab_process_summary;
+/* Lends *s until the next call with this regression, update or free.  FAB_UNSUPPORTED: it is none. */
+FAB_API fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s);
 
 /* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one
  * predictor).  Lends until free; writes into buf where it must. */
@@ -468,6 +501,7 @@ typedef struct fab_recipe {
     int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */
     int64_t
         steps; /* 1: values of a column that come again are features (fab_scaling_create_steps) */
+    const char *kernel; /* of a Gaussian process; otherwise NULL */
 } fab_recipe;
 
 /* That of a regression which was prepared.  Borrows the plan's texts. */

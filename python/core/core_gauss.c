@@ -454,10 +454,10 @@ static PyObject *pack(PyObject *o, PyObject *none)
     return core_bytes(s, bytes, size);
 }
 
-/* The parts and weights of a posterior, and what it is of: vectors, linear, network or callback. */
+/* The parts and weights of a posterior, and what it is of: vectors, linear, network, callback or gp. */
 static PyObject *parts_of(const fab_posterior *p)
 {
-    static const char *const kinds[] = {"vectors", "linear", "network", "callback"};
+    static const char *const kinds[] = {"vectors", "linear", "network", "callback", "gp"};
     PyObject *list = PyList_New(0), *meta = PyDict_New();
     for (int64_t i = 0; list && i < p->mix.n; i++) {
         PyObject *g = core_gauss_wrap(p->mix.part[i]);

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "fit/fit.h"
+#include "model/kernel.h"
 #include "train/state.h"
 #include <stdio.h>
 #include <stdlib.h>
@@ -49,7 +50,7 @@ static fab_status describe_settings(fab_fit *f, fab_tensors *t)
     return s;
 }
 
-/* {"kind": "linear" ..}, {"kind": "network" ..}, or a model without words for itself. */
+/* {"kind": "linear" ..}, {"kind": "gp" ..}, {"kind": "network" ..}, or a model without words for itself. */
 static fab_status describe_model(fab_fit *f, fab_tensors *t)
 {
     const fab_model *m = &f->model;
@@ -58,6 +59,9 @@ static fab_status describe_model(fab_fit *f, fab_tensors *t)
     if (m->glm) {
         FAB_TRY(fab_fit_glm(f, &glm));
         FAB_TRY(fab_glm_json(&glm, &json));
+    } else if (m->kernel) {
+        FAB_TRY(fab_fit_glm(f, &glm));
+        FAB_TRY(fab_process_json(&glm, m->kernel, &json));
     } else if (m->json) {
         FAB_TRY(m->json(m->self, &json));
     } else {
@@ -255,8 +259,8 @@ static fab_status read_count(const fab_tensors *file, int64_t *n)
 static fab_status load_with(fab_fit **f, const fab_method *m, void *settings,
                             const fab_tensors *file, const fab_input *in, const fab_exec *x)
 {
-    int64_t n = 0; /* a batch method gets its rows again, a stream goes on behind them */
-    if (m->streams) FAB_TRY(read_count(file, &n));
+    int64_t n = 0; /* a batch method gets its rows again, others go on behind them */
+    if (fab_method_continues(m)) FAB_TRY(read_count(file, &n));
     fab_settings_defaults(m->fields, settings);
     FAB_TRY(fab_settings_from_json(m->fields, settings, fab_tensors_get(file, "settings")));
     FAB_TRY(fab_fit_create(f, m->name, settings, m->fields->size, in, x));

@@ -426,9 +426,11 @@ fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
     if (f->drive) FAB_TRY(fab_drive_check_update(f->drive));
     FAB_TRY(check_rows(f, e));
     if (e->x.n == 0) return FAB_OK;
-    if (!f->m->streams && f->n > 0)
+    if (!fab_method_continues(f->m) && f->n > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
                         f->m->name);
+    if (f->ready && !f->m->streams)
+        release_present(f); /* of the rows before: they are in the result */
     f->ready = 0;
     f->stopped = 0;
     fab_tensors_free(f->tensors);
@@ -462,6 +464,14 @@ fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
     f->ready = 1;
     *q = &f->mixture;
     return FAB_OK;
+}
+
+fab_status fab_fit_process(fab_fit *f, fab_process **p)
+{
+    const fab_mixture *q;
+    *p = NULL;
+    FAB_TRY(fab_fit_result(f, &q));
+    return f->m->process ? f->m->process(f->handle[0], p) : FAB_OK;
 }
 
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)

@@ -67,6 +67,9 @@ fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_
  * asked whether to stop.  Lends until the next update, result or free. */
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q);
 
+/* The Gaussian process that the method has found, after the result; *p NULL: it finds none.  Lends until the next update or free. */
+fab_status fab_fit_process(fab_fit *f, fab_process **p);
+
 /* The state of all runs as tensors state.*, and back, with n rows seen. */
 fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t);
 fab_status fab_fit_load_state(fab_fit *f, const fab_tensors *t, int64_t n);

@@ -17,6 +17,7 @@ struct fab_method {
     int64_t takes;            /* fab_takes */
     int64_t asks;             /* fab_asks besides those that follow from `takes` (methods.c) */
     int64_t streams;          /* 1: any number of updates; 0: its whole table in one update */
+    int64_t appends;          /* 1: and then, after its result, rows that are appended to it */
     int64_t any_rank;         /* 1: a stream whose state knows no K: a result for any */
     int64_t saturates;        /* 1: its report knows `saturated` */
     const fab_fields *fields; /* its settings */
@@ -48,6 +49,9 @@ struct fab_method {
     fab_status (*report)(void *handle, fab_report *r);       /* after result */
     /* Add what the method has beside the Gaussian, by name (borrowed as the state is); after result.  NULL: nothing. */
     fab_status (*tensors)(void *handle, fab_tensors *t);
+
+    /* The Gaussian process that it has found (lent until update or free); after result.  NULL: it finds none. */
+    fab_status (*process)(void *handle, fab_process **p);
 
     /* Add the tensors state.* needed to continue exactly (borrowed until the set is freed or the handle is used
      * again); take them back into a fresh handle of the same settings.  NULL: cannot continue. */

@@ -58,6 +58,11 @@ int fab_method_streams(const fab_method *m)
     return (int)m->streams;
 }
 
+int fab_method_continues(const fab_method *m)
+{
+    return m->streams || m->appends;
+}
+
 int64_t fab_method_takes(const fab_method *m)
 {
     return m->takes | FAB_TAKES_SPARSE; /* all of them read rows through base/rows.h */
@@ -78,6 +83,8 @@ const char *fab_method_lacks_model(const fab_method *m, const fab_model *model)
     if (!model)
         return takes & FAB_TAKES_VECTORS || m->vectors ? NULL : "needs a model, not vectors alone";
     if (takes & FAB_TAKES_LINEAR && model->glm) return NULL;
+    if (takes & FAB_TAKES_KERNEL) return model->kernel ? NULL : "needs a model with a kernel";
+    if (model->kernel) return "knows no Gaussian process; gp does";
     if (takes & FAB_TAKES_GRADIENT && model->loss) return NULL;
     if (takes & FAB_TAKES_EXAMPLES && model->loss && (model->examples || model->gradients))
         return NULL;

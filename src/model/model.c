@@ -10,7 +10,7 @@ fab_status fab_model_check(const char *who, const fab_model *m)
     if (m->D < 1 || m->D > (int64_t)1 << 40)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has D = %lld, expected 1 to 2^40", who,
                         (long long)m->D);
-    if (!m->loss) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has no loss", who);
+    if (!m->loss && !m->kernel) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has no loss", who);
     FAB_TRY(fab_likelihood_check(who, m->head.likelihood));
     if (m->free < 0 || m->free >= m->D)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the model has %lld free coordinates of D = %lld",

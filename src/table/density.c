@@ -35,7 +35,7 @@ typedef struct job { /* one run of one fold */
     const fab_fold *fold;
     void *settings;   /* with its seed; owned */
     fab_draws *draws; /* of a network */
-    double nll;       /* of a linear model */
+    double nll;       /* of a linear model or a process */
     fab_status status;
     char why[WHY];
 } job;
@@ -52,7 +52,7 @@ typedef struct left_out {
 
 static int is_linear(const fab_recipe *r)
 {
-    return (r->method->takes & FAB_TAKES_LINEAR) != 0;
+    return (r->method->takes & (FAB_TAKES_LINEAR | FAB_TAKES_KERNEL)) != 0;
 }
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
@@ -275,7 +275,8 @@ fab_status fab_recipe_noise(const fab_recipe *r, const void *settings, const fab
 {
     FAB_TRY(fab_likelihood_check("noise", r->likelihood));
     if (!fab_likelihood_row_of(r->likelihood)->noise || r->noise == FAB_NOISE_FIXED ||
-        r->method->takes & (FAB_TAKES_VECTORS | FAB_TAKES_LINEAR) || r->samples < 1)
+        r->method->takes & (FAB_TAKES_VECTORS | FAB_TAKES_LINEAR | FAB_TAKES_KERNEL) ||
+        r->samples < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "noise: needs a network with a gaussian target whose noise is "
                         "learned, and draws: samples >= 1");

@@ -3,13 +3,46 @@
  * SPDX-License-Identifier: MIT */
 #include "table/fitting.h"
 #include "base/fail.h"
+#include "base/memory.h"
 #include "fit/fit.h"
+#include "model/kernel.h"
 #include "model/net/examples.h"
 #include "model/likelihoods/likelihood.h"
 
 int fab_fitting_is_linear(const fab_fitting *f)
 {
     return (f->what.method->takes & FAB_TAKES_LINEAR) != 0;
+}
+
+int fab_fitting_is_process(const fab_fitting *f)
+{
+    return (f->what.method->takes & FAB_TAKES_KERNEL) != 0;
+}
+
+fab_status fab_fitting_columns(const fab_scaling *k, const char ***names)
+{
+    FAB_TRY(fab_alloc_array((void **)names, k->D, sizeof **names, "columns"));
+    for (int64_t d = 0; d < k->D; d++) (*names)[d] = k->name[d];
+    for (int64_t c = 0; c < k->columns && !k->formula; c++) {
+        const fab_column *p = &k->column[c];
+        const int64_t features = p->levels ? p->levels : 1 + p->steps;
+        for (int64_t i = 0; i < features; i++) (*names)[p->first + i] = p->name;
+    }
+    return FAB_OK;
+}
+
+static fab_status open_kernel(fab_fitting *f)
+{
+    const char **names;
+    f->glm = (fab_glm){.likelihood = f->what.likelihood, .D = f->units->D, .classes = 1, .beta = 1};
+    if (fab_likelihood_row_of(f->what.likelihood)->several)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "a Gaussian process has one predictor, and a %s target needs several",
+                        fab_likelihood_name(f->what.likelihood));
+    FAB_TRY(fab_fitting_columns(f->units, &names));
+    const fab_status s = fab_kernel_create(&f->kernel, f->what.kernel, f->units->D, names);
+    fab_release((void *)names);
+    return s;
 }
 
 fab_status fab_fitting_model(fab_fitting *f)
@@ -24,6 +57,7 @@ fab_status fab_fitting_model(fab_fitting *f)
                            .nu = w->nu};
         return FAB_OK;
     }
+    if (fab_fitting_is_process(f)) return open_kernel(f);
     const fab_model_settings *s = f->settings;
     const fab_net_plan plan = {.layers = w->layers ? w->layers : "linear",
                                .features = f->units->D,
@@ -41,17 +75,26 @@ fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file)
 {
     const fab_model_settings *s = f->settings;
     if (fab_fitting_is_linear(f)) return fab_glm_from_json(&f->glm, fab_tensors_get(file, "model"));
+    if (fab_fitting_is_process(f)) {
+        const char **names;
+        FAB_TRY(fab_fitting_columns(f->units, &names));
+        const fab_status done = fab_process_from_json(
+            &f->glm, &f->kernel, fab_tensors_get(file, "model"), f->units->D, names);
+        fab_release((void *)names);
+        return done;
+    }
     FAB_TRY(fab_net_from_json(&f->net, fab_tensors_get(file, "model"), s->batch, &f->exec));
     if (fab_net_model(f->net)->head.D != f->units->D)
         return FAB_FAIL(FAB_BAD_FILE, "its network and its scaling do not belong together");
     return FAB_OK;
 }
 
-/* The model as a fit takes it; *room is where a linear one stands during the call. */
+/* The model as a fit takes it; *room is where one that is no network stands during the call.  glm: room for its own, which
+ * the fit of a process borrows. */
 static fab_input input_of(const fab_fitting *f, fab_model *room, fab_glm *glm)
 {
-    *glm = f->glm;
-    if (!f->net) *room = fab_model_linear(glm);
+    if (glm != &f->glm) *glm = f->glm;
+    if (!f->net) *room = f->kernel ? fab_model_kernel(glm, f->kernel) : fab_model_linear(glm);
     return (fab_input){.model = f->net ? fab_net_model(f->net) : room, .prior = f->prior};
 }
 
@@ -70,7 +113,7 @@ fab_status fab_fitting_open(fab_fitting *f)
     const fab_method *m = f->what.method;
     fab_model room;
     fab_glm glm;
-    const fab_input in = input_of(f, &room, &glm);
+    const fab_input in = input_of(f, &room, f->kernel ? &f->glm : &glm);
     return fab_fit_create(&f->fit, m->name, f->settings, m->fields->size, &in, &f->exec);
 }
 
@@ -78,16 +121,18 @@ fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file)
 {
     fab_model room;
     fab_glm glm;
-    const fab_input in = input_of(f, &room, &glm);
-    return fab_fit_load(&f->fit, file, f->net ? &in : NULL, &f->exec);
+    const fab_input in = input_of(f, &room, f->kernel ? &f->glm : &glm);
+    return fab_fit_load(&f->fit, file, f->net || f->kernel ? &in : NULL, &f->exec);
 }
 
 void fab_fitting_close(fab_fitting *f)
 {
     fab_fit_free(f->fit);
     fab_net_free(f->net);
+    fab_kernel_free(f->kernel);
     f->fit = NULL;
     f->net = NULL;
+    f->kernel = NULL;
 }
 
 fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t first, int64_t n)

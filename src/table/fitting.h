@@ -15,13 +15,19 @@ typedef struct fab_fitting {
     const fab_scaling *units; /* borrowed */
     const fab_gauss *prior;   /* borrowed; NULL: the method's */
     fab_exec exec;
-    fab_glm glm;  /* a linear model, of a method that knows it */
+    fab_glm glm; /* a linear model, of a method that knows it */
+    fab_kernel
+        *kernel;  /* of a Gaussian process, whose likelihood is in glm; NULL: there is none yet */
     fab_net *net; /* otherwise; NULL: there is none yet */
     fab_fit *fit; /* NULL: not open */
 } fab_fitting;
 
 /* Does the method know linear models as such?  Otherwise it gets a network. */
 int fab_fitting_is_linear(const fab_fitting *f);
+/* Or Gaussian processes? */
+int fab_fitting_is_process(const fab_fitting *f);
+/* The column that each feature comes from: what a kernel calls it.  Gives *names, D texts that are lent: fab_release. */
+fab_status fab_fitting_columns(const fab_scaling *k, const char ***names);
 
 /* The linear model or the network for the data. */
 fab_status fab_fitting_model(fab_fitting *f);
@@ -30,7 +36,7 @@ double fab_fitting_bytes(const fab_fitting *f, int64_t n);
 /* The inference of that model: from nothing, or from a file of the same model. */
 fab_status fab_fitting_open(fab_fitting *f);
 fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file);
-/* The network that the file describes, instead of one for the recipe's layers. */
+/* The network or the kernel that the file describes, instead of that of the recipe. */
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file);
 void fab_fitting_close(fab_fitting *f); /* takes zeros */
 

@@ -1,7 +1,7 @@
 /* fold.c - one fold of a search: fitted to its training rows as any table is, and scored on the others.
  *
  * SPDX-License-Identifier: MIT */
-#include "fit/method.h"
+#include "fit/fit.h"
 #include "model/likelihoods/likelihood.h"
 #include "table/fold.h"
 #include "base/hooks.h"
@@ -121,17 +121,20 @@ static fab_status score_net(const fab_fitting *t, const fab_fold *f, fab_scores 
     return done;
 }
 
+/* Of one Gaussian predictor, or several: a linear model or a process. */
 static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scores *s)
 {
     const fab_dataset *d = f->test;
     const fab_rows x = fab_dataset_rows(d);
     const double scale = f->k->target_scale;
     const int classes = fab_likelihood_row_of(t->what.likelihood)->several;
+    fab_process *process;
     fab_mixture mix;
     fab_glm m;
     double *work; /* n x classes log probabilities, or n predictors and their variances */
     FAB_TRY(fab_fitting_mixture(t, &mix));
     FAB_TRY(fab_fitting_glm_of(t, &m));
+    FAB_TRY(fab_fit_process(t->fit, &process));
     FAB_TRY(
         fab_alloc_array((void **)&work, d->n * (classes ? m.classes : 2), sizeof *work, "fold"));
     fab_status done;
@@ -139,7 +142,8 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
         done = fab_predict_classes(mix.part[0], &m, &x, d->offset, 0, 0, &t->exec, work);
         if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, &t->exec, s);
     } else {
-        done = fab_table_eta(mix.part[0], &m, f->k, d, &t->exec, work, work + d->n);
+        done = process ? fab_table_process(process, f->k, d, work, work + d->n)
+                       : fab_table_eta(mix.part[0], &m, f->k, d, &t->exec, work, work + d->n);
         m.beta /= scale * scale;
         if (done == FAB_OK) done = fab_score(&m, d->n, work, work + d->n, f->y, &t->exec, s);
     }

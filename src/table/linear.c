@@ -11,6 +11,7 @@
  *   2  else S = A cov A', dense, and back to F F' + psi without loss
  *
  * SPDX-License-Identifier: MIT */
+#include "model/kernel.h"
 #include "table/regression.h"
 #include <math.h>
 #include <string.h>
@@ -18,8 +19,9 @@
 static fab_status need_linear(fab_regression *r, const char *what)
 {
     FAB_TRY(fab_regression_view(r));
-    if (!r->view.net) return FAB_OK;
-    return FAB_FAIL(FAB_UNSUPPORTED, "regression: a network has no %s", what);
+    if (!r->view.net && !r->view.process) return FAB_OK;
+    return FAB_FAIL(FAB_UNSUPPORTED, "regression: a %s has no %s",
+                    r->view.net ? "network" : "Gaussian process", what);
 }
 
 static const fab_gauss *gauss_of(const fab_regression *r)
@@ -64,6 +66,7 @@ int64_t fab_regression_size(const fab_regression *r)
         return q->total ? q->total : q->D;
     }
     if (r->fit.net) return fab_net_model(r->fit.net)->D;
+    if (r->fit.kernel) return fab_process_size(&r->fit.glm, r->fit.kernel);
     return r->fit.fit ? fab_glm_size(&(fab_glm){.D = r->scaling->D,
                                                 .classes = r->fit.glm.classes,
                                                 .intercept = r->fit.what.intercept})
@@ -128,7 +131,8 @@ fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *
 
 static int has_coefficient(fab_regression *r, int64_t i)
 {
-    return fab_regression_view(r) == FAB_OK && !r->view.net && i >= 0 && i < gauss_of(r)->D;
+    return fab_regression_view(r) == FAB_OK && !r->view.net && !r->view.process && i >= 0 &&
+           i < gauss_of(r)->D;
 }
 
 const char *fab_regression_coefficient_name(fab_regression *r, int64_t i)
@@ -177,7 +181,7 @@ fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first
         return fab_mixture_sample(&r->view.mix, seed, FAB_PURPOSE_SAMPLE, first, n, type, out, ld,
                                   NULL, &x);
     FAB_TRY(need_solver(r));
-    if (!r->view.net) return sample_linear(r, seed, first, n, type, out, ld);
+    if (!r->view.net && !r->view.process) return sample_linear(r, seed, first, n, type, out, ld);
     return fab_solver_sample(r->view.solver, seed, FAB_PURPOSE_SAMPLE, first, n, type, out, ld);
 }
 

@@ -19,8 +19,9 @@
 
 enum {
     PIECE_NUMBERS =
-        1 << 21,  /* of the features read, and of draws of predictors, at a time: 16 MB */
-    SAMPLES = 100 /* of a network */
+        1 << 21,        /* of the features read, and of draws of predictors, at a time: 16 MB */
+    SAMPLES = 100,      /* of a network */
+    PROCESS_ROWS = 1024 /* predicted by a Gaussian process at a time */
 };
 
 fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling *k,
@@ -28,6 +29,26 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
 {
     const fab_rows rows = fab_dataset_rows(t);
     FAB_TRY(fab_predict_eta(q, m, &rows, t->offset, x, eta, variance));
+    fab_predict_to_units(k->target_mean, k->target_scale, t->n, eta, variance);
+    return FAB_OK;
+}
+
+fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dataset *t,
+                             double *eta, double *variance)
+{
+    const fab_rows rows = fab_dataset_rows(t);
+    const int64_t D = k->D, block = t->n < PROCESS_ROWS ? t->n : PROCESS_ROWS;
+    double *x;
+    FAB_TRY(fab_alloc_array((void **)&x, block * D, sizeof *x, "predictions"));
+    fab_status s = FAB_OK;
+    for (int64_t first = 0; first < t->n && s == FAB_OK; first += block) {
+        const int64_t n = t->n - first < block ? t->n - first : block;
+        for (int64_t i = 0; i < n; i++) fab_rows_get(&rows, first + i, D, x + i * D);
+        s = fab_process_predict(p, n, x, D, eta + first, variance + first, NULL);
+    }
+    fab_release(x);
+    FAB_TRY(s);
+    for (int64_t i = 0; t->offset && i < t->n; i++) eta[i] += t->offset[i];
     fab_predict_to_units(k->target_mean, k->target_scale, t->n, eta, variance);
     return FAB_OK;
 }
@@ -201,6 +222,8 @@ static fab_status predict_linear(work *w, const fab_dataset *t)
     const fab_gauss *q = r->view.mix.part[0];
     const fab_rows x = fab_dataset_rows(t);
     const int64_t n = w->all.n;
+    if (r->view.process)
+        return fab_table_process(r->view.process, r->scaling, t, w->eta + n, w->variance + n);
     if (several(w)) /* each row has draws of its own, whatever the pieces */
         return fab_predict_classes(q, &r->view.model, &x, t->offset, w->how.samples,
                                    w->how.seed + n, &w->exec, w->all.logp + n * w->model.classes);

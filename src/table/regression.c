@@ -47,6 +47,8 @@ void fab_regression_free(fab_regression *r)
     fab_posterior_free(r->loaded);
     fab_dataset_free(r->table);
     fab_dataset_free(r->left_out);
+    fab_release(r->eta);
+    fab_release(r->process);
     fab_scaling_free(r->scaling);
     fab_feed_close(r->feed);
     fab_order_close(&r->order);
@@ -118,7 +120,10 @@ fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_
     if (model && strcmp(model, "mlp") == 0) new->searches = FAB_SEARCH_NETWORK;
     if (model && strcmp(model, "auto") == 0) new->searches = FAB_SEARCH_MODEL;
     if (new->searches) model = "mlp:50"; /* until one is chosen */
-    new->fit.what = (fab_recipe){.layers = model && strcmp(model, "linear") != 0 ? model : NULL,
+    const char *kernel = model && strncmp(model, "gp:", 3) == 0 ? model + 3 : NULL;
+    const int linear = !model || kernel || strcmp(model, "linear") == 0;
+    new->fit.what = (fab_recipe){.layers = linear ? NULL : model,
+                                 .kernel = kernel,
                                  .nu = new->plan.nu,
                                  .standardise = !new->plan.no_scale,
                                  .intercept = !new->plan.no_intercept};
@@ -200,6 +205,7 @@ const char *fab_regression_default_linear(const fab_regression *r)
 static const char *default_method(const fab_regression *r)
 {
     const int prior = r->plan.prior || r->plan.prior_gauss;
+    if (r->fit.what.kernel) return "gp";
     if (!r->fit.what.layers) return fab_regression_default_linear(r);
     if (r->searches) return "ensemble";
     return r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && !prior ? "ensemble" : "vifa";
@@ -216,6 +222,11 @@ static fab_status choose_method(fab_regression *r)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s fits vectors, not a target", m->name);
     if (layers && m->takes & FAB_TAKES_LINEAR)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s knows linear models, not %s", m->name, layers);
+    if (r->fit.what.kernel && !(m->takes & FAB_TAKES_KERNEL))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s knows no Gaussian process: %s is for method gp",
+                        m->name, r->plan.model);
+    if (!r->fit.what.kernel && m->takes & FAB_TAKES_KERNEL)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs a model with a kernel, as gp:rbf:ard", m->name);
     r->fit.what.method = m;
     return FAB_OK;
 }
@@ -301,16 +312,18 @@ static fab_status check_plan(const fab_regression *r)
 {
     const fab_plan *p = &r->plan;
     const fab_recipe *w = &r->fit.what;
-    const char *given = p->checkpoint ? "checkpoint" : "resume";
+    const char *given = p->checkpoint ? "checkpoint" : "resume", *kind = "linear model";
+    if (w->layers) kind = "network";
+    if (w->kernel) kind = "Gaussian process";
     if (p->scale_rows && (!w->method->streams || w->layers))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s takes its units from all rows: scale_rows is for streams",
                         w->method->name);
     if (!p->checkpoint && !p->resume) return FAB_OK;
     if (!p->output) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs an output", given);
-    if (w->method->streams ? w->layers != NULL : fab_fitting_is_linear(&r->fit))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s of a %s has nothing to %s", w->method->name,
-                        w->layers ? "network" : "linear model", given);
+    if (w->method->streams ? w->layers != NULL : w->kernel || fab_fitting_is_linear(&r->fit))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s of a %s has nothing to %s", w->method->name, kind,
+                        given);
     return FAB_OK;
 }
 
@@ -331,7 +344,11 @@ fab_status fab_regression_prepare(fab_regression *r)
     FAB_TRY(check_chosen(r));
     if (r->prepared) return FAB_OK;
     if (!r->left_out) FAB_TRY(fab_calibration_split(r));
-    FAB_TRY(fab_fitting_is_linear(&r->fit) ? prepare_linear(r) : fab_regression_prepare_network(r));
+    if (fab_fitting_is_process(&r->fit))
+        FAB_TRY(fab_regression_prepare_process(r));
+    else
+        FAB_TRY(fab_fitting_is_linear(&r->fit) ? prepare_linear(r)
+                                               : fab_regression_prepare_network(r));
     FAB_TRY(check_plan(r));
     FAB_TRY(check_folds(r));
     r->prepared = 1;
@@ -452,7 +469,7 @@ fab_status fab_regression_run(fab_regression *r)
 {
     struct stat there;
     FAB_TRY(fab_regression_prepare(r));
-    if (!fab_fitting_is_linear(&r->fit))
+    if (!fab_fitting_is_linear(&r->fit) && !fab_fitting_is_process(&r->fit))
         FAB_TRY(fab_regression_choose_noise(r)); /* beta may be another since */
     FAB_TRY(find_units(r));
     r->fit.units = r->scaling;
@@ -508,7 +525,7 @@ fab_status fab_regression_update(fab_regression *r, const fab_data *d)
 {
     const char *method = fab_regression_method(r) ? fab_regression_method(r)->name : NULL;
     if (!method) return FAB_FAIL(FAB_BAD_FILE, "%s: says no method that is known", r->name);
-    if (!fab_regression_method(r)->streams)
+    if (!fab_method_continues(fab_regression_method(r)))
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s is a batch method, and cannot be continued; fit again with all rows",
                         method);

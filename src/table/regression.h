@@ -43,6 +43,7 @@ struct fab_regression {
     int64_t rows, dropped;  /* of this call */
     double needed, limit;   /* bytes of the method; bytes that may be used */
     double loglik_mean;     /* of the rows, for the report */
+    double *eta;            /* predictors of a process at its rows, while they are noted; or NULL */
     int64_t counts, levels; /* what whole numbers could be */
     double dispersion;      /* of counts, for the report */
     int64_t spread;         /* Poisson's are spread too much */
@@ -64,12 +65,16 @@ struct fab_regression {
     fab_calibration calibration;
     int calibrated;
 
+    fab_process_summary *process; /* as it was asked for last; or NULL */
+
     /* Made when first asked for, and forgotten by an update: */
     struct {
         int is_made;
         fab_mixture mix;
-        fab_glm model; /* beta in fitting units */
-        fab_net *net;  /* for predictions: f64, of any number of rows; owned; NULL: linear */
+        fab_glm model;        /* beta in fitting units */
+        fab_net *net;         /* for predictions: f64, of any number of rows; owned; NULL: none */
+        fab_process *process; /* of a Gaussian process; NULL: none.  Lent by the fit, or */
+        fab_process *owned;   /* read from a file */
         fab_solver *solver;
     } view;
 };
@@ -79,6 +84,12 @@ struct fab_regression {
 const char *fab_regression_default_linear(const fab_regression *r);
 int64_t fab_regression_features(const fab_regression *r);
 fab_status fab_regression_of_data(const fab_regression *r, fab_status s);
+
+/* process.c: what a plan may say of a Gaussian process; the process of a file, and the units of its parameters. */
+fab_status fab_regression_prepare_process(const fab_regression *r);
+fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p);
+/* The predictors of the rows at hand, where the process has just these: r->eta, which is NULL otherwise. */
+fab_status fab_regression_note_process(fab_regression *r);
 
 /* network.c: settings that a search finds are automatic until they are given. */
 void fab_regression_open_search(fab_regression *r);

@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
 #include "base/settings.h"
+#include "fit/fit.h"
 #include "model/likelihoods/likelihood.h"
 #include "table/regression.h"
 #include <math.h>
@@ -30,6 +31,7 @@ fab_status fab_regression_view(fab_regression *r)
         FAB_TRY(s);
         r->view.model = fab_net_model(r->view.net)->head;
     } else {
+        FAB_TRY(fab_fit_process(r->fit.fit, &r->view.process));
         FAB_TRY(fab_fitting_glm_of(&r->fit, &r->view.model));
     }
     r->view.is_made = 1;
@@ -40,6 +42,7 @@ void fab_regression_forget_view(fab_regression *r)
 {
     fab_solver_free(r->view.solver);
     fab_net_free(r->view.net);
+    fab_process_free(r->view.owned);
     memset(&r->view, 0, sizeof r->view);
 }
 
@@ -53,7 +56,14 @@ const fab_method *fab_regression_method(const fab_regression *r)
 int fab_regression_is_network(const fab_regression *r)
 {
     if (r->posterior) return fab_file_kind(r->posterior->file) == FAB_KIND_NETWORK;
-    return r->fit.what.method ? !fab_fitting_is_linear(&r->fit) : r->fit.what.layers != NULL;
+    if (!r->fit.what.method) return r->fit.what.layers != NULL;
+    return !fab_fitting_is_linear(&r->fit) && !fab_fitting_is_process(&r->fit);
+}
+
+int fab_regression_is_process(const fab_regression *r)
+{
+    if (r->posterior) return fab_file_kind(r->posterior->file) == FAB_KIND_GP;
+    return r->fit.what.kernel != NULL;
 }
 
 fab_status fab_regression_model(fab_regression *r, fab_glm *m)
@@ -135,7 +145,8 @@ void fab_regression_eta(const fab_regression *r, const fab_glm *m, const fab_gau
                         double *eta)
 {
     const fab_dataset *t = r->table;
-    for (int64_t c = 0; c < m->classes; c++) {
+    if (r->eta) eta[0] = r->eta[i];
+    for (int64_t c = 0; c < m->classes && !r->eta; c++) {
         const double *theta = q->mu + c * (m->D + m->intercept);
         eta[c] = (m->intercept ? theta[m->D] : 0) + (t->offset ? t->offset[i] : 0);
         eta[c] += dot_row(t, i, theta);
@@ -155,6 +166,7 @@ static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_g
     *dispersion = NAN;
     if (r->fit.net) return -loss - log(r->scaling->target_scale); /* in the last epoch */
     if (r->fit.what.method->streams || m->classes > CLASSES) return NAN;
+    if (r->fit.kernel && !r->eta) return NAN;
     for (int64_t i = 0; i < t->n; i++) {
         fab_regression_eta(r, m, q, i, eta);
         const double w = t->weight ? t->weight[i] : 1;
@@ -203,6 +215,7 @@ fab_status fab_regression_note(fab_regression *r)
     FAB_TRY(fab_fitting_glm_of(&r->fit, &m));
     FAB_TRY(fab_fitting_report(&r->fit, &i));
     r->dispersion = NAN;
+    FAB_TRY(fab_regression_note_process(r));
     r->loglik_mean = loglik_mean(r, &m, mix.part[0], i.loss, &r->dispersion);
     /* squares of counts of a rate near 1 and above have a variance of about 2 */
     r->spread = m.likelihood == FAB_LIKELIHOOD_POISSON &&
@@ -210,7 +223,10 @@ fab_status fab_regression_note(fab_regression *r)
     r->wide = !r->plan.method && m.D >= MANY && 2 * m.D >= r->table->n &&
               r->fit.what.method->closed;
     note_whole_numbers(r, m.likelihood);
-    return fab_regression_note_summary(r, &m, mix.part[0]);
+    FAB_TRY(fab_regression_note_summary(r, &m, mix.part[0]));
+    fab_release(r->eta);
+    r->eta = NULL;
+    return FAB_OK;
 }
 
 static fab_status check_fitted(const fab_regression *r)
@@ -271,7 +287,7 @@ fab_status fab_regression_settings_json(fab_regression *r, char **text)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "regression: there are no settings: nothing was fitted here");
     const fab_fields *t = r->fit.what.method->fields;
-    if (!r->fit.fit || !fab_fitting_is_linear(&r->fit))
+    if (!r->fit.fit || (!fab_fitting_is_linear(&r->fit) && !r->fit.kernel))
         return fab_settings_json(t, fab_regression_chosen(r), text);
     FAB_TRY(fab_fitting_report(&r->fit, &i));
     FAB_TRY(fab_alloc_array(&s, 1, t->size, t->method));

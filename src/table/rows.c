@@ -311,7 +311,7 @@ static void forget_rows(fab_dataset *t)
 fab_status fab_regression_take_rows(fab_regression *r)
 {
     if (r->table->n > 0) FAB_TRY(take_in(r));
-    if (r->fit.what.method->streams)
+    if (fab_method_continues(r->fit.what.method))
         while (!fab_feed_at_end(r->feed)) FAB_TRY(take_next(r));
     FAB_TRY(finish(r));
     FAB_TRY(of_data(r, fab_regression_note(r)));

@@ -25,6 +25,7 @@ fab_kind fab_file_kind(const fab_tensors *file)
     if (!model) return FAB_KIND_VECTORS;
     if (fab_json_is(model, "kind", "linear")) return FAB_KIND_LINEAR;
     if (fab_json_is(model, "kind", "network")) return FAB_KIND_NETWORK;
+    if (fab_json_is(model, "kind", "gp")) return FAB_KIND_GP;
     return FAB_KIND_CALLBACK;
 }
 
@@ -142,7 +143,8 @@ static fab_status take_calibration(fab_regression *r, const fab_tensors *file)
 fab_status fab_regression_take(fab_regression **r, const char *name, const fab_posterior *p,
                                const fab_exec *x)
 {
-    const int network = fab_file_kind(p->file) == FAB_KIND_NETWORK;
+    const fab_kind kind = fab_file_kind(p->file);
+    const int network = kind == FAB_KIND_NETWORK;
     const char *method = fab_tensors_get(p->file, "method");
     fab_regression *new;
     *r = NULL;
@@ -153,7 +155,10 @@ fab_status fab_regression_take(fab_regression **r, const char *name, const fab_p
     if (new->fit.what.method && network)
         new->fit.what.method = fab_method_of_networks(new->fit.what.method);
     fab_status s = fab_copy_text(&new->name, name);
-    if (s == FAB_OK) s = of_file(name, network ? take_network(new, p->file) : take_linear(new, p));
+    if (s == FAB_OK && kind == FAB_KIND_GP)
+        s = of_file(name, fab_regression_take_process(new, p));
+    else if (s == FAB_OK)
+        s = of_file(name, network ? take_network(new, p->file) : take_linear(new, p));
     if (s == FAB_OK) s = of_file(name, take_calibration(new, p->file));
     if (s == FAB_OK)
         *r = new;

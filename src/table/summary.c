@@ -149,6 +149,7 @@ fab_status fab_regression_note_summary(fab_regression *r, const fab_glm *m, cons
                        .method_chosen = !r->plan.method,
                        .alpha_chosen = is_auto(r, "alpha")};
     if (r->fit.net || r->fit.what.method->streams || r->exec.comm || t->n == 0) return FAB_OK;
+    if (r->fit.kernel && !r->eta) return FAB_OK;
     FAB_TRY(fab_alloc_array((void **)&room, m->classes + r->scaling->levels + 1, sizeof *room,
                             "summary"));
     s.share = room + m->classes;
@@ -299,6 +300,8 @@ fab_status fab_regression_effects(fab_regression *r, const char *reference, doub
         return FAB_FAIL(FAB_BAD_ARGUMENT, "level = %g, expected a number between 0 and 1", level);
     FAB_TRY(fab_regression_view(r));
     if (r->view.net) return FAB_FAIL(FAB_UNSUPPORTED, "regression: a network has no coefficients");
+    if (r->view.process)
+        return FAB_FAIL(FAB_UNSUPPORTED, "regression: a Gaussian process has no coefficients");
     FAB_TRY(
         fab_alloc_array((void **)&work, 4 * fab_regression_size(r), sizeof *work, "coefficients"));
     const double z = fab_cdf_quantile(normal_cdf, NULL, 0.5 + level / 2, 0, 1);
@@ -323,7 +326,7 @@ fab_status fab_regression_reference(fab_regression *r, char **text)
     fab_text t = {0};
     *text = NULL;
     FAB_TRY(fab_regression_view(r));
-    if (r->view.net || fab_regression_size(r) > REFERENCES_MAX) return FAB_OK;
+    if (r->view.net || r->view.process || fab_regression_size(r) > REFERENCES_MAX) return FAB_OK;
     const fab_scaling *k = r->scaling;
     const char *between = "";
     for (int64_t c = 0; c < k->columns; c++) {

@@ -180,7 +180,7 @@ static fab_span chunk_span(const cpu_call *c, int64_t chunk)
 /* What every chunk of a call needs. */
 typedef struct cpu_chunks {
     const cpu_call *call;
-    fab_kernel *kernel;
+    fab_chunk_kernel *kernel;
     const fab_job *job;
     double *partial; /* chunks x call->count */
     char *scratch;   /* threads x call->scratch bytes */
@@ -196,7 +196,7 @@ static void run_chunk(void *ctx, int64_t chunk, int thread)
 }
 
 /* Run the kernel on every chunk, then add the chunks' sums, in order, to `sums` (c->count numbers). */
-static void run_chunks(cpu_call *c, fab_kernel *kernel, const fab_job *job, double *sums)
+static void run_chunks(cpu_call *c, fab_chunk_kernel *kernel, const fab_job *job, double *sums)
 {
     const int64_t chunks = chunk_count(c);
     double *partial = place(c, (size_t)(chunks * c->count) * sizeof *partial);
@@ -220,7 +220,7 @@ static cpu_call begin(const fab_run *r, int64_t n, int64_t rows, int64_t cols, i
         .scratch = (size_t)round_up((int64_t)fab_scratch_size(rows, cols, r->ops->size), 64)};
 }
 
-static void run(cpu_call *c, fab_kernel *kernel, const fab_job *job, double *sums)
+static void run(cpu_call *c, fab_chunk_kernel *kernel, const fab_job *job, double *sums)
 {
     const int before = fab_blas_enter();
     run_chunks(c, kernel, job, sums);

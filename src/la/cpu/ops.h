@@ -36,13 +36,13 @@ typedef struct fab_span {
 } fab_span;
 
 /* partial: the chunk's sums (sweep: G, E, H, N as wanted, one after another, then the floored rows). */
-typedef void fab_kernel(const fab_job *job, fab_span rows, void *scratch, double *partial);
+typedef void fab_chunk_kernel(const fab_job *job, fab_span rows, void *scratch, double *partial);
 
 typedef struct fab_kernels {
-    fab_kernel *gram, *cross, *colquad;
-    fab_kernel *mult, *rowquad, *rowdot, *axpy;
-    fab_kernel *load, *get, *put, *randn;
-    fab_kernel *sweep;
+    fab_chunk_kernel *gram, *cross, *colquad;
+    fab_chunk_kernel *mult, *rowquad, *rowdot, *axpy;
+    fab_chunk_kernel *load, *get, *put, *randn;
+    fab_chunk_kernel *sweep;
     void (*normals)(uint64_t seed, fab_purpose purpose, uint64_t stream, uint64_t index0, int64_t n,
                     void *out);
 } fab_kernels;

@@ -102,7 +102,7 @@ static fab_status range(const fab_evidence *v, double *lo, double *hi)
     return FAB_OK;
 }
 
-fab_status fab_evidence_maximise(fab_evidence *v)
+fab_status fab_exact_evidence(fab_evidence *v)
 {
     double lo = 0, hi = 0, best = -INFINITY, at = 0;
     if (!fab_is_auto_f64(v->alpha) && !fab_is_auto_f64(v->beta)) return FAB_OK;

@@ -20,6 +20,6 @@ typedef struct fab_evidence {
     int64_t calls; /* out: evaluations */
 } fab_evidence;
 
-fab_status fab_evidence_maximise(fab_evidence *v);
+fab_status fab_exact_evidence(fab_evidence *v);
 
 #endif

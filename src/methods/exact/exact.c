@@ -119,7 +119,7 @@ static fab_status maximise(int64_t n, double *B, const double *z, double rest, f
     double missing = 0; /* of y: where singular values are 0 */
     for (int64_t i = 0; i < n; i++) missing += z[i] * z[i] - v->u2[i];
     v->rest = rest + (missing > 0 ? missing : 0);
-    return fab_evidence_maximise(v);
+    return fab_exact_evidence(v);
 }
 
 fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const double *z, double rest,

@@ -1,0 +1,319 @@
+/* gp.c - Gaussian process regression, exactly: the method gp.
+ *
+ * y_i = f(x_i) + offset_i + noise of variance s^2 / w_i, f a process with mean 0 and covariance k:
+ *
+ *   1  the rows, without their offsets, become a process (kernel.h)
+ *   2  parameters of the kernel and s^2 where log p(y) is largest (train/evidence.h); those that the kernel's text or beta
+ *      gives stay
+ *   3  L L' = K + s^2 / w, a = (K + s^2 / w)^-1 y on all rows: f at any row is Gaussian
+ *   4  more rows: each is a row more of L, in O(N^2); the parameters stay.  The evidence is then that of all rows
+ *
+ * The result is theta, the logarithms of the parameters, as a point; X, a, L, y and weights stand beside it.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "fabayes/methods.h"
+#include "base/fail.h"
+#include "base/hooks.h"
+#include "base/memory.h"
+#include "base/rows.h"
+#include "base/settings.h"
+#include "fit/method.h"
+#include "model/kernel.h"
+#include "model/likelihoods/likelihood.h"
+#include "methods/gp/gp.h"
+#include "train/evidence.h"
+#include "train/state.h"
+#include <math.h>
+#include <string.h>
+
+typedef struct gp {
+    fab_gp_settings s;
+    fab_glm m;
+    const fab_kernel *kernel; /* the model's, borrowed */
+    fab_exec exec;
+    fab_watch watch;
+    fab_process *p; /* NULL: no rows yet */
+    int64_t n, room;
+    double *y, *weight; /* room each: without the offsets; 1 where there are no weights */
+    int learned;        /* the parameters are found */
+    fab_gp_search search;
+    fab_gauss *q;
+    fab_report report;
+} gp;
+
+/* ---- settings ----------------------------------------------------------------------------------------- */
+
+#define SETTINGS fab_gp_settings
+static const fab_field fields[] = {
+    AUTOMATIC(beta, F64, 1e-300, 1e300,
+              "precision of the noise of a gaussian target; auto: by the evidence"),
+    FIELD(seed, I64, 1, 0, 0x1p53,
+          "seed of the rows that parameters are looked for on, and of the starts"),
+    AUTOMATIC(starts, I64, 1, 1000,
+              "searches; auto: 5 and one for each free parameter, 10 at most"),
+    FIELD(rows, I64, 2000, 1, 1e6, "that parameters are looked for on, at most"),
+    FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
+    FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),
+};
+static const fab_fields table = TABLE("gp", fields);
+_Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
+#undef SETTINGS
+
+fab_gp_settings fab_gp_defaults(void)
+{
+    fab_gp_settings s;
+    fab_settings_defaults(&table, &s);
+    return s;
+}
+
+/* ---- life --------------------------------------------------------------------------------------------- */
+
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+{
+    const fab_gp_settings *s = settings;
+    gp *f;
+    *handle = NULL;
+    if (in->model->head.nu != 0)
+        return FAB_FAIL(FAB_UNSUPPORTED, "gp: nu = %g: noise of Student's t is not offered",
+                        in->model->head.nu);
+    if (in->model->head.likelihood != FAB_LIKELIHOOD_GAUSSIAN)
+        return FAB_FAIL(FAB_UNSUPPORTED, "gp: a %s target is not offered",
+                        fab_likelihood_name(in->model->head.likelihood));
+    if (in->prior)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "gp: a prior over the parameters of a kernel is not offered");
+    FAB_TRY(fab_check_alone("gp", x));
+    FAB_TRY(fab_alloc_array((void **)&f, 1, sizeof *f, "gp"));
+    *f = (gp){.s = *s, .m = in->model->head, .kernel = in->model->kernel, .watch = fab_watch_of(x)};
+    if (x) f->exec = *x;
+    *handle = f;
+    return FAB_OK;
+}
+
+static void release(void *handle)
+{
+    gp *f = handle;
+    if (!f) return;
+    fab_process_free(f->p);
+    fab_gauss_free(f->q);
+    fab_release(f->y);
+    fab_release(f->weight);
+    fab_release(f);
+}
+
+static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
+{
+    const fab_gp_settings *s = settings;
+    const double N = (double)n, D = (double)in->model->head.D;
+    (void)x;
+    if (n > s->exact_limit) return 0; /* is refused */
+    return 8 * (3 * N * N + N * (2 * D + 8));
+}
+
+/* ---- 1 ------------------------------------------------------------------------------------------------ */
+
+static fab_status grow(double **array, int64_t n, int64_t room)
+{
+    double *new;
+    FAB_TRY(fab_alloc_array((void **)&new, room, sizeof *new, "gp"));
+    if (n) memcpy(new, *array, (size_t)n * sizeof *new);
+    fab_release(*array);
+    *array = new;
+    return FAB_OK;
+}
+
+/* y and weights of so many rows more have room. */
+static fab_status make_room(gp *f, int64_t more)
+{
+    const int64_t n = f->n + more;
+    if (n <= f->room) return FAB_OK;
+    const int64_t room = f->n == 0 || n > 2 * f->room ? n : 2 * f->room;
+    FAB_TRY(grow(&f->y, f->n, room));
+    FAB_TRY(grow(&f->weight, f->n, room));
+    f->room = room;
+    return FAB_OK;
+}
+
+static void take_target(gp *f, const fab_examples *e, int64_t i)
+{
+    f->y[f->n] = e->y[i] - (e->offset ? e->offset[i] : 0);
+    f->weight[f->n] = e->weight ? e->weight[i] : 1;
+}
+
+static fab_status check_limit(const gp *f, int64_t n)
+{
+    if (n <= f->s.exact_limit) return FAB_OK;
+    return FAB_FAIL(FAB_UNSUPPORTED,
+                    "gp: %lld rows, expected at most exact_limit = %lld: an exact process of so "
+                    "many takes %.3g GB; the models rff:%s and nystrom:%s read any number of rows",
+                    (long long)n, (long long)f->s.exact_limit, 24e-9 * (double)n * (double)n,
+                    fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
+}
+
+static fab_status open_rows(gp *f, const fab_examples *e)
+{
+    const int64_t n = e->x.n, D = f->m.D;
+    double *X;
+    FAB_TRY(make_room(f, n));
+    FAB_TRY(fab_alloc_array((void **)&X, n * D, sizeof *X, "gp"));
+    for (int64_t i = 0; i < n; i++) fab_rows_get(&e->x, i, D, X + i * D);
+    const fab_status s = fab_process_create(&f->p, f->kernel, n, X, D, n, &f->exec);
+    fab_release(X);
+    FAB_TRY(s);
+    for (f->n = 0; f->n < n; f->n++) take_target(f, e, f->n);
+    return FAB_OK;
+}
+
+/* 4 */
+static fab_status append(gp *f, const fab_examples *e)
+{
+    double *row;
+    if (!f->learned)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "gp: more rows are appended after the result, and there is none yet");
+    FAB_TRY(make_room(f, e->x.n));
+    FAB_TRY(fab_alloc_array((void **)&row, f->m.D, sizeof *row, "gp"));
+    fab_status s = FAB_OK;
+    for (int64_t i = 0; i < e->x.n && s == FAB_OK; i++) {
+        fab_rows_get(&e->x, i, f->m.D, row);
+        take_target(f, e, i);
+        s = fab_process_append(f->p, row, f->y[f->n], f->weight[f->n]);
+        if (s == FAB_OK) f->n++;
+    }
+    fab_release(row);
+    return s;
+}
+
+static fab_status update(void *handle, const fab_examples *e)
+{
+    gp *f = handle;
+    FAB_TRY(check_limit(f, f->n + e->x.n));
+    return f->p ? append(f, e) : open_rows(f, e);
+}
+
+/* Rows that are appended come one by one. */
+static double work(const void *handle)
+{
+    const gp *f = handle;
+    return f->learned ? fmax(FAB_WATCH_WORK, (double)f->n * (double)f->n) : 0;
+}
+
+/* ---- 2, 3 ----------------------------------------------------------------------------------------------- */
+
+static fab_status learn(gp *f)
+{
+    const fab_evidence_plan plan = {.starts = fab_is_auto_i64(f->s.starts) ? 0 : f->s.starts,
+                                    .seed = (uint64_t)f->s.seed,
+                                    .rows = f->s.rows,
+                                    .tol = f->s.tol,
+                                    .noise = fab_is_auto_f64(f->s.beta) ? 0 : 1 / f->s.beta};
+    fab_evidence_report found;
+    FAB_TRY(fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec));
+    f->learned = 1;
+    f->search = (fab_gp_search){.starts = (double)found.starts,
+                                .optima = (double)found.optima,
+                                .second = found.optima > 1 ? found.second : 0,
+                                .evaluations = (double)found.evaluations,
+                                .rows = (double)found.rows,
+                                .at_bound = (double)found.at_bound,
+                                .noise_at_bound = (double)found.noise_at_bound,
+                                .noise_given = plan.noise > 0,
+                                .converged = (double)found.converged};
+    return FAB_OK;
+}
+
+static fab_status result(void *handle, const fab_gauss **q)
+{
+    gp *f = handle;
+    const int64_t at = fab_process_noise_at(&f->m, f->kernel);
+    if (!f->learned) FAB_TRY(learn(f));
+    double lml;
+    FAB_TRY(fab_process_evidence(f->p, &lml, NULL));
+    if (!f->q)
+        FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, fab_process_size(&f->m, f->kernel),
+                                 0));
+    fab_kernel_get(fab_process_kernel(f->p), f->q->mu);
+    f->q->mu[at] = -log(fab_process_noise(f->p));
+    f->search.lml = lml;
+    f->search.jitter = fab_process_jitter(f->p);
+    f->report = (fab_report){.alpha = NAN,
+                             .beta = 1 / fab_process_noise(f->p),
+                             .log_evidence = lml,
+                             .iterations = (int64_t)f->search.evaluations,
+                             .converged = (int64_t)f->search.converged};
+    FAB_TRY(fab_gauss_check(f->q));
+    *q = f->q;
+    return FAB_OK;
+}
+
+static fab_status report(void *handle, fab_report *r)
+{
+    *r = ((const gp *)handle)->report;
+    return FAB_OK;
+}
+
+static fab_status process(void *handle, fab_process **p)
+{
+    *p = ((gp *)handle)->p;
+    return FAB_OK;
+}
+
+/* ---- in files --------------------------------------------------------------------------------------------- */
+
+static fab_status tensors(void *handle, fab_tensors *t)
+{
+    const gp *f = handle;
+    const int64_t n = f->n, size = FAB_GP_SEARCH;
+    const double *X, *a, *s, *L;
+    fab_process_parts(f->p, &X, &a, &s, &L);
+    FAB_TRY(fab_tensors_add(t, "X", FAB_F64, 2, (int64_t[]){n, f->m.D}, X));
+    FAB_TRY(fab_tensors_add(t, "a", FAB_F64, 1, &n, a));
+    FAB_TRY(fab_tensors_add(t, "L", FAB_F64, 2, (int64_t[]){n, n}, L));
+    FAB_TRY(fab_tensors_add(t, "y", FAB_F64, 1, &n, f->y));
+    FAB_TRY(fab_tensors_add(t, "weight", FAB_F64, 1, &n, f->weight));
+    return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
+}
+
+/* The state is the file itself: rows, y and parameters.  The factor is made anew, so that rows can be appended. */
+static fab_status load(void *handle, const fab_tensors *t)
+{
+    gp *f = handle;
+    const fab_tensor *X = fab_tensors_find(t, "X"), *mu = fab_tensors_find(t, "mu");
+    const int64_t size = fab_process_size(&f->m, f->kernel), D = f->m.D, searched = FAB_GP_SEARCH;
+    if (!X || X->type != FAB_F64 || X->ndim != 2 || X->shape[1] != D || X->shape[0] < 1 || !mu ||
+        mu->type != FAB_F64 || mu->ndim != 1 || mu->shape[0] != size)
+        return FAB_FAIL(FAB_BAD_FILE, "gp: the rows or the parameters are absent, or of another "
+                                      "model");
+    const int64_t n = X->shape[0];
+    const double *theta = mu->data, noise = exp(-theta[size - 1]);
+    FAB_TRY(check_limit(f, n));
+    FAB_TRY(make_room(f, n));
+    FAB_TRY(fab_state_take(t, "y", FAB_F64, 1, &n, f->y));
+    FAB_TRY(fab_state_take(t, "weight", FAB_F64, 1, &n, f->weight));
+    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &searched, &f->search));
+    FAB_TRY(fab_process_create(&f->p, f->kernel, n, X->data, D, n, &f->exec));
+    FAB_TRY(fab_process_set(f->p, theta));
+    FAB_TRY(fab_process_learn(f->p, f->y, f->weight, noise));
+    f->n = n;
+    f->learned = 1;
+    return FAB_OK;
+}
+
+const fab_method fab_gp_method = {
+    .name = "gp",
+    .summary = "a Gaussian process, exactly: its kernel's parameters by the evidence",
+    .takes = FAB_TAKES_KERNEL,
+    .appends = 1,
+    .suits = fab_suits_normal,
+    .fields = &table,
+    .init = init,
+    .free = release,
+    .bytes = bytes,
+    .update = update,
+    .work = work,
+    .result = result,
+    .report = report,
+    .tensors = tensors,
+    .process = process,
+    .load = load,
+};

@@ -1,0 +1,231 @@
+/* process.c - a Gaussian process of a table: what a plan may ask of it, its file, its parameters in the user's units.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "base/settings.h"
+#include "base/memory.h"
+#include "fit/fit.h"
+#include "methods/gp/gp.h"
+#include "model/kernel.h"
+#include "model/likelihoods/likelihood.h"
+#include "table/regression.h"
+#include "train/state.h"
+#include <math.h>
+#include <string.h>
+
+/* ---- before the fit ------------------------------------------------------------------------------------- */
+
+fab_status fab_regression_prepare_process(const fab_regression *r)
+{
+    const fab_recipe *w = &r->fit.what;
+    const char *given = NULL;
+    if (r->plan.noise || r->plan.floor != 0) given = "noise and floor are for networks";
+    if (w->nu != 0) given = "nu is for networks and linear models";
+    if (r->plan.prior || r->plan.prior_gauss) given = "a prior is for networks and linear models";
+    if (given)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s; here is a Gaussian process, %s", given,
+                        r->plan.model);
+    if (!fab_likelihood_row_of(w->likelihood)->noise &&
+        fab_settings_number(w->method->fields, r->settings, "beta") > 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "beta is the noise of a gaussian target; this one is %s",
+                        fab_likelihood_name(w->likelihood));
+    return FAB_OK;
+}
+
+/* ---- after it --------------------------------------------------------------------------------------------- */
+
+fab_status fab_regression_note_process(fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    fab_process *p;
+    double *eta;
+    fab_release(r->eta);
+    r->eta = NULL;
+    if (!r->fit.kernel) return FAB_OK;
+    FAB_TRY(fab_fit_process(r->fit.fit, &p));
+    if (fab_process_rows(p) != t->n || t->n == 0)
+        return FAB_OK; /* rows were appended, or are absent */
+    const double *X, *a, *s, *L;
+    fab_process_parts(p, &X, &a, &s, &L);
+    FAB_TRY(fab_alloc_array((void **)&eta, t->n, sizeof *eta, "summary"));
+    const fab_status done = fab_process_predict(p, t->n, X, r->scaling->D, eta, NULL, NULL);
+    if (done != FAB_OK) {
+        fab_release(eta);
+        return done;
+    }
+    for (int64_t i = 0; t->offset && i < t->n; i++) eta[i] += t->offset[i];
+    r->eta = eta;
+    return FAB_OK;
+}
+
+/* ---- from a file ------------------------------------------------------------------------------------------ */
+
+/* A tensor of finite f64 numbers, n or n x k of them. */
+static fab_status find(const fab_tensors *t, const char *name, int64_t n, int64_t k,
+                       const double **numbers)
+{
+    const fab_tensor *v = fab_tensors_find(t, name);
+    if (!v || v->type != FAB_F64 || v->ndim != (k ? 2 : 1) || v->shape[0] != n ||
+        (k && v->shape[1] != k))
+        return FAB_FAIL(FAB_BAD_FILE, "its tensor '%s' is absent or of another shape", name);
+    *numbers = v->data;
+    for (int64_t i = 0; i < n * (k ? k : 1); i++)
+        if (!isfinite((*numbers)[i]))
+            return FAB_FAIL(FAB_BAD_FILE, "its tensor '%s' has a number that is %g", name,
+                            (*numbers)[i]);
+    return FAB_OK;
+}
+
+static fab_status take_parts(fab_regression *r, const fab_tensors *file, const fab_kernel *k)
+{
+    const fab_tensor *rows = fab_tensors_find(file, "a"), *s = fab_tensors_find(file, "s");
+    const double *X, *a, *L, *scale = NULL;
+    if (!rows || rows->ndim != 1 || rows->shape[0] < 1)
+        return FAB_FAIL(FAB_BAD_FILE, "its tensor 'a' is absent or of another shape");
+    const int64_t n = rows->shape[0];
+    FAB_TRY(find(file, "X", n, fab_kernel_columns(k), &X));
+    FAB_TRY(find(file, "a", n, 0, &a));
+    FAB_TRY(find(file, "L", n, n, &L));
+    if (s) FAB_TRY(find(file, "s", n, 0, &scale));
+    for (int64_t i = 0; i < n; i++)
+        if (!(L[i * n + i] > 0))
+            return FAB_FAIL(FAB_BAD_FILE, "its factor has %g on the diagonal, expected more than 0",
+                            L[i * n + i]);
+    return fab_process_of_parts(&r->view.owned, k, n, X, a, scale, L, &r->exec);
+}
+
+fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p)
+{
+    const char *scaling = fab_tensors_get(p->file, "scaling");
+    const fab_gauss *q = p->mix.part[0];
+    fab_glm *m = &r->view.model;
+    fab_kernel *k;
+    const char **names;
+    if (!scaling || p->mix.n != 1)
+        return FAB_FAIL(FAB_BAD_FILE, "is a Gaussian process without a scaling");
+    FAB_TRY(fab_scaling_from_json(&r->scaling, scaling));
+    FAB_TRY(fab_fitting_columns(r->scaling, &names));
+    fab_status s =
+        fab_process_from_json(m, &k, fab_tensors_get(p->file, "model"), r->scaling->D, names);
+    fab_release((void *)names);
+    FAB_TRY(s);
+    const int classes = fab_likelihood_target(m->likelihood) == FAB_TARGET_CLASSES;
+    if (q->D != fab_process_size(m, k) || q->total || q->form != FAB_FORM_POINT ||
+        r->scaling->levels != (classes ? 2 : 0))
+        s = FAB_FAIL(FAB_BAD_FILE, "its parameters, model and scaling do not belong together");
+    if (s == FAB_OK) s = fab_kernel_set(k, q->mu);
+    if (s == FAB_OK) s = take_parts(r, p->file, k);
+    const int64_t noise = fab_process_noise_at(m, k);
+    if (noise >= 0) m->beta = exp(q->mu[noise]);
+    fab_kernel_free(k);
+    FAB_TRY(s);
+    r->view.process = r->view.owned;
+    return FAB_OK;
+}
+
+/* ---- what it has learned ---------------------------------------------------------------------------------- */
+
+#define EDGE 1e-4 /* in logarithms: so near to the end of its range a parameter stands there */
+
+typedef struct room {
+    fab_process_summary s; /* first: it is lent */
+    fab_process_parameter *parameter;
+    int64_t *order;
+} room;
+
+static void layout(fab_layout *l, void *handle)
+{
+    room *m = handle;
+    m->parameter = fab_place(l, m->s.n, sizeof *m->parameter);
+    m->order = fab_place(l, m->s.n, sizeof *m->order);
+}
+
+/* Times this it is in the user's units; 1 where its features differ. */
+static double unit_of(const fab_scaling *k, const fab_kernel_parameter *p)
+{
+    if (strcmp(p->name, "s2") == 0) return k->target_scale * k->target_scale;
+    if (strcmp(p->name, "l") != 0 && strcmp(p->name, "p") != 0) return 1;
+    if (p->column >= 0) return k->scale[p->column];
+    if (strcmp(p->kernel, "periodic") == 0 && strcmp(p->name, "l") == 0) return 1; /* of a sine */
+    for (int64_t d = 1; d < k->D; d++)
+        if (fabs(k->scale[d] - k->scale[0]) > 0) return 1;
+    return k->scale[0];
+}
+
+static fab_process_parameter parameter_of(const fab_scaling *k, const fab_kernel *kernel, int64_t i)
+{
+    fab_kernel_parameter p;
+    fab_kernel_parameter_at(kernel, i, &p);
+    const int at = log(p.value / p.lo) < EDGE || log(p.hi / p.value) < EDGE;
+    return (fab_process_parameter){.name = p.name,
+                                   .kernel = p.kernel,
+                                   .column = p.column >= 0 ? k->name[p.column] : NULL,
+                                   .theta = p.value,
+                                   .value = p.value * unit_of(k, &p),
+                                   .relevance = p.column >= 0 ? 1 / p.value : NAN,
+                                   .fixed = p.fixed,
+                                   .at_bound = !p.fixed && at};
+}
+
+static void sort(room *m)
+{
+    for (int64_t i = 0; i < m->s.n; i++) {
+        const double mine = m->parameter[i].relevance;
+        int64_t at = i;
+        for (; at > 0; at--) {
+            const double other = m->parameter[m->order[at - 1]].relevance;
+            if (isnan(mine) || (!isnan(other) && other >= mine)) break;
+            m->order[at] = m->order[at - 1];
+        }
+        m->order[at] = i;
+    }
+}
+
+fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s)
+{
+    const int64_t found = FAB_GP_SEARCH;
+    const fab_tensors *t;
+    fab_gp_search search;
+    *s = NULL;
+    FAB_TRY(fab_regression_view(r));
+    if (!r->view.process) return FAB_FAIL(FAB_UNSUPPORTED, "regression: it is no Gaussian process");
+    if (r->posterior)
+        t = r->posterior->file;
+    else
+        FAB_TRY(fab_fit_tensors(r->fit.fit, &t));
+    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &found, &search));
+    const fab_kernel *k = fab_process_kernel(r->view.process);
+    const fab_scaling *units = r->scaling;
+    const fab_gauss *q = r->view.mix.part[0];
+    const int64_t noise = fab_process_noise_at(&r->view.model, k);
+    const room proto = {.s = {.n = q->D}};
+    room *m;
+    FAB_TRY(fab_build((void **)&m, sizeof *m, &proto, layout));
+    fab_release(r->process);
+    r->process = &m->s;
+    m->s = (fab_process_summary){.kernel = fab_kernel_text(k),
+                                 .rows = fab_process_rows(r->view.process),
+                                 .lml = search.lml,
+                                 .jitter = search.jitter,
+                                 .searched = (int64_t)search.rows,
+                                 .starts = (int64_t)search.starts,
+                                 .optima = (int64_t)search.optima,
+                                 .second = search.optima > 1 ? search.second : NAN,
+                                 .n = q->D,
+                                 .parameter = m->parameter,
+                                 .order = m->order};
+    for (int64_t i = 0; i < fab_kernel_size(k); i++) m->parameter[i] = parameter_of(units, k, i);
+    if (noise >= 0) {
+        const double variance = exp(-q->mu[noise]);
+        m->parameter[noise] =
+            (fab_process_parameter){.name = "noise",
+                                    .kernel = "",
+                                    .theta = variance,
+                                    .value = variance * units->target_scale * units->target_scale,
+                                    .relevance = NAN,
+                                    .fixed = search.noise_given > 0,
+                                    .at_bound = search.noise_at_bound > 0};
+    }
+    sort(m);
+    *s = r->process;
+    return FAB_OK;
+}

@@ -1,0 +1,591 @@
+/* evidence.c - parameters of a kernel and the noise, where the evidence of a Gaussian process is largest.
+ *
+ *   1  the first start: length-scales at the median distance of rows, variances that share the mean square of y with a
+ *      noise of a tenth of it; or where the kernel stands
+ *   2  the others: Sobol's points around it, in logarithms; those that explain RANKED rows best
+ *   3  from each of them some steps of NLopt's L-BFGS within the bounds, over logarithms; on at most FEW rows
+ *   4  the best ends that differ go on to their ends, on at most plan->rows
+ *   5  the best of them: all rows are learned there
+ *
+ * A quasi-Newton method that ends by its tolerance may be in a narrow valley: it starts again there while that still gains.
+ * Where no factor can be had the evidence is taken for one that is worse than any, and the search turns back.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "train/evidence.h"
+#include "base/hooks.h"
+#include "base/memory.h"
+#include "base/sobol.h"
+#include <math.h>
+#include <nlopt.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define TENTH    0.1  /* of the mean square of y: the noise to begin with */
+#define QUIETEST 1e-8 /* and its bounds */
+#define LOUDEST  1e2
+#define TOL      1e-9
+#define SPREAD   2.303 /* log 10: the points reach so far from the first start */
+#define WIDE     3.401 /* log 30: of length-scales */
+#define FAINT    1e-4  /* of noise: from here times the mean square of y, to a half */
+#define APART    0.05  /* nats: ends that differ by more are different */
+#define DISTANT  0.5   /* of few rows, which speak of all with some error */
+#define FAR      1.0   /* in logarithms: ends that are further apart are different too */
+#define EDGE     1e-4  /* in logarithms: so near to a bound is at it */
+#define GAIN     1e-7  /* nats worth to start again */
+#define BAD      1e6   /* nats below the worst: no factor */
+
+enum {
+    RANKED = 200,
+    FEW = 500,
+    ROWS = 2000,
+    PAIRS = 60,      /* rows whose distances are looked at */
+    CANDIDATES = 64, /* points */
+    LEAST_STARTS = 5,
+    MOST_STARTS = 10,
+    FINALISTS = 3,
+    MEMORY = 10,       /* of L-BFGS */
+    FIRST = 25,        /* evaluations of a search on few rows */
+    EVALUATIONS = 400, /* and of one that goes on */
+    AGAIN = 4
+};
+
+typedef struct search {
+    const fab_evidence_of *how;
+    void *ctx, *whole;
+    const fab_kernel *kernel;
+    fab_evidence_rows rows;
+    int64_t D, size, coordinates, starts, candidates;
+    int noisy;
+    double scale; /* the mean square of y */
+    double noise, tol;
+    fab_exec exec;
+    fab_watch watch;
+    uint64_t seed;
+    const fab_evidence_plan *plan;
+
+    int64_t *at;      /* coordinates: its parameter of the kernel, or size: the noise */
+    double *lo, *hi;  /* coordinates each */
+    double *theta;    /* size: of the kernel, fixed ones too */
+    double *gradient; /* size + 1 */
+    double *start;    /* (1 + candidates) x coordinates */
+    double *worth;    /* 1 + candidates: log evidence of RANKED rows */
+    double *end;      /* starts x coordinates, */
+    double *lml;      /* starts: with its log evidence */
+    int *converged;   /* starts */
+    double *u;        /* coordinates: where it stands */
+    int64_t *order;   /* n: of the rows, at random */
+    double *distance; /* PAIRS (PAIRS - 1) / 2 */
+    double *near;     /* PAIRS x D: rows */
+
+    void *ask;      /* who is asked: the whole, or */
+    void *part;     /* of some rows; owned; or NULL */
+    double *part_X; /* of them; owned */
+    double *part_y, *part_weight, *part_offset;
+
+    nlopt_opt opt;
+    int64_t evaluations;
+    fab_status status; /* of an evaluation that failed */
+    double worst;      /* of them that did not */
+} search;
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static double within(double x, double lo, double hi)
+{
+    return x < lo ? lo : (x > hi ? hi : x);
+}
+
+/* ---- the evidence ------------------------------------------------------------------------------------- */
+
+/* The parameters that u stands for. */
+static double take(search *s, const double *u)
+{
+    double noise = s->noise;
+    for (int64_t i = 0; i < s->coordinates; i++) {
+        if (s->at[i] == s->size)
+            noise = exp(u[i]);
+        else
+            s->theta[s->at[i]] = u[i];
+    }
+    return noise;
+}
+
+/* -log evidence, for NLopt */
+static double evaluate(unsigned n, const double *u, double *slope, void *ctx)
+{
+    search *s = ctx;
+    double lml = NAN;
+    s->evaluations++;
+    s->status = fab_watch_tick(&s->watch, "evidence", s->evaluations, 0);
+    const double noise = take(s, u);
+    if (s->status == FAB_OK)
+        s->status = s->how->at(s->ask, s->theta, noise, &lml, slope ? s->gradient : NULL);
+    const int failed = s->status == FAB_NUMERIC || (s->status == FAB_OK && !isfinite(lml));
+    if (failed) s->status = FAB_OK;
+    if (s->status != FAB_OK && s->opt) nlopt_force_stop(s->opt);
+    if (s->status == FAB_OK && !failed) s->worst = fmax(s->worst, -lml);
+    if (failed || s->status != FAB_OK) lml = -s->worst - BAD;
+    for (unsigned i = 0; i < n && slope; i++) slope[i] = failed ? 0 : -s->gradient[s->at[i]];
+    return -lml;
+}
+
+/* ---- rows --------------------------------------------------------------------------------------------- */
+
+static void close_part(search *s)
+{
+    s->how->close(s->part);
+    fab_release(s->part_X);
+    s->part = NULL;
+    s->part_X = NULL;
+}
+
+/* Ask about the first m rows of the random order from now on; about all of them where there are no more. */
+static fab_status ask_rows(search *s, int64_t m)
+{
+    const fab_evidence_rows *all = &s->rows;
+    close_part(s);
+    s->worst = 0;
+    s->ask = s->whole;
+    if (m == all->n) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&s->part_X, m * s->D, sizeof(double), "evidence"));
+    for (int64_t i = 0; i < m; i++) {
+        const int64_t row = s->order[i];
+        memcpy(s->part_X + i * s->D, all->X + row * s->D, (size_t)s->D * sizeof(double));
+        s->part_y[i] = all->y[row];
+        if (all->weight) s->part_weight[i] = all->weight[row];
+        if (all->offset) s->part_offset[i] = all->offset[row];
+    }
+    const fab_evidence_rows some = {.n = m,
+                                    .X = s->part_X,
+                                    .y = s->part_y,
+                                    .weight = all->weight ? s->part_weight : NULL,
+                                    .offset = all->offset ? s->part_offset : NULL};
+    FAB_TRY(s->how->create(&s->part, s->ctx, s->kernel, &some, &s->exec));
+    s->ask = s->part;
+    return FAB_OK;
+}
+
+/* ---- 1 ------------------------------------------------------------------------------------------------ */
+
+static int rising(const void *a, const void *b)
+{
+    const double x = *(const double *)a, y = *(const double *)b;
+    return (x > y) - (x < y);
+}
+
+/* The median distance of rows in one column, or in all (column < 0): of those that differ; 0: none does. */
+static double median_distance(search *s, int64_t column)
+{
+    const int64_t rows = least(s->rows.n, PAIRS), D = s->D;
+    int64_t n = 0;
+    for (int64_t i = 0; i < rows; i++)
+        for (int64_t j = 0; j < i; j++) {
+            double q = 0;
+            for (int64_t c = column < 0 ? 0 : column; c < (column < 0 ? D : column + 1); c++) {
+                const double d = s->near[i * D + c] - s->near[j * D + c];
+                q += d * d;
+            }
+            if (q > 0) s->distance[n++] = sqrt(q);
+        }
+    if (n == 0) return 0;
+    qsort(s->distance, (size_t)n, sizeof *s->distance, rising);
+    return s->distance[n / 2];
+}
+
+static int is_length(const fab_kernel_parameter *p)
+{
+    return strcmp(p->name, "l") == 0 && strcmp(p->kernel, "linear") != 0 &&
+           strcmp(p->kernel, "periodic") != 0;
+}
+
+/* Length-scales of single columns that share the distance of rows with this one. */
+static int64_t sharing(const search *s, const fab_kernel_parameter *p)
+{
+    fab_kernel_parameter other;
+    int64_t n = 0;
+    for (int64_t i = 0; i < s->size; i++) {
+        fab_kernel_parameter_at(s->kernel, i, &other);
+        n += is_length(&other) && other.column >= 0 && strcmp(other.kernel, p->kernel) == 0;
+    }
+    return n;
+}
+
+static fab_status scale_variances(search *s)
+{
+    const int64_t rows = least(s->rows.n, PAIRS);
+    fab_kernel *k;
+    double sum = 0;
+    FAB_TRY(fab_kernel_copy(&k, s->kernel));
+    const fab_status set = fab_kernel_set(k, s->theta);
+    if (set == FAB_OK) fab_kernel_diag(k, rows, s->near, s->D, s->distance);
+    fab_kernel_free(k);
+    FAB_TRY(set);
+    for (int64_t i = 0; i < rows; i++) sum += s->distance[i];
+    const double by = (1 - TENTH) * s->scale * (double)rows / sum;
+    if (!(by > 0 && isfinite(by))) return FAB_OK;
+    for (int64_t i = 0; i < s->size; i++) {
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(s->kernel, i, &p);
+        if (!p.fixed && strcmp(p.name, "s2") == 0)
+            s->theta[i] = within(s->theta[i] + log(by), log(p.lo), log(p.hi));
+    }
+    return FAB_OK;
+}
+
+static fab_status first_start(search *s)
+{
+    const fab_evidence_plan *plan = s->plan;
+    const int64_t rows = least(s->rows.n, PAIRS);
+    for (int64_t i = 0; i < rows; i++)
+        memcpy(s->near + i * s->D, s->rows.X + s->order[i] * s->D, (size_t)s->D * sizeof *s->near);
+    fab_kernel_get(s->kernel, s->theta);
+    for (int64_t i = 0; i < s->size && !plan->here; i++) {
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(s->kernel, i, &p);
+        if (p.fixed || !is_length(&p)) continue;
+        const double by = p.column < 0 ? 1 : sqrt((double)sharing(s, &p));
+        const double distance = by * median_distance(s, p.column);
+        if (distance > 0) s->theta[i] = within(log(distance), log(p.lo), log(p.hi));
+    }
+    if (!plan->here) FAB_TRY(scale_variances(s));
+    const double noise = plan->noise_start > 0 ? plan->noise_start : TENTH * s->scale;
+    for (int64_t i = 0; i < s->coordinates; i++)
+        s->start[i] =
+            within(s->at[i] == s->size ? log(noise) : s->theta[s->at[i]], s->lo[i], s->hi[i]);
+    return FAB_OK;
+}
+
+/* ---- 2 ------------------------------------------------------------------------------------------------ */
+
+static void spread(search *s)
+{
+    fab_sobol points;
+    fab_sobol_init(&points, s->seed, FAB_PURPOSE_START, 2, s->coordinates);
+    for (int64_t c = 1; c <= s->candidates; c++)
+        fab_sobol_point(&points, (uint64_t)c - 1, s->start + c * s->coordinates);
+    for (int64_t i = 0; i < s->coordinates; i++) {
+        fab_kernel_parameter p = {.name = "noise", .kernel = ""};
+        if (s->at[i] < s->size) fab_kernel_parameter_at(s->kernel, s->at[i], &p);
+        const double reach = is_length(&p) ? WIDE : SPREAD;
+        double lo = s->start[i] - reach, hi = s->start[i] + reach;
+        if (s->at[i] == s->size) {
+            lo = log(FAINT * s->scale);
+            hi = log(s->scale / 2);
+        }
+        lo = within(lo, s->lo[i], s->hi[i]);
+        hi = within(hi, s->lo[i], s->hi[i]);
+        for (int64_t c = 1; c <= s->candidates; c++) {
+            double *u = s->start + c * s->coordinates + i;
+            *u = lo + (hi - lo) * *u;
+        }
+    }
+}
+
+/* The best of them behind the first start. */
+static fab_status rank(search *s)
+{
+    FAB_TRY(ask_rows(s, least(s->rows.n, RANKED)));
+    for (int64_t c = 1; c <= s->candidates; c++) {
+        s->worth[c] = -evaluate((unsigned)s->coordinates, s->start + c * s->coordinates, NULL, s);
+        FAB_TRY(s->status);
+    }
+    for (int64_t c = 1; c < s->starts; c++) {
+        int64_t best = c;
+        for (int64_t i = c + 1; i <= s->candidates; i++)
+            if (s->worth[i] > s->worth[best]) best = i;
+        double *a = s->start + c * s->coordinates, *b = s->start + best * s->coordinates;
+        for (int64_t i = 0; i < s->coordinates; i++) {
+            const double t = a[i];
+            a[i] = b[i];
+            b[i] = t;
+        }
+        s->worth[best] = s->worth[c];
+    }
+    return FAB_OK;
+}
+
+/* ---- 3 ------------------------------------------------------------------------------------------------ */
+
+/* From u to the end of a search that is there in its place. */
+static fab_status climb(search *s, int times, double *lml, int *converged)
+{
+    double before = INFINITY;
+    for (int again = 0; again < times; again++) {
+        double value = INFINITY;
+        const nlopt_result r = nlopt_optimize(s->opt, s->u, &value);
+        FAB_TRY(s->status);
+        if (r == NLOPT_OUT_OF_MEMORY)
+            return FAB_FAIL(FAB_NO_MEMORY, "evidence: the optimiser has no memory");
+        if (r == NLOPT_INVALID_ARGS)
+            return FAB_FAIL(FAB_NUMERIC, "evidence: the optimiser refuses its bounds");
+        *converged = r != NLOPT_MAXEVAL_REACHED; /* limited by rounding is as far as it goes */
+        *lml = -value;
+        if (!(before - value > GAIN + s->tol * fabs(value)) && again > 0) break;
+        before = value;
+    }
+    return FAB_OK;
+}
+
+/* From so many starts, one after the other in `from`, to their ends, the best first. */
+static fab_status climb_all(search *s, const double *from, int64_t n, int times)
+{
+    for (int64_t k = 0; k < n; k++) {
+        double lml = -INFINITY;
+        int converged = 0;
+        memcpy(s->u, from + k * s->coordinates, (size_t)s->coordinates * sizeof *s->u);
+        FAB_TRY(climb(s, times, &lml, &converged));
+        int64_t at = k;
+        for (; at > 0 && s->lml[at - 1] < lml; at--) {
+            memcpy(s->end + at * s->coordinates, s->end + (at - 1) * s->coordinates,
+                   (size_t)s->coordinates * sizeof *s->end);
+            s->lml[at] = s->lml[at - 1];
+            s->converged[at] = s->converged[at - 1];
+        }
+        memcpy(s->end + at * s->coordinates, s->u, (size_t)s->coordinates * sizeof *s->end);
+        s->lml[at] = lml;
+        s->converged[at] = converged;
+    }
+    return FAB_OK;
+}
+
+/* By more than so many nats, or in a place so far away? */
+static int differ(const search *s, int64_t a, int64_t b, double apart, double far)
+{
+    double most = 0;
+    for (int64_t i = 0; i < s->coordinates; i++)
+        most = fmax(most, fabs(s->end[a * s->coordinates + i] - s->end[b * s->coordinates + i]));
+    return !(fabs(s->lml[a] - s->lml[b]) <= apart) || most > far;
+}
+
+/* Ends that differ from all before them, brought to the front, at most so many; how many. */
+static int64_t different(search *s, int64_t n, double apart, double far, int64_t most)
+{
+    int64_t kept = 1;
+    for (int64_t k = 1; k < n && kept < most; k++) {
+        int new = 1;
+        for (int64_t i = 0; i < kept; i++) new = new &&differ(s, i, k, apart, far);
+        if (!new) continue;
+        memmove(s->end + kept * s->coordinates, s->end + k * s->coordinates,
+                (size_t)s->coordinates * sizeof *s->end);
+        s->lml[kept] = s->lml[k];
+        s->converged[kept] = s->converged[k];
+        kept++;
+    }
+    return kept;
+}
+
+/* ---- all ---------------------------------------------------------------------------------------------- */
+
+static fab_status open_search(search *s)
+{
+    s->opt = nlopt_create(NLOPT_LD_LBFGS, (unsigned)s->coordinates);
+    if (!s->opt) return FAB_FAIL(FAB_NO_MEMORY, "evidence: the optimiser has no memory");
+    nlopt_set_min_objective(s->opt, evaluate, s);
+    nlopt_set_lower_bounds(s->opt, s->lo);
+    nlopt_set_upper_bounds(s->opt, s->hi);
+    nlopt_set_vector_storage(s->opt, MEMORY);
+    nlopt_set_ftol_rel(s->opt, s->tol);
+    return FAB_OK;
+}
+
+static fab_status search_all(search *s, fab_evidence_report *r)
+{
+    const int64_t most = s->plan->rows > 0 ? s->plan->rows : ROWS, rows = least(s->rows.n, most);
+    int64_t n = s->starts;
+    FAB_TRY(first_start(s));
+    if (s->candidates) {
+        spread(s);
+        FAB_TRY(rank(s));
+    }
+    FAB_TRY(open_search(s));
+    if (n > 1) { /* 3 */
+        FAB_TRY(ask_rows(s, least(rows, FEW)));
+        nlopt_set_maxeval(s->opt, FIRST);
+        FAB_TRY(climb_all(s, s->start, n, 1));
+        n = different(s, n, DISTANT, FAR, FINALISTS);
+        memcpy(s->start, s->end, (size_t)(n * s->coordinates) * sizeof *s->start);
+    }
+    nlopt_set_maxeval(s->opt, EVALUATIONS); /* 4 */
+    FAB_TRY(ask_rows(s, rows));
+    FAB_TRY(climb_all(s, s->start, n, AGAIN));
+    r->starts = s->starts;
+    r->optima = different(s, n, APART, INFINITY, n);
+    r->second = r->optima > 1 ? s->lml[1] : NAN;
+    r->converged = s->converged[0];
+    r->rows = rows;
+    for (int64_t i = 0; i < s->coordinates; i++) {
+        const int at = s->end[i] - s->lo[i] < EDGE || s->hi[i] - s->end[i] < EDGE;
+        r->at_bound += at;
+        r->noise_at_bound += at && s->at[i] == s->size;
+    }
+    return FAB_OK;
+}
+
+static void layout(fab_layout *l, void *handle)
+{
+    search *s = handle;
+    s->at = fab_place(l, s->size + 1, sizeof *s->at);
+    s->lo = fab_place(l, s->size + 1, sizeof(double));
+    s->hi = fab_place(l, s->size + 1, sizeof(double));
+    s->theta = fab_place(l, s->size + 1, sizeof(double));
+    s->gradient = fab_place(l, s->size + 1, sizeof(double));
+    s->u = fab_place(l, s->size + 1, sizeof(double));
+    s->start = fab_place(l, (1 + s->candidates) * (s->size + 1), sizeof(double));
+    s->worth = fab_place(l, 1 + s->candidates, sizeof(double));
+    s->end = fab_place(l, s->starts * (s->size + 1), sizeof(double));
+    s->lml = fab_place(l, s->starts, sizeof(double));
+    s->converged = fab_place(l, s->starts, sizeof(int));
+    s->order = fab_place(l, s->rows.n, sizeof *s->order);
+    s->distance = fab_place(l, PAIRS * (PAIRS - 1) / 2, sizeof(double));
+    s->near = fab_place(l, PAIRS * s->D, sizeof(double));
+    s->part_y = fab_place(l, s->rows.n, sizeof(double));
+    s->part_weight = fab_place(l, s->rows.weight ? s->rows.n : 0, sizeof(double));
+    s->part_offset = fab_place(l, s->rows.offset ? s->rows.n : 0, sizeof(double));
+}
+
+/* Coordinates of u, and their bounds. */
+static void open_coordinates(search *s)
+{
+    const fab_evidence_plan *plan = s->plan;
+    for (int64_t i = 0; i < s->size; i++) {
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(s->kernel, i, &p);
+        if (p.fixed) continue;
+        s->at[s->coordinates] = i;
+        s->lo[s->coordinates] = log(p.lo);
+        s->hi[s->coordinates] = log(p.hi);
+        s->coordinates++;
+    }
+    if (!s->noisy || s->noise > 0) return;
+    s->at[s->coordinates] = s->size;
+    s->lo[s->coordinates] = log(plan->noise_lo > 0 ? plan->noise_lo : QUIETEST * s->scale);
+    s->hi[s->coordinates] = log(plan->noise_hi > 0 ? plan->noise_hi : LOUDEST * s->scale);
+    s->coordinates++;
+}
+
+/* Starts and the points that they are the best of: by what is free, before it is known where that lies. */
+static void choose_starts(search *s)
+{
+    int64_t found = s->noisy && !(s->noise > 0);
+    for (int64_t i = 0; i < s->size; i++) {
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(s->kernel, i, &p);
+        found += !p.fixed;
+    }
+    s->starts = s->plan->starts > 0 ? s->plan->starts : least(LEAST_STARTS + found, MOST_STARTS);
+    s->candidates = s->starts > 1 ? (s->starts > CANDIDATES ? s->starts : CANDIDATES) : 0;
+}
+
+fab_status fab_evidence_search(const fab_evidence_of *how, void *ctx, void *whole,
+                               const fab_kernel *k, const fab_evidence_rows *rows, int noisy,
+                               double scale, const fab_evidence_plan *plan, double *theta,
+                               double *noise, fab_evidence_report *report, const fab_exec *x)
+{
+    static const fab_evidence_plan usual = {0};
+    search proto = {.how = how,
+                    .ctx = ctx,
+                    .whole = whole,
+                    .kernel = k,
+                    .rows = *rows,
+                    .noisy = noisy,
+                    .D = fab_kernel_columns(k),
+                    .size = fab_kernel_size(k),
+                    .scale = scale > 0 ? scale : 1,
+                    .watch = fab_watch_of(x),
+                    .plan = plan ? plan : &usual},
+           *s;
+    *report = (fab_evidence_report){.second = NAN, .optima = 1, .converged = 1, .rows = rows->n};
+    if (!isfinite(scale))
+        return FAB_FAIL(FAB_BAD_DATA, "evidence: y has values that are not finite, or too large");
+    if (x) proto.exec = *x;
+    proto.seed = proto.plan->seed;
+    proto.noise = proto.plan->noise;
+    proto.tol = proto.plan->tol > 0 ? proto.plan->tol : TOL;
+    choose_starts(&proto);
+    FAB_TRY(fab_build((void **)&s, sizeof proto, &proto, layout));
+    fab_random_shuffle(s->seed, FAB_PURPOSE_START, 1, s->rows.n, s->order);
+    open_coordinates(s);
+    fab_kernel_get(s->kernel, s->theta);
+    const fab_status done = s->coordinates ? search_all(s, report) : FAB_OK;
+    if (done == FAB_OK) {
+        *noise = take(s, s->end);
+        memcpy(theta, s->theta, (size_t)s->size * sizeof *theta);
+    }
+    report->evaluations = s->evaluations;
+    nlopt_destroy(s->opt);
+    close_part(s);
+    fab_release(s);
+    return done;
+}
+
+/* ---- regression ----------------------------------------------------------------------------------------- */
+
+typedef struct regression {
+    fab_process *p;
+    const double *y, *weight;
+} regression;
+
+static void close_regression(void *self)
+{
+    regression *g = self;
+    if (!g) return;
+    fab_process_free(g->p);
+    fab_release(g);
+}
+
+static fab_status open_regression(void **self, void *ctx, const fab_kernel *k,
+                                  const fab_evidence_rows *rows, const fab_exec *x)
+{
+    regression *g;
+    (void)ctx;
+    *self = NULL;
+    FAB_TRY(fab_alloc_array((void **)&g, 1, sizeof *g, "evidence"));
+    *g = (regression){.y = rows->y, .weight = rows->weight};
+    const fab_status s =
+        fab_process_create(&g->p, k, rows->n, rows->X, fab_kernel_columns(k), rows->n, x);
+    if (s == FAB_OK)
+        *self = g;
+    else
+        close_regression(g);
+    return s;
+}
+
+static fab_status at_regression(void *self, const double *theta, double noise, double *lml,
+                                double *gradient)
+{
+    regression *g = self;
+    FAB_TRY(fab_process_set(g->p, theta));
+    FAB_TRY(fab_process_learn(g->p, g->y, g->weight, noise));
+    return fab_process_evidence(g->p, lml, gradient);
+}
+
+fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *weight,
+                                 const fab_evidence_plan *plan, fab_evidence_report *report,
+                                 const fab_exec *x)
+{
+    static const fab_evidence_of how = {open_regression, close_regression, at_regression};
+    const int64_t n = fab_process_rows(p);
+    regression whole = {.p = p, .y = y, .weight = weight};
+    fab_evidence_rows rows = {.n = n, .y = y, .weight = weight};
+    const double *a, *s, *L;
+    double *theta, noise = 0, scale = 0;
+    fab_evidence_report r;
+    fab_kernel *k; /* the parameters of p are others on the way */
+    fab_process_parts(p, &rows.X, &a, &s, &L);
+    for (int64_t i = 0; i < n; i++) scale += y[i] * y[i] / (double)n;
+    FAB_TRY(fab_kernel_copy(&k, fab_process_kernel(p)));
+    fab_status done =
+        fab_alloc_array((void **)&theta, fab_kernel_size(k) + 1, sizeof *theta, "evidence");
+    if (done == FAB_OK) {
+        done =
+            fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, plan, theta, &noise, &r, x);
+        if (done == FAB_OK) done = at_regression(&whole, theta, noise, &r.lml, NULL); /* 5 */
+        fab_release(theta);
+    }
+    fab_kernel_free(k);
+    if (done == FAB_OK && report) *report = r;
+    return done;
+}
