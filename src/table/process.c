@@ -188,10 +188,10 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
     *s = NULL;
     FAB_TRY(fab_regression_view(r));
     if (!r->view.process) return FAB_FAIL(FAB_UNSUPPORTED, "regression: it is no Gaussian process");
-    if (r->posterior)
-        t = r->posterior->file;
-    else
+    if (r->fit.fit)
         FAB_TRY(fab_fit_tensors(r->fit.fit, &t));
+    else
+        t = r->posterior->file;
     FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &found, &search));
     const fab_kernel *k = fab_process_kernel(r->view.process);
     const fab_scaling *units = r->scaling;

@@ -7,11 +7,12 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 
 VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "sample", "compare", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
-           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
+           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
 
 DRAWS = "draws depend on the axes of F, and the signs of eigenvectors on the CPU's kernels"
+SEARCHED = 1e-3  # a search ends by a change of 1e-9 of the evidence: parameters are flat there to the root of it, and some are flatter
 VGA = 1e-3  # vga ends when a step promises a share of 1e-5 of its bound: another last bit may be another last step
 
 
@@ -123,6 +124,12 @@ def linear():
                        *use("new_" + data), "fit %s -y %s%s -m %s --alpha=2 --json --threads 2" % (data, y, more, m),
                        *(["sample q.safetensors -n 2"] if m not in STREAMS + ("vga", "spike-slab") else []),
                        tolerance={"vga": VGA, "spike-slab": VGA}.get(m, 1e-6))
+    yield Case("fit-gp", "fit numbers.csv -y y --model gp:rbf:ard -o q.safetensors --threads 1", *use("new_numbers.csv"), "info q.safetensors",
+               "fit numbers.csv -y y --model gp:matern32+linear --json --threads 2", tolerance=SEARCHED)
+    yield Case("fit-gp-given", "fit numbers.csv -y y --model gp:2*rbf:l=1.5 --beta=10 -o q.safetensors --json", *use("new_numbers.csv"),
+               "update q.safetensors new_numbers.csv -o more.safetensors --json", "predict more.safetensors new_numbers.csv")
+    yield Case("fit-gp-refused", "fit numbers.csv -y y --model gp:rfb", "fit numbers.csv -y y -m gp", "fit numbers.csv -y y --model gp:rbf -m exact",
+               "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf", "fit numbers.csv -y y --model gp:rbf:col=nobody")
     yield Case("fit-draws", *[line for m in STREAMS for l in LINEAR[m] for line in (
         "fit %s -y %s%s -m " % TARGETS[l] + m + " -o q.safetensors --quiet", "sample q.safetensors -n 2")], bits_only=DRAWS)
     yield Case("fit-f32-exact", "fit numbers.csv -y y --dtype f32 -o q.safetensors --json", tolerance=1e-3)

@@ -1,0 +1,179 @@
+#!/usr/bin/python3
+"""test_cli_gp.py - Gaussian processes from outside: test_cli_gp.py FABAYES [NAME ..].
+
+Makes its own tables with NumPy and holds what comes out against closed forms with the parameters that were found.
+Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
+"""
+# SPDX-License-Identifier: MIT
+import json
+import math
+
+from cli_case import Case, np, run
+
+
+def csv(columns):
+    names = list(columns)
+    lines = [",".join(names)]
+    for row in zip(*columns.values()):
+        lines.append(",".join(v if isinstance(v, str) else repr(float(v)) for v in row))
+    return ("\n".join(lines) + "\n").encode()
+
+
+def rbf(X, Z, s2, l):
+    d = (X[:, None, :] - Z[None, :, :]) / l
+    return s2 * np.exp(-0.5 * (d * d).sum(-1))
+
+
+def process(K, y, noise):
+    """log p(y), (K + noise)^-1 y and the factor."""
+    L = np.linalg.cholesky(K + noise * np.eye(len(y)))
+    b = np.linalg.solve(L, y)
+    return -0.5 * b @ b - np.log(np.diag(L)).sum() - len(y) / 2 * math.log(2 * math.pi), np.linalg.solve(L.T, b), L
+
+
+class Process(Case):
+    def setUp(self):
+        super().setUp()
+        r = np.random.RandomState(3)
+        self.X = np.column_stack([r.uniform(-3, 3, 70), 100 + 50 * r.randn(70)])
+        self.y = 500 + 40 * np.sin(1.3 * self.X[:, 0]) + 5 * r.randn(70)
+        self.table = {"a": self.X[:, 0], "b": self.X[:, 1], "y": self.y}
+        self.data = self.write("d.csv", csv(self.table))
+        self.new = self.write("new.csv", csv({k: v[:9] + 0.1 for k, v in self.table.items()}))
+        self.file = self.path("g.safetensors")
+
+    def fit(self, *args, model="gp:rbf:ard"):
+        return self.good_json("fit", self.data, "-y", "y", "--model", model, "-o", self.file, *args)
+
+    def rows(self, data, *args):
+        lines = self.good("predict", "--full", *args, self.file, data).split("\n")
+        return np.array([[float(v) for v in line.split(",")] for line in lines[1:] if line])
+
+    def theta(self, said):
+        return {t["name"]: t for t in said["theta"]}
+
+    def test_predictions_and_evidence_are_those_of_the_closed_form_with_the_parameters_said(self):
+        said = self.fit()
+        t = self.theta(said)
+        l = np.array([t["rbf.l.a"]["value"], t["rbf.l.b"]["value"]])
+        s2, noise = t["rbf:ard.s2"]["value"], t["noise"]["value"]
+        mean, sy = self.y.mean(), self.y.std()
+        K = rbf(self.X, self.X, s2, l)
+        lml, a, L = process(K, self.y - mean, noise)
+        np.testing.assert_allclose(said["lml"], lml + len(self.y) * math.log(sy), rtol=1e-9)
+        self.assertEqual(said["lml"], said["log_evidence"])
+        Z = self.X[:9] + 0.1
+        k = rbf(self.X, Z, s2, l)
+        v = np.linalg.solve(L, k)
+        got = self.rows(self.new)
+        np.testing.assert_allclose(got[:, 0], mean + k.T @ a, rtol=1e-9)
+        np.testing.assert_allclose(got[:, 1], np.sqrt(s2 - (v * v).sum(0) + noise), rtol=1e-7)
+        self.assertLess(abs(math.sqrt(noise) - 5), 2)  # 70 rows: 4 standard errors
+        self.assertGreater(t["rbf.l.b"]["value"] / 50, 3 * t["rbf.l.a"]["value"] / 1.7)
+
+    def test_json_names_what_was_found(self):
+        said = self.fit("--starts=3")
+        for key in ("kernel", "lml", "theta", "jitter", "starts", "optima", "second", "searched"):
+            self.assertIn(key, said)
+        self.assertEqual((said["method"], said["starts"], said["jitter"], said["searched"]), ("gp", 3, 0, 70))
+        self.assertEqual([t["name"] for t in said["theta"]], ["rbf:ard.s2", "rbf.l.a", "rbf.l.b", "noise"])
+        self.assertEqual(set(said["theta"][0]), {"name", "kernel", "column", "value", "fitted", "fixed", "at_bound"})
+        info = self.good_json("info", self.file)
+        for key in ("kernel", "lml", "theta", "jitter", "starts", "optima"):
+            self.assertEqual(info[key], said[key], key)
+
+    def test_info_lists_the_most_relevant_column_first(self):
+        self.fit()
+        text = self.good("info", self.file)
+        self.assertLess(text.index("\na "), text.index("\nb "))
+        self.assertIn("relevance", text)
+
+    def test_what_the_kernel_and_beta_give_stays(self):
+        said = self.fit("--beta=100", model="gp:1.5*rbf:l=0.5")
+        t = self.theta(said)
+        self.assertEqual(said["iterations"], 0)
+        self.assertTrue(all(v["fixed"] for v in t.values()))
+        np.testing.assert_allclose([t["noise"]["fitted"], t["rbf.l"]["fitted"]], [0.01, 0.5], rtol=1e-12)
+        unit = self.y.std()
+        Z = (self.X - self.X.mean(0)) / self.X.std(0)
+        lml, _, _ = process(rbf(Z, Z, 1.5, 0.5), (self.y - self.y.mean()) / unit, 0.01)
+        np.testing.assert_allclose(said["lml"], lml, rtol=1e-9)
+
+    def test_a_file_gives_the_same_bits_as_the_fit_and_rows_alone_as_with_others(self):
+        self.fit()
+        all_rows = self.good("predict", "--full", self.file, self.data)
+        half = self.write("half.csv", csv({k: v[:11] for k, v in self.table.items()}))
+        self.assertEqual(all_rows.split("\n")[:12], self.good("predict", "--full", self.file, half).split("\n")[:12])
+
+    def test_rows_that_are_appended_are_as_if_they_had_been_there(self):
+        first = self.write("first.csv", csv({k: v[:50] for k, v in self.table.items()}))
+        rest = self.write("rest.csv", csv({k: v[50:] for k, v in self.table.items()}))
+        said = self.good_json("fit", first, "-y", "y", "--model", "gp:rbf:ard", "-o", self.file)
+        t = self.theta(said)
+        more = self.good_json("update", self.file, rest)
+        self.assertEqual((more["n"], more["rows"]), (70, 20))
+        for name, was in t.items():
+            np.testing.assert_allclose(self.theta(more)[name]["value"], was["value"], rtol=1e-12)
+        l = np.array([t["rbf.l.a"]["value"], t["rbf.l.b"]["value"]])
+        s2, noise, mean = t["rbf:ard.s2"]["value"], t["noise"]["value"], self.y[:50].mean()
+        lml, a, L = process(rbf(self.X, self.X, s2, l), self.y - mean, noise)
+        np.testing.assert_allclose(more["lml"], lml + 70 * math.log(self.y[:50].std()), rtol=1e-9)
+        np.testing.assert_allclose(self.rows(self.new)[:, 0], mean + rbf(self.X, self.X[:9] + 0.1, s2, l).T @ a, rtol=1e-9)
+
+    def test_weights_are_rows_that_come_again_and_offsets_are_added(self):
+        w = np.where(np.arange(70) % 3 == 0, 2.0, 1.0)
+        twice = np.repeat(np.arange(70), w.astype(int))
+        heavy = self.write("w.csv", csv({**self.table, "w": w, "o": np.linspace(0, 100, 70)}))
+        again = self.write("t.csv", csv({**{k: v[twice] for k, v in self.table.items()}, "o": np.linspace(0, 100, 70)[twice]}))
+        args = ("-y", "y", "--model", "gp:2*rbf:l=1", "--beta=50", "--offset", "o", "-o", self.file)
+        self.good("fit", heavy, *args, "--weight", "w", "--quiet")
+        left = self.rows(heavy)
+        self.good("fit", again, *args, "--quiet")
+        np.testing.assert_allclose(left, self.rows(heavy), rtol=1e-8)
+
+    def test_words_are_one_column_to_a_kernel(self):
+        words = [["oak", "elm", "ash"][i % 3] for i in range(70)]
+        y = self.y + 30 * (np.arange(70) % 3)
+        data = self.write("words.csv", csv({"a": self.X[:, 0], "tree": words, "y": y}))
+        said = self.good_json("fit", data, "-y", "y", "--model", "gp:rbf:col=a + rbf:col=tree", "-o", self.file)
+        self.assertGreater(said["r_squared"], 0.9)
+        self.assertEqual(self.good_json("score", self.file, data)["n"], 70)
+
+    def test_tune_report_and_calibrate_take_a_process(self):
+        said = self.good_json("tune", self.data, "-y", "y", "--model", "gp:rbf", "--beta=1:100:log", "--trials", "2", "--folds", "3")
+        self.assertEqual(len(said["trials"]), 2)
+        fitted = self.fit("--calibrate", "conformal")
+        self.assertEqual(fitted["calibration"]["way"], "conformal")
+        page = self.path("page.html")
+        self.good("report", self.file, self.data, "-o", page, "--quiet")
+        with open(page) as f:
+            self.assertIn("Gaussian process", f.read())
+
+    def test_what_cannot_be_is_refused_with_a_sentence(self):
+        f = ("fit", self.data, "-y", "y")
+        self.bad(2, *f, "--model", "gp:rfb", says=("rbf",))
+        self.bad(2, *f, "-m", "gp", says=("a model with a kernel",))
+        self.bad(2, *f, "--model", "gp:rbf", "-m", "exact", says=("knows no Gaussian process",))
+        self.bad(1, *f, "--model", "gp:rbf", "--exact_limit=50", says=("exact_limit",))
+        self.bad(2, *f, "--model", "gp:rbf", "--noise", "learned", says=("--noise is for networks",))
+        self.bad(2, *f, "--model", "gp:rbf", "--checkpoint", 5, "-o", self.file, says=("nothing to --checkpoint",))
+        flat = self.write("flat.csv", csv({"a": self.X[:, 0], "y": np.ones(70)}))
+        self.bad(1, "fit", flat, "-y", "y", "--model", "gp:rbf", says=("constant",))
+        again = self.write("again.csv", csv({"a": [1.0, 1.0, 2.0, 3.0], "y": [1.0, 2.0, 3.0, 4.0]}))
+        self.assertGreater(self.good_json("fit", again, "-y", "y", "--model", "gp:rbf", "--beta=1e30")["jitter"], 0)
+
+    def test_a_file_that_was_cut_or_changed_is_refused(self):
+        self.fit()
+        with open(self.file, "rb") as f:
+            data = f.read()
+        for wrong in (data.replace(b'"a":', b'"A":'), data[:-100],
+                      data.replace(b"rbf:ard", b"rbf:rad"), data.replace(b'features\\": 2', b'features\\": 3')):
+            self.assertNotEqual(wrong, data)
+            bad = self.write("bad.safetensors", wrong)
+            done = self.run_it("predict", bad, self.data)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr)
+
+
+if __name__ == "__main__":
+    run(Process)
