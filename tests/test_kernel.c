@@ -143,6 +143,21 @@ static void sums_with_derivatives_are_those_of_differences(void **state)
     }
 }
 
+/* On whatever sets of instructions this machine runs. */
+static void all_sets_of_instructions_hold_what_the_formulas_say(void **state)
+{
+    (void)state;
+    static const char *const names[] = {"base", "avx2", "avx512"};
+    for (int s = 0; s < 3; s++) {
+        if (fab_set_isa(names[s]) != FAB_OK) continue;
+        for (int i = 0; i < KERNEL_CASES; i++) {
+            compare_values(&kernel_cases[i], 29, 37);
+            compare_gradient(&kernel_cases[i], 6, 13);
+        }
+    }
+    assert_ok(fab_set_isa(NULL));
+}
+
 static void a_symmetric_sum_reads_the_lower_half(void **state)
 {
     (void)state;
@@ -530,6 +545,7 @@ int main(void)
         TEST(rows_near_a_million_keep_ten_digits),
         TEST(rows_that_are_the_same_correlate_wholly),
         TEST(sums_with_derivatives_are_those_of_differences),
+        TEST(all_sets_of_instructions_hold_what_the_formulas_say),
         TEST(a_symmetric_sum_reads_the_lower_half),
         TEST(derivatives_by_rows_are_those_of_differences),
         TEST(bits_do_not_depend_on_threads),

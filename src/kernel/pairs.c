@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "kernel/pairs.h"
+#include "kernel/sums.h"
 #include "la/nn.h"
 #include <math.h>
 #include <string.h>
@@ -49,9 +50,7 @@ static void squares_pairs(const fab_leaf *f, const fab_tile *t, double *u)
 /* -2 sum H u: the gradient by the logarithm of a length that all columns share, u being a quadratic form in 1 / l. */
 static double shared_length(const fab_tile *t, const double *u, const double *H)
 {
-    double sum = 0;
-    for (int64_t i = 0; i < t->nx * t->nz; i++) sum += H[i] * u[i];
-    return -2 * sum;
+    return -2 * fab_dot(t->nx * t->nz, H, u);
 }
 
 static void squares_gradient(const fab_leaf *f, const fab_tile *t, const double *u, const double *H,
@@ -71,8 +70,7 @@ static void squares_rows(const fab_kernel *k, const fab_leaf *f, const fab_tile 
     for (int64_t i = 0; i < t->nx; i++)
         for (int64_t c = 0; c < f->columns; c++) {
             const double x = row_of(t, i)[c], *z = column_of(t, c), *h = H + i * t->nz;
-            double sum = 0;
-            for (int64_t j = 0; j < t->nz; j++) sum += h[j] * (x - z[j]);
+            const double sum = fab_dot_of_differences(t->nz, h, x, z);
             G[i * k->D + k->column[f->first + c]] += 2 * sum / fab_length(k, f, c);
         }
 }
@@ -121,7 +119,7 @@ static void dots_gradient(const fab_leaf *f, const fab_tile *t, const double *u,
         double sum = 0;
         for (int64_t i = 0; i < t->nx; i++) {
             const double x = row_of(t, i)[c], *h = H + i * t->nz;
-            for (int64_t j = 0; j < t->nz; j++) sum += h[j] * x * z[j];
+            sum += x * fab_dot(t->nz, h, z);
         }
         g[c] -= 2 * sum;
     }
@@ -133,9 +131,7 @@ static void dots_rows(const fab_kernel *k, const fab_leaf *f, const fab_tile *t,
     for (int64_t i = 0; i < t->nx; i++)
         for (int64_t c = 0; c < f->columns; c++) {
             const double *z = column_of(t, c), *h = H + i * t->nz;
-            double sum = 0;
-            for (int64_t j = 0; j < t->nz; j++) sum += h[j] * z[j];
-            G[i * k->D + k->column[f->first + c]] += sum / fab_length(k, f, c);
+            G[i * k->D + k->column[f->first + c]] += fab_dot(t->nz, h, z) / fab_length(k, f, c);
         }
 }
 

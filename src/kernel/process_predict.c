@@ -8,6 +8,7 @@
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
 #include "kernel/process.h"
+#include "kernel/sums.h"
 #include "la/cholesky.h"
 #include "la/small.h"
 #include "la/threads.h"
@@ -62,19 +63,6 @@ static void cross(const fab_process *p, const room *r, int64_t count, const doub
     fab_patch_values(&at, K, p->n);
 }
 
-/* A sum whose order does not depend on how many rows come with this one. */
-static double dot(int64_t n, const double *x, const double *y)
-{
-    enum { WIDE = 8 };
-    double part[WIDE] = {0};
-    int64_t i = 0;
-    for (; i + WIDE <= n; i += WIDE)
-        for (int l = 0; l < WIDE; l++) part[l] += x[i + l] * y[i + l];
-    for (int l = 0; i + l < n; l++) part[l] += x[i + l] * y[i + l];
-    return ((part[0] + part[4]) + (part[2] + part[6])) +
-           ((part[1] + part[5]) + (part[3] + part[7]));
-}
-
 static void times_s(const fab_process *p, int64_t count, double *K)
 {
     if (!p->has_s) return;
@@ -107,7 +95,7 @@ static void predict_panel(void *ctx, int64_t t, int thread)
     double *K = r.panel;
     cross(p, &r, count, Z, q->ldz, &view, K);
     for (int64_t i = 0; i < count; i++)
-        q->mean[first + i] = dot(p->n, K + i * p->n, p->m->a); /* 1 */
+        q->mean[first + i] = fab_dot(p->n, K + i * p->n, p->m->a); /* 1 */
     if (!q->variance) return;
     times_s(p, count, K);
     const int64_t whole = (count + WHOLE - 1) / WHOLE * WHOLE;
@@ -115,7 +103,7 @@ static void predict_panel(void *ctx, int64_t t, int thread)
     fab_forward_rows(p->n, p->m->L, p->m->ld, whole, K, p->n); /* 2 */
     fab_kernel_diag(p->k, count, Z, q->ldz, q->variance + first);
     for (int64_t i = 0; i < count; i++)
-        q->variance[first + i] -= dot(p->n, K + i * p->n, K + i * p->n);
+        q->variance[first + i] -= fab_dot(p->n, K + i * p->n, K + i * p->n);
 }
 
 fab_status fab_process_predict(fab_process *p, int64_t m, const double *Z, int64_t ldz,
@@ -153,11 +141,11 @@ fab_status fab_process_slopes(fab_process *p, const double *z, double *mean, dou
     fab_view view;
     double *v = r.panel, two = 2;
     cross(p, &r, 1, z, D, &view, v);
-    *mean = dot(n, v, p->m->a); /* 1 */
+    *mean = fab_dot(n, v, p->m->a); /* 1 */
     times_s(p, 1, v);
     fab_forward(n, p->m->L, p->m->ld, v); /* 2 */
     fab_kernel_diag(p->k, 1, z, D, variance);
-    *variance -= dot(n, v, v);
+    *variance -= fab_dot(n, v, v);
     if (!(*variance > 0)) *variance = 0;
     fab_backward(n, p->m->L, p->m->ld, v); /* 3 */
     times_s(p, 1, v);
@@ -206,7 +194,7 @@ static fab_status joint(fab_process *p, draws *d, const double *Z, int64_t ldz, 
     const fab_exec x = fab_watch_exec(&p->run.watch, (fab_exec){.threads = p->run.threads});
     double top = 0;
     FAB_TRY(fab_kernel_cross(p->k, m, Z, ldz, n, p->m->X, p->k->D, d->V, n, &x));
-    for (int64_t i = 0; i < m; i++) d->mean[i] = dot(n, d->V + i * n, p->m->a);
+    for (int64_t i = 0; i < m; i++) d->mean[i] = fab_dot(n, d->V + i * n, p->m->a);
     times_s(p, m, d->V);
     for (int64_t i = 0; i < m; i += FAB_PANEL)
         fab_forward_rows(n, p->m->L, p->m->ld, least(m - i, FAB_PANEL), d->V + i * n, n);

@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "kernel/tiles.h"
+#include "kernel/sums.h"
 #include <string.h>
 
 static int64_t least(int64_t a, int64_t b)
@@ -200,13 +201,6 @@ static void times_weights(const tile *t, const double *W, int64_t ldw)
         for (int64_t b = 0; b < t->at.nz; b++) t->H[a * t->at.nz + b] *= W[a * ldw + b];
 }
 
-static double dot(int64_t n, const double *x, const double *y)
-{
-    double sum = 0;
-    for (int64_t i = 0; i < n; i++) sum += x[i] * y[i];
-    return sum;
-}
-
 static void tile_gradient(const fab_patch *p, const tile *t, const double *W, int64_t ldw,
                           double *g)
 {
@@ -216,7 +210,7 @@ static void tile_gradient(const fab_patch *p, const tile *t, const double *W, in
         product(p, t, k->term[i].leaves, s2_of(k, i), 0, t->H);
         double sum = 0;
         for (int64_t a = 0; a < t->at.nx; a++)
-            sum += dot(t->at.nz, t->H + a * t->at.nz, W + a * ldw);
+            sum += fab_dot(t->at.nz, t->H + a * t->at.nz, W + a * ldw);
         g[k->term[i].s2] += sum;
     }
     for (int64_t i = 0; i < k->leaves; i++) {
@@ -226,7 +220,8 @@ static void tile_gradient(const fab_patch *p, const tile *t, const double *W, in
         times_weights(t, W, ldw);
         const double *slope = t->slope + i * t->pairs;
         const int own_of_shape = f->kind->shape->has_own;
-        if (f->own >= 0 && !own_of_shape) g[f->own] += dot(t->pairs, t->H, t->own + i * t->pairs);
+        if (f->own >= 0 && !own_of_shape)
+            g[f->own] += fab_dot(t->pairs, t->H, t->own + i * t->pairs);
         for (int64_t e = 0; e < t->pairs; e++) t->H[e] *= slope[e];
         const fab_tile of = of_leaf(p, t, i);
         f->kind->shape->gradient(f, &of, t->u + i * t->pairs, t->H, g + f->at);
