@@ -335,28 +335,6 @@ static fab_status parse_basic(draft *d)
 
 /* ---- sums and products ---------------------------------------------------------------------------------- */
 
-static fab_status parse_sum(draft *d);
-
-static fab_status parse_factor(draft *d)
-{
-    skip(d);
-    if (d->terms + 1 > FAB_KERNEL_TERMS)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "kernel: more than %d terms", FAB_KERNEL_TERMS);
-    if (take(d, '(')) {
-        if (++d->depth > DEPTH)
-            return FAB_FAIL(FAB_BAD_ARGUMENT, "kernel: more than %d brackets in brackets", DEPTH);
-        FAB_TRY(parse_sum(d));
-        d->depth--;
-        return take(d, ')') ? FAB_OK : refuse_at(d, "+, * or )");
-    }
-    if (isdigit((unsigned char)*d->p) || *d->p == '.') {
-        draft_term *t = &d->term[d->terms++];
-        *t = (draft_term){0, 1, 1};
-        return parse_number(d, "a factor", &t->s2);
-    }
-    return parse_basic(d);
-}
-
 /* The runs base .. mid - 1 and mid .. terms - 1 of the stack become all their products. */
 static fab_status multiply(draft *d, int64_t base, int64_t mid)
 {
@@ -375,22 +353,60 @@ static fab_status multiply(draft *d, int64_t base, int64_t mid)
     return FAB_OK;
 }
 
-static fab_status parse_product(draft *d)
+/* A bracket that is open, or the whole text: its first term, the first one of the product that is being read, and whether the next
+ * factor multiplies that. */
+typedef struct bracket {
+    int64_t first, product;
+    int multiplies;
+} bracket;
+
+/* A number or a basic kernel. */
+static fab_status parse_plain_factor(draft *d)
 {
-    const int64_t base = d->terms;
-    FAB_TRY(parse_factor(d));
-    while (take(d, '*')) {
-        const int64_t mid = d->terms;
-        FAB_TRY(parse_factor(d));
-        FAB_TRY(multiply(d, base, mid));
+    if (!isdigit((unsigned char)*d->p) && *d->p != '.') return parse_basic(d);
+    draft_term *t = &d->term[d->terms++];
+    *t = (draft_term){0, 1, 1};
+    return parse_number(d, "a factor", &t->s2);
+}
+
+/* Behind a factor whose first term is `mid`: the product with it; then + or *, or the end, perhaps of brackets, each of which
+ * is a factor of what is around it.  *ends: it was the end of the sum. */
+static fab_status parse_operator(draft *d, bracket *open, int64_t mid, int *ends)
+{
+    *ends = 0;
+    for (;; mid = open[d->depth--].first) {
+        bracket *b = &open[d->depth];
+        if (b->multiplies) FAB_TRY(multiply(d, b->product, mid));
+        b->multiplies = take(d, '*');
+        if (b->multiplies) return FAB_OK;
+        if (take(d, '+')) {
+            b->product = d->terms;
+            return FAB_OK;
+        }
+        *ends = d->depth == 0;
+        if (*ends) return FAB_OK;
+        if (!take(d, ')')) return refuse_at(d, "+, * or )");
     }
-    return FAB_OK;
 }
 
 static fab_status parse_sum(draft *d)
 {
-    do FAB_TRY(parse_product(d));
-    while (take(d, '+'));
+    bracket open[DEPTH + 1] = {{0}};
+    int ends = 0;
+    while (!ends) {
+        if (d->terms >= FAB_KERNEL_TERMS)
+            return FAB_FAIL(FAB_BAD_ARGUMENT, "kernel: more than %d terms", FAB_KERNEL_TERMS);
+        if (take(d, '(')) {
+            if (d->depth == DEPTH)
+                return FAB_FAIL(FAB_BAD_ARGUMENT, "kernel: more than %d brackets in brackets",
+                                DEPTH);
+            open[++d->depth] = (bracket){d->terms, d->terms, 0};
+            continue;
+        }
+        const int64_t mid = d->terms;
+        FAB_TRY(parse_plain_factor(d));
+        FAB_TRY(parse_operator(d, open, mid, &ends));
+    }
     return FAB_OK;
 }
 
@@ -428,12 +444,20 @@ static fab_kernel sizes_of(const draft *d)
     return k;
 }
 
-/* Copies a string into k->text; its place there. */
+/* Adds a string to k->text, without its end. */
+static void add(fab_kernel *k, int64_t *used, const char *s)
+{
+    const size_t n = strlen(s);
+    memcpy(k->text + *used, s, n);
+    *used += (int64_t)n;
+}
+
+/* The same with its end; its place there. */
 static int64_t keep(fab_kernel *k, int64_t *used, const char *s)
 {
     const int64_t at = *used;
-    strcpy(k->text + at, s);
-    *used += (int64_t)strlen(s) + 1;
+    add(k, used, s);
+    k->text[(*used)++] = '\0';
     return at;
 }
 
@@ -441,13 +465,12 @@ static int64_t keep_term(fab_kernel *k, int64_t *used, uint64_t leaves)
 {
     const int64_t at = *used;
     if (leaves == 0) return keep(k, used, "const");
-    k->text[at] = '\0';
     for (int64_t i = 0; i < k->leaves; i++)
         if (leaves >> i & 1) {
-            if (k->text[at]) strcat(k->text + at, "*");
-            strcat(k->text + at, k->text + k->leaf[i].head);
+            if (*used > at) add(k, used, "*");
+            add(k, used, k->text + k->leaf[i].head);
         }
-    *used += (int64_t)strlen(k->text + at) + 1;
+    k->text[(*used)++] = '\0';
     return at;
 }
 

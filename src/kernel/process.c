@@ -232,7 +232,7 @@ static fab_status not_definite(const fab_process *p, int64_t pivot)
 /* 1 */
 static fab_status factor(fab_process *p)
 {
-    int64_t pivot;
+    int64_t pivot = -1;
     fab_status s = FAB_NUMERIC;
     for (double share = 0; s == FAB_NUMERIC && share<2e-6; share = share> 0 ? share * 10 : 1e-10) {
         FAB_TRY(covariance(p, share));

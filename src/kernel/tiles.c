@@ -126,37 +126,38 @@ static void curves(const fab_patch *p, const tile *t, int with_slope, int with_o
     }
 }
 
-/* to = s2 times the product of the v of the leaves; or where `add`, += that */
-static void product(const fab_patch *p, const tile *t, uint64_t leaves, double s2, int add,
+/* The product of the v of more than two leaves, in P. */
+static const double *product_of_many(const fab_patch *p, const tile *t, uint64_t leaves)
+{
+    for (int64_t i = 0; i < t->pairs; i++) t->P[i] = 1;
+    for (int64_t f = 0; f < p->k->leaves; f++)
+        if (leaves >> f & 1)
+            for (int64_t i = 0; i < t->pairs; i++) t->P[i] *= t->v[f * t->pairs + i];
+    return t->P;
+}
+
+/* to = s2 times the product of the v of the leaves; or where `more`, += that */
+static void product(const fab_patch *p, const tile *t, uint64_t leaves, double s2, int more,
                     double *to)
 {
-    const double *first = NULL, *second = NULL;
-    uint64_t rest = leaves;
-    for (int64_t f = 0; f < p->k->leaves && !second; f++)
+    const double *v[2];
+    int64_t n = 0;
+    for (int64_t f = 0; f < p->k->leaves; f++)
         if (leaves >> f & 1) {
-            if (first)
-                second = t->v + f * t->pairs;
-            else
-                first = t->v + f * t->pairs;
-            rest &= ~((uint64_t)1 << f);
+            if (n < 2) v[n] = t->v + f * t->pairs;
+            n++;
         }
-    if (rest) { /* three or more: in P */
-        double *P = t->P;
-        for (int64_t i = 0; i < t->pairs; i++) P[i] = s2 * first[i] * second[i];
-        for (int64_t f = 0; f < p->k->leaves; f++)
-            if (rest >> f & 1)
-                for (int64_t i = 0; i < t->pairs; i++) P[i] *= t->v[f * t->pairs + i];
-        first = P;
-        second = NULL;
-        s2 = 1;
+    if (n > 2) {
+        v[0] = product_of_many(p, t, leaves);
+        n = 1;
     }
-    if (!first)
-        for (int64_t i = 0; i < t->pairs; i++) to[i] = (add ? to[i] : 0) + s2;
-    else if (!second)
-        for (int64_t i = 0; i < t->pairs; i++) to[i] = (add ? to[i] : 0) + s2 * first[i];
+    if (!more) memset(to, 0, (size_t)t->pairs * sizeof *to);
+    if (n == 0)
+        for (int64_t i = 0; i < t->pairs; i++) to[i] += s2;
+    else if (n == 1)
+        for (int64_t i = 0; i < t->pairs; i++) to[i] += s2 * v[0][i];
     else
-        for (int64_t i = 0; i < t->pairs; i++)
-            to[i] = (add ? to[i] : 0) + s2 * first[i] * second[i];
+        for (int64_t i = 0; i < t->pairs; i++) to[i] += s2 * v[0][i] * v[1][i];
 }
 
 static double s2_of(const fab_kernel *k, int64_t term)
