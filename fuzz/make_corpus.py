@@ -1,6 +1,6 @@
 """make_corpus.py FOLDER - the seeds of the fuzz targets: good files, and files broken in one place each.
 
-Writes FOLDER/fuzz_npy/*, FOLDER/fuzz_tensors/*, FOLDER/fuzz_source/* and FOLDER/fuzz_net/*.
+Writes FOLDER/fuzz_npy/*, FOLDER/fuzz_tensors/*, FOLDER/fuzz_source/*, FOLDER/fuzz_net/* and FOLDER/fuzz_kernel/*.
 """
 # SPDX-License-Identifier: MIT
 import bz2
@@ -158,9 +158,27 @@ def net_seeds():
     yield "nested", b"\1" + b"[" * 3000
 
 
+def kernel_seeds():
+    one, four, named = 0, 3, 7  # columns, and whether they have names
+
+    def text(kernel, first=one):
+        return bytes((first,)) + kernel.encode()
+
+    yield "rbf", text("rbf:ard", four)
+    yield "all", text("rbf + matern12 + matern32 + matern52 + matern:nu=1.7 + rq + periodic:col=0 + linear + poly:m=3 + const", four)
+    yield "product", text("(rbf:l=0.5 + 2*linear:ard)*rq:a=3*(poly:c=2 + .5)", four)
+    yield "names", text("rbf:ard:col=a b,x*y:l=2:l=1,2*periodic:col=1:p=7", named)
+    yield "nearest", text("rbg + linear")
+    yield "brackets", text("(" * 33 + "rbf")
+    yield "terms", text("rbf" + "*(1+rq)" * 9)
+    yield "many", text("rbf" + "*rbf" * 64)
+    yield "control", text("rb\x01f")
+    yield "numbers", text("1e150*1e150*rbf:l=1e-150")
+
+
 def main(folder):
     for target, seeds in (("fuzz_npy", npy_seeds()), ("fuzz_tensors", tensors_seeds()),
-                          ("fuzz_source", source_seeds()), ("fuzz_net", net_seeds())):
+                          ("fuzz_source", source_seeds()), ("fuzz_net", net_seeds()), ("fuzz_kernel", kernel_seeds())):
         os.makedirs(os.path.join(folder, target), exist_ok=True)
         for name, data in seeds:
             with open(os.path.join(folder, target, name), "wb") as file:

@@ -62,7 +62,7 @@ static fab_status refuse_at(const draft *d, const char *expected)
 
 static void skip(draft *d)
 {
-    while (*d->p == ' ' || *d->p == '\t') d->p++;
+    while (*d->p == ' ') d->p++;
 }
 
 static int take(draft *d, char c)
@@ -119,7 +119,7 @@ static fab_status find_basic(const char *word, const fab_basic **kind)
 /* Where a column's name may end. */
 static int ends(char c)
 {
-    return !c || strchr(",:*+() \t", c) != NULL;
+    return !c || strchr(",:*+() ", c) != NULL;
 }
 
 /* Bytes of the longest name of a column that stands here; 0: none does. */
@@ -548,7 +548,7 @@ static void fill(fab_kernel *k, const draft *d)
 static fab_status check_text(const char *text)
 {
     for (const char *p = text; *p; p++)
-        if (((unsigned char)*p < 0x20 && *p != '\t') || *p == 0x7f)
+        if ((unsigned char)*p < 0x20 || *p == 0x7f)
             return FAB_FAIL(FAB_BAD_ARGUMENT,
                             "kernel: byte %lld of its text is the control character 0x%02x",
                             (long long)(p - text), (unsigned)*p);
