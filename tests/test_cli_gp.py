@@ -131,6 +131,22 @@ class Process(Case):
         self.good("fit", again, *args, "--quiet")
         np.testing.assert_allclose(left, self.rows(heavy), rtol=1e-8)
 
+    def test_two_classes_and_counts_are_fitted_too(self):
+        p = 1 / (1 + np.exp(-2 * np.sin(1.3 * self.X[:, 0])))
+        r = np.random.RandomState(5)
+        words = ["yes" if u < q else "no" for u, q in zip(r.uniform(size=70), p)]
+        counts = r.poisson(np.exp(1 + np.sin(1.3 * self.X[:, 0])))
+        data = self.write("two.csv", csv({"a": self.X[:, 0], "kind": words, "n": counts}))
+        said = self.good_json("fit", data, "-y", "kind", "--exclude", "n", "--model", "gp:rbf", "-o", self.file)
+        self.assertEqual((said["likelihood"], [t["name"] for t in said["theta"]]), ("bernoulli", ["rbf.s2", "rbf.l"]))
+        lines = self.good("predict", self.file, data).split("\n")
+        self.assertEqual(lines[0], "class,p_no,p_yes")
+        self.assertLess(self.good_json("score", self.file, data)["nll"], math.log(2))
+        before = self.good_json("fit", data, "-y", "n", "--exclude", "kind", "--likelihood", "poisson", "--model", "gp:rbf", "-o", self.file)
+        self.assertGreater(before["deviance_explained"], 0.2)
+        self.assertEqual(self.good_json("update", self.file, data)["n"], 140)
+        self.assertEqual(self.good_json("score", self.file, data)["n"], 70)
+
     def test_words_are_one_column_to_a_kernel(self):
         words = [["oak", "elm", "ash"][i % 3] for i in range(70)]
         y = self.y + 30 * (np.arange(70) % 3)

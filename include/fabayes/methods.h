@@ -346,8 +346,8 @@ typedef struct fab_spike_slab_settings {
 
 FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
 
-/* gp: a Gaussian process (fab_model_kernel), exactly: the parameters of its kernel and the noise by the evidence, then f at
- * any row.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
+/* gp: a Gaussian process (fab_model_kernel): the parameters of its kernel and the noise by the evidence, then f at any row;
+ * numbers exactly, two classes and counts by Laplace's method.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
  * (fab_fit_tensors, and files): X, a, L, y and what fab_process_parts has else, and `search`.  After the result more rows
  * may come in further updates: they are appended to the factor, and the parameters stay.
  *

@@ -44,8 +44,8 @@ fab_status fab_regression_note_process(fab_regression *r)
     FAB_TRY(fab_fit_process(r->fit.fit, &p));
     if (fab_process_rows(p) != t->n || t->n == 0)
         return FAB_OK; /* rows were appended, or are absent */
-    const double *X, *a, *s, *L;
-    fab_process_parts(p, &X, &a, &s, &L);
+    const double *X;
+    fab_process_parts(p, &X, NULL, NULL, NULL);
     FAB_TRY(fab_alloc_array((void **)&eta, t->n, sizeof *eta, "summary"));
     const fab_status done = fab_process_predict(p, t->n, X, r->scaling->D, eta, NULL, NULL);
     if (done != FAB_OK) {

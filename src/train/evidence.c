@@ -118,6 +118,7 @@ static double evaluate(unsigned n, const double *u, double *slope, void *ctx)
 {
     search *s = ctx;
     double lml = NAN;
+    if (s->status != FAB_OK) return s->worst + BAD; /* told to stop, it may ask once more */
     s->evaluations++;
     s->status = fab_watch_tick(&s->watch, "evidence", s->evaluations, 0);
     const double noise = take(s, u);
@@ -570,11 +571,10 @@ fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *
     const int64_t n = fab_process_rows(p);
     regression whole = {.p = p, .y = y, .weight = weight};
     fab_evidence_rows rows = {.n = n, .y = y, .weight = weight};
-    const double *a, *s, *L;
     double *theta, noise = 0, scale = 0;
     fab_evidence_report r;
     fab_kernel *k; /* the parameters of p are others on the way */
-    fab_process_parts(p, &rows.X, &a, &s, &L);
+    fab_process_parts(p, &rows.X, NULL, NULL, NULL);
     for (int64_t i = 0; i < n; i++) scale += y[i] * y[i] / (double)n;
     FAB_TRY(fab_kernel_copy(&k, fab_process_kernel(p)));
     fab_status done =

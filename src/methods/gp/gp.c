@@ -1,4 +1,6 @@
-/* gp.c - Gaussian process regression, exactly: the method gp.
+/* gp.c - a Gaussian process from the whole table: the method gp.
+ *
+ * Of numbers, exactly:
  *
  * y_i = f(x_i) + offset_i + noise of variance s^2 / w_i, f a process with mean 0 and covariance k:
  *
@@ -7,6 +9,9 @@
  *      gives stay
  *   3  L L' = K + s^2 / w, a = (K + s^2 / w)^-1 y on all rows: f at any row is Gaussian
  *   4  more rows: each is a row more of L, in O(N^2); the parameters stay.  The evidence is then that of all rows
+ *
+ * Of two classes and counts by Laplace's method (laplace.c): 2 without noise, 3 at the mode of f, which 4 finds again for all
+ * rows.
  *
  * The result is theta, the logarithms of the parameters, as a point; X, a, L, y and weights stand beside it.
  *
@@ -21,6 +26,7 @@
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
 #include "methods/gp/gp.h"
+#include "methods/gp/laplace.h"
 #include "train/evidence.h"
 #include "train/state.h"
 #include <math.h>
@@ -32,10 +38,14 @@ typedef struct gp {
     const fab_kernel *kernel; /* the model's, borrowed */
     fab_exec exec;
     fab_watch watch;
-    fab_process *p; /* NULL: no rows yet */
+    int normal;     /* numbers; otherwise by Laplace's method */
+    fab_process *p; /* NULL: none yet */
     int64_t n, room;
-    double *y, *weight; /* room each: without the offsets; 1 where there are no weights */
-    int learned;        /* the parameters are found */
+    double *y, *weight, *offset; /* room each; weight 1 and offset 0 where there are none */
+    double *X;                   /* room x D; NULL of numbers, whose process has them */
+    double *theta;               /* found, of the kernel; NULL: not yet */
+    int stands;                  /* the process is that of all rows */
+    double lml;
     fab_gp_search search;
     fab_gauss *q;
     fab_report report;
@@ -71,20 +81,24 @@ fab_gp_settings fab_gp_defaults(void)
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
     const fab_gp_settings *s = settings;
+    const fab_likelihood_row *row = fab_likelihood_row_of(in->model->head.likelihood);
     gp *f;
     *handle = NULL;
     if (in->model->head.nu != 0)
         return FAB_FAIL(FAB_UNSUPPORTED, "gp: nu = %g: noise of Student's t is not offered",
                         in->model->head.nu);
-    if (in->model->head.likelihood != FAB_LIKELIHOOD_GAUSSIAN)
-        return FAB_FAIL(FAB_UNSUPPORTED, "gp: a %s target is not offered",
-                        fab_likelihood_name(in->model->head.likelihood));
+    if (row->several || row->dispersion)
+        return FAB_FAIL(FAB_UNSUPPORTED, "gp: a %s target is not offered", row->name);
     if (in->prior)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "gp: a prior over the parameters of a kernel is not offered");
     FAB_TRY(fab_check_alone("gp", x));
     FAB_TRY(fab_alloc_array((void **)&f, 1, sizeof *f, "gp"));
-    *f = (gp){.s = *s, .m = in->model->head, .kernel = in->model->kernel, .watch = fab_watch_of(x)};
+    *f = (gp){.s = *s,
+              .m = in->model->head,
+              .kernel = in->model->kernel,
+              .normal = row->normal,
+              .watch = fab_watch_of(x)};
     if (x) f->exec = *x;
     *handle = f;
     return FAB_OK;
@@ -98,6 +112,9 @@ static void release(void *handle)
     fab_gauss_free(f->q);
     fab_release(f->y);
     fab_release(f->weight);
+    fab_release(f->offset);
+    fab_release(f->X);
+    fab_release(f->theta);
     fab_release(f);
 }
 
@@ -107,37 +124,49 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     const double N = (double)n, D = (double)in->model->head.D;
     (void)x;
     if (n > s->exact_limit) return 0; /* is refused */
-    return 8 * (3 * N * N + N * (2 * D + 8));
+    const double squares = fab_likelihood_row_of(in->model->head.likelihood)->normal ? 3 : 5;
+    return 8 * (squares * N * N + N * (2 * D + 16));
 }
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
-static fab_status grow(double **array, int64_t n, int64_t room)
+static fab_status grow(double **array, int64_t n, int64_t room, int64_t width)
 {
     double *new;
-    FAB_TRY(fab_alloc_array((void **)&new, room, sizeof *new, "gp"));
-    if (n) memcpy(new, *array, (size_t)n * sizeof *new);
+    FAB_TRY(fab_alloc_array((void **)&new, room * width, sizeof *new, "gp"));
+    if (n) memcpy(new, *array, (size_t)(n * width) * sizeof *new);
     fab_release(*array);
     *array = new;
     return FAB_OK;
 }
 
-/* y and weights of so many rows more have room. */
+/* So many rows more have room. */
 static fab_status make_room(gp *f, int64_t more)
 {
     const int64_t n = f->n + more;
     if (n <= f->room) return FAB_OK;
     const int64_t room = f->n == 0 || n > 2 * f->room ? n : 2 * f->room;
-    FAB_TRY(grow(&f->y, f->n, room));
-    FAB_TRY(grow(&f->weight, f->n, room));
+    FAB_TRY(grow(&f->y, f->n, room, 1));
+    FAB_TRY(grow(&f->weight, f->n, room, 1));
+    FAB_TRY(grow(&f->offset, f->n, room, 1));
+    if (!f->normal) FAB_TRY(grow(&f->X, f->n, room, f->m.D));
     f->room = room;
     return FAB_OK;
 }
 
-static void take_target(gp *f, const fab_examples *e, int64_t i)
+/* Of numbers the offset is part of y. */
+static void take_row(gp *f, const fab_examples *e, int64_t i)
 {
-    f->y[f->n] = e->y[i] - (e->offset ? e->offset[i] : 0);
+    const double offset = e->offset ? e->offset[i] : 0;
+    f->y[f->n] = e->y[i] - (f->normal ? offset : 0);
+    f->offset[f->n] = f->normal ? 0 : offset;
     f->weight[f->n] = e->weight ? e->weight[i] : 1;
+    if (!f->normal) fab_rows_get(&e->x, i, f->m.D, f->X + f->n * f->m.D);
+}
+
+static void take_rows(gp *f, const fab_examples *e)
+{
+    for (int64_t i = 0; i < e->x.n; i++, f->n++) take_row(f, e, i);
 }
 
 static fab_status check_limit(const gp *f, int64_t n)
@@ -155,12 +184,14 @@ static fab_status open_rows(gp *f, const fab_examples *e)
     const int64_t n = e->x.n, D = f->m.D;
     double *X;
     FAB_TRY(make_room(f, n));
-    FAB_TRY(fab_alloc_array((void **)&X, n * D, sizeof *X, "gp"));
-    for (int64_t i = 0; i < n; i++) fab_rows_get(&e->x, i, D, X + i * D);
-    const fab_status s = fab_process_create(&f->p, f->kernel, n, X, D, n, &f->exec);
-    fab_release(X);
-    FAB_TRY(s);
-    for (f->n = 0; f->n < n; f->n++) take_target(f, e, f->n);
+    if (f->normal) {
+        FAB_TRY(fab_alloc_array((void **)&X, n * D, sizeof *X, "gp"));
+        for (int64_t i = 0; i < n; i++) fab_rows_get(&e->x, i, D, X + i * D);
+        const fab_status s = fab_process_create(&f->p, f->kernel, n, X, D, n, &f->exec);
+        fab_release(X);
+        FAB_TRY(s);
+    }
+    take_rows(f, e);
     return FAB_OK;
 }
 
@@ -168,15 +199,20 @@ static fab_status open_rows(gp *f, const fab_examples *e)
 static fab_status append(gp *f, const fab_examples *e)
 {
     double *row;
-    if (!f->learned)
+    if (!f->theta)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "gp: more rows are appended after the result, and there is none yet");
     FAB_TRY(make_room(f, e->x.n));
+    if (!f->normal) {
+        take_rows(f, e);
+        f->stands = 0;
+        return FAB_OK;
+    }
     FAB_TRY(fab_alloc_array((void **)&row, f->m.D, sizeof *row, "gp"));
     fab_status s = FAB_OK;
     for (int64_t i = 0; i < e->x.n && s == FAB_OK; i++) {
         fab_rows_get(&e->x, i, f->m.D, row);
-        take_target(f, e, i);
+        take_row(f, e, i);
         s = fab_process_append(f->p, row, f->y[f->n], f->weight[f->n]);
         if (s == FAB_OK) f->n++;
     }
@@ -188,37 +224,101 @@ static fab_status update(void *handle, const fab_examples *e)
 {
     gp *f = handle;
     FAB_TRY(check_limit(f, f->n + e->x.n));
-    return f->p ? append(f, e) : open_rows(f, e);
+    return f->n ? append(f, e) : open_rows(f, e);
 }
 
 /* Rows that are appended come one by one. */
 static double work(const void *handle)
 {
     const gp *f = handle;
-    return f->learned ? fmax(FAB_WATCH_WORK, (double)f->n * (double)f->n) : 0;
+    return f->theta && f->normal ? fmax(FAB_WATCH_WORK, (double)f->n * (double)f->n) : 0;
 }
 
 /* ---- 2, 3 ----------------------------------------------------------------------------------------------- */
 
-static fab_status learn(gp *f)
+static fab_evidence_plan plan_of(const gp *f)
 {
-    const fab_evidence_plan plan = {.starts = fab_is_auto_i64(f->s.starts) ? 0 : f->s.starts,
-                                    .seed = (uint64_t)f->s.seed,
-                                    .rows = f->s.rows,
-                                    .tol = f->s.tol,
-                                    .noise = fab_is_auto_f64(f->s.beta) ? 0 : 1 / f->s.beta};
+    return (fab_evidence_plan){.starts = fab_is_auto_i64(f->s.starts) ? 0 : f->s.starts,
+                               .seed = (uint64_t)f->s.seed,
+                               .rows = f->s.rows,
+                               .tol = f->s.tol,
+                               .noise = fab_is_auto_f64(f->s.beta) ? 0 : 1 / f->s.beta};
+}
+
+static void note_search(gp *f, const fab_evidence_report *found, double noise)
+{
+    f->search = (fab_gp_search){.starts = (double)found->starts,
+                                .optima = (double)found->optima,
+                                .second = found->optima > 1 ? found->second : 0,
+                                .evaluations = (double)found->evaluations,
+                                .rows = (double)found->rows,
+                                .at_bound = (double)found->at_bound,
+                                .noise_at_bound = (double)found->noise_at_bound,
+                                .noise_given = noise > 0,
+                                .converged = (double)found->converged};
+}
+
+/* The mode of f and what follows from it, with the parameters that were found. */
+static fab_status settle(gp *f, void *laplace)
+{
+    FAB_TRY(fab_gp_laplace.at(laplace, f->theta, 0, &f->lml, NULL));
+    fab_process_free(f->p);
+    f->p = NULL;
+    FAB_TRY(fab_gp_laplace_process(laplace, &f->p));
+    f->stands = 1;
+    return FAB_OK;
+}
+
+/* A size of f^2 for the start: log odds are a few, logarithms of rates what those of the counts are. */
+static double scale_of(const gp *f)
+{
+    double sum = 0;
+    if (fab_likelihood_row_of(f->m.likelihood)->target == FAB_TARGET_CLASSES) return 4;
+    for (int64_t i = 0; i < f->n; i++) sum += pow(log(f->y[i] + 0.5) - f->offset[i], 2);
+    return sum / (double)f->n;
+}
+
+static fab_status learn_laplace(gp *f)
+{
+    const fab_evidence_rows rows = {f->n, f->X, f->y, f->weight, f->offset};
+    const fab_evidence_plan plan = plan_of(f);
     fab_evidence_report found;
-    FAB_TRY(fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec));
-    f->learned = 1;
-    f->search = (fab_gp_search){.starts = (double)found.starts,
-                                .optima = (double)found.optima,
-                                .second = found.optima > 1 ? found.second : 0,
-                                .evaluations = (double)found.evaluations,
-                                .rows = (double)found.rows,
-                                .at_bound = (double)found.at_bound,
-                                .noise_at_bound = (double)found.noise_at_bound,
-                                .noise_given = plan.noise > 0,
-                                .converged = (double)found.converged};
+    void *laplace;
+    double noise, *theta = f->theta;
+    FAB_TRY(fab_gp_laplace.create(&laplace, &f->m, f->kernel, &rows, &f->exec));
+    fab_status s = FAB_OK;
+    if (!theta) {
+        s = fab_alloc_array((void **)&theta, fab_kernel_size(f->kernel), sizeof *theta, "gp");
+        if (s == FAB_OK)
+            s = fab_evidence_search(&fab_gp_laplace, &f->m, laplace, f->kernel, &rows, 0,
+                                    scale_of(f), &plan, theta, &noise, &found, &f->exec);
+        if (s == FAB_OK) {
+            note_search(f, &found, 0);
+            f->theta = theta;
+        } else {
+            fab_release(theta);
+        }
+    }
+    if (s == FAB_OK) s = settle(f, laplace);
+    fab_gp_laplace.close(laplace);
+    return s;
+}
+
+static fab_status learn_normal(gp *f)
+{
+    const fab_evidence_plan plan = plan_of(f);
+    fab_evidence_report found;
+    double *theta;
+    FAB_TRY(fab_alloc_array((void **)&theta, fab_kernel_size(f->kernel), sizeof *theta, "gp"));
+    const fab_status s = fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec);
+    if (s != FAB_OK) {
+        fab_release(theta);
+        return s;
+    }
+    note_search(f, &found, plan.noise);
+    fab_kernel_get(fab_process_kernel(f->p), theta);
+    f->theta = theta;
+    f->stands = 1;
     return FAB_OK;
 }
 
@@ -226,19 +326,18 @@ static fab_status result(void *handle, const fab_gauss **q)
 {
     gp *f = handle;
     const int64_t at = fab_process_noise_at(&f->m, f->kernel);
-    if (!f->learned) FAB_TRY(learn(f));
-    double lml;
-    FAB_TRY(fab_process_evidence(f->p, &lml, NULL));
+    if (!f->stands) FAB_TRY(f->normal ? learn_normal(f) : learn_laplace(f));
+    if (f->normal) FAB_TRY(fab_process_evidence(f->p, &f->lml, NULL));
     if (!f->q)
         FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, fab_process_size(&f->m, f->kernel),
                                  0));
     fab_kernel_get(fab_process_kernel(f->p), f->q->mu);
-    f->q->mu[at] = -log(fab_process_noise(f->p));
-    f->search.lml = lml;
-    f->search.jitter = fab_process_jitter(f->p);
+    if (at >= 0) f->q->mu[at] = -log(fab_process_noise(f->p));
+    f->search.lml = f->lml;
+    f->search.jitter = f->normal ? fab_process_jitter(f->p) : 0;
     f->report = (fab_report){.alpha = NAN,
-                             .beta = 1 / fab_process_noise(f->p),
-                             .log_evidence = lml,
+                             .beta = f->normal ? 1 / fab_process_noise(f->p) : 1,
+                             .log_evidence = f->lml,
                              .iterations = (int64_t)f->search.evaluations,
                              .converged = (int64_t)f->search.converged};
     FAB_TRY(fab_gauss_check(f->q));
@@ -271,6 +370,8 @@ static fab_status tensors(void *handle, fab_tensors *t)
     FAB_TRY(fab_tensors_add(t, "L", FAB_F64, 2, (int64_t[]){n, n}, L));
     FAB_TRY(fab_tensors_add(t, "y", FAB_F64, 1, &n, f->y));
     FAB_TRY(fab_tensors_add(t, "weight", FAB_F64, 1, &n, f->weight));
+    if (s) FAB_TRY(fab_tensors_add(t, "s", FAB_F64, 1, &n, s));
+    if (!f->normal) FAB_TRY(fab_tensors_add(t, "offset", FAB_F64, 1, &n, f->offset));
     return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
 }
 
@@ -285,26 +386,40 @@ static fab_status load(void *handle, const fab_tensors *t)
         return FAB_FAIL(FAB_BAD_FILE, "gp: the rows or the parameters are absent, or of another "
                                       "model");
     const int64_t n = X->shape[0];
-    const double *theta = mu->data, noise = exp(-theta[size - 1]);
+    const double *theta = mu->data;
     FAB_TRY(check_limit(f, n));
     FAB_TRY(make_room(f, n));
     FAB_TRY(fab_state_take(t, "y", FAB_F64, 1, &n, f->y));
     FAB_TRY(fab_state_take(t, "weight", FAB_F64, 1, &n, f->weight));
     FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &searched, &f->search));
+    FAB_TRY(
+        fab_alloc_array((void **)&f->theta, fab_kernel_size(f->kernel), sizeof *f->theta, "gp"));
+    memcpy(f->theta, theta, (size_t)fab_kernel_size(f->kernel) * sizeof *f->theta);
+    f->n = n;
+    if (!f->normal) { /* the mode is found when the result is asked for */
+        memcpy(f->X, X->data, (size_t)(n * D) * sizeof *f->X);
+        return fab_state_take(t, "offset", FAB_F64, 1, &n, f->offset);
+    }
+    memset(f->offset, 0, (size_t)n * sizeof *f->offset);
     FAB_TRY(fab_process_create(&f->p, f->kernel, n, X->data, D, n, &f->exec));
     FAB_TRY(fab_process_set(f->p, theta));
-    FAB_TRY(fab_process_learn(f->p, f->y, f->weight, noise));
-    f->n = n;
-    f->learned = 1;
+    FAB_TRY(fab_process_learn(f->p, f->y, f->weight, exp(-theta[size - 1])));
+    f->stands = 1;
     return FAB_OK;
+}
+
+/* One predictor, and nothing else to be learned but the noise. */
+static int suits(const fab_likelihood_row *l)
+{
+    return !l->several && !l->dispersion;
 }
 
 const fab_method fab_gp_method = {
     .name = "gp",
-    .summary = "a Gaussian process, exactly: its kernel's parameters by the evidence",
+    .summary = "a Gaussian process from all rows: its kernel's parameters by the evidence",
     .takes = FAB_TAKES_KERNEL,
     .appends = 1,
-    .suits = fab_suits_normal,
+    .suits = suits,
     .fields = &table,
     .init = init,
     .free = release,

@@ -1,0 +1,455 @@
+/* test_gp.c - the method gp against exact linear regression, plain Laplace approximations, itself in pieces and its files.
+ *
+ * SPDX-License-Identifier: MIT */
+#define _XOPEN_SOURCE 700
+#include "dense.h"
+#include "plain.h"
+#include "fabayes/fit.h"
+#include "fabayes/predict.h"
+#include "fit/fit.h"
+#include "methods/gp/laplace.h"
+
+enum { N = 29, D = 2 };
+
+typedef struct rows {
+    int64_t n;
+    double *x, *y, *weight, *offset;
+} rows;
+
+/* Targets of each likelihood around sin(x_0). */
+static rows some_rows(fab_likelihood l, int64_t n)
+{
+    rows r = {n, doubles(n * D), doubles(n), doubles(n), doubles(n)};
+    double *e = doubles(n), *u = doubles(n);
+    fab_random_normal(7, FAB_PURPOSE_DATA, 1, 0, n * D, FAB_F64, r.x);
+    fab_random_normal(7, FAB_PURPOSE_DATA, 2, 0, n, FAB_F64, e);
+    fab_random_uniform(7, FAB_PURPOSE_DATA, 3, 0, n, u);
+    fab_random_uniform(7, FAB_PURPOSE_DATA, 4, 0, n, r.weight);
+    for (int64_t i = 0; i < n; i++) {
+        const double f = 2 * sin(1.5 * r.x[i * D]) + 0.5 * r.x[i * D + 1];
+        r.weight[i] += 0.5;
+        r.offset[i] = 0.3 * e[i];
+        r.y[i] = f + r.offset[i] + 0.3 * e[i];
+        if (l == FAB_LIKELIHOOD_BERNOULLI) r.y[i] = u[i] < 1 / (1 + exp(-f - r.offset[i]));
+        if (l == FAB_LIKELIHOOD_POISSON) r.y[i] = floor(exp(f / 2 + r.offset[i]) + u[i]);
+    }
+    return r;
+}
+
+static fab_examples part_of(const rows *r, int64_t first, int64_t n)
+{
+    return (fab_examples){.x = {r->x + first * D, FAB_F64, n, D},
+                          .y = r->y + first,
+                          .weight = r->weight + first,
+                          .offset = r->offset + first};
+}
+
+typedef struct setup {
+    fab_glm glm;
+    fab_kernel *k;
+    fab_model model;
+} setup;
+
+static void open_setup(setup *s, fab_likelihood l, const char *kernel)
+{
+    s->glm = (fab_glm){.likelihood = l, .D = D, .classes = 1};
+    assert_ok(fab_kernel_create(&s->k, kernel, D, NULL));
+    s->model = fab_model_kernel(&s->glm, s->k);
+}
+
+static fab_fit *fit_of(const setup *s, const fab_gp_settings *how, const fab_exec *x)
+{
+    fab_fit *f;
+    assert_ok(
+        fab_fit_create(&f, "gp", how, how ? sizeof *how : 0, &(fab_input){.model = &s->model}, x));
+    return f;
+}
+
+static void learn(fab_fit *f, const rows *r, int64_t first, int64_t n)
+{
+    const fab_examples e = part_of(r, first, n);
+    const fab_gauss *q;
+    assert_ok(fab_fit_update(f, &e));
+    assert_ok(fab_fit_gauss(f, &q));
+}
+
+/* ---- numbers --------------------------------------------------------------------------------------------- */
+
+/* y = x'c + noise with c ~ N(0, I / alpha) is the process of the kernel x'z / alpha. */
+static void a_linear_kernel_is_exact_regression(void **state)
+{
+    (void)state;
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    const fab_examples e = part_of(&r, 0, N);
+    const double alpha = 0.4, beta = 8;
+    fab_exact_settings how = fab_exact_defaults();
+    fab_gp_settings mine = fab_gp_defaults();
+    fab_glm line = {.D = D, .classes = 1};
+    const fab_model lines = fab_model_linear(&line);
+    setup s;
+    fab_fit *f, *g;
+    fab_process *p;
+    const fab_gauss *q;
+    fab_report a, b;
+    double eta[N], variance[N], mean[N], v[N];
+    how.glm.alpha = alpha;
+    how.glm.beta = mine.beta = beta;
+    assert_ok(fab_fit_create(&f, "exact", &how, sizeof how, &(fab_input){.model = &lines}, NULL));
+    assert_ok(fab_fit_update(f, &e));
+    assert_ok(fab_fit_gauss(f, &q));
+    assert_ok(fab_fit_report(f, &a));
+    assert_ok(fab_predict_eta(q, &line, &e.x, NULL, NULL, eta, variance));
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "2.5*linear");
+    g = fit_of(&s, &mine, NULL);
+    learn(g, &r, 0, N);
+    assert_ok(fab_fit_report(g, &b));
+    assert_ok(fab_fit_process(g, &p));
+    assert_ok(fab_process_predict(p, N, r.x, D, mean, v, NULL));
+    double weights =
+        0; /* exact counts a row of weight w as w rows; the process as one of less noise */
+    for (int64_t i = 0; i < N; i++) {
+        assert_true(fabs(eta[i] - mean[i]) < 1e-10);
+        assert_true(fabs(variance[i] - v[i]) < 1e-10);
+        weights += (r.weight[i] - 1) * log(beta / (2 * M_PI)) / 2 - log(r.weight[i]) / 2;
+    }
+    assert_true(fabs(a.log_evidence - weights - b.log_evidence) < 1e-9);
+    assert_true(fabs(b.beta - beta) < 1e-12);
+    fab_fit_free(f);
+    fab_fit_free(g);
+    fab_kernel_free(s.k);
+}
+
+/* ---- other likelihoods ------------------------------------------------------------------------------------- */
+
+/* log q(y) with K^-1 in plain sight: the mode by Newton's method in f, and the determinant of K^-1 + W. */
+static double plain_laplace(const fab_glm *m, const rows *r, const double *K, double *f)
+{
+    const int64_t n = r->n;
+    double *Ki = doubles(n * n), *A = doubles(n * n), *S = doubles(n * n), *L = doubles(n * n),
+           *b = doubles(n), logp = 0, quad = 0, det = 0;
+    plain_inverse(n, K, Ki);
+    memset(f, 0, (size_t)n * sizeof *f);
+    for (int step = 0; step < 60; step++) {
+        logp = 0;
+        memcpy(A, Ki, (size_t)(n * n) * sizeof *A);
+        for (int64_t i = 0; i < n; i++) {
+            const double eta = f[i] + r->offset[i];
+            double g, c;
+            logp += r->weight[i] * fab_glm_loglik(m, r->y[i], &eta, &g, &c);
+            A[i * n + i] += r->weight[i] * c;
+            b[i] = r->weight[i] * (c * f[i] + g);
+        }
+        plain_inverse(n, A, S);
+        plain_mm(0, 0, n, 1, n, S, b, f);
+    }
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) quad += f[i] * Ki[i * n + j] * f[j];
+    plain_chol(n, A, L);
+    for (int64_t i = 0; i < n; i++) det += log(L[i * n + i]);
+    plain_chol(n, K, L);
+    for (int64_t i = 0; i < n; i++) det += log(L[i * n + i]);
+    return logp - quad / 2 - det;
+}
+
+static const fab_likelihood others[] = {FAB_LIKELIHOOD_BERNOULLI, FAB_LIKELIHOOD_POISSON};
+
+static void mode_and_evidence_are_those_of_plain_laplace(void **state)
+{
+    (void)state;
+    for (int l = 0; l < 2; l++) {
+        const rows r = some_rows(others[l], N);
+        const fab_evidence_rows e = {N, r.x, r.y, r.weight, r.offset};
+        double K[N * N], f[N], mean[N], theta[8], lml;
+        setup s;
+        void *self;
+        fab_process *p;
+        open_setup(&s, others[l], "1.7*matern12:l=0.8 + 0.3*linear");
+        assert_ok(fab_gp_laplace.create(&self, &s.glm, s.k, &e, NULL));
+        fab_kernel_get(s.k, theta);
+        assert_ok(fab_gp_laplace.at(self, theta, 0, &lml, NULL));
+        assert_ok(fab_kernel_gram(s.k, N, r.x, D, K, N, NULL));
+        const double truth = plain_laplace(&s.glm, &r, K, f);
+        assert_true(fabs(lml - truth) < 1e-9 * (1 + fabs(truth)));
+        assert_ok(fab_gp_laplace_process(self, &p));
+        assert_ok(fab_process_predict(p, N, r.x, D, mean, NULL, NULL));
+        for (int64_t i = 0; i < N; i++) assert_true(fabs(mean[i] - f[i]) < 1e-9);
+        fab_process_free(p);
+        fab_gp_laplace.close(self);
+        fab_kernel_free(s.k);
+    }
+}
+
+/* Central differences of step h: h^2 and rounding / h, 1e-9 each; parameters of the size of 1. */
+static void the_gradient_has_the_implicit_terms(void **state)
+{
+    (void)state;
+    const double h = 3e-5;
+    for (int l = 0; l < 2; l++) {
+        const rows r = some_rows(others[l], N);
+        const fab_evidence_rows e = {N, r.x, r.y, r.weight, r.offset};
+        double theta[8], g[8], up, down;
+        setup s;
+        void *self;
+        open_setup(&s, others[l], "rbf:ard + rq*const");
+        const int64_t size = fab_kernel_size(s.k);
+        assert_ok(fab_gp_laplace.create(&self, &s.glm, s.k, &e, NULL));
+        fab_kernel_get(s.k, theta);
+        assert_true(size < 8);
+        for (int64_t i = 0; i < size; i++) theta[i] += 0.3 * (double)(i % 3 - 1);
+        assert_ok(fab_gp_laplace.at(self, theta, 0, &up, g));
+        for (int64_t i = 0; i < size; i++) {
+            const double at = theta[i];
+            theta[i] = at + h;
+            assert_ok(fab_gp_laplace.at(self, theta, 0, &up, NULL));
+            theta[i] = at - h;
+            assert_ok(fab_gp_laplace.at(self, theta, 0, &down, NULL));
+            theta[i] = at;
+            assert_true(fabs(g[i] - (up - down) / (2 * h)) < 2e-8);
+        }
+        fab_gp_laplace.close(self);
+        fab_kernel_free(s.k);
+    }
+}
+
+/* Of a variance as small as that a row says nothing; of one as large that all are certain. */
+static void extreme_parameters_have_a_mode(void **state)
+{
+    (void)state;
+    for (int l = 0; l < 2; l++) {
+        const rows r = some_rows(others[l], N);
+        const fab_evidence_rows e = {N, r.x, r.y, r.weight, r.offset};
+        setup s;
+        void *self;
+        open_setup(&s, others[l], "rbf");
+        assert_ok(fab_gp_laplace.create(&self, &s.glm, s.k, &e, NULL));
+        for (double a = -20; a <= 12; a += 4)
+            for (double b = -6; b <= 6; b += 4) {
+                const double theta[] = {a, b};
+                double lml, g[2];
+                assert_ok(fab_gp_laplace.at(self, theta, 0, &lml, g));
+                assert_true(isfinite(lml) && isfinite(g[0]) && isfinite(g[1]));
+            }
+        fab_gp_laplace.close(self);
+        fab_kernel_free(s.k);
+    }
+}
+
+/* ---- rows that come later, files --------------------------------------------------------------------------- */
+
+static const struct {
+    fab_likelihood l;
+    const char *kernel;
+} cases[] = {{FAB_LIKELIHOOD_GAUSSIAN, "1.5*matern32:l=0.9 + const"},
+             {FAB_LIKELIHOOD_BERNOULLI, "1.5*matern32:l=0.9 + const"},
+             {FAB_LIKELIHOOD_POISSON, "1.5*matern32:l=0.9 + const"}};
+
+static void same_process(fab_fit *f, fab_fit *g, const rows *r, double tolerance)
+{
+    fab_process *p, *q;
+    double mean[2][N], variance[2][N];
+    assert_ok(fab_fit_process(f, &p));
+    assert_ok(fab_fit_process(g, &q));
+    assert_ok(fab_process_predict(p, r->n, r->x, D, mean[0], variance[0], NULL));
+    assert_ok(fab_process_predict(q, r->n, r->x, D, mean[1], variance[1], NULL));
+    for (int64_t i = 0; i < r->n; i++) {
+        assert_true(fabs(mean[0][i] - mean[1][i]) <= tolerance);
+        assert_true(fabs(variance[0][i] - variance[1][i]) <= tolerance);
+    }
+}
+
+/* All parameters given, so that both find the same. */
+static void rows_that_are_appended_are_as_if_they_had_been_there(void **state)
+{
+    (void)state;
+    fab_gp_settings how = fab_gp_defaults();
+    for (int c = 0; c < 3; c++) {
+        const rows r = some_rows(cases[c].l, N);
+        setup s;
+        fab_report a, b;
+        if (c == 0) how.beta = 9;
+        open_setup(&s, cases[c].l, "1.5*matern32:l=0.9 + 0.5*const");
+        fab_fit *whole = fit_of(&s, &how, NULL), *parts = fit_of(&s, &how, NULL);
+        learn(whole, &r, 0, N);
+        learn(parts, &r, 0, 7);
+        learn(parts, &r, 7, 1);
+        learn(parts, &r, 8, N - 8);
+        same_process(whole, parts, &r, 1e-11);
+        assert_ok(fab_fit_report(whole, &a));
+        assert_ok(fab_fit_report(parts, &b));
+        assert_int_equal(b.n, N);
+        assert_true(fabs(a.log_evidence - b.log_evidence) < 1e-10);
+        fab_fit_free(whole);
+        fab_fit_free(parts);
+        fab_kernel_free(s.k);
+        how = fab_gp_defaults();
+    }
+}
+
+static void a_file_goes_on_where_the_fit_was(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 3; c++) {
+        const rows r = some_rows(cases[c].l, N);
+        setup s;
+        fab_fit *g;
+        fab_tensors *file;
+        void *bytes;
+        size_t size;
+        open_setup(&s, cases[c].l, cases[c].kernel);
+        fab_fit *f = fit_of(&s, NULL, NULL);
+        learn(f, &r, 0, 20);
+        assert_ok(fab_fit_pack(f, 0, NULL, &bytes, &size));
+        assert_ok(fab_tensors_parse(&file, "packed", bytes, size));
+        assert_ok(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL));
+        assert_int_equal(fab_fit_rows(g), 20);
+        same_process(f, g, &r, 1e-11);
+        learn(f, &r, 20, N - 20);
+        learn(g, &r, 20, N - 20);
+        same_process(f, g, &r, 1e-11);
+        fab_fit_free(f);
+        fab_fit_free(g);
+        fab_tensors_free(file);
+        fab_bytes_free(bytes);
+        fab_kernel_free(s.k);
+    }
+}
+
+static void rows_of_weight_0_are_absent_and_sparse_rows_are_rows(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 3; c++) {
+        rows r = some_rows(cases[c].l, N);
+        int64_t start[N + 1];
+        int32_t index[N * D];
+        setup s;
+        for (int64_t i = 0; i <= N; i++) start[i] = i * D;
+        for (int32_t i = 0; i < N * D; i++) index[i] = i % D;
+        open_setup(&s, cases[c].l, cases[c].kernel);
+        fab_fit *dense = fit_of(&s, NULL, NULL), *sparse = fit_of(&s, NULL, NULL);
+        learn(dense, &r, 0, 20);
+        for (int64_t i = 20; i < N; i++) r.weight[i] = 0;
+        fab_examples e = part_of(&r, 0, N);
+        e.x.start = start;
+        e.x.index = index;
+        const fab_gauss *q;
+        assert_ok(fab_fit_update(sparse, &e));
+        assert_ok(fab_fit_gauss(sparse, &q));
+        assert_int_equal(fab_fit_rows(sparse), 20);
+        same_process(dense, sparse, &r, 0);
+        fab_fit_free(dense);
+        fab_fit_free(sparse);
+        fab_kernel_free(s.k);
+    }
+}
+
+static void any_number_of_threads_gives_the_same_bits(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 3; c++) {
+        const rows r = some_rows(cases[c].l, N);
+        setup s;
+        open_setup(&s, cases[c].l, "rbf:ard");
+        fab_fit *one = fit_of(&s, NULL, &(fab_exec){.threads = 1}),
+                *three = fit_of(&s, NULL, &(fab_exec){.threads = 3});
+        learn(one, &r, 0, N);
+        learn(three, &r, 0, N);
+        same_process(one, three, &r, 0);
+        fab_fit_free(one);
+        fab_fit_free(three);
+        fab_kernel_free(s.k);
+    }
+}
+
+/* ---- what cannot be ------------------------------------------------------------------------------------------ */
+
+static void what_cannot_be_is_refused(void **state)
+{
+    (void)state;
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    const fab_examples e = part_of(&r, 0, N), few = part_of(&r, 0, 3);
+    fab_gp_settings how = fab_gp_defaults();
+    setup s;
+    fab_fit *f;
+    fab_gauss *prior;
+    how.exact_limit = 20;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "rbf");
+    f = fit_of(&s, &how, NULL);
+    assert_int_equal(fab_fit_update(f, &e), FAB_UNSUPPORTED);
+    assert_detail("29 rows", "exact_limit = 20");
+    assert_ok(fab_fit_update(f, &few));
+    assert_int_equal(fab_fit_update(f, &few), FAB_BAD_ARGUMENT);
+    assert_detail("after the result", "none yet");
+    fab_fit_free(f);
+    assert_ok(fab_gauss_create(&prior, FAB_FORM_COVARIANCE, FAB_F64, s.model.D, 0));
+    fab_input in = {.model = &s.model, .prior = prior};
+    assert_int_equal(fab_fit_create(&f, "gp", NULL, 0, &in, NULL), FAB_UNSUPPORTED);
+    in.prior = NULL;
+    assert_int_equal(fab_fit_create(&f, "exact", NULL, 0, &in, NULL), FAB_BAD_ARGUMENT);
+    assert_detail("exact", "Gaussian process");
+    assert_int_equal(fab_fit_create(&f, "sgd", NULL, 0, &in, NULL), FAB_BAD_ARGUMENT);
+    fab_glm line = {.D = D, .classes = 1};
+    const fab_model lines = fab_model_linear(&line);
+    in.model = &lines;
+    assert_int_equal(fab_fit_create(&f, "gp", NULL, 0, &in, NULL), FAB_BAD_ARGUMENT);
+    assert_detail("gp", "kernel");
+    s.model.head.nu = 4;
+    in.model = &s.model;
+    assert_int_equal(fab_fit_create(&f, "gp", NULL, 0, &in, NULL), FAB_UNSUPPORTED);
+    fab_gauss_free(prior);
+    fab_kernel_free(s.k);
+    open_setup(&s, FAB_LIKELIHOOD_BERNOULLI, "rbf");
+    how = fab_gp_defaults();
+    how.beta = 3;
+    in.model = &s.model;
+    assert_int_equal(fab_fit_create(&f, "gp", &how, sizeof how, &in, NULL), FAB_BAD_ARGUMENT);
+    assert_detail("beta", "bernoulli");
+    fab_kernel_free(s.k);
+}
+
+static rows small;
+static setup kept;
+
+static fab_status fit_small(void)
+{
+    fab_gp_settings how = fab_gp_defaults();
+    const fab_examples e = part_of(&small, 0, 12), more = part_of(&small, 12, 2);
+    const fab_gauss *q;
+    fab_fit *f;
+    how.starts = 1;
+    fab_status s = fab_fit_create(&f, "gp", &how, sizeof how, &(fab_input){.model = &kept.model},
+                                  &(fab_exec){.threads = 1});
+    if (s == FAB_OK) s = fab_fit_update(f, &e);
+    if (s == FAB_OK) s = fab_fit_gauss(f, &q);
+    if (s == FAB_OK) s = fab_fit_update(f, &more);
+    if (s == FAB_OK) s = fab_fit_gauss(f, &q);
+    fab_fit_free(f);
+    return s;
+}
+
+static void failing_allocations_are_reported(void **state)
+{
+    (void)state;
+    for (int c = 0; c < 3; c++) {
+        small = some_rows(cases[c].l, 14);
+        open_setup(&kept, cases[c].l, "rbf");
+        assert_true(fail_every_allocation(fit_small) > 5);
+        fab_kernel_free(kept.k);
+    }
+}
+
+int main(void)
+{
+    const struct CMUnitTest tests[] = {
+        TEST(a_linear_kernel_is_exact_regression),
+        TEST(mode_and_evidence_are_those_of_plain_laplace),
+        TEST(the_gradient_has_the_implicit_terms),
+        TEST(extreme_parameters_have_a_mode),
+        TEST(rows_that_are_appended_are_as_if_they_had_been_there),
+        TEST(a_file_goes_on_where_the_fit_was),
+        TEST(rows_of_weight_0_are_absent_and_sparse_rows_are_rows),
+        TEST(any_number_of_threads_gives_the_same_bits),
+        TEST(what_cannot_be_is_refused),
+        TEST(failing_allocations_are_reported),
+    };
+    return cmocka_run_group_tests(tests, NULL, NULL);
+}
