@@ -177,18 +177,23 @@ static fab_patch patch_of(const fab_process *p, int64_t I, int64_t J, int thread
                        .work = m->work + thread * m->thread_room};
 }
 
-/* All blocks, some at a time, with a question to who watches after each time. */
-static fab_status rounds(fab_process *p, const char *what, fab_task *task)
+/* All blocks, each so many operations, some at a time, with a question to who watches after each time. */
+static fab_status rounds(fab_process *p, const char *what, double each, fab_task *task)
 {
-    enum { ROUND = 256 };
+    enum { ROUND = 32 };
     const int64_t count = pairs_of_blocks(p->n);
-    const double each = (double)FAB_BLOCK * FAB_BLOCK * (double)(p->k->D + 8);
     for (p->first = 0; p->first < count; p->first += ROUND) {
         const int64_t some = least(count - p->first, ROUND);
         fab_parallel(p->run.threads, some, task, p);
         FAB_TRY(fab_watch_work(&p->run.watch, each * (double)some, what, p->first + some, count));
     }
     return FAB_OK;
+}
+
+/* Elementary operations for the pairs of a block. */
+static double work_of_block(const fab_process *p)
+{
+    return (double)FAB_BLOCK * FAB_BLOCK * (double)(p->k->D + 8);
 }
 
 /* A block of K into L. */
@@ -206,7 +211,7 @@ static fab_status covariance(fab_process *p, double share)
 {
     fab_process_arrays *m = p->m;
     double sum = 0;
-    FAB_TRY(rounds(p, "covariance", gram_block));
+    FAB_TRY(rounds(p, "covariance", work_of_block(p), gram_block));
     for (int64_t i = 0; i < p->n; i++) {
         double *c = &m->L[i * m->ld + i];
         *c += p->noise / m->weight[i];
@@ -322,11 +327,12 @@ static void gradient_block(void *ctx, int64_t task, int thread)
     fab_patch_gradient(&at, M, B, g);
 }
 
-static void invert(fab_process *p)
+static fab_status invert(fab_process *p)
 {
-    if (p->inverted) return;
-    fab_cholesky_inverse(&p->run, p->n, p->m->L, p->m->ld, p->m->D);
+    if (p->inverted) return FAB_OK;
+    FAB_TRY(fab_cholesky_inverse(&p->run, p->n, p->m->L, p->m->ld, p->m->D));
     p->inverted = 1;
+    return FAB_OK;
 }
 
 fab_status fab_process_evidence(fab_process *p, double *lml, double *gradient)
@@ -338,8 +344,10 @@ fab_status fab_process_evidence(fab_process *p, double *lml, double *gradient)
     *lml = -sum;
     if (!gradient) return FAB_OK;
     const int64_t count = pairs_of_blocks(p->n), size = p->k->size + 1;
-    invert(p);
-    FAB_TRY(rounds(p, "evidence", gradient_block));
+    FAB_TRY(invert(p));
+    FAB_TRY(rounds(p, "evidence",
+                   work_of_block(p) + (double)FAB_BLOCK * FAB_BLOCK * (double)p->n / 8,
+                   gradient_block));
     memset(gradient, 0, (size_t)size * sizeof *gradient);
     for (int64_t t = 0; t < count; t++)
         for (int64_t i = 0; i < size; i++) gradient[i] += m->partial[t * size + i];
@@ -351,7 +359,7 @@ fab_status fab_process_leave_one_out(fab_process *p, double *logp, double *mean,
     FAB_TRY(check_learned(p));
     const fab_process_arrays *m = p->m;
     double *c = m->work;
-    invert(p);
+    FAB_TRY(invert(p));
     fab_cholesky_inverse_diagonal(p->n, m->L, m->ld, m->D, c);
     for (int64_t i = 0; i < p->n; i++) { /* 4 */
         const double v = 1 / c[i], d = m->a[i] * v;

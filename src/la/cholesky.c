@@ -31,7 +31,7 @@ typedef struct factors {
     int64_t n, ld;
     double *A; /* or L, and above it U */
     double *D;
-    int64_t j; /* the column of blocks */
+    int64_t j; /* the column of blocks; the first row of them of this round */
 } factors;
 
 static int64_t blocks_of(int64_t n)
@@ -141,10 +141,11 @@ static void times_diagonal(int64_t m, int64_t width, double s, const double *D, 
 }
 
 /* 4 */
-static void inverse_row(void *ctx, int64_t j, int thread)
+static void inverse_row(void *ctx, int64_t t, int thread)
 {
     (void)thread;
     const factors *f = ctx;
+    const int64_t j = f->j + t;
     const int64_t m = rows_of(f->n, j), count = blocks_of(f->n), ld = f->ld, at = j * B;
     double *row = f->A + at * ld, *diagonal = f->D + at * B;
     memset(diagonal, 0, (size_t)(m * B) * sizeof *diagonal);
@@ -165,12 +166,29 @@ static void inverse_row(void *ctx, int64_t j, int thread)
     }
 }
 
-void fab_cholesky_inverse(const fab_run *r, int64_t n, double *L, int64_t ld, double *D)
+static fab_status inverse_rows(const fab_run *r, factors *f)
+{
+    enum { ROUND = 8 };
+    const int64_t count = blocks_of(f->n), n = f->n;
+    const int threads = n <= ALONE ? 1 : r->threads;
+    fab_watch watch = r->watch;
+    for (f->j = 0; f->j < count; f->j += ROUND) {
+        const int64_t some = count - f->j < ROUND ? count - f->j : ROUND;
+        const double left = (double)(n - f->j * B);
+        fab_parallel(threads, some, inverse_row, f);
+        FAB_TRY(fab_watch_work(&watch, (double)(some * B) * left * left / 8, "inverse", f->j + some,
+                               count));
+    }
+    return FAB_OK;
+}
+
+fab_status fab_cholesky_inverse(const fab_run *r, int64_t n, double *L, int64_t ld, double *D)
 {
     factors f = {.n = n, .ld = ld, .A = L, .D = D};
     const int before = fab_blas_enter();
-    fab_parallel(n <= ALONE ? 1 : r->threads, blocks_of(n), inverse_row, &f);
+    const fab_status s = inverse_rows(r, &f);
     fab_blas_leave(before);
+    return s;
 }
 
 /* A block on the diagonal: D D' and what is right of it, upper half, then both. */

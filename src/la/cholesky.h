@@ -16,8 +16,8 @@ fab_status fab_cholesky(const fab_run *r, int64_t n, double *A, int64_t ld, int6
 
 /* U = L^-T, upper: its blocks beside the diagonal, FAB_CHOLESKY_BLOCK wide, above L in the same memory; those on the diagonal in D,
  * n x FAB_CHOLESKY_BLOCK, rows of a block one after the other with zeros below the diagonal.  (L L')^-1 (i, j) is the product of
- * rows i and j of U. */
-void fab_cholesky_inverse(const fab_run *r, int64_t n, double *L, int64_t ld, double *D);
+ * rows i and j of U.  FAB_STOPPED: the watch said so; L is as it was. */
+fab_status fab_cholesky_inverse(const fab_run *r, int64_t n, double *L, int64_t ld, double *D);
 /* Block row, column <= row, of (L L')^-1 from it, into a matrix with rows FAB_CHOLESKY_BLOCK apart; of the caller's thread. */
 void fab_cholesky_inverse_block(int64_t n, const double *U, int64_t ld, const double *D,
                                 int64_t row, int64_t column, double *block);
