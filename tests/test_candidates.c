@@ -51,7 +51,8 @@ static const fab_model_trial *chosen_of(const fab_regression *r)
     return best;
 }
 
-static const fab_plan quick = {.model = "auto", .effort = "quick"};
+static const fab_plan quick = {.model = "auto", .effort = "quick"},
+                      network = {.model = "mlp", .effort = "quick"};
 
 static void a_line_is_found_to_be_one(void **state)
 {
@@ -70,7 +71,7 @@ static void a_curve_gets_a_network_with_the_noise_of_rows_left_out(void **state)
 {
     (void)state;
     const fab_arrays a = arrays_of(curve);
-    fab_regression *r = fit(&a, &quick, 1);
+    fab_regression *r = fit(&a, &network, 1);
     fab_table_report report;
     const fab_model_trial *best = chosen_of(r);
     assert_int_equal(fab_regression_report(r, &report), FAB_OK);
@@ -80,6 +81,40 @@ static void a_curve_gets_a_network_with_the_noise_of_rows_left_out(void **state)
     const fab_model_settings *s = fab_regression_settings(r);
     assert_true(s->alpha == best->alpha && s->epochs == best->epochs && s->runs == 3);
     assert_true(fab_regression_recipe(r).nu == 6);
+    fab_regression_free(r);
+}
+
+/* And so do two classes with a smooth border. */
+static void a_smooth_curve_of_few_rows_gets_a_process(void **state)
+{
+    (void)state;
+    fab_arrays a = arrays_of(curve);
+    fab_regression *r = fit(&a, &quick, 1);
+    const fab_model_trial *t;
+    const fab_process_summary *s;
+    fab_table_report report;
+    fab_predictions *p;
+    assert_string_equal(chosen_of(r)->model, "gp:matern52:ard");
+    assert_int_equal(fab_regression_report(r, &report), FAB_OK);
+    assert_string_equal(report.method, "gp");
+    assert_true(fab_regression_is_process(r) && !fab_regression_is_network(r));
+    assert_int_equal(fab_regression_process(r, &s), FAB_OK);
+    assert_int_equal(s->rows, N);
+    assert_int_equal(s->n, 3);
+    assert_true(sqrt(s->parameter[2].value) > 0.07 && sqrt(s->parameter[2].value) < 0.14);
+    assert_int_equal(fab_regression_predict(r, &(fab_data){.arrays = &a},
+                                            &(fab_predict_plan){.with_target = 1}, &p),
+                     FAB_OK);
+    assert_true(p->scores.rmse < 0.2);
+    fab_predictions_free(p);
+    fab_regression_free(r);
+    a.y.p = NULL;
+    a.y.text = side;
+    r = fit(&a, &quick, 1);
+    const int64_t n = fab_regression_candidates(r, &t);
+    int64_t tried = 0;
+    for (int64_t i = 0; i < n; i++) tried += strcmp(t[i].model, "gp:matern52:ard") == 0;
+    assert_int_equal(tried, 1);
     fab_regression_free(r);
 }
 
@@ -203,6 +238,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(a_line_is_found_to_be_one),
         cmocka_unit_test(a_curve_gets_a_network_with_the_noise_of_rows_left_out),
+        cmocka_unit_test(a_smooth_curve_of_few_rows_gets_a_process),
         cmocka_unit_test(a_number_that_names_a_group_is_found_to_do_so),
         cmocka_unit_test(any_number_of_threads_makes_the_same_choice),
         cmocka_unit_test(given_settings_are_kept_and_the_others_searched),

@@ -41,7 +41,8 @@ FAB_API fab_target fab_likelihood_target(fab_likelihood l);
 /* What to fit.  A field that is 0 or NULL is chosen from the data, or means its default. */
 typedef struct fab_plan {
     /* "linear" (default), "mlp:50" or layers as in net.h, "gp:rbf:ard" or another kernel as in kernel.h.  "mlp": the network
-     * that predicts rows left out best; "auto": that, or the linear model where it is better. */
+     * that predicts rows left out best; "auto": that, or the linear model or (of a small table) a Gaussian process where it
+     * is better. */
     const char *model;
     /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
      * gaussian. */

@@ -2,7 +2,8 @@
  *
  *   1  leave out   so many of five folds as hold the rows that the effort asks for: all five of a small table
  *   2  steps       of a number: the linear model, where it may be the answer, and the first network, each without and with
- *                  features for the values of a column that come again (groups, codes, sizes that are made)
+ *                  features for the values of a column that come again (groups, codes, sizes that are made); and a Gaussian
+ *                  process of a small table
  *   3  layers      of a list that grows: the first two, then the next as long as the last was the best; with steps where
  *                  the first network was better with them
  *   4  epochs      more, of the best, where its runs are short in steps
@@ -119,8 +120,8 @@ static fab_status find_steps(const fab_recipe *r, const fab_dataset *t, int *has
 }
 
 fab_status fab_candidates_search(fab_candidates *all, const fab_recipe *network,
-                                 const fab_sgd_settings *given, const fab_recipe *line,
-                                 const void *line_settings, const fab_dataset *t,
+                                 const fab_sgd_settings *given, const fab_other *line,
+                                 const fab_other *process, const fab_dataset *t,
                                  const fab_effort *e, const fab_exec *x)
 {
     fab_sgd_settings settings = *given;
@@ -145,15 +146,18 @@ fab_status fab_candidates_search(fab_candidates *all, const fab_recipe *network,
     /* 2 */
     FAB_TRY(find_steps(network, t, &has_steps));
     s.unit = s.out.used * e->runs;
-    s.most = (line ? 1 + has_steps : 0) + has_steps + e->layers + free_epochs +
-             (free_alpha ? e->alphas : 0);
+    s.most = (line->how ? 1 + has_steps : 0) + (process->how != NULL) + has_steps + e->layers +
+             free_epochs + (free_alpha ? e->alphas : 0);
     watched.progress = tick;
     watched.progress_ctx = &s;
-    for (int with = 0; line && with <= has_steps; with++) {
-        fab_recipe r = *line;
+    for (int with = 0; line->how && with <= has_steps; with++) {
+        fab_recipe r = *line->how;
         r.steps = with;
-        FAB_TRY(try_one(&s, &r, line_settings, (fab_model_trial){.model = "linear"}, &better));
+        FAB_TRY(try_one(&s, &r, line->settings, (fab_model_trial){.model = line->name}, &better));
     }
+    if (process->how)
+        FAB_TRY(try_one(&s, process->how, process->settings,
+                        (fab_model_trial){.model = process->name}, &better));
     const int64_t lines = all->n;
     const double alpha = free_alpha ? 1 : given->alpha;
     const double bounded = fmax(1, fmin(EPOCHS, floor(e->most * batch / rows)));

@@ -29,11 +29,18 @@ typedef struct fab_candidates {
     int64_t n, best;
 } fab_candidates;
 
+/* A model that is no network, with the settings of its method; how NULL: it is not tried. */
+typedef struct fab_other {
+    const fab_recipe *how;
+    const void *settings;
+    const char *name; /* for its trial: "linear", "gp:.." */
+} fab_other;
+
 /* Try networks of the recipe's noise and likelihood, as points trained with the settings (alpha and epochs that are
- * automatic are searched), and `line`, a linear model with its settings, where it is not NULL. */
+ * automatic are searched), and a linear model and a Gaussian process. */
 fab_status fab_candidates_search(fab_candidates *all, const fab_recipe *network,
-                                 const fab_sgd_settings *settings, const fab_recipe *line,
-                                 const void *line_settings, const fab_dataset *t,
+                                 const fab_sgd_settings *settings, const fab_other *line,
+                                 const fab_other *process, const fab_dataset *t,
                                  const fab_effort *e, const fab_exec *x);
 
 #endif

@@ -8,7 +8,15 @@
 #include <math.h>
 #include <string.h>
 
-#define DEFAULT_NU 6.0   /* of the noise of a network whose method is not named: studies/uci-best */
+#define DEFAULT_NU 6.0 /* of the noise of a network whose method is not named: studies/uci-best */
+#define PROCESS    "gp:matern52:ard" /* that is tried beside them: docs/methods/gp.md */
+enum {
+    PROCESS_ROWS =
+        2000, /* up to which it is; a quarter of classes and counts, by Laplace's method */
+    PROCESS_FEATURES = 50,
+    PROCESS_STARTS = 2,
+    PROCESS_SEARCHED = 500
+};
 enum { FLOOR_RUNS = 3 }; /* networks of a fold, for a floor of the noise that is automatic */
 
 void fab_regression_open_search(fab_regression *r)
@@ -121,13 +129,34 @@ static fab_status check_search(const fab_regression *r)
     return r->searches == FAB_SEARCH_MODEL ? check_auto(r) : FAB_OK;
 }
 
+/* The settings of a method of another model, but for the seed.  Gives *settings. */
+static fab_status other_settings(const fab_method *m, int64_t seed, void **settings)
+{
+    FAB_TRY(fab_alloc_array(settings, 1, m->fields->size, "regression"));
+    fab_settings_defaults(m->fields, *settings);
+    const fab_field *f = fab_settings_find(m->fields, "seed");
+    if (f) memcpy((char *)*settings + f->offset, &seed, sizeof seed);
+    return FAB_OK;
+}
+
+/* A table so small that its process costs no more than the networks do. */
+static int suits_process(const fab_regression *r)
+{
+    const int numbers = r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
+    return r->searches == FAB_SEARCH_MODEL &&
+           !fab_likelihood_row_of(r->fit.what.likelihood)->several &&
+           !fab_likelihood_row_of(r->fit.what.likelihood)->dispersion &&
+           r->table->n <= (numbers ? PROCESS_ROWS : PROCESS_ROWS / 4) &&
+           fab_regression_features(r) <= PROCESS_FEATURES;
+}
+
 /* Layers, alpha, epochs and floor by the rows left out. */
 static fab_status search_model(fab_regression *r)
 {
     const fab_effort *e;
     fab_recipe network = r->fit.what, line = r->fit.what;
     fab_sgd_settings s = fab_sgd_defaults();
-    void *line_settings = NULL;
+    void *line_settings = NULL, *process_settings = NULL;
     FAB_TRY(fab_effort_find(r->plan.effort, &e));
     if (network.method->trains) s = *(const fab_sgd_settings *)r->settings;
     s.seed = ((const fab_model_settings *)r->settings)->seed;
@@ -137,31 +166,44 @@ static fab_status search_model(fab_regression *r)
     line.layers = NULL;
     line.nu = line.floor = 0;
     line.method = fab_method_find(fab_regression_default_linear(r));
-    const int with_line = r->searches == FAB_SEARCH_MODEL;
-    if (with_line) {
-        FAB_TRY(fab_alloc_array(&line_settings, 1, line.method->fields->size, "regression"));
-        fab_settings_defaults(line.method->fields, line_settings);
-        const fab_field *seed = fab_settings_find(line.method->fields, "seed");
-        if (seed) memcpy((char *)line_settings + seed->offset, &s.seed, sizeof s.seed);
+    fab_recipe process = line;
+    process.kernel = PROCESS + strlen("gp:");
+    process.method = fab_method_find("gp");
+    const int with_line = r->searches == FAB_SEARCH_MODEL, with_process = suits_process(r);
+    fab_status done = with_line ? other_settings(line.method, s.seed, &line_settings) : FAB_OK;
+    if (done == FAB_OK && with_process)
+        done = other_settings(process.method, s.seed, &process_settings);
+    if (done == FAB_OK) {
+        fab_gp_settings fewer =
+            fab_gp_defaults(); /* searches on fewer rows, while some are left out */
+        fewer.seed = s.seed;
+        fewer.starts = PROCESS_STARTS;
+        fewer.rows = PROCESS_SEARCHED;
+        const fab_other straight = {with_line ? &line : NULL, line_settings, "linear"},
+                        curved = {with_process ? &process : NULL, &fewer, PROCESS};
+        done =
+            fab_regression_of_data(r, fab_candidates_search(&r->candidates, &network, &s, &straight,
+                                                            &curved, r->table, e, &r->exec));
     }
-    const fab_status done = fab_regression_of_data(
-        r, fab_candidates_search(&r->candidates, &network, &s, with_line ? &line : NULL,
-                                 line_settings, r->table, e, &r->exec));
     if (done != FAB_OK) {
         fab_release(line_settings);
+        fab_release(process_settings);
         return done;
     }
     const int64_t best = r->candidates.best;
     fab_model_trial *c = &r->candidates.c[best];
     c->chosen = 1;
-    if (!(c->alpha > 0)) { /* the line */
+    if (!(c->alpha > 0)) { /* the line or the process */
+        const int curved = strcmp(c->model, PROCESS) == 0;
         fab_release(r->settings);
-        r->settings = r->fit.settings = line_settings;
-        r->fit.what = line;
+        fab_release(curved ? line_settings : process_settings);
+        r->settings = r->fit.settings = curved ? process_settings : line_settings;
+        r->fit.what = curved ? process : line;
         r->fit.what.steps = c->steps;
         return FAB_OK;
     }
     fab_release(line_settings);
+    fab_release(process_settings);
     r->fit.what.layers = c->model;
     r->fit.what.steps = c->steps;
     if (r->fit.what.method->trains) {

@@ -45,7 +45,8 @@ enum {
     FINALISTS = 3,
     MEMORY = 10,       /* of L-BFGS */
     FIRST = 25,        /* evaluations of a search on few rows */
-    EVALUATIONS = 400, /* and of one that goes on */
+    EVALUATIONS = 400, /* and of one that goes on, */
+    USUAL = 60,        /* as a rule; more are told as the last one */
     AGAIN = 4
 };
 
@@ -83,7 +84,7 @@ typedef struct search {
     double *part_y, *part_weight, *part_offset;
 
     nlopt_opt opt;
-    int64_t evaluations;
+    int64_t evaluations, expected;
     fab_status status; /* of an evaluation that failed */
     double worst;      /* of them that did not */
 } search;
@@ -113,6 +114,18 @@ static double take(search *s, const double *u)
     return noise;
 }
 
+static fab_status tell(const search *s)
+{
+    return fab_watch_tick(&s->watch, "evidence", least(s->evaluations, s->expected), s->expected);
+}
+
+/* What a process of some rows tells is a part of the search. */
+static int inside(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)what, (void)done, (void)total;
+    return tell(ctx) != FAB_OK;
+}
+
 /* -log evidence, for NLopt */
 static double evaluate(unsigned n, const double *u, double *slope, void *ctx)
 {
@@ -120,7 +133,7 @@ static double evaluate(unsigned n, const double *u, double *slope, void *ctx)
     double lml = NAN;
     if (s->status != FAB_OK) return s->worst + BAD; /* told to stop, it may ask once more */
     s->evaluations++;
-    s->status = fab_watch_tick(&s->watch, "evidence", s->evaluations, 0);
+    s->status = tell(s);
     const double noise = take(s, u);
     if (s->status == FAB_OK)
         s->status = s->how->at(s->ask, s->theta, noise, &lml, slope ? s->gradient : NULL);
@@ -164,7 +177,10 @@ static fab_status ask_rows(search *s, int64_t m)
                                     .y = s->part_y,
                                     .weight = all->weight ? s->part_weight : NULL,
                                     .offset = all->offset ? s->part_offset : NULL};
-    FAB_TRY(s->how->create(&s->part, s->ctx, s->kernel, &some, &s->exec));
+    fab_exec x = s->exec;
+    x.progress = inside;
+    x.progress_ctx = s;
+    FAB_TRY(s->how->create(&s->part, s->ctx, s->kernel, &some, &x));
     s->ask = s->part;
     return FAB_OK;
 }
@@ -509,6 +525,8 @@ fab_status fab_evidence_search(const fab_evidence_of *how, void *ctx, void *whol
     FAB_TRY(fab_build((void **)&s, sizeof proto, &proto, layout));
     fab_random_shuffle(s->seed, FAB_PURPOSE_START, 1, s->rows.n, s->order);
     open_coordinates(s);
+    s->expected = s->candidates + (s->starts > 1 ? s->starts * FIRST : 0) +
+                  least(s->starts, FINALISTS) * USUAL;
     fab_kernel_get(s->kernel, s->theta);
     const fab_status done = s->coordinates ? search_all(s, report) : FAB_OK;
     if (done == FAB_OK) {

@@ -288,7 +288,7 @@ def networks():
                "fit counts.csv -y n --likelihood poisson --weight w --offset log_days --model mlp:3 --epochs=3 -m sgd --json")
     yield Case("net-chosen", "fit numbers.csv -y y --model mlp:3 --epochs=3 -o q.safetensors --threads 2", *use("new_numbers.csv"),
                "fit numbers.csv -y y --model mlp --effort quick --epochs=3 --json", "fit numbers.csv -y y --model auto --effort quick",
-               "fit two.csv -y kind --model auto --effort quick -o q.safetensors --json", *use("new_two.csv"))
+               "fit two.csv -y kind --model auto --effort quick -o q.safetensors --json", *use("new_two.csv"), tolerance=SEARCHED)
     yield Case("net-prior", "fit first.csv -y y --model mlp:3 -m vifa --epochs=3 -o a.safetensors --quiet",
                "fit second.csv -y y --model mlp:3 -m vifa --epochs=3 --prior a.safetensors", # refused: without the noise
                "fit first.csv -y y --model mlp:3 -m vifa --epochs=3 --beta=4 -o b.safetensors --quiet",

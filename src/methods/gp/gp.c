@@ -36,8 +36,11 @@ typedef struct gp {
     fab_gp_settings s;
     fab_glm m;
     const fab_kernel *kernel; /* the model's, borrowed */
-    fab_exec exec;
+    fab_exec exec;            /* its progress is `hear` */
     fab_watch watch;
+    struct { /* of the search, while there is one: what its process tells is a part of it */
+        int64_t done, total;
+    } told;
     int normal;     /* numbers; otherwise by Laplace's method */
     fab_process *p; /* NULL: none yet */
     int64_t n, room;
@@ -76,6 +79,19 @@ fab_gp_settings fab_gp_defaults(void)
     return s;
 }
 
+/* ---- who watches -------------------------------------------------------------------------------------- */
+
+static int hear(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    gp *f = ctx;
+    if (strcmp(what, "evidence") == 0) {
+        f->told.done = done;
+        f->told.total = total;
+    }
+    if (f->told.total == 0) return fab_watch_tick(&f->watch, what, done, total) != FAB_OK;
+    return fab_watch_tick(&f->watch, "evidence", f->told.done, f->told.total) != FAB_OK;
+}
+
 /* ---- life --------------------------------------------------------------------------------------------- */
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
@@ -100,6 +116,8 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
               .normal = row->normal,
               .watch = fab_watch_of(x)};
     if (x) f->exec = *x;
+    f->exec.progress = hear;
+    f->exec.progress_ctx = f;
     *handle = f;
     return FAB_OK;
 }
@@ -326,7 +344,11 @@ static fab_status result(void *handle, const fab_gauss **q)
 {
     gp *f = handle;
     const int64_t at = fab_process_noise_at(&f->m, f->kernel);
-    if (!f->stands) FAB_TRY(f->normal ? learn_normal(f) : learn_laplace(f));
+    if (!f->stands) {
+        const fab_status s = f->normal ? learn_normal(f) : learn_laplace(f);
+        f->told.done = f->told.total = 0;
+        FAB_TRY(s);
+    }
     if (f->normal) FAB_TRY(fab_process_evidence(f->p, &f->lml, NULL));
     if (!f->q)
         FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, fab_process_size(&f->m, f->kernel),
