@@ -59,7 +59,7 @@ static void print_help(const call *c)
 }
 
 /* In the order of option_kind. */
-static const char *const kind_names[] = {"flag", "text", "integer", "number", "choice"};
+static const char *const kind_names[] = {"flag", "text", "integer", "number", "choice", "texts"};
 
 static json_t *json_option(const option *o)
 {
@@ -142,6 +142,14 @@ static int store(const call *c, const option *o, const char *text)
         *(const char **)o->where = text;
         return DONE;
     }
+    if (o->kind == OPT_TEXTS) {
+        option_texts *all = o->where;
+        if (all->n == OPTION_TEXTS_MAX)
+            return say_wrong("%s: --%s is given more than %d times", c->v->name, o->name,
+                             OPTION_TEXTS_MAX);
+        all->text[all->n++] = text;
+        return DONE;
+    }
     return store_number(c, o, text);
 }
 
@@ -153,7 +161,7 @@ static int take(call *c, const option *o, const char *shown, const char *text)
         if (c->at == c->argc) return say_wrong("%s: %s needs a value", c->v->name, shown);
         text = c->argv[c->at++];
     }
-    if (o->kind == OPT_TEXT && !*text)
+    if ((o->kind == OPT_TEXT || o->kind == OPT_TEXTS) && !*text)
         return say_wrong("%s: the value of %s is empty", c->v->name, shown);
     return store(c, o, text);
 }

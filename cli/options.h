@@ -7,7 +7,7 @@
  *     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
  *
  * `--name value`, `--name=value`, `-n value` and `-nvalue` are read, anywhere on the line; `--` ends the
- * options and `-` is an operand.  The last of two equal options counts.
+ * options and `-` is an operand.  The last of two equal options counts, but of OPT_TEXTS all do.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef CLI_OPTIONS_H
@@ -20,12 +20,20 @@
 
 /* What stands behind `where`. */
 typedef enum option_kind {
-    OPT_FLAG,  /* int64_t: 1 when given; takes no value */
-    OPT_TEXT,  /* const char *: lent by argv */
-    OPT_I64,   /* int64_t in [lo, hi] */
-    OPT_F64,   /* double in [lo, hi] */
-    OPT_CHOICE /* int64_t: the place of the value in `names` */
+    OPT_FLAG,   /* int64_t: 1 when given; takes no value */
+    OPT_TEXT,   /* const char *: lent by argv */
+    OPT_I64,    /* int64_t in [lo, hi] */
+    OPT_F64,    /* double in [lo, hi] */
+    OPT_CHOICE, /* int64_t: the place of the value in `names` */
+    OPT_TEXTS   /* option_texts: may be given several times, and all count */
 } option_kind;
+
+enum { OPTION_TEXTS_MAX = 64 };
+
+typedef struct option_texts {
+    const char *text[OPTION_TEXTS_MAX]; /* n, lent by argv */
+    int n;
+} option_texts;
 
 typedef struct option {
     const char *name; /* without the dashes; NULL: only a letter */

@@ -363,6 +363,114 @@ static void noise_is_the_error_of_rows_left_out(void **state)
     fab_dataset_free(t);
 }
 
+/* ---- by bayes ------------------------------------------------------------------------------------------- */
+
+static fab_tune *bayes(const fab_dataset *t, int64_t threads, int64_t batch)
+{
+    static const fab_range range[] = {{"rate", 1e-4, 1, 1}, {"epochs", 1, 6}};
+    const fab_recipe r = recipe_of("sgd", "mlp:5");
+    const fab_sgd_settings s = fab_sgd_defaults();
+    const fab_tune_plan p = {.trials = 14,
+                             .folds = 3,
+                             .seed = 5,
+                             .threads = threads,
+                             .range = range,
+                             .ranges = 2,
+                             .search = FAB_SEARCH_BAYES,
+                             .batch = batch};
+    fab_tune *u;
+    if (fab_tune_create(&u, &r, &s, t, &p) != FAB_OK) fail_msg("%s", fab_detail());
+    return u;
+}
+
+/* A search that is driven from outside with the same numbers asks for the same trials. */
+static void bayes_tries_what_is_proposed(void **state)
+{
+    (void)state;
+    static const fab_range range[] = {{"rate", 1e-4, 1, 1}, {"epochs", 1, 6, 0, 1}};
+    fab_dataset *t = some_table();
+    fab_tune *u = bayes(t, 2, 0);
+    fab_propose *o;
+    double x[2];
+    assert_int_equal(
+        fab_propose_create(&o, &(fab_propose_plan){.range = range, .ranges = 2, .seed = 5}),
+        FAB_OK);
+    while (!fab_tune_done(u)) assert_int_equal(fab_tune_step(u), FAB_OK);
+    for (int64_t i = 0; i < 14; i++) {
+        const fab_trial *r = fab_tune_trial(u, i);
+        assert_int_equal(fab_propose_ask(o, 1, x), FAB_OK);
+        assert_memory_equal(x, r->value, sizeof x);
+        assert_true(x[1] == nearbyint(x[1]));
+        assert_int_equal(fab_propose_tell(o, x, r->nll), FAB_OK);
+    }
+    fab_propose_free(o);
+    fab_tune_free(u);
+    fab_dataset_free(t);
+}
+
+static void any_number_of_threads_and_a_table_give_the_same_trials(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    for (int64_t batch = 1; batch <= 3; batch += 2) {
+        fab_tune *whole = bayes(t, 1, batch), *part = bayes(t, 3, batch), *rest;
+        while (!fab_tune_done(whole)) assert_int_equal(fab_tune_step(whole), FAB_OK);
+        for (int k = 0; k < 3; k++) assert_int_equal(fab_tune_step(part), FAB_OK);
+        assert_int_equal(fab_tune_trial(part, 3 * batch - 1)->done, 1);
+        assert_int_equal(fab_tune_trial(part, 3 * batch)->done, 0);
+        assert_int_equal(fab_tune_write(part, in_folder("t.csv")), FAB_OK);
+        rest = bayes(t, 2, batch);
+        assert_int_equal(fab_tune_read(rest, in_folder("t.csv")), FAB_OK);
+        while (!fab_tune_done(rest)) assert_int_equal(fab_tune_step(rest), FAB_OK);
+        for (int64_t i = 0; i < 14; i++) {
+            const fab_trial *a = fab_tune_trial(whole, i), *b = fab_tune_trial(rest, i);
+            assert_memory_equal(a->value, b->value, 2 * sizeof(double));
+            assert_true(a->nll == b->nll);
+        }
+        fab_tune_free(whole);
+        fab_tune_free(part);
+        fab_tune_free(rest);
+    }
+    fab_dataset_free(t);
+}
+
+static void bayes_refuses_trials_outside_of_its_ranges(void **state)
+{
+    (void)state;
+    fab_dataset *t = some_table();
+    fab_tune *u = bayes(t, 1, 1), *random;
+    const double good[] = {0.01, 3}, far[] = {2, 3}, half[] = {0.01, 2.5};
+    assert_int_equal(fab_tune_place(u, 0, good), FAB_OK);
+    assert_int_equal(fab_tune_recall(u, 0, 1.5, 0.1, 0, 0), FAB_OK);
+    assert_true(fab_tune_trial(u, 0)->value[1] == 3);
+    assert_int_equal(fab_tune_place(u, 1, far), FAB_BAD_ARGUMENT);
+    assert_detail("rate = 2", "range");
+    assert_int_equal(fab_tune_place(u, 1, half), FAB_BAD_ARGUMENT);
+    assert_int_equal(fab_tune_place(u, 14, good), FAB_BAD_ARGUMENT);
+    const char table[] = "trial,rate,epochs,nll,se,failed,seconds\n1,0.5,2,1,0.1,0,0\n",
+               bad[] = "trial,rate,epochs,nll,se,failed,seconds\n1,0.5,2.5,1,0.1,0,0\n";
+    assert_int_equal(fab_tune_parse(u, "t.csv", table, strlen(table)), FAB_OK);
+    assert_int_equal(fab_tune_parse(u, "t.csv", bad, strlen(bad)), FAB_BAD_FILE);
+    assert_detail("t.csv", "line 2");
+    const fab_recipe r = recipe_of("exact", NULL);
+    const fab_range range[] = {{"alpha", 1e-3, 1e3, 1}};
+    const fab_exact_settings s = fab_exact_defaults();
+    random = search(&r, &s, t, range, 1, 1);
+    assert_int_equal(fab_tune_place(random, 0, good), FAB_BAD_ARGUMENT);
+    fab_tune *none;
+    const fab_tune_plan p = {.trials = 3,
+                             .folds = 2,
+                             .range = range,
+                             .ranges = 1,
+                             .search = FAB_SEARCH_BAYES,
+                             .batch = 4};
+    assert_int_equal(fab_tune_create(&none, &r, &s, t, &p), FAB_BAD_ARGUMENT);
+    assert_detail("4 trials at a time", "at most 3");
+    fab_tune_free(random);
+    fab_tune_free(u);
+    fab_dataset_free(t);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -375,6 +483,10 @@ int main(void)
         cmocka_unit_test(a_trial_that_fails_is_no_candidate),
         cmocka_unit_test(a_stop_leaves_the_trials_undone),
         cmocka_unit_test(impossible_searches_are_refused),
+        cmocka_unit_test(bayes_tries_what_is_proposed),
+        cmocka_unit_test_setup_teardown(any_number_of_threads_and_a_table_give_the_same_trials,
+                                        make_folder, remove_folder),
+        cmocka_unit_test(bayes_refuses_trials_outside_of_its_ranges),
         cmocka_unit_test(noise_is_the_error_of_rows_left_out),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

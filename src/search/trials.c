@@ -3,7 +3,8 @@
  *     trial,alpha,rate,nll,se,failed,seconds
  *     0,0.73912604712345678,0.0123,2.385,0.04,0,0.120
  *
- * A line is believed when its values are those that the search draws for its trial: the settings may not differ in a bit.
+ * A line is believed when its values are those that the search draws for its trial: the settings may not differ in a bit.  By
+ * bayes a trial depends on those before it, and any values inside the ranges are.
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
@@ -86,9 +87,9 @@ static int recall(fab_tune *t, const char *p)
     double i, value, x[FIELDS];
     p = field(p, &i);
     if (!p || !whole(i, 0x1p53) || !fab_tune_trial(t, (int64_t)i)) return 0;
-    const fab_trial *r = fab_tune_trial(t, (int64_t)i);
     for (int64_t j = 0; j < ranges; j++) {
-        if (*p != ',' || !(p = field(p + 1, &value)) || value != r->value[j]) return 0;
+        if (*p != ',' || !(p = field(p + 1, &value))) return 0;
+        if (!fab_tune_takes(t, (int64_t)i, j, value)) return 0;
     }
     for (int j = 0; j < FIELDS; j++) {
         if (*p != ',' || !(p = field(p + 1, &x[j]))) return 0;

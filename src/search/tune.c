@@ -1,7 +1,8 @@
 /* tune.c - search for settings by cross-validation, trials side by side.
  *
  *   1  the rows are cut into folds once (by class where the target has classes), each in units of its own
- *   2  trial t: each range's value from uniform number t of its stream
+ *   2  trial t: each range's value from uniform number t of its stream; by bayes: what fab_propose asks for (2b), told the
+ *      trials before
  *   for the trials that are not done, as many at a time as there are threads:
  *   3  every (trial, fold) is a task of one thread: fit, predict, score
  *   4  nll = mean over folds, se = its standard error; a fold that fails makes both infinite
@@ -18,6 +19,7 @@
 #include "fit/method.h"
 #include "la/ops.h"
 #include "model/likelihoods/likelihood.h"
+#include "search/trials.h"
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
@@ -40,12 +42,16 @@ struct fab_tune {
     fab_range *range;
     double *value; /* trials x ranges */
     fab_trial *trial;
-    job *job;             /* threads x folds */
-    char *trial_settings; /* threads x size */
+    job *job;             /* slots x folds */
+    char *trial_settings; /* slots x size */
     fab_stop stop;
     _Atomic int64_t fits; /* of a trial and a fold, that are done */
     fab_watch watch;
-    int64_t finished; /* trials */
+    int64_t finished;     /* trials */
+    int64_t slots;        /* trials at a time, at most */
+    fab_propose *propose; /* by bayes */
+    char *told;           /* trials: it knows of */
+    double *asked;        /* slots x ranges */
 };
 
 /* ---- ranges ------------------------------------------------------------------------------------------- */
@@ -99,7 +105,6 @@ static void draw_values(fab_tune *t)
 {
     for (int64_t j = 0; j < t->p.ranges; j++) {
         const fab_range *r = &t->range[j];
-        const fab_field *f = fab_settings_find(t->r.method->fields, r->name);
         for (int64_t i = 0; i < t->p.trials; i++) {
             double u, *v = &t->value[i * t->p.ranges + j];
             fab_random_uniform((uint64_t)t->p.seed, FAB_PURPOSE_SEARCH, STREAM + (uint64_t)j,
@@ -107,7 +112,7 @@ static void draw_values(fab_tune *t)
             *v = r->log ? exp(log(r->lo) + u * (log(r->hi) - log(r->lo)))
                         : r->lo + u * (r->hi - r->lo);
             *v = fmin(fmax(*v, r->lo), r->hi);
-            if (f->type == FAB_I64) *v = nearbyint(*v);
+            if (r->whole) *v = nearbyint(*v);
         }
     }
 }
@@ -134,8 +139,10 @@ static void layout(fab_layout *l, void *handle)
     t->range = fab_place(l, t->p.ranges, sizeof *t->range);
     t->value = fab_place(l, t->p.trials * t->p.ranges, sizeof *t->value);
     t->trial = fab_place(l, t->p.trials, sizeof *t->trial);
-    t->job = fab_place(l, t->threads * t->p.folds, sizeof *t->job);
-    t->trial_settings = fab_place(l, t->threads * size, 1);
+    t->job = fab_place(l, t->slots * t->p.folds, sizeof *t->job);
+    t->trial_settings = fab_place(l, t->slots * size, 1);
+    t->told = fab_place(l, t->p.trials, 1);
+    t->asked = fab_place(l, t->slots * t->p.ranges, sizeof *t->asked);
 }
 
 /* 1, one fold */
@@ -176,6 +183,12 @@ static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab
             "tune: %lld trials of %lld folds of %lld rows; expected a trial or more, and from "
             "2 folds to one for each row",
             (long long)p->trials, (long long)p->folds, (long long)table->n);
+    if (p->batch < 0 || p->batch > p->trials ||
+        (p->search != FAB_SEARCH_RANDOM && p->search != FAB_SEARCH_BAYES))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "tune: %lld trials at a time by search %d; expected at most %lld, by 0 "
+                        "(random) or 1 (bayes)",
+                        (long long)p->batch, (int)p->search, (long long)p->trials);
     for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->fields, &p->range[i]));
     return FAB_OK;
 }
@@ -188,7 +201,10 @@ static void fill(fab_tune *t, const void *settings, const fab_tune_plan *p)
     else
         propose(t->r.method->fields, t->range);
     t->p.range = t->range;
-    draw_values(t);
+    for (int64_t j = 0; j < t->p.ranges; j++)
+        if (fab_settings_find(t->r.method->fields, t->range[j].name)->type == FAB_I64)
+            t->range[j].whole = 1;
+    if (t->p.search == FAB_SEARCH_RANDOM) draw_values(t);
     for (int64_t i = 0; i < t->p.trials; i++)
         t->trial[i] = (fab_trial){.value = t->value + i * t->p.ranges};
 }
@@ -202,13 +218,20 @@ fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void *settin
     FAB_TRY(check(r, table, p));
     FAB_TRY(fab_run_init(&run, &(fab_exec){.threads = p->threads}, FAB_F64));
     proto.threads = run.threads;
+    proto.slots = run.threads;
+    if (p->search == FAB_SEARCH_BAYES) proto.slots = p->batch ? p->batch : 1;
     if (!p->ranges) proto.p.ranges = propose(r->method->fields, NULL);
     if (!proto.p.ranges)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s proposes no settings to search; name one",
                         r->method->name);
     FAB_TRY(fab_build((void **)&new, sizeof proto, &proto, layout));
     fill(new, settings, p);
-    const fab_status s = make_folds(new, table);
+    fab_status s = make_folds(new, table);
+    if (s == FAB_OK && p->search == FAB_SEARCH_BAYES)
+        s = fab_propose_create(&new->propose, &(fab_propose_plan){.range = new->range,
+                                                                  .ranges = new->p.ranges,
+                                                                  .seed = p->seed,
+                                                                  .exec = p->exec});
     if (s == FAB_OK)
         *t = new;
     else
@@ -220,6 +243,7 @@ void fab_tune_free(fab_tune *t)
 {
     if (!t) return;
     for (int64_t k = 0; k < t->p.folds; k++) fab_fold_free(t->fold[k]);
+    fab_propose_free(t->propose);
     fab_release(t);
 }
 
@@ -281,13 +305,35 @@ static void finish_trial(fab_tune *t, int64_t slot)
     r->done = 1;
 }
 
+/* 2b  Values of the next trials that are not done. */
+static fab_status ask_values(fab_tune *t)
+{
+    const int64_t ranges = t->p.ranges;
+    int64_t slots = 0;
+    for (int64_t i = 0; i < t->p.trials; i++) {
+        const fab_trial *r = &t->trial[i];
+        if (!r->done || t->told[i]) continue;
+        FAB_TRY(fab_propose_tell(t->propose, r->value, r->failed ? NAN : r->nll));
+        t->told[i] = 1;
+    }
+    for (int64_t i = 0; i < t->p.trials; i++) slots += !t->trial[i].done;
+    if (slots > t->slots) slots = t->slots;
+    if (slots == 0) return FAB_OK;
+    FAB_TRY(fab_propose_ask(t->propose, slots, t->asked));
+    for (int64_t i = 0, s = 0; s < slots; i++)
+        if (!t->trial[i].done)
+            memcpy(t->value + i * ranges, t->asked + ranges * s++,
+                   (size_t)ranges * sizeof *t->value);
+    return FAB_OK;
+}
+
 static int64_t plan_jobs(fab_tune *t)
 {
     const int64_t folds = t->p.folds;
     int64_t slots = 0;
     for (int64_t i = 0; i < t->p.trials; i++) {
         if (t->trial[i].done) continue;
-        if (slots == t->threads) break;
+        if (slots == t->slots) break;
         put_values(t, i, t->trial_settings + (size_t)slots * t->r.method->fields->size);
         for (int64_t k = 0; k < folds; k++)
             t->job[slots * folds + k] = (job){.trial = i, .fold = k};
@@ -298,6 +344,7 @@ static int64_t plan_jobs(fab_tune *t)
 
 fab_status fab_tune_step(fab_tune *t)
 {
+    if (t->propose) FAB_TRY(ask_values(t));
     const int64_t slots = plan_jobs(t), folds = t->p.folds;
     atomic_store(&t->fits, t->finished * folds);
     FAB_TRY(fab_watch_tick(&t->watch, "tune", t->finished * folds, t->p.trials * folds));
@@ -349,6 +396,27 @@ fab_status fab_tune_settings(const fab_tune *t, int64_t i, void *settings)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: there is no trial %lld of %lld", (long long)i,
                         (long long)t->p.trials);
     put_values(t, i, settings);
+    return FAB_OK;
+}
+
+int fab_tune_takes(fab_tune *t, int64_t i, int64_t j, double value)
+{
+    const fab_range *r = &t->range[j];
+    if (!t->propose) return value == t->trial[i].value[j];
+    if (!(value >= r->lo && value <= r->hi) || (r->whole && value != nearbyint(value))) return 0;
+    t->value[i * t->p.ranges + j] = value;
+    return 1;
+}
+
+fab_status fab_tune_place(fab_tune *t, int64_t i, const double *value)
+{
+    if (i < 0 || i >= t->p.trials || !t->propose)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: trial %lld of %lld is not one to place",
+                        (long long)i, (long long)t->p.trials);
+    for (int64_t j = 0; j < t->p.ranges; j++)
+        if (!fab_tune_takes(t, i, j, value[j]))
+            return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s = %g of trial %lld is not in its range",
+                            t->range[j].name, value[j], (long long)i);
     return FAB_OK;
 }
 

@@ -5,7 +5,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 """
 # SPDX-License-Identifier: MIT
 
-VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "sample", "compare", "info", "methods", "demo")
+VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
            "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
@@ -348,6 +348,25 @@ def tune():
                "--seed 5 --rate=0.01:0.05 --json --quiet --threads 2")
 
 
+def propose():
+    ranges = "--range rate=1e-4:0.1:log --range layers=1:4:int "
+    yield Case("propose-start", "propose " + ranges, "propose " + ranges + "-n 3 --seed 7 --quiet", "propose none.csv " + ranges + "--json",
+               "propose " + ranges + "--range fixed=2.5:2.5 --json -n 2")
+    # The optimum of an acquisition is found to about the root of its tolerance, and a theta to that of the evidence.
+    yield Case("propose", "propose trials.csv -y loss " + ranges + "--quiet", "propose trials.csv -y loss " + ranges + "--acquisition ucb --json",
+               "propose trials.csv -y loss --maximise --acquisition pi --xi 0.1 " + ranges,
+               "propose trials.csv -y loss -n 3 --acquisition thompson " + ranges + "--quiet", tolerance=0.05)
+    yield Case("bad-propose", "propose trials.csv -y loss", "propose trials.csv " + ranges, "propose trials.csv -y los " + ranges,
+               "propose trials.csv -y loss --range rate=1", "propose trials.csv -y loss --range rate=2:1", "propose trials.csv -y loss --range rate=0:1:log",
+               "propose trials.csv -y loss --range layers=1.2:1.8:int", "propose trials.csv -y loss --range rats=0:1",
+               "propose trials.csv -y loss --range rate=0:1 --range rate=0:2", "propose trials.csv -y rate --range rate=0:1",
+               "propose trials.csv -y loss --range note=0:1", "propose trials.csv -y loss --range rate=0:1:lo", "propose a b " + ranges,
+               "propose trials.csv -y loss --acquisition best " + ranges, "propose trials.csv -y loss -n 0 " + ranges,
+               "tune numbers.csv -y y --alpha=1:2 --batch 3", "tune numbers.csv -y y --alpha=1:2 --search bayes --trials 2 --batch 3")
+    yield Case("tune-bayes", "tune numbers.csv -y y --alpha=0.01:10:log --trials 8 --folds 2 --threads 1 --search bayes --table t.csv",
+               "tune numbers.csv -y y --alpha=0.01:10:log --trials 10 --folds 2 --search bayes --table t.csv --resume --batch 2 --json", tolerance=0.05)
+
+
 def demo():
     yield Case("demo", "demo -o folder --threads 2", bits_only=TRAINED)
 
@@ -463,4 +482,4 @@ def old_files():
         yield Case("old-" + name, *commands, old=True)
 
 
-CASES = [*texts(), *fa(), *linear(), *networks(), *tune(), *demo(), *refusals(), *old_files()]
+CASES = [*texts(), *fa(), *linear(), *networks(), *tune(), *propose(), *demo(), *refusals(), *old_files()]
