@@ -176,10 +176,11 @@ def linear():
                "fit numbers.csv -y y -m vga --beta=6 --max_iter=3 --json", tolerance=VGA)
     yield Case("fit-exact-settings", "fit numbers.csv -y y --alpha=1 --beta=4 --json",
                "fit numbers.csv -y y -m ridge --alpha=3 --json", "fit numbers.csv -y y --memory 100 --json")
+    # The explicit scheme overshoots under a wide prior, where the last bits of a BLAS decide the rest: alpha is given.
     yield Case("fit-rvga-settings",
                *["fit two.csv -y kind -m rvga --warmup=30 --expectation=%s --scheme=%s --json" % (e, s)
-                 for e, s in (("probit", "implicit"), ("sampled", "explicit"), ("quadrature", "extra-gradient"),
-                              ("quadrature", "mirror-prox"))])
+                 for e, s in (("probit", "implicit"), ("sampled", "explicit --alpha=1"),
+                              ("quadrature", "extra-gradient"), ("quadrature", "mirror-prox"))])
     yield Case("fit-lrvga-settings",
                "fit numbers.csv -y y -m lrvga -k 2 --block=10 --inner_rank=3 --cut=eigen --json -o a.safetensors",
                "fit numbers.csv -y y -m lrvga -k 2 --block=10 --gain=paper --start=random --inner_rank=4 --json -o b.safetensors",
