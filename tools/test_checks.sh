@@ -227,6 +227,7 @@ if command -v abidw >/dev/null; then
 typedef struct fab_inner { double x; fab_kind kind; } fab_inner;
 typedef struct fab_planted { fab_inner inner; double last; } fab_planted;
 typedef struct fab_hidden fab_hidden;
+typedef struct fab_planted_settings { int a; } fab_planted_settings;
 void fab_use(fab_planted *p, int n);
 int fab_ask(fab_hidden *h);'
     abi renew "$api"
@@ -241,6 +242,8 @@ int fab_ask(fab_hidden *h);'
     abi refuses "${api/double x;/}"
     abi refuses "${api/FAB_ONE, /}"
     abi refuses "${api/int n/long n}"
+    abi refuses "${api/int a;/int b, a;}" # settings, which no function names
+    abi accepts "${api/int a;/int a, b;}"
     abi refuses "${api/int fab_ask*/}"
     rm include/fabayes/planted.h
 else

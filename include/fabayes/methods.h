@@ -137,7 +137,7 @@ typedef struct fab_sgd_settings {
     int64_t patience;        /* epochs without a better score before it stops */
 } fab_sgd_settings;
 
-FAB_API fab_sgd_settings fab_sgd_defaults(void);
+static inline fab_sgd_settings fab_sgd_defaults(void);
 
 /* ---- vectors: factor analysis of a stream ------------------------------------------------------- */
 
@@ -162,7 +162,7 @@ typedef struct fab_online_ml_settings {
     double forget; /* weight of the past, per row */
 } fab_online_ml_settings;
 
-FAB_API fab_online_ml_settings fab_online_ml_defaults(int64_t K);
+static inline fab_online_ml_settings fab_online_ml_defaults(int64_t K);
 
 /* recursive-em, for a D whose square is too large: each block of rows is absorbed into a Gaussian of a rank R wider than K, which is
  * cut to K when the result is asked for.
@@ -189,7 +189,7 @@ typedef struct fab_recursive_em_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_recursive_em_settings;
 
-FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
+static inline fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
 
 /* online-em: expectation-maximisation row by row, for a D so large that no block of rows fits.
  *
@@ -207,7 +207,7 @@ typedef struct fab_online_em_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_online_em_settings;
 
-FAB_API fab_online_em_settings fab_online_em_defaults(int64_t K);
+static inline fab_online_em_settings fab_online_em_defaults(int64_t K);
 
 /* stochastic-em, of Cappe and Moulines: step sizes t^-power forget the first rows, and results may be averaged,
  * from the middle of the stream for example.
@@ -226,7 +226,7 @@ typedef struct fab_stochastic_em_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_stochastic_em_settings;
 
-FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
+static inline fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
 
 /* online-sga: gradient steps on the log-likelihood, to compare with the literature.
  *
@@ -242,7 +242,7 @@ typedef struct fab_online_sga_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_online_sga_settings;
 
-FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t K);
+static inline fab_online_sga_settings fab_online_sga_defaults(int64_t K);
 
 /* ---- vectors: factor analysis of a table -------------------------------------------------------- */
 
@@ -266,7 +266,7 @@ typedef struct fab_ml_settings {
     int64_t seed;
 } fab_ml_settings;
 
-FAB_API fab_ml_settings fab_ml_defaults(int64_t K);
+static inline fab_ml_settings fab_ml_defaults(int64_t K);
 
 /* em: the same maximum by expectation-maximisation ([L] (19)-(20)): slower, to compare with.  docs/methods/em.md. */
 typedef struct fab_em_settings {
@@ -279,7 +279,7 @@ typedef struct fab_em_settings {
     int64_t starts; /* the best of so many is kept */
 } fab_em_settings;
 
-FAB_API fab_em_settings fab_em_defaults(int64_t K);
+static inline fab_em_settings fab_em_defaults(int64_t K);
 
 /* ppca: probabilistic PCA, one psi for all coordinates, in closed form from one decomposition.
  * docs/methods/ppca.md. */
@@ -291,7 +291,7 @@ typedef struct fab_ppca_settings {
     int64_t standardise; /* 1: of the correlations */
 } fab_ppca_settings;
 
-FAB_API fab_ppca_settings fab_ppca_defaults(int64_t K);
+static inline fab_ppca_settings fab_ppca_defaults(int64_t K);
 
 /* pca: the K leading principal components as a Gaussian, psi at its floor.  docs/methods/pca.md. */
 typedef struct fab_pca_settings {
@@ -302,7 +302,7 @@ typedef struct fab_pca_settings {
     int64_t standardise; /* 1: of the correlations */
 } fab_pca_settings;
 
-FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
+static inline fab_pca_settings fab_pca_defaults(int64_t K);
 
 /* ---- linear models ------------------------------------------------------------------------------ */
 
@@ -325,7 +325,7 @@ typedef struct fab_exact_settings {
                              intercept_alpha, seed: not used, the intercept is free */
 } fab_exact_settings;
 
-FAB_API fab_exact_settings fab_exact_defaults(void);
+static inline fab_exact_settings fab_exact_defaults(void);
 
 /* spike-slab: linear regression where few of many columns matter: large effects of a few (a spike at 0 and slabs of all sizes),
  * small ones of all.  Gaussian targets; how many and how large is found with the noise, by a bound of the evidence, which the
@@ -344,7 +344,7 @@ typedef struct fab_spike_slab_settings {
     int64_t max_iter; /* sweeps over the columns */
 } fab_spike_slab_settings;
 
-FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
+static inline fab_spike_slab_settings fab_spike_slab_defaults(void);
 
 /* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
  * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
@@ -360,7 +360,7 @@ typedef struct fab_rvga_settings {
     int64_t warmup;      /* rows the prior is chosen from */
 } fab_rvga_settings;
 
-FAB_API fab_rvga_settings fab_rvga_defaults(void);
+static inline fab_rvga_settings fab_rvga_defaults(void);
 
 /* vga: the variational Gaussian of the whole table, all likelihoods: Newton's method with expected gradient and
  * curvature, alpha and beta by the bound of the evidence; of classes the temperature by rows left out.  Up to FAB_VGA_MAX
@@ -380,7 +380,7 @@ typedef struct fab_vga_settings {
         temperature; /* of the posterior that q is near; auto: 1, or less where classes separate and rows left out say so */
 } fab_vga_settings;
 
-FAB_API fab_vga_settings fab_vga_defaults(void);
+static inline fab_vga_settings fab_vga_defaults(void);
 
 /* ---- linear models and networks ----------------------------------------------------------------- */
 
@@ -423,7 +423,7 @@ typedef struct fab_laplace_settings {
     int64_t structure;      /* networks: fab_structure */
 } fab_laplace_settings;
 
-FAB_API fab_laplace_settings fab_laplace_defaults(void);
+static inline fab_laplace_settings fab_laplace_defaults(void);
 
 /* lrvga: limited-memory recursive variational inference: a stream of examples, one pass, no learning rate.  Each
  * block of rows moves the mean and is absorbed into a precision of a rank R wider than K, which is cut to K when
@@ -465,7 +465,7 @@ typedef struct fab_lrvga_settings {
     int64_t max_iter;       /* of the cut */
 } fab_lrvga_settings;
 
-FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t K);
+static inline fab_lrvga_settings fab_lrvga_defaults(int64_t K);
 
 /* ---- any model with a gradient ------------------------------------------------------------------ */
 
@@ -506,8 +506,8 @@ typedef struct fab_swag_settings {
     double psi_min;  /* floor of psi */
 } fab_swag_settings;
 
-FAB_API fab_swa_settings fab_swa_defaults(void);
-FAB_API fab_swag_settings fab_swag_defaults(void);
+static inline fab_swa_settings fab_swa_defaults(void);
+static inline fab_swag_settings fab_swag_defaults(void);
 
 /* vogn, slang: variational inference by natural gradients, from gradients of single examples: vogn with a diagonal
  * precision, slang at rank K plus diagonal (precision form).
@@ -530,8 +530,8 @@ typedef struct fab_slang_settings {
     double psi_min; /* floor of psi, relative to the diagonal of the precision */
 } fab_slang_settings;
 
-FAB_API fab_vogn_settings fab_vogn_defaults(void);
-FAB_API fab_slang_settings fab_slang_defaults(void);
+static inline fab_vogn_settings fab_vogn_defaults(void);
+static inline fab_slang_settings fab_slang_defaults(void);
 
 /* vifa, meanfield: variational inference with F F' + diag(psi) as the covariance, by gradients at draws of theta;
  * meanfield has K = 0.  log_evidence of the report is the evidence lower bound (ELBO).  A model's free coordinates (a
@@ -578,15 +578,64 @@ typedef struct fab_vifa_settings {
     double free_after;
 } fab_vifa_settings;
 
-FAB_API fab_vifa_settings fab_vifa_defaults(void);
+static inline fab_vifa_settings fab_vifa_defaults(void);
 /* K = 0: a diagonal. */
-FAB_API fab_vifa_settings fab_meanfield_defaults(void);
+static inline fab_vifa_settings fab_meanfield_defaults(void);
 
 /* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places (the first D + 1 need
  * no seed), in double, for D up to FAB_DENSE_MAX.  With p the exact posterior of a linear model this is what vifa
  * converges to.  Gives *q. */
 FAB_API fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64_t K,
                                     int64_t starts, uint64_t seed);
+
+/* ---- defaults ---------------------------------------------------------------------------------- */
+
+/* Fill the first `size` bytes of a method's settings struct with its defaults: all that a caller was compiled with, be it
+ * fewer members than the library knows.  Of a method that is not there: zeros. */
+FAB_API void fab_method_defaults(const char *method, void *settings, size_t size);
+
+/* The functions above are compiled into the caller, for that is who knows the size of his struct. */
+#define FAB_DEFAULTS(settings_, function_, method_) \
+    static inline settings_ function_(void)         \
+    {                                               \
+        settings_ s;                                \
+        fab_method_defaults(method_, &s, sizeof s); \
+        return s;                                   \
+    }
+#define FAB_DEFAULTS_OF_RANK(settings_, function_, method_) \
+    static inline settings_ function_(int64_t K)            \
+    {                                                       \
+        settings_ s;                                        \
+        fab_method_defaults(method_, &s, sizeof s);         \
+        s.K = K;                                            \
+        return s;                                           \
+    }
+
+FAB_DEFAULTS(fab_sgd_settings, fab_sgd_defaults, "sgd")
+FAB_DEFAULTS_OF_RANK(fab_online_ml_settings, fab_online_ml_defaults, "online-ml")
+FAB_DEFAULTS_OF_RANK(fab_recursive_em_settings, fab_recursive_em_defaults, "recursive-em")
+FAB_DEFAULTS_OF_RANK(fab_online_em_settings, fab_online_em_defaults, "online-em")
+FAB_DEFAULTS_OF_RANK(fab_stochastic_em_settings, fab_stochastic_em_defaults, "stochastic-em")
+FAB_DEFAULTS_OF_RANK(fab_online_sga_settings, fab_online_sga_defaults, "online-sga")
+FAB_DEFAULTS_OF_RANK(fab_ml_settings, fab_ml_defaults, "ml")
+FAB_DEFAULTS_OF_RANK(fab_em_settings, fab_em_defaults, "em")
+FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_ppca_defaults, "ppca")
+FAB_DEFAULTS_OF_RANK(fab_pca_settings, fab_pca_defaults, "pca")
+FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
+FAB_DEFAULTS(fab_spike_slab_settings, fab_spike_slab_defaults, "spike-slab")
+FAB_DEFAULTS(fab_rvga_settings, fab_rvga_defaults, "rvga")
+FAB_DEFAULTS(fab_vga_settings, fab_vga_defaults, "vga")
+FAB_DEFAULTS(fab_laplace_settings, fab_laplace_defaults, "laplace")
+FAB_DEFAULTS_OF_RANK(fab_lrvga_settings, fab_lrvga_defaults, "lrvga")
+FAB_DEFAULTS(fab_swa_settings, fab_swa_defaults, "swa")
+FAB_DEFAULTS(fab_swag_settings, fab_swag_defaults, "swag")
+FAB_DEFAULTS(fab_vogn_settings, fab_vogn_defaults, "vogn")
+FAB_DEFAULTS(fab_slang_settings, fab_slang_defaults, "slang")
+FAB_DEFAULTS(fab_vifa_settings, fab_vifa_defaults, "vifa")
+FAB_DEFAULTS(fab_vifa_settings, fab_meanfield_defaults, "meanfield")
+
+#undef FAB_DEFAULTS
+#undef FAB_DEFAULTS_OF_RANK
 
 #ifdef __cplusplus
 }

@@ -32,13 +32,6 @@ const fab_fields fab_exact_table = TABLE("exact", fields);
 const fab_fields fab_ridge_table = TABLE("ridge", fields);
 #undef SETTINGS
 
-fab_exact_settings fab_exact_defaults(void)
-{
-    fab_exact_settings s;
-    fab_settings_defaults(&fab_exact_table, &s);
-    return s;
-}
-
 /* ---- alpha and beta --------------------------------------------------------------------------- */
 
 static int64_t jacobi_work(int64_t n)

@@ -57,14 +57,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("ml", fields);
 #undef SETTINGS
 
-fab_ml_settings fab_ml_defaults(int64_t K)
-{
-    fab_ml_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 /* ---- the likelihood --------------------------------------------------------------------------- */
 
 typedef struct search {

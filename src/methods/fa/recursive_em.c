@@ -81,14 +81,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("recursive-em", fields);
 #undef SETTINGS
 
-fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
-{
-    fab_recursive_em_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 /* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike. */
 static void resolve(fab_recursive_em_settings *s, int64_t D)
 {
@@ -176,7 +168,7 @@ static fab_status build_parts(recursive_em *e)
     const fab_absorb_settings a = absorb_settings(s);
     const fab_dtype type = e->run.ops->type;
     FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_COVARIANCE, type, e->D, s->inner_rank));
-    FAB_TRY(fab_absorb_create(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec));
+    FAB_TRY(fab_absorb_create(&e->absorb, e->D, s->inner_rank, e->columns, &a, sizeof a, &e->exec));
     fab_absorb_watch(e->absorb, &e->run.watch);
     return FAB_OK;
 }

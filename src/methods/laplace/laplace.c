@@ -79,14 +79,6 @@ const fab_fields fab_laplace_net_table = TABLE("laplace", net_fields);
 const fab_fields fab_map_table = TABLE("map", fields);
 #undef SETTINGS
 
-fab_laplace_settings fab_laplace_defaults(void)
-{
-    fab_laplace_settings s;
-    fab_settings_defaults(&fab_laplace_table, &s);
-    fab_settings_add_defaults(&fab_laplace_net_table, &s);
-    return s;
-}
-
 /* ---- life ------------------------------------------------------------------------------------- */
 
 static fab_status check(const fab_laplace_fit *fit)

@@ -95,13 +95,6 @@ static const fab_fields table = TABLE("rvga", fields);
 static const fab_fields kalman_table = TABLE("kalman", fields);
 #undef SETTINGS
 
-fab_rvga_settings fab_rvga_defaults(void)
-{
-    fab_rvga_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* ---- life ------------------------------------------------------------------------------------- */
 
 /* Numbers that a row of several classes needs. */

@@ -124,13 +124,6 @@ static const fab_fields table = TABLE("spike-slab", fields);
 GLM_LAYOUT(fields);
 #undef SETTINGS
 
-fab_spike_slab_settings fab_spike_slab_defaults(void)
-{
-    fab_spike_slab_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)

@@ -171,13 +171,6 @@ static const fab_fields table = TABLE("vga", fields);
 GLM_LAYOUT(fields);
 #undef SETTINGS
 
-fab_vga_settings fab_vga_defaults(void)
-{
-    fab_vga_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
