@@ -19,8 +19,8 @@
  * Structs only grow at their end.
  *
  * Methods that differ in a default or in what they keep share a struct: ridge has that of exact, map that of laplace,
- * kalman that of rvga, ensemble that of sgd, meanfield that of vifa, multiswag and iterate-averaging that of swag.  For
- * networks, map is sgd.
+ * kalman that of rvga, ensemble that of sgd, meanfield that of vifa, multiswag and iterate-averaging that of swag, pca that
+ * of ppca.  For networks, map is sgd.  A struct inside another (glm, train, swa, vogn) does not grow.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_METHODS_H
@@ -281,8 +281,8 @@ typedef struct fab_em_settings {
 
 static inline fab_em_settings fab_em_defaults(int64_t K);
 
-/* ppca: probabilistic PCA, one psi for all coordinates, in closed form from one decomposition.
- * docs/methods/ppca.md. */
+/* ppca, pca: probabilistic PCA, one psi for all coordinates, in closed form from one decomposition; and the K leading
+ * principal components as a Gaussian, psi at its floor.  docs/methods/ppca.md, docs/methods/pca.md. */
 typedef struct fab_ppca_settings {
     int64_t K;
     int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
@@ -292,17 +292,7 @@ typedef struct fab_ppca_settings {
 } fab_ppca_settings;
 
 static inline fab_ppca_settings fab_ppca_defaults(int64_t K);
-
-/* pca: the K leading principal components as a Gaussian, psi at its floor.  docs/methods/pca.md. */
-typedef struct fab_pca_settings {
-    int64_t K;
-    int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
-    double psi_min; /* floor of psi */
-    int64_t seed;
-    int64_t standardise; /* 1: of the correlations */
-} fab_pca_settings;
-
-static inline fab_pca_settings fab_pca_defaults(int64_t K);
+static inline fab_ppca_settings fab_pca_defaults(int64_t K);
 
 /* ---- linear models ------------------------------------------------------------------------------ */
 
@@ -620,7 +610,7 @@ FAB_DEFAULTS_OF_RANK(fab_online_sga_settings, fab_online_sga_defaults, "online-s
 FAB_DEFAULTS_OF_RANK(fab_ml_settings, fab_ml_defaults, "ml")
 FAB_DEFAULTS_OF_RANK(fab_em_settings, fab_em_defaults, "em")
 FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_ppca_defaults, "ppca")
-FAB_DEFAULTS_OF_RANK(fab_pca_settings, fab_pca_defaults, "pca")
+FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_pca_defaults, "pca")
 FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
 FAB_DEFAULTS(fab_spike_slab_settings, fab_spike_slab_defaults, "spike-slab")
 FAB_DEFAULTS(fab_rvga_settings, fab_rvga_defaults, "rvga")

@@ -243,14 +243,6 @@ const fab_method fab_exact_method = {
     .name = "exact",
     .summary =
         "linear regression, exactly: the posterior in closed form, evidence for alpha and beta",
-    .takes = FAB_TAKES_LINEAR,
-    .suits = fab_suits_normal,
-    .closed = 1,
     .fields = &fab_exact_table,
-    .bytes = fab_exact_bytes,
-    .init = init,
-    .update = fab_exact_update,
-    .result = fab_exact_result,
-    .report = fab_exact_report,
-    .free = fab_exact_free,
+    FAB_EXACT_VERBS,
 };

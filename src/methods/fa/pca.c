@@ -10,7 +10,7 @@
 #include "fit/method.h"
 #include "methods/fa/spectral.h"
 
-#define SETTINGS fab_pca_settings
+#define SETTINGS fab_ppca_settings
 static const fab_field fields[] = {FAB_SPECTRAL_FIELDS(
     "psi, relative to the coordinate's variance: every coordinate stands at this floor")};
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");

@@ -732,38 +732,24 @@ static fab_status load(void *handle, const fab_tensors *t)
     return check_loaded(e);
 }
 
+#define VERBS                                                                                \
+    .streams = 1, .takes = FAB_TAKES_LINEAR, .bytes = bytes, .update = update, .work = work, \
+    .result = result, .report = report, .free = release, .save = save, .load = load
+
 const fab_method fab_rvga_method = {
     .name = "rvga",
     .summary = "one pass, full covariance: linear, logistic, poisson, softmax; for small D",
-    .streams = 1,
-    .takes = FAB_TAKES_LINEAR,
     .suits = fab_suits_recursion,
     .fields = &table,
-    .bytes = bytes,
     .init = init,
-    .update = update,
-    .work = work,
-    .result = result,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    VERBS,
 };
 
 const fab_method fab_kalman_method = {
     .name = "kalman",
     .summary = "one pass, full covariance: exact linear regression for small D",
-    .streams = 1,
-    .takes = FAB_TAKES_LINEAR,
     .suits = fab_suits_normal,
     .fields = &kalman_table,
-    .bytes = bytes,
     .init = init_kalman,
-    .update = update,
-    .work = work,
-    .result = result,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    VERBS,
 };
