@@ -236,7 +236,8 @@ static fab_status take_in(fab_regression *r)
 {
     const fab_dataset *t = r->table;
     FAB_TRY(of_data(r, fab_scaling_apply(r->scaling, r->table)));
-    for (int64_t i = 0; i < t->n && t->y; i++) r->counted |= t->y[i] != 0;
+    if (t->y)
+        for (int64_t i = 0; i < t->n; i++) r->counted |= t->y[i] != 0;
     if (r->fit.what.method->streams)
         FAB_TRY(fab_order_watch(&r->order, t->y, t->n, r->scaling->levels));
     return of_data(r, learn(r));

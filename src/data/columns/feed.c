@@ -455,7 +455,8 @@ static fab_status grow_codes(int64_t **a, int64_t used, int64_t room)
 /* The words of a row that is there, which get the codes of their order among such rows. */
 static fab_status meet_words(fab_feed *f, double *row)
 {
-    for (int64_t c = 0; f->met && c < f->columns; c++) {
+    if (!f->met) return FAB_OK;
+    for (int64_t c = 0; c < f->columns; c++) {
         met *m = &f->met[c];
         if (isnan(row[c]) || !finds_words(f, c)) continue;
         const int64_t code = (int64_t)row[c];

@@ -182,7 +182,8 @@ static int64_t last_index(fab_span line)
     const char *end = line.p + line.n, *p;
     int64_t index;
     while (end > line.p && (end[-1] == ' ' || end[-1] == '\t')) end--;
-    for (p = end; p > line.p && p[-1] != ' ' && p[-1] != '\t';) p--;
+    p = end;
+    while (p > line.p && p[-1] != ' ' && p[-1] != '\t') p--;
     const char *colon = read_index(p, end, &index);
     return colon < end && *colon == ':' && is_index(index) ? index : 0;
 }

@@ -50,9 +50,12 @@ static fab_status is_deficient(int64_t n, const double *B, double least, double 
         const double *b = B + j * n;
         double most = 0, sum = 0;
         for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(b[i]));
-        for (int64_t i = 0; i < n && most > 0; i++) sum += (b[i] / most) * (b[i] / most);
-        for (int64_t i = 0; i < n; i++)
-            A[i + j * n] = most > 0 ? b[i] / most / sqrt(sum) : i == j; /* no column at all */
+        if (most > 0) {
+            for (int64_t i = 0; i < n; i++) sum += (b[i] / most) * (b[i] / most);
+            for (int64_t i = 0; i < n; i++) A[i + j * n] = b[i] / most / sqrt(sum);
+        } else { /* no column at all */
+            for (int64_t i = 0; i < n; i++) A[i + j * n] = i == j;
+        }
     }
     FAB_TRY(fab_svd(n, n, A, U, s, room, room + n * n));
     *deficient = !(s[n - 1] > least * s[0]);

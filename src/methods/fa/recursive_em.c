@@ -94,7 +94,8 @@ static void resolve(fab_recursive_em_settings *s, int64_t D)
     if (!fab_is_auto_i64(s->warmup)) return;
     const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
     const int64_t least = s->centre == CENTRE_NONE ? 1 : 2;
-    s->warmup = s->start == START_RANDOM ? least : s->block > wide ? s->block : wide;
+    s->warmup = s->block > wide ? s->block : wide;
+    if (s->start == START_RANDOM) s->warmup = least;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -120,7 +121,8 @@ static void layout(fab_layout *l, void *handle)
     const int64_t side = side_of(e), R = e->set.inner_rank, D = e->D;
     const int64_t squeezed = e->columns >= 2 * D ? D : 0; /* fewer than R where processes share D */
     const int64_t least = squeezed > R ? squeezed : R, wide = side > least ? side : least;
-    const int64_t eig = side > R ? side : side ? R : 0;
+    int64_t eig = 0;
+    if (side) eig = side > R ? side : R;
     const int64_t long_side = D > e->columns ? D : e->columns;
     e->v = fab_place(l, e->D, sizeof *e->v);
     e->constant = fab_place(l, e->D, sizeof *e->constant);

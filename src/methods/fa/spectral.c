@@ -68,11 +68,12 @@ fab_status fab_spectral(fab_batch *b, const fab_target *t,
     }
     if (s == FAB_OK) s = fab_eigs_solve(&e, scale);
     if (s == FAB_OK) use(b, &e, trace);
-    for (int64_t i = 0; i < b->D && s == FAB_OK && scale; i++) {
-        const double sd = scale[i] > 0 ? 1 / scale[i] : 0;
-        b->q->psi[i] *= sd * sd;
-        for (int64_t k = 0; k < b->K; k++) b->F[i + k * b->D] *= sd;
-    }
+    if (s == FAB_OK && scale)
+        for (int64_t i = 0; i < b->D; i++) {
+            const double sd = scale[i] > 0 ? 1 / scale[i] : 0;
+            b->q->psi[i] *= sd * sd;
+            for (int64_t k = 0; k < b->K; k++) b->F[i + k * b->D] *= sd;
+        }
     b->report.converged = e.worst <= FAB_EIGS_RESIDUAL;
     fab_release(scale);
     fab_eigs_free(&e);

@@ -1050,8 +1050,10 @@ static fab_status gauss_of_wide(vga *f, const span *s, const fab_rows *rows)
         status = cut(f, p, diag);
     } else {
         status = fab_gauss_create(&f->q, FAB_FORM_PRECISION, f->type, p->P, n);
-        if (status == FAB_OK) memcpy(f->q->psi, p->psi, (size_t)p->P * sizeof *p->psi);
-        for (int64_t i = 0; i < p->P * n && status == FAB_OK; i++) fab_gauss_put(f->q, i, p->F[i]);
+        if (status == FAB_OK) {
+            memcpy(f->q->psi, p->psi, (size_t)p->P * sizeof *p->psi);
+            for (int64_t i = 0; i < p->P * n; i++) fab_gauss_put(f->q, i, p->F[i]);
+        }
     }
     if (status == FAB_OK) memcpy(f->q->mu, p->mu, (size_t)p->P * sizeof(double));
     fab_release(p);
