@@ -134,6 +134,11 @@ for mark in TO''DO FIX''ME X''XX; do
     refuses text docs/planted.md "$mark: later"
 done
 refuses text docs/planted.md "see $tmp/machine/notes"
+accepts text src/base/planted.h $'    int64_t n; /* rows */\n    /* columns */\n    int64_t\n        D;'
+refuses text src/base/planted.h $'    const double *\n        y; /* their targets */'
+accepts text src/base/planted.c $'#define ADD(a, b) \\\n    ((a) + (b))'
+refuses text src/base/planted.c $'#define LEAST \\\n    1e-9 /* of a share */'
+refuses text src/base/planted.h $'    int64_t\n        rows, columns; /* of the table */'
 refuses text README.md 'run `make demo`'
 refuses text README.md 'run `make test`'
 

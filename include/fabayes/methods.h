@@ -41,10 +41,11 @@ typedef struct fab_input {
     int64_t vectors;        /* length of the vectors of a method that takes vectors; otherwise 0 */
     const fab_model *model; /* otherwise; copied, its self is borrowed until free */
     const fab_gauss *prior; /* of a model: any Gaussian over theta, copied; NULL: precision alpha */
-    int64_t
-        rows; /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
-    const double *
-        y; /* rows: their targets, for a method that asks for outputs; otherwise NULL.  Borrowed until free */
+    /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
+    int64_t rows;
+    /* rows: their targets, for a method that asks for outputs; otherwise NULL.  Borrowed until
+     * free */
+    const double *y;
     const double *weight; /* rows, with y: numbers > 0, or NULL: 1 */
     const double *offset; /* rows, with y: added to the outputs, or NULL: 0 */
 } fab_input;
@@ -53,9 +54,9 @@ typedef struct fab_input {
 typedef struct fab_report {
     int64_t n;          /* rows seen */
     int64_t iterations; /* of a batch method or online-ml; 0 for other streams */
-    int64_t
-        converged; /* 1 yes; 0 it still improved: stopped at max_iter, or after its epochs; -1 does
-                          * not apply, or cannot be told */
+    /* 1 yes; 0 it still improved: stopped at max_iter, or after its epochs; -1 does not apply,
+     * or cannot be told */
+    int64_t converged;
     int64_t floored;     /* coordinates whose psi stands at its floor */
     double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
     double log_evidence; /* or its bound */
@@ -65,16 +66,17 @@ typedef struct fab_report {
     int64_t loglik_rows; /* rows that it is the mean of: n, or fewer, drawn at random from all */
     double loglik_se;    /* then its standard error as that of all rows; 0 where all are in it */
     double saturated;    /* loglik_mean of the Gaussian whose covariance is that of the rows */
-    double
-        log_score; /* of a stream of linear models: sum of log p(y) of each row under those before it; unlike the
-                         evidence it depends on their order, unless the Gaussian is the posterior itself */
-    double
-        gain; /* what the fit still gained at its end, in nats per row.  Of a trained model: the mean loss of the last tenth of its steps
-               * below that of the tenth before (under 10 epochs: of what follows 55 % below 10 to 55 %); above 0.05 and two standard
-               * errors it has not converged.  em: by its last step; vga: what the next step promises */
-    double
-        temperature; /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
-    int64_t kept;    /* of spike-slab: features more likely in than out of the model; otherwise 0 */
+    /* of a stream of linear models: sum of log p(y) of each row under those before it; unlike
+     * the evidence it depends on their order, unless the Gaussian is the posterior itself */
+    double log_score;
+    /* what the fit still gained at its end, in nats per row.  Of a trained model: the mean loss
+     * of the last tenth of its steps below that of the tenth before (under 10 epochs: of what
+     * follows 55 % below 10 to 55 %); above 0.05 and two standard errors it has not converged.
+     * em: by its last step; vga: what the next step promises */
+    double gain;
+    /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
+    double temperature;
+    int64_t kept; /* of spike-slab: features more likely in than out of the model; otherwise 0 */
 } fab_report;
 
 /* ---- what settings share ------------------------------------------------------------------------ */
@@ -327,9 +329,9 @@ static inline fab_exact_settings fab_exact_defaults(void);
 enum { FAB_SPIKE_SLAB_MAX = 20000 };
 
 typedef struct fab_spike_slab_settings {
-    fab_glm_settings
-        glm;          /* alpha: precision of the small effects, of columns with variance 1; alpha
-                             and beta auto: by the bound; intercept_alpha, seed: not used */
+    /* alpha: precision of the small effects, of columns with variance 1; alpha and beta auto: by
+     * the bound; intercept_alpha, seed: not used */
+    fab_glm_settings glm;
     double tol;       /* nats by which a sweep raises the bound */
     int64_t max_iter; /* sweeps over the columns */
 } fab_spike_slab_settings;
@@ -366,8 +368,9 @@ typedef struct fab_vga_settings {
     int64_t nodes;        /* several classes: nodes of their expectations, taken with both signs */
     double tol; /* what a step promises at the end: nats, of several classes a share of the bound */
     int64_t max_iter; /* steps */
-    double
-        temperature; /* of the posterior that q is near; auto: 1, or less where classes separate and rows left out say so */
+    /* of the posterior that q is near; auto: 1, or less where classes separate and rows left out
+     * say so */
+    double temperature;
 } fab_vga_settings;
 
 static inline fab_vga_settings fab_vga_defaults(void);
@@ -391,9 +394,9 @@ enum { FAB_LAPLACE_MAX = 2000 };
 
 /* What is kept of the curvature of a network. */
 typedef enum fab_structure {
-    FAB_STRUCTURE_AUTO =
-        0, /* low rank where K is given; else full up to FAB_LAPLACE_MAX weights, then low rank as long as
-                             * that is affordable, then diagonal */
+    /* low rank where K is given; else full up to FAB_LAPLACE_MAX weights, then low rank as long
+     * as that is affordable, then diagonal */
+    FAB_STRUCTURE_AUTO = 0,
     FAB_STRUCTURE_FULL,
     FAB_STRUCTURE_LOW_RANK, /* rank K plus diagonal */
     FAB_STRUCTURE_DIAGONAL  /* its diagonal alone: K = 0 */

@@ -42,8 +42,8 @@ typedef struct fab_tune_plan {
     int64_t threads;        /* 0: all cores */
     const fab_range *range; /* ranges; 0 of them: those the settings table proposes */
     int64_t ranges;
-    const fab_exec
-        *exec; /* who watches the search and hears its notes: nothing else of it; or NULL */
+    /* who watches the search and hears its notes: nothing else of it; or NULL */
+    const fab_exec *exec;
 } fab_tune_plan;
 
 /* ---- the trials -------------------------------------------------------------------------------- */

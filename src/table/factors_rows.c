@@ -14,9 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SPARSE_ROWS = 4096
-}; /* of a libsvm file that are read at a time, or those of a piece of values */
+/* Of a libsvm file that are read at a time, or those of a piece of values. */
+enum { SPARSE_ROWS = 4096 };
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 

@@ -32,13 +32,13 @@ struct fab_feed {
     fab_watch watch;
     fab_source *owned, *owned_labels; /* closed with the feed; or NULL */
     fab_formula *formula;             /* of the call; NULL: none, or the scaling's */
-    fab_dictionary *
-        *levels; /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
+    /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
+    fab_dictionary **levels;
     struct met *met; /* columns: the words of rows whose weight is not 0; NULL: no weights */
     int64_t met_columns;
     int64_t weightless; /* rows of weight 0, which are absent */
-    int64_t *
-        gaps; /* role.n: rows left out in which the feature is missing; NULL: none is left out for one */
+    /* role.n: rows left out in which the feature is missing; NULL: none is left out for one */
+    int64_t *gaps;
 };
 
 /* ---- life ------------------------------------------------------------------------------------------ */

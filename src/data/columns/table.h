@@ -51,9 +51,9 @@ fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t);
 fab_status fab_feed_leave_out(fab_feed *f, fab_dataset *t, const char *out);
 /* The columns of a list mark[] them: mark has a place for each column of the source. */
 enum {
-    FAB_MARK_LISTED = 1,
-    FAB_MARK_NAMED = 2
-}; /* by a range or the beginning of its name; by itself */
+    FAB_MARK_LISTED = 1, /* by a range or the beginning of its name */
+    FAB_MARK_NAMED = 2,  /* by itself */
+};
 fab_status fab_columns_mark(const fab_source *s, const char *list, char *mark);
 
 /* The columns of the feed are those of this formula, in its order.  On failure the feed is closed, and *f NULL. */

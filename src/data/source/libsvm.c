@@ -15,9 +15,8 @@
 enum { MAX_INDEX = INT32_MAX }; /* as in LIBSVM itself */
 enum { PAIR_BYTES = 4 };        /* at least, with the blank in front: " 1:2" */
 enum { FIRST_ROWS = 16 };
-enum {
-    FEATURE_BYTES = 300
-}; /* of memory for a feature in a model: its names, units, mean and variance; one short line may ask for 2e9 */
+/* Of memory for a feature in a model: its names, units, mean and variance; one short line may ask for 2e9. */
+enum { FEATURE_BYTES = 300 };
 
 static const char *skip(const char *p, const char *end)
 {

@@ -32,8 +32,8 @@
 #define COARSE     1e-8   /* nats: a mode good enough to compare evidences */
 #define LEAST_SIZE (-7.0) /* range of log beta of a dispersion: variance = mean + mean^2 / beta */
 #define MOST_SIZE  14.0
-#define WIDE_NOISE \
-    (-2.0) /* the same of Student's noise, around the variance of y: normal there, with one mode */
+/* the same of Student's noise, around the variance of y: normal there, with one mode */
+#define WIDE_NOISE (-2.0)
 enum { TURNS = 10 }; /* of alpha and beta, at most */
 
 /* ---- settings --------------------------------------------------------------------------------- */

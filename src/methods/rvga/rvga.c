@@ -34,12 +34,9 @@
 #include <math.h>
 #include <string.h>
 
-#define WIDEST \
-    1e10 /* variance of a predictor of a GLM: 8 has the digits for it, counts for no more */
-enum {
-    COLUMNS = 400,
-    SWEEPS = 10
-}; /* 8: at most so many columns, at most so often again; as lrvga has them */
+/* variance of a predictor of a GLM: 8 has the digits for it, counts for no more */
+#define WIDEST 1e10
+enum { COLUMNS = 400, SWEEPS = 10 }; /* 8: at most so many, so often again; as lrvga has them */
 
 typedef struct rvga {
     fab_rvga_settings set;

@@ -67,11 +67,10 @@
 #define QUARTER   0.25
 #define COLDEST   0x1p-8
 enum {
-    ROWS = 256,
-    ROUNDS = 60,
-    MOVES = 2
-}; /* of a block; of alpha, by the bound; by rows left out,
- * whose densities are too high where alpha is low */
+    ROWS = 256,  /* of a block */
+    ROUNDS = 60, /* of alpha, by the bound */
+    MOVES = 2,   /* of alpha, by rows left out, whose densities are too high where alpha is low */
+};
 
 /* One place (mu, S) with what 1 and 2 know of it. */
 typedef struct place {
