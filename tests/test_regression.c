@@ -854,10 +854,11 @@ static void classes_get_the_method_that_suits_their_size(void **state)
     const struct {
         int64_t n, columns, levels;
         const char *method;
-    } cases[] = {{40, 3, 2, "vga"},        {40, 3, 4, "vga"},       {100001, 1, 2, "laplace"},
-                 {30, 1999, 2, "vga"},     {30, 2001, 2, "vga"},    {30, 700, 3, "vga"},
-                 {700, 700, 3, "laplace"}, {700, 2001, 3, "lrvga"}, {100, 13000, 4, "lrvga"},
-                 {3000, 900, 2, "laplace"}};
+    } cases[] = {{40, 3, 2, "vga"},         {40, 3, 4, "vga"},         {100001, 1, 2, "laplace"},
+                 {30, 1999, 2, "vga"},      {30, 2001, 2, "vga"},      {30, 700, 3, "vga"},
+                 {700, 700, 3, "laplace"},  {700, 2001, 3, "lrvga"},   {100, 13000, 4, "lrvga"},
+                 {3000, 900, 2, "vga"},     {4000, 900, 2, "laplace"}, {1500, 190, 10, "vga"},
+                 {20000, 48, 10, "laplace"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const int64_t n = cases[k].n, width = cases[k].columns;
         double *x = calloc((size_t)(n * width), sizeof *x), *y = calloc((size_t)n, sizeof *y);

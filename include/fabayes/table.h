@@ -46,8 +46,8 @@ typedef struct fab_plan {
     /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
      * gaussian. */
     const char *likelihood;
-    /* Default: exact; vga for classes up to 2000 coordinates P, 100000 rows n and n P^2 of 2e9, laplace where
-     * neither is; lrvga for many features.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
+    /* Default: exact; vga for classes up to 2000 coordinates P, 100000 rows n and n P^2 of 2e9 (or n of 4 P),
+     * laplace where neither is; lrvga for many features.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
      * network whose layers are given. */
     const char *method;
     const char *const *settings; /* of the method: "alpha=0.1", "seed=3", ..; NULL at the end */
