@@ -48,13 +48,14 @@ void core_listen(int yes)
     deaf = !yes;
 }
 
-/* On the thread that called the verb: a signal that Python has got becomes an exception there. */
+/* On the thread that called the verb: a signal that Python has got becomes an exception there, and the answer stays the same as
+ * long as it is pending. */
 static int watch(void *ctx, const char *what, int64_t done, int64_t total)
 {
     (void)ctx, (void)what, (void)done, (void)total;
     if (deaf) return 0;
     const PyGILState_STATE g = PyGILState_Ensure();
-    const int stop = PyErr_CheckSignals() != 0;
+    const int stop = PyErr_Occurred() || PyErr_CheckSignals() != 0;
     PyGILState_Release(g);
     return stop;
 }

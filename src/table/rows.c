@@ -205,7 +205,6 @@ static fab_status learn(fab_regression *r)
 {
     const fab_dataset *t = r->table;
     const fab_rows all = fab_dataset_rows(t);
-    fab_status stopped = FAB_OK;
     const fab_examples e = {all, t->y, t->weight, t->offset};
     const fab_glm *head = r->fit.net ? &fab_net_model(r->fit.net)->head : &r->fit.glm;
     if (!r->ahead || fab_examples_check(r->fit.what.method->name, head, &e) != FAB_OK)
@@ -223,13 +222,9 @@ static fab_status learn(fab_regression *r)
         const fab_rows x = fab_rows_part(&all, done, n);
         FAB_TRY(fab_prequential_score(r->ahead, &x, t->y + done,
                                       t->offset ? t->offset + done : NULL, n));
-        const fab_status s = fab_fitting_update_part(&r->fit, t, done, n);
-        if (s == FAB_STOPPED)
-            stopped = s; /* a piece is taken whole: its file is behind it */
-        else
-            FAB_TRY(s);
+        FAB_TRY(fab_fitting_update_part(&r->fit, t, done, n));
     }
-    return stopped;
+    return FAB_OK;
 }
 
 static fab_status take_in(fab_regression *r)
