@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
+#include "base/bytes.h"
 #include "base/hooks.h"
 #include "base/rows.h"
 #include "base/settings.h"
@@ -117,6 +118,22 @@ static fab_status note_key(fab_regression *r, int64_t c, char key)
     return FAB_OK;
 }
 
+/* Words of which each row has its own explain the rows at hand to the last digit, and no other. */
+static fab_status nothing_left(const fab_regression *r)
+{
+    const fab_key *k = &r->key[0];
+    char shown[FAB_SHOWN];
+    const char *name = fab_show(shown, k->column, strlen(k->column));
+    const int date = fab_feed_is_date(r->feed, 0);
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "%s: '%s' has %lld different words in %lld rows: it names the rows, and no other "
+        "column is there to explain '%s'; %s%s%s--categorical %s reads it all the same",
+        fab_data_name(&r->data), name, (long long)k->levels, (long long)k->rows,
+        r->table->target_name, date ? "--dates numbers reads days, " : "",
+        date ? "--dates parts year, month and weekday, " : "", date ? "and " : "", name);
+}
+
 /* Leave out what names the rows. */
 static fab_status leave_keys(fab_regression *r)
 {
@@ -137,6 +154,7 @@ static fab_status leave_keys(fab_regression *r)
         r->left[c] = r->left[c] == FAB_KEY_WORDS || r->left[c] == FAB_KEY_NUMBERS;
         left += r->left[c];
     }
+    if (left == columns) return nothing_left(r);
     return left ? fab_feed_leave_out(r->feed, r->table, r->left) : FAB_OK;
 }
 

@@ -290,6 +290,11 @@ int64_t fab_feed_column(const fab_feed *f, int64_t c)
     return f->role.feature[c];
 }
 
+int fab_feed_is_date(const fab_feed *f, int64_t c)
+{
+    return fab_source_is_date(f->source, f->role.feature[c]);
+}
+
 fab_status fab_feed_named(const fab_feed *f, const char *list, char **named)
 {
     const fab_roles *r = &f->role;

@@ -43,6 +43,8 @@ fab_status fab_dataset_keys(const fab_dataset *t, const char *named, char *key);
 fab_status fab_feed_named(const fab_feed *f, const char *list, char **named);
 /* The number of feature column c in the source. */
 int64_t fab_feed_column(const fab_feed *f, int64_t c);
+/* Does it hold dates? */
+int fab_feed_is_date(const fab_feed *f, int64_t c);
 /* Rows that were read and are absent, for their weight is 0. */
 int64_t fab_feed_weightless(const fab_feed *f);
 /* Fails: t, all that f gave, has no rows; why. */
