@@ -264,6 +264,10 @@ class Columns(Case):
         self.good("fit", data, "-y", "price", "-o", self.path("m"))
         self.good("predict", "--full", self.path("m"), self.data())  # a table without it
 
+    def test_of_names_with_gaps_the_rows_that_have_one_are_counted(self):
+        cabins = ["" if i % 2 else "C%d" % i for i in range(40)]
+        self.assertIn("'cabin' has 20 different words in 20 rows", self.good("fit", self.data(("cabin", cabins)), "-y", "price", "--missing", "mean"))
+
     def test_words_that_name_the_rows_are_refused_where_nothing_else_is_left(self):
         days = ["%s" % (datetime.date(2001, 1, 1) + datetime.timedelta(days=31 * i)) for i in range(40)]
         for name, words, says in (("house", ["house %d" % i for i in range(40)], ["--categorical house reads it"]),

@@ -346,7 +346,7 @@ typedef struct fab_key {
     const char *column;
     int64_t number;   /* of the column in the data */
     int64_t levels;   /* words in the rows at hand; 0: numbers */
-    int64_t rows;     /* at hand */
+    int64_t rows;     /* at hand, that have a value */
     int64_t left_out; /* 0: it stays */
 } fab_key;
 /* How many, and *key: lends until free.  From open on. */

@@ -17,6 +17,7 @@
 #include "data/source/source.h"
 #include "model/net/examples.h"
 #include "table/regression.h"
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -108,12 +109,14 @@ fab_status fab_regression_survey(fab_regression *r)
 static fab_status note_key(fab_regression *r, int64_t c, char key)
 {
     const fab_dataset *t = r->table;
+    int64_t rows = 0;
     char *name;
+    for (int64_t i = 0; i < t->n; i++) rows += !isnan(t->x[i * t->D + c]);
     FAB_TRY(fab_copy_text(&name, t->name[c]));
     r->key[r->keys++] = (fab_key){.column = name,
                                   .number = fab_feed_column(r->feed, c),
                                   .levels = t->words[c].n,
-                                  .rows = t->n,
+                                  .rows = rows,
                                   .left_out = key != FAB_KEY_REMARK};
     return FAB_OK;
 }
@@ -192,6 +195,8 @@ fab_status fab_regression_load_rows(fab_regression *r)
         FAB_TRY(read_rows(r, most));
         FAB_TRY(check_table(r));
     }
+    if (r->table->n == 1 && r->dropped > 0)
+        return fab_about(fab_data_name(&r->data), fab_feed_no_rows(r->feed, r->table));
     return FAB_OK;
 }
 

@@ -47,7 +47,7 @@ int64_t fab_feed_column(const fab_feed *f, int64_t c);
 int fab_feed_is_date(const fab_feed *f, int64_t c);
 /* Rows that were read and are absent, for their weight is 0. */
 int64_t fab_feed_weightless(const fab_feed *f);
-/* Fails: t, all that f gave, has no rows; why. */
+/* Fails: t, all that f gave, has no rows, or one beside those that miss a value; why. */
 fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t);
 /* Leave out the columns with out[c] = 1, of the feed and of a table of its rows (NULL: none). */
 fab_status fab_feed_leave_out(fab_feed *f, fab_dataset *t, const char *out);
