@@ -170,6 +170,15 @@ class Summary(Table):
         self.assertEqual(self.fit("y", "--quiet"), "")
         self.assertIn("-o FILE saves the fit", self.good("fit", self.data, "-y", "y", "--only", "b"))
 
+    def test_fit_shows_levels_against_the_reference_that_it_is_given(self):
+        shown = lambda told: told[told.index("effects on"):told.index("next")]
+        for reference in ("place=lake", "none"):
+            told = self.fit("y", "--reference", reference)
+            self.assertEqual(shown(told), shown(self.good("info", self.file, "--reference", reference)))
+        call = ["fit", self.data, "-y", "y", "--only", "a,b,place", "--missing", "drop"]
+        self.bad(2, *call, "--reference", "place=hill", "--json", says=["info --json --reference"])
+        self.bad(2, *call, "--reference", "place=hill", "--model", "mlp:3", says=["linear model"])
+
     def test_reference_none_shows_the_coefficients_as_they_are(self):
         self.fit("y")
         self.assertIn("place=hill", self.good("info", self.file, "--reference", "none"))
