@@ -423,7 +423,7 @@ class Every(Case):
     def test_words_of_no_fit_are_refused_or_left_to_the_prior(self):
         self.good("fit", self.data, "-y", "price", "-o", self.path("m"))
         new = self.write("odd.csv", b"area,age,district\n70,10,moor\n")
-        self.bad(1, "predict", self.path("m"), new, says=["row 0", "'moor'"])
+        self.bad(1, "predict", self.path("m"), new, says=["row 0", "'moor'", "--unseen prior"])
         done = self.run_it("predict", "--full", self.path("m"), new, "--unseen", "prior")
         self.assertIn(b"1 words were not met", done.stderr)
         c = {x["name"]: x["mean"] for x in self.good_json("info", self.path("m"))["coefficients"]}

@@ -1,8 +1,8 @@
 /* learned.c - what a regression says when it is made.
  *
  * SPDX-License-Identifier: MIT */
-#include "options.h"
 #include "print/learned.h"
+#include "options.h"
 #include "print/coefficients.h"
 #include "print/convergence.h"
 #include "print/stream.h"
