@@ -89,7 +89,7 @@ static fab_status check_split(const fab_regression *r)
         for (int64_t i = 0; i < t->n; i++)
             if (!(t->weight[i] > 0))
                 return FAB_FAIL(
-                    FAB_BAD_DATA, "%s: weight '%s': row %lld has %g, expected more than 0",
+                    FAB_BAD_DATA, "%s: weight '%s': row %lld has %g, expected 0 or more",
                     fab_data_name(&r->data), t->weight_name, (long long)i, t->weight[i]);
     return FAB_OK;
 }
