@@ -37,8 +37,15 @@ def stream():
     X = np.random.default_rng(0).normal(size=(n, D))
     one = fabayes.FactorAnalysis(3, method="online-em", n_jobs=1).partial_fit(X).partial_fit(X)
     two = fabayes.FactorAnalysis(3, method="online-em", n_jobs=1).partial_fit(X).partial_fit(X)._fitted.core
-    package, core = best(lambda: one.partial_fit(X), seconds=4, own=True), best(lambda: two.update(X, None, True), seconds=4, own=True)
-    print(f"stream   partial_fit of {n} rows at D = {D:.0e}: {package:.3f} s, {package / core:.3f} of the C call (goal 1.05)")
+    laps = []  # by turns: other work on the machine slows both alike
+    for _ in range(25):
+        laps.append([best(lambda: one.partial_fit(X), 1, 0, own=True), best(lambda: two.update(X, None, True), 1, 0, own=True)])
+    (package, core), half = np.min(laps, axis=0), np.median(laps, axis=0)
+    print(f"stream   partial_fit of {n} rows at D = {D:.0e}: {package:.3f} s, {package / core:.3f} of the C call, by medians "
+          f"{half[0] / half[1]:.3f} (goal 1.05)")
+    long = np.tile(X, (8, 1))  # more than 0.2 s: the state is kept before it, for whoever presses Ctrl-C
+    package, core = best(lambda: one.partial_fit(long), 5, 0, own=True), best(lambda: two.update(long, None, True), 5, 0, own=True)
+    print(f"stream   of {len(long)} rows, with a state to go back to: {package:.3f} s, {package / core:.3f} of the C call")
 
 
 def small():

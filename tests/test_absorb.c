@@ -186,7 +186,7 @@ static void check_absorb(fab_gauss *g, double a, double b, const double *x, int6
     fab_absorb *ab;
     double *mu = doubles(g->D);
     memcpy(mu, g->mu, (size_t)g->D * sizeof *mu);
-    assert_ok(fab_absorb_create(&ab, g->D, g->K, m ? m : 1, set, exec));
+    assert_ok(fab_absorb_create(&ab, g->D, g->K, m ? m : 1, set, sizeof *set, exec));
     assert_ok(fab_absorb_update(ab, g, a, b, &(fab_rows){x, FAB_F64, m, g->D}));
     check_model(g, &want, S, tol);
     assert_int_equal(fab_absorb_floored(ab), floored);
@@ -248,7 +248,7 @@ static void the_likelihood_never_falls(void **state)
             fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 94, 1);
             const real *S = target(g, 0.8, 0.4, x, 11);
             const model start = model_of(g);
-            assert_ok(fab_absorb_create(&ab, D, 3, 11, &set, NULL));
+            assert_ok(fab_absorb_create(&ab, D, 3, 11, &set, sizeof set, NULL));
             assert_ok(fab_absorb_update(ab, g, 0.8, 0.4, &(fab_rows){x, FAB_F64, 11, D}));
             const model end = model_of(g);
             const real now = objective(S, &end);
@@ -271,7 +271,7 @@ static void nothing_absorbed_changes_nothing(void **state)
         const fab_absorb_settings set = settings(3, expand);
         fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 95, 1);
         const real *S = target(g, 1, 0, NULL, 0), tol = tolerance(g, S, 0, 3);
-        assert_ok(fab_absorb_create(&ab, D, 3, 1, &set, NULL));
+        assert_ok(fab_absorb_create(&ab, D, 3, 1, &set, sizeof set, NULL));
         assert_ok(fab_absorb_update(ab, g, 1, 0, &(fab_rows){NULL, FAB_F64, 0, D}));
         const real *A = dense_matrix(g);
         for (int64_t i = 0; i < D * D; i++)
@@ -330,7 +330,7 @@ static void check_eigen(fab_form form, fab_dtype type, int64_t n, int64_t K, int
     set.cut = FAB_CUT_EIGEN;
     fab_absorb *ab;
     const fab_exec exec = {.ops = fab_ops_find("cpu", type)};
-    assert_ok(fab_absorb_create(&ab, n, K, m, &set, &exec));
+    assert_ok(fab_absorb_create(&ab, n, K, m, &set, sizeof set, &exec));
     assert_ok(fab_absorb_update(ab, g, a, b, &(fab_rows){x, FAB_F64, m, n}));
     const real *A = dense_matrix(g), *B = sigma(&want);
     for (int64_t i = 0; i < n; i++) {
@@ -386,7 +386,7 @@ static void a_failure_leaves_the_gaussian_as_it_was(void **state)
                            many = {x, FAB_F64, 8, D};
             const fab_rows narrow = {x, FAB_F64, 7, D - 1}, far = {huge, FAB_F64, 7, D};
             assert_ok(fab_gauss_copy(&before, g, FAB_F64));
-            assert_ok(fab_absorb_create(&ab, D, 3, 7, &set, NULL));
+            assert_ok(fab_absorb_create(&ab, D, 3, 7, &set, sizeof set, NULL));
             assert_refused(fab_absorb_update(ab, g, 1, 1, &bad), FAB_BAD_DATA,
                            "absorb: row 3, column 5");
             assert_refused(fab_absorb_update(ab, g, 1, 1, &many), FAB_BAD_ARGUMENT,
@@ -419,7 +419,7 @@ static void impossible_sizes_and_settings_are_refused(void **state)
     fab_absorb *ab = (fab_absorb *)1;
     const int64_t wrong[][3] = {{0, 3, 7}, {29, 0, 7}, {29, 3, 0}, {-1, 3, 7}};
     for (int i = 0; i < 4; i++) {
-        assert_refused(fab_absorb_create(&ab, wrong[i][0], wrong[i][1], wrong[i][2], NULL, NULL),
+        assert_refused(fab_absorb_create(&ab, wrong[i][0], wrong[i][1], wrong[i][2], NULL, 0, NULL),
                        FAB_BAD_ARGUMENT, "absorb: D = ");
         assert_null(ab);
     }
@@ -428,19 +428,27 @@ static void impossible_sizes_and_settings_are_refused(void **state)
                                {29, 3, INT64_MAX},
                                {(int64_t)1 << 40, 65536, 1 << 20}};
     for (int i = 0; i < 4; i++) {
-        const fab_status s = fab_absorb_create(&ab, vast[i][0], vast[i][1], vast[i][2], NULL, NULL);
+        const fab_status s =
+            fab_absorb_create(&ab, vast[i][0], vast[i][1], vast[i][2], NULL, 0, NULL);
         assert_true(s == FAB_BAD_ARGUMENT || s == FAB_NO_MEMORY);
         assert_null(ab);
     }
     fab_absorb_settings set = settings(0, 1);
-    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, sizeof set, NULL), FAB_BAD_ARGUMENT,
                    "absorb: inner = 0");
     set = settings(1, 2);
-    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT, "absorb: expand");
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, sizeof set, NULL), FAB_BAD_ARGUMENT,
+                   "absorb: expand");
     set = settings(1, 1);
     set.psi_min = NAN;
-    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, NULL), FAB_BAD_ARGUMENT,
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, sizeof set, NULL), FAB_BAD_ARGUMENT,
                    "absorb: psi_min");
+    set = settings(1, 1);
+    assert_refused(fab_absorb_create(&ab, D, 3, 7, &set, sizeof set + 8, NULL), FAB_BAD_ARGUMENT,
+                   "absorb: settings of 40 bytes");
+    set.psi_min = NAN; /* which a caller with three members does not have */
+    assert_ok(fab_absorb_create(&ab, D, 3, 7, &set, sizeof set - 8, NULL));
+    fab_absorb_free(ab);
     fab_absorb_free(NULL);
 }
 
@@ -460,7 +468,7 @@ static void update_does_not_allocate(void **state)
             const fab_exec exec = {.threads = threads};
             fab_set_allocator(counted_alloc, counted_release);
             alloc_fails_at = 0;
-            assert_ok(fab_absorb_create(&ab, 5003, 9, 7, &set, &exec));
+            assert_ok(fab_absorb_create(&ab, 5003, 9, 7, &set, sizeof set, &exec));
             assert_ok(fab_absorb_update(ab, g, 0.9, 0.1, &rows)); /* the first makes the threads */
             alloc_calls = 0;
             const long before = heap_calls;
@@ -496,7 +504,7 @@ static void the_number_of_threads_changes_no_byte(void **state)
                 fab_gauss *g = some_gauss(FAB_FORM_PRECISION, (fab_dtype)type, N, K, 100, 1);
                 const fab_exec exec = {.ops = fab_ops_find("cpu", (fab_dtype)type),
                                        .threads = threads};
-                assert_ok(fab_absorb_create(&ab, N, K, M, &set, &exec));
+                assert_ok(fab_absorb_create(&ab, N, K, M, &set, sizeof set, &exec));
                 for (int i = 0; i < 2; i++)
                     assert_ok(fab_absorb_update(ab, g, 0.9, 0.1, &(fab_rows){x, FAB_F64, M, N}));
                 fab_absorb_free(ab);
@@ -525,7 +533,7 @@ static void columns_arrive_by_any_door(void **state)
     for (int i = 0; i < 3; i++) {
         fab_absorb *ab;
         g[i] = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 102, 1);
-        assert_ok(fab_absorb_create(&ab, D, 3, 7, NULL, NULL));
+        assert_ok(fab_absorb_create(&ab, D, 3, 7, NULL, 0, NULL));
         if (i == 0)
             assert_ok(fab_absorb_update(ab, g[i], 0.9, 0.1, &(fab_rows){x, FAB_F32, 7, 31}));
         if (i == 1) assert_ok(fab_absorb_update(ab, g[i], 0.9, 0.1, &(fab_rows){y, FAB_F64, 7, D}));
@@ -657,7 +665,7 @@ static fab_status init_now(void)
     fab_absorb *ab = (fab_absorb *)1;
     fab_absorb_settings set = fab_absorb_defaults();
     set.cut = cut_now;
-    const fab_status s = fab_absorb_create(&ab, D, 3, 7, &set, NULL);
+    const fab_status s = fab_absorb_create(&ab, D, 3, 7, &set, sizeof set, NULL);
     assert_int_equal(s == FAB_OK, ab != NULL);
     fab_absorb_free(ab);
     return s;

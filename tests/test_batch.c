@@ -669,7 +669,7 @@ static void defaults_are_those_of_the_table(void **state)
     const fab_ml_settings ml = fab_ml_defaults(2);
     const fab_em_settings em = fab_em_defaults(2);
     const fab_ppca_settings ppca = fab_ppca_defaults(2);
-    const fab_pca_settings pca = fab_pca_defaults(2);
+    const fab_ppca_settings pca = fab_pca_defaults(2);
     const void *const given[] = {&ml, &em, &ppca, &pca};
     for (int m = 0; m < METHODS; m++) {
         const fab_method *method = fab_method_find(methods[m]);

@@ -162,10 +162,26 @@ class Tables(Case):
         holes = "\n".join("%.3f,,%.3f" % (a, y) for a, b, y in self.rows)
         path = self.write("holes.csv", ("a,b,y\n" + holes).encode())
         self.bad(1, "fit", path, "-y", "y", "--missing", "drop", says=["in 120 of them that of 'b'", "--exclude"])
+        one = self.write("one.csv", ("a,b,y\n1,2,3\n" + holes).encode())
+        self.bad(1, "fit", one, "-y", "y", "--missing", "drop", says=["one row alone is left", "the other 120 rows, in 120 of them that of 'b'"])
         first = "\n".join("%.3f,,%.3f" % tuple(self.rows[0, [0, 2]]) for _ in range(1100))
         late = self.write("late.csv", ("a,b,y\n" + first + "\n" + text(self.rows).split("\n", 1)[1]).encode())
         self.said("fit", late, "-y", "y", "--missing", "drop", "-o", self.path("late.fit"))
         self.assertEqual(self.good("predict", self.path("late.fit"), self.new, "--full"), self.expected)
+
+    def test_words_of_rows_that_are_left_out_are_no_levels(self):
+        rows = "\n".join("%.3f,%s,%.3f,%s" % (a, "hp"[i % 2], y, "ab"[i % 2]) for i, (a, _, y) in enumerate(self.rows))
+        table = "a,k,y,c\nNA,first,1,c\n%s\nNA,last,2,d\n" % rows
+        path = self.write("left.csv", table.encode())
+        plain = self.write("plain.csv", table.replace("NA,first,1,c\n", "").replace("NA,last,2,d\n", "").encode())
+        for args in (("-f", "y ~ a + k"), ("-f", "c ~ a + k"), ("-f", "y ~ a + k", "-m", "lrvga", "-k", "1", "--scale-rows", "10")):
+            one, two = self.path("one.fit"), self.path("two.fit")
+            self.said("fit", path, *args, "--missing", "drop", "-o", one)
+            self.said("fit", plain, *args, "--missing", "drop", "-o", two)
+            self.assertEqual(*([c["name"] for c in self.good_json("info", fit)["coefficients"]] for fit in (one, two)))
+            if "lrvga" not in args:  # its units come from the first ten rows, those that are left out counted
+                self.assertEqual(self.good("predict", one, self.write("new.csv", b"a,k\n0.5,h\n1,p\n"), "--full"),
+                                 self.good("predict", two, self.path("new.csv"), "--full"))
 
     def test_words_that_name_the_rows_are_no_classes(self):
         rows = "\n".join("%.3f,%.3f,name%d" % (a, b, i) for i, (a, b, _) in enumerate(self.rows))

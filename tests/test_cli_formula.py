@@ -264,6 +264,20 @@ class Columns(Case):
         self.good("fit", data, "-y", "price", "-o", self.path("m"))
         self.good("predict", "--full", self.path("m"), self.data())  # a table without it
 
+    def test_of_names_with_gaps_the_rows_that_have_one_are_counted(self):
+        cabins = ["" if i % 2 else "C%d" % i for i in range(40)]
+        self.assertIn("'cabin' has 20 different words in 20 rows", self.good("fit", self.data(("cabin", cabins)), "-y", "price", "--missing", "mean"))
+
+    def test_words_that_name_the_rows_are_refused_where_nothing_else_is_left(self):
+        days = ["%s" % (datetime.date(2001, 1, 1) + datetime.timedelta(days=31 * i)) for i in range(40)]
+        for name, words, says in (("house", ["house %d" % i for i in range(40)], ["--categorical house reads it"]),
+                                  ("when", days, ["--dates numbers", "--dates parts", "--categorical when"])):
+            lines = ["%s,price" % name] + ["%s,%.3f" % row for row in zip(words, self.price)]
+            data = self.write("alone.csv", ("\n".join(lines) + "\n").encode())
+            self.bad(1, "fit", data, "-y", "price", "--quiet", says=["'%s' has 40 different words in 40 rows" % name, "no other column", *says])
+        self.assertEqual(json.loads(self.run_it("fit", data, "-y", "price", "--dates", "numbers", "--json").stdout)["D"], 1)
+        self.assertEqual(json.loads(self.run_it("fit", data, "-y", "price", "--categorical", "when", "--json").stdout)["D"], 40)
+
     def test_a_first_column_without_a_name_is_an_index(self):
         for column in (["house %d" % i for i in range(40)], range(1, 41)):
             done = self.run_it("fit", self.data(("", column)), "-y", "price", "--json")
@@ -409,7 +423,7 @@ class Every(Case):
     def test_words_of_no_fit_are_refused_or_left_to_the_prior(self):
         self.good("fit", self.data, "-y", "price", "-o", self.path("m"))
         new = self.write("odd.csv", b"area,age,district\n70,10,moor\n")
-        self.bad(1, "predict", self.path("m"), new, says=["row 0", "'moor'"])
+        self.bad(1, "predict", self.path("m"), new, says=["row 0", "'moor'", "--unseen prior"])
         done = self.run_it("predict", "--full", self.path("m"), new, "--unseen", "prior")
         self.assertIn(b"1 words were not met", done.stderr)
         c = {x["name"]: x["mean"] for x in self.good_json("info", self.path("m"))["coefficients"]}

@@ -170,6 +170,22 @@ class Summary(Table):
         self.assertEqual(self.fit("y", "--quiet"), "")
         self.assertIn("-o FILE saves the fit", self.good("fit", self.data, "-y", "y", "--only", "b"))
 
+    def test_a_column_of_frequencies_is_remarked_until_it_is_a_weight(self):
+        rows = "".join("%s,%s,%d\n" % (a, b, n) for a, b, n in (("in", "m", 51), ("out", "m", 31), ("in", "f", 9), ("out", "f", 19)))
+        for name, found in (("Freq", True), ("frequency", True), ("freqs", False)):
+            data = self.write("cells.csv", ("admit,sex,%s\n%s" % (name, rows)).encode())
+            self.assertEqual("say --weight %s\n" % name in self.good("fit", data, "-y", "admit"), found)
+            self.assertNotIn("say --weight", self.good("fit", data, "-y", "admit", "--weight", name))
+
+    def test_fit_shows_levels_against_the_reference_that_it_is_given(self):
+        shown = lambda told: told[told.index("effects on"):told.index("next")]
+        for reference in ("place=lake", "none"):
+            told = self.fit("y", "--reference", reference)
+            self.assertEqual(shown(told), shown(self.good("info", self.file, "--reference", reference)))
+        call = ["fit", self.data, "-y", "y", "--only", "a,b,place", "--missing", "drop"]
+        self.bad(2, *call, "--reference", "place=hill", "--json", says=["info --json --reference"])
+        self.bad(2, *call, "--reference", "place=hill", "--model", "mlp:3", says=["linear model"])
+
     def test_reference_none_shows_the_coefficients_as_they_are(self):
         self.fit("y")
         self.assertIn("place=hill", self.good("info", self.file, "--reference", "none"))

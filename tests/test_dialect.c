@@ -120,6 +120,22 @@ static void the_separator_is_found_or_given(void **state)
                        "rows.csv: is npy, and the separator ';' is given");
 }
 
+static void the_line_that_tells_excel_the_separator_is_taken(void **state)
+{
+    (void)state;
+    const double x[] = {1, 2, 3, 4};
+    check("sep=;\r\na;b\r\n1;2\r\n3;4\r\n", &words, FAB_FORMAT_CSV, 2, 2, x);
+    check("\"sep=;\"\n# of the shop\na,x;b\n1;2\n3;4\n", &words, FAB_FORMAT_CSV, 2, 2, x);
+    check("sep=\t\na\tb\n1\t2\n3\t4\n", &words, FAB_FORMAT_TSV, 2, 2, x);
+    check_note("sep=|\na|b\n1|2\n3|4\n", &words,
+               "rows.csv: its first line, 'sep=|', gives the separator");
+    refused("sep=;\na;b\n1;2\nx;4\n", &plain,
+            "rows.csv: line 4, column 1 ('a'): 'x' is not a number");
+    check("sep=1\n2\n3\n", &words, FAB_FORMAT_TEXT, 2, 1, (double[]){2, 3}); /* a name */
+    fab_source_options o = with(&words, "separator", "semicolon");
+    check("sep=,\na;b\n1;2\n3;4\n", &o, FAB_FORMAT_CSV, 2, 2, x); /* the call goes before it */
+}
+
 static void a_decimal_mark_that_was_given_holds(void **state)
 {
     (void)state;
@@ -801,6 +817,7 @@ int main(void)
         TEST(decimal_commas_between_semicolons_are_numbers),
         TEST(a_comma_is_read_to_the_bits_of_a_point),
         TEST(the_separator_is_found_or_given),
+        TEST(the_line_that_tells_excel_the_separator_is_taken),
         TEST(a_decimal_mark_that_was_given_holds),
         TEST(parts_of_a_dialect_are_checked),
         TEST(a_sign_that_all_values_have_is_left_out),

@@ -147,6 +147,30 @@ static void settings_of_another_size_are_known(void **state)
     fab_fit_free(f);
 }
 
+/* A program that was compiled with a shorter struct keeps the bytes behind it. */
+static void defaults_fill_no_more_than_the_caller_has(void **state)
+{
+    (void)state;
+    for (int64_t i = 0; i < fab_method_count(); i++) {
+        const fab_method *m = fab_method_at(i);
+        const size_t size = m->fields->size;
+        int64_t whole[64], part[64];
+        assert_true(size <= sizeof whole);
+        fab_method_defaults(m->name, whole, size);
+        for (size_t have = 0; have <= size; have += 8) {
+            memset(part, 0x5A, sizeof part);
+            fab_method_defaults(m->name, part, have);
+            assert_memory_equal(part, whole, have);
+            for (size_t k = have / 8; k < 64; k++) assert_int_equal(part[k], 0x5A5A5A5A5A5A5A5A);
+        }
+    }
+    const fab_laplace_settings s = fab_laplace_defaults(); /* one struct, two tables */
+    assert_true(s.max_iter > 0 && s.rounds > 0);
+    int64_t none = 1;
+    fab_method_defaults("no-such-method", &none, sizeof none);
+    assert_int_equal(none, 0);
+}
+
 static void a_prior_must_fit_theta(void **state)
 {
     (void)state;
@@ -401,6 +425,7 @@ int main(void)
         TEST(bad_settings_are_refused),
         TEST(bad_models_are_refused),
         TEST(settings_of_another_size_are_known),
+        TEST(defaults_fill_no_more_than_the_caller_has),
         TEST(a_prior_must_fit_theta),
         TEST(the_prior_is_copied),
         TEST(a_batch_method_takes_one_update),

@@ -381,6 +381,38 @@ static int stop_at_epoch(void *ctx, const char *what, int64_t done, int64_t tota
     return total == 9 && done >= *(const int64_t *)ctx; /* epochs, not rows */
 }
 
+static int stop_soon(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    int64_t *asked = ctx; /* -1: nobody wants to stop yet */
+    (void)what, (void)total;
+    return *asked >= 0 && done >= 100 && ++*asked > 0;
+}
+
+/* 300 features: a row of kalman is 90,000 products, and a question comes after some dozen of them. */
+static void a_stream_stops_where_it_is_asked_and_not_behind_the_piece(void **state)
+{
+    (void)state;
+    enum { WIDE = 300, ROWS = 1000 };
+    static double x[WIDE * ROWS], y[ROWS];
+    fab_random_normal(3, FAB_PURPOSE_DATA, 7, 0, WIDE * ROWS, FAB_F64, x);
+    for (int i = 0; i < ROWS; i++) y[i] = x[i * WIDE] - x[i * WIDE + 1];
+    const fab_arrays all = {.n = ROWS, .x = x, .D = WIDE, .y = {.name = "y", .p = y}};
+    const char *const methods[] = {"kalman", "rvga", "lrvga"};
+    for (int m = 0; m < 3; m++) {
+        int64_t asked = -1;
+        fab_regression *r;
+        const fab_exec exec = {.threads = 1, .progress = stop_soon, .progress_ctx = &asked};
+        const fab_plan plan = {.method = methods[m]};
+        assert_int_equal(fab_regression_open(&r, &(fab_data){.arrays = &all}, &plan, &exec),
+                         FAB_OK);
+        assert_int_equal(fab_regression_choose(r), FAB_OK);
+        asked = 0;
+        assert_int_equal(fab_regression_run(r), FAB_STOPPED);
+        assert_in_range(asked, 1, 2);
+        fab_regression_free(r);
+    }
+}
+
 static void a_stopped_network_goes_on_to_the_same_bytes(void **state)
 {
     (void)state;
@@ -854,10 +886,11 @@ static void classes_get_the_method_that_suits_their_size(void **state)
     const struct {
         int64_t n, columns, levels;
         const char *method;
-    } cases[] = {{40, 3, 2, "vga"},        {40, 3, 4, "vga"},       {100001, 1, 2, "laplace"},
-                 {30, 1999, 2, "vga"},     {30, 2001, 2, "vga"},    {30, 700, 3, "vga"},
-                 {700, 700, 3, "laplace"}, {700, 2001, 3, "lrvga"}, {100, 13000, 4, "lrvga"},
-                 {3000, 900, 2, "laplace"}};
+    } cases[] = {{40, 3, 2, "vga"},         {40, 3, 4, "vga"},         {100001, 1, 2, "laplace"},
+                 {30, 1999, 2, "vga"},      {30, 2001, 2, "vga"},      {30, 700, 3, "vga"},
+                 {700, 700, 3, "laplace"},  {700, 2001, 3, "lrvga"},   {100, 13000, 4, "lrvga"},
+                 {3000, 900, 2, "vga"},     {4000, 900, 2, "laplace"}, {1500, 190, 10, "vga"},
+                 {20000, 48, 10, "laplace"}};
     for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
         const int64_t n = cases[k].n, width = cases[k].columns;
         double *x = calloc((size_t)(n * width), sizeof *x), *y = calloc((size_t)n, sizeof *y);
@@ -890,6 +923,7 @@ int main(void)
         TEST(a_linear_model_is_that_of_the_command_line),
         TEST(a_network_is_that_of_the_command_line),
         TEST(an_update_is_all_rows_at_once),
+        TEST(a_stream_stops_where_it_is_asked_and_not_behind_the_piece),
         TEST(a_stopped_network_goes_on_to_the_same_bytes),
         TEST(coefficients_draws_and_the_gaussian_agree),
         TEST(the_kind_of_a_file_is_what_its_json_says),

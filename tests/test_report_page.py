@@ -119,10 +119,10 @@ class Report(Case):
         self.assertEqual(len(rows), len(said))
         for name, mean, sd, lower, upper in rows:
             c = said[name.replace(": ", "")]
-            self.assertAlmostEqual(float(mean), c["mean"], delta=1e-5 * abs(c["mean"]))
+            self.assertLessEqual(len(sd.replace(".", "").lstrip("0")), 3 if c["sd"] < 100 else 9, sd)  # as many digits as `fit` prints
             z = 1.6448536269514722
-            for at, text in ((c["mean"] - z * c["sd"], lower), (c["mean"] + z * c["sd"], upper)):
-                self.assertAlmostEqual(float(text), at, delta=2e-5 * max(abs(at), abs(c["mean"])))
+            for at, text in ((c["mean"], mean), (c["sd"], sd), (c["mean"] - z * c["sd"], lower), (c["mean"] + z * c["sd"], upper)):
+                self.assertAlmostEqual(float(text), at, delta=0.0501 * c["sd"])
 
     def circles(self, svg):
         return [c for g in svg.findall(SVG + "g") if g.get("class") == "points" for c in g]
@@ -134,6 +134,9 @@ class Report(Case):
                                              "Predicted against observed", "Residuals", "Coverage", "Calibration"])
         said = self.assert_scores(root, model, new)
         self.assert_coefficients(model)
+        fit, facts = self.good_json("info", model), dict(self.tables(root)["what"])
+        self.assertEqual(facts["R^2"], "%.4f of the rows of the fit" % fit["r_squared"])
+        self.assertTrue(facts["noise"].startswith("%.4g, " % fit["noise_sd"]), facts)
         self.assertEqual(len(self.circles(self.svg(root, "Residuals"))), 90)
         coverage = {t.text.split(", ")[0]: float(t.text.split(", ")[1])
                     for c in self.circles(self.svg(root, "Coverage")) for t in c}
@@ -161,7 +164,7 @@ class Report(Case):
         usual = [r[0] for r in self.tables(self.page(model))["coefficient"]]
         self.assertEqual(len(usual), len(rows)) # against the first level, as `info` has it
         for name, mean, sd, _, _ in rows:
-            self.assertAlmostEqual(float(mean), said[name]["mean"], delta=1e-5 * abs(said[name]["mean"]))
+            self.assertAlmostEqual(float(mean), said[name]["mean"], delta=0.0501 * said[name]["sd"])
 
     def test_two_classes_have_confusion_roc_and_reliability(self):
         model, new = self.fit("two")
@@ -182,6 +185,10 @@ class Report(Case):
         model, new = self.fit("many")
         root = self.page(model, new)
         self.assertEqual(self.titles(root)[2:], ["Confusion matrix", "Reliability"])
+        self.assertIn("change of the score of the class", [t.text for t in self.svg(root, "Coefficients").iter(SVG + "text")])
+        fit, facts = self.good_json("info", model), dict(self.tables(root)["what"])
+        self.assertTrue(facts["accuracy"].startswith("%.1f %% of the rows" % (100 * fit["accuracy"])), facts)
+        self.assertEqual(facts["deviance explained"], "%.1f %% of the rows of the fit" % (100 * fit["deviance_explained"]))
         said = self.assert_scores(root, model, new)
         self.assert_coefficients(model)
         cells = [int(g.find(SVG + "text").text) for g in self.svg(root, "Confusion matrix").findall(SVG + "g")]
@@ -230,6 +237,8 @@ class Report(Case):
         self.assertEqual(self.titles(root), ["Scree: what each principal axis explains", "Loadings, varimax", "Factor scores"])
         with open(self.path("l.csv")) as f:
             loadings = {r[0]: [float(v) for v in r[1:]] for r in (l.strip().split(",") for l in list(f)[1:])}
+        scree = self.svg(root, "Scree: what each principal axis explains")
+        self.assertEqual([t.text for t in scree.findall(SVG + "text") if t.get("text-anchor") == "middle"][:3], ["1", "2", "axis"])
         rows = self.tables(root)["coordinate"]
         self.assertEqual(len(rows), 7)
         for row in rows[:6]:

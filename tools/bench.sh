@@ -14,6 +14,12 @@ done
 if [ -e "$build/python/fabayes/_core.abi3.so" ]; then
     echo "== python"
     OMP_NUM_THREADS=1 PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 bench/python.py "$build"
+    if /usr/bin/python3 -c "import torch" 2>/dev/null; then
+        echo "== python_torch"
+        OMP_NUM_THREADS=1 PYTHONPATH="$build/python" PYTHONDONTWRITEBYTECODE=1 /usr/bin/python3 bench/python_torch.py "$build/bench_ask"
+    else
+        echo "== python_torch: skipped, PyTorch is not installed"
+    fi
 fi
 if [ $found = 0 ]; then
     echo "bench.sh: no benches were built" >&2

@@ -1,4 +1,5 @@
-"""check_text.py - no marks of unfinished work, no path of this machine, a README that says how to start."""
+"""check_text.py - no marks of unfinished work, no path of this machine, a README that says how to start, and no comment that
+parts a name from its type or value: clang-format breaks `int64_t n; /* too long a comment */` behind the type."""
 # SPDX-License-Identifier: MIT
 import os
 import re
@@ -6,6 +7,7 @@ import re
 import tree
 
 MARKS = re.compile(r"\b(%s)\b" % "|".join(("TO" + "DO", "FIX" + "ME", "X" + "XX")))
+PARTED = re.compile(r"^ +(?:const )?\w+(?: \*)?\n +\*?\w+(?:, \*?\w+)*; +/\*|^#define \w+ \\\n +[^/\n\\]+ /\*", re.M)
 COMMON = ("/", "/tmp", "/home", "/usr", "/opt", "/srv", "/var", "/var/tmp", "/mnt")
 START = ("make test", "make demo")
 
@@ -20,7 +22,11 @@ def machine_path():
 def main():
     problems, here = [], machine_path()
     for path in tree.files():
-        for number, line in enumerate(tree.read(path).split("\n"), 1):
+        text = tree.read(path)
+        if path.endswith((".c", ".h")):
+            problems += ["%s:%d: a comment parts a name from its type or value: put it above" % (path, tree.line_of(text, m.start()))
+                         for m in PARTED.finditer(text)]
+        for number, line in enumerate(text.split("\n"), 1):
             if MARKS.search(line):
                 problems.append("%s:%d: a mark of unfinished work" % (path, number))
             if here.search(line):

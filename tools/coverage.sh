@@ -30,6 +30,8 @@ for file in json.load(open(folder + "/coverage.json"))["files"]:
     part = sums.setdefault(name.split("/")[0], [0, 0, 0, 0])
     counts = {}
     for line in lines:
+        if line.get("gcovr/noncode"):  # comments, and lines on which a statement goes on
+            continue
         counts[line["line_number"]] = max(line["count"], counts.get(line["line_number"], 0))
         part[2] += sum(b["count"] > 0 for b in line["branches"])
         part[3] += len(line["branches"])

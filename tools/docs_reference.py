@@ -16,6 +16,7 @@ PAGE = "docs/reference.md"
 INCLUDE = re.compile(r'^#include "(fabayes/\w+\.h)"', re.M)
 SECTION = re.compile(r"/\* -{2,} (.*?) -{2,} \*/")
 COMMENT = re.compile(r"/\*(.*?)\*/", re.S)
+FUNCTION = re.compile(r"FAB_API |static inline (?=[^{]*;)") # not the bodies of inline functions
 HEAD = """# The C functions
 
 Made from the comments in `include/fabayes` by `tools/docs_reference.py`; the headers have the fields of the structs. A function that can fail returns `fab_status`, and
@@ -30,15 +31,15 @@ def words(comment):
 
 
 def statement(text, at):
-    """The end of the declaration that begins at `at`: behind its ';', and a comment in the same line."""
-    depth = 0
+    """The end of the declaration that begins at `at`: behind its ';', or the body of a function, and a comment in the same line."""
+    depth, ends = 0, ";}" if text.startswith("static inline", at) else ";"
     while at < len(text):
         if text.startswith("/*", at):
             at = text.index("*/", at) + 2
             continue
         depth += {"{": 1, "}": -1}.get(text[at], 0)
         at += 1
-        if text[at - 1] == ";" and depth == 0:
+        if text[at - 1] in ends and depth == 0:
             break
     trailing = re.compile(r"[ \t]*/\*.*?\*/", re.S).match(text, at)
     return trailing.end() if trailing else at
@@ -86,8 +87,8 @@ def type_name(declaration):
 def shown(entry):
     """An entry of the page: code, then what is said of it."""
     _, comment, declarations = entry
-    functions = [re.sub(r"^FAB_API ", "", d) for d in declarations if d.startswith("FAB_API")]
-    functions = [re.sub(r"\n {%d}" % len("FAB_API "), "\n", f) for f in functions]
+    functions = [re.sub(r"\n {%d}" % len(m.group()), "\n", d[m.end():])
+                 for d in declarations for m in [FUNCTION.match(d)] if m]
     types = [type_name(d) for d in declarations if d.startswith("typedef")]
     text = ""
     if functions:

@@ -1,12 +1,14 @@
-"""soak.py BUILD [SECONDS] [--only PART] [--kills N] - kills, faults, fuzz and long streams, for about so many seconds in all (default 600).
+"""soak.py BUILD [SECONDS] [--only PART] [--kills N] - kills, faults, fuzz, long streams and the Python package, for about so many seconds in all (default 600).
 
     kills    update, fit --checkpoint, tune --table and predict -o ended by SIGKILL at a random moment: files are whole, what goes on
              ends in the same bytes, and no temporary file stays
     faults   tests/test_faults.py --all: allocations and system calls that fail, at every n
     streams  rows from a pipe for the whole of the time: memory stays, numbers are finite
     fuzz     every target of fuzz/, by tools/fuzz.sh (needs clang; left out with a word where there is none)
+    python   mutated files read by the extension for the whole of the time; before it the tests of the torch adapters under every
+             torch that is there: that of the program's Python, and that of BUILD/python-newest (python -m pip install torch there)
 
-Each part gets a quarter.  What ran is printed at the end, for the notes of a release; the status is 1 when anything was wrong.
+Each part gets a fifth.  What ran is printed at the end, for the notes of a release; the status is 1 when anything was wrong.
 """
 # SPDX-License-Identifier: MIT
 import argparse
@@ -208,17 +210,80 @@ def fuzz(build, seconds):
     return "%d inputs for %d fuzz targets" % (runs, targets), [] if done.returncode == 0 else [done.stderr[-500:]]
 
 
+MUTATE = """
+import pathlib, sys, time
+import numpy as np
+import fabayes
+end, seed, file = time.time() + float(sys.argv[1]), int(sys.argv[2]), pathlib.Path(sys.argv[3])
+r = np.random.RandomState(seed)
+X = r.randn(60, 4)
+y, words = X @ [1.0, 2.0, 0.0, -1.0], np.where(X[:, 0] > 0, "high", "low")
+kinds = [m._fitted.core.pack() for m in (
+    fabayes.BayesianLinearRegression().fit(X, y), fabayes.BayesianLinearRegression(method="kalman").fit(X, y),
+    fabayes.BayesianLogisticRegression().fit(X, words), fabayes.BayesianLogisticRegression(method="lrvga", rank=2).fit(X, words),
+    fabayes.BayesianMLPRegressor((3,), epochs=5).fit(X, y), fabayes.BayesianMLPClassifier((3,), epochs=5).fit(X, words),
+    fabayes.FactorAnalysis(1).fit(X), fabayes.FactorAnalysis(1, method="recursive-em").fit(X))]
+n = read = 0
+while time.time() < end:
+    bad = bytearray(kinds[n % len(kinds)])
+    for at in r.randint(0, len(bad) if n % 2 else min(len(bad), 3000), 1 + n % 3):
+        bad[at] = r.randint(256)
+    if n % 5 == 0:
+        bad = bad[: r.randint(1, len(bad) + 1)]
+    file.write_bytes(bad)
+    n += 1
+    try:
+        found = fabayes.load(file)
+        read += 1
+        if isinstance(found, fabayes.Gauss):
+            found.sample(1)
+        else:
+            (found.transform if hasattr(found, "transform") else found.predict)(X)
+            if hasattr(found, "partial_fit"):
+                found.partial_fit(X, *([] if hasattr(found, "transform") else [words if hasattr(found, "classes_") else y]))
+    except (ValueError, ArithmeticError, OSError, MemoryError):
+        pass
+print(n, read)
+"""
+
+
+def python(build, seconds):
+    package = os.path.join(build, "python")
+    if not os.path.exists(os.path.join(package, "fabayes", "_core.abi3.so")):
+        return "no python: the package is not built", []
+    env = dict(os.environ, PYTHONPATH=package, PYTHONDONTWRITEBYTECODE="1", OMP_NUM_THREADS="1", FABAYES=os.path.join(build, "fabayes"))
+    words, wrong = [], []
+    for program in "/usr/bin/python3", os.path.join(build, "python-newest", "bin", "python"):
+        said = subprocess.run([program, "-c", "import torch; print(torch.__version__)"], capture_output=True, text=True) \
+            if os.path.exists(program) else None
+        if said is None or said.returncode != 0:
+            words.append("no torch in " + program)
+            continue
+        done = subprocess.run([program, "-m", "pytest", "-q", "-p", "no:cacheprovider", os.path.join(ROOT, "python/tests/test_torch.py")],
+                              env=env, capture_output=True, text=True)
+        words.append("torch " + said.stdout.strip())
+        wrong += [] if done.returncode == 0 else ["torch %s: %s" % (said.stdout.strip(), done.stdout[-500:])]
+    with tempfile.TemporaryDirectory() as folder:
+        done = subprocess.run(["/usr/bin/python3", "-W", "ignore", "-c", MUTATE, str(seconds), str(int(time.time())),
+                               os.path.join(folder, "bad")], env=env, capture_output=True, text=True)
+    if done.returncode != 0:
+        wrong.append("mutated files: status %d: %s" % (done.returncode, done.stderr[-500:]))
+    else:
+        words.append("%s mutated files, %s of them read" % tuple(done.stdout.split()))
+    return "python: " + ", ".join(words), wrong
+
+
 def main():
     parser = argparse.ArgumentParser()
     parser.add_argument("build", type=os.path.abspath)
     parser.add_argument("seconds", type=float, nargs="?", default=600, help="for all parts together")
-    parser.add_argument("--only", choices=["kills", "faults", "streams", "fuzz"], help="one part, which gets all of the time")
+    parser.add_argument("--only", choices=["kills", "faults", "streams", "fuzz", "python"], help="one part, which gets all of the time")
     parser.add_argument("--kills", type=int, help="so many of them, however long that takes")
     options = parser.parse_args()
-    part = options.seconds if options.only else options.seconds / 4
+    part = options.seconds if options.only else options.seconds / 5
     program, wrong = os.path.join(options.build, "fabayes"), []
     parts = {"kills": lambda: kills(program, part, options.kills), "faults": lambda: faults(options.build, part),
-             "streams": lambda: streams(program, part), "fuzz": lambda: fuzz(options.build, part)}
+             "streams": lambda: streams(program, part), "fuzz": lambda: fuzz(options.build, part), "python": lambda: python(options.build, part)}
     for name in [options.only] if options.only else parts:
         words, found = parts[name]()
         wrong += found

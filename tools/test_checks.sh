@@ -134,6 +134,11 @@ for mark in TO''DO FIX''ME X''XX; do
     refuses text docs/planted.md "$mark: later"
 done
 refuses text docs/planted.md "see $tmp/machine/notes"
+accepts text src/base/planted.h $'    int64_t n; /* rows */\n    /* columns */\n    int64_t\n        D;'
+refuses text src/base/planted.h $'    const double *\n        y; /* their targets */'
+accepts text src/base/planted.c $'#define ADD(a, b) \\\n    ((a) + (b))'
+refuses text src/base/planted.c $'#define LEAST \\\n    1e-9 /* of a share */'
+refuses text src/base/planted.h $'    int64_t\n        rows, columns; /* of the table */'
 refuses text README.md 'run `make demo`'
 refuses text README.md 'run `make test`'
 
@@ -227,6 +232,7 @@ if command -v abidw >/dev/null; then
 typedef struct fab_inner { double x; fab_kind kind; } fab_inner;
 typedef struct fab_planted { fab_inner inner; double last; } fab_planted;
 typedef struct fab_hidden fab_hidden;
+typedef struct fab_planted_settings { int a; } fab_planted_settings;
 void fab_use(fab_planted *p, int n);
 int fab_ask(fab_hidden *h);'
     abi renew "$api"
@@ -241,6 +247,8 @@ int fab_ask(fab_hidden *h);'
     abi refuses "${api/double x;/}"
     abi refuses "${api/FAB_ONE, /}"
     abi refuses "${api/int n/long n}"
+    abi refuses "${api/int a;/int b, a;}" # settings, which no function names
+    abi accepts "${api/int a;/int a, b;}"
     abi refuses "${api/int fab_ask*/}"
     rm include/fabayes/planted.h
 else

@@ -38,8 +38,12 @@ for library in "$root"/fabayes.libs/*.so*; do
     package=$(dpkg-query -S "*/$name" 2>/dev/null | grep -v -e '-dev:' | head -n 1 | cut -d: -f1)
     [ -n "$package" ] || { echo "wheel.sh: no package has $name, so that its licence is not known" >&2; exit 1; }
     cp "/usr/share/doc/$package/copyright" "$licences/$package"
-    printf '%-32s %-24s %s\n' "$(basename "$library")" "$package" \
-        "$(sed -n 's/^License: *//p' "/usr/share/doc/$package/copyright" | sort -u | head -n 6 | paste -sd, | sed 's/,/, /g')"
+    said=$(sed -n 's/^License: *//p' "$licences/$package" | sort -u | sed '/^$/d' | head -n 6 | paste -sd, | sed 's/,/, /g')
+    if [ -z "$said" ] && grep -qi 'GCC Runtime Library Exception' "$licences/$package"; then # that of gcc has no such lines
+        said="GPL-3+ with the GCC Runtime Library Exception; libquadmath: LGPL-2.1+"
+    fi
+    [ -n "$said" ] || { echo "wheel.sh: the licence of $package cannot be named" >&2; exit 1; }
+    printf '%-32s %-24s %s\n' "$(basename "$library")" "$package" "$said"
 done >"$out/bundled"
 { echo "Libraries in fabayes.libs, the Debian package each is of, and the licences of that package (the text is in the file of its name):"
   cat "$out/bundled"; } >"$licences/BUNDLED"

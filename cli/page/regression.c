@@ -17,14 +17,38 @@ enum {
 
 /* ---- what it is ----------------------------------------------------------------------------------- */
 
+/* How much of the rows of the fit it explains. */
+static void add_summary(cells *t, const fab_summary *f)
+{
+    const int gaussian = strcmp(f->likelihood, "gaussian") == 0;
+    if (is_finite(f->noise)) {
+        cells_add(t, "noise");
+        cells_add(t, "%.4g, sd around the prediction, in the units of the target", f->noise);
+    }
+    if (is_finite(f->explained)) {
+        cells_add(t, gaussian ? "R^2" : "deviance explained");
+        if (gaussian)
+            cells_add(t, "%.4f of the rows of the fit", f->explained);
+        else
+            cells_add(t, "%.1f %% of the rows of the fit", 100 * f->explained);
+    }
+    if (is_finite(f->accuracy)) {
+        cells_add(t, "accuracy");
+        cells_add(t, "%.1f %% of the rows of the fit; the most frequent class alone has %.1f %%",
+                  100 * f->accuracy, 100 * f->frequent);
+    }
+}
+
 static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
 {
     const fab_scaling *k = fab_regression_scaling(r);
     const fab_calibration calibration = fab_regression_calibration(r);
     const char *method = fab_tensors_get(p->file, "method"), *n = fab_tensors_get(p->file, "n");
     cells t = {0};
+    fab_summary summary = {0};
     fab_glm m;
-    const fab_status s = fab_regression_model(r, &m);
+    fab_status s = fab_regression_model(r, &m);
+    if (s == FAB_OK && !fab_regression_is_network(r)) s = fab_regression_summary(r, &summary);
     if (s != FAB_OK) return say_status_of(c->file, s);
     cells_add(&t, "what");
     cells_add(&t, "value");
@@ -42,6 +66,7 @@ static int show_facts(page_call *c, fab_regression *r, const fab_posterior *p)
         cells_add(&t, "rows learned");
         cells_add(&t, "%s", n);
     }
+    if (summary.likelihood) add_summary(&t, &summary);
     if (calibration.way) {
         cells_add(&t, "calibrated");
         cells_add(&t, "%s, by %" PRId64 " rows left out of the fit", calibration.way,
@@ -156,10 +181,15 @@ static int list_coefficients(page_call *c, const forest *f)
         const fab_effect *e = &f->effect[i];
         if (i >= TABLE && i < f->n) continue;
         cells_add(&t, "%s", f->names[i]);
-        cells_add(&t, "%.6g", e->mean);
-        cells_add(&t, "%.4g", e->sd);
-        cells_add(&t, "%.6g", e->lower);
-        cells_add(&t, "%.6g", e->upper);
+        const int places = decimals_of(e->sd, 2);
+        cells_add(&t, "%s", number_text(e->mean, places, text, sizeof text));
+        if (!(e->sd > 0)) { /* a mode has no width */
+            for (int j = 2; j < COUNT(head); j++) cells_add(&t, "-");
+            continue;
+        }
+        cells_add(&t, "%s", number_text(e->sd, places, text, sizeof text));
+        cells_add(&t, "%s", number_text(e->lower, places, text, sizeof text));
+        cells_add(&t, "%s", number_text(e->upper, places, text, sizeof text));
     }
     if (f->n > TABLE) {
         snprintf(text, sizeof text,
@@ -179,6 +209,7 @@ static int show_coefficients(page_call *c, fab_regression *r)
     const fab_target target = fab_likelihood_target(m.likelihood);
     const char *of = "change of the log odds";
     if (target == FAB_TARGET_REAL) of = "change of the target";
+    if (m.likelihood == FAB_LIKELIHOOD_CATEGORICAL) of = "change of the score of the class";
     if (target == FAB_TARGET_COUNTS) of = "change of the log of the mean";
     fab_page_heading(c->page, "Coefficients");
     int status = forest_open(&f, r, c->reference), steps = 0;

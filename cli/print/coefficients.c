@@ -11,6 +11,12 @@ enum { SHOWN = 40, LEVELS = 8, COLUMNS = 12, NAME = 40 }; /* shown to a person, 
 
 /* ---- open ------------------------------------------------------------------------------------------- */
 
+const char *coefficients_reference(const char *given, int64_t json)
+{
+    if (given && strcmp(given, "none") == 0) return NULL;
+    return given || json ? given : "auto";
+}
+
 int coefficients_of(coefficients *c, const char *file, fab_regression *r, const char *reference)
 {
     c->r = r;

@@ -17,6 +17,9 @@ typedef struct coefficients {
     char *usual;           /* the memory of it, where nobody named them */
 } coefficients;
 
+/* A person who names no reference reads differences to the first level; `none` is NULL. */
+const char *coefficients_reference(const char *given, int64_t json);
+
 /* Of an open file, which is borrowed until close, or of a fit.  reference: levels that they are against; NULL: none;
  * "auto": the first level of each column.  An exit status, said. */
 int coefficients_open(coefficients *c, const char *file, const fab_posterior *p,

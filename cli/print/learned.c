@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "print/learned.h"
+#include "options.h"
 #include "print/coefficients.h"
 #include "print/convergence.h"
 #include "print/process.h"
@@ -249,6 +250,18 @@ static void print_words(const fab_dataset *t)
     }
 }
 
+/* as.data.frame of a table in R has a row for each cell, and how many it counts. */
+static void print_frequency(const fab_dataset *t)
+{
+    static const char *const names[] = {"Freq", "freq", "Frequency", "frequency"};
+    for (int64_t c = 0; c < t->columns && !t->weight_name; c++)
+        for (int i = 0; i < COUNT(names) && !t->words[c].n; i++)
+            if (strcmp(t->name[c], names[i]) == 0)
+                printf("'%s' is read as a feature: if it counts how often a row was met, say "
+                       "--weight %s\n",
+                       names[i], names[i]);
+}
+
 /* A name that would not do in a list is said by its number. */
 void keys_print(FILE *to, const fab_regression *r)
 {
@@ -344,6 +357,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     else if (f.counts)
         printf("whole numbers: if '%s' counts, say --likelihood poisson\n", one_line(target));
     print_words(fab_regression_table(r));
+    print_frequency(fab_regression_table(r));
     keys_print(stdout, r);
     print_numbers(&f);
     print_kept(r, &f, inclusion);

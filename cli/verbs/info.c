@@ -163,13 +163,6 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
     return status;
 }
 
-/* A person who names no reference reads differences to the first level. */
-static const char *reference_of(const char *given, int64_t json)
-{
-    if (given && strcmp(given, "none") == 0) return NULL;
-    return given || json ? given : "auto";
-}
-
 static int run(const verb *self, int argc, char **argv)
 {
     int64_t json = 0;
@@ -199,7 +192,7 @@ static int run(const verb *self, int argc, char **argv)
         if (s != FAB_OK) status = say_status(s);
     }
     if (status == DONE && fab_posterior_is_linear(p))
-        status = coefficients_open(&c, file, p, reference_of(reference, json));
+        status = coefficients_open(&c, file, p, coefficients_reference(reference, json));
     s = fab_stream_scores_read(&stream, p->file);
     if (status == DONE && s != FAB_OK) status = say_status_of(file, s);
     if (status == DONE)

@@ -259,8 +259,11 @@ static int unknown(const char *name)
 {
     const int64_t n = fab_method_count();
     const char **names = malloc((size_t)(n + 1) * sizeof *names);
-    for (int64_t i = 0; names && i < n; i++) names[i] = fab_method_name(fab_method_at(i));
-    const char *near = names ? fab_nearest(name, names, n) : NULL;
+    const char *near = NULL;
+    if (names) {
+        for (int64_t i = 0; i < n; i++) names[i] = fab_method_name(fab_method_at(i));
+        near = fab_nearest(name, names, n);
+    }
     if (near)
         say_wrong("there is no method '%s'; did you mean '%s'?", name, near);
     else

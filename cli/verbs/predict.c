@@ -162,7 +162,7 @@ static int run(const verb *self, int argc, char **argv)
         {"keep", 0, OPT_TEXT, &keep, "COLUMNS", 0, 0, NULL,
          "columns of DATA to write in front, separated by commas"},
         {"all", 0, OPT_FLAG, &all, NULL, 0, 0, NULL, "all columns of DATA in front"},
-        {"level", 0, OPT_F64, &how.level, "P", 1e-6, 1 - 1e-9, NULL,
+        {"level", 0, OPT_F64, &how.level, "P", 1e-6, 1 - 1e-6, NULL,
          "probability of the intervals (default 0.9)"},
         {"full", 0, OPT_FLAG, &l.full, NULL, 0, 0, NULL,
          "all digits (default: to the third digit of the sd; 4 of a probability)"},

@@ -267,8 +267,9 @@ typedef struct fab_dataset {
     int64_t packed;  /* 1: the features are in `cells`, as a libsvm file has them, and not in x */
     fab_sparse cells;
     fab_dialect dialect; /* of the file */
-    char *
-        formula; /* what fab_scaling makes of the columns, which are those it names; NULL: each makes its own features */
+    /* what fab_scaling makes of the columns, which are those it names; NULL: each makes its own
+     * features */
+    char *formula;
     int64_t no_intercept; /* 1: the formula says so */
     int64_t before;       /* rows that fab_dataset_clear has forgotten: sentences count them */
     /* 1: fab_scaling_apply takes a word that is none of its column's levels: all of them are 0.  And how often it did. */
@@ -321,8 +322,9 @@ typedef struct fab_columns {
 
 /* What of a row is read for a fitted model. */
 typedef enum fab_reading {
-    FAB_READ_FEATURES =
-        0, /* and the offset, NaN where they are missing: no row is left out, and the target need not be there */
+    /* and the offset, NaN where they are missing: no row is left out, and the target need not be
+     * there */
+    FAB_READ_FEATURES = 0,
     FAB_READ_TARGET, /* and the target, to score: rows with a missing value that is not filled are left out, and counted */
     FAB_READ_WEIGHT  /* and the weight, to learn: a missing value that is not filled is refused */
 } fab_reading;
@@ -431,8 +433,8 @@ struct fab_scaling {
     double *level;     /* rising; NULL: words */
     char **level_name; /* sorted by their bytes; NULL: numbers */
     int64_t sparse;
-    fab_dialect
-        dialect; /* of the file: other rows are read so where they do not say otherwise themselves */
+    /* of the file: other rows are read so where they do not say otherwise themselves */
+    fab_dialect dialect;
     /* The terms that make the features, as text, and its meaning; NULL: columns make their own features.  `first` of a column
      * is then -1. */
     char *formula;

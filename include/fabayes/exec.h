@@ -85,8 +85,8 @@ typedef struct fab_exec {
     const fab_ops *ops;
     const fab_comm *comm;
     int64_t threads;
-    fab_progress_fn
-        *progress; /* who watches the handles made with it; NULL: fab_set_progress says */
+    /* who watches the handles made with it; NULL: fab_set_progress says */
+    fab_progress_fn *progress;
     void *progress_ctx;
     fab_log_fn *log; /* who hears their notes; NULL: fab_set_log says */
     void *log_ctx;

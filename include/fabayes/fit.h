@@ -63,8 +63,8 @@ typedef enum fab_takes {
     FAB_TAKES_GRADIENT = 4, /* any model with a loss and its gradient */
     FAB_TAKES_EXAMPLES = 8, /* any model with gradients of single examples: `gradients` is enough */
     FAB_TAKES_JACOBIAN = 16, /* any model with outputs and their Jacobian */
-    FAB_TAKES_WEIGHTS =
-        32, /* vectors with weights: one of weight w counts as w of them; examples of models always can */
+    /* vectors with weights: one of weight w counts as w of them; examples of models always can */
+    FAB_TAKES_WEIGHTS = 32,
     FAB_TAKES_SPARSE = 64,   /* rows that are sparse, without making a table of them dense */
     FAB_TAKES_MISSING = 128, /* vectors with NaN where a value is missing */
     FAB_TAKES_KERNEL = 256   /* a Gaussian process: fab_model_kernel */
@@ -154,8 +154,8 @@ FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
  * several is made as a whole, and is asked for again from its beginning where it is not complete.  lrvga, a stream, goes
  * on behind its rows where the input has more of them. */
 typedef struct fab_question {
-    const double *
-        theta; /* D: where; of a linear model, whose Jacobian has no theta, 0.  Lent until the next ask */
+    /* D: where; of a linear model, whose Jacobian has no theta, 0.  Lent until the next ask */
+    const double *theta;
     int64_t draw; /* 1: a draw of the posterior so far; 0: its mean, or an optimiser's iterate */
     int64_t n;    /* examples it is about, */
     const int64_t *row; /* n: their numbers, from 0 */
@@ -170,14 +170,14 @@ typedef struct fab_question {
 typedef struct fab_answer {
     double loss;          /* average of -weight log p over the examples */
     const void *gradient; /* D: of that average */
-    const void *
-        examples; /* n x D, rows ld apart (0: D): of -weight log p of each; of a question with y: weight 1 */
+    /* n x D, rows ld apart (0: D): of -weight log p of each; of a question with y: weight 1 */
+    const void *examples;
     int64_t ld;
     fab_dtype type;        /* of the gradients and the Jacobian: FAB_F64 or FAB_F32 */
     const double *outputs; /* n x outputs, without the offset */
-    const void *
-        jacobian; /* n outputs x D, rows ld apart (0: D): row i outputs + o has the gradient of output o of
-                            * row i.  Brought along with the outputs it spares the question for it */
+    /* n outputs x D, rows ld apart (0: D): row i outputs + o has the gradient of output o of row
+     * i.  Brought along with the outputs it spares the question for it */
+    const void *jacobian;
 } fab_answer;
 
 /* The next question; *done = 1: there is none, and the result is ready.  Asked twice, it is the same question.

@@ -195,7 +195,7 @@ FAB_API fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const
  *
  *     fab_absorb_settings s = fab_absorb_defaults();
  *     fab_absorb *ab;
- *     fab_absorb_create(&ab, D, K, m, &s, NULL);
+ *     fab_absorb_create(&ab, D, K, m, &s, sizeof s, NULL);
  *     fab_absorb_update(ab, g, a, b, &columns);
  *     fab_absorb_free(ab); */
 
@@ -208,14 +208,24 @@ typedef struct fab_absorb_settings {
     double psi_min; /* floor of psi, relative to the coordinate of diag(S) */
 } fab_absorb_settings;
 
-FAB_API fab_absorb_settings fab_absorb_defaults(void);
+static inline fab_absorb_settings fab_absorb_defaults(void);
 FAB_API const fab_fields *fab_absorb_table(void);
+
+/* Fill the first `size` bytes of the settings, those that the caller was compiled with. */
+FAB_API void fab_absorb_fill(fab_absorb_settings *s, size_t size);
+static inline fab_absorb_settings fab_absorb_defaults(void)
+{
+    fab_absorb_settings s;
+    fab_absorb_fill(&s, sizeof s);
+    return s;
+}
 
 typedef struct fab_absorb fab_absorb;
 
-/* Work for Gaussians of D x K with F in the type of x->ops, and up to m columns at a time. */
+/* Work for Gaussians of D x K with F in the type of x->ops, and up to m columns at a time.  Copies *s (`size` bytes of it;
+ * NULL, 0: the defaults). */
 FAB_API fab_status fab_absorb_create(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                                     const fab_absorb_settings *s, const fab_exec *x);
+                                     const fab_absorb_settings *s, size_t size, const fab_exec *x);
 /* Absorb the rows of *columns (each a column of X) into g->F, g->psi.  No allocation.  On failure g is
  * as it was. */
 FAB_API fab_status fab_absorb_update(fab_absorb *ab, fab_gauss *g, double a, double b,

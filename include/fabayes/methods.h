@@ -19,8 +19,8 @@
  * Structs only grow at their end.
  *
  * Methods that differ in a default or in what they keep share a struct: ridge has that of exact, map that of laplace,
- * kalman that of rvga, ensemble that of sgd, meanfield that of vifa, multiswag and iterate-averaging that of swag.  For
- * networks, map is sgd.
+ * kalman that of rvga, ensemble that of sgd, meanfield that of vifa, multiswag and iterate-averaging that of swag, pca that
+ * of ppca.  For networks, map is sgd.  A struct inside another (glm, train, swa, vogn) does not grow.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FABAYES_METHODS_H
@@ -41,10 +41,11 @@ typedef struct fab_input {
     int64_t vectors;        /* length of the vectors of a method that takes vectors; otherwise 0 */
     const fab_model *model; /* otherwise; copied, its self is borrowed until free */
     const fab_gauss *prior; /* of a model: any Gaussian over theta, copied; NULL: precision alpha */
-    int64_t
-        rows; /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
-    const double *
-        y; /* rows: their targets, for a method that asks for outputs; otherwise NULL.  Borrowed until free */
+    /* of a model driven by fab_fit_ask and fab_fit_tell: the examples there are; otherwise 0 */
+    int64_t rows;
+    /* rows: their targets, for a method that asks for outputs; otherwise NULL.  Borrowed until
+     * free */
+    const double *y;
     const double *weight; /* rows, with y: numbers > 0, or NULL: 1 */
     const double *offset; /* rows, with y: added to the outputs, or NULL: 0 */
 } fab_input;
@@ -53,9 +54,9 @@ typedef struct fab_input {
 typedef struct fab_report {
     int64_t n;          /* rows seen */
     int64_t iterations; /* of a batch method or online-ml; 0 for other streams */
-    int64_t
-        converged; /* 1 yes; 0 it still improved: stopped at max_iter, or after its epochs; -1 does
-                          * not apply, or cannot be told */
+    /* 1 yes; 0 it still improved: stopped at max_iter, or after its epochs; -1 does not apply,
+     * or cannot be told */
+    int64_t converged;
     int64_t floored;     /* coordinates whose psi stands at its floor */
     double alpha, beta;  /* precisions in force: of the prior, of the noise (gaussian) */
     double log_evidence; /* or its bound */
@@ -65,16 +66,17 @@ typedef struct fab_report {
     int64_t loglik_rows; /* rows that it is the mean of: n, or fewer, drawn at random from all */
     double loglik_se;    /* then its standard error as that of all rows; 0 where all are in it */
     double saturated;    /* loglik_mean of the Gaussian whose covariance is that of the rows */
-    double
-        log_score; /* of a stream of linear models: sum of log p(y) of each row under those before it; unlike the
-                         evidence it depends on their order, unless the Gaussian is the posterior itself */
-    double
-        gain; /* what the fit still gained at its end, in nats per row.  Of a trained model: the mean loss of the last tenth of its steps
-               * below that of the tenth before (under 10 epochs: of what follows 55 % below 10 to 55 %); above 0.05 and two standard
-               * errors it has not converged.  em: by its last step; vga: what the next step promises */
-    double
-        temperature; /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
-    int64_t kept;    /* of spike-slab: features more likely in than out of the model; otherwise 0 */
+    /* of a stream of linear models: sum of log p(y) of each row under those before it; unlike
+     * the evidence it depends on their order, unless the Gaussian is the posterior itself */
+    double log_score;
+    /* what the fit still gained at its end, in nats per row.  Of a trained model: the mean loss
+     * of the last tenth of its steps below that of the tenth before (under 10 epochs: of what
+     * follows 55 % below 10 to 55 %); above 0.05 and two standard errors it has not converged.
+     * em: by its last step; vga: what the next step promises */
+    double gain;
+    /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
+    double temperature;
+    int64_t kept; /* of spike-slab: features more likely in than out of the model; otherwise 0 */
 } fab_report;
 
 /* ---- what settings share ------------------------------------------------------------------------ */
@@ -137,7 +139,7 @@ typedef struct fab_sgd_settings {
     int64_t patience;        /* epochs without a better score before it stops */
 } fab_sgd_settings;
 
-FAB_API fab_sgd_settings fab_sgd_defaults(void);
+static inline fab_sgd_settings fab_sgd_defaults(void);
 
 /* ---- vectors: factor analysis of a stream ------------------------------------------------------- */
 
@@ -162,7 +164,7 @@ typedef struct fab_online_ml_settings {
     double forget; /* weight of the past, per row */
 } fab_online_ml_settings;
 
-FAB_API fab_online_ml_settings fab_online_ml_defaults(int64_t K);
+static inline fab_online_ml_settings fab_online_ml_defaults(int64_t K);
 
 /* recursive-em, for a D whose square is too large: each block of rows is absorbed into a Gaussian of a rank R wider than K, which is
  * cut to K when the result is asked for.
@@ -189,7 +191,7 @@ typedef struct fab_recursive_em_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_recursive_em_settings;
 
-FAB_API fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
+static inline fab_recursive_em_settings fab_recursive_em_defaults(int64_t K);
 
 /* online-em: expectation-maximisation row by row, for a D so large that no block of rows fits.
  *
@@ -207,7 +209,7 @@ typedef struct fab_online_em_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_online_em_settings;
 
-FAB_API fab_online_em_settings fab_online_em_defaults(int64_t K);
+static inline fab_online_em_settings fab_online_em_defaults(int64_t K);
 
 /* stochastic-em, of Cappe and Moulines: step sizes t^-power forget the first rows, and results may be averaged,
  * from the middle of the stream for example.
@@ -226,7 +228,7 @@ typedef struct fab_stochastic_em_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_stochastic_em_settings;
 
-FAB_API fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
+static inline fab_stochastic_em_settings fab_stochastic_em_defaults(int64_t K);
 
 /* online-sga: gradient steps on the log-likelihood, to compare with the literature.
  *
@@ -242,7 +244,7 @@ typedef struct fab_online_sga_settings {
     int64_t held; /* rows held for the log-likelihood */
 } fab_online_sga_settings;
 
-FAB_API fab_online_sga_settings fab_online_sga_defaults(int64_t K);
+static inline fab_online_sga_settings fab_online_sga_defaults(int64_t K);
 
 /* ---- vectors: factor analysis of a table -------------------------------------------------------- */
 
@@ -266,7 +268,7 @@ typedef struct fab_ml_settings {
     int64_t seed;
 } fab_ml_settings;
 
-FAB_API fab_ml_settings fab_ml_defaults(int64_t K);
+static inline fab_ml_settings fab_ml_defaults(int64_t K);
 
 /* em: the same maximum by expectation-maximisation ([L] (19)-(20)): slower, to compare with.  docs/methods/em.md. */
 typedef struct fab_em_settings {
@@ -279,10 +281,10 @@ typedef struct fab_em_settings {
     int64_t starts; /* the best of so many is kept */
 } fab_em_settings;
 
-FAB_API fab_em_settings fab_em_defaults(int64_t K);
+static inline fab_em_settings fab_em_defaults(int64_t K);
 
-/* ppca: probabilistic PCA, one psi for all coordinates, in closed form from one decomposition.
- * docs/methods/ppca.md. */
+/* ppca, pca: probabilistic PCA, one psi for all coordinates, in closed form from one decomposition; and the K leading
+ * principal components as a Gaussian, psi at its floor.  docs/methods/ppca.md, docs/methods/pca.md. */
 typedef struct fab_ppca_settings {
     int64_t K;
     int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
@@ -291,18 +293,8 @@ typedef struct fab_ppca_settings {
     int64_t standardise; /* 1: of the correlations */
 } fab_ppca_settings;
 
-FAB_API fab_ppca_settings fab_ppca_defaults(int64_t K);
-
-/* pca: the K leading principal components as a Gaussian, psi at its floor.  docs/methods/pca.md. */
-typedef struct fab_pca_settings {
-    int64_t K;
-    int64_t svd;    /* 0 auto, 1 exact, 2 randomized */
-    double psi_min; /* floor of psi */
-    int64_t seed;
-    int64_t standardise; /* 1: of the correlations */
-} fab_pca_settings;
-
-FAB_API fab_pca_settings fab_pca_defaults(int64_t K);
+static inline fab_ppca_settings fab_ppca_defaults(int64_t K);
+static inline fab_ppca_settings fab_pca_defaults(int64_t K);
 
 /* ---- linear models ------------------------------------------------------------------------------ */
 
@@ -325,7 +317,7 @@ typedef struct fab_exact_settings {
                              intercept_alpha, seed: not used, the intercept is free */
 } fab_exact_settings;
 
-FAB_API fab_exact_settings fab_exact_defaults(void);
+static inline fab_exact_settings fab_exact_defaults(void);
 
 /* spike-slab: linear regression where few of many columns matter: large effects of a few (a spike at 0 and slabs of all sizes),
  * small ones of all.  Gaussian targets; how many and how large is found with the noise, by a bound of the evidence, which the
@@ -337,14 +329,14 @@ FAB_API fab_exact_settings fab_exact_defaults(void);
 enum { FAB_SPIKE_SLAB_MAX = 20000 };
 
 typedef struct fab_spike_slab_settings {
-    fab_glm_settings
-        glm;          /* alpha: precision of the small effects, of columns with variance 1; alpha
-                             and beta auto: by the bound; intercept_alpha, seed: not used */
+    /* alpha: precision of the small effects, of columns with variance 1; alpha and beta auto: by
+     * the bound; intercept_alpha, seed: not used */
+    fab_glm_settings glm;
     double tol;       /* nats by which a sweep raises the bound */
     int64_t max_iter; /* sweeps over the columns */
 } fab_spike_slab_settings;
 
-FAB_API fab_spike_slab_settings fab_spike_slab_defaults(void);
+static inline fab_spike_slab_settings fab_spike_slab_defaults(void);
 
 /* gp: a Gaussian process (fab_model_kernel): the parameters of its kernel and the noise by the evidence, then f at any row;
  * numbers exactly, two classes and counts by Laplace's method.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
@@ -362,7 +354,7 @@ typedef struct fab_gp_settings {
     double tol;          /* relative change of the log evidence at which a search ends */
 } fab_gp_settings;
 
-FAB_API fab_gp_settings fab_gp_defaults(void);
+static inline fab_gp_settings fab_gp_defaults(void);
 
 /* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
  * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
@@ -378,7 +370,7 @@ typedef struct fab_rvga_settings {
     int64_t warmup;      /* rows the prior is chosen from */
 } fab_rvga_settings;
 
-FAB_API fab_rvga_settings fab_rvga_defaults(void);
+static inline fab_rvga_settings fab_rvga_defaults(void);
 
 /* vga: the variational Gaussian of the whole table, all likelihoods: Newton's method with expected gradient and
  * curvature, alpha and beta by the bound of the evidence; of classes the temperature by rows left out.  Up to FAB_VGA_MAX
@@ -394,11 +386,12 @@ typedef struct fab_vga_settings {
     int64_t nodes;        /* several classes: nodes of their expectations, taken with both signs */
     double tol; /* what a step promises at the end: nats, of several classes a share of the bound */
     int64_t max_iter; /* steps */
-    double
-        temperature; /* of the posterior that q is near; auto: 1, or less where classes separate and rows left out say so */
+    /* of the posterior that q is near; auto: 1, or less where classes separate and rows left out
+     * say so */
+    double temperature;
 } fab_vga_settings;
 
-FAB_API fab_vga_settings fab_vga_defaults(void);
+static inline fab_vga_settings fab_vga_defaults(void);
 
 /* ---- linear models and networks ----------------------------------------------------------------- */
 
@@ -419,9 +412,9 @@ enum { FAB_LAPLACE_MAX = 2000 };
 
 /* What is kept of the curvature of a network. */
 typedef enum fab_structure {
-    FAB_STRUCTURE_AUTO =
-        0, /* low rank where K is given; else full up to FAB_LAPLACE_MAX weights, then low rank as long as
-                             * that is affordable, then diagonal */
+    /* low rank where K is given; else full up to FAB_LAPLACE_MAX weights, then low rank as long
+     * as that is affordable, then diagonal */
+    FAB_STRUCTURE_AUTO = 0,
     FAB_STRUCTURE_FULL,
     FAB_STRUCTURE_LOW_RANK, /* rank K plus diagonal */
     FAB_STRUCTURE_DIAGONAL  /* its diagonal alone: K = 0 */
@@ -441,7 +434,7 @@ typedef struct fab_laplace_settings {
     int64_t structure;      /* networks: fab_structure */
 } fab_laplace_settings;
 
-FAB_API fab_laplace_settings fab_laplace_defaults(void);
+static inline fab_laplace_settings fab_laplace_defaults(void);
 
 /* lrvga: limited-memory recursive variational inference: a stream of examples, one pass, no learning rate.  Each
  * block of rows moves the mean and is absorbed into a precision of a rank R wider than K, which is cut to K when
@@ -483,7 +476,7 @@ typedef struct fab_lrvga_settings {
     int64_t max_iter;       /* of the cut */
 } fab_lrvga_settings;
 
-FAB_API fab_lrvga_settings fab_lrvga_defaults(int64_t K);
+static inline fab_lrvga_settings fab_lrvga_defaults(int64_t K);
 
 /* ---- any model with a gradient ------------------------------------------------------------------ */
 
@@ -524,8 +517,8 @@ typedef struct fab_swag_settings {
     double psi_min;  /* floor of psi */
 } fab_swag_settings;
 
-FAB_API fab_swa_settings fab_swa_defaults(void);
-FAB_API fab_swag_settings fab_swag_defaults(void);
+static inline fab_swa_settings fab_swa_defaults(void);
+static inline fab_swag_settings fab_swag_defaults(void);
 
 /* vogn, slang: variational inference by natural gradients, from gradients of single examples: vogn with a diagonal
  * precision, slang at rank K plus diagonal (precision form).
@@ -548,8 +541,8 @@ typedef struct fab_slang_settings {
     double psi_min; /* floor of psi, relative to the diagonal of the precision */
 } fab_slang_settings;
 
-FAB_API fab_vogn_settings fab_vogn_defaults(void);
-FAB_API fab_slang_settings fab_slang_defaults(void);
+static inline fab_vogn_settings fab_vogn_defaults(void);
+static inline fab_slang_settings fab_slang_defaults(void);
 
 /* vifa, meanfield: variational inference with F F' + diag(psi) as the covariance, by gradients at draws of theta;
  * meanfield has K = 0.  log_evidence of the report is the evidence lower bound (ELBO).  A model's free coordinates (a
@@ -596,15 +589,65 @@ typedef struct fab_vifa_settings {
     double free_after;
 } fab_vifa_settings;
 
-FAB_API fab_vifa_settings fab_vifa_defaults(void);
+static inline fab_vifa_settings fab_vifa_defaults(void);
 /* K = 0: a diagonal. */
-FAB_API fab_vifa_settings fab_meanfield_defaults(void);
+static inline fab_vifa_settings fab_meanfield_defaults(void);
 
 /* The Gaussian q of rank K with the smallest KL(q || p), by Newton steps from `starts` places (the first D + 1 need
  * no seed), in double, for D up to FAB_DENSE_MAX.  With p the exact posterior of a linear model this is what vifa
  * converges to.  Gives *q. */
 FAB_API fab_status fab_vifa_optimum(fab_gauss **q, double *kl, const fab_gauss *p, int64_t K,
                                     int64_t starts, uint64_t seed);
+
+/* ---- defaults ---------------------------------------------------------------------------------- */
+
+/* Fill the first `size` bytes of a method's settings struct with its defaults: all that a caller was compiled with, be it
+ * fewer members than the library knows.  Of a method that is not there: zeros. */
+FAB_API void fab_method_defaults(const char *method, void *settings, size_t size);
+
+/* The functions above are compiled into the caller, for that is who knows the size of his struct. */
+#define FAB_DEFAULTS(settings_, function_, method_) \
+    static inline settings_ function_(void)         \
+    {                                               \
+        settings_ s;                                \
+        fab_method_defaults(method_, &s, sizeof s); \
+        return s;                                   \
+    }
+#define FAB_DEFAULTS_OF_RANK(settings_, function_, method_) \
+    static inline settings_ function_(int64_t K)            \
+    {                                                       \
+        settings_ s;                                        \
+        fab_method_defaults(method_, &s, sizeof s);         \
+        s.K = K;                                            \
+        return s;                                           \
+    }
+
+FAB_DEFAULTS(fab_sgd_settings, fab_sgd_defaults, "sgd")
+FAB_DEFAULTS_OF_RANK(fab_online_ml_settings, fab_online_ml_defaults, "online-ml")
+FAB_DEFAULTS_OF_RANK(fab_recursive_em_settings, fab_recursive_em_defaults, "recursive-em")
+FAB_DEFAULTS_OF_RANK(fab_online_em_settings, fab_online_em_defaults, "online-em")
+FAB_DEFAULTS_OF_RANK(fab_stochastic_em_settings, fab_stochastic_em_defaults, "stochastic-em")
+FAB_DEFAULTS_OF_RANK(fab_online_sga_settings, fab_online_sga_defaults, "online-sga")
+FAB_DEFAULTS_OF_RANK(fab_ml_settings, fab_ml_defaults, "ml")
+FAB_DEFAULTS_OF_RANK(fab_em_settings, fab_em_defaults, "em")
+FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_ppca_defaults, "ppca")
+FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_pca_defaults, "pca")
+FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
+FAB_DEFAULTS(fab_gp_settings, fab_gp_defaults, "gp")
+FAB_DEFAULTS(fab_spike_slab_settings, fab_spike_slab_defaults, "spike-slab")
+FAB_DEFAULTS(fab_rvga_settings, fab_rvga_defaults, "rvga")
+FAB_DEFAULTS(fab_vga_settings, fab_vga_defaults, "vga")
+FAB_DEFAULTS(fab_laplace_settings, fab_laplace_defaults, "laplace")
+FAB_DEFAULTS_OF_RANK(fab_lrvga_settings, fab_lrvga_defaults, "lrvga")
+FAB_DEFAULTS(fab_swa_settings, fab_swa_defaults, "swa")
+FAB_DEFAULTS(fab_swag_settings, fab_swag_defaults, "swag")
+FAB_DEFAULTS(fab_vogn_settings, fab_vogn_defaults, "vogn")
+FAB_DEFAULTS(fab_slang_settings, fab_slang_defaults, "slang")
+FAB_DEFAULTS(fab_vifa_settings, fab_vifa_defaults, "vifa")
+FAB_DEFAULTS(fab_vifa_settings, fab_meanfield_defaults, "meanfield")
+
+#undef FAB_DEFAULTS
+#undef FAB_DEFAULTS_OF_RANK
 
 #ifdef __cplusplus
 }

@@ -48,8 +48,9 @@ typedef struct fab_glm {
     int64_t D;         /* features */
     int64_t classes;   /* categorical: at least 2; otherwise 1 */
     int64_t intercept; /* 1: the last coordinate (of each class) is the intercept */
-    double
-        beta; /* gaussian: noise precision; negative-binomial: size, counts are Poisson's as it grows; otherwise 1 */
+    /* gaussian: noise precision; negative-binomial: size, counts are Poisson's as it grows;
+     * otherwise 1 */
+    double beta;
 
     /* Gaussian targets of networks, and of linear models by laplace and map. */
     double nu; /* 0: normal; > 2: Student's t of so many degrees of freedom, scale beta^-1/2 */
@@ -77,8 +78,9 @@ FAB_API double fab_glm_loglik(const fab_glm *m, double y, const double *eta, dou
 typedef struct fab_examples {
     fab_rows x;      /* n vectors of D features */
     const double *y; /* n */
-    const double *
-        weight; /* n numbers, or NULL: 1; a row of weight w counts as w rows, and fab_fit_update passes over one of 0 */
+    /* n numbers, or NULL: 1; a row of weight w counts as w rows, and fab_fit_update passes over
+     * one of 0 */
+    const double *weight;
     const double *offset; /* n numbers added to eta, or NULL: 0 */
 } fab_examples;
 
@@ -153,11 +155,11 @@ typedef struct fab_model {
      * matter. */
     fab_status (*covariances)(void *self, const double *theta, const fab_rows *x,
                               const double *variance, double *out);
-    int64_t
-        any_rows; /* 1: rows may come in f32 or f64, and `predict`, too, takes any number of them */
+    /* 1: rows may come in f32 or f64, and `predict`, too, takes any number of them */
+    int64_t any_rows;
 
-    const fab_kernel
-        *kernel; /* a Gaussian process (fab_model_kernel), which has no loss; otherwise NULL */
+    /* a Gaussian process (fab_model_kernel), which has no loss; otherwise NULL */
+    const fab_kernel *kernel;
 } fab_model;
 
 enum { FAB_MODEL_COLUMNS = 512 };

@@ -48,11 +48,11 @@ typedef struct fab_tune_plan {
     int64_t threads;        /* 0: all cores */
     const fab_range *range; /* ranges; 0 of them: those the settings table proposes */
     int64_t ranges;
-    const fab_exec
-        *exec; /* who watches the search and hears its notes: nothing else of it; or NULL */
+    /* who watches the search and hears its notes: nothing else of it; or NULL */
+    const fab_exec *exec;
     fab_search search;
-    int64_t
-        batch; /* by bayes: trials side by side, that do not know of one another; 0: 1.  Each has `folds` threads to use */
+    /* by bayes: trials side by side, that do not know of one another; 0: 1.  Each has `folds` threads to use */
+    int64_t batch;
 } fab_tune_plan;
 
 /* ---- the trials -------------------------------------------------------------------------------- */

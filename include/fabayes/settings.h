@@ -42,7 +42,8 @@ typedef struct fab_fields {
     size_t size; /* of the struct: 8 n, or more where others describe the rest */
 } fab_fields;
 
-/* Set every field to its default; required fields to 0, which fails the check.  Members that t does not describe: 0. */
+/* Set every field to its default; required fields to 0, which fails the check.  Members that t does not describe: 0.
+ * Writes t->size bytes: for programs that read tables.  Those that have the struct call the function of its name. */
 FAB_API void fab_settings_defaults(const fab_fields *t, void *settings);
 
 /* Every value inside its range?  The sentence names method, setting, value and range.  NaN fails. */

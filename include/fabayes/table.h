@@ -47,8 +47,8 @@ typedef struct fab_plan {
     /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
      * gaussian. */
     const char *likelihood;
-    /* Default: exact; vga for classes up to 2000 coordinates P, 100000 rows n and n P^2 of 2e9, laplace where
-     * neither is; lrvga for many features.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
+    /* Default: exact; vga for classes up to 2000 coordinates P, 100000 rows n and n P^2 of 2e9 (or n of 4 P),
+     * laplace where neither is; lrvga for many features.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
      * network whose layers are given. */
     const char *method;
     const char *const *settings; /* of the method: "alpha=0.1", "seed=3", ..; NULL at the end */
@@ -69,8 +69,8 @@ typedef struct fab_plan {
     int64_t checkpoint; /* save every so many rows of a stream, epochs of a network */
     int64_t resume;     /* 1: go on from the output, where it is there, to the same bytes */
     int64_t whole;      /* 1: read all rows also for a stream: for a search by folds */
-    const char
-        *effort; /* of "mlp" and "auto": "quick", "default" or "thorough" (docs/networks.md) */
+    /* of "mlp" and "auto": "quick", "default" or "thorough" (docs/networks.md) */
+    const char *effort;
     /* "temperature" (classes) or "conformal": a fifth of the rows is left out of the fit and calibrates its predictions,
      * see fab_calibration.  For a batch method. */
     const char *calibrate;
@@ -134,8 +134,8 @@ FAB_API int fab_posterior_is_linear(const fab_posterior *p);
 /* How to predict.  Zeros: the defaults. */
 typedef struct fab_predict_plan {
     int64_t with_target; /* 1: read the target too, and score */
-    int64_t
-        linearised; /* 1: a network by its slope at the mean, without draws; so is one of laplace */
+    /* 1: a network by its slope at the mean, without draws; so is one of laplace */
+    int64_t linearised;
     int64_t samples; /* draws; 0: 100 of a network, and for a linear model a rule without draws */
     int64_t seed;
     /* 1: a word that the fit did not meet is none of the levels of its column: its effect is 0, the mean of the prior.  The
@@ -165,10 +165,11 @@ typedef struct fab_predictions {
     char *absent;
     int64_t absents; /* how many */
     int64_t unseen;  /* words that the fit did not meet, where the plan takes them */
-    double *
-        cdf; /* n: where each y stands in its prediction (fab_predict_cdf); NULL: not asked for, or classes */
-    double
-        *density; /* n: log p(y), integrated over theta; its mean is -nll.  NULL: not asked for */
+    /* n: where each y stands in its prediction (fab_predict_cdf); NULL: not asked for, or
+     * classes */
+    double *cdf;
+    /* n: log p(y), integrated over theta; its mean is -nll.  NULL: not asked for */
+    double *density;
 } fab_predictions;
 
 /* All rows of the data, read piece by piece.  how NULL: zeros.  Gives *p. */
@@ -286,8 +287,9 @@ FAB_API fab_status fab_regression_contrasts(fab_regression *r, const char *refer
  * fab_regression_size(r) each. */
 typedef struct fab_effect {
     double mean, sd, lower, upper;
-    double
-        step; /* standard deviation of the feature in the fit, 1 where nothing is standardised; of an intercept 0 */
+    /* standard deviation of the feature in the fit, 1 where nothing is standardised; of an
+     * intercept 0 */
+    double step;
 } fab_effect;
 FAB_API fab_status fab_regression_effects(fab_regression *r, const char *reference, double level,
                                           fab_effect *e, int64_t *order);
@@ -378,7 +380,7 @@ typedef struct fab_key {
     const char *column;
     int64_t number;   /* of the column in the data */
     int64_t levels;   /* words in the rows at hand; 0: numbers */
-    int64_t rows;     /* at hand */
+    int64_t rows;     /* at hand, that have a value */
     int64_t left_out; /* 0: it stays */
 } fab_key;
 /* How many, and *key: lends until free.  From open on. */
@@ -391,11 +393,11 @@ FAB_API int64_t fab_regression_keys(const fab_regression *r, const fab_key **key
  * (means and scales) are those of the first rows of all.  Weights of rows do not count. */
 typedef struct fab_stream_score {
     int64_t rows; /* rows of the stream that it stands for */
-    int64_t
-        scored; /* rows scored; 0: nothing was, and the numbers below are NaN, as those that do not apply */
+    /* rows scored; 0: nothing was, and the numbers below are NaN, as those that do not apply */
+    int64_t scored;
     int64_t lost; /* rows whose density was no finite number: in none of the means */
-    double
-        log_density; /* mean log p(y) under the rows before, in the user's units; of vectors log p(x) */
+    /* mean log p(y) under the rows before, in the user's units; of vectors log p(x) */
+    double log_density;
     double log_density_se; /* its standard error, were the rows independent */
     double rmse;           /* of numbers */
     double coverage90;     /* of numbers: share inside the 90 % interval */
@@ -412,11 +414,11 @@ typedef struct fab_stream_scores {
     int64_t from;         /* rows that are learned before the first one is scored; of a file 0 */
     fab_stream_score all; /* since the first row that was scored, over all calls */
     fab_stream_score first, recent; /* the first half of it; the last tenth, or somewhat more */
-    fab_stream_score
-        call; /* rows of this call: those of an update under what the file knew before; of a file none */
-    int64_t
-        worse; /* 1: the recent log density is lower than that of the first half by more than 0.05 and 4 standard errors: the
-                    * stream drifts, or its rows have an order */
+    /* rows of this call: those of an update under what the file knew before; of a file none */
+    fab_stream_score call;
+    /* 1: the recent log density is lower than that of the first half by more than 0.05 and 4
+     * standard errors: the stream drifts, or its rows have an order */
+    int64_t worse;
     int64_t points;                /* the learning curve */
     const fab_stream_point *point; /* points */
 } fab_stream_scores;
@@ -433,26 +435,29 @@ typedef struct fab_table_report {
     int64_t rows, dropped; /* of this call: read, and left out for a value that is missing */
     fab_report fit;        /* rows in all, iterations, precisions in fitting units, .. */
     double loglik_mean;    /* mean log p(y | x, the posterior mean), in the user's units, or NaN */
-    const char
-        *order; /* what is suspicious about the order of a stream, without a full stop; or NULL */
+    /* what is suspicious about the order of a stream, without a full stop; or NULL */
+    const char *order;
     int64_t counts; /* 1: a target taken for a number has whole numbers only: it could be counts */
     int64_t constants; /* columns that hardly vary, whose coefficients are left to the prior */
     const char *const *constant; /* their names */
     int64_t parameters;          /* of a network; otherwise 0 */
     double floor, density;       /* of its noise: see fab_recipe_noise; 0: none */
     double bytes;                /* that the method needs; 0: not known */
-    int64_t
-        levels; /* a target taken for a number has so few whole numbers, 3 to 20, that they could be classes; or 0 */
-    double
-        dispersion; /* of counts, all rows at hand: sum of (y - mean)^2 / variance over rows less coordinates; or NaN */
-    int64_t
-        spread; /* 1: a poisson target is spread so much more that negative-binomial is worth a try */
-    int64_t
-        zeros; /* 1: a stream of counts that were all 0: nothing says how small their rate is, and predictions are no use */
-    const fab_stream_scores
-        *stream; /* of a stream; NULL: a batch method, or a network's first rows */
-    int64_t
-        wide; /* 1: exact, the default, has so many features for its rows that spike-slab is worth a try */
+    /* a target taken for a number has so few whole numbers, 3 to 20, that they could be classes;
+     * or 0 */
+    int64_t levels;
+    /* of counts, all rows at hand: sum of (y - mean)^2 / variance over rows less coordinates; or
+     * NaN */
+    double dispersion;
+    /* 1: a poisson target is spread so much more that negative-binomial is worth a try */
+    int64_t spread;
+    /* 1: a stream of counts that were all 0: nothing says how small their rate is, and
+     * predictions are no use */
+    int64_t zeros;
+    /* of a stream; NULL: a batch method, or a network's first rows */
+    const fab_stream_scores *stream;
+    /* 1: exact, the default, has so many features for its rows that spike-slab is worth a try */
+    int64_t wide;
 } fab_table_report;
 FAB_API fab_status fab_regression_report(fab_regression *r, fab_table_report *f);
 /* What the method of a fit made here has beside the posterior (fab_fit_tensors), feature by feature as in the report.  Lends
@@ -500,8 +505,8 @@ typedef struct fab_recipe {
     fab_likelihood likelihood;
     int64_t standardise, intercept;
     int64_t samples; /* draws of theta for the predictions of a network; 0: linearised */
-    int64_t
-        steps; /* 1: values of a column that come again are features (fab_scaling_create_steps) */
+    /* 1: values of a column that come again are features (fab_scaling_create_steps) */
+    int64_t steps;
     const char *kernel; /* of a Gaussian process; otherwise NULL */
 } fab_recipe;
 
@@ -643,8 +648,8 @@ FAB_API fab_status fab_factors_report(fab_factors *f, fab_fa_report *r);
 /* Bytes that the fit needs, as found when it was last held against the limit. */
 FAB_API double fab_factors_bytes(const fab_factors *f);
 FAB_API const fab_method *fab_factors_method(const fab_factors *f);
-FAB_API const void *fab_factors_settings(
-    const fab_factors *f); /* lends until the next rows or free */
+/* Lends until the next rows or free. */
+FAB_API const void *fab_factors_settings(const fab_factors *f);
 /* The candidates of the search for K; NULL before it and where K was given.  Lends until free. */
 FAB_API const fab_bic *fab_factors_search(const fab_factors *f);
 /* The name of a coordinate; "?" where the source has none or there is no source.  Lends until the source is closed. */

@@ -48,13 +48,14 @@ void core_listen(int yes)
     deaf = !yes;
 }
 
-/* On the thread that called the verb: a signal that Python has got becomes an exception there. */
+/* On the thread that called the verb: a signal that Python has got becomes an exception there, and the answer stays the same as
+ * long as it is pending. */
 static int watch(void *ctx, const char *what, int64_t done, int64_t total)
 {
     (void)ctx, (void)what, (void)done, (void)total;
     if (deaf) return 0;
     const PyGILState_STATE g = PyGILState_Ensure();
-    const int stop = PyErr_CheckSignals() != 0;
+    const int stop = PyErr_Occurred() || PyErr_CheckSignals() != 0;
     PyGILState_Release(g);
     return stop;
 }
@@ -292,7 +293,17 @@ static PyObject *takes(PyObject *self, PyObject *args)
 {
     (void)self;
     const fab_method *m = counterpart(args);
-    return m ? Py_BuildValue("Li", (long long)fab_method_takes(m), fab_method_streams(m)) : NULL;
+    PyObject *names = m ? PyList_New(0) : NULL;
+    const int64_t all = m ? fab_method_likelihoods(m) : 0;
+    for (int l = 0; names && all >> l; l++) {
+        if (!(all >> l & 1)) continue;
+        PyObject *one = PyUnicode_FromString(fab_likelihood_name((fab_likelihood)l));
+        if (!one || PyList_Append(names, one) != 0) Py_CLEAR(names);
+        Py_XDECREF(one);
+    }
+    return names
+               ? Py_BuildValue("LiN", (long long)fab_method_takes(m), fab_method_streams(m), names)
+               : NULL;
 }
 
 static PyObject *nearest(PyObject *self, PyObject *args)
@@ -326,7 +337,7 @@ static PyMethodDef functions[] = {
      "methods() -> list of (name, summary, streams, takes, asks, fields, of_networks)"},
     {"fields", fields, METH_VARARGS,
      "fields(method, of) -> list of (name, type, default, lo, hi, names, help)"},
-    {"takes", takes, METH_VARARGS, "takes(method, of) -> takes, streams"},
+    {"takes", takes, METH_VARARGS, "takes(method, of) -> takes, streams, likelihoods"},
     {"nearest", nearest, METH_VARARGS, "nearest(wrong, names) -> str or None"},
     {NULL, NULL, 0, NULL}};
 

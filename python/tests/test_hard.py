@@ -89,6 +89,8 @@ def long_fit(of, name):
         settings["tol"] = max(table["tol"].low, 1e-300)
     if "max_iter" in settings:
         settings["max_iter"] = int(min(table["max_iter"].high, 1e6))
+    if name == "iterate-averaging":
+        settings["columns"] = "last"  # recursive-em makes room for a GB here, and the zeros alone take 0.4 s
     if of == "vectors":
         return FactorAnalysis(8, method=name, n_jobs=1, **settings), None
     if of == "linear":
@@ -100,31 +102,40 @@ def long_fit(of, name):
 BIG = np.random.RandomState(1).randn(12000, 600)
 
 
-@pytest.mark.parametrize("of, name", CASES)
-def test_every_method_can_be_stopped(of, name):
-    m, kind = long_fit(of, name)
-    y = BIG[:, 0] + 0.1 * BIG[:, 1] if not isinstance(m, BayesianLogisticRegression) else (BIG[:, 0] > 0).astype(int)
+def stopped_after(m, y, seconds):
+    """A signal after so many seconds of the processor: how many more it takes until the fit has ended; None: it was done before."""
     said = Enough("mine")
 
     def handler(*_):
         raise said
 
-    before, old = dict(m.__dict__), signal.signal(signal.SIGALRM, handler)
-    signal.setitimer(signal.ITIMER_REAL, 0.08)
-    start = time.perf_counter()
+    before, old = dict(m.__dict__), signal.signal(signal.SIGPROF, handler)
+    start = time.process_time()
+    signal.setitimer(signal.ITIMER_PROF, seconds)
     try:
         m.fit(BIG, y)
         stopped = None
     except Enough as e:
         stopped = e
     finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, old)
-    if stopped is None:  # done before the signal came, on a fast machine
-        assert time.perf_counter() - start < 20
-        return
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        signal.signal(signal.SIGPROF, old)
+    taken = time.process_time() - start - seconds
+    if stopped is None:
+        return None
     assert stopped is said and m.__dict__ == before
-    assert time.perf_counter() - start < 20  # 0.3 s where the machine has nothing else to do
+    return taken
+
+
+@pytest.mark.parametrize("of, name", CASES)
+def test_every_method_can_be_stopped(of, name):
+    m, kind = long_fit(of, name)
+    y = BIG[:, 0] + 0.1 * BIG[:, 1] if not isinstance(m, BayesianLogisticRegression) else (BIG[:, 0] > 0).astype(int)
+    for seconds in (0.08, 0.3):
+        taken = [stopped_after(m, y, seconds)]
+        while taken[-1] is not None and taken[-1] > 0.3 and len(taken) < 3:  # caches and clocks that are others' too
+            taken.append(stopped_after(m, y, seconds))
+        assert taken[-1] is None or taken[-1] <= 0.3, taken
 
 
 def test_an_update_that_is_stopped_is_taken_back():

@@ -84,6 +84,44 @@ def test_methods_and_settings_are_those_of_the_command_line():
     assert fabayes.method("lrvga").streams and not fabayes.method("exact").streams
 
 
+def test_a_method_says_which_likelihoods_it_takes():
+    assert fabayes.method("exact").likelihoods == ("gaussian",) and fabayes.method("exact").network_likelihoods == ()
+    assert fabayes.method("vifa").likelihoods == () == fabayes.method("ml").likelihoods
+    for m in fabayes.methods():
+        assert bool(m.likelihoods) == ("linear" in m.takes)
+    X, y = np.random.RandomState(0).randn(30, 2), np.arange(30) % 3
+    for m in fabayes.methods():
+        if m.likelihoods and "poisson" not in m.likelihoods:
+            with pytest.raises(fabayes.NotSupported):
+                fabayes.BayesianPoissonRegression(method=m.name).fit(X, y)
+        elif m.likelihoods:
+            assert fabayes.BayesianPoissonRegression(method=m.name).fit(X, y).method_ == m.name
+
+
+class OnlyDLPack:
+    """An array of a package that NumPy does not know."""
+
+    def __init__(self, a):
+        self.a = a
+
+    def __dlpack__(self, *args, **keys):
+        return self.a.__dlpack__(*args, **keys)
+
+    def __dlpack_device__(self):
+        return self.a.__dlpack_device__()
+
+
+def test_arrays_come_in_by_dlpack():
+    g, x = gauss(), np.random.RandomState(2).randn(5, 7)
+    arrays = [np.array(a) for a in (g.mean, g.factor, g.diag)]
+    h = fabayes.Gauss(*(OnlyDLPack(a) for a in arrays))
+    want = g.log_prob(x)
+    assert np.array_equal(h.log_prob(OnlyDLPack(x)), want)
+    for a in arrays:
+        a[...] = 7  # whoever gave them may still write to them
+    assert np.array_equal(h.log_prob(x), want)
+
+
 def test_a_wrong_name_gets_the_nearest():
     with pytest.raises(ValueError, match="did you mean 'vifa'"):
         fabayes.method("viffa")

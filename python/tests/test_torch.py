@@ -273,6 +273,12 @@ def test_an_exception_of_the_closure_is_raised_as_it_is_and_the_step_not_made():
     assert post.done and same(post.gauss, plain.gauss)
     with pytest.raises(ValueError, match="the run is over: its 40 epochs"):
         post.step(lambda m: nll(m(x), y))
+    one = torch.nn.Linear(1, 1, bias=False)
+    usual = ft.VIFA(one, 10, rank=0, batch=10, draws=1, n_jobs=1)  # its epochs are the table's
+    while not usual.done:
+        usual.step(lambda m: m.weight.sum() ** 2)
+    with pytest.raises(ValueError, match="the run is over: epochs and batch"):
+        usual.step(lambda m: m.weight.sum() ** 2)
     for wrong in (3.0, torch.zeros(()), torch.zeros(2, requires_grad=True)):
         with pytest.raises(ValueError, match="one number in a tensor"):
             ft.VIFA(net(), 60, **QUICK).step(lambda m: wrong)

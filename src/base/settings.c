@@ -44,10 +44,11 @@ static value automatic(const fab_field *f)
     return (value){.i = FAB_AUTO_I64};
 }
 
-void fab_settings_add_defaults(const fab_fields *t, void *settings)
+void fab_settings_add_defaults(const fab_fields *t, void *settings, size_t size)
 {
     for (int64_t i = 0; i < t->n; i++) {
         const fab_field *f = &t->field[i];
+        if (f->offset + sizeof(value) > size) continue; /* the caller has no such member */
         value v = {.i = 0};
         if (f->origin == FAB_ORIGIN_AUTO) v = automatic(f);
         if (f->origin == FAB_ORIGIN_VALUE && f->type == FAB_F64) v.d = f->value;
@@ -59,7 +60,7 @@ void fab_settings_add_defaults(const fab_fields *t, void *settings)
 void fab_settings_defaults(const fab_fields *t, void *settings)
 {
     memset(settings, 0, t->size);
-    fab_settings_add_defaults(t, settings);
+    fab_settings_add_defaults(t, settings, t->size);
 }
 
 static int print_value(const fab_field *f, value v, char *buf, size_t size)

@@ -61,8 +61,9 @@ fab_status fab_no_such(fab_status s, const char *what, const char *wrong, const 
         .size = sizeof(SETTINGS)                                                    \
     }
 
-/* The defaults of the fields of t, the rest of the struct as it is: for a struct that two tables describe. */
-void fab_settings_add_defaults(const fab_fields *t, void *settings);
+/* The defaults of the fields of t that are in the first `size` bytes of the struct, the rest of it as it is: for a struct that two
+ * tables describe, or whose owner was compiled with an older one. */
+void fab_settings_add_defaults(const fab_fields *t, void *settings, size_t size);
 
 /* A number of type f64 that was auto becomes what was chosen, unless that is not > 0. */
 void fab_settings_choose(const fab_fields *t, void *settings, const char *name, double chosen);

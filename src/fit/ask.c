@@ -323,12 +323,14 @@ fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_
     *d = new;
     fab_glm head = user.head;
     head.D = 1; /* the number of the row */
-    for (int64_t i = 0; in->weight && i < in->rows; i++)
-        if (!(in->weight[i] > 0))
-            return FAB_FAIL(FAB_BAD_DATA,
-                            "%s: row %lld has weight %g, expected a number > 0: there is an answer "
-                            "for every row",
-                            m->name, (long long)i, in->weight[i]);
+    if (in->weight)
+        for (int64_t i = 0; i < in->rows; i++)
+            if (!(in->weight[i] > 0))
+                return FAB_FAIL(
+                    FAB_BAD_DATA,
+                    "%s: row %lld has weight %g, expected a number > 0: there is an answer "
+                    "for every row",
+                    m->name, (long long)i, in->weight[i]);
     if (in->y) FAB_TRY(fab_examples_check(m->name, &head, &new->table));
     if (new->linear) return FAB_OK; /* it stays what it is */
     const int outputs = (asks & FAB_ASKS_OUTPUTS) != 0;

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
+#include "base/settings.h"
 #include "model/likelihoods/likelihood.h"
 #include <string.h>
 
@@ -51,6 +52,16 @@ const char *fab_method_summary(const fab_method *m)
 const fab_fields *fab_method_fields(const fab_method *m)
 {
     return m->fields;
+}
+
+void fab_method_defaults(const char *method, void *settings, size_t size)
+{
+    const fab_method *m = fab_method_find(method);
+    memset(settings, 0, size);
+    if (!m) return;
+    fab_settings_add_defaults(m->fields, settings, size);
+    if (m->general && m->general->fields->size == m->fields->size) /* one struct for both */
+        fab_settings_add_defaults(m->general->fields, settings, size);
 }
 
 int fab_method_streams(const fab_method *m)

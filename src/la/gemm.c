@@ -29,7 +29,8 @@ static void product(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64
 static int64_t slice(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k)
 {
     const int allocates = ta == FAB_N && tb == FAB_N && (double)m * (double)n * (double)k <= 1e6;
-    return !allocates || k == 0 ? k : type == FAB_F64 ? 15 : 31;
+    if (!allocates || k == 0) return k;
+    return type == FAB_F64 ? 15 : 31;
 }
 
 void fab_gemm(fab_dtype type, fab_trans ta, fab_trans tb, int64_t m, int64_t n, int64_t k,

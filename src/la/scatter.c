@@ -15,8 +15,8 @@ enum {
     PANEL = 1024,
     BLOCK = 64, /* rows that one task loads */
     STRIP = FAB_STRIP,
-    FEW_COLUMNS = 256
-}; /* one thread below: too little work in a panel */
+    FEW_COLUMNS = 256, /* one thread below: too little work in a panel */
+};
 
 int64_t fab_scatter_work(int64_t D)
 {

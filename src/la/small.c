@@ -152,10 +152,8 @@ double fab_chol_logdet(int64_t n, const double *L)
 
 /* ---- eigen --------------------------------------------------------------------------------------- */
 
-enum {
-    EIG_PANEL = 34,
-    DIVIDE = 128
-}; /* columns per blocked step, and two more; divide and conquer above */
+enum { EIG_PANEL = 34 }; /* columns per blocked step, and two more */
+enum { DIVIDE = 128 };   /* divide and conquer above */
 
 /* Divide and conquer: 1 + 6 n + 2 n^2 doubles, then 3 + 5 n integers. */
 static int64_t divide_doubles(int64_t n)

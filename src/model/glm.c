@@ -48,10 +48,12 @@ fab_status fab_examples_check_watched(const char *who, const fab_glm *m, const f
 fab_status fab_examples_check(const char *who, const fab_glm *m, const fab_examples *e)
 {
     fab_watch w = fab_watch_of(NULL);
-    for (int64_t j = 0; e->weight && j < e->x.n; j++)
-        if (e->weight[j] == 0)
-            return FAB_FAIL(FAB_BAD_DATA, "%s: row %lld has weight 0, expected a finite number > 0",
-                            who, (long long)j);
+    if (e->weight)
+        for (int64_t j = 0; j < e->x.n; j++)
+            if (e->weight[j] == 0)
+                return FAB_FAIL(FAB_BAD_DATA,
+                                "%s: row %lld has weight 0, expected a finite number > 0", who,
+                                (long long)j);
     return fab_examples_check_watched(who, m, e, &w);
 }
 

@@ -66,11 +66,21 @@ const fab_fields *fab_absorb_table(void)
     return &table;
 }
 
-fab_absorb_settings fab_absorb_defaults(void)
+void fab_absorb_fill(fab_absorb_settings *s, size_t size)
 {
-    fab_absorb_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
+    memset(s, 0, size);
+    fab_settings_add_defaults(&table, s, size);
+}
+
+/* Copy the settings of a caller who may know fewer of them. */
+static fab_status take_settings(fab_absorb_settings *to, const fab_absorb_settings *s, size_t size)
+{
+    *to = fab_absorb_defaults();
+    if (s && (size > sizeof *to || size % 8 != 0 || size == 0))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "absorb: settings of %zu bytes, expected %zu or fewer",
+                        size, sizeof *to);
+    if (s) memcpy(to, s, size);
+    return FAB_OK;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -119,11 +129,13 @@ static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
 }
 
 fab_status fab_absorb_create(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                             const fab_absorb_settings *s, const fab_exec *x)
+                             const fab_absorb_settings *s, size_t size, const fab_exec *x)
 {
     *ab = NULL;
     fab_absorb proto;
-    FAB_TRY(prototype(&proto, D, K, m, s, x));
+    fab_absorb_settings own;
+    FAB_TRY(take_settings(&own, s, size));
+    FAB_TRY(prototype(&proto, D, K, m, &own, x));
     return fab_build((void **)ab, sizeof proto, &proto, layout);
 }
 

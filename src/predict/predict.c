@@ -141,23 +141,12 @@ double fab_predict_cdf(const fab_glm *m, double eta, double v, double y)
     return (l->cdf(m, eta, v, y) + (y > 0 ? l->cdf(m, eta, v, y - 1) : 0)) / 2;
 }
 
-typedef struct predictor {
-    const fab_glm *m;
-    double eta, v;
-} predictor;
-
-static double cdf(const void *ctx, double y)
-{
-    const predictor *p = ctx;
-    return fab_glm_likelihood(p->m)->cdf(p->m, p->eta, p->v, y);
-}
-
 void fab_predict_interval(const fab_glm *m, double eta, double v, double level, fab_prediction *p)
 {
-    const predictor c = {m, eta, v};
+    const fab_predictor c = {m, eta, v};
     fab_predict_y(m, eta, v, p);
-    fab_cdf_interval(cdf, &c, fab_glm_likelihood(m)->target == FAB_TARGET_COUNTS, level, p->mean,
-                     p->sd, &p->lower, &p->upper);
+    fab_cdf_interval(fab_predictor_cdf, &c, fab_glm_likelihood(m)->target == FAB_TARGET_COUNTS,
+                     level, p->mean, p->sd, &p->lower, &p->upper);
 }
 
 double fab_predict_logp(const fab_glm *m, double eta, double v, double y)

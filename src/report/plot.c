@@ -98,6 +98,15 @@ static int lay_names(const fab_plot *p, int line[CURVES], int x[CURVES])
     return lines + 1;
 }
 
+/* Factors, epochs, rows: whole numbers along x. */
+static int are_whole(const fab_plot *p)
+{
+    for (int64_t i = 0; i < p->curves; i++)
+        for (int64_t j = 0; j < p->curve[i].n && !is_level(&p->curve[i]); j++)
+            if (p->curve[i].x[j] != floor(p->curve[i].x[j])) return 0;
+    return 1;
+}
+
 static fab_status find_axes(picture *g)
 {
     const fab_plot *p = g->p;
@@ -105,6 +114,7 @@ static fab_status find_axes(picture *g)
     g->y = fab_axis_empty(p->log_y, g->bottom, g->top);
     for (int64_t i = 0; i < p->curves; i++) FAB_TRY(take_curve(g, &p->curve[i]));
     if (!(g->x.hi >= g->x.lo)) g->x.lo = g->x.hi = p->log_x ? 0 : 1; /* levels alone */
+    g->x.whole = are_whole(p);
     fab_axis_finish(&g->x, 0.02, 5);
     fab_axis_finish(&g->y, 0.06, 6);
     return FAB_OK;

@@ -20,7 +20,7 @@ enum { TITLE = 54 }; /* letters that have room on a narrow screen */
 
 fab_axis fab_axis_empty(int64_t log, double from, double to)
 {
-    return (fab_axis){log, INFINITY, -INFINITY, from, to, {0}, 0};
+    return (fab_axis){log, INFINITY, -INFINITY, from, to, {0}, 0, 0};
 }
 
 double fab_axis_place(const fab_axis *a, double v)
@@ -56,6 +56,7 @@ static void linear_ticks(fab_axis *a, int most)
     if (rough <= 5 * power) step = 5 * power;
     if (rough <= 2 * power) step = 2 * power;
     if (rough <= power) step = power;
+    if (a->whole && step < 1) step = 1;
     for (double i = ceil(a->lo / step - 1e-9); i * step <= a->hi + 1e-9 * step; i++)
         add_tick(a, i * step);
 }

@@ -23,6 +23,7 @@ typedef struct fab_axis {
     double from, to;            /* in the picture */
     double tick[FAB_SVG_TICKS]; /* as numbers, not as their logarithms */
     int ticks;
+    int whole; /* 1: nothing stands between two whole numbers, and no tick either */
 } fab_axis;
 
 /* An axis of nothing yet, from one place in the picture to another. */

@@ -85,10 +85,12 @@ static fab_status check_split(const fab_regression *r)
                         "needs %d; here are %lld",
                         fab_data_name(&r->data), FAB_CALIBRATION_ROWS, 2 * FAB_CALIBRATION_ROWS,
                         (long long)t->n);
-    for (int64_t i = 0; t->weight && i < t->n; i++)
-        if (!(t->weight[i] > 0))
-            return FAB_FAIL(FAB_BAD_DATA, "%s: weight '%s': row %lld has %g, expected more than 0",
-                            fab_data_name(&r->data), t->weight_name, (long long)i, t->weight[i]);
+    if (t->weight)
+        for (int64_t i = 0; i < t->n; i++)
+            if (!(t->weight[i] > 0))
+                return FAB_FAIL(
+                    FAB_BAD_DATA, "%s: weight '%s': row %lld has %g, expected 0 or more",
+                    fab_data_name(&r->data), t->weight_name, (long long)i, t->weight[i]);
     return FAB_OK;
 }
 

@@ -118,7 +118,8 @@ static fab_status keep_text(fab_factors *f, const char *key, const char *value)
 /* What the file says besides the method's own. */
 static fab_status describe(const fab_factors *f, fab_tensors *more)
 {
-    for (int64_t i = 0; f->more && i < fab_tensors_meta_count(f->more); i++) {
+    const int64_t kept = f->more ? fab_tensors_meta_count(f->more) : 0;
+    for (int64_t i = 0; i < kept; i++) {
         const char *key = fab_tensors_meta_key(f->more, i);
         FAB_TRY(fab_tensors_set(more, key, fab_tensors_get(f->more, key)));
     }

@@ -105,7 +105,8 @@ void fab_factors_loadings_of(const fab_gauss *q, const fab_rotation *r, double *
     for (int64_t d = 0; d < q->D; d++) {
         const double v = variance(q, d);
         uniqueness[d] = q->psi[d] / v;
-        for (int64_t k = 0; k < K && !r->standardised; k++) loading[d * K + k] /= sqrt(v);
+        if (!r->standardised)
+            for (int64_t k = 0; k < K; k++) loading[d * K + k] /= sqrt(v);
     }
     for (int64_t k = 0; k < K; k++) { /* diag(phi L' L) */
         explained[k] = 0;

@@ -14,9 +14,8 @@
 #include <stdio.h>
 #include <string.h>
 
-enum {
-    SPARSE_ROWS = 4096
-}; /* of a libsvm file that are read at a time, or those of a piece of values */
+/* Of a libsvm file that are read at a time, or those of a piece of values. */
+enum { SPARSE_ROWS = 4096 };
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
@@ -105,7 +104,8 @@ static void drop_rows(fab_factors *f, double *x, double *weight, int64_t *n)
         const double *row = x + j * f->columns;
         const int absent = weight && weight[j] == 0;
         int whole = !drop || !weight || weight[j] == weight[j];
-        for (int64_t d = 0; drop && d < f->D && whole; d++) whole = row[d] == row[d];
+        if (drop)
+            for (int64_t d = 0; d < f->D; d++) whole &= row[d] == row[d];
         f->absent += absent;
         f->dropped += !absent && !whole;
         if (absent || !whole) continue;
@@ -231,8 +231,9 @@ static fab_status take_piece(fab_factors *f, const fab_rows *rows, const double 
 static int are_fine(const fab_factors *f, const fab_rows *rows, const double *weight)
 {
     if (fab_rows_check(f->method->name, rows, f->D) != FAB_OK) return 0;
-    for (int64_t j = 0; weight && j < rows->n; j++)
-        if (!(weight[j] >= 0 && isfinite(weight[j]))) return 0;
+    if (weight)
+        for (int64_t j = 0; j < rows->n; j++)
+            if (!(weight[j] >= 0 && isfinite(weight[j]))) return 0;
     return 1;
 }
 

@@ -83,7 +83,8 @@ fab_status fab_factors_view_open(fab_factors_view **v, const char *file, const f
 void fab_factors_view_free(fab_factors_view *v)
 {
     if (!v) return;
-    for (int64_t d = 0; v->name && d < v->D; d++) fab_release(v->name[d]);
+    if (v->name)
+        for (int64_t d = 0; d < v->D; d++) fab_release(v->name[d]);
     fab_release(v->name);
     fab_rotation_free(v->rotation);
     fab_release(v->loading);

@@ -139,17 +139,7 @@ fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t
 {
     const fab_examples all = {fab_dataset_rows(t), t->y, t->weight, t->offset},
                        e = fab_examples_part(&all, first, n);
-    const int64_t before = fab_fit_rows(f->fit);
-    fab_status s = fab_fit_update(f->fit, &e);
-    for (int64_t done = 0; s == FAB_STOPPED;) { /* a piece is taken whole: its file is behind it */
-        const int64_t now = fab_fit_rows(f->fit) - before;
-        if (now == done || now == n) break;
-        done = now;
-        const fab_examples rest = fab_examples_part(&e, done, n - done);
-        const fab_status more = fab_fit_update(f->fit, &rest);
-        if (more != FAB_OK) s = more;
-    }
-    return s;
+    return fab_fit_update(f->fit, &e);
 }
 
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)

@@ -6,9 +6,9 @@
 #include <string.h>
 
 enum { LEAST_ROWS = 50 }; /* fewer say nothing */
-#define FEW_CHANGES \
-    0.1           /* of those that shuffled rows have: 50 shuffled rows have as few once in 1e9 */
-#define ALIKE 0.8 /* correlation of neighbours: 50 shuffled rows reach it once in 1e8 */
+/* of those that shuffled rows have: 50 shuffled rows have as few once in 1e9 */
+#define FEW_CHANGES 0.1
+#define ALIKE       0.8 /* correlation of neighbours: 50 shuffled rows reach it once in 1e8 */
 
 fab_status fab_order_watch(fab_order *o, const double *y, int64_t n, int64_t classes)
 {

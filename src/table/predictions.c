@@ -195,10 +195,11 @@ static fab_status take_draws(work *w, const fab_draws *d)
         }
     }
     if (!w->how.with_target || !by_draws(w)) return FAB_OK;
-    for (int64_t i = 0; wants_cdf(w) && i < d->n; i++)
-        a->cdf[a->n + i] = fab_draws_cdf(d, i, a->y[a->n + i]);
-    for (int64_t i = 0; wants_density(w) && i < d->n; i++)
-        a->density[a->n + i] = fab_draws_logp(d, i, a->y[a->n + i]);
+    if (wants_cdf(w))
+        for (int64_t i = 0; i < d->n; i++) a->cdf[a->n + i] = fab_draws_cdf(d, i, a->y[a->n + i]);
+    if (wants_density(w))
+        for (int64_t i = 0; i < d->n; i++)
+            a->density[a->n + i] = fab_draws_logp(d, i, a->y[a->n + i]);
     FAB_TRY(fab_draws_score(d, a->y + a->n, &w->exec, &s));
     add_scores(&w->sum, &s);
     return FAB_OK;
@@ -432,12 +433,14 @@ static fab_status finish(work *w)
     const fab_calibration c = fab_regression_calibration(w->r);
     if (c.temperature > 0) FAB_TRY(apply_temperature(w, &c));
     if (w->how.with_target) FAB_TRY(score(w));
-    for (int64_t i = 0; wants_cdf(w) && !by_draws(w) && i < a->n; i++)
-        a->cdf[i] = fab_predict_cdf(&w->model, w->eta[i], w->variance[i], a->y[i]);
-    for (int64_t i = 0; wants_density(w) && !by_draws(w) && i < a->n; i++)
-        a->density[i] = a->classes
-                            ? a->logp[i * a->classes + (int64_t)a->y[i]]
-                            : fab_predict_logp(&w->model, w->eta[i], w->variance[i], a->y[i]);
+    if (wants_cdf(w) && !by_draws(w))
+        for (int64_t i = 0; i < a->n; i++)
+            a->cdf[i] = fab_predict_cdf(&w->model, w->eta[i], w->variance[i], a->y[i]);
+    if (wants_density(w) && !by_draws(w))
+        for (int64_t i = 0; i < a->n; i++)
+            a->density[i] = a->classes
+                                ? a->logp[i * a->classes + (int64_t)a->y[i]]
+                                : fab_predict_logp(&w->model, w->eta[i], w->variance[i], a->y[i]);
     if (!c.way || c.temperature > 0) return FAB_OK;
     if (a->classes) return fab_calibration_sets(&c, a);
     double quantile;

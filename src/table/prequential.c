@@ -36,11 +36,11 @@ enum {
     CHUNK_NUMBERS = 1 << 18, /* of about so many numbers */
     POINTS = 256
 };
-#define TOO_FAR \
-    1e100 /* a log density beyond is taken for none: its square would leave the numbers */
-#define WORSE_SE \
-    4.0 /* the last rows are worse when their log density is lower by so many standard errors, */
-#define WORSE 0.05 /* and by so many nats */
+/* a log density beyond is taken for none: its square would leave the numbers */
+#define TOO_FAR 1e100
+/* the last rows are worse when their log density is lower by so many standard errors, */
+#define WORSE_SE 4.0
+#define WORSE    0.05 /* and by so many nats */
 
 /* Sums over rows scored, each with the number of rows that it stands for. */
 typedef struct sums {

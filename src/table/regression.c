@@ -27,7 +27,9 @@ enum {
     EXACT_MOST = 5000,   /* features up to which exact is the default */
     LAPLACE_MOST = 2000, /* and laplace, of what is neither a number nor for vga */
     VGA_ROWS =
-        100000,    /* rows up to which vga is; with more there is hardly a difference to laplace */
+        100000, /* rows up to which vga is; with more there is hardly a difference to laplace */
+    VGA_FEW =
+        4, /* rows for a coordinate up to which VGA_WORK is no limit: laplace is no faster there */
     FLOOR_RUNS = 3 /* networks of a fold, for a floor of the noise that is automatic */
 };
 
@@ -186,7 +188,7 @@ static int suits_vga(const fab_regression *r)
     const int64_t classes = several ? fab_dataset_levels(t, most + 1) : 1;
     const double n = (double)t->n, C = (double)classes, P = C * (double)features;
     if (wide && C * ((double)all + 1) * n * C > VGA_WIDE) return 0;
-    return classes <= most && n * P * P <= VGA_WORK;
+    return classes <= most && (n * P * P <= VGA_WORK || n <= VGA_FEW * P);
 }
 
 const char *fab_regression_default_linear(const fab_regression *r)

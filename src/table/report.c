@@ -9,8 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-#define SPREAD \
-    1.3 /* dispersion of Poisson's counts from which another likelihood is worth a word */
+/* dispersion of Poisson's counts from which another likelihood is worth a word */
+#define SPREAD 1.3
 enum {
     MANY = 20 /* features, of half as many as rows, from which a sparse prior is */
 };

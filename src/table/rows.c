@@ -9,6 +9,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
+#include "base/bytes.h"
 #include "base/hooks.h"
 #include "base/rows.h"
 #include "base/settings.h"
@@ -16,6 +17,7 @@
 #include "data/source/source.h"
 #include "model/net/examples.h"
 #include "table/regression.h"
+#include <math.h>
 #include <string.h>
 
 enum {
@@ -107,14 +109,32 @@ fab_status fab_regression_survey(fab_regression *r)
 static fab_status note_key(fab_regression *r, int64_t c, char key)
 {
     const fab_dataset *t = r->table;
+    int64_t rows = 0;
     char *name;
+    for (int64_t i = 0; i < t->n; i++) rows += !isnan(t->x[i * t->D + c]);
     FAB_TRY(fab_copy_text(&name, t->name[c]));
     r->key[r->keys++] = (fab_key){.column = name,
                                   .number = fab_feed_column(r->feed, c),
                                   .levels = t->words[c].n,
-                                  .rows = t->n,
+                                  .rows = rows,
                                   .left_out = key != FAB_KEY_REMARK};
     return FAB_OK;
+}
+
+/* Words of which each row has its own explain the rows at hand to the last digit, and no other. */
+static fab_status nothing_left(const fab_regression *r)
+{
+    const fab_key *k = &r->key[0];
+    char shown[FAB_SHOWN];
+    const char *name = fab_show(shown, k->column, strlen(k->column));
+    const int date = fab_feed_is_date(r->feed, 0);
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "%s: '%s' has %lld different words in %lld rows: it names the rows, and no other "
+        "column is there to explain '%s'; %s%s%s--categorical %s reads it all the same",
+        fab_data_name(&r->data), name, (long long)k->levels, (long long)k->rows,
+        r->table->target_name, date ? "--dates numbers reads days, " : "",
+        date ? "--dates parts year, month and weekday, " : "", date ? "and " : "", name);
 }
 
 /* Leave out what names the rows. */
@@ -137,6 +157,7 @@ static fab_status leave_keys(fab_regression *r)
         r->left[c] = r->left[c] == FAB_KEY_WORDS || r->left[c] == FAB_KEY_NUMBERS;
         left += r->left[c];
     }
+    if (left == columns) return nothing_left(r);
     return left ? fab_feed_leave_out(r->feed, r->table, r->left) : FAB_OK;
 }
 
@@ -174,6 +195,8 @@ fab_status fab_regression_load_rows(fab_regression *r)
         FAB_TRY(read_rows(r, most));
         FAB_TRY(check_table(r));
     }
+    if (r->table->n == 1 && r->dropped > 0)
+        return fab_about(fab_data_name(&r->data), fab_feed_no_rows(r->feed, r->table));
     return FAB_OK;
 }
 
@@ -205,7 +228,6 @@ static fab_status learn(fab_regression *r)
 {
     const fab_dataset *t = r->table;
     const fab_rows all = fab_dataset_rows(t);
-    fab_status stopped = FAB_OK;
     const fab_examples e = {all, t->y, t->weight, t->offset};
     const fab_glm *head = r->fit.net ? &fab_net_model(r->fit.net)->head : &r->fit.glm;
     if (!r->ahead || fab_examples_check(r->fit.what.method->name, head, &e) != FAB_OK)
@@ -223,20 +245,17 @@ static fab_status learn(fab_regression *r)
         const fab_rows x = fab_rows_part(&all, done, n);
         FAB_TRY(fab_prequential_score(r->ahead, &x, t->y + done,
                                       t->offset ? t->offset + done : NULL, n));
-        const fab_status s = fab_fitting_update_part(&r->fit, t, done, n);
-        if (s == FAB_STOPPED)
-            stopped = s; /* a piece is taken whole: its file is behind it */
-        else
-            FAB_TRY(s);
+        FAB_TRY(fab_fitting_update_part(&r->fit, t, done, n));
     }
-    return stopped;
+    return FAB_OK;
 }
 
 static fab_status take_in(fab_regression *r)
 {
     const fab_dataset *t = r->table;
     FAB_TRY(of_data(r, fab_scaling_apply(r->scaling, r->table)));
-    for (int64_t i = 0; i < t->n && t->y; i++) r->counted |= t->y[i] != 0;
+    if (t->y)
+        for (int64_t i = 0; i < t->n; i++) r->counted |= t->y[i] != 0;
     if (r->fit.what.method->streams)
         FAB_TRY(fab_order_watch(&r->order, t->y, t->n, r->scaling->levels));
     return of_data(r, learn(r));

@@ -59,7 +59,8 @@ static void adam(const call *c, int64_t first, int64_t end)
 
 static void move(const call *c, int64_t first, int64_t end)
 {
-    for (int64_t d = first; d < end && d < c->decayed; d++) c->theta[d] *= c->shrink;
+    const int64_t shrunk = end < c->decayed ? end : c->decayed;
+    for (int64_t d = first; d < shrunk; d++) c->theta[d] *= c->shrink;
     if (c->o->kind == FAB_OPTIMISER_SGD)
         plain(c, first, end);
     else if (c->o->kind == FAB_OPTIMISER_NESTEROV)

@@ -127,10 +127,12 @@ static void move_task(void *ctx, int64_t i, int thread)
                   weights = t->m.D - t->m.free;
     double *g = t->gradient, sum[PARTS] = {0};
     (void)thread;
+    const int64_t weights_end = end < weights ? end : weights,
+                  before = end < t->from ? end : t->from, behind = first > t->to ? first : t->to;
     if (c->a != 0)
-        for (int64_t d = first; d < end && d < weights; d++) g[d] += c->a * t->theta[d]; /* 4 */
-    for (int64_t d = first; d < end && d < t->from; d++) g[d] = 0;
-    for (int64_t d = first > t->to ? first : t->to; d < end; d++) g[d] = 0;
+        for (int64_t d = first; d < weights_end; d++) g[d] += c->a * t->theta[d]; /* 4 */
+    for (int64_t d = first; d < before; d++) g[d] = 0; /* from and to: the coordinates that move */
+    for (int64_t d = behind; d < end; d++) g[d] = 0;
     int64_t d = first;
     for (; d + PARTS <= end; d += PARTS)
         for (int p = 0; p < PARTS; p++) sum[p] += g[d + p] * g[d + p]; /* 5 */

@@ -15,9 +15,15 @@ from ._errors import refuse
 Floats = NDArray[np.float64]
 
 
+def array_of(x: Any) -> Any:
+    """What NumPy does not know but can borrow by DLPack, as an array of it; anything else as it is."""
+    known = not hasattr(x, "__dlpack__") or hasattr(x, "__array__") or hasattr(x, "__array_interface__")
+    return x if known else np.from_dlpack(x)
+
+
 def rows_of(x: ArrayLike, width: int | None = None) -> tuple[NDArray[Any], bool]:
     """A matrix of rows in float64 or float32, and whether it was one row alone."""
-    a = np.asarray(x)
+    a = np.asarray(array_of(x))
     if a.dtype != np.float32:
         a = np.asarray(a, dtype=np.float64)
     alone = a.ndim == 1
@@ -39,7 +45,8 @@ def numbers(room: bytearray, *shape: int, dtype: Any = np.float64) -> NDArray[An
 
 def owned(a: ArrayLike, dtype: Any) -> NDArray[Any]:
     """C-contiguous, of this type; a copy of a view into memory that somebody could still write to."""
-    out = np.ascontiguousarray(a, dtype=dtype)
+    known = array_of(a)
+    out = np.ascontiguousarray(known if known is a else np.array(known), dtype=dtype)  # whose memory that is nobody can tell
     below: Any = out
     while isinstance(below, np.ndarray):
         if below is not out and below.flags.writeable:

@@ -39,12 +39,15 @@ class Settings(dict[str, Setting]):
 
 @dataclass(frozen=True)
 class Method:
-    """A method: what it is called, what it takes, whether it streams, what it can be told."""
+    """A method: what it is called, what it takes, whether it streams, which likelihoods its linear models and its networks may
+    have, what it can be told."""
 
     name: str
     summary: str
     streams: bool
     takes: tuple[str, ...]
+    likelihoods: tuple[str, ...]
+    network_likelihoods: tuple[str, ...]
     settings: Settings = field(repr=False)
     asks: int = field(repr=False, default=0)
 
@@ -62,7 +65,11 @@ def _all() -> tuple[Method, ...]:
     def bits(name: str) -> int:
         return _core.takes(name, "linear")[0] | _core.takes(name, "networks")[0] | _core.takes(name, "vectors")[0]
 
-    return tuple(Method(name, summary, bool(streams), _words(bits(name)), _table(fields), asks)
+    def likelihoods(name: str, of: str) -> tuple[str, ...]:
+        return tuple(_core.takes(name, of)[2]) if suits(name, of) else ()
+
+    return tuple(Method(name, summary, bool(streams), _words(bits(name)), likelihoods(name, "linear"), likelihoods(name, "networks"),
+                        _table(fields), asks)
                  for name, summary, streams, _, asks, fields, _ in _core.methods())
 
 
@@ -80,6 +87,8 @@ def method(name: str) -> Method:
 
     >>> method("exact").settings["intercept_alpha"].default
     '0.0001'
+    >>> method("kalman").likelihoods
+    ('gaussian',)
     """
     for m in _all():
         if m.name == name:

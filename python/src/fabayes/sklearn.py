@@ -160,14 +160,14 @@ class Common:
             f.early.clear()
         except Error:  # too few rows for a file yet
             before = None
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         try:
             f.core.update(*rows, True)
         except BaseException:
             self._fitted = self._again(f.early) if before is None else _unpack(f.kind, before, self.n_jobs)
             raise
         f.kept.clear()
-        f.pace = (time.perf_counter() - start) / max(n, 1)
+        f.pace = min(time.perf_counter() - start, time.process_time() - used) / max(n, 1)  # waiting for others is not work
         if before is None:
             f.early.append(_copies(rows))
 

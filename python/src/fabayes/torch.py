@@ -286,8 +286,9 @@ class Run:
         total, parts = 0.0, self.flat.parts(self.slope)
         self._ask()
         if self.done:
-            raise refuse(f"the run is over: its {self.fit.settings()['epochs']} epochs are done; epochs and batch say how many steps "
-                         "there are")
+            epochs = self.fit.settings()["epochs"]
+            its = "" if epochs == "auto" else f" its {epochs} epochs are done;"
+            raise refuse(f"the run is over:{its} epochs and batch say how many steps there are")
         try:
             for _ in range(self.draws):
                 self._ask()

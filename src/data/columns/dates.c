@@ -125,7 +125,8 @@ const fab_date_part *fab_date_part_find(const char *name)
 
 int fab_formula_dates(const char *formula)
 {
-    for (const fab_date_part *part = fab_date_parts; formula && part->name; part++) {
+    if (!formula) return 0;
+    for (const fab_date_part *part = fab_date_parts; part->name; part++) {
         const size_t n = strlen(part->name);
         for (const char *p = formula; (p = strstr(p, part->name)) != NULL; p += n) {
             const char before = p > formula ? p[-1] : ' ';

@@ -32,13 +32,13 @@ struct fab_feed {
     fab_watch watch;
     fab_source *owned, *owned_labels; /* closed with the feed; or NULL */
     fab_formula *formula;             /* of the call; NULL: none, or the scaling's */
-    fab_dictionary *
-        *levels; /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
-    struct met *met; /* columns: the words of rows whose weight is not 0; NULL: no weights */
+    /* role.n: of columns whose numbers are levels, else NULL; NULL: no such column */
+    fab_dictionary **levels;
+    struct met *met; /* columns: the words of rows that are there; NULL: all are */
     int64_t met_columns;
     int64_t weightless; /* rows of weight 0, which are absent */
-    int64_t *
-        gaps; /* role.n: rows left out in which the feature is missing; NULL: none is left out for one */
+    /* role.n: rows left out in which the feature is missing; NULL: none is left out for one */
+    int64_t *gaps;
 };
 
 /* ---- life ------------------------------------------------------------------------------------------ */
@@ -102,7 +102,7 @@ static fab_status start(fab_feed *f, fab_status found)
         memset(f->gaps, 0, (size_t)f->role.n * sizeof *f->gaps);
     }
     f->most = PIECE / f->columns > 0 ? PIECE / f->columns : 1;
-    if (f->role.weight >= 0) {
+    if (f->role.weight >= 0 || f->missing != FAB_MISSING_REFUSE) {
         const int64_t all = f->columns + 1; /* and that of labels */
         FAB_TRY(fab_alloc_array((void **)&f->met, all, sizeof *f->met, "feed"));
         memset(f->met, 0, (size_t)all * sizeof *f->met);
@@ -290,6 +290,11 @@ int64_t fab_feed_column(const fab_feed *f, int64_t c)
     return f->role.feature[c];
 }
 
+int fab_feed_is_date(const fab_feed *f, int64_t c)
+{
+    return fab_source_is_date(f->source, f->role.feature[c]);
+}
+
 fab_status fab_feed_named(const fab_feed *f, const char *list, char **named)
 {
     const fab_roles *r = &f->role;
@@ -392,6 +397,8 @@ static void count_gaps(fab_feed *f, const double *row)
 
 fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t)
 {
+    const char *left = t->n ? "one row alone is left" : "no row is left";
+    const char *each = t->n ? "the other" : "each of the";
     int64_t worst = 0;
     if (t->dropped == 0 && f->weightless)
         return FAB_FAIL(FAB_BAD_DATA,
@@ -403,13 +410,13 @@ fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t)
         for (int64_t c = 1; c < f->role.n; c++)
             if (f->gaps[c] > f->gaps[worst]) worst = c;
     if (!f->gaps || f->role.n == 0 || f->gaps[worst] == 0)
-        return FAB_FAIL(FAB_BAD_DATA, "no row is left: a value is missing in each of the %lld rows",
+        return FAB_FAIL(FAB_BAD_DATA, "%s: a value is missing in %s %lld rows", left, each,
                         (long long)t->dropped);
     return FAB_FAIL(FAB_BAD_DATA,
-                    "no row is left: a value is missing in each of the %lld rows, in %lld of them "
+                    "%s: a value is missing in %s %lld rows, in %lld of them "
                     "that of '%s'; leave columns with many gaps out (--exclude), or fill them "
                     "(--missing mean)",
-                    (long long)t->dropped, (long long)f->gaps[worst], t->name[worst]);
+                    left, each, (long long)t->dropped, (long long)f->gaps[worst], t->name[worst]);
 }
 
 /* Shall the row be left out? */
@@ -426,7 +433,7 @@ static int is_dropped(const fab_feed *f, const double *row)
     return 0;
 }
 
-/* ---- rows of weight 0, and words that only they have ------------------------------------------------- */
+/* ---- rows of weight 0, and words of rows that are there ------------------------------------------------- */
 
 static int is_absent(const fab_feed *f, const double *row)
 {
@@ -455,7 +462,8 @@ static fab_status grow_codes(int64_t **a, int64_t used, int64_t room)
 /* The words of a row that is there, which get the codes of their order among such rows. */
 static fab_status meet_words(fab_feed *f, double *row)
 {
-    for (int64_t c = 0; f->met && c < f->columns; c++) {
+    if (!f->met) return FAB_OK;
+    for (int64_t c = 0; c < f->columns; c++) {
         met *m = &f->met[c];
         if (isnan(row[c]) || !finds_words(f, c)) continue;
         const int64_t code = (int64_t)row[c];
@@ -654,11 +662,11 @@ fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t)
                 f->weightless++;
                 continue;
             }
-            FAB_TRY(meet_words(f, row));
             if (is_dropped(f, row)) {
                 t->dropped++;
                 count_gaps(f, row);
             } else {
+                FAB_TRY(meet_words(f, row));
                 FAB_TRY(take_row(f, t, row));
             }
         }
@@ -706,15 +714,13 @@ fab_status fab_feed_survey(fab_feed *f, fab_dataset *t)
         FAB_TRY(next(f, f->most, &got));
         for (int64_t i = 0; i < got; i++) {
             double *row = f->piece + i * f->columns;
-            if (is_absent(f, row)) continue;
+            if (is_absent(f, row) || is_dropped(f, row)) continue;
             FAB_TRY(meet_words(f, row));
-            if (target >= 0 && !is_dropped(f, row))
-                fab_levels_add(row + target, 1, t->level, &t->levels);
+            if (target >= 0) fab_levels_add(row + target, 1, t->level, &t->levels);
             if (f->levels)
                 for (int64_t c = 0; c < f->role.n; c++) {
                     double level = row[f->role.feature[c]];
-                    if (f->levels[c] && !is_dropped(f, row))
-                        FAB_TRY(code_level(f->levels[c], &level));
+                    if (f->levels[c]) FAB_TRY(code_level(f->levels[c], &level));
                 }
         }
         f->rows += got;

@@ -9,7 +9,7 @@
  *                  some of its numbers would be alike by chance: n numbers drawn evenly from a range of R have n^2 / 2R such
  *                  pairs on average, and without any pair some rule keeps them apart.  10 are asked for; 1, and a range
  *                  of 20 n at most, when the numbers rise or fall all the way.  Nothing is remarked when no other column is
- *                  there
+ *                  there, and numbers stay when nothing else would be left
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
@@ -122,6 +122,7 @@ fab_status fab_dataset_keys(const fab_dataset *t, const char *named, char *key)
         left += key[c] == FAB_KEY_NONE || key[c] == FAB_KEY_REMARK;
     }
     for (int64_t c = 0; c < t->columns; c++)
-        if (!left || (!plain && key[c] == FAB_KEY_REMARK)) key[c] = FAB_KEY_NONE;
+        if (key[c] != FAB_KEY_WORDS && (!left || (!plain && key[c] == FAB_KEY_REMARK)))
+            key[c] = FAB_KEY_NONE;
     return FAB_OK;
 }

@@ -375,7 +375,7 @@ static fab_status check_weights(const fab_dataset *t)
         for (int64_t i = 0; i < t->n; i++)
             if (!(t->weight[i] > 0))
                 return FAB_FAIL(FAB_BAD_DATA,
-                                "weight '%s': row %lld (from 0) has %g, expected more than 0",
+                                "weight '%s': row %lld (from 0) has %g, expected 0 or more",
                                 t->weight_name, (long long)i, t->weight[i]);
     return FAB_OK;
 }

@@ -114,10 +114,12 @@ static fab_status no_level(const lookup *l, fab_dataset *t, int64_t row, double 
         return FAB_OK;
     }
     fab_print_double(number, sizeof number, x);
-    return FAB_FAIL(
-        FAB_BAD_DATA, "column '%s': row %lld (from 0) has '%s', which is none of its %lld levels",
-        l->column->name, (long long)(t->before + row),
-        l->words->n ? l->words->word[(int64_t)x] : number, (long long)l->column->levels);
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "column '%s': row %lld (from 0) has '%s', which is none of its %lld levels; "
+                    "predict --unseen prior takes it",
+                    l->column->name, (long long)(t->before + row),
+                    l->words->n ? l->words->word[(int64_t)x] : number,
+                    (long long)l->column->levels);
 }
 
 fab_status fab_scaling_level(const fab_scaling *k, fab_dataset *t, int64_t c, const int64_t *place,

@@ -43,17 +43,19 @@ fab_status fab_dataset_keys(const fab_dataset *t, const char *named, char *key);
 fab_status fab_feed_named(const fab_feed *f, const char *list, char **named);
 /* The number of feature column c in the source. */
 int64_t fab_feed_column(const fab_feed *f, int64_t c);
+/* Does it hold dates? */
+int fab_feed_is_date(const fab_feed *f, int64_t c);
 /* Rows that were read and are absent, for their weight is 0. */
 int64_t fab_feed_weightless(const fab_feed *f);
-/* Fails: t, all that f gave, has no rows; why. */
+/* Fails: t, all that f gave, has no rows, or one beside those that miss a value; why. */
 fab_status fab_feed_no_rows(const fab_feed *f, const fab_dataset *t);
 /* Leave out the columns with out[c] = 1, of the feed and of a table of its rows (NULL: none). */
 fab_status fab_feed_leave_out(fab_feed *f, fab_dataset *t, const char *out);
 /* The columns of a list mark[] them: mark has a place for each column of the source. */
 enum {
-    FAB_MARK_LISTED = 1,
-    FAB_MARK_NAMED = 2
-}; /* by a range or the beginning of its name; by itself */
+    FAB_MARK_LISTED = 1, /* by a range or the beginning of its name */
+    FAB_MARK_NAMED = 2,  /* by itself */
+};
 fab_status fab_columns_mark(const fab_source *s, const char *list, char *mark);
 
 /* The columns of the feed are those of this formula, in its order.  On failure the feed is closed, and *f NULL. */

@@ -214,8 +214,8 @@ const char *fab_arrays_sparse_name(const fab_source *s, int64_t column)
     int64_t target, weight, offset;
     if (!s->arrays || !s->arrays->start || column <= s->features) return NULL;
     fab_arrays_roles(s, &target, &weight, &offset);
-    const fab_array *a = column == weight ? &s->arrays->weight : &s->arrays->offset;
-    return a->name ? a->name : column == weight ? "weight" : "offset";
+    if (column == weight) return s->arrays->weight.name ? s->arrays->weight.name : "weight";
+    return s->arrays->offset.name ? s->arrays->offset.name : "offset";
 }
 
 /* ---- rows ------------------------------------------------------------------------------------------- */

@@ -15,9 +15,8 @@
 enum { MAX_INDEX = INT32_MAX }; /* as in LIBSVM itself */
 enum { PAIR_BYTES = 4 };        /* at least, with the blank in front: " 1:2" */
 enum { FIRST_ROWS = 16 };
-enum {
-    FEATURE_BYTES = 300
-}; /* of memory for a feature in a model: its names, units, mean and variance; one short line may ask for 2e9 */
+/* Of memory for a feature in a model: its names, units, mean and variance; one short line may ask for 2e9. */
+enum { FEATURE_BYTES = 300 };
 
 static const char *skip(const char *p, const char *end)
 {
@@ -182,7 +181,8 @@ static int64_t last_index(fab_span line)
     const char *end = line.p + line.n, *p;
     int64_t index;
     while (end > line.p && (end[-1] == ' ' || end[-1] == '\t')) end--;
-    for (p = end; p > line.p && p[-1] != ' ' && p[-1] != '\t';) p--;
+    p = end;
+    while (p > line.p && p[-1] != ' ' && p[-1] != '\t') p--;
     const char *colon = read_index(p, end, &index);
     return colon < end && *colon == ':' && is_index(index) ? index : 0;
 }

@@ -68,7 +68,27 @@ static fab_status check_text(const fab_source *s, fab_span head)
     return FAB_OK;
 }
 
-/* The stream is text: lines that end in \r alone, and comments in front of the first row. */
+/* sep=; as the first line, by which a file tells Excel its separator; that of the call goes before it. */
+static fab_status take_separator(fab_source *s)
+{
+    enum { LEAST = 5, QUOTES = 2 };
+    fab_span line;
+    char shown[FAB_SHOWN];
+    FAB_TRY(fab_stream_look_line(&s->in, 0, &line));
+    if (!line.p || line.n > LEAST + QUOTES + 1) return FAB_OK;
+    const char *p = line.p;
+    size_t n = line.n > 0 && p[line.n - 1] == '\r' ? line.n - 1 : line.n;
+    if (n == LEAST + QUOTES && p[0] == '"' && p[n - 1] == '"') {
+        p++;
+        n -= QUOTES;
+    }
+    if (n != LEAST || memcmp(p, "sep=", 4) != 0 || !strchr(",;|\t ", p[4])) return FAB_OK;
+    if (!s->dialect.separator) s->dialect.separator = p[4];
+    FAB_TRY(fab_source_say(s, "its first line, '%s', gives the separator", fab_show(shown, p, n)));
+    return fab_stream_line(&s->in, &line);
+}
+
+/* The stream is text: lines that end in \r alone, the separator for Excel, and comments in front of the first row. */
 static fab_status begin_text(fab_source *s)
 {
     fab_span head, line;
@@ -79,6 +99,7 @@ static fab_status begin_text(fab_source *s)
         fab_stream_end_lines_by_returns(&s->in);
         FAB_TRY(fab_source_say(s, "its lines end in carriage returns alone, as on an old Mac"));
     }
+    FAB_TRY(take_separator(s));
     const char asked = s->dialect.comment ? s->dialect.comment : s->usual.comment;
     if (asked == FAB_NO_COMMENT) return FAB_OK;
     s->comment = asked;

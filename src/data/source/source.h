@@ -51,8 +51,8 @@ struct fab_source {
     const char *categorical; /* an option, borrowed while opening */
     int64_t word_columns;    /* columns of words */
     char *unread; /* columns: 1: its cells are NaN, whatever they hold; NULL: none; owned */
-    char *
-        key; /* columns: 1: names the rows, and fab_source_choose leaves it out; NULL: none; owned */
+    /* columns: 1: names the rows, and fab_source_choose leaves it out; NULL: none; owned */
+    char *key;
     struct fab_dictionary **words; /* columns: its words, or NULL: numbers; NULL: all are numbers */
 
     fab_dialect dialect, usual; /* asked for, and found; where neither says */

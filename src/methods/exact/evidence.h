@@ -1,8 +1,8 @@
 /* evidence.h - alpha and beta of a linear model by maximising the evidence, given its spectrum.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_EVIDENCE_H
-#define FAB_INFER_EVIDENCE_H
+#ifndef FAB_EXACT_EVIDENCE_H
+#define FAB_EXACT_EVIDENCE_H
 
 #include "base/hooks.h"
 

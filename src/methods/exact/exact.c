@@ -32,13 +32,6 @@ const fab_fields fab_exact_table = TABLE("exact", fields);
 const fab_fields fab_ridge_table = TABLE("ridge", fields);
 #undef SETTINGS
 
-fab_exact_settings fab_exact_defaults(void)
-{
-    fab_exact_settings s;
-    fab_settings_defaults(&fab_exact_table, &s);
-    return s;
-}
-
 /* ---- alpha and beta --------------------------------------------------------------------------- */
 
 static int64_t jacobi_work(int64_t n)
@@ -57,9 +50,12 @@ static fab_status is_deficient(int64_t n, const double *B, double least, double 
         const double *b = B + j * n;
         double most = 0, sum = 0;
         for (int64_t i = 0; i < n; i++) most = fmax(most, fabs(b[i]));
-        for (int64_t i = 0; i < n && most > 0; i++) sum += (b[i] / most) * (b[i] / most);
-        for (int64_t i = 0; i < n; i++)
-            A[i + j * n] = most > 0 ? b[i] / most / sqrt(sum) : i == j; /* no column at all */
+        if (most > 0) {
+            for (int64_t i = 0; i < n; i++) sum += (b[i] / most) * (b[i] / most);
+            for (int64_t i = 0; i < n; i++) A[i + j * n] = b[i] / most / sqrt(sum);
+        } else { /* no column at all */
+            for (int64_t i = 0; i < n; i++) A[i + j * n] = i == j;
+        }
     }
     FAB_TRY(fab_svd(n, n, A, U, s, room, room + n * n));
     *deficient = !(s[n - 1] > least * s[0]);
@@ -250,14 +246,6 @@ const fab_method fab_exact_method = {
     .name = "exact",
     .summary =
         "linear regression, exactly: the posterior in closed form, evidence for alpha and beta",
-    .takes = FAB_TAKES_LINEAR,
-    .suits = fab_suits_normal,
-    .closed = 1,
     .fields = &fab_exact_table,
-    .bytes = fab_exact_bytes,
-    .init = init,
-    .update = fab_exact_update,
-    .result = fab_exact_result,
-    .report = fab_exact_report,
-    .free = fab_exact_free,
+    FAB_EXACT_VERBS,
 };

@@ -1,8 +1,8 @@
 /* exact.h - what the two ways of exact linear regression share.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_EXACT_H
-#define FAB_INFER_EXACT_H
+#ifndef FAB_EXACT_H
+#define FAB_EXACT_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
@@ -42,5 +42,11 @@ fab_status fab_exact_report(void *handle, fab_report *r);
 void fab_exact_free(void *handle);
 double fab_exact_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
 extern const fab_fields fab_exact_table, fab_ridge_table;
+
+/* The row of exact and ridge in the list of methods, but for name, summary and fields. */
+#define FAB_EXACT_VERBS                                                                          \
+    .takes = FAB_TAKES_LINEAR, .suits = fab_suits_normal, .closed = 1, .bytes = fab_exact_bytes, \
+    .init = init, .update = fab_exact_update, .result = fab_exact_result,                        \
+    .report = fab_exact_report, .free = fab_exact_free
 
 #endif

@@ -13,9 +13,9 @@
 #include <math.h>
 #include <string.h>
 
-#define CONSTANT \
-    (8 * DBL_EPSILON) /* a column varies by less than this part of its size: rounding */
-#define LEAST DBL_MIN /* the same by itself: below, numbers have no digits to divide by */
+/* a column varies by less than this part of its size: rounding */
+#define CONSTANT (8 * DBL_EPSILON)
+#define LEAST    DBL_MIN /* the same by itself: below, numbers have no digits to divide by */
 
 static double weight(const fab_exact_columns *c, int64_t j)
 {

@@ -1,8 +1,8 @@
 /* reduced.h - a table of examples reduced to its triangular factor, for linear models.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_REDUCED_H
-#define FAB_INFER_REDUCED_H
+#ifndef FAB_EXACT_REDUCED_H
+#define FAB_EXACT_REDUCED_H
 
 #include "base/hooks.h"
 #include "fabayes/model.h"

@@ -8,8 +8,8 @@
 #include <math.h>
 #include <string.h>
 
-#define AT_FLOOR \
-    1e-9 /* relative: psi that was searched as a logarithm stands this near its floor */
+/* relative: psi that was searched as a logarithm stands this near its floor */
+#define AT_FLOOR 1e-9
 
 fab_status fab_batch_init(void **handle, const fab_batch *proto, const void *settings, size_t size,
                           const fab_exec *x)

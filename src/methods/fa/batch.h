@@ -3,8 +3,8 @@
  * A batch method fills q from a target in one function; the four verbs are these.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_BATCH_H
-#define FAB_ESTIM_BATCH_H
+#ifndef FAB_FA_BATCH_H
+#define FAB_FA_BATCH_H
 
 #include "methods/fa/target.h"
 #include "fabayes/fit.h"

@@ -163,7 +163,8 @@ static int degree(double top)
 {
     const double m = top > 1 ? log(2 * GROWTH) / acosh(top)
                              : DEGREE; /* p(top) = cosh(m acosh top) */
-    return m < 1 ? 1 : m < DEGREE ? (int)m : DEGREE;
+    if (m < 1) return 1;
+    return m < DEGREE ? (int)m : DEGREE;
 }
 
 /* 3  y0 = V, y1 = (A - c) V / h, y_{j+1} = 2 (A - c) y_j / h - y_{j-1}, on [c - h, c + h] = [0, theta_b],

@@ -1,8 +1,8 @@
 /* eigs.h - the leading eigenpairs of diag(s) S diag(s), S a target.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_EIGS_H
-#define FAB_ESTIM_EIGS_H
+#ifndef FAB_FA_EIGS_H
+#define FAB_FA_EIGS_H
 
 #include "methods/fa/target.h"
 

@@ -48,14 +48,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("em", fields);
 #undef SETTINGS
 
-fab_em_settings fab_em_defaults(int64_t K)
-{
-    fab_em_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 /* ---- the steps -------------------------------------------------------------------------------- */
 
 typedef struct steps {

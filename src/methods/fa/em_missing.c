@@ -183,7 +183,8 @@ static fab_status add_group(holes *h, int64_t first, int64_t end, double *loglik
     h->E[K * one + K] = n;
     for (int64_t e = 0; e < one * one; e++) h->All[e] += h->E[e];
     for (int64_t i = 0; i < D; i++)
-        for (int64_t e = 0; e < one * one && have[i]; e++) h->A[i * one * one + e] += h->E[e];
+        if (have[i])
+            for (int64_t e = 0; e < one * one; e++) h->A[i * one * one + e] += h->E[e];
     return FAB_OK;
 }
 

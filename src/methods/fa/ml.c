@@ -57,14 +57,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("ml", fields);
 #undef SETTINGS
 
-fab_ml_settings fab_ml_defaults(int64_t K)
-{
-    fab_ml_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 /* ---- the likelihood --------------------------------------------------------------------------- */
 
 typedef struct search {
@@ -109,7 +101,8 @@ static double evaluate(unsigned n, const double *u, double *gradient, void *ctx)
         const double l = q->eigs.lambda[k] > 1 ? q->eigs.lambda[k] : 1;
         const double *v = q->eigs.V + k * D;
         value += log(l) - l + 1;
-        for (int64_t i = 0; i < D && gradient; i++) gradient[i] += (l - 1) * v[i] * v[i] / 2;
+        if (gradient)
+            for (int64_t i = 0; i < D; i++) gradient[i] += (l - 1) * v[i] * v[i] / 2;
     }
     return value / 2;
 }

@@ -65,14 +65,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("online-em", fields);
 #undef SETTINGS
 
-fab_online_em_settings fab_online_em_defaults(int64_t K)
-{
-    fab_online_em_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 /* ---- life ------------------------------------------------------------------------------------- */
 
 static void layout(fab_layout *l, void *handle)

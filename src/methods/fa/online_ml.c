@@ -64,14 +64,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("online-ml", fields);
 #undef SETTINGS
 
-fab_online_ml_settings fab_online_ml_defaults(int64_t K)
-{
-    fab_online_ml_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 static fab_ml_settings ml_settings(const fab_online_ml_settings *s)
 {
     return (fab_ml_settings){.K = s->K,

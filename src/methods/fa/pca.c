@@ -10,20 +10,12 @@
 #include "fit/method.h"
 #include "methods/fa/spectral.h"
 
-#define SETTINGS fab_pca_settings
+#define SETTINGS fab_ppca_settings
 static const fab_field fields[] = {FAB_SPECTRAL_FIELDS(
     "psi, relative to the coordinate's variance: every coordinate stands at this floor")};
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 static const fab_fields table = TABLE("pca", fields);
 #undef SETTINGS
-
-fab_pca_settings fab_pca_defaults(int64_t K)
-{
-    fab_pca_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
 
 static void fill(fab_batch *b, fab_eigs *e, double trace)
 {

@@ -17,14 +17,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("ppca", fields);
 #undef SETTINGS
 
-fab_ppca_settings fab_ppca_defaults(int64_t K)
-{
-    fab_ppca_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 static void fill(fab_batch *b, fab_eigs *e, double trace)
 {
     double rest = trace;

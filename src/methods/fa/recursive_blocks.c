@@ -24,7 +24,8 @@ enum {
 
 int64_t fab_recursive_clamp(double v, int64_t lo, int64_t hi)
 {
-    return v < (double)lo ? lo : v > (double)hi ? hi : (int64_t)v;
+    if (v < (double)lo) return lo;
+    return v > (double)hi ? hi : (int64_t)v;
 }
 
 int64_t fab_recursive_svd_rows(const recursive_em *e, int64_t rows)

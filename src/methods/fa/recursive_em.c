@@ -81,14 +81,6 @@ _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every se
 static const fab_fields table = TABLE("recursive-em", fields);
 #undef SETTINGS
 
-fab_recursive_em_settings fab_recursive_em_defaults(int64_t K)
-{
-    fab_recursive_em_settings s;
-    fab_settings_defaults(&table, &s);
-    s.K = K;
-    return s;
-}
-
 /* Put numbers where the rules say auto; D: the coordinates of all processes, which choose alike. */
 static void resolve(fab_recursive_em_settings *s, int64_t D)
 {
@@ -102,7 +94,8 @@ static void resolve(fab_recursive_em_settings *s, int64_t D)
     if (!fab_is_auto_i64(s->warmup)) return;
     const int64_t wide = fab_recursive_clamp(fit, 2 * s->inner_rank, 4 * s->inner_rank);
     const int64_t least = s->centre == CENTRE_NONE ? 1 : 2;
-    s->warmup = s->start == START_RANDOM ? least : s->block > wide ? s->block : wide;
+    s->warmup = s->block > wide ? s->block : wide;
+    if (s->start == START_RANDOM) s->warmup = least;
 }
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -128,7 +121,8 @@ static void layout(fab_layout *l, void *handle)
     const int64_t side = side_of(e), R = e->set.inner_rank, D = e->D;
     const int64_t squeezed = e->columns >= 2 * D ? D : 0; /* fewer than R where processes share D */
     const int64_t least = squeezed > R ? squeezed : R, wide = side > least ? side : least;
-    const int64_t eig = side > R ? side : side ? R : 0;
+    int64_t eig = 0;
+    if (side) eig = side > R ? side : R;
     const int64_t long_side = D > e->columns ? D : e->columns;
     e->v = fab_place(l, e->D, sizeof *e->v);
     e->constant = fab_place(l, e->D, sizeof *e->constant);
@@ -176,7 +170,7 @@ static fab_status build_parts(recursive_em *e)
     const fab_absorb_settings a = absorb_settings(s);
     const fab_dtype type = e->run.ops->type;
     FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_COVARIANCE, type, e->D, s->inner_rank));
-    FAB_TRY(fab_absorb_create(&e->absorb, e->D, s->inner_rank, e->columns, &a, &e->exec));
+    FAB_TRY(fab_absorb_create(&e->absorb, e->D, s->inner_rank, e->columns, &a, sizeof a, &e->exec));
     fab_absorb_watch(e->absorb, &e->run.watch);
     return FAB_OK;
 }

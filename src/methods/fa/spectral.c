@@ -27,13 +27,9 @@ double fab_spectral_bytes(int64_t D, int64_t K, int64_t n, int64_t svd)
     return fab_eigs_bytes(D, K, whole(svd, D, n));
 }
 
-_Static_assert(sizeof(fab_pca_settings) == sizeof(fab_spectral_settings) &&
-                   sizeof(fab_ppca_settings) == sizeof(fab_spectral_settings),
-               "pca and ppca have these settings and no others");
-
 fab_status fab_spectral_init(void **handle, const char *name,
                              fab_status (*solve)(fab_batch *b, const fab_target *t),
-                             const fab_spectral_settings *s, const fab_input *in, const fab_exec *x)
+                             const fab_ppca_settings *s, const fab_input *in, const fab_exec *x)
 {
     const fab_batch proto = {.name = name,
                              .D = in->vectors,
@@ -47,7 +43,7 @@ fab_status fab_spectral_init(void **handle, const char *name,
 double fab_spectral_fit_bytes(const void *settings, const fab_input *in, int64_t n,
                               const fab_exec *x)
 {
-    const fab_spectral_settings *s = settings;
+    const fab_ppca_settings *s = settings;
     return fab_batch_bytes(in->vectors, s->K, n, fab_eigs_width(in->vectors, s->K), x) +
            fab_spectral_bytes(in->vectors, s->K, n, s->svd);
 }
@@ -55,7 +51,7 @@ double fab_spectral_fit_bytes(const void *settings, const fab_input *in, int64_t
 fab_status fab_spectral(fab_batch *b, const fab_target *t,
                         void (*use)(fab_batch *b, fab_eigs *e, double trace))
 {
-    const fab_spectral_settings *set = (const fab_spectral_settings *)b->settings;
+    const fab_ppca_settings *set = (const fab_ppca_settings *)b->settings;
     fab_eigs e;
     int exact;
     FAB_TRY(fab_spectral_choose(b->name, set->svd, t, &exact));
@@ -72,11 +68,12 @@ fab_status fab_spectral(fab_batch *b, const fab_target *t,
     }
     if (s == FAB_OK) s = fab_eigs_solve(&e, scale);
     if (s == FAB_OK) use(b, &e, trace);
-    for (int64_t i = 0; i < b->D && s == FAB_OK && scale; i++) {
-        const double sd = scale[i] > 0 ? 1 / scale[i] : 0;
-        b->q->psi[i] *= sd * sd;
-        for (int64_t k = 0; k < b->K; k++) b->F[i + k * b->D] *= sd;
-    }
+    if (s == FAB_OK && scale)
+        for (int64_t i = 0; i < b->D; i++) {
+            const double sd = scale[i] > 0 ? 1 / scale[i] : 0;
+            b->q->psi[i] *= sd * sd;
+            for (int64_t k = 0; k < b->K; k++) b->F[i + k * b->D] *= sd;
+        }
     b->report.converged = e.worst <= FAB_EIGS_RESIDUAL;
     fab_release(scale);
     fab_eigs_free(&e);

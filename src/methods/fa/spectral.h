@@ -1,8 +1,8 @@
 /* spectral.h - what ppca and pca share: settings, verbs, and the leading eigenpairs of the sample covariance.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_ESTIM_SPECTRAL_H
-#define FAB_ESTIM_SPECTRAL_H
+#ifndef FAB_FA_SPECTRAL_H
+#define FAB_FA_SPECTRAL_H
 
 #include "methods/fa/batch.h"
 #include "methods/fa/eigs.h"
@@ -20,15 +20,7 @@ fab_status fab_spectral_choose(const char *who, int64_t svd, const fab_target *t
 /* Bytes of the eigenpairs for n rows. */
 double fab_spectral_bytes(int64_t D, int64_t K, int64_t n, int64_t svd);
 
-/* The settings of both. */
-typedef struct fab_spectral_settings {
-    int64_t K;
-    int64_t svd;
-    double psi_min;
-    int64_t seed;
-    int64_t standardise;
-} fab_spectral_settings;
-
+/* The settings of both, a fab_ppca_settings. */
 #define FAB_SPECTRAL_FIELDS(psi_help)                                                     \
     REQUIRED(K, I64, 1, 4096, "number of factors"),                                       \
         CHOICE(svd, FAB_SVD_AUTO, fab_svd_names,                                          \
@@ -47,8 +39,7 @@ typedef struct fab_spectral_settings {
 
 fab_status fab_spectral_init(void **handle, const char *name,
                              fab_status (*solve)(fab_batch *b, const fab_target *t),
-                             const fab_spectral_settings *s, const fab_input *in,
-                             const fab_exec *x);
+                             const fab_ppca_settings *s, const fab_input *in, const fab_exec *x);
 double fab_spectral_fit_bytes(const void *settings, const fab_input *in, int64_t n,
                               const fab_exec *x);
 

@@ -178,8 +178,8 @@ static fab_status orthonormalise(fab_start *s, const fab_long *Q)
         s->run.ops->gram(&s->run, Q, NULL, s->square);
         FAB_TRY(fab_sum(&s->run, s->square, K * K));
         for (int64_t k = 0; k < K; k++) trace += s->square[k + k * K];
-        for (int64_t k = 0; k < K && round == 0; k++)
-            s->square[k + k * K] += (double)K * eps * trace;
+        if (round == 0)
+            for (int64_t k = 0; k < K; k++) s->square[k + k * K] += (double)K * eps * trace;
         FAB_TRY(fab_chol(K, s->square));
         memset(s->G0, 0, (size_t)(K * K) * sizeof *s->G0);
         fab_add_identity(K, s->G0);
@@ -262,8 +262,10 @@ fab_status fab_start_project(fab_start *s, const void *delta, double *G, double 
     const int scaled = s->start == FAB_START_VARIANCE;
     const fab_long F = fab_long_rows(s->q.F, s->D, K), X = vector((void *)delta, s->D);
     FAB_TRY(make_F0(s));
-    for (int64_t i = 0; i < s->D; i++)
-        s->w[i] = !scaled ? s->p0 : s->d2[i] > 0 ? 1 / sqrt(s->d2[i]) : 0;
+    for (int64_t i = 0; i < s->D; i++) {
+        s->w[i] = s->p0;
+        if (scaled) s->w[i] = s->d2[i] > 0 ? 1 / sqrt(s->d2[i]) : 0;
+    }
     s->run.ops->cross(&s->run, &F, s->w, &X, r);
     FAB_TRY(fab_sum(&s->run, r, K));
     for (int64_t k = 0; k < K; k++) r[k] = s->c > 0 ? s->c * r[k] : 0; /* 5 */

@@ -42,12 +42,12 @@ extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
 /* What a method adds to the skeleton: its settings, its memory, one step, its result and what is saved. */
 typedef struct fab_start_parts {
-    const fab_fields
-        *fields; /* with K, warmup, start, centre, psi_min, seed, held, and perhaps forget */
-    size_t size; /* of its handle, which begins with a fab_start */
+    /* with K, warmup, start, centre, psi_min, seed, held, and perhaps forget */
+    const fab_fields *fields;
+    size_t size;                                 /* of its handle, which begins with a fab_start */
     void (*layout)(fab_layout *l, void *handle); /* begins with fab_start_layout */
-    fab_status (*step)(
-        void *handle); /* of the row whose deviation is in next; g and c are its own */
+    /* of the row whose deviation is in next; g and c are its own */
+    fab_status (*step)(void *handle);
     fab_status (*form)(void *handle);  /* its result, in q */
     fab_states (*state)(void *handle); /* beside that of the skeleton */
 } fab_start_parts;

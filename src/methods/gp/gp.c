@@ -72,13 +72,6 @@ static const fab_fields table = TABLE("gp", fields);
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 #undef SETTINGS
 
-fab_gp_settings fab_gp_defaults(void)
-{
-    fab_gp_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* ---- who watches -------------------------------------------------------------------------------------- */
 
 static int hear(void *ctx, const char *what, int64_t done, int64_t total)

@@ -32,8 +32,8 @@
 #define COARSE     1e-8   /* nats: a mode good enough to compare evidences */
 #define LEAST_SIZE (-7.0) /* range of log beta of a dispersion: variance = mean + mean^2 / beta */
 #define MOST_SIZE  14.0
-#define WIDE_NOISE \
-    (-2.0) /* the same of Student's noise, around the variance of y: normal there, with one mode */
+/* the same of Student's noise, around the variance of y: normal there, with one mode */
+#define WIDE_NOISE (-2.0)
 enum { TURNS = 10 }; /* of alpha and beta, at most */
 
 /* ---- settings --------------------------------------------------------------------------------- */
@@ -78,14 +78,6 @@ const fab_fields fab_laplace_table = TABLE("laplace", fields);
 const fab_fields fab_laplace_net_table = TABLE("laplace", net_fields);
 const fab_fields fab_map_table = TABLE("map", fields);
 #undef SETTINGS
-
-fab_laplace_settings fab_laplace_defaults(void)
-{
-    fab_laplace_settings s;
-    fab_settings_defaults(&fab_laplace_table, &s);
-    fab_settings_add_defaults(&fab_laplace_net_table, &s);
-    return s;
-}
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
@@ -441,14 +433,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
 const fab_method fab_laplace_method = {
     .name = "laplace",
     .summary = "the mode of a generalised linear model and the curvature there, with the evidence",
-    .takes = FAB_TAKES_LINEAR,
-    .dispersion = 1,
     .fields = &fab_laplace_table,
-    .bytes = fab_laplace_bytes,
-    .init = init,
-    .update = fab_laplace_update,
-    .result = fab_laplace_result,
-    .report = fab_laplace_report,
-    .free = fab_laplace_free,
     .general = &fab_laplace_net_method,
+    FAB_LAPLACE_VERBS,
 };

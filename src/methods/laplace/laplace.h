@@ -1,8 +1,8 @@
 /* laplace.h - what laplace and map share.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LAPLACE_H
-#define FAB_INFER_LAPLACE_H
+#ifndef FAB_LAPLACE_H
+#define FAB_LAPLACE_H
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
@@ -55,5 +55,11 @@ fab_status fab_laplace_report(void *handle, fab_report *r);
 void fab_laplace_free(void *handle);
 double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x);
 extern const fab_fields fab_laplace_table, fab_laplace_net_table, fab_map_table;
+
+/* The row of laplace and map in the list of methods, but for name, summary, fields and general. */
+#define FAB_LAPLACE_VERBS                                                                     \
+    .takes = FAB_TAKES_LINEAR, .dispersion = 1, .bytes = fab_laplace_bytes, .init = init,     \
+    .update = fab_laplace_update, .result = fab_laplace_result, .report = fab_laplace_report, \
+    .free = fab_laplace_free
 
 #endif

@@ -30,8 +30,8 @@
 #include <string.h>
 
 #define ALPHA 1 /* alpha auto: of the first training */
-#define MOST_WORK \
-    4e12 /* structure auto: multiplications of a low rank, some minutes of a core; above, diagonal */
+/* structure auto: multiplications of a low rank, some minutes of a core; above, diagonal */
+#define MOST_WORK 4e12
 
 /* Is the noise chosen with alpha?  That of Student's t stays with training. */
 static int chooses_noise(const fab_laplace_net *f)

@@ -1,8 +1,8 @@
 /* net.h - Laplace's approximation of a network while it is made.
  *
  * SPDX-License-Identifier: MIT */
-#ifndef FAB_INFER_LAPLACE_NET_H
-#define FAB_INFER_LAPLACE_NET_H
+#ifndef FAB_LAPLACE_NET_H
+#define FAB_LAPLACE_NET_H
 
 #include "fabayes/methods.h"
 #include "fabayes/net.h"

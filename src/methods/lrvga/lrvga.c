@@ -100,15 +100,6 @@ static const fab_fields table = TABLE("lrvga", fields);
 const fab_fields fab_lrvga_net_table = TABLE("lrvga", net_fields);
 #undef SETTINGS
 
-fab_lrvga_settings fab_lrvga_defaults(int64_t K)
-{
-    fab_lrvga_settings s;
-    fab_settings_defaults(&table, &s);
-    fab_settings_add_defaults(&fab_lrvga_net_table, &s);
-    s.K = K;
-    return s;
-}
-
 /* What auto means for a linear model; for a network in net.c. */
 static void choose(void *settings, const fab_input *in)
 {

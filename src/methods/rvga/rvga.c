@@ -34,12 +34,9 @@
 #include <math.h>
 #include <string.h>
 
-#define WIDEST \
-    1e10 /* variance of a predictor of a GLM: 8 has the digits for it, counts for no more */
-enum {
-    COLUMNS = 400,
-    SWEEPS = 10
-}; /* 8: at most so many columns, at most so often again; as lrvga has them */
+/* variance of a predictor of a GLM: 8 has the digits for it, counts for no more */
+#define WIDEST 1e10
+enum { COLUMNS = 400, SWEEPS = 10 }; /* 8: at most so many, so often again; as lrvga has them */
 
 typedef struct rvga {
     fab_rvga_settings set;
@@ -94,13 +91,6 @@ GLM_LAYOUT(fields);
 static const fab_fields table = TABLE("rvga", fields);
 static const fab_fields kalman_table = TABLE("kalman", fields);
 #undef SETTINGS
-
-fab_rvga_settings fab_rvga_defaults(void)
-{
-    fab_rvga_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
@@ -739,38 +729,24 @@ static fab_status load(void *handle, const fab_tensors *t)
     return check_loaded(e);
 }
 
+#define VERBS                                                                                \
+    .streams = 1, .takes = FAB_TAKES_LINEAR, .bytes = bytes, .update = update, .work = work, \
+    .result = result, .report = report, .free = release, .save = save, .load = load
+
 const fab_method fab_rvga_method = {
     .name = "rvga",
     .summary = "one pass, full covariance: linear, logistic, poisson, softmax; for small D",
-    .streams = 1,
-    .takes = FAB_TAKES_LINEAR,
     .suits = fab_suits_recursion,
     .fields = &table,
-    .bytes = bytes,
     .init = init,
-    .update = update,
-    .work = work,
-    .result = result,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    VERBS,
 };
 
 const fab_method fab_kalman_method = {
     .name = "kalman",
     .summary = "one pass, full covariance: exact linear regression for small D",
-    .streams = 1,
-    .takes = FAB_TAKES_LINEAR,
     .suits = fab_suits_normal,
     .fields = &kalman_table,
-    .bytes = bytes,
     .init = init_kalman,
-    .update = update,
-    .work = work,
-    .result = result,
-    .report = report,
-    .free = release,
-    .save = save,
-    .load = load,
+    VERBS,
 };

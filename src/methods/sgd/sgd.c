@@ -37,13 +37,6 @@ MODEL_LAYOUT(fields);
 static const fab_fields table = TABLE("sgd", fields), ensemble = TABLE("ensemble", several);
 #undef SETTINGS
 
-fab_sgd_settings fab_sgd_defaults(void)
-{
-    fab_sgd_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
 
 static void layout(fab_layout *l, void *handle)

@@ -69,20 +69,6 @@ MODEL_LAYOUT(fields);
 static const fab_fields table = TABLE("slang", fields);
 #undef SETTINGS
 
-fab_vogn_settings fab_vogn_defaults(void)
-{
-    fab_vogn_settings s;
-    fab_settings_defaults(&vogn_table, &s);
-    return s;
-}
-
-fab_slang_settings fab_slang_defaults(void)
-{
-    fab_slang_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* ---- life --------------------------------------------------------------------------------------------- */
 
 static fab_status check(const fab_slang *f)

@@ -41,18 +41,18 @@
 #include <string.h>
 
 #define TWO_PI 6.283185307179586477
-#define CONSTANT \
-    (8 * DBL_EPSILON) /* a column varies by less than this part of its size: rounding */
-#define NOTHING \
-    1e-13 /* eigenvalues below this part of the largest are rounding: no direction of the columns */
+/* a column varies by less than this part of its size: rounding */
+#define CONSTANT (8 * DBL_EPSILON)
+/* eigenvalues below this part of the largest are rounding: no direction of the columns */
+#define NOTHING   1e-13
 #define NOISELESS 1e-12 /* s2, at least: of the variance of y */
 #define FAINTEST  1e-6  /* h times the largest l, at least: a dense part that nothing feels */
 #define STRONGEST 1e9   /* and at most */
 #define GRID      0.25  /* step of the search, in log h */
 #define FINE      1e-4  /* and where it ends */
-#define SLACK \
-    1e-13 /* psi of the free intercept, relative to its precision: the error that it makes */
-#define FREE 1e-3 /* e_j, at least: of what the rows say of the column */
+/* psi of the free intercept, relative to its precision: the error that it makes */
+#define SLACK 1e-13
+#define FREE  1e-3 /* e_j, at least: of what the rows say of the column */
 enum { ROWS = 256, SLABS = 16 };
 
 /* q(b) and what was chosen with it. */
@@ -123,13 +123,6 @@ static const fab_field fields[] = {
 static const fab_fields table = TABLE("spike-slab", fields);
 GLM_LAYOUT(fields);
 #undef SETTINGS
-
-fab_spike_slab_settings fab_spike_slab_defaults(void)
-{
-    fab_spike_slab_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 

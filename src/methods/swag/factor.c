@@ -19,10 +19,8 @@ typedef union any_settings {
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
-enum {
-    WARMUP_FACTORS = 2,
-    WARMUP_MOST = 100
-}; /* iterates for each factor; the methods' own default */
+enum { WARMUP_FACTORS = 2 }; /* iterates for each factor */
+enum { WARMUP_MOST = 100 };  /* the methods' own default */
 
 int64_t fab_swag_factor_warmup(const fab_swag_settings *s)
 {

@@ -60,20 +60,6 @@ static const fab_fields table = TABLE("swag", fields), multiswag = TABLE("multis
                         averaging = TABLE("iterate-averaging", windows);
 #undef SETTINGS
 
-fab_swa_settings fab_swa_defaults(void)
-{
-    fab_swa_settings s;
-    fab_settings_defaults(&swa_table, &s);
-    return s;
-}
-
-fab_swag_settings fab_swag_defaults(void)
-{
-    fab_swag_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
-
 /* The settings of swa as those of a swag without columns. */
 static fab_swag_settings swa_as_swag(const void *settings)
 {

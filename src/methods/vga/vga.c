@@ -67,11 +67,10 @@
 #define QUARTER   0.25
 #define COLDEST   0x1p-8
 enum {
-    ROWS = 256,
-    ROUNDS = 60,
-    MOVES = 2
-}; /* of a block; of alpha, by the bound; by rows left out,
- * whose densities are too high where alpha is low */
+    ROWS = 256,  /* of a block */
+    ROUNDS = 60, /* of alpha, by the bound */
+    MOVES = 2,   /* of alpha, by rows left out, whose densities are too high where alpha is low */
+};
 
 /* One place (mu, S) with what 1 and 2 know of it. */
 typedef struct place {
@@ -170,13 +169,6 @@ static const fab_field fields[] = {
 static const fab_fields table = TABLE("vga", fields);
 GLM_LAYOUT(fields);
 #undef SETTINGS
-
-fab_vga_settings fab_vga_defaults(void)
-{
-    fab_vga_settings s;
-    fab_settings_defaults(&table, &s);
-    return s;
-}
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
@@ -1057,8 +1049,10 @@ static fab_status gauss_of_wide(vga *f, const span *s, const fab_rows *rows)
         status = cut(f, p, diag);
     } else {
         status = fab_gauss_create(&f->q, FAB_FORM_PRECISION, f->type, p->P, n);
-        if (status == FAB_OK) memcpy(f->q->psi, p->psi, (size_t)p->P * sizeof *p->psi);
-        for (int64_t i = 0; i < p->P * n && status == FAB_OK; i++) fab_gauss_put(f->q, i, p->F[i]);
+        if (status == FAB_OK) {
+            memcpy(f->q->psi, p->psi, (size_t)p->P * sizeof *p->psi);
+            for (int64_t i = 0; i < p->P * n; i++) fab_gauss_put(f->q, i, p->F[i]);
+        }
     }
     if (status == FAB_OK) memcpy(f->q->mu, p->mu, (size_t)p->P * sizeof(double));
     fab_release(p);

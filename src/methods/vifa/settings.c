@@ -67,20 +67,6 @@ const fab_fields fab_vifa_table = TABLE("vifa", fields),
                  fab_meanfield_table = TABLE("meanfield", diagonal);
 #undef SETTINGS
 
-fab_vifa_settings fab_vifa_defaults(void)
-{
-    fab_vifa_settings s;
-    fab_settings_defaults(&fab_vifa_table, &s);
-    return s;
-}
-
-fab_vifa_settings fab_meanfield_defaults(void)
-{
-    fab_vifa_settings s;
-    fab_settings_defaults(&fab_meanfield_table, &s);
-    return s;
-}
-
 /* What auto means.  Where -log p has many valleys the mean finds one before the spread is let in, and F, all of whose
  * entries adam would move by the rate at once, goes slowly: otherwise the noise that F makes is what the model fits. */
 typedef struct values {

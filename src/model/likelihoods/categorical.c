@@ -25,9 +25,12 @@ static double loglik(const fab_glm *m, double y, const double *eta, double *grad
         for (int64_t k = 0; k < C * C; k++) {
             const double p = exp(eta[k / C] - top) / sum, q = exp(eta[k % C] - top) / sum;
             double rest = 0; /* 1 - p */
-            for (int64_t l = 0; l < C && k / C == k % C; l++)
-                rest += l == k / C ? 0 : exp(eta[l] - top) / sum;
-            curvature[k] = k / C == k % C ? p * rest : -p * q;
+            if (k / C != k % C) {
+                curvature[k] = -p * q;
+                continue;
+            }
+            for (int64_t l = 0; l < C; l++) rest += l == k / C ? 0 : exp(eta[l] - top) / sum;
+            curvature[k] = p * rest;
         }
     return eta[mine] == top ? -log1p(others) : eta[mine] - top - log(sum);
 }

@@ -87,6 +87,14 @@ fab_status fab_likelihood_check(const char *who, fab_likelihood l);
 const fab_likelihood_row *fab_likelihood_row_of(fab_likelihood l);
 const fab_likelihood_row *fab_glm_likelihood(const fab_glm *m);
 
+/* y under a Gaussian predictor of mean u and variance v: P(Y <= y), as cdf.h wants it. */
+typedef struct fab_predictor {
+    const fab_glm *m;
+    double u, v;
+} fab_predictor;
+
+double fab_predictor_cdf(const void *predictor, double y);
+
 /* fab_examples_check, asking w now and then; a row of weight 0 is absent, and may have any y. */
 fab_status fab_examples_check_watched(const char *who, const fab_glm *m, const fab_examples *e,
                                       fab_watch *w);

@@ -62,3 +62,9 @@ const fab_likelihood_row *fab_glm_likelihood(const fab_glm *m)
     const fab_likelihood_row *l = fab_likelihood_row_of(m->likelihood);
     return m->nu > 0 && l->tailed ? l->tailed : l;
 }
+
+double fab_predictor_cdf(const void *predictor, double y)
+{
+    const fab_predictor *p = predictor;
+    return fab_glm_likelihood(p->m)->cdf(p->m, p->u, p->v, y);
+}

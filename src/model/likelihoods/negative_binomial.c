@@ -124,22 +124,11 @@ static double cdf(const fab_glm *m, double u, double v, double k)
     return sum / weight;
 }
 
-typedef struct predictor {
-    const fab_glm *m;
-    double u, v;
-} predictor;
-
-static double cdf_at(const void *ctx, double k)
-{
-    const predictor *p = ctx;
-    return cdf(p->m, p->u, p->v, k);
-}
-
 static void interval(const fab_glm *m, double u, double v, double *lower, double *upper)
 {
-    const predictor p = {m, u, v};
-    *lower = fab_cdf_least(cdf_at, &p, 0.05);
-    *upper = fab_cdf_least(cdf_at, &p, 0.95);
+    const fab_predictor p = {m, u, v};
+    *lower = fab_cdf_least(fab_predictor_cdf, &p, 0.05);
+    *upper = fab_cdf_least(fab_predictor_cdf, &p, 0.95);
 }
 
 const fab_likelihood_row fab_likelihood_negative_binomial = {

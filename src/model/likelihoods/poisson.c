@@ -18,9 +18,8 @@
 
 #define LOG_2_PI 1.8378770664093454836
 #define TINY     1e-290 /* a variance below this is none */
-enum {
-    STIRLING = 16
-}; /* counts from here on by Stirling's series, whose first term left out is 1e-14 */
+/* Counts from here on by Stirling's series, whose first term left out is 1e-14. */
+enum { STIRLING = 16 };
 
 static int fits(const fab_glm *m, double y)
 {

@@ -93,7 +93,8 @@ double fab_softmax_mean_at(fab_softmax_mean *s, int64_t y, const double *mean, c
         double top = -INFINITY, sum = 0;
         for (int64_t k = 0; k < C; k++) {
             double shift = 0;
-            for (int64_t r = 0; r < most && r <= k; r++) shift += s->R[k * most + r] * z[r];
+            const int64_t columns = k < most ? k + 1 : most; /* R is lower triangular */
+            for (int64_t r = 0; r < columns; r++) shift += s->R[k * most + r] * z[r];
             p[k] = mean[k] + sign * shift;
             top = fmax(top, p[k]);
         }

@@ -72,32 +72,21 @@ static double cdf(const fab_glm *m, double u, double v, double y)
     return sum;
 }
 
-typedef struct predictor {
-    const fab_glm *m;
-    double u, v;
-} predictor;
-
-static double cdf_at(const void *ctx, double y)
-{
-    const predictor *p = ctx;
-    return cdf(p->m, p->u, p->v, y);
-}
-
 static void interval(const fab_glm *m, double u, double v, double *lower, double *upper)
 {
-    const predictor p = {m, u, v};
+    const fab_predictor p = {m, u, v};
     double mean, variance;
     moments(m, u, v, &mean, &variance);
-    *lower = fab_cdf_quantile(cdf_at, &p, 0.05, mean, sqrt(variance));
-    *upper = fab_cdf_quantile(cdf_at, &p, 0.95, mean, sqrt(variance));
+    *lower = fab_cdf_quantile(fab_predictor_cdf, &p, 0.05, mean, sqrt(variance));
+    *upper = fab_cdf_quantile(fab_predictor_cdf, &p, 0.95, mean, sqrt(variance));
 }
 
 static double crps(const fab_glm *m, double u, double v, double y)
 {
-    const predictor p = {m, u, v};
+    const fab_predictor p = {m, u, v};
     double mean, variance;
     moments(m, u, v, &mean, &variance);
-    return fab_cdf_crps(cdf_at, &p, y, sqrt(variance));
+    return fab_cdf_crps(fab_predictor_cdf, &p, y, sqrt(variance));
 }
 
 const fab_likelihood_row fab_likelihood_student = {

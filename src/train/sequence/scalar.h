@@ -28,8 +28,8 @@ typedef enum fab_scheme {
 extern const char *const fab_scheme_names[5];
 
 enum { FAB_MAX_DRAWS = 1024 };
-#define FAB_SCALAR_WORK \
-    0x1p17 /* elementary operations of an update, about: its equations are solved by quadrature */
+/* elementary operations of an update, about: its equations are solved by quadrature */
+#define FAB_SCALAR_WORK 0x1p17
 
 /* How an example is taken in. */
 typedef struct fab_rule {

@@ -7,8 +7,8 @@
 #include <math.h>
 #include <string.h>
 
-#define FREE \
-    1e-8 /* least prior precision of an intercept, noise being 1: no prior, but for rounding */
+/* least prior precision of an intercept, noise being 1: no prior, but for rounding */
+#define FREE   1e-8
 #define USUAL  1e-4 /* the default; a smaller one was asked for, and is taken as it is */
 #define LOOSE  1e6  /* variance of the intercept, noise being 1, while beta is unknown */
 #define TWO_PI 6.283185307179586477

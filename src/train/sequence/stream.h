@@ -43,8 +43,8 @@ typedef struct fab_stream_scale {
 } fab_stream_scale;
 
 typedef struct fab_stream_sums {
-    double
-        rows; /* gaussian: that say something about the noise, and how much; one of weight w counts as w */
+    /* gaussian: that say something about the noise, and how much; one of weight w counts as w */
+    double rows;
     double squares;       /* gaussian: of the errors one step ahead, each over its variance */
     double uninformative; /* rows that say nothing about the noise */
     double power;         /* w y^2: what no noise is measured by */
