@@ -333,6 +333,20 @@ static void a_text_becomes_a_sum_of_products(void **state)
     fab_kernel_free(k);
 }
 
+static void a_number_fixes_the_variance_wherever_it_stands(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"6*rbf",     "rbf*6",    "2*(rbf*3)",
+                                        "(3*rbf)*2", "rbf*rq*6", "6"};
+    for (size_t t = 0; t < sizeof texts / sizeof *texts; t++) {
+        fab_kernel *k = kernel_of(texts[t], 2);
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(k, 0, &p);
+        assert_true(p.fixed == 1 && p.value == 6);
+        fab_kernel_free(k);
+    }
+}
+
 /* What a kernel says of itself makes the same kernel, with every parameter fixed; so does a copy. */
 static void a_description_makes_the_same_kernel(void **state)
 {
@@ -553,6 +567,7 @@ int main(void)
         TEST(bessel_functions_of_any_order),
         TEST(bessel_functions_have_the_slope_they_say),
         TEST(a_text_becomes_a_sum_of_products),
+        TEST(a_number_fixes_the_variance_wherever_it_stands),
         TEST(a_description_makes_the_same_kernel),
         TEST(columns_may_have_any_names),
         TEST(what_is_no_kernel_is_refused),

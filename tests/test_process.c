@@ -111,7 +111,7 @@ static void evidence_and_predictions_are_those_of_dense_matrices(void **state)
         {"matern32:ard", 13, 13},     {"rbf:ard", 29, 13},
         {"matern52 + linear", 29, 2}, {"rbf*periodic:col=0 + 0.5*rq", 29, 2},
         {"matern12", 150, 1},         {"(rbf:ard + const)*matern:nu=1.7", 131, 2},
-        {"poly:m=2 + rbf", 29, 2},    {"rbf:ard*linear:ard:col=1", 270, 2},
+        {"poly:m=2 + rbf", 29, 2},    {"rbf:ard*linear:ard:col=1", 257, 2},
     };
     for (size_t i = 0; i < sizeof cases / sizeof *cases; i++) {
         oracle o = some_oracle(cases[i].text, cases[i].n, cases[i].D, 0.25);
@@ -233,8 +233,8 @@ static void rows_can_be_appended(void **state)
         assert_ok(fab_process_learn(p, o.y, o.w, o.noise));
         for (int64_t i = 1; i < N; i++) {
             assert_ok(fab_process_append(p, o.X + i * D, o.y[i], o.w[i]));
-            if (i == 70)
-                assert_ok(fab_process_evidence(p, &lml, g)); /* which uses the room above L */
+            if (i == 70 || i == 140) /* which uses the room above L */
+                assert_ok(fab_process_evidence(p, &lml, g));
             if (i == 80) fab_process_parts(p, NULL, NULL, NULL, &(const double *){NULL});
         }
         assert_int_equal(fab_process_rows(p), N);
