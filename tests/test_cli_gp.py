@@ -147,6 +147,31 @@ class Process(Case):
         self.assertEqual(self.good_json("update", self.file, data)["n"], 140)
         self.assertEqual(self.good_json("score", self.file, data)["n"], 70)
 
+    def test_samples_are_functions_with_the_moments_of_the_predictions(self):
+        said = self.fit("--beta=20", model="gp:rbf:l=1.5")
+        out = self.path("f.npy")
+        self.good("sample", self.file, self.new, "-n", 4000, "-o", out, "--quiet")
+        f, rows = np.load(out), self.rows(self.new)
+        self.assertEqual(f.shape, (4000, 9))
+        sd = np.sqrt(rows[:, 1] ** 2 - self.theta(said)["noise"]["value"])
+        np.testing.assert_array_less(abs(f.mean(0) - rows[:, 0]), 5 * sd / np.sqrt(4000))
+        np.testing.assert_array_less(abs(f.std(0) / sd - 1), 5 / np.sqrt(8000))
+        text = self.good("sample", self.file, self.new, "-n", 2).split("\n")
+        self.assertEqual(text[0], ",".join("row%d" % i for i in range(9)))
+        np.testing.assert_array_equal(np.array([float(v) for v in text[2].split(",")]), f[1])
+        self.bad(2, "sample", self.file, self.new, "-n", 2, "--dtype", "f32", says=("f64",))
+        self.bad(2, "sample", self.file, "-n", 2, says=("rows",))
+        line = self.path("line.safetensors")
+        self.good("fit", self.data, "-y", "y", "-o", line, "--quiet")
+        self.bad(2, "sample", line, self.new, "-n", 2, says=("is none",))
+        self.bad(2, "sample", line, "-n", 2, "--sep", "comma", says=("no DATA",))
+
+    def test_length_scales_of_chosen_columns_are_in_their_units(self):
+        t = self.theta(self.fit(model="gp:rbf:col=b:l=2 + periodic:col=a"))
+        np.testing.assert_allclose(t["rbf.l"]["value"], 2 * self.X[:, 1].std(), rtol=1e-12)
+        np.testing.assert_allclose(t["periodic.p"]["value"] / t["periodic.p"]["fitted"], self.X[:, 0].std(), rtol=1e-12)
+        np.testing.assert_allclose(t["periodic.l"]["value"], t["periodic.l"]["fitted"], rtol=1e-12)
+
     def test_words_are_one_column_to_a_kernel(self):
         words = [["oak", "elm", "ash"][i % 3] for i in range(70)]
         y = self.y + 30 * (np.arange(70) % 3)

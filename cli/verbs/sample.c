@@ -1,9 +1,9 @@
-/* sample.c - `fabayes sample`: draws of theta, one per row, in bounded memory.
+/* sample.c - `fabayes sample`: draws of theta, one per row, in bounded memory; of a Gaussian process functions at rows.
  *
  * A draw has its own number, so pieces of any size give the same bytes.
  *
  * SPDX-License-Identifier: MIT */
-#include "options.h"
+#include "data.h"
 #include "print/csv.h"
 #include "print/output.h"
 #include <inttypes.h>
@@ -17,6 +17,7 @@ enum {
 
 typedef struct sample_call {
     const char *file, *output;
+    data_options data; /* the rows of a process */
     int64_t n, seed, threads, dtype, json, quiet;
 } sample_call;
 
@@ -175,6 +176,49 @@ static int report(const sample_call *c, const maker *m, double seconds)
     return json_say(j);
 }
 
+/* ---- functions at rows --------------------------------------------------------------------------------- */
+
+static int write_functions(const sample_call *c, double *draws, int64_t rows)
+{
+    const fab_npy all = {.data = draws, .type = FAB_F64, .ndim = 2, .rows = c->n, .cols = rows};
+    const fab_status s = fab_npy_write(c->output, &all);
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
+static int print_functions(const sample_call *c, const double *draws, int64_t rows)
+{
+    progress_close();
+    for (int64_t i = 0; i < rows; i++) printf("row%" PRId64 "%c", i, i + 1 < rows ? ',' : '\n');
+    for (int64_t j = 0; j < c->n && !ferror(stdout); j++)
+        for (int64_t i = 0; i < rows; i++)
+            printf("%.17g%c", draws[j * rows + i], i + 1 < rows ? ',' : '\n');
+    return output_flush();
+}
+
+static int functions(const sample_call *c, const fab_posterior *p, double start)
+{
+    maker m = {.mix = &p->mix, .type = FAB_F64};
+    fab_data rows;
+    double *draws = NULL;
+    int status = data_of(&rows, &c->data);
+    if (status != DONE) return status;
+    if (c->dtype != FAB_F64)
+        return say_wrong("sample: functions are f64; --dtype is for draws of theta");
+    fab_set_progress(progress_tick, NULL);
+    fab_status s = fab_regression_take(&m.r, c->file, p, &(fab_exec){.threads = c->threads});
+    if (s == FAB_OK)
+        s = fab_regression_functions(m.r, &rows, (uint64_t)c->seed, 0, c->n, &draws, &m.columns);
+    status = s == FAB_OK ? DONE : say_status(s);
+    if (status == DONE)
+        status = c->output ? write_functions(c, draws, m.columns)
+                           : print_functions(c, draws, m.columns);
+    progress_close();
+    if (status == DONE && c->output) status = report(c, &m, fab_clock() - start);
+    fab_bytes_free(draws);
+    fab_regression_free(m.r);
+    return status;
+}
+
 static int sample(const sample_call *c)
 {
     maker m = {0};
@@ -182,6 +226,22 @@ static int sample(const sample_call *c)
     const double start = fab_clock();
     const fab_status s = fab_posterior_load(&p, c->file);
     if (s != FAB_OK) return say_status(s);
+    const int process = fab_file_kind(p->file) == FAB_KIND_GP;
+    if (process != (c->data.file != NULL)) {
+        fab_posterior_free(p);
+        return process
+                   ? say_wrong("sample: %s is a Gaussian process, whose functions are drawn at "
+                               "rows: fabayes sample FILE DATA -n N",
+                               c->file)
+                   : say_wrong("sample: DATA is for the functions of a Gaussian process, and %s "
+                               "is none",
+                               c->file);
+    }
+    if (process) {
+        const int drawn = functions(c, p, start);
+        fab_posterior_free(p);
+        return drawn;
+    }
     int status = maker_open(&m, p, c);
     if (status == DONE && !c->output) status = print_names(&m, p);
     if (status == DONE) status = c->output ? draw_to_file(&m, c) : draw(&m, c, NULL);
@@ -200,19 +260,35 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_OUTPUT(&c.output, "write an .npy file (default: csv on standard output)"),
         OPTION_DTYPE(&c.dtype, "element type of the draws (default f64)"),
         OPTION_SEED(&c.seed),
+        OPTION_FORMAT(&c.data.format),
+        OPTION_ROWS(&c.data.rows),
+        OPTIONS_DIALECT(&c.data),
         OPTION_THREADS(&c.threads),
         OPTION_JSON(&c.json),
         OPTION_QUIET(&c.quiet),
     };
-    const call_shape shape = {options, COUNT(options), &c.file, 1, 1, NULL, NULL, NULL};
-    int status;
-    if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
+    const char *operand[2];
+    const call_shape shape = {options, COUNT(options), operand, 1, 2, NULL, NULL, NULL};
+    int status, operands;
+    if (!options_parse(self, &shape, argc, argv, &operands, &status)) return status;
+    c.file = operand[0];
+    if (operands > 1) c.data.file = operand[1];
+    const data_options *d = &c.data;
+    const char *const how[] = {d->rows, d->separator, d->decimal, d->na, d->comment, d->dates};
+    int given = d->format != 0;
+    for (int i = 0; i < COUNT(how); i++) given |= how[i] != NULL;
+    if (given && !d->file)
+        return say_wrong("sample: an option says how DATA is read, and there is no DATA");
     if (!c.n) return say_wrong("sample: -n N, the number of draws, is missing");
     if (c.json && !c.output)
         return say_wrong("sample: --json needs -o FILE; standard output would hold the draws");
     if (c.output && (status = output_check(c.output, c.file)) != DONE) return status;
+    if (c.output && d->file && (status = output_check(c.output, d->file)) != DONE) return status;
     progress_open(c.quiet);
     return sample(&c);
 }
 
-const verb verb_sample = {"sample", "FILE -n N [-o DRAWS.npy]", "draws of theta, one per row", run};
+const verb verb_sample = {"sample", "FILE [DATA] -n N [-o DRAWS.npy]",
+                          "draws of theta, one per row; of a Gaussian process functions at the "
+                          "rows of DATA",
+                          run};

@@ -369,6 +369,12 @@ FAB_API void fab_profile_free(fab_profile *f); /* takes NULL */
  * model in the user's units.  A draw has the same bits whichever call makes it. */
 FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
                                          fab_dtype type, void *out, int64_t ld);
+/* Functions of a Gaussian process at all rows of the data, jointly: draws number first .. first + n - 1 of its predictor (of a
+ * number f in the user's units, without noise), n x *rows.  Memory 8 bytes times the square of the rows.  Gives *draws:
+ * fab_bytes_free. */
+FAB_API fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64_t seed,
+                                            int64_t first, int64_t n, double **draws,
+                                            int64_t *rows);
 /* The Gaussian of a linear model in the user's units.  Means of columns mix every coefficient into the intercept:
  * that is done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
 FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);

@@ -1,9 +1,13 @@
 /* process.c - a Gaussian process of a table: what a plan may ask of it, its file, its parameters in the user's units.
  *
  * SPDX-License-Identifier: MIT */
+#include "base/rows.h"
 #include "base/settings.h"
 #include "base/memory.h"
 #include "fit/fit.h"
+#include "data/columns/table.h"
+#include "data/source/source.h"
+#include "kernel/kernel.h"
 #include "methods/gp/gp.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
@@ -139,16 +143,29 @@ static void layout(fab_layout *l, void *handle)
     m->order = fab_place(l, m->s.n, sizeof *m->order);
 }
 
-/* Times this it is in the user's units; 1 where its features differ. */
-static double unit_of(const fab_scaling *k, const fab_kernel_parameter *p)
+/* The basic kernel that the parameter is of; NULL: it is the s2 of a term. */
+static const fab_leaf *leaf_of(const fab_kernel *k, int64_t i)
 {
-    if (strcmp(p->name, "s2") == 0) return k->target_scale * k->target_scale;
+    for (int64_t m = 0; m < k->leaves; m++) {
+        const fab_leaf *f = &k->leaf[m];
+        if ((i >= f->at && i < f->at + f->lengths) || i == f->own) return f;
+    }
+    return NULL;
+}
+
+/* Times this it is in the user's units; 1 where its features differ. */
+static double unit_of(const fab_scaling *k, const fab_kernel *kernel, int64_t i,
+                      const fab_kernel_parameter *p)
+{
+    const fab_leaf *f = leaf_of(kernel, i);
+    if (!f) return k->target_scale * k->target_scale;
     if (strcmp(p->name, "l") != 0 && strcmp(p->name, "p") != 0) return 1;
     if (p->column >= 0) return k->scale[p->column];
     if (strcmp(p->kernel, "periodic") == 0 && strcmp(p->name, "l") == 0) return 1; /* of a sine */
-    for (int64_t d = 1; d < k->D; d++)
-        if (fabs(k->scale[d] - k->scale[0]) > 0) return 1;
-    return k->scale[0];
+    const double first = k->scale[kernel->column[f->first]];
+    for (int64_t c = 1; c < f->columns; c++)
+        if (fabs(k->scale[kernel->column[f->first + c]] - first) > 0) return 1;
+    return first;
 }
 
 static fab_process_parameter parameter_of(const fab_scaling *k, const fab_kernel *kernel, int64_t i)
@@ -160,7 +177,7 @@ static fab_process_parameter parameter_of(const fab_scaling *k, const fab_kernel
                                    .kernel = p.kernel,
                                    .column = p.column >= 0 ? k->name[p.column] : NULL,
                                    .theta = p.value,
-                                   .value = p.value * unit_of(k, &p),
+                                   .value = p.value * unit_of(k, kernel, i, &p),
                                    .relevance = p.column >= 0 ? 1 / p.value : NAN,
                                    .fixed = p.fixed,
                                    .at_bound = !p.fixed && at};
@@ -228,4 +245,65 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
     sort(m);
     *s = r->process;
     return FAB_OK;
+}
+
+/* ---- functions ---------------------------------------------------------------------------------------------- */
+
+/* All rows of the data, in fitting units. */
+static fab_status read_rows(const fab_regression *r, const fab_data *d, fab_dataset **t)
+{
+    fab_data unlabelled = *d;
+    fab_feed *f;
+    *t = NULL;
+    unlabelled.labels = NULL;
+    FAB_TRY(fab_feed_open_data_as(&f, &unlabelled, r->scaling, FAB_READ_FEATURES));
+    fab_feed_watch(f, &r->exec);
+    fab_status s = fab_feed_table(f, t);
+    if (s == FAB_OK) s = fab_feed_read(f, INT64_MAX, *t);
+    if (s == FAB_OK && (*t)->n == 0) s = fab_feed_no_rows(f, *t);
+    if (s == FAB_OK) s = fab_scaling_apply(r->scaling, *t);
+    fab_feed_close(f);
+    return s;
+}
+
+static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t seed, int64_t first,
+                       int64_t n, double *draws)
+{
+    const fab_rows rows = fab_dataset_rows(t);
+    const int64_t m = t->n, D = r->scaling->D;
+    double *x;
+    FAB_TRY(fab_rows_check("sample", &rows, D));
+    FAB_TRY(fab_alloc_array((void **)&x, m * D, sizeof *x, "sample"));
+    for (int64_t i = 0; i < m; i++) fab_rows_get(&rows, i, D, x + i * D);
+    const fab_status s =
+        fab_process_draw(r->view.process, m, x, D, seed, FAB_PURPOSE_SAMPLE, first, n, draws, m);
+    fab_release(x);
+    for (int64_t j = 0; j < n && s == FAB_OK; j++)
+        for (int64_t i = 0; i < m; i++) {
+            const double eta = draws[j * m + i] + (t->offset ? t->offset[i] : 0);
+            draws[j * m + i] = r->scaling->target_mean + r->scaling->target_scale * eta;
+        }
+    return s;
+}
+
+fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64_t seed,
+                                    int64_t first, int64_t n, double **draws, int64_t *rows)
+{
+    fab_dataset *t;
+    *draws = NULL;
+    *rows = 0;
+    FAB_TRY(fab_regression_view(r));
+    if (!r->view.process)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "sample: functions at rows are those of a Gaussian process");
+    fab_status s = read_rows(r, d, &t);
+    if (s == FAB_OK) s = fab_alloc_array((void **)draws, n * t->n, sizeof **draws, "sample");
+    if (s == FAB_OK) s = draw(r, t, seed, first, n, *draws);
+    if (s == FAB_OK) *rows = t->n;
+    if (s != FAB_OK) {
+        fab_release(*draws);
+        *draws = NULL;
+    }
+    fab_dataset_free(t);
+    return fab_about(fab_data_name(d), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
 }
