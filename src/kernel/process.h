@@ -19,9 +19,8 @@ typedef struct fab_process_arrays {
     fab_points *sides;
     double *by_row, *across; /* of the sides */
     fab_view rows;
-    double
-        *L; /* rows ld apart, and above it U once it is inverted; ld is R, or the number of rows */
-    int64_t ld;               /* of L */
+    double *L;                /* R x R: rows ld apart, and above it U once it is inverted */
+    int64_t ld;               /* R, or the number of rows */
     double *D;                /* R x FAB_CHOLESKY_BLOCK: U's blocks on the diagonal */
     double *y, *weight;       /* R each */
     double *a, *b, *s;        /* R each */
