@@ -590,7 +590,7 @@ fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *
     regression whole = {.p = p, .y = y, .weight = weight};
     fab_evidence_rows rows = {.n = n, .y = y, .weight = weight};
     double *theta, noise = 0, scale = 0;
-    fab_evidence_report r;
+    fab_evidence_report r = {0};
     fab_kernel *k; /* the parameters of p are others on the way */
     fab_process_parts(p, &rows.X, NULL, NULL, NULL);
     for (int64_t i = 0; i < n; i++) scale += y[i] * y[i] / (double)n;
