@@ -318,15 +318,14 @@ FAB_API fab_status fab_regression_summary(fab_regression *r, fab_summary *f);
 
 /* What a Gaussian process has learned, of a fit or a file. */
 typedef struct fab_process_parameter {
-    const char
-        *name; /* "s2", "l", .. as in kernel.h; "noise": its variance, of a gaussian target */
+    const char *name;   /* "s2", "l", .. as in kernel.h; "noise": its variance */
     const char *kernel; /* "rbf", ..; of an s2 the text of its term; of the noise "" */
     const char *column; /* of a length-scale of its own: the feature; otherwise NULL */
     double theta;       /* in fitting units */
-    double
-        value; /* in the user's; of what belongs to several features of different scales: theta */
-    double
-        relevance; /* of such a length-scale: 1 / theta, how much a step of one standard deviation matters; else NaN */
+    /* In the user's units; of what belongs to several features of different scales: theta. */
+    double value;
+    /* Of a length-scale of its own 1 / theta, how much a step of one standard deviation matters; otherwise NaN. */
+    double relevance;
     int64_t fixed;    /* 1: given */
     int64_t at_bound; /* 1: the search ended at the end of its range */
 } fab_process_parameter;

@@ -15,11 +15,10 @@ typedef struct fab_fitting {
     const fab_scaling *units; /* borrowed */
     const fab_gauss *prior;   /* borrowed; NULL: the method's */
     fab_exec exec;
-    fab_glm glm; /* a linear model, of a method that knows it */
-    fab_kernel
-        *kernel;  /* of a Gaussian process, whose likelihood is in glm; NULL: there is none yet */
-    fab_net *net; /* otherwise; NULL: there is none yet */
-    fab_fit *fit; /* NULL: not open */
+    fab_glm glm;        /* a linear model, of a method that knows it */
+    fab_kernel *kernel; /* of a Gaussian process, its likelihood in glm; NULL: none yet */
+    fab_net *net;       /* otherwise; NULL: there is none yet */
+    fab_fit *fit;       /* NULL: not open */
 } fab_fitting;
 
 /* Does the method know linear models as such?  Otherwise it gets a network. */

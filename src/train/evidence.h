@@ -23,8 +23,8 @@ typedef struct fab_evidence_report {
     double lml;     /* of all rows, at the maximum */
     int64_t starts; /* searches made */
     int64_t optima; /* different ends of the best of them: more than 1 is said to the user */
-    double
-        second; /* log evidence of the next best end, of so many rows as were searched; NaN: there is one */
+    /* Log evidence of the next best end, of so many rows as were searched; NaN: there is one. */
+    double second;
     int64_t evaluations;    /* of evidence and gradient */
     int64_t at_bound;       /* parameters, the noise among them, that end at a bound */
     int64_t noise_at_bound; /* 1: the noise does */
