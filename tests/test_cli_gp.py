@@ -193,6 +193,7 @@ class Process(Case):
     def test_what_cannot_be_is_refused_with_a_sentence(self):
         f = ("fit", self.data, "-y", "y")
         self.bad(2, *f, "--model", "gp:rfb", says=("rbf",))
+        self.bad(2, *f, "--model", "gp", says=("needs its kernel",))
         self.bad(2, *f, "-m", "gp", says=("a model with a kernel",))
         self.bad(2, *f, "--model", "gp:rbf", "-m", "exact", says=("knows no Gaussian process",))
         self.bad(1, *f, "--model", "gp:rbf", "--exact_limit=50", says=("exact_limit",))

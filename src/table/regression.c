@@ -130,6 +130,8 @@ fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_
                                  .standardise = !new->plan.no_scale,
                                  .intercept = !new->plan.no_intercept};
     fab_status s = check_effort(new);
+    if (s == FAB_OK && model && strcmp(model, "gp") == 0)
+        s = FAB_FAIL(FAB_BAD_ARGUMENT, "model gp needs its kernel, as gp:rbf:ard");
     if (s == FAB_OK) s = fab_calibration_find(new->plan.calibrate, &new->calibration.way);
     if (s == FAB_OK) s = named_likelihood(new);
     if (s == FAB_OK) s = fab_regression_open_rows(new);
