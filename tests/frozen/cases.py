@@ -128,6 +128,8 @@ def linear():
                "fit numbers.csv -y y --model gp:matern32+linear --json --threads 2", tolerance=SEARCHED)
     yield Case("fit-gp-given", "fit numbers.csv -y y --model gp:2*rbf:l=1.5 --beta=10 -o q.safetensors --json", *use("new_numbers.csv"),
                "update q.safetensors new_numbers.csv -o more.safetensors --json", "predict more.safetensors new_numbers.csv")
+    yield Case("fit-gp-classes", "fit two.csv -y kind --model gp:rbf -o q.safetensors --json", *use("new_two.csv"),
+               "fit counts.csv -y n --likelihood poisson --offset log_days --model gp:rbf --json", tolerance=SEARCHED)
     yield Case("fit-gp-refused", "fit numbers.csv -y y --model gp:rfb", "fit numbers.csv -y y -m gp", "fit numbers.csv -y y --model gp:rbf -m exact",
                "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf", "fit numbers.csv -y y --model gp:rbf:col=nobody")
     yield Case("fit-draws", *[line for m in STREAMS for l in LINEAR[m] for line in (
