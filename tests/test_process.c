@@ -258,15 +258,27 @@ static void a_row_that_cannot_be_appended_changes_nothing(void **state)
     enum { N = 5, D = 1 };
     oracle o = some_oracle("rbf", N, D, 0);
     fab_process *p = learned(&o, N, NULL);
-    double before, after, bad = NAN;
-    assert_ok(fab_process_evidence(p, &before, NULL));
+    double before, after, bad = NAN, other = 9.5, slope[3], again[3], a_was[N], huge[N];
+    const double *a;
+    fab_process_parts(p, NULL, &a, NULL, &(const double *){NULL}); /* rows of L closed up */
+    memcpy(a_was, a, sizeof a_was);
+    assert_ok(fab_process_evidence(p, &before, slope));
     assert_refused(fab_process_append(p, o.X + 2, 1, 1), FAB_NUMERIC,
                    "it is a row that is there already");
     assert_refused(fab_process_append(p, &bad, 1, 1), FAB_BAD_DATA, "row 0, column 0 is nan");
     assert_refused(fab_process_append(p, o.X, NAN, 1), FAB_BAD_DATA, "y of row 5 is nan");
     assert_refused(fab_process_append(p, o.X, 1, 0), FAB_BAD_DATA, "the weight of row 5 is 0");
-    assert_ok(fab_process_evidence(p, &after, NULL));
+    assert_refused(fab_process_append(p, &other, 1e160, 1), FAB_BAD_DATA, "no finite number");
+    assert_refused(fab_process_append(p, &other, 1e308, 1), FAB_BAD_DATA, "no finite number");
+    assert_ok(fab_process_evidence(p, &after, again));
     assert_true(before == after && fab_process_rows(p) == N);
+    for (int i = 0; i < 3; i++) assert_true(slope[i] == again[i]);
+    fab_process_parts(p, NULL, &a, NULL, NULL);
+    assert_memory_equal(a, a_was, sizeof a_was);
+    fab_process_free(p);
+    assert_ok(fab_process_create(&p, o.k, N, o.X, D, N, NULL));
+    for (int i = 0; i < N; i++) huge[i] = 1e160;
+    assert_refused(fab_process_learn(p, huge, NULL, 1), FAB_NUMERIC, "y is too far from 0");
     fab_process_free(p);
     fab_kernel_free(o.k);
 }

@@ -257,6 +257,14 @@ static void solve(fab_process *p)
     fab_backward(p->n, m->L, m->ld, m->a);
 }
 
+/* a and log p(y) are numbers. */
+static int is_finite(const fab_process *p)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < p->n; i++) sum += p->m->b[i] * p->m->b[i] + fabs(p->m->a[i]);
+    return isfinite(sum);
+}
+
 fab_status fab_process_relearn(fab_process *p, double noise)
 {
     if (!p->has_y) return FAB_FAIL(FAB_BAD_ARGUMENT, "process: no y is known");
@@ -266,6 +274,10 @@ fab_status fab_process_relearn(fab_process *p, double noise)
     p->stands = p->inverted = 0;
     FAB_TRY(factor(p));
     solve(p);
+    if (!is_finite(p))
+        return FAB_FAIL(FAB_NUMERIC,
+                        "process: log p(y) with noise %g is no finite number: y is too far from 0",
+                        noise);
     p->stands = 1;
     return FAB_OK;
 }
@@ -394,12 +406,14 @@ static fab_status grow(fab_process *p)
 }
 
 /* Rows of L as far apart as there is room for. */
-static void spread(int64_t n, fab_process_arrays *m)
+static void spread(fab_process *p)
 {
+    fab_process_arrays *m = p->m;
     if (m->ld == m->room) return;
-    for (int64_t i = n - 1; i > 0; i--)
+    for (int64_t i = p->n - 1; i > 0; i--)
         memmove(m->L + i * m->room, m->L + i * m->ld, (size_t)(i + 1) * sizeof *m->L);
     m->ld = m->room;
+    p->inverted = 0;
 }
 
 /* 5 */
@@ -430,9 +444,17 @@ static fab_status append(fab_process *p, const double *row, double y, double wei
     for (int64_t i = 0; i < n; i++) sum -= l[i] * m->b[i];
     m->b[n] = sum / l[n];
     p->n++;
-    p->inverted = 0;
     memcpy(m->a, m->b, (size_t)p->n * sizeof *m->a);
     fab_backward(p->n, m->L, m->ld, m->a);
+    if (!is_finite(p)) {
+        p->n--;
+        memcpy(m->a, m->b, (size_t)p->n * sizeof *m->a);
+        fab_backward(p->n, m->L, m->ld, m->a);
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "process: y of row %lld is %g: with it log p(y) is no finite number",
+                        (long long)n, y);
+    }
+    p->inverted = 0;
     return FAB_OK;
 }
 
@@ -442,7 +464,7 @@ fab_status fab_process_append(fab_process *p, const double *row, double y, doubl
     FAB_TRY(check_rows(1, p->k->D, row, p->k->D));
     FAB_TRY(check_target(p->n, y, weight));
     if (p->n == p->m->room) FAB_TRY(grow(p));
-    spread(p->n, p->m);
+    spread(p);
     return append(p, row, y, weight);
 }
 
