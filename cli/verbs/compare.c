@@ -113,6 +113,11 @@ static int load_one(fab_posterior **p, const char *file)
 {
     const fab_status s = fab_posterior_load(p, file);
     if (s != FAB_OK) return say_status(s);
+    if (fab_file_kind((*p)->file) == FAB_KIND_GP)
+        return say_failed(
+            "%s: is a Gaussian process, whose parameters say little of its functions; "
+            "compare what files predict: `fabayes score FILE DATA`",
+            file);
     if ((*p)->mix.n == 1) return DONE;
     return say_failed("%s: is a mixture of %" PRId64 " Gaussians; compare takes single Gaussians",
                       file, (*p)->mix.n);
