@@ -190,6 +190,24 @@ class Process(Case):
         with open(page) as f:
             self.assertIn("Gaussian process", f.read())
 
+    def test_a_row_whose_density_is_no_number_leaves_the_file_as_it_is(self):
+        self.fit()
+        with open(self.file, "rb") as f:
+            before = f.read()
+        for y in ("1e160", "1e308"):
+            far = self.write("far.csv", b"a,b,y\n1,100," + y.encode() + b"\n")
+            self.bad(1, "update", self.file, far, says=("no finite number",))
+            with open(self.file, "rb") as f:
+                self.assertEqual(f.read(), before)
+
+    def test_every_setting_can_be_given_on_the_command_line(self):
+        said = self.fit("--search_rows=20", "--starts=2", "--seed", 4, "--tol=1e-6", "--exact_limit=70")
+        self.assertEqual((said["searched"], said["starts"]), (20, 2))
+
+    def test_compare_names_what_compares_processes(self):
+        self.fit()
+        self.bad(1, "compare", self.file, self.file, says=("is a Gaussian process", "fabayes score"))
+
     def test_what_cannot_be_is_refused_with_a_sentence(self):
         f = ("fit", self.data, "-y", "y")
         self.bad(2, *f, "--model", "gp:rfb", says=("rbf",))

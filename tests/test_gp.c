@@ -308,6 +308,12 @@ static void a_file_goes_on_where_the_fit_was(void **state)
         same_process(f, g, &r, 1e-11);
         fab_fit_free(f);
         fab_fit_free(g);
+        if (cases[c].l != FAB_LIKELIHOOD_GAUSSIAN) {
+            double *y = (double *)fab_tensors_find(file, "y")->data;
+            y[3] = -1;
+            assert_refused(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL),
+                           FAB_BAD_FILE, "row 3 has y = -1");
+        }
         fab_tensors_free(file);
         fab_bytes_free(bytes);
         fab_kernel_free(s.k);

@@ -343,13 +343,13 @@ static inline fab_spike_slab_settings fab_spike_slab_defaults(void);
  * (fab_fit_tensors, and files): X, a, L, y and what fab_process_parts has else, and `search`.  After the result more rows
  * may come in further updates: they are appended to the factor, and the parameters stay.
  *
- * Time N^3 / 3 for each of some hundred evaluations on at most `rows` rows, and once on all; memory 3 N^2 numbers of N rows,
+ * Time N^3 / 3 for each of some hundred evaluations on at most search_rows rows, and once on all; memory 3 N^2 numbers of N rows,
  * and N^2 when it is made.  docs/methods/gp.md. */
 typedef struct fab_gp_settings {
     double beta;         /* gaussian: noise precision; auto: by the evidence */
     int64_t seed;        /* of the rows that parameters are looked for on, and of the starts */
     int64_t starts;      /* searches; auto: 5 and one for each free parameter, 10 at most */
-    int64_t rows;        /* that parameters are looked for on, at most */
+    int64_t search_rows; /* that parameters are looked for on, at most */
     int64_t exact_limit; /* rows that are taken */
     double tol;          /* relative change of the log evidence at which a search ends */
 } fab_gp_settings;

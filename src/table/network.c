@@ -178,7 +178,7 @@ static fab_status search_model(fab_regression *r)
             fab_gp_defaults(); /* searches on fewer rows, while some are left out */
         fewer.seed = s.seed;
         fewer.starts = PROCESS_STARTS;
-        fewer.rows = PROCESS_SEARCHED;
+        fewer.search_rows = PROCESS_SEARCHED;
         const fab_other straight = {with_line ? &line : NULL, line_settings, "linear"},
                         curved = {with_process ? &process : NULL, &fewer, PROCESS};
         done =

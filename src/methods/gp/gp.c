@@ -64,7 +64,7 @@ static const fab_field fields[] = {
           "seed of the rows that parameters are looked for on, and of the starts"),
     AUTOMATIC(starts, I64, 1, 1000,
               "searches; auto: 5 and one for each free parameter, 10 at most"),
-    FIELD(rows, I64, 2000, 1, 1e6, "that parameters are looked for on, at most"),
+    FIELD(search_rows, I64, 2000, 1, 1e6, "rows that parameters are looked for on, at most"),
     FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
     FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),
 };
@@ -251,7 +251,7 @@ static fab_evidence_plan plan_of(const gp *f)
 {
     return (fab_evidence_plan){.starts = fab_is_auto_i64(f->s.starts) ? 0 : f->s.starts,
                                .seed = (uint64_t)f->s.seed,
-                               .rows = f->s.rows,
+                               .rows = f->s.search_rows,
                                .tol = f->s.tol,
                                .noise = fab_is_auto_f64(f->s.beta) ? 0 : 1 / f->s.beta};
 }
@@ -411,11 +411,14 @@ static fab_status load(void *handle, const fab_tensors *t)
         fab_alloc_array((void **)&f->theta, fab_kernel_size(f->kernel), sizeof *f->theta, "gp"));
     memcpy(f->theta, theta, (size_t)fab_kernel_size(f->kernel) * sizeof *f->theta);
     f->n = n;
+    memset(f->offset, 0, (size_t)n * sizeof *f->offset);
+    if (!f->normal) FAB_TRY(fab_state_take(t, "offset", FAB_F64, 1, &n, f->offset));
+    const fab_examples all = {{X->data, FAB_F64, n, D}, f->y, f->weight, f->offset};
+    if (fab_examples_check("rows", &f->m, &all) != FAB_OK) return fab_prefix(FAB_BAD_FILE, "gp: ");
     if (!f->normal) { /* the mode is found when the result is asked for */
         memcpy(f->X, X->data, (size_t)(n * D) * sizeof *f->X);
-        return fab_state_take(t, "offset", FAB_F64, 1, &n, f->offset);
+        return FAB_OK;
     }
-    memset(f->offset, 0, (size_t)n * sizeof *f->offset);
     FAB_TRY(fab_process_create(&f->p, f->kernel, n, X->data, D, n, &f->exec));
     FAB_TRY(fab_process_set(f->p, theta));
     FAB_TRY(fab_process_learn(f->p, f->y, f->weight, exp(-theta[size - 1])));
