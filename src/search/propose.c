@@ -52,12 +52,13 @@ enum {
 #define APART     0.1  /* of a range: starts of climbs differ by so much in a column */
 #define SD_LEAST  1e-9 /* of y: below it nothing is to be learned */
 #define CLIMB_TOL 1e-7 /* relative change of an acquisition at which a climb ends */
+#define BENT      3.0  /* nats that a bent scale must explain more than the losses as they stand */
 #define THETA_TOL 1e-6 /* relative change of the evidence */
 /* 2: of columns of variance 1 and y of variance 1, log l ~ N(log SPREAD + L_MEAN + log(D) / 2, L_SD^2), log s2 ~ N(0, S2_SD^2),
  * log noise ~ N(log NOISE, NOISE_SD^2).  That of l grows as the distance of points does. */
-#define L_MEAN      -0.5
+#define L_MEAN      -0.8
 #define L_SD        0.7
-#define S2_SD       2.0
+#define S2_SD       1.0
 #define NOISE       1e-6
 #define NOISE_SD    3.0
 #define BETA_USUAL  2.0
@@ -516,8 +517,9 @@ static fab_status search_theta(fab_propose *o, int64_t trials, int64_t good, con
         FAB_TRY(fab_evidence_search(&how, NULL, &whole, o->kernel, &rows, 1, 1, &plan, theta,
                                     &noise, &report, x));
         FAB_TRY(at_surrogate(&whole, theta, noise, &report.lml, NULL));
-        if (!(report.lml + jacobian > best)) continue;
-        best = report.lml + jacobian;
+        const double worth = report.lml + jacobian - (share[k] > 0 ? BENT : 0);
+        if (!(worth > best)) continue;
+        best = worth;
         chosen = o->units;
         o->noise = noise;
         memcpy(o->theta, theta, (size_t)fab_kernel_size(o->kernel) * sizeof *theta);
