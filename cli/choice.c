@@ -70,8 +70,11 @@ static int check_likelihood(const choice *c)
 static const char *layers_of(const choice *c)
 {
     const char *model = c->plan.model;
-    const int process = model && strncmp(model, "gp:", 3) == 0;
-    return model && !process && strcmp(model, "linear") != 0 ? model : NULL;
+    static const char *const linear[] = {"gp:", "rff:", "nystrom:"};
+    if (!model || strcmp(model, "linear") == 0) return NULL;
+    for (int i = 0; i < COUNT(linear); i++)
+        if (strncmp(model, linear[i], strlen(linear[i])) == 0) return NULL;
+    return model;
 }
 
 static int check_method(const choice *c)

@@ -23,7 +23,7 @@ OUTSIDE = {
     "zlib": "base data",
     "lzma": "data", "bzlib": "data", "zstd": "data",
     "nlopt": "train methods search",
-    "jansson": "base posterior data model report cli",
+    "jansson": "base posterior kernel data model report cli",
     "Python.h": "python", "numpy/": "python",
     "cmocka": "", "setjmp": "", # tests only
     "signal.h": "cli la",  # la: workers leave signals to the program

@@ -317,9 +317,7 @@ int page_regression(page_call *c, const fab_posterior *p)
     if (s != FAB_OK) return say_status(s);
     int status = show_facts(c, r, p);
     if (status == DONE)
-        status = fab_regression_is_network(r) || fab_regression_is_process(r)
-                     ? show_profile(c, r)
-                     : show_coefficients(c, r);
+        status = fab_regression_has_coefficients(r) ? show_coefficients(c, r) : show_profile(c, r);
     if (status == DONE && c->data.file) status = show_data(c, r);
     if (status == DONE) status = page_stream(c, p);
     fab_regression_free(r);

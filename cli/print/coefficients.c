@@ -27,6 +27,7 @@ int coefficients_of(coefficients *c, const char *file, fab_regression *r, const 
         c->reference = c->usual;
     }
     if (s != FAB_OK) return say_status_of(file, s);
+    if (!fab_regression_has_coefficients(r)) return DONE;
     c->n = fab_regression_size(r);
     c->effect = malloc((size_t)c->n * sizeof *c->effect);
     c->order = malloc((size_t)c->n * sizeof *c->order);
@@ -226,9 +227,11 @@ void coefficients_print(const coefficients *c)
     const fab_summary *s = &c->summary;
     const fab_scaling *k = fab_regression_scaling(c->r);
     putchar('\n');
-    print_scale(c);
-    print_effects(c);
-    putchar('\n');
+    if (c->n) {
+        print_scale(c);
+        print_effects(c);
+        putchar('\n');
+    }
     if (is_finite(s->noise))
         printf("%-14s %.4g: sd of '%s' around its prediction, in its units\n", "noise", s->noise,
                one_line(k->target));

@@ -277,6 +277,8 @@ typedef struct fab_dataset {
     double *group;    /* n, equal numbers are one group; or NULL.  See fab_columns */
     char *group_name; /* NULL: there is none */
     int64_t ordered;  /* 1: the rows stand in the order of time */
+    /* n: what a map (fab_scaling_map) leaves of the variance of the predictor, in fitting units; NULL: nothing, or not applied */
+    double *residual;
 } fab_dataset;
 
 /* The features, sparse when they are packed.  Lends until the table changes. */
@@ -439,6 +441,10 @@ struct fab_scaling {
      * is then -1. */
     char *formula;
     struct fab_formula *terms;
+    /* A map behind the units (fab_scaling_map): D, name, mean 0 and scale 1 are of its features, `inputs` has those of what it
+     * takes.  NULL: there is none. */
+    struct fab_features *features;
+    struct fab_scaling *inputs;
 };
 
 /* Weighted means and standard deviations of the table, which is in the user's units.  standardise = 0:
@@ -465,6 +471,14 @@ FAB_API int64_t fab_dataset_levels(const fab_dataset *t, int64_t most);
 /* Bring a table to fitting units: t->D becomes k->D.  A target that is none of the levels, and a word
  * that is none of its column's, are refused by row; the table is then of no more use. */
 FAB_API fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t);
+/* Put a map of kernel.h behind the units: rows become its features.  `features` takes as many columns as k had.  Takes it over
+ * where it succeeds. */
+FAB_API fab_status fab_scaling_map(fab_scaling *k, struct fab_features *features);
+/* What columns of numbers and levels become, names for `col` of a kernel: the column of each feature, k->D of them (before a map;
+ * with a formula the features themselves).  Gives *names, whose texts are lent: fab_bytes_free (files.h). */
+FAB_API fab_status fab_scaling_columns(const fab_scaling *k, const char ***names);
+/* fab_scaling_apply where *x says (NULL: all cores). */
+FAB_API fab_status fab_scaling_apply_on(const fab_scaling *k, fab_dataset *t, const fab_exec *x);
 /* The columns with levels, separated by commas, for fab_source_options; NULL: there are none.  Gives:
  * fab_text_free. */
 FAB_API fab_status fab_scaling_categorical(const fab_scaling *k, char **names);

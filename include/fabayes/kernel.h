@@ -159,6 +159,45 @@ FAB_API fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, in
                                         const double *X, const double *a, const double *s,
                                         const double *L, const fab_exec *x);
 
+/* ---- features ---------------------------------------------------------------------------------- */
+
+/* A map of a row x to m numbers phi(x) with phi(x)' phi(z) near k(x, z), so that a linear model of phi(x) whose weights are
+ * independent normals of variance 1 is a Gaussian process of covariance q(x, z) = phi(x)' phi(z).
+ *
+ *     rff      random: m / 2 pairs cos(w'x), sin(w'x), w drawn from the spectrum of a stationary kernel; q(x, x) = k(x, x).  Terms
+ *              of a sum get pairs in proportion to their s2, at least one.  Orthogonal: the frequencies of a basic kernel are
+ *              orthogonal, as many at a time as it has columns, with the lengths that they would have had.
+ *     nystrom  L^-1 k(x, Z), L L' = k(Z, Z), Z landmarks: q = k(x, Z) k(Z, Z)^-1 k(Z, z), of which k - q >= 0 is left.  They are
+ *              rows of X, each the one whose k - q is largest given those before (pivoted Cholesky); m or fewer: none is taken
+ *              whose k - q is rounding. */
+typedef struct fab_features fab_features;
+enum { FAB_FEATURES_MAX = 1 << 20 }; /* m */
+
+/* Copies k, whose parameters stay as they are.  FAB_UNSUPPORTED: k is not stationary; m is even, at least two for each term.
+ * Gives *f; on failure it is NULL. */
+FAB_API fab_status fab_features_rff(fab_features **f, const fab_kernel *k, int64_t m,
+                                    int64_t orthogonal, uint64_t seed);
+/* Copies k and the landmarks; m <= n. */
+FAB_API fab_status fab_features_nystrom(fab_features **f, const fab_kernel *k, int64_t m, int64_t n,
+                                        const double *X, int64_t ldx, const fab_exec *x);
+FAB_API void fab_features_free(fab_features *f);                      /* takes NULL */
+FAB_API int64_t fab_features_size(const fab_features *f);             /* m */
+FAB_API const fab_kernel *fab_features_kernel(const fab_features *f); /* lends until free */
+/* 1: k - q is not 0. */
+FAB_API int fab_features_leave(const fab_features *f);
+
+/* phi (n x m, rows ldphi apart) of n rows, and k(x, x) - q(x, x) of each (n, or NULL), 0 where rounding puts it below.  A row has
+ * the same bits whichever rows come with it and whatever the threads of x (NULL: all cores). */
+FAB_API fab_status fab_features_apply(const fab_features *f, int64_t n, const double *X,
+                                      int64_t ldx, double *phi, int64_t ldphi, double *residual,
+                                      const fab_exec *x);
+
+/* {"kind", "kernel", "theta", "size", and "landmarks" or "seed" and "orthogonal"}.  Gives a string: fab_text_free (settings.h).
+ * Reading trusts nothing; D and column as fab_kernel_create has them.  Gives *f, with the same bits. */
+FAB_API fab_status fab_features_json(const fab_features *f, char **text);
+FAB_API fab_status fab_features_from_json(fab_features **f, const char *json, int64_t D,
+                                          const char *const *column);
+
 #ifdef __cplusplus
 }
 #endif

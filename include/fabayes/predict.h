@@ -94,6 +94,13 @@ FAB_API fab_status fab_predict_classes(const fab_gauss *q, const fab_glm *m, con
                                        const double *offset, int64_t samples, int64_t seed,
                                        const fab_exec *exec, double *logp);
 
+/* The same where the predictor of every class of row i has a variance of more[i] beside that of theta, independent of all else
+ * (NULL: 0): what a Gaussian process keeps of its own behind features (kernel.h). */
+FAB_API fab_status fab_predict_classes_wider(const fab_gauss *q, const fab_glm *m,
+                                             const fab_rows *x, const double *offset,
+                                             const double *more, int64_t samples, int64_t seed,
+                                             const fab_exec *exec, double *logp);
+
 /* nll; accuracy and ece of the likeliest class; brier, summed over classes (so twice that of a bernoulli
  * target for two); auc, the mean over classes of each against the others, NaN when y lacks one. */
 FAB_API fab_status fab_score_classes(int64_t classes, int64_t n, const double *logp,

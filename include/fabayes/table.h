@@ -40,9 +40,10 @@ FAB_API fab_target fab_likelihood_target(fab_likelihood l);
 
 /* What to fit.  A field that is 0 or NULL is chosen from the data, or means its default. */
 typedef struct fab_plan {
-    /* "linear" (default), "mlp:50" or layers as in net.h, "gp:rbf:ard" or another kernel as in kernel.h.  "mlp": the network
-     * that predicts rows left out best; "auto": that, or the linear model or (of a small table) a Gaussian process where it
-     * is better. */
+    /* "linear" (default); "mlp:50" or layers as in net.h; "gp:rbf:ard" or another kernel as in kernel.h; "nystrom:KERNEL:M" or
+     * "rff:KERNEL:M", linear in M features of a kernel, rff with ":orthogonal" and ":seed=N" behind it where wanted.  "mlp":
+     * the network that predicts rows left out best; "auto": that, or the linear model or (of a small table) a Gaussian process
+     * where it is better. */
     const char *model;
     /* "gaussian", "bernoulli", "categorical" or "poisson"; default: two levels bernoulli, other words categorical, else
      * gaussian. */
@@ -63,7 +64,9 @@ typedef struct fab_plan {
     const char *prior; /* a posterior file; of an earlier fit: its posterior, in its units */
     const fab_gauss *prior_gauss; /* or a Gaussian over theta, in fitting units */
 
-    int64_t scale_rows; /* rows that the units of a stream come from; default 1000 */
+    /* Rows that the units of a stream come from; default 1000.  Features of a kernel: what is not given of the kernel comes from
+     * them, 2000 at most, and landmarks from at least 1000 and two for each. */
+    int64_t scale_rows;
     double memory;      /* bytes that the fit may take; default: what is free */
     const char *output; /* a file to save to */
     int64_t checkpoint; /* save every so many rows of a stream, epochs of a network */
@@ -77,6 +80,7 @@ typedef struct fab_plan {
 } fab_plan;
 
 typedef struct fab_regression fab_regression;
+enum { FAB_SCALE_ROWS = 1000 };
 
 /* Look at the data, choose, fit, save.  Borrows what *d and *p (NULL: zeros) point to during the call; copies *x.
  * Gives *r; on failure *r is NULL and nothing is held. */
@@ -263,6 +267,18 @@ FAB_API const fab_method *fab_regression_method(const fab_regression *r);
 FAB_API int fab_regression_is_network(const fab_regression *r);
 /* 1: a Gaussian process. */
 FAB_API int fab_regression_is_process(const fab_regression *r);
+/* 1: a linear model of columns; 0: a network, a Gaussian process, or features of a kernel, whose weights say nothing by
+ * themselves. */
+FAB_API int fab_regression_has_coefficients(const fab_regression *r);
+/* Features of a kernel: what was found of it, zeros of a file and where all of it was given. */
+typedef struct fab_map_report {
+    int64_t rows;      /* whose evidence was maximised; 0: none */
+    double lml, noise; /* their log evidence; variance of the noise there, in fitting units (1: given by the likelihood) */
+    int64_t at_bound;  /* parameters that end at a bound */
+    int64_t optima;    /* ends of the searches that differ */
+    int64_t converged; /* 1: the best search ended by its tolerance */
+} fab_map_report;
+FAB_API fab_map_report fab_regression_map(const fab_regression *r);
 /* The target's likelihood, features, classes; after a fit beta too, of a linear model in the user's units. */
 FAB_API fab_status fab_regression_model(fab_regression *r, fab_glm *m);
 /* Columns, levels and units.  Lends until free; NULL before run. */
@@ -513,6 +529,8 @@ typedef struct fab_recipe {
     /* 1: values of a column that come again are features (fab_scaling_create_steps) */
     int64_t steps;
     const char *kernel; /* of a Gaussian process; otherwise NULL */
+    const char *
+        features; /* "nystrom:rbf:500", ..: of a linear model, as in fab_plan.model; NULL: none */
 } fab_recipe;
 
 /* That of a regression which was prepared.  Borrows the plan's texts. */

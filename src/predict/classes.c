@@ -186,6 +186,7 @@ typedef struct visit {
     fab_softmax *softmax;
     double *eta, *S; /* BLOCK x C, C x C: of softmax */
     const fab_rows *x;
+    const double *more; /* rows: variance of each predictor beside; NULL: none */
     double *means, *covariances, *logp;
 } visit;
 
@@ -212,9 +213,12 @@ static fab_status keep_probabilities(visit *v, int64_t first, int64_t n)
     for (int64_t j = 0; j < n; j++) {
         double *logp = v->logp + (first + j) * C;
         if (!point) covariance_of(v->p, j, v->S);
-        if (!are_finite(C, v->eta + j * C) || (!point && !are_finite(C * C, v->S)))
+        if (point && v->more) memset(v->S, 0, (size_t)(C * C) * sizeof *v->S);
+        for (int64_t c = 0; c < C && v->more; c++) v->S[c + c * C] += v->more[first + j];
+        const double *S = point && !v->more ? NULL : v->S;
+        if (!are_finite(C, v->eta + j * C) || (S && !are_finite(C * C, S)))
             return fab_predict_no_number(v->p->m, v->x, first + j);
-        FAB_TRY(fab_softmax_logp(v->softmax, first + j, v->eta + j * C, point ? NULL : v->S, logp));
+        FAB_TRY(fab_softmax_logp(v->softmax, first + j, v->eta + j * C, S, logp));
         if (!are_finite(C, logp)) return fab_predict_no_number(v->p->m, v->x, first + j);
     }
     return FAB_OK;
@@ -267,7 +271,14 @@ fab_status fab_predict_classes(const fab_gauss *q, const fab_glm *m, const fab_r
                                const double *offset, int64_t samples, int64_t seed,
                                const fab_exec *exec, double *logp)
 {
-    visit v = {.x = x, .logp = logp};
+    return fab_predict_classes_wider(q, m, x, offset, NULL, samples, seed, exec, logp);
+}
+
+fab_status fab_predict_classes_wider(const fab_gauss *q, const fab_glm *m, const fab_rows *x,
+                                     const double *offset, const double *more, int64_t samples,
+                                     int64_t seed, const fab_exec *exec, double *logp)
+{
+    visit v = {.x = x, .more = more, .logp = logp};
     FAB_TRY(check(q, m, x));
     if (samples < 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "predict: samples = %lld, expected 0 or more",

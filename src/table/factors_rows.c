@@ -254,7 +254,7 @@ static fab_status learn(fab_factors *f, const fab_rows *rows, const double *weig
             FAB_TRY(fab_prequential_take(f->ahead, due, q, NULL));
         }
         const fab_rows x = fab_rows_part(rows, done, n);
-        FAB_TRY(fab_prequential_score(f->ahead, &x, NULL, NULL, n));
+        FAB_TRY(fab_prequential_score(f->ahead, &x, NULL, NULL, NULL, n));
         const double *w = weight ? weight + done : NULL;
         const fab_status s = from_file ? take_piece(f, &x, w) : take(f, &x, w);
         if (s == FAB_STOPPED && from_file)

@@ -7,7 +7,12 @@
 #include "fit/fit.h"
 #include "model/kernel.h"
 #include "model/net/examples.h"
+#include "base/settings.h"
+#include "fit/method.h"
 #include "model/likelihoods/likelihood.h"
+#include <math.h>
+
+#define LEAST_NOISE 0.1 /* of what was learned */
 
 int fab_fitting_is_linear(const fab_fitting *f)
 {
@@ -135,11 +140,35 @@ void fab_fitting_close(fab_fitting *f)
     f->kernel = NULL;
 }
 
+static void add_left(fab_fitting *f, const fab_dataset *t, int64_t first, int64_t n)
+{
+    for (int64_t i = first; i < first + n && t->residual; i++) {
+        const double w = t->weight ? t->weight[i] : 1;
+        f->left.sum += w * t->residual[i];
+        f->left.rows += w;
+    }
+}
+
+/* The difference of two means says no more than that where little is left of the first. */
+void fab_fitting_take_off(const fab_fitting *f, fab_glm *m)
+{
+    if (!(f->left.rows > 0) || !fab_likelihood_row_of(m->likelihood)->noise) return;
+    const double all = 1 / m->beta, rest = all - f->left.sum / f->left.rows;
+    m->beta = 1 / fmax(rest, LEAST_NOISE * all);
+}
+
+static int learns_noise(const fab_fitting *f)
+{
+    return !(fab_settings_number(f->what.method->fields, f->settings, "beta") > 0);
+}
+
 fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t first, int64_t n)
 {
     const fab_examples all = {fab_dataset_rows(t), t->y, t->weight, t->offset},
                        e = fab_examples_part(&all, first, n);
-    return fab_fit_update(f->fit, &e);
+    FAB_TRY(fab_fit_update(f->fit, &e));
+    if (learns_noise(f)) add_left(f, t, first, n);
+    return FAB_OK;
 }
 
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
@@ -152,7 +181,7 @@ fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, fab_glm
     const fab_mixture *all;
     *q = NULL;
     fab_status s = fab_fit_so_far(f->fit, &all);
-    if (s == FAB_OK) s = fab_fit_glm(f->fit, m);
+    if (s == FAB_OK) s = fab_fitting_glm_of(f, m);
     if (s == FAB_NO_MEMORY) return s;
     if (s == FAB_OK && all->n == 1) *q = all->part[0];
     return FAB_OK;
@@ -174,7 +203,9 @@ fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m)
 
 fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m)
 {
-    return fab_fit_glm(f->fit, m);
+    FAB_TRY(fab_fit_glm(f->fit, m));
+    fab_fitting_take_off(f, m);
+    return FAB_OK;
 }
 
 fab_status fab_fitting_report(const fab_fitting *f, fab_report *i)

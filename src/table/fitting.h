@@ -19,6 +19,11 @@ typedef struct fab_fitting {
     fab_kernel *kernel; /* of a Gaussian process, its likelihood in glm; NULL: none yet */
     fab_net *net;       /* otherwise; NULL: there is none yet */
     fab_fit *fit;       /* NULL: not open */
+    /* Features of a kernel: what they leave of the variance of the predictors (fab_dataset.residual), summed over weighted rows,
+     * and their weights.  A noise that is learned holds its mean, which is taken off it: the rest is y's own. */
+    struct {
+        double sum, rows;
+    } left;
 } fab_fitting;
 
 /* Does the method know linear models as such?  Otherwise it gets a network. */
@@ -39,6 +44,8 @@ fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file);
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file);
 void fab_fitting_close(fab_fitting *f); /* takes zeros */
 
+/* The noise of y alone, where beta was learned with what features leave. */
+void fab_fitting_take_off(const fab_fitting *f, fab_glm *m);
 /* Rows in fitting units; a batch method borrows them until the result.  Or some of them, of a stream. */
 fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t);
 fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t first, int64_t n);

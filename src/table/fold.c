@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fit/fit.h"
 #include "model/likelihoods/likelihood.h"
+#include "table/features.h"
 #include "table/fold.h"
 #include "base/hooks.h"
 #include "base/memory.h"
@@ -25,6 +26,19 @@ static fab_exec alone(const fab_exec *x)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
+/* Features of a kernel that the training rows choose. */
+static fab_status map(fab_fold *f, const fab_recipe *r)
+{
+    fab_map_plan p;
+    fab_map_report report;
+    FAB_TRY(fab_map_read(&p, r->features));
+    const fab_status s =
+        p.kind ? fab_map_build(&p, f->k, f->train, r->likelihood, FAB_SCALE_ROWS, 1, &report, NULL)
+               : FAB_OK;
+    fab_map_close(&p);
+    return s;
+}
+
 static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, const int64_t *train,
                        int64_t n_train, const int64_t *test, int64_t n_test)
 {
@@ -32,7 +46,9 @@ static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, c
     FAB_TRY(fab_dataset_take(&f->test, t, test, n_test));
     FAB_TRY((r->steps ? fab_scaling_create_steps
                       : fab_scaling_create)(&f->k, f->train, fab_likelihood_target(r->likelihood),
-                                            (int)r->standardise, (int)r->intercept));
+                                            (int)r->standardise,
+                                            r->intercept || r->features));
+    FAB_TRY(map(f, r));
     FAB_TRY(fab_scaling_apply(f->k, f->train));
     FAB_TRY(fab_scaling_apply(f->k, f->test));
     FAB_TRY(fab_alloc_array((void **)&f->y, n_test, sizeof *f->y, "fold"));
@@ -139,7 +155,8 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
         fab_alloc_array((void **)&work, d->n * (classes ? m.classes : 2), sizeof *work, "fold"));
     fab_status done;
     if (classes) {
-        done = fab_predict_classes(mix.part[0], &m, &x, d->offset, 0, 0, &t->exec, work);
+        done = fab_predict_classes_wider(mix.part[0], &m, &x, d->offset, d->residual, 0, 0,
+                                         &t->exec, work);
         if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, &t->exec, s);
     } else {
         done = process ? fab_table_process(process, f->k, d, work, work + d->n)

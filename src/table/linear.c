@@ -16,12 +16,20 @@
 #include <math.h>
 #include <string.h>
 
-static fab_status need_linear(fab_regression *r, const char *what)
+fab_status fab_regression_need_linear(fab_regression *r, const char *what)
 {
     FAB_TRY(fab_regression_view(r));
-    if (!r->view.net && !r->view.process) return FAB_OK;
-    return FAB_FAIL(FAB_UNSUPPORTED, "regression: a %s has no %s",
-                    r->view.net ? "network" : "Gaussian process", what);
+    if (fab_regression_has_coefficients(r)) return FAB_OK;
+    if (r->view.net || r->view.process)
+        return FAB_FAIL(FAB_UNSUPPORTED, "regression: a %s has no %s",
+                        r->view.net ? "network" : "Gaussian process", what);
+    return FAB_FAIL(FAB_UNSUPPORTED, "regression: features of a kernel have no %s", what);
+}
+
+int fab_regression_has_coefficients(const fab_regression *r)
+{
+    if (fab_regression_is_network(r) || fab_regression_is_process(r)) return 0;
+    return r->scaling ? r->scaling->inputs == NULL : r->map.kind == FAB_MAP_NONE;
 }
 
 static const fab_gauss *gauss_of(const fab_regression *r)
@@ -121,7 +129,7 @@ static fab_status coefficients(fab_regression *r, double *work, double *mean, do
 fab_status fab_regression_coefficients(fab_regression *r, double *mean, double *sd)
 {
     double *work;
-    FAB_TRY(need_linear(r, "coefficients"));
+    FAB_TRY(fab_regression_need_linear(r, "coefficients"));
     FAB_TRY(need_solver(r));
     FAB_TRY(fab_alloc_array((void **)&work, 2 * gauss_of(r)->D, sizeof *work, "coefficients"));
     const fab_status s = coefficients(r, work, mean, sd);
@@ -250,7 +258,7 @@ static fab_status change_densely(fab_regression *r, fab_gauss **g)
 fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g)
 {
     *g = NULL;
-    FAB_TRY(need_linear(r, "Gaussian in the user's units"));
+    FAB_TRY(fab_regression_need_linear(r, "Gaussian in the user's units"));
     const fab_gauss *q = gauss_of(r);
     const int mixes = has_means(r);
     if (mixes && q->D > FAB_DENSE_MAX)

@@ -29,6 +29,8 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
 {
     const fab_rows rows = fab_dataset_rows(t);
     FAB_TRY(fab_predict_eta(q, m, &rows, t->offset, x, eta, variance));
+    if (t->residual)
+        for (int64_t i = 0; i < t->n; i++) variance[i] += t->residual[i];
     fab_predict_to_units(k->target_mean, k->target_scale, t->n, eta, variance);
     return FAB_OK;
 }
@@ -226,8 +228,9 @@ static fab_status predict_linear(work *w, const fab_dataset *t)
     if (r->view.process)
         return fab_table_process(r->view.process, r->scaling, t, w->eta + n, w->variance + n);
     if (several(w)) /* each row has draws of its own, whatever the pieces */
-        return fab_predict_classes(q, &r->view.model, &x, t->offset, w->how.samples,
-                                   w->how.seed + n, &w->exec, w->all.logp + n * w->model.classes);
+        return fab_predict_classes_wider(q, &r->view.model, &x, t->offset, t->residual,
+                                         w->how.samples, w->how.seed + n, &w->exec,
+                                         w->all.logp + n * w->model.classes);
     return fab_table_eta(q, &r->view.model, r->scaling, t, &w->exec, w->eta + n, w->variance + n);
 }
 
@@ -345,13 +348,14 @@ static fab_status read_pieces(work *w, fab_feed *f, fab_dataset *t)
 {
     const int64_t samples = w->how.samples ? w->how.samples : SAMPLES;
     const int64_t draws = w->r->view.net ? samples * w->model.classes : 0;
-    const int64_t numbers = draws > t->columns ? draws : t->columns;
+    const int64_t D = w->r->scaling->inputs ? w->r->scaling->D : t->columns;
+    const int64_t numbers = draws > D ? draws : D;
     const int64_t rows = numbers > 0 && numbers < PIECE_NUMBERS ? PIECE_NUMBERS / numbers : 1;
     while (!fab_feed_at_end(f)) {
         fab_dataset_clear(t);
         FAB_TRY(fab_feed_read(f, rows, t));
         FAB_TRY(lay_aside(w, t));
-        FAB_TRY(fab_scaling_apply(w->r->scaling, t));
+        FAB_TRY(fab_scaling_apply_on(w->r->scaling, t, &w->exec));
         if (t->n > 0) FAB_TRY(take_piece(w, t));
     }
     w->all.dropped = t->dropped;

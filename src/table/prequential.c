@@ -97,6 +97,7 @@ struct fab_prequential {
 
     double *x, *product;    /* chunk x (D + 1): rows, and their products with the covariance */
     double *y, *offset;     /* chunk */
+    double *more;           /* chunk: variance of the predictors beside that of theta */
     double *weight, *extra; /* chunk: rows that each stands for in all; in this call */
     double *eta, *variance; /* chunk */
     double *logp;           /* classes */
@@ -118,6 +119,7 @@ static void layout(fab_layout *l, void *handle)
     a->product = fab_place(l, a->units && !a->net ? a->chunk * width : 0, sizeof(double));
     a->y = fab_place(l, a->chunk, sizeof(double));
     a->offset = fab_place(l, a->chunk, sizeof(double));
+    a->more = fab_place(l, a->chunk, sizeof(double));
     a->weight = fab_place(l, a->chunk, sizeof(double));
     a->extra = fab_place(l, a->chunk, sizeof(double));
     a->eta = fab_place(l, a->chunk, sizeof(double));
@@ -313,10 +315,14 @@ static fab_status predict_classes(fab_prequential *a, int64_t n)
             FAB_TRY(fab_solver_times_covariance(a->r->solver, &one, Sv));
             for (int64_t k = 0; k < C; k++) S[k + c * C] = dot(W, x, Sv + k * W); /* x' S_kc x */
         }
-        for (int64_t c = 0; c < C; c++)
+        if (!a->r->solver) memset(S, 0, (size_t)(C * C) * sizeof *S);
+        for (int64_t c = 0; c < C; c++) {
             for (int64_t k = 0; k < c; k++)
                 S[k + c * C] = S[c + k * C] = 0.5 * (S[k + c * C] + S[c + k * C]);
-        if (fab_softmax_logp(a->softmax, 0, mean, a->r->solver ? S : NULL, a->logp) == FAB_OK)
+            S[c + c * C] += a->more[i];
+        }
+        const double *spread = a->r->solver || a->more[i] > 0 ? S : NULL;
+        if (fab_softmax_logp(a->softmax, 0, mean, spread, a->logp) == FAB_OK)
             add_classes(a, i, C, a->logp);
         else
             add_row(a, i, NAN, 0, 0);
@@ -334,7 +340,7 @@ static fab_status predict_linear(fab_prequential *a, int64_t n)
     for (int64_t i = 0; i < n; i++) {
         const double v = a->r->solver ? dot(width, a->x + i * width, a->product + i * width) : 0;
         a->eta[i] = dot(width, a->x + i * width, a->r->q->mu) + a->offset[i]; /* x . mu */
-        a->variance[i] = v < 0 ? 0 : v;                                       /* x' S x */
+        a->variance[i] = (v < 0 ? 0 : v) + a->more[i];                        /* x' S x */
     }
     fab_predict_to_units(k->target_mean, k->target_scale, n, a->eta, a->variance);
     fab_glm in_units = *m;
@@ -419,7 +425,7 @@ static int64_t stride_of(const fab_prequential *a, int64_t row)
 
 /* The n rows that come, by r: those of the sample; or the first ones of a call. */
 static fab_status score_by(fab_prequential *a, reference *r, const fab_rows *x, const double *y,
-                           const double *offset, int64_t n)
+                           const double *offset, const double *more, int64_t n)
 {
     const int64_t intercept = a->units && !a->net ? r->model.intercept : 0;
     const int64_t width = a->D + intercept;
@@ -435,6 +441,7 @@ static fab_status score_by(fab_prequential *a, reference *r, const fab_rows *x, 
         if (early) a->extra[m] = of_call;
         a->y[m] = y ? y[j] : 0;
         a->offset[m] = offset ? offset[j] : 0;
+        a->more[m] = more ? more[j] : 0;
         fab_rows_get(x, j, a->D, a->x + m * width);
         if (intercept) a->x[m * width + a->D] = 1;
         if (++m < a->chunk) continue;
@@ -445,11 +452,11 @@ static fab_status score_by(fab_prequential *a, reference *r, const fab_rows *x, 
 }
 
 fab_status fab_prequential_score(fab_prequential *a, const fab_rows *x, const double *y,
-                                 const double *offset, int64_t n)
+                                 const double *offset, const double *more, int64_t n)
 {
     int64_t next;
     if (a->file.q && a->n - a->called < CALL)
-        FAB_TRY(score_by(a, &a->file, x, y, offset, n < CALL ? n : CALL));
+        FAB_TRY(score_by(a, &a->file, x, y, offset, more, n < CALL ? n : CALL));
     if (a->n >= a->first && a->by.q && !a->off) {
         const int64_t from = point_of(a->n, &next);
         steps *c = &a->curve;
@@ -457,7 +464,7 @@ fab_status fab_prequential_score(fab_prequential *a, const fab_rows *x, const do
             c->seen[c->n] = from;
             c->of[c->n++] = (sums){0};
         }
-        FAB_TRY(score_by(a, &a->by, x, y, offset, n));
+        FAB_TRY(score_by(a, &a->by, x, y, offset, more, n));
     }
     a->n += n;
     return FAB_OK;

@@ -3,7 +3,7 @@
  *     while (rows are left) {
  *         n = fab_prequential_next(a, left, &due);                   // rows under one Gaussian
  *         if (due) FAB_TRY(fab_prequential_take(a, due, q, &model)); // of all rows so far; copied
- *         FAB_TRY(fab_prequential_score(a, &x, y, offset, n));       // then learn them
+ *         FAB_TRY(fab_prequential_score(a, &x, y, offset, more, n));       // then learn them
  *     }
  *
  * SPDX-License-Identifier: MIT */
@@ -34,9 +34,9 @@ int64_t fab_prequential_next(const fab_prequential *a, int64_t left, int *due);
 /* The Gaussian of all rows so far, copied; NULL: there is none yet.  m: the model with beta as in force, in fitting
  * units; NULL: vectors. */
 fab_status fab_prequential_take(fab_prequential *a, int due, const fab_gauss *q, const fab_glm *m);
-/* The n rows x; y and offset: of a model.  They count as seen. */
+/* The n rows x; y, offset and more, a variance of the predictor beside that of theta: of a model.  They count as seen. */
 fab_status fab_prequential_score(fab_prequential *a, const fab_rows *x, const double *y,
-                                 const double *offset, int64_t n);
+                                 const double *offset, const double *more, int64_t n);
 
 /* Rows seen so far, where it is not those that were scored: some may have been refused. */
 void fab_prequential_seen(fab_prequential *a, int64_t rows);

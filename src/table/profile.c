@@ -149,12 +149,13 @@ fab_status fab_regression_profile(fab_regression *r, int64_t n, fab_profile **f)
     fab_profile *new;
     *f = NULL;
     if (n < 2) return FAB_FAIL(FAB_BAD_ARGUMENT, "profile: n = %lld points", (long long)n);
-    FAB_TRY(check(r->scaling));
+    const fab_scaling *k = r->scaling && r->scaling->inputs ? r->scaling->inputs : r->scaling;
+    FAB_TRY(check(k));
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "profile"));
     *new = (fab_profile){.n = n};
     fab_status s = fab_alloc_array((void **)&new->x, n, sizeof *new->x, "profile");
     if (s == FAB_OK) {
-        s = board_create(&b, r->scaling, n);
+        s = board_create(&b, k, n);
         if (s == FAB_OK) s = walk(r, &b, new);
         board_free(&b);
     }

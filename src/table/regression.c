@@ -54,6 +54,7 @@ void fab_regression_free(fab_regression *r)
     fab_scaling_free(r->scaling);
     fab_feed_close(r->feed);
     fab_order_close(&r->order);
+    fab_map_close(&r->map);
     fab_prequential_free(r->ahead);
     fab_release(r->constant);
     for (int64_t i = 0; i < r->keys; i++) fab_release((char *)(uintptr_t)r->key[i].column);
@@ -122,14 +123,16 @@ fab_status fab_regression_open(fab_regression **r, const fab_data *d, const fab_
     if (model && strcmp(model, "mlp") == 0) new->searches = FAB_SEARCH_NETWORK;
     if (model && strcmp(model, "auto") == 0) new->searches = FAB_SEARCH_MODEL;
     if (new->searches) model = "mlp:50"; /* until one is chosen */
+    fab_status s = fab_map_read(&new->map, model);
     const char *kernel = model && strncmp(model, "gp:", 3) == 0 ? model + 3 : NULL;
-    const int linear = !model || kernel || strcmp(model, "linear") == 0;
+    const int linear = !model || kernel || new->map.kind || strcmp(model, "linear") == 0;
     new->fit.what = (fab_recipe){.layers = linear ? NULL : model,
                                  .kernel = kernel,
                                  .nu = new->plan.nu,
                                  .standardise = !new->plan.no_scale,
-                                 .intercept = !new->plan.no_intercept};
-    fab_status s = check_effort(new);
+                                 .intercept = !new->plan.no_intercept,
+                                 .features = new->map.kind ? new->plan.model : NULL};
+    if (s == FAB_OK) s = check_effort(new);
     if (s == FAB_OK && model && strcmp(model, "gp") == 0)
         s = FAB_FAIL(FAB_BAD_ARGUMENT, "model gp needs its kernel, as gp:rbf:ard");
     if (s == FAB_OK) s = fab_calibration_find(new->plan.calibrate, &new->calibration.way);
@@ -174,7 +177,7 @@ static fab_status choose_likelihood(fab_regression *r)
 
 int64_t fab_regression_features(const fab_regression *r)
 {
-    return fab_dataset_features(r->table);
+    return r->map.kind ? r->map.m : fab_dataset_features(r->table);
 }
 
 /* Classes whose coordinates vga takes: of fewer rows than features, and no prior that is given, a coordinate for each row. */
@@ -195,7 +198,8 @@ static int suits_vga(const fab_regression *r)
 
 const char *fab_regression_default_linear(const fab_regression *r)
 {
-    const int64_t columns = r->table->formula ? fab_regression_features(r) : r->table->columns;
+    const int64_t columns = r->table->formula || r->map.kind ? fab_regression_features(r)
+                                                             : r->table->columns;
     if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && r->plan.nu == 0)
         return columns <= EXACT_MOST ? "exact" : "lrvga";
     if (r->plan.nu != 0) return "laplace";
@@ -231,6 +235,11 @@ static fab_status choose_method(fab_regression *r)
                         m->name, r->plan.model);
     if (!r->fit.what.kernel && m->takes & FAB_TAKES_KERNEL)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs a model with a kernel, as gp:rbf:ard", m->name);
+    if (r->map.kind && !(m->takes & FAB_TAKES_LINEAR))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s takes no features of a kernel: they are for methods of linear models, "
+                        "and the model is %s",
+                        m->name, r->plan.model);
     r->fit.what.method = m;
     return FAB_OK;
 }
@@ -253,6 +262,15 @@ static fab_status set_text(fab_regression *r, const char *text)
     return fab_regression_set(r, name, equals + 1);
 }
 
+/* Weights of features are normals of variance 1, and nothing else is added to a number, whose mean is taken off: the process
+ * that has the kernel. */
+static void suit_map(fab_regression *r)
+{
+    const fab_fields *t = r->fit.what.method->fields;
+    fab_settings_choose(t, r->settings, "alpha", 1);
+    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) r->fit.what.intercept = 0;
+}
+
 fab_status fab_regression_choose(fab_regression *r)
 {
     if (r->posterior || r->settings)
@@ -268,6 +286,7 @@ fab_status fab_regression_choose(fab_regression *r)
     fab_settings_defaults(t, r->settings);
     r->fit.settings = r->settings;
     fab_regression_open_search(r);
+    if (r->map.kind) suit_map(r);
     if (r->plan.settings)
         for (const char *const *text = r->plan.settings; *text; text++) FAB_TRY(set_text(r, *text));
     return FAB_OK;
@@ -408,6 +427,7 @@ static fab_status check_scaling(const fab_regression *r)
     if (strcmp(k->formula ? k->formula : "", t->formula ? t->formula : "") != 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "the prior has the formula '%s', and this call '%s'",
                         k->formula ? k->formula : "", t->formula ? t->formula : "");
+    FAB_TRY(fab_map_check(&r->map, "the prior", k));
     if ((k->levels > 0) != has_classes(r))
         return FAB_FAIL(FAB_BAD_DATA, "%s: its target is %s, and the prior's is not", name,
                         has_classes(r) ? "of classes" : "a number");
@@ -439,6 +459,14 @@ static fab_status check_counts(const fab_regression *r)
                     fab_data_name(&r->data), t->target_name, (long long)t->n);
 }
 
+static fab_status find_map(fab_regression *r)
+{
+    const int64_t rows = r->plan.scale_rows ? r->plan.scale_rows : FAB_SCALE_ROWS;
+    return fab_regression_of_data(
+        r, fab_map_build(&r->map, r->scaling, r->table, r->fit.what.likelihood, rows,
+                         !r->fit.what.method->streams, &r->mapped, &r->exec));
+}
+
 static fab_status find_units(fab_regression *r)
 {
     fab_target target = FAB_TARGET_COUNTS;
@@ -449,9 +477,10 @@ static fab_status find_units(fab_regression *r)
     if (needs_survey(r)) FAB_TRY(fab_regression_survey(r));
     if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) target = FAB_TARGET_REAL;
     if (has_classes(r)) target = FAB_TARGET_CLASSES;
-    return fab_regression_of_data(
+    FAB_TRY(fab_regression_of_data(
         r, (r->fit.what.steps ? fab_scaling_create_steps : fab_scaling_create)(
-               &r->scaling, r->table, target, !r->plan.no_scale, !r->plan.no_intercept));
+               &r->scaling, r->table, target, !r->plan.no_scale, !r->plan.no_intercept)));
+    return r->map.kind ? find_map(r) : FAB_OK;
 }
 
 static fab_status begin(fab_regression *r)
@@ -459,6 +488,7 @@ static fab_status begin(fab_regression *r)
     FAB_TRY(fab_fitting_model(&r->fit));
     r->limit = r->plan.memory > 0 ? r->plan.memory : fab_memory_free();
     r->needed = fab_fitting_bytes(&r->fit, r->fit.what.method->streams ? 0 : r->table->n);
+    if (r->map.kind) r->needed += 8.0 * (double)r->table->n * (double)r->scaling->D;
     if (r->needed > r->limit) {
         r->large = FAB_LARGE_METHOD;
         return FAB_FAIL(FAB_NO_MEMORY,

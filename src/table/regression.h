@@ -11,6 +11,7 @@
 #include "base/memory.h"
 #include "table/calibration.h"
 #include "table/candidates.h"
+#include "table/features.h"
 #include "table/fitting.h"
 #include "table/order.h"
 #include "table/prequential.h"
@@ -31,6 +32,8 @@ struct fab_regression {
     double density;  /* of rows left out, where they have set the floor of the noise; else 0 */
     enum { FAB_SEARCH_NOTHING = 0, FAB_SEARCH_NETWORK, FAB_SEARCH_MODEL } searches;
     fab_candidates candidates;
+    fab_map_plan map; /* features of a kernel that the plan asks for */
+    fab_map_report mapped;
     const char **constant; /* names of columns that hardly vary; the texts are the table's */
     int64_t constants;
     fab_key *key; /* keys: columns that name the rows; their names are owned */
@@ -107,6 +110,9 @@ fab_status fab_regression_open_scores(fab_regression *r, const fab_tensors *file
 fab_status fab_regression_take_rows(fab_regression *r);
 /* The fit that is to be made reports to the regression. */
 void fab_regression_watch(fab_regression *r);
+
+/* linear.c: refuse what is none of columns, which has no WHAT. */
+fab_status fab_regression_need_linear(fab_regression *r, const char *what);
 
 /* saved.c: write what is there; unfinished: the state of a run as it stands. */
 fab_status fab_regression_write(fab_regression *r, const char *path, int unfinished);

@@ -53,6 +53,11 @@ const fab_method *fab_regression_method(const fab_regression *r)
     return r->fit.what.method;
 }
 
+fab_map_report fab_regression_map(const fab_regression *r)
+{
+    return r->mapped;
+}
+
 int fab_regression_is_network(const fab_regression *r)
 {
     if (r->posterior) return fab_file_kind(r->posterior->file) == FAB_KIND_NETWORK;

@@ -21,10 +21,10 @@
 #include <string.h>
 
 enum {
-    SCALE_ROWS = 1000,       /* that the units of a stream come from, unless the plan says */
     FIRST_NUMBERS = 1 << 27, /* that the first rows may hold: 1 GB */
     LOAD_NUMBERS = 1 << 24,  /* of a table read before the memory is looked at again */
     PIECE_NUMBERS = 1 << 17, /* of a stream read at a time: 1 MB */
+    MAP_NUMBERS = 1 << 20,   /* and of features of a kernel, which threads make in blocks */
     LEAST_NUMBERS = 1 << 16, /* whose half megabyte is not worth a word */
     COLUMN_BYTES = 300,      /* of memory for a column beside its numbers: names, words, units */
     FEW_COLUMNS = 10000      /* whose bytes are not worth one: the method has the better sentence */
@@ -163,7 +163,8 @@ static fab_status leave_keys(fab_regression *r)
 
 fab_status fab_regression_open_rows(fab_regression *r)
 {
-    const int64_t rows = r->plan.scale_rows ? r->plan.scale_rows : SCALE_ROWS;
+    const int64_t rows =
+        fab_map_rows(&r->map, r->plan.scale_rows ? r->plan.scale_rows : FAB_SCALE_ROWS);
     FAB_TRY(fab_feed_open_data(&r->feed, &r->data));
     fab_feed_watch(r->feed, &r->exec);
     FAB_TRY(check_columns(r));
@@ -244,7 +245,8 @@ static fab_status learn(fab_regression *r)
         }
         const fab_rows x = fab_rows_part(&all, done, n);
         FAB_TRY(fab_prequential_score(r->ahead, &x, t->y + done,
-                                      t->offset ? t->offset + done : NULL, n));
+                                      t->offset ? t->offset + done : NULL,
+                                      t->residual ? t->residual + done : NULL, n));
         FAB_TRY(fab_fitting_update_part(&r->fit, t, done, n));
     }
     return FAB_OK;
@@ -253,7 +255,7 @@ static fab_status learn(fab_regression *r)
 static fab_status take_in(fab_regression *r)
 {
     const fab_dataset *t = r->table;
-    FAB_TRY(of_data(r, fab_scaling_apply(r->scaling, r->table)));
+    FAB_TRY(of_data(r, fab_scaling_apply_on(r->scaling, r->table, &r->exec)));
     if (t->y)
         for (int64_t i = 0; i < t->n; i++) r->counted |= t->y[i] != 0;
     if (r->fit.what.method->streams)
@@ -267,7 +269,9 @@ static fab_status take_next(fab_regression *r)
     const int64_t every = r->plan.checkpoint;
     const int64_t until = every ? every - fab_feed_rows(r->feed) % every : INT64_MAX;
     fab_dataset_clear(r->table);
-    FAB_TRY(read_rows(r, at_most(until, PIECE_NUMBERS, r->table->columns)));
+    FAB_TRY(read_rows(r, r->scaling->inputs
+                             ? at_most(until, MAP_NUMBERS, r->scaling->D)
+                             : at_most(until, PIECE_NUMBERS, r->table->columns)));
     if (r->table->n > 0) FAB_TRY(take_in(r));
     if (!every || fab_feed_at_end(r->feed) || fab_feed_rows(r->feed) % every != 0) return FAB_OK;
     return r->plan.output ? fab_regression_write(r, r->plan.output, 0) : FAB_OK;
@@ -322,6 +326,8 @@ static void forget_rows(fab_dataset *t)
     fab_release(t->weight);
     fab_release(t->offset);
     fab_release(t->group);
+    fab_release(t->residual);
+    t->residual = NULL;
     fab_sparse_free(&t->cells);
     t->x = t->y = t->weight = t->offset = t->group = NULL;
     t->room = 0;

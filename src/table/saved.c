@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
 #include "base/json.h"
+#include "base/text.h"
 #include "data/source/source.h"
 #include "la/ops.h"
 #include "table/regression.h"
@@ -57,6 +58,13 @@ static fab_status describe(const fab_regression *r, fab_tensors *more)
     fab_text_free(text);
     if (s != FAB_OK)
         return s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s; /* a name in the data that is not UTF-8 */
+    if (r->fit.left.rows > 0) {
+        char sum[32], rows[32], left[80];
+        fab_print_double(sum, sizeof sum, r->fit.left.sum);
+        fab_print_double(rows, sizeof rows, r->fit.left.rows);
+        snprintf(left, sizeof left, "{\"sum\": %s, \"rows\": %s}", sum, rows);
+        FAB_TRY(fab_tensors_set(more, "left", left));
+    }
     if (r->ahead) FAB_TRY(fab_prequential_save(r->ahead, more));
     if (!r->resumable || !r->fit.what.method->streams) return FAB_OK;
     snprintf(read, sizeof read, "%lld", (long long)fab_feed_rows(r->feed));
@@ -115,6 +123,21 @@ static fab_status take_network(fab_regression *r, const fab_tensors *file)
     return FAB_OK;
 }
 
+/* What features leave of the rows so far. */
+static fab_status take_left(fab_regression *r, const fab_tensors *file)
+{
+    const char *json = fab_tensors_get(file, "left");
+    double sum, rows;
+    if (!json) return FAB_OK;
+    FAB_TRY(fab_json_number_or_nan(json, "sum", &sum));
+    FAB_TRY(fab_json_number_or_nan(json, "rows", &rows));
+    if (!(sum >= 0 && rows > 0))
+        return FAB_FAIL(FAB_BAD_FILE, "what its features leave of the variance cannot be");
+    r->fit.left.sum = sum;
+    r->fit.left.rows = rows;
+    return FAB_OK;
+}
+
 static fab_status take_linear(fab_regression *r, const fab_posterior *p)
 {
     const fab_gauss *q = p->mix.part[0];
@@ -123,6 +146,8 @@ static fab_status take_linear(fab_regression *r, const fab_posterior *p)
         return FAB_FAIL(FAB_BAD_FILE, "is not a file of `fabayes fit`");
     FAB_TRY(fab_glm_from_json(m, fab_tensors_get(p->file, "model")));
     FAB_TRY(fab_scaling_from_json(&r->scaling, fab_tensors_get(p->file, "scaling")));
+    FAB_TRY(take_left(r, p->file));
+    fab_fitting_take_off(&r->fit, m);
     if (r->scaling->D != m->D || q->D != fab_glm_size(m) || q->total ||
         r->scaling->levels != levels_of(m))
         return FAB_FAIL(FAB_BAD_FILE, "its Gaussian, model and scaling do not belong together");
@@ -245,6 +270,7 @@ static fab_status take_units(fab_regression *r, const char *file, const fab_tens
     r->fit.units = r->scaling = NULL;
     FAB_TRY(of_file(file, fab_scaling_from_json(&r->scaling, scaling)));
     FAB_TRY(check_features(r, file));
+    FAB_TRY(fab_map_check(&r->map, file, r->scaling));
     r->fit.units = r->scaling;
     return FAB_OK;
 }
@@ -291,6 +317,7 @@ static fab_status resume(fab_regression *r, const char *file, const fab_tensors 
     FAB_TRY(check_calibration(r, file, t));
     FAB_TRY(take_units(r, file, t));
     if (linear) FAB_TRY(check_model(r, file, t));
+    FAB_TRY(of_file(file, take_left(r, t)));
     if (!linear && r->fit.what.layers)
         FAB_TRY(fab_fitting_model(&r->fit));
     else

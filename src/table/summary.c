@@ -299,9 +299,7 @@ fab_status fab_regression_effects(fab_regression *r, const char *reference, doub
     if (!(level > 0 && level < 1))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "level = %g, expected a number between 0 and 1", level);
     FAB_TRY(fab_regression_view(r));
-    if (r->view.net) return FAB_FAIL(FAB_UNSUPPORTED, "regression: a network has no coefficients");
-    if (r->view.process)
-        return FAB_FAIL(FAB_UNSUPPORTED, "regression: a Gaussian process has no coefficients");
+    FAB_TRY(fab_regression_need_linear(r, "coefficients"));
     FAB_TRY(
         fab_alloc_array((void **)&work, 4 * fab_regression_size(r), sizeof *work, "coefficients"));
     const double z = fab_cdf_quantile(normal_cdf, NULL, 0.5 + level / 2, 0, 1);
@@ -326,7 +324,8 @@ fab_status fab_regression_reference(fab_regression *r, char **text)
     fab_text t = {0};
     *text = NULL;
     FAB_TRY(fab_regression_view(r));
-    if (r->view.net || r->view.process || fab_regression_size(r) > REFERENCES_MAX) return FAB_OK;
+    if (!fab_regression_has_coefficients(r) || fab_regression_size(r) > REFERENCES_MAX)
+        return FAB_OK;
     const fab_scaling *k = r->scaling;
     const char *between = "";
     for (int64_t c = 0; c < k->columns; c++) {

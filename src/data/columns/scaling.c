@@ -4,6 +4,7 @@
 #include "base/text.h"
 #include "data/columns/formula.h"
 #include "data/columns/table.h"
+#include "fabayes/kernel.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -417,9 +418,69 @@ fab_status fab_scaling_create_steps(fab_scaling **k, const fab_dataset *t, fab_t
     return create(k, t, target, (units){.standardise = standardise, .centre = centre, .steps = 1});
 }
 
+/* ---- a map behind the units -------------------------------------------------------------------------- */
+
+fab_status fab_scaling_columns(const fab_scaling *k, const char ***names)
+{
+    FAB_TRY(fab_alloc_array((void **)names, k->D, sizeof **names, "scaling"));
+    for (int64_t d = 0; d < k->D; d++) (*names)[d] = k->name[d];
+    for (int64_t c = 0; c < k->columns && !k->terms; c++)
+        for (int64_t l = 0; l < fab_column_features(&k->column[c]); l++)
+            (*names)[k->column[c].first + l] = k->column[c].name;
+    return FAB_OK;
+}
+
+/* Names, means 0 and scales 1 of n features. */
+static fab_status put_plain(fab_scaling *k, int64_t n)
+{
+    k->D = n;
+    FAB_TRY(fab_names_create(&k->name, n));
+    FAB_TRY(fab_alloc_array((void **)&k->mean, 2 * n, sizeof *k->mean, "scaling"));
+    k->scale = k->mean + n;
+    for (int64_t d = 0; d < n; d++) {
+        fab_text text = {0};
+        k->mean[d] = 0;
+        k->scale[d] = 1;
+        fab_text_add(&text, "feature %lld", (long long)d);
+        FAB_TRY(fab_text_give(&text, &k->name[d]));
+    }
+    return FAB_OK;
+}
+
+fab_status fab_scaling_map(fab_scaling *k, struct fab_features *features)
+{
+    fab_scaling *inputs;
+    const int64_t D = fab_kernel_columns(fab_features_kernel(features));
+    if (k->inputs) return FAB_FAIL(FAB_BAD_ARGUMENT, "scaling: it has a map already");
+    if (D != k->D)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "scaling: a map of %lld columns behind %lld",
+                        (long long)D, (long long)k->D);
+    FAB_TRY(fab_alloc_array((void **)&inputs, 1, sizeof *inputs, "scaling"));
+    *inputs = *k;
+    const fab_status s = put_plain(k, fab_features_size(features));
+    if (s != FAB_OK) {
+        if (k->name != inputs->name) fab_names_free(k->name, k->D);
+        if (k->mean != inputs->mean) fab_release(k->mean);
+        *k = *inputs;
+        fab_release(inputs);
+        return s;
+    }
+    k->inputs = inputs;
+    k->features = features;
+    return FAB_OK;
+}
+
 void fab_scaling_free(fab_scaling *k)
 {
     if (!k) return;
+    if (k->inputs) { /* which has all else */
+        fab_names_free(k->name, k->D);
+        fab_release(k->mean);
+        fab_features_free(k->features);
+        fab_scaling_free(k->inputs);
+        fab_release(k);
+        return;
+    }
     for (int64_t c = 0; c < k->columns; c++) {
         fab_release(k->column[c].name);
         fab_names_free(k->column[c].level, k->column[c].levels);

@@ -1,12 +1,13 @@
 /* scaling_apply.c - a table from the user's units to those of the fit.
  *
- * Columns of numbers change in place; a table with columns of words or of steps, and one with a formula, gets other rows.
+ * Columns of numbers change in place; a table with columns of words or of steps, and one with a formula or a map, gets other rows.
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "base/text.h"
 #include "data/columns/formula.h"
 #include "data/columns/table.h"
+#include "fabayes/kernel.h"
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -253,7 +254,31 @@ static int keeps_zeros(const fab_scaling *k)
     return !has_levels(k) && !k->terms;
 }
 
-fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
+/* Rows in the units of what it takes become the features of the map. */
+static fab_status apply_map(const fab_scaling *k, fab_dataset *t, const fab_exec *x)
+{
+    double *phi, *residual = NULL;
+    if (t->packed) FAB_TRY(fab_packed_open(t));
+    fab_status s = fab_alloc_array((void **)&phi, t->n * k->D, sizeof *phi, "scaling");
+    if (s == FAB_OK && fab_features_leave(k->features))
+        s = fab_alloc_array((void **)&residual, t->n, sizeof *residual, "scaling");
+    if (s == FAB_OK)
+        s = fab_features_apply(k->features, t->n, t->x, t->D, phi, k->D, residual, x);
+    if (s != FAB_OK) {
+        fab_release(phi);
+        fab_release(residual);
+        return s;
+    }
+    fab_release(t->x);
+    fab_release(t->residual);
+    t->x = phi;
+    t->residual = residual;
+    t->D = k->D;
+    t->room = t->n;
+    return FAB_OK;
+}
+
+static fab_status apply_units(const fab_scaling *k, fab_dataset *t)
 {
     FAB_TRY(check_columns(k, t));
     if (t->packed && !keeps_zeros(k)) FAB_TRY(fab_packed_open(t));
@@ -265,6 +290,18 @@ fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
     if (t->offset)
         for (int64_t i = 0; i < t->n; i++) t->offset[i] /= k->target_scale;
     return FAB_OK;
+}
+
+fab_status fab_scaling_apply_on(const fab_scaling *k, fab_dataset *t, const fab_exec *x)
+{
+    if (!k->inputs) return apply_units(k, t);
+    FAB_TRY(apply_units(k->inputs, t));
+    return apply_map(k, t, x);
+}
+
+fab_status fab_scaling_apply(const fab_scaling *k, fab_dataset *t)
+{
+    return fab_scaling_apply_on(k, t, NULL);
 }
 
 fab_status fab_scaling_categorical(const fab_scaling *k, char **names)

@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "data/columns/formula.h"
 #include "data/columns/table.h"
+#include "kernel/features.h"
 #include "fabayes/settings.h"
 #include <math.h>
 #include <stdlib.h>
@@ -95,11 +96,12 @@ static void add_polynomials(fab_text *t, const fab_formula *f)
     if (n) fab_text_add(t, "]");
 }
 
-/* With a formula the columns are `from`: who does not know formulas finds no columns, and cannot take them for features. */
-fab_status fab_scaling_json(const fab_scaling *k, char **text)
+/* With a formula or a map the columns are `from`: who does not know these finds no columns, and cannot take them for features.
+ * map: the text of one, or NULL. */
+static fab_status write(const fab_scaling *k, const char *map, char **text)
 {
     fab_text t = {0};
-    fab_text_add(&t, k->terms ? "{\"from\": " : "{\"columns\": ");
+    fab_text_add(&t, k->terms || map ? "{\"from\": " : "{\"columns\": ");
     add_columns(&t, k);
     if (k->terms) {
         add_name(&t, "formula", k->formula);
@@ -122,8 +124,20 @@ fab_status fab_scaling_json(const fab_scaling *k, char **text)
     }
     if (k->sparse) fab_text_add(&t, ", \"sparse\": true");
     add_dialect(&t, &k->dialect);
+    if (map) fab_text_add(&t, ", \"features\": %s", map);
     fab_text_add(&t, "}");
     return fab_text_give(&t, text);
+}
+
+fab_status fab_scaling_json(const fab_scaling *k, char **text)
+{
+    char *map;
+    *text = NULL;
+    if (!k->inputs) return write(k, NULL, text);
+    FAB_TRY(fab_features_json(k->features, &map));
+    const fab_status s = write(k->inputs, map, text);
+    fab_text_free(map);
+    return s;
 }
 
 /* ---- reading ---------------------------------------------------------------------------------------- */
@@ -297,10 +311,26 @@ static fab_status take_dialect(fab_scaling *k, const json_t *o)
     return FAB_OK;
 }
 
+/* The map behind the units. */
+static fab_status take_map(fab_scaling *k, const json_t *o)
+{
+    const json_t *map = json_object_get(o, "features");
+    const char **names;
+    fab_features *f = NULL;
+    if (!map) return FAB_OK;
+    FAB_TRY(fab_scaling_columns(k, &names));
+    fab_status s = fab_features_read(&f, map, k->D, names);
+    fab_release(names);
+    if (s == FAB_OK) s = fab_scaling_map(k, f);
+    if (s != FAB_OK) fab_features_free(f);
+    return s == FAB_BAD_ARGUMENT || s == FAB_BAD_DATA ? FAB_BAD_FILE : s;
+}
+
 static fab_status take(fab_scaling *k, const json_t *o)
 {
+    const int other = json_object_get(o, "formula") || json_object_get(o, "features");
     FAB_TRY(fab_copy_text(&k->formula, json_string_value(json_object_get(o, "formula"))));
-    const fab_status s = take_features(k, json_object_get(o, k->formula ? "from" : "columns"));
+    const fab_status s = take_features(k, json_object_get(o, other ? "from" : "columns"));
     if (s != FAB_OK) return s == FAB_BAD_ARGUMENT || s == FAB_BAD_DATA ? FAB_BAD_FILE : s;
     if (k->terms) FAB_TRY(take_polynomials(k->terms, json_object_get(o, "poly")));
     FAB_TRY(take_numbers(o, "means", k->mean, k->D, 0));
@@ -308,7 +338,8 @@ static fab_status take(fab_scaling *k, const json_t *o)
     FAB_TRY(take_columns(k, o));
     FAB_TRY(take_fill(k, o));
     FAB_TRY(take_dialect(k, o));
-    return take_levels(k, o);
+    FAB_TRY(take_levels(k, o));
+    return take_map(k, o);
 }
 
 fab_status fab_scaling_from_json(fab_scaling **k, const char *json)

@@ -67,6 +67,7 @@ void fab_dataset_free(fab_dataset *t)
     fab_release(t->weight);
     fab_release(t->offset);
     fab_release(t->group);
+    fab_release(t->residual);
     fab_release(t->level);
     fab_release(t->formula);
     fab_sparse_free(&t->cells);

@@ -1,0 +1,298 @@
+/* features.c - features of a kernel in front of a linear model.
+ *
+ *   1  rows: the first ones of a stream, evenly spread ones of a table, in units
+ *   2  the working target: y less its offset; of other likelihoods gradient / curvature of log p(y) at a constant predictor,
+ *      noise of variance 1 / curvature: the Gaussian that one step of Newton's method takes the likelihood for.  Of several
+ *      classes the most frequent one against the others
+ *   3  the parameters of the kernel that are not given: where the evidence of a Gaussian process of these rows is largest
+ *   4  the map, behind the units
+ *
+ * What then is fitted has the prior N(0, 1) for every weight, which makes the linear model that process: of a number without
+ * an intercept, for y is centred; of others with one.
+ *
+ * SPDX-License-Identifier: MIT */
+#include "table/features.h"
+#include "base/memory.h"
+#include "base/text.h"
+#include "data/columns/table.h"
+#include "kernel/features.h"
+#include "model/likelihoods/likelihood.h"
+#include "train/evidence.h"
+#include <errno.h>
+#include <math.h>
+#include <stdlib.h>
+#include <string.h>
+
+enum { LEAST_ROWS = 1000, EVIDENCE_ROWS = 2000 };
+
+/* ---- the text ------------------------------------------------------------------------------------------- */
+
+static const struct {
+    const char *begins;
+    int kind;
+} kinds[] = {{"rff:", FAB_MAP_RFF}, {"nystrom:", FAB_MAP_NYSTROM}};
+
+static fab_status expected(const fab_map_plan *p, const char *model)
+{
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "model %s: expected %s", model,
+                    p->kind == FAB_MAP_RFF
+                        ? "rff:KERNEL:M, M the number of features, as in rff:rbf:1000, and behind it "
+                          ":orthogonal or :seed=N where wanted"
+                        : "nystrom:KERNEL:M, M the number of landmarks, as in nystrom:rbf:500");
+}
+
+/* A whole number that is all of text; -1: it is none. */
+static int64_t whole_number(const char *text)
+{
+    char *end;
+    if (*text < '0' || *text > '9') return -1;
+    errno = 0;
+    const long long n = strtoll(text, &end, 10);
+    return *end || errno || n > 0x1p53 ? -1 : n;
+}
+
+/* One word from the end of the kernel's text, which loses it. */
+static char *last_word(char *text)
+{
+    char *colon = strrchr(text, ':');
+    if (!colon) return NULL;
+    *colon = '\0';
+    return colon + 1;
+}
+
+static fab_status read_words(fab_map_plan *p, const char *model)
+{
+    for (;;) {
+        const char *word = last_word(p->kernel);
+        if (!word) return expected(p, model);
+        if (p->kind == FAB_MAP_RFF && strcmp(word, "orthogonal") == 0) {
+            p->orthogonal = 1;
+        } else if (p->kind == FAB_MAP_RFF && strncmp(word, "seed=", 5) == 0) {
+            p->seed = whole_number(word + 5);
+            if (p->seed < 0) return expected(p, model);
+        } else {
+            p->m = whole_number(word);
+            break;
+        }
+    }
+    return p->m >= 1 && p->m <= FAB_FEATURES_MAX && *p->kernel ? FAB_OK : expected(p, model);
+}
+
+fab_status fab_map_read(fab_map_plan *p, const char *model)
+{
+    *p = (fab_map_plan){0};
+    for (size_t i = 0; model && i < sizeof kinds / sizeof *kinds; i++) {
+        const size_t n = strlen(kinds[i].begins);
+        if (strncmp(model, kinds[i].begins, n) != 0) continue;
+        p->kind = kinds[i].kind;
+        FAB_TRY(fab_copy_text(&p->kernel, model + n));
+        const fab_status s = read_words(p, model);
+        if (s != FAB_OK) fab_map_close(p);
+        return s;
+    }
+    return FAB_OK;
+}
+
+void fab_map_close(fab_map_plan *p)
+{
+    fab_release(p->kernel);
+    *p = (fab_map_plan){0};
+}
+
+int64_t fab_map_rows(const fab_map_plan *p, int64_t rows)
+{
+    const int64_t least = 2 * p->m > LEAST_ROWS ? 2 * p->m : LEAST_ROWS;
+    return p->kind == FAB_MAP_NONE || rows > least ? rows : least;
+}
+
+fab_status fab_map_check(const fab_map_plan *p, const char *file, const fab_scaling *k)
+{
+    static const char *const names[] = {"none", "rff", "nystrom"};
+    if (!k->features && p->kind == FAB_MAP_NONE) return FAB_OK;
+    const char *then = !k->features                      ? names[FAB_MAP_NONE]
+                       : fab_features_leave(k->features) ? names[FAB_MAP_NYSTROM]
+                                                         : names[FAB_MAP_RFF];
+    if (strcmp(then, names[p->kind]) != 0)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "%s: was made with features of a kernel: %s, and this call says %s", file,
+                        then, names[p->kind]);
+    const fab_kernel *kernel = fab_features_kernel(k->features);
+    if (strcmp(fab_kernel_text(kernel), p->kernel) == 0 &&
+        fab_features_same(k->features, p->m, p->orthogonal, (uint64_t)p->seed))
+        return FAB_OK;
+    return FAB_FAIL(FAB_BAD_FILE,
+                    "%s: was made with %lld features of the kernel %s, and this call says %lld of "
+                    "%s, or other random ones",
+                    file, (long long)fab_features_asked(k->features), fab_kernel_text(kernel),
+                    (long long)p->m, p->kernel);
+}
+
+/* ---- 1, 2 ----------------------------------------------------------------------------------------------- */
+
+typedef struct rows {
+    fab_dataset *t;      /* in units */
+    double *y, *weight;  /* n each: the working target, and weights of the noise */
+    double noise;        /* 0: learned */
+} rows;
+
+static void close_rows(rows *r)
+{
+    fab_dataset_free(r->t);
+    fab_release(r->y);
+    fab_release(r->weight);
+}
+
+/* n of t->n rows: the first, or evenly spread. */
+static fab_status take_rows(fab_dataset **out, const fab_dataset *t, int64_t n, int whole)
+{
+    int64_t *index;
+    if (n > t->n) n = t->n;
+    FAB_TRY(fab_alloc_array((void **)&index, n, sizeof *index, "features"));
+    for (int64_t i = 0; i < n; i++)
+        index[i] = whole ? (int64_t)((double)i * ((double)t->n / (double)n)) : i;
+    const fab_status s = fab_dataset_take(out, t, index, n);
+    fab_release(index);
+    return s;
+}
+
+static double most_frequent(const fab_dataset *t, int64_t levels)
+{
+    int64_t best = 0, most = -1;
+    for (int64_t c = 0; c < levels; c++) {
+        int64_t count = 0;
+        for (int64_t i = 0; i < t->n; i++) count += t->y[i] == (double)c;
+        if (count > most) most = count, best = c;
+    }
+    return (double)best;
+}
+
+/* 2 of a target that is no number. */
+static fab_status linearise(rows *r, fab_likelihood likelihood, int64_t levels)
+{
+    const fab_dataset *t = r->t;
+    fab_glm m = {.likelihood = likelihood, .D = 1, .classes = 1, .intercept = 1, .beta = 1};
+    double sum = 0, total = 0, shift = 0;
+    const int several = fab_likelihood_row_of(likelihood)->several;
+    const double frequent = several ? most_frequent(t, levels) : 0;
+    if (several) m.likelihood = FAB_LIKELIHOOD_BERNOULLI;
+    if (likelihood == FAB_LIKELIHOOD_NEGATIVE_BINOMIAL) m.likelihood = FAB_LIKELIHOOD_POISSON;
+    const fab_likelihood_row *l = fab_glm_likelihood(&m);
+    for (int64_t i = 0; i < t->n; i++) {
+        const double w = t->weight ? t->weight[i] : 1;
+        r->y[i] = several ? t->y[i] == frequent : t->y[i];
+        sum += w * r->y[i];
+        shift += w * (t->offset ? t->offset[i] : 0);
+        total += w;
+    }
+    const double start = l->start ? l->start(sum / total, total) : 0;
+    r->noise = 1;
+    for (int64_t i = 0; i < t->n; i++) {
+        const double eta = start + (t->offset ? t->offset[i] - shift / total : 0);
+        double gradient, curvature;
+        (void)l->loglik(&m, r->y[i], &eta, &gradient, &curvature);
+        r->y[i] = gradient / curvature;
+        r->weight[i] = (t->weight ? t->weight[i] : 1) * curvature;
+        if (!isfinite(r->y[i]) || !(r->weight[i] > 0))
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "features: row %lld says nothing of the kernel: the targets of the "
+                            "first rows are all alike, or its offset is too large",
+                            (long long)i);
+    }
+    return FAB_OK;
+}
+
+static fab_status open_rows(rows *r, const fab_scaling *k, const fab_dataset *t,
+                            fab_likelihood likelihood, int64_t n, int whole)
+{
+    FAB_TRY(take_rows(&r->t, t, n, whole));
+    FAB_TRY(fab_scaling_apply(k, r->t));
+    if (r->t->packed) FAB_TRY(fab_packed_open(r->t));
+    n = r->t->n;
+    FAB_TRY(fab_alloc_array((void **)&r->y, n, sizeof *r->y, "features"));
+    FAB_TRY(fab_alloc_array((void **)&r->weight, n, sizeof *r->weight, "features"));
+    if (likelihood != FAB_LIKELIHOOD_GAUSSIAN) return linearise(r, likelihood, k->levels);
+    for (int64_t i = 0; i < n; i++) {
+        r->y[i] = r->t->y[i] - (r->t->offset ? r->t->offset[i] : 0);
+        r->weight[i] = r->t->weight ? r->t->weight[i] : 1;
+    }
+    return FAB_OK;
+}
+
+/* ---- 3 -------------------------------------------------------------------------------------------------- */
+
+static int64_t count_free(const fab_kernel *k)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < fab_kernel_size(k); i++) {
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(k, i, &p);
+        n += !p.fixed;
+    }
+    return n;
+}
+
+static fab_status maximise(fab_kernel *k, fab_process *p, const rows *r, fab_map_report *report,
+                           const fab_exec *x)
+{
+    const fab_evidence_plan plan = {.noise = r->noise, .seed = 1, .rows = EVIDENCE_ROWS};
+    fab_evidence_report e;
+    double *theta;
+    FAB_TRY(fab_evidence_maximise(p, r->y, r->weight, &plan, &e, x));
+    FAB_TRY(fab_alloc_array((void **)&theta, fab_kernel_size(k), sizeof *theta, "features"));
+    fab_kernel_get(fab_process_kernel(p), theta);
+    const fab_status s = fab_kernel_set(k, theta);
+    fab_release(theta);
+    *report = (fab_map_report){.rows = fab_process_rows(p),
+                               .lml = e.lml,
+                               .noise = fab_process_noise(p),
+                               .at_bound = e.at_bound,
+                               .optima = e.optima,
+                               .converged = e.converged};
+    return s;
+}
+
+/* ---- 4 -------------------------------------------------------------------------------------------------- */
+
+static fab_status build(const fab_map_plan *p, fab_scaling *k, fab_kernel *kernel,
+                        const fab_dataset *t, fab_likelihood likelihood, int64_t n, int whole,
+                        fab_map_report *report, const fab_exec *x)
+{
+    rows few = {0}, all = {0};
+    fab_process *process = NULL;
+    fab_features *f = NULL;
+    fab_status s = FAB_OK;
+    if (count_free(kernel) > 0) {
+        s = open_rows(&few, k, t, likelihood, n < EVIDENCE_ROWS ? n : EVIDENCE_ROWS, whole);
+        if (s == FAB_OK)
+            s = fab_process_create(&process, kernel, few.t->n, few.t->x, few.t->D, few.t->n, x);
+        if (s == FAB_OK) s = maximise(kernel, process, &few, report, x);
+    }
+    if (s == FAB_OK && p->kind == FAB_MAP_NYSTROM) {
+        s = open_rows(&all, k, t, likelihood, fab_map_rows(p, n), whole);
+        if (s == FAB_OK)
+            s = fab_features_nystrom(&f, kernel, p->m, all.t->n, all.t->x, all.t->D, x);
+    } else if (s == FAB_OK) {
+        s = fab_features_rff(&f, kernel, p->m, p->orthogonal, (uint64_t)p->seed);
+    }
+    if (s == FAB_OK) s = fab_scaling_map(k, f);
+    if (s != FAB_OK) fab_features_free(f);
+    fab_process_free(process);
+    close_rows(&few);
+    close_rows(&all);
+    return s;
+}
+
+fab_status fab_map_build(const fab_map_plan *p, fab_scaling *k, const fab_dataset *t,
+                         fab_likelihood likelihood, int64_t n, int whole, fab_map_report *report,
+                         const fab_exec *x)
+{
+    const char **names;
+    fab_kernel *kernel;
+    *report = (fab_map_report){0};
+    FAB_TRY(fab_scaling_columns(k, &names));
+    fab_status s = fab_kernel_create(&kernel, p->kernel, k->D, names);
+    fab_release(names);
+    if (s == FAB_OK) s = build(p, k, kernel, t, likelihood, n, whole, report, x);
+    fab_kernel_free(kernel);
+    return s;
+}
