@@ -59,7 +59,7 @@ static fab_status describe(const fab_regression *r, fab_tensors *more)
     if (s != FAB_OK)
         return s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s; /* a name in the data that is not UTF-8 */
     if (r->fit.left.rows > 0) {
-        char sum[32], rows[32], left[80];
+        char sum[32], rows[32], left[100];
         fab_print_double(sum, sizeof sum, r->fit.left.sum);
         fab_print_double(rows, sizeof rows, r->fit.left.rows);
         snprintf(left, sizeof left, "{\"sum\": %s, \"rows\": %s}", sum, rows);
