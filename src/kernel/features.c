@@ -31,7 +31,8 @@
 #include <string.h>
 
 #define TWO_PI 6.283185307179586477
-#define SURE   100 /* a pivot is known to some m eps k(x, x): this many times as much is no rounding */
+#define SURE \
+    100 /* a pivot is known to some m eps k(x, x): this many times as much is no rounding */
 enum { ROWS = 64, BLOCKS = 64 /* of a thread between two questions whether to stop */ };
 
 enum kind { RFF, NYSTROM };
@@ -42,7 +43,8 @@ struct fab_features {
     enum kind kind;
     int64_t m, D, asked;
     struct {
-        int64_t pairs, orthogonal, waves; /* waves: columns of periodics, each two inputs behind x */
+        int64_t pairs, orthogonal,
+            waves; /* waves: columns of periodics, each two inputs behind x */
         uint64_t seed;
         int64_t *column; /* waves */
         double *rate;    /* waves: 2 pi / p */
@@ -134,8 +136,8 @@ static fab_status choose(fab_features *f, const search *s, const fab_exec *x)
     const int64_t n = s->n;
     fab_watch watch = fab_watch_of(x);
     fab_kernel_diag(f->k, n, s->X, s->ldx, s->d);
-    const double least =
-        SURE * (double)f->m * DBL_EPSILON * s->d[largest(n, s->d)]; /* NaN: none is larger */
+    const double least = SURE * (double)f->m * DBL_EPSILON *
+                         s->d[largest(n, s->d)]; /* NaN: none is larger */
     int64_t j = 0;
     for (; j < f->m; j++) {
         double *v = s->V + j * n;
@@ -192,12 +194,19 @@ fab_status fab_features_nystrom(fab_features **f, const fab_kernel *k, int64_t m
     return s;
 }
 
-/* phi of a block of ROWS rows; X: ROWS x D */
+/* Tasks tell nobody: who watches is asked between them. */
+static int go_on(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)ctx, (void)what, (void)done, (void)total;
+    return 0;
+}
+
+/* phi of a block of ROWS rows, m x ROWS; X: ROWS x D.  Landmarks come first: their centre is that of all blocks. */
 static fab_status apply_nystrom(const fab_features *f, const double *X, double *phi)
 {
-    FAB_TRY(fab_kernel_cross(f->k, ROWS, X, f->D, f->m, f->ny.Z, f->D, phi, f->m,
-                             &(fab_exec){.threads = 1}));
-    fab_tri_solve(FAB_LEFT, FAB_N, f->m, ROWS, f->ny.L, phi);
+    const fab_exec alone = {.threads = 1, .progress = go_on};
+    FAB_TRY(fab_kernel_cross(f->k, f->m, f->ny.Z, f->D, ROWS, X, f->D, phi, ROWS, &alone));
+    fab_tri_solve(FAB_RIGHT, FAB_T, ROWS, f->m, f->ny.L, phi);
     return FAB_OK;
 }
 
@@ -339,8 +348,8 @@ static void split(const fab_kernel *k, int64_t pairs, int64_t *of)
         double most = -INFINITY;
         int64_t at = 0;
         for (int64_t t = 0; t < k->terms; t++) {
-            const double rest =
-                (double)more * (k->parameter[k->term[t].s2].value / sum) - (double)of[t];
+            const double rest = (double)more * (k->parameter[k->term[t].s2].value / sum) -
+                                (double)of[t];
             if (rest > most) most = rest, at = t;
         }
         of[at]++;
@@ -400,10 +409,11 @@ static fab_status draw(fab_features *f)
 static fab_status check_rff(const fab_kernel *k, int64_t m)
 {
     if (!fab_kernel_is_stationary(k))
-        return FAB_FAIL(FAB_UNSUPPORTED,
-                        "rff: the kernel %s is not stationary: random features have k(x, z) depend on "
-                        "x - z alone; nystrom takes any kernel",
-                        fab_kernel_text(k));
+        return FAB_FAIL(
+            FAB_UNSUPPORTED,
+            "rff: the kernel %s is not stationary: random features have k(x, z) depend on "
+            "x - z alone; nystrom takes any kernel",
+            fab_kernel_text(k));
     for (int64_t i = 0; i < k->leaves; i++)
         if (!spectrum_of(&k->leaf[i]))
             return FAB_FAIL(FAB_UNSUPPORTED, "rff: the spectrum of %s is not known",
@@ -439,11 +449,11 @@ fab_status fab_features_rff(fab_features **f, const fab_kernel *k, int64_t m, in
     return s;
 }
 
-/* phi of n rows, D apart; angle: room for all pairs. */
+/* phi of n rows, m x ROWS; angle: room for all pairs. */
 static void apply_rff(const fab_features *f, int64_t n, const double *X, double *phi, double *angle)
 {
     const int64_t pairs = f->rff.pairs;
-    for (int64_t r = 0; r < n; r++, X += f->D, phi += f->m) {
+    for (int64_t r = 0; r < n; r++, X += f->D) {
         memset(angle, 0, (size_t)pairs * sizeof *angle);
         for (int64_t i = 0; i < f->D + 2 * f->rff.waves; i++) {
             const int64_t w = (i - f->D) / 2;
@@ -453,15 +463,15 @@ static void apply_rff(const fab_features *f, int64_t n, const double *X, double 
             for (int64_t j = 0; j < pairs; j++) angle[j] += x * W[j];
         }
         for (int64_t j = 0; j < pairs; j++) {
-            phi[2 * j] = f->rff.root[j] * cos(angle[j]);
-            phi[2 * j + 1] = f->rff.root[j] * sin(angle[j]);
+            phi[2 * j * ROWS + r] = f->rff.root[j] * cos(angle[j]);
+            phi[(2 * j + 1) * ROWS + r] = f->rff.root[j] * sin(angle[j]);
         }
     }
 }
 
 /* ---- apply ---------------------------------------------------------------------------------------------- */
 
-static double square(int64_t n, const double *a)
+static double squares_of(int64_t n, const double *a)
 {
     double s = 0;
     for (int64_t i = 0; i < n; i++) s += a[i] * a[i];
@@ -474,7 +484,7 @@ typedef struct job {
     const double *X;
     double *phi, *residual, *work; /* work: room for a thread, one behind the other */
     int64_t room;
-    int64_t first; /* block */
+    int64_t first;      /* block */
     fab_status *status; /* of each thread */
 } job;
 
@@ -498,12 +508,15 @@ static void apply_block(void *ctx, int64_t i, int thread)
     else
         apply_rff(f, n, X, phi, diag + ROWS);
     if (j->status[thread] != FAB_OK) return;
-    for (int64_t r = 0; r < n; r++)
-        memcpy(j->phi + (first + r) * j->ldphi, phi + r * f->m, (size_t)f->m * sizeof *phi);
+    for (int64_t r = 0; r < n; r++) {
+        double *to = j->phi + (first + r) * j->ldphi;
+        for (int64_t c = 0; c < f->m; c++) to[c] = phi[c * ROWS + r];
+    }
     if (!j->residual) return;
     fab_kernel_diag(f->k, n, X, f->D, diag);
     for (int64_t r = 0; r < n; r++) {
-        const double rest = f->kind == NYSTROM ? diag[r] - square(f->m, phi + r * f->m) : 0;
+        const double rest =
+            f->kind == NYSTROM ? diag[r] - squares_of(f->m, j->phi + (first + r) * j->ldphi) : 0;
         j->residual[first + r] = rest < 0 ? 0 : rest; /* NaN stays */
     }
 }
@@ -518,7 +531,7 @@ static fab_status apply(job *j, const fab_run *run)
         fab_parallel(run->threads, now, apply_block, j);
         for (int t = 0; t < run->threads; t++)
             if (j->status[t] != FAB_OK)
-                return FAB_FAIL(j->status[t], "features: no memory for the kernel of a block");
+                return FAB_FAIL(j->status[t], "features: cannot allocate the kernel of a block");
         const double work = (double)(now * ROWS) * (double)j->f->m;
         FAB_TRY(fab_watch_work(&watch, work * (double)j->f->m, "features", done, blocks));
     }
@@ -541,8 +554,7 @@ fab_status fab_features_apply(const fab_features *f, int64_t n, const double *X,
     const int64_t blocks = (n + ROWS - 1) / ROWS;
     if (blocks < run.threads) run.threads = blocks > 0 ? (int)blocks : 1;
     FAB_TRY(fab_alloc_array((void **)&j.work, j.room * run.threads, sizeof *j.work, "features"));
-    fab_status s =
-        fab_alloc_array((void **)&j.status, run.threads, sizeof *j.status, "features");
+    fab_status s = fab_alloc_array((void **)&j.status, run.threads, sizeof *j.status, "features");
     if (s == FAB_OK) {
         for (int t = 0; t < run.threads; t++) j.status[t] = FAB_OK;
         s = apply(&j, &run);

@@ -34,11 +34,12 @@ static const struct {
 
 static fab_status expected(const fab_map_plan *p, const char *model)
 {
-    return FAB_FAIL(FAB_BAD_ARGUMENT, "model %s: expected %s", model,
-                    p->kind == FAB_MAP_RFF
-                        ? "rff:KERNEL:M, M the number of features, as in rff:rbf:1000, and behind it "
-                          ":orthogonal or :seed=N where wanted"
-                        : "nystrom:KERNEL:M, M the number of landmarks, as in nystrom:rbf:500");
+    return FAB_FAIL(
+        FAB_BAD_ARGUMENT, "model %s: expected %s", model,
+        p->kind == FAB_MAP_RFF
+            ? "rff:KERNEL:M, M the number of features, as in rff:rbf:1000, and behind it "
+              ":orthogonal or :seed=N where wanted"
+            : "nystrom:KERNEL:M, M the number of landmarks, as in nystrom:rbf:500");
 }
 
 /* A whole number that is all of text; -1: it is none. */
@@ -130,9 +131,9 @@ fab_status fab_map_check(const fab_map_plan *p, const char *file, const fab_scal
 /* ---- 1, 2 ----------------------------------------------------------------------------------------------- */
 
 typedef struct rows {
-    fab_dataset *t;      /* in units */
-    double *y, *weight;  /* n each: the working target, and weights of the noise */
-    double noise;        /* 0: learned */
+    fab_dataset *t;     /* in units */
+    double *y, *weight; /* n each: the working target, and weights of the noise */
+    double noise;       /* 0: learned */
 } rows;
 
 static void close_rows(rows *r)

@@ -46,8 +46,7 @@ static fab_status fill(fab_fold *f, const fab_recipe *r, const fab_dataset *t, c
     FAB_TRY(fab_dataset_take(&f->test, t, test, n_test));
     FAB_TRY((r->steps ? fab_scaling_create_steps
                       : fab_scaling_create)(&f->k, f->train, fab_likelihood_target(r->likelihood),
-                                            (int)r->standardise,
-                                            r->intercept || r->features));
+                                            (int)r->standardise, r->intercept || r->features));
     FAB_TRY(map(f, r));
     FAB_TRY(fab_scaling_apply(f->k, f->train));
     FAB_TRY(fab_scaling_apply(f->k, f->test));

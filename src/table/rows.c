@@ -269,9 +269,8 @@ static fab_status take_next(fab_regression *r)
     const int64_t every = r->plan.checkpoint;
     const int64_t until = every ? every - fab_feed_rows(r->feed) % every : INT64_MAX;
     fab_dataset_clear(r->table);
-    FAB_TRY(read_rows(r, r->scaling->inputs
-                             ? at_most(until, MAP_NUMBERS, r->scaling->D)
-                             : at_most(until, PIECE_NUMBERS, r->table->columns)));
+    FAB_TRY(read_rows(r, r->scaling->inputs ? at_most(until, MAP_NUMBERS, r->scaling->D)
+                                            : at_most(until, PIECE_NUMBERS, r->table->columns)));
     if (r->table->n > 0) FAB_TRY(take_in(r));
     if (!every || fab_feed_at_end(r->feed) || fab_feed_rows(r->feed) % every != 0) return FAB_OK;
     return r->plan.output ? fab_regression_write(r, r->plan.output, 0) : FAB_OK;

@@ -262,8 +262,7 @@ static fab_status apply_map(const fab_scaling *k, fab_dataset *t, const fab_exec
     fab_status s = fab_alloc_array((void **)&phi, t->n * k->D, sizeof *phi, "scaling");
     if (s == FAB_OK && fab_features_leave(k->features))
         s = fab_alloc_array((void **)&residual, t->n, sizeof *residual, "scaling");
-    if (s == FAB_OK)
-        s = fab_features_apply(k->features, t->n, t->x, t->D, phi, k->D, residual, x);
+    if (s == FAB_OK) s = fab_features_apply(k->features, t->n, t->x, t->D, phi, k->D, residual, x);
     if (s != FAB_OK) {
         fab_release(phi);
         fab_release(residual);
