@@ -390,8 +390,9 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
         convergence_print(fab_regression_method(r), fab_regression_chosen(r), &f.fit);
     for (int64_t i = 0; i < f.constants && i < NAMED; i++)
         printf("'%s' hardly varies: %s\n", one_line(f.constant[i]),
-               fab_regression_is_process(r)                                     ? "the process cannot learn from it"
-               : fab_regression_has_coefficients(r) || fab_regression_is_network(r) ? "its coefficient is left to the prior"
-                                                                                 : "its features cannot learn from it");
+               fab_regression_is_process(r) ? "the process cannot learn from it"
+               : fab_regression_has_coefficients(r) || fab_regression_is_network(r)
+                   ? "its coefficient is left to the prior"
+                   : "its features cannot learn from it");
     return DONE;
 }

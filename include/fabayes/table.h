@@ -272,8 +272,9 @@ FAB_API int fab_regression_is_process(const fab_regression *r);
 FAB_API int fab_regression_has_coefficients(const fab_regression *r);
 /* Features of a kernel: what was found of it, zeros of a file and where all of it was given. */
 typedef struct fab_map_report {
-    int64_t rows;      /* whose evidence was maximised; 0: none */
-    double lml, noise; /* their log evidence; variance of the noise there, in fitting units (1: given by the likelihood) */
+    int64_t rows; /* whose evidence was maximised; 0: none */
+    double lml,
+        noise; /* their log evidence; variance of the noise there, in fitting units (1: given by the likelihood) */
     int64_t at_bound;  /* parameters that end at a bound */
     int64_t optima;    /* ends of the searches that differ */
     int64_t converged; /* 1: the best search ended by its tolerance */
@@ -529,8 +530,8 @@ typedef struct fab_recipe {
     /* 1: values of a column that come again are features (fab_scaling_create_steps) */
     int64_t steps;
     const char *kernel; /* of a Gaussian process; otherwise NULL */
-    const char *
-        features; /* "nystrom:rbf:500", ..: of a linear model, as in fab_plan.model; NULL: none */
+    const char
+        *features; /* "nystrom:rbf:500", ..: of a linear model, as in fab_plan.model; NULL: none */
 } fab_recipe;
 
 /* That of a regression which was prepared.  Borrows the plan's texts. */
