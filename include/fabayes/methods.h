@@ -48,6 +48,8 @@ typedef struct fab_input {
     const double *y;
     const double *weight; /* rows, with y: numbers > 0, or NULL: 1 */
     const double *offset; /* rows, with y: added to the outputs, or NULL: 0 */
+    /* > 0: a guess of the precision of the noise, with which a stream that learns it begins; 0: its first rows choose */
+    double beta;
 } fab_input;
 
 /* What a fit says about itself (fab_fit_report).  What a method does not know is NaN. */

@@ -200,7 +200,8 @@ static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
     const fab_input own = {.vectors = in->vectors,
                            .model = f->model.D ? &f->model : NULL,
                            .prior = f->prior,
-                           .rows = in->rows};
+                           .rows = in->rows,
+                           .beta = in->beta};
     fab_exec exec = x ? *x : (fab_exec){0};
     f->watch = fab_watch_of(x);
     exec.progress = hear;

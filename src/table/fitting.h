@@ -18,6 +18,7 @@ typedef struct fab_fitting {
     fab_glm glm;        /* a linear model, of a method that knows it */
     fab_kernel *kernel; /* of a Gaussian process, its likelihood in glm; NULL: none yet */
     fab_net *net;       /* otherwise; NULL: there is none yet */
+    double guess;       /* of beta, for a stream that learns it; 0: none */
     fab_fit *fit;       /* NULL: not open */
     /* Features of a kernel: what they leave of the variance of the predictors (fab_dataset.residual), summed over weighted rows,
      * and their weights.  A noise that is learned holds its mean, which is taken off it: the rest is y's own. */

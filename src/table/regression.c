@@ -462,9 +462,11 @@ static fab_status check_counts(const fab_regression *r)
 static fab_status find_map(fab_regression *r)
 {
     const int64_t rows = r->plan.scale_rows ? r->plan.scale_rows : FAB_SCALE_ROWS;
-    return fab_regression_of_data(
+    FAB_TRY(fab_regression_of_data(
         r, fab_map_build(&r->map, r->scaling, r->table, r->fit.what.likelihood, rows,
-                         !r->fit.what.method->streams, &r->mapped, &r->exec));
+                         !r->fit.what.method->streams, &r->mapped, &r->exec)));
+    if (r->mapped.noise > 0) r->fit.guess = 1 / r->mapped.noise;
+    return FAB_OK;
 }
 
 static fab_status find_units(fab_regression *r)

@@ -212,7 +212,8 @@ fab_status fab_lrvga_prepare(fab_lrvga *e, const fab_gauss *prior, const fab_exe
                      .set = {s->train.alpha, s->train.beta, s->intercept_alpha, s->train.seed},
                      .rule = {e->stream.model.likelihood, (fab_expectation)s->expectation,
                               (fab_scheme)s->scheme, s->draws, (uint64_t)s->train.seed},
-                     .count = {.given = prior != NULL}};
+                     .count = {.given = prior != NULL},
+                     .guess = e->stream.guess};
     const int first = fab_stream_undecided(&e->stream) || !fab_stream_gaussian(&e->stream);
     e->pending.room = first && s->warmup > s->block ? s->warmup : s->block;
     FAB_TRY(fab_run_init(&e->run, x, x && x->ops ? x->ops->type : FAB_F64));
@@ -227,6 +228,7 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_input 
     *e = (fab_lrvga){.set = *(const fab_lrvga_settings *)settings};
     choose(&e->set, in);
     e->stream.model = fab_glm_of(in->model, e->set.train.beta);
+    e->stream.guess = in->beta;
     e->T = in->model->D;
     e->part = e->T / e->stream.model.classes;
     return fab_lrvga_prepare(e, in->prior, x);

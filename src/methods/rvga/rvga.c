@@ -170,6 +170,7 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
                            .unit = "row",
                            .model = model,
                            .set = s->glm,
+                           .guess = in->beta,
                            .rule = {model.likelihood, (fab_expectation)s->expectation,
                                     (fab_scheme)s->scheme, s->draws, (uint64_t)s->glm.seed},
                            .count = {.given = in->prior != NULL}}};

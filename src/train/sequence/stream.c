@@ -63,7 +63,7 @@ int fab_stream_gaussian(const fab_stream *s)
 
 int fab_stream_undecided(const fab_stream *s)
 {
-    if (fab_stream_gaussian(s) && fab_is_auto_f64(s->set.beta)) return 1;
+    if (fab_stream_gaussian(s) && fab_is_auto_f64(s->set.beta) && !(s->guess > 0)) return 1;
     return !s->count.given && fab_is_auto_f64(s->set.alpha);
 }
 
@@ -96,7 +96,10 @@ void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, dou
 
 void fab_stream_start(fab_stream *s)
 {
-    if (!fab_stream_undecided(s)) s->scale.beta = fab_stream_gaussian(s) ? s->set.beta : 1;
+    if (!fab_stream_undecided(s)) {
+        s->scale.beta = fab_stream_gaussian(s) ? s->set.beta : 1;
+        if (fab_stream_gaussian(s) && fab_is_auto_f64(s->set.beta)) s->scale.beta = s->guess;
+    }
     if (!fab_is_auto_f64(s->set.alpha)) s->scale.alpha = s->set.alpha;
     s->count.started = 1;
 }
