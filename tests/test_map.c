@@ -204,7 +204,7 @@ static void a_noise_that_is_learned_is_that_of_y(void **state)
 
 /* ---- streams and files ---------------------------------------------------------------------------------- */
 
-static const fab_plan stream = {.model = "nystrom:rbf:ard:60", .method = "kalman"};
+static const fab_plan stream = {.model = "nystrom:1.2*rbf:l=0.7:60", .method = "kalman"};
 
 static void same_predictions(fab_regression *a, fab_regression *b)
 {
@@ -268,10 +268,10 @@ static void a_stream_that_was_stopped_ends_in_the_same_bytes(void **state)
     assert_memory_equal(first, second, n);
     free(first);
     free(second);
-    p.model = "nystrom:rbf:ard:61";
+    p.model = "nystrom:1.2*rbf:l=0.7:61";
     assert_refused(fab_regression_fit(&r, &d, &p, NULL), FAB_BAD_FILE,
-                   "was made with 60 features of the kernel rbf:ard");
-    p.model = "rff:rbf:ard:60";
+                   "was made with 60 features of the kernel 1.2*rbf");
+    p.model = "rff:1.2*rbf:l=0.7:60";
     assert_refused(fab_regression_fit(&r, &d, &p, NULL), FAB_BAD_FILE,
                    "was made with features of a kernel: nystrom, and this call says rff");
     p.model = NULL;
@@ -284,7 +284,7 @@ static void threads_change_no_bits(void **state)
     const fab_arrays a = table_of(MORE, rows.y);
     fab_regression *one, *three;
     const fab_data d = {.arrays = &a};
-    const fab_plan p = {.model = "rff:rbf*matern32:80", .method = "lrvga"};
+    const fab_plan p = {.model = "rff:1.1*rbf:l=2*matern32:l=2:80", .method = "lrvga"};
     assert_ok(fab_regression_fit(&one, &d, &p, &(fab_exec){.threads = 1}));
     assert_ok(fab_regression_fit(&three, &d, &p, &(fab_exec){.threads = 3}));
     same_predictions(one, three);
@@ -296,7 +296,7 @@ static void threads_change_no_bits(void **state)
 
 static double nll_of(const char *model, const char *method, const char *likelihood, const double *y)
 {
-    const fab_arrays a = table_of(MORE, y);
+    const fab_arrays a = table_of(400, y);
     const fab_plan p = {.model = model, .method = method, .likelihood = likelihood};
     fab_regression *r = fit(&a, &p);
     fab_scores s;
@@ -321,7 +321,7 @@ static void every_likelihood_and_method_takes_features(void **state)
                           : strcmp(l, "poisson") == 0     ? rows.count
                                                           : rows.y;
         const double line = nll_of("linear", m, l, y);
-        assert_true(nll_of("nystrom:matern52:30", m, l, y) < line - 0.02);
+        assert_true(nll_of("nystrom:1.5*matern52:l=1:30", m, l, y) < line - 0.02);
         assert_true(nll_of("rff:rbf:60", m, l, y) < line - 0.02);
     }
 }

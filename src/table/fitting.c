@@ -100,9 +100,8 @@ static fab_input input_of(const fab_fitting *f, fab_model *room, fab_glm *glm)
 {
     if (glm != &f->glm) *glm = f->glm;
     if (!f->net) *room = f->kernel ? fab_model_kernel(glm, f->kernel) : fab_model_linear(glm);
-    return (fab_input){.model = f->net ? fab_net_model(f->net) : room,
-                       .prior = f->prior,
-                       .beta = f->guess};
+    return (fab_input){
+        .model = f->net ? fab_net_model(f->net) : room, .prior = f->prior, .beta = f->guess};
 }
 
 double fab_fitting_bytes(const fab_fitting *f, int64_t n)
