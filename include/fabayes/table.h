@@ -530,8 +530,8 @@ typedef struct fab_recipe {
     /* 1: values of a column that come again are features (fab_scaling_create_steps) */
     int64_t steps;
     const char *kernel; /* of a Gaussian process; otherwise NULL */
-    const char
-        *features; /* "nystrom:rbf:500", ..: of a linear model, as in fab_plan.model; NULL: none */
+    /* "nystrom:rbf:500", ..: of a linear model, as in fab_plan.model; NULL: none */
+    const char *features;
 } fab_recipe;
 
 /* That of a regression which was prepared.  Borrows the plan's texts. */

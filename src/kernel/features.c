@@ -31,9 +31,10 @@
 #include <string.h>
 
 #define TWO_PI 6.283185307179586477
-#define SURE \
-    100 /* a pivot is known to some m eps k(x, x): this many times as much is no rounding */
-enum { ROWS = 64, BLOCKS = 64 /* of a thread between two questions whether to stop */ };
+/* A pivot is known to some m eps k(x, x): this many times as much is no rounding. */
+#define SURE 100
+/* Rows of a block; blocks of a thread between two questions whether to stop. */
+enum { ROWS = 64, BLOCKS = 64 };
 
 enum kind { RFF, NYSTROM };
 static const char *const kinds[] = {"rff", "nystrom"};

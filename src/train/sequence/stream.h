@@ -62,8 +62,8 @@ typedef struct fab_stream {
     fab_stream_scale scale;
     fab_stream_sums sum;
     fab_status fault; /* of a unit that failed: the stream cannot go on */
-    double
-        guess; /* > 0: of a beta that is auto: the state begins in its units; 0: the first rows choose */
+    /* > 0: of a beta that is auto: the state begins in its units; 0: the first rows choose */
+    double guess;
 } fab_stream;
 
 int fab_stream_gaussian(const fab_stream *s);
