@@ -7,6 +7,7 @@ Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
 # SPDX-License-Identifier: MIT
 import json
 import math
+import shutil
 
 from cli_case import Case, np, run
 
@@ -203,6 +204,20 @@ class Process(Case):
     def test_every_setting_can_be_given_on_the_command_line(self):
         said = self.fit("--search_rows=20", "--starts=2", "--seed", 4, "--tol=1e-6", "--exact_limit=70")
         self.assertEqual((said["searched"], said["starts"]), (20, 2))
+
+    def test_two_updates_of_a_file_are_one_with_the_rows_of_both(self):
+        for args in (("--model", "gp:rbf:ard"), ("--model", "gp:2*matern52:ard + linear:col=a", "--threads", 1)):
+            self.good("fit", self.data, "-y", "y", *args, "-o", self.file, "--quiet")
+            files = []
+            for parts in ((0, 9), (0, 4, 9)):
+                out = self.path("u%d.safetensors" % len(parts))
+                shutil.copy(self.file, out)
+                for a, b in zip(parts, parts[1:]):
+                    more = self.write("part.csv", csv({k: v[a:b] + 0.1 for k, v in self.table.items()}))
+                    self.good("update", out, more, "--quiet")
+                with open(out, "rb") as f:
+                    files.append(f.read())
+            self.assertEqual(files[0], files[1])
 
     def test_compare_names_what_compares_processes(self):
         self.fit()

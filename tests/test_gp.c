@@ -308,6 +308,20 @@ static void a_file_goes_on_where_the_fit_was(void **state)
         same_process(f, g, &r, 1e-11);
         fab_fit_free(f);
         fab_fit_free(g);
+        const double worst[] = {NAN, 0, -1};
+        if (cases[c].l == FAB_LIKELIHOOD_GAUSSIAN) {
+            double *centre = (double *)fab_tensors_find(file, "centre")->data;
+            const double was = *centre;
+            *centre = INFINITY;
+            assert_refused(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL),
+                           FAB_BAD_FILE, "the centre of its rows");
+            *centre = was;
+        }
+        for (int i = 0; i < 3 && cases[c].l == FAB_LIKELIHOOD_GAUSSIAN; i++) {
+            *(double *)fab_tensors_find(file, "L")->data = worst[i];
+            assert_refused(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL),
+                           FAB_BAD_FILE, "its factor has");
+        }
         if (cases[c].l != FAB_LIKELIHOOD_GAUSSIAN) {
             double *y = (double *)fab_tensors_find(file, "y")->data;
             y[3] = -1;

@@ -440,16 +440,11 @@ static fab_status append(fab_process *p, const double *row, double y, double wei
     l[n] = sqrt(d);
     m->y[n] = y;
     m->weight[n] = weight;
-    double sum = y;
-    for (int64_t i = 0; i < n; i++) sum -= l[i] * m->b[i];
-    m->b[n] = sum / l[n];
     p->n++;
-    memcpy(m->a, m->b, (size_t)p->n * sizeof *m->a);
-    fab_backward(p->n, m->L, m->ld, m->a);
+    solve(p); /* with the bits that a process from a file has */
     if (!is_finite(p)) {
         p->n--;
-        memcpy(m->a, m->b, (size_t)p->n * sizeof *m->a);
-        fab_backward(p->n, m->L, m->ld, m->a);
+        solve(p);
         return FAB_FAIL(FAB_BAD_DATA,
                         "process: y of row %lld is %g: with it log p(y) is no finite number",
                         (long long)n, y);
@@ -506,4 +501,39 @@ fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, int64_t n,
     (*p)->has_s = s != NULL;
     (*p)->stands = 1;
     return FAB_OK;
+}
+
+fab_status fab_process_resume(fab_process **p, const fab_kernel *k, const fab_process_past *past,
+                              const fab_exec *x)
+{
+    const int64_t n = past->n;
+    *p = NULL;
+    for (int64_t i = 0; i < n; i++)
+        if (!(past->L[i * n + i] > 0))
+            return FAB_FAIL(FAB_BAD_FILE, "process: its factor has %g on the diagonal",
+                            past->L[i * n + i]);
+    if (check_rows(1, fab_kernel_columns(k), past->centre, 0) != FAB_OK)
+        return FAB_FAIL(FAB_BAD_FILE, "process: the centre of its rows is no finite number");
+    FAB_TRY(fab_process_create(p, k, n, past->X, fab_kernel_columns(k), n, x));
+    fab_process_arrays *m = (*p)->m;
+    const size_t bytes = (size_t)n * sizeof(double);
+    memcpy((*p)->centre, past->centre, (size_t)fab_kernel_columns(k) * sizeof(double));
+    load(*p, m, 0);
+    memcpy(m->y, past->y, bytes);
+    memcpy(m->weight, past->weight, bytes);
+    for (int64_t i = 0; i < n; i++)
+        memcpy(m->L + i * n, past->L + i * n, (size_t)(i + 1) * sizeof *m->L);
+    (*p)->noise = past->noise;
+    (*p)->jitter = past->jitter;
+    (*p)->has_y = (*p)->stands = 1;
+    solve(*p);
+    if (is_finite(*p)) return FAB_OK;
+    fab_process_free(*p);
+    *p = NULL;
+    return FAB_FAIL(FAB_BAD_FILE, "process: with its factor and y log p(y) is no finite number");
+}
+
+const double *fab_process_centre(const fab_process *p)
+{
+    return p->centre;
 }

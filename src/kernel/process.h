@@ -42,4 +42,19 @@ struct fab_process {
     int64_t first; /* block of this round */
 };
 
+/* A process as it was when it was written: n rows, y and weights, the factor of its kernel with noise and jitter. */
+typedef struct fab_process_past {
+    int64_t n;
+    const double *X, *y, *weight; /* n x D, n, n */
+    const double *L;              /* n x n */
+    const double *centre;         /* D */
+    double noise, jitter;
+} fab_process_past;
+
+/* It again, in O(n^2): rows that are appended have the bits they would have had.  Copies all. */
+fab_status fab_process_resume(fab_process **p, const fab_kernel *k, const fab_process_past *past,
+                              const fab_exec *x);
+/* D numbers: what its rows are seen from.  Lends until free. */
+const double *fab_process_centre(const fab_process *p);
+
 #endif

@@ -23,6 +23,7 @@
 #include "base/rows.h"
 #include "base/settings.h"
 #include "fit/method.h"
+#include "kernel/process.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
 #include "methods/gp/gp.h"
@@ -46,8 +47,8 @@ typedef struct gp {
     int64_t n, room;
     double *y, *weight, *offset; /* room each; weight 1 and offset 0 where there are none */
     double *X;                   /* room x D; NULL of numbers, whose process has them */
-    double *theta;               /* found, of the kernel; NULL: not yet */
-    int stands;                  /* the process is that of all rows */
+    double *theta; /* found, of the kernel and, of numbers, the noise's precision; NULL: not yet */
+    int stands;    /* the process is that of all rows */
     double lml;
     fab_gp_search search;
     fab_gauss *q;
@@ -320,7 +321,8 @@ static fab_status learn_normal(gp *f)
     const fab_evidence_plan plan = plan_of(f);
     fab_evidence_report found;
     double *theta;
-    FAB_TRY(fab_alloc_array((void **)&theta, fab_kernel_size(f->kernel), sizeof *theta, "gp"));
+    FAB_TRY(
+        fab_alloc_array((void **)&theta, fab_process_size(&f->m, f->kernel), sizeof *theta, "gp"));
     const fab_status s = fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec);
     if (s != FAB_OK) {
         fab_release(theta);
@@ -328,6 +330,7 @@ static fab_status learn_normal(gp *f)
     }
     note_search(f, &found, plan.noise);
     fab_kernel_get(fab_process_kernel(f->p), theta);
+    theta[fab_kernel_size(f->kernel)] = -log(fab_process_noise(f->p));
     f->theta = theta;
     f->stands = 1;
     return FAB_OK;
@@ -336,18 +339,15 @@ static fab_status learn_normal(gp *f)
 static fab_status result(void *handle, const fab_gauss **q)
 {
     gp *f = handle;
-    const int64_t at = fab_process_noise_at(&f->m, f->kernel);
+    const int64_t size = fab_process_size(&f->m, f->kernel);
     if (!f->stands) {
         const fab_status s = f->normal ? learn_normal(f) : learn_laplace(f);
         f->told.done = f->told.total = 0;
         FAB_TRY(s);
     }
     if (f->normal) FAB_TRY(fab_process_evidence(f->p, &f->lml, NULL));
-    if (!f->q)
-        FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, fab_process_size(&f->m, f->kernel),
-                                 0));
-    fab_kernel_get(fab_process_kernel(f->p), f->q->mu);
-    if (at >= 0) f->q->mu[at] = -log(fab_process_noise(f->p));
+    if (!f->q) FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, size, 0));
+    memcpy(f->q->mu, f->theta, (size_t)size * sizeof *f->theta);
     f->search.lml = f->lml;
     f->search.jitter = f->normal ? fab_process_jitter(f->p) : 0;
     f->report = (fab_report){.alpha = NAN,
@@ -377,20 +377,49 @@ static fab_status process(void *handle, fab_process **p)
 static fab_status tensors(void *handle, fab_tensors *t)
 {
     const gp *f = handle;
-    const int64_t n = f->n, size = FAB_GP_SEARCH;
+    const int64_t n = f->n, D = f->m.D, size = FAB_GP_SEARCH;
     const double *X, *a, *s, *L;
     fab_process_parts(f->p, &X, &a, &s, &L);
-    FAB_TRY(fab_tensors_add(t, "X", FAB_F64, 2, (int64_t[]){n, f->m.D}, X));
+    FAB_TRY(fab_tensors_add(t, "X", FAB_F64, 2, (int64_t[]){n, D}, X));
     FAB_TRY(fab_tensors_add(t, "a", FAB_F64, 1, &n, a));
     FAB_TRY(fab_tensors_add(t, "L", FAB_F64, 2, (int64_t[]){n, n}, L));
     FAB_TRY(fab_tensors_add(t, "y", FAB_F64, 1, &n, f->y));
     FAB_TRY(fab_tensors_add(t, "weight", FAB_F64, 1, &n, f->weight));
     if (s) FAB_TRY(fab_tensors_add(t, "s", FAB_F64, 1, &n, s));
-    if (!f->normal) FAB_TRY(fab_tensors_add(t, "offset", FAB_F64, 1, &n, f->offset));
+    if (f->normal)
+        FAB_TRY(fab_tensors_add(t, "centre", FAB_F64, 1, &D, fab_process_centre(f->p)));
+    else
+        FAB_TRY(fab_tensors_add(t, "offset", FAB_F64, 1, &n, f->offset));
     return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
 }
 
-/* The state is the file itself: rows, y and parameters.  The factor is made anew, so that rows can be appended. */
+/* L goes on as it stands. */
+static fab_status resume(gp *f, const fab_tensors *t, const double *X)
+{
+    const int64_t n = f->n, D = f->m.D;
+    const fab_tensor *L = fab_tensors_find(t, "L"), *centre = fab_tensors_find(t, "centre");
+    fab_kernel *k;
+    if (!L || L->type != FAB_F64 || L->ndim != 2 || L->shape[0] != n || L->shape[1] != n ||
+        !centre || centre->type != FAB_F64 || centre->ndim != 1 || centre->shape[0] != D)
+        return FAB_FAIL(FAB_BAD_FILE, "gp: the factor or the centre of its rows is absent, or of "
+                                      "another shape");
+    const fab_process_past past = {.n = n,
+                                   .X = X,
+                                   .y = f->y,
+                                   .weight = f->weight,
+                                   .L = L->data,
+                                   .centre = centre->data,
+                                   .noise = exp(-f->theta[fab_kernel_size(f->kernel)]),
+                                   .jitter = f->search.jitter};
+    FAB_TRY(fab_kernel_copy(&k, f->kernel));
+    fab_status s = fab_kernel_set(k, f->theta);
+    if (s == FAB_OK) s = fab_process_resume(&f->p, k, &past, &f->exec);
+    fab_kernel_free(k);
+    f->stands = s == FAB_OK;
+    return s;
+}
+
+/* The state is the file itself: rows, y, parameters and factor. */
 static fab_status load(void *handle, const fab_tensors *t)
 {
     gp *f = handle;
@@ -401,15 +430,13 @@ static fab_status load(void *handle, const fab_tensors *t)
         return FAB_FAIL(FAB_BAD_FILE, "gp: the rows or the parameters are absent, or of another "
                                       "model");
     const int64_t n = X->shape[0];
-    const double *theta = mu->data;
     FAB_TRY(check_limit(f, n));
     FAB_TRY(make_room(f, n));
     FAB_TRY(fab_state_take(t, "y", FAB_F64, 1, &n, f->y));
     FAB_TRY(fab_state_take(t, "weight", FAB_F64, 1, &n, f->weight));
     FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &searched, &f->search));
-    FAB_TRY(
-        fab_alloc_array((void **)&f->theta, fab_kernel_size(f->kernel), sizeof *f->theta, "gp"));
-    memcpy(f->theta, theta, (size_t)fab_kernel_size(f->kernel) * sizeof *f->theta);
+    FAB_TRY(fab_alloc_array((void **)&f->theta, size, sizeof *f->theta, "gp"));
+    memcpy(f->theta, mu->data, (size_t)size * sizeof *f->theta);
     f->n = n;
     memset(f->offset, 0, (size_t)n * sizeof *f->offset);
     if (!f->normal) FAB_TRY(fab_state_take(t, "offset", FAB_F64, 1, &n, f->offset));
@@ -419,11 +446,7 @@ static fab_status load(void *handle, const fab_tensors *t)
         memcpy(f->X, X->data, (size_t)(n * D) * sizeof *f->X);
         return FAB_OK;
     }
-    FAB_TRY(fab_process_create(&f->p, f->kernel, n, X->data, D, n, &f->exec));
-    FAB_TRY(fab_process_set(f->p, theta));
-    FAB_TRY(fab_process_learn(f->p, f->y, f->weight, exp(-theta[size - 1])));
-    f->stands = 1;
-    return FAB_OK;
+    return resume(f, t, X->data);
 }
 
 /* One predictor, and nothing else to be learned but the noise. */
