@@ -45,7 +45,8 @@ static int hear(void *ctx, const char *what, int64_t done, int64_t total)
 
 /* ---- the methods, each with work for a part of a second ------------------------------------------------ */
 
-typedef enum kind { VECTORS, LINEAR, LABELS, NETWORK } kind; /* LABELS: linear, of two of them */
+/* LABELS: linear, of two of them */
+typedef enum kind { VECTORS, LINEAR, LABELS, NETWORK, PROCESS } kind;
 
 typedef struct work {
     const char *method;
@@ -87,6 +88,7 @@ static const work all[] = {
     {"spike-slab", LINEAR, 600, 300, {NULL}},
     {"rvga", LABELS, 600, 500, {NULL}},
     {"lrvga", LABELS, 600, 500, {"K", "10"}},
+    {"gp", PROCESS, 8, 400, {"starts", "2"}},
 };
 enum { WORKS = sizeof all / sizeof *all };
 
@@ -99,6 +101,7 @@ typedef struct setting {
     fab_glm glm;
     fab_model model;
     fab_net *net;
+    fab_kernel *kernel;
     fab_input in;
     int64_t settings[64];
 } setting;
@@ -133,6 +136,13 @@ static setting *some_setting(const work *w)
         s->model = fab_model_linear(&s->glm);
         s->in.model = &s->model;
     }
+    if (w->kind == PROCESS) {
+        s->glm =
+            (fab_glm){.likelihood = FAB_LIKELIHOOD_GAUSSIAN, .D = w->D, .classes = 1, .beta = 1};
+        assert_ok(fab_kernel_create(&s->kernel, "rbf:ard", w->D, NULL));
+        s->model = fab_model_kernel(&s->glm, s->kernel);
+        s->in.model = &s->model;
+    }
     if (w->kind == NETWORK) {
         const fab_net_plan plan = {.layers = "mlp:24", .features = w->D, .classes = 1, .beta = 9};
         assert_ok(fab_net_create(&s->net, &plan, NULL));
@@ -149,6 +159,7 @@ static setting *some_setting(const work *w)
 static void free_setting(setting *s)
 {
     fab_net_free(s->net);
+    fab_kernel_free(s->kernel);
     free(s->x);
     free(s->y);
     free(s);

@@ -601,6 +601,10 @@ fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *
         done =
             fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, plan, theta, &noise, &r, x);
         if (done == FAB_OK) done = at_regression(&whole, theta, noise, &r.lml, NULL); /* 5 */
+        if (done != FAB_OK) { /* as it was: a search that was stopped begins again where it began */
+            fab_kernel_get(k, theta);
+            (void)fab_process_set(p, theta);
+        }
         fab_release(theta);
     }
     fab_kernel_free(k);

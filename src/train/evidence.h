@@ -33,7 +33,7 @@ typedef struct fab_evidence_report {
 } fab_evidence_report;
 
 /* Learn y at the rows of the process, and its kernel's free parameters and the noise with it: it stands at the maximum
- * afterwards, learned from all rows.  weight: n, or NULL. */
+ * afterwards, learned from all rows; where that fails or is stopped, its parameters are as they were.  weight: n, or NULL. */
 fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *weight,
                                  const fab_evidence_plan *plan, fab_evidence_report *report,
                                  const fab_exec *x);
