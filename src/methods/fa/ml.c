@@ -89,7 +89,8 @@ static double evaluate(unsigned n, const double *u, double *gradient, void *ctx)
     double value = 0;
     q->calls++;
     for (int64_t i = 0; i < D; i++) q->s[i] = exp(-u[i] / 2) / sqrt(q->v[i]);
-    q->status = fab_eigs_solve(&q->eigs, q->s);
+    if (q->status == FAB_OK) /* told to stop, the optimiser may ask once more */
+        q->status = fab_eigs_solve(&q->eigs, q->s);
     if (q->status == FAB_OK) q->status = fab_watch_tick(&q->t->run.watch, "ml", q->calls, 0);
     if (q->status != FAB_OK) nlopt_force_stop(q->opt);
     for (int64_t i = 0; i < D; i++) {
