@@ -97,6 +97,10 @@ fab_status fab_regression_take_rows(fab_regression *r);
 /* The fit that is to be made reports to the regression. */
 void fab_regression_watch(fab_regression *r);
 
+/* contrasts.c: does a feature, or the intercept, take up a level of the column?  Are these levels there, of a linear model? */
+int fab_regression_can_refer(const fab_scaling *k, int64_t column, int64_t intercept);
+fab_status fab_regression_check_reference(const fab_regression *r, const char *reference);
+
 /* saved.c: write what is there; unfinished: the state of a run as it stands. */
 fab_status fab_regression_write(fab_regression *r, const char *path, int unfinished);
 /* Go on from the output of the plan, behind the rows that are in it. */
