@@ -65,7 +65,7 @@ class Case(unittest.TestCase):
         return json.loads(self.good(*args, "--json"))
 
     def bad(self, status, *args, says=()):
-        """A call that must end with `status` and one sentence, which holds the words of `says`."""
+        """A call that must end with `status` and one sentence, which holds the words of `says`; gives it."""
         done = self.run_it(*args)
         sentence = done.stderr.decode()
         self.assertEqual(done.returncode, status, sentence)
@@ -74,6 +74,7 @@ class Case(unittest.TestCase):
         self.assertEqual(sentence.count("\n"), 1, sentence)
         for word in says:
             self.assertIn(word, sentence)
+        return sentence
 
     def draws(self, file, n, *args):
         out = self.path("draws.npy")

@@ -385,9 +385,17 @@ class Classes(Case):
             self.assertEqual(len(said), 1)
             self.assertTrue(said[0].startswith("4 whole numbers: if 'y' has classes, say --likelihood categorical"), said)
             self.assertEqual([w for w in ("categorical", "poisson") if w in said[0]], list(words))
-        y = r.randint(0, 1000, len(self.X))
-        data = self.write("f.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
-        self.assertIn("\nwhole numbers: if 'y' counts, say --likelihood poisson\n", self.good("fit", data, "-y", "y", "--alpha=1"))
+
+    def test_small_whole_numbers_may_be_counts_and_prices_are_none(self):
+        r = np.random.RandomState(3)
+        rate = np.exp(1.5 + 0.8 * self.X[:, 0])
+        hint = "\nwhole numbers: if 'y' counts, say --likelihood poisson\n"
+        targets = [(r.poisson(rate), True), (r.poisson(rate * r.gamma(0.5, 2, len(rate))), True),  # counts, also of a rate that varies
+                   (r.poisson(rate) - 1, False), (np.round(100 * np.exp(7 + r.randn(len(rate)))), False), (r.randint(18, 90, len(rate)), False),
+                   (np.round(np.exp(3 * r.randn(len(rate)))), False)]
+        for y, counts in targets:
+            data = self.write("f.csv", csv(np.column_stack([self.X, y]), ["a", "b", "c", "y"]))
+            self.assertEqual(hint in self.good("fit", data, "-y", "y", "--alpha=1"), counts, y)
 
     def test_an_exposure_is_an_offset_of_logarithms(self):
         r = np.random.RandomState(7)
@@ -577,6 +585,12 @@ class Words(Case):
         size[3], size[5], y[7] = "NA", "", np.nan
         data = self.table("m.csv", [self.words[c] for c in self.colour], size, y)
         self.bad(1, "fit", data, "-y", "y", says=["m.csv", "line 5", "'size'", "'NA' is a missing value", "--missing mean"])
+        gap = self.table("gap.csv", [self.words[c] for c in self.colour], ["%r" % v for v in self.size], y)
+        done = self.bad(1, "fit", gap, "-y", "y", says=["line 9", "'y'", "of the target; --missing drop leaves the row out"])
+        self.assertNotIn("mean", done)  # fills features alone
+        self.good("fit", self.data(), "-y", "y", "-m", "lrvga", "-k", "2", "-o", self.file)
+        for rows, says in ((data, "fit with --missing mean"), (gap, "of the target: such a row can only be left out")):
+            self.assertNotIn("--missing drop", self.bad(1, "update", self.file, rows, says=[says]))
         said = self.good_json("fit", data, "-y", "y", "--missing", "drop", "-o", self.file, "--alpha=0.7", "--beta=3")
         keep = np.setdiff1d(np.arange(80), [3, 5, 7])
         self.assertEqual((said["n"], said["dropped"]), (77, 3))

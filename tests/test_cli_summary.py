@@ -186,6 +186,17 @@ class Summary(Table):
         self.bad(2, *call, "--reference", "place=hill", "--json", says=["info --json --reference"])
         self.bad(2, *call, "--reference", "place=hill", "--model", "mlp:3", says=["linear model"])
 
+    def test_a_reference_that_is_not_there_is_refused_before_anything_is_fitted_or_saved(self):
+        new = os.path.join(self.folder, "new.st")
+        for method in ("exact", "lrvga"):
+            call = ["fit", self.data, "-y", "y", "--only", "a,b,place", "--missing", "drop", "-m", method, "-o", new] + ["-k", "2"] * (method == "lrvga")
+            for reference, says in (("place=hil", "did you mean 'hill'?"), ("town=hill", "there is no such column"), ("a=1", "has numbers"), ("place", "column=level"),
+                                    ("place=lake,town=hill", "there is no such column")):
+                self.bad(2, *call, "--reference", reference, says=[says])
+                self.assertFalse(os.path.exists(new), reference)
+            self.bad(2, *call, "--no-intercept", "--reference", "place=lake", says=["no intercept"])
+            self.assertFalse(os.path.exists(new))
+
     def test_reference_none_shows_the_coefficients_as_they_are(self):
         self.fit("y")
         self.assertIn("place=hill", self.good("info", self.file, "--reference", "none"))

@@ -58,9 +58,10 @@ CASES = [
     Case("vifa-resume", "fit t.csv -y y -m vifa -k 1 --epochs=400 -o vi.st --threads 1 --model mlp:3 --resume", ["vi.st"]),
     Case("libsvm", "fit s.svm -y label -m lrvga -k 1 -o o.st --threads 1", ["o.st"]),
     Case("fa", "fa t.csv -k 2 -o o.st --loadings l.csv --scores z.npy --threads 1 --json", ["o.st", "l.csv", "z.npy"]),
-    Case("fa-auto", "fa t.csv -k auto --max-factors 2 -m recursive-em -o o.st --threads 1 --rotation varimax --scores z.csv", ["o.st", "z.csv"]),
+    Case("fa-auto", "fa t.csv -k auto --max-factors 2 -m online-ml -o o.st --threads 1 --rotation varimax --scores z.csv", ["o.st", "z.csv"]),
+    Case("fa-recursive-em", "fa t.csv -k 1 -m recursive-em --block=8 -o o.st --threads 1", ["o.st"]),
     Case("fa-em", "fa t.csv -k 1 -m em -o o.st --threads 1", ["o.st"]),
-    Case("fa-online-em", "fa t.csv -k 1 -m online-em -o o.st --threads 1 --checkpoint 20", ["o.st"]),
+    Case("fa-online-em", "fa t.csv -k 1 -m online-em -o o.st --threads 1 --checkpoint 40", ["o.st"]),
     Case("fa-missing", "fa m.csv -k 1 -m em --missing em -o o.st --threads 1 --scores z.csv", ["o.st", "z.csv"]),
     Case("fa-npy", "fa x.npy -k 1 -m pca -o o.st --threads 1", ["o.st"]),
     Case("predict", "predict e.st t.csv -o p.csv", ["p.csv"]),
@@ -87,7 +88,8 @@ CASES = [
     Case("info", "info w.st --json"),
     Case("info-table", "info v.st"),
     Case("info-net", "info n.st --json"),
-    Case("methods", "methods --json"),
+    Case("methods", "methods vifa --json"),
+    Case("methods-all", "methods --json", few=True),
     Case("methods-one", "methods vifa"),
     Case("demo", "demo -o rep --threads 1 --json", folders=["rep"], few=True),
 ]
@@ -294,14 +296,15 @@ def plan(options, bench, case, rng):
     return good, runs
 
 
-def check(options, inputs, case):
+def check(options, inputs, case, part=0, parts=1):
+    """One of so many parts of the faults of a case."""
     bench, rng = Bench(options, inputs, case), random.Random("%s %d" % (case.name, options.seed))
     found, n = [], 0
     try:
         good, runs = plan(options, bench, case, rng)
         if options.all:
             rng.shuffle(runs)
-        for words, before, at, on in runs:
+        for words, before, at, on in runs[part::parts]:
             if options.end and time.time() > options.end:
                 break
             got = bench.run(before) if before else bench.run_alloc(at, on)
@@ -340,8 +343,12 @@ def main():
     with tempfile.TemporaryDirectory() as inputs:
         prepare(options.program, inputs)
         cases = [c for c in CASES if (options.all or not c.few) and (not options.only or options.only in c.name) and c.name not in past]
+        parts = options.jobs if options.all else 1  # of a case, side by side
         with concurrent.futures.ThreadPoolExecutor(options.jobs) as pool:
-            for name, n, found in pool.map(lambda c: check(options, inputs, c), cases):
+            checks = [[pool.submit(check, options, inputs, c, i, parts) for i in range(parts)] for c in cases]
+            for several in checks:
+                done = [one.result() for one in several]
+                name, n, found = done[0][0], sum(d[1] for d in done), [f for d in done for f in d[2]]
                 total += n
                 faults += found
                 lines = ["%-17s %5d faults%s" % (name, n, ", %d WRONG" % len(found) if found else "")] + ["    " + line for line in found]

@@ -195,14 +195,21 @@ static void q_maximises_the_bound(void **state)
 static void a_gaussian_target_has_its_exact_posterior_and_evidence(void **state)
 {
     (void)state;
+    for (int D = 7; D >= 4; D -= 3) { /* of 8 coordinates no array has a gap behind it */
+        const int P = D + 1;
+        problem p = some_problem(FAB_LIKELIHOOD_GAUSSIAN, 29, D, 1);
+        const fab_vga_settings s = vga_settings(&p);
+        fab_fit *f = vga_of(&p, &s), *e = fitted("laplace", &p); /* exact for a gaussian target */
+        const double *mu = posterior_of(f)->mu, *want = posterior_of(e)->mu;
+        double *S = covariance_of(posterior_of(f)), *T = covariance_of(posterior_of(e));
+        for (int i = 0; i < P * P; i++) assert_true(fabs(S[i] - T[i]) < 1e-12);
+        for (int i = 0; i < P; i++) assert_true(fabs(mu[i] - want[i]) < 1e-6 * sqrt(S[i * P + i]));
+        assert_true(fabs(report_of(f).log_evidence - report_of(e).log_evidence) < 1e-10);
+        fab_fit_free(f);
+        fab_fit_free(e);
+    }
     problem p = some_problem(FAB_LIKELIHOOD_GAUSSIAN, 29, 4, 1);
-    const fab_vga_settings s = vga_settings(&p);
-    fab_fit *f = vga_of(&p, &s), *e = fitted("laplace", &p); /* exact for a gaussian target */
-    double *S = covariance_of(posterior_of(f)), *T = covariance_of(posterior_of(e));
-    for (int i = 0; i < 25; i++) assert_true(fabs(S[i] - T[i]) < 1e-12);
-    assert_true(fabs(report_of(f).log_evidence - report_of(e).log_evidence) < 1e-10);
-    fab_fit_free(f);
-    fab_fit_free(e);
+    fab_fit *f;
     fab_vga_settings a = fab_vga_defaults(); /* alpha and beta by the bound: a hilltop of it */
     a.tol = 1e-12;
     f = vga_of(&p, &a);

@@ -26,7 +26,7 @@ static int check_call(const choice *c)
 }
 
 /* What a person wants to see. */
-static int say_fit(choice *c, const char *reference)
+static int say_fit(choice *c)
 {
     coefficients all = {0};
     int status = learned_print(c->r, c->quiet, c->start);
@@ -34,7 +34,8 @@ static int say_fit(choice *c, const char *reference)
     if (fab_regression_is_process(c->r)) {
         status = process_print(c->r);
     } else if (!fab_regression_is_network(c->r)) {
-        status = coefficients_of(&all, c->data.file, c->r, coefficients_reference(reference, 0));
+        status =
+            coefficients_of(&all, c->data.file, c->r, coefficients_reference(c->plan.reference, 0));
         if (status == DONE) coefficients_print(&all);
         coefficients_close(&all);
     }
@@ -42,22 +43,21 @@ static int say_fit(choice *c, const char *reference)
     return status;
 }
 
-static int fit(choice *c, const char *reference, int64_t json)
+static int fit(choice *c, int64_t json)
 {
     int status = choice_put(c);
     if (status == DONE) status = check_call(c);
-    if (status == DONE && reference && (json || fab_regression_is_network(c->r)))
+    if (status == DONE && c->plan.reference && (json || fab_regression_is_network(c->r)))
         status = json ? say_wrong("fit: --json has no coefficients; `info --json --reference` has")
                       : say_wrong("fit: --reference is for the coefficients of a linear model");
     if (status == DONE) status = choice_say(c, fab_regression_run(c->r));
     if (status != DONE) return status;
-    return json ? learned_json(c->r, c->plan.output, c->start) : say_fit(c, reference);
+    return json ? learned_json(c->r, c->plan.output, c->start) : say_fit(c);
 }
 
 static int run(const verb *self, int argc, char **argv)
 {
     choice c = {.verb = "fit", .start = fab_clock()};
-    const char *reference = NULL;
     int64_t json = 0;
     // clang-format off
     const option options[] = {
@@ -69,7 +69,7 @@ static int run(const verb *self, int argc, char **argv)
         {"resume", 0, OPT_FLAG, &c.plan.resume, NULL, 0, 0, NULL, "go on from the output, to the same bytes"},
         {"effort", 0, OPT_TEXT, &c.plan.effort, "E", 0, 0, ((const char *const[]){"quick", "default", "thorough", NULL}), "of --model mlp or auto: quick, default or thorough"},
         {"calibrate", 0, OPT_TEXT, &c.plan.calibrate, "WAY", 0, 0, ((const char *const[]){"temperature", "conformal", NULL}), "leave out a fifth of the rows: temperature, for classes, or conformal, for intervals and sets with a guarantee"},
-        {"reference", 0, OPT_TEXT, &reference, "COLUMN=LEVEL", 0, 0, NULL, "show levels as differences to this one; several, separated by commas; none: as they are (default: the first level of each column)"},
+        {"reference", 0, OPT_TEXT, &c.plan.reference, "COLUMN=LEVEL", 0, 0, NULL, "show levels as differences to this one; several, separated by commas; none: as they are (default: the first level of each column)"},
         OPTION_DTYPE(&c.dtype, "element type of F and of the work (default f64)"),
         OPTION_JSON(&json),
     };
@@ -77,7 +77,7 @@ static int run(const verb *self, int argc, char **argv)
     const call_shape shape = {options, COUNT(options),  &c.data.file, 1,
                               1,       choice_settings, &c,           NULL};
     int status;
-    if (options_parse(self, &shape, argc, argv, NULL, &status)) status = fit(&c, reference, json);
+    if (options_parse(self, &shape, argc, argv, NULL, &status)) status = fit(&c, json);
     choice_close(&c);
     return status;
 }

@@ -71,7 +71,8 @@ static int update_vectors(const update_call *c)
 static int say_update(fab_status s)
 {
     if (s == FAB_MISSING_VALUE)
-        return say_failed("%s; --missing drop leaves the row out, --missing mean fills it",
+        return say_failed("%s; leave the row out, or fit with --missing mean, after which update "
+                          "fills it",
                           fab_detail());
     return s == FAB_OK ? DONE : say_status(s);
 }

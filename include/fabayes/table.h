@@ -77,6 +77,9 @@ typedef struct fab_plan {
     /* "temperature" (classes) or "conformal": a fifth of the rows is left out of the fit and calibrates its predictions,
      * see fab_calibration.  For a batch method. */
     const char *calibrate;
+    /* levels that the coefficients will be asked against (fab_regression_effects): what is none of the columns and levels is
+     * refused before anything is fitted; "none" and NULL are taken */
+    const char *reference;
 } fab_plan;
 
 typedef struct fab_regression fab_regression;
@@ -459,7 +462,7 @@ typedef struct fab_table_report {
     double loglik_mean;    /* mean log p(y | x, the posterior mean), in the user's units, or NaN */
     /* what is suspicious about the order of a stream, without a full stop; or NULL */
     const char *order;
-    int64_t counts; /* 1: a target taken for a number has whole numbers only: it could be counts */
+    int64_t counts;    /* 1: the target is small whole numbers that vary as counts do */
     int64_t constants; /* columns that hardly vary, whose coefficients are left to the prior */
     const char *const *constant; /* their names */
     int64_t parameters;          /* of a network; otherwise 0 */

@@ -78,6 +78,14 @@ static fab_status no_reference(const fab_scaling *k, const char *text)
 
 /* ---- the matrix ---------------------------------------------------------------------------------------- */
 
+static fab_status no_base(const fab_scaling *k, int64_t column, int64_t level)
+{
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "reference '%s=%s': there is no intercept, nor another term, that could "
+                    "take up this level",
+                    k->column[column].name, k->column[column].level[level]);
+}
+
 /* L against one level; width: of its rows, D and the intercept. */
 static fab_status refer(const fab_regression *r, int64_t column, int64_t level, double *L,
                         int64_t width)
@@ -93,11 +101,7 @@ static fab_status refer(const fab_regression *r, int64_t column, int64_t level, 
         for (int64_t j = 0; j < width; j++) to[j] += sign * reference[j]; /* 1, 2 */
         changed++;
     }
-    if (changed == 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "reference '%s=%s': there is no intercept, nor another term, that could "
-                        "take up this level",
-                        k->column[column].name, k->column[column].level[level]);
+    if (changed == 0) return no_base(k, column, level);
     for (int64_t d = 0; d < k->D; d++) {
         const fab_level_place p = fab_scaling_level_place(k, d, column);
         if (p.level != level || p.base < 0 || p.base >= width) continue;
@@ -131,6 +135,17 @@ static fab_status contrast(const fab_regression *r, int64_t c, const double *v, 
     return FAB_OK;
 }
 
+/* The next reference of the text, and where the one behind it begins: NULL: it is the last. */
+static fab_status take_reference(const fab_scaling *k, const char **text, int64_t *column,
+                                 int64_t *level)
+{
+    *text += strspn(*text, " ");
+    const size_t n = next_reference(k, *text, column, level);
+    if (n == 0) return no_reference(k, *text);
+    *text = (*text)[n] == ',' ? *text + n + 1 : NULL;
+    return FAB_OK;
+}
+
 static fab_status find(fab_regression *r, const char *reference, double *work, double *mean,
                        double *sd)
 {
@@ -139,14 +154,10 @@ static fab_status find(fab_regression *r, const char *reference, double *work, d
     double *L = work, *b = L + width * width, *w = b + P, *product = w + P;
     memset(L, 0, (size_t)(width * width) * sizeof *L);
     for (int64_t i = 0; i < width; i++) L[i * width + i] = 1;
-    for (const char *text = reference;;) {
+    for (const char *text = reference; text;) {
         int64_t column = 0, level = 0;
-        text += strspn(text, " ");
-        const size_t n = next_reference(k, text, &column, &level);
-        if (n == 0) return no_reference(k, text);
+        FAB_TRY(take_reference(k, &text, &column, &level));
         FAB_TRY(refer(r, column, level, L, width));
-        text += n;
-        if (*text++ == '\0') break;
     }
     memcpy(b, mean, (size_t)P * sizeof *b);
     for (int64_t i = 0; i < P; i++) {
@@ -159,17 +170,44 @@ static fab_status find(fab_regression *r, const char *reference, double *work, d
     return FAB_OK;
 }
 
+static fab_status too_many(int64_t width)
+{
+    return FAB_FAIL(FAB_UNSUPPORTED, "%lld features are too many for references: at most %d",
+                    (long long)width, FAB_DENSE_MAX);
+}
+
 fab_status fab_regression_contrasts(fab_regression *r, const char *reference, double *mean,
                                     double *sd)
 {
     double *work;
     FAB_TRY(fab_regression_coefficients(r, mean, sd));
     const int64_t P = r->view.mix.part[0]->D, width = r->scaling->D + 1;
-    if (width > FAB_DENSE_MAX)
-        return FAB_FAIL(FAB_UNSUPPORTED, "%lld features are too many for references: at most %d",
-                        (long long)width, FAB_DENSE_MAX);
+    if (width > FAB_DENSE_MAX) return too_many(width);
     FAB_TRY(fab_alloc_array((void **)&work, width * width + 3 * P, sizeof *work, "contrasts"));
     const fab_status s = find(r, reference, work, mean, sd);
     fab_release(work);
     return s;
+}
+
+int fab_regression_can_refer(const fab_scaling *k, int64_t column, int64_t intercept)
+{
+    for (int64_t d = 0; d < k->D; d++) {
+        const fab_level_place p = fab_scaling_level_place(k, d, column);
+        if (p.level >= 0 && p.base >= 0 && p.base < k->D + intercept) return 1;
+    }
+    return 0;
+}
+
+fab_status fab_regression_check_reference(const fab_regression *r, const char *reference)
+{
+    const fab_scaling *k = r->scaling;
+    if (!reference || strcmp(reference, "none") == 0) return FAB_OK;
+    if (k->D + 1 > FAB_DENSE_MAX) return too_many(k->D + 1);
+    for (const char *text = reference; text;) {
+        int64_t column = 0, level = 0;
+        FAB_TRY(take_reference(k, &text, &column, &level));
+        if (!fab_regression_can_refer(k, column, !r->plan.no_intercept))
+            return no_base(k, column, level);
+    }
+    return FAB_OK;
 }

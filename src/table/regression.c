@@ -508,6 +508,8 @@ fab_status fab_regression_run(fab_regression *r)
     if (!fab_fitting_is_linear(&r->fit) && !fab_fitting_is_process(&r->fit))
         FAB_TRY(fab_regression_choose_noise(r)); /* beta may be another since */
     FAB_TRY(find_units(r));
+    if (fab_fitting_is_linear(&r->fit))
+        FAB_TRY(fab_regression_check_reference(r, r->plan.reference));
     r->fit.units = r->scaling;
     r->fit.exec = r->exec;
     fab_regression_watch(r);

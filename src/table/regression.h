@@ -113,6 +113,9 @@ void fab_regression_watch(fab_regression *r);
 
 /* linear.c: refuse what is none of columns, which has no WHAT. */
 fab_status fab_regression_need_linear(fab_regression *r, const char *what);
+/* contrasts.c: does a feature, or the intercept, take up a level of the column?  Are these levels there, of a linear model? */
+int fab_regression_can_refer(const fab_scaling *k, int64_t column, int64_t intercept);
+fab_status fab_regression_check_reference(const fab_regression *r, const char *reference);
 
 /* saved.c: write what is there; unfinished: the state of a run as it stands. */
 fab_status fab_regression_write(fab_regression *r, const char *path, int unfinished);

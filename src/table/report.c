@@ -188,12 +188,14 @@ static double loglik_mean(const fab_regression *r, const fab_glm *m, const fab_g
 }
 
 /* Could a target that is taken for a number be counts, or classes?  Few whole numbers are more often classes: up to 20, each
- * of them met five times in the mean. */
+ * of them met five times in the mean.  Counts worth a likelihood of their own are small (those of a mean above 30 are nearly
+ * gaussian; whole numbers that large are more often prices, ages and scores), and vary at most as those do whose rate has a
+ * standard deviation of twice its mean: m + (2 m)^2. */
 static void note_whole_numbers(fab_regression *r, fab_likelihood l)
 {
-    enum { MOST = 20, TIMES = 5 };
+    enum { MOST = 20, TIMES = 5, SMALL = 30 };
     const fab_dataset *t = r->table;
-    double level[MOST + 1], least = INFINITY;
+    double level[MOST + 1], least = INFINITY, weights = 0, mean = 0, squares = 0;
     int64_t levels = 0;
     r->counts = 0;
     r->levels = 0;
@@ -202,12 +204,16 @@ static void note_whole_numbers(fab_regression *r, fab_likelihood l)
         const double y = r->scaling->target_mean + r->scaling->target_scale * t->y[i],
                      whole = nearbyint(y);
         if (!(fabs(y - whole) < 1e-9 * (1 + fabs(y)))) return;
+        const double w = t->weight ? t->weight[i] : 1, off = whole - mean;
         least = fmin(least, whole);
+        weights += w;
+        mean += w / weights * off;
+        squares += w * off * (whole - mean);
         int64_t k = 0;
         while (k < levels && level[k] != whole) k++;
         if (k == levels && levels <= MOST) level[levels++] = whole;
     }
-    r->counts = least >= 0;
+    r->counts = least >= 0 && mean <= SMALL && squares / weights <= mean + 4 * mean * mean;
     if (levels > 2 && levels <= MOST && TIMES * levels <= t->n) r->levels = levels;
 }
 

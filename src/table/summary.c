@@ -308,17 +308,6 @@ fab_status fab_regression_effects(fab_regression *r, const char *reference, doub
     return s;
 }
 
-/* Does something take up the level that goes? */
-static int can_refer(const fab_regression *r, int64_t column)
-{
-    const int64_t width = r->scaling->D + r->view.model.intercept;
-    for (int64_t d = 0; d < r->scaling->D; d++) {
-        const fab_level_place p = fab_scaling_level_place(r->scaling, d, column);
-        if (p.level >= 0 && p.base >= 0 && p.base < width) return 1;
-    }
-    return 0;
-}
-
 fab_status fab_regression_reference(fab_regression *r, char **text)
 {
     fab_text t = {0};
@@ -329,7 +318,8 @@ fab_status fab_regression_reference(fab_regression *r, char **text)
     const fab_scaling *k = r->scaling;
     const char *between = "";
     for (int64_t c = 0; c < k->columns; c++) {
-        if (k->column[c].levels < 2 || !can_refer(r, c)) continue;
+        if (k->column[c].levels < 2 || !fab_regression_can_refer(k, c, r->view.model.intercept))
+            continue;
         fab_text_add(&t, "%s%s=%s", between, k->column[c].name, k->column[c].level[0]);
         between = ",";
     }

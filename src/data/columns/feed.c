@@ -21,6 +21,7 @@ struct fab_feed {
     fab_source *source;
     fab_roles role;
     fab_missing missing;
+    int chooses; /* 1: the call says what becomes of missing values; 0: the fit that reads has said it */
     int64_t ordered;
     fab_source *labels;    /* the target comes from there, and stands behind the columns; or NULL */
     double *label;         /* most */
@@ -123,7 +124,7 @@ fab_status fab_feed_open(fab_feed **f, fab_source *s, const fab_columns *c)
     fab_feed *new;
     *f = NULL;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "feed"));
-    *new = (fab_feed){.source = s, .missing = c->missing, .ordered = c->ordered};
+    *new = (fab_feed){.source = s, .missing = c->missing, .chooses = 1, .ordered = c->ordered};
     return keep(f, new, start(new, fab_roles_find(&new->role, s, c, &new->formula)));
 }
 
@@ -566,7 +567,10 @@ static fab_status add_labels(fab_feed *f, int64_t got)
 {
     const int64_t width = f->columns;
     int64_t labels;
-    FAB_TRY(fab_source_next(f->labels, got ? got : 1, f->label, &labels));
+    const fab_status s = fab_source_next(f->labels, got ? got : 1, f->label, &labels);
+    if (s == FAB_MISSING_VALUE)
+        return FAB_FAIL(FAB_BAD_DATA, "%s, and every row needs its label", fab_detail());
+    FAB_TRY(s);
     if (labels != got)
         return FAB_FAIL(FAB_BAD_DATA, "there are %s labels than rows: row %lld has %s",
                         labels < got ? "fewer" : "more", (long long)(f->rows + labels),
@@ -579,9 +583,24 @@ static fab_status add_labels(fab_feed *f, int64_t got)
     return FAB_OK;
 }
 
+/* A missing value of a feature could be filled; a row without one of these can only be left out. */
+static fab_status refuse_gap(const fab_feed *f)
+{
+    const int64_t role[] = {f->role.target, f->role.weight, f->role.offset, f->role.group};
+    const char *const name[] = {"target", "weight", "offset", "group"};
+    for (int i = 0; i < 4; i++)
+        if (role[i] >= 0 && role[i] == f->source->gap - 1)
+            return FAB_FAIL(FAB_BAD_DATA, "%s, of the %s%s", fab_detail(), name[i],
+                            f->chooses ? "; --missing drop leaves the row out"
+                                       : ": such a row can only be left out");
+    return FAB_MISSING_VALUE;
+}
+
 static fab_status next(fab_feed *f, int64_t most, int64_t *got)
 {
-    FAB_TRY(fab_source_next(f->source, most < f->most ? most : f->most, f->piece, got));
+    const fab_status s = fab_source_next(f->source, most < f->most ? most : f->most, f->piece, got);
+    if (s == FAB_MISSING_VALUE) return refuse_gap(f);
+    FAB_TRY(s);
     return f->labels ? add_labels(f, *got) : FAB_OK;
 }
 

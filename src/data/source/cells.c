@@ -197,8 +197,9 @@ static fab_status refuse_number(const fab_source *s, int64_t column, const fab_c
     char place[PLACE], shown[FAB_SHOWN];
     const fab_cell kind = fab_cell_kind(s, f);
     tell_place(place, s, column);
-    if (kind == FAB_CELL_MISSING && !fab_number_word(f->p, f->n))
-        return refuse_missing(s, column, f);
+    if (kind == FAB_CELL_MISSING && fab_number_word(f->p, f->n))
+        return FAB_FAIL(FAB_MISSING_VALUE, "%s: %s is NaN", s->in.name, place);
+    if (kind == FAB_CELL_MISSING) return refuse_missing(s, column, f);
     if (kind == FAB_CELL_WORD && fab_date_orders(f->p, f->n))
         return FAB_FAIL(FAB_BAD_DATA,
                         "%s: %s: '%s' is a date; --dates numbers reads the column as days",
@@ -305,12 +306,15 @@ fab_status fab_cells_row(fab_source *s, fab_split_fn *split, fab_span line, doub
             continue;
         }
         const fab_notation *form = s->form ? &s->form[j] : NULL;
+        fab_status read;
         if (s->words && s->words[j])
-            FAB_TRY(read_word(s, j, &f, &out[j]));
+            read = read_word(s, j, &f, &out[j]);
         else if (form && (form->decimal || form->number || form->row_name))
-            FAB_TRY(read_form(s, j, &f, &out[j]));
+            read = read_form(s, j, &f, &out[j]);
         else
-            FAB_TRY(read_number(s, j, &f, &out[j]));
+            read = read_number(s, j, &f, &out[j]);
+        if (read == FAB_MISSING_VALUE) s->gap = j + 1;
+        FAB_TRY(read);
     }
     return FAB_OK;
 }

@@ -127,12 +127,13 @@ static fab_status expect_end(fab_source *s)
                     s->in.name, (long long)s->rows);
 }
 
-static fab_status check_finite(const fab_source *s, const double *out)
+static fab_status check_finite(fab_source *s, const double *out)
 {
     for (int64_t j = 0; j < s->columns; j++)
         if (isnan(out[j]) ? !s->missing : isinf(out[j])) {
             const char *what = out[j] > 0 ? "Inf" : "-Inf";
             if (isnan(out[j])) what = "NaN";
+            if (isnan(out[j])) s->gap = j + 1;
             return FAB_FAIL(isnan(out[j]) ? FAB_MISSING_VALUE : FAB_BAD_DATA,
                             "%s: row %lld, column %lld (from 0) is %s", s->in.name,
                             (long long)s->row, (long long)j, what);

@@ -47,6 +47,7 @@ struct fab_source {
     const char *kept_name; /* the same in words */
 
     int64_t columns_max;     /* an option: more are refused, before memory is taken for them */
+    int64_t gap;             /* 1 + the column whose missing value was refused; 0: none was */
     int missing, with_words; /* options; with_words: columns of words may be */
     const char *categorical; /* an option, borrowed while opening */
     int64_t word_columns;    /* columns of words */
