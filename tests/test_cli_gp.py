@@ -222,6 +222,10 @@ class Process(Case):
     def test_compare_names_what_compares_processes(self):
         self.fit()
         self.bad(1, "compare", self.file, self.file, says=("is a Gaussian process", "fabayes score"))
+        files = [self.path("f%d.safetensors" % seed) for seed in (1, 2)]
+        for seed, file in enumerate(files):
+            self.good("fit", self.data, "-y", "y", "--model", "rff:rbf:20:seed=%d" % seed, "-o", file, "--quiet")
+        self.bad(1, "compare", *files, says=("features of a kernel have no Gaussian in the user's units",))
 
     def test_what_cannot_be_is_refused_with_a_sentence(self):
         f = ("fit", self.data, "-y", "y")

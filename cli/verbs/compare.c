@@ -153,7 +153,7 @@ static int same_scaling(const side *s)
     return a && b ? strcmp(a, b) == 0 : !a && !b;
 }
 
-/* The Gaussian of a linear model in the user's units; FAB_UNSUPPORTED: it is too large for that. */
+/* The Gaussian of a linear model in the user's units; FAB_UNSUPPORTED: it has none there. */
 static fab_status take_linear(side *s, const char *file)
 {
     fab_status done = fab_regression_take(&s->r, file, s->p, NULL);
@@ -173,21 +173,21 @@ static int to_user(side *s, const char *const *file)
         return say_failed("%s and %s were scaled differently: their weights cannot be compared",
                           file[0], file[1]);
     }
-    int large = 0;
+    char why[256] = "";
     for (int i = 0; i < 2; i++) {
         const fab_status done = take_linear(&s[i], file[i]);
         if (done != FAB_OK && done != FAB_UNSUPPORTED) return say_status_of(file[i], done);
-        large += done == FAB_UNSUPPORTED;
+        if (done == FAB_UNSUPPORTED) snprintf(why, sizeof why, "%s", fab_detail());
     }
-    if (!large) return DONE;
+    if (!*why) return DONE;
     for (int i = 0; i < 2; i++) { /* the same units: those of the fit will do */
         fab_gauss_free(s[i].user);
         s[i].user = NULL;
     }
     if (same_scaling(s)) return DONE;
-    return say_failed("%s and %s were scaled differently, and are too large (more than %d "
-                      "coordinates) to be brought to the user's units",
-                      file[0], file[1], FAB_DENSE_MAX);
+    return say_failed("%s and %s were scaled differently, and cannot be brought to the same units: "
+                      "%s",
+                      file[0], file[1], why);
 }
 
 static const fab_gauss *gauss_of(const side *s)
