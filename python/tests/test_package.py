@@ -84,6 +84,24 @@ def test_methods_and_settings_are_those_of_the_command_line():
     assert fabayes.method("lrvga").streams and not fabayes.method("exact").streams
 
 
+def test_files_of_kernels_are_read_or_refused_with_a_sentence(tmp_path):
+    program = os.environ.get("FABAYES")
+    if not program:
+        pytest.skip("FABAYES does not name the program")
+    r = np.random.RandomState(0)
+    X = r.randn(40, 2)
+    rows = np.column_stack([X, np.sin(X[:, 0]) + 0.1 * r.randn(40)])
+    np.savetxt(tmp_path / "d.csv", rows, delimiter=",", header="x0,x1,y", comments="")
+    for model, name in (("gp:rbf", "g"), ("nystrom:rbf:9", "n")):
+        subprocess.run([program, "fit", tmp_path / "d.csv", "-y", "y", "--model", model, "-o", tmp_path / name, "--quiet"], check=True)
+    with pytest.raises(fabayes.NotSupported, match="is a Gaussian process"):
+        fabayes.load(tmp_path / "g")
+    assert fabayes.Gauss.load(tmp_path / "g").D == 3
+    back = fabayes.load(tmp_path / "n")
+    assert np.sqrt(np.mean((back.predict(X) - rows[:, 2]) ** 2)) < 0.3
+    assert not hasattr(back, "coef_") and not hasattr(back, "posterior_")
+
+
 def test_a_method_says_which_likelihoods_it_takes():
     assert fabayes.method("exact").likelihoods == ("gaussian",) and fabayes.method("exact").network_likelihoods == ()
     assert fabayes.method("vifa").likelihoods == () == fabayes.method("ml").likelihoods

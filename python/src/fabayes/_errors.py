@@ -31,6 +31,10 @@ class NotSupported(Error, ValueError, NotImplementedError):
     """Well posed, but not offered; the sentence says why."""
 
 
+class NotThere(NotSupported, AttributeError):
+    """An attribute that estimators have, but not this one: hasattr says so."""
+
+
 class Stopped(Error):
     """Whoever watches the work wanted it to stop."""
 

@@ -23,7 +23,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import check_array, check_consistent_length, column_or_1d
 
 from . import _core, _settings
-from ._errors import Error, error, refuse
+from ._errors import Error, NotSupported, NotThere, error, refuse
 from ._gauss import Gauss, numbers
 from ._tables import (forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
                       weights_of, word_columns)
@@ -553,7 +553,17 @@ class Linear:
         f = self._handle()
         return f.keep("coefficients", self._make_coefficients)
 
+    def _if_there(self, ask: Any) -> Any:
+        """Features of a kernel have neither coefficients nor a Gaussian of them."""
+        try:
+            return ask()
+        except NotSupported as e:
+            there = NotThere(str(e))
+            there.code = e.code
+            raise there from e
+
     def _make_coefficients(self) -> Any:
+        rooms = self._if_there(self._handle().core.coefficients)
         about, flip = self._about(), self._flip()
         width, D = about["features"] + about["intercept"], self.n_features_in_
         place, columns = np.arange(about["features"]), about["features"]
@@ -562,7 +572,7 @@ class Linear:
             known = {str(name): i for i, name in enumerate(names)}
             place, columns = np.array([known[name] for name in about["names"]], dtype=int), D
         out = []
-        for sign, room in zip((flip, 1.0), self._handle().core.coefficients()):
+        for sign, room in zip((flip, 1.0), rooms):
             theta = sign * numbers(room, about["classes"], width)
             coef = np.zeros((about["classes"], columns))
             coef[:, place] = theta[:, : about["features"]]
@@ -619,7 +629,7 @@ class Linear:
     def posterior_(self) -> Gauss:
         """The Gaussian of coefficients and intercept in the user's units, up to 2000 coordinates."""
         f = self._handle()
-        return f.keep("posterior", lambda: Gauss._of(f.core.gauss()))
+        return f.keep("posterior", lambda: Gauss._of(self._if_there(f.core.gauss)))
 
 
 class Number(RegressorMixin):
