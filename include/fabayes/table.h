@@ -76,6 +76,10 @@ typedef struct fab_plan {
     /* levels that the coefficients will be asked against (fab_regression_effects): what is none of the columns and levels is
      * refused before anything is fitted; "none" and NULL are taken */
     const char *reference;
+    /* Of a stream: its units, and the words of its columns, in place of those of its first rows; copied.  Its columns are the
+     * features, by name and in their order.  Classes are its own where it has some; target, weight and offset may have other
+     * names.  Not with no_scale, nor with a prior that has units. */
+    const fab_scaling *scaling;
 } fab_plan;
 
 typedef struct fab_regression fab_regression;
