@@ -777,6 +777,29 @@ static PyObject *report_factors(PyObject *o, PyObject *none)
                          "floored", (long long)r.floored, "loglik_mean", r.loglik_mean);
 }
 
+/* keep() and back(): the state of a stream, before rows that may be stopped and where they were */
+static PyObject *keep(PyObject *o, PyObject *none)
+{
+    (void)none;
+    factors *self = (factors *)o;
+    fab_status s;
+    CORE_WORK_BY(self, s, fab_factors_keep(self->f));
+    if (s != FAB_OK) return core_fail(s);
+    Py_RETURN_NONE;
+}
+
+static PyObject *back(PyObject *o, PyObject *none)
+{
+    (void)none;
+    factors *self = (factors *)o;
+    fab_status s;
+    core_listen(0); /* it is on its way from a stop */
+    CORE_WORK_BY(self, s, fab_factors_back(self->f));
+    core_listen(1);
+    if (s != FAB_OK) return core_fail(s);
+    Py_RETURN_NONE;
+}
+
 static PyObject *pack_factors(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -792,6 +815,8 @@ static PyMethodDef factors_verbs[] = {
     {"update", update_factors, METH_VARARGS, "rows and their weights"},
     {"result", result, METH_NOARGS, "the Gaussian of the rows so far"},
     {"report", report_factors, METH_NOARGS, "what happened"},
+    {"keep", keep, METH_NOARGS, "keep the state of a stream"},
+    {"back", back, METH_NOARGS, "go back to it"},
     {"pack", pack_factors, METH_NOARGS, "the bytes of the file"},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot factors_slots[] = {

@@ -157,19 +157,27 @@ class Common:
             f.core.update(*rows, False)
             return
         try:
-            before = f.core.pack()
+            before = f.core.pack() if f.kind == "regression" else f.core.keep()
+            kept = True
             f.early.clear()
         except Error:  # too few rows for a file yet
-            before = None
+            if not f.early:
+                raise
+            kept = False
         start, used = time.perf_counter(), time.process_time()
         try:
             f.core.update(*rows, True)
         except BaseException:
-            self._fitted = self._again(f.early) if before is None else _unpack(f.kind, before, self.n_jobs)
+            if not kept:
+                self._fitted = self._again(f.early)
+            elif f.kind == "regression":
+                self._fitted = _unpack(f.kind, before, self.n_jobs)
+            else:
+                f.core.back()
             raise
         f.kept.clear()
         f.pace = min(time.perf_counter() - start, time.process_time() - used) / max(n, 1)  # waiting for others is not work
-        if before is None:
+        if not kept:
             f.early.append(_copies(rows))
 
     def _count(self, rows: Any) -> int:
