@@ -6,6 +6,7 @@
 #include "table/factors.h"
 #include "table/same.h"
 #include "base/memory.h"
+#include "base/tensors_set.h"
 #include "base/text.h"
 #include "data/source/names.h"
 #include "data/source/source.h"
@@ -206,18 +207,12 @@ fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path)
     return write_fit(f, path, 1);
 }
 
-static size_t bytes_of(const fab_tensor *a)
-{
-    size_t n = a->type == FAB_F32 ? 4 : 8;
-    for (int i = 0; i < a->ndim; i++) n *= (size_t)a->shape[i];
-    return n;
-}
-
 /* The same tensors and words, with numbers of our own. */
 static fab_status copy_state(fab_factors *f, const fab_tensors *t, fab_tensors *own)
 {
     size_t all = 0, at = 0;
-    for (int64_t i = 0; i < fab_tensors_count(t); i++) all += bytes_of(fab_tensors_at(t, i));
+    for (int64_t i = 0; i < fab_tensors_count(t); i++)
+        all += (size_t)fab_tensor_bytes(fab_tensors_at(t, i));
     if (all > f->kept.room) {
         fab_release(f->kept.numbers);
         f->kept.room = 0;
@@ -227,8 +222,9 @@ static fab_status copy_state(fab_factors *f, const fab_tensors *t, fab_tensors *
     for (int64_t i = 0; i < fab_tensors_count(t); i++) {
         const fab_tensor *a = fab_tensors_at(t, i);
         char *to = f->kept.numbers + at;
-        memcpy(to, a->data, bytes_of(a));
-        at += bytes_of(a);
+        const size_t size = (size_t)fab_tensor_bytes(a);
+        memcpy(to, a->data, size);
+        at += size;
         FAB_TRY(fab_tensors_add(own, a->name, a->type, a->ndim, a->shape, to));
     }
     for (int64_t i = 0; i < fab_tensors_meta_count(t); i++) {
