@@ -810,6 +810,54 @@ static void packed_bytes_are_the_file_and_go_on(void **state)
     fab_factors_free(f);
 }
 
+/* Rows that were taken back were never there: not in the Gaussian, the scores or the number of factors, after few rows or many,
+ * for any stream. */
+static void a_stream_goes_back_to_the_state_that_was_kept(void **state)
+{
+    (void)state;
+    static const char *const methods[] = {"online-ml",     "recursive-em", "online-em",
+                                          "stochastic-em", "online-sga",   "swag"};
+    enum { N = 90 };
+    double x[N][5];
+    for (int i = 0; i < N; i++)
+        for (int d = 0; d < 5; d++) x[i][d] = sin(1.3 * i + d * d) + 0.1 * (i % (d + 3));
+    for (size_t m = 0; m < sizeof methods / sizeof *methods; m++)
+        for (int n = 1; n < N - 20; n += 17) {
+            const fab_rows first = {.p = x, .n = n, .ld = 5}, wrong = {.p = x[2], .n = 31, .ld = 5},
+                           rest = {.p = x[n], .n = N - n, .ld = 5};
+            const int chooses = strcmp(methods[m], "recursive-em") == 0;
+            const fab_factors_plan plan = {
+                .D = 5, .method = methods[m], .K = chooses ? FAB_AUTO_I64 : 2};
+            fab_factors *f, *g;
+            void *one, *two;
+            size_t ones, twos;
+            assert_ok(fab_factors_create(&f, &plan, NULL));
+            assert_ok(fab_factors_create(&g, &plan, NULL));
+            assert_ok(fab_factors_update(f, &first, NULL));
+            assert_ok(fab_factors_update(g, &first, NULL));
+            for (int again = 0; again < 2; again++) {
+                assert_ok(fab_factors_keep(g));
+                assert_ok(fab_factors_update(g, &wrong, NULL));
+                assert_ok(fab_factors_back(g));
+                assert_refused(fab_factors_back(g), FAB_BAD_ARGUMENT, "no state was kept");
+            }
+            assert_ok(fab_factors_update(f, &rest, NULL));
+            assert_ok(fab_factors_update(g, &rest, NULL));
+            assert_ok(fab_factors_pack(f, &one, &ones));
+            assert_ok(fab_factors_pack(g, &two, &twos));
+            assert_int_equal(ones, twos);
+            assert_memory_equal(one, two, ones);
+            fab_bytes_free(one);
+            fab_bytes_free(two);
+            fab_factors_free(f);
+            fab_factors_free(g);
+        }
+    fab_factors *f;
+    assert_ok(fab_factors_create(&f, &(fab_factors_plan){.D = 5, .method = "ppca", .K = 2}, NULL));
+    assert_refused(fab_factors_keep(f), FAB_UNSUPPORTED, "batch method");
+    fab_factors_free(f);
+}
+
 static void a_failure_of_rows_in_memory_speaks_of_arrays(void **state)
 {
     (void)state;
@@ -1146,6 +1194,10 @@ static fab_status live(void)
                           : fab_factors_create(&f, &p, NULL);
     if (status == FAB_OK) status = fab_factors_read(f);
     if (status == FAB_OK && load_now) status = fab_factors_save(f, in_folder("out")); /* slow */
+    if (status == FAB_OK && fab_method_streams(fab_factors_method(f))) {
+        status = fab_factors_keep(f);
+        if (status == FAB_OK) status = fab_factors_back(f);
+    }
     if (status == FAB_OK) status = fab_factors_result(f, &q);
     if (status == FAB_OK) status = fab_rotation_create(&r, q, FAB_ROTATION_VARIMAX, 0);
     if (status == FAB_OK) status = fab_factors_scores(f, r, again, z, &got);
@@ -1221,6 +1273,7 @@ int main(void)
         WITH_FOLDER(absent_rows_of_a_stream_are_passed_over),
         WITH_FOLDER(a_weighted_stream_goes_on_with_its_weights),
         WITH_FOLDER(packed_bytes_are_the_file_and_go_on),
+        TEST(a_stream_goes_back_to_the_state_that_was_kept),
         TEST(a_failure_of_rows_in_memory_speaks_of_arrays),
         TEST(weights_that_cannot_be_are_refused),
         TEST(the_rows_of_a_libsvm_file_stay_sparse),

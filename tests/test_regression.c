@@ -375,6 +375,77 @@ static void an_update_is_all_rows_at_once(void **state)
     }
 }
 
+/* The units of all rows, as a fit of them has them; free it. */
+static fab_regression *all_units(const fab_arrays *a, const char *likelihood)
+{
+    return fit(&(fab_data){.arrays = a},
+               &(fab_plan){.method = "lrvga", .likelihood = likelihood, .scale_rows = N});
+}
+
+/* In the units that are given it does not matter where the first call ends: not behind two rows, and not behind one, which has no
+ * units of its own. */
+static void units_that_are_given_are_those_of_the_stream(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N);
+    double mean[2][D + 1], sd[2][D + 1];
+    fab_regression *r, *units = all_units(&all, "gaussian");
+    assert_int_equal(fab_regression_coefficients(units, mean[0], sd[0]), FAB_OK);
+    for (int n = 1; n < 4; n++) {
+        const fab_arrays first = part_of(0, n), rest = part_of(n, N - n);
+        const fab_plan plan = {
+            .method = "lrvga", .likelihood = "gaussian", .scaling = fab_regression_scaling(units)};
+        char *json[2];
+        r = fit(&(fab_data){.arrays = &first}, &plan);
+        assert_int_equal(fab_regression_update(r, &(fab_data){.arrays = &rest}), FAB_OK);
+        assert_int_equal(fab_regression_coefficients(r, mean[1], sd[1]), FAB_OK);
+        assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
+        assert_memory_equal(sd[0], sd[1], sizeof sd[0]);
+        assert_int_equal(fab_scaling_json(fab_regression_scaling(units), &json[0]), FAB_OK);
+        assert_int_equal(fab_scaling_json(fab_regression_scaling(r), &json[1]), FAB_OK);
+        assert_string_equal(json[0], json[1]);
+        fab_text_free(json[0]);
+        fab_text_free(json[1]);
+        fab_regression_free(r);
+    }
+    fab_regression_free(units);
+}
+
+/* Rows of two of three words and of two of three classes: those of the units are there too.  Units without classes get those of
+ * the rows. */
+static void words_and_classes_of_given_units_are_known_from_the_first_row(void **state)
+{
+    (void)state;
+    const fab_array street = {
+        .name = "street", .code = rows.code, .word = street_names, .words = WORDS};
+    const fab_array kind = {
+        .name = "kind", .code = rows.kind_code, .word = kind_names, .words = WORDS};
+    const fab_arrays all = {.n = N, .column = &street, .columns = 1, .y = kind};
+    fab_regression *r, *units = all_units(&all, "categorical");
+    fab_arrays few = all;
+    few.n = 2;
+    few.y.name = "sort";
+    fab_plan plan = {
+        .method = "lrvga", .likelihood = "categorical", .scaling = fab_regression_scaling(units)};
+    r = fit(&(fab_data){.arrays = &few}, &plan);
+    const fab_scaling *k = fab_regression_scaling(r);
+    assert_true(k->levels == WORDS && k->column[0].levels == WORDS);
+    assert_string_equal(k->target, "sort");
+    few = all;
+    few.y.name = "sort";
+    assert_int_equal(fab_regression_update(r, &(fab_data){.arrays = &few}), FAB_OK);
+    fab_regression_free(r);
+
+    fab_scaling bare = *plan.scaling;
+    bare.levels = 0;
+    bare.level_name = NULL;
+    plan.scaling = &bare;
+    r = fit(&(fab_data){.arrays = &all}, &plan);
+    assert_true(fab_regression_scaling(r)->levels == WORDS);
+    fab_regression_free(r);
+    fab_regression_free(units);
+}
+
 static int stop_at_epoch(void *ctx, const char *what, int64_t done, int64_t total)
 {
     (void)what;
@@ -550,6 +621,49 @@ static void a_wrong_plan_is_refused_with_a_sentence(void **state)
            "at least 5 rows");
     refuse(&all, &(fab_plan){.memory = 1000}, FAB_NO_MEMORY, "MB");
     refuse(&all, &(fab_plan){.prior = "none.safetensors"}, FAB_BAD_FILE, "none.safetensors");
+}
+
+static void units_of_something_else_are_refused_with_a_sentence(void **state)
+{
+    (void)state;
+    const fab_arrays all = part_of(0, N);
+    fab_arrays one = all, other = all;
+    static const char *const names[D] = {"area", "room", "age"};
+    one.D = 2;
+    one.row_stride = D;
+    one.column_stride = 1;
+    other.name = names;
+    fab_regression *units = all_units(&all, "gaussian");
+    const fab_scaling *k = fab_regression_scaling(units);
+    const fab_plan plan = {.method = "lrvga", .likelihood = "gaussian", .scaling = k};
+    fab_plan p = plan;
+    refuse(&one, &p, FAB_BAD_DATA, "and the scaling 3");
+    refuse(&other, &p, FAB_BAD_DATA, "'room' stands where the scaling has 'rooms'");
+    p.method = "exact";
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "a scaling is for streams");
+    p = plan;
+    p.no_scale = 1;
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "standardised");
+    p = plan;
+    p.scale_rows = 5;
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "come from");
+    p = plan;
+    p.no_intercept = 1;
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "without intercept");
+    p = plan;
+    p.likelihood = "poisson";
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "poisson model has no unit");
+    assert_int_equal(fab_regression_save(units, in_folder("prior")), FAB_OK);
+    p = plan;
+    p.prior = in_folder("prior");
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "units of its own");
+    fab_scaling bad = *k;
+    double scale[D] = {1, 0, 1};
+    bad.scale = scale;
+    p = plan;
+    p.scaling = &bad;
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "number 1 of 'scales'");
+    fab_regression_free(units);
 }
 
 static void wrong_arrays_are_refused_with_a_sentence(void **state)
@@ -728,9 +842,14 @@ static fab_status fit_use_and_free(void)
 static void every_failed_allocation_is_reported(void **state)
 {
     (void)state;
+    const fab_array street = {.name = "street", .text = rows.street};
+    const fab_arrays a = {
+        .n = 29, .x = rows.x, .D = D, .column = &street, .columns = 1, .y = price};
+    fab_regression *units = all_units(&a, "gaussian");
     const fab_plan plans[] = {
         {.method = "exact"},
         {.method = "lrvga", .scale_rows = 5},
+        {.method = "lrvga", .scaling = fab_regression_scaling(units)},
         {.model = "mlp:2", .method = "sgd", .settings = (const char *const[]){"epochs=1", NULL}}};
     tried_file = in_folder("tried");
     fab_set_allocator(counted_alloc, counted_release);
@@ -749,6 +868,7 @@ static void every_failed_allocation_is_reported(void **state)
         assert_true(alloc_calls > 100);
     }
     fab_set_allocator(NULL, NULL);
+    fab_regression_free(units);
 }
 
 static void packed_bytes_are_the_file_and_come_back(void **state)
@@ -923,6 +1043,9 @@ int main(void)
         TEST(a_linear_model_is_that_of_the_command_line),
         TEST(a_network_is_that_of_the_command_line),
         TEST(an_update_is_all_rows_at_once),
+        TEST(units_that_are_given_are_those_of_the_stream),
+        TEST(words_and_classes_of_given_units_are_known_from_the_first_row),
+        TEST(units_of_something_else_are_refused_with_a_sentence),
         TEST(a_stream_stops_where_it_is_asked_and_not_behind_the_piece),
         TEST(a_stopped_network_goes_on_to_the_same_bytes),
         TEST(coefficients_draws_and_the_gaussian_agree),

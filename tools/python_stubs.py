@@ -16,6 +16,7 @@ FILE = Path(__file__).resolve().parent.parent / "python" / "src" / "fabayes" / "
 TYPES = {"i64": "int", "f64": "float", "bool": "bool"}
 OWN = {"n_components": "int | None", "method": "str", "rotation": "str | None", "n_jobs": "int | None", "random_state": "Any",
        "rank": "int | None", "fit_intercept": "bool", "standardise": "bool", "prior": "Gauss | str | os.PathLike[str] | None",
+       "scaling": "Scaling | None",
        "hidden_layer_sizes": "int | Sequence[int] | None", "layers": "str | None", "noise": "str | None", "nu": "float | None",
        "n_draws": "int | None"}
 HEAD = '''"""Written by tools/python_stubs.py: the estimators, whose parameters come from the library's tables."""
@@ -25,6 +26,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from ._gauss import Gauss
+from ._scaling import Scaling
 
 '''
 

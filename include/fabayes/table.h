@@ -80,6 +80,10 @@ typedef struct fab_plan {
     /* levels that the coefficients will be asked against (fab_regression_effects): what is none of the columns and levels is
      * refused before anything is fitted; "none" and NULL are taken */
     const char *reference;
+    /* Of a stream: its units, and the words of its columns, in place of those of its first rows; copied.  Its columns are the
+     * features, by name and in their order.  Classes are its own where it has some; target, weight and offset may have other
+     * names.  Not with no_scale, nor with a prior that has units. */
+    const fab_scaling *scaling;
 } fab_plan;
 
 typedef struct fab_regression fab_regression;
@@ -642,6 +646,11 @@ FAB_API fab_status fab_factors_result(fab_factors *f, const fab_gauss **q);
 FAB_API fab_status fab_factors_save(fab_factors *f, const char *path);
 /* The bytes of that file in memory.  Gives *bytes: fab_bytes_free (files.h). */
 FAB_API fab_status fab_factors_pack(fab_factors *f, void **bytes, size_t *size);
+/* Keep the state of a stream as it is now, a copy of it alone that is made without its result, and go back to it: the rows since are
+ * not there, whatever became of them (a stop in their middle).  As long as f its memory is held, and used again; back may be
+ * called once for each keep. */
+FAB_API fab_status fab_factors_keep(fab_factors *f);
+FAB_API fab_status fab_factors_back(fab_factors *f);
 /* fab_factors_load from such bytes, which are copied; `name` speaks in sentences. */
 FAB_API fab_status fab_factors_parse(fab_factors **f, const fab_factors_plan *p, const char *name,
                                      const void *bytes, size_t size, const fab_exec *x);

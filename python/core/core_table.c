@@ -235,10 +235,44 @@ static int read_late(late *l, PyObject *dict)
     return !PyErr_Occurred();
 }
 
-static int read_plan(fab_plan *p, texts *settings, PyObject *dict)
+/* Units from their text, whose faults are those of a wrong call. */
+static int read_scaling(fab_scaling **k, PyObject *o)
+{
+    const char *text;
+    *k = NULL;
+    if (!core_text(o, "scaling", &text)) return 0;
+    const fab_status s = text ? fab_scaling_from_json(k, text) : FAB_OK;
+    if (s == FAB_BAD_FILE) return core_refuse(FAB_BAD_ARGUMENT, "%s", fab_detail()) != NULL;
+    return s == FAB_OK || core_fail(s) != NULL;
+}
+
+static PyObject *give_scaling(const fab_scaling *k)
+{
+    char *json;
+    const fab_status s = fab_scaling_json(k, &json);
+    if (s != FAB_OK) return core_fail(s);
+    PyObject *out = PyUnicode_FromString(json);
+    fab_text_free(json);
+    return out;
+}
+
+/* scaling(text): the same as the library writes it */
+static PyObject *scaling_of(PyObject *self, PyObject *o)
+{
+    (void)self;
+    fab_scaling *k;
+    if (!read_scaling(&k, o)) return NULL;
+    PyObject *out = k ? give_scaling(k) : core_refuse(FAB_BAD_ARGUMENT, "scaling: expected text");
+    fab_scaling_free(k);
+    return out;
+}
+
+/* *k is to be freed. */
+static int read_plan(fab_plan *p, fab_scaling **k, texts *settings, PyObject *dict)
 {
     PyObject *prior = PyDict_GetItemString(dict, "prior_gauss");
     *p = (fab_plan){0};
+    *k = NULL;
     *settings = (texts){0};
     const struct {
         const char *key, **to;
@@ -257,6 +291,8 @@ static int read_plan(fab_plan *p, texts *settings, PyObject *dict)
     p->floor = number_in(dict, "floor");
     p->scale_rows = (int64_t)number_in(dict, "scale_rows");
     if (prior && prior != Py_None && !(p->prior_gauss = core_gauss_of(prior))) return 0;
+    if (!read_scaling(k, PyDict_GetItemString(dict, "scaling"))) return 0;
+    p->scaling = *k;
     return !PyErr_Occurred();
 }
 
@@ -288,14 +324,16 @@ static PyObject *fit(PyObject *self, PyObject *args)
     late l = {0};
     texts settings = {0};
     fab_regression *r = NULL;
+    fab_scaling *units = NULL;
     fab_status s = FAB_OK;
     if (!PyArg_ParseTuple(args, "O!O!L", &PyDict_Type, &of_table, &PyDict_Type, &of_plan, &threads))
         return NULL;
     if (!open_table(&t, of_table)) return NULL;
     const fab_exec x = core_exec(threads);
-    if (read_plan(&plan, &settings, of_plan) && read_late(&l, of_plan))
+    if (read_plan(&plan, &units, &settings, of_plan) && read_late(&l, of_plan))
         CORE_WORK(s, fit_steps(&r, &t.data, &plan, &l, &x));
     free(settings.text);
+    fab_scaling_free(units);
     close_table(&t);
     if (l.without && !PyErr_Occurred())
         core_refuse(s, "rank = %s: %s has no factors", l.K, l.without);
@@ -554,6 +592,13 @@ static PyObject *describe(PyObject *o, PyObject *none)
     return out;
 }
 
+static PyObject *scaling(PyObject *o, PyObject *none)
+{
+    (void)none;
+    const fab_scaling *k = fab_regression_scaling(((regression *)o)->r);
+    return k ? give_scaling(k) : core_refuse(FAB_UNSUPPORTED, "the fit has no units");
+}
+
 static PyObject *pack(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -575,6 +620,7 @@ static PyMethodDef regression_verbs[] = {
     {"gauss", gauss, METH_NOARGS, "the Gaussian in the user's units"},
     {"report", report, METH_NOARGS, "what there is to say of the fit"},
     {"describe", describe, METH_NOARGS, "what it is a regression of"},
+    {"scaling", scaling, METH_NOARGS, "its units, as text"},
     {"pack", pack, METH_NOARGS, "the bytes of the file"},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot regression_slots[] = {
@@ -731,6 +777,29 @@ static PyObject *report_factors(PyObject *o, PyObject *none)
                          "floored", (long long)r.floored, "loglik_mean", r.loglik_mean);
 }
 
+/* keep() and back(): the state of a stream, before rows that may be stopped and where they were */
+static PyObject *keep(PyObject *o, PyObject *none)
+{
+    (void)none;
+    factors *self = (factors *)o;
+    fab_status s;
+    CORE_WORK_BY(self, s, fab_factors_keep(self->f));
+    if (s != FAB_OK) return core_fail(s);
+    Py_RETURN_NONE;
+}
+
+static PyObject *back(PyObject *o, PyObject *none)
+{
+    (void)none;
+    factors *self = (factors *)o;
+    fab_status s;
+    core_listen(0); /* it is on its way from a stop */
+    CORE_WORK_BY(self, s, fab_factors_back(self->f));
+    core_listen(1);
+    if (s != FAB_OK) return core_fail(s);
+    Py_RETURN_NONE;
+}
+
 static PyObject *pack_factors(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -746,6 +815,8 @@ static PyMethodDef factors_verbs[] = {
     {"update", update_factors, METH_VARARGS, "rows and their weights"},
     {"result", result, METH_NOARGS, "the Gaussian of the rows so far"},
     {"report", report_factors, METH_NOARGS, "what happened"},
+    {"keep", keep, METH_NOARGS, "keep the state of a stream"},
+    {"back", back, METH_NOARGS, "go back to it"},
     {"pack", pack_factors, METH_NOARGS, "the bytes of the file"},
     {NULL, NULL, 0, NULL}};
 static PyType_Slot factors_slots[] = {
@@ -756,6 +827,7 @@ PyType_Spec core_factors_spec = {"fabayes._core.Factors", sizeof(factors), 0,
 
 PyMethodDef core_table_functions[] = {
     {"fit", fit, METH_VARARGS, "fit(table, plan, threads) -> Regression"},
+    {"scaling", scaling_of, METH_O, "scaling(text) -> text, as the library writes it"},
     {"regression_of", regression_of, METH_VARARGS,
      "regression_of(name, bytes, threads) -> Regression"},
     {"factors", create_factors, METH_VARARGS,

@@ -21,7 +21,7 @@ from sklearn.preprocessing import StandardScaler
 
 import fabayes
 from fabayes import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
-                     BayesianPoissonRegression, FactorAnalysis)
+                     BayesianPoissonRegression, FactorAnalysis, Scaling)
 from fabayes._tables import table_of
 from fabayes.sklearn import threads_of
 
@@ -451,3 +451,88 @@ def test_methods_are_compared_on_one_table(tmp_path):
 def test_the_example_runs():
     said = example("stream.py", 50000)
     assert "0.25 made the rows" in said and float(said.split()[2].rstrip(",")) == pytest.approx(0.25, abs=0.01)
+
+
+# ---- units that are given ---------------------------------------------------------------------------------------------------------
+
+
+def units_of(X, y, **more):
+    return Scaling(X.mean(axis=0), X.std(axis=0), target_mean=float(y.mean()), target_scale=float(y.std()), **more)
+
+
+@pytest.mark.parametrize("method", ["kalman", "rvga", "lrvga"])
+def test_a_stream_in_units_that_are_given_may_begin_anywhere(method):
+    units, wide = units_of(X, Y), {"rank": 2} if method == "lrvga" else {}
+    whole = BayesianLinearRegression(method=method, scaling=units, **wide).fit(X, Y)
+    by_rows = np.argsort(Y)  # the first rows show neither means nor scales
+    for cuts in ([1], [2, 9], [30]):
+        m = clone(whole)
+        for x, y in zip(np.split(X, cuts), np.split(Y, cuts)):
+            m.partial_fit(x, y)
+        assert np.array_equal(m.coef_, whole.coef_) and np.array_equal(m.coef_sd_, whole.coef_sd_)
+    sorted_by_y = clone(whole).partial_fit(X[by_rows[:5]], Y[by_rows[:5]]).partial_fit(X[by_rows[5:]], Y[by_rows[5:]])
+    assert sorted_by_y.score(X, Y) > 0.9 and np.array_equal(sorted_by_y.scaling_.mean, units.mean)
+    again = pickle.loads(pickle.dumps(sorted_by_y))
+    assert again.scaling == units and again.scaling_ == sorted_by_y.scaling_
+
+
+def test_units_of_one_fit_are_those_of_another(tmp_path):
+    first = BayesianLinearRegression(method="kalman").fit(X, Y)
+    second = BayesianLinearRegression(method="kalman", scaling=first.scaling_).partial_fit(X[:1], Y[:1]).partial_fit(X[1:], Y[1:])
+    assert np.array_equal(first.coef_, second.coef_) and first.scaling_ == second.scaling_
+    second.save(tmp_path / "units.safetensors")
+    assert fabayes.load(tmp_path / "units.safetensors").scaling_ == first.scaling_
+    assert np.allclose(first.scaling_.scale, X.std(axis=0)) and first.scaling_.target_scale == pytest.approx(Y.std())
+
+
+@pytest.mark.parametrize("names", [["high", "low", "mid"], [0, 1, 2], [9, 10, 100]])
+def test_units_may_say_the_classes(names):
+    y = np.array(names)[np.searchsorted(["high", "low", "mid"], WORDS)]
+    one = y == names[1]  # the first call has one class alone
+    bare, units = Scaling(X.mean(axis=0), X.std(axis=0)), Scaling(X.mean(axis=0), X.std(axis=0), classes=names[::-1])
+    told = BayesianLogisticRegression(method="rvga", scaling=bare).partial_fit(X[one], y[one], classes=names).partial_fit(X[~one], y[~one])
+    for scaling in (units, told.scaling_):
+        m = BayesianLogisticRegression(method="rvga", scaling=scaling).partial_fit(X[one], y[one]).partial_fit(X[~one], y[~one])
+        assert list(m.classes_) == names and m.scaling_.classes == scaling.classes
+        if scaling is not units or names != [9, 10, 100]:  # classes that are told are in the order of their words: 10, 100, 9
+            assert np.array_equal(m.predict_proba(X), told.predict_proba(X)) and np.array_equal(m.coef_, told.coef_)
+    with pytest.raises(ValueError, match="classes = .* those of scaling"):
+        clone(m).partial_fit(X, y, classes=names[:2])
+
+
+def test_units_are_taken_by_counts_networks_and_sparse_rows():
+    counts = np.random.RandomState(2).poisson(np.exp(X[:, 0]))
+    plain = Scaling(X.mean(axis=0), X.std(axis=0))
+    assert BayesianPoissonRegression(method="lrvga", scaling=plain).partial_fit(X[:1], counts[:1]).partial_fit(X, counts).score(X, counts) > 0.3
+    net = BayesianMLPRegressor((5,), method="lrvga", scaling=units_of(X, Y)).partial_fit(X[:1], Y[:1]).partial_fit(X[1:], Y[1:])
+    assert net._report()["rows"] == 60 and net.scaling_.target_mean == float(Y.mean())
+    S = sparse.csr_matrix(np.where(X > 0, X, 0))
+    m = BayesianLinearRegression(method="kalman", scaling=Scaling(np.zeros(4), np.full(4, 0.5))).partial_fit(S[:1], Y[:1])
+    assert m.partial_fit(S[1:], Y[1:]).predict(S).shape == (60,) and m.scaling_.names == ["x1", "x2", "x3", "x4"]
+
+
+def test_a_frame_of_words_begins_with_some_of_them():
+    word = np.array(["oak", "elm", "ash"], dtype=object)[np.arange(60) % 3]
+    frame = Frame({"a": X[:, 0], "tree": word})
+    units = BayesianLinearRegression(method="kalman").fit(frame, Y).scaling_
+    few = Frame({"a": X[:2, 0], "tree": word[:2]})
+    m = BayesianLinearRegression(method="kalman", scaling=units).partial_fit(few, Y[:2]).partial_fit(frame, Y)
+    assert m.coef_names_ == ["a", "tree=ash", "tree=elm", "tree=oak"] and units.names == ["a", "tree"]
+
+
+def test_units_that_cannot_be_are_refused():
+    for mean, scale, more, words in ([[1.0], [0.0], {}, "more than 0"], [[np.nan], [1.0], {}, "mean: number 0 is not finite"],
+                                     [[1.0, 2.0], [1.0], {}, "scale: expected 2"], [[[1.0]], [1.0], {}, "in a row"],
+                                     [[1.0], [1.0], {"names": []}, "no columns"], [[1.0], [1.0], {"classes": [1]}, "fewer than 2"],
+                                     [[1.0], [1.0], {"target_scale": np.inf}, "target_scale"]):
+        with pytest.raises(ValueError, match=words):
+            Scaling(mean, scale, **more)
+    units = units_of(X, Y)
+    for m, words in ((BayesianLinearRegression(scaling=units), "for streams"),
+                     (BayesianLinearRegression(method="kalman", scaling=3), "expected None or a Scaling"),
+                     (BayesianLinearRegression(method="kalman", scaling=units, standardise=False), "standardised"),
+                     (BayesianLinearRegression(method="kalman", scaling=units, fit_intercept=False), "without intercept"),
+                     (BayesianLinearRegression(method="kalman", scaling=Scaling([0.0], [1.0])), "the scaling 1"),
+                     (BayesianLinearRegression(method="kalman", scaling=units_of(X, Y, names="abcd")), "the scaling has 'a'")):
+        with pytest.raises(ValueError, match=words):
+            m.fit(X, Y)

@@ -19,7 +19,7 @@ import fabayes.sklearn
 CORE = Path(fabayes._core.__file__)
 PYTHON = Path(__file__).resolve().parent.parent
 NAMES = ["BayesianLinearRegression", "BayesianLogisticRegression", "BayesianMLPClassifier", "BayesianMLPRegressor",
-         "BayesianPoissonRegression", "Error", "FactorAnalysis", "Gauss", "Method", "NotSupported", "NumericalError", "Setting",
+         "BayesianPoissonRegression", "Error", "FactorAnalysis", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting",
          "load", "method", "methods"]
 
 
@@ -50,7 +50,7 @@ def test_the_extension_shows_one_symbol_and_is_of_the_limited_api():
 
 
 def test_doctests_say_what_happens():
-    for module in (fabayes, fabayes._gauss, fabayes._settings, fabayes.io, fabayes.sklearn):
+    for module in (fabayes, fabayes._gauss, fabayes._scaling, fabayes._settings, fabayes.io, fabayes.sklearn):
         assert doctest.testmod(module).failed == 0
 
 

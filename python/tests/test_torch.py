@@ -3,7 +3,9 @@
 import io
 import json
 import os
+import re
 import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -496,3 +498,28 @@ def test_cross_entropy_of_a_softmax_regression_is_near_the_exact_mode():
     est = fabayes.BayesianLogisticRegression(method="laplace", alpha=1, standardise=False).fit(x.numpy(), y.numpy())
     p = post.predict(x, 100).softmax(-1).mean(0).numpy()
     assert np.abs(p - est.predict_proba(x.numpy())).mean() < 0.02
+
+
+# ---- the examples -----------------------------------------------------------------------------------------------------------------
+
+
+def numbers_of(example):
+    """What it prints: the numbers of each line, behind the words in front of them."""
+    path = os.path.join(os.path.dirname(__file__), "..", "..", "examples", "python", example)
+    if not os.path.exists(path):
+        pytest.skip("the examples are not here")
+    done = subprocess.run([sys.executable, path], capture_output=True, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"})
+    assert done.returncode == 0, done.stderr
+    print(done.stdout)
+    return [[float(n) for n in re.findall(r"\d+\.\d+", line)] for line in done.stdout.splitlines()]
+
+
+def test_a_conv_net_with_a_posterior_knows_what_it_has_not_seen():
+    _, posterior, _, known, strange = numbers_of("torch_conv.py")
+    assert posterior[0] > 0.9 and strange[0] > 2 * known[0] and strange[0] > strange[1]
+
+
+def test_a_posterior_as_prior_keeps_the_earlier_task():
+    lines = numbers_of("lora_prior.py")
+    after, alone = lines[-2], lines[-1]
+    assert after[0] > 0.8 and after[1] > alone[1]

@@ -6,6 +6,7 @@
 #include "table/factors.h"
 #include "table/same.h"
 #include "base/memory.h"
+#include "base/tensors_set.h"
 #include "base/text.h"
 #include "data/source/names.h"
 #include "data/source/source.h"
@@ -206,6 +207,59 @@ fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path)
     return write_fit(f, path, 1);
 }
 
+/* The same tensors and words, with numbers of our own. */
+static fab_status copy_state(fab_factors *f, const fab_tensors *t, fab_tensors *own)
+{
+    size_t all = 0, at = 0;
+    for (int64_t i = 0; i < fab_tensors_count(t); i++)
+        all += (size_t)fab_tensor_bytes(fab_tensors_at(t, i));
+    if (all > f->kept.room) {
+        fab_release(f->kept.numbers);
+        f->kept.room = 0;
+        FAB_TRY(fab_alloc_array((void **)&f->kept.numbers, (int64_t)all, 1, "a state"));
+        f->kept.room = all;
+    }
+    for (int64_t i = 0; i < fab_tensors_count(t); i++) {
+        const fab_tensor *a = fab_tensors_at(t, i);
+        char *to = f->kept.numbers + at;
+        const size_t size = (size_t)fab_tensor_bytes(a);
+        memcpy(to, a->data, size);
+        at += size;
+        FAB_TRY(fab_tensors_add(own, a->name, a->type, a->ndim, a->shape, to));
+    }
+    for (int64_t i = 0; i < fab_tensors_meta_count(t); i++) {
+        const char *key = fab_tensors_meta_key(t, i);
+        FAB_TRY(fab_tensors_set(own, key, fab_tensors_get(t, key)));
+    }
+    return FAB_OK;
+}
+
+fab_status fab_factors_fit_keep(fab_factors *f)
+{
+    fab_tensors *t, *own = NULL;
+    FAB_TRY(fab_tensors_create(&t));
+    fab_status s = fab_fit_save_state(f->fit, t);
+    if (s == FAB_OK && f->ahead) s = fab_prequential_save(f->ahead, t);
+    if (s == FAB_OK) s = fab_tensors_create(&own);
+    if (s == FAB_OK) s = copy_state(f, t, own);
+    fab_tensors_free(t);
+    if (s == FAB_OK)
+        f->kept.state = own;
+    else
+        fab_tensors_free(own);
+    return fab_about(f->who, s);
+}
+
+fab_status fab_factors_fit_back(fab_factors *f, fab_factors_fit **fit)
+{
+    FAB_TRY(fit_create(f, fit));
+    const fab_status s = fab_fit_load_state(*fit, f->kept.state, f->kept.n);
+    if (s == FAB_OK) return FAB_OK;
+    fab_fit_free(*fit);
+    *fit = NULL;
+    return fab_about(f->who, s);
+}
+
 /* Go on from a file of a stream with its settings, K replaced unless it is 0. */
 static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
 {
@@ -361,6 +415,8 @@ void fab_factors_free(fab_factors *f)
     fab_bic_free(f->search);
     fab_prequential_free(f->ahead);
     fab_tensors_free(f->more);
+    fab_tensors_free(f->kept.state);
+    fab_release(f->kept.numbers);
     fab_sparse_free(&f->cells);
     fab_release(f->table_own);
     fab_release(f->weights_own);
@@ -552,6 +608,53 @@ fab_status fab_factors_pack(fab_factors *f, void **bytes, size_t *size)
     *bytes = NULL;
     FAB_TRY(fab_factors_result(f, &q));
     return fab_factors_fit_pack(f, bytes, size);
+}
+
+fab_status fab_factors_keep(fab_factors *f)
+{
+    fab_tensors_free(f->kept.state);
+    f->kept.state = NULL;
+    if (!f->method->streams || f->exec.comm)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: the state of a stream in one process is kept, and %s",
+                        f->method->name,
+                        f->exec.comm ? "here there are several" : "it is a batch method");
+    f->kept.n = f->n;
+    f->kept.dropped = f->dropped;
+    f->kept.absent = f->absent;
+    f->kept.total = f->total;
+    return fab_factors_fit_keep(f);
+}
+
+fab_status fab_factors_back(fab_factors *f)
+{
+    fab_factors_fit *fit;
+    fab_prequential *ahead = f->ahead;
+    const int64_t n = f->n;
+    if (!f->kept.state) return FAB_FAIL(FAB_BAD_ARGUMENT, "factors: no state was kept");
+    FAB_TRY(fab_factors_fit_back(f, &fit));
+    f->n = f->kept.n;
+    f->ahead = NULL;
+    const fab_status s = open_scores(f, f->kept.state);
+    if (s != FAB_OK) {
+        fab_prequential_free(f->ahead);
+        fab_factors_fit_free(fit);
+        f->ahead = ahead;
+        f->n = n;
+        return s;
+    }
+    fab_prequential_free(ahead);
+    fab_factors_fit_free(f->fit);
+    fab_solver_free(f->solver);
+    f->fit = fit;
+    f->solver = NULL;
+    f->before = f->n; /* what was constant is counted anew */
+    f->constants = 0;
+    f->dropped = f->kept.dropped;
+    f->absent = f->kept.absent;
+    f->total = f->kept.total;
+    fab_tensors_free(f->kept.state);
+    f->kept.state = NULL;
+    return FAB_OK;
 }
 
 double fab_factors_bytes(const fab_factors *f)

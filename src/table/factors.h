@@ -53,6 +53,14 @@ struct fab_factors {
     int64_t checkpoint;   /* rows between them */
     int64_t *floored;     /* D: coordinates with psi at its floor */
     fab_solver *solver;   /* of the result, for scores; NULL: not asked for yet */
+
+    struct {                /* what fab_factors_back goes back to */
+        fab_tensors *state; /* of method and scores; NULL: nothing is kept */
+        char *numbers;      /* where they lie; the memory stays for the next */
+        size_t room;        /* bytes of it */
+        int64_t n, dropped, absent;
+        double total;
+    } kept;
 };
 
 /* Whole-number settings by name; a table that has none of that name says 0 and takes nothing. */
@@ -70,6 +78,9 @@ fab_status fab_factors_fit_save(fab_factors *f, const char *path);
 fab_status fab_factors_fit_pack(fab_factors *f, void **bytes, size_t *size);
 /* On the way: with a Gaussian that took less search, where the method has one. */
 fab_status fab_factors_fit_checkpoint(fab_factors *f, const char *path);
+/* Copy the state; a fit beside f->fit that has it.  Gives *fit. */
+fab_status fab_factors_fit_keep(fab_factors *f);
+fab_status fab_factors_fit_back(fab_factors *f, fab_factors_fit **fit);
 double fab_factors_fit_bytes(const fab_factors *f, int64_t n); /* for n rows */
 /* A fit of the table of a batch method with k factors, beside f->fit.  Gives *fit. */
 fab_status fab_factors_fit_table(fab_factors *f, int64_t k, fab_factors_fit **fit,

@@ -342,6 +342,14 @@ static fab_status check_plan(const fab_regression *r)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s takes its units from all rows: scale_rows is for streams",
                         w->method->name);
+    if (p->scaling && !w->method->streams)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s takes its units from all rows: a scaling is for streams",
+                        w->method->name);
+    if (p->scaling && (p->no_scale || p->scale_rows))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "a scaling that is given, and %s",
+                        p->no_scale ? "nothing is to be standardised"
+                                    : "rows that the units are to come from");
     if (!p->checkpoint && !p->resume) return FAB_OK;
     if (!p->output) return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs an output", given);
     if (w->method->streams ? w->layers != NULL : w->kernel || fab_fitting_is_linear(&r->fit))
@@ -411,26 +419,26 @@ static fab_status note_constants(fab_regression *r)
     return s;
 }
 
-/* Units of an earlier fit: are they of these columns? */
-static fab_status check_scaling(const fab_regression *r)
+/* Units of an earlier fit (`whose`: the prior), or those that were given: are they of these columns? */
+static fab_status check_scaling(const fab_regression *r, const char *whose)
 {
     const fab_scaling *k = r->scaling;
     const fab_dataset *t = r->table;
     const char *name = fab_data_name(&r->data);
     if (k->columns != t->columns)
-        return FAB_FAIL(FAB_BAD_DATA, "%s: has %lld columns for features, and the prior %lld", name,
-                        (long long)t->columns, (long long)k->columns);
+        return FAB_FAIL(FAB_BAD_DATA, "%s: has %lld columns for features, and %s %lld", name,
+                        (long long)t->columns, whose, (long long)k->columns);
     for (int64_t c = 0; c < k->columns; c++)
         if (strcmp(k->column[c].name, t->name[c]) != 0)
-            return FAB_FAIL(FAB_BAD_DATA, "%s: column '%s' stands where the prior has '%s'", name,
-                            t->name[c], k->column[c].name);
+            return FAB_FAIL(FAB_BAD_DATA, "%s: column '%s' stands where %s has '%s'", name,
+                            t->name[c], whose, k->column[c].name);
     if (strcmp(k->formula ? k->formula : "", t->formula ? t->formula : "") != 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "the prior has the formula '%s', and this call '%s'",
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s has the formula '%s', and this call '%s'", whose,
                         k->formula ? k->formula : "", t->formula ? t->formula : "");
-    FAB_TRY(fab_map_check(&r->map, "the prior", k));
+    FAB_TRY(fab_map_check(&r->map, whose, k));
     if ((k->levels > 0) != has_classes(r))
-        return FAB_FAIL(FAB_BAD_DATA, "%s: its target is %s, and the prior's is not", name,
-                        has_classes(r) ? "of classes" : "a number");
+        return FAB_FAIL(FAB_BAD_DATA, "%s: its target is %s, and %s's is not", name,
+                        has_classes(r) ? "of classes" : "a number", whose);
     return FAB_OK;
 }
 
@@ -469,20 +477,84 @@ static fab_status find_map(fab_regression *r)
     return FAB_OK;
 }
 
-static fab_status find_units(fab_regression *r)
+/* Units of the rows at hand. */
+static fab_status units_of_rows(fab_regression *r, fab_scaling **k)
 {
     fab_target target = FAB_TARGET_COUNTS;
-    FAB_TRY(take_prior(r));
-    FAB_TRY(check_counts(r));
-    FAB_TRY(note_constants(r));
-    if (r->scaling) return check_scaling(r);
     if (needs_survey(r)) FAB_TRY(fab_regression_survey(r));
     if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) target = FAB_TARGET_REAL;
     if (has_classes(r)) target = FAB_TARGET_CLASSES;
     FAB_TRY(fab_regression_of_data(
         r, (r->fit.what.steps ? fab_scaling_create_steps : fab_scaling_create)(
-               &r->scaling, r->table, target, !r->plan.no_scale, !r->plan.no_intercept)));
-    return r->map.kind ? find_map(r) : FAB_OK;
+               k, r->table, target, !r->plan.no_scale, !r->plan.no_intercept)));
+    return r->map.kind && k == &r->scaling ? find_map(r) : FAB_OK;
+}
+
+/* What units may not be for this model. */
+static fab_status check_given(const fab_regression *r)
+{
+    const fab_scaling *k = r->scaling;
+    const int is_number = r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
+    if (!is_number && (k->target_mean != 0 || k->target_scale != 1))
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "the scaling has a target of mean %g and scale %g, and that of a %s model "
+                        "has no unit",
+                        k->target_mean, k->target_scale,
+                        fab_likelihood_name(r->fit.what.likelihood));
+    if (r->table->fills && !k->fill)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "the scaling has nothing to fill a missing value with");
+    if (!r->plan.no_intercept) return FAB_OK;
+    int64_t moved = k->target_mean != 0;
+    for (int64_t d = 0; d < k->D; d++) moved += k->mean[d] != 0;
+    if (!moved) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "a model without intercept is not centred, and the scaling has means "
+                    "other than 0");
+}
+
+/* A copy of the units that were given, of these rows: roles have the names that they have here, and classes that it lacks are theirs. */
+static fab_status take_scaling(fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    fab_scaling *k, *own = NULL;
+    char *json;
+    if (r->scaling)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "a scaling, and a prior that has units of its own");
+    FAB_TRY(fab_scaling_json(r->plan.scaling, &json));
+    const fab_status read = fab_scaling_from_json(&r->scaling, json);
+    fab_text_free(json);
+    if (read != FAB_OK) return read == FAB_NO_MEMORY ? read : FAB_BAD_ARGUMENT;
+    k = r->scaling;
+    fab_release(k->target);
+    fab_release(k->weight);
+    fab_release(k->offset);
+    k->target = k->weight = k->offset = NULL;
+    k->sparse = t->sparse;
+    k->dialect = t->dialect;
+    FAB_TRY(fab_copy_text(&k->target, t->target_name));
+    FAB_TRY(fab_copy_text(&k->weight, t->weight_name));
+    FAB_TRY(fab_copy_text(&k->offset, t->offset_name));
+    if (has_classes(r) && !k->levels) {
+        FAB_TRY(units_of_rows(r, &own));
+        k->levels = own->levels;
+        k->level = own->level;
+        k->level_name = own->level_name;
+        own->levels = 0;
+        own->level = NULL;
+        own->level_name = NULL;
+        fab_scaling_free(own);
+    }
+    FAB_TRY(check_scaling(r, "the scaling"));
+    return check_given(r);
+}
+
+static fab_status find_units(fab_regression *r)
+{
+    FAB_TRY(take_prior(r));
+    FAB_TRY(check_counts(r));
+    FAB_TRY(note_constants(r));
+    if (r->plan.scaling) return take_scaling(r);
+    return r->scaling ? check_scaling(r, "the prior") : units_of_rows(r, &r->scaling);
 }
 
 static fab_status begin(fab_regression *r)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 from . import _core
 from ._errors import Error, NotSupported, NumericalError
 from ._gauss import Gauss
+from ._scaling import Scaling
 from ._settings import Method, Setting, method, methods
 from .io import load
 
@@ -24,7 +25,7 @@ __version__: str = _core.version()
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
                "BayesianMLPRegressor", "BayesianMLPClassifier")
 
-__all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Setting", "load", "method", "methods",
+__all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier"]
 

@@ -154,6 +154,15 @@ def names_of(table: dict[str, Any]) -> set[str]:
     return {c[0] for c in table["columns"]} if "columns" in table else set(table.get("names") or ())
 
 
+def columns_of(table: dict[str, Any]) -> list[str]:
+    """What the library calls its columns, in their order."""
+    if "columns" in table:
+        return [c[0] for c in table["columns"]]
+    if "start" in table:
+        return [f"x{i + 1}" for i in range(table["features"])]
+    return list(table["names"] or (f"x{i}" for i in range(table["x"].shape[1])))
+
+
 def free_name(wanted: str, taken: set[str]) -> str:
     """A name that no feature has."""
     while wanted in taken:

@@ -25,7 +25,8 @@ from sklearn.utils.validation import check_array, check_consistent_length, colum
 from . import _core, _settings
 from ._errors import Error, NotSupported, NotThere, error, refuse
 from ._gauss import Gauss, numbers
-from ._tables import (forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
+from ._scaling import Scaling
+from ._tables import (columns_of, forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
                       weights_of, word_columns)
 
 try:
@@ -156,19 +157,27 @@ class Common:
             f.core.update(*rows, False)
             return
         try:
-            before = f.core.pack()
+            before = f.core.pack() if f.kind == "regression" else f.core.keep()
+            kept = True
             f.early.clear()
         except Error:  # too few rows for a file yet
-            before = None
+            if not f.early:
+                raise
+            kept = False
         start, used = time.perf_counter(), time.process_time()
         try:
             f.core.update(*rows, True)
         except BaseException:
-            self._fitted = self._again(f.early) if before is None else _unpack(f.kind, before, self.n_jobs)
+            if not kept:
+                self._fitted = self._again(f.early)
+            elif f.kind == "regression":
+                self._fitted = _unpack(f.kind, before, self.n_jobs)
+            else:
+                f.core.back()
             raise
         f.kept.clear()
         f.pace = min(time.perf_counter() - start, time.process_time() - used) / max(n, 1)  # waiting for others is not work
-        if before is None:
+        if not kept:
             f.early.append(_copies(rows))
 
     def _count(self, rows: Any) -> int:
@@ -437,7 +446,7 @@ class Regression(Common, BaseEstimator):
             X, y, weight = X[there], y[there], weight[there]
             offset = None if offset is None else offset[there]
             weight = None if (weight == 1).all() else weight
-        if first:
+        if first and self.scaling is None:  # one row shows no scale
             more_than_one(len(y))
         table = {**self._table(X), **self._target(y, first)}
         table.update(self._roles(table))
@@ -451,7 +460,12 @@ class Regression(Common, BaseEstimator):
         try:
             self.__dict__.pop("_fitted", None)
             table = self._training(X, y, sample_weight, offset, True)
-            self._fitted = Fitted(_core.fit(table, self._plan(), threads_of(self.n_jobs)), "regression")
+            plan = self._plan()
+            if self.scaling is not None:
+                if not isinstance(self.scaling, Scaling):
+                    raise refuse(f"scaling = {self.scaling!r}: expected None or a Scaling")
+                plan["scaling"] = self.scaling._for(columns_of(table))
+            self._fitted = Fitted(_core.fit(table, plan, threads_of(self.n_jobs)), "regression")
         except BaseException:
             self._as_before(before)
             raise
@@ -463,13 +477,19 @@ class Regression(Common, BaseEstimator):
 
     @available_if(_has_stream)
     def partial_fit(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
-        """More rows of a stream.  Its units come from the first call: give it rows that show the scale."""
+        """More rows of a stream.  Its units come from the first call, which then needs rows that show the scale, or from scaling."""
         if "_fitted" not in self.__dict__:
             return self._first(X, y, sample_weight, offset)
         self._advance((self._training(X, y, sample_weight, offset, False),))
         return self
 
     # ---- what it says
+
+    @property
+    def scaling_(self) -> Scaling:
+        """The units of the fit: a `scaling` for others."""
+        f = self._handle()
+        return f.keep("scaling", lambda: Scaling._of(f.core.scaling()))
 
     def _about(self) -> dict[str, Any]:
         f = self._handle()
@@ -670,14 +690,18 @@ class Classes(ClassifierMixin):
 
     def _target(self, y: Any, first: bool) -> dict[str, Any]:
         if first:
-            told = self.__dict__.pop("_told", None)
-            self.classes_ = np.unique(y if told is None else told)
+            told, given = self.__dict__.pop("_told", None), getattr(self.scaling, "classes", None)
+            known = None if given is None else _classes_of(given)
+            self.classes_ = np.unique((y if known is None else known) if told is None else told)
+            if known is not None and list(map(_class_text, known)) != list(map(_class_text, self.classes_)):
+                raise refuse(f"classes = {list(self.classes_)}, and those of scaling are {given}")
             if len(self.classes_) < 2:
                 raise refuse(f"y has 1 class, {self.classes_[0]!r}; a classifier needs at least 2")
         strange = np.setdiff1d(y, self.classes_)
         if len(strange):
             raise refuse(f"y has the class {strange[0]!r}, which is none of the {len(self.classes_)} that were given first")
-        if self.classes_.dtype.kind in "biuf" and not (first and len(np.unique(y)) < len(self.classes_)):
+        lacks = first and len(np.unique(y)) < len(self.classes_) and getattr(self.scaling, "classes", None) is None
+        if self.classes_.dtype.kind in "biuf" and not lacks:
             return {"y": y.astype(np.float64)}
         return {"y": np.searchsorted(self.classes_, y).astype(np.int32), "y_words": [_class_text(c) for c in self.classes_]}
 
@@ -687,7 +711,7 @@ class Classes(ClassifierMixin):
 
     @available_if(_has_stream)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None, offset: Any = None) -> Any:
-        """More rows of a stream.  Its classes are `classes`, else those of the first call; its units are those of the first call."""
+        """More rows of a stream.  Its classes are `classes`, else those of the first call; its units too, or they are `scaling`."""
         if "_fitted" in self.__dict__:
             self._advance((self._training(X, y, sample_weight, offset, False),))
             return self
@@ -716,8 +740,8 @@ class Classes(ClassifierMixin):
         return float(accuracy_score(y, self.predict(X, offset), sample_weight=sample_weight))
 
 
-LINEAR = {"method": "auto", "rank": None, "alpha": None, "fit_intercept": True, "standardise": True, "prior": None, "n_jobs": None,
-          "random_state": None}
+LINEAR = {"method": "auto", "rank": None, "alpha": None, "fit_intercept": True, "standardise": True, "prior": None, "scaling": None,
+          "n_jobs": None, "random_state": None}
 
 
 @with_settings("linear", LINEAR)
@@ -730,6 +754,7 @@ class BayesianLinearRegression(Number, Linear, Regression):
     alpha : prior precision of the coefficients, in fitting units; None: by the method's rule
     fit_intercept, standardise : without standardise the prior acts on the raw coefficients
     prior : a file of an earlier fit, whose posterior is the prior; or a Gauss over theta in fitting units
+    scaling : a Scaling, for a method that streams: its units; None: those of the rows of fit or of the first partial_fit
     n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
     random_state : the seed
     """
@@ -788,7 +813,7 @@ class BayesianLogisticRegression(Classes, Linear, Regression):
 
 
 NETWORK = {"hidden_layer_sizes": None, "layers": None, "method": "auto", "rank": None, "alpha": None, "noise": None, "nu": None,
-           "n_draws": None, "standardise": True, "prior": None, "n_jobs": None, "random_state": None}
+           "n_draws": None, "standardise": True, "prior": None, "scaling": None, "n_jobs": None, "random_state": None}
 
 
 class Network(Regression):
@@ -832,7 +857,7 @@ class BayesianMLPRegressor(Number, Network):
     method : "auto" ("ensemble"), "vifa", "laplace", "swag", "map", ...; "lrvga" streams and has partial_fit
     noise, nu : "fixed", "learned" or "output"; degrees of freedom of Student's t; None: what the command line chooses
     n_draws : of theta for a prediction; None: 100, or none where the method needs none
-    rank, alpha, standardise, prior, n_jobs, random_state : as those of BayesianLinearRegression
+    rank, alpha, standardise, prior, scaling, n_jobs, random_state : as those of BayesianLinearRegression
     """
 
     def _likelihood(self) -> str:
