@@ -233,7 +233,7 @@ class Process(Case):
         self.bad(2, *f, "--model", "gp", says=("needs its kernel",))
         self.bad(2, *f, "-m", "gp", says=("a model with a kernel",))
         self.bad(2, *f, "--model", "gp:rbf", "-m", "exact", says=("knows no Gaussian process",))
-        self.bad(1, *f, "--model", "gp:rbf", "--exact_limit=50", says=("exact_limit",))
+        self.bad(1, *f, "--model", "gp:rbf", "--exact_limit=50", says=("exact_limit", "nystrom:rbf:500"))
         self.bad(2, *f, "--model", "gp:rbf", "--noise", "learned", says=("--noise is for networks",))
         self.bad(2, *f, "--model", "gp:rbf", "--checkpoint", 5, "-o", self.file, says=("nothing to --checkpoint",))
         flat = self.write("flat.csv", csv({"a": self.X[:, 0], "y": np.ones(70)}))

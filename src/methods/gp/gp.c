@@ -186,7 +186,8 @@ static fab_status check_limit(const gp *f, int64_t n)
     if (n <= f->s.exact_limit) return FAB_OK;
     return FAB_FAIL(FAB_UNSUPPORTED,
                     "gp: %lld rows, expected at most exact_limit = %lld: an exact process of so "
-                    "many takes %.3g GB; the models rff:%s and nystrom:%s read any number of rows",
+                    "many takes %.3g GB; the models rff:%s:1000 and nystrom:%s:500 read any "
+                    "number of rows",
                     (long long)n, (long long)f->s.exact_limit, 24e-9 * (double)n * (double)n,
                     fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
 }
