@@ -7,6 +7,7 @@
 #include "train/mode.h"
 #include "la/small.h"
 #include "laplace_case.h"
+#include "fabayes/predict.h"
 
 /* ---- products --------------------------------------------------------------------------------- */
 
@@ -308,6 +309,66 @@ static void alpha_of_many_coordinates_is_near_the_top_of_the_evidence(void **sta
     }
 }
 
+/* ---- temperature ------------------------------------------------------------------------------------- */
+
+typedef struct cooled {
+    double T, nll, variance; /* of new rows; of their predictors, in the mean */
+} cooled;
+
+/* 200 rows to learn from and 500 to score; clear: the classes are those of a plane without error, else they are drawn. */
+static cooled predicted(const char *method, int clear, uint64_t seed, int64_t K, double temperature)
+{
+    enum { N = 200, TEST = 500, D = 29 };
+    problem p = some_problem(FAB_LIKELIHOOD_BERNOULLI, N + TEST, D, seed);
+    double u[N + TEST], eta[TEST], v[TEST];
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 9, 0, N + TEST, u);
+    for (int j = 0; j < N + TEST; j++) {
+        double at = 0;
+        for (int i = 0; i < D; i++) at += p.x[j * D + i] * (i < 2 ? 1 : 0.2);
+        p.y[j] = clear ? at > 0 : u[j] < 1 / (1 + exp(-at / 2));
+        for (int i = 0; i < D && clear; i++) /* and far from it */
+            p.x[j * D + i] += (at > 0 ? 1 : -1) * (i < 2 ? 1 : 0.2);
+    }
+    p.N = N;
+    p.alpha = FAB_AUTO_F64;
+    fab_laplace_settings s = settings_of(&p);
+    s.K = K;
+    s.temperature = temperature;
+    fab_fit *f;
+    fab_scores score;
+    const fab_rows x = {p.x + N * D, FAB_F64, TEST, D};
+    assert_ok(try_with(&f, method, &p, &s, NULL));
+    assert_ok(fab_predict_eta(posterior_of(f), &p.m, &x, NULL, NULL, eta, v));
+    assert_ok(fab_score(&p.m, TEST, eta, v, p.y + N, NULL, &score));
+    cooled c = {report_of(f).temperature, score.nll, 0};
+    for (int j = 0; j < TEST; j++) c.variance += v[j] / TEST;
+    fab_fit_free(f);
+    return c;
+}
+
+/* Laplace's Gaussian of classes that separate is too wide, at any rank: rows left out say so. */
+static void classes_that_separate_are_predicted_as_well_as_by_the_mode(void **state)
+{
+    (void)state;
+    for (int k = 0; k < 2; k++) {
+        const int64_t K = k ? 3 : FAB_AUTO_I64;
+        const cooled q = predicted("laplace", 1, 11, K, FAB_AUTO_F64),
+                     wide = predicted("laplace", 1, 11, K, 1),
+                     mode = predicted("map", 1, 11, FAB_AUTO_I64, FAB_AUTO_F64);
+        assert_true(q.T < 1 && wide.T == 1);
+        assert_true(q.nll < mode.nll + 0.01);
+        assert_true(q.nll < wide.nll);
+        assert_near(q.variance, q.T * wide.variance, 1e-6 * wide.variance);
+    }
+}
+
+static void classes_that_overlap_keep_the_posterior(void **state)
+{
+    (void)state;
+    for (uint64_t seed = 11; seed <= 20; seed++)
+        assert_true(predicted("laplace", 0, seed, FAB_AUTO_I64, FAB_AUTO_F64).T == 1);
+}
+
 /* ---- the method ------------------------------------------------------------------------------- */
 
 static void any_number_of_threads_gives_the_same_bytes(void **state)
@@ -349,6 +410,8 @@ int main(void)
         TEST(classes_and_given_priors_are_cut_to_rank_k),
         TEST(the_evidence_of_many_coordinates_is_estimated),
         TEST(alpha_of_many_coordinates_is_near_the_top_of_the_evidence),
+        TEST(classes_that_separate_are_predicted_as_well_as_by_the_mode),
+        TEST(classes_that_overlap_keep_the_posterior),
         TEST(any_number_of_threads_gives_the_same_bytes),
         TEST(map_takes_two_hundred_thousand_coordinates),
     };

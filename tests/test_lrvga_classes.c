@@ -164,6 +164,34 @@ static void hard_data_fit(void **state)
         }
 }
 
+/* 160 features in 133 first rows, each class against the rest: planes part them, and their scores rise to the widest
+ * prior there is, 1 / 10 000 of a predictor's.  Where no end is in sight alpha gives a predictor the variance 10. */
+static void classes_that_separate_in_the_first_rows_have_no_endless_prior(void **state)
+{
+    (void)state;
+    enum { N = 133, WIDE = 160 };
+    static double x[N * WIDE], y[N];
+    double square = 0;
+    fab_random_normal(5, FAB_PURPOSE_DATA, 1, 0, N * WIDE, FAB_F64, x);
+    for (int64_t j = 0; j < N; j++) {
+        y[j] = (double)(j % 3);
+        for (int64_t i = 0; i < WIDE; i++) {
+            if (i % 3 == j % 3) x[j * WIDE + i] += 1;
+            square += x[j * WIDE + i] * x[j * WIDE + i] / N;
+        }
+    }
+    fab_fit *f =
+        open_fit("lrvga", WIDE, "likelihood=categorical classes=3 draws=6 K=2", NULL, NULL);
+    const fab_examples e = {.x = {x, FAB_F64, N, WIDE}, .y = y};
+    const fab_gauss *q;
+    fab_report r;
+    assert_int_equal(fab_fit_update(f, &e), FAB_OK);
+    assert_int_equal(fab_fit_gauss(f, &q), FAB_OK);
+    assert_int_equal(fab_fit_report(f, &r), FAB_OK);
+    if (!(r.alpha > 0.05 * square)) fail_msg("alpha %g, the rows have %g", r.alpha, square);
+    fab_fit_free(f);
+}
+
 static void an_open_scheme_is_refused(void **state)
 {
     (void)state;
@@ -186,6 +214,7 @@ int main(void)
         TEST(many_rows_end_where_laplace_does),
         TEST(a_block_that_settled_forgets_the_order_of_its_rows),
         TEST(hard_data_fit),
+        TEST(classes_that_separate_in_the_first_rows_have_no_endless_prior),
         TEST(an_open_scheme_is_refused),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

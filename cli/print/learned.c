@@ -374,10 +374,10 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
                one_line(target), f.dispersion);
     if (f.fit.temperature < 1)
         printf(
-            "temperature %.3g: the classes separate, and rows left out are predicted better by a "
+            "temperature %.3g: %srows left out are predicted better by a "
             "Gaussian that is narrower than the posterior, as are the intervals of coefficients; "
             "--temperature=1 has its width\n",
-            f.fit.temperature);
+            f.fit.temperature, strcmp(f.method, "vga") == 0 ? "the classes separate, and " : "");
     print_calibration(r);
     if (f.stream) stream_print(f.stream, "predicted:", 10, 1);
     if (f.dropped) printf("%" PRId64 " rows were left out: a value is missing\n", f.dropped);

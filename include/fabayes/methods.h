@@ -76,7 +76,7 @@ typedef struct fab_report {
      * follows 55 % below 10 to 55 %); above 0.05 and two standard errors it has not converged.
      * em: by its last step; vga: what the next step promises */
     double gain;
-    /* of vga: 1, or less where a narrower Gaussian predicts rows left out better */
+    /* of vga and laplace: 1, or less where a narrower Gaussian predicts rows left out better */
     double temperature;
     int64_t kept; /* of spike-slab: features more likely in than out of the model; otherwise 0 */
 } fab_report;
@@ -434,6 +434,9 @@ typedef struct fab_laplace_settings {
     int64_t again;          /* networks: epochs of training after each */
     int64_t last_layer;     /* networks: 1: its weights alone are uncertain */
     int64_t structure;      /* networks: fab_structure */
+    /* linear, laplace: of the posterior that q is near; auto: 1, of classes less where rows left
+     * out say so */
+    double temperature;
 } fab_laplace_settings;
 
 static inline fab_laplace_settings fab_laplace_defaults(void);

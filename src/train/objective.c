@@ -207,6 +207,23 @@ static void predict(fab_objective *o, const double *theta, int64_t first, const 
     }
 }
 
+int64_t fab_objective_eta(fab_objective *o, const double *theta, int64_t first, const double **eta)
+{
+    const view x = view_of(o, first);
+    predict(o, theta, first, &x);
+    *eta = o->eta;
+    return x.n;
+}
+
+void fab_objective_moves(fab_objective *o, int64_t k, const double *V, int64_t first,
+                         const double **moves)
+{
+    const view x = view_of(o, first);
+    for (int64_t l = 0; l < o->m.classes; l++)
+        times(o, &x, k, V + l * o->width * k, o->XV + l * x.n * k);
+    *moves = o->XV;
+}
+
 /* Log-likelihoods of the block, weighted; slopes and curvatures likewise. */
 static double score(fab_objective *o, int64_t first, int64_t n, int curve)
 {
@@ -341,7 +358,8 @@ void fab_objective_curvature(fab_objective *o, const double *theta)
         if (C > 1)
             for (int64_t i = 0; i < x.n * C; i++) { /* p = [y = class] - slope */
                 const int64_t j = first + i / C;
-                out[i] = (o->e->y[j] == (double)(i % C)) - o->slope[i] / weight_of(o, j);
+                const double w = weight_of(o, j); /* 0: of a row left out, whose p is never used */
+                out[i] = (o->e->y[j] == (double)(i % C)) - (w > 0 ? o->slope[i] / w : 0);
             }
         if (!went_on(o, first + x.n, (double)(x.n * o->P))) return;
     }

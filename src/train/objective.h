@@ -59,6 +59,12 @@ fab_status fab_objective_diag_prior(fab_objective *o, double *diag); /* of A0 */
 /* L (P x P, lower) with L L' = scale A scale at theta, without A: by the QR of the rows. */
 fab_status fab_objective_root(fab_objective *o, const double *theta, const double *scale,
                               double *L);
+/* The predictors at theta of the block of rows that begins with `first`: eta (rows x classes) is lent until the next call.
+ * Returns how many rows. */
+int64_t fab_objective_eta(fab_objective *o, const double *theta, int64_t first, const double **eta);
+/* What k changes V (P x k, row-major) of theta do to them: rows x k numbers for each class, lent. */
+void fab_objective_moves(fab_objective *o, int64_t k, const double *V, int64_t first,
+                         const double **moves);
 /* Columns sqrt(curvature) (x, 1) of all rows, of a model with one linear predictor: F is P x N, row-major. */
 void fab_objective_columns(fab_objective *o, double *F);
 

@@ -8,6 +8,7 @@
  *      gives eta the variance 1.  A dispersion (negative-binomial) that is auto in turn with it, the same way
  *   5  q = N(theta, A^-1): full, in covariance form (spread.c); or rank K plus diagonal, in precision
  *      form (rank.c, rank_em.c)
+ *   6  classes, alpha auto: q of a colder posterior, A / T, where rows left out want it so (temper.c)
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
@@ -41,6 +42,17 @@ enum { TURNS = 10 }; /* of alpha and beta, at most */
 static const char *const structures[] = {"auto", "full", "low-rank", "diagonal", NULL};
 
 #define SETTINGS fab_laplace_settings
+#define MODE_FIELDS                                                                                \
+    ALPHA,                                                                                         \
+        AUTOMATIC_AT(fab_sgd_settings, beta, F64, 1e-300, 1e300,                                   \
+                     "precision of the noise of a gaussian target, which must be given unless nu " \
+                     "is; size of a negative-binomial one, whose variance is mean + mean^2 / "     \
+                     "beta; auto: by the evidence"),                                               \
+        FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),      \
+        FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53,                                        \
+                 "seed of the start at rank K and of the estimate of the evidence"),               \
+        RANK, FIELD(tol, F64, 1e-14, 0, 1, "stop when a step promises less, in nats"),             \
+        FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps")
 #define ALPHA                                                 \
     AUTOMATIC_AT(fab_sgd_settings, alpha, F64, 1e-300, 1e300, \
                  "prior precision of every weight but the intercept's; auto: by the evidence")
@@ -49,18 +61,11 @@ static const char *const structures[] = {"auto", "full", "low-rank", "diagonal",
               "rank of the curvature; auto: full up to 2000 coordinates, 20 above"),            \
         FIELD(inner, I64, 100, 1, 1e6, "EM loops that bring the curvature to rank K, at most"), \
         FIELD(rank_tol, F64, 1e-3, 0, 1, "stop them when psi changes by less, relative to itself")
+static const fab_field map_fields[] = {MODE_FIELDS};
 static const fab_field fields[] = {
-    ALPHA,
-    AUTOMATIC_AT(
-        fab_sgd_settings, beta, F64, 1e-300, 1e300,
-        "precision of the noise of a gaussian target, which must be given unless nu is; size of a "
-        "negative-binomial one, whose variance is mean + mean^2 / beta; auto: by the evidence"),
-    FIELD(intercept_alpha, F64, 1e-4, 1e-300, 1e300, "prior precision of the intercept"),
-    FIELD_AT(fab_sgd_settings, seed, I64, 1, 0, 0x1p53,
-             "seed of the start at rank K and of the estimate of the evidence"),
-    RANK,
-    FIELD(tol, F64, 1e-14, 0, 1, "stop when a step promises less, in nats"),
-    FIELD(max_iter, I64, 500, 1, 1e6, "Newton steps"),
+    MODE_FIELDS,
+    AUTOMATIC(temperature, F64, FAB_LAPLACE_COLDEST, 1,
+              "of the posterior q is near; auto: 1, of classes less where rows left out say so"),
 };
 static const fab_field net_fields[] = {
     ALPHA,
@@ -76,7 +81,7 @@ static const fab_field net_fields[] = {
 };
 const fab_fields fab_laplace_table = TABLE("laplace", fields);
 const fab_fields fab_laplace_net_table = TABLE("laplace", net_fields);
-const fab_fields fab_map_table = TABLE("map", fields);
+const fab_fields fab_map_table = TABLE("map", map_fields);
 #undef SETTINGS
 
 /* ---- life ------------------------------------------------------------------------------------- */
@@ -88,6 +93,10 @@ static fab_status check(const fab_laplace_fit *fit)
         fit->model.nu == 0)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: beta of a gaussian target must be given; exact finds it", fit->who);
+    if (fit->prior && !fab_is_auto_f64(s->temperature) && s->temperature < 1)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: temperature = %g with a prior that is given: expected 1", fit->who,
+                        s->temperature);
     if (fit->P > 100000000)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: more than 1e8 coordinates are for lrvga", fit->who);
     return FAB_OK;
@@ -352,6 +361,14 @@ static fab_status full(fab_laplace_fit *fit)
     return fab_spread_inverse(fit->q, m->scale, m->L, m->A, fit->extra);
 }
 
+/* Is T to be found?  With alpha or a prior given, the posterior is the one that was asked for. */
+static int is_tempered(const fab_laplace_fit *fit)
+{
+    return !fit->point && !fit->prior && fab_is_auto_f64(fit->s.train.alpha) &&
+           fab_is_auto_f64(fit->s.temperature) &&
+           fab_glm_likelihood(&fit->model)->target == FAB_TARGET_CLASSES;
+}
+
 static fab_status solve(fab_laplace_fit *fit)
 {
     double alpha = fit->s.train.alpha;
@@ -375,6 +392,11 @@ static fab_status solve(fab_laplace_fit *fit)
     else
         FAB_TRY(fit->K ? fab_laplace_rank(fit) : full(fit)); /* 5 */
     memcpy(fit->q->mu, fit->mode->theta, (size_t)fit->P * sizeof(double));
+    if (fit->point) return FAB_OK;
+    double T = fab_is_auto_f64(fit->s.temperature) ? 1 : fit->s.temperature;
+    if (is_tempered(fit)) FAB_TRY(fab_laplace_temper(fit, &T)); /* 6 */
+    if (T < 1) fab_laplace_cool(fit->q, T);
+    fit->report.temperature = T;
     return FAB_OK;
 }
 
@@ -382,7 +404,8 @@ fab_status fab_laplace_result(void *handle, const fab_gauss **q)
 {
     fab_laplace_fit *fit = handle;
     const room proto = {.P = fit->P, .dense = fit->dense};
-    const int64_t rank = fit->point ? 1 : fit->K, columns = rank > FAB_PROBES ? rank : FAB_PROBES;
+    const int64_t most = is_tempered(fit) ? FAB_TEMPER_DRAWS : FAB_PROBES,
+                  rank = fit->point ? 1 : fit->K, columns = rank > most ? rank : most;
     room *r;
     fab_gauss_free(fit->q);
     fit->q = NULL;
@@ -419,10 +442,11 @@ double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, c
     const double P = (double)in->model->D, rows = 2 * fab_objective_block(in->model->head.D + 1);
     const double K = fab_is_auto_i64(s->K) ? FAB_LAPLACE_RANK : (double)s->K,
                  element = x && x->ops && x->ops->type == FAB_F32 ? 4 : 8;
-    (void)n;
+    const double temper = 2 * FAB_TEMPER_DRAWS * P +
+                          (double)n * (12 + (double)in->model->head.classes);
     if (P <= FAB_LAPLACE_MAX)
-        return 8 * (5 * P * P + (14 + 2 * FAB_PAIRS) * P + rows) + element * P * P;
-    return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows) + element * P * K;
+        return 8 * (5 * P * P + (14 + 2 * FAB_PAIRS) * P + rows + temper) + element * P * P;
+    return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows + temper) + element * P * K;
 }
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)

@@ -40,6 +40,13 @@ void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi
 /* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
 fab_status fab_laplace_rank(fab_laplace_fit *fit);
 
+/* The temperature of classes, by rows left out; fit->mode is at its end, and destroyed. */
+fab_status fab_laplace_temper(fab_laplace_fit *fit, double *T);
+enum { FAB_TEMPER_DRAWS = 32 };     /* of q at a time */
+#define FAB_LAPLACE_COLDEST 0x1p-16 /* temperature; where classes separate q is that wide */
+/* q at temperature T */
+void fab_laplace_cool(fab_gauss *q, double T);
+
 /* Products with the curvature that fab_objective_curvature has left. */
 fab_products fab_laplace_products(fab_laplace_fit *fit);
 

@@ -21,7 +21,7 @@
  *   6  classes that separate, alpha auto: the Gaussian of a colder posterior, likelihood and prior to the power 1/T, as
  *      narrow as the rows want it.  Row i left out has eta_i ~ N(m_i - U_i g_i, U_i), U_i = (V_i^-1 - L_i)^-1, and so a
  *      density of its own.  T is a quarter as long as their mean rises, then alpha a quarter or four times.  T = 1 stays
- *      unless that mean gains WORTH nats and SURE of its standard errors, and the mean found predicts every row as it is:
+ *      unless that mean gains (left_out.c) SURE of its standard errors, and the mean found predicts every row as it is:
  *      then the likelihood has no maximum, and no width of the coefficients is the data's
  *   7  q in full, covariance form (spread.c); or S^-1 at rank K plus diagonal, precision form (rank_em.c)
  *   8  fewer rows than features, and no prior that is given: X' = Q R, so that eta depends on a = Q'theta alone, N
@@ -44,6 +44,7 @@
 #include "posterior/solver.h"
 #include "posterior/spread.h"
 #include "train/glm_fields.h"
+#include "train/left_out.h"
 #include "train/products.h"
 #include <math.h>
 #include <string.h>
@@ -62,10 +63,7 @@
 #define LOWEST    (-23.0) /* range of log alpha, around the mean of x^2 summed over rows */
 #define HIGHEST   14.0
 #define SURE      2.0   /* standard errors */
-#define WORTH     0.005 /* nats a row */
 #define SINGULAR  1e-13 /* pivot of a row's L beside its largest diagonal: no curvature that way */
-#define QUARTER   0.25
-#define COLDEST   0x1p-8
 enum {
     ROWS = 256,  /* of a block */
     ROUNDS = 60, /* of alpha, by the bound */
@@ -162,7 +160,7 @@ static const fab_field fields[] = {
               "stop when a step promises less: in nats; with several classes as a share of the "
               "bound; auto: 1e-8, with several classes 1e-5"),
     FIELD(max_iter, I64, 500, 1, 1e6, "steps"),
-    AUTOMATIC(temperature, F64, COLDEST, 1,
+    AUTOMATIC(temperature, F64, FAB_COLDEST, 1,
               "of the posterior q is near; auto: 1, less where classes separate and rows left out "
               "say so"),
 };
@@ -803,28 +801,12 @@ static fab_status try_narrower(vga *f, double T, double alpha, double *best, int
     return renew(f);
 }
 
-/* Do the rows left out gain by f->cold.density over f->cold.base, beyond doubt and worth the while? */
-static int gains(const vga *f)
-{
-    double weights = 0, mean = 0, square = 0;
-    for (int64_t i = 0; i < f->N; i++) {
-        weights += weight_of(f, i);
-        mean += weight_of(f, i) * (f->cold.density[i] - f->cold.base[i]);
-    }
-    mean /= weights;
-    for (int64_t i = 0; i < f->N; i++) {
-        const double off = f->cold.density[i] - f->cold.base[i] - mean;
-        square += weight_of(f, i) * off * off;
-    }
-    return mean > WORTH && mean * weights > SURE * sqrt(square);
-}
-
 /* A quarter of T as long as that helps. */
 static fab_status cool(vga *f, double *best)
 {
     int better = 1;
-    while (better && f->T * QUARTER >= COLDEST)
-        FAB_TRY(try_narrower(f, f->T * QUARTER, f->alpha * f->T, best, &better));
+    while (better && f->T * FAB_COLDER >= FAB_COLDEST)
+        FAB_TRY(try_narrower(f, f->T * FAB_COLDER, f->alpha * f->T, best, &better));
     return FAB_OK;
 }
 
@@ -843,13 +825,15 @@ static fab_status temper(vga *f)
     if (f->T == 1) return FAB_OK;
     for (int way = 0, helped = 0; way < 2 && !helped; way++)
         for (int i = 0; i < MOVES; i++) {
-            const double by = way == 0 ? QUARTER : 1 / QUARTER;
+            const double by = way == 0 ? FAB_COLDER : 1 / FAB_COLDER;
             FAB_TRY(try_narrower(f, f->T, by * f->alpha * f->T, &best, &better));
             if (!better) break;
             helped = 1;
         }
     FAB_TRY(cool(f, &best));
-    if (f->cold.kept.separates && gains(f)) return FAB_OK;
+    if (f->cold.kept.separates &&
+        fab_left_out_gains(f->N, f->e.weight, f->cold.density, f->cold.base, SURE))
+        return FAB_OK;
     f->alpha = alpha;
     f->s.glm.intercept_alpha *= f->T;
     f->T = 1;

@@ -73,6 +73,7 @@ fab_status fab_sequence_run(fab_sequence *s)
 enum { BANK = 17, FINE = 32 };
 #define BANK_STEP 1.1512925464970228 /* log(10) / 2 */
 #define ORDER     4.0   /* of the mean of 1/alpha: near the upper end of what the rows allow */
+#define WIDTH     10.0  /* variance of a predictor a priori, of classes that separate in the rows */
 #define LEAST_DF  0.5   /* of the noise of a stream of one row */
 #define LEAST     1e-20 /* noise variance of targets without noise, relative to y^2 */
 
@@ -208,6 +209,7 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
     }
     score_of(&b, bank_at(unit, top_place(score, best)), &beta);
     prior->alpha = bank_at(unit, wide_place(score, best));
+    if (model->classes > 1 && best == 0) prior->alpha = unit / WIDTH; /* no end in sight */
     score_of(&b, prior->alpha, &prior->beta);
     prior->uninformative = fmax(0, b.rows * (1 - beta / prior->beta));
 }
