@@ -6,6 +6,7 @@
 #include "data.h"
 #include "print/csv.h"
 #include "print/output.h"
+#include <assert.h>
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -208,6 +209,7 @@ static int functions(const sample_call *c, const fab_posterior *p, double start)
     fab_status s = fab_regression_take(&m.r, c->file, p, &(fab_exec){.threads = c->threads});
     if (s == FAB_OK)
         s = fab_regression_functions(m.r, &rows, (uint64_t)c->seed, 0, c->n, &draws, &m.columns);
+    assert(s != FAB_OK || draws);
     status = s == FAB_OK ? DONE : say_status(s);
     if (status == DONE)
         status = c->output ? write_functions(c, draws, m.columns)

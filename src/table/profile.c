@@ -149,7 +149,8 @@ fab_status fab_regression_profile(fab_regression *r, int64_t n, fab_profile **f)
     fab_profile *new;
     *f = NULL;
     if (n < 2) return FAB_FAIL(FAB_BAD_ARGUMENT, "profile: n = %lld points", (long long)n);
-    const fab_scaling *k = r->scaling && r->scaling->inputs ? r->scaling->inputs : r->scaling;
+    if (!r->scaling) return FAB_FAIL(FAB_BAD_ARGUMENT, "regression: nothing has been fitted yet");
+    const fab_scaling *k = r->scaling->inputs ? r->scaling->inputs : r->scaling;
     FAB_TRY(check(k));
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "profile"));
     *new = (fab_profile){.n = n};

@@ -473,13 +473,13 @@ fab_status fab_scaling_map(fab_scaling *k, struct fab_features *features)
 void fab_scaling_free(fab_scaling *k)
 {
     if (!k) return;
-    if (k->inputs) { /* which has all else */
+    if (k->inputs) { /* which has all else, and no map of its own */
+        fab_scaling *inputs = k->inputs;
         fab_names_free(k->name, k->D);
         fab_release(k->mean);
         fab_features_free(k->features);
-        fab_scaling_free(k->inputs);
         fab_release(k);
-        return;
+        k = inputs;
     }
     for (int64_t c = 0; c < k->columns; c++) {
         fab_release(k->column[c].name);
