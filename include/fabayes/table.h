@@ -285,6 +285,8 @@ typedef struct fab_map_report {
     int64_t at_bound;  /* parameters that end at a bound */
     int64_t optima;    /* ends of the searches that differ */
     int64_t converged; /* 1: the best search ended by its tolerance */
+    /* nystrom: mean of k(x, x) - q(x, x) at the rows that landmarks come from and are not */
+    double left;
 } fab_map_report;
 FAB_API fab_map_report fab_regression_map(const fab_regression *r);
 /* The target's likelihood, features, classes; after a fit beta too, of a linear model in the user's units. */

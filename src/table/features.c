@@ -23,7 +23,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_ROWS = 1000, EVIDENCE_ROWS = 2000 };
+enum { LEAST_ROWS = 1000, EVIDENCE_ROWS = 2000, LEFT_ROWS = 64 /* at a time */ };
 
 /* ---- the text ------------------------------------------------------------------------------------------- */
 
@@ -254,6 +254,28 @@ static fab_status maximise(fab_kernel *k, fab_process *p, const rows *r, fab_map
 
 /* ---- 4 -------------------------------------------------------------------------------------------------- */
 
+/* What landmarks leave of the variance of other rows: the mean over these, weighted, of which they are some. */
+static fab_status mean_left(double *mean, const fab_features *f, const rows *r, const fab_exec *x)
+{
+    const int64_t n = r->t->n, m = fab_features_size(f), D = r->t->D;
+    double *phi, left[LEFT_ROWS], sum = 0, all = 0;
+    *mean = 0;
+    if (n <= m) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&phi, LEFT_ROWS * m, sizeof *phi, "features"));
+    fab_status s = FAB_OK;
+    for (int64_t first = 0; first < n && s == FAB_OK; first += LEFT_ROWS) {
+        const int64_t part = n - first < LEFT_ROWS ? n - first : LEFT_ROWS;
+        s = fab_features_apply(f, part, r->t->x + first * D, D, phi, m, left, x);
+        for (int64_t i = 0; i < part && s == FAB_OK; i++) {
+            sum += r->weight[first + i] * left[i];
+            all += r->weight[first + i];
+        }
+    }
+    fab_release(phi);
+    *mean = sum / all * ((double)n / (double)(n - m));
+    return s;
+}
+
 static fab_status build(const fab_map_plan *p, fab_scaling *k, fab_kernel *kernel,
                         const fab_dataset *t, fab_likelihood likelihood, int64_t n, int whole,
                         fab_map_report *report, const fab_exec *x)
@@ -272,6 +294,7 @@ static fab_status build(const fab_map_plan *p, fab_scaling *k, fab_kernel *kerne
         s = open_rows(&all, k, t, likelihood, fab_map_rows(p, n), whole);
         if (s == FAB_OK)
             s = fab_features_nystrom(&f, kernel, p->m, all.t->n, all.t->x, all.t->D, x);
+        if (s == FAB_OK) s = mean_left(&report->left, f, &all, x);
     } else if (s == FAB_OK) {
         s = fab_features_rff(&f, kernel, p->m, p->orthogonal, (uint64_t)p->seed);
     }

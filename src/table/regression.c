@@ -473,7 +473,7 @@ static fab_status find_map(fab_regression *r)
     FAB_TRY(fab_regression_of_data(
         r, fab_map_build(&r->map, r->scaling, r->table, r->fit.what.likelihood, rows,
                          !r->fit.what.method->streams, &r->mapped, &r->exec)));
-    if (r->mapped.noise > 0) r->fit.guess = 1 / r->mapped.noise;
+    if (r->mapped.noise > 0) r->fit.guess = 1 / (r->mapped.noise + r->mapped.left);
     return FAB_OK;
 }
 
