@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "options.h"
 #include "print/coefficients.h"
+#include "print/map.h"
 #include "print/process.h"
 #include "print/stream.h"
 #include <inttypes.h>
@@ -45,6 +46,7 @@ static int say_json(const fab_posterior *p, const fab_ranges *s, const coefficie
     json_put(j, "mean_range", json_range(s->mean_lo, s->mean_hi));
     json_put(j, "sd_range", json_range(s->sd_lo, s->sd_hi));
     if (stream) json_put(j, "stream", stream_json(stream));
+    if (c->r) map_put(j, c->r);
     if (c->r) json_put(j, "coefficients", coefficients_json(c));
     if (c->r) summary_put(j, &c->summary);
     if (process && process_put(j, process) != DONE) {
@@ -154,6 +156,8 @@ static int say_table(const char *file, const fab_posterior *p, const fab_ranges 
         printf("%-14s %" PRId64 " rows: a value is missing\n", "left out", c->summary.dropped);
     if (stream) stream_print(stream, "predicted", 14, 0);
     if (c->r) {
+        const int status = map_print(c->r);
+        if (status != DONE) return status;
         coefficients_print(c);
         next_print(file);
     }
