@@ -132,6 +132,18 @@ def linear():
                "fit counts.csv -y n --likelihood poisson --offset log_days --model gp:rbf --json", tolerance=SEARCHED)
     yield Case("fit-gp-refused", "fit numbers.csv -y y --model gp:rfb", "fit numbers.csv -y y -m gp", "fit numbers.csv -y y --model gp:rbf -m exact",
                "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf", "fit numbers.csv -y y --model gp:rbf:col=nobody")
+    yield Case("fit-nystrom", "fit numbers.csv -y y --model nystrom:2*rbf:l=1.5:20 -o q.safetensors --threads 1", *use("new_numbers.csv"),
+               "info q.safetensors", "fit numbers.csv -y y --model nystrom:1*matern32:l=2+0.5*linear:15 --no-scale -m kalman -o k.safetensors --threads 2",
+               "update k.safetensors new_numbers.csv --json", "predict k.safetensors new_numbers.csv")
+    yield Case("fit-rff-searched", "fit numbers.csv -y y --model rff:rbf:20 --json", "fit numbers.csv -y y --model rff:rbf:20 -m kalman",
+               tolerance=SEARCHED)
+    yield Case("fit-rff", "fit numbers.csv -y y --model rff:1.5*rbf:l=2:30:orthogonal:seed=4 -m lrvga -k 5 --checkpoint 20 -o q.safetensors",
+               *use("new_numbers.csv"), "info q.safetensors",
+               "fit two.csv -y kind --model rff:2*matern52:l=1.5:24 -m rvga --json --threads 2",
+               "fit counts.csv -y n --likelihood poisson --offset log_days --model nystrom:2*rbf:l=2:12 -m laplace --json")
+    yield Case("fit-features-refused", *["fit numbers.csv -y y --model " + m for m in (
+        "nystrom:rbf", "rff:rbf:ard", "nystrom:rfb:10", "nystrom:rbf:10:orthogonal", "nystrom:rbf:61", "rff:rbf:11", "rff:linear:10",
+        "rff:rbf:10:seed=x", "rff:rbf:10 -m vifa", "rff:rbf:10 -m gp", "nystrom:rbf:col=nobody:10")])
     yield Case("fit-draws", *[line for m in STREAMS for l in LINEAR[m] for line in (
         "fit %s -y %s%s -m " % TARGETS[l] + m + " -o q.safetensors --quiet", "sample q.safetensors -n 2")], bits_only=DRAWS)
     yield Case("fit-f32-exact", "fit numbers.csv -y y --dtype f32 -o q.safetensors --json", tolerance=1e-3)
