@@ -227,6 +227,16 @@ class Process(Case):
             self.good("fit", self.data, "-y", "y", "--model", "rff:rbf:20:seed=%d" % seed, "-o", file, "--quiet")
         self.bad(1, "compare", *files, says=("features of a kernel have no Gaussian in the user's units",))
 
+    def test_units_far_from_those_that_parameters_are_looked_for_in_are_refused_unless_standardised(self):
+        far = {"a": 1e6 * self.X[:, 0], "b": 1e9 * self.X[:, 1], "y": 1e12 * self.y}
+        data = self.write("far.csv", csv(far))
+        self.bad(1, "fit", data, "-y", "y", "--model", "gp:rbf:ard", "--no-scale",
+                 says=["a length-scale is looked for between"])
+        data = self.write("tall.csv", csv({**self.table, "y": far["y"]}))
+        self.bad(1, "fit", data, "-y", "y", "--model", "gp:rbf:ard", "--no-scale",
+                 says=["a variance s2 is looked for between"])
+        self.good("fit", self.write("far.csv", csv(far)), "-y", "y", "--model", "gp:rbf:ard")
+
     def test_what_cannot_be_is_refused_with_a_sentence(self):
         f = ("fit", self.data, "-y", "y")
         self.bad(2, *f, "--model", "gp:rfb", says=("rbf",))

@@ -246,10 +246,43 @@ static fab_status scale_variances(search *s)
     for (int64_t i = 0; i < s->size; i++) {
         fab_kernel_parameter p;
         fab_kernel_parameter_at(s->kernel, i, &p);
-        if (!p.fixed && strcmp(p.name, "s2") == 0)
-            s->theta[i] = within(s->theta[i] + log(by), log(p.lo), log(p.hi));
+        if (p.fixed || strcmp(p.name, "s2") != 0) continue;
+        const double wanted = s->theta[i] + log(by);
+        s->theta[i] = within(wanted, log(p.lo), log(p.hi));
+        if (s->theta[i] != wanted && !(s->scale >= p.lo && s->scale <= p.hi))
+            return FAB_FAIL(FAB_BAD_DATA,
+                            "evidence: y is about %.3g in size, and a variance s2 is looked for "
+                            "between %g and %g: standardise y, or give s2 as a factor in the "
+                            "kernel's text",
+                            sqrt(s->scale), p.lo, p.hi);
     }
     return FAB_OK;
+}
+
+/* Length-scales at the median distance of rows.  Where none of these is one that is looked for, the kernel sees all rows as the
+ * same or all as strangers, and nothing would be learned. */
+static fab_status scale_lengths(search *s)
+{
+    int64_t found = 0, inside = 0;
+    double last = 0;
+    fab_kernel_parameter p, length = {0};
+    for (int64_t i = 0; i < s->size; i++) {
+        fab_kernel_parameter_at(s->kernel, i, &p);
+        if (p.fixed || !is_length(&p)) continue;
+        const double by = p.column < 0 ? 1 : sqrt((double)sharing(s, &p));
+        const double distance = by * median_distance(s, p.column);
+        if (!(distance > 0)) continue;
+        s->theta[i] = within(log(distance), log(p.lo), log(p.hi));
+        found++;
+        inside += distance >= p.lo && distance <= p.hi;
+        last = distance;
+        length = p;
+    }
+    if (found == 0 || inside > 0) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_DATA,
+                    "evidence: rows are about %.3g apart, and a length-scale is looked for between "
+                    "%g and %g: standardise the columns, or give l in the kernel's text",
+                    last, length.lo, length.hi);
 }
 
 static fab_status first_start(search *s)
@@ -259,14 +292,7 @@ static fab_status first_start(search *s)
     for (int64_t i = 0; i < rows; i++)
         memcpy(s->near + i * s->D, s->rows.X + s->order[i] * s->D, (size_t)s->D * sizeof *s->near);
     fab_kernel_get(s->kernel, s->theta);
-    for (int64_t i = 0; i < s->size && !plan->here; i++) {
-        fab_kernel_parameter p;
-        fab_kernel_parameter_at(s->kernel, i, &p);
-        if (p.fixed || !is_length(&p)) continue;
-        const double by = p.column < 0 ? 1 : sqrt((double)sharing(s, &p));
-        const double distance = by * median_distance(s, p.column);
-        if (distance > 0) s->theta[i] = within(log(distance), log(p.lo), log(p.hi));
-    }
+    if (!plan->here) FAB_TRY(scale_lengths(s));
     if (!plan->here) FAB_TRY(scale_variances(s));
     const double noise = plan->noise_start > 0 ? plan->noise_start : TENTH * s->scale;
     for (int64_t i = 0; i < s->coordinates; i++)
