@@ -209,11 +209,13 @@ static int functions(const sample_call *c, const fab_posterior *p, double start)
     fab_status s = fab_regression_take(&m.r, c->file, p, &(fab_exec){.threads = c->threads});
     if (s == FAB_OK)
         s = fab_regression_functions(m.r, &rows, (uint64_t)c->seed, 0, c->n, &draws, &m.columns);
-    assert(s != FAB_OK || draws);
-    status = s == FAB_OK ? DONE : say_status(s);
-    if (status == DONE)
+    if (s == FAB_OK) {
+        assert(draws);
         status = c->output ? write_functions(c, draws, m.columns)
                            : print_functions(c, draws, m.columns);
+    } else {
+        status = say_status(s);
+    }
     progress_close();
     if (status == DONE && c->output) status = report(c, &m, fab_clock() - start);
     fab_bytes_free(draws);
