@@ -18,6 +18,7 @@ def asked(*arguments):
 
 
 VERBS = [v["name"] for v in asked("--help")["verbs"]]
+SHARED = {"seed", "memory", "standardise"}  # options that the verb hands on to a method that has the setting
 
 
 def plain(page):
@@ -33,6 +34,13 @@ class Help(unittest.TestCase):
             text = subprocess.run([PROGRAM, verb, "--help"], capture_output=True, text=True, check=True).stdout
             shown = set(re.findall(r"^  (?:-\w, )?--([\w-]+)", text, re.M)) - {"help", "NAME"}
             self.assertEqual(shown, {o["name"] for o in asked(verb, "--help")["options"]} - {None}, verb)
+
+    def test_no_option_hides_a_setting_of_a_method(self):
+        settings = {s["name"] for m in asked("methods")["methods"] for s in m["settings"]}
+        for verb in VERBS:
+            said = asked(verb, "--help")
+            options = {(o["name"] or "").replace("-", "_") for o in said["options"]} if said["settings"] else set()
+            self.assertEqual(options & settings - SHARED, set(), verb)
 
     def test_every_word_that_is_offered_is_one_that_the_program_knows(self):
         with tempfile.TemporaryDirectory() as folder:

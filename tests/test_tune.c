@@ -377,7 +377,7 @@ static fab_tune *bayes(const fab_dataset *t, int64_t threads, int64_t batch)
                              .range = range,
                              .ranges = 2,
                              .search = FAB_SEARCH_BAYES,
-                             .batch = batch};
+                             .at_once = batch};
     fab_tune *u;
     if (fab_tune_create(&u, &r, &s, t, &p) != FAB_OK) fail_msg("%s", fab_detail());
     return u;
@@ -463,7 +463,7 @@ static void bayes_refuses_trials_outside_of_its_ranges(void **state)
                              .range = range,
                              .ranges = 1,
                              .search = FAB_SEARCH_BAYES,
-                             .batch = 4};
+                             .at_once = 4};
     assert_int_equal(fab_tune_create(&none, &r, &s, t, &p), FAB_BAD_ARGUMENT);
     assert_detail("4 trials at a time", "at most 3");
     fab_tune_free(random);

@@ -15,7 +15,7 @@ static const char *const search_names[] = {"random", "bayes", NULL};
 typedef struct tune_call {
     choice choice; /* first: a call is passed on as its choice */
     const char *table;
-    int64_t trials, folds, samples, resume, json, search, batch;
+    int64_t trials, folds, samples, resume, json, search, at_once;
     fab_range range[MOST_RANGES];
     int64_t ranges;
     fab_tune *tune;
@@ -80,7 +80,7 @@ static int open_search(tune_call *c)
                                 .range = c->range,
                                 .ranges = c->ranges,
                                 .search = (fab_search)c->search,
-                                .batch = c->batch};
+                                .at_once = c->at_once};
     const fab_status s = fab_tune_create(&c->tune, &recipe, fab_regression_settings(r),
                                          fab_regression_table(r), &plan);
     if (s != FAB_OK)
@@ -178,12 +178,12 @@ static int tune(tune_call *c)
     if (status == DONE && c->table) status = output_check(c->table, h->data.file);
     if (status == DONE && c->resume && !c->table)
         status = say_wrong("tune: --resume needs --table FILE");
-    if (status == DONE && c->batch && c->search == FAB_SEARCH_RANDOM)
+    if (status == DONE && c->at_once && c->search == FAB_SEARCH_RANDOM)
         status = say_wrong(
-            "tune: --batch is of --search bayes; random trials do not wait for one another");
-    if (status == DONE && c->batch > c->trials)
-        status = say_wrong("tune: --batch %" PRId64 " is more than the %" PRId64 " trials",
-                           c->batch, c->trials);
+            "tune: --at-once is of --search bayes; random trials do not wait for one another");
+    if (status == DONE && c->at_once > c->trials)
+        status = say_wrong("tune: --at-once %" PRId64 " is more than the %" PRId64 " trials",
+                           c->at_once, c->trials);
     if (status == DONE) status = choice_put(h);
     if (status == DONE) status = choice_say(h, fab_regression_prepare(h->r));
     if (status == DONE && !c->ranges) status = propose(c);
@@ -207,7 +207,7 @@ static int run(const verb *self, int argc, char **argv)
         {"trials", 0, OPT_I64, &c.trials, "N", 1, 1e6, NULL, "settings tried (default 30)"},
         {"folds", 0, OPT_I64, &c.folds, "N", 2, 1e6, NULL, "of the cross-validation (default 5)"},
         {"search", 0, OPT_CHOICE, &c.search, NULL, 0, 0, search_names, "settings at random, or where those tried so far promise most (default random)"},
-        {"batch", 0, OPT_I64, &c.batch, "N", 1, 1000, NULL, "of --search bayes: trials side by side, which do not know of one another (default 1)"},
+        {"at-once", 0, OPT_I64, &c.at_once, "N", 1, 1000, NULL, "of --search bayes: trials side by side, which do not know of one another (default 1)"},
         {"samples", 0, OPT_I64, &c.samples, "N", 1, 0x1p31, NULL, "draws of theta for the predictions of a network (default 100)"},
         {"table", 0, OPT_TEXT, &c.table, "FILE.csv", 0, 0, NULL, "write the trials, after each group of them"},
         {"resume", 0, OPT_FLAG, &c.resume, NULL, 0, 0, NULL, "take the trials that stand in the table as done"},

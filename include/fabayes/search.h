@@ -52,7 +52,7 @@ typedef struct fab_tune_plan {
     const fab_exec *exec;
     fab_search search;
     /* by bayes: trials side by side, that do not know of one another; 0: 1.  Each has `folds` threads to use */
-    int64_t batch;
+    int64_t at_once;
 } fab_tune_plan;
 
 /* ---- the trials -------------------------------------------------------------------------------- */
@@ -74,7 +74,7 @@ FAB_API fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void
                                    const fab_dataset *table, const fab_tune_plan *p);
 FAB_API void fab_tune_free(fab_tune *t); /* takes NULL */
 
-/* Run the next trials that are not done, as many as there are threads (by bayes: `batch`).  FAB_STOPPED leaves them undone. */
+/* Run the next trials that are not done, as many as there are threads (by bayes: `at_once`).  FAB_STOPPED leaves them undone. */
 FAB_API fab_status fab_tune_step(fab_tune *t);
 FAB_API int fab_tune_done(const fab_tune *t);
 

@@ -183,12 +183,12 @@ static fab_status check(const fab_recipe *r, const fab_dataset *table, const fab
             "tune: %lld trials of %lld folds of %lld rows; expected a trial or more, and from "
             "2 folds to one for each row",
             (long long)p->trials, (long long)p->folds, (long long)table->n);
-    if (p->batch < 0 || p->batch > p->trials ||
+    if (p->at_once < 0 || p->at_once > p->trials ||
         (p->search != FAB_SEARCH_RANDOM && p->search != FAB_SEARCH_BAYES))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "tune: %lld trials at a time by search %d; expected at most %lld, by 0 "
                         "(random) or 1 (bayes)",
-                        (long long)p->batch, (int)p->search, (long long)p->trials);
+                        (long long)p->at_once, (int)p->search, (long long)p->trials);
     for (int64_t i = 0; i < p->ranges; i++) FAB_TRY(check_range(r->method->fields, &p->range[i]));
     return FAB_OK;
 }
@@ -219,7 +219,7 @@ fab_status fab_tune_create(fab_tune **t, const fab_recipe *r, const void *settin
     FAB_TRY(fab_run_init(&run, &(fab_exec){.threads = p->threads}, FAB_F64));
     proto.threads = run.threads;
     proto.slots = run.threads;
-    if (p->search == FAB_SEARCH_BAYES) proto.slots = p->batch ? p->batch : 1;
+    if (p->search == FAB_SEARCH_BAYES) proto.slots = p->at_once ? p->at_once : 1;
     if (!p->ranges) proto.p.ranges = propose(r->method->fields, NULL);
     if (!proto.p.ranges)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "tune: %s proposes no settings to search; name one",

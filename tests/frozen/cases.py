@@ -377,9 +377,9 @@ def propose():
                "propose trials.csv -y loss --range rate=0:1 --range rate=0:2", "propose trials.csv -y rate --range rate=0:1",
                "propose trials.csv -y loss --range note=0:1", "propose trials.csv -y loss --range rate=0:1:lo", "propose a b " + ranges,
                "propose trials.csv -y loss --acquisition best " + ranges, "propose trials.csv -y loss -n 0 " + ranges,
-               "tune numbers.csv -y y --alpha=1:2 --batch 3", "tune numbers.csv -y y --alpha=1:2 --search bayes --trials 2 --batch 3")
+               "tune numbers.csv -y y --alpha=1:2 --at-once 3", "tune numbers.csv -y y --alpha=1:2 --search bayes --trials 2 --at-once 3")
     yield Case("tune-bayes", "tune numbers.csv -y y --alpha=0.01:10:log --trials 8 --folds 2 --threads 1 --search bayes --table t.csv",
-               "tune numbers.csv -y y --alpha=0.01:10:log --trials 10 --folds 2 --search bayes --table t.csv --resume --batch 2 --json", tolerance=0.05)
+               "tune numbers.csv -y y --alpha=0.01:10:log --trials 10 --folds 2 --search bayes --table t.csv --resume --at-once 2 --json", tolerance=0.05)
 
 
 def demo():
