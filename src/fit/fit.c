@@ -477,9 +477,10 @@ fab_status fab_fit_process(fab_fit *f, fab_process **p)
 
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)
 {
-    fab_status s;
+    if (!f->vectors) return fab_fit_result(f, q);
     f->muted = 1;
-    if (f->vectors && f->m->so_far && !f->ready) {
+    fab_status s = FAB_OK;
+    if (f->m->so_far && !f->ready) {
         s = fab_fit_parts(f, f->m->so_far);
         *q = &f->mixture;
     } else {

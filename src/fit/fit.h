@@ -63,7 +63,7 @@ void fab_drive_free(fab_drive *d); /* takes NULL */
 /* The posterior of each run; `verb` is the method's result or so_far. */
 fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q));
 
-/* The posterior of the rows so far, on the way: of vectors with less search where the method has such a thing.  Nobody is
+/* The posterior of the rows so far, on the way: of vectors with less search where the method has such a thing, and nobody is
  * asked whether to stop.  Lends until the next update, result or free. */
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q);
 

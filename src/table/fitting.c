@@ -183,7 +183,7 @@ fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, fab_glm
     *q = NULL;
     fab_status s = fab_fit_so_far(f->fit, &all);
     if (s == FAB_OK) s = fab_fitting_glm_of(f, m);
-    if (s == FAB_NO_MEMORY) return s;
+    if (s == FAB_NO_MEMORY || s == FAB_STOPPED) return s;
     if (s == FAB_OK && all->n == 1) *q = all->part[0];
     return FAB_OK;
 }

@@ -118,13 +118,13 @@ fab_status fab_lrvga_begin(fab_lrvga *e)
     return fab_gauss_check(e->S);
 }
 
-fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m)
+fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m, fab_watch *watch)
 {
     const fab_long X = fab_lrvga_features(e, 0, m, 0);
     fab_pending first = e->pending;
     first.n = m;
     e->run.ops->gram(&e->run, &X, NULL, e->block.A);
-    fab_stream_choose(&e->stream, &first, e->block.A, e->bank);
+    FAB_TRY(fab_stream_choose(&e->stream, &first, e->block.A, watch, e->bank));
     return fab_lrvga_begin(e);
 }
 
@@ -493,7 +493,7 @@ fab_status fab_lrvga_flush(fab_lrvga *e, int all)
     fab_pending *p = &e->pending;
     const size_t row = (size_t)(e->classes * e->T) * e->run.ops->size;
     char *X = fab_absorb_columns(e->absorb);
-    if (!e->stream.count.started) FAB_TRY(fab_lrvga_decide(e, p->n)); /* 9 */
+    if (!e->stream.count.started) FAB_TRY(fab_lrvga_decide(e, p->n, &e->run.watch)); /* 9 */
     while (p->n >= fab_lrvga_next(e) || (all && p->n > 0)) {
         const int64_t next = fab_lrvga_next(e), m = p->n < next ? p->n : next;
         fab_lrvga_forget(e, m);            /* 1 */

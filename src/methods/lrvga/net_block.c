@@ -91,7 +91,7 @@ fab_status fab_lrvga_net_decide(fab_lrvga_net *f)
     fab_lrvga *e = f->core;
     const double most = f->train.m.head.beta_most;
     FAB_TRY(linearise(f));
-    FAB_TRY(fab_lrvga_decide(e, f->pending.n));
+    FAB_TRY(fab_lrvga_decide(e, f->pending.n, NULL));
     if (!(most > 0 && e->stream.scale.beta > most)) return FAB_OK;
     return fab_lrvga_restart(e, f->train.given, e->stream.scale.alpha, most);
 }

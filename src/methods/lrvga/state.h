@@ -98,7 +98,7 @@ fab_long fab_lrvga_features(const fab_lrvga *e, int64_t first, int64_t k, int64_
 /* 7, 8: the state becomes the prior; alpha and beta are known. */
 fab_status fab_lrvga_begin(fab_lrvga *e);
 /* 9: the same when the first m pending rows are to choose them. */
-fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m);
+fab_status fab_lrvga_decide(fab_lrvga *e, int64_t m, fab_watch *watch);
 /* Rows that make the next block. */
 int64_t fab_lrvga_next(const fab_lrvga *e);
 /* Take in whole blocks of the pending rows; all of them when `all`. */

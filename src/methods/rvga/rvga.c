@@ -517,7 +517,7 @@ static fab_status flush(rvga *e)
         for (int64_t j = 0; j < n; j++)
             for (int64_t i = 0; i < n; i++)
                 e->G[i + j * n] = dot(e->stream.model.D, e->X + i * e->part, e->X + j * e->part);
-        fab_stream_choose(&e->stream, &e->pending, e->G, e->bank);
+        FAB_TRY(fab_stream_choose(&e->stream, &e->pending, e->G, &e->watch, e->bank));
         start(e);
     }
     if (first > 1 && e->stream.count.rows == 0) FAB_TRY(take_block(e, first, &settled)); /* 8 */

@@ -94,32 +94,33 @@ int64_t fab_prior_work(int64_t n)
 }
 
 /* The rows in turn under a prior precision. */
-static void run_bank(bank *b, double alpha)
+static fab_status run_bank(bank *b, double alpha)
 {
     fab_sequence *s = &b->s;
     const int64_t n = s->m;
     for (int64_t i = 0; i < n * n; i++) s->A[i] = b->G[i] / alpha + b->intercept;
     memcpy(s->eta, b->offset, (size_t)n * sizeof *s->eta);
-    (void)fab_sequence_run(s); /* nobody watches */
+    return fab_sequence_run(s);
 }
 
 /* Score of a prior precision; *beta as in force. */
-static double score_of(bank *b, double alpha, double *beta)
+static fab_status find_score(bank *b, double alpha, double *score, double *beta)
 {
     fab_sequence *s = &b->s;
     const int64_t n = s->m;
-    double score = 0;
+    *score = 0;
     *beta = 1;
     for (int64_t c = 0; c < b->classes; c++) {
         if (b->classes > 1)
             for (int64_t j = 0; j < n; j++) b->is[j] = b->y[j] == (double)c;
-        run_bank(b, alpha);
-        score += s->score;
+        FAB_TRY(run_bank(b, alpha));
+        *score += s->score;
     }
-    if (!fab_likelihood_row_of(s->rule->likelihood)->noise) return score;
+    if (!fab_likelihood_row_of(s->rule->likelihood)->noise) return FAB_OK;
     const double squares = s->squares > b->floor ? s->squares : b->floor;
     *beta = b->beta > 0 ? b->beta : b->rows / squares;
-    return 0.5 * (b->rows * log(*beta) - *beta * squares - s->logdet);
+    *score = 0.5 * (b->rows * log(*beta) - *beta * squares - s->logdet);
+    return FAB_OK;
 }
 
 /* Mean square of the features, of which alpha is measured in units. */
@@ -177,9 +178,9 @@ static double bank_at(double unit, double place)
     return unit * exp((place - (double)(BANK / 2)) * BANK_STEP);
 }
 
-void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
-                      const double *y, const double *w, const double *offset,
-                      fab_stream_prior *prior, double *work)
+fab_status fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
+                            const double *y, const double *w, const double *offset,
+                            fab_watch *watch, fab_stream_prior *prior, double *work)
 {
     const fab_likelihood l = model->classes > 1 ? FAB_LIKELIHOOD_BERNOULLI : model->likelihood;
     const fab_rule rule = {.likelihood = l, .expectation = FAB_PROBIT};
@@ -190,7 +191,8 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
                     .w = w,
                     .A = work,
                     .eta = work + n * n,
-                    .weight = work + n * n + n},
+                    .weight = work + n * n + n,
+                    .watch = watch},
               .G = G,
               .y = y,
               .is = is,
@@ -201,15 +203,17 @@ void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double i
               .beta = fab_likelihood_row_of(l)->noise ? prior->beta : 0};
     for (int64_t j = 0; j < n; j++) b.rows += w[j];
     const double unit = unit_of(n, G, w, b.rows);
-    double score[BANK], beta;
+    double score[BANK], beta, own_beta, last;
     int best = 0;
     for (int i = 0; i < BANK; i++) {
-        score[i] = score_of(&b, bank_at(unit, i), &beta);
+        FAB_TRY(find_score(&b, bank_at(unit, i), &score[i], &beta));
         if (score[i] > score[best]) best = i;
     }
-    score_of(&b, bank_at(unit, top_place(score, best)), &beta);
-    prior->alpha = bank_at(unit, wide_place(score, best));
-    if (model->classes > 1 && best == 0) prior->alpha = unit / WIDTH; /* no end in sight */
-    score_of(&b, prior->alpha, &prior->beta);
-    prior->uninformative = fmax(0, b.rows * (1 - beta / prior->beta));
+    FAB_TRY(find_score(&b, bank_at(unit, top_place(score, best)), &last, &beta));
+    double alpha = bank_at(unit, wide_place(score, best));
+    if (model->classes > 1 && best == 0) alpha = unit / WIDTH; /* no end in sight */
+    FAB_TRY(find_score(&b, alpha, &last, &own_beta));
+    *prior = (fab_stream_prior){
+        .alpha = alpha, .beta = own_beta, .uninformative = fmax(0, b.rows * (1 - beta / own_beta))};
+    return FAB_OK;
 }

@@ -62,10 +62,11 @@ typedef struct fab_stream_prior {
  *   intercept variance of the intercept, 0: none
  *   work      fab_prior_work(n) doubles
  *
- * Categorical: the sum of the scores of each class against the rest. */
-void fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
-                      const double *y, const double *w, const double *offset,
-                      fab_stream_prior *prior, double *work);
+ * Categorical: the sum of the scores of each class against the rest.  watch (or NULL) is asked between the rows: FAB_STOPPED,
+ * and nothing is chosen. */
+fab_status fab_prior_choose(const fab_glm *model, int64_t n, const double *G, double intercept,
+                            const double *y, const double *w, const double *offset,
+                            fab_watch *watch, fab_stream_prior *prior, double *work);
 int64_t fab_prior_work(int64_t n);
 
 /* Precision of the noise from a sum of `df` squares; `power` is the sum of squares of the targets.  With the

@@ -78,7 +78,8 @@ double fab_stream_prior_in_state(const fab_stream *s, int feature)
     return feature || p > FREE || s->set.intercept_alpha < USUAL ? p : FREE;
 }
 
-void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, double *work)
+fab_status fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, fab_watch *watch,
+                             double *work)
 {
     const int gaussian = fab_stream_gaussian(s), known = gaussian && !fab_is_auto_f64(s->set.beta);
     fab_stream_prior prior = {.beta = known ? s->set.beta : 0};
@@ -88,10 +89,12 @@ void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, dou
         if (!gaussian) intercept = 1 / s->set.intercept_alpha;
         if (known) intercept = s->set.beta / s->set.intercept_alpha;
     }
-    fab_prior_choose(&s->model, p->n, G, intercept, p->y, p->w, p->offset, &prior, work);
+    FAB_TRY(fab_prior_choose(&s->model, p->n, G, intercept, p->y, p->w, p->offset, watch, &prior,
+                             work));
     s->scale.beta = gaussian ? prior.beta : 1;
     s->scale.alpha = prior.alpha * s->scale.beta;
     s->sum.uninformative = s->count.given ? 0 : prior.uninformative;
+    return FAB_OK;
 }
 
 void fab_stream_start(fab_stream *s)

@@ -75,8 +75,9 @@ int fab_stream_undecided(const fab_stream *s);
 double fab_stream_prior_of(const fab_stream *s, int feature);
 double fab_stream_prior_in_state(const fab_stream *s, int feature);
 
-/* Alpha, beta and sum.uninformative from the pending rows; G, work: as fab_prior_choose has them. */
-void fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, double *work);
+/* Alpha, beta and sum.uninformative from the pending rows; G, watch, work: as fab_prior_choose has them. */
+fab_status fab_stream_choose(fab_stream *s, const fab_pending *p, const double *G, fab_watch *watch,
+                             double *work);
 /* The stream starts with what was set or chosen. */
 void fab_stream_start(fab_stream *s);
 /* The past counts for a times as much. */
