@@ -75,10 +75,7 @@ int64_t fab_regression_size(const fab_regression *r)
     }
     if (r->fit.net) return fab_net_model(r->fit.net)->D;
     if (r->fit.kernel) return fab_process_size(&r->fit.glm, r->fit.kernel);
-    return r->fit.fit ? fab_glm_size(&(fab_glm){.D = r->scaling->D,
-                                                .classes = r->fit.glm.classes,
-                                                .intercept = r->fit.what.intercept})
-                      : 0;
+    return r->fit.fit ? fab_glm_size(&r->fit.glm) : 0;
 }
 
 /* Intercept of class c:  a . theta + m_y,  its variance a' S a;  product: room for S a. */
