@@ -29,7 +29,7 @@ enum { LEAST_ROWS = 1000, EVIDENCE_ROWS = 2000, LEFT_ROWS = 64 /* at a time */ }
 
 static const struct {
     const char *begins;
-    int kind;
+    fab_map_kind kind;
 } kinds[] = {{"rff:", FAB_MAP_RFF}, {"nystrom:", FAB_MAP_NYSTROM}};
 
 static fab_status expected(const fab_map_plan *p, const char *model)
@@ -49,7 +49,7 @@ static int64_t whole_number(const char *text)
     if (*text < '0' || *text > '9') return -1;
     errno = 0;
     const long long n = strtoll(text, &end, 10);
-    return *end || errno || n > 0x1p53 ? -1 : n;
+    return *end || errno || n > (1LL << 53) ? -1 : n;
 }
 
 /* One word from the end of the kernel's text, which loses it. */

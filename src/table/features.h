@@ -7,9 +7,11 @@
 #include "fabayes/kernel.h"
 #include "fabayes/table.h"
 
+typedef enum fab_map_kind { FAB_MAP_NONE = 0, FAB_MAP_RFF, FAB_MAP_NYSTROM } fab_map_kind;
+
 /* What a model text asks for: rff:KERNEL:M[:orthogonal][:seed=N] or nystrom:KERNEL:M. */
 typedef struct fab_map_plan {
-    enum { FAB_MAP_NONE = 0, FAB_MAP_RFF, FAB_MAP_NYSTROM } kind;
+    fab_map_kind kind;
     char *kernel; /* owned */
     int64_t m, orthogonal, seed;
 } fab_map_plan;
