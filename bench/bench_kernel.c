@@ -66,7 +66,7 @@ static double peer(int64_t N, int64_t D, const double *X, const double *y, doubl
                    double length, double lml, const double *g)
 {
     char folder[] = "/tmp/bench_kernel.XXXXXX", x[64], t[64], command[512];
-    double own, value, worst;
+    double own, value = 0, worst;
     if (!mkdtemp(folder)) return 0;
     snprintf(x, sizeof x, "%s/x.npy", folder);
     snprintf(t, sizeof t, "%s/y.npy", folder);

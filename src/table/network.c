@@ -167,7 +167,7 @@ static fab_status search_model(fab_regression *r)
     line.nu = line.floor = 0;
     line.method = fab_method_find(fab_regression_default_linear(r));
     fab_recipe process = line;
-    process.kernel = PROCESS + strlen("gp:");
+    process.kernel = &PROCESS[strlen("gp:")];
     process.method = fab_method_find("gp");
     const int with_line = r->searches == FAB_SEARCH_MODEL, with_process = suits_process(r);
     fab_status done = with_line ? other_settings(line.method, s.seed, &line_settings) : FAB_OK;
