@@ -653,12 +653,22 @@ static void dates_are_known_and_read_as_days_on_request(void **state)
     check("d\n01/02/2024\n", &o, FAB_FORMAT_TEXT, 1, 1, (double[]){19754});
     refused("d\n01/13/2024\n", &o,
             "rows.csv: column 1 ('d'): its dates do not have the day first, as '01/13/2024'");
+    check("x,d\n1,Jan 13 2024\n2,Feb 1 2024\n", &o, FAB_FORMAT_CSV, 2, 2,
+          (double[]){1, 19735, 2, 19754});
     refused("x,d\n1,2024-01-01\n", &plain,
             "rows.csv: line 2, column 2 ('d'): '2024-01-01' is a date; --dates numbers reads the "
             "column "
             "as days");
     check_note("d\n01/02/2024\n", &o,
                "rows.csv: column 1 ('d'): dates are read as days since 1970-01-01");
+    o = with(&words, "dates", "numbers");
+    check("x,d\n1,Jan 13 2024\n2,Feb 1 2024 12:00\n", &o, FAB_FORMAT_CSV, 2, 2,
+          (double[]){1, 19735, 2, 19754.5});
+    check("d;x\n13-JAN-2024;1\n1-february-2024;2\n", &o, FAB_FORMAT_CSV, 2, 2,
+          (double[]){19735, 1, 19754, 2});
+    check("x,d\n1,\"January 13, 2024\"\n2,\"Feb 1, 2024\"\n", &o, FAB_FORMAT_CSV, 2, 2,
+          (double[]){1, 19735, 2, 19754});
+    check("x,d\n1,2024-Sept-01\n", &o, FAB_FORMAT_CSV, 1, 2, (double[]){1, 19967});
 }
 
 static void every_day_has_the_number_behind_the_day_before(void **state)
@@ -697,7 +707,18 @@ static void what_is_no_date(void **state)
                                       "1.2.3",
                                       "2024-01-01T10:00:00.",
                                       "0000-01-01",
-                                      "123.456.7890"};
+                                      "123.456.7890",
+                                      "Ja 1 2000",
+                                      "Janus 1 2000",
+                                      "Jan 1 20",
+                                      "Jan Feb 2000",
+                                      "Feb 30 2000",
+                                      "1-Jan/2000",
+                                      "1, Jan 2000",
+                                      "Jan, 1 2000",
+                                      "2024 01 01",
+                                      "1 2000 Jan",
+                                      "January 2000"};
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         if (fab_date_orders(bad[i], strlen(bad[i]))) fail_msg("%s", bad[i]);
     double x;

@@ -54,7 +54,7 @@ typedef struct tally {
     kept point;                /* one with points that may stand between groups */
     kept long_sample;          /* one of long_whole */
 } tally;
-enum { FIRST_DATE = FAB_CELL_WORD + 1, FEW_NONE = 5, DATE_LENGTH = sizeof "2024-03-01" - 1 };
+enum { FIRST_DATE = FAB_CELL_WORD + 1, FEW_NONE = 5 };
 
 typedef struct head {
     fab_source *s;
@@ -409,10 +409,11 @@ static fab_status find_dates(head *h, int64_t column, int64_t at)
                         show(h, t->sample, shown));
     form->date = orders;
     form->number = 1;
-    form->time = t->sample.n > DATE_LENGTH;
+    form->time = memchr(h->s->in.window + h->s->in.begin + t->sample.at, ':', t->sample.n) != NULL;
     s->parts = asked == FAB_DATES_PARTS;
     s->dialect.dates = s->parts ? FAB_DATES_NUMBERS : asked; /* the parts are in a formula */
-    if (orders != FAB_ORDER_YEAR) /* so that other rows are read in the same order */
+    if (orders == FAB_ORDER_DAY ||
+        orders == FAB_ORDER_MONTH) /* so that other rows are read in the same order */
         s->dialect.dates = orders == FAB_ORDER_DAY ? FAB_DATES_DAY_FIRST : FAB_DATES_MONTH_FIRST;
     return fab_source_say(s, "%s: dates are read as %s", where,
                           s->parts ? "their parts: year, month, weekday" : "days since 1970-01-01");

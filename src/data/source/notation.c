@@ -1,4 +1,4 @@
-/* notation.c - numbers as people write them: $3.20, 7.1%, 1,050, 2024-03-01.
+/* notation.c - numbers as people write them: $3.20, 7.1%, 1,050, 2024-03-01, Mar 1 2024.
  *
  *     [+-] [sign] [blanks] [+-] digits and marks [e [+-] digits] [blanks] [sign]        one sign at most, on either side
  *
@@ -10,6 +10,11 @@
 static int is_digit(char c)
 {
     return c >= '0' && c <= '9';
+}
+
+static int is_letter(char c)
+{
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
 /* ---- signs --------------------------------------------------------------------------------------------- */
@@ -211,6 +216,7 @@ static int take_digits(const char **p, const char *end, int most, int *count)
 
 typedef struct when {
     int part[3], year_first;
+    int name;       /* which of them is the month's name; -1: none */
     double seconds; /* of the day, in UTC where a zone is given */
 } when;
 
@@ -249,23 +255,56 @@ static int read_time(const char *p, const char *end, double *seconds)
     return p == end;
 }
 
-/* Three numbers with one of - / . between them, and maybe a time. */
+/* The month that begins with these letters, three of them at least: 1 .. 12; 0: none. */
+static int take_month(const char **p, const char *end)
+{
+    static const char *const names[] = {"january",   "february", "march",    "april",
+                                        "may",       "june",     "july",     "august",
+                                        "september", "october",  "november", "december"};
+    const char *first = *p;
+    while (*p < end && is_letter(**p)) ++*p;
+    const size_t n = (size_t)(*p - first);
+    for (int m = 0; m < 12; m++) {
+        size_t same = 0;
+        while (same < n && (first[same] | 0x20) == names[m][same]) same++;
+        if (n >= 3 && same == n) return m + 1;
+    }
+    return 0;
+}
+
+/* What stands between the parts of a date: one of - / . twice, or blanks where the month is a name, then maybe with a comma before
+ * the year. */
+static int take_mark(const char **p, const char *end, char *mark, int may_have_comma)
+{
+    if (may_have_comma && *p < end && **p == ',') ++*p;
+    if (*p == end || !memchr("-/. ", **p, 4) || (*mark && **p != *mark)) return 0;
+    *mark = *(*p)++;
+    return 1;
+}
+
+/* Three numbers with one of - / . between them, or two and the name of a month, and maybe a time. */
 static int read_when(const char *p, size_t n, when *w)
 {
     const char *end = p + n;
     char mark = 0;
     int digits;
     w->seconds = 0;
+    w->name = -1;
+    w->year_first = 0;
     for (int i = 0; i < 3; i++) {
-        if (i > 0) {
-            if (p == end || (*p != '-' && *p != '/' && *p != '.') || (mark && *p != mark)) return 0;
-            mark = *p++;
+        if (i > 0 && !take_mark(&p, end, &mark, i == 2 && w->name == 0)) return 0;
+        if (i < 2 && w->name < 0 && p < end && is_letter(*p)) {
+            w->part[i] = take_month(&p, end);
+            if (w->part[i] == 0) return 0;
+            w->name = i;
+            continue;
         }
         w->part[i] = take_digits(&p, end, 4, &digits);
         if (i == 0) w->year_first = digits == 4;
         const int is_year = i == (w->year_first ? 0 : 2);
         if (is_year ? digits != 4 : digits < 1 || digits > 2) return 0;
     }
+    if (mark == ' ' && w->name < 0) return 0;
     if (p == end) return 1;
     if (*p != ' ' && *p != 'T') return 0;
     return read_time(p + 1, end, &w->seconds);
@@ -293,11 +332,12 @@ int fab_date_days(const char *p, size_t n, unsigned char order, double *days)
 {
     when w;
     int there;
-    if (n < 8 || n > 40 || !is_digit(*p) || !read_when(p, n, &w)) return 0;
-    if (w.year_first != (order == FAB_ORDER_YEAR)) return 0;
-    if (order == FAB_ORDER_YEAR)
+    if (n < 8 || n > 40 || !read_when(p, n, &w)) return 0;
+    if ((w.name >= 0) != (order == FAB_ORDER_NAME)) return 0;
+    if (w.name < 0 && w.year_first != (order == FAB_ORDER_YEAR)) return 0;
+    if (w.year_first)
         there = count_days(w.part[0], w.part[1], w.part[2], days);
-    else if (order == FAB_ORDER_DAY)
+    else if (order == FAB_ORDER_DAY || w.name == 1)
         there = count_days(w.part[2], w.part[1], w.part[0], days);
     else
         there = count_days(w.part[2], w.part[0], w.part[1], days);
@@ -307,10 +347,11 @@ int fab_date_days(const char *p, size_t n, unsigned char order, double *days)
 
 unsigned char fab_date_orders(const char *p, size_t n)
 {
-    static const unsigned char all[] = {FAB_ORDER_YEAR, FAB_ORDER_DAY, FAB_ORDER_MONTH};
+    static const unsigned char all[] = {FAB_ORDER_YEAR, FAB_ORDER_DAY, FAB_ORDER_MONTH,
+                                        FAB_ORDER_NAME};
     unsigned char orders = 0;
     double days = 0;
-    for (int i = 0; i < 3; i++)
+    for (int i = 0; i < 4; i++)
         if (fab_date_days(p, n, all[i], &days)) orders = (unsigned char)(orders | all[i]);
     return orders;
 }

@@ -1,4 +1,4 @@
-/* notation.h - numbers as people write them: $3.20, 7.1%, 1,050, 2024-03-01.
+/* notation.h - numbers as people write them: $3.20, 7.1%, 1,050, 2024-03-01, Mar 1 2024.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_DATA_NOTATION_H
@@ -44,7 +44,8 @@ const char *fab_notation_sign(unsigned char sign);
 /* Read the text as a number of that form; 0: it is none. */
 int fab_notation_number(const fab_notation *f, const char *p, size_t n, double *x);
 
-enum { FAB_ORDER_YEAR = 1, FAB_ORDER_DAY = 2, FAB_ORDER_MONTH = 4 }; /* what a date begins with */
+/* What a date begins with; NAME: its month is a name, so that no order is in doubt. */
+enum { FAB_ORDER_YEAR = 1, FAB_ORDER_DAY = 2, FAB_ORDER_MONTH = 4, FAB_ORDER_NAME = 8 };
 
 /* The orders in which the text is a date, or a date and a time; 0: in none. */
 unsigned char fab_date_orders(const char *p, size_t n);
