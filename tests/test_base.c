@@ -86,6 +86,17 @@ static void a_sentence_gets_a_name_that_it_is_not_about(void **state)
         }
 }
 
+static void words_behind_a_sentence_leave_whom_it_is_about(void **state)
+{
+    (void)state;
+    FAB_FAIL(FAB_BAD_DATA, "%s: row 3", "a.csv");
+    FAB_FAIL(FAB_BAD_DATA, "%s, of the target", fab_detail());
+    assert_int_equal(fab_about("a.csv", FAB_BAD_DATA), FAB_BAD_DATA);
+    assert_string_equal(fab_detail(), "a.csv: row 3, of the target");
+    fab_about("b.csv", FAB_BAD_DATA);
+    assert_string_equal(fab_detail(), "b.csv: a.csv: row 3, of the target");
+}
+
 static void long_sentences_are_cut_and_stay_strings(void **state)
 {
     (void)state;
@@ -466,6 +477,8 @@ static void the_nearest_name_is_found_or_none(void **state)
     assert_string_equal(fab_nearest("inmer", names, 5), "inner");
     assert_string_equal(fab_nearest("forget", names, 5), "forget");
     assert_string_equal(fab_nearest("k", names, 5), "K");
+    assert_string_equal(fab_nearest("PSI_MIN", names, 5), "psi_min");
+    assert_string_equal(fab_nearest("GSP", (const char *const[]){"pc", "gsp"}, 2), "gsp");
     assert_string_equal(fab_nearest("rnus", (const char *const[]){"nu", "runs"}, 2), "runs");
     assert_null(fab_nearest("temperature", names, 5));
     assert_null(fab_nearest("forget", names, 0));
@@ -482,6 +495,7 @@ int main(void)
         TEST(a_detail_belongs_to_its_thread),
         TEST(a_prefix_goes_before_the_sentence),
         TEST(a_sentence_gets_a_name_that_it_is_not_about),
+        TEST(words_behind_a_sentence_leave_whom_it_is_about),
         TEST(long_sentences_are_cut_and_stay_strings),
         TEST(the_version_has_three_numbers),
         TEST(hooks_count_and_fail),

@@ -588,6 +588,7 @@ class Words(Case):
         gap = self.table("gap.csv", [self.words[c] for c in self.colour], ["%r" % v for v in self.size], y)
         done = self.bad(1, "fit", gap, "-y", "y", says=["line 9", "'y'", "of the target; --missing drop leaves the row out"])
         self.assertNotIn("mean", done)  # fills features alone
+        self.assertEqual(done.count("gap.csv"), 1, done)
         self.good("fit", self.data(), "-y", "y", "-m", "lrvga", "-k", "2", "-o", self.file)
         for rows, says in ((data, "fit with --missing mean"), (gap, "of the target: such a row can only be left out")):
             self.assertNotIn("--missing drop", self.bad(1, "update", self.file, rows, says=[says]))

@@ -623,6 +623,8 @@ static void binary_garbage_is_refused(void **state)
                         "rows.csv: is neither npy nor idx nor text: byte 0 is 0x7f");
     check_refused_bytes("1,2\n3,\0", 7, FAB_FORMAT_AUTO,
                         "rows.csv: is neither npy nor idx nor text: byte 6 is 0x00");
+    check_refused_bytes("\x10\x01\0\0\0\0\0\0{\"__metadata__\"", 23, FAB_FORMAT_AUTO,
+                        "rows.csv: is a safetensors file, as fits are, and no table");
     check_refused_bytes("1,2\n3,4\0\n", 9, FAB_FORMAT_CSV,
                         "rows.csv: line 2, column 2: '4?' is not a number");
 }

@@ -303,7 +303,12 @@ fab_status fab_settings_from_json(const fab_fields *t, void *settings, const cha
 
 enum { MAX_NAME = 64 };
 
-/* Letters to insert, remove, replace, or swap with their neighbour; a long name is far from all. */
+static char lower(char c)
+{
+    return c >= 'A' && c <= 'Z' ? (char)(c + ('a' - 'A')) : c;
+}
+
+/* Letters to insert, remove, replace (by another than the same in capitals), or swap with their neighbour; a long name is far from all. */
 static int64_t distance(const char *a, const char *b)
 {
     const size_t la = strlen(a), lb = strlen(b);
@@ -315,7 +320,7 @@ static int64_t distance(const char *a, const char *b)
         before = last, last = row, row = oldest;
         row[0] = (int64_t)i;
         for (size_t j = 1; j <= lb; j++) {
-            const int64_t replace = last[j - 1] + (a[i - 1] != b[j - 1]);
+            const int64_t replace = last[j - 1] + (lower(a[i - 1]) != lower(b[j - 1]));
             const int64_t gap = (last[j] < row[j - 1] ? last[j] : row[j - 1]) + 1;
             row[j] = replace < gap ? replace : gap;
             const int swapped = i > 1 && j > 1 && a[i - 1] == b[j - 2] && a[i - 2] == b[j - 1];

@@ -39,9 +39,11 @@ const char *fab_version(void)
 /* Whom a sentence begins with, as "NAME: .." or as the letters of its format: so many bytes; 0: it does not say. */
 static size_t about_of(const char *format, va_list args)
 {
-    if (strncmp(format, "%s:", 3) == 0) {
+    if (strncmp(format, "%s", 2) == 0) {
         const char *name = va_arg(args, const char *);
-        return name ? strlen(name) : 0;
+        if (name == said.text) return said.about; /* the old sentence, and words behind it */
+        if (format[2] == ':') return name ? strlen(name) : 0;
+        return 0;
     }
     const size_t n = strcspn(format, "%:");
     return format[n] == ':' ? n : 0;

@@ -57,8 +57,18 @@ int fab_is_binary(unsigned char c)
     return (c < 0x20 && c != '\t' && c != '\n' && c != '\r') || c == 0x7F;
 }
 
+/* Eight bytes of a length that is believed, and the header's first: what fits are saved in. */
+static int is_safetensors(fab_span head)
+{
+    static const char zeros[4];
+    return head.n > 8 && head.p[8] == '{' && memcmp(head.p + 4, zeros, sizeof zeros) == 0;
+}
+
 static fab_status check_text(const fab_source *s, fab_span head)
 {
+    if (is_safetensors(head))
+        return FAB_FAIL(FAB_BAD_FILE, "%s: is a safetensors file, as fits are, and no table",
+                        s->in.name);
     for (size_t i = 0; i < head.n; i++) {
         const unsigned char c = (unsigned char)head.p[i];
         if (fab_is_binary(c))
