@@ -148,6 +148,53 @@ class Process(Case):
         self.assertEqual(self.good_json("update", self.file, data)["n"], 140)
         self.assertEqual(self.good_json("score", self.file, data)["n"], 70)
 
+    def several(self):
+        """Three classes along a; their table."""
+        r = np.random.RandomState(8)
+        e = np.column_stack([2 * np.sin(1.3 * self.X[:, 0] + 2.1 * c) for c in range(3)])
+        p = np.exp(e) / np.exp(e).sum(1)[:, None]
+        words = [["elm", "ash", "oak"][(u > np.cumsum(q)[:2]).sum()] for u, q in zip(r.uniform(size=70), p)]
+        return {"a": self.X[:, 0], "b": self.X[:, 1], "tree": words}
+
+    def test_several_classes_go_through_every_verb(self):
+        table = self.several()
+        data = self.write("many.csv", csv(table))
+        said = self.good_json("fit", data, "-y", "tree", "--model", "gp:rbf", "-o", self.file)
+        self.assertEqual((said["likelihood"], [t["name"] for t in said["theta"]]), ("categorical", ["rbf.s2", "rbf.l"]))
+        lines = self.good("predict", self.file, data).strip().split("\n")
+        self.assertEqual(lines[0], "class,p_ash,p_elm,p_oak")
+        p = np.array([[float(v) for v in line.split(",")[1:]] for line in lines[1:]])
+        np.testing.assert_allclose(p.sum(1), 1, atol=2e-3)  # as printed
+        scores = self.good_json("score", self.file, data)
+        self.assertLess(scores["nll"], 0.9)
+        rows = np.array([[float(v) for v in line.split(",")[1:]] for line in
+                         self.good("predict", "--samples=20000", self.file, data).strip().split("\n")[1:]])
+        np.testing.assert_array_less(abs(rows - p), 5 * 0.5 / math.sqrt(20000) + 1e-3)
+        head = self.good("sample", self.file, data, "-n", 2).split("\n")[0].split(",")
+        self.assertEqual((len(head), head[:4]), (210, ["row0:ash", "row0:elm", "row0:oak", "row1:ash"]))
+        self.assertEqual(self.good_json("update", self.file, data, "-o", self.path("more.safetensors"))["n"], 140)
+        page = self.path("page.html")
+        self.good("report", self.file, data, "-o", page, "--quiet")
+        tuned = self.good_json("tune", data, "-y", "tree", "--model", "gp:rbf", "--starts=1:2", "--trials", 2, "--folds", 3)
+        self.assertEqual(len(tuned["trials"]), 2)
+        for way in ("temperature", "conformal"):
+            fitted = self.good_json("fit", data, "-y", "tree", "--model", "gp:rbf", "--calibrate", way, "-o", self.path("c.safetensors"))
+            self.assertEqual(fitted["calibration"]["way"], way)
+            self.good("predict", self.path("c.safetensors"), data)
+
+    def test_a_file_of_several_classes_that_was_changed_is_refused(self):
+        data = self.write("many.csv", csv(self.several()))
+        self.good("fit", data, "-y", "tree", "--model", "gp:2*rbf:l=1", "-o", self.file, "--quiet")
+        with open(self.file, "rb") as f:
+            good = f.read()
+        for wrong in (good.replace(b'"M":', b'"m":'), good.replace(b'classes\\": 3', b'classes\\": 4'),
+                      good.replace(b'classes\\": 3', b'classes\\": 0'), good[:-100]):
+            self.assertNotEqual(wrong, good)
+            bad = self.write("bad.safetensors", wrong)
+            done = self.run_it("predict", bad, data)
+            self.assertEqual(done.returncode, 1)
+            self.assertTrue(done.stderr)
+
     def test_samples_are_functions_with_the_moments_of_the_predictions(self):
         said = self.fit("--beta=20", model="gp:rbf:l=1.5")
         out = self.path("f.npy")

@@ -186,10 +186,31 @@ static int write_functions(const sample_call *c, double *draws, int64_t rows)
     return s == FAB_OK ? DONE : say_status(s);
 }
 
-static int print_functions(const sample_call *c, const double *draws, int64_t rows)
+/* Of several classes each row has a function for each. */
+static int name_functions(fab_regression *r, int64_t rows)
+{
+    fab_glm glm;
+    const fab_status s = fab_regression_model(r, &glm);
+    if (s != FAB_OK) return say_status(s);
+    for (int64_t i = 0; i < rows; i++) {
+        char name[512], number[32];
+        if (glm.classes > 1)
+            snprintf(name, sizeof name, "row%" PRId64 ":%s", i / glm.classes,
+                     fab_scaling_class(fab_regression_scaling(r), i % glm.classes, number));
+        else
+            snprintf(name, sizeof name, "row%" PRId64, i);
+        csv_name(stdout, name);
+        putchar(i + 1 < rows ? ',' : '\n');
+    }
+    return DONE;
+}
+
+static int print_functions(const sample_call *c, fab_regression *r, const double *draws,
+                           int64_t rows)
 {
     progress_close();
-    for (int64_t i = 0; i < rows; i++) printf("row%" PRId64 "%c", i, i + 1 < rows ? ',' : '\n');
+    const int status = name_functions(r, rows);
+    if (status != DONE) return status;
     for (int64_t j = 0; j < c->n && !ferror(stdout); j++)
         for (int64_t i = 0; i < rows; i++)
             printf("%.17g%c", draws[j * rows + i], i + 1 < rows ? ',' : '\n');
@@ -212,7 +233,7 @@ static int functions(const sample_call *c, const fab_posterior *p, double start)
     if (s == FAB_OK) {
         assert(draws);
         status = c->output ? write_functions(c, draws, m.columns)
-                           : print_functions(c, draws, m.columns);
+                           : print_functions(c, m.r, draws, m.columns);
     } else {
         status = say_status(s);
     }

@@ -341,12 +341,12 @@ typedef struct fab_spike_slab_settings {
 static inline fab_spike_slab_settings fab_spike_slab_defaults(void);
 
 /* gp: a Gaussian process (fab_model_kernel): the parameters of its kernel and the noise by the evidence, then f at any row;
- * numbers exactly, two classes and counts by Laplace's method.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
+ * numbers exactly, classes and counts by Laplace's method, more than two classes with a process for each and one kernel.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
  * (fab_fit_tensors, and files): X, a, L, y and what fab_process_parts has else, and `search`.  After the result more rows
  * may come in further updates: they are appended to the factor, and the parameters stay.
  *
  * Time N^3 / 3 for each of some hundred evaluations on at most search_rows rows, and once on all; memory 3 N^2 numbers of N rows,
- * and N^2 when it is made.  docs/methods/gp.md. */
+ * and N^2 when it is made; of C > 2 classes C times the time, and 2 C + 5 and C + 1 for 3 and 1.  docs/methods/gp.md. */
 typedef struct fab_gp_settings {
     double beta;         /* gaussian: noise precision; auto: by the evidence */
     int64_t seed;        /* of the rows that parameters are looked for on, and of the starts */

@@ -395,7 +395,8 @@ FAB_API void fab_profile_free(fab_profile *f); /* takes NULL */
 FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64_t first, int64_t n,
                                          fab_dtype type, void *out, int64_t ld);
 /* Functions of a Gaussian process at all rows of the data, jointly: draws number first .. first + n - 1 of its predictor (of a
- * number f in the user's units, without noise), n x *rows.  Memory 8 bytes times the square of the rows.  Gives *draws:
+ * number f in the user's units, without noise), n x *rows.  Of more than two classes each row has a predictor for each class, row
+ * by row, and *rows counts all.  Memory 8 bytes times the square of *rows.  Gives *draws:
  * fab_bytes_free. */
 FAB_API fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64_t seed,
                                             int64_t first, int64_t n, double **draws,

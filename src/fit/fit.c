@@ -475,6 +475,14 @@ fab_status fab_fit_process(fab_fit *f, fab_process **p)
     return f->m->process ? f->m->process(f->handle[0], p) : FAB_OK;
 }
 
+fab_status fab_fit_classes(fab_fit *f, struct fab_class_process **p)
+{
+    const fab_mixture *q;
+    *p = NULL;
+    FAB_TRY(fab_fit_result(f, &q));
+    return f->m->classes ? f->m->classes(f->handle[0], p) : FAB_OK;
+}
+
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)
 {
     if (!f->vectors) return fab_fit_result(f, q);

@@ -69,6 +69,8 @@ fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q);
 
 /* The Gaussian process that the method has found, after the result; *p NULL: it finds none.  Lends until the next update or free. */
 fab_status fab_fit_process(fab_fit *f, fab_process **p);
+/* The same of several classes (kernel/classes.h), whose base is that process. */
+fab_status fab_fit_classes(fab_fit *f, struct fab_class_process **p);
 
 /* The state of all runs as tensors state.*, and back, with n rows seen. */
 fab_status fab_fit_save_state(const fab_fit *f, fab_tensors *t);

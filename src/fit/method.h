@@ -10,6 +10,7 @@
 
 #include "fabayes/fit.h"
 
+struct fab_class_process;  /* kernel/classes.h */
 struct fab_likelihood_row; /* model/likelihoods/likelihood.h */
 
 struct fab_method {
@@ -52,6 +53,8 @@ struct fab_method {
 
     /* The Gaussian process that it has found (lent until update or free); after result.  NULL: it finds none. */
     fab_status (*process)(void *handle, fab_process **p);
+    /* The same of several classes, whose kernel and rows are those of `process`; NULL: it finds none. */
+    fab_status (*classes)(void *handle, struct fab_class_process **p);
 
     /* Add the tensors state.* needed to continue exactly (borrowed until the set is freed or the handle is used
      * again); take them back into a fresh handle of the same settings.  NULL: cannot continue. */

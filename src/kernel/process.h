@@ -54,6 +54,9 @@ typedef struct fab_process_past {
 /* It again, in O(n^2): rows that are appended have the bits they would have had.  Copies all. */
 fab_status fab_process_resume(fab_process **p, const fab_kernel *k, const fab_process_past *past,
                               const fab_exec *x);
+/* k(z_i, x_j) of at most FAB_PANEL rows into a count x n matrix, in the memory of a thread of the process. */
+void fab_process_panel(const fab_process *p, int thread, int64_t count, const double *Z,
+                       int64_t ldz, double *K);
 /* D numbers: what its rows are seen from.  Lends until free. */
 const double *fab_process_centre(const fab_process *p);
 

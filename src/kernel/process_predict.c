@@ -63,6 +63,14 @@ static void cross(const fab_process *p, const room *r, int64_t count, const doub
     fab_patch_values(&at, K, p->n);
 }
 
+void fab_process_panel(const fab_process *p, int thread, int64_t count, const double *Z,
+                       int64_t ldz, double *K)
+{
+    const room r = room_of(p, thread);
+    fab_view view;
+    cross(p, &r, count, Z, ldz, &view, K);
+}
+
 static void times_s(const fab_process *p, int64_t count, double *K)
 {
     if (!p->has_s) return;

@@ -12,6 +12,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { MOST_CLASSES = 1000 }; /* that a target has */
+
 int64_t fab_process_noise_at(const fab_glm *m, const fab_kernel *k)
 {
     return fab_likelihood_row_of(m->likelihood)->noise ? fab_kernel_size(k) : -1;
@@ -54,8 +56,11 @@ fab_status fab_process_json(const fab_glm *m, const fab_kernel *k, char **text)
     fab_print_double(beta, sizeof beta, m->beta);
     fab_text_add(&t, "{\"kind\": \"gp\", \"kernel\": ");
     fab_text_add_json(&t, fab_kernel_text(k));
-    fab_text_add(&t, ", \"likelihood\": \"%s\", \"features\": %lld, \"beta\": %s}",
+    fab_text_add(&t, ", \"likelihood\": \"%s\", \"features\": %lld, \"beta\": %s",
                  fab_likelihood_name(m->likelihood), (long long)m->D, beta);
+    if (fab_likelihood_row_of(m->likelihood)->several)
+        fab_text_add(&t, ", \"classes\": %lld", (long long)m->classes);
+    fab_text_add(&t, "}");
     return fab_text_give(&t, text);
 }
 
@@ -66,12 +71,16 @@ static fab_status take(fab_glm *m, fab_kernel **k, json_t *o, int64_t D, const c
     if (!kind || strcmp(kind, "gp") != 0)
         return FAB_FAIL(FAB_BAD_FILE, "model: its kind is not 'gp'");
     if (fab_likelihood_find(json_string_value(json_object_get(o, "likelihood")), &m->likelihood) !=
-            FAB_OK ||
-        fab_likelihood_row_of(m->likelihood)->several)
+        FAB_OK)
         return FAB_FAIL(FAB_BAD_FILE, "model: the likelihood is not known");
     m->D = json_integer_value(json_object_get(o, "features"));
     m->beta = json_number_value(json_object_get(o, "beta"));
     m->classes = 1;
+    if (fab_likelihood_row_of(m->likelihood)->several)
+        m->classes = json_integer_value(json_object_get(o, "classes"));
+    if (m->classes < 1 || (fab_likelihood_row_of(m->likelihood)->several && m->classes < 2) ||
+        m->classes > MOST_CLASSES)
+        return FAB_FAIL(FAB_BAD_FILE, "model: the number of classes is missing or impossible");
     if (m->D != D || !(m->beta > 0 && isfinite(m->beta)) || !kernel)
         return FAB_FAIL(FAB_BAD_FILE, "model: kernel, features or beta is missing or impossible");
     const fab_status s = fab_kernel_create(k, kernel, D, column);

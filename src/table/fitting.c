@@ -39,11 +39,11 @@ fab_status fab_fitting_columns(const fab_scaling *k, const char ***names)
 static fab_status open_kernel(fab_fitting *f)
 {
     const char **names;
-    f->glm = (fab_glm){.likelihood = f->what.likelihood, .D = f->units->D, .classes = 1, .beta = 1};
-    if (fab_likelihood_row_of(f->what.likelihood)->several)
-        return FAB_FAIL(FAB_UNSUPPORTED,
-                        "a Gaussian process has one predictor, and a %s target needs several",
-                        fab_likelihood_name(f->what.likelihood));
+    const int several = fab_likelihood_row_of(f->what.likelihood)->several;
+    f->glm = (fab_glm){.likelihood = f->what.likelihood,
+                       .D = f->units->D,
+                       .classes = several ? f->units->levels : 1,
+                       .beta = 1};
     FAB_TRY(fab_fitting_columns(f->units, &names));
     const fab_status s = fab_kernel_create(&f->kernel, f->what.kernel, f->units->D, names);
     fab_release((void *)names);

@@ -144,18 +144,21 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
     const double scale = f->k->target_scale;
     const int classes = fab_likelihood_row_of(t->what.likelihood)->several;
     fab_process *process;
+    fab_class_process *several;
     fab_mixture mix;
     fab_glm m;
     double *work; /* n x classes log probabilities, or n predictors and their variances */
     FAB_TRY(fab_fitting_mixture(t, &mix));
     FAB_TRY(fab_fitting_glm_of(t, &m));
     FAB_TRY(fab_fit_process(t->fit, &process));
+    FAB_TRY(fab_fit_classes(t->fit, &several));
     FAB_TRY(
         fab_alloc_array((void **)&work, d->n * (classes ? m.classes : 2), sizeof *work, "fold"));
     fab_status done;
     if (classes) {
-        done = fab_predict_classes_wider(mix.part[0], &m, &x, d->offset, d->residual, 0, 0,
-                                         &t->exec, work);
+        done = several ? fab_table_classes(several, f->k, d, &t->exec, 0, 0, work)
+                       : fab_predict_classes_wider(mix.part[0], &m, &x, d->offset, d->residual, 0,
+                                                   0, &t->exec, work);
         if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, &t->exec, s);
     } else {
         done = process ? fab_table_process(process, f->k, d, work, work + d->n)

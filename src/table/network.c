@@ -143,10 +143,12 @@ static fab_status other_settings(const fab_method *m, int64_t seed, void **setti
 static int suits_process(const fab_regression *r)
 {
     const int numbers = r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
+    int64_t most = numbers ? PROCESS_ROWS : PROCESS_ROWS / 4;
+    if (fab_likelihood_row_of(r->fit.what.likelihood)
+            ->several) /* each class costs as much as one of two */
+        most = (int64_t)((double)most / cbrt((double)r->scaling->levels));
     return r->searches == FAB_SEARCH_MODEL &&
-           !fab_likelihood_row_of(r->fit.what.likelihood)->several &&
-           !fab_likelihood_row_of(r->fit.what.likelihood)->dispersion &&
-           r->table->n <= (numbers ? PROCESS_ROWS : PROCESS_ROWS / 4) &&
+           !fab_likelihood_row_of(r->fit.what.likelihood)->dispersion && r->table->n <= most &&
            fab_regression_features(r) <= PROCESS_FEATURES;
 }
 

@@ -13,6 +13,7 @@
 #include "table/predictions.h"
 #include "data/columns/table.h"
 #include "data/source/source.h"
+#include "model/likelihoods/softmax.h"
 #include "table/regression.h"
 #include <math.h>
 #include <string.h>
@@ -21,6 +22,7 @@ enum {
     PIECE_NUMBERS =
         1 << 21,        /* of the features read, and of draws of predictors, at a time: 16 MB */
     SAMPLES = 100,      /* of a network */
+    CLASS_ROWS = 128,   /* of several classes, */
     PROCESS_ROWS = 1024 /* predicted by a Gaussian process at a time */
 };
 
@@ -53,6 +55,35 @@ fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dat
     for (int64_t i = 0; t->offset && i < t->n; i++) eta[i] += t->offset[i];
     fab_predict_to_units(k->target_mean, k->target_scale, t->n, eta, variance);
     return FAB_OK;
+}
+
+fab_status fab_table_classes(fab_class_process *p, const fab_scaling *k, const fab_dataset *t,
+                             const fab_exec *x, int64_t samples, int64_t seed, double *logp)
+{
+    const fab_rows rows = fab_dataset_rows(t);
+    const fab_watch watch = fab_watch_of(x);
+    const int64_t D = k->D, C = k->levels, block = t->n < CLASS_ROWS ? t->n : CLASS_ROWS;
+    fab_softmax *integral;
+    double *z;
+    if (t->n == 0) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&z, block * (D + C + C * C), sizeof *z, "predictions"));
+    double *mean = z + block * D, *S = mean + block * C;
+    fab_status s = samples ? fab_softmax_init(&integral, C, samples, seed)
+                           : fab_softmax_init_fine(&integral, C);
+    if (s != FAB_OK) integral = NULL;
+    for (int64_t first = 0; first < t->n && s == FAB_OK; first += block) {
+        const int64_t n = t->n - first < block ? t->n - first : block;
+        for (int64_t i = 0; i < n; i++) fab_rows_get(&rows, first + i, D, z + i * D);
+        s = fab_class_process_predict(p, n, z, D, mean, S);
+        for (int64_t i = 0; i < n && s == FAB_OK; i++) {
+            s = fab_softmax_logp(integral, first + i, mean + i * C, S + i * C * C,
+                                 logp + (first + i) * C);
+            if (s == FAB_OK) s = fab_watch_tick(&watch, "prediction", first + i + 1, t->n);
+        }
+    }
+    fab_softmax_free(integral);
+    fab_release(z);
+    return s;
 }
 
 fab_status fab_table_draws(const fab_mixture *q, const fab_model *m, const fab_scaling *k,
@@ -225,6 +256,9 @@ static fab_status predict_linear(work *w, const fab_dataset *t)
     const fab_gauss *q = r->view.mix.part[0];
     const fab_rows x = fab_dataset_rows(t);
     const int64_t n = w->all.n;
+    if (r->view.classes)
+        return fab_table_classes(r->view.classes, r->scaling, t, &w->exec, w->how.samples,
+                                 w->how.seed + n, w->all.logp + n * w->model.classes);
     if (r->view.process)
         return fab_table_process(r->view.process, r->scaling, t, w->eta + n, w->variance + n);
     if (several(w)) /* each row has draws of its own, whatever the pieces */

@@ -5,6 +5,7 @@
 #define FAB_TABLE_PREDICTIONS_H
 
 #include "fabayes/table.h"
+#include "kernel/classes.h"
 
 /* The predictors of one Gaussian over a linear model, in the user's units: means and variances, n each. */
 fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling *k,
@@ -12,6 +13,9 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
 /* The same of a Gaussian process. */
 fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dataset *t,
                              double *eta, double *variance);
+/* Log probabilities (n x classes) of processes of several classes. */
+fab_status fab_table_classes(fab_class_process *p, const fab_scaling *k, const fab_dataset *t,
+                             const fab_exec *x, int64_t samples, int64_t seed, double *logp);
 /* Predictions of a network in the user's units; samples 0: linearised.  Gives *d. */
 fab_status fab_table_draws(const fab_mixture *q, const fab_model *m, const fab_scaling *k,
                            const fab_dataset *t, int64_t samples, uint64_t seed, const fab_exec *x,

@@ -41,41 +41,84 @@ fab_status fab_regression_note_process(fab_regression *r)
 {
     const fab_dataset *t = r->table;
     fab_process *p;
+    fab_class_process *several;
     double *eta;
     fab_release(r->eta);
     r->eta = NULL;
     if (!r->fit.kernel) return FAB_OK;
     FAB_TRY(fab_fit_process(r->fit.fit, &p));
+    FAB_TRY(fab_fit_classes(r->fit.fit, &several));
     if (fab_process_rows(p) != t->n || t->n == 0)
         return FAB_OK; /* rows were appended, or are absent */
+    const int64_t C = r->fit.glm.classes;
     const double *X;
     fab_process_parts(p, &X, NULL, NULL, NULL);
-    FAB_TRY(fab_alloc_array((void **)&eta, t->n, sizeof *eta, "summary"));
-    const fab_status done = fab_process_predict(p, t->n, X, r->scaling->D, eta, NULL, NULL);
+    FAB_TRY(fab_alloc_array((void **)&eta, C * t->n, sizeof *eta, "summary"));
+    const fab_status done =
+        several ? fab_class_process_predict(several, t->n, X, r->scaling->D, eta, NULL)
+                : fab_process_predict(p, t->n, X, r->scaling->D, eta, NULL, NULL);
     if (done != FAB_OK) {
         fab_release(eta);
         return done;
     }
-    for (int64_t i = 0; t->offset && i < t->n; i++) eta[i] += t->offset[i];
+    for (int64_t i = 0; t->offset && i < C * t->n; i++) eta[i] += t->offset[i / C];
     r->eta = eta;
     return FAB_OK;
 }
 
 /* ---- from a file ------------------------------------------------------------------------------------------ */
 
-/* A tensor of finite f64 numbers, n or n x k of them. */
-static fab_status find(const fab_tensors *t, const char *name, int64_t n, int64_t k,
-                       const double **numbers)
+/* A tensor of finite f64 numbers, n, n x k or n x k x m of them. */
+static fab_status find3(const fab_tensors *t, const char *name, int64_t n, int64_t k, int64_t m,
+                        const double **numbers)
 {
     const fab_tensor *v = fab_tensors_find(t, name);
-    if (!v || v->type != FAB_F64 || v->ndim != (k ? 2 : 1) || v->shape[0] != n ||
-        (k && v->shape[1] != k))
+    if (!v || v->type != FAB_F64 || v->ndim != 1 + (k > 0) + (m > 0) || v->shape[0] != n ||
+        (k && v->shape[1] != k) || (m && v->shape[2] != m))
         return FAB_FAIL(FAB_BAD_FILE, "its tensor '%s' is absent or of another shape", name);
     *numbers = v->data;
-    for (int64_t i = 0; i < n * (k ? k : 1); i++)
+    for (int64_t i = 0; i < n * (k ? k : 1) * (m ? m : 1); i++)
         if (!isfinite((*numbers)[i]))
             return FAB_FAIL(FAB_BAD_FILE, "its tensor '%s' has a number that is %g", name,
                             (*numbers)[i]);
+    return FAB_OK;
+}
+
+static fab_status find(const fab_tensors *t, const char *name, int64_t n, int64_t k,
+                       const double **numbers)
+{
+    return find3(t, name, n, k, 0, numbers);
+}
+
+/* The diagonals of `count` factors are above 0. */
+static fab_status check_factors(int64_t count, int64_t n, const double *L)
+{
+    for (int64_t i = 0; i < count * n; i++) {
+        const double at = L[i * n + i % n];
+        if (!(at > 0))
+            return FAB_FAIL(FAB_BAD_FILE, "its factor has %g on the diagonal, expected more than 0",
+                            at);
+    }
+    return FAB_OK;
+}
+
+static fab_status take_class_parts(fab_regression *r, const fab_tensors *file, const fab_kernel *k,
+                                   int64_t C)
+{
+    const fab_tensor *rows = fab_tensors_find(file, "X");
+    if (!rows || rows->ndim != 2 || rows->shape[0] < 1)
+        return FAB_FAIL(FAB_BAD_FILE, "its tensor 'X' is absent or of another shape");
+    const int64_t n = rows->shape[0];
+    fab_class_parts p = {.n = n, .classes = C};
+    FAB_TRY(find(file, "X", n, fab_kernel_columns(k), &p.X));
+    FAB_TRY(find(file, "a", C, n, &p.a));
+    FAB_TRY(find(file, "s", C, n, &p.s));
+    FAB_TRY(find3(file, "L", C, n, n, &p.L));
+    FAB_TRY(find(file, "M", n, n, &p.M));
+    FAB_TRY(check_factors(C, n, p.L));
+    FAB_TRY(check_factors(1, n, p.M));
+    FAB_TRY(fab_class_process_create(&r->view.owned_classes, k, &p, &r->exec));
+    r->view.classes = r->view.owned_classes;
     return FAB_OK;
 }
 
@@ -90,10 +133,7 @@ static fab_status take_parts(fab_regression *r, const fab_tensors *file, const f
     FAB_TRY(find(file, "a", n, 0, &a));
     FAB_TRY(find(file, "L", n, n, &L));
     if (s) FAB_TRY(find(file, "s", n, 0, &scale));
-    for (int64_t i = 0; i < n; i++)
-        if (!(L[i * n + i] > 0))
-            return FAB_FAIL(FAB_BAD_FILE, "its factor has %g on the diagonal, expected more than 0",
-                            L[i * n + i]);
+    FAB_TRY(check_factors(1, n, L));
     return fab_process_of_parts(&r->view.owned, k, n, X, a, scale, L, &r->exec);
 }
 
@@ -113,16 +153,18 @@ fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p
     fab_release((void *)names);
     FAB_TRY(s);
     const int classes = fab_likelihood_target(m->likelihood) == FAB_TARGET_CLASSES;
+    const int several = fab_likelihood_row_of(m->likelihood)->several;
     if (q->D != fab_process_size(m, k) || q->total || q->form != FAB_FORM_POINT ||
-        r->scaling->levels != (classes ? 2 : 0))
+        r->scaling->levels != (several ? m->classes : (classes ? 2 : 0)))
         s = FAB_FAIL(FAB_BAD_FILE, "its parameters, model and scaling do not belong together");
     if (s == FAB_OK) s = fab_kernel_set(k, q->mu);
-    if (s == FAB_OK) s = take_parts(r, p->file, k);
+    if (s == FAB_OK)
+        s = several ? take_class_parts(r, p->file, k, m->classes) : take_parts(r, p->file, k);
     const int64_t noise = fab_process_noise_at(m, k);
     if (noise >= 0) m->beta = exp(q->mu[noise]);
     fab_kernel_free(k);
     FAB_TRY(s);
-    r->view.process = r->view.owned;
+    r->view.process = several ? fab_class_process_base(r->view.classes) : r->view.owned;
     return FAB_OK;
 }
 
@@ -270,18 +312,21 @@ static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t s
                        int64_t n, double *draws)
 {
     const fab_rows rows = fab_dataset_rows(t);
-    const int64_t m = t->n, D = r->scaling->D;
+    const int64_t m = t->n, D = r->scaling->D, C = r->view.model.classes, all = m * C;
     double *x;
     FAB_TRY(fab_rows_check("sample", &rows, D));
     FAB_TRY(fab_alloc_array((void **)&x, m * D, sizeof *x, "sample"));
     for (int64_t i = 0; i < m; i++) fab_rows_get(&rows, i, D, x + i * D);
-    const fab_status s =
-        fab_process_draw(r->view.process, m, x, D, seed, FAB_PURPOSE_SAMPLE, first, n, draws, m);
+    const fab_status s = r->view.classes
+                             ? fab_class_process_draw(r->view.classes, m, x, D, seed,
+                                                      FAB_PURPOSE_SAMPLE, first, n, draws, all)
+                             : fab_process_draw(r->view.process, m, x, D, seed, FAB_PURPOSE_SAMPLE,
+                                                first, n, draws, m);
     fab_release(x);
     for (int64_t j = 0; j < n && s == FAB_OK; j++)
-        for (int64_t i = 0; i < m; i++) {
-            const double eta = draws[j * m + i] + (t->offset ? t->offset[i] : 0);
-            draws[j * m + i] = r->scaling->target_mean + r->scaling->target_scale * eta;
+        for (int64_t i = 0; i < all; i++) {
+            const double eta = draws[j * all + i] + (t->offset ? t->offset[i / C] : 0);
+            draws[j * all + i] = r->scaling->target_mean + r->scaling->target_scale * eta;
         }
     return s;
 }
@@ -297,9 +342,10 @@ fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "sample: functions at rows are those of a Gaussian process");
     fab_status s = read_rows(r, d, &t);
-    if (s == FAB_OK) s = fab_alloc_array((void **)draws, n * t->n, sizeof **draws, "sample");
+    const int64_t all = s == FAB_OK ? t->n * r->view.model.classes : 0;
+    if (s == FAB_OK) s = fab_alloc_array((void **)draws, n * all, sizeof **draws, "sample");
     if (s == FAB_OK) s = draw(r, t, seed, first, n, *draws);
-    if (s == FAB_OK) *rows = t->n;
+    if (s == FAB_OK) *rows = all;
     if (s != FAB_OK) {
         fab_release(*draws);
         *draws = NULL;

@@ -9,6 +9,7 @@
 
 #include "base/hooks.h"
 #include "base/memory.h"
+#include "kernel/classes.h"
 #include "table/calibration.h"
 #include "table/candidates.h"
 #include "table/features.h"
@@ -78,6 +79,8 @@ struct fab_regression {
         fab_net *net;         /* for predictions: f64, of any number of rows; owned; NULL: none */
         fab_process *process; /* of a Gaussian process; NULL: none.  Lent by the fit, or */
         fab_process *owned;   /* read from a file */
+        /* Of several classes, of which `process` is the base; lent by the fit, or owned. */
+        fab_class_process *classes, *owned_classes;
         fab_solver *solver;
     } view;
 };

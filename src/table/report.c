@@ -32,6 +32,7 @@ fab_status fab_regression_view(fab_regression *r)
         r->view.model = fab_net_model(r->view.net)->head;
     } else {
         FAB_TRY(fab_fit_process(r->fit.fit, &r->view.process));
+        FAB_TRY(fab_fit_classes(r->fit.fit, &r->view.classes));
         FAB_TRY(fab_fitting_glm_of(&r->fit, &r->view.model));
     }
     r->view.is_made = 1;
@@ -43,6 +44,7 @@ void fab_regression_forget_view(fab_regression *r)
     fab_solver_free(r->view.solver);
     fab_net_free(r->view.net);
     fab_process_free(r->view.owned);
+    fab_class_process_free(r->view.owned_classes);
     memset(&r->view, 0, sizeof r->view);
 }
 
@@ -150,7 +152,7 @@ void fab_regression_eta(const fab_regression *r, const fab_glm *m, const fab_gau
                         double *eta)
 {
     const fab_dataset *t = r->table;
-    if (r->eta) eta[0] = r->eta[i];
+    for (int64_t c = 0; c < m->classes && r->eta; c++) eta[c] = r->eta[i * m->classes + c];
     for (int64_t c = 0; c < m->classes && !r->eta; c++) {
         const double *theta = q->mu + c * (m->D + m->intercept);
         eta[c] = (m->intercept ? theta[m->D] : 0) + (t->offset ? t->offset[i] : 0);

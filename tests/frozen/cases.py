@@ -130,8 +130,11 @@ def linear():
                "update q.safetensors new_numbers.csv -o more.safetensors --json", "predict more.safetensors new_numbers.csv")
     yield Case("fit-gp-classes", "fit two.csv -y kind --model gp:rbf -o q.safetensors --json", *use("new_two.csv"),
                "fit counts.csv -y n --likelihood poisson --offset log_days --model gp:rbf --json", tolerance=SEARCHED)
+    yield Case("fit-gp-many", "fit many.csv -y colour --model gp:2*rbf:l=1.5 -o q.safetensors --json", *use("new_many.csv"), "info q.safetensors",
+               "sample q.safetensors new_many.csv -n 2", "update q.safetensors new_many.csv -o more.safetensors --json",
+               "predict more.safetensors new_many.csv --samples 30", "fit many.csv -y colour --model gp:matern32 --threads 1")
     yield Case("fit-gp-refused", "fit numbers.csv -y y --model gp:rfb", "fit numbers.csv -y y -m gp", "fit numbers.csv -y y --model gp:rbf -m exact",
-               "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf", "fit numbers.csv -y y --model gp:rbf:col=nobody")
+               "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf --exact_limit=9", "fit numbers.csv -y y --model gp:rbf:col=nobody")
     yield Case("fit-nystrom", "fit numbers.csv -y y --model nystrom:2*rbf:l=1.5:20 -o q.safetensors --threads 1", *use("new_numbers.csv"),
                "info q.safetensors", "fit numbers.csv -y y --model nystrom:1*matern32:l=2+0.5*linear:15 --no-scale -m kalman -o k.safetensors --threads 2",
                "update k.safetensors new_numbers.csv --json", "predict k.safetensors new_numbers.csv")

@@ -11,7 +11,7 @@
  *   4  more rows: each is a row more of L, in O(N^2); the parameters stay.  The evidence is then that of all rows
  *
  * Of two classes and counts by Laplace's method (laplace.c): 2 without noise, 3 at the mode of f, which 4 finds again for all
- * rows.
+ * rows.  Of more classes so too, with a process for each of them and one kernel (classes.c).
  *
  * The result is theta, the logarithms of the parameters, as a point; X, a, L, y and weights stand beside it.
  *
@@ -26,6 +26,7 @@
 #include "kernel/process.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
+#include "methods/gp/classes.h"
 #include "methods/gp/gp.h"
 #include "methods/gp/laplace.h"
 #include "train/evidence.h"
@@ -42,8 +43,10 @@ typedef struct gp {
     struct { /* of the search, while there is one: what its process tells is a part of it */
         int64_t done, total;
     } told;
-    int normal;     /* numbers; otherwise by Laplace's method */
-    fab_process *p; /* NULL: none yet */
+    int normal;                 /* numbers; otherwise by Laplace's method, */
+    int several;                /* with a process for each class */
+    fab_process *p;             /* NULL: none yet */
+    fab_class_process *classes; /* the same of several; p is then its base */
     int64_t n, room;
     double *y, *weight, *offset; /* room each; weight 1 and offset 0 where there are none */
     double *X;                   /* room x D; NULL of numbers, whose process has them */
@@ -97,7 +100,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     if (in->model->head.nu != 0)
         return FAB_FAIL(FAB_UNSUPPORTED, "gp: nu = %g: noise of Student's t is not offered",
                         in->model->head.nu);
-    if (row->several || row->dispersion)
+    if (row->dispersion)
         return FAB_FAIL(FAB_UNSUPPORTED, "gp: a %s target is not offered", row->name);
     if (in->prior)
         return FAB_FAIL(FAB_UNSUPPORTED,
@@ -108,6 +111,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
               .m = in->model->head,
               .kernel = in->model->kernel,
               .normal = row->normal,
+              .several = row->several,
               .watch = fab_watch_of(x)};
     if (x) f->exec = *x;
     f->exec.progress = hear;
@@ -116,11 +120,21 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     return FAB_OK;
 }
 
+static void drop_process(gp *f)
+{
+    if (f->several)
+        fab_class_process_free(f->classes); /* with its base */
+    else
+        fab_process_free(f->p);
+    f->p = NULL;
+    f->classes = NULL;
+}
+
 static void release(void *handle)
 {
     gp *f = handle;
     if (!f) return;
-    fab_process_free(f->p);
+    drop_process(f);
     fab_gauss_free(f->q);
     fab_release(f->y);
     fab_release(f->weight);
@@ -130,14 +144,24 @@ static void release(void *handle)
     fab_release(f);
 }
 
+/* Several classes have C + 3 matrices where a number has 3: as many rows as take the same memory. */
+static int64_t rows_allowed(const fab_gp_settings *s, int several, int64_t classes)
+{
+    if (!several) return s->exact_limit;
+    return (int64_t)((double)s->exact_limit * sqrt(3 / (double)fab_gp_classes_squares(classes)));
+}
+
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
     const fab_gp_settings *s = settings;
     const double N = (double)n, D = (double)in->model->head.D;
     (void)x;
-    if (n > s->exact_limit) return 0; /* is refused */
-    const double squares = fab_likelihood_row_of(in->model->head.likelihood)->normal ? 3 : 5;
-    return 8 * (squares * N * N + N * (2 * D + 16));
+    const fab_likelihood_row *row = fab_likelihood_row_of(in->model->head.likelihood);
+    const int64_t C = in->model->head.classes;
+    if (n > rows_allowed(s, row->several, C)) return 0; /* is refused */
+    double squares = row->normal ? 3 : 5;
+    if (row->several) squares = (double)(fab_gp_classes_squares(C) + C + 2); /* and the result */
+    return 8 * (squares * N * N + N * (2 * D + 16) * (double)C);
 }
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
@@ -183,7 +207,17 @@ static void take_rows(gp *f, const fab_examples *e)
 
 static fab_status check_limit(const gp *f, int64_t n)
 {
-    if (n <= f->s.exact_limit) return FAB_OK;
+    const int64_t squares = fab_gp_classes_squares(f->m.classes),
+                  most = rows_allowed(&f->s, f->several, f->m.classes);
+    if (n <= most) return FAB_OK;
+    if (f->several)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "gp: %lld rows of %lld classes, expected at most %lld with exact_limit = "
+                        "%lld: so many take %.3g GB; the models rff:%s:1000 and nystrom:%s:500 "
+                        "read any number of rows",
+                        (long long)n, (long long)f->m.classes, (long long)most,
+                        (long long)f->s.exact_limit, 8e-9 * (double)squares * pow((double)n, 2),
+                        fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
     return FAB_FAIL(FAB_UNSUPPORTED,
                     "gp: %lld rows, expected at most exact_limit = %lld: an exact process of so "
                     "many takes %.3g GB; the models rff:%s:1000 and nystrom:%s:500 read any "
@@ -271,13 +305,22 @@ static void note_search(gp *f, const fab_evidence_report *found, double noise)
                                 .converged = (double)found->converged};
 }
 
+static const fab_evidence_of *how_of(const gp *f)
+{
+    return f->several ? &fab_gp_classes : &fab_gp_laplace;
+}
+
 /* The mode of f and what follows from it, with the parameters that were found. */
 static fab_status settle(gp *f, void *laplace)
 {
-    FAB_TRY(fab_gp_laplace.at(laplace, f->theta, 0, &f->lml, NULL));
-    fab_process_free(f->p);
-    f->p = NULL;
-    FAB_TRY(fab_gp_laplace_process(laplace, &f->p));
+    FAB_TRY(how_of(f)->at(laplace, f->theta, 0, &f->lml, NULL));
+    drop_process(f);
+    if (f->several) {
+        FAB_TRY(fab_gp_classes_process(laplace, &f->classes));
+        f->p = fab_class_process_base(f->classes);
+    } else {
+        FAB_TRY(fab_gp_laplace_process(laplace, &f->p));
+    }
     f->stands = 1;
     return FAB_OK;
 }
@@ -298,13 +341,13 @@ static fab_status learn_laplace(gp *f)
     fab_evidence_report found;
     void *laplace;
     double noise, *theta = f->theta;
-    FAB_TRY(fab_gp_laplace.create(&laplace, &f->m, f->kernel, &rows, &f->exec));
+    FAB_TRY(how_of(f)->create(&laplace, &f->m, f->kernel, &rows, &f->exec));
     fab_status s = FAB_OK;
     if (!theta) {
         s = fab_alloc_array((void **)&theta, fab_kernel_size(f->kernel), sizeof *theta, "gp");
         if (s == FAB_OK)
-            s = fab_evidence_search(&fab_gp_laplace, &f->m, laplace, f->kernel, &rows, 0,
-                                    scale_of(f), &plan, theta, &noise, &found, &f->exec);
+            s = fab_evidence_search(how_of(f), &f->m, laplace, f->kernel, &rows, 0, scale_of(f),
+                                    &plan, theta, &noise, &found, &f->exec);
         if (s == FAB_OK) {
             note_search(f, &found, 0);
             f->theta = theta;
@@ -313,7 +356,7 @@ static fab_status learn_laplace(gp *f)
         }
     }
     if (s == FAB_OK) s = settle(f, laplace);
-    fab_gp_laplace.close(laplace);
+    how_of(f)->close(laplace);
     return s;
 }
 
@@ -373,13 +416,36 @@ static fab_status process(void *handle, fab_process **p)
     return FAB_OK;
 }
 
+static fab_status classes(void *handle, fab_class_process **p)
+{
+    *p = ((gp *)handle)->classes;
+    return FAB_OK;
+}
+
 /* ---- in files --------------------------------------------------------------------------------------------- */
+
+static fab_status class_tensors(const gp *f, fab_tensors *t)
+{
+    const int64_t n = f->n, D = f->m.D, C = f->m.classes, size = FAB_GP_SEARCH;
+    fab_class_parts p;
+    fab_class_process_parts(f->classes, &p);
+    FAB_TRY(fab_tensors_add(t, "X", FAB_F64, 2, (int64_t[]){n, D}, p.X));
+    FAB_TRY(fab_tensors_add(t, "a", FAB_F64, 2, (int64_t[]){C, n}, p.a));
+    FAB_TRY(fab_tensors_add(t, "s", FAB_F64, 2, (int64_t[]){C, n}, p.s));
+    FAB_TRY(fab_tensors_add(t, "L", FAB_F64, 3, (int64_t[]){C, n, n}, p.L));
+    FAB_TRY(fab_tensors_add(t, "M", FAB_F64, 2, (int64_t[]){n, n}, p.M));
+    FAB_TRY(fab_tensors_add(t, "y", FAB_F64, 1, &n, f->y));
+    FAB_TRY(fab_tensors_add(t, "weight", FAB_F64, 1, &n, f->weight));
+    FAB_TRY(fab_tensors_add(t, "offset", FAB_F64, 1, &n, f->offset));
+    return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
+}
 
 static fab_status tensors(void *handle, fab_tensors *t)
 {
     const gp *f = handle;
     const int64_t n = f->n, D = f->m.D, size = FAB_GP_SEARCH;
     const double *X, *a, *s, *L;
+    if (f->several) return class_tensors(f, t);
     fab_process_parts(f->p, &X, &a, &s, &L);
     FAB_TRY(fab_tensors_add(t, "X", FAB_F64, 2, (int64_t[]){n, D}, X));
     FAB_TRY(fab_tensors_add(t, "a", FAB_F64, 1, &n, a));
@@ -450,10 +516,10 @@ static fab_status load(void *handle, const fab_tensors *t)
     return resume(f, t, X->data);
 }
 
-/* One predictor, and nothing else to be learned but the noise. */
+/* Nothing else to be learned but the noise. */
 static int suits(const fab_likelihood_row *l)
 {
-    return !l->several && !l->dispersion;
+    return !l->dispersion;
 }
 
 const fab_method fab_gp_method = {
@@ -472,5 +538,6 @@ const fab_method fab_gp_method = {
     .report = report,
     .tensors = tensors,
     .process = process,
+    .classes = classes,
     .load = load,
 };
