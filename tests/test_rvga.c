@@ -7,7 +7,7 @@
 #include "la_allocations.h"
 #include "stream_glm.h"
 
-enum { D = 13 };
+enum { D = 13, AT_ONCE = 192 /* rows that kalman takes in at a time */ };
 
 /* ---- scalars -------------------------------------------------------------------------------------- */
 
@@ -151,6 +151,57 @@ static void kalman_is_the_closed_form(void **state)
     assert_int_equal(q->form, FAB_FORM_COVARIANCE);
     assert_true(distance_to(q, &c) < 1e-11);
     fab_gauss_free(q);
+}
+
+/* Rows come by reflections, AT_ONCE at a time, or by rotations one after the other, where a column is large beside the root along
+ * it: the same posterior, and the evidence of `exact`.  Column 0 is 1e-200 in the first rows and 2e3 behind: two blocks are
+ * reflected, one is rotated.  Errors are those of a QR of normals, as below; of the evidence of sums of n terms. */
+static void reflected_and_rotated_rows_are_the_closed_form(void **state)
+{
+    (void)state;
+    const int64_t wide[] = {1, 31, 70};
+    for (int t = 0; t < 6; t++) {
+        const char *const text = "intercept=false alpha=0.7 beta=2.385";
+        data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, wide[t % 3], 3 * AT_ONCE + 17, 1);
+        add_weights(&d);
+        for (int64_t j = 0; j < d.n && t >= 3; j++)
+            d.x[j * d.D] = j < 2 * AT_ONCE ? 1e-200 : 2e3 * cos((double)j);
+        const closed c = closed_form(&d, 0.7, 2.385, 0);
+        fab_fit *f = open_fit("kalman", d.D, text, NULL, NULL),
+                *g = open_fit("exact", d.D, text, NULL, NULL);
+        fab_report r, of;
+        feed(f, &d, 0, d.n);
+        feed(g, &d, 0, d.n);
+        const double e = far_off(result_of(f), &c);
+        assert_int_equal(fab_fit_report(f, &r), FAB_OK);
+        assert_int_equal(fab_fit_report(g, &of), FAB_OK);
+        const double evidence = fabs(r.log_evidence / of.log_evidence - 1);
+        if (!(e < 600 * 70 * 2.2e-16 * 1e3 && evidence < 600 * 2.2e-16 * 10))
+            fail_msg("case %d: %.3g, evidence %.3g", t, e, evidence);
+        fab_fit_free(f);
+        fab_fit_free(g);
+    }
+}
+
+/* Rows that come one, seven or all at a time, and with questions between them: the same bits. */
+static void rows_may_be_cut_into_any_calls(void **state)
+{
+    (void)state;
+    const char *const text[] = {"", "alpha=0.7", "alpha=0.7 beta=2.385 warmup=1", "warmup=300"};
+    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 500, 1);
+    for (int t = 0; t < 4; t++) {
+        fab_gauss *whole = fitted("kalman", &d, text[t], NULL, NULL);
+        for (int64_t cut = 1; cut < 300; cut += 6 + 30 * cut) {
+            fab_fit *f = open_fit("kalman", D, text[t], NULL, NULL);
+            for (int64_t at = 0; at < d.n; at += cut) {
+                feed(f, &d, at, at + cut < d.n ? cut : d.n - at);
+                if (at % 11 == 0) result_of(f);
+            }
+            assert_same_bits(result_of(f), whole);
+            fab_fit_free(f);
+        }
+        fab_gauss_free(whole);
+    }
 }
 
 /* The posterior of n rows may be as much narrower than the prior as it likes: both are roots of the precision.  Errors
@@ -503,8 +554,9 @@ static void split_saved_and_resumed_is_the_whole(void **state)
     (void)state;
     const char *const text[] = {"", "likelihood=bernoulli warmup=50", "likelihood=poisson alpha=1"};
     for (int v = 0; v < 3; v++)
-        for (int64_t at = 20; at < 150; at += 60) {
-            const data d = make_data((fab_likelihood)v, D, 150, 1);
+        for (int64_t at = 20; at < (v ? 150 : 500);
+             at += 60) { /* before the prior is chosen, inside of blocks */
+            const data d = make_data((fab_likelihood)v, D, v ? 150 : 500, 1);
             fab_gauss *whole = fitted("rvga", &d, text[v], NULL, NULL);
             fab_fit *f = open_fit("rvga", D, text[v], NULL, NULL), *again;
             fab_tensors *file;
@@ -531,14 +583,14 @@ static void a_covariance_of_an_earlier_file_goes_on(void **state)
 {
     (void)state;
     enum { T = D + 1 };
-    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 150, 1);
+    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 300, 1);
     fab_gauss *whole = fitted("kalman", &d, "alpha=0.7 beta=1", NULL, NULL);
     for (int bad = 0; bad < 2; bad++) {
         fab_fit *f = open_fit("kalman", D, "alpha=0.7 beta=1", NULL, NULL), *again;
         fab_tensors *file, *old;
         fab_solver *s;
         double P[T * T], mu[T];
-        feed(f, &d, 0, 90);
+        feed(f, &d, 0, AT_ONCE); /* no row waits: the result is of those in the state */
         const fab_gauss *q = result_of(f);
         memcpy(mu, q->mu, sizeof mu);
         assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
@@ -563,7 +615,7 @@ static void a_covariance_of_an_earlier_file_goes_on(void **state)
         assert_int_equal(fab_fit_load(&again, old, NULL, NULL), bad ? FAB_BAD_FILE : FAB_OK);
         if (!bad) {
             double mean, covariance;
-            feed(again, &d, 90, d.n - 90);
+            feed(again, &d, AT_ONCE, d.n - AT_ONCE);
             assert_int_equal(fab_distance_mean(result_of(again), whole, &mean), FAB_OK);
             assert_int_equal(fab_distance_covariance(result_of(again), whole, NULL, &covariance),
                              FAB_OK);
@@ -581,11 +633,11 @@ static void update_does_not_allocate(void **state)
 {
     (void)state;
     if (!COUNTS_ALLOCATIONS) skip();
-    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 150, 1);
+    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 500, 1);
     fab_fit *f = open_fit("kalman", D, "warmup=30", NULL, NULL);
     feed(f, &d, 0, 40);
     const long before = allocations;
-    feed(f, &d, 40, 110);
+    feed(f, &d, 40, 460);
     assert_int_equal(allocations, before);
     fab_fit_free(f);
 }
@@ -642,6 +694,8 @@ int main(void)
         TEST(a_predictor_beyond_the_digits_is_refused),
         TEST(a_scalar_without_variance_is_the_likelihood_itself),
         TEST(kalman_is_the_closed_form),
+        TEST(reflected_and_rotated_rows_are_the_closed_form),
+        TEST(rows_may_be_cut_into_any_calls),
         TEST(a_prior_may_be_as_wide_as_it_likes),
         TEST(columns_may_be_of_any_size),
         TEST(pontius_keeps_its_digits),

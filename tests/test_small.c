@@ -318,6 +318,59 @@ static void q_and_r_multiply_back(void **state)
     }
 }
 
+/* L L' + A'A multiplies back, and [z; t] has been turned: L_new z_new = L z + A't, and no length is lost.  A column of zeros stays,
+ * and numbers of 1e-180 and 1e180 are no trouble. */
+static void rows_enter_a_cholesky_factor(void **state)
+{
+    (void)state;
+    for (int t = 0; t < SIZES; t++)
+        for (int64_t m = 0; m <= 70; m = 3 * m + 1) {
+            const int64_t n = sizes[t];
+            room r = open_room(n);
+            double *A = la_doubles(m * n + 1), *z = la_doubles(2 * n), *y = la_doubles(m + 1);
+            double *work = la_doubles(fab_chol_rows_work(n, m)), *before = z + n, length = 0;
+            positive(n, r.V, r.A);
+            assert_int_equal(fab_chol(n, r.A), FAB_OK);
+            la_fill(3, 1, m * n, A);
+            la_fill(4, 1, n, z);
+            la_fill(5, 1, m, y);
+            for (int64_t j = 0; j < m; j++) A[j * n + n / 2] = 0;
+            fab_mm(FAB_N, FAB_T, n, n, n, 1, r.A, r.A, 0, r.B);
+            fab_mm(FAB_N, FAB_T, n, n, m, 1, A, A, 1, r.B); /* row-major A is column-major A' */
+            fab_mv(FAB_N, n, n, 1, r.A, z, 0, before);
+            fab_mv(FAB_N, n, m, 1, A, y, 1, before);
+            for (int64_t i = 0; i < n; i++) length += z[i] * z[i];
+            for (int64_t i = 0; i < m; i++) length += y[i] * y[i];
+            const long calls = allocations;
+            fab_chol_rows(n, m, r.A, A, z, y, work);
+            assert_int_equal(allocations - calls, 0);
+            fab_mm(FAB_N, FAB_T, n, n, n, 1, r.A, r.A, 0, r.C);
+            assert_near(n * n, r.C, r.B, bound(n + m));
+            fab_mv(FAB_N, n, n, -1, r.A, z, 1, before);
+            for (int64_t i = 0; i < n; i++) {
+                assert_true(fabs(before[i]) < bound(n + m));
+                assert_true(r.A[i + i * n] > 0);
+                for (int64_t j = i + 1; j < n; j++) assert_true(r.A[i + j * n] == 0);
+                length -= z[i] * z[i];
+            }
+            for (int64_t i = 0; i < m; i++) length -= y[i] * y[i];
+            assert_true(fabs(length) < bound(n + m));
+            fab_release(A);
+            fab_release(z);
+            fab_release(y);
+            fab_release(work);
+            close_room(&r);
+        }
+    for (int s = -180; s <= 180; s += 360) { /* 3, 4, 12: 13 */
+        double L = 3 * pow(10, s), A[] = {4 * pow(10, s), 12 * pow(10, s)}, z = 1, y[] = {2, 3};
+        double work[1300];
+        assert_true(fab_chol_rows_work(1, 2) <= 1300);
+        fab_chol_rows(1, 2, &L, A, &z, y, work);
+        assert_true(fabs(L / (13 * pow(10, s)) - 1) < 4 * DBL_EPSILON);
+        assert_true(fabs(z - (3 + 8 + 36) / 13.0) < 16 * DBL_EPSILON);
+    }
+}
+
 static void matrices_that_are_not_finite_are_refused(void **state)
 {
     (void)state;
@@ -405,6 +458,7 @@ int main(void)
         cmocka_unit_test(the_leading_eigenvectors_are_those_of_all),
         cmocka_unit_test(singular_vectors_rebuild_the_matrix),
         cmocka_unit_test(q_and_r_multiply_back),
+        cmocka_unit_test(rows_enter_a_cholesky_factor),
         cmocka_unit_test(matrices_that_are_not_finite_are_refused),
         cmocka_unit_test(empty_matrices_are_no_trouble),
         cmocka_unit_test(symmetrise_takes_the_mean),

@@ -67,6 +67,10 @@ fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_
  * asked whether to stop.  Lends until the next update, result or free. */
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q);
 
+/* The same of a linear model by a root of its precision, with the model as in force: R->F is upper triangular and F'F the
+ * precision, R->psi says nothing.  *R NULL: the method has none.  Lends until the next call. */
+fab_status fab_fit_root(fab_fit *f, const fab_gauss **R, fab_glm *m);
+
 /* The Gaussian process that the method has found, after the result; *p NULL: it finds none.  Lends until the next update or free. */
 fab_status fab_fit_process(fab_fit *f, fab_process **p);
 /* The same of several classes (kernel/classes.h), whose base is that process. */

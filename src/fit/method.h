@@ -47,7 +47,10 @@ struct fab_method {
     double (*work)(const void *handle);
     fab_status (*result)(void *handle, const fab_gauss **q); /* lends until update or free */
     fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
-    fab_status (*report)(void *handle, fab_report *r);       /* after result */
+    /* The rows so far by a root of the precision, cheaper than `result`: F = R, T x T and upper, R'R the precision; psi says
+     * nothing.  Lends until the next verb; *q NULL, or no such verb: there is none. */
+    fab_status (*root)(void *handle, const fab_gauss **q);
+    fab_status (*report)(void *handle, fab_report *r); /* after result or root */
     /* Add what the method has beside the Gaussian, by name (borrowed as the state is); after result.  NULL: nothing. */
     fab_status (*tensors)(void *handle, fab_tensors *t);
 

@@ -50,6 +50,12 @@ void fab_qr_r(int64_t m, int64_t n, double *A, double *R, double *work);
 /* Q (m x n) in place of A, R as above. */
 void fab_qr(int64_t m, int64_t n, double *A, double *R, double *work);
 
+/* Rows into a factor: L L' <- L L' + A' A for L n x n, lower with a positive diagonal, and A m x n, row-major, destroyed.  [z; t]
+ * (n, m) is turned along: with z = L' mu the new z is L' times the mu of least |L'(mu - mu0)|^2 + |A mu - t|^2, and that
+ * minimum is |t|^2 then. */
+int64_t fab_chol_rows_work(int64_t n, int64_t m);
+void fab_chol_rows(int64_t n, int64_t m, double *L, double *A, double *z, double *t, double *work);
+
 /* y = alpha op(A) x + beta y; A is m x n, row-major, rows lda apart. */
 void fab_gemv(fab_trans t, int64_t m, int64_t n, double alpha, const double *A, int64_t lda,
               const double *x, double beta, double *y);

@@ -251,7 +251,7 @@ static fab_status learn(fab_factors *f, const fab_rows *rows, const double *weig
         if (due) {
             const fab_gauss *q;
             FAB_TRY(fab_factors_fit_so_far(f, &q));
-            FAB_TRY(fab_prequential_take(f->ahead, due, q, NULL));
+            FAB_TRY(fab_prequential_take(f->ahead, due, q, 0, NULL));
         }
         const fab_rows x = fab_rows_part(rows, done, n);
         FAB_TRY(fab_prequential_score(f->ahead, &x, NULL, NULL, NULL, n));

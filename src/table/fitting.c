@@ -177,14 +177,17 @@ fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
     return fab_fitting_update_part(f, t, 0, t->n);
 }
 
-fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, fab_glm *m)
+fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, int *root, fab_glm *m)
 {
-    const fab_mixture *all;
-    *q = NULL;
-    fab_status s = fab_fit_so_far(f->fit, &all);
-    if (s == FAB_OK) s = fab_fitting_glm_of(f, m);
+    const fab_mixture *all = NULL;
+    fab_status s = fab_fit_root(f->fit, q, m);
+    *root = *q != NULL;
+    if (*root) fab_fitting_take_off(f, m);
+    if (s == FAB_OK && !*root) s = fab_fit_so_far(f->fit, &all);
+    if (s == FAB_OK && !*root) s = fab_fitting_glm_of(f, m);
+    if (s != FAB_OK) *q = NULL;
     if (s == FAB_NO_MEMORY || s == FAB_STOPPED) return s;
-    if (s == FAB_OK && all->n == 1) *q = all->part[0];
+    if (s == FAB_OK && all && all->n == 1) *q = all->part[0];
     return FAB_OK;
 }
 

@@ -53,8 +53,9 @@ fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t
 /* Work to the result.  FAB_STOPPED: call it again to go on. */
 fab_status fab_fitting_finish(fab_fitting *f);
 fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m); /* lends its parts */
-/* The Gaussian of the rows so far, with its model, on the way (fab_fit_so_far); lends it.  *q NULL: there is none yet. */
-fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, fab_glm *m);
+/* The Gaussian of the rows so far, with its model, on the way (fab_fit_so_far); lends it.  *q NULL: there is none yet.  *root: it is
+ * given by a root of its precision (fab_fit_root). */
+fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, int *root, fab_glm *m);
 /* The model with beta as in force, and what there is to report. */
 fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m);
 fab_status fab_fitting_report(const fab_fitting *f, fab_report *i);

@@ -20,6 +20,7 @@
 #include "base/rows.h"
 #include "base/text.h"
 #include "la/ops.h"
+#include "la/small.h"
 #include "model/likelihoods/likelihood.h"
 #include "model/likelihoods/softmax.h"
 #include <math.h>
@@ -69,6 +70,7 @@ typedef struct told {
 typedef struct reference {
     int64_t at;   /* rows that it has seen, or when there was none; -1: not asked for yet */
     fab_gauss *q; /* NULL: none */
+    int root;     /* 1: F is a root of the precision, upper triangular, and psi says nothing */
     fab_solver *solver;
     fab_glm model; /* beta in fitting units */
 } reference;
@@ -217,15 +219,18 @@ int64_t fab_prequential_next(const fab_prequential *a, int64_t left, int *due)
     return left < until - a->n ? left : until - a->n;
 }
 
-static fab_status put(fab_prequential *a, reference *r, const fab_gauss *q, const fab_glm *m)
+static fab_status put(fab_prequential *a, reference *r, const fab_gauss *q, int root,
+                      const fab_glm *m)
 {
     drop(r);
     r->at = a->n;
+    r->root = root;
     if (!q) return FAB_OK;
     FAB_TRY(fab_gauss_copy(&r->q, q, q->type));
     if (m) r->model = *m;
     fab_status s = FAB_OK;
-    if (!a->net && q->form != FAB_FORM_POINT) s = fab_solver_create(&r->solver, r->q, &a->exec);
+    if (!a->net && !root && q->form != FAB_FORM_POINT)
+        s = fab_solver_create(&r->solver, r->q, &a->exec);
     if (s == FAB_OK && m && !a->net && fab_glm_likelihood(m)->several && !a->softmax) {
         const int64_t C = m->classes;
         s = fab_softmax_init(&a->softmax, C, 0, 0);
@@ -237,10 +242,11 @@ static fab_status put(fab_prequential *a, reference *r, const fab_gauss *q, cons
     return s;
 }
 
-fab_status fab_prequential_take(fab_prequential *a, int due, const fab_gauss *q, const fab_glm *m)
+fab_status fab_prequential_take(fab_prequential *a, int due, const fab_gauss *q, int root,
+                                const fab_glm *m)
 {
-    if (due & FAB_DUE_POINT) FAB_TRY(put(a, &a->by, q, m));
-    if (due & FAB_DUE_CALL) FAB_TRY(put(a, &a->file, q, m));
+    if (due & FAB_DUE_POINT) FAB_TRY(put(a, &a->by, q, root, m));
+    if (due & FAB_DUE_CALL) FAB_TRY(put(a, &a->file, q, root, m));
     if (due & FAB_DUE_CALL) a->asks = 0;
     return FAB_OK;
 }
@@ -336,9 +342,17 @@ static fab_status predict_linear(fab_prequential *a, int64_t n)
     const fab_glm *m = &a->r->model;
     const int64_t width = m->D + m->intercept;
     const fab_rows x = {.p = a->x, .type = FAB_F64, .n = n, .ld = width};
-    if (a->r->solver) FAB_TRY(fab_solver_times_covariance(a->r->solver, &x, a->product));
+    const double *left = a->x; /* x' S x = left' product */
+    if (a->r->root) {          /* row-major R is column-major R' = L, S = (L L')^-1 */
+        memcpy(a->product, a->x, (size_t)(n * width) * sizeof *a->x);
+        fab_tri_solve(FAB_LEFT, FAB_N, width, n, a->r->q->F, a->product);
+        left = a->product;
+    } else if (a->r->solver) {
+        FAB_TRY(fab_solver_times_covariance(a->r->solver, &x, a->product));
+    }
     for (int64_t i = 0; i < n; i++) {
-        const double v = a->r->solver ? dot(width, a->x + i * width, a->product + i * width) : 0;
+        const int spread = a->r->root || a->r->solver;
+        const double v = spread ? dot(width, left + i * width, a->product + i * width) : 0;
         a->eta[i] = dot(width, a->x + i * width, a->r->q->mu) + a->offset[i]; /* x . mu */
         a->variance[i] = (v < 0 ? 0 : v) + a->more[i];                        /* x' S x */
     }
@@ -538,6 +552,7 @@ const fab_stream_scores *fab_prequential_scores(fab_prequential *a)
 
 /* ---- files --------------------------------------------------------------------------------------------- */
 
+enum { ROOT = 3 }; /* behind the forms of gauss.h */
 static const char *const columns[] = {"rows",   "scored", "lost",   "density",
                                       "square", "error",  "covered"};
 enum { COLUMNS = sizeof columns / sizeof *columns, COUNTS_UNTIL = 3, DENSITY = 3 };
@@ -550,7 +565,8 @@ static double *column(sums *s, int c)
 }
 
 /* {"of": "numbers", "seen": [64, 128], "rows": [64, 12], ..}: sums of each step of the curve; "at": rows that the Gaussian
- * in force has seen, "form" and "beta" of it.  It is in tensors state.scores.*: a stream goes on with it. */
+ * in force has seen, "form" (ROOT: its F is a root of the
+ * precision) and "beta" of it.  It is in tensors state.scores.*: a stream goes on with it. */
 fab_status fab_prequential_save(fab_prequential *a, fab_tensors *file)
 {
     fab_text t = {0};
@@ -571,7 +587,7 @@ fab_status fab_prequential_save(fab_prequential *a, fab_tensors *file)
     fab_text_add(&t, "], \"at\": %lld", (long long)a->by.at);
     if (q) {
         fab_print_double(number, sizeof number, a->units ? a->by.model.beta : 1);
-        fab_text_add(&t, ", \"form\": %d, \"beta\": %s", (int)q->form, number);
+        fab_text_add(&t, ", \"form\": %d, \"beta\": %s", a->by.root ? ROOT : (int)q->form, number);
     }
     fab_text_add(&t, "}");
     FAB_TRY(fab_text_give(&t, &text));
@@ -621,6 +637,15 @@ static fab_status read_curve(const char *json, steps *c, kind *of)
     return FAB_OK;
 }
 
+/* Has R, n x n, the diagonal of a root? */
+static int is_root(int64_t n, const fab_tensor *R)
+{
+    const double *at = R->data;
+    for (int64_t i = 0; i < n; i++)
+        if (!(at[i * n + i] > 0)) return 0;
+    return 1;
+}
+
 /* The Gaussian in force, where there was one. */
 static fab_status read_gauss(fab_prequential *a, const char *json, const fab_tensors *file)
 {
@@ -636,25 +661,28 @@ static fab_status read_gauss(fab_prequential *a, const char *json, const fab_ten
     if (!mu) return FAB_OK;
     if (fab_json_numbers(json, "form", &form, 1) != 1 ||
         fab_json_numbers(json, "beta", &beta, 1) != 1 || !(beta > 0 && isfinite(beta)) ||
-        (form != FAB_FORM_COVARIANCE && form != FAB_FORM_PRECISION))
+        (form != FAB_FORM_COVARIANCE && form != FAB_FORM_PRECISION && form != ROOT))
         return bad("what is said of their Gaussian cannot be");
     if (a->units && (!model || fab_glm_from_json(&m, model) != FAB_OK || m.D != a->D))
         return bad("there is a Gaussian and no model");
     m.beta = beta;
     const int64_t D = a->units ? fab_glm_size(&m) : a->D;
     const int64_t K = F && F->ndim == 2 ? F->shape[1] : 0;
+    const int root = form == ROOT;
     const fab_ops *ops = fab_ops_find("cpu", F ? F->type : FAB_F64);
     if (mu->ndim != 1 || mu->shape[0] != D || mu->type != FAB_F64 || !psi || psi->ndim != 1 ||
         psi->shape[0] != D || psi->type != FAB_F64 || !ops ||
-        (F && (F->ndim != 2 || F->shape[0] != D || K < 1 || K > D)))
+        (F && (F->ndim != 2 || F->shape[0] != D || K < 1 || K > D)) ||
+        (root && (!a->units || m.classes > 1 || a->net || K != D || ops->type != FAB_F64)))
         return bad("their Gaussian has another shape");
     fab_gauss *q;
-    FAB_TRY(fab_gauss_create(&q, (fab_form)(int)form, ops->type, D, K));
+    FAB_TRY(fab_gauss_create(&q, root ? FAB_FORM_PRECISION : (fab_form)(int)form, ops->type, D, K));
     memcpy(q->mu, mu->data, (size_t)D * sizeof(double));
     memcpy(q->psi, psi->data, (size_t)D * sizeof(double));
     if (K > 0) memcpy(q->F, F->data, (size_t)(D * K) * ops->size);
     fab_status s = fab_gauss_check(q) == FAB_OK ? FAB_OK : bad("their Gaussian is none");
-    if (s == FAB_OK) s = put(a, &a->by, q, a->units ? &m : NULL);
+    if (s == FAB_OK && root && !is_root(D, F)) s = bad("their Gaussian is none");
+    if (s == FAB_OK) s = put(a, &a->by, q, root, a->units ? &m : NULL);
     fab_gauss_free(q);
     a->by.at = (int64_t)at;
     return s;

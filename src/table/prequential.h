@@ -31,9 +31,11 @@ void fab_prequential_free(fab_prequential *a); /* takes NULL */
 /* The rows that come next, 1 .. left, are predicted by one Gaussian; *due: which are to be taken before, a sum. */
 enum { FAB_DUE_POINT = 1, FAB_DUE_CALL = 2 };
 int64_t fab_prequential_next(const fab_prequential *a, int64_t left, int *due);
-/* The Gaussian of all rows so far, copied; NULL: there is none yet.  m: the model with beta as in force, in fitting
+/* The Gaussian of all rows so far, copied; NULL: there is none yet.  root: its F is a root of the precision, upper triangular with
+ * F'F the precision, and psi says nothing: of a model with one predictor.  m: the model with beta as in force, in fitting
  * units; NULL: vectors. */
-fab_status fab_prequential_take(fab_prequential *a, int due, const fab_gauss *q, const fab_glm *m);
+fab_status fab_prequential_take(fab_prequential *a, int due, const fab_gauss *q, int root,
+                                const fab_glm *m);
 /* The n rows x; y, offset and more, a variance of the predictor beside that of theta: of a model.  They count as seen. */
 fab_status fab_prequential_score(fab_prequential *a, const fab_rows *x, const double *y,
                                  const double *offset, const double *more, int64_t n);

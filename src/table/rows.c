@@ -240,8 +240,9 @@ static fab_status learn(fab_regression *r)
         if (due) {
             const fab_gauss *q;
             fab_glm m;
-            FAB_TRY(fab_fitting_so_far(&r->fit, &q, &m));
-            FAB_TRY(fab_prequential_take(r->ahead, due, q, &m));
+            int root;
+            FAB_TRY(fab_fitting_so_far(&r->fit, &q, &root, &m));
+            FAB_TRY(fab_prequential_take(r->ahead, due, q, root, &m));
         }
         const fab_rows x = fab_rows_part(&all, done, n);
         FAB_TRY(fab_prequential_score(r->ahead, &x, t->y + done,

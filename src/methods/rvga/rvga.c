@@ -8,6 +8,10 @@
  *   3  z += error a                                                        mu += error P x
  *   4  [L z] <- [L z], with the row sqrt(weight) (x, x . mu) rotated in     P^-1 += weight x x', and mu as it is
  *      gaussian: 4 alone, with the row sqrt(w) (x, y - offset)
+ *   9  gaussian: ROWS rows at a time by reflections: [L'; X] <- [L'_new; 0], [z; y] along          (la/chol_rows.c);
+ *      what is left of y are the errors one step ahead over their deviations, up to a rotation: their squares are summed, and
+ *      sum log(1 + w v0) = log det P^-1_new - log det P^-1.  4 where a column is more than GRADED times as large as the root
+ *      along it
  *      categorical: x in the place of each class, error C, weight C x C     (classes.c)
  *   start: 5  L L' = prior; alpha or beta unknown: the first `warmup` rows choose them  (fab_prior_choose)
  *          8  GLMs: these rows are a block: A = X' P X, in turn inside A and again, each given all others
@@ -17,7 +21,8 @@
  *
  * Linear, this is the Kalman filter with a state that rests, and exact: the QR of the table, one row after the other.
  * A root has half the digits of its square at stake.  The covariance itself, P -= gain p p', loses all of them when the
- * prior is 1e16 times as wide as the posterior, or a column so much smaller than another.
+ * prior is 1e16 times as wide as the posterior, or a column so much smaller than another.  A rotation keeps all digits of a small
+ * root beside a large row; a reflection takes it from the difference of two large numbers, hence GRADED.
  *
  * Of a GLM it is not: the Gaussian that a row leaves under a wide prior has nearly forgotten it, and where the rows after
  * it are few or repeat it, nothing brings that back.  Hence 8, and no predictor wider than WIDEST.
@@ -37,6 +42,9 @@
 /* variance of a predictor of a GLM: 8 has the digits for it, counts for no more */
 #define WIDEST 1e10
 enum { COLUMNS = 400, SWEEPS = 10 }; /* 8: at most so many, so often again; as lrvga has them */
+enum { ROWS = 192 };                 /* 9: half the rows of a block of OpenBLAS's product */
+#define GRADED     1e3               /* 9: of 16 digits three may be lost */
+#define LOG_TWO_PI 1.8378770664093454836
 
 typedef struct rvga {
     fab_rvga_settings set;
@@ -56,6 +64,14 @@ typedef struct rvga {
     double *G;    /* 5  room x room */
     double *bank; /* 5 */
 
+    struct {          /* 9 */
+        int64_t rows; /* at a time; 1: one after the other */
+        double *X;    /* rows x T */
+        double *y;    /* rows */
+        double *diag; /* T: of L before */
+        double *work;
+    } at_once;
+
     struct {             /* 8: n = rows x classes columns */
         int64_t rows;    /* of the block; 0: none */
         double *S;       /* T x n: L^-1 X */
@@ -69,9 +85,10 @@ typedef struct rvga {
 
     struct { /* 6 */
         fab_gauss *q;
-        fab_stream stream;     /* with the pending rows */
-        double *S, *Si, *work; /* T x T each: a root of the covariance, its inverse */
-        double *copy;          /* T x T + T: L and z with the pending rows */
+        fab_stream stream; /* with the pending rows */
+        double *S, *Si,
+            *work; /* T x T each: a root of the covariance, its inverse; work: first L */
+        double *z; /* T: with the pending rows, as the L in work */
     } result;
 } rvga;
 
@@ -116,6 +133,12 @@ static void layout(fab_layout *l, void *handle)
     e->result.S = fab_place(l, T * T, sizeof *e->result.S);
     e->result.Si = fab_place(l, T * T, sizeof *e->result.Si);
     e->result.work = fab_place(l, T * T, sizeof *e->result.work);
+    e->result.z = fab_place(l, T, sizeof *e->result.z);
+    const int64_t rows = e->at_once.rows > 1 ? e->at_once.rows : 0;
+    e->at_once.X = fab_place(l, rows * T, sizeof *e->at_once.X);
+    e->at_once.y = fab_place(l, rows, sizeof *e->at_once.y);
+    e->at_once.diag = fab_place(l, rows ? T : 0, sizeof *e->at_once.diag);
+    e->at_once.work = fab_place(l, rows ? fab_chol_rows_work(T, rows) : 0, sizeof *e->at_once.work);
     const int64_t C = e->classes, m = e->block.rows * C;
     e->block.S = fab_place(l, T * m, sizeof *e->block.S);
     e->block.A = fab_place(l, m * m, sizeof *e->block.A);
@@ -135,7 +158,6 @@ static void release(void *handle)
     rvga *e = handle;
     if (!e) return;
     fab_gauss_free(e->result.q);
-    fab_release(e->result.copy);
     fab_release(e);
 }
 
@@ -176,8 +198,10 @@ static fab_status prototype(rvga *e, const char *name, const void *settings, con
                            .count = {.given = in->prior != NULL}}};
     const int64_t fit = COLUMNS / e->classes, rows = s->warmup < fit ? s->warmup : fit;
     if (!fab_stream_gaussian(&e->stream) && rows > 1) e->block.rows = rows;
-    e->pending.room = e->block.rows ? e->block.rows : 1;
-    if (fab_stream_undecided(&e->stream)) e->pending.room = s->warmup;
+    e->at_once.rows = fab_stream_gaussian(&e->stream) ? ROWS : 1;
+    e->pending.room = e->block.rows ? e->block.rows : e->at_once.rows;
+    if (fab_stream_undecided(&e->stream) && s->warmup > e->pending.room)
+        e->pending.room = s->warmup;
     return check_settings(e, x);
 }
 
@@ -403,6 +427,60 @@ static fab_status take_row(rvga *e, int64_t j)
     return FAB_OK;
 }
 
+/* 9  Does a reflection keep the digits of the root beside m rows, which stand in at_once.X? */
+static int is_graded(rvga *e, int64_t m)
+{
+    const int64_t T = e->T;
+    double *const most = e->at_once.diag;
+    memset(most, 0, (size_t)T * sizeof *most);
+    for (int64_t j = 0; j < m; j++) {
+        const double *x = e->at_once.X + j * T;
+        for (int64_t i = 0; i < T; i++) most[i] = fabs(x[i]) > most[i] ? fabs(x[i]) : most[i];
+    }
+    for (int64_t i = 0; i < T; i++)
+        if (!(most[i] <= GRADED * e->L[i + i * T])) return 1;
+    return 0;
+}
+
+/* 9  pending rows first .. first + m - 1 */
+static fab_status take_rows(rvga *e, int64_t first, int64_t m)
+{
+    const int64_t T = e->T;
+    double *const X = e->at_once.X, *const y = e->at_once.y, *const diag = e->at_once.diag;
+    fab_stream_sums *sum = &e->stream.sum;
+    double squares = 0, logdet = 0, logs = 0, finite = 0;
+    for (int64_t j = 0; j < m; j++) {
+        const double *x = e->X + (first + j) * T, root = sqrt(e->pending.w[first + j]);
+        for (int64_t i = 0; i < T; i++) X[j * T + i] = root * x[i];
+        y[j] = root * (e->pending.y[first + j] - e->pending.offset[first + j]);
+    }
+    if (is_graded(e, m)) {
+        for (int64_t j = 0; j < m; j++) FAB_TRY(take_row(e, first + j));
+        return FAB_OK;
+    }
+    for (int64_t i = 0; i < T; i++) diag[i] = e->L[i + i * T];
+    fab_chol_rows(T, m, e->L, X, e->z, y, e->at_once.work);
+    for (int64_t i = 0; i < T; i++) {
+        logdet += 2 * log(e->L[i + i * T] / diag[i]);
+        finite += fabs(e->z[i]);
+    }
+    for (int64_t j = 0; j < m; j++) {
+        const double w = e->pending.w[first + j], t = e->pending.y[first + j];
+        squares += y[j] * y[j];
+        logs += log(w);
+        sum->rows += w;
+        sum->power += w * t * t;
+    }
+    if (!isfinite(logdet) || !isfinite(finite))
+        return FAB_FAIL(FAB_NUMERIC, "%s: rows %lld to %lld have no finite update", e->stream.who,
+                        (long long)e->stream.count.rows, (long long)(e->stream.count.rows + m - 1));
+    sum->squares += squares;
+    sum->logdet += logdet;
+    sum->score -= 0.5 * ((double)m * LOG_TWO_PI - logs + logdet + squares);
+    e->stream.count.rows += m;
+    return FAB_OK;
+}
+
 /* 8  in turn and again; *settled: whether every row has seen all others */
 static fab_status settle_rows(rvga *e, int64_t m, int *settled)
 {
@@ -503,15 +581,19 @@ static fab_status take_block(rvga *e, int64_t m, int *settled)
     return FAB_OK;
 }
 
-/* Do rows wait for those that choose the prior, or for the first block? */
-static int waits(const rvga *e)
+/* Rows that are waited for: those that choose the prior, a first block, or as many as are taken in at once. */
+static int64_t next_rows(const rvga *e)
 {
-    return !e->stream.count.started || (e->block.rows && e->stream.count.rows == 0);
+    const int first = !e->stream.count.started || (e->block.rows && e->stream.count.rows == 0);
+    if (!first) return e->at_once.rows;
+    return fab_stream_undecided(&e->stream) ? e->set.warmup : e->pending.room;
 }
 
-static fab_status flush(rvga *e)
+/* Take in the pending rows; those that are fewer than at_once.rows where `all`. */
+static fab_status flush(rvga *e, int all)
 {
     const int64_t n = e->pending.n, first = n < e->block.rows ? n : e->block.rows;
+    int64_t done = 0;
     int settled = 0;
     if (!e->stream.count.started) { /* 5 */
         for (int64_t j = 0; j < n; j++)
@@ -521,9 +603,17 @@ static fab_status flush(rvga *e)
         start(e);
     }
     if (first > 1 && e->stream.count.rows == 0) FAB_TRY(take_block(e, first, &settled)); /* 8 */
-    for (int64_t j = settled ? first : 0; j < n; j++)
-        FAB_TRY(e->classes > 1 ? take_class_row(e, j) : take_row(e, j));
-    e->pending.n = 0;
+    if (settled) done = first;
+    while (done < n && (all || n - done >= e->at_once.rows)) {
+        const int64_t m = n - done < e->at_once.rows ? n - done : e->at_once.rows;
+        if (fab_stream_gaussian(&e->stream))
+            FAB_TRY(take_rows(e, done, m)); /* 9 */
+        else
+            FAB_TRY(e->classes > 1 ? take_class_row(e, done) : take_row(e, done));
+        done += m;
+    }
+    fab_pending_drop(&e->pending, done);
+    memmove(e->X, e->X + done * e->part, (size_t)((n - done) * e->part) * sizeof *e->X);
     return FAB_OK;
 }
 
@@ -546,8 +636,8 @@ static fab_status update(void *handle, const fab_examples *x)
         fab_rows_get(&x->x, row, D, to);
         if (e->stream.model.intercept) to[D] = 1;
         fab_pending_add(&e->pending, x, row, 1);
-        if (waits(e) && e->pending.n < e->pending.room) continue;
-        s = flush(e);
+        if (e->pending.n < next_rows(e)) continue;
+        s = flush(e, 0);
         if (s != FAB_OK) break;
     }
     fab_blas_leave(before);
@@ -579,33 +669,63 @@ static fab_status put_result(rvga *e)
 }
 
 /* The pending rows go into a copy: the stream goes on as if nobody had asked. */
-static fab_status with_pending(rvga *e)
+static fab_status copy_with_pending(rvga *e, rvga *copy)
 {
     const int64_t T = e->T;
-    if (!e->result.copy)
-        FAB_TRY(
-            fab_alloc_array((void **)&e->result.copy, T * T + T, sizeof(double), e->stream.who));
-    rvga copy = *e;
-    copy.L = e->result.copy;
-    copy.z = e->result.copy + T * T;
-    memcpy(copy.L, e->L, (size_t)(T * T) * sizeof *e->L);
-    memcpy(copy.z, e->z, (size_t)T * sizeof *e->z);
-    FAB_TRY(flush(&copy));
+    *copy = *e;
+    copy->L = e->result.work;
+    copy->z = e->result.z;
+    memcpy(copy->L, e->L, (size_t)(T * T) * sizeof *e->L);
+    memcpy(copy->z, e->z, (size_t)T * sizeof *e->z);
+    return flush(copy, 1);
+}
+
+static fab_status with_pending(rvga *e)
+{
+    rvga copy;
+    FAB_TRY(copy_with_pending(e, &copy));
     e->result.stream = copy.stream;
     return put_result(&copy);
+}
+
+static fab_status create_result(rvga *e)
+{
+    if (e->result.q) return FAB_OK;
+    return fab_gauss_create(&e->result.q, FAB_FORM_COVARIANCE, FAB_F64, e->T, e->T);
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
 {
     rvga *e = handle;
     FAB_TRY(fab_stream_check(&e->stream));
-    if (!e->result.q)
-        FAB_TRY(fab_gauss_create(&e->result.q, FAB_FORM_COVARIANCE, FAB_F64, e->T, e->T));
+    FAB_TRY(create_result(e));
     e->result.stream = e->stream;
     const int before = fab_blas_enter();
     const fab_status s = e->pending.n > 0 ? with_pending(e) : put_result(e);
     fab_blas_leave(before);
     FAB_TRY(s);
+    *q = e->result.q;
+    return FAB_OK;
+}
+
+/* The root of beta L L', its mean */
+static fab_status root(void *handle, const fab_gauss **q)
+{
+    rvga *e = handle;
+    const int64_t T = e->T;
+    rvga now = *e;
+    *q = NULL;
+    if (e->classes > 1) return FAB_OK;
+    FAB_TRY(fab_stream_check(&e->stream));
+    FAB_TRY(create_result(e));
+    if (e->pending.n > 0) FAB_TRY(copy_with_pending(e, &now));
+    e->result.stream = now.stream;
+    const double unit = sqrt(fab_stream_noise(&now.stream));
+    double *const R = e->result.q->F;
+    for (int64_t i = 0; i < T * T; i++) R[i] = unit * now.L[i]; /* row-major L' */
+    memcpy(e->result.q->mu, now.z, (size_t)T * sizeof *now.z);
+    fab_tri_solve(FAB_LEFT, FAB_T, T, 1, now.L, e->result.q->mu);
+    for (int64_t i = 0; i < T; i++) e->result.q->psi[i] = 1;
     *q = e->result.q;
     return FAB_OK;
 }
@@ -718,8 +838,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     const fab_states counts = counts_of(e);
     FAB_TRY(fab_tensors_find(t, "state.numbers") ? load_numbers(e, t)
                                                  : fab_states_load(&counts, t));
-    const int64_t full = waits(e) ? e->pending.room : 1;
-    FAB_TRY(fab_pending_find(&e->pending, t, "state.pending", 1, full, "warm-up"));
+    FAB_TRY(fab_pending_find(&e->pending, t, "state.pending", 1, next_rows(e), "rows that wait"));
     fab_states all = state_of(e);
     if (fab_tensors_find(t, "state.P")) {
         FAB_TRY(load_covariance(e, t));
@@ -732,7 +851,7 @@ static fab_status load(void *handle, const fab_tensors *t)
 
 #define VERBS                                                                                \
     .streams = 1, .takes = FAB_TAKES_LINEAR, .bytes = bytes, .update = update, .work = work, \
-    .result = result, .report = report, .free = release, .save = save, .load = load
+    .result = result, .root = root, .report = report, .free = release, .save = save, .load = load
 
 const fab_method fab_rvga_method = {
     .name = "rvga",
