@@ -1,8 +1,8 @@
 /* regression.c - a regression from rows to result, step by step.
  *
  *   1  open     the first rows
- *   2  choose   the likelihood, from the levels of the target; the method, from likelihood and columns; all rows for a
- *               batch method, after which both are chosen again
+ *   2  choose   the likelihood, from the levels of the target; the method, from likelihood and columns, of a wide table from
+ *               all rows too, where it is small enough; all rows for a batch method, after which both are chosen again
  *   3  prepare  rows that are to calibrate the predictions are left out; settings that say what only the data may say are refused; the noise of a network; its layers, where rows
  *               left out are to choose them
  *   4  run      units of the rows at hand (or of the prior's file); the model; its inference, new or resumed; all rows;
@@ -21,10 +21,14 @@
 
 #define VGA_WORK 2e9 /* rows x coordinates^2 up to which vga is the default: half a minute */
 #define VGA_WIDE 2e7 /* numbers in F of fewer rows than features, up to which it is */
+/* Rows times columns up to which exact is the default of more columns than EXACT_MOST: as much as of a square table of so many */
+#define EXACT_WIDE 2.5e7
+/* Memory for a coordinate of laplace at rank 20, about (fab_laplace_bytes) */
+#define LAPLACE_BYTES 1000.0
 
 enum {
     MANY_LEVELS = 20,    /* of a target; in fewer rows than twice as many they are names */
-    EXACT_MOST = 5000,   /* features up to which exact is the default */
+    EXACT_MOST = 5000,   /* features up to which exact is the default, however many rows */
     LAPLACE_MOST = 2000, /* and laplace, of what is neither a number nor for vga */
     VGA_ROWS =
         100000, /* rows up to which vga is; with more there is hardly a difference to laplace */
@@ -196,15 +200,57 @@ static int suits_vga(const fab_regression *r)
     return classes <= most && (n * P * P <= VGA_WORK || n <= VGA_FEW * P);
 }
 
+/* Is there what a stream alone does, or starts from? */
+static int asks_for_stream(const fab_regression *r)
+{
+    const fab_plan *p = &r->plan;
+    return p->checkpoint || p->resume || p->scale_rows || p->scaling || p->prior ||
+           p->prior_gauss || r->exec.comm;
+}
+
+static int64_t columns_of(const fab_regression *r)
+{
+    return r->table->formula || r->map.kind ? fab_regression_features(r) : r->table->columns;
+}
+
+static int is_exact(const fab_regression *r)
+{
+    return r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && r->plan.nu == 0;
+}
+
+/* More columns than a batch method takes of any number of rows */
+static int is_wide(const fab_regression *r)
+{
+    return columns_of(r) > (is_exact(r) ? EXACT_MOST : LAPLACE_MOST);
+}
+
+/* Are the rows at hand all there are, and few enough for the batch method of a wide table? */
+static int suits_batch(const fab_regression *r)
+{
+    const fab_dataset *t = r->table;
+    const int several = fab_likelihood_row_of(r->fit.what.likelihood)->several;
+    const double columns = (double)columns_of(r);
+    if (asks_for_stream(r) || !fab_feed_at_end(r->feed)) return 0;
+    if (is_exact(r)) return (double)t->n * columns <= EXACT_WIDE;
+    const double classes = several ? (double)fab_dataset_levels(t, INT32_MAX) : 1;
+    return 2 * LAPLACE_BYTES * columns * classes < r->limit;
+}
+
 const char *fab_regression_default_linear(const fab_regression *r)
 {
-    const int64_t columns = r->table->formula || r->map.kind ? fab_regression_features(r)
-                                                             : r->table->columns;
-    if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && r->plan.nu == 0)
-        return columns <= EXACT_MOST ? "exact" : "lrvga";
     if (r->plan.nu != 0) return "laplace";
-    if (suits_vga(r)) return "vga";
-    return columns <= LAPLACE_MOST ? "laplace" : "lrvga";
+    if (is_wide(r) && !suits_batch(r)) return "lrvga";
+    if (is_exact(r)) return "exact";
+    return suits_vga(r) ? "vga" : "laplace";
+}
+
+/* Of a wide table more rows are read, as many as a batch method would take: only behind the last one is it known that there are no more. */
+static fab_status look_ahead(fab_regression *r)
+{
+    if (r->plan.method || r->fit.what.layers || r->fit.what.kernel || !is_wide(r) ||
+        asks_for_stream(r))
+        return FAB_OK;
+    return fab_regression_read_on(r, columns_of(r), is_exact(r) ? EXACT_WIDE : INFINITY);
 }
 
 /* Networks of a number: the mixture of modes whose noise rows left out have set.  Classes: so only where rows left out
@@ -276,6 +322,8 @@ fab_status fab_regression_choose(fab_regression *r)
     if (r->posterior || r->settings)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "regression: the method is chosen once, for data that was opened");
+    FAB_TRY(choose_likelihood(r));
+    FAB_TRY(look_ahead(r));
     FAB_TRY(choose(r));
     if (!r->fit.what.method->streams || r->plan.whole || r->fit.what.layers) {
         FAB_TRY(fab_regression_load_rows(r));
@@ -477,16 +525,21 @@ static fab_status find_map(fab_regression *r)
     return FAB_OK;
 }
 
-/* Units of the rows at hand. */
+/* Units of the rows at hand; of a stream those of its first rows, however many were read to choose its method. */
 static fab_status units_of_rows(fab_regression *r, fab_scaling **k)
 {
+    const int64_t rows =
+        fab_map_rows(&r->map, r->plan.scale_rows ? r->plan.scale_rows : FAB_SCALE_ROWS);
     fab_target target = FAB_TARGET_COUNTS;
     if (needs_survey(r)) FAB_TRY(fab_regression_survey(r));
     if (r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN) target = FAB_TARGET_REAL;
     if (has_classes(r)) target = FAB_TARGET_CLASSES;
+    fab_dataset t = *r->table;
+    if (r->fit.what.method->streams && !r->fit.what.layers && !r->plan.whole && t.n > rows)
+        t.n = rows;
     FAB_TRY(fab_regression_of_data(
         r, (r->fit.what.steps ? fab_scaling_create_steps : fab_scaling_create)(
-               k, r->table, target, !r->plan.no_scale, !r->plan.no_intercept)));
+               k, &t, target, !r->plan.no_scale, !r->plan.no_intercept)));
     return r->map.kind && k == &r->scaling ? find_map(r) : FAB_OK;
 }
 

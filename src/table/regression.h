@@ -103,9 +103,11 @@ void fab_regression_open_search(fab_regression *r);
 fab_status fab_regression_prepare_network(fab_regression *r);
 fab_status fab_regression_choose_noise(fab_regression *r);
 
-/* rows.c: the first rows; all others; words and classes that the first rows do not show. */
+/* rows.c: the first rows; all others; as many of them as may be; words and classes that the first rows do not show. */
 fab_status fab_regression_open_rows(fab_regression *r);
 fab_status fab_regression_load_rows(fab_regression *r);
+/* Rows behind the first ones, up to a gigabyte, and so many that rows times columns are `most`; all stay at hand. */
+fab_status fab_regression_read_on(fab_regression *r, int64_t columns, double most);
 fab_status fab_regression_survey(fab_regression *r);
 /* Scores of the stream that is about to take rows, with those of the file it goes on from (or NULL). */
 fab_status fab_regression_open_scores(fab_regression *r, const fab_tensors *file);

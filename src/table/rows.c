@@ -23,6 +23,7 @@
 enum {
     FIRST_NUMBERS = 1 << 27, /* that the first rows may hold: 1 GB */
     LOAD_NUMBERS = 1 << 24,  /* of a table read before the memory is looked at again */
+    AHEAD_NUMBERS = 1 << 20, /* read at a time until it is known whether there are more */
     PIECE_NUMBERS = 1 << 17, /* of a stream read at a time: 1 MB */
     MAP_NUMBERS = 1 << 20,   /* and of features of a kernel, which threads make in blocks */
     LEAST_NUMBERS = 1 << 16, /* whose half megabyte is not worth a word */
@@ -198,6 +199,21 @@ fab_status fab_regression_load_rows(fab_regression *r)
     }
     if (r->table->n == 1 && r->dropped > 0)
         return fab_about(fab_data_name(&r->data), fab_feed_no_rows(r->feed, r->table));
+    return FAB_OK;
+}
+
+fab_status fab_regression_read_on(fab_regression *r, int64_t columns, double most)
+{
+    const fab_dataset *t = r->table;
+    const int64_t numbers = numbers_for(r, FIRST_NUMBERS), piece = numbers_for(r, AHEAD_NUMBERS);
+    while (!fab_feed_at_end(r->feed) && (double)t->n * (double)columns <= most) {
+        /* 12 bytes for a value of a sparse table; features of a kernel are to be made of the columns */
+        const int64_t held = t->packed ? t->cells.values * 3 / 2
+                                       : t->n * (columns > t->D ? columns : t->D);
+        if (2 * held > numbers) break;
+        FAB_TRY(read_rows(r, at_most(INT64_MAX, piece, columns)));
+        FAB_TRY(check_table(r));
+    }
     return FAB_OK;
 }
 
