@@ -361,6 +361,16 @@ static fab_status full(fab_laplace_fit *fit)
     return fab_spread_inverse(fit->q, m->scale, m->L, m->A, fit->extra);
 }
 
+fab_status fab_laplace_posterior(fab_laplace_fit *fit)
+{
+    if (fit->point)
+        FAB_TRY(fab_gauss_create(&fit->q, FAB_FORM_POINT, fit->type, fit->P, 0));
+    else
+        FAB_TRY(fit->K ? fab_laplace_rank(fit) : full(fit));
+    memcpy(fit->q->mu, fit->mode->theta, (size_t)fit->P * sizeof(double));
+    return FAB_OK;
+}
+
 /* Is T to be found?  With alpha or a prior given, the posterior is the one that was asked for. */
 static int is_tempered(const fab_laplace_fit *fit)
 {
@@ -387,11 +397,7 @@ static fab_status solve(fab_laplace_fit *fit)
     fit->report.iterations = fit->mode->iterations;
     fit->report.converged = fit->mode->converged;
     fit->report.beta = fit->o->m.beta;
-    if (fit->point)
-        FAB_TRY(fab_gauss_create(&fit->q, FAB_FORM_POINT, fit->type, fit->P, 0));
-    else
-        FAB_TRY(fit->K ? fab_laplace_rank(fit) : full(fit)); /* 5 */
-    memcpy(fit->q->mu, fit->mode->theta, (size_t)fit->P * sizeof(double));
+    FAB_TRY(fab_laplace_posterior(fit)); /* 5 */
     if (fit->point) return FAB_OK;
     double T = fab_is_auto_f64(fit->s.temperature) ? 1 : fit->s.temperature;
     if (is_tempered(fit)) FAB_TRY(fab_laplace_temper(fit, &T)); /* 6 */
@@ -445,8 +451,8 @@ double fab_laplace_bytes(const void *settings, const fab_input *in, int64_t n, c
     const double temper = 2 * FAB_TEMPER_DRAWS * P +
                           (double)n * (12 + (double)in->model->head.classes);
     if (P <= FAB_LAPLACE_MAX)
-        return 8 * (5 * P * P + (14 + 2 * FAB_PAIRS) * P + rows + temper) + element * P * P;
-    return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows + temper) + element * P * K;
+        return 8 * (5 * P * P + (14 + 2 * FAB_PAIRS) * P + rows + temper) + 2 * element * P * P;
+    return 8 * (P * (20 + 3 * FAB_PROBES + 2 * K) + rows + temper) + 2 * element * P * K;
 }
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)

@@ -37,7 +37,9 @@ typedef struct fab_laplace_fit {
 /* F (P x K) and psi of the first P coordinates as q keeps them. */
 void fab_laplace_put(fab_gauss *q, int64_t P, const double *F, const double *psi);
 
-/* q: the mode, and the curvature there at rank K plus diagonal, in precision form. */
+/* q at the mode: N(theta, A^-1), in full or at rank K; in full it leaves the factors of the mode destroyed. */
+fab_status fab_laplace_posterior(fab_laplace_fit *fit);
+/* The same but for its mean: the curvature at rank K plus diagonal, in precision form. */
 fab_status fab_laplace_rank(fab_laplace_fit *fit);
 
 /* The temperature of classes, by rows left out; fit->mode is at its end, and destroyed. */
