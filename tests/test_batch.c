@@ -590,6 +590,112 @@ static void the_mean_log_likelihood_is_that_of_the_rows(void **state)
         }
 }
 
+/* ---- rows with holes -------------------------------------------------------------------------------------- */
+
+/* Every row keeps at least its first column. */
+static double *with_holes(const double *x, int64_t n, int64_t D)
+{
+    double *y = doubles(n * D);
+    for (int64_t i = 0; i < n * D; i++) y[i] = i % D > 0 && noise(29, i) > 0.6 ? NAN : x[i];
+    return y;
+}
+
+/* Of what is there, by dense algebra: the mean over rows of w log N(x_o; mu_o, (F F' + psi)_oo). */
+static real loglik_of_what_is_there(const fab_gauss *q, int64_t n, const double *x, const double *w)
+{
+    const int64_t D = q->D;
+    const real *S = dense_matrix(q);
+    real sum = 0, total = 0;
+    for (int64_t j = 0; j < n; j++) {
+        real *A = dense_new(D * D), *e = dense_new(D);
+        int64_t o[64], k = 0;
+        for (int64_t i = 0; i < D; i++)
+            if (!isnan(x[j * D + i])) o[k++] = i;
+        for (int64_t a = 0; a < k; a++) {
+            e[a] = (real)x[j * D + o[a]] - (real)q->mu[o[a]];
+            for (int64_t b = 0; b < k; b++) A[a * k + b] = S[o[a] * D + o[b]];
+        }
+        const real at = (real)k * r_log((real)6.283185307179586477) + dense_logdet(k, A) +
+                        dense_quad(k, dense_inverse(k, A), e);
+        sum -= (w ? (real)w[j] : 1) * at / 2;
+        total += w ? (real)w[j] : 1;
+    }
+    return sum / total;
+}
+
+static fab_gauss *em_of(const fab_rows *r, const double *w, const char *text, fab_report *d)
+{
+    const fab_gauss *q;
+    fab_gauss *copy;
+    fab_fit *f = fa_open("em", r->ld, 2, text, NULL);
+    assert_ok(fab_fit_update(f, &(fab_examples){.x = *r, .weight = w}));
+    assert_ok(fab_fit_gauss(f, &q));
+    assert_ok(fab_gauss_copy(&copy, q, FAB_F64));
+    assert_ok(fab_fit_report(f, d));
+    fab_fit_free(f);
+    return copy;
+}
+
+/* A step away in any coordinate lowers the likelihood but for what is left of its slope, which em leaves at the root of tol. */
+static void em_of_rows_with_holes_ends_at_the_top_of_their_likelihood(void **state)
+{
+    (void)state;
+    enum { D = 10, N = 200 };
+    const double *x = with_holes(fa_rows(D, 2, N, 8), N, D);
+    double *w = doubles(N);
+    for (int64_t j = 0; j < N; j++) w[j] = 1.5 + noise(3, j);
+    for (int weighed = 0; weighed < 2; weighed++) {
+        const fab_rows r = {x, FAB_F64, N, D};
+        const double *weight = weighed ? w : NULL;
+        fab_report d;
+        fab_gauss *q = em_of(&r, weight, "tol=1e-13 max_iter=20000 starts=1", &d);
+        const real top = loglik_of_what_is_there(q, N, x, weight);
+        assert_true(d.converged && d.iterations > 10);
+        assert_near(d.loglik_mean, top, 1e-11);
+        for (int64_t i = 0; i < D; i++)
+            for (int64_t k = -2; k < 2; k++)
+                for (int way = -1; way < 2; way += 2) {
+                    double *at = k == -2   ? &q->mu[i]
+                                 : k == -1 ? &q->psi[i]
+                                           : (double *)q->F + i * 2 + k;
+                    const double was = *at;
+                    *at += way * 1e-3 * (k == -1 ? was : 1);
+                    assert_true(loglik_of_what_is_there(q, N, x, weight) < top);
+                    *at = was;
+                }
+        fab_gauss_free(q);
+    }
+}
+
+static void em_without_holes_and_with_one_agree_in_the_limit_of_its_weight(void **state)
+{
+    (void)state;
+    enum { D = 6, N = 80 };
+    double *x = doubles((N + 1) * D), *w = doubles(N + 1);
+    memcpy(x, fa_rows(D, 2, N, 7), N * D * sizeof *x);
+    for (int64_t j = 0; j <= N; j++) w[j] = j < N ? 1 : 1e-12;
+    for (int64_t i = 1; i < D; i++) x[N * D + i] = NAN;
+    const fab_rows whole = {x, FAB_F64, N, D}, more = {x, FAB_F64, N + 1, D};
+    fab_report d;
+    fab_gauss *a = em_of(&whole, NULL, "tol=1e-14 max_iter=100000", &d),
+              *b = em_of(&more, w, "tol=1e-14 max_iter=100000", &d);
+    assert_true(relative_gap(D * D, dense_matrix(b), dense_matrix(a)) < 1e-5);
+    fab_gauss_free(a);
+    fab_gauss_free(b);
+}
+
+static void a_column_of_holes_is_refused(void **state)
+{
+    (void)state;
+    double x[] = {1, NAN, 2, 2, NAN, 4, 5, NAN, 1, 2, NAN, 3};
+    const fab_rows r = {x, FAB_F64, 4, 3};
+    const fab_gauss *q;
+    fab_fit *f = fa_open("em", 3, 1, "", NULL);
+    fa_feed(f, &r);
+    assert_refused(fab_fit_gauss(f, &q), FAB_BAD_DATA, "column 1 (from 0) has no value at all");
+    fab_fit_free(f);
+}
+
 static void f32_rows_and_f32_factors(void **state)
 {
     (void)state;
@@ -887,6 +993,9 @@ int main(void)
         TEST(one_em_step_is_the_formula),
         TEST(ppca_and_pca_are_their_closed_forms),
         TEST(the_mean_log_likelihood_is_that_of_the_rows),
+        TEST(em_of_rows_with_holes_ends_at_the_top_of_their_likelihood),
+        TEST(em_without_holes_and_with_one_agree_in_the_limit_of_its_weight),
+        TEST(a_column_of_holes_is_refused),
         TEST(f32_rows_and_f32_factors),
         TEST(any_number_of_threads_gives_the_same_bytes),
         TEST(extreme_scales_change_nothing_but_the_scale),

@@ -11,6 +11,7 @@
 #include "data/source/names.h"
 #include "data/source/source.h"
 #include "la/ops.h"
+#include "methods/fa/em_missing.h"
 #include <assert.h>
 #include <errno.h>
 #include <inttypes.h>
@@ -306,7 +307,9 @@ const void *fab_factors_settings(const fab_factors *f)
 
 double fab_factors_fit_bytes(const fab_factors *f, int64_t n)
 {
-    return f->method->bytes(f->settings, &(fab_input){.vectors = f->D}, n, &f->exec);
+    const double holes =
+        f->missing == FAB_FACTORS_EM ? fab_em_missing_bytes(f->D, fab_factors_get(f, "K"), n) : 0;
+    return f->method->bytes(f->settings, &(fab_input){.vectors = f->D}, n, &f->exec) + holes;
 }
 
 /* ---- life ------------------------------------------------------------------------------------------- */

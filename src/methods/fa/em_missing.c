@@ -18,6 +18,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "la/small.h"
+#include "methods/fa/batch.h"
 #include "methods/fa/em_missing.h"
 #include <math.h>
 #include <stdlib.h>
