@@ -65,6 +65,10 @@ static void a_point_needs_no_draws(void **state)
         const double z = (1 - p.mean) / 0.5;
         assert_true(fabs(fab_draws_logp(d, i, 1) + 0.5 * z * z + 0.5 * log(2 * M_PI * 0.25)) <
                     1e-12);
+        fab_draws_interval(d, i, 0.99, &p);
+        assert_true(fabs(p.upper - p.mean - 0.5 * 2.5758293035489004) < 1e-9);
+        assert_true(fabs(p.mean - p.lower - 0.5 * 2.5758293035489004) < 1e-9);
+        assert_true(fabs(fab_draws_cdf(d, i, p.upper) - 0.995) < 1e-9);
     }
     fab_draws_free(d);
     fab_gauss_free(g);
@@ -204,6 +208,31 @@ static void two_points_are_a_mixture(void **state)
     fab_net_free(net);
 }
 
+/* Between its 5 % and 95 % quantile: 0 and 1 but where one of them has that much. */
+static void two_classes_have_quantiles_of_0_and_1(void **state)
+{
+    (void)state;
+    fab_net *net = linear_net(FAB_LIKELIHOOD_BERNOULLI, 1, FAB_NOISE_FIXED);
+    const fab_model *m = fab_net_model(net);
+    int met[3] = {0, 0, 0};
+    for (int shift = -6; shift <= 6; shift += 2) {
+        fab_gauss *g = point(m, shift);
+        fab_draws *d = draw(m, (const fab_gauss *const *)&g, 1, 0);
+        for (int i = 0; i < N; i++) {
+            fab_prediction p;
+            fab_draws_predict(d, i, &p);
+            const double chance = 1 / (1 + exp(-d->eta[i]));
+            assert_true(fabs(p.mean - chance) < 1e-12);
+            assert_true(p.lower == (chance > 0.95) && p.upper == (chance > 0.05));
+            met[(chance > 0.05) + (chance > 0.95)] = 1;
+        }
+        fab_draws_free(d);
+        fab_gauss_free(g);
+    }
+    assert_true(met[0] && met[1] && met[2]);
+    fab_net_free(net);
+}
+
 /* 4000 draws: means of eta within 5 of their standard errors, five of them: false alarm 3e-6. */
 static void draws_of_a_gaussian_have_its_moments(void **state)
 {
@@ -286,6 +315,17 @@ static void counts_have_quantiles_of_the_mixture(void **state)
             below += at;
         }
         assert_true(below >= 0.95 - 1e-12 && below - at < 0.95);
+        assert_true(fabs(fab_draws_cdf(d, i, p.upper) - (below - at / 2)) < 1e-12);
+        assert_true(fabs(fab_draws_cdf(d, i, 0) - exp(fab_draws_logp(d, i, 0)) / 2) < 1e-12);
+        fab_draws_interval(d, i, 0.5, &p);
+        below = 0;
+        for (double k = 0; k <= p.upper; k++) {
+            if (k == p.lower)
+                assert_true(below < 0.25 && below + exp(fab_draws_logp(d, i, k)) >= 0.25 - 1e-12);
+            at = exp(fab_draws_logp(d, i, k));
+            below += at;
+        }
+        assert_true(below >= 0.75 - 1e-12 && below - at < 0.75);
     }
     fab_draws_free(d);
     fab_gauss_free(g[0]);
@@ -356,6 +396,7 @@ int main(void)
         cmocka_unit_test(draws_are_those_of_the_mixture),
         cmocka_unit_test(rounded_rows_are_rows_in_f32),
         cmocka_unit_test(two_points_are_a_mixture),
+        cmocka_unit_test(two_classes_have_quantiles_of_0_and_1),
         cmocka_unit_test(draws_of_a_gaussian_have_its_moments),
         cmocka_unit_test(probabilities_of_classes_are_averaged),
         cmocka_unit_test(counts_have_quantiles_of_the_mixture),

@@ -216,13 +216,22 @@ static void the_evidence_is_near_the_integral(void **state)
     }
 }
 
+static void hear(void *ctx, const char *sentence)
+{
+    if (strstr(sentence, "the evidence sees no signal")) *(int *)ctx = 1;
+}
+
 static void alpha_is_at_the_top_of_the_evidence(void **state)
 {
     (void)state;
     for (int l = 0; l < 4; l++) {
+        int no_signal = 0;
         problem p = some_problem((fab_likelihood)l, 200, 3, 15);
         p.alpha = FAB_AUTO_F64;
+        fab_set_log(hear, &no_signal);
         fab_fit *f = fitted("laplace", &p);
+        fab_set_log(NULL, NULL);
+        assert_false(no_signal);
         const fab_report best = report_of(f);
         fab_fit_free(f);
         for (int k = -3; k <= 3; k++) {
@@ -258,7 +267,11 @@ static void one_class_alone_fits(void **state)
             for (int64_t j = 0; j < 40; j++) p.y[j] = y;
             if (!automatic) compare(&p, 1e-8);
             if (automatic) p.alpha = FAB_AUTO_F64;
+            int no_signal = 0;
+            fab_set_log(hear, &no_signal);
             fab_fit *f = fitted("laplace", &p);
+            fab_set_log(NULL, NULL);
+            assert_int_equal(no_signal, automatic);
             assert_true((posterior_of(f)->mu[2] > 0) == y);
             fab_fit_free(f);
         }

@@ -104,6 +104,36 @@ static void classes_are_those_of_a_categorical_model(void **state)
     fab_gauss_free(q);
 }
 
+static void an_offset_is_added_to_every_output(void **state)
+{
+    (void)state;
+    enum { C = 3 };
+    static const double one = 1;
+    double offset[N];
+    problem p = some_problem(N, D, 5);
+    const fab_rows x = {p.x, FAB_F64, N, D};
+    for (int64_t i = 0; i < N; i++) offset[i] = 2.385 * noise(3, i);
+    for (int kind = 0; kind < 2; kind++) {
+        const int64_t classes = kind ? C : 1;
+        fab_net *net = net_of("mlp:5", kind ? FAB_LIKELIHOOD_CATEGORICAL : FAB_LIKELIHOOD_POISSON,
+                              classes, FAB_NOISE_FIXED);
+        const fab_model *m = fab_net_model(net);
+        fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, m->D, 2, 1, 0.1);
+        const fab_gauss *const part[] = {q};
+        const fab_mixture mix = {1, part, &one};
+        fab_draws *a = linearise(net, q, &p), *b;
+        assert_ok(fab_draws_linearise(&b, m, &mix, &x, offset, NULL));
+        for (int64_t i = 0; i < N * classes; i++)
+            assert_true(fabs(b->eta[i] - a->eta[i] - offset[i / classes]) <
+                        1e-14 * (1 + fabs(b->eta[i])));
+        assert_memory_equal(a->variance, b->variance, N * sizeof(double));
+        fab_draws_free(a);
+        fab_draws_free(b);
+        fab_gauss_free(q);
+        fab_net_free(net);
+    }
+}
+
 static void parts_of_a_mixture_keep_their_weights_and_units(void **state)
 {
     (void)state;
@@ -347,6 +377,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(linear_models_are_exact),
         TEST(classes_are_those_of_a_categorical_model),
+        TEST(an_offset_is_added_to_every_output),
         TEST(parts_of_a_mixture_keep_their_weights_and_units),
         TEST(a_gaussian_over_part_of_theta_spreads_that_part),
         TEST(the_same_without_the_Jacobian),

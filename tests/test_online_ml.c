@@ -294,6 +294,7 @@ static void rows_held_are_a_fair_sample(void **state)
         for (int64_t j = 0; j < LONG; j++) fab_reservoir_offer(&held, &r, j, w[j]);
         assert_ok(fab_reservoir_loglik(&held, q, variance, NULL, &d));
         assert_int_equal(d.loglik_rows, ROOM);
+        for (int i = 1; i < ROOM; i++) assert_true(key[i] <= key[(i - 1) / 2]); /* a heap */
         const double t = (d.loglik_mean - truth) / d.loglik_se;
         mean += t / SEEDS;
         square += t * t / SEEDS;

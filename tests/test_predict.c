@@ -196,6 +196,65 @@ static void quantiles_of_counts_are_those_of_the_sum(void **state)
     assert_true(fabs(many - 1e9 - 1.6448536 * sqrt(1e9)) < 10);
 }
 
+static void intervals_have_their_level(void **state)
+{
+    (void)state;
+    const fab_glm real_ = {FAB_LIKELIHOOD_GAUSSIAN, 1, 1, 0, 4},
+                  count = {FAB_LIKELIHOOD_POISSON, 1, 1, 0, 1};
+    static const double level[] = {0.5, 0.9, 0.99},
+                        z[] = {0.6744897501960817, 1.6448536269514722, 2.5758293035489004};
+    for (int l = 0; l < 3; l++)
+        for (int i = 0; i < 5; i++) {
+            const double eta = 1.3 * i - 2, v = 0.4 * i;
+            fab_prediction p;
+            double below = 0, at = 0, low = 0;
+            fab_predict_interval(&real_, eta, v, level[l], &p);
+            assert_true(p.mean == eta && fabs(p.sd - sqrt(v + 0.25)) < 1e-14);
+            assert_true(fabs(p.upper - eta - z[l] * p.sd) < 1e-9 * (1 + p.sd));
+            assert_true(fabs(eta - p.lower - z[l] * p.sd) < 1e-9 * (1 + p.sd));
+            fab_predict_interval(&count, eta, v, level[l], &p);
+            for (double k = 0; k <= p.upper; k++) {
+                at = exp(fab_predict_logp(&count, eta, v, k));
+                if (k < p.lower) low += at;
+                if (k == p.lower) assert_true(low + at >= (1 - level[l]) / 2 - 1e-8);
+                below += at;
+            }
+            assert_true(low < (1 - level[l]) / 2 + 1e-8);
+            assert_true(below >= (1 + level[l]) / 2 - 1e-8 &&
+                        below - at < (1 + level[l]) / 2 + 1e-8);
+        }
+}
+
+/* Rows are sorted in pieces of 2^15, which are merged: two pieces end in the other array, three in the first again. */
+static void the_area_of_many_rows_is_that_of_pairs(void **state)
+{
+    (void)state;
+    enum { LEVELS = 501, PIECE = 1 << 15 };
+    const fab_glm b = {FAB_LIKELIHOOD_BERNOULLI, 1, 1, 0, 1};
+    static const int64_t rows[] = {29, PIECE, PIECE + 29, 2 * PIECE + 29, 5 * PIECE};
+    for (int k = 0; k < 5; k++) {
+        const int64_t n = rows[k];
+        double *eta = doubles(n), *v = doubles(n), *y = doubles(n), *u = doubles(2 * n);
+        int64_t count[LEVELS][2] = {0}, of[2] = {0, 0}, twice = 0, below = 0;
+        fab_random_uniform(2385, FAB_PURPOSE_DATA, 0, 0, 2 * n, u);
+        for (int64_t i = 0; i < n; i++) {
+            const int level = (int)(u[2 * i] * LEVELS);
+            eta[i] = 0.01 * (level - LEVELS / 2);
+            v[i] = 0;
+            y[i] = u[2 * i + 1] < 1 / (1 + exp(-eta[i]));
+            count[level][(int)y[i]]++;
+            of[(int)y[i]]++;
+        }
+        for (int l = 0; l < LEVELS; l++) {
+            twice += count[l][1] * (2 * below + count[l][0]);
+            below += count[l][0];
+        }
+        fab_scores s;
+        assert_ok(fab_score(&b, n, eta, v, y, NULL, &s));
+        assert_true(fabs(s.auc - 0.5 * (double)twice / ((double)of[0] * (double)of[1])) < 1e-12);
+    }
+}
+
 static void scores_are_their_formulas(void **state)
 {
     (void)state;
@@ -239,6 +298,8 @@ int main(void)
         cmocka_unit_test(rows_without_a_finite_prediction_are_refused),
         cmocka_unit_test(counts_are_integrated_over_their_rate),
         cmocka_unit_test(quantiles_of_counts_are_those_of_the_sum),
+        cmocka_unit_test(intervals_have_their_level),
+        cmocka_unit_test(the_area_of_many_rows_is_that_of_pairs),
         cmocka_unit_test(scores_are_their_formulas),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

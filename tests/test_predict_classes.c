@@ -261,8 +261,13 @@ static void scores_of_classes_are_their_formulas(void **state)
     assert_true(isnan(s.auc)); /* nobody is of class 2 */
     assert_refused(fab_score_classes(3, 0, logp, y, NULL, &s), FAB_BAD_DATA, "no rows");
     assert_refused(fab_score_classes(2, 4, logp, y, NULL, &s), FAB_BAD_DATA, "row 3: y = 2");
-    logp[4] = NAN;
-    assert_refused(fab_score_classes(3, 4, logp, y, NULL, &s), FAB_BAD_DATA, "row 1");
+    assert_refused(fab_score_classes(1, 1, logp, y, NULL, &s), FAB_BAD_ARGUMENT,
+                   "1 classes, expected 2");
+    static const double bad[] = {NAN, 1, -INFINITY};
+    for (int i = 0; i < 3; i++) {
+        logp[4] = bad[i];
+        assert_refused(fab_score_classes(3, 4, logp, y, NULL, &s), FAB_BAD_DATA, "score: row 1: ");
+    }
 }
 
 static void two_classes_score_as_a_bernoulli_target(void **state)

@@ -211,6 +211,41 @@ static void one_step_is_that_of_plain_loops(void **state)
     fab_fit_free(k->exact);
 }
 
+/* The same gradient, cut to the length of clip, and one rate more: coordinates of several chunks. */
+static void a_step_of_sgd_that_is_clipped_has_the_length_of_rate_times_clip(void **state)
+{
+    (void)state;
+    enum { D = 2 * FAB_VIFA_CHUNK + 29, K = 2 };
+    const double clip = 0.01, rate = 1e-3;
+    known *k = some_known(10, D, 3);
+    fab_fit *f[2];
+    const fab_gauss *q[2];
+    double of[3] = {0, 0, 0};
+    for (int i = 0; i < 2; i++) {
+        fab_vifa_settings s = whole_rows(k, K, 1);
+        s.optimiser = FAB_VIFA_SGD;
+        s.schedule = FAB_SCHEDULE_CONSTANT;
+        s.clip = clip;
+        s.train.rate = (1 + i) * rate;
+        s.rate_F = 0.7;
+        s.rate_psi = 1.3;
+        f[i] = open_run(&k->model, &s, NULL, &k->e);
+        q[i] = result_of(f[i]);
+    }
+    for (int64_t d = 0; d < D; d++) {
+        const double moved[] = {q[1]->mu[d] - q[0]->mu[d], log(q[1]->psi[d] / q[0]->psi[d]) / 1.3};
+        for (int j = 0; j < 2; j++) of[j] += moved[j] * moved[j];
+        for (int64_t j = 0; j < K; j++) {
+            const double *F[] = {q[0]->F, q[1]->F};
+            const double by = (F[1][d * K + j] - F[0][d * K + j]) / 0.7;
+            of[2] += by * by;
+        }
+    }
+    for (int j = 0; j < 3; j++) assert_true(fabs(sqrt(of[j]) / (rate * clip) - 1) < 1e-8);
+    for (int i = 0; i < 2; i++) fab_fit_free(f[i]);
+    fab_fit_free(k->exact);
+}
+
 static void exponentials_are_good_to_two_units_in_the_last_place(void **state)
 {
     (void)state;
@@ -625,7 +660,7 @@ static void free_coordinates_are_points(void **state)
                                .beta = 0.5,
                                .noise = FAB_NOISE_LEARNED,
                                .batch = 80};
-    for (int optimiser = 1; optimiser < 3; optimiser++)
+    for (int optimiser = FAB_VIFA_ADAM; optimiser <= FAB_VIFA_NEWTON; optimiser++)
         for (int held = 0; held < 2; held++) {
             fab_net *net;
             fab_report r;
@@ -1112,6 +1147,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(one_step_is_that_of_plain_loops),
+        TEST(a_step_of_sgd_that_is_clipped_has_the_length_of_rate_times_clip),
         TEST(exponentials_are_good_to_two_units_in_the_last_place),
         TEST(the_optimum_of_full_rank_is_the_posterior),
         TEST(the_optimum_is_a_minimum),
