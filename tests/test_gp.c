@@ -156,9 +156,11 @@ static const fab_likelihood others[] = {FAB_LIKELIHOOD_BERNOULLI, FAB_LIKELIHOOD
 static void mode_and_evidence_are_those_of_plain_laplace(void **state)
 {
     (void)state;
-    for (int l = 0; l < 2; l++) {
+    for (int way = 0; way < 4; way++) { /* with an offset, and without */
+        const int l = way % 2;
         const rows r = some_rows(others[l], N);
-        const fab_evidence_rows e = {N, r.x, r.y, r.weight, r.offset};
+        const fab_evidence_rows e = {N, r.x, r.y, r.weight, way < 2 ? r.offset : NULL};
+        if (!e.offset) memset(r.offset, 0, N * sizeof *r.offset);
         double K[N * N], f[N], mean[N], theta[8], lml;
         setup s;
         void *self;
