@@ -1,5 +1,7 @@
 /* stream_case.h - what every method that takes one row at a time must keep: the same tests for each.
  *
+ * With AWAY_STREAMS defined every stream of the program runs on kernels that have memory of their own (away.h).
+ *
  * A test program defines before the include: METHOD; WARMUP, its default; CONSTANT_FLOORED, how many of
  * two constant columns end at the floor; SURVIVES_SCALES, whether every start bears any scale;
  * BAD_SETTINGS, more of what is refused.  It puts STREAM_TESTS in its list.
@@ -24,6 +26,23 @@
 #include <cmocka.h>
 
 #include "files.h"
+
+/* ---- where the streams run ------------------------------------------------------------------------ */
+
+#ifdef AWAY_STREAMS
+#include "away.h"
+#define KERNELS(type) away_ops(type)
+#else
+#define KERNELS(type) fab_ops_find("cpu", type)
+#endif
+
+/* *x (or NULL), on the kernels of this program where it names none. */
+static inline fab_exec where_of(const fab_exec *x)
+{
+    fab_exec own = x ? *x : (fab_exec){0};
+    if (!own.ops) own.ops = KERNELS(FAB_F64);
+    return own;
+}
 
 /* ---- counting malloc ---------------------------------------------------------------------------- */
 
@@ -139,8 +158,9 @@ static inline fab_status try_settings(any_settings *s, int64_t K, const char *te
 
 static inline fab_status create(fab_fit **e, const any_settings *s, int64_t D, const fab_exec *x)
 {
+    const fab_exec where = where_of(x);
     return fab_fit_create(e, METHOD, s, fab_method_find(METHOD)->fields->size,
-                          &(fab_input){.vectors = D}, x);
+                          &(fab_input){.vectors = D}, &where);
 }
 
 static inline fab_fit *open_stream(int64_t D, int64_t K, const char *text, const fab_exec *x)
@@ -250,7 +270,8 @@ static void saved_and_resumed(const double *x, int64_t at, const char *text, con
     assert_int_equal(fab_fit_save(e, in_folder("q.safetensors"), NULL), FAB_OK);
     feed(e, x, at, LONG - at, 29);
     assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
-    if (fab_fit_load(&again, file, NULL, exec) != FAB_OK) fail_msg("resume: %s", fab_detail());
+    const fab_exec where = where_of(exec);
+    if (fab_fit_load(&again, file, NULL, &where) != FAB_OK) fail_msg("resume: %s", fab_detail());
     fab_tensors_free(file);
     assert_int_equal(fab_fit_rows(again), at);
     feed(again, x, at, LONG - at, 29);
@@ -263,7 +284,7 @@ static void a_saved_stream_continues_to_the_same_bytes(void **state)
 {
     (void)state;
     double *x = draw_usual(29, 3, LONG, 1);
-    const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
+    const fab_exec narrow = {.ops = KERNELS(FAB_F32)};
     for (int v = 0; v < 3; v++)
         for (int64_t at = 2; at < LONG; at += at < WARMUP - 1 || at > WARMUP + 2 ? 7 : 1) {
             saved_and_resumed(x, at, VARIANTS(v), NULL);
@@ -276,7 +297,7 @@ static void a_state_of_another_shape_is_refused(void **state)
 {
     (void)state;
     double *x = draw_usual(29, 3, LONG, 1);
-    const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
+    const fab_exec narrow = {.ops = KERNELS(FAB_F32)};
     fab_fit *e = open_stream(29, 3, "", NULL), *again;
     fab_tensors *file;
     feed(e, x, 0, LONG, 29);
@@ -296,7 +317,7 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     enum { D = 20011, K = 7, N = WARMUP + 20 };
     double *x = draw_usual(D, K, N, 1);
     for (int type = FAB_F64; type <= FAB_F32; type++) {
-        fab_exec one = {.ops = fab_ops_find("cpu", (fab_dtype)type), .threads = 1};
+        fab_exec one = {.ops = KERNELS((fab_dtype)type), .threads = 1};
         fab_gauss *q = fitted(x, N, D, K, "", &one);
         for (int threads = 2; threads <= 4; threads += 2) {
             fab_exec more = {.ops = one.ops, .threads = threads};
@@ -333,7 +354,7 @@ static void f32_is_close_to_f64(void **state)
     float *y = malloc((size_t)LONG * 29 * sizeof *y);
     for (int64_t i = 0; i < LONG * 29; i++) y[i] = (float)x[i];
     for (int64_t i = 0; i < LONG * 29; i++) x[i] = (double)y[i];
-    const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
+    const fab_exec narrow = {.ops = KERNELS(FAB_F32)};
     fab_gauss *wide = fitted(x, LONG, 29, 3, "", NULL);
     fab_fit *e = open_stream(29, 3, "", &narrow);
     const fab_rows rows = {y, FAB_F32, LONG, 29};
@@ -448,7 +469,7 @@ static void rows_that_are_all_equal_are_refused(void **state)
 static void extreme_scales_are_finite_or_refused(void **state)
 {
     (void)state;
-    const fab_exec narrow = {.ops = fab_ops_find("cpu", FAB_F32)};
+    const fab_exec narrow = {.ops = KERNELS(FAB_F32)};
     const double scale[] = {1e-150, 1e150, 1e-15, 1e15};
     for (int i = 0; i < 4; i++) {
         double *x = odd_columns(scale[i]);
@@ -533,6 +554,87 @@ static void the_mean_is_the_mean(void **state)
     free(x);
 }
 
+/* ---- kernels with memory of their own ------------------------------------------------------------- */
+
+#ifdef AWAY_STREAMS
+static void long_arrays_are_where_the_kernels_are(void **state)
+{
+    (void)state;
+    double *x = draw_usual(29, 3, LONG, 1);
+    const long before = away_calls;
+    fab_fit *e = open_stream(29, 3, "", NULL);
+    feed(e, x, 0, LONG, 29);
+    assert_true(away_calls - before > 2 * LONG);
+    assert_int_equal(away_held(), 1); /* the one block of a handle */
+    fab_fit_free(e);
+    assert_int_equal(away_held(), 0);
+    free(x);
+}
+
+/* Saved there and continued in the host's memory, and back: to rounding, for kernels differ in that. */
+static void a_stream_goes_on_in_other_memory(void **state)
+{
+    (void)state;
+    double *x = draw_usual(29, 3, LONG, 1);
+    for (int at = WARMUP / 2; at < LONG; at += WARMUP)
+        for (int back = 0; back < 2; back++) {
+            const fab_exec here = {.ops = fab_ops_find("cpu", FAB_F64)};
+            fab_fit *e = open_stream(29, 3, "", back ? &here : NULL), *again;
+            fab_tensors *file;
+            feed(e, x, 0, at, 29);
+            assert_int_equal(fab_fit_save(e, in_folder("q.safetensors"), NULL), FAB_OK);
+            feed(e, x, at, LONG - at, 29);
+            assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
+            const fab_exec other = back ? where_of(NULL) : here;
+            assert_int_equal(fab_fit_load(&again, file, NULL, &other), FAB_OK);
+            fab_tensors_free(file);
+            feed(again, x, at, LONG - at, 29);
+            const fab_gauss *p = result_of(e), *q = result_of(again);
+            assert_near("mu", 29, q->mu, p->mu, 1e-13);
+            assert_near("F", 29 * 3, q->F, p->F,
+                        1e-9); /* LONG steps of rounding, conditions below 1e4 */
+            assert_near("psi", 29, q->psi, p->psi, 1e-9);
+            fab_fit_free(e);
+            fab_fit_free(again);
+        }
+    free(x);
+}
+
+static void methods_of_the_hosts_memory_are_refused(void **state)
+{
+    (void)state;
+    const fab_exec x = where_of(NULL);
+    int64_t refused = 0;
+    for (int64_t i = 0; i < fab_method_count(); i++) {
+        const fab_method *m = fab_method_at(i);
+        if (!(m->takes & FAB_TAKES_VECTORS) || m->anywhere) continue;
+        any_settings s;
+        fab_fit *e;
+        fab_settings_defaults(m->fields, &s);
+        if (fab_settings_parse(m->fields, &s, "K", "2") != FAB_OK) continue;
+        assert_int_equal(
+            fab_fit_create(&e, m->name, &s, m->fields->size, &(fab_input){.vectors = 29}, &x),
+            FAB_UNSUPPORTED);
+        assert_non_null(strstr(fab_detail(), "have their own"));
+        refused++;
+    }
+    assert_true(refused > 3);
+    fab_gauss *g;
+    fab_solver *solver;
+    assert_int_equal(fab_gauss_create(&g, FAB_FORM_COVARIANCE, FAB_F64, 29, 3), FAB_OK);
+    assert_int_equal(fab_solver_create(&solver, g, &x), FAB_UNSUPPORTED);
+    assert_non_null(strstr(fab_detail(), "memory of their own"));
+    fab_gauss_free(g);
+}
+#define AWAY_TESTS                                                                     \
+    , cmocka_unit_test(long_arrays_are_where_the_kernels_are),                         \
+        cmocka_unit_test_setup_teardown(a_stream_goes_on_in_other_memory, make_folder, \
+                                        remove_folder),                                \
+        cmocka_unit_test(methods_of_the_hosts_memory_are_refused)
+#else
+#define AWAY_TESTS
+#endif
+
 #define STREAM_TESTS                                                                             \
     cmocka_unit_test(split_equals_whole), cmocka_unit_test(result_does_not_disturb_the_stream),  \
         cmocka_unit_test_setup_teardown(a_saved_stream_continues_to_the_same_bytes, make_folder, \
@@ -547,6 +649,7 @@ static void the_mean_is_the_mean(void **state)
         cmocka_unit_test(extreme_scales_are_finite_or_refused),                                  \
         cmocka_unit_test(bad_settings_are_refused),                                              \
         cmocka_unit_test(every_failed_allocation_is_reported),                                   \
-        cmocka_unit_test(bytes_is_what_a_handle_takes), cmocka_unit_test(the_mean_is_the_mean)
+        cmocka_unit_test(bytes_is_what_a_handle_takes),                                          \
+        cmocka_unit_test(the_mean_is_the_mean) AWAY_TESTS
 
 #endif

@@ -37,59 +37,87 @@ void fab_release(void *p)
     if (p) release_hook(p);
 }
 
-void *fab_place(fab_layout *l, int64_t count, size_t size)
+/* The next bytes of a block of which `used` are taken. */
+static void *place(char *base, size_t *used, int64_t count, size_t size)
 {
     size_t bytes, end;
     const int overflow = count < 0 || __builtin_mul_overflow((size_t)count, size, &bytes) ||
                          bytes > SIZE_MAX - 2 * ALIGN ||
-                         __builtin_add_overflow(l->used, (bytes + ALIGN - 1) / ALIGN * ALIGN, &end);
-    if (overflow || l->used == SIZE_MAX) {
-        l->used = SIZE_MAX;
+                         __builtin_add_overflow(*used, (bytes + ALIGN - 1) / ALIGN * ALIGN, &end);
+    if (overflow || *used == SIZE_MAX) {
+        *used = SIZE_MAX;
         return NULL;
     }
-    void *p = l->base ? l->base + l->used : NULL;
-    l->used = end;
+    void *p = base ? base + *used : NULL;
+    *used = end;
     return p;
 }
 
-/* Bytes in all; 0 when there is no memory to count in, SIZE_MAX when the sizes do not fit.  A copy of
- * proto stands in for the handle, so that layout can read its sizes. */
-static size_t count_bytes(size_t size, const void *proto, void (*layout)(fab_layout *, void *))
+void *fab_place(fab_layout *l, int64_t count, size_t size)
 {
-    fab_layout l = {NULL, 0};
+    return place(l->base, &l->used, count, size);
+}
+
+void *fab_place_long(fab_layout *l, int64_t count, size_t size)
+{
+    if (!l->apart) return fab_place(l, count, size);
+    return place(l->far, &l->far_used, count, size);
+}
+
+/* Count the bytes of both blocks; l->used is 0 when there is no memory to count in, SIZE_MAX (or far_used) when the
+ * sizes do not fit.  A copy of proto stands in for the handle, so that layout can read its sizes. */
+static void count_bytes(fab_layout *l, size_t size, const void *proto,
+                        void (*layout)(fab_layout *, void *))
+{
     void *scratch = fab_alloc(size);
-    if (!scratch) return 0;
+    if (!scratch) return;
     memcpy(scratch, proto, size);
-    fab_place(&l, 1, size);
-    layout(&l, scratch);
+    fab_place(l, 1, size);
+    layout(l, scratch);
     fab_release(scratch);
-    return l.used;
 }
 
 size_t fab_build_size(size_t size, const void *proto, void (*layout)(fab_layout *l, void *handle))
 {
-    const size_t total = count_bytes(size, proto, layout);
-    return total ? total : SIZE_MAX;
+    fab_layout l = {0};
+    count_bytes(&l, size, proto, layout);
+    return l.used ? l.used : SIZE_MAX;
 }
 
-fab_status fab_build(void **handle, size_t size, const void *proto,
-                     void (*layout)(fab_layout *l, void *handle))
+fab_status fab_build_apart(void **handle, size_t size, const void *proto,
+                           void (*layout)(fab_layout *l, void *handle), const fab_memory *m,
+                           void **far)
 {
-    *handle = NULL;
-    const size_t total = count_bytes(size, proto, layout);
-    if (total == SIZE_MAX)
+    fab_layout l = {.apart = m != NULL};
+    *handle = *far = NULL;
+    count_bytes(&l, size, proto, layout);
+    const size_t total = l.used, away = l.far_used;
+    if (total == SIZE_MAX || away == SIZE_MAX)
         return FAB_FAIL(FAB_NO_MEMORY, "the sizes asked for do not fit into memory");
     char *block = total ? fab_alloc(total) : NULL;
     if (!block)
         return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB",
                         (double)(total ? total : size) / 1e6);
+    if (m) *far = m->alloc(away);
+    if (m && !*far) {
+        fab_release(block);
+        return FAB_FAIL(FAB_NO_MEMORY, "cannot allocate %.3g MB in the memory of the kernels",
+                        (double)away / 1e6);
+    }
     memset(block, 0, total);
     memcpy(block, proto, size);
-    fab_layout l = {block, 0};
+    l = (fab_layout){.base = block, .apart = m != NULL, .far = *far};
     fab_place(&l, 1, size);
     layout(&l, block);
     *handle = block;
     return FAB_OK;
+}
+
+fab_status fab_build(void **handle, size_t size, const void *proto,
+                     void (*layout)(fab_layout *l, void *handle))
+{
+    void *far;
+    return fab_build_apart(handle, size, proto, layout, NULL, &far);
 }
 
 fab_status fab_alloc_array(void **p, int64_t count, size_t size, const char *what)

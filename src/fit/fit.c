@@ -123,6 +123,12 @@ static fab_status nothing(void *self, const double *theta, const fab_examples *e
 static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in,
                               const fab_exec *x)
 {
+    if (x && x->ops && x->ops->memory && !m->anywhere)
+        return FAB_FAIL(
+            FAB_UNSUPPORTED,
+            "%s: works in the host's memory, and kernels '%s' have their own: take cpu, "
+            "or one of online-em, stochastic-em, online-sga",
+            m->name, x->ops->backend);
     if (in->model) {
         if (in->rows < 0)
             return FAB_FAIL(FAB_BAD_ARGUMENT,

@@ -20,6 +20,7 @@ struct fab_method {
     int64_t streams;          /* 1: any number of updates; 0: its whole table in one update */
     int64_t appends;          /* 1: and then, after its result, rows that are appended to it */
     int64_t any_rank;         /* 1: a stream whose state knows no K: a result for any */
+    int64_t anywhere;         /* 1: runs on kernels that have memory of their own: a device */
     int64_t saturates;        /* 1: its report knows `saturated` */
     const fab_fields *fields; /* its settings */
     int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */

@@ -23,12 +23,17 @@ const fab_ops *fab_ops_find(const char *backend, fab_dtype type)
 
 const fab_ops *fab_ops_as(const fab_ops *ops, fab_dtype type)
 {
-    return ops->type == type ? ops : fab_ops_find(ops->backend, type);
+    return type == FAB_F64 || type == FAB_F32 ? ops->by_type[type] : NULL;
+}
+
+const fab_ops *fab_ops_host(const fab_ops *ops)
+{
+    return ops->memory ? fab_ops_find("cpu", ops->type) : ops;
 }
 
 /* ---- runs ---------------------------------------------------------------------------------------- */
 
-fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
+fab_status fab_run_init_anywhere(fab_run *r, const fab_exec *x, fab_dtype type)
 {
     static const fab_exec nothing = {0};
     if (!x) x = &nothing;
@@ -45,8 +50,19 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
     return FAB_OK;
 }
 
+fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
+{
+    if (x && x->ops && x->ops->memory)
+        return FAB_FAIL(
+            FAB_UNSUPPORTED,
+            "kernels '%s' work in memory of their own, and this in the host's: take cpu",
+            x->ops->backend);
+    return fab_run_init_anywhere(r, x, type);
+}
+
 fab_status fab_sum(const fab_run *r, double *buf, int64_t n)
 {
+    if (r->ops && r->ops->fault) FAB_TRY(r->ops->fault());
     return r->comm.sum ? r->comm.sum(r->comm.ctx, buf, n) : FAB_OK;
 }
 

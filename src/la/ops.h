@@ -14,6 +14,7 @@
 #define FAB_LA_OPS_H
 
 #include "base/hooks.h"
+#include "base/memory.h"
 #include "fabayes/random.h"
 #include <stddef.h>
 
@@ -34,6 +35,10 @@ typedef struct fab_run {
     fab_watch watch;
 } fab_run;
 
+/* A vector of D is n numbers, one for each row, where the kernels are and in a type that the backend chooses (`vectors`
+ * below; on the CPU double): a `void *` that only kernels look behind.  Weights, factors, psi, means: all that kernels
+ * take or give row by row is such a vector.  Rows that come (fab_rows), small matrices and sums are the host's. */
+
 /* The fused pass over rows i = 0 .. n-1 (in place where arrays coincide: out may be w or u):
  *
  *   w_i'   = w_i R + (s_num_i / s_den_i) u_i T + x_i C        each term absent when its array is
@@ -47,60 +52,113 @@ typedef struct fab_run {
  *   H = W^T  psi'^-1 W'      N = W'^T psi'^-1 next            (W: the w_i as they were read)
  */
 typedef struct fab_sweep {
-    int64_t n, K;                /* local rows; columns of W' */
-    fab_long w;                  /* n x w.k */
-    const double *R;             /* w.k x K; zeros below its diagonal make it cheaper */
-    double r0;                   /* in place of R */
-    fab_long u;                  /* n x u.k */
-    const double *T;             /* u.k x K */
-    const double *s_num, *s_den; /* n each, or NULL: 1; s_num not without s_den */
-    fab_long x;                  /* n x x.k */
-    const double *C;             /* x.k x K */
-    fab_long out;                /* n x K */
+    int64_t n, K;              /* local rows; columns of W' */
+    fab_long w;                /* n x w.k */
+    const double *R;           /* w.k x K; zeros below its diagonal make it cheaper */
+    double r0;                 /* in place of R */
+    fab_long u;                /* n x u.k */
+    const double *T;           /* u.k x K */
+    const void *s_num, *s_den; /* n each, or NULL: 1; s_num not without s_den */
+    fab_long x;                /* n x x.k */
+    const double *C;           /* x.k x K */
+    fab_long out;              /* n x K */
 
     double c0, c1, c2, c3; /* a zero coefficient: its array is not read */
-    const double *psi;     /* n */
-    const double *d2;      /* n */
+    const void *psi;       /* n */
+    const void *d2;        /* n */
     const double *Q;       /* K x K, symmetric */
     double floor;
-    double *psi_out;  /* n, may be psi; NULL: psi is given */
-    double *base_out; /* n, may be d2; NULL: not kept */
+    void *psi_out;  /* n, may be psi; NULL: psi is given */
+    void *base_out; /* n, may be d2; NULL: not kept */
 
     double *G, *E, *H, *N; /* K x K, K x K, w.k x K, K x next.k; NULL: not wanted */
-    const double *psi0;    /* n, for E */
+    const void *psi0;      /* n, for E */
     fab_long next;         /* n x next.k, for N */
 
     int64_t floored; /* out: rows where the floor acted */
 } fab_sweep;
 
+/* What is done to a vector, number by number. */
+typedef enum fab_map {
+    FAB_MAP_INVERSE,      /* 1 / v */
+    FAB_MAP_ROOT,         /* sqrt v */
+    FAB_MAP_INVERSE_ROOT, /* 1 / sqrt v; 0 where v is not positive */
+    FAB_MAP_AT_LEAST      /* max(a v, b) */
+} fab_map;
+
+/* Kernels on vectors of D and on flags, which are n marks of 0 or 1. */
+typedef struct fab_vectors {
+    size_t size, flag; /* bytes of a number, of a mark */
+
+    /* To the host and back; store and fetch: bytes of a long array as they are. */
+    void (*get)(const fab_run *r, int64_t n, const void *v, double *out);
+    void (*put)(const fab_run *r, int64_t n, const double *in, void *v);
+    void (*get_flags)(const fab_run *r, int64_t n, const void *flags, int64_t *out);
+    void (*put_flags)(const fab_run *r, int64_t n, const int64_t *in, void *flags);
+    void (*fetch)(const fab_run *r, size_t bytes, const void *from, void *host);
+    void (*store)(const fab_run *r, size_t bytes, const void *host, void *to);
+
+    double (*sum)(const fab_run *r, int64_t n, const void *v, double over); /* of v_i / over */
+    double (*largest)(const fab_run *r, int64_t n, const void *v);          /* 0 when none is */
+    int64_t (*unmarked)(const fab_run *r, int64_t n, const void *flags);    /* how many are 0 */
+
+    void (*fill)(const fab_run *r, int64_t n, double a, void *v);
+    void (*copy)(const fab_run *r, int64_t n, const void *from, void *to);
+    void (*map)(const fab_run *r, int64_t n, fab_map how, double a, double b, const void *v,
+                void *out); /* out may be v */
+    void (*blend)(const fab_run *r, int64_t n, double a, const void *x, double b,
+                  void *y); /* y = a x + b y */
+    void (*choose)(const fab_run *r, int64_t n, const void *flags, const void *v, double c,
+                   void *out);                                         /* v where marked, else c */
+    void (*round)(const fab_run *r, const void *v, const fab_long *A); /* A(:, 0) = v */
+    void (*normals)(const fab_run *r, int64_t n, uint64_t seed, fab_purpose purpose,
+                    uint64_t stream, void *v); /* randn in double, then the type of a vector */
+
+    /* psi_i = max(psi_i, share d2_i), share c where d2_i is not positive; how many stand at that floor. */
+    int64_t (*floor)(const fab_run *r, int64_t n, double share, const void *d2, double c,
+                     void *psi);
+    /* psi_i = max(psi_i exp(a (v_i inverse_i - 1) / 2), least_i); how many went beyond `most`. */
+    double (*ascend)(const fab_run *r, int64_t n, double a, const void *v, const void *inverse,
+                     const void *least, double most, void *psi);
+    /* d = the row - mu, mu += g d, X(:, 0) = d; flags (or NULL: 0 is answered) are marked where d is not 0, and those that are
+     * not are counted.  scratch: a vector where an element of X is not as wide as one. */
+    int64_t (*centre)(const fab_run *r, const fab_rows *row, double g, void *mu, const fab_long *X,
+                      void *flags, void *scratch);
+} fab_vectors;
+
 struct fab_ops {
     const char *backend;
     fab_dtype type;
-    size_t size; /* bytes of an element */
+    size_t size;                   /* bytes of an element */
+    const fab_ops *const *by_type; /* the same backend in FAB_F64, FAB_F32 */
+    const fab_vectors *vectors;
+    const fab_memory *memory; /* where long arrays and run->work are; NULL: the host's */
+    /* What has gone wrong in kernels that answer nothing, since the backend began; NULL: nothing can. */
+    fab_status (*fault)(void);
 
     /* Bytes of workspace for arrays of n rows and small matrices up to rows x cols: rows and cols at
      * least k for gram; for sweep rows >= K, w.k, u.k, x.k and cols >= K, next.k. */
     size_t (*work)(int64_t n, int64_t rows, int64_t cols, int threads);
 
     /* Reductions over the local rows.  w: n weights >= 0, or NULL for 1. */
-    void (*gram)(const fab_run *r, const fab_long *A, const double *w, double *G); /* G = A' w A */
-    void (*cross)(const fab_run *r, const fab_long *A, const double *w, const fab_long *B,
+    void (*gram)(const fab_run *r, const fab_long *A, const void *w, double *G); /* G = A' w A */
+    void (*cross)(const fab_run *r, const fab_long *A, const void *w, const fab_long *B,
                   double *C); /* C = A' w B */
-    void (*colquad)(const fab_run *r, const fab_long *A, const double *w,
+    void (*colquad)(const fab_run *r, const fab_long *A, const void *w,
                     double *q); /* q_j = sum_i w_i a_ij^2 */
 
     /* Row by row.  s: n factors, or NULL for 1. */
-    void (*mult)(const fab_run *r, const double *s, const fab_long *A, const double *M, double beta,
+    void (*mult)(const fab_run *r, const void *s, const fab_long *A, const double *M, double beta,
                  const fab_long *B); /* B = s A M + beta B;  B may be A */
     void (*rowquad)(const fab_run *r, const fab_long *A, const double *M, int64_t cols, double beta,
-                    double *q); /* q_i = |a_i M|^2 + beta q_i;  M NULL: I */
+                    void *q); /* q_i = |a_i M|^2 + beta q_i;  M NULL: I */
     void (*rowdot)(const fab_run *r, const fab_long *A, const fab_long *B, double beta,
-                   double *q); /* q_i = a_i . b_i + beta q_i */
-    void (*axpy)(const fab_run *r, const double *s, const fab_long *A, double beta,
+                   void *q); /* q_i = a_i . b_i + beta q_i */
+    void (*axpy)(const fab_run *r, const void *s, const fab_long *A, double beta,
                  const fab_long *B); /* B = s A + beta B, elementwise */
 
     /* In and out.  mu: n numbers, or NULL for 0. */
-    void (*load)(const fab_run *r, const fab_rows *x, const double *mu,
+    void (*load)(const fab_run *r, const fab_rows *x, const void *mu,
                  const fab_long *X); /* X(:,j) = x_j - mu; sparse rows too */
     void (*get)(const fab_run *r, const fab_long *A, double *out); /* out[i * k + j] = A(i, j) */
     void (*put)(const fab_run *r, const double *in, const fab_long *A);
@@ -113,6 +171,7 @@ struct fab_ops {
     void (*sweep)(const fab_run *r, fab_sweep *s);
 };
 
+extern const fab_vectors fab_vectors_host; /* of ref and cpu */
 extern const fab_ops fab_ops_ref_f64, fab_ops_ref_f32, fab_ops_cpu_f64, fab_ops_cpu_f32;
 
 /* The same backend in another precision. */
@@ -122,8 +181,13 @@ const fab_ops *fab_ops_as(const fab_ops *ops, fab_dtype type);
 fab_long fab_long_rows(void *F, int64_t n, int64_t k);                /* row-major n x k */
 fab_long fab_long_vectors(void *X, int64_t n, int64_t k, int64_t ld); /* k vectors of length n */
 
-/* Make *x (or NULL) definite; `type` chooses the precision.  work is left NULL. */
+/* Make *x (or NULL) definite; `type` chooses the precision.  work is left NULL.  Kernels with memory of their own are
+ * refused: `anywhere` is for those who leave all long arrays to them. */
 fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type);
+fab_status fab_run_init_anywhere(fab_run *r, const fab_exec *x, fab_dtype type);
+
+/* Kernels for arrays in the host's memory that are as near to these as there are. */
+const fab_ops *fab_ops_host(const fab_ops *ops);
 
 /* Add buf over the processes. */
 fab_status fab_sum(const fab_run *r, double *buf, int64_t n);

@@ -229,14 +229,14 @@ static void run(cpu_call *c, fab_chunk_kernel *kernel, const fab_job *job, doubl
 
 /* ---- the table ----------------------------------------------------------------------------------- */
 
-static void cpu_gram(const fab_run *r, const fab_long *A, const double *w, double *G)
+static void cpu_gram(const fab_run *r, const fab_long *A, const void *w, double *G)
 {
     const fab_job job = {.A = A, .w = w};
     cpu_call c = begin(r, A->n, A->k, A->k, A->n * A->k * A->k, A->k * A->k);
     run(&c, kernels(r)->gram, &job, G);
 }
 
-static void cpu_cross(const fab_run *r, const fab_long *A, const double *w, const fab_long *B,
+static void cpu_cross(const fab_run *r, const fab_long *A, const void *w, const fab_long *B,
                       double *C)
 {
     const fab_job job = {.A = A, .w = w, .B = B};
@@ -244,14 +244,14 @@ static void cpu_cross(const fab_run *r, const fab_long *A, const double *w, cons
     run(&c, kernels(r)->cross, &job, C);
 }
 
-static void cpu_colquad(const fab_run *r, const fab_long *A, const double *w, double *q)
+static void cpu_colquad(const fab_run *r, const fab_long *A, const void *w, double *q)
 {
     const fab_job job = {.A = A, .w = w};
     cpu_call c = begin(r, A->n, A->k, 1, 2 * A->n * A->k, A->k);
     run(&c, kernels(r)->colquad, &job, q);
 }
 
-static void cpu_mult(const fab_run *r, const double *s, const fab_long *A, const double *M,
+static void cpu_mult(const fab_run *r, const void *s, const fab_long *A, const double *M,
                      double beta, const fab_long *B)
 {
     cpu_call c = begin(r, B->n, A->k, B->k, B->n * (A->k * B->k + A->k + B->k), 0);
@@ -261,7 +261,7 @@ static void cpu_mult(const fab_run *r, const double *s, const fab_long *A, const
 }
 
 static void cpu_rowquad(const fab_run *r, const fab_long *A, const double *M, int64_t cols,
-                        double beta, double *q)
+                        double beta, void *q)
 {
     cpu_call c = begin(r, A->n, A->k, M ? cols : 1, A->n * A->k * (M ? cols + 1 : 2), 0);
     const fab_job job = {
@@ -269,15 +269,14 @@ static void cpu_rowquad(const fab_run *r, const fab_long *A, const double *M, in
     run(&c, kernels(r)->rowquad, &job, NULL);
 }
 
-static void cpu_rowdot(const fab_run *r, const fab_long *A, const fab_long *B, double beta,
-                       double *q)
+static void cpu_rowdot(const fab_run *r, const fab_long *A, const fab_long *B, double beta, void *q)
 {
     const fab_job job = {.A = A, .B = B, .beta = beta, .q = q};
     cpu_call c = begin(r, A->n, A->k, 1, 2 * A->n * A->k, 0);
     run(&c, kernels(r)->rowdot, &job, NULL);
 }
 
-static void cpu_axpy(const fab_run *r, const double *s, const fab_long *A, double beta,
+static void cpu_axpy(const fab_run *r, const void *s, const fab_long *A, double beta,
                      const fab_long *B)
 {
     const fab_job job = {.A = A, .w = s, .beta = beta, .B = B};
@@ -285,7 +284,7 @@ static void cpu_axpy(const fab_run *r, const double *s, const fab_long *A, doubl
     run(&c, kernels(r)->axpy, &job, NULL);
 }
 
-static void cpu_load(const fab_run *r, const fab_rows *x, const double *mu, const fab_long *X)
+static void cpu_load(const fab_run *r, const fab_rows *x, const void *mu, const fab_long *X)
 {
     const fab_job job = {.rows = x, .mu = mu, .A = X};
     cpu_call c = begin(r, X->n, 1, 1, 2 * X->n * x->n, 0);
@@ -417,12 +416,15 @@ static void cpu_sweep(const fab_run *r, fab_sweep *s)
     s->floored = (int64_t)*from;
 }
 
-#define CPU_TABLE(t, real)                                                                        \
-    {                                                                                             \
-        .backend = "cpu", .type = t, .size = sizeof(real), .work = cpu_work, .gram = cpu_gram,    \
-        .cross = cpu_cross, .colquad = cpu_colquad, .mult = cpu_mult, .rowquad = cpu_rowquad,     \
-        .rowdot = cpu_rowdot, .axpy = cpu_axpy, .load = cpu_load, .get = cpu_get, .put = cpu_put, \
-        .zero = cpu_zero, .randn = cpu_randn, .sweep = cpu_sweep                                  \
+static const fab_ops *const by_type[] = {&fab_ops_cpu_f64, &fab_ops_cpu_f32};
+
+#define CPU_TABLE(t, real)                                                                      \
+    {                                                                                           \
+        .backend = "cpu", .type = t, .size = sizeof(real), .by_type = by_type,                  \
+        .vectors = &fab_vectors_host, .work = cpu_work, .gram = cpu_gram, .cross = cpu_cross,   \
+        .colquad = cpu_colquad, .mult = cpu_mult, .rowquad = cpu_rowquad, .rowdot = cpu_rowdot, \
+        .axpy = cpu_axpy, .load = cpu_load, .get = cpu_get, .put = cpu_put, .zero = cpu_zero,   \
+        .randn = cpu_randn, .sweep = cpu_sweep                                                  \
     }
 
 const fab_ops fab_ops_cpu_f64 = CPU_TABLE(FAB_F64, double);

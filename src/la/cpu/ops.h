@@ -31,6 +31,17 @@ typedef struct fab_job {
     const void *Q;          /* an upper triangular Q of the same quadratic form */
 } fab_job;
 
+/* The numbers of a vector from `first` on. */
+static inline const double *fab_numbers(const void *v, int64_t first)
+{
+    return (const double *)v + first;
+}
+
+static inline double *fab_numbers_of(void *v, int64_t first)
+{
+    return (double *)v + first;
+}
+
 typedef struct fab_span {
     int64_t first, count;
 } fab_span;

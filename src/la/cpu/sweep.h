@@ -56,11 +56,12 @@ static TYPED(sums) TYPED(sums_layout)(const fab_sweep *s, double *partial)
 static const REAL *TYPED(ratios)(const fab_sweep *s, int64_t first, int64_t count, REAL *h)
 {
     if (!s->s_den) return NULL;
-    if (s->s_num)
-        for (int64_t i = 0; i < count; i++)
-            h[i] = (REAL)(s->s_num[first + i] / s->s_den[first + i]);
-    else
-        for (int64_t i = 0; i < count; i++) h[i] = (REAL)(1 / s->s_den[first + i]);
+    const double *den = fab_numbers(s->s_den, first);
+    if (s->s_num) {
+        const double *num = fab_numbers(s->s_num, first);
+        for (int64_t i = 0; i < count; i++) h[i] = (REAL)(num[i] / den[i]);
+    } else
+        for (int64_t i = 0; i < count; i++) h[i] = (REAL)(1 / den[i]);
     return h;
 }
 
@@ -73,9 +74,9 @@ static int TYPED(wants_base)(const fab_sweep *s)
 static const double TYPED(no_doubles)[FAB_BLOCK_ROWS];
 static const REAL TYPED(no_rows)[FAB_BLOCK_ROWS];
 
-static const double *TYPED(doubles)(double c, const double *v, int64_t first)
+static const double *TYPED(doubles)(double c, const void *v, int64_t first)
 {
-    return c != 0 ? v + first : TYPED(no_doubles);
+    return c != 0 ? fab_numbers(v, first) : TYPED(no_doubles);
 }
 
 /* base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i,  psi_i' = max(base_i - w_i' Q w_i'^T, floor base_i);
@@ -103,13 +104,13 @@ static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count,
 /* psi' of a block whose dot products are known; kept where it is wanted. */
 static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, TYPED(block) * b)
 {
-    double *base = s->base_out ? s->base_out + first : b->room[1];
-    double *psi = s->psi_out ? s->psi_out + first : b->room[0];
+    double *base = s->base_out ? fab_numbers_of(s->base_out, first) : b->room[1];
+    double *psi = s->psi_out ? fab_numbers_of(s->psi_out, first) : b->room[0];
     const int64_t acted = TYPED(wants_base)(s) ? TYPED(new_psi)(s, first, count, b, psi, base) : 0;
     b->psi = psi;
     if (s->psi_out) return acted;
     if (s->psi)
-        b->psi = s->psi + first;
+        b->psi = fab_numbers(s->psi, first);
     else
         for (int64_t i = 0; i < count; i++) psi[i] = 1;
     return 0;
@@ -176,7 +177,7 @@ static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const T
         acc = TYPED(cross_tiles)(s->K, b->P, s->next.k, b->next, steps, ahead, acc);
     }
     if (s->E) {
-        TYPED(second_roots)(m, s->psi0 + i, b->psi, b->h);
+        TYPED(second_roots)(m, fab_numbers(s->psi0, i), b->psi, b->h);
         TYPED(pad_rows)(m, b->h);
         TYPED(scale_columns)(s->K, steps, b->h, b->P);
         TYPED(gram_tiles)(s->K, steps, b->P, ahead, acc);
@@ -229,9 +230,9 @@ static fab_ahead TYPED(sweep_ahead)(const fab_sweep *s, int64_t first, int64_t t
     if (!a.p) return a;
     const int64_t count = s->n - first < SUB_ROWS ? s->n - first : SUB_ROWS;
     const int64_t bytes = count * (int64_t)sizeof(double), typed = count * (int64_t)sizeof(REAL);
-    if (s->psi) also(&a, s->psi + first, bytes);
-    if (s->d2 && s->c3 != 0) also(&a, s->d2 + first, bytes);
-    if (s->psi_out && s->psi_out != s->psi) also(&a, s->psi_out + first, bytes);
+    if (s->psi) also(&a, fab_numbers(s->psi, first), bytes);
+    if (s->d2 && s->c3 != 0) also(&a, fab_numbers(s->d2, first), bytes);
+    if (s->psi_out && s->psi_out != s->psi) also(&a, fab_numbers(s->psi_out, first), bytes);
     if (s->x.k == 1) also(&a, TYPED(at)(&s->x, first, 0), typed);
     if (s->next.k == 1 && s->N) also(&a, TYPED(at)(&s->next, first, 0), typed);
     return a;
@@ -334,7 +335,7 @@ static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPE
         TYPED(add_cross)(s->K, b->O, s->next.k, b->next, m, temporary, at->N);
     }
     if (s->E) {
-        TYPED(second_roots)(m, s->psi0 + i, b->psi, b->h);
+        TYPED(second_roots)(m, fab_numbers(s->psi0, i), b->psi, b->h);
         TYPED(scale_rows)(s->K, m, b->h, b->O);
         TYPED(add_gram)(s->K, m, b->O, temporary, at->E);
     }

@@ -20,14 +20,20 @@ static size_t ref_work(int64_t n, int64_t rows, int64_t cols, int threads)
     return (size_t)(widest > 0 ? widest : 1) * 8 * sizeof(double);
 }
 
-static double root(const double *w, int64_t i)
+/* Number i of a vector. */
+static double number(const void *v, int64_t i)
 {
-    return w ? sqrt(w[i]) : 1;
+    return ((const double *)v)[i];
 }
 
-static double factor(const double *s, int64_t i)
+static double root(const void *w, int64_t i)
 {
-    return s ? s[i] : 1;
+    return w ? sqrt(number(w, i)) : 1;
+}
+
+static double factor(const void *s, int64_t i)
+{
+    return s ? number(s, i) : 1;
 }
 
 static double norm2(int64_t n, const double *v)
@@ -63,6 +69,8 @@ static void add_outer(double *C, double scale, int64_t rows, const double *a, in
         for (int64_t i = 0; i < rows; i++) C[i + j * rows] += scale * a[i] * (scale * b[j]);
 }
 
+static const fab_ops *const by_type[] = {&fab_ops_ref_f64, &fab_ops_ref_f32};
+
 static void clear(double *A, int64_t count)
 {
     if (A) memset(A, 0, (size_t)count * sizeof *A);
@@ -73,10 +81,10 @@ static double sweep_base(const fab_sweep *s, int64_t i, const double *w, const d
 {
     double base = 0;
     /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): psi is given where c0 is not 0 */
-    if (s->c0 != 0) base += s->c0 * s->psi[i];
+    if (s->c0 != 0) base += s->c0 * number(s->psi, i);
     if (s->c1 != 0) base += s->c1 * norm2(s->w.k, w);
     if (s->c2 != 0) base += s->c2 * norm2(s->x.k, x);
-    if (s->c3 != 0) base += s->c3 * s->d2[i];
+    if (s->c3 != 0) base += s->c3 * number(s->d2, i);
     return base;
 }
 
@@ -84,14 +92,14 @@ static double sweep_base(const fab_sweep *s, int64_t i, const double *w, const d
 static double sweep_psi(fab_sweep *s, int64_t i, const double *w, const double *x,
                         const double *out)
 {
-    if (!s->psi_out && !s->base_out) return s->psi ? s->psi[i] : 1;
-    const double given = s->psi && !s->psi_out ? s->psi[i] : 1;
+    if (!s->psi_out && !s->base_out) return s->psi ? number(s->psi, i) : 1;
+    const double given = s->psi && !s->psi_out ? number(s->psi, i) : 1;
     const double base = sweep_base(s, i, w, x);
-    if (s->base_out) s->base_out[i] = base;
+    if (s->base_out) ((double *)s->base_out)[i] = base;
     if (!s->psi_out) return given;
     const double left = base - quadratic(s->K, out, s->Q), least = s->floor * base;
     if (left < least) s->floored++;
-    return s->psi_out[i] = left < least ? least : left;
+    return ((double *)s->psi_out)[i] = left < least ? least : left;
 }
 
 #define REAL         double

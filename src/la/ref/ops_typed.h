@@ -17,7 +17,7 @@ static void TYPED(row)(const fab_long *A, int64_t i, double *v)
     for (int64_t j = 0; j < A->k; j++) v[j] = TYPED(value)(A, i, j);
 }
 
-static void TYPED(cross)(const fab_run *r, const fab_long *A, const double *w, const fab_long *B,
+static void TYPED(cross)(const fab_run *r, const fab_long *A, const void *w, const fab_long *B,
                          double *C)
 {
     (void)r;
@@ -30,12 +30,12 @@ static void TYPED(cross)(const fab_run *r, const fab_long *A, const double *w, c
     }
 }
 
-static void TYPED(gram)(const fab_run *r, const fab_long *A, const double *w, double *G)
+static void TYPED(gram)(const fab_run *r, const fab_long *A, const void *w, double *G)
 {
     TYPED(cross)(r, A, w, A, G);
 }
 
-static void TYPED(colquad)(const fab_run *r, const fab_long *A, const double *w, double *q)
+static void TYPED(colquad)(const fab_run *r, const fab_long *A, const void *w, double *q)
 {
     (void)r;
     for (int64_t j = 0; j < A->k; j++) {
@@ -47,7 +47,7 @@ static void TYPED(colquad)(const fab_run *r, const fab_long *A, const double *w,
     }
 }
 
-static void TYPED(mult)(const fab_run *r, const double *s, const fab_long *A, const double *M,
+static void TYPED(mult)(const fab_run *r, const void *s, const fab_long *A, const double *M,
                         double beta, const fab_long *B)
 {
     double *a = r->work, *b = a + A->k;
@@ -60,9 +60,9 @@ static void TYPED(mult)(const fab_run *r, const double *s, const fab_long *A, co
 }
 
 static void TYPED(rowquad)(const fab_run *r, const fab_long *A, const double *M, int64_t cols,
-                           double beta, double *q)
+                           double beta, void *out)
 {
-    double *a = r->work, *b = a + A->k;
+    double *a = r->work, *b = a + A->k, *q = out;
     for (int64_t i = 0; i < A->n; i++) {
         TYPED(row)(A, i, a);
         if (M) {
@@ -74,9 +74,10 @@ static void TYPED(rowquad)(const fab_run *r, const fab_long *A, const double *M,
 }
 
 static void TYPED(rowdot)(const fab_run *r, const fab_long *A, const fab_long *B, double beta,
-                          double *q)
+                          void *out)
 {
     (void)r;
+    double *q = out;
     for (int64_t i = 0; i < A->n; i++) {
         double sum = beta != 0 ? beta * q[i] : 0;
         for (int64_t j = 0; j < A->k; j++) sum += TYPED(value)(A, i, j) * TYPED(value)(B, i, j);
@@ -84,7 +85,7 @@ static void TYPED(rowdot)(const fab_run *r, const fab_long *A, const fab_long *B
     }
 }
 
-static void TYPED(axpy)(const fab_run *r, const double *s, const fab_long *A, double beta,
+static void TYPED(axpy)(const fab_run *r, const void *s, const fab_long *A, double beta,
                         const fab_long *B)
 {
     (void)r;
@@ -95,12 +96,12 @@ static void TYPED(axpy)(const fab_run *r, const double *s, const fab_long *A, do
         }
 }
 
-static void TYPED(load)(const fab_run *r, const fab_rows *x, const double *mu, const fab_long *X)
+static void TYPED(load)(const fab_run *r, const fab_rows *x, const void *mu, const fab_long *X)
 {
     (void)r;
     for (int64_t j = 0; j < x->n; j++)
         for (int64_t i = 0; i < X->n; i++)
-            *TYPED(at)(X, i, j) = (REAL)(fab_rows_at(x, j, i) - (mu ? mu[i] : 0));
+            *TYPED(at)(X, i, j) = (REAL)(fab_rows_at(x, j, i) - (mu ? number(mu, i) : 0));
 }
 
 static void TYPED(get)(const fab_run *r, const fab_long *A, double *out)
@@ -149,8 +150,8 @@ static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u
         add_row_times(out, 1, w, s->R, s->w.k, s->K);
     else
         for (int64_t j = 0; j < s->w.k; j++) out[j] += s->r0 * w[j];
-    const double num = s->s_num ? s->s_num[i] : 1;
-    add_row_times(out, s->s_den ? num / s->s_den[i] : 1, u, s->T, s->u.k, s->K);
+    const double num = s->s_num ? number(s->s_num, i) : 1;
+    add_row_times(out, s->s_den ? num / number(s->s_den, i) : 1, u, s->T, s->u.k, s->K);
     add_row_times(out, 1, x, s->C, s->x.k, s->K);
     for (int64_t j = 0; j < s->K; j++) {
         *TYPED(at)(&s->out, i, j) = (REAL)out[j];
@@ -170,7 +171,7 @@ static void TYPED(sweep)(const fab_run *r, fab_sweep *s)
         TYPED(sweep_row)(s, i, w, u, x, out);
         const double psi = sweep_psi(s, i, w, x, out), h = 1 / sqrt(psi);
         if (s->G) add_outer(s->G, h, s->K, out, s->K, out);
-        if (s->E) add_outer(s->E, sqrt(s->psi0[i]) / psi, s->K, out, s->K, out);
+        if (s->E) add_outer(s->E, sqrt(number(s->psi0, i)) / psi, s->K, out, s->K, out);
         if (s->H) add_outer(s->H, h, s->w.k, w, s->K, out);
         TYPED(row)(&s->next, i, next);
         if (s->N) add_outer(s->N, h, s->K, out, s->next.k, next);
@@ -181,6 +182,8 @@ const fab_ops TYPED(fab_ops_ref) = {
     .backend = "ref",
     .type = TYPE,
     .size = sizeof(REAL),
+    .by_type = by_type,
+    .vectors = &fab_vectors_host,
     .work = ref_work,
     .gram = TYPED(gram),
     .cross = TYPED(cross),

@@ -51,7 +51,7 @@ double fab_eigs_bytes(int64_t D, int64_t K, int exact)
 {
     const fab_target t = {.D = D};
     fab_eigs e = {.t = &t, .K = K, .b = fab_eigs_width(D, K), .exact = exact};
-    fab_layout l = {NULL, 0};
+    fab_layout l = {0};
     layout(&l, &e);
     return (double)l.used;
 }
@@ -60,11 +60,11 @@ fab_status fab_eigs_init(fab_eigs *e, const fab_target *t, int64_t K, int exact,
 {
     *e = (fab_eigs){
         .t = t, .K = K, .b = fab_eigs_width(t->D, K), .exact = exact && t->S, .seed = seed};
-    fab_layout l = {NULL, 0};
+    fab_layout l = {0};
     layout(&l, e);
     FAB_TRY(
         fab_alloc_array(&e->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, "eigenvectors"));
-    l = (fab_layout){e->block, 0};
+    l = (fab_layout){.base = e->block};
     layout(&l, e);
     return FAB_OK;
 }

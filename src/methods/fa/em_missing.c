@@ -72,7 +72,7 @@ static void layout(fab_layout *l, holes *h)
 double fab_em_missing_bytes(int64_t D, int64_t K, int64_t n)
 {
     holes h = {.n = n, .D = D, .K = K};
-    fab_layout l = {NULL, 0};
+    fab_layout l = {0};
     layout(&l, &h);
     return (double)l.used;
 }
@@ -295,11 +295,11 @@ static fab_status fit(holes *h, const fab_em_settings *set)
 fab_status fab_em_missing(fab_batch *b, const fab_em_settings *set)
 {
     holes h = {.b = b, .n = b->rows.n, .D = b->D, .K = b->K};
-    fab_layout l = {NULL, 0};
+    fab_layout l = {0};
     layout(&l, &h);
     FAB_TRY(fab_alloc_array(&h.block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, "em"));
     memset(h.block, 0, l.used);
-    l = (fab_layout){h.block, 0};
+    l = (fab_layout){.base = h.block};
     layout(&l, &h);
     const fab_status s = fit(&h, set);
     fab_release(h.block);

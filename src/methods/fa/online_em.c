@@ -17,7 +17,7 @@
  * F' psi^-1 F = Q G Q and F' psi^-1 d = Q N of the sums over A.
  *
  * In the warm-up F0 and psi0 stand, and 4 - 6 are done at once.  `result` does the pending sweep into
- * q.F and leaves the stream alone.
+ * F and leaves the stream alone.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
@@ -33,9 +33,9 @@
 typedef struct online_em {
     fab_start s; /* first: the shared verbs take the handle for it */
     int64_t expand;
-    void *A;     /* D x K */
-    void *last;  /* D: delta of the pending row */
-    double *psi; /* D */
+    void *A;    /* D x K */
+    void *last; /* D: delta of the pending row */
+    void *psi;  /* D */
 
     double g, c;           /* of the pending row */
     double *B, *R, *Q, *H; /* K x K */
@@ -72,9 +72,9 @@ static void layout(fab_layout *l, void *handle)
     online_em *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     fab_start_layout(l, &e->s);
-    e->A = fab_place(l, D * K, e->s.run.ops->size);
-    e->last = fab_place(l, D, e->s.run.ops->size);
-    e->psi = fab_place(l, D, sizeof *e->psi);
+    e->A = fab_place_long(l, D * K, e->s.run.ops->size);
+    e->last = fab_place_long(l, D, e->s.run.ops->size);
+    e->psi = fab_place_long(l, D, e->s.run.ops->vectors->size);
     e->B = fab_place(l, K * K, sizeof *e->B);
     e->R = fab_place(l, K * K, sizeof *e->R);
     e->Q = fab_place(l, K * K, sizeof *e->Q);
@@ -91,9 +91,10 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status step(void *handle), form_result(void *handle);
 static fab_states state_of(void *handle);
+static fab_fars far_of(void *handle);
 
-static const fab_start_parts parts = {&table, sizeof(online_em), layout,
-                                      step,   form_result,       state_of};
+static const fab_start_parts parts = {&table,      sizeof(online_em), layout, step,
+                                      form_result, state_of,          far_of};
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
@@ -149,7 +150,7 @@ static fab_status m_step(online_em *e, double g, double c)
 }
 
 /* 5 - 8  The pending step on the rows of A; psi is left where psi says, d2 where base says. */
-static fab_sweep pending(online_em *e, void *out, double *psi, double *base)
+static fab_sweep pending(online_em *e, void *out, void *psi, void *base)
 {
     const int64_t D = e->s.D, K = e->s.K;
     const double g = e->g, c = e->c;
@@ -247,7 +248,7 @@ static fab_status warm_result(online_em *e)
     memcpy(e->T, e->B, (size_t)(K * K) * sizeof *e->T);
     const fab_status status = m_step(e, 0, 0);
     memcpy(e->B, e->T, (size_t)(K * K) * sizeof *e->B);
-    e->s.has_F0 = 0; /* q.F is about to be used */
+    e->s.has_F0 = 0; /* F is about to be used */
     return status;
 }
 
@@ -256,7 +257,7 @@ static fab_status form_result(void *handle)
     online_em *e = handle;
     const int64_t K = e->s.K;
     if (!e->s.done) FAB_TRY(warm_result(e));
-    fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
+    fab_sweep w = pending(e, e->s.F, e->s.psi, e->s.w);
     if (!e->expand) {
         for (int64_t i = 0; i < K * K; i++) e->T[i] = w.r0 * e->Q[i]; /* F = A' H^-1 */
         fab_mm(FAB_N, FAB_N, 1, K, K, 1, e->C, e->Q, 0, e->m);
@@ -271,17 +272,21 @@ static fab_status form_result(void *handle)
 static fab_states state_of(void *handle)
 {
     online_em *e = handle;
-    const int64_t D = e->s.D, K = e->s.K;
-    const fab_dtype type = e->s.run.ops->type;
+    const int64_t K = e->s.K;
     return (fab_states){{{"state.pending_g", FAB_F64, 1, 0, &e->g},
                          {"state.pending_c", FAB_F64, 1, 0, &e->c},
                          {"state.B", FAB_F64, K, K, e->B},
                          {"state.R", FAB_F64, K, K, e->R},
                          {"state.Q", FAB_F64, K, K, e->Q},
                          {"state.H", FAB_F64, K, K, e->H},
-                         {"state.C", FAB_F64, K, 0, e->C},
-                         {"state.d", type, D, 0, e->last},
-                         {"state.A", type, D, K, e->A}}};
+                         {"state.C", FAB_F64, K, 0, e->C}}};
+}
+
+static fab_fars far_of(void *handle)
+{
+    online_em *e = handle;
+    return (fab_fars){
+        {{"state.d", FAB_FAR_ARRAY, 0, e->last}, {"state.A", FAB_FAR_ARRAY, e->s.K, e->A}}};
 }
 
 const fab_method fab_online_em_method = {

@@ -11,7 +11,7 @@
  *   7  G = F' psi^-1 F with the new F and psi                         in the sweep of 6
  *
  * F is read for 2 and twice for 4, read and written in 6.  gamma is not stored: 5 is
- * psi <- psi exp(a (v / psi - 1) / 2).  F stands in q.F, which the result lends.
+ * psi <- psi exp(a (v / psi - 1) / 2).  F stands in s.F, which the result shows.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/methods.h"
@@ -26,13 +26,13 @@
 #include <string.h>
 
 typedef struct online_sga {
-    fab_start s; /* first: the shared verbs take the handle for it; F is s.q.F */
+    fab_start s; /* first: the shared verbs take the handle for it; F is s.F */
     double rate;
-    void *x;         /* D: a scratch vector; the deviation of the row is s.next */
-    double *psi;     /* D */
-    double *inverse; /* D: 1 / psi */
-    double *v;       /* D: 4 */
-    double *one;     /* D ones */
+    void *x;       /* D: a scratch vector; the deviation of the row is s.next */
+    void *psi;     /* D */
+    void *inverse; /* D: 1 / psi */
+    void *v;       /* D: 4 */
+    void *one;     /* D ones */
 
     double *G; /* K x K */
 
@@ -64,11 +64,11 @@ static void layout(fab_layout *l, void *handle)
     online_sga *e = handle;
     const int64_t D = e->s.D, K = e->s.K;
     fab_start_layout(l, &e->s);
-    e->x = fab_place(l, D, e->s.run.ops->size);
-    e->psi = fab_place(l, D, sizeof *e->psi);
-    e->inverse = fab_place(l, D, sizeof *e->inverse);
-    e->v = fab_place(l, D, sizeof *e->v);
-    e->one = fab_place(l, D, sizeof *e->one);
+    e->x = fab_place_long(l, D, e->s.run.ops->size);
+    e->psi = fab_place_long(l, D, e->s.run.ops->vectors->size);
+    e->inverse = fab_place_long(l, D, e->s.run.ops->vectors->size);
+    e->v = fab_place_long(l, D, e->s.run.ops->vectors->size);
+    e->one = fab_place_long(l, D, e->s.run.ops->vectors->size);
     e->G = fab_place(l, K * K, sizeof *e->G);
     e->sums = fab_place(l, K * K + K, sizeof *e->sums);
     e->Sigma = fab_place(l, K * K, sizeof *e->Sigma);
@@ -77,18 +77,21 @@ static void layout(fab_layout *l, void *handle)
     e->m = fab_place(l, K, sizeof *e->m);
     if (!l->base) return;
     e->rate = ((const fab_online_sga_settings *)e->s.settings)->rate;
-    for (int64_t i = 0; i < D; i++) e->one[i] = 1;
 }
 
 static fab_status step(void *handle), form_result(void *handle);
 static fab_states state_of(void *handle);
+static fab_fars far_of(void *handle);
 
-static const fab_start_parts parts = {&table, sizeof(online_sga), layout,
-                                      step,   form_result,        state_of};
+static const fab_start_parts parts = {&table,      sizeof(online_sga), layout, step,
+                                      form_result, state_of,           far_of};
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
-    return fab_start_init(handle, &parts, settings, in, x);
+    FAB_TRY(fab_start_init(handle, &parts, settings, in, x));
+    online_sga *e = *handle;
+    e->s.run.ops->vectors->fill(&e->s.run, e->s.D, 1, e->one);
+    return FAB_OK;
 }
 
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
@@ -101,14 +104,14 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 
 static void invert_psi(online_sga *e)
 {
-    for (int64_t i = 0; i < e->s.D; i++) e->inverse[i] = 1 / e->psi[i];
+    e->s.run.ops->vectors->map(&e->s.run, e->s.D, FAB_MAP_INVERSE, 0, 0, e->psi, e->inverse);
 }
 
 /* 2, 3 */
 static fab_status e_step(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
-    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
+    const fab_long F = fab_long_rows(e->s.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     double *r = e->sums + K * K;
     e->s.run.ops->cross(&e->s.run, &F, e->inverse, &d, r);
     FAB_TRY(fab_sum(&e->s.run, r, K));
@@ -123,7 +126,7 @@ static fab_status expected_squares(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
     const fab_run *run = &e->s.run;
-    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
+    const fab_long F = fab_long_rows(e->s.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     const fab_long x = fab_long_vectors(e->x, D, 1, D);
     memcpy(e->T, e->Sigma, (size_t)(K * K) * sizeof *e->T);
     FAB_TRY(fab_chol(K, e->T));
@@ -138,13 +141,10 @@ static fab_status expected_squares(online_sga *e)
 /* 5; where one process diverges, all stop */
 static fab_status step_psi(online_sga *e)
 {
-    const double a = e->rate, most = 1e306; /* beyond it the stream has diverged */
-    double diverged = 0;
-    for (int64_t i = 0; i < e->s.D; i++) {
-        const double step = 0.5 * a * (e->v[i] * e->inverse[i] - 1), psi = e->psi[i] * exp(step);
-        e->psi[i] = fmax(psi, e->s.least[i]);
-        diverged += !(psi <= most);
-    }
+    const double most =
+        e->s.run.ops->vectors->size == 4 ? 1e37 : 1e306; /* beyond it the stream has diverged */
+    double diverged = e->s.run.ops->vectors->ascend(&e->s.run, e->s.D, e->rate, e->v, e->inverse,
+                                                    e->s.least, most, e->psi);
     FAB_TRY(fab_sum(&e->s.run, &diverged, 1));
     return diverged > 0 ? FAB_NUMERIC : FAB_OK;
 }
@@ -154,7 +154,7 @@ static fab_status step_F(online_sga *e)
 {
     const int64_t K = e->s.K, D = e->s.D;
     const double a = e->rate;
-    const fab_long F = fab_long_rows(e->s.q.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
+    const fab_long F = fab_long_rows(e->s.F, D, K), d = fab_long_vectors(e->s.next, D, 1, D);
     const fab_long x = fab_long_vectors(e->x, D, 1, D);
     for (int64_t j = 0; j < K; j++)
         for (int64_t i = 0; i < K; i++)
@@ -182,7 +182,7 @@ static fab_status step_F(online_sga *e)
 static fab_status begin(online_sga *e)
 {
     const int64_t K = e->s.K;
-    const fab_long F = fab_long_rows(e->s.q.F, e->s.D, K);
+    const fab_long F = fab_long_rows(e->s.F, e->s.D, K);
     FAB_TRY(fab_start_make(&e->s, e->psi));
     invert_psi(e);
     e->s.run.ops->gram(&e->s.run, &F, e->inverse, e->G);
@@ -211,23 +211,26 @@ static fab_status step(void *handle)
 static fab_status form_result(void *handle)
 {
     online_sga *e = handle;
-    const size_t bytes_D = (size_t)e->s.D * sizeof(double);
+    const fab_vectors *v = e->s.run.ops->vectors;
     if (e->s.done)
-        memcpy(e->s.q.psi, e->psi, bytes_D);
+        v->copy(&e->s.run, e->s.D, e->psi, e->s.psi);
     else
-        FAB_TRY(fab_start_make(&e->s, e->s.q.psi));
-    memcpy(e->s.w, e->s.d2, bytes_D);
+        FAB_TRY(fab_start_make(&e->s, e->s.psi));
+    v->copy(&e->s.run, e->s.D, e->s.d2, e->s.w);
     return fab_start_finish(&e->s);
 }
 
 static fab_states state_of(void *handle)
 {
     online_sga *e = handle;
-    const int64_t D = e->s.D, K = e->s.K;
-    const fab_dtype type = e->s.run.ops->type;
-    return (fab_states){{{"state.G", FAB_F64, K, K, e->G},
-                         {"state.psi", FAB_F64, D, 0, e->psi},
-                         {"state.F", type, D, K, e->s.q.F}}};
+    return (fab_states){{{"state.G", FAB_F64, e->s.K, e->s.K, e->G}}};
+}
+
+static fab_fars far_of(void *handle)
+{
+    online_sga *e = handle;
+    return (fab_fars){
+        {{"state.psi", FAB_FAR_VECTOR, 0, e->psi}, {"state.F", FAB_FAR_ARRAY, e->s.K, e->s.F}}};
 }
 
 static fab_status load(void *handle, const fab_tensors *t)

@@ -22,12 +22,10 @@ const char *const fab_start_names[] = {"orthonormal", "draft", "variance", NULL}
 
 static fab_status make_run(fab_start *s, const fab_exec *x)
 {
-    FAB_TRY(fab_run_init(&s->run, x, x && x->ops ? x->ops->type : FAB_F64));
+    FAB_TRY(fab_run_init_anywhere(&s->run, x, x && x->ops ? x->ops->type : FAB_F64));
     if (s->run.comm.sum && s->start == FAB_START_DRAFT)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: start = draft runs in one process", s->who);
     if ((double)s->D * (double)s->K * (double)(2 * s->K + 4) < ONE_THREAD) s->run.threads = 1;
-    s->wide = s->run;
-    s->wide.ops = fab_ops_as(s->run.ops, FAB_F64);
     return FAB_OK;
 }
 
@@ -76,8 +74,12 @@ fab_status fab_start_init(void **handle, const fab_start_parts *parts, const voi
     void *proto = NULL;
     *handle = NULL;
     FAB_TRY(prototype(&proto, parts, settings, in, x));
-    const fab_status status = fab_build(handle, parts->size, proto, parts->layout);
+    void *far;
+    const fab_memory *memory = ((fab_start *)proto)->run.ops->memory;
+    const fab_status status =
+        fab_build_apart(handle, parts->size, proto, parts->layout, memory, &far);
     fab_release(proto);
+    if (status == FAB_OK) ((fab_start *)*handle)->far = far;
     return status;
 }
 
@@ -98,23 +100,32 @@ void fab_start_layout(fab_layout *l, fab_start *s)
     const fab_dtype type = s->run.ops->type;
     const size_t size = s->parts->fields->size;
     void *settings = fab_place(l, (int64_t)size, 1);
-    s->q = (fab_gauss){.form = FAB_FORM_COVARIANCE, .type = type, .D = D, .K = K};
-    s->q.mu = fab_place(l, D, sizeof *s->q.mu);
-    s->q.psi = fab_place(l, D, sizeof *s->q.psi);
-    s->q.F = fab_place(l, D * K, s->run.ops->size);
-    s->d2 = fab_place(l, D, sizeof *s->d2);
-    s->least = fab_place(l, D, sizeof *s->least);
-    s->varied = fab_place(l, D, sizeof *s->varied);
-    s->w = fab_place(l, D, sizeof *s->w);
-    s->next = fab_place(l, D, s->run.ops->size);
-    s->delta = type == FAB_F32 ? fab_place(l, D, sizeof *s->delta) : NULL;
+    const fab_vectors *v = s->run.ops->vectors;
+    const fab_ops *wide = s->run.ops->by_type[FAB_F64];
+    s->mu = fab_place_long(l, D, v->size);
+    s->psi = fab_place_long(l, D, v->size);
+    s->F = fab_place_long(l, D * K, s->run.ops->size);
+    s->d2 = fab_place_long(l, D, v->size);
+    s->least = fab_place_long(l, D, v->size);
+    s->varied = fab_place_long(l, D, v->flag);
+    s->w = fab_place_long(l, D, v->size);
+    s->next = fab_place_long(l, D, s->run.ops->size);
+    s->delta = s->run.ops->size == v->size ? NULL : fab_place_long(l, D, v->size);
+    const int view = s->run.ops->memory != NULL;
+    s->q = (fab_gauss){.form = FAB_FORM_COVARIANCE,
+                       .type = type,
+                       .D = D,
+                       .K = K,
+                       .mu = view ? fab_place(l, D, sizeof *s->q.mu) : s->mu,
+                       .F = view ? fab_place(l, D * K, s->run.ops->size) : s->F,
+                       .psi = view ? fab_place(l, D, sizeof *s->q.psi) : s->psi};
+    s->variance = view ? fab_place(l, s->held.room ? D : 0, sizeof *s->variance) : s->w;
     s->G0 = fab_place(l, K * K, sizeof *s->G0);
     fab_reservoir_layout(l, &s->held);
     s->square = fab_place(l, K * K, sizeof *s->square);
-    const size_t narrow = s->run.ops->work(D, K, K, s->run.threads);
-    const size_t wide = s->wide.ops->work(D, K, K, s->wide.threads);
-    s->run.work = fab_place(l, (int64_t)(narrow > wide ? narrow : wide), 1);
-    s->wide.work = s->run.work;
+    const size_t own = s->run.ops->work(D, K, K, s->run.threads);
+    const size_t twin = wide->work(D, K, K, s->run.threads);
+    s->run.work = fab_place_long(l, (int64_t)(own > twin ? own : twin), 1);
     if (!l->base) return;
     memcpy(settings, s->settings, size);
     s->settings = settings;
@@ -122,6 +133,7 @@ void fab_start_layout(fab_layout *l, fab_start *s)
 
 /* ---- the mean --------------------------------------------------------------------------------- */
 
+/* One vector in the type of F. */
 static fab_long vector(void *v, int64_t D)
 {
     return fab_long_vectors(v, D, 1, D);
@@ -130,38 +142,29 @@ static fab_long vector(void *v, int64_t D)
 /* 1, 2  next = the deviation of a row of weight w; mu, g and c move on. */
 static void centre(fab_start *s, const fab_rows *row, double w)
 {
-    const fab_long X = vector(s->next, s->D), mu = vector(s->q.mu, s->D);
-    const fab_long W = vector(s->delta ? s->delta : s->next, s->D);
+    const fab_long X = vector(s->next, s->D);
+    const int look = s->t > 0 && s->constants > 0;
     s->t++;
     s->weight = (w == 1 ? s->forget : pow(s->forget, w)) * s->weight + w;
     s->g = w / s->weight;
     s->c = s->centre == FAB_CENTRE_EXACT ? sqrt(1 - s->g) : 1 - s->g;
-    s->wide.ops->load(&s->wide, row, s->q.mu, &W);        /* 1  x - mu */
-    s->wide.ops->mult(&s->wide, NULL, &W, &s->g, 1, &mu); /*    mu + g delta */
-    if (s->t > 1 && s->constants > 0) {
-        const double *delta = W.p;
-        s->constants = 0;
-        for (int64_t i = 0; i < s->D; i++) {
-            s->varied[i] = s->varied[i] || delta[i] != 0;
-            s->constants += !s->varied[i];
-        }
-    }
-    if (s->delta) s->run.ops->put(&s->run, s->delta, &X);
+    const int64_t same = s->run.ops->vectors->centre(&s->run, row, s->g, s->mu, &X,
+                                                     look ? s->varied : NULL, s->delta);
+    if (look) s->constants = same;
 }
 
-void fab_start_variance(fab_start *s, double g, const void *delta)
+void fab_start_variance(fab_start *s, double g, void *delta)
 {
-    const fab_long X = vector((void *)delta, s->D);
+    const fab_long X = vector(delta, s->D);
     const double root = sqrt(g) * s->c;
     s->run.ops->rowquad(&s->run, &X, &root, 1, 1 - g, s->d2); /* 3 */
 }
 
 /* The mean of the variances, over all processes. */
-static fab_status mean_variance(const fab_start *s, const double *d2, double *mean)
+static fab_status mean_variance(const fab_start *s, const void *d2, double *mean)
 {
     const double D = (double)fab_total(&s->run.comm, s->D);
-    *mean = 0;
-    for (int64_t i = 0; i < s->D; i++) *mean += d2[i] / D;
+    *mean = s->run.ops->vectors->sum(&s->run, s->D, d2, D);
     return fab_sum(&s->run, mean, 1);
 }
 
@@ -193,8 +196,7 @@ static fab_status orthonormalise(fab_start *s, const fab_long *Q)
 static void draft(fab_start *s, const fab_long *F)
 {
     const int64_t K = s->K;
-    const fab_long top = fab_long_rows(s->q.F, K < s->D ? K : s->D, K);
-    double largest = 0;
+    const fab_long top = fab_long_rows(s->F, K < s->D ? K : s->D, K);
     memset(s->square, 0, (size_t)(K * K) * sizeof *s->square);
     for (int64_t k = 0; k < K; k++) s->square[k + k * K] = 0.1;
     s->run.ops->mult(&s->run, NULL, F, s->square, 0, F);
@@ -202,27 +204,26 @@ static void draft(fab_start *s, const fab_long *F)
     for (int64_t i = 0; i < top.n; i++) s->square[i * K + i] = 1;
     s->run.ops->put(&s->run, s->square, &top);
     s->run.ops->rowquad(&s->run, F, NULL, K, 0, s->w);
-    for (int64_t i = 0; i < s->D; i++) largest = fmax(largest, s->w[i]);
-    s->p0 = 1 / largest;
+    s->p0 = 1 / s->run.ops->vectors->largest(&s->run, s->D, s->w);
 }
 
-/* Column k of q.F: the normals of stream STREAM_OF_F + k, the same in both precisions. */
+/* Column k of F: the normals of stream STREAM_OF_F + k, the same in both precisions. */
 static void normals(fab_start *s)
 {
-    const fab_long w = vector(s->w, s->D);
+    const fab_vectors *v = s->run.ops->vectors;
     for (int64_t k = 0; k < s->K; k++) {
-        const fab_long column = {(char *)s->q.F + (size_t)k * s->run.ops->size, s->D, 1, s->K, 1};
-        s->wide.ops->randn(&s->wide, (uint64_t)s->seed, FAB_PURPOSE_START,
-                           STREAM_OF_F + (uint64_t)k, &w);
-        s->run.ops->put(&s->run, s->w, &column);
+        const fab_long column = {(char *)s->F + (size_t)k * s->run.ops->size, s->D, 1, s->K, 1};
+        v->normals(&s->run, s->D, (uint64_t)s->seed, FAB_PURPOSE_START, STREAM_OF_F + (uint64_t)k,
+                   s->w);
+        v->round(&s->run, s->w, &column);
     }
 }
 
-/* 4  F0 (variance: Q) in q.F, and G0. */
+/* 4  F0 (variance: Q) in F, and G0. */
 static fab_status make_F0(fab_start *s)
 {
     const int64_t K = s->K;
-    const fab_long F = fab_long_rows(s->q.F, s->D, K);
+    const fab_long F = fab_long_rows(s->F, s->D, K);
     if (s->has_F0) return FAB_OK;
     normals(s);
     s->p0 = 1;
@@ -237,18 +238,18 @@ static fab_status make_F0(fab_start *s)
     return FAB_OK;
 }
 
-fab_status fab_start_make(fab_start *s, double *psi)
+fab_status fab_start_make(fab_start *s, void *psi)
 {
-    const fab_long F = fab_long_rows(s->q.F, s->D, s->K);
+    const fab_vectors *v = s->run.ops->vectors;
+    const fab_long F = fab_long_rows(s->F, s->D, s->K);
     double mean;
     FAB_TRY(make_F0(s));
     FAB_TRY(mean_variance(s, s->d2, &mean));
-    for (int64_t i = 0; i < s->D; i++) psi[i] = 1 / s->p0;
+    v->fill(&s->run, s->D, 1 / s->p0, psi);
     if (s->start != FAB_START_VARIANCE) return FAB_OK;
-    for (int64_t i = 0; i < s->D; i++) {
-        s->w[i] = s->varied[i] ? sqrt(s->d2[i]) : 0;
-        psi[i] = s->varied[i] ? s->d2[i] : mean;
-    }
+    v->choose(&s->run, s->D, s->varied, s->d2, 0, s->w);
+    v->map(&s->run, s->D, FAB_MAP_ROOT, 0, 0, s->w, s->w);
+    v->choose(&s->run, s->D, s->varied, s->d2, mean, psi);
     s->run.ops->axpy(&s->run, s->w, &F, 0, &F);
     s->has_F0 = 0;
     return FAB_OK;
@@ -256,16 +257,16 @@ fab_status fab_start_make(fab_start *s, double *psi)
 
 /* ---- the warm-up ------------------------------------------------------------------------------ */
 
-fab_status fab_start_project(fab_start *s, const void *delta, double *G, double *r)
+fab_status fab_start_project(fab_start *s, void *delta, double *G, double *r)
 {
+    const fab_vectors *v = s->run.ops->vectors;
     const int64_t K = s->K;
-    const int scaled = s->start == FAB_START_VARIANCE;
-    const fab_long F = fab_long_rows(s->q.F, s->D, K), X = vector((void *)delta, s->D);
+    const fab_long F = fab_long_rows(s->F, s->D, K), X = vector(delta, s->D);
     FAB_TRY(make_F0(s));
-    for (int64_t i = 0; i < s->D; i++) {
-        s->w[i] = s->p0;
-        if (scaled) s->w[i] = s->d2[i] > 0 ? 1 / sqrt(s->d2[i]) : 0;
-    }
+    if (s->start == FAB_START_VARIANCE)
+        v->map(&s->run, s->D, FAB_MAP_INVERSE_ROOT, 0, 0, s->d2, s->w);
+    else
+        v->fill(&s->run, s->D, s->p0, s->w);
     s->run.ops->cross(&s->run, &F, s->w, &X, r);
     FAB_TRY(fab_sum(&s->run, r, K));
     for (int64_t k = 0; k < K; k++) r[k] = s->c > 0 ? s->c * r[k] : 0; /* 5 */
@@ -277,16 +278,16 @@ fab_status fab_start_project(fab_start *s, const void *delta, double *G, double 
 
 fab_status fab_start_end(fab_start *s)
 {
+    const fab_vectors *v = s->run.ops->vectors;
     const double smallest = s->run.ops->type == FAB_F32 ? 1e-70
                                                         : 1e-307; /* 1/sqrt(least) stays finite */
     double mean;
     if (s->done || s->t <= s->warmup) return FAB_OK;
     FAB_TRY(mean_variance(s, s->d2, &mean));
     if (!(mean > 0)) return FAB_OK;
-    for (int64_t i = 0; i < s->D; i++) {
-        s->least[i] = fmax(LEAST * (s->varied[i] ? s->d2[i] : mean), smallest);
-        s->d2[i] += s->least[i];
-    }
+    v->choose(&s->run, s->D, s->varied, s->d2, mean, s->least);
+    v->map(&s->run, s->D, FAB_MAP_AT_LEAST, LEAST, smallest, s->least, s->least);
+    v->blend(&s->run, s->D, 1, s->least, 1, s->d2);
     s->done = 1;
     return FAB_OK;
 }
@@ -302,16 +303,30 @@ fab_status fab_start_e_step(int64_t K, double *G, const double *r, double *Sigma
 
 /* ---- results ---------------------------------------------------------------------------------- */
 
+/* mu, F, psi and the variances of a result, where the host can read them. */
+static void show(fab_start *s)
+{
+    const fab_vectors *v = s->run.ops->vectors;
+    if (!s->run.ops->memory) return;
+    v->get(&s->run, s->D, s->mu, s->q.mu);
+    v->get(&s->run, s->D, s->psi, s->q.psi);
+    v->fetch(&s->run, (size_t)(s->D * s->K) * s->run.ops->size, s->F, s->q.F);
+    if (s->held.room) v->get(&s->run, s->D, s->w, s->variance);
+}
+
 fab_status fab_start_finish(fab_start *s)
 {
+    const fab_vectors *v = s->run.ops->vectors;
     double mean;
-    for (int64_t i = 0; i < s->D; i++)
-        if (!s->varied[i]) s->w[i] = 0; /* what it has is `least` */
+    v->choose(&s->run, s->D, s->varied, s->w, 0, s->w); /* what constants have is `least` */
     FAB_TRY(mean_variance(s, s->w, &mean));
     if (!(mean > 0))
         return FAB_FAIL(FAB_BAD_DATA, "%s: no column varies in the %lld rows seen", s->who,
                         (long long)s->t);
-    FAB_TRY(fab_state_floor(&s->q, s->w, s->psi_min, &s->run, &s->floored));
+    double count = (double)v->floor(&s->run, s->D, s->psi_min, s->w, mean, s->psi);
+    FAB_TRY(fab_sum(&s->run, &count, 1));
+    s->floored = (int64_t)count;
+    show(s);
     const fab_status status = fab_gauss_check(&s->q);
     return status == FAB_OK ? FAB_OK : fab_prefix(FAB_NUMERIC, "%s: ", s->who);
 }
@@ -319,11 +334,11 @@ fab_status fab_start_finish(fab_start *s)
 fab_status fab_start_report(void *handle, fab_report *d)
 {
     fab_start *s = handle;
-    const fab_exec x = fab_watch_exec(
-        &s->run.watch,
-        (fab_exec){.ops = s->run.ops, .comm = &s->run.comm, .threads = s->run.threads});
+    const fab_exec x = fab_watch_exec(&s->run.watch, (fab_exec){.ops = fab_ops_host(s->run.ops),
+                                                                .comm = &s->run.comm,
+                                                                .threads = s->run.threads});
     *d = (fab_report){.n = s->t, .floored = s->floored, .converged = -1};
-    return fab_reservoir_loglik(&s->held, &s->q, s->w, &x, d);
+    return fab_reservoir_loglik(&s->held, &s->q, s->variance, &x, d);
 }
 
 /* ---- verbs ------------------------------------------------------------------------------------ */
@@ -381,19 +396,104 @@ static fab_states state_of(fab_start *s)
                          {"state.done", FAB_I64, 1, 0, &s->done},
                          {"state.weight", FAB_F64, 1, 0, &s->weight},
                          {"state.g", FAB_F64, 1, 0, &s->g},
-                         {"state.c", FAB_F64, 1, 0, &s->c},
-                         {"state.mu", FAB_F64, s->D, 0, s->q.mu},
-                         {"state.d2", FAB_F64, s->D, 0, s->d2},
-                         {"state.least", FAB_F64, s->D, 0, s->least},
-                         {"state.varied", FAB_I64, s->D, 0, s->varied}}};
+                         {"state.c", FAB_F64, 1, 0, &s->c}}};
+}
+
+static fab_fars far_of(fab_start *s)
+{
+    return (fab_fars){{{"state.mu", FAB_FAR_VECTOR, 0, s->mu},
+                       {"state.d2", FAB_FAR_VECTOR, 0, s->d2},
+                       {"state.least", FAB_FAR_VECTOR, 0, s->least},
+                       {"state.varied", FAB_FAR_FLAGS, 0, s->varied}}};
+}
+
+enum { FARS = sizeof(fab_fars) / sizeof(fab_far) };
+
+/* How it stands in a file; without its numbers where these are apart. */
+static fab_state form_of(const fab_start *s, const fab_far *f)
+{
+    fab_dtype type = FAB_F64;
+    if (f->kind == FAB_FAR_ARRAY) type = s->run.ops->type;
+    if (f->kind == FAB_FAR_FLAGS) type = FAB_I64;
+    return (fab_state){f->name, type, s->D, f->k, s->run.ops->memory ? NULL : f->p};
+}
+
+static size_t bytes_of(const fab_state *v)
+{
+    return (size_t)(v->n * (v->k > 0 ? v->k : 1)) * (v->type == FAB_F32 ? 4 : 8);
+}
+
+/* From where the kernels are into *room, which moves on. */
+static fab_state stage(const fab_start *s, const fab_far *f, char **room)
+{
+    const fab_vectors *v = s->run.ops->vectors;
+    fab_state at = form_of(s, f);
+    if (!s->run.ops->memory || !f->p) return at;
+    at.p = *room;
+    *room += (bytes_of(&at) + 63) / 64 * 64;
+    if (f->kind == FAB_FAR_VECTOR)
+        v->get(&s->run, s->D, f->p, at.p);
+    else if (f->kind == FAB_FAR_FLAGS)
+        v->get_flags(&s->run, s->D, f->p, at.p);
+    else
+        v->fetch(&s->run, bytes_of(&at), f->p, at.p);
+    return at;
+}
+
+/* Room for all of two lists. */
+static fab_status make_room(fab_start *s, const fab_fars *a, const fab_fars *b, char **room)
+{
+    int64_t bytes = 0;
+    fab_release(s->staged);
+    s->staged = *room = NULL;
+    if (!s->run.ops->memory) return FAB_OK;
+    for (int i = 0; i < 2 * FARS; i++) {
+        const fab_far *f = i < FARS ? &a->of[i] : &b->of[i - FARS];
+        const fab_state v = form_of(s, f);
+        if (f->p) bytes += (int64_t)(bytes_of(&v) + 63) / 64 * 64;
+    }
+    FAB_TRY(fab_alloc_array(&s->staged, bytes, 1, s->who));
+    *room = s->staged;
+    return FAB_OK;
+}
+
+static fab_states stage_all(const fab_start *s, const fab_fars *from, char **room)
+{
+    fab_states all = {{{0}}};
+    for (int i = 0; i < FARS && from->of[i].name; i++) all.of[i] = stage(s, &from->of[i], room);
+    return all;
+}
+
+/* Back to where the kernels are. */
+static void put_back(const fab_start *s, const fab_fars *to, const fab_states *from)
+{
+    const fab_vectors *v = s->run.ops->vectors;
+    for (int i = 0; i < FARS && to->of[i].name && s->run.ops->memory; i++) {
+        const fab_far *f = &to->of[i];
+        const fab_state *at = &from->of[i];
+        if (!f->p) continue;
+        if (f->kind == FAB_FAR_VECTOR)
+            v->put(&s->run, s->D, at->p, f->p);
+        else if (f->kind == FAB_FAR_FLAGS)
+            v->put_flags(&s->run, s->D, at->p, f->p);
+        else
+            v->store(&s->run, bytes_of(at), at->p, f->p);
+    }
 }
 
 fab_status fab_start_save(void *handle, fab_tensors *t)
 {
     fab_start *s = handle;
     const fab_states all = state_of(s), more = s->parts->state(handle);
+    const fab_fars far = far_of(s), farther = s->parts->far(handle);
+    char *room;
+    FAB_TRY(make_room(s, &far, &farther, &room));
+    const fab_states long_all = stage_all(s, &far, &room),
+                     long_more = stage_all(s, &farther, &room);
     FAB_TRY(fab_states_save(&all, t));
+    FAB_TRY(fab_states_save(&long_all, t));
     FAB_TRY(fab_states_save(&more, t));
+    FAB_TRY(fab_states_save(&long_more, t));
     return fab_reservoir_save(&s->held, t);
 }
 
@@ -401,12 +501,29 @@ fab_status fab_start_load(void *handle, const fab_tensors *t)
 {
     fab_start *s = handle;
     const fab_states all = state_of(s), more = s->parts->state(handle);
+    const fab_fars far = far_of(s), farther = s->parts->far(handle);
+    char *room;
+    FAB_TRY(make_room(s, &far, &farther, &room));
+    const fab_states long_all = stage_all(s, &far, &room),
+                     long_more = stage_all(s, &farther, &room);
     FAB_TRY(fab_states_load(&all, t));
+    FAB_TRY(fab_states_load(&long_all, t));
     FAB_TRY(fab_states_load(&more, t));
+    FAB_TRY(fab_states_load(&long_more, t));
+    put_back(s, &far, &long_all);
+    put_back(s, &farther, &long_more);
     FAB_TRY(fab_reservoir_load(&s->held, t));
     if (s->t < 0)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.rows' counts %lld rows", (long long)s->t);
-    s->constants = 0;
-    for (int64_t i = 0; i < s->D; i++) s->constants += !s->varied[i];
+    s->constants = s->run.ops->vectors->unmarked(&s->run, s->D, s->varied);
     return FAB_OK;
+}
+
+void fab_start_free(void *handle)
+{
+    fab_start *s = handle;
+    if (!s) return;
+    if (s->far) s->run.ops->memory->release(s->far);
+    fab_release(s->staged);
+    fab_release(s);
 }

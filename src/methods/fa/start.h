@@ -13,7 +13,7 @@
  *              not varied: F0 = 0, and the mean of d2)
  *
  * Q (D x K) has orthonormal columns: normals of (seed, coordinate), made orthonormal by Cholesky.  It
- * stands in q.F while the warm-up lasts, and is made again from the seed when a result has used q.F.
+ * stands in F while the warm-up lasts, and is made again from the seed when a result has used F.
  *
  * The warm-up lasts `warmup` rows and as long as no coordinate has varied.  After it `least` holds a
  * variance for each coordinate, far below its own (or, for one that has not varied, below the mean of
@@ -40,6 +40,19 @@ typedef enum fab_starting {
 
 extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
+/* Long arrays of a method's state, where the kernels are: in files F64 or the type of F, flags I64.  With p = NULL there is
+ * none. */
+typedef enum fab_far_kind { FAB_FAR_ARRAY, FAB_FAR_VECTOR, FAB_FAR_FLAGS } fab_far_kind;
+typedef struct fab_far {
+    const char *name;
+    fab_far_kind kind;
+    int64_t k; /* of an array: D x k, or 0: D */
+    void *p;
+} fab_far;
+typedef struct fab_fars {
+    fab_far of[4];
+} fab_fars;
+
 /* What a method adds to the skeleton: its settings, its memory, one step, its result and what is saved. */
 typedef struct fab_start_parts {
     /* with K, warmup, start, centre, psi_min, seed, held, and perhaps forget */
@@ -49,7 +62,8 @@ typedef struct fab_start_parts {
     /* of the row whose deviation is in next; g and c are its own */
     fab_status (*step)(void *handle);
     fab_status (*form)(void *handle);  /* its result, in q */
-    fab_states (*state)(void *handle); /* beside that of the skeleton */
+    fab_states (*state)(void *handle); /* beside that of the skeleton, in the host's memory */
+    fab_fars (*far)(void *handle);     /* where the kernels are */
 } fab_start_parts;
 
 /* The first member of a method's handle. */
@@ -59,7 +73,8 @@ typedef struct fab_start {
     const void *settings; /* all of them, a copy */
     int64_t D, K, warmup, start, centre, seed;
     double forget, psi_min;
-    fab_run run, wide; /* the kernels of F, and those of D-vectors: the same backend in f64 */
+    fab_run run;
+    void *far; /* the block of the long arrays, where that is apart */
 
     int64_t t;         /* rows seen */
     double weight;     /* the sum of their weights */
@@ -68,33 +83,39 @@ typedef struct fab_start {
     int64_t constants; /* coordinates that have not varied */
     fab_status fault;  /* a step that failed: the stream cannot go on */
 
-    fab_gauss q;     /* the result; mu is the running mean itself */
-    double *d2;      /* D */
-    double *least;   /* D */
-    int64_t *varied; /* D: has the coordinate varied? */
-    double *w;       /* D: weights of the projection; the variances of a result */
-    void *next;      /* D, in the type of F: deviation of the row that comes */
-    double *delta;   /* D doubles, when F is f32 */
-    double *G0;      /* K x K: F0' psi0^-1 F0 */
+    void *mu;     /* D: the running mean */
+    void *F;      /* D x K: of the result */
+    void *psi;    /* D: of the result */
+    void *d2;     /* D */
+    void *least;  /* D */
+    void *varied; /* D flags: has the coordinate varied? */
+    void *w;      /* D: weights of the projection; the variances of a result */
+    void *next;   /* D, in the type of F: deviation of the row that comes */
+    void *delta;  /* D: scratch, when an element of F is not as wide as that of a vector */
+
+    fab_gauss q;      /* the result, as the host sees it */
+    double *variance; /* D: w, as the host sees it, where rows are held */
+    void *staged;     /* long arrays on their way into a file */
+    double *G0;       /* K x K: F0' psi0^-1 F0 */
     fab_reservoir held;
     double *square;  /* K x K: scratch */
     double p0;       /* 1 / psi0, but for `variance` */
-    int64_t has_F0;  /* q.F holds F0 (variance: Q) */
+    int64_t has_F0;  /* F holds F0 (variance: Q) */
     int64_t floored; /* of the last result */
 } fab_start;
 
 void fab_start_layout(fab_layout *l, fab_start *s);
 
 /* 3 */
-void fab_start_variance(fab_start *s, double g, const void *delta);
+void fab_start_variance(fab_start *s, double g, void *delta);
 /* 5  G and r of the last row under the start. */
-fab_status fab_start_project(fab_start *s, const void *delta, double *G, double *r);
+fab_status fab_start_project(fab_start *s, void *delta, double *G, double *r);
 /* Is the warm-up over?  Fills least when it is. */
 fab_status fab_start_end(fab_start *s);
-/* 4  F0 in q.F and psi0 in psi, from the variances so far. */
-fab_status fab_start_make(fab_start *s, double *psi);
+/* 4  F0 in F and psi0 in psi, from the variances so far. */
+fab_status fab_start_make(fab_start *s, void *psi);
 
-/* Floor psi of q by the variances in w (0 where nothing has varied), count, and check q. */
+/* Floor psi by the variances in w (0 where nothing has varied), count, show mu, F and psi in q, and check it. */
 fab_status fab_start_finish(fab_start *s);
 
 /* A handle of parts->size bytes for vectors of in->vectors coordinates; and the bytes that it takes. */
@@ -112,12 +133,13 @@ fab_status fab_start_result(void *handle, const fab_gauss **q);
 fab_status fab_start_report(void *handle, fab_report *d);
 fab_status fab_start_save(void *handle, fab_tensors *t);
 fab_status fab_start_load(void *handle, const fab_tensors *t);
+void fab_start_free(void *handle);
 
 /* The row of a method in the list of methods, but for its name, summary, `takes` and `load`; it has parts, init, bytes. */
-#define FAB_START_VERBS                                                                       \
-    .fields = &table, .streams = 1, .init = init, .bytes = bytes, .update = fab_start_update, \
-    .work = fab_start_work, .result = fab_start_result, .report = fab_start_report,           \
-    .free = fab_release, .save = fab_start_save
+#define FAB_START_VERBS                                                             \
+    .fields = &table, .streams = 1, .anywhere = 1, .init = init, .bytes = bytes,    \
+    .update = fab_start_update, .work = fab_start_work, .result = fab_start_result, \
+    .report = fab_start_report, .free = fab_start_free, .save = fab_start_save
 
 /* Rows that their settings tables share. */
 #define FAB_START_WARMUP(before_what) \

@@ -33,11 +33,11 @@ typedef struct stochastic_em {
     fab_start s; /* first: the shared verbs take the handle for it; s.d2 is s1 */
     double power;
     int64_t average_from;
-    void *S2;       /* D x K */
-    void *last;     /* D: delta of the pending row */
-    double *psi;    /* D */
-    void *Wbar;     /* D x K, when averages are asked for */
-    double *psibar; /* D, likewise */
+    void *S2;     /* D x K */
+    void *last;   /* D: delta of the pending row */
+    void *psi;    /* D */
+    void *Wbar;   /* D x K, when averages are asked for */
+    void *psibar; /* D, likewise */
 
     double g, c;      /* of the pending row: gamma and c */
     int64_t averages; /* taken */
@@ -78,11 +78,11 @@ static void layout(fab_layout *l, void *handle)
     e->average_from = set->average_from;
     const int averages = e->average_from > 0;
     fab_start_layout(l, &e->s);
-    e->S2 = fab_place(l, D * K, e->s.run.ops->size);
-    e->last = fab_place(l, D, e->s.run.ops->size);
-    e->psi = fab_place(l, D, sizeof *e->psi);
-    e->Wbar = averages ? fab_place(l, D * K, e->s.run.ops->size) : NULL;
-    e->psibar = averages ? fab_place(l, D, sizeof *e->psibar) : NULL;
+    e->S2 = fab_place_long(l, D * K, e->s.run.ops->size);
+    e->last = fab_place_long(l, D, e->s.run.ops->size);
+    e->psi = fab_place_long(l, D, e->s.run.ops->vectors->size);
+    e->Wbar = averages ? fab_place_long(l, D * K, e->s.run.ops->size) : NULL;
+    e->psibar = averages ? fab_place_long(l, D, e->s.run.ops->vectors->size) : NULL;
     e->S3 = fab_place(l, K * K, sizeof *e->S3);
     e->Q = fab_place(l, K * K, sizeof *e->Q);
     e->C = fab_place(l, K, sizeof *e->C);
@@ -95,9 +95,10 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status step(void *handle), form_result(void *handle);
 static fab_states state_of(void *handle);
+static fab_fars far_of(void *handle);
 
-static const fab_start_parts parts = {&table, sizeof(stochastic_em), layout,
-                                      step,   form_result,           state_of};
+static const fab_start_parts parts = {
+    &table, sizeof(stochastic_em), layout, step, form_result, state_of, far_of};
 
 static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
 {
@@ -132,7 +133,7 @@ static fab_status m_step(stochastic_em *e, double gamma, double c)
 }
 
 /* 5 - 7  The pending step on the rows of S2. */
-static fab_sweep pending(stochastic_em *e, void *out, double *psi, double *base)
+static fab_sweep pending(stochastic_em *e, void *out, void *psi, void *base)
 {
     const int64_t D = e->s.D, K = e->s.K;
     const double gamma = e->g, c = e->c;
@@ -161,12 +162,10 @@ static void average(stochastic_em *e)
     const int64_t D = e->s.D, K = e->s.K;
     if (!e->Wbar || e->s.t - 1 <= e->average_from) return;
     const fab_long S2 = fab_long_rows(e->S2, D, K), W = fab_long_rows(e->Wbar, D, K);
-    const fab_long psi = fab_long_vectors(e->psi, D, 1, D),
-                   bar = fab_long_vectors(e->psibar, D, 1, D);
     const double part = 1 / (double)++e->averages;
     for (int64_t i = 0; i < K * K; i++) e->T[i] = part * e->Q[i];
     e->s.run.ops->mult(&e->s.run, NULL, &S2, e->T, 1 - part, &W);
-    e->s.wide.ops->mult(&e->s.wide, NULL, &psi, &part, 1 - part, &bar);
+    e->s.run.ops->vectors->blend(&e->s.run, D, part, e->psi, 1 - part, e->psibar);
 }
 
 /* 2  Finish the pending step and project the row that came. */
@@ -236,18 +235,16 @@ static fab_status step(void *handle)
 
 /* ---- the verbs -------------------------------------------------------------------------------- */
 
-/* 8 for the result: q, the state after row t, enters a copy of the averages. */
+/* 8 for the result: F and psi, the state after row t, enter a copy of the averages. */
 static void average_result(stochastic_em *e)
 {
     const int64_t D = e->s.D, K = e->s.K;
     if (!e->Wbar || !e->s.done || e->s.t <= e->average_from) return;
-    const fab_long W = fab_long_rows(e->Wbar, D, K), F = fab_long_rows(e->s.q.F, D, K);
-    const fab_long bar = fab_long_vectors(e->psibar, D, 1, D),
-                   psi = fab_long_vectors(e->s.q.psi, D, 1, D);
+    const fab_long W = fab_long_rows(e->Wbar, D, K), F = fab_long_rows(e->s.F, D, K);
     const double part = 1 / (double)(e->averages + 1), rest = 1 - part;
     scaled_identity(K, rest, e->T);
     e->s.run.ops->mult(&e->s.run, NULL, &W, e->T, part, &F);
-    e->s.wide.ops->mult(&e->s.wide, NULL, &bar, &rest, part, &psi);
+    e->s.run.ops->vectors->blend(&e->s.run, D, rest, e->psibar, part, e->s.psi);
 }
 
 static fab_status form_result(void *handle)
@@ -255,10 +252,10 @@ static fab_status form_result(void *handle)
     stochastic_em *e = handle;
     const int64_t K = e->s.K;
     if (!e->s.done) {
-        e->s.has_F0 = 0;          /* q.F is about to be used */
+        e->s.has_F0 = 0;          /* F is about to be used */
         FAB_TRY(m_step(e, 0, 0)); /* early, from the warm-up's averages so far */
     }
-    fab_sweep w = pending(e, e->s.q.F, e->s.q.psi, e->s.w);
+    fab_sweep w = pending(e, e->s.F, e->s.psi, e->s.w);
     for (int64_t i = 0; i < K * K; i++) e->T[i] = w.r0 * e->Q[i]; /* W = S2 S3^-1 */
     fab_mm(FAB_N, FAB_N, 1, K, K, 1, e->C, e->Q, 0, e->n);
     w.R = e->T;
@@ -272,18 +269,23 @@ static fab_status form_result(void *handle)
 static fab_states state_of(void *handle)
 {
     stochastic_em *e = handle;
-    const int64_t D = e->s.D, K = e->s.K;
-    const fab_dtype type = e->s.run.ops->type;
+    const int64_t K = e->s.K;
     return (fab_states){{{"state.pending_g", FAB_F64, 1, 0, &e->g},
                          {"state.pending_c", FAB_F64, 1, 0, &e->c},
                          {"state.averages", FAB_I64, 1, 0, &e->averages},
                          {"state.S3", FAB_F64, K, K, e->S3},
                          {"state.Q", FAB_F64, K, K, e->Q},
-                         {"state.C", FAB_F64, K, 0, e->C},
-                         {"state.d", type, D, 0, e->last},
-                         {"state.S2", type, D, K, e->S2},
-                         {"state.Wbar", type, D, K, e->Wbar},
-                         {"state.psibar", FAB_F64, D, 0, e->psibar}}};
+                         {"state.C", FAB_F64, K, 0, e->C}}};
+}
+
+static fab_fars far_of(void *handle)
+{
+    stochastic_em *e = handle;
+    const int64_t K = e->s.K;
+    return (fab_fars){{{"state.d", FAB_FAR_ARRAY, 0, e->last},
+                       {"state.S2", FAB_FAR_ARRAY, K, e->S2},
+                       {"state.Wbar", FAB_FAR_ARRAY, K, e->Wbar},
+                       {"state.psibar", FAB_FAR_VECTOR, 0, e->psibar}}};
 }
 
 const fab_method fab_stochastic_em_method = {

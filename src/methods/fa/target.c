@@ -38,7 +38,7 @@ static fab_status prototype(fab_target *t, int64_t D, int64_t N, int64_t width, 
 double fab_target_bytes(int64_t D, int64_t N, int64_t width, const fab_exec *x)
 {
     fab_target t;
-    fab_layout l = {NULL, 0};
+    fab_layout l = {0};
     if (prototype(&t, D, N, width, x) != FAB_OK) return NAN;
     layout(&l, &t);
     return (double)l.used;
@@ -104,10 +104,10 @@ static void form_direct(fab_target *t)
 /* The block of memory behind it. */
 static fab_status place(fab_target *t, const char *who)
 {
-    fab_layout l = {NULL, 0};
+    fab_layout l = {0};
     layout(&l, t);
     FAB_TRY(fab_alloc_array(&t->block, l.used < INT64_MAX ? (int64_t)l.used : -1, 1, who));
-    l = (fab_layout){t->block, 0};
+    l = (fab_layout){.base = t->block};
     layout(&l, t);
     return FAB_OK;
 }
