@@ -12,7 +12,9 @@
 #define FAB_BASE_HOOKS_H
 
 #include "base/memory.h"
+#ifndef __cplusplus
 #include <stdatomic.h>
+#endif
 
 typedef struct fab_watch {
     fab_progress_fn *progress; /* NULL: the global hook */
@@ -39,8 +41,10 @@ void fab_watch_log(const fab_watch *w, const char *format, ...) FAB_PRINTF(2, 3)
 
 /* ---- work that runs side by side ------------------------------------------------------------------- */
 
+#ifndef __cplusplus
 /* Not 0: work that looks at it shall stop. */
 typedef atomic_int fab_stop;
+#endif
 
 /* A progress function that says nothing and only asks the fab_stop in ctx. */
 int fab_stop_asked(void *ctx, const char *what, int64_t done, int64_t total);

@@ -120,7 +120,8 @@ typedef struct fab_vectors {
     /* psi_i = max(psi_i exp(a (v_i inverse_i - 1) / 2), least_i); how many went beyond `most`. */
     double (*ascend)(const fab_run *r, int64_t n, double a, const void *v, const void *inverse,
                      const void *least, double most, void *psi);
-    /* d = the row - mu, mu += g d, X(:, 0) = d; flags (or NULL: 0 is answered) are marked where d is not 0, and those that are
+    /* A mean is n doubles on every backend: after many rows g d is below the last bit of a float.
+     * d = the row - mu, mu += g d, X(:, 0) = d; flags (or NULL: 0 is answered) are marked where d is not 0, and those that are
      * not are counted.  scratch: a vector where an element of X is not as wide as one. */
     int64_t (*centre)(const fab_run *r, const fab_rows *row, double g, void *mu, const fab_long *X,
                       void *flags, void *scratch);
@@ -133,8 +134,9 @@ struct fab_ops {
     const fab_ops *const *by_type; /* the same backend in FAB_F64, FAB_F32 */
     const fab_vectors *vectors;
     const fab_memory *memory; /* where long arrays and run->work are; NULL: the host's */
-    /* What has gone wrong in kernels that answer nothing, since the backend began; NULL: nothing can. */
-    fab_status (*fault)(void);
+    /* What has gone wrong in kernels that answer nothing, since the backend began, NULL: nothing.  The
+     * sums of such kernels are no numbers. */
+    const char *(*fault)(void);
 
     /* Bytes of workspace for arrays of n rows and small matrices up to rows x cols: rows and cols at
      * least k for gram; for sweep rows >= K, w.k, u.k, x.k and cols >= K, next.k. */
@@ -157,7 +159,7 @@ struct fab_ops {
     void (*axpy)(const fab_run *r, const void *s, const fab_long *A, double beta,
                  const fab_long *B); /* B = s A + beta B, elementwise */
 
-    /* In and out.  mu: n numbers, or NULL for 0. */
+    /* In and out.  mu: n doubles on every backend, or NULL for 0. */
     void (*load)(const fab_run *r, const fab_rows *x, const void *mu,
                  const fab_long *X); /* X(:,j) = x_j - mu; sparse rows too */
     void (*get)(const fab_run *r, const fab_long *A, double *out); /* out[i * k + j] = A(i, j) */

@@ -102,7 +102,7 @@ void fab_start_layout(fab_layout *l, fab_start *s)
     void *settings = fab_place(l, (int64_t)size, 1);
     const fab_vectors *v = s->run.ops->vectors;
     const fab_ops *wide = s->run.ops->by_type[FAB_F64];
-    s->mu = fab_place_long(l, D, v->size);
+    s->mu = fab_place_long(l, D, sizeof(double));
     s->psi = fab_place_long(l, D, v->size);
     s->F = fab_place_long(l, D * K, s->run.ops->size);
     s->d2 = fab_place_long(l, D, v->size);
@@ -279,8 +279,8 @@ fab_status fab_start_project(fab_start *s, void *delta, double *G, double *r)
 fab_status fab_start_end(fab_start *s)
 {
     const fab_vectors *v = s->run.ops->vectors;
-    const double smallest = s->run.ops->type == FAB_F32 ? 1e-70
-                                                        : 1e-307; /* 1/sqrt(least) stays finite */
+    double smallest = s->run.ops->type == FAB_F32 ? 1e-70 : 1e-307; /* 1/sqrt(least) stays finite */
+    if (v->size == sizeof(float)) smallest = 1e-36;
     double mean;
     if (s->done || s->t <= s->warmup) return FAB_OK;
     FAB_TRY(mean_variance(s, s->d2, &mean));
@@ -308,7 +308,7 @@ static void show(fab_start *s)
 {
     const fab_vectors *v = s->run.ops->vectors;
     if (!s->run.ops->memory) return;
-    v->get(&s->run, s->D, s->mu, s->q.mu);
+    v->fetch(&s->run, (size_t)s->D * sizeof *s->q.mu, s->mu, s->q.mu);
     v->get(&s->run, s->D, s->psi, s->q.psi);
     v->fetch(&s->run, (size_t)(s->D * s->K) * s->run.ops->size, s->F, s->q.F);
     if (s->held.room) v->get(&s->run, s->D, s->w, s->variance);
@@ -401,7 +401,7 @@ static fab_states state_of(fab_start *s)
 
 static fab_fars far_of(fab_start *s)
 {
-    return (fab_fars){{{"state.mu", FAB_FAR_VECTOR, 0, s->mu},
+    return (fab_fars){{{"state.mu", FAB_FAR_MEAN, 0, s->mu},
                        {"state.d2", FAB_FAR_VECTOR, 0, s->d2},
                        {"state.least", FAB_FAR_VECTOR, 0, s->least},
                        {"state.varied", FAB_FAR_FLAGS, 0, s->varied}}};

@@ -42,7 +42,12 @@ extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
 /* Long arrays of a method's state, where the kernels are: in files F64 or the type of F, flags I64.  With p = NULL there is
  * none. */
-typedef enum fab_far_kind { FAB_FAR_ARRAY, FAB_FAR_VECTOR, FAB_FAR_FLAGS } fab_far_kind;
+typedef enum fab_far_kind {
+    FAB_FAR_ARRAY,
+    FAB_FAR_VECTOR,
+    FAB_FAR_MEAN,
+    FAB_FAR_FLAGS
+} fab_far_kind;
 typedef struct fab_far {
     const char *name;
     fab_far_kind kind;
@@ -83,7 +88,7 @@ typedef struct fab_start {
     int64_t constants; /* coordinates that have not varied */
     fab_status fault;  /* a step that failed: the stream cannot go on */
 
-    void *mu;     /* D: the running mean */
+    void *mu;     /* D doubles: the running mean */
     void *F;      /* D x K: of the result */
     void *psi;    /* D: of the result */
     void *d2;     /* D */
