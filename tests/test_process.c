@@ -389,6 +389,11 @@ static void draws_have_the_joint_distribution(void **state)
                 for (int64_t b = 0; b < N; b++)
                     C[i * M + j] -= K[i * N + a] * o.inverse[a * N + b] * K[j * N + b];
         }
+    double middle[M], joint[M * (M + 1)];
+    assert_ok(fab_process_joint(p, M, Z, D, middle, joint, M + 1));
+    for (int64_t i = 0; i < M * M; i++)
+        assert_near(joint[i / M * (M + 1) + i % M], (double)C[i], 1e-12);
+    for (int64_t i = 0; i < M; i++) assert_near(middle[i], mean[i], 1e-13);
     assert_ok(fab_process_draw(p, M, Z, D, 5, FAB_PURPOSE_SAMPLE, 0, J, out, M + 1));
     assert_ok(fab_process_draw(p, M, Z, D, 5, FAB_PURPOSE_SAMPLE, 77, 3, part, M));
     for (int64_t j = 0; j < 3; j++)

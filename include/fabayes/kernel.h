@@ -146,6 +146,9 @@ FAB_API fab_status fab_process_predict(fab_process *p, int64_t m, const double *
 /* At one row z, with gradients by z (D each): for acquisition functions. */
 FAB_API fab_status fab_process_slopes(fab_process *p, const double *z, double *mean,
                                       double *variance, double *mean_by, double *variance_by);
+/* f at m rows jointly: mean (m) and covariance (m x m, rows ldc apart).  A variance below 0 by rounding is 0. */
+FAB_API fab_status fab_process_joint(fab_process *p, int64_t m, const double *Z, int64_t ldz,
+                                     double *mean, double *covariance, int64_t ldc);
 /* Joint draws of f at m rows: draw `first + j` is row j of out (draws x m, rows ld apart). */
 FAB_API fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, int64_t ldz,
                                     uint64_t seed, fab_purpose purpose, int64_t first,

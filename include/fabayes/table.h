@@ -369,9 +369,16 @@ typedef struct fab_process_summary {
     int64_t n;                              /* parameters, */
     const fab_process_parameter *parameter; /* n */
     const int64_t *order; /* n: those with a relevance in front, the largest first */
+    const char *found;    /* fab_kernel_describe: its text with every parameter, in fitting units */
 } fab_process_summary;
 /* Lends *s until the next call with this regression, update or free.  FAB_UNSUPPORTED: it is none. */
 FAB_API fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s);
+
+/* log p(y) of all rows of a Gaussian process of a number, in fitting units, under theta: fab_regression_size(r) logarithms, of the
+ * parameters of the kernel and then of the precision of the noise; NULL: those that were found.  *gradient by them, as many (or
+ * NULL).  The fit stays as it is.  FAB_UNSUPPORTED: another model. */
+FAB_API fab_status fab_regression_evidence(fab_regression *r, const double *theta, double *lml,
+                                           double *gradient);
 
 /* The name of coefficient i (NULL: there is none), and the class it belongs to (NULL: there is one
  * predictor).  Lends until free; writes into buf where it must. */
@@ -403,6 +410,10 @@ FAB_API fab_status fab_regression_sample(fab_regression *r, uint64_t seed, int64
 FAB_API fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64_t seed,
                                             int64_t first, int64_t n, double **draws,
                                             int64_t *rows);
+/* A Gaussian process of a number: mean and covariance of y at all rows of the data, jointly, each with its noise (that of weight 1):
+ * *mean has *rows numbers, *covariance their square.  Gives both: fab_bytes_free. */
+FAB_API fab_status fab_regression_joint(fab_regression *r, const fab_data *d, double **mean,
+                                        double **covariance, int64_t *rows);
 /* The Gaussian of a linear model in the user's units.  Means of columns mix every coefficient into the intercept:
  * that is done densely, and FAB_UNSUPPORTED above FAB_DENSE_MAX coordinates.  Gives *g. */
 FAB_API fab_status fab_regression_gauss(fab_regression *r, fab_gauss **g);

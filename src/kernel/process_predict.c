@@ -3,7 +3,8 @@
  *   1  k = k(z, x_i), i < n;  mean = k' a
  *   2  v = L^-1 (s o k);  variance = k(z, z) - v'v
  *   3  w = s o (L^-T v);  d mean / dz = sum_i a_i dk_i / dz,  d variance / dz = dk(z, z) / dz - 2 sum_i w_i dk_i / dz
- *   4  draws: mean + F e, F F' = k(Z, Z) - V V' by pivoted Cholesky, which needs nothing on the diagonal
+ *   4  jointly: covariance k(Z, Z) - V V', V = L^-1 (s o k(Z)); draws: mean + F e, F F' = it by pivoted Cholesky, which needs
+ *      nothing on the diagonal
  *
  * SPDX-License-Identifier: MIT */
 #include "base/memory.h"
@@ -195,22 +196,49 @@ static void draws_layout(fab_layout *l, void *handle)
     d->work = fab_place(l, fab_cholesky_pivoted_work(d->m), sizeof(double));
 }
 
-/* Mean and F; their rank. */
-static fab_status joint(fab_process *p, draws *d, const double *Z, int64_t ldz, int64_t *rank)
+/* Mean and covariance, C of both halves. */
+static fab_status joint(fab_process *p, draws *d, const double *Z, int64_t ldz)
 {
     const int64_t m = d->m, n = d->n;
     const fab_exec x = fab_watch_exec(&p->run.watch, (fab_exec){.threads = p->run.threads});
-    double top = 0;
     FAB_TRY(fab_kernel_cross(p->k, m, Z, ldz, n, p->m->X, p->k->D, d->V, n, &x));
     for (int64_t i = 0; i < m; i++) d->mean[i] = fab_dot(n, d->V + i * n, p->m->a);
     times_s(p, m, d->V);
     for (int64_t i = 0; i < m; i += FAB_PANEL)
         fab_forward_rows(n, p->m->L, p->m->ld, least(m - i, FAB_PANEL), d->V + i * n, n);
     FAB_TRY(fab_kernel_gram(p->k, m, Z, ldz, d->C, m, &x));
-    for (int64_t i = 0; i < m; i++) top = fmax(top, d->C[i * m + i]);
+    for (int64_t i = 0; i < m; i++) d->diag[i] = d->C[i * m + i];
     fab_gemm(FAB_F64, FAB_N, FAB_T, m, m, n, -1, d->V, n, d->V, n, 1, d->C, m);
-    *rank = fab_cholesky_pivoted(m, d->C, m, (double)(m + n) * DBL_EPSILON * top, d->work);
     return FAB_OK;
+}
+
+/* Mean and F; their rank. */
+static fab_status joint_root(fab_process *p, draws *d, const double *Z, int64_t ldz, int64_t *rank)
+{
+    double top = 0;
+    FAB_TRY(joint(p, d, Z, ldz));
+    for (int64_t i = 0; i < d->m; i++) top = fmax(top, d->diag[i]);
+    const double tol = (double)(d->m + d->n) * DBL_EPSILON * top;
+    *rank = fab_cholesky_pivoted(d->m, d->C, d->m, tol, d->work);
+    return FAB_OK;
+}
+
+fab_status fab_process_joint(fab_process *p, int64_t m, const double *Z, int64_t ldz, double *mean,
+                             double *covariance, int64_t ldc)
+{
+    draws *d;
+    FAB_TRY(check(p, m, Z, ldz));
+    const draws sizes = {.n = p->n, .m = m, .D = p->k->D};
+    FAB_TRY(fab_build((void **)&d, sizeof *d, &sizes, draws_layout));
+    const fab_status s = joint(p, d, Z, ldz);
+    for (int64_t i = 0; s == FAB_OK && i < m; i++) {
+        mean[i] = d->mean[i];
+        for (int64_t j = 0; j < i; j++) /* both halves the same bits */
+            covariance[i * ldc + j] = covariance[j * ldc + i] = d->C[i * m + j];
+        covariance[i * ldc + i] = fmax(d->C[i * m + i], 0);
+    }
+    fab_release(d);
+    return s;
 }
 
 fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, int64_t ldz, uint64_t seed,
@@ -223,7 +251,7 @@ fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, int64_t 
     if (m == 0 || count == 0) return FAB_OK;
     const draws sizes = {.n = p->n, .m = m, .D = p->k->D};
     FAB_TRY(fab_build((void **)&d, sizeof *d, &sizes, draws_layout));
-    const fab_status s = joint(p, d, Z, ldz, &rank);
+    const fab_status s = joint_root(p, d, Z, ldz, &rank);
     for (int64_t j = 0; s == FAB_OK && j < count; j++) { /* 4 */
         fab_random_normal(seed, purpose, (uint64_t)(first + j), 0, m, FAB_F64, d->e);
         memcpy(out + j * ld, d->mean, (size_t)m * sizeof *out);

@@ -176,6 +176,8 @@ typedef struct room {
     fab_process_summary s; /* first: it is lent */
     fab_process_parameter *parameter;
     int64_t *order;
+    char *found;
+    int64_t length; /* of the text, with its end */
 } room;
 
 static void layout(fab_layout *l, void *handle)
@@ -183,6 +185,7 @@ static void layout(fab_layout *l, void *handle)
     room *m = handle;
     m->parameter = fab_place(l, m->s.n, sizeof *m->parameter);
     m->order = fab_place(l, m->s.n, sizeof *m->order);
+    m->found = fab_place(l, m->length, 1);
 }
 
 /* The basic kernel that the parameter is of; NULL: it is the s2 of a term. */
@@ -241,7 +244,7 @@ static void sort(room *m)
 
 fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s)
 {
-    const int64_t found = FAB_GP_SEARCH;
+    const int64_t size = FAB_GP_SEARCH;
     const fab_tensors *t;
     fab_gp_search search;
     *s = NULL;
@@ -251,14 +254,19 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
         FAB_TRY(fab_fit_tensors(r->fit.fit, &t));
     else
         t = r->posterior->file;
-    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &found, &search));
+    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &size, &search));
     const fab_kernel *k = fab_process_kernel(r->view.process);
     const fab_scaling *units = r->scaling;
     const fab_gauss *q = r->view.mix.part[0];
     const int64_t noise = fab_process_noise_at(&r->view.model, k);
-    const room proto = {.s = {.n = q->D}};
-    room *m;
-    FAB_TRY(fab_build((void **)&m, sizeof *m, &proto, layout));
+    room proto = {.s = {.n = q->D}}, *m;
+    char *found;
+    FAB_TRY(fab_kernel_describe(k, &found));
+    proto.length = (int64_t)strlen(found) + 1;
+    const fab_status built = fab_build((void **)&m, sizeof *m, &proto, layout);
+    if (built == FAB_OK) memcpy(m->found, found, (size_t)proto.length);
+    fab_text_free(found);
+    FAB_TRY(built);
     fab_release(r->process);
     r->process = &m->s;
     m->s = (fab_process_summary){.kernel = fab_kernel_text(k),
@@ -271,7 +279,8 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
                                  .second = search.optima > 1 ? search.second : NAN,
                                  .n = q->D,
                                  .parameter = m->parameter,
-                                 .order = m->order};
+                                 .order = m->order,
+                                 .found = m->found};
     for (int64_t i = 0; i < fab_kernel_size(k); i++) m->parameter[i] = parameter_of(units, k, i);
     if (noise >= 0) {
         const double variance = exp(-q->mu[noise]);
@@ -287,6 +296,45 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
     sort(m);
     *s = r->process;
     return FAB_OK;
+}
+
+/* ---- its evidence -------------------------------------------------------------------------------------------- */
+
+static fab_status evidence_at(const fab_regression *r, const fab_tensors *t, const double *theta,
+                              double *lml, double *gradient)
+{
+    const fab_kernel *found = fab_process_kernel(r->view.process);
+    const int64_t n = fab_process_rows(r->view.process), D = fab_kernel_columns(found);
+    const int64_t noise = fab_process_noise_at(&r->view.model, found);
+    const double *X, *y, *weight;
+    fab_kernel *k;
+    fab_process *p = NULL;
+    FAB_TRY(find(t, "X", n, D, &X));
+    FAB_TRY(find(t, "y", n, 0, &y));
+    FAB_TRY(find(t, "weight", n, 0, &weight));
+    FAB_TRY(fab_kernel_copy(&k, found));
+    fab_status s = fab_kernel_set(k, theta);
+    if (s == FAB_OK) s = fab_process_create(&p, k, n, X, D, n, &r->exec);
+    if (s == FAB_OK) s = fab_process_learn(p, y, weight, exp(-theta[noise]));
+    if (s == FAB_OK) s = fab_process_evidence(p, lml, gradient);
+    if (s == FAB_OK && gradient) gradient[noise] = -gradient[noise]; /* by the precision */
+    fab_process_free(p);
+    fab_kernel_free(k);
+    return s;
+}
+
+fab_status fab_regression_evidence(fab_regression *r, const double *theta, double *lml,
+                                   double *gradient)
+{
+    const fab_tensors *t;
+    FAB_TRY(fab_regression_view(r));
+    if (!r->view.process || r->view.model.likelihood != FAB_LIKELIHOOD_GAUSSIAN)
+        return FAB_FAIL(FAB_UNSUPPORTED, "evidence: the model is no Gaussian process of a number");
+    if (r->fit.fit)
+        FAB_TRY(fab_fit_tensors(r->fit.fit, &t));
+    else
+        t = r->posterior->file;
+    return evidence_at(r, t, theta ? theta : r->view.mix.part[0]->mu, lml, gradient);
 }
 
 /* ---- functions ---------------------------------------------------------------------------------------------- */
@@ -308,15 +356,31 @@ static fab_status read_rows(const fab_regression *r, const fab_data *d, fab_data
     return s;
 }
 
+/* The features of t as a matrix.  Gives *x. */
+static fab_status matrix_of(const fab_regression *r, const fab_dataset *t, double **x)
+{
+    const fab_rows rows = fab_dataset_rows(t);
+    const int64_t D = r->scaling->D;
+    *x = NULL;
+    FAB_TRY(fab_rows_check("sample", &rows, D));
+    FAB_TRY(fab_alloc_array((void **)x, t->n * D, sizeof **x, "sample"));
+    for (int64_t i = 0; i < t->n; i++) fab_rows_get(&rows, i, D, *x + i * D);
+    return FAB_OK;
+}
+
+/* A predictor of row i in the user's units. */
+static double to_units(const fab_regression *r, const fab_dataset *t, int64_t i, double f)
+{
+    const double eta = f + (t->offset ? t->offset[i] : 0);
+    return r->scaling->target_mean + r->scaling->target_scale * eta;
+}
+
 static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t seed, int64_t first,
                        int64_t n, double *draws)
 {
-    const fab_rows rows = fab_dataset_rows(t);
     const int64_t m = t->n, D = r->scaling->D, C = r->view.model.classes, all = m * C;
     double *x;
-    FAB_TRY(fab_rows_check("sample", &rows, D));
-    FAB_TRY(fab_alloc_array((void **)&x, m * D, sizeof *x, "sample"));
-    for (int64_t i = 0; i < m; i++) fab_rows_get(&rows, i, D, x + i * D);
+    FAB_TRY(matrix_of(r, t, &x));
     const fab_status s = r->view.classes
                              ? fab_class_process_draw(r->view.classes, m, x, D, seed,
                                                       FAB_PURPOSE_SAMPLE, first, n, draws, all)
@@ -324,10 +388,8 @@ static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t s
                                                 first, n, draws, m);
     fab_release(x);
     for (int64_t j = 0; j < n && s == FAB_OK; j++)
-        for (int64_t i = 0; i < all; i++) {
-            const double eta = draws[j * all + i] + (t->offset ? t->offset[i / C] : 0);
-            draws[j * all + i] = r->scaling->target_mean + r->scaling->target_scale * eta;
-        }
+        for (int64_t i = 0; i < all; i++)
+            draws[j * all + i] = to_units(r, t, i / C, draws[j * all + i]);
     return s;
 }
 
@@ -349,6 +411,48 @@ fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64
     if (s != FAB_OK) {
         fab_release(*draws);
         *draws = NULL;
+    }
+    fab_dataset_free(t);
+    return fab_about(fab_data_name(d), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
+}
+
+static fab_status join(const fab_regression *r, const fab_dataset *t, double *mean, double *cov)
+{
+    const int64_t m = t->n;
+    const double unit = r->scaling->target_scale * r->scaling->target_scale;
+    const int64_t at = fab_process_noise_at(&r->view.model, fab_process_kernel(r->view.process));
+    const double noise = exp(-r->view.mix.part[0]->mu[at]);
+    double *x;
+    FAB_TRY(matrix_of(r, t, &x));
+    const fab_status s = fab_process_joint(r->view.process, m, x, r->scaling->D, mean, cov, m);
+    fab_release(x);
+    for (int64_t i = 0; i < m && s == FAB_OK; i++) {
+        mean[i] = to_units(r, t, i, mean[i]);
+        cov[i * m + i] += noise;
+        for (int64_t j = 0; j < m; j++) cov[i * m + j] *= unit;
+    }
+    return s;
+}
+
+fab_status fab_regression_joint(fab_regression *r, const fab_data *d, double **mean,
+                                double **covariance, int64_t *rows)
+{
+    fab_dataset *t;
+    *mean = *covariance = NULL;
+    *rows = 0;
+    FAB_TRY(fab_regression_view(r));
+    if (!r->view.process || r->view.model.likelihood != FAB_LIKELIHOOD_GAUSSIAN)
+        return FAB_FAIL(FAB_UNSUPPORTED, "joint: the model is no Gaussian process of a number");
+    fab_status s = read_rows(r, d, &t);
+    if (s == FAB_OK) s = fab_alloc_array((void **)mean, t->n, sizeof **mean, "joint");
+    if (s == FAB_OK)
+        s = fab_alloc_array((void **)covariance, t->n * t->n, sizeof **covariance, "joint");
+    if (s == FAB_OK) s = join(r, t, *mean, *covariance);
+    if (s == FAB_OK) *rows = t->n;
+    if (s != FAB_OK) {
+        fab_release(*mean);
+        fab_release(*covariance);
+        *mean = *covariance = NULL;
     }
     fab_dataset_free(t);
     return fab_about(fab_data_name(d), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
