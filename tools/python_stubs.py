@@ -18,7 +18,8 @@ OWN = {"n_components": "int | None", "method": "str", "rotation": "str | None", 
        "rank": "int | None", "fit_intercept": "bool", "standardise": "bool", "prior": "Gauss | str | os.PathLike[str] | None",
        "scaling": "Scaling | None",
        "hidden_layer_sizes": "int | Sequence[int] | None", "layers": "str | None", "noise": "str | None", "nu": "float | None",
-       "n_draws": "int | None"}
+       "n_draws": "int | None", "kernel": "str", "likelihood": "str", "features": "str", "orthogonal": "bool",
+       "n_restarts_optimizer": "int | None", "scale_rows": "int | None"}
 HEAD = '''"""Written by tools/python_stubs.py: the estimators, whose parameters come from the library's tables."""
 
 import os
@@ -27,6 +28,7 @@ from typing import Any, Literal
 
 from ._gauss import Gauss
 from ._scaling import Scaling
+from .search import Proposer
 
 '''
 
@@ -34,12 +36,27 @@ from ._scaling import Scaling
 def type_of(name, of):
     if name in OWN:
         return OWN[name]
+    if name == "alpha" and of == "kernels":
+        return "float | None"
     s = _settings.union(of)[name]
     kind = "Literal[" + ", ".join(f'"{c}"' for c in s.choices) + "]" if s.choices else TYPES[s.type]
     return f"{kind} | None"
 
 
+def written(cls):
+    """A signature that is written out has its types itself."""
+    parts, keyword = ["self"], False
+    for name, p in list(inspect.signature(cls.__init__).parameters.items())[1:]:
+        if p.kind is p.KEYWORD_ONLY and not keyword:
+            parts.append("*")
+            keyword = True
+        parts.append(f"{name}: {annotation(p.annotation, '')}" + ("" if p.default is p.empty else " = ..."))
+    return "    def __init__(\n" + "".join(f"        {part},\n" for part in parts) + "    ) -> None: ..."
+
+
 def init(cls):
+    if not hasattr(cls, "_of"):
+        return written(cls)
     parts, keyword = ["self"], False
     for name, p in list(inspect.signature(cls.__init__).parameters.items())[1:]:
         if p.kind is p.KEYWORD_ONLY and not keyword:
@@ -64,14 +81,35 @@ def method(name, f, own):
     return f"    def {name}({', '.join(parts)}) -> {returns}: ..."
 
 
+SEARCH = """    cv_results_: dict[str, Any]
+    best_params_: dict[str, Any]
+    best_score_: float
+    best_index_: int
+    best_estimator_: Any
+    proposer_: Proposer
+    classes_: Any
+    n_features_in_: int
+    def fit(self, X: Any, y: Any = ..., **params: Any) -> BayesSearchCV: ...
+    def predict(self, X: Any) -> Any: ...
+    def predict_proba(self, X: Any) -> Any: ...
+    def predict_log_proba(self, X: Any) -> Any: ...
+    def decision_function(self, X: Any) -> Any: ...
+    def transform(self, X: Any) -> Any: ...
+    def score(self, X: Any, y: Any = ...) -> float: ...
+    def get_params(self, deep: bool = ...) -> dict[str, Any]: ...
+    def set_params(self, **params: Any) -> BayesSearchCV: ..."""
+
+
 def members(cls):
     """What the package defines, and what scikit-learn's base classes promise."""
+    if not hasattr(cls, "_of"):
+        return [SEARCH]
     seen = {}
     for base in cls.__mro__:
         if base.__module__ != estimators.__name__:
             continue
         for name, value in vars(base).items():
-            if not name.startswith("_"):
+            if not name.startswith("_") and not (name == "partial_fit" and cls._of == "kernels"):
                 seen.setdefault(name, value)
     lines = ["    n_features_in_: int", "    feature_names_in_: Any"]
     lines += ["    classes_: Any"] if hasattr(cls, "predict_proba") else []

@@ -373,7 +373,8 @@ PyMODINIT_FUNC PyInit__core(void)
         add_type(module, &core_regression_spec, "Regression", &state.regression) &&
         add_type(module, &core_factors_spec, "Factors", &state.factors) &&
         add_type(module, &core_fit_spec, "Fit", &state.fit) &&
-        add_type(module, &core_net_spec, "Net", &state.net))
+        add_type(module, &core_net_spec, "Net", &state.net) &&
+        add_type(module, &core_propose_spec, "Propose", &state.propose))
         return module;
     Py_DECREF(module);
     return NULL;

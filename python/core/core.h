@@ -73,7 +73,7 @@ int core_settings(const fab_method *m, PyObject *dict, void **settings);
 
 /* Types, for the module. */
 extern PyType_Spec core_gauss_spec, core_regression_spec, core_factors_spec, core_fit_spec,
-    core_net_spec;
+    core_net_spec, core_propose_spec;
 extern PyMethodDef core_gauss_functions[], core_table_functions[], core_fit_functions[];
 /* A Gauss with a copy of *g. */
 PyObject *core_gauss_wrap(const fab_gauss *g);
@@ -85,7 +85,7 @@ int core_seed(PyObject *o, void *seed); /* for "O&": a uint64_t; 0 and an except
 /* What the module keeps. */
 typedef struct core_state {
     PyObject *error; /* fabayes._errors.error(status, sentence) */
-    PyObject *gauss, *regression, *factors, *fit, *net;
+    PyObject *gauss, *regression, *factors, *fit, *net, *propose;
 } core_state;
 core_state *core_of_module(void);
 

@@ -517,6 +517,106 @@ static PyObject *sample(PyObject *o, PyObject *args)
     return core_fail(s);
 }
 
+/* functions(table, n, seed, first): rows, and n x rows numbers */
+static PyObject *functions(PyObject *o, PyObject *args)
+{
+    regression *self = (regression *)o;
+    PyObject *of_table;
+    long long n, first;
+    uint64_t seed;
+    double *draws;
+    int64_t rows;
+    table t;
+    fab_status s;
+    if (!PyArg_ParseTuple(args, "O!LO&L", &PyDict_Type, &of_table, &n, core_seed, &seed, &first))
+        return NULL;
+    if (n < 0 || first < 0)
+        return core_refuse(FAB_BAD_ARGUMENT, "n = %lld draws from number %lld: expected 0 or more",
+                           n, first);
+    if (!open_table(&t, of_table)) return NULL;
+    CORE_WORK_BY(self, s,
+                 fab_regression_functions(self->r, &t.data, seed, first, n, &draws, &rows));
+    close_table(&t);
+    PyObject *out = s == FAB_OK
+                        ? Py_BuildValue("LN", (long long)rows, core_copy(draws, n * rows, 8))
+                        : core_fail(s);
+    fab_bytes_free(draws);
+    return out;
+}
+
+/* joint(table): rows, mean (rows numbers), covariance (rows x rows) */
+static PyObject *joint(PyObject *o, PyObject *args)
+{
+    regression *self = (regression *)o;
+    PyObject *of_table;
+    double *mean, *covariance;
+    int64_t n;
+    table t;
+    fab_status s;
+    if (!PyArg_ParseTuple(args, "O!", &PyDict_Type, &of_table) || !open_table(&t, of_table))
+        return NULL;
+    CORE_WORK_BY(self, s, fab_regression_joint(self->r, &t.data, &mean, &covariance, &n));
+    close_table(&t);
+    PyObject *out = s == FAB_OK ? Py_BuildValue("LNN", (long long)n, core_copy(mean, n, 8),
+                                                core_copy(covariance, n * n, 8))
+                                : core_fail(s);
+    fab_bytes_free(mean);
+    fab_bytes_free(covariance);
+    return out;
+}
+
+/* evidence(theta or None, gradient): log p(y), and its gradient or None */
+static PyObject *evidence(PyObject *o, PyObject *args)
+{
+    regression *self = (regression *)o;
+    PyObject *of_theta, *gradient = NULL;
+    core_array theta;
+    double lml, *slope = NULL;
+    int wanted;
+    fab_status s = FAB_OK;
+    if (!PyArg_ParseTuple(args, "Op", &of_theta, &wanted)) return NULL;
+    if (!core_get(&theta, of_theta, "theta", "d", 1)) return NULL;
+    const int64_t n = fab_regression_size(self->r);
+    if (theta.view.obj && (theta.view.shape[0] != n || !PyBuffer_IsContiguous(&theta.view, 'C')))
+        core_refuse(FAB_BAD_ARGUMENT, "theta: expected %lld numbers, one behind the other",
+                    (long long)n);
+    if (!PyErr_Occurred() && wanted) gradient = core_room(n, &slope);
+    if (!PyErr_Occurred())
+        CORE_WORK_BY(
+            self, s,
+            fab_regression_evidence(self->r, theta.view.obj ? theta.view.buf : NULL, &lml, slope));
+    core_drop(&theta);
+    if (s == FAB_OK && !PyErr_Occurred())
+        return Py_BuildValue("dN", lml, wanted ? gradient : Py_NewRef(Py_None));
+    Py_XDECREF(gradient);
+    return s == FAB_OK ? NULL : core_fail(s);
+}
+
+/* What a Gaussian process has learned: a dict, its parameters in the order of theta as (name, kernel, column, theta, value,
+ * relevance, fixed, at_bound) */
+static PyObject *process(PyObject *o, PyObject *none)
+{
+    (void)none;
+    regression *self = (regression *)o;
+    const fab_process_summary *p;
+    fab_status s;
+    CORE_WORK_BY(self, s, fab_regression_process(self->r, &p));
+    if (s != FAB_OK) return core_fail(s);
+    PyObject *list = PyList_New(0);
+    for (int64_t i = 0; list && i < p->n; i++) {
+        const fab_process_parameter *q = &p->parameter[i];
+        PyObject *one = Py_BuildValue("sszdddii", q->name, q->kernel, q->column, q->theta, q->value,
+                                      q->relevance, (int)q->fixed, (int)q->at_bound);
+        if (!one || PyList_Append(list, one) != 0) Py_CLEAR(list);
+        Py_XDECREF(one);
+    }
+    if (!list) return NULL;
+    return Py_BuildValue("{ss ss sL sd sd sL sL sL sd sN}", "kernel", p->kernel, "found", p->found,
+                         "rows", (long long)p->rows, "lml", p->lml, "jitter", p->jitter, "searched",
+                         (long long)p->searched, "starts", (long long)p->starts, "optima",
+                         (long long)p->optima, "second", p->second, "parameters", list);
+}
+
 static PyObject *gauss(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -546,7 +646,7 @@ static PyObject *report(PyObject *o, PyObject *none)
 }
 
 /* What it is of: method, likelihood, features, classes, intercept, beta, size, names of features, levels of the target, columns
- * read and their levels, layers, names of target, weight and offset */
+ * read and their levels, layers, names of target, weight and offset, whether it is a Gaussian process */
 static PyObject *describe(PyObject *o, PyObject *none)
 {
     (void)none;
@@ -579,12 +679,13 @@ static PyObject *describe(PyObject *o, PyObject *none)
     PyObject *out = NULL;
     if (names && classes && columns)
         out = Py_BuildValue(
-            "{sz ss sL sL sL sd sL sO sO sO sz sz sz sz}", "method", m ? fab_method_name(m) : NULL,
+            "{sz ss sL sL sL sd sL sO sO sO sz sz sz sz sO}", "method", m ? fab_method_name(m) : NULL,
             "likelihood", fab_likelihood_name(glm.likelihood), "features", (long long)glm.D,
             "classes", (long long)glm.classes, "intercept", (long long)glm.intercept, "beta",
             glm.beta, "size", (long long)fab_regression_size(self->r), "names", names, "levels",
             classes, "columns", columns, "layers", layers, "target", k ? k->target : NULL, "weight",
-            k ? k->weight : NULL, "offset", k ? k->offset : NULL);
+            k ? k->weight : NULL, "offset", k ? k->offset : NULL, "process",
+            fab_regression_is_process(self->r) ? Py_True : Py_False);
     Py_XDECREF(names);
     Py_XDECREF(classes);
     Py_XDECREF(columns);
@@ -617,6 +718,10 @@ static PyMethodDef regression_verbs[] = {
     {"effects", effects, METH_VARARGS, "coefficients with intervals, and their order"},
     {"calibration", calibration, METH_VARARGS, "coverage of intervals, or reliability of classes"},
     {"sample", sample, METH_VARARGS, "draws of theta"},
+    {"functions", functions, METH_VARARGS, "joint draws of a process at rows"},
+    {"joint", joint, METH_VARARGS, "mean and covariance of a process at rows"},
+    {"evidence", evidence, METH_VARARGS, "log evidence of a process, and its gradient"},
+    {"process", process, METH_NOARGS, "what a process has learned"},
     {"gauss", gauss, METH_NOARGS, "the Gaussian in the user's units"},
     {"report", report, METH_NOARGS, "what there is to say of the fit"},
     {"describe", describe, METH_NOARGS, "what it is a regression of"},

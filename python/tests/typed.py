@@ -22,7 +22,20 @@ def factors(X: NDArray[np.float64]) -> fabayes.FactorAnalysis:
     return fabayes.FactorAnalysis(3, method="online-ml").partial_fit(X).partial_fit(X, sample_weight=np.ones(len(X)))
 
 
+def process(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    model = fabayes.GaussianProcessRegressor("rbf:ard + linear", alpha=0.1, n_restarts_optimizer=3).fit(X, y)
+    mean, covariance = model.predict(X, return_cov=True)
+    streamed = fabayes.StreamingGP("rbf", n_components=20, method="lrvga", rank=5).partial_fit(X, y)
+    search = fabayes.BayesSearchCV(model, {"alpha": (1e-3, 1.0, "log")}, n_iter=5).fit(X, y)
+    points: list[dict[str, object]] = fabayes.propose([({"rate": 0.1}, 2.0)], {"rate": (0.01, 1.0)}, n=2, maximise=True)
+    assert len(points) == 2 and len(model.kernel_) and streamed.features_["size"] and search.best_params_
+    best: tuple[dict[str, object], float] = search.proposer_.best
+    return best[1] + model.log_marginal_likelihood_value_ + float(mean[0]) + float(covariance[0, 0])
+
+
 def wrong() -> None:
+    fabayes.GaussianProcessRegressor(kernel=3)  # type: ignore[arg-type]
+    fabayes.GaussianProcessRegressor(starts=3)  # type: ignore[call-arg]
     fabayes.BayesianLinearRegression(alpha="much")  # type: ignore[arg-type]
     fabayes.BayesianMLPRegressor((5,), epochs=3.5)  # type: ignore[arg-type]
     fabayes.FactorAnalysis(slope=1)  # type: ignore[call-arg]

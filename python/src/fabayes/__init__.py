@@ -15,19 +15,23 @@ from ._gauss import Gauss
 from ._scaling import Scaling
 from ._settings import Method, Setting, method, methods
 from .io import load
+from .search import Proposer, propose
 
 if TYPE_CHECKING:
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
-                          BayesianPoissonRegression, FactorAnalysis)
+                          BayesianPoissonRegression, BayesSearchCV, FactorAnalysis, GaussianProcessClassifier,
+                          GaussianProcessRegressor, StreamingGP, StreamingGPClassifier)
 
 __version__: str = _core.version()
 
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
-               "BayesianMLPRegressor", "BayesianMLPClassifier")
+               "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
+               "StreamingGPClassifier", "BayesSearchCV")
 
 __all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
-           "BayesianMLPRegressor", "BayesianMLPClassifier"]
+           "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
+           "StreamingGPClassifier", "BayesSearchCV", "Proposer", "propose"]
 
 
 def __getattr__(name: str) -> Any:

@@ -10,8 +10,9 @@ from typing import Any
 from . import _core
 from ._errors import refuse
 
-TAKES = {1: "vectors", 2: "linear", 4: "gradient", 8: "examples", 16: "jacobian", 32: "weights", 64: "sparse", 128: "missing"}
-WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}}
+TAKES = {1: "vectors", 2: "linear", 4: "gradient", 8: "examples", 16: "jacobian", 32: "weights", 64: "sparse", 128: "missing",
+         256: "kernel"}
+WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}, "kernels": {"kernel"}}
 
 
 @dataclass(frozen=True)
@@ -39,8 +40,8 @@ class Settings(dict[str, Setting]):
 
 @dataclass(frozen=True)
 class Method:
-    """A method: what it is called, what it takes, whether it streams, which likelihoods its linear models and its networks may
-    have, what it can be told."""
+    """A method: what it is called, what it takes, whether it streams, which likelihoods its linear models, its networks and its
+    Gaussian processes may have, what it can be told."""
 
     name: str
     summary: str
@@ -50,6 +51,7 @@ class Method:
     network_likelihoods: tuple[str, ...]
     settings: Settings = field(repr=False)
     asks: int = field(repr=False, default=0)
+    process_likelihoods: tuple[str, ...] = ()
 
 
 def _table(rows: list[tuple[Any, ...]]) -> Settings:
@@ -63,13 +65,13 @@ def _words(bits: int) -> tuple[str, ...]:
 @lru_cache(maxsize=None)
 def _all() -> tuple[Method, ...]:
     def bits(name: str) -> int:
-        return _core.takes(name, "linear")[0] | _core.takes(name, "networks")[0] | _core.takes(name, "vectors")[0]
+        return _core.takes(name, "linear")[0] | _core.takes(name, "networks")[0] | _core.takes(name, "vectors")[0]  # kernels: linear's
 
     def likelihoods(name: str, of: str) -> tuple[str, ...]:
         return tuple(_core.takes(name, of)[2]) if suits(name, of) else ()
 
     return tuple(Method(name, summary, bool(streams), _words(bits(name)), likelihoods(name, "linear"), likelihoods(name, "networks"),
-                        _table(fields), asks)
+                        _table(fields), asks, likelihoods(name, "kernels"))
                  for name, summary, streams, _, asks, fields, _ in _core.methods())
 
 
@@ -109,7 +111,7 @@ def table(name: str, of: str) -> Settings:
 
 
 def suits(name: str, of: str) -> bool:
-    """Is it a method for linear models, networks or vectors?"""
+    """Is it a method for linear models, networks, vectors or Gaussian processes (kernels)?"""
     return bool(WANTED[of] & set(_words(_core.takes(name, of)[0])))
 
 

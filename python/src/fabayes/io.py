@@ -6,7 +6,6 @@ import os
 from typing import Any
 
 from . import _core
-from ._errors import error
 from ._gauss import Gauss
 
 
@@ -15,9 +14,7 @@ def load(path: str | os.PathLike[str]) -> Any:
     as a fitted estimator; a bare Gaussian as Gauss."""
     name = os.fspath(path)
     parts, metadata, kind = _core.posterior(name)
-    if kind == "gp":
-        raise error(6, f"{name}: is a Gaussian process, which has no estimator; `fabayes predict` reads it, and Gauss.load its parameters")
-    if kind in ("linear", "network") and "scaling" in metadata:
+    if kind in ("linear", "network", "gp") and "scaling" in metadata:
         from . import sklearn
 
         with open(name, "rb") as file:

@@ -7,16 +7,20 @@ tables when this module is imported.  None is the default of the table.
 from __future__ import annotations
 
 import inspect
+import json
 import os
 import time
+import warnings
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 from joblib.parallel import get_active_backend
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, ClassNamePrefixFeaturesOutMixin, DensityMixin, RegressorMixin, TransformerMixin
-from sklearn.exceptions import NotFittedError
+from sklearn.exceptions import FitFailedWarning, NotFittedError
 from sklearn.metrics import accuracy_score, r2_score
+from sklearn.model_selection._search import BaseSearchCV
 from sklearn.utils import check_random_state
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.multiclass import check_classification_targets
@@ -28,6 +32,7 @@ from ._gauss import Gauss, numbers
 from ._scaling import Scaling
 from ._tables import (columns_of, forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
                       weights_of, word_columns)
+from .search import Proposer
 
 try:
     from sklearn.utils.validation import validate_data
@@ -42,7 +47,8 @@ except ImportError:  # before 1.6
 
 
 __all__ = ["FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
-           "BayesianMLPRegressor", "BayesianMLPClassifier"]
+           "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
+           "StreamingGPClassifier", "BayesSearchCV"]
 
 FLOATS = [np.float64, np.float32]
 SHORT = 0.2  # seconds: an update that takes less is not taken back but finished
@@ -52,12 +58,13 @@ SAID_ELSEWHERE = ("K", "seed")  # n_components or rank; random_state
 # ---- what the estimators share ----------------------------------------------------------------------------------------------------
 
 
-def with_settings(of: str, own: dict[str, Any], first: str | None = None) -> Any:
-    """Give a class an __init__ whose signature has its own parameters and the settings of its methods."""
+def with_settings(of: str, own: dict[str, Any], first: str | None = None, other: tuple[str, ...] = ()) -> Any:
+    """Give a class an __init__ whose signature has its own parameters and the settings of its methods, but for `other`, which its
+    own say."""
 
     def decorate(cls: Any) -> Any:
-        table = _settings.union(of)
-        settings = [name for name in table if name not in SAID_ELSEWHERE and name not in own]
+        table = {name: s for name, s in _settings.union(of).items() if name not in SAID_ELSEWHERE + other}
+        settings = [name for name in table if name not in own]
         values = {**own, **dict.fromkeys(settings)}
         keys = ", ".join(f"{name}={value!r}" for name, value in values.items() if name != first)
         head = f"{first}={own[first]!r}, *, " if first else "*, "
@@ -66,9 +73,8 @@ def with_settings(of: str, own: dict[str, Any], first: str | None = None) -> Any
         exec(f"def __init__(self, {head}{keys}):{body}", space)  # written out: scikit-learn reads the signature
         cls.__init__ = space["__init__"]
         cls.__init__.__qualname__ = f"{cls.__name__}.__init__"
-        cls._of, cls._setting_names = of, settings + [n for n in own if n in table and n not in SAID_ELSEWHERE]
-        lines = [f"    {name} : {'|'.join(s.choices) or s.type}, None is {s.default}\n        {s.help}"
-                 for name, s in table.items() if name not in SAID_ELSEWHERE]
+        cls._of, cls._setting_names = of, settings + [n for n in own if n in table]
+        lines = [f"    {name} : {'|'.join(s.choices) or s.type}, None is {s.default}\n        {s.help}" for name, s in table.items()]
         cls.__doc__ = inspect.cleandoc(cls.__doc__) + "\n\nSettings of the methods\n-----------------------\n" + "\n".join(lines)
         return cls
 
@@ -364,6 +370,9 @@ class Regression(Common, BaseEstimator):
     """What all regressions share.  A subclass says its likelihood and what its target is."""
 
     _words: list[str] = []
+    rank: Any = None  # of estimators that have no such parameter
+    prior: Any = None
+    scaling: Any = None
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -499,29 +508,28 @@ class Regression(Common, BaseEstimator):
         f = self._handle()
         return f.keep("report", f.core.report)
 
-    def _predictions(self, X: Any, offset: Any = None, level: float = 0.0, y: Any = None) -> Any:
-        """Numbers (n x 4), log probabilities (n x classes) and, with y, log p(y); None where there are none."""
-        f = self._handle()
+    def _new(self, X: Any, offset: Any, y: Any = None) -> dict[str, Any]:
+        """Rows that are not learned, with their target or without."""
         X = self._rows(X, False)
-        n = X.shape[0]
         table = self._table(X)
-        self._offset_into(table, offset, n)
+        self._offset_into(table, offset, X.shape[0])
         if y is not None:
             y = self._check_y(y)
             check_consistent_length(X, y)
             table.update(self._target(y, False))
         table.update(self._roles(table))
+        return table
+
+    def _predictions(self, X: Any, offset: Any = None, level: float = 0.0, y: Any = None) -> Any:
+        """Numbers (n x 4), log probabilities (n x classes) and, with y, log p(y); None where there are none."""
+        f = self._handle()
+        table = self._new(X, offset, y)
         n, classes, p, logp, density = f.core.predict(table, self._draws(), 0, False, False, level, y is not None)
         return (None if p is None else numbers(p, n, 4), None if logp is None else numbers(logp, n, classes),
                 None if density is None else numbers(density, n))
 
     def _calibration(self, X: Any, y: Any, offset: Any, levels: Any) -> Any:
-        f, X, y = self._handle(), self._rows(X, False), self._check_y(y)
-        check_consistent_length(X, y)
-        table = {**self._table(X), **self._target(y, False)}
-        self._offset_into(table, offset, len(y))
-        table.update(self._roles(table))
-        return f.core.calibration(table, self._draws(), levels)
+        return self._handle().core.calibration(self._new(X, offset, y), self._draws(), levels)
 
     def log_predictive(self, X: Any, y: Any, offset: Any = None) -> Any:
         """log p(y) of each row, integrated over the posterior."""
@@ -553,6 +561,10 @@ class Regression(Common, BaseEstimator):
     def n_iter_(self) -> int:
         return max(1, self._report()["iterations"])
 
+
+class Theta:
+    """Parameters that are of interest themselves."""
+
     @property
     def mixture_(self) -> list[tuple[Gauss, float]]:
         """The Gaussians over theta and their weights, in fitting units: one, or those of several runs."""
@@ -565,7 +577,7 @@ class Regression(Common, BaseEstimator):
         return numbers(f.core.sample(n, seed, 0), n, self._about()["size"])
 
 
-class Linear:
+class Linear(Theta):
     """Coefficients of a linear model."""
 
     def _coefficients(self) -> Any:
@@ -816,7 +828,7 @@ NETWORK = {"hidden_layer_sizes": None, "layers": None, "method": "auto", "rank":
            "n_draws": None, "standardise": True, "prior": None, "scaling": None, "n_jobs": None, "random_state": None}
 
 
-class Network(Regression):
+class Network(Theta, Regression):
     """The layers of a network."""
 
     def _model(self) -> str:
@@ -874,6 +886,302 @@ class BayesianMLPClassifier(Classes, Network):
 
 
 
+# ---- Gaussian processes -----------------------------------------------------------------------------------------------------------
+
+
+class Kernel:
+    """A kernel in front of everything, and the noise as scikit-learn calls it."""
+
+    def _kernel(self) -> str:
+        if not isinstance(self.kernel, str):
+            raise refuse(f"kernel = {self.kernel!r}: expected a text as docs/kernels.md has it, \"rbf:ard\" or \"2*matern32 + linear\"")
+        return self.kernel
+
+    def _settings_given(self) -> dict[str, str]:
+        given = super()._settings_given()
+        alpha = getattr(self, "alpha", None)
+        if alpha is None:
+            return given
+        if np.ndim(alpha) != 0:
+            raise refuse("alpha: expected a number; a noise of its own for each row is alpha / sample_weight")
+        if not 0 < alpha < np.inf:
+            raise refuse(f"alpha = {alpha!r}: expected a variance above 0, or None: learned")
+        return {**given, "beta": _settings.text_of(1 / float(alpha))}
+
+    @property
+    def alpha_(self) -> float:
+        """Variance of the noise in fitting units, of a number."""
+        beta = self._report()["beta"]
+        if self._likelihood() != "gaussian":
+            raise AttributeError(f"a {self._likelihood()} target has no noise of its own")
+        return 1 / beta
+
+
+PROCESS = {"kernel": "rbf:ard", "alpha": None, "n_restarts_optimizer": None, "method": "auto", "standardise": True, "n_jobs": None,
+           "random_state": None}
+SEARCH = ("beta", "starts")  # said by alpha and n_restarts_optimizer
+
+
+class Process(Kernel, Regression):
+    """A Gaussian process of all rows."""
+
+    def _model(self) -> str:
+        return "gp:" + self._kernel()
+
+    def _settings_given(self) -> dict[str, str]:
+        given, more = super()._settings_given(), self.n_restarts_optimizer
+        if more is None:
+            return given
+        if not isinstance(more, (int, np.integer)) or more < 0:
+            raise refuse(f"n_restarts_optimizer = {more!r}: expected a whole number from 0 on, or None: by the number of parameters")
+        return {**given, "starts": str(int(more) + 1)}
+
+    def update(self, X: Any, y: Any, sample_weight: Any = None, offset: Any = None) -> Any:
+        """Append rows; the parameters of the kernel and the noise stay."""
+        self._handle()
+        self._advance((self._training(X, y, sample_weight, offset, False),))
+        return self
+
+    def _learned(self) -> dict[str, Any]:
+        f = self._handle()
+        return f.keep("process", f.core.process)
+
+    @property
+    def kernel_(self) -> str:
+        """The kernel with every parameter as it was learned, in fitting units: a `kernel` for others."""
+        return self._learned()["found"]
+
+    @property
+    def kernel_parameters_(self) -> list[dict[str, Any]]:
+        """Each parameter, in the order of theta_: its name ("s2", "l", .., "noise"), kernel and column, its value in the user's units,
+        theta (fitting units), relevance (1 / theta of a length-scale of its own), fixed and at_bound."""
+        names = ("name", "kernel", "column", "theta", "value", "relevance", "fixed", "at_bound")
+        out = [dict(zip(names, p)) for p in self._learned()["parameters"]]
+        return [{**p, "fixed": bool(p["fixed"]), "at_bound": bool(p["at_bound"])} for p in out]
+
+    @property
+    def theta_(self) -> Any:
+        """Logarithms of the parameters of the kernel and, of a number, of the precision of the noise: fitting units."""
+        values = [(p["name"], p["theta"]) for p in self.kernel_parameters_]
+        return np.array([-np.log(v) if name == "noise" else np.log(v) for name, v in values])
+
+    @property
+    def log_marginal_likelihood_value_(self) -> float:
+        """log p(y) of all rows in fitting units; of classes and counts Laplace's."""
+        return self._learned()["lml"]
+
+    @property
+    def jitter_(self) -> float:
+        """What a factor needed on its diagonal; usually 0."""
+        return self._learned()["jitter"]
+
+
+@with_settings("kernels", {"kernel": PROCESS["kernel"], "likelihood": "gaussian", **PROCESS}, "kernel", SEARCH)
+class GaussianProcessRegressor(Number, Process):
+    """A Gaussian process of a number, as `fabayes fit --model gp:KERNEL` makes it.
+
+    kernel : a text, as "rbf:ard", "2*matern32 + linear", "rbf*periodic:col=day:p=7" (docs/kernels.md); a parameter that it gives stays,
+        the others are found where the evidence is largest
+    likelihood : "gaussian", or "poisson": counts, by Laplace's method
+    alpha : variance of the noise in fitting units (with standardise a share of the variance of y); None: by the evidence
+    n_restarts_optimizer : searches after the first; None: 4 and one for each free parameter, 9 at most
+    method : "auto", or one of those that take kernels
+    standardise : centre and scale columns and y, and length-scales of `kernel` are in these units; False: neither
+    n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
+    random_state : the seed
+    """
+
+    def _likelihood(self) -> str:
+        return self.likelihood
+
+    def predict(self, X: Any, return_std: bool = False, return_cov: bool = False, offset: Any = None) -> Any:
+        """The mean of y, and its standard deviation, or the covariance of the rows; noise is in both."""
+        if return_std and return_cov:
+            raise refuse("return_std and return_cov: at most one of them")
+        if not return_cov:
+            return super().predict(X, return_std, offset)
+        f = self._handle()
+        n, mean, covariance = f.core.joint(self._new(X, offset))
+        return numbers(mean, n), numbers(covariance, n, n)
+
+    def sample_y(self, X: Any, n_samples: int = 1, random_state: Any = 0, offset: Any = None) -> Any:
+        """Functions at the rows, drawn jointly: rows x n_samples, without noise; of counts the logarithm of their rate."""
+        seed = random_state if isinstance(random_state, (int, np.integer)) else check_random_state(random_state).randint(2**31 - 1)
+        rows, draws = self._handle().core.functions(self._new(X, offset), n_samples, int(seed), 0)
+        return numbers(draws, n_samples, rows).T
+
+    def log_marginal_likelihood(self, theta: Any = None, eval_gradient: bool = False) -> Any:
+        """log p(y) under theta, ordered as theta_ (None: what was learned), and its gradient where that is asked for."""
+        core = self._handle().core
+        at = None if theta is None else np.ascontiguousarray(theta, dtype=np.float64)
+        value, slope = core.evidence(at, bool(eval_gradient))
+        return (value, numbers(slope, len(slope) // 8)) if eval_gradient else value
+
+
+@with_settings("kernels", PROCESS, "kernel", SEARCH)
+class GaussianProcessClassifier(Classes, Process):
+    """A Gaussian process behind classes, by Laplace's method, as `fabayes fit --model gp:KERNEL` makes it.
+
+    kernel, n_restarts_optimizer, method, standardise, n_jobs, random_state : as those of GaussianProcessRegressor
+    """
+
+    def _only_two(self) -> bool:
+        return "categorical" not in _core.takes("gp", "kernels")[2]
+
+    def _target(self, y: Any, first: bool) -> dict[str, Any]:
+        if first and self._only_two() and len(np.unique(y)) > 2:
+            raise refuse(f"Only binary classification is supported: y has {len(np.unique(y))} classes, and gp takes two")
+        return super()._target(y, first)
+
+    def _more_tags(self) -> dict[str, Any]:
+        return {"binary_only": self._only_two()}
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = not self._only_two()
+        return tags
+
+
+STREAMING = {"kernel": "rbf:ard", "features": "nystrom", "n_components": None, "orthogonal": False, "method": "kalman", "rank": None,
+             "scale_rows": None, "standardise": True, "scaling": None, "n_jobs": None, "random_state": None}
+PRIOR = ("alpha", "beta", "intercept_alpha")  # of weights it is 1: the process's
+
+
+class Features(Kernel, Regression):
+    """A linear model of features of a kernel."""
+
+    def _training(self, X: Any, y: Any, sample_weight: Any, offset: Any, first: bool) -> dict[str, Any]:
+        table = super()._training(X, y, sample_weight, offset, first)
+        if first:
+            self._first_rows = len(table["y"])
+        return table
+
+    def _model(self) -> str:
+        if self.features not in ("nystrom", "rff"):
+            raise refuse(f"features = {self.features!r}: expected 'nystrom' or 'rff'")
+        m = self.n_components
+        if m is None:
+            m = min(500, self._first_rows) if self.features == "nystrom" else 500
+        m = int(m) + int(m) % 2 if self.features == "rff" else int(m)
+        text = f"{self.features}:{self._kernel()}:{m}"
+        if self.features == "nystrom" and self.orthogonal:
+            raise refuse("orthogonal: landmarks have no frequencies; it is for features='rff'")
+        seed = self._seed() if self.features == "rff" else None
+        return text + (":orthogonal" if self.orthogonal else "") + ("" if seed is None else f":seed={seed}")
+
+    def _plan(self) -> dict[str, Any]:
+        plan = super()._plan()
+        if self.scale_rows is not None:
+            plan["scale_rows"] = int(self.scale_rows)
+        return plan
+
+    @property
+    def features_(self) -> dict[str, Any]:
+        """The map: kind, kernel, theta (logarithms of its parameters), size, and landmarks or seed and orthogonal."""
+        about: dict[str, Any] = json.loads(self._handle().core.scaling())["features"]
+        return about
+
+
+@with_settings("linear", {"kernel": "rbf:ard", "likelihood": "gaussian", "alpha": None, **STREAMING}, "kernel", PRIOR)
+class StreamingGP(Number, Features):
+    """A Gaussian process of a number by features of its kernel, in one pass: `fabayes fit --model nystrom:KERNEL:M -m kalman`.
+
+    kernel : a text, as that of GaussianProcessRegressor; what it does not give, and landmarks, come from the first rows, and stay
+    likelihood : "gaussian", or "poisson": counts, by method="rvga" or "lrvga"
+    alpha : variance of the noise in fitting units; None: learned in the stream
+    features : "nystrom": landmarks, rows of the first call; "rff": random cosines and sines, of stationary kernels
+    n_components : of them; None: 500, and of landmarks no more than rows of the first call; rff come in pairs, an odd number is one more
+    orthogonal : of rff: frequencies that are orthogonal
+    method : "kalman" (all of the covariance), "lrvga" (rank), "rvga"; or of linear models any other, which has no partial_fit
+    rank : of lrvga
+    scale_rows : rows that units, kernel and landmarks come from; None: the first 1000, and two for each landmark
+    standardise, scaling, n_jobs, random_state : as those of BayesianLinearRegression; the seed is that of rff too
+    """
+
+    def _likelihood(self) -> str:
+        return self.likelihood
+
+
+@with_settings("linear", {**STREAMING, "method": "rvga"}, "kernel", PRIOR)
+class StreamingGPClassifier(Classes, Features):
+    """The same of two or more classes: `fabayes fit --model nystrom:KERNEL:M -m rvga`.
+
+    Parameters as those of StreamingGP; method "rvga" or "lrvga" streams.
+    """
+
+
+# ---- search -----------------------------------------------------------------------------------------------------------------------
+
+
+class BayesSearchCV(BaseSearchCV):
+    """Search for parameters of any estimator by cross-validation, each trial where a Gaussian process of those before promises most.
+
+    estimator : of scikit-learn's manners
+    search_spaces : ranges by the names of parameters: (0.1, 10.0), (1, 5) whole numbers, (1e-4, 0.1, "log"), "1e-4:0.1:log", or a list of
+        choices (fabayes.Proposer)
+    n_iter : trials
+    n_points : trials side by side, which do not know of one another
+    acquisition, xi, starts : as those of fabayes.Proposer
+    scoring, n_jobs, refit, cv, verbose, pre_dispatch, error_score, return_train_score : as those of scikit-learn's RandomizedSearchCV;
+        with several scores refit names the one that is searched
+    random_state : the seed
+
+    A trial whose fit fails (error_score is NaN) is kept away from; one of which no fit went well is in proposer_.trials alone.  After
+    fit: best_params_, best_score_, best_index_, best_estimator_,
+    cv_results_, .. as scikit-learn's searches have them, and proposer_, the process of the trials.
+    """
+
+    def __init__(self, estimator: Any, search_spaces: Any = None, *, n_iter: int = 30, n_points: int = 1, acquisition: str = "ei", xi: float = 0.0,
+                 starts: int | None = None, scoring: Any = None, n_jobs: int | None = None, refit: Any = True, cv: Any = None,
+                 verbose: int = 0, pre_dispatch: Any = "2*n_jobs", error_score: Any = np.nan, return_train_score: bool = False,
+                 random_state: Any = None):
+        super().__init__(estimator=estimator, scoring=scoring, n_jobs=n_jobs, refit=refit, cv=cv, verbose=verbose,
+                         pre_dispatch=pre_dispatch, error_score=error_score, return_train_score=return_train_score)
+        self.search_spaces, self.n_iter, self.n_points = search_spaces, n_iter, n_points
+        self.acquisition, self.xi, self.starts, self.random_state = acquisition, xi, starts, random_state
+
+    def _searched(self, results: dict[str, Any]) -> str:
+        """The column of the score that is searched."""
+        if "mean_test_score" in results:
+            return "mean_test_score"
+        name = f"mean_test_{self.refit}"
+        if name not in results:
+            raise refuse(f"refit = {self.refit!r}: with several scores it names the one that is searched")
+        return name
+
+    def _run_search(self, evaluate_candidates: Any) -> None:
+        for name in ("n_iter", "n_points"):
+            if not isinstance(getattr(self, name), (int, np.integer)) or getattr(self, name) < 1:
+                raise refuse(f"{name} = {getattr(self, name)!r}, expected a whole number from 1 on")
+        if not isinstance(self.search_spaces, Mapping):
+            raise refuse(f"search_spaces = {self.search_spaces!r}: expected a dict of ranges by name")
+        state = self.random_state
+        seed = 0 if state is None else int(state) if isinstance(state, (int, np.integer)) else check_random_state(state).randint(2**31 - 1)
+        known = self.estimator.get_params()
+        for name in self.search_spaces:
+            if name not in known:
+                raise refuse(_settings.no("parameter", str(name), sorted(known)))
+        self.proposer_ = Proposer(self.search_spaces, maximise=True, acquisition=self.acquisition, xi=self.xi, starts=self.starts, seed=seed)
+        done = kept = 0
+        while done < self.n_iter:
+            points = self.proposer_.ask(min(self.n_points, self.n_iter - done))
+            done += len(points)
+            try:
+                results = evaluate_candidates(points)
+            except ValueError as e:  # scikit-learn gives up where no fit of these points went well
+                if self.error_score == "raise" or "fits failed" not in str(e):
+                    raise
+                warnings.warn(str(e), FitFailedWarning)
+                scores = [np.nan] * len(points)
+            else:
+                scores = results[self._searched(results)][kept:]
+                kept += len(points)
+            for point, score in zip(points, scores):
+                self.proposer_.tell(point, score)
+        if kept == 0:
+            raise refuse(f"none of the {done} trials could be fitted; error_score='raise' shows why")
+
+
 # ---- from files -------------------------------------------------------------------------------------------------------------------
 
 
@@ -897,6 +1205,11 @@ def _classes_of(levels: list[Any]) -> Any:
     return values.astype(np.int64) if (values == np.floor(values)).all() else values
 
 
+def _noise_given(learned: dict[str, Any]) -> float | None:
+    """The variance of a noise that was not searched."""
+    return next((theta for name, _, _, theta, _, _, fixed, _ in learned["parameters"] if name == "noise" and fixed), None)
+
+
 def regression_from_bytes(name: str, data: bytes) -> Any:
     """The estimator of a file of `fabayes fit`."""
     core = _core.regression_of(name, data, threads_of(None))
@@ -905,8 +1218,17 @@ def regression_from_bytes(name: str, data: bytes) -> Any:
               "categorical": BayesianLogisticRegression}
     if about["likelihood"] not in linear:
         raise error(6, f"{name}: likelihood '{about['likelihood']}' has no estimator")
-    is_classes = bool(about["levels"])
-    if about["layers"] is None:
+    is_classes, features = bool(about["levels"]), json.loads(core.scaling()).get("features")
+    if about["process"]:
+        learned = core.process()
+        estimator = (GaussianProcessClassifier if is_classes else GaussianProcessRegressor)(learned["kernel"], method=about["method"])
+        estimator.set_params(**({} if is_classes else {"likelihood": about["likelihood"], "alpha": _noise_given(learned)}))
+    elif features:
+        about_rff = {"orthogonal": bool(features["orthogonal"]), "random_state": features["seed"]} if features["kind"] == "rff" else {}
+        estimator = (StreamingGPClassifier if is_classes else StreamingGP)(
+            features["kernel"], features=features["kind"], n_components=features["size"], method=about["method"], **about_rff)
+        estimator.set_params(**({} if is_classes else {"likelihood": about["likelihood"]}))
+    elif about["layers"] is None:
         estimator = linear[about["likelihood"]](method=about["method"], fit_intercept=bool(about["intercept"]))
     else:
         network = BayesianMLPClassifier if is_classes else BayesianMLPRegressor
