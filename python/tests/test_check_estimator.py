@@ -25,9 +25,9 @@ ESTIMATORS = [
     fabayes.BayesianMLPClassifier((5,), method="lrvga", rank=3),
     fabayes.GaussianProcessRegressor(),
     fabayes.GaussianProcessClassifier("rbf"),
-    fabayes.StreamingGP(n_components=10),
+    fabayes.StreamingGP(n_components=5),
     fabayes.StreamingGP("matern52", features="rff", n_components=20, method="lrvga", rank=5, alpha=0.01),
-    fabayes.StreamingGPClassifier("rbf", n_components=10),
+    fabayes.StreamingGPClassifier("rbf", n_components=5),
     fabayes.BayesSearchCV(Ridge(), {"alpha": (1e-3, 1e3, "log")}, n_iter=6, cv=2),
 ]
 

@@ -1172,6 +1172,7 @@ class BayesSearchCV(BaseSearchCV):
                 if self.error_score == "raise" or "fits failed" not in str(e):
                     raise
                 warnings.warn(str(e), FitFailedWarning)
+                why = e
                 scores = [np.nan] * len(points)
             else:
                 scores = results[self._searched(results)][kept:]
@@ -1179,7 +1180,7 @@ class BayesSearchCV(BaseSearchCV):
             for point, score in zip(points, scores):
                 self.proposer_.tell(point, score)
         if kept == 0:
-            raise refuse(f"none of the {done} trials could be fitted; error_score='raise' shows why")
+            raise refuse(f"none of the {done} trials could be fitted; the last: {why}")
 
 
 # ---- from files -------------------------------------------------------------------------------------------------------------------
