@@ -190,6 +190,8 @@ SAME = [
     (GaussianProcessRegressor("rbf", standardise=False), Y, ["--likelihood", "gaussian", "--model", "gp:rbf", "--no-scale"]),
     (GaussianProcessRegressor("rbf", likelihood="poisson"), COUNTS, ["--likelihood", "poisson", "--model", "gp:rbf"]),
     (GaussianProcessClassifier("rbf"), (Y > 30) * 1.0, ["--likelihood", "bernoulli", "--model", "gp:rbf"]),
+    (GaussianProcessClassifier("rbf"), np.where(Y > np.quantile(Y, 0.7), "high", np.where(Y > np.quantile(Y, 0.3), "mid", "low")),
+     ["--likelihood", "categorical", "--model", "gp:rbf"]),
     (StreamingGP("rbf", n_components=9), Y, ["--likelihood", "gaussian", "--model", "nystrom:rbf:9", "-m", "kalman"]),
     (StreamingGP("matern32", features="rff", n_components=12, orthogonal=True, random_state=7, method="lrvga", rank=3, scale_rows=50), Y,
      ["--likelihood", "gaussian", "--model", "rff:matern32:12:orthogonal:seed=7", "-m", "lrvga", "-k", 3, "--seed=7", "--scale-rows", 50]),

@@ -1025,22 +1025,6 @@ class GaussianProcessClassifier(Classes, Process):
     kernel, n_restarts_optimizer, method, standardise, n_jobs, random_state : as those of GaussianProcessRegressor
     """
 
-    def _only_two(self) -> bool:
-        return "categorical" not in _core.takes("gp", "kernels")[2]
-
-    def _target(self, y: Any, first: bool) -> dict[str, Any]:
-        if first and self._only_two() and len(np.unique(y)) > 2:
-            raise refuse(f"Only binary classification is supported: y has {len(np.unique(y))} classes, and gp takes two")
-        return super()._target(y, first)
-
-    def _more_tags(self) -> dict[str, Any]:
-        return {"binary_only": self._only_two()}
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = not self._only_two()
-        return tags
-
 
 STREAMING = {"kernel": "rbf:ard", "features": "nystrom", "n_components": None, "orthogonal": False, "method": "kalman", "rank": None,
              "scale_rows": None, "standardise": True, "scaling": None, "n_jobs": None, "random_state": None}
