@@ -679,11 +679,12 @@ static PyObject *describe(PyObject *o, PyObject *none)
     PyObject *out = NULL;
     if (names && classes && columns)
         out = Py_BuildValue(
-            "{sz ss sL sL sL sd sL sO sO sO sz sz sz sz sO}", "method", m ? fab_method_name(m) : NULL,
-            "likelihood", fab_likelihood_name(glm.likelihood), "features", (long long)glm.D,
-            "classes", (long long)glm.classes, "intercept", (long long)glm.intercept, "beta",
-            glm.beta, "size", (long long)fab_regression_size(self->r), "names", names, "levels",
-            classes, "columns", columns, "layers", layers, "target", k ? k->target : NULL, "weight",
+            "{sz ss sL sL sL sd sL sO sO sO sz sz sz sz sO}", "method",
+            m ? fab_method_name(m) : NULL, "likelihood", fab_likelihood_name(glm.likelihood),
+            "features", (long long)glm.D, "classes", (long long)glm.classes, "intercept",
+            (long long)glm.intercept, "beta", glm.beta, "size",
+            (long long)fab_regression_size(self->r), "names", names, "levels", classes, "columns",
+            columns, "layers", layers, "target", k ? k->target : NULL, "weight",
             k ? k->weight : NULL, "offset", k ? k->offset : NULL, "process",
             fab_regression_is_process(self->r) ? Py_True : Py_False);
     Py_XDECREF(names);
