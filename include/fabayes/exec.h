@@ -49,7 +49,9 @@ typedef struct fab_rows {
 
 /* One of several processes that each hold some coordinates of theta.  `sum` adds buf over all of them,
  * the same bits everywhere.  Zeros and NULLs: alone.  The streams of vectors (recursive-em, online-em, stochastic-em,
- * online-sga) can be divided so, Gaussians and their distances too; a method that cannot refuses. */
+ * online-sga) can be divided so, Gaussians, their densities and distances too (not W2); a method that cannot refuses.
+ * What fails in one process fails in all of them, with its status and sentence: every verb begins and ends with a sum of
+ * four numbers. */
 typedef struct fab_comm {
     int64_t first_row,
         total_rows; /* coordinates of the processes before this one; of all of them */

@@ -8,6 +8,7 @@
 #include "base/settings.h"
 #include "base/text.h"
 #include "fit/fit.h"
+#include "la/ops.h"
 #include "model/kernel.h"
 #include "train/state.h"
 #include <stdio.h>
@@ -260,29 +261,28 @@ static fab_status load_with(fab_fit **f, const fab_method *m, void *settings,
                             const fab_tensors *file, const fab_input *in, const fab_exec *x)
 {
     int64_t n = 0; /* a batch method gets its rows again, others go on behind them */
-    if (fab_method_continues(m)) FAB_TRY(read_count(file, &n));
     fab_settings_defaults(m->fields, settings);
-    FAB_TRY(fab_settings_from_json(m->fields, settings, fab_tensors_get(file, "settings")));
+    fab_status s = fab_method_continues(m) ? read_count(file, &n) : FAB_OK;
+    if (s == FAB_OK)
+        s = fab_settings_from_json(m->fields, settings, fab_tensors_get(file, "settings"));
+    FAB_TRY(fab_agree(x ? x->comm : NULL, s, 0, ""));
     FAB_TRY(fab_fit_create(f, m->name, settings, m->fields->size, in, x));
-    fab_status s = fab_fit_load_state(*f, file, n);
+    s = fab_fit_load_state(*f, file, n);
     if (s == FAB_OK && (*f)->drive && n > in->rows)
         s = FAB_FAIL(FAB_BAD_FILE, "the file has seen %lld rows, and there are %lld", (long long)n,
                      (long long)in->rows);
+    s = fab_agree(&(*f)->comm, s, (uint64_t)n, "the files of the processes have seen other rows");
     if (s == FAB_OK) return FAB_OK;
     fab_fit_free(*f);
     *f = NULL;
     return s;
 }
 
-fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *in,
-                        const fab_exec *x)
+/* The method that the file was made with, as it continues. */
+static fab_status described_method(const fab_method **method, const fab_tensors *file,
+                                   const fab_input *in)
 {
     const char *name = fab_tensors_get(file, "method");
-    fab_input own = {0};
-    fab_model model;
-    fab_glm glm;
-    void *settings;
-    *f = NULL;
     if (!name || !fab_tensors_get(file, "settings") || !fab_tensors_get(file, "n"))
         return FAB_FAIL(FAB_BAD_FILE,
                         "the metadata lack method, settings or n: this is no saved fit");
@@ -294,9 +294,24 @@ fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *i
         return FAB_FAIL(
             FAB_UNSUPPORTED,
             "method '%s' is a batch method and cannot continue; fit again with all rows", name);
-    if (!in) FAB_TRY(described_input(m, file, &own, &glm, &model));
-    FAB_TRY(fab_alloc_array(&settings, 1, m->fields->size, m->name));
-    const fab_status s = load_with(f, m, settings, file, in ? in : &own, x);
+    *method = m;
+    return FAB_OK;
+}
+
+fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *in,
+                        const fab_exec *x)
+{
+    const fab_method *m = NULL;
+    fab_input own = {0};
+    fab_model model;
+    fab_glm glm;
+    void *settings = NULL;
+    *f = NULL;
+    fab_status s = described_method(&m, file, in);
+    if (s == FAB_OK && !in) s = described_input(m, file, &own, &glm, &model);
+    if (s == FAB_OK) s = fab_alloc_array(&settings, 1, m->fields->size, m->name);
+    FAB_TRY(fab_agree(x ? x->comm : NULL, s, 0, ""));
+    s = load_with(f, m, settings, file, in ? in : &own, x);
     fab_release(settings);
     return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s; /* a bad setting here came from the file */
 }

@@ -198,6 +198,12 @@ static int hear(void *ctx, const char *what, int64_t done, int64_t total)
     return f->stopped;
 }
 
+/* Whatever a verb does in several processes begins and ends in all of them: see fab_agree. */
+static fab_status agree(const fab_fit *f, fab_status mine)
+{
+    return fab_agree(&f->comm, mine, 0, "");
+}
+
 static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
 {
     const fab_field *seed = fab_settings_find(f->m->fields, "seed");
@@ -249,8 +255,9 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
                         const fab_exec *x)
 {
     const int64_t runs = fab_method_setting(m, settings, "runs");
-    const int64_t all = x && x->comm ? x->comm->total_rows : in->vectors;
+    const int64_t all = fab_total(x ? x->comm : NULL, in->vectors);
     fab_fit proto = {.m = m, .vectors = in->vectors, .all = all, .runs = runs ? runs : 1}, *new;
+    if (x && x->comm) proto.comm = *x->comm;
     if (in->model) proto.model = *in->model;
     FAB_TRY(fab_build((void **)&new, sizeof *new, &proto, layout));
     memcpy(new->settings, settings, m->fields->size);
@@ -286,8 +293,8 @@ static fab_status checked_settings(fab_any_settings *own, const fab_method *m, c
     return check_input(m, own, in, x);
 }
 
-fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings, size_t size,
-                          const fab_input *in, const fab_exec *x)
+static fab_status create(fab_fit **f, const char *method, const void *settings, size_t size,
+                         const fab_input *in, const fab_exec *x)
 {
     const fab_method *m;
     fab_any_settings own;
@@ -295,6 +302,42 @@ fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings,
     FAB_TRY(find_method(&m, method, in));
     FAB_TRY(checked_settings(&own, m, settings, size, in, x));
     return build(f, m, &own, in, x);
+}
+
+/* FNV-1a of what all processes must have alike: the method, its settings, the number of coordinates. */
+static uint64_t key_of(const fab_fit *f)
+{
+    uint64_t h = 14695981039346656037u;
+    for (const char *p = f->m->name; *p; p++) h = (h ^ (unsigned char)*p) * 1099511628211u;
+    const unsigned char *s = f->settings;
+    for (size_t i = 0; i < f->m->fields->size; i++) h = (h ^ s[i]) * 1099511628211u;
+    return h ^ (uint64_t)f->all;
+}
+
+/* The coordinates of all processes are all that there are. */
+static fab_status check_shares(const fab_fit *f)
+{
+    double D = (double)f->vectors;
+    if (!f->comm.sum) return FAB_OK;
+    FAB_TRY(f->comm.sum(f->comm.ctx, &D, 1));
+    if (D == (double)f->all) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT,
+                    "%s: the processes have %.0f coordinates together, and say that there are %lld",
+                    f->m->name, D, (long long)f->all);
+}
+
+fab_status fab_fit_create(fab_fit **f, const char *method, const void *settings, size_t size,
+                          const fab_input *in, const fab_exec *x)
+{
+    fab_status s = create(f, method, settings, size, in, x);
+    s = fab_agree(x ? x->comm : NULL, s, s == FAB_OK ? key_of(*f) : 0,
+                  "the processes have other methods, settings or numbers of coordinates");
+    if (s == FAB_OK) s = check_shares(*f);
+    if (s != FAB_OK) {
+        fab_fit_free(*f);
+        *f = NULL;
+    }
+    return s;
 }
 
 double fab_fit_bytes(const char *method, const void *settings, size_t size, const fab_input *in,
@@ -364,6 +407,19 @@ static int64_t piece(double work, int64_t left)
     return rows > 1 ? (int64_t)rows : 1;
 }
 
+/* Feed n of the rows, to all runs. */
+static fab_status take_piece(fab_fit *f, const fab_examples *part, double work)
+{
+    const int64_t n = part->x.n;
+    for (; f->taken < f->runs; f->taken++) FAB_TRY(f->m->update(f->handle[f->taken], part));
+    f->taken = 0;
+    f->n += n;
+    if (work > 0) FAB_TRY(fab_watch_work(&f->pieces, work * (double)n, f->m->name, f->n, 0));
+    if (f->stopped)
+        return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld rows", f->m->name, (long long)f->n);
+    return FAB_OK;
+}
+
 /* Feed rows that are all there. */
 static fab_status take_rows(fab_fit *f, const fab_examples *e)
 {
@@ -371,13 +427,7 @@ static fab_status take_rows(fab_fit *f, const fab_examples *e)
         const double work = f->m->work ? f->m->work(f->handle[f->taken]) : 0;
         n = piece(work, e->x.n - done);
         const fab_examples part = fab_examples_part(e, done, n);
-        for (; f->taken < f->runs; f->taken++) FAB_TRY(f->m->update(f->handle[f->taken], &part));
-        f->taken = 0;
-        f->n += n;
-        if (work > 0) FAB_TRY(fab_watch_work(&f->pieces, work * (double)n, f->m->name, f->n, 0));
-        if (f->stopped)
-            return FAB_FAIL(FAB_STOPPED, "%s: stopped after %lld rows", f->m->name,
-                            (long long)f->n);
+        FAB_TRY(agree(f, take_piece(f, &part, work)));
     }
     return FAB_OK;
 }
@@ -427,22 +477,35 @@ static fab_status take_present(fab_fit *f, const fab_examples *e, int64_t n)
     return s;
 }
 
-fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
+static fab_status check_update(const fab_fit *f, const fab_examples *e)
 {
-    int64_t present = 0;
     if (f->drive) FAB_TRY(fab_drive_check_update(f->drive));
     FAB_TRY(check_rows(f, e));
-    if (e->x.n == 0) return FAB_OK;
-    if (!fab_method_continues(f->m) && f->n > 0)
+    if (e->x.n > 0 && !fab_method_continues(f->m) && f->n > 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a batch method takes its whole table in one update",
                         f->m->name);
+    return FAB_OK;
+}
+
+fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
+{
+    const fab_status checked = check_update(f, e);
+    int64_t present = 0;
+    uint64_t key = 0; /* how many rows, and which of them are there */
+    for (int64_t j = 0; checked == FAB_OK && j < e->x.n; j++) {
+        const int there = !e->weight || e->weight[j] != 0;
+        key = 31 * key + 1 + (uint64_t)there;
+        present += there;
+    }
+    FAB_TRY(fab_agree(&f->comm, checked, key,
+                      "the processes have other numbers of rows, or rows of weight 0"));
+    if (e->x.n == 0) return FAB_OK;
     if (f->ready && !f->m->streams)
         release_present(f); /* of the rows before: they are in the result */
     f->ready = 0;
     f->stopped = 0;
     fab_tensors_free(f->tensors);
     f->tensors = NULL;
-    for (int64_t j = 0; j < e->x.n; j++) present += !e->weight || e->weight[j] != 0;
     return present == e->x.n ? take_rows(f, e) : take_present(f, e, present);
 }
 
@@ -467,7 +530,7 @@ fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
         return FAB_FAIL(FAB_BAD_DATA, "%s: %lld rows seen, expected at least 2", f->m->name,
                         (long long)f->n);
     f->stopped = 0;
-    if (!f->ready) FAB_TRY(fab_fit_parts(f, f->m->result));
+    if (!f->ready) FAB_TRY(agree(f, fab_fit_parts(f, f->m->result)));
     f->ready = 1;
     *q = &f->mixture;
     return FAB_OK;
@@ -495,7 +558,7 @@ fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)
     f->muted = 1;
     fab_status s = FAB_OK;
     if (f->m->so_far && !f->ready) {
-        s = fab_fit_parts(f, f->m->so_far);
+        s = agree(f, fab_fit_parts(f, f->m->so_far));
         *q = &f->mixture;
     } else {
         s = fab_fit_result(f, q);
@@ -529,7 +592,7 @@ fab_status fab_fit_report(fab_fit *f, fab_report *r)
 {
     const fab_mixture *q;
     FAB_TRY(fab_fit_result(f, &q));
-    FAB_TRY(f->m->report(f->handle[0], r));
+    FAB_TRY(agree(f, f->m->report(f->handle[0], r)));
     for (int64_t i = 1; i < f->runs && r->converged != 0; i++) { /* of several runs: all of them */
         fab_report other;
         FAB_TRY(f->m->report(f->handle[i], &other));

@@ -22,6 +22,7 @@ struct fab_fit {
     void *settings;   /* m->fields->size bytes, auto as chosen for the model */
     int64_t vectors;  /* length of vectors; 0: a model */
     int64_t all;      /* the sum of it over the processes */
+    fab_comm comm;    /* zeros: alone */
     fab_model model;  /* D = 0: vectors */
     fab_glm glm;      /* what a linear model points to */
     fab_gauss *prior; /* a copy that the runs borrow, or NULL */

@@ -31,6 +31,8 @@ const fab_ops *fab_ops_host(const fab_ops *ops)
     return ops->memory ? fab_ops_find("cpu", ops->type) : ops;
 }
 
+#define MOST_COORDINATES ((int64_t)1 << 41)
+
 /* ---- runs ---------------------------------------------------------------------------------------- */
 
 fab_status fab_run_init_anywhere(fab_run *r, const fab_exec *x, fab_dtype type)
@@ -70,6 +72,50 @@ fab_status fab_sum(const fab_run *r, double *buf, int64_t n)
 int64_t fab_total(const fab_comm *c, int64_t n)
 {
     return c && c->sum ? c->total_rows : n;
+}
+
+/* Of the processes that failed the one with the first coordinates, by halving; its status and sentence for all. */
+static fab_status raise_first(const fab_comm *c, fab_status mine)
+{
+    double message[sizeof((fab_sentence *)0)->text + 3] = {0}, failed;
+    fab_sentence said;
+    int64_t lo = 0, hi = MOST_COORDINATES;
+    const int64_t at = c->first_row < 0 ? 0 : (c->first_row < hi ? c->first_row : hi - 1);
+    while (hi - lo > 1) {
+        const int64_t middle = lo + (hi - lo) / 2;
+        failed = mine != FAB_OK && at >= lo && at < middle;
+        FAB_TRY(c->sum(c->ctx, &failed, 1));
+        if (failed > 0)
+            hi = middle;
+        else
+            lo = middle;
+    }
+    if (mine != FAB_OK && at == lo) {
+        fab_sentence_keep(&said);
+        message[0] = 1;
+        message[1] = (double)mine;
+        message[2] = (double)said.about;
+        for (size_t i = 0; i < sizeof said.text; i++) message[3 + i] = (unsigned char)said.text[i];
+    }
+    FAB_TRY(c->sum(c->ctx, message, (int64_t)(sizeof message / sizeof *message)));
+    if (message[0] > 1)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%.0f processes say that they begin at coordinate %lld",
+                        message[0], (long long)lo);
+    said.about = (size_t)message[2];
+    for (size_t i = 0; i < sizeof said.text; i++)
+        said.text[i] = (char)(unsigned char)message[3 + i];
+    return fab_sentence_raise((fab_status)message[1], &said);
+}
+
+fab_status fab_agree(const fab_comm *c, fab_status mine, uint64_t key, const char *unlike)
+{
+    const double k = (double)(key % 8191); /* squares of it add up exactly */
+    double message[4] = {mine != FAB_OK, 1, k, k * k};
+    if (!c || !c->sum) return mine;
+    FAB_TRY(c->sum(c->ctx, message, 4));
+    if (message[0] > 0) return raise_first(c, mine);
+    if (message[1] * message[3] == message[2] * message[2]) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "%s", unlike);
 }
 
 fab_status fab_check_alone(const char *who, const fab_exec *x)

@@ -122,12 +122,14 @@ static fab_status change(cutter *c, double *rms)
 static fab_status run(cutter *c, double tol, int64_t max_iter)
 {
     FAB_TRY(begin(c));
-    const double work = (double)c->g->D * (double)(c->K * (c->R + 2 * c->K));
+    const double all = (double)fab_total(&c->run.comm, c->g->D),
+                 work = all * (double)(c->K * (c->R + 2 * c->K));
     double rms;
     for (int64_t iter = 0; iter < max_iter; iter++) {
         FAB_TRY(step(c));
         FAB_TRY(change(c, &rms));
-        FAB_TRY(fab_watch_work(&c->run.watch, work, "cut", iter + 1, 0));
+        FAB_TRY(fab_agree(&c->run.comm, fab_watch_work(&c->run.watch, work, "cut", iter + 1, 0), 0,
+                          ""));
         if (!(rms > tol)) break;
     }
     return fab_gauss_check(c->out);
@@ -138,10 +140,14 @@ fab_status fab_gauss_cut_into(fab_gauss *out, const fab_gauss *g, double tol, in
 {
     cutter proto = {.g = g, .out = out, .R = g->K, .K = out->K}, *c;
     FAB_TRY(fab_run_init(&proto.run, x, g->type));
-    FAB_TRY(fab_build((void **)&c, sizeof proto, &proto, layout));
-    const int before = fab_blas_enter();
-    const fab_status s = run(c, tol, max_iter);
-    fab_blas_leave(before);
+    fab_status s = fab_build((void **)&c, sizeof proto, &proto, layout);
+    s = fab_agree(&proto.run.comm, s, (uint64_t)(proto.R + 65537 * proto.K),
+                  "cut: the processes have another rank");
+    if (s == FAB_OK) {
+        const int before = fab_blas_enter();
+        s = run(c, tol, max_iter);
+        fab_blas_leave(before);
+    }
     fab_release(c);
     return s;
 }

@@ -98,24 +98,59 @@ static void rescale(fab_gauss *g, int exponent)
     for (int64_t i = 0; i < g->D * g->K; i++) ((double *)g->F)[i] = ldexp(((double *)g->F)[i], e);
 }
 
-enum { FAR_EXPONENT = 200 }; /* fourth powers and their sums stay finite within */
+enum {
+    FAR_EXPONENT = 200, /* fourth powers and their sums stay finite within */
+    EXPONENTS = 2200,   /* of all doubles, from LOWEST_EXPONENT on */
+    LOWEST_EXPONENT = -1100
+};
+
+/* The largest over all processes. */
+static fab_status largest(const fab_comm *c, int *exponent)
+{
+    double count[EXPONENTS] = {0};
+    if (!c || !c->sum) return FAB_OK;
+    count[*exponent - LOWEST_EXPONENT] = 1;
+    FAB_TRY(c->sum(c->ctx, count, EXPONENTS));
+    for (int i = 0; i < EXPONENTS; i++)
+        if (count[i] > 0) *exponent = LOWEST_EXPONENT + i;
+    return FAB_OK;
+}
+
+/* n numbers, or a failure in all processes. */
+static fab_status room(const fab_comm *c, double **p, int64_t n)
+{
+    return fab_agree(c, fab_alloc_array((void **)p, n, sizeof **p, "distance"), 0, "");
+}
+
+static const fab_comm *comm_of(const side *s)
+{
+    return &fab_solver_run(s->s)->comm;
+}
+
+static fab_status copies(side *a, side *b, const fab_gauss *ga, const fab_gauss *gb)
+{
+    FAB_TRY(fab_gauss_check(ga));
+    FAB_TRY(fab_gauss_check(gb));
+    FAB_TRY(fab_gauss_copy(&a->g, ga, FAB_F64));
+    return fab_gauss_copy(&b->g, gb, FAB_F64);
+}
 
 static fab_status sides_init(side *a, side *b, const fab_gauss *ga, const fab_gauss *gb,
                              const fab_exec *x)
 {
-    const int64_t room = ga->K > gb->K ? ga->K : gb->K;
-    FAB_TRY(fab_gauss_check(ga));
-    FAB_TRY(fab_gauss_check(gb));
-    FAB_TRY(fab_gauss_copy(&a->g, ga, FAB_F64));
-    FAB_TRY(fab_gauss_copy(&b->g, gb, FAB_F64));
-    const int ea = size_exponent(a->g), eb = size_exponent(b->g), e = ea > eb ? ea : eb;
+    const fab_comm *c = x ? x->comm : NULL;
+    const int64_t most = ga->K > gb->K ? ga->K : gb->K;
+    FAB_TRY(fab_agree(c, copies(a, b, ga, gb), 0, ""));
+    const int ea = size_exponent(a->g), eb = size_exponent(b->g);
+    int e = ea > eb ? ea : eb;
+    FAB_TRY(largest(c, &e));
     if (abs(e) > FAR_EXPONENT) {
         rescale(a->g, e);
         rescale(b->g, e);
         a->exponent = b->exponent = e;
     }
-    FAB_TRY(fab_solver_init_room(&a->s, a->g, x, room));
-    return fab_solver_init_room(&b->s, b->g, x, room);
+    FAB_TRY(fab_solver_init_room(&a->s, a->g, x, most));
+    return fab_solver_init_room(&b->s, b->g, x, most);
 }
 
 /* p, G and r = rowdot(G, G) of A, or of A^-1 when `inverse`. */
@@ -124,8 +159,8 @@ static fab_status side_matrix(side *s, int inverse)
     const fab_gauss *g = s->g;
     const fab_run *run = fab_solver_run(s->s);
     const int64_t DK = inverse ? g->D * g->K : 0;
-    FAB_TRY(fab_alloc_array(&s->block, 2 * g->D + g->K * g->K + DK, sizeof *s->p, "distance"));
-    s->p = s->block;
+    FAB_TRY(room(comm_of(s), &s->p, 2 * g->D + g->K * g->K + DK));
+    s->block = s->p;
     s->r = s->p + g->D;
     s->sign = inverse ? -1 : 1;
     for (int64_t i = 0; i < g->D; i++) s->p[i] = inverse ? 1 / g->psi[i] : g->psi[i];
@@ -305,8 +340,7 @@ static fab_status covariance_distance(side *a, side *b, double *out)
     double *C, gap = 0, size = 1;
     FAB_TRY(side_matrix(a, a->g->form == FAB_FORM_PRECISION));
     FAB_TRY(side_matrix(b, b->g->form == FAB_FORM_PRECISION));
-    FAB_TRY(fab_alloc_array((void **)&C, 6 * K * K + K + (K ? fab_svd_work(K, K) : 0), sizeof *C,
-                            "distance"));
+    FAB_TRY(room(comm_of(a), &C, 6 * K * K + K + (K ? fab_svd_work(K, K) : 0)));
     const fab_status s = gap_and_size(a, b, C, &gap, &size);
     fab_release(C);
     FAB_TRY(s);
@@ -364,7 +398,7 @@ static fab_status trace_plain_plain(side *a, side *b, double *v, double *out)
     FAB_TRY(fab_solver_diag(b->s, v));
     for (int64_t d = 0; d < a->g->D; d++) sum += (v[d] - b->g->psi[d]) * a->g->psi[d];
     FAB_TRY(fab_sum(run, &sum, 1));
-    FAB_TRY(fab_alloc_array((void **)&C, Fa.k * Fb.k, sizeof *C, "distance"));
+    FAB_TRY(room(comm_of(a), &C, Fa.k * Fb.k));
     const fab_status s = cross_norm(run, &Fa, &Fb, C, &both);
     fab_release(C);
     *out = sum + both;
@@ -414,7 +448,7 @@ static fab_status kl_of(side *a, side *b, double *v, double *out)
 static fab_status kl(side *a, side *b, double *out)
 {
     double *v;
-    FAB_TRY(fab_alloc_array((void **)&v, a->g->D, sizeof *v, "distance"));
+    FAB_TRY(room(comm_of(a), &v, a->g->D));
     const fab_status s = kl_of(a, b, v, out);
     fab_release(v);
     return s;
@@ -475,6 +509,7 @@ static fab_status w2(side *a, side *b, double *out)
 fab_status fab_distance_w2(const fab_gauss *a, const fab_gauss *b, const fab_exec *x, double *out)
 {
     FAB_TRY(spread(a, b, "covariance"));
+    FAB_TRY(fab_check_alone("W2", x));
     if (a->D > FAB_DENSE_MAX)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "W2 needs D x D matrices and is offered up to D = %d, not %lld",

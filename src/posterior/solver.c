@@ -71,7 +71,7 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status factor(fab_solver *s);
 
-fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_exec *x, int64_t room)
+static fab_status open_solver(fab_solver **s, const fab_gauss *g, const fab_exec *x, int64_t room)
 {
     *s = NULL;
     FAB_TRY(fab_gauss_check(g));
@@ -80,11 +80,19 @@ fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_ex
     const double fit = BATCH_BYTES / ((double)g->D * (double)proto.run.ops->size);
     proto.B = (int64_t)fmin(fmax(fit, 1), MAX_BATCH);
     proto.F = fab_long_rows(g->F, g->D, g->K);
-    FAB_TRY(fab_build((void **)s, sizeof proto, &proto, layout));
-    if (g->form == FAB_FORM_POINT) return FAB_OK;
-    const int before = fab_blas_enter();
-    const fab_status status = factor(*s);
-    fab_blas_leave(before);
+    return fab_build((void **)s, sizeof proto, &proto, layout);
+}
+
+fab_status fab_solver_init_room(fab_solver **s, const fab_gauss *g, const fab_exec *x, int64_t room)
+{
+    fab_status status = fab_agree(x ? x->comm : NULL, open_solver(s, g, x, room),
+                                  (uint64_t)(4 * g->K + (int64_t)g->form),
+                                  "gauss: the processes have another K or another form");
+    if (status == FAB_OK && g->form != FAB_FORM_POINT) {
+        const int before = fab_blas_enter();
+        status = factor(*s);
+        fab_blas_leave(before);
+    }
     if (status != FAB_OK) {
         fab_solver_free(*s);
         *s = NULL;
@@ -396,7 +404,8 @@ static fab_status in_batches(fab_solver *s, const char *who, verb_fn *verb, cons
                              const double *mu, double *out, int64_t step)
 {
     FAB_TRY(refuse_point(s, who));
-    FAB_TRY(fab_rows_check_dense(who, x, s->D));
+    FAB_TRY(fab_agree(&s->run.comm, fab_rows_check_dense(who, x, s->D), (uint64_t)x->n,
+                      "gauss: the processes have another number of rows"));
     const int before = fab_blas_enter();
     fab_status status = FAB_OK;
     for (int64_t first = 0; first < x->n && status == FAB_OK; first += s->B) {
@@ -449,6 +458,7 @@ fab_status fab_solver_dense(fab_solver *s, double *S)
 {
     const int64_t D = s->D;
     FAB_TRY(refuse_point(s, "covariance"));
+    FAB_TRY(fab_check_alone("a dense covariance", &(fab_exec){.comm = &s->run.comm}));
     if (D > FAB_DENSE_MAX)
         return FAB_FAIL(FAB_UNSUPPORTED, "a dense covariance is offered up to D = %d, not %lld",
                         FAB_DENSE_MAX, (long long)D);

@@ -317,8 +317,6 @@ static fab_status absorb_pending(recursive_em *e, double *n)
 {
     const size_t size = (size_t)(e->pending * e->D) * e->run.ops->size;
     void *X = fab_absorb_columns(e->absorb);
-    if (!e->kept)
-        FAB_TRY(fab_alloc_array(&e->kept, e->columns * e->D, e->run.ops->size, "recursive-em"));
     memcpy(e->kept, X, size);
     recursive_em copy = *e;
     copy.S = e->tail;
@@ -337,7 +335,6 @@ static fab_status fill_target(recursive_em *e, const int64_t *constant, fab_targ
 {
     const int64_t D = e->D, all = t->D, R = e->set.inner_rank, first = e->run.comm.first_row;
     const fab_long W = fab_long_rows(e->whole->F, D, R);
-    FAB_TRY(fab_target_factor(t, "recursive-em", R));
     memset(t->mu, 0, (size_t)all * sizeof *t->mu);
     e->run.ops->get(&e->run, &W, t->W + first * R); /* row-major: R x D in columns */
     for (int64_t i = 0; i < D; i++) {
@@ -361,17 +358,21 @@ static fab_status cut_with_ml(recursive_em *e, int once, const int64_t *constant
     fab_exec alone = e->exec;
     fab_target t;
     alone.comm = NULL;
-    if (!e->ml) FAB_TRY(fab_ml_init(&e->ml, "recursive-em", all, &set, &alone));
-    FAB_TRY(fab_target_init_matrix(&t, "recursive-em", all, e->ml->width, &alone));
-    fab_status s = fill_target(e, constant, &t);
+    fab_status s = e->ml ? FAB_OK : fab_ml_init(&e->ml, "recursive-em", all, &set, &alone);
+    if (s == FAB_OK) s = fab_target_init_matrix(&t, "recursive-em", all, e->ml->width, &alone);
+    const int made = s == FAB_OK;
+    if (made) s = fab_target_factor(&t, "recursive-em", e->set.inner_rank);
+    s = fab_agree(&e->run.comm, s, 0, "");
+    if (s == FAB_OK) s = fill_target(e, constant, &t);
     if (s == FAB_OK) s = once ? fab_ml_solve_once(e->ml, &t) : fab_batch_solve(e->ml, &t);
-    fab_target_free(&t);
+    if (made) fab_target_free(&t);
+    FAB_TRY(s);
     e->view = *e->ml->q; /* this process's rows of it */
     e->view.D = e->D;
     e->view.mu += first;
     e->view.psi += first;
     e->view.F = (char *)e->view.F + (size_t)(first * e->set.K) * e->run.ops->size;
-    return s;
+    return FAB_OK;
 }
 
 /* The whole, cut to K (6), where ml does it perhaps from one start only; with R = K it shares mu and F and has a psi of its own to floor. */
@@ -385,7 +386,6 @@ static fab_status cut(recursive_em *e, int once, const int64_t *constant)
         return FAB_OK;
     }
     if (cut_by_ml(e)) return cut_with_ml(e, once, constant);
-    if (!e->q) FAB_TRY(fab_gauss_create(&e->q, FAB_FORM_COVARIANCE, e->run.ops->type, e->D, s->K));
     memcpy(e->q->mu, e->whole->mu, (size_t)e->D * sizeof *e->q->mu);
     e->view = *e->q;
     return fab_gauss_cut_into(e->q, e->whole, s->tol, s->max_iter, &e->exec);
@@ -398,13 +398,23 @@ static fab_status take_all(recursive_em *e, double *n, const int64_t **constant)
     *constant = e->constant;
     e->whole = e->S;
     if (!e->pending) return FAB_OK;
-    if (!e->tail)
-        FAB_TRY(fab_gauss_create(&e->tail, FAB_FORM_COVARIANCE, e->run.ops->type, e->D,
-                                 e->set.inner_rank));
     copy_gauss(e->tail, e->S);
     e->whole = e->tail;
     *constant = e->constant_tail;
     return absorb_pending(e, n);
+}
+
+/* What a result needs and the stream does not. */
+static fab_status make_room(recursive_em *e)
+{
+    const fab_dtype type = e->run.ops->type;
+    const int64_t D = e->D, K = e->set.K, R = e->set.inner_rank;
+    if (e->pending && !e->tail)
+        FAB_TRY(fab_gauss_create(&e->tail, FAB_FORM_COVARIANCE, type, D, R));
+    if (e->pending && !e->kept)
+        FAB_TRY(fab_alloc_array(&e->kept, e->columns * D, e->run.ops->size, "recursive-em"));
+    if (R == K || cut_by_ml(e) || e->q) return FAB_OK;
+    return fab_gauss_create(&e->q, FAB_FORM_COVARIANCE, type, D, K);
 }
 
 static fab_status form(recursive_em *e, int once, const fab_gauss **q)
@@ -413,10 +423,11 @@ static fab_status form(recursive_em *e, int once, const fab_gauss **q)
     double n;
     const int64_t *constant;
     FAB_TRY(check_fault(e));
+    FAB_TRY(fab_agree(&e->run.comm, make_room(e), 0, ""));
     FAB_TRY(take_all(e, &n, &constant));
     if (!(n > 0))
         return FAB_FAIL(FAB_BAD_DATA, "recursive-em: every column is constant in all rows so far");
-    FAB_TRY(cut(e, once, constant));
+    FAB_TRY(fab_agree(&e->run.comm, cut(e, once, constant), 0, ""));
     const fab_long W = fab_long_rows(e->whole->F, D, R);
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
