@@ -98,6 +98,37 @@ static void no_place_of_a_grid_has_a_higher_evidence(void **state)
     fab_process_free(p);
 }
 
+/* y in steps, as tables have it, and a third of the rows twice: the noise is that of the rows once, and not none. */
+static void rows_that_are_there_twice_are_searched_once(void **state)
+{
+    (void)state;
+    const int64_t n = 60;
+    const table t = waves(2 * n, 2, 0.3);
+    table once = t;
+    once.n = n;
+    for (int64_t i = 0; i < n; i++) t.y[i] = round(4 * t.y[i]) / 4;
+    for (int64_t i = n; i < n + n / 3; i++) {
+        memcpy(t.x + i * 2, t.x + (i - n) * 2, 2 * sizeof *t.x);
+        t.y[i] = t.y[i - n];
+    }
+    for (int64_t i = n + n / 3; i < 2 * n; i++) t.y[i] = 0; /* none of these */
+    table twice = t;
+    twice.n = n + n / 3;
+    fab_process *a = process_of(&once, "rbf:ard", 1), *b = process_of(&twice, "rbf:ard", 1);
+    const fab_evidence_report of_once = learn(a, &once, NULL), of_twice = learn(b, &twice, NULL);
+    assert_int_equal(of_once.repeats, 0);
+    assert_int_equal(of_twice.repeats, n / 3);
+    assert_int_equal(of_twice.rows, n);
+    assert_int_equal(of_twice.noise_at_bound, 0);
+    /* A relative change of 1e-9 of some 50 nats ends a search: places differ by its root where the curvature is 1; the
+     * second column says nothing, and its length-scale is anywhere far away. */
+    assert_true(fabs(log(fab_process_noise(b) / fab_process_noise(a))) < 1e-3);
+    for (int64_t i = 0; i < 2; i++) assert_true(fabs(log(value_of(b, i) / value_of(a, i))) < 1e-3);
+    assert_true(fab_process_noise(b) > 0.01);
+    fab_process_free(a);
+    fab_process_free(b);
+}
+
 /* A search that ends by a change of 1e-9 relative leaves a slope g with g^2 / curvature about that; curvatures by logarithms are
  * of the size of the rows. */
 static void the_gradient_at_the_end_is_nothing(void **state)
@@ -301,6 +332,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(no_place_of_a_grid_has_a_higher_evidence),
+        TEST(rows_that_are_there_twice_are_searched_once),
         TEST(the_gradient_at_the_end_is_nothing),
         TEST(given_parameters_stay_and_need_no_search),
         TEST(a_column_that_says_nothing_is_switched_off),

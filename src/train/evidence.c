@@ -10,6 +10,9 @@
  * A quasi-Newton method that ends by its tolerance may be in a narrow valley: it starts again there while that still gains.
  * Where no factor can be had the evidence is taken for one that is worse than any, and the search turns back.
  *
+ * Two rows with the same columns and the same y add -log(noise)/2 to the evidence as the noise vanishes: it has no bound, and every
+ * row would become an island of its own.  A table that has rows twice is searched as if it had them once.
+ *
  * SPDX-License-Identifier: MIT */
 #include "train/evidence.h"
 #include "base/hooks.h"
@@ -55,7 +58,7 @@ typedef struct search {
     void *ctx, *whole;
     const fab_kernel *kernel;
     fab_evidence_rows rows;
-    int64_t D, size, coordinates, starts, candidates;
+    int64_t D, size, coordinates, starts, candidates, shown; /* rows of the order */
     int noisy;
     double scale; /* the mean square of y */
     double noise, tol;
@@ -74,7 +77,8 @@ typedef struct search {
     double *lml;      /* starts: with its log evidence */
     int *converged;   /* starts */
     double *u;        /* coordinates: where it stands */
-    int64_t *order;   /* n: of the rows, at random */
+    int64_t *order;   /* n: the rows shown, in a random order */
+    int64_t *slot;    /* slots: of a table of them */
     double *distance; /* PAIRS (PAIRS - 1) / 2 */
     double *near;     /* PAIRS x D: rows */
 
@@ -185,6 +189,58 @@ static fab_status ask_rows(search *s, int64_t m)
     return FAB_OK;
 }
 
+/* ---- rows that repeat another ------------------------------------------------------------------------- */
+
+static uint64_t mix(uint64_t h, double x)
+{
+    uint64_t bits;
+    x += 0.0; /* -0 is 0 */
+    memcpy(&bits, &x, sizeof bits);
+    h = (h ^ bits) * 0x9e3779b97f4a7c15u;
+    return h ^ h >> 29;
+}
+
+static uint64_t hash_of(const search *s, int64_t row)
+{
+    const fab_evidence_rows *r = &s->rows;
+    uint64_t h = mix(1, r->y[row]);
+    if (r->weight) h = mix(h, r->weight[row]);
+    for (int64_t j = 0; j < s->D; j++) h = mix(h, r->X[row * s->D + j]);
+    return h;
+}
+
+static int same_row(const search *s, int64_t a, int64_t b)
+{
+    const fab_evidence_rows *r = &s->rows;
+    if (r->y[a] != r->y[b] || (r->weight && r->weight[a] != r->weight[b])) return 0;
+    for (int64_t j = 0; j < s->D; j++)
+        if (r->X[a * s->D + j] != r->X[b * s->D + j]) return 0;
+    return 1;
+}
+
+static int64_t slots(int64_t n)
+{
+    int64_t size = 1;
+    while (size < 2 * n) size *= 2;
+    return size;
+}
+
+/* Of rows that are the same the order keeps the first. */
+static void pass_over_repeats(search *s)
+{
+    const int64_t size = slots(s->rows.n);
+    for (int64_t k = 0; k < size; k++) s->slot[k] = -1;
+    s->shown = 0;
+    for (int64_t i = 0; i < s->rows.n; i++) {
+        const int64_t row = s->order[i];
+        uint64_t k = hash_of(s, row) % (uint64_t)size;
+        while (s->slot[k] >= 0 && !same_row(s, s->slot[k], row)) k = (k + 1) % (uint64_t)size;
+        if (s->slot[k] >= 0) continue;
+        s->slot[k] = row;
+        s->order[s->shown++] = row;
+    }
+}
+
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
 static int rising(const void *a, const void *b)
@@ -196,7 +252,7 @@ static int rising(const void *a, const void *b)
 /* The median distance of rows in one column, or in all (column < 0): of those that differ; 0: none does. */
 static double median_distance(search *s, int64_t column)
 {
-    const int64_t rows = least(s->rows.n, PAIRS), D = s->D;
+    const int64_t rows = least(s->shown, PAIRS), D = s->D;
     int64_t n = 0;
     for (int64_t i = 0; i < rows; i++)
         for (int64_t j = 0; j < i; j++) {
@@ -232,7 +288,7 @@ static int64_t sharing(const search *s, const fab_kernel_parameter *p)
 
 static fab_status scale_variances(search *s)
 {
-    const int64_t rows = least(s->rows.n, PAIRS);
+    const int64_t rows = least(s->shown, PAIRS);
     fab_kernel *k;
     double sum = 0;
     FAB_TRY(fab_kernel_copy(&k, s->kernel));
@@ -288,7 +344,7 @@ static fab_status scale_lengths(search *s)
 static fab_status first_start(search *s)
 {
     const fab_evidence_plan *plan = s->plan;
-    const int64_t rows = least(s->rows.n, PAIRS);
+    const int64_t rows = least(s->shown, PAIRS);
     for (int64_t i = 0; i < rows; i++)
         memcpy(s->near + i * s->D, s->rows.X + s->order[i] * s->D, (size_t)s->D * sizeof *s->near);
     fab_kernel_get(s->kernel, s->theta);
@@ -330,7 +386,7 @@ static void spread(search *s)
 /* The best of them behind the first start. */
 static fab_status rank(search *s)
 {
-    FAB_TRY(ask_rows(s, least(s->rows.n, RANKED)));
+    FAB_TRY(ask_rows(s, least(s->shown, RANKED)));
     for (int64_t c = 1; c <= s->candidates; c++) {
         s->worth[c] = -evaluate((unsigned)s->coordinates, s->start + c * s->coordinates, NULL, s);
         FAB_TRY(s->status);
@@ -436,7 +492,7 @@ static fab_status open_search(search *s)
 
 static fab_status search_all(search *s, fab_evidence_report *r)
 {
-    const int64_t most = s->plan->rows > 0 ? s->plan->rows : ROWS, rows = least(s->rows.n, most);
+    const int64_t most = s->plan->rows > 0 ? s->plan->rows : ROWS, rows = least(s->shown, most);
     int64_t n = s->starts;
     FAB_TRY(first_start(s));
     if (s->candidates) {
@@ -482,6 +538,7 @@ static void layout(fab_layout *l, void *handle)
     s->lml = fab_place(l, s->starts, sizeof(double));
     s->converged = fab_place(l, s->starts, sizeof(int));
     s->order = fab_place(l, s->rows.n, sizeof *s->order);
+    s->slot = fab_place(l, slots(s->rows.n), sizeof *s->slot);
     s->distance = fab_place(l, PAIRS * (PAIRS - 1) / 2, sizeof(double));
     s->near = fab_place(l, PAIRS * s->D, sizeof(double));
     s->part_y = fab_place(l, s->rows.n, sizeof(double));
@@ -551,6 +608,9 @@ fab_status fab_evidence_search(const fab_evidence_of *how, void *ctx, void *whol
     FAB_TRY(fab_build((void **)&s, sizeof proto, &proto, layout));
     fab_random_shuffle(s->seed, FAB_PURPOSE_START, 1, s->rows.n, s->order);
     open_coordinates(s);
+    s->shown = s->rows.n;
+    if (s->plan->once && s->noisy && !(s->noise > 0)) pass_over_repeats(s);
+    report->repeats = s->rows.n - s->shown;
     s->expected = s->candidates + (s->starts > 1 ? s->starts * FIRST : 0) +
                   least(s->starts, FINALISTS) * USUAL;
     fab_kernel_get(s->kernel, s->theta);
@@ -617,15 +677,17 @@ fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *
     fab_evidence_rows rows = {.n = n, .y = y, .weight = weight};
     double *theta, noise = 0, scale = 0;
     fab_evidence_report r = {0};
+    fab_evidence_plan once = plan ? *plan : (fab_evidence_plan){0};
     fab_kernel *k; /* the parameters of p are others on the way */
     fab_process_parts(p, &rows.X, NULL, NULL, NULL);
     for (int64_t i = 0; i < n; i++) scale += y[i] * y[i] / (double)n;
+    once.once = 1;
     FAB_TRY(fab_kernel_copy(&k, fab_process_kernel(p)));
     fab_status done =
         fab_alloc_array((void **)&theta, fab_kernel_size(k) + 1, sizeof *theta, "evidence");
     if (done == FAB_OK) {
-        done =
-            fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, plan, theta, &noise, &r, x);
+        done = fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, &once, theta, &noise, &r,
+                                   x);
         if (done == FAB_OK) done = at_regression(&whole, theta, noise, &r.lml, NULL); /* 5 */
         if (done != FAB_OK) { /* as it was: a search that was stopped begins again where it began */
             fab_kernel_get(k, theta);
@@ -634,6 +696,13 @@ fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *
         fab_release(theta);
     }
     fab_kernel_free(k);
+    if (done == FAB_OK && r.repeats > 0) {
+        const fab_watch w = fab_watch_of(x);
+        fab_watch_log(&w,
+                      "evidence: %lld of %lld rows repeat another, the target and all: kernel and "
+                      "noise are looked for with each of them once",
+                      (long long)r.repeats, (long long)n);
+    }
     if (done == FAB_OK && report) *report = r;
     return done;
 }

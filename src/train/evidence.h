@@ -17,6 +17,8 @@ typedef struct fab_evidence_plan {
     double noise_lo, noise_hi; /* in these bounds; 0: 1e-8 and 1e2 times the mean square of y */
     double tol;   /* relative change of the log evidence at which a search ends; 0: 1e-9 */
     int64_t here; /* 1: the first search begins where the kernel stands, and at noise_start */
+    int64_t
+        once; /* 1: rows that repeat another, y and all, are passed over where noise is looked for */
 } fab_evidence_plan;
 
 typedef struct fab_evidence_report {
@@ -30,10 +32,12 @@ typedef struct fab_evidence_report {
     int64_t noise_at_bound; /* 1: the noise does */
     int64_t converged;      /* 1: the best search ended by its tolerance */
     int64_t rows;           /* so many were searched */
+    int64_t repeats;        /* and so many passed over, for they repeat another */
 } fab_evidence_report;
 
 /* Learn y at the rows of the process, and its kernel's free parameters and the noise with it: it stands at the maximum
- * afterwards, learned from all rows; where that fails or is stopped, its parameters are as they were.  weight: n, or NULL. */
+ * afterwards, learned from all rows; where that fails or is stopped, its parameters are as they were.  weight: n, or NULL.
+ * Rows that repeat another are shown to the search once (plan->once or not). */
 fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *weight,
                                  const fab_evidence_plan *plan, fab_evidence_report *report,
                                  const fab_exec *x);
