@@ -629,6 +629,23 @@ static void binary_garbage_is_refused(void **state)
                         "rows.csv: line 2, column 2: '4?' is not a number");
 }
 
+/* A csv whose first column has such a name is one. */
+static void tables_of_other_programs_are_answered_with_the_line_to_type(void **state)
+{
+    (void)state;
+    check_refused_bytes(
+        "PAR1\x15\x04\x15\x10", 8, FAB_FORMAT_AUTO,
+        "rows.csv: is a Parquet file; python3 -c \"import pandas; "
+        "pandas.read_parquet('rows.csv').to_csv('rows.csv.csv', index=False)\" makes a "
+        "table of it that can be read here");
+    check_refused_bytes(
+        "ARROW1\0\0\xff\xff", 10, FAB_FORMAT_AUTO,
+        "rows.csv: is an Arrow file; python3 -c \"import pandas; "
+        "pandas.read_feather('rows.csv').to_csv('rows.csv.csv', index=False)\" makes a "
+        "table of it that can be read here");
+    check_text("PAR1,b\n1,2\n", FAB_FORMAT_CSV, 1, 2, (const double[]){1, 2});
+}
+
 static void files_that_cannot_be_read_are_refused(void **state)
 {
     (void)state;
@@ -988,6 +1005,7 @@ int main(void)
         TEST(bad_libsvm_is_refused),
         TEST(bad_npy_and_idx_are_refused),
         TEST(binary_garbage_is_refused),
+        TEST(tables_of_other_programs_are_answered_with_the_line_to_type),
         TEST(files_that_cannot_be_read_are_refused),
         TEST(reading_goes_on_behind_a_bad_row),
         TEST(rows_behind_a_bad_row_keep_their_numbers),

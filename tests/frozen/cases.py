@@ -460,7 +460,7 @@ def refusals():
                "fa vectors.csv -k 2 --scores s.txt", "fa - -k 2 --scores s.csv < vectors.csv", "fa vectors.csv -k 2 --features 3",
                "fa numbers.csv -k 1", "fa numbers.csv -k 1 -m ml", "fa nan.csv -k 1", "fa inf.csv -k 1 -m em", "fa ragged.csv -k 1",
                "fa word.csv -k 1", "fa holes.csv -k 1", "fa header.csv -k 1", "fa few.csv -k 2", "fa few.csv -k 2 -m ml",
-               "fa absent.csv -k 1", "fa noise.bin -k 1", "fa cut.npy -k 1", "fa vectors.csv -k 2 -m ml --memory 0.01",
+               "fa absent.csv -k 1", "fa noise.bin -k 1", "fa table.parquet -k 1", "fa cut.npy -k 1", "fa vectors.csv -k 2 -m ml --memory 0.01",
                "fa vectors.csv -k 2 --rows rows_out.txt")
     yield Case("report", "fit numbers.csv -y y -o q.safetensors --quiet", "report q.safetensors new_numbers.csv -o p.html",
                "report q.safetensors --json", "fa vectors.csv -k 2 -o f.safetensors --quiet", "report f.safetensors vectors.csv -o f.html",

@@ -163,6 +163,7 @@ def bad():
             "cut.idx": idx((24, 4, 4), range(100)),
             "cut.csv.gz": gzip.compress(b"a,b,y\n" + b"1,2,3\n" * 50, mtime=0)[:-9],
             "noise.bin": b"\x7fELF\x00\x01\x02" * 20,
+            "table.parquet": b"PAR1\x15\x04\x15\x10" * 9,
             "rows_out.txt": b"3\n400\n",
             "rows_twice.txt": b"3\n3\n"}
 

@@ -64,6 +64,22 @@ static int is_safetensors(fab_span head)
     return head.n > 8 && head.p[8] == '{' && memcmp(head.p + 4, zeros, sizeof zeros) == 0;
 }
 
+/* Tables of other programs, and who in pandas reads them. */
+static const struct {
+    const char *magic, *what, *reader;
+} foreign[] = {{"PAR1", "a Parquet file", "read_parquet"},
+               {"ARROW1", "an Arrow file", "read_feather"}};
+
+/* They are answered with the line that makes csv of them; a name that a shell would take apart is left to the reader. */
+static fab_status refuse_foreign(const fab_source *s, const char *what, const char *reader)
+{
+    const char *name = strpbrk(s->in.name, "'\"\\`$ ") ? "FILE" : s->in.name;
+    return FAB_FAIL(FAB_BAD_FILE,
+                    "%s: is %s; python3 -c \"import pandas; pandas.%s('%s').to_csv('%s.csv', "
+                    "index=False)\" makes a table of it that can be read here",
+                    s->in.name, what, reader, name, name);
+}
+
 static fab_status check_text(const fab_source *s, fab_span head)
 {
     if (is_safetensors(head))
@@ -71,9 +87,12 @@ static fab_status check_text(const fab_source *s, fab_span head)
                         s->in.name);
     for (size_t i = 0; i < head.n; i++) {
         const unsigned char c = (unsigned char)head.p[i];
-        if (fab_is_binary(c))
-            return FAB_FAIL(FAB_BAD_FILE, "%s: is neither npy nor idx nor text: byte %zu is 0x%02x",
-                            s->in.name, i, c);
+        if (!fab_is_binary(c)) continue;
+        for (size_t k = 0; k < sizeof foreign / sizeof *foreign; k++)
+            if (strncmp(head.p, foreign[k].magic, strlen(foreign[k].magic)) == 0)
+                return refuse_foreign(s, foreign[k].what, foreign[k].reader);
+        return FAB_FAIL(FAB_BAD_FILE, "%s: is neither npy nor idx nor text: byte %zu is 0x%02x",
+                        s->in.name, i, c);
     }
     return FAB_OK;
 }
