@@ -107,11 +107,10 @@ static fab_status raise_first(const fab_comm *c, fab_status mine)
     return fab_sentence_raise((fab_status)message[1], &said);
 }
 
-fab_status fab_agree(const fab_comm *c, fab_status mine, uint64_t key, const char *unlike)
+fab_status fab_agree_all(const fab_comm *c, fab_status mine, uint64_t key, const char *unlike)
 {
     const double k = (double)(key % 8191); /* squares of it add up exactly */
     double message[4] = {mine != FAB_OK, 1, k, k * k};
-    if (!c || !c->sum) return mine;
     FAB_TRY(c->sum(c->ctx, message, 4));
     if (message[0] > 0) return raise_first(c, mine);
     if (message[1] * message[3] == message[2] * message[2]) return FAB_OK;
