@@ -17,8 +17,7 @@ typedef struct fab_evidence_plan {
     double noise_lo, noise_hi; /* in these bounds; 0: 1e-8 and 1e2 times the mean square of y */
     double tol;   /* relative change of the log evidence at which a search ends; 0: 1e-9 */
     int64_t here; /* 1: the first search begins where the kernel stands, and at noise_start */
-    int64_t
-        once; /* 1: rows that repeat another, y and all, are passed over where noise is looked for */
+    int64_t once; /* 1: rows that repeat another are passed over where noise is looked for */
 } fab_evidence_plan;
 
 typedef struct fab_evidence_report {
