@@ -192,12 +192,23 @@ static void q_maximises_the_bound(void **state)
 
 /* ---- closed forms, and one way against another --------------------------------------------------------------- */
 
+/* log density of log alpha, up to a constant, where 1 / sqrt(alpha) is half-Cauchy of scale 1 / sqrt(mean square of a feature) */
+static double half_cauchy(const problem *p, double alpha)
+{
+    double square = 0;
+    for (int64_t i = 0; i < p->N * p->m.D; i++)
+        square += p->x[i] * p->x[i] / (double)(p->N * p->m.D);
+    return 0.5 * log(alpha) - log(1 + alpha / square);
+}
+
 static void a_gaussian_target_has_its_exact_posterior_and_evidence(void **state)
 {
     (void)state;
-    for (int D = 7; D >= 4; D -= 3) { /* of 8 coordinates no array has a gap behind it */
-        const int P = D + 1;
+    for (int D = 7; D >= 1;
+         D -= 3) { /* of 8 coordinates no array has a gap behind it; and of one */
+        const int P = D > 1 ? D + 1 : 1;
         problem p = some_problem(FAB_LIKELIHOOD_GAUSSIAN, 29, D, 1);
+        p.m.intercept = D > 1;
         const fab_vga_settings s = vga_settings(&p);
         fab_fit *f = vga_of(&p, &s), *e = fitted("laplace", &p); /* exact for a gaussian target */
         const double *mu = posterior_of(f)->mu, *want = posterior_of(e)->mu;
@@ -226,6 +237,12 @@ static void a_gaussian_target_has_its_exact_posterior_and_evidence(void **state)
         a.glm.beta = r.beta * (1 + 0.2 * k);
         fab_fit *g = vga_of(&p, &a);
         assert_true(report_of(g).log_evidence < r.log_evidence);
+        fab_fit_free(g);
+        a.glm.alpha = r.alpha * (1 + 0.2 * k);
+        a.glm.beta = r.beta;
+        g = vga_of(&p, &a);
+        assert_true(report_of(g).log_evidence + half_cauchy(&p, a.glm.alpha) <
+                    r.log_evidence + half_cauchy(&p, r.alpha));
         fab_fit_free(g);
     }
     fab_fit_free(f);
