@@ -342,6 +342,14 @@ static void what_is_not_offered_is_said(void **state)
     s.train.alpha = FAB_AUTO_F64;
     memset(p.x, 0, 60 * 8);
     assert_refused(try_with(&f, "laplace", &p, &s, NULL), FAB_BAD_DATA, "give alpha");
+    p = some_problem(FAB_LIKELIHOOD_BERNOULLI, 20, 3, 35);
+    s = settings_of(&p);
+    s.temperature = 0.5;
+    fab_gauss *g = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, fab_glm_size(&p.m), 2, 17, 0.5);
+    p.prior = g;
+    assert_refused(try_with(&f, "laplace", &p, &s, NULL), FAB_UNSUPPORTED,
+                   "temperature = 0.5 with a prior that is given");
+    fab_gauss_free(g);
 }
 
 static int64_t rank_now;

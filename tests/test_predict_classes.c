@@ -233,6 +233,12 @@ static void what_does_not_fit_is_refused(void **state)
                    FAB_BAD_ARGUMENT, "one predictor");
     assert_refused(fab_predict_classes(q, &m, &rows, NULL, -1, 0, NULL, logp), FAB_BAD_ARGUMENT,
                    "samples = -1");
+    enum { MANY = FAB_DENSE_MAX + 1 };
+    const fab_glm many = model_of(MANY);
+    fab_gauss *large = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, MANY * W, 1, 1, 3);
+    assert_refused(fab_predict_classes(large, &many, &rows, NULL, 0, 0, NULL, logp),
+                   FAB_UNSUPPORTED, "the spread of 2001 classes is not offered, only up to 2000");
+    fab_gauss_free(large);
     assert_refused(fab_predict_eta(q, &m, &rows, NULL, NULL, logp, logp), FAB_UNSUPPORTED,
                    "fab_predict_etas");
     fab_gauss_free(one);
