@@ -60,17 +60,34 @@ class Demo(Case):
             return np.array(list(csv.reader(f))[1:])
 
     def svgs(self):
-        """Of the houses two, of the wave two, of the moons one, of the stream one."""
+        """Of the houses two, of the wave two, of the process one, of the moons one, of the search one, of the stream one."""
         return xml.etree.ElementTree.parse(self.in_report("index.html")).findall(".//%ssvg" % SVG)
 
     def test_it_is_silent_and_quick_and_says_all_keys(self):
         self.assertEqual((self.done.returncode, self.done.stderr), (0, b""))
         self.assertLess(self.cpu, 100)  # 35 s on an idle machine
-        self.assertEqual(list(self.said), ["houses", "wave", "moons", "stream", "report", "seconds"])
+        self.assertEqual(list(self.said), ["houses", "wave", "process", "moons", "search", "stream", "report", "seconds"])
         self.assertEqual(list(self.said["houses"]), HOUSES_KEYS)
         self.assertEqual(list(self.said["wave"]), WAVE_KEYS)
         self.assertEqual(list(self.said["moons"]), MOONS_KEYS)
         self.assertEqual(list(self.said["stream"]), STREAM_KEYS)
+        self.assertEqual(list(self.said["process"]), ["command", "length", "noise", "lml", "data", "gap", "file"])
+        self.assertEqual(list(self.said["search"]), ["trials", "x", "value", "x_true", "value_true", "next", "table"])
+
+    def test_the_process_is_that_of_the_shell_and_knows_its_gap(self):
+        j, mine = self.said["process"], self.path("gp.safetensors")
+        self.good("fit", self.in_report("wave.csv"), "-y", "y", "--model", "gp:rbf", "-o", mine)
+        self.assertEqual(self.bytes_of(j["file"]), self.bytes_of(mine))
+        self.assertLess(abs(j["noise"] / 0.15 - 1), 5 / math.sqrt(2 * 150))
+        self.assertGreater(j["gap"]["width90"], 1.1 * j["data"]["width90"])
+        self.assertLess(abs(j["data"]["coverage90"] - 0.9), 0.05)  # 520 rows and one fit: 3 standard errors
+
+    def test_the_search_finds_the_top_and_its_trials_go_on(self):
+        j = self.said["search"]
+        self.assertLess(abs(j["value_true"] - 0.136772), 1e-6)
+        self.assertLess(j["value_true"] - j["value"], 0.02)  # two standard deviations of the noise
+        said = self.good_json("propose", j["table"], "-y", "y", "--range", "x=-5:5", "--maximise")
+        self.assertEqual(said["points"][0]["x"], j["next"])
 
     def test_the_stream_comes_close_to_maximum_likelihood(self):
         j = self.said["stream"]
@@ -79,7 +96,7 @@ class Demo(Case):
         self.assertTrue(j["same_after_load"])
         # the mean of 1000 half chi-squares of 1000 degrees: 5 sigma
         self.assertLess(abs(j["entropy"] - j["minus_mean_log_density"]), 5 * math.sqrt(500 / 1000))
-        self.assertEqual(len(self.svgs()[5].findall(SVG + "polyline")), len(errors) - 1)
+        self.assertEqual(len(self.svgs()[7].findall(SVG + "polyline")), len(errors) - 1)
         self.assertEqual(self.good_json("info", self.in_report("q.safetensors"))["n"], 20000)
 
     def test_the_houses_are_fitted_and_scored_as_the_shell_does_it(self):
@@ -219,7 +236,7 @@ class Demo(Case):
             bins = np.minimum((10 * p).astype(int), 9)
             promised += [100 * p[bins == b].mean() for b in range(10) if np.any(bins == b)]
             observed += [100 * red[bins == b].mean() for b in range(10) if np.any(bins == b)]
-        svg = self.svgs()[4]
+        svg = self.svgs()[5]
         line = svg.find(SVG + "polyline").get("points").split()
         places = [[float(v) for v in xy.split(",")] for xy in line]
         for g in svg.findall(SVG + "g"):

@@ -10,7 +10,8 @@
 #include <string.h>
 #include <sys/stat.h>
 
-static const demo_part *const parts[] = {&demo_houses, &demo_wave, &demo_moons, &demo_stream};
+static const demo_part *const parts[] = {&demo_houses, &demo_wave,   &demo_process,
+                                         &demo_moons,  &demo_search, &demo_stream};
 
 typedef struct demo {
     demo_call call;
@@ -92,7 +93,7 @@ void demo_print_table(const char *const *cell, int rows, int columns)
 static fab_status fill_page(const demo *m, fab_page *page)
 {
     fab_page_text(page,
-                  "Four jobs on data made by a rule that is known, so that what was learned can "
+                  "Six jobs on data made by a rule that is known, so that what was learned can "
                   "be held against it.");
     for (int i = 0; i < COUNT(parts); i++) {
         const fab_status s = parts[i]->show(m->part[i], page);

@@ -25,7 +25,7 @@ typedef struct demo_part {
     void (*free)(void *part); /* takes NULL */
 } demo_part;
 
-extern const demo_part demo_houses, demo_wave, demo_moons, demo_stream;
+extern const demo_part demo_houses, demo_wave, demo_process, demo_moons, demo_search, demo_stream;
 
 /* folder/name */
 int demo_path(char path[DEMO_PATH], const demo_call *call, const char *name);

@@ -9,22 +9,24 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "demo/pair.h"
+#include "demo/wave.h"
 #include "options.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 enum {
-    TRAIN = 150,
-    HELD_OUT = 1000,
+    TRAIN = WAVE_TRAIN,
+    HELD_OUT = WAVE_HELD_OUT,
     EACH = 10, /* every so many held-out rows is drawn */
     SHOWN = HELD_OUT / EACH,
     POSITION = 10, /* streams of random numbers */
     NOISE = 11
 };
-static const double left = -4, right = 4, gap_from = -1.2, gap_to = 1.6; /* x of wave.csv */
+static const double left = WAVE_LEFT, right = WAVE_RIGHT; /* x of wave.csv */
+static const double gap_from = WAVE_GAP_FROM, gap_to = WAVE_GAP_TO;
 static const double view = 5; /* x of the held-out rows: -view to view */
-static const double noise = 0.15;
+static const double noise = WAVE_NOISE;
 
 typedef struct region {
     int64_t rows, inside;
