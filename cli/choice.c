@@ -11,6 +11,24 @@ void choice_close(choice *c)
 {
     fab_regression_free(c->r);
     fab_source_close(c->source);
+    fab_scaling_free(c->scaling);
+}
+
+/* --units: those of another fit. */
+static int take_units(choice *c)
+{
+    fab_tensors *t;
+    if (!c->units) return DONE;
+    fab_status s = fab_tensors_read(&t, c->units);
+    if (s != FAB_OK) return say_status(s);
+    const char *scaling = fab_tensors_get(t, "scaling");
+    s = scaling ? fab_scaling_from_json(&c->scaling, scaling) : FAB_OK;
+    fab_tensors_free(t);
+    if (s != FAB_OK) return say_status_of(c->units, s);
+    if (!c->scaling)
+        return say_failed("%s: has no units: --units takes a file of `fabayes fit`", c->units);
+    c->plan.scaling = c->scaling;
+    return DONE;
 }
 
 /* ---- failures ------------------------------------------------------------------------------------------- */
@@ -120,6 +138,8 @@ static int open_data(choice *c)
     if (status != DONE) return status;
     d.source = c->source;
     d.columns = c->columns;
+    status = take_units(c);
+    if (status != DONE) return status;
     return choice_say(c, fab_regression_open(&c->r, &d, &c->plan, &exec));
 }
 

@@ -13,6 +13,8 @@ typedef struct choice {
     fab_columns columns;
     fab_plan plan;
     const char *k, *seed, *floor;    /* as the call says, or NULL */
+    const char *units;               /* a file whose scaling is taken; NULL: the rows' own */
+    fab_scaling *scaling;            /* of it */
     int64_t missing, dtype, threads; /* fab_missing, fab_dtype */
     double memory;                   /* MB */
     int64_t quiet;

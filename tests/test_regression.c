@@ -639,8 +639,9 @@ static void units_of_something_else_are_refused_with_a_sentence(void **state)
     fab_plan p = plan;
     refuse(&one, &p, FAB_BAD_DATA, "and the scaling 3");
     refuse(&other, &p, FAB_BAD_DATA, "'room' stands where the scaling has 'rooms'");
-    p.method = "exact";
-    refuse(&all, &p, FAB_BAD_ARGUMENT, "a scaling is for streams");
+    p.method = NULL;
+    p.model = "gp:rbf";
+    refuse(&all, &p, FAB_BAD_ARGUMENT, "a scaling is for linear");
     p = plan;
     p.no_scale = 1;
     refuse(&all, &p, FAB_BAD_ARGUMENT, "standardised");

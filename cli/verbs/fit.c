@@ -65,6 +65,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_OUTPUT(&c.plan.output, "save the posterior, the model and the scaling"),
         {"prior", 0, OPT_TEXT, &c.plan.prior, "FILE", 0, 0, NULL, "a Gaussian over the coefficients; of an earlier fit: its posterior, in its units"},
         {"scale-rows", 0, OPT_I64, &c.plan.scale_rows, "N", 1, 0x1p40, NULL, "rows that the units of a stream come from (default 1000)"},
+        {"units", 0, OPT_TEXT, &c.units, "FILE", 0, 0, NULL, "the units and words of an earlier fit instead of those of the rows, for shards that will be merged"},
         {"checkpoint", 0, OPT_I64, &c.plan.checkpoint, "N", 1, 0x1p53, NULL, "save to the output every N rows, or epochs of a network"},
         {"resume", 0, OPT_FLAG, &c.plan.resume, NULL, 0, 0, NULL, "go on from the output, to the same bytes"},
         {"effort", 0, OPT_TEXT, &c.plan.effort, "E", 0, 0, ((const char *const[]){"quick", "default", "thorough", NULL}), "of --model mlp or auto: quick, default or thorough"},

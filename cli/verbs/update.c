@@ -27,6 +27,11 @@ static int check_file(const update_call *c, const fab_tensors *t)
         return say_failed(
             "%s: is not a file of `fabayes fa` or `fit`: there is nothing to continue", c->file);
     if (!m) return say_failed("%s: was made by method '%s', which is not known", c->file, method);
+    if (fab_tensors_get(t, "merged") && fab_method_streams(m) && !fab_tensors_find(t, "state.mu"))
+        return say_failed(
+            "%s: was merged from other files, and is no stream that could be continued; "
+            "fit the new rows, and merge again",
+            c->file);
     if (fab_file_kind(t) == FAB_KIND_VECTORS) m = fab_method_of_vectors(m);
     if (!fab_method_continues(m))
         return say_failed("%s: was made by %s, a batch method, and cannot be continued; fit again "

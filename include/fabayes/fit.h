@@ -106,6 +106,10 @@ FAB_API double fab_fit_bytes(const char *method, const void *settings, size_t si
  * (lrvga of a network with start = map takes its first update whole or not at all: give the same rows again, and its
  * training goes on.) */
 FAB_API fab_status fab_fit_update(fab_fit *f, const fab_examples *e);
+/* Take over the rows that another fit of the same method, settings and input has seen; that one is as it was, and the order of
+ * merges does not matter but for rounding.  FAB_UNSUPPORTED: the states of this method do not add up; fab_merge (table.h)
+ * makes one posterior of those. */
+FAB_API fab_status fab_fit_merge(fab_fit *f, const fab_fit *other);
 /* The posterior of the rows so far: one Gaussian, or a mixture of equal weights of several runs.  Lends until the next
  * update or free.  A run that was stopped (FAB_STOPPED) goes on when result is called again, in an epoch where it was, and
  * ends in the same bytes; what is not made of epochs begins again. */

@@ -129,6 +129,12 @@ FAB_API fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, fab_p
 FAB_API fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean,
                                        double *variance);
 
+/* The mixture as one Gaussian: mean and covariance of all parts together, which are in covariance form, cut to rank K where their
+ * columns are more.  With the shares of the rows as weights these are the moments of all rows.  *kl: KL(before || after) of the
+ * cut, in nats; 0: nothing was cut.  Gives *out. */
+FAB_API fab_status fab_mixture_pool(fab_gauss **out, const fab_mixture *m, int64_t K,
+                                    const fab_exec *x, double *kl);
+
 /* Least and largest mean and standard deviation of the D coordinates. */
 typedef struct fab_ranges {
     double mean_lo, mean_hi, sd_lo, sd_hi;

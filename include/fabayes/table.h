@@ -82,8 +82,8 @@ typedef struct fab_plan {
     /* levels that the coefficients will be asked against (fab_regression_effects): what is none of the columns and levels is
      * refused before anything is fitted; "none" and NULL are taken */
     const char *reference;
-    /* Of a stream: its units, and the words of its columns, in place of those of its first rows; copied.  Its columns are the
-     * features, by name and in their order.  Classes are its own where it has some; target, weight and offset may have other
+    /* The units of a linear model or a network, and the words of its columns, in place of those of its rows; copied.  Its columns are
+     * the features, by name and in their order.  Classes are its own where it has some; target, weight and offset may have other
      * names.  Not with no_scale, nor with a prior that has units. */
     const fab_scaling *scaling;
 } fab_plan;
@@ -533,6 +533,57 @@ FAB_API const void *fab_regression_chosen(const fab_regression *r);
 typedef enum fab_large { FAB_LARGE_NOTHING = 0, FAB_LARGE_TABLE, FAB_LARGE_METHOD } fab_large;
 /* *needed and *limit: bytes. */
 FAB_API fab_large fab_regression_too_large(const fab_regression *r, double *needed, double *limit);
+
+/* ---- merge ------------------------------------------------------------------------------------- */
+
+/* Posteriors that were learned apart, each from its own rows, become one: that of all rows.
+ *
+ *     fab_posterior_load(&p[0], "a.safetensors");
+ *     fab_posterior_load(&p[1], "b.safetensors");
+ *     fab_merge(&all, (const char *[]){"a", "b"}, p, 2, NULL, NULL, &report);
+ *     fab_tensors_write(all->file, "all.safetensors");          // a file as those are
+ *     fab_posterior_free(all);
+ */
+typedef enum fab_merge_way {
+    FAB_MERGE_STATES =
+        0, /* the states of streams add up: exactly what one pass over all rows keeps, and it goes on from there */
+    FAB_MERGE_MOMENTS, /* mean and covariance of all parts together, cut to K factors */
+    /* of `exact`: the moments of the rows, which each posterior still knows; they are fitted again, in the units of all rows */
+    FAB_MERGE_ROWS,
+    FAB_MERGE_PRODUCT, /* posteriors multiply, and the prior counts once */
+    FAB_MERGE_MIXTURE /* of networks, whose posteriors are of different modes: all of them, with equal weights */
+} fab_merge_way;
+
+/* "states", "moments", "rows", "product", "mixture". */
+FAB_API const char *fab_merge_way_name(fab_merge_way way);
+
+/* Zeros: the defaults. */
+typedef struct fab_merge_plan {
+    int64_t K; /* columns of F at most; 0: as many as the part that has most */
+    /* Prior precision of the coefficients afterwards; 0: that of the parts where it was given and is the same, and otherwise
+     * found by the evidence, as the fit of all rows does (rows), or between the least and the greatest of the parts (product). */
+    double alpha;
+} fab_merge_plan;
+
+typedef struct fab_merge_report {
+    fab_kind kind;
+    fab_merge_way way;
+    int64_t parts;
+    double n; /* rows of all parts, or the sum of their weights */
+    int64_t D, K;
+    double alpha, beta;   /* of a linear model, afterwards; else NaN */
+    int64_t alpha_chosen; /* 1: by the merge */
+    /* What the cut to K columns lost: KL in nats of the posterior with all columns from it; 0: nothing was cut */
+    double kl;
+} fab_merge_report;
+
+/* Merge n >= 2 posteriors, which `name` names in sentences.  Any order and grouping gives the same where nothing is cut, but for
+ * rounding.  Refused where they are not of one kind, of the same columns, or in units that cannot be brought together.
+ * Posteriors of overlapping rows count these twice, and nobody can see it.  plan, x and report may be NULL.  Gives *out. */
+FAB_API fab_status fab_merge(fab_posterior **out, const char *const *name,
+                             const fab_posterior *const *part, int64_t n,
+                             const fab_merge_plan *plan, const fab_exec *x,
+                             fab_merge_report *report);
 
 /* ---- folds ------------------------------------------------------------------------------------- */
 

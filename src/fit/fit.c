@@ -509,6 +509,26 @@ fab_status fab_fit_update(fab_fit *f, const fab_examples *e)
     return present == e->x.n ? take_rows(f, e) : take_present(f, e, present);
 }
 
+fab_status fab_fit_merge(fab_fit *f, const fab_fit *other)
+{
+    const size_t size = f->m->fields->size;
+    if (!f->m->merge) return FAB_FAIL(FAB_UNSUPPORTED, "%s: its states do not add up", f->m->name);
+    if (f == other || f->m != other->m || f->vectors != other->vectors ||
+        memcmp(f->settings, other->settings, size) != 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: only another fit of the same method, settings and length of vectors "
+                        "can be merged",
+                        f->m->name);
+    if (f->runs != 1 || other->runs != 1)
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: several runs cannot be merged", f->m->name);
+    FAB_TRY(f->m->merge(f->handle[0], other->handle[0]));
+    f->n += other->n;
+    f->ready = 0;
+    fab_tensors_free(f->tensors);
+    f->tensors = NULL;
+    return FAB_OK;
+}
+
 fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q))
 {
     for (int64_t i = 0; i < f->runs; i++) {

@@ -65,6 +65,9 @@ struct fab_method {
     fab_status (*save)(void *handle, fab_tensors *t);
     fab_status (*load)(void *handle, const fab_tensors *t);
 
+    /* Take over the rows of another handle of the same settings, exactly; that one is as it was.  NULL: states do not add up. */
+    fab_status (*merge)(void *handle, const void *other);
+
     /* Who does the same for a model without a linear predictor; NULL: the method itself, or nobody. */
     const fab_method *general;
     /* Who does the same for vectors; NULL: the method itself, or nobody. */

@@ -390,10 +390,10 @@ static fab_status check_plan(const fab_regression *r)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s takes its units from all rows: scale_rows is for streams",
                         w->method->name);
-    if (p->scaling && !w->method->streams)
+    if (p->scaling && w->kernel)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "%s takes its units from all rows: a scaling is for streams",
-                        w->method->name);
+                        "a Gaussian process takes its units from all rows: a scaling is for linear "
+                        "models and networks");
     if (p->scaling && (p->no_scale || p->scale_rows))
         return FAB_FAIL(FAB_BAD_ARGUMENT, "a scaling that is given, and %s",
                         p->no_scale ? "nothing is to be standardised"

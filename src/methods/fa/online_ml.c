@@ -171,6 +171,42 @@ static fab_status update(void *handle, const fab_examples *x)
     return FAB_OK;
 }
 
+/* Scatter matrices of two sets of rows, joined by the distance of their means as 3 and 4 join a panel; rows that are pending on
+ * either side stay pending where a panel has room for them. */
+static fab_status merge(void *handle, const void *from)
+{
+    online_ml *o = handle;
+    const online_ml *other = from;
+    const int64_t D = o->D, half = fab_strips_count(D);
+    double n = other->weight;
+    if (o->set.forget < 1)
+        return FAB_FAIL(FAB_UNSUPPORTED, "online-ml: a stream that forgets has an order, and two "
+                                         "of them cannot be merged");
+    const int before = fab_blas_enter();
+    memcpy(o->mu_all, other->mu, (size_t)D * sizeof *o->mu_all);
+    memcpy(o->all, other->S, (size_t)half * sizeof *o->all);
+    if (other->pending) { /* a panel of the other, in this one's room */
+        online_ml whole = *o;
+        whole.pending = other->pending;
+        whole.rows = other->rows;
+        whole.w = other->w;
+        add_panel(&whole, o->all, o->mu_all, &n);
+    }
+    if (o->pending) add_panel(o, o->S, o->mu, &o->weight);
+    o->pending = 0;
+    if (n > 0) {
+        const double after = o->weight + n, root = sqrt(o->weight * (n / after));
+        for (int64_t i = 0; i < D; i++) o->X[i] = root * (o->mu_all[i] - o->mu[i]);
+        for (int64_t i = 0; i < half; i++) o->S[i] += o->all[i];
+        fab_strips_add(&o->run, D, 1, o->X, o->S);
+        for (int64_t i = 0; i < D; i++) o->mu[i] += n / after * (o->mu_all[i] - o->mu[i]);
+        o->weight = after;
+    }
+    o->seen += other->seen;
+    fab_blas_leave(before);
+    return FAB_OK;
+}
+
 static double work(const void *handle)
 {
     const online_ml *o = handle;
@@ -291,5 +327,6 @@ const fab_method fab_online_ml_method = {
     .free = release,
     .save = save,
     .load = load,
+    .merge = merge,
     .bytes = bytes,
 };
