@@ -1,6 +1,6 @@
 /* merge_linear.c - linear and generalised linear models of shards become one.
  *
- *   of `exact`, N = sum of weights:  the posterior (L, mu) with its alpha and beta still knows the moments of its rows
+ *   of `exact`, N = sum of weights (the precision of the intercept over beta):  the posterior (L, mu) with its alpha and beta still knows the moments of its rows
  *   1  G = (L - alpha I) / beta,  c = L mu / beta                        Z'Z and Z'y, Z with a column of ones for an intercept
  *   2  rest = (nu - gamma) / beta,  gamma = D - alpha tr(S)              what the evidence makes of its beta (N, without the free one)
  *      y'y = rest + 2 c'mu - mu'G mu
@@ -176,7 +176,7 @@ static fab_status moments_of(const fab_shard *s, const fab_exec *x, moments *o)
     }
     for (int64_t i = 0; i < P * P; i++) G[i] /= beta;
     for (int64_t i = 0; i < P; i++) c[i] /= beta;
-    o->N = s->m.intercept ? G[P * P - 1] : s->rows;
+    o->N = s->k->weight ? G[P * P - 1] : s->rows;
     const double nu = o->N - (double)s->m.intercept;
     double rest = (nu - gamma) / beta;
     for (int64_t i = 0; i < P; i++) {

@@ -5,7 +5,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 """
 # SPDX-License-Identifier: MIT
 
-VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "info", "methods", "demo")
+VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "merge", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
            "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
@@ -226,6 +226,13 @@ def linear():
     yield Case("fit-stream-classes", "fit many.csv -y colour -m lrvga -k 2 -o q.safetensors",
                "update q.safetensors new_many.csv", "update q.safetensors new_many.csv --json", "score q.safetensors new_many.csv",
                "fit sparse.libsvm -m lrvga -k 2 -o s.safetensors", "update s.safetensors new_sparse.libsvm")
+    yield Case("merge", "fit numbers.csv -y y -o a.safetensors --quiet", "fit new_numbers.csv -y y -o b.safetensors --quiet",
+               "merge a.safetensors b.safetensors -o c.safetensors", "info c.safetensors",
+               "fit numbers.csv -y y -m lrvga -k 2 -o d.safetensors --quiet", "fit new_numbers.csv -y y -m lrvga -k 2 --units d.safetensors -o e.safetensors --quiet",
+               "merge d.safetensors e.safetensors -o f.safetensors --json", "predict f.safetensors new_numbers.csv",
+               "fa vectors.csv -k 2 -o g.safetensors --quiet", "fa vectors.csv -k 2 -o h.safetensors --quiet",
+               "merge g.safetensors h.safetensors -o i.safetensors --json", "merge g.safetensors a.safetensors -o j.safetensors",
+               "merge a.safetensors b.safetensors", "update f.safetensors new_numbers.csv", tolerance=1e-5)
     yield Case("fit-compare", "fit numbers.csv -y y -o a.safetensors --quiet",
                "fit first.csv -y y -m lrvga -k 2 -o b.safetensors --quiet",
                "fit numbers.csv -y y -m ridge -o c.safetensors --quiet", "compare a.safetensors b.safetensors",
