@@ -37,7 +37,6 @@ static fab_status check(const fab_mixture *m, int64_t K)
 static void fill(const fab_mixture *m, fab_gauss *g)
 {
     const int64_t D = g->D, R = g->K;
-    double *F = g->F;
     int64_t at = 0;
     memset(g->mu, 0, (size_t)D * sizeof *g->mu);
     memset(g->psi, 0, (size_t)D * sizeof *g->psi);
@@ -51,10 +50,10 @@ static void fill(const fab_mixture *m, fab_gauss *g)
         const double root = sqrt(m->weight[j]);
         for (int64_t i = 0; i < D; i++)
             for (int64_t k = 0; k < q->K; k++)
-                F[i * R + at + k] = root * fab_gauss_get(q, i * q->K + k);
+                fab_gauss_put(g, i * R + at + k, root * fab_gauss_get(q, i * q->K + k));
         at += q->K;
         if (m->n == 1) return;
-        for (int64_t i = 0; i < D; i++) F[i * R + at] = root * (q->mu[i] - g->mu[i]);
+        for (int64_t i = 0; i < D; i++) fab_gauss_put(g, i * R + at, root * (q->mu[i] - g->mu[i]));
         at++;
     }
 }

@@ -23,6 +23,7 @@
 #include "fit/method.h"
 #include "la/ops.h"
 #include "la/small.h"
+#include "posterior/element.h"
 #include "posterior/product.h"
 #include "table/regression.h"
 #include <math.h>
@@ -51,7 +52,7 @@ static double prior_moved(const fab_shard *s)
     if (!gaussian || !L || !scale || scale->type != FAB_F64 || scale->ndim != 1 ||
         scale->shape[0] != 2)
         return 1;
-    const double first = ((const double *)scale->data)[1];
+    const double *numbers = scale->data, first = numbers[1];
     return first > 0 ? s->m.beta / first : 1;
 }
 
@@ -550,11 +551,8 @@ static fab_status choose_alpha(const fab_merging *m, fab_product *p, double inte
 static void cool(fab_gauss *q, double T)
 {
     const double by = q->form == FAB_FORM_COVARIANCE ? T : 1 / T, root = sqrt(by);
-    double *F = q->F;
-    for (int64_t i = 0; i < q->D; i++) {
-        q->psi[i] *= by;
-        for (int64_t k = 0; k < q->K; k++) F[i * q->K + k] *= root;
-    }
+    for (int64_t i = 0; i < q->D; i++) q->psi[i] *= by;
+    for (int64_t at = 0; at < q->D * q->K; at++) fab_gauss_put(q, at, root * fab_gauss_get(q, at));
 }
 
 /* The rank to keep: of precisions what was asked for, or what the widest part had. */

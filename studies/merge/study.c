@@ -6,8 +6,8 @@
  * of the covariance from the truth, and what the cut to K columns lost.
  *
  * SPDX-License-Identifier: MIT */
-#include "fa_model.h"
-#include "study.h"
+#include "../common/fa_model.h"
+#include "../common/study.h"
 #include <fabayes.h>
 #include <stdio.h>
 #include <stdlib.h>
