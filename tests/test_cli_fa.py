@@ -217,6 +217,16 @@ class Fa(FaCase):
         self.bad(2, "fa", data, "-k", 2, "--weight", "v", says=["there is no column 'v'"])
         self.bad(1, "fa", data, "-k", 2, "--weight", "a", says=["row ", "expected a number >= 0"])
 
+    def test_a_column_too_many_is_refused_with_its_remedy(self):
+        cells = "".join("%.4f,%.4f,%.4f,%d\n" % (*row[:3], i) for i, row in enumerate(model_rows(60)))
+        data = self.write("t.csv", ("a,b,c,when\n" + cells).encode())
+        q = self.fit(data, 1, "--exclude", "when")
+        says = ["D = 3 coordinates and", "D = 4; --exclude leaves columns out"]
+        self.bad(1, "update", q, data, says=says)
+        self.bad(1, "report", q, data, "-o", self.path("page.html"), says=says)
+        self.good("update", q, data, "--exclude", "when", "--quiet")
+        self.good("report", q, data, "-o", self.path("page.html"), "--exclude", "when")
+
     def test_weights_go_on_in_update_and_resume(self):
         X, w = model_rows(200, D=5, K=2), 0.5 + np.arange(200) % 3
         names, T = ["a", "b", "w", "c", "d", "e"], np.insert(X, 2, w, axis=1)

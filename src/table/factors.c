@@ -506,8 +506,10 @@ static fab_status take_file(fab_factors *f, fab_tensors *t, const char *path)
     f->before = f->n;
     const fab_tensor *mu = fab_tensors_find(t, "mu");
     if (mu->shape[0] != f->D)
-        return FAB_FAIL(FAB_BAD_DATA, "%s has D = %" PRId64 " coordinates and %s has D = %" PRId64,
-                        path, mu->shape[0], f->who, f->D);
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "%s has D = %" PRId64 " coordinates and %s has D = %" PRId64 "%s", path,
+                        mu->shape[0], f->who, f->D,
+                        f->D > mu->shape[0] ? "; --exclude leaves columns out" : "");
     FAB_TRY(check_names(f, path, t));
     FAB_TRY(take_names(f));
     FAB_TRY(fab_about(path, open_scores(f, t)));

@@ -133,8 +133,9 @@ fab_status fab_factors_view_scores(const fab_factors_view *v, const char *file,
     if (weight && !label) FAB_TRY(fab_source_find_column(s, weight, &weighed));
     const int64_t D = fab_source_columns(s) - (label || weighed >= 0);
     if (D != v->D)
-        return FAB_FAIL(FAB_BAD_DATA, "%s has D = %" PRId64 " coordinates and %s has D = %" PRId64,
-                        file, v->D, s->in.name, D);
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "%s has D = %" PRId64 " coordinates and %s has D = %" PRId64 "%s", file,
+                        v->D, s->in.name, D, D > v->D ? "; --exclude leaves columns out" : "");
     FAB_TRY(fab_source_names_check(s, label, weighed, file, fab_tensors_get(p->file, "features")));
     FAB_TRY(fab_solver_create(&solver, v->q, NULL));
     const fab_status status = score_rows(v, solver, s, label, weighed, most, z, n);
