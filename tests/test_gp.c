@@ -119,6 +119,167 @@ static void a_linear_kernel_is_exact_regression(void **state)
     fab_kernel_free(s.k);
 }
 
+/* ---- a mean alone ------------------------------------------------------------------------------------------ */
+
+/* f at m rows: k (K + lambda / w)^-1 (y - offset), in plain sight. */
+static void plain_ridge(const rows *r, const fab_kernel *k, double lambda, int64_t m,
+                        const double *z, double *f)
+{
+    const int64_t n = r->n;
+    double *K = doubles(n * n), *Ki = doubles(n * n), *c = doubles(m * n), *a = doubles(n);
+    assert_ok(fab_kernel_gram(k, n, r->x, D, K, n, NULL));
+    assert_ok(fab_kernel_cross(k, m, z, D, n, r->x, D, c, n, NULL));
+    for (int64_t i = 0; i < n; i++) K[i * n + i] += lambda / r->weight[i];
+    plain_inverse(n, K, Ki);
+    for (int64_t i = 0; i < n; i++)
+        for (int64_t j = 0; j < n; j++) a[i] += Ki[i * n + j] * (r->y[j] - r->offset[j]);
+    plain_mm(0, 0, m, 1, n, c, a, f);
+}
+
+/* By how much each row is missed by a fit to the others: the weighted mean of its square. */
+static double plain_missed(const rows *r, const fab_kernel *k, double lambda)
+{
+    double sum = 0, weights = 0;
+    for (int64_t i = 0; i < r->n; i++) {
+        rows others = {r->n - 1, doubles(r->n * D), doubles(r->n), doubles(r->n), doubles(r->n)};
+        double f;
+        for (int64_t j = 0, at = 0; j < r->n; j++) {
+            if (j == i) continue;
+            memcpy(others.x + at * D, r->x + j * D, D * sizeof(double));
+            others.y[at] = r->y[j];
+            others.weight[at] = r->weight[j];
+            others.offset[at++] = r->offset[j];
+        }
+        plain_ridge(&others, k, lambda, 1, r->x + i * D, &f);
+        sum += r->weight[i] * pow(r->y[i] - r->offset[i] - f, 2);
+        weights += r->weight[i];
+    }
+    return sum / weights;
+}
+
+static fab_fit *ridge_of(const setup *s, const fab_kernel_ridge_settings *how, const rows *r)
+{
+    fab_fit *f;
+    assert_ok(fab_fit_create(&f, "kernel-ridge", how, sizeof *how, &(fab_input){.model = &s->model},
+                             NULL));
+    learn(f, r, 0, r->n);
+    return f;
+}
+
+static void kernel_ridge_is_ridge_in_the_norm_of_the_kernel(void **state)
+{
+    (void)state;
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    fab_kernel_ridge_settings how = fab_kernel_ridge_defaults();
+    double want[N], mean[N], variance[N];
+    fab_report report;
+    fab_process *p;
+    setup s;
+    how.lambda = 0.2;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "1.5*matern32:l=0.9 + 0.5*const");
+    fab_fit *f = ridge_of(&s, &how, &r);
+    assert_ok(fab_fit_process(f, &p));
+    assert_ok(fab_process_predict(p, N, r.x, D, mean, variance, NULL));
+    plain_ridge(&r, s.k, 0.2, N, r.x, want);
+    for (int64_t i = 0; i < N; i++) {
+        assert_true(fabs(mean[i] - want[i]) < 1e-11);
+        assert_true(variance[i] == 0);
+    }
+    assert_ok(fab_fit_report(f, &report));
+    assert_true(fabs(1 / report.beta - plain_missed(&r, s.k, 0.2)) < 1e-11);
+    double draw[N];
+    assert_refused(fab_process_draw(p, N, r.x, D, 1, FAB_PURPOSE_SAMPLE, 0, 1, draw, N),
+                   FAB_UNSUPPORTED, "its factor was left out");
+    fab_fit_free(f);
+    fab_kernel_free(s.k);
+}
+
+/* The minimum on a grid of hundredths in log lambda is not below what is found by more than the grid misses. */
+static void lambda_by_rows_misses_them_least(void **state)
+{
+    (void)state;
+    enum { FEW = 17 };
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, FEW);
+    fab_kernel_ridge_settings how = fab_kernel_ridge_defaults();
+    double least = INFINITY;
+    fab_report report;
+    setup s;
+    how.choose = FAB_RIDGE_ROWS;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "1.5*rbf:l=0.9");
+    fab_fit *f = ridge_of(&s, &how, &r);
+    assert_ok(fab_fit_report(f, &report));
+    for (double u = -8; u < 4; u += 0.05) least = fmin(least, plain_missed(&r, s.k, exp(u)));
+    assert_true(1 / report.beta < least * (1 + 1e-9));
+    fab_fit_free(f);
+    fab_kernel_free(s.k);
+}
+
+static void a_mean_alone_is_that_of_the_process_and_goes_on_from_its_file(void **state)
+{
+    (void)state;
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    fab_gp_settings how = fab_gp_defaults();
+    double mean[2][N];
+    fab_process *p;
+    fab_tensors *file;
+    fab_fit *g;
+    void *bytes;
+    size_t size;
+    setup s;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "rbf + const");
+    fab_fit *whole = fit_of(&s, &how, NULL);
+    how.mean_only = 1;
+    fab_fit *f = fit_of(&s, &how, NULL);
+    learn(whole, &r, 0, 20);
+    learn(f, &r, 0, 20);
+    assert_ok(fab_fit_pack(f, 0, NULL, &bytes, &size));
+    assert_true(size < 20 * 20 * sizeof(double) + 1200);
+    assert_ok(fab_tensors_parse(&file, "packed", bytes, size));
+    assert_null(fab_tensors_find(file, "L"));
+    assert_ok(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL));
+    learn(whole, &r, 20, N - 20);
+    learn(g, &r, 20, N - 20);
+    assert_ok(fab_fit_process(whole, &p));
+    assert_ok(fab_process_predict(p, N, r.x, D, mean[0], NULL, NULL));
+    assert_ok(fab_fit_process(g, &p));
+    assert_ok(fab_process_predict(p, N, r.x, D, mean[1], NULL, NULL));
+    for (int64_t i = 0; i < N; i++) assert_true(fabs(mean[0][i] - mean[1][i]) < 1e-9);
+    fab_fit_free(whole);
+    fab_fit_free(f);
+    fab_fit_free(g);
+    fab_tensors_free(file);
+    fab_bytes_free(bytes);
+    fab_kernel_free(s.k);
+    open_setup(&s, FAB_LIKELIHOOD_BERNOULLI, "rbf");
+    assert_int_equal(
+        fab_fit_create(&f, "gp", &how, sizeof how, &(fab_input){.model = &s.model}, NULL),
+        FAB_UNSUPPORTED);
+    assert_detail("a mean alone", "bernoulli");
+    fab_kernel_free(s.k);
+}
+
+/* Five rows at one place and a noise of next to nothing: what was added is the noise of predictions. */
+static void a_jitter_is_noise_of_predictions(void **state)
+{
+    (void)state;
+    rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, 9);
+    fab_gp_settings how = fab_gp_defaults();
+    fab_report report;
+    fab_process *p;
+    setup s;
+    for (int64_t i = 1; i < 5; i++) memcpy(r.x + i * D, r.x, D * sizeof *r.x);
+    how.beta = 1e30;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "4*rbf:l=1");
+    fab_fit *f = fit_of(&s, &how, NULL);
+    learn(f, &r, 0, 9);
+    assert_ok(fab_fit_process(f, &p));
+    assert_ok(fab_fit_report(f, &report));
+    assert_true(fab_process_jitter(p) > 1e-10);
+    assert_true(fabs(report.beta * fab_process_jitter(p) - 1) < 1e-12);
+    fab_fit_free(f);
+    fab_kernel_free(s.k);
+}
+
 /* ---- other likelihoods ------------------------------------------------------------------------------------- */
 
 /* log q(y) with K^-1 in plain sight: the mode by Newton's method in f, and the determinant of K^-1 + W. */
@@ -463,6 +624,10 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(a_linear_kernel_is_exact_regression),
+        TEST(kernel_ridge_is_ridge_in_the_norm_of_the_kernel),
+        TEST(lambda_by_rows_misses_them_least),
+        TEST(a_mean_alone_is_that_of_the_process_and_goes_on_from_its_file),
+        TEST(a_jitter_is_noise_of_predictions),
         TEST(mode_and_evidence_are_those_of_plain_laplace),
         TEST(the_gradient_has_the_implicit_terms),
         TEST(extreme_parameters_have_a_mode),

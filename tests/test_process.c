@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "kernel_case.h"
+#include "kernel/process.h"
 #include "la/ops.h"
 
 #define LOG_2PI 1.83787706640934548356
@@ -249,6 +250,23 @@ static void rows_can_be_appended(void **state)
         fab_process_free(p);
     }
     fab_process_free(all);
+    fab_kernel_free(o.k);
+}
+
+/* Never more room than an eighth above the rows and 16: a factor of n^2 numbers stands beside one of 1.3 n^2 for a moment. */
+static void a_process_that_grows_has_little_more_room_than_rows(void **state)
+{
+    (void)state;
+    enum { N = 150 };
+    oracle o = some_oracle("rbf", N, 1, 0.25);
+    fab_process *p;
+    assert_ok(fab_process_create(&p, o.k, 1, o.X, 1, 1, NULL));
+    assert_ok(fab_process_learn(p, o.y, o.w, o.noise));
+    for (int64_t i = 1; i < N; i++) {
+        assert_ok(fab_process_append(p, o.X + i, o.y[i], o.w[i]));
+        assert_true(p->m->room <= i + i / 8 + 16);
+    }
+    fab_process_free(p);
     fab_kernel_free(o.k);
 }
 
@@ -645,6 +663,7 @@ int main(void)
         TEST(slopes_are_those_of_differences),
         TEST(a_row_left_out_is_a_process_without_it),
         TEST(rows_can_be_appended),
+        TEST(a_process_that_grows_has_little_more_room_than_rows),
         TEST(a_row_that_cannot_be_appended_changes_nothing),
         TEST(parts_make_the_same_process),
         TEST(a_process_of_other_likelihoods_has_roots_of_curvature),

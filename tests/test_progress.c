@@ -89,6 +89,7 @@ static const work all[] = {
     {"rvga", LABELS, 600, 500, {NULL}},
     {"lrvga", LABELS, 600, 500, {"K", "10"}},
     {"gp", PROCESS, 8, 400, {"starts", "2"}},
+    {"kernel-ridge", PROCESS, 8, 400, {"starts", "2"}},
 };
 enum { WORKS = sizeof all / sizeof *all };
 

@@ -135,6 +135,14 @@ static void say_notes(const fab_predictions *p)
             " words were not met by the fit: their effects are taken as 0, and the uncertainty of "
             "these effects is not in sd and intervals\n",
             p->unseen);
+    if (p->clipped)
+        fprintf(stderr,
+                "fabayes: the variance of the function at %" PRId64
+                " rows is 0: rounding put it below\n",
+                p->clipped);
+    if (p->same_sd)
+        fprintf(stderr, "fabayes: sd is by how much rows left out of the fit are missed, the same "
+                        "for every row: the file has a mean alone\n");
 }
 
 static int report(const char *file, const char *output, const fab_predictions *p)
@@ -145,6 +153,8 @@ static int report(const char *file, const char *output, const fab_predictions *p
     json_put(j, "n", json_integer(p->n));
     if (p->absents) json_put(j, "missing", json_integer(p->absents));
     if (p->unseen) json_put(j, "unseen", json_integer(p->unseen));
+    if (p->clipped) json_put(j, "clipped", json_integer(p->clipped));
+    if (p->same_sd) json_put(j, "same_sd", json_true());
     return json_say(j);
 }
 

@@ -155,7 +155,8 @@ FAB_API fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, 
                                     int64_t draws, double *out, int64_t ld);
 
 /* What it is made of, for files: X (n x D), a, s (n each; s NULL: 1) and L (n x n, row-major, zeros above the diagonal).  Lends
- * until the next call of this process.  And back: copies all; y is not known then, so that evidence and append refuse. */
+ * until the next call of this process.  And back: copies all; y is not known then, so that evidence and append refuse.  L NULL:
+ * the mean alone; variances are 0, and draws and slopes refuse. */
 FAB_API void fab_process_parts(fab_process *p, const double **X, const double **a, const double **s,
                                const double **L);
 FAB_API fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, int64_t n,

@@ -354,9 +354,31 @@ typedef struct fab_gp_settings {
     int64_t search_rows; /* that parameters are looked for on, at most */
     int64_t exact_limit; /* rows that are taken */
     double tol;          /* relative change of the log evidence at which a search ends */
+    /* gaussian: 1: results and files have the mean without the factor; sd is the root of the mean square by which rows left out
+     * one by one are missed, the same everywhere */
+    int64_t mean_only;
 } fab_gp_settings;
 
 static inline fab_gp_settings fab_gp_defaults(void);
+
+/* kernel-ridge: the mean of gp alone, f = sum_i a_i k(x, x_i), the minimum of sum_i w_i (y_i - f(x_i))^2 + lambda |f|^2 in the norm of
+ * the kernel: gaussian targets.  lambda is the noise of gp.  Time as gp; predictions O(N), files O(N).  docs/methods/kernel-ridge.md. */
+typedef enum fab_ridge_by {
+    FAB_RIDGE_EVIDENCE, /* lambda of the highest evidence */
+    FAB_RIDGE_ROWS      /* of the smallest mean square error of rows that are left out one by one */
+} fab_ridge_by;
+
+typedef struct fab_kernel_ridge_settings {
+    double lambda;  /* auto: as `choose` says */
+    int64_t choose; /* fab_ridge_by */
+    int64_t seed;   /* as gp, and the following too */
+    int64_t starts;
+    int64_t search_rows;
+    int64_t exact_limit;
+    double tol;
+} fab_kernel_ridge_settings;
+
+static inline fab_kernel_ridge_settings fab_kernel_ridge_defaults(void);
 
 /* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
  * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
@@ -639,6 +661,7 @@ FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_ppca_defaults, "ppca")
 FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_pca_defaults, "pca")
 FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
 FAB_DEFAULTS(fab_gp_settings, fab_gp_defaults, "gp")
+FAB_DEFAULTS(fab_kernel_ridge_settings, fab_kernel_ridge_defaults, "kernel-ridge")
 FAB_DEFAULTS(fab_spike_slab_settings, fab_spike_slab_defaults, "spike-slab")
 FAB_DEFAULTS(fab_rvga_settings, fab_rvga_defaults, "rvga")
 FAB_DEFAULTS(fab_vga_settings, fab_vga_defaults, "vga")

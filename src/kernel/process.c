@@ -16,6 +16,8 @@
 #include <math.h>
 #include <string.h>
 
+enum { STEP = 16 };
+
 static const double log_2pi = 1.83787706640934548356;
 
 /* ---- life --------------------------------------------------------------------------------------------- */
@@ -49,7 +51,7 @@ static void layout(fab_layout *l, void *handle)
     m->thread_sides = fab_place(l, m->threads * k->leaves, sizeof *m->thread_sides);
     m->by_row = fab_place(l, fab_view_doubles(k, R), sizeof(double));
     m->across = fab_place(l, fab_view_doubles(k, R), sizeof(double));
-    m->L = fab_place(l, R * R, sizeof(double));
+    m->L = fab_place(l, m->lean ? 0 : R * R, sizeof(double));
     m->D = fab_place(l, R * FAB_CHOLESKY_BLOCK, sizeof(double));
     m->y = fab_place(l, R, sizeof(double));
     m->weight = fab_place(l, R, sizeof(double));
@@ -62,7 +64,8 @@ static void layout(fab_layout *l, void *handle)
 
 static fab_status build(fab_process_arrays **m, const fab_process *p, int64_t room)
 {
-    const fab_process_arrays sizes = {.k = p->k, .room = room, .threads = p->run.threads};
+    const fab_process_arrays sizes = {
+        .k = p->k, .room = room, .lean = p->mean_only, .threads = p->run.threads};
     FAB_TRY(fab_build((void **)m, sizeof **m, &sizes, layout));
     (*m)->ld = room;
     fab_view_init(&(*m)->rows, p->k, room, (*m)->sides, (*m)->by_row, (*m)->across);
@@ -100,20 +103,37 @@ static fab_status fill(fab_process *p, const fab_kernel *k, const double *X, int
     return FAB_OK;
 }
 
-fab_status fab_process_create(fab_process **p, const fab_kernel *k, int64_t n, const double *X,
-                              int64_t ldx, int64_t room, const fab_exec *x)
+/* mean_only: without room for a factor. */
+static fab_status create(fab_process **p, const fab_kernel *k, int64_t n, const double *X,
+                         int64_t ldx, int64_t room, int mean_only, const fab_exec *x)
 {
     *p = NULL;
     if (n < 1) return FAB_FAIL(FAB_BAD_ARGUMENT, "process: %lld rows", (long long)n);
     FAB_TRY(fab_check_alone("process", x));
     FAB_TRY(check_rows(n, fab_kernel_columns(k), X, ldx));
     FAB_TRY(fab_alloc_array((void **)p, 1, sizeof **p, "process"));
-    **p = (fab_process){.n = n};
+    **p = (fab_process){.n = n, .mean_only = mean_only};
     const fab_status s = fill(*p, k, X, ldx, room, x);
     if (s == FAB_OK) return FAB_OK;
     fab_process_free(*p);
     *p = NULL;
     return s;
+}
+
+fab_status fab_process_create(fab_process **p, const fab_kernel *k, int64_t n, const double *X,
+                              int64_t ldx, int64_t room, const fab_exec *x)
+{
+    return create(p, k, n, X, ldx, room, 0, x);
+}
+
+int fab_process_is_mean(const fab_process *p)
+{
+    return p->mean_only;
+}
+
+void fab_process_keep_mean(fab_process *p)
+{
+    p->mean_only = 1;
 }
 
 void fab_process_free(fab_process *p)
@@ -384,13 +404,14 @@ fab_status fab_process_leave_one_out(fab_process *p, double *logp, double *mean,
 
 /* ---- one row more ------------------------------------------------------------------------------------- */
 
-/* Room for twice as many rows; what stands goes along. */
+/* Room for an eighth more rows, at least STEP: two factors stand for a moment, and the new one is hardly larger than it must be.
+ * While rows double so some N^2 numbers are copied, where each of the rows costs N^2 operations.  What stands goes along. */
 static fab_status grow(fab_process *p)
 {
     fab_process_arrays *to, *from = p->m;
     const int64_t n = p->n, D = p->k->D;
     const size_t bytes = (size_t)n * sizeof(double);
-    FAB_TRY(build(&to, p, 2 * from->room));
+    FAB_TRY(build(&to, p, from->room + from->room / 8 + STEP));
     memcpy(to->X, from->X, bytes * (size_t)D);
     for (int64_t i = 0; i < n; i++)
         memcpy(to->L + i * to->room, from->L + i * from->ld, (size_t)(i + 1) * sizeof(double));
@@ -493,11 +514,12 @@ fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, int64_t n,
                                 const fab_exec *x)
 {
     const int64_t D = fab_kernel_columns(k);
-    FAB_TRY(fab_process_create(p, k, n, X, D, n, x));
+    FAB_TRY(create(p, k, n, X, D, n, L == NULL, x));
     fab_process_arrays *m = (*p)->m;
     memcpy(m->a, a, (size_t)n * sizeof *a);
     if (s) memcpy(m->s, s, (size_t)n * sizeof *s);
-    for (int64_t i = 0; i < n; i++) memcpy(m->L + i * n, L + i * n, (size_t)(i + 1) * sizeof *L);
+    for (int64_t i = 0; i < n && L; i++)
+        memcpy(m->L + i * n, L + i * n, (size_t)(i + 1) * sizeof *L);
     (*p)->has_s = s != NULL;
     (*p)->stands = 1;
     return FAB_OK;

@@ -13,6 +13,7 @@ enum { FAB_PANEL = 64 }; /* rows that one task predicts */
 typedef struct fab_process_arrays {
     const fab_kernel *k; /* sizes */
     int64_t room, threads;
+    int lean;                          /* no L */
     int64_t patch, panel, thread_room; /* doubles of work, for a thread */
 
     double *X; /* R x D */
@@ -37,6 +38,7 @@ struct fab_process {
     fab_process_arrays *m;
     double noise, jitter;
     int has_y, has_s;
+    int mean_only; /* predictions have no variance, and there may be no L */
     int stands;    /* a and L are of these parameters */
     int inverted;  /* U is of this L */
     int64_t first; /* block of this round */
@@ -57,6 +59,9 @@ fab_status fab_process_resume(fab_process **p, const fab_kernel *k, const fab_pr
 /* k(z_i, x_j) of at most FAB_PANEL rows into a count x n matrix, in the memory of a thread of the process. */
 void fab_process_panel(const fab_process *p, int thread, int64_t count, const double *Z,
                        int64_t ldz, double *K);
+/* From now on predictions have the variance 0, and draws and slopes are refused, as where the factor was left out. */
+void fab_process_keep_mean(fab_process *p);
+int fab_process_is_mean(const fab_process *p);
 /* D numbers: what its rows are seen from.  Lends until free. */
 const double *fab_process_centre(const fab_process *p);
 

@@ -36,6 +36,14 @@ static fab_status check(const fab_process *p, int64_t m, const double *Z, int64_
     return FAB_OK;
 }
 
+static fab_status check_factor(const fab_process *p)
+{
+    if (!p->mean_only) return FAB_OK;
+    return FAB_FAIL(FAB_UNSUPPORTED,
+                    "process: its factor was left out, and there is a mean alone: draws and "
+                    "slopes of the variance need a fit that keeps it");
+}
+
 /* The memory of a thread. */
 typedef struct room {
     double *patch, *panel, *rows, *width;
@@ -120,10 +128,10 @@ fab_status fab_process_predict(fab_process *p, int64_t m, const double *Z, int64
 {
     enum { ROUND = 32 };
     FAB_TRY(check(p, m, Z, ldz));
-    prediction q = {p, m, Z, ldz, mean, variance, 0};
+    prediction q = {p, m, Z, ldz, mean, p->mean_only ? NULL : variance, 0};
     const int64_t panels = (m + FAB_PANEL - 1) / FAB_PANEL;
     const double each = FAB_PANEL * (double)p->n *
-                        (variance ? (double)p->n / 8 : (double)p->k->D + 8);
+                        (q.variance ? (double)p->n / 8 : (double)p->k->D + 8);
     for (int64_t t = 0; t < panels; t += ROUND) {
         const int64_t some = least(panels - t, ROUND);
         q.first = t * FAB_PANEL;
@@ -131,7 +139,8 @@ fab_status fab_process_predict(fab_process *p, int64_t m, const double *Z, int64
         FAB_TRY(fab_watch_work(&p->run.watch, each * (double)some, "prediction", t + some, panels));
     }
     if (clipped) *clipped = 0;
-    for (int64_t i = 0; variance && i < m; i++)
+    if (p->mean_only && variance) memset(variance, 0, (size_t)m * sizeof *variance);
+    for (int64_t i = 0; q.variance && i < m; i++)
         if (variance[i] < 0) {
             variance[i] = 0;
             if (clipped) *clipped += 1;
@@ -146,6 +155,7 @@ fab_status fab_process_slopes(fab_process *p, const double *z, double *mean, dou
 {
     const int64_t n = p->n, D = p->k->D;
     FAB_TRY(check(p, 1, z, D));
+    FAB_TRY(check_factor(p));
     const room r = room_of(p, 0);
     fab_view view;
     double *v = r.panel, two = 2;
@@ -248,6 +258,7 @@ fab_status fab_process_draw(fab_process *p, int64_t m, const double *Z, int64_t 
     draws *d;
     int64_t rank;
     FAB_TRY(check(p, m, Z, ldz));
+    FAB_TRY(check_factor(p));
     if (m == 0 || count == 0) return FAB_OK;
     const draws sizes = {.n = p->n, .m = m, .D = p->k->D};
     FAB_TRY(fab_build((void **)&d, sizeof *d, &sizes, draws_layout));

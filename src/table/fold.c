@@ -161,7 +161,7 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
                                                    0, &t->exec, work);
         if (done == FAB_OK) done = fab_score_classes(m.classes, d->n, work, f->y, &t->exec, s);
     } else {
-        done = process ? fab_table_process(process, f->k, d, work, work + d->n)
+        done = process ? fab_table_process(process, f->k, d, work, work + d->n, NULL)
                        : fab_table_eta(mix.part[0], &m, f->k, d, &t->exec, work, work + d->n);
         m.beta /= scale * scale;
         if (done == FAB_OK) done = fab_score(&m, d->n, work, work + d->n, f->y, &t->exec, s);

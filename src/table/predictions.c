@@ -14,6 +14,7 @@
 #include "data/columns/table.h"
 #include "data/source/source.h"
 #include "model/likelihoods/softmax.h"
+#include "kernel/process.h"
 #include "table/regression.h"
 #include <math.h>
 #include <string.h>
@@ -38,7 +39,7 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
 }
 
 fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dataset *t,
-                             double *eta, double *variance)
+                             double *eta, double *variance, int64_t *clipped)
 {
     const fab_rows rows = fab_dataset_rows(t);
     const int64_t D = k->D, block = t->n < PROCESS_ROWS ? t->n : PROCESS_ROWS;
@@ -48,7 +49,9 @@ fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dat
     for (int64_t first = 0; first < t->n && s == FAB_OK; first += block) {
         const int64_t n = t->n - first < block ? t->n - first : block;
         for (int64_t i = 0; i < n; i++) fab_rows_get(&rows, first + i, D, x + i * D);
-        s = fab_process_predict(p, n, x, D, eta + first, variance + first, NULL);
+        int64_t some = 0;
+        s = fab_process_predict(p, n, x, D, eta + first, variance + first, &some);
+        if (clipped) *clipped += some;
     }
     fab_release(x);
     FAB_TRY(s);
@@ -260,7 +263,8 @@ static fab_status predict_linear(work *w, const fab_dataset *t)
         return fab_table_classes(r->view.classes, r->scaling, t, &w->exec, w->how.samples,
                                  w->how.seed + n, w->all.logp + n * w->model.classes);
     if (r->view.process)
-        return fab_table_process(r->view.process, r->scaling, t, w->eta + n, w->variance + n);
+        return fab_table_process(r->view.process, r->scaling, t, w->eta + n, w->variance + n,
+                                 &w->all.clipped);
     if (several(w)) /* each row has draws of its own, whatever the pieces */
         return fab_predict_classes_wider(q, &r->view.model, &x, t->offset, t->residual,
                                          w->how.samples, w->how.seed + n, &w->exec,
@@ -568,6 +572,7 @@ fab_status fab_regression_predict(fab_regression *r, const fab_data *d, const fa
     const fab_method *m = r->fit.what.method;
     if (r->view.net && !w.how.samples && m && m->linearises) w.how.linearised = 1;
     w.all.classes = r->scaling->levels;
+    w.all.same_sd = r->view.process && fab_process_is_mean(r->view.process);
     fab_predictions *new;
     FAB_TRY(fab_alloc_array((void **)&new, 1, sizeof *new, "predictions"));
     fab_status s = read_all(&w, d);

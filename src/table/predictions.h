@@ -12,7 +12,7 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
                          const fab_dataset *t, const fab_exec *x, double *eta, double *variance);
 /* The same of a Gaussian process. */
 fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dataset *t,
-                             double *eta, double *variance);
+                             double *eta, double *variance, int64_t *clipped);
 /* Log probabilities (n x classes) of processes of several classes. */
 fab_status fab_table_classes(fab_class_process *p, const fab_scaling *k, const fab_dataset *t,
                              const fab_exec *x, int64_t samples, int64_t seed, double *logp);

@@ -131,10 +131,33 @@ static fab_status take_parts(fab_regression *r, const fab_tensors *file, const f
     const int64_t n = rows->shape[0];
     FAB_TRY(find(file, "X", n, fab_kernel_columns(k), &X));
     FAB_TRY(find(file, "a", n, 0, &a));
-    FAB_TRY(find(file, "L", n, n, &L));
+    const fab_tensor *missed = fab_tensors_find(file, "missed");
+    if (missed) {
+        const double *square;
+        FAB_TRY(find(file, "missed", 1, 0, &square));
+        if (!(*square > 0))
+            return FAB_FAIL(FAB_BAD_FILE, "its rows are missed by %g, expected more than 0",
+                            *square);
+        r->view.model.beta = 1 / *square;
+        L = NULL;
+    } else {
+        FAB_TRY(find(file, "L", n, n, &L));
+        FAB_TRY(check_factors(1, n, L));
+    }
     if (s) FAB_TRY(find(file, "s", n, 0, &scale));
-    FAB_TRY(check_factors(1, n, L));
     return fab_process_of_parts(&r->view.owned, k, n, X, a, scale, L, &r->exec);
+}
+
+/* Of predictions: a jitter is noise that had to be there. */
+static fab_status noise_of_file(const fab_tensors *file, double log_beta, double *beta)
+{
+    const int64_t found = FAB_GP_SEARCH;
+    fab_gp_search search;
+    FAB_TRY(fab_state_take(file, "search", FAB_F64, 1, &found, &search));
+    if (!(search.jitter >= 0 && isfinite(search.jitter)))
+        return FAB_FAIL(FAB_BAD_FILE, "its jitter is %g, expected 0 or more", search.jitter);
+    *beta = search.jitter > 0 ? 1 / (exp(-log_beta) + search.jitter) : exp(log_beta);
+    return FAB_OK;
 }
 
 fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p)
@@ -158,10 +181,10 @@ fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p
         r->scaling->levels != (several ? m->classes : (classes ? 2 : 0)))
         s = FAB_FAIL(FAB_BAD_FILE, "its parameters, model and scaling do not belong together");
     if (s == FAB_OK) s = fab_kernel_set(k, q->mu);
+    const int64_t noise = fab_process_noise_at(m, k);
+    if (s == FAB_OK && noise >= 0) s = noise_of_file(p->file, q->mu[noise], &m->beta);
     if (s == FAB_OK)
         s = several ? take_class_parts(r, p->file, k, m->classes) : take_parts(r, p->file, k);
-    const int64_t noise = fab_process_noise_at(m, k);
-    if (noise >= 0) m->beta = exp(q->mu[noise]);
     fab_kernel_free(k);
     FAB_TRY(s);
     r->view.process = several ? fab_class_process_base(r->view.classes) : r->view.owned;

@@ -7,7 +7,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 
 VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "merge", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
-           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
+           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
 
@@ -130,6 +130,11 @@ def linear():
                "update q.safetensors new_numbers.csv -o more.safetensors --json", "predict more.safetensors new_numbers.csv")
     yield Case("fit-gp-classes", "fit two.csv -y kind --model gp:rbf -o q.safetensors --json", *use("new_two.csv"),
                "fit counts.csv -y n --likelihood poisson --offset log_days --model gp:rbf --json", tolerance=SEARCHED)
+    yield Case("fit-kernel-ridge", "fit numbers.csv -y y --model gp:2*rbf:l=1.5 -m kernel-ridge --lambda=0.1 -o q.safetensors --json", *use("new_numbers.csv"),
+               "update q.safetensors new_numbers.csv -o more.safetensors --json", "predict more.safetensors new_numbers.csv -o p.csv --json",
+               "sample q.safetensors new_numbers.csv -n 1", "fit numbers.csv -y y --model gp:rbf:l=1.5 -m kernel-ridge --choose=rows",
+               "fit numbers.csv -y y --model gp:2*rbf:l=1.5 --beta=10 --mean_only=true --json", "fit two.csv -y kind --model gp:rbf -m kernel-ridge",
+               "fit two.csv -y kind --model gp:rbf --mean_only=true", "fit numbers.csv -y y -m kernel-ridge", tolerance=SEARCHED)
     yield Case("fit-gp-many", "fit many.csv -y colour --model gp:2*rbf:l=1.5 -o q.safetensors --json", *use("new_many.csv"), "info q.safetensors",
                "sample q.safetensors new_many.csv -n 2", "update q.safetensors new_many.csv -o more.safetensors --json",
                "predict more.safetensors new_many.csv --samples 30", "fit many.csv -y colour --model gp:matern32 --threads 1")

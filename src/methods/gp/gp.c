@@ -13,6 +13,11 @@
  * Of two classes and counts by Laplace's method (laplace.c): 2 without noise, 3 at the mode of f, which 4 finds again for all
  * rows.  Of more classes so too, with a process for each of them and one kernel (classes.c).
  *
+ * With mean_only, and as kernel-ridge, which has no covariance: L goes into no file, and
+ *
+ *   5  sd of a prediction: the root of the mean of w_i e_i^2 / mean of w, e_i by how much row i is missed by the others
+ *   6  kernel-ridge by rows: the noise where 5 is least, on a grid of powers of 10, then by golden section
+ *
  * The result is theta, the logarithms of the parameters, as a point; X, a, L, y and weights stand beside it.
  *
  * SPDX-License-Identifier: MIT */
@@ -35,7 +40,9 @@
 #include <string.h>
 
 typedef struct gp {
+    const char *who; /* the method */
     fab_gp_settings s;
+    int by_rows; /* the noise is that by which rows left out are missed least */
     fab_glm m;
     const fab_kernel *kernel; /* the model's, borrowed */
     fab_exec exec;            /* its progress is `hear` */
@@ -52,7 +59,7 @@ typedef struct gp {
     double *X;                   /* room x D; NULL of numbers, whose process has them */
     double *theta; /* found, of the kernel and, of numbers, the noise's precision; NULL: not yet */
     int stands;    /* the process is that of all rows */
-    double lml;
+    double lml, missed; /* 5 */
     fab_gp_search search;
     fab_gauss *q;
     fab_report report;
@@ -71,10 +78,42 @@ static const fab_field fields[] = {
     FIELD(search_rows, I64, 2000, 1, 1e6, "rows that parameters are looked for on, at most"),
     FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
     FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),
+    SWITCH(mean_only, 0, "keep the mean without the factor: sd is the error of rows left out"),
 };
 static const fab_fields table = TABLE("gp", fields);
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 #undef SETTINGS
+
+#define SETTINGS fab_kernel_ridge_settings
+static const char *const choices[] = {"evidence", "rows", NULL};
+static const fab_field ridge_fields[] = {
+    AUTOMATIC(lambda, F64, 1e-300, 1e300, "weight of the norm of f; auto: as choose says"),
+    CHOICE(choose, FAB_RIDGE_EVIDENCE, choices,
+           "lambda by the evidence, or by the error of rows left out one by one"),
+    FIELD(seed, I64, 1, 0, 0x1p53,
+          "seed of the rows that parameters are looked for on, and of the starts"),
+    AUTOMATIC(starts, I64, 1, 1000,
+              "searches; auto: 5 and one for each free parameter, 10 at most"),
+    FIELD(search_rows, I64, 2000, 1, 1e6, "rows that parameters are looked for on, at most"),
+    FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
+    FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),
+};
+static const fab_fields ridge_table = TABLE("kernel-ridge", ridge_fields);
+_Static_assert(sizeof(SETTINGS) == 8 * sizeof ridge_fields / sizeof *ridge_fields,
+               "every setting has its row");
+#undef SETTINGS
+
+/* Those of gp that it stands for. */
+static fab_gp_settings of_ridge(const fab_kernel_ridge_settings *s)
+{
+    return (fab_gp_settings){.beta = fab_is_auto_f64(s->lambda) ? FAB_AUTO_F64 : 1 / s->lambda,
+                             .seed = s->seed,
+                             .starts = s->starts,
+                             .search_rows = s->search_rows,
+                             .exact_limit = s->exact_limit,
+                             .tol = s->tol,
+                             .mean_only = 1};
+}
 
 /* ---- who watches -------------------------------------------------------------------------------------- */
 
@@ -91,23 +130,29 @@ static int hear(void *ctx, const char *what, int64_t done, int64_t total)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
-static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+static fab_status open_gp(void **handle, const char *who, const fab_gp_settings *s,
+                          const fab_input *in, const fab_exec *x)
 {
-    const fab_gp_settings *s = settings;
     const fab_likelihood_row *row = fab_likelihood_row_of(in->model->head.likelihood);
     gp *f;
     *handle = NULL;
     if (in->model->head.nu != 0)
-        return FAB_FAIL(FAB_UNSUPPORTED, "gp: nu = %g: noise of Student's t is not offered",
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: nu = %g: noise of Student's t is not offered", who,
                         in->model->head.nu);
     if (row->dispersion)
-        return FAB_FAIL(FAB_UNSUPPORTED, "gp: a %s target is not offered", row->name);
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: a %s target is not offered", who, row->name);
+    if (s->mean_only && !row->normal)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: a mean alone is for numbers; a %s target needs the variance for its "
+                        "probabilities",
+                        who, row->name);
     if (in->prior)
         return FAB_FAIL(FAB_UNSUPPORTED,
-                        "gp: a prior over the parameters of a kernel is not offered");
-    FAB_TRY(fab_check_alone("gp", x));
+                        "%s: a prior over the parameters of a kernel is not offered", who);
+    FAB_TRY(fab_check_alone(who, x));
     FAB_TRY(fab_alloc_array((void **)&f, 1, sizeof *f, "gp"));
-    *f = (gp){.s = *s,
+    *f = (gp){.who = who,
+              .s = *s,
               .m = in->model->head,
               .kernel = in->model->kernel,
               .normal = row->normal,
@@ -117,6 +162,21 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     f->exec.progress = hear;
     f->exec.progress_ctx = f;
     *handle = f;
+    return FAB_OK;
+}
+
+static fab_status init(void **handle, const void *settings, const fab_input *in, const fab_exec *x)
+{
+    return open_gp(handle, "gp", settings, in, x);
+}
+
+static fab_status init_ridge(void **handle, const void *settings, const fab_input *in,
+                             const fab_exec *x)
+{
+    const fab_kernel_ridge_settings *s = settings;
+    const fab_gp_settings mine = of_ridge(s);
+    FAB_TRY(open_gp(handle, "kernel-ridge", &mine, in, x));
+    ((gp *)*handle)->by_rows = fab_is_auto_f64(s->lambda) && s->choose == FAB_RIDGE_ROWS;
     return FAB_OK;
 }
 
@@ -162,6 +222,12 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     double squares = row->normal ? 3 : 5;
     if (row->several) squares = (double)(fab_gp_classes_squares(C) + C + 2); /* and the result */
     return 8 * (squares * N * N + N * (2 * D + 16) * (double)C);
+}
+
+static double bytes_ridge(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
+{
+    const fab_gp_settings s = of_ridge(settings);
+    return bytes(&s, in, n, x);
 }
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
@@ -219,11 +285,12 @@ static fab_status check_limit(const gp *f, int64_t n)
                         (long long)f->s.exact_limit, 8e-9 * (double)squares * pow((double)n, 2),
                         fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
     return FAB_FAIL(FAB_UNSUPPORTED,
-                    "gp: %lld rows, expected at most exact_limit = %lld: an exact process of so "
+                    "%s: %lld rows, expected at most exact_limit = %lld: an exact process of so "
                     "many takes %.3g GB; the models rff:%s:1000 and nystrom:%s:500 read any "
                     "number of rows",
-                    (long long)n, (long long)f->s.exact_limit, 24e-9 * (double)n * (double)n,
-                    fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
+                    f->who, (long long)n, (long long)f->s.exact_limit,
+                    24e-9 * (double)n * (double)n, fab_kernel_text(f->kernel),
+                    fab_kernel_text(f->kernel));
 }
 
 static fab_status open_rows(gp *f, const fab_examples *e)
@@ -248,7 +315,8 @@ static fab_status append(gp *f, const fab_examples *e)
     double *row;
     if (!f->theta)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
-                        "gp: more rows are appended after the result, and there is none yet");
+                        "%s: more rows are appended after the result, and there is none yet",
+                        f->who);
     FAB_TRY(make_room(f, e->x.n));
     if (!f->normal) {
         take_rows(f, e);
@@ -360,6 +428,75 @@ static fab_status learn_laplace(gp *f)
     return s;
 }
 
+/* 5 */
+static fab_status find_missed(gp *f)
+{
+    double *mean, sum = 0, weights = 0;
+    FAB_TRY(fab_alloc_array((void **)&mean, f->n, sizeof *mean, f->who));
+    const fab_status s = fab_process_leave_one_out(f->p, NULL, mean, NULL);
+    for (int64_t i = 0; i < f->n && s == FAB_OK; i++) {
+        sum += f->weight[i] * pow(f->y[i] - mean[i], 2);
+        weights += f->weight[i];
+    }
+    fab_release(mean);
+    f->missed = sum / weights;
+    if (s == FAB_OK && !(isfinite(f->missed) && f->missed > 0)) /* all rows are met */
+        f->missed = fab_process_noise(f->p) + fab_process_jitter(f->p);
+    if (!(f->missed > 0)) f->missed = 1e-300;
+    return s;
+}
+
+static fab_status missed_at(gp *f, double log_noise, double *missed)
+{
+    *missed = INFINITY;
+    const fab_status s = fab_process_relearn(f->p, exp(log_noise));
+    if (s == FAB_NUMERIC) return FAB_OK; /* no factor there */
+    FAB_TRY(s);
+    FAB_TRY(find_missed(f));
+    *missed = f->missed;
+    return FAB_OK;
+}
+
+/* 6: where the error is least, from 1e-10 to 100 mean squares of y */
+static fab_status noise_by_rows(gp *f)
+{
+    enum { LOW = -10, HIGH = 2, CLOSER = 20 };
+    const double ratio = (sqrt(5) - 1) / 2, ten = log(10);
+    double scale = 0, best = INFINITY, at = 0, missed;
+    for (int64_t i = 0; i < f->n; i++) scale += f->y[i] * f->y[i] / (double)f->n;
+    if (!(scale > 0)) return FAB_OK;
+    for (int power = LOW; power <= HIGH; power++) {
+        const double u = log(scale) + ten * power;
+        FAB_TRY(missed_at(f, u, &missed));
+        if (missed < best) {
+            best = missed;
+            at = u;
+        }
+    }
+    double lo = at - ten, hi = at + ten, a = hi - ratio * (hi - lo), b = lo + ratio * (hi - lo), fa,
+           fb;
+    FAB_TRY(missed_at(f, a, &fa));
+    FAB_TRY(missed_at(f, b, &fb));
+    for (int i = 0; i < CLOSER; i++) {
+        if (fa <= fb) {
+            hi = b;
+            b = a;
+            fb = fa;
+            a = hi - ratio * (hi - lo);
+            FAB_TRY(missed_at(f, a, &fa));
+        } else {
+            lo = a;
+            a = b;
+            fa = fb;
+            b = lo + ratio * (hi - lo);
+            FAB_TRY(missed_at(f, b, &fb));
+        }
+    }
+    if (fmin(fa, fb) < best) at = fa <= fb ? a : b;
+    FAB_TRY(missed_at(f, at, &missed));
+    return FAB_OK;
+}
+
 static fab_status learn_normal(gp *f)
 {
     const fab_evidence_plan plan = plan_of(f);
@@ -367,7 +504,8 @@ static fab_status learn_normal(gp *f)
     double *theta;
     FAB_TRY(
         fab_alloc_array((void **)&theta, fab_process_size(&f->m, f->kernel), sizeof *theta, "gp"));
-    const fab_status s = fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec);
+    fab_status s = fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec);
+    if (s == FAB_OK && f->by_rows) s = noise_by_rows(f);
     if (s != FAB_OK) {
         fab_release(theta);
         return s;
@@ -380,6 +518,12 @@ static fab_status learn_normal(gp *f)
     return FAB_OK;
 }
 
+/* Of predictions.  A jitter is noise that had to be there. */
+static double noise_of(const gp *f)
+{
+    return f->s.mean_only ? f->missed : fab_process_noise(f->p) + fab_process_jitter(f->p);
+}
+
 static fab_status result(void *handle, const fab_gauss **q)
 {
     gp *f = handle;
@@ -390,12 +534,16 @@ static fab_status result(void *handle, const fab_gauss **q)
         FAB_TRY(s);
     }
     if (f->normal) FAB_TRY(fab_process_evidence(f->p, &f->lml, NULL));
+    if (f->s.mean_only) {
+        FAB_TRY(find_missed(f));
+        fab_process_keep_mean(f->p);
+    }
     if (!f->q) FAB_TRY(fab_gauss_create(&f->q, FAB_FORM_POINT, FAB_F64, size, 0));
     memcpy(f->q->mu, f->theta, (size_t)size * sizeof *f->theta);
     f->search.lml = f->lml;
     f->search.jitter = f->normal ? fab_process_jitter(f->p) : 0;
     f->report = (fab_report){.alpha = NAN,
-                             .beta = f->normal ? 1 / fab_process_noise(f->p) : 1,
+                             .beta = f->normal ? 1 / noise_of(f) : 1,
                              .log_evidence = f->lml,
                              .iterations = (int64_t)f->search.evaluations,
                              .converged = (int64_t)f->search.converged};
@@ -446,10 +594,13 @@ static fab_status tensors(void *handle, fab_tensors *t)
     const int64_t n = f->n, D = f->m.D, size = FAB_GP_SEARCH;
     const double *X, *a, *s, *L;
     if (f->several) return class_tensors(f, t);
-    fab_process_parts(f->p, &X, &a, &s, &L);
+    fab_process_parts(f->p, &X, &a, &s, f->s.mean_only ? NULL : &L);
     FAB_TRY(fab_tensors_add(t, "X", FAB_F64, 2, (int64_t[]){n, D}, X));
     FAB_TRY(fab_tensors_add(t, "a", FAB_F64, 1, &n, a));
-    FAB_TRY(fab_tensors_add(t, "L", FAB_F64, 2, (int64_t[]){n, n}, L));
+    if (f->s.mean_only)
+        FAB_TRY(fab_tensors_add(t, "missed", FAB_F64, 1, (int64_t[]){1}, &f->missed));
+    else
+        FAB_TRY(fab_tensors_add(t, "L", FAB_F64, 2, (int64_t[]){n, n}, L));
     FAB_TRY(fab_tensors_add(t, "y", FAB_F64, 1, &n, f->y));
     FAB_TRY(fab_tensors_add(t, "weight", FAB_F64, 1, &n, f->weight));
     if (s) FAB_TRY(fab_tensors_add(t, "s", FAB_F64, 1, &n, s));
@@ -458,6 +609,21 @@ static fab_status tensors(void *handle, fab_tensors *t)
     else
         FAB_TRY(fab_tensors_add(t, "offset", FAB_F64, 1, &n, f->offset));
     return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
+}
+
+/* Without L: it is made again. */
+static fab_status relearn(gp *f, const double *X)
+{
+    const int64_t n = f->n;
+    fab_kernel *k;
+    FAB_TRY(fab_kernel_copy(&k, f->kernel));
+    fab_status s = fab_kernel_set(k, f->theta);
+    if (s == FAB_OK) s = fab_process_create(&f->p, k, n, X, f->m.D, n, &f->exec);
+    if (s == FAB_OK)
+        s = fab_process_learn(f->p, f->y, f->weight, exp(-f->theta[fab_kernel_size(k)]));
+    fab_kernel_free(k);
+    f->stands = s == FAB_OK;
+    return s;
 }
 
 /* L goes on as it stands. */
@@ -513,7 +679,7 @@ static fab_status load(void *handle, const fab_tensors *t)
         memcpy(f->X, X->data, (size_t)(n * D) * sizeof *f->X);
         return FAB_OK;
     }
-    return resume(f, t, X->data);
+    return f->s.mean_only ? relearn(f, X->data) : resume(f, t, X->data);
 }
 
 /* Nothing else to be learned but the noise. */
@@ -539,5 +705,24 @@ const fab_method fab_gp_method = {
     .tensors = tensors,
     .process = process,
     .classes = classes,
+    .load = load,
+};
+
+const fab_method fab_kernel_ridge_method = {
+    .name = "kernel-ridge",
+    .summary = "kernel ridge regression: the mean of gp alone",
+    .takes = FAB_TAKES_KERNEL,
+    .appends = 1,
+    .suits = fab_suits_normal,
+    .fields = &ridge_table,
+    .init = init_ridge,
+    .free = release,
+    .bytes = bytes_ridge,
+    .update = update,
+    .work = work,
+    .result = result,
+    .report = report,
+    .tensors = tensors,
+    .process = process,
     .load = load,
 };
