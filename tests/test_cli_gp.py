@@ -195,6 +195,48 @@ class Process(Case):
             self.assertEqual(done.returncode, 1)
             self.assertTrue(done.stderr)
 
+    def test_an_average_is_the_mixture_of_its_places(self):
+        few = self.write("few.csv", csv({k: v[:24] for k, v in self.table.items()}))
+        X, y, Z = self.X[:24], self.y[:24], self.X[:9] + 0.1
+        mean, scale, centre, unit = y.mean(), y.std(), X.mean(0), X.std(0)
+        x, z, t = (X - centre) / unit, (Z - centre) / unit, (y - mean) / scale
+        said = self.good_json("fit", few, "-y", "y", "--model", "gp:rbf", "--average=laplace", "-o", self.file)
+        with open(self.file, "rb") as f:
+            size = int.from_bytes(f.read(8), "little")
+            head = json.loads(f.read(size))
+            data = f.read()
+        def tensor(name):
+            a, b = head[name]["data_offsets"]
+            return np.frombuffer(data[a:b]).reshape(head[name]["shape"])
+        theta, base = tensor("places.theta"), tensor("places.base")
+        self.assertEqual(said["places"], len(theta))
+        lml, m, v = [], [], []
+        for s2, l, noise in np.exp(theta):
+            value, a, L = process(rbf(x, x, s2, l), t, noise)
+            k = rbf(x, z, s2, l)
+            u = np.linalg.solve(L, k)
+            lml.append(value)
+            m.append(mean + scale * k.T @ a)
+            v.append(scale**2 * (s2 - (u * u).sum(0) + noise))
+        w = np.exp(base + lml - max(base + lml))
+        w /= w.sum()
+        np.testing.assert_allclose(tensor("places.weight"), w, rtol=1e-6)
+        m, v = np.array(m), np.array(v)
+        got = self.rows(self.new)
+        np.testing.assert_allclose(got[:, 0], w @ m, rtol=1e-8)
+        np.testing.assert_allclose(got[:, 1]**2, w @ (v + m * m) - (w @ m)**2, rtol=1e-5)
+        score = self.good_json("score", self.file, self.new)["nll"]
+        density = (w[:, None] * np.exp(-(self.y[:9] + 0.1 - m)**2 / (2 * v)) / np.sqrt(2 * np.pi * v)).sum(0)
+        np.testing.assert_allclose(score, -np.log(density).mean(), rtol=1e-6)
+        draws = np.array([[float(c) for c in line.split(",")] for line in
+                          self.good("sample", self.file, self.new, "-n", 3000).strip().split("\n")[1:]])
+        sd = np.sqrt(w @ (v - scale**2 * np.exp(theta[:, 2:]) + m * m) - (w @ m)**2)
+        np.testing.assert_array_less(abs(draws.mean(0) - w @ m), 5 * sd / np.sqrt(3000))
+        np.testing.assert_array_less(abs(draws.std(0) / sd - 1), 0.15)
+        self.good("update", self.file, self.new, "--quiet")
+        self.assertEqual(self.good_json("info", self.file)["places"], len(theta))
+        self.bad(2, "fit", few, "-y", "y", "--model", "gp:rbf", "--average=laplace", "--mean_only=true", says=("mean_only keeps one mean",))
+
     def test_samples_are_functions_with_the_moments_of_the_predictions(self):
         said = self.fit("--beta=20", model="gp:rbf:l=1.5")
         out = self.path("f.npy")

@@ -280,6 +280,188 @@ static void a_jitter_is_noise_of_predictions(void **state)
     fab_kernel_free(s.k);
 }
 
+/* ---- parameters that are averaged over --------------------------------------------------------------------- */
+
+static const double log_2pi = 1.83787706640934548356;
+
+/* log p(y) at u: the logarithms of the kernel's parameters and of the noise. */
+static double plain_evidence(const rows *r, const fab_kernel *k, const double *u)
+{
+    const int64_t n = r->n;
+    double *K = doubles(n * n), *L = doubles(n * n), *b = doubles(n), sum = 0;
+    fab_kernel *at;
+    assert_ok(fab_kernel_copy(&at, k));
+    assert_ok(fab_kernel_set(at, u));
+    assert_ok(fab_kernel_gram(at, n, r->x, D, K, n, NULL));
+    for (int64_t i = 0; i < n; i++) K[i * n + i] += exp(u[fab_kernel_size(k)]) / r->weight[i];
+    plain_chol(n, K, L);
+    for (int64_t i = 0; i < n; i++) {
+        b[i] = r->y[i] - r->offset[i];
+        for (int64_t j = 0; j < i; j++) b[i] -= L[i * n + j] * b[j];
+        b[i] /= L[i * n + i];
+        sum += b[i] * b[i] / 2 + log(L[i * n + i]) + log_2pi / 2;
+    }
+    fab_kernel_free(at);
+    return -sum;
+}
+
+/* Its second derivative, by differences of second order: P x P. */
+static void plain_curvature(const rows *r, const fab_kernel *k, const double *u, int64_t P,
+                            double *H)
+{
+    const double h = 2e-3;
+    double at[8];
+    for (int64_t i = 0; i < P; i++)
+        for (int64_t j = 0; j < P; j++) {
+            double sum = 0;
+            for (int s = 0; s < 4; s++) {
+                memcpy(at, u, (size_t)P * sizeof *at);
+                at[i] += s & 1 ? h : -h;
+                at[j] += s & 2 ? h : -h;
+                sum += (s == 0 || s == 3 ? 1 : -1) * plain_evidence(r, k, at);
+            }
+            H[i * P + j] = -sum / (4 * h * h);
+        }
+}
+
+/* Were the evidence a Gaussian, the weights of the places would be 1 in all and their covariance H^-1. */
+static void the_places_of_laplace_have_the_moments_of_the_evidence(void **state)
+{
+    (void)state;
+    enum { P = 3 };
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    fab_gp_settings how = fab_gp_defaults();
+    double H[P * P], C[P * P] = {0}, product[P * P], all = 0, sum = 0;
+    fab_process_places places;
+    fab_process *p;
+    setup s;
+    how.average = FAB_AVERAGE_LAPLACE;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "rbf");
+    fab_fit *f = fit_of(&s, &how, NULL);
+    learn(f, &r, 0, N);
+    assert_ok(fab_fit_process(f, &p));
+    assert_ok(fab_fit_places(f, &places));
+    assert_int_equal(places.n, 5);
+    assert_ptr_equal(places.p[0], p);
+    const double around = P * 1.1 * 1.1 / 2;
+    double u[5][P], lml[5], base[5];
+    for (int i = 0; i < 5; i++) {
+        fab_kernel_get(fab_process_kernel(places.p[i]), u[i]);
+        u[i][P - 1] = log(fab_process_noise(places.p[i]));
+        lml[i] = plain_evidence(&r, s.k, u[i]);
+        base[i] = i ? 1 / (4 * 1.1 * 1.1) : 1 - 1 / (1.1 * 1.1);
+        sum += base[i];
+        for (int a = 0; a < P; a++)
+            for (int b = 0; b < P; b++)
+                C[a * P + b] += base[i] * (u[i][a] - u[0][a]) * (u[i][b] - u[0][b]);
+        all += base[i] * exp(lml[i] - lml[0] + (i ? around : 0));
+    }
+    assert_true(fabs(sum - 1) < 1e-12);
+    plain_curvature(&r, s.k, u[0], P, H);
+    plain_mm(0, 0, P, P, P, H, C, product);
+    for (int i = 0; i < P * P; i++) assert_true(fabs(product[i] - (i % (P + 1) == 0)) < 1e-3);
+    for (int i = 0; i < 5; i++)
+        assert_true(fabs(places.weight[i] -
+                         base[i] * exp(lml[i] - lml[0] + (i ? around : 0)) / all) < 1e-9);
+    fab_fit_free(f);
+    fab_kernel_free(s.k);
+}
+
+/* Eight rows that are a slow curve with noise or a quick one without: the evidences of both differ by less than a tenth. */
+static rows two_readings(void)
+{
+    static const double x[] = {-5.7, -5.5, -5.4, -4.6, -4.0, 0.9, 1.2, 5.7},
+                        y[] = {-0.9, -1.2, -0.8, 0.05, -0.5, 1.0, 1.6, 0.7};
+    rows r = {8, doubles(16), doubles(8), doubles(8), doubles(8)};
+    for (int64_t i = 0; i < 8; i++) {
+        r.x[i * D] = x[i];
+        r.y[i] = y[i];
+        r.weight[i] = 1;
+    }
+    return r;
+}
+
+static void two_ends_of_near_equal_evidence_share_the_weight(void **state)
+{
+    (void)state;
+    const rows r = two_readings();
+    fab_gp_settings how = fab_gp_defaults();
+    fab_process_places places;
+    double u[2][3], lml[2];
+    setup s;
+    how.average = FAB_AVERAGE_STARTS;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "rbf:col=0");
+    fab_fit *f = fit_of(&s, &how, NULL);
+    learn(f, &r, 0, 8);
+    assert_ok(fab_fit_places(f, &places));
+    assert_int_equal(places.n, 2);
+    for (int i = 0; i < 2; i++) {
+        fab_kernel_get(fab_process_kernel(places.p[i]), u[i]);
+        u[i][2] = log(fab_process_noise(places.p[i]));
+        lml[i] = plain_evidence(&r, s.k, u[i]);
+    }
+    if (!(fabs(lml[0] - lml[1]) < 0.1))
+        fail_msg("%g and %g at %g %g %g, %g %g %g", lml[0], lml[1], u[0][0], u[0][1], u[0][2],
+                 u[1][0], u[1][1], u[1][2]);
+    assert_true(fabs(u[0][1] - u[1][1]) > 0.5); /* length-scales */
+    assert_true(fabs(places.weight[0] - 1 / (1 + exp(lml[1] - lml[0]))) < 1e-9);
+    assert_true(fabs(places.weight[0] + places.weight[1] - 1) < 1e-12);
+    fab_fit_free(f);
+    how.average = FAB_AVERAGE_NONE;
+    f = fit_of(&s, &how, NULL);
+    learn(f, &r, 0, 8);
+    assert_ok(fab_fit_places(f, &places));
+    assert_int_equal(places.n, 0);
+    fab_fit_free(f);
+    fab_kernel_free(s.k);
+}
+
+static void places_of_a_file_go_on_with_the_same_bits(void **state)
+{
+    (void)state;
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    fab_gp_settings how = fab_gp_defaults();
+    fab_process_places a, b;
+    fab_tensors *file;
+    fab_fit *g;
+    void *bytes;
+    size_t size;
+    double mean[2][N];
+    setup s;
+    how.average = FAB_AVERAGE_LAPLACE;
+    open_setup(&s, FAB_LIKELIHOOD_GAUSSIAN, "rbf");
+    fab_fit *f = fit_of(&s, &how, NULL);
+    learn(f, &r, 0, 20);
+    assert_ok(fab_fit_pack(f, 0, NULL, &bytes, &size));
+    assert_ok(fab_tensors_parse(&file, "packed", bytes, size));
+    assert_ok(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL));
+    learn(f, &r, 20, N - 20);
+    learn(g, &r, 20, N - 20);
+    assert_ok(fab_fit_places(f, &a));
+    assert_ok(fab_fit_places(g, &b));
+    assert_true(a.n == 5 && b.n == 5);
+    for (int i = 0; i < 5; i++) {
+        assert_true(a.weight[i] == b.weight[i]);
+        assert_ok(fab_process_predict(a.p[i], N, r.x, D, mean[0], NULL, NULL));
+        assert_ok(fab_process_predict(b.p[i], N, r.x, D, mean[1], NULL, NULL));
+        assert_memory_equal(mean[0], mean[1], sizeof mean[0]);
+    }
+    fab_fit_free(f);
+    fab_fit_free(g);
+    *(double *)fab_tensors_find(file, "places.theta")->data = NAN;
+    assert_refused(fab_fit_load(&g, file, &(fab_input){.model = &s.model}, NULL), FAB_BAD_FILE,
+                   "places.theta: row 0, column 0 is nan");
+    fab_tensors_free(file);
+    fab_bytes_free(bytes);
+    fab_kernel_free(s.k);
+    open_setup(&s, FAB_LIKELIHOOD_POISSON, "rbf");
+    assert_int_equal(
+        fab_fit_create(&f, "gp", &how, sizeof how, &(fab_input){.model = &s.model}, NULL),
+        FAB_UNSUPPORTED);
+    assert_detail("average over parameters", "poisson");
+    fab_kernel_free(s.k);
+}
+
 /* ---- other likelihoods ------------------------------------------------------------------------------------- */
 
 /* log q(y) with K^-1 in plain sight: the mode by Newton's method in f, and the determinant of K^-1 + W. */
@@ -591,6 +773,7 @@ static void what_cannot_be_is_refused(void **state)
 
 static rows small;
 static setup kept;
+static int64_t averaged;
 
 static fab_status fit_small(void)
 {
@@ -599,6 +782,7 @@ static fab_status fit_small(void)
     const fab_gauss *q;
     fab_fit *f;
     how.starts = 1;
+    how.average = averaged;
     fab_status s = fab_fit_create(&f, "gp", &how, sizeof how, &(fab_input){.model = &kept.model},
                                   &(fab_exec){.threads = 1});
     if (s == FAB_OK) s = fab_fit_update(f, &e);
@@ -618,6 +802,11 @@ static void failing_allocations_are_reported(void **state)
         assert_true(fail_every_allocation(fit_small) > 5);
         fab_kernel_free(kept.k);
     }
+    averaged = FAB_AVERAGE_LAPLACE;
+    small = some_rows(FAB_LIKELIHOOD_GAUSSIAN, 14);
+    open_setup(&kept, FAB_LIKELIHOOD_GAUSSIAN, "rbf");
+    assert_true(fail_every_allocation(fit_small) > 5);
+    fab_kernel_free(kept.k);
 }
 
 int main(void)
@@ -628,6 +817,9 @@ int main(void)
         TEST(lambda_by_rows_misses_them_least),
         TEST(a_mean_alone_is_that_of_the_process_and_goes_on_from_its_file),
         TEST(a_jitter_is_noise_of_predictions),
+        TEST(the_places_of_laplace_have_the_moments_of_the_evidence),
+        TEST(two_ends_of_near_equal_evidence_share_the_weight),
+        TEST(places_of_a_file_go_on_with_the_same_bits),
         TEST(mode_and_evidence_are_those_of_plain_laplace),
         TEST(the_gradient_has_the_implicit_terms),
         TEST(extreme_parameters_have_a_mode),

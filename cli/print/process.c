@@ -43,6 +43,7 @@ int process_put(json_t *j, fab_regression *r)
     json_put(j, "optima", json_integer(s->optima));
     json_put(j, "second", json_number(s->second));
     json_put(j, "searched", json_integer(s->searched));
+    if (s->places > 1) json_put(j, "places", json_integer(s->places));
     return DONE;
 }
 
@@ -87,6 +88,9 @@ int process_print(fab_regression *r)
                shown, lengths);
     if (lengths) putchar('\n');
     for (int64_t k = lengths; k < s->n; k++) print_parameter(&s->parameter[s->order[k]], width);
+    if (s->places > 1)
+        printf("%-14s predictions are a mixture over %" PRId64 " places of these parameters\n",
+               "average", s->places);
     if (s->jitter > 0)
         printf("%-14s %.3g was added to the diagonal: rows that are alike, or hardly any noise\n",
                "jitter", s->jitter);

@@ -357,7 +357,16 @@ typedef struct fab_gp_settings {
     /* gaussian: 1: results and files have the mean without the factor; sd is the root of the mean square by which rows left out
      * one by one are missed, the same everywhere */
     int64_t mean_only;
+    /* gaussian: 1, 2: predictions are a mixture over parameters, fab_average.  Memory and files grow with its places. */
+    int64_t average;
 } fab_gp_settings;
+
+/* Parameters that predictions are averaged over. */
+typedef enum fab_average {
+    FAB_AVERAGE_NONE,
+    FAB_AVERAGE_LAPLACE, /* a design of up to 33 places in the Gaussian that the evidence is like at its maximum */
+    FAB_AVERAGE_STARTS /* the ends of searches that differ, at most 3, by their evidence */
+} fab_average;
 
 static inline fab_gp_settings fab_gp_defaults(void);
 

@@ -374,6 +374,8 @@ typedef struct fab_process_summary {
     const fab_process_parameter *parameter; /* n */
     const int64_t *order; /* n: those with a relevance in front, the largest first */
     const char *found;    /* fab_kernel_describe: its text with every parameter, in fitting units */
+    /* In the space of parameters, that predictions are a mixture of; 1: the one that is said here. */
+    int64_t places;
 } fab_process_summary;
 /* Lends *s until the next call with this regression, update or free.  FAB_UNSUPPORTED: it is none. */
 FAB_API fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s);

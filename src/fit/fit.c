@@ -564,6 +564,14 @@ fab_status fab_fit_process(fab_fit *f, fab_process **p)
     return f->m->process ? f->m->process(f->handle[0], p) : FAB_OK;
 }
 
+fab_status fab_fit_places(fab_fit *f, fab_process_places *places)
+{
+    const fab_mixture *q;
+    *places = (fab_process_places){0};
+    FAB_TRY(fab_fit_result(f, &q));
+    return f->m->places ? f->m->places(f->handle[0], places) : FAB_OK;
+}
+
 fab_status fab_fit_classes(fab_fit *f, struct fab_class_process **p)
 {
     const fab_mixture *q;

@@ -74,6 +74,8 @@ fab_status fab_fit_root(fab_fit *f, const fab_gauss **R, fab_glm *m);
 
 /* The Gaussian process that the method has found, after the result; *p NULL: it finds none.  Lends until the next update or free. */
 fab_status fab_fit_process(fab_fit *f, fab_process **p);
+/* A mixture of them, of which that is the first; n 0: it is alone. */
+fab_status fab_fit_places(fab_fit *f, fab_process_places *places);
 /* The same of several classes (kernel/classes.h), whose base is that process. */
 fab_status fab_fit_classes(fab_fit *f, struct fab_class_process **p);
 

@@ -13,6 +13,13 @@
 struct fab_class_process;  /* kernel/classes.h */
 struct fab_likelihood_row; /* model/likelihoods/likelihood.h */
 
+/* Processes at several places in the space of their parameters: lent until update or free. */
+typedef struct fab_process_places {
+    int64_t n;
+    fab_process *const *p;        /* n */
+    const double *weight, *noise; /* n each; of predictions */
+} fab_process_places;
+
 struct fab_method {
     const char *name, *summary;
     int64_t takes;            /* fab_takes */
@@ -58,6 +65,8 @@ struct fab_method {
     /* The Gaussian process that it has found (lent until update or free); after result.  NULL: it finds none. */
     fab_status (*process)(void *handle, fab_process **p);
     /* The same of several classes, whose kernel and rows are those of `process`; NULL: it finds none. */
+    /* The places of a mixture of them, the first of which is `process`; n 0: it finds none.  NULL: never. */
+    fab_status (*places)(void *handle, fab_process_places *places);
     fab_status (*classes)(void *handle, struct fab_class_process **p);
 
     /* Add the tensors state.* needed to continue exactly (borrowed until the set is freed or the handle is used

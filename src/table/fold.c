@@ -145,6 +145,7 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
     const int classes = fab_likelihood_row_of(t->what.likelihood)->several;
     fab_process *process;
     fab_class_process *several;
+    fab_process_places places;
     fab_mixture mix;
     fab_glm m;
     double *work; /* n x classes log probabilities, or n predictors and their variances */
@@ -152,6 +153,14 @@ static fab_status score_linear(const fab_fitting *t, const fab_fold *f, fab_scor
     FAB_TRY(fab_fitting_glm_of(t, &m));
     FAB_TRY(fab_fit_process(t->fit, &process));
     FAB_TRY(fab_fit_classes(t->fit, &several));
+    FAB_TRY(fab_fit_places(t->fit, &places));
+    if (places.n > 0) {
+        fab_draws *draws;
+        FAB_TRY(fab_table_places(&places, &m, f->k, d, &draws, NULL));
+        const fab_status scored = fab_draws_score(draws, f->y, &t->exec, s);
+        fab_draws_free(draws);
+        return scored;
+    }
     FAB_TRY(
         fab_alloc_array((void **)&work, d->n * (classes ? m.classes : 2), sizeof *work, "fold"));
     fab_status done;

@@ -10,6 +10,7 @@
  * SPDX-License-Identifier: MIT */
 #include "fit/method.h"
 #include "base/rows.h"
+#include "predict/draws.h"
 #include "table/predictions.h"
 #include "data/columns/table.h"
 #include "data/source/source.h"
@@ -57,6 +58,26 @@ fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dat
     FAB_TRY(s);
     for (int64_t i = 0; t->offset && i < t->n; i++) eta[i] += t->offset[i];
     fab_predict_to_units(k->target_mean, k->target_scale, t->n, eta, variance);
+    return FAB_OK;
+}
+
+fab_status fab_table_places(const fab_process_places *p, const fab_glm *m, const fab_scaling *k,
+                            const fab_dataset *t, fab_draws **d, int64_t *clipped)
+{
+    const int64_t n = t->n;
+    FAB_TRY(fab_draws_new(d, m, n, p->n, 1));
+    for (int64_t r = 0; r < p->n; r++) {
+        const fab_status s =
+            fab_table_process(p->p[r], k, t, (*d)->eta + r * n, (*d)->variance + r * n, clipped);
+        if (s != FAB_OK) {
+            fab_draws_free(*d);
+            *d = NULL;
+            return s;
+        }
+        (*d)->weight[r] = p->weight[r];
+        for (int64_t i = 0; i < n; i++)
+            (*d)->beta[r * n + i] = 1 / (p->noise[r] * k->target_scale * k->target_scale);
+    }
     return FAB_OK;
 }
 
@@ -126,10 +147,10 @@ static int has_classes(const work *w)
     return fab_likelihood_target(w->model.likelihood) == FAB_TARGET_CLASSES;
 }
 
-/* Numbers or counts of a network: mixtures, which two numbers do not describe. */
+/* Numbers or counts of a network, numbers of processes at several places: mixtures, which two numbers do not describe. */
 static int by_draws(const work *w)
 {
-    return w->r->view.net && !has_classes(w);
+    return (w->r->view.net && !has_classes(w)) || w->r->view.places.n > 0;
 }
 
 static int wants_cdf(const work *w)
@@ -259,6 +280,14 @@ static fab_status predict_linear(work *w, const fab_dataset *t)
     const fab_gauss *q = r->view.mix.part[0];
     const fab_rows x = fab_dataset_rows(t);
     const int64_t n = w->all.n;
+    if (r->view.places.n > 0) {
+        fab_draws *d;
+        FAB_TRY(
+            fab_table_places(&r->view.places, &r->view.model, r->scaling, t, &d, &w->all.clipped));
+        const fab_status s = take_draws(w, d);
+        fab_draws_free(d);
+        return s;
+    }
     if (r->view.classes)
         return fab_table_classes(r->view.classes, r->scaling, t, &w->exec, w->how.samples,
                                  w->how.seed + n, w->all.logp + n * w->model.classes);

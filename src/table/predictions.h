@@ -5,6 +5,7 @@
 #define FAB_TABLE_PREDICTIONS_H
 
 #include "fabayes/table.h"
+#include "fit/method.h"
 #include "kernel/classes.h"
 
 /* The predictors of one Gaussian over a linear model, in the user's units: means and variances, n each. */
@@ -13,6 +14,9 @@ fab_status fab_table_eta(const fab_gauss *q, const fab_glm *m, const fab_scaling
 /* The same of a Gaussian process. */
 fab_status fab_table_process(fab_process *p, const fab_scaling *k, const fab_dataset *t,
                              double *eta, double *variance, int64_t *clipped);
+/* The same of a mixture of them: one component each.  Gives *d. */
+fab_status fab_table_places(const fab_process_places *p, const fab_glm *m, const fab_scaling *k,
+                            const fab_dataset *t, fab_draws **d, int64_t *clipped);
 /* Log probabilities (n x classes) of processes of several classes. */
 fab_status fab_table_classes(fab_class_process *p, const fab_scaling *k, const fab_dataset *t,
                              const fab_exec *x, int64_t samples, int64_t seed, double *logp);

@@ -14,7 +14,10 @@
 #include "table/regression.h"
 #include "train/state.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+#define PLACE_STREAM UINT64_MAX /* draws use streams from 0 on */
 
 /* ---- before the fit ------------------------------------------------------------------------------------- */
 
@@ -160,6 +163,50 @@ static fab_status noise_of_file(const fab_tensors *file, double log_beta, double
     return FAB_OK;
 }
 
+/* Processes at other places, of which the first is that of the file itself. */
+static fab_status take_places(fab_regression *r, const fab_tensors *file, fab_kernel *k)
+{
+    const fab_tensor *theta = fab_tensors_find(file, "places.theta");
+    const int64_t size = fab_process_size(&r->view.model, k), n = fab_process_rows(r->view.owned);
+    const double *u, *weight, *noise, *X;
+    if (!theta) return FAB_OK;
+    if (theta->ndim != 2 || theta->shape[0] < 1)
+        return FAB_FAIL(FAB_BAD_FILE, "its tensor 'places.theta' is of another shape");
+    const int64_t places = theta->shape[0];
+    FAB_TRY(find(file, "places.theta", places, size, &u));
+    FAB_TRY(find(file, "places.weight", places, 0, &weight));
+    FAB_TRY(find(file, "places.noise", places, 0, &noise));
+    for (int64_t i = 0; i < places; i++)
+        if (!(weight[i] >= 0 && noise[i] > 0))
+            return FAB_FAIL(FAB_BAD_FILE, "a place has the weight %g and the noise %g", weight[i],
+                            noise[i]);
+    FAB_TRY(fab_alloc_array((void **)&r->view.owned_places, places, sizeof *r->view.owned_places,
+                            "regression"));
+    memset((void *)r->view.owned_places, 0, (size_t)places * sizeof *r->view.owned_places);
+    FAB_TRY(
+        fab_alloc_array((void **)&r->view.place_numbers, 2 * places, sizeof(double), "regression"));
+    memcpy(r->view.place_numbers, weight, (size_t)places * sizeof *weight);
+    memcpy(r->view.place_numbers + places, noise, (size_t)places * sizeof *noise);
+    r->view.owned_places[0] = r->view.owned;
+    r->view.places = (fab_process_places){.n = places,
+                                          .p = r->view.owned_places,
+                                          .weight = r->view.place_numbers,
+                                          .noise = r->view.place_numbers + places};
+    fab_process_parts(r->view.owned, &X, NULL, NULL, NULL);
+    for (int64_t i = 1; i < places; i++) {
+        const double *a, *L;
+        char name[32];
+        snprintf(name, sizeof name, "places.%lld.a", (long long)i);
+        FAB_TRY(find(file, name, n, 0, &a));
+        snprintf(name, sizeof name, "places.%lld.L", (long long)i);
+        FAB_TRY(find(file, name, n, n, &L));
+        FAB_TRY(check_factors(1, n, L));
+        FAB_TRY(fab_kernel_set(k, u + i * size));
+        FAB_TRY(fab_process_of_parts(&r->view.owned_places[i], k, n, X, a, NULL, L, &r->exec));
+    }
+    return FAB_OK;
+}
+
 fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p)
 {
     const char *scaling = fab_tensors_get(p->file, "scaling");
@@ -185,6 +232,7 @@ fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p
     if (s == FAB_OK && noise >= 0) s = noise_of_file(p->file, q->mu[noise], &m->beta);
     if (s == FAB_OK)
         s = several ? take_class_parts(r, p->file, k, m->classes) : take_parts(r, p->file, k);
+    if (s == FAB_OK && !several) s = take_places(r, p->file, k);
     fab_kernel_free(k);
     FAB_TRY(s);
     r->view.process = several ? fab_class_process_base(r->view.classes) : r->view.owned;
@@ -300,6 +348,7 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
                                  .starts = (int64_t)search.starts,
                                  .optima = (int64_t)search.optima,
                                  .second = search.optima > 1 ? search.second : NAN,
+                                 .places = r->view.places.n > 0 ? r->view.places.n : 1,
                                  .n = q->D,
                                  .parameter = m->parameter,
                                  .order = m->order,
@@ -379,6 +428,7 @@ static fab_status read_rows(const fab_regression *r, const fab_data *d, fab_data
     return s;
 }
 
+<<<<<<< HEAD
 /* The features of t as a matrix.  Gives *x. */
 static fab_status matrix_of(const fab_regression *r, const fab_dataset *t, double **x)
 {
@@ -396,6 +446,32 @@ static double to_units(const fab_regression *r, const fab_dataset *t, int64_t i,
 {
     const double eta = f + (t->offset ? t->offset[i] : 0);
     return r->scaling->target_mean + r->scaling->target_scale * eta;
+=======
+/* Each draw is of a place that is drawn by its weight. */
+static fab_status draw_places(const fab_process_places *p, int64_t m, const double *x, int64_t D,
+                              uint64_t seed, int64_t first, int64_t n, double *draws)
+{
+    double *all, *u;
+    FAB_TRY(fab_alloc_array((void **)&all, n * m + n, sizeof *all, "sample"));
+    u = all + n * m;
+    for (int64_t j = 0; j < n; j++) /* by its own number, whichever call makes it */
+        fab_random_uniform(seed, FAB_PURPOSE_SAMPLE, PLACE_STREAM - (uint64_t)(first + j), 0, 1,
+                           &u[j]);
+    double below = 0;
+    fab_status s = FAB_OK;
+    for (int64_t r = 0; r < p->n && s == FAB_OK; r++) {
+        const double upto = r + 1 < p->n ? below + p->weight[r] : 2;
+        int64_t any = 0;
+        for (int64_t j = 0; j < n; j++) any += u[j] >= below && u[j] < upto;
+        if (any) s = fab_process_draw(p->p[r], m, x, D, seed, FAB_PURPOSE_SAMPLE, first, n, all, m);
+        for (int64_t j = 0; j < n && any && s == FAB_OK; j++)
+            if (u[j] >= below && u[j] < upto)
+                memcpy(draws + j * m, all + j * m, (size_t)m * sizeof *draws);
+        below = upto;
+    }
+    fab_release(all);
+    return s;
+>>>>>>> 5533909 (Average a Gaussian process over its parameters: places by Laplace in their logarithms, or the ends of searches on hills of their own)
 }
 
 static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t seed, int64_t first,
@@ -403,8 +479,17 @@ static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t s
 {
     const int64_t m = t->n, D = r->scaling->D, C = r->view.model.classes, all = m * C;
     double *x;
+<<<<<<< HEAD
     FAB_TRY(matrix_of(r, t, &x));
     const fab_status s = r->view.classes
+=======
+    FAB_TRY(fab_rows_check("sample", &rows, D));
+    FAB_TRY(fab_alloc_array((void **)&x, m * D, sizeof *x, "sample"));
+    for (int64_t i = 0; i < m; i++) fab_rows_get(&rows, i, D, x + i * D);
+    const fab_status s = r->view.places.n > 0
+                             ? draw_places(&r->view.places, m, x, D, seed, first, n, draws)
+                         : r->view.classes
+>>>>>>> 5533909 (Average a Gaussian process over its parameters: places by Laplace in their logarithms, or the ends of searches on hills of their own)
                              ? fab_class_process_draw(r->view.classes, m, x, D, seed,
                                                       FAB_PURPOSE_SAMPLE, first, n, draws, all)
                              : fab_process_draw(r->view.process, m, x, D, seed, FAB_PURPOSE_SAMPLE,

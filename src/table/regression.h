@@ -14,6 +14,7 @@
 #include "table/candidates.h"
 #include "table/features.h"
 #include "table/fitting.h"
+#include "fit/method.h"
 #include "table/order.h"
 #include "table/prequential.h"
 
@@ -81,6 +82,10 @@ struct fab_regression {
         fab_process *owned;   /* read from a file */
         /* Of several classes, of which `process` is the base; lent by the fit, or owned. */
         fab_class_process *classes, *owned_classes;
+        /* A mixture over parameters, of which `process` is the first; lent by the fit, or owned but for the first.  n 0: none. */
+        fab_process_places places;
+        fab_process **owned_places;
+        double *place_numbers;
         fab_solver *solver;
     } view;
 };

@@ -33,6 +33,7 @@ fab_status fab_regression_view(fab_regression *r)
     } else {
         FAB_TRY(fab_fit_process(r->fit.fit, &r->view.process));
         FAB_TRY(fab_fit_classes(r->fit.fit, &r->view.classes));
+        FAB_TRY(fab_fit_places(r->fit.fit, &r->view.places));
         FAB_TRY(fab_fitting_glm_of(&r->fit, &r->view.model));
     }
     r->view.is_made = 1;
@@ -43,6 +44,10 @@ void fab_regression_forget_view(fab_regression *r)
 {
     fab_solver_free(r->view.solver);
     fab_net_free(r->view.net);
+    for (int64_t i = 1; i < r->view.places.n && r->view.owned_places; i++)
+        fab_process_free(r->view.owned_places[i]);
+    fab_release((void *)r->view.owned_places);
+    fab_release(r->view.place_numbers);
     fab_process_free(r->view.owned);
     fab_class_process_free(r->view.owned_classes);
     memset(&r->view, 0, sizeof r->view);

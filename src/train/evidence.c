@@ -45,7 +45,7 @@ enum {
     CANDIDATES = 64, /* points */
     LEAST_STARTS = 5,
     MOST_STARTS = 10,
-    FINALISTS = 3,
+    FINALISTS = FAB_EVIDENCE_ENDS,
     MEMORY = 10,       /* of L-BFGS */
     FIRST = 25,        /* evaluations of a search on few rows */
     EVALUATIONS = 400, /* and of one that goes on, */
@@ -490,6 +490,36 @@ static fab_status open_search(search *s)
     return FAB_OK;
 }
 
+/* Is the evidence in the middle between two ends lower than at both?  Along a parameter of which it does not depend ends are far
+ * from each other and still on one hill. */
+static fab_status on_one_hill(search *s, int64_t a, int64_t b, int *one)
+{
+    const double *x = s->end + a * s->coordinates, *y = s->end + b * s->coordinates;
+    for (int64_t i = 0; i < s->coordinates; i++) s->u[i] = (x[i] + y[i]) / 2;
+    const double middle = -evaluate((unsigned)s->coordinates, s->u, NULL, s);
+    *one = middle >= fmin(s->lml[a], s->lml[b]) - APART;
+    return s->status;
+}
+
+/* The ends of hills of their own, among n. */
+static fab_status keep_ends(search *s, int64_t n)
+{
+    fab_evidence_ends *e = s->plan->ends;
+    int64_t kept[FINALISTS];
+    if (!e) return FAB_OK;
+    e->n = 0;
+    for (int64_t k = 0; k < n && k < FINALISTS; k++) {
+        int one = 0;
+        for (int64_t i = 0; i < e->n && !one; i++) FAB_TRY(on_one_hill(s, kept[i], k, &one));
+        if (one) continue;
+        const double noise = take(s, s->end + k * s->coordinates);
+        memcpy(e->theta + e->n * e->size, s->theta, (size_t)s->size * sizeof *e->theta);
+        if (e->size > s->size) e->theta[e->n * e->size + s->size] = log(noise);
+        kept[e->n++] = k;
+    }
+    return FAB_OK;
+}
+
 static fab_status search_all(search *s, fab_evidence_report *r)
 {
     const int64_t most = s->plan->rows > 0 ? s->plan->rows : ROWS, rows = least(s->shown, most);
@@ -510,6 +540,7 @@ static fab_status search_all(search *s, fab_evidence_report *r)
     nlopt_set_maxeval(s->opt, EVALUATIONS); /* 4 */
     FAB_TRY(ask_rows(s, rows));
     FAB_TRY(climb_all(s, s->start, n, AGAIN));
+    FAB_TRY(keep_ends(s, n));
     r->starts = s->starts;
     r->optima = different(s, n, APART, INFINITY, n);
     r->second = r->optima > 1 ? s->lml[1] : NAN;

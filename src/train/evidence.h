@@ -8,6 +8,13 @@
 
 #include "fabayes/kernel.h"
 
+/* The ends of the best searches that are on hills of their own, the best first, for a caller who has room for FAB_EVIDENCE_ENDS of them. */
+enum { FAB_EVIDENCE_ENDS = 3 };
+typedef struct fab_evidence_ends {
+    int64_t n, size; /* size: parameters and, where there is one, the noise */
+    double *theta;   /* n x size: logarithms */
+} fab_evidence_ends;
+
 typedef struct fab_evidence_plan {
     int64_t starts; /* 0: 5 and one for each free parameter, 10 at most */
     uint64_t seed;
@@ -15,7 +22,8 @@ typedef struct fab_evidence_plan {
     double noise;              /* > 0: given; 0: learned, */
     double noise_start;        /* from here; 0: a tenth of the mean square of y */
     double noise_lo, noise_hi; /* in these bounds; 0: 1e-8 and 1e2 times the mean square of y */
-    double tol;   /* relative change of the log evidence at which a search ends; 0: 1e-9 */
+    double tol; /* relative change of the log evidence at which a search ends; 0: 1e-9 */
+    fab_evidence_ends *ends; /* NULL: not wanted */
     int64_t here; /* 1: the first search begins where the kernel stands, and at noise_start */
     int64_t once; /* 1: rows that repeat another are passed over where noise is looked for */
 } fab_evidence_plan;

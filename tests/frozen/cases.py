@@ -135,6 +135,10 @@ def linear():
                "sample q.safetensors new_numbers.csv -n 1", "fit numbers.csv -y y --model gp:rbf:l=1.5 -m kernel-ridge --choose=rows",
                "fit numbers.csv -y y --model gp:2*rbf:l=1.5 --beta=10 --mean_only=true --json", "fit two.csv -y kind --model gp:rbf -m kernel-ridge",
                "fit two.csv -y kind --model gp:rbf --mean_only=true", "fit numbers.csv -y y -m kernel-ridge", tolerance=SEARCHED)
+    yield Case("fit-gp-average", "fit numbers.csv -y y --model gp:rbf --average=laplace -o q.safetensors", "predict q.safetensors new_numbers.csv",
+               "score q.safetensors new_numbers.csv", "info q.safetensors", "update q.safetensors new_numbers.csv -o more.safetensors",
+               "predict more.safetensors new_numbers.csv", "fit numbers.csv -y y --model gp:rbf --average=starts --json",
+               "fit two.csv -y kind --model gp:rbf --average=laplace", tolerance=SEARCHED)
     yield Case("fit-gp-many", "fit many.csv -y colour --model gp:2*rbf:l=1.5 -o q.safetensors --json", *use("new_many.csv"), "info q.safetensors",
                "sample q.safetensors new_many.csv -n 2", "update q.safetensors new_many.csv -o more.safetensors --json",
                "predict more.safetensors new_many.csv --samples 30", "fit many.csv -y colour --model gp:matern32 --threads 1")

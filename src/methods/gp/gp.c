@@ -31,13 +31,17 @@
 #include "kernel/process.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
+#include "methods/gp/average.h"
 #include "methods/gp/classes.h"
 #include "methods/gp/gp.h"
 #include "methods/gp/laplace.h"
 #include "train/evidence.h"
 #include "train/state.h"
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
+
+enum { MOST_PLACES = 33 }; /* of an average */
 
 typedef struct gp {
     const char *who; /* the method */
@@ -59,7 +63,9 @@ typedef struct gp {
     double *X;                   /* room x D; NULL of numbers, whose process has them */
     double *theta; /* found, of the kernel and, of numbers, the noise's precision; NULL: not yet */
     int stands;    /* the process is that of all rows */
-    double lml, missed; /* 5 */
+    double lml, missed;  /* 5 */
+    fab_gp_average *mix; /* NULL: there is one place */
+    int64_t mixed;       /* rows that its places have learned */
     fab_gp_search search;
     fab_gauss *q;
     fab_report report;
@@ -68,6 +74,7 @@ typedef struct gp {
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
 #define SETTINGS fab_gp_settings
+static const char *const averages[] = {"none", "laplace", "starts", NULL};
 static const fab_field fields[] = {
     AUTOMATIC(beta, F64, 1e-300, 1e300,
               "precision of the noise of a gaussian target; auto: by the evidence"),
@@ -79,6 +86,9 @@ static const fab_field fields[] = {
     FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
     FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),
     SWITCH(mean_only, 0, "keep the mean without the factor: sd is the error of rows left out"),
+    CHOICE(average, FAB_AVERAGE_NONE, averages,
+           "predictions are a mixture over parameters: by Laplace around the maximum, or over the "
+           "ends of searches that differ"),
 };
 static const fab_fields table = TABLE("gp", fields);
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
@@ -146,6 +156,13 @@ static fab_status open_gp(void **handle, const char *who, const fab_gp_settings 
                         "%s: a mean alone is for numbers; a %s target needs the variance for its "
                         "probabilities",
                         who, row->name);
+    if (s->average && !row->normal)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: an average over parameters is for numbers, not for a %s target", who,
+                        row->name);
+    if (s->average && s->mean_only)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: mean_only keeps one mean, and average asks for several", who);
     if (in->prior)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "%s: a prior over the parameters of a kernel is not offered", who);
@@ -194,6 +211,7 @@ static void release(void *handle)
 {
     gp *f = handle;
     if (!f) return;
+    fab_gp_average_free(f->mix);
     drop_process(f);
     fab_gauss_free(f->q);
     fab_release(f->y);
@@ -207,6 +225,7 @@ static void release(void *handle)
 /* Several classes have C + 3 matrices where a number has 3: as many rows as take the same memory. */
 static int64_t rows_allowed(const fab_gp_settings *s, int several, int64_t classes)
 {
+    if (s->average) return (int64_t)((double)s->exact_limit * sqrt(3.0 / (2 + MOST_PLACES)));
     if (!several) return s->exact_limit;
     return (int64_t)((double)s->exact_limit * sqrt(3 / (double)fab_gp_classes_squares(classes)));
 }
@@ -220,6 +239,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     const int64_t C = in->model->head.classes;
     if (n > rows_allowed(s, row->several, C)) return 0; /* is refused */
     double squares = row->normal ? 3 : 5;
+    if (s->average) squares += MOST_PLACES - 1;
     if (row->several) squares = (double)(fab_gp_classes_squares(C) + C + 2); /* and the result */
     return 8 * (squares * N * N + N * (2 * D + 16) * (double)C);
 }
@@ -276,6 +296,11 @@ static fab_status check_limit(const gp *f, int64_t n)
     const int64_t squares = fab_gp_classes_squares(f->m.classes),
                   most = rows_allowed(&f->s, f->several, f->m.classes);
     if (n <= most) return FAB_OK;
+    if (f->s.average)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "gp: %lld rows, expected at most %lld with exact_limit = %lld where "
+                        "predictions are averaged over up to %d places",
+                        (long long)n, (long long)most, (long long)f->s.exact_limit, MOST_PLACES);
     if (f->several)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "gp: %lld rows of %lld classes, expected at most %lld with exact_limit = "
@@ -497,14 +522,29 @@ static fab_status noise_by_rows(gp *f)
     return FAB_OK;
 }
 
+/* The places of an average, while the process stands at the maximum. */
+static fab_status find_places(gp *f, const fab_evidence_ends *ends)
+{
+    if (f->s.average == FAB_AVERAGE_LAPLACE)
+        return fab_gp_average_laplace(&f->mix, f->p, fab_is_auto_f64(f->s.beta));
+    return ends->n > 1 ? fab_gp_average_ends(&f->mix, ends) : FAB_OK;
+}
+
 static fab_status learn_normal(gp *f)
 {
-    const fab_evidence_plan plan = plan_of(f);
+    const int64_t numbers = fab_process_size(&f->m, f->kernel);
+    fab_evidence_ends ends = {.size = numbers};
+    fab_evidence_plan plan = plan_of(f);
     fab_evidence_report found;
     double *theta;
     FAB_TRY(
         fab_alloc_array((void **)&theta, fab_process_size(&f->m, f->kernel), sizeof *theta, "gp"));
-    fab_status s = fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec);
+    fab_status s = fab_alloc_array((void **)&ends.theta, FAB_EVIDENCE_ENDS * numbers,
+                                   sizeof *ends.theta, "gp");
+    if (s == FAB_OK && f->s.average == FAB_AVERAGE_STARTS) plan.ends = &ends;
+    if (s == FAB_OK) s = fab_evidence_maximise(f->p, f->y, f->weight, &plan, &found, &f->exec);
+    if (s == FAB_OK && f->s.average) s = find_places(f, &ends);
+    fab_release(ends.theta);
     if (s == FAB_OK && f->by_rows) s = noise_by_rows(f);
     if (s != FAB_OK) {
         fab_release(theta);
@@ -534,6 +574,11 @@ static fab_status result(void *handle, const fab_gauss **q)
         FAB_TRY(s);
     }
     if (f->normal) FAB_TRY(fab_process_evidence(f->p, &f->lml, NULL));
+    if (f->mix && f->mixed != f->n) { /* more rows: all places learn them, and are weighed again */
+        f->mixed = 0;
+        FAB_TRY(fab_gp_average_learn(f->mix, f->p, f->y, f->weight, &f->exec));
+        f->mixed = f->n;
+    }
     if (f->s.mean_only) {
         FAB_TRY(find_missed(f));
         fab_process_keep_mean(f->p);
@@ -564,6 +609,15 @@ static fab_status process(void *handle, fab_process **p)
     return FAB_OK;
 }
 
+static fab_status places(void *handle, fab_process_places *p)
+{
+    const gp *f = handle;
+    if (f->mix)
+        *p = (fab_process_places){
+            .n = f->mix->n, .p = f->mix->p, .weight = f->mix->weight, .noise = f->mix->noise};
+    return FAB_OK;
+}
+
 static fab_status classes(void *handle, fab_class_process **p)
 {
     *p = ((gp *)handle)->classes;
@@ -588,6 +642,27 @@ static fab_status class_tensors(const gp *f, fab_tensors *t)
     return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
 }
 
+/* The places; those behind the first have a and L of their own, in one tensor each. */
+static fab_status mixture_tensors(const gp *f, fab_tensors *t)
+{
+    const fab_gp_average *m = f->mix;
+    const int64_t n = f->n;
+    FAB_TRY(fab_tensors_add(t, "places.theta", FAB_F64, 2, (int64_t[]){m->n, m->size}, m->theta));
+    FAB_TRY(fab_tensors_add(t, "places.base", FAB_F64, 1, &m->n, m->base));
+    FAB_TRY(fab_tensors_add(t, "places.weight", FAB_F64, 1, &m->n, m->weight));
+    FAB_TRY(fab_tensors_add(t, "places.noise", FAB_F64, 1, &m->n, m->noise));
+    for (int64_t r = 1; r < m->n; r++) {
+        const double *a, *L;
+        char name[32];
+        fab_process_parts(m->p[r], NULL, &a, NULL, &L);
+        snprintf(name, sizeof name, "places.%lld.a", (long long)r);
+        FAB_TRY(fab_tensors_add(t, name, FAB_F64, 1, &n, a));
+        snprintf(name, sizeof name, "places.%lld.L", (long long)r);
+        FAB_TRY(fab_tensors_add(t, name, FAB_F64, 2, (int64_t[]){n, n}, L));
+    }
+    return FAB_OK;
+}
+
 static fab_status tensors(void *handle, fab_tensors *t)
 {
     const gp *f = handle;
@@ -608,7 +683,22 @@ static fab_status tensors(void *handle, fab_tensors *t)
         FAB_TRY(fab_tensors_add(t, "centre", FAB_F64, 1, &D, fab_process_centre(f->p)));
     else
         FAB_TRY(fab_tensors_add(t, "offset", FAB_F64, 1, &n, f->offset));
+    if (f->mix) FAB_TRY(mixture_tensors(f, t));
     return fab_tensors_add(t, "search", FAB_F64, 1, &size, &f->search);
+}
+
+/* Places that a file has; they learn when the result is asked for. */
+static fab_status take_places(gp *f, const fab_tensors *t)
+{
+    const fab_tensor *theta = fab_tensors_find(t, "places.theta");
+    const int64_t size = fab_process_size(&f->m, f->kernel);
+    if (!theta) return FAB_OK;
+    if (theta->ndim != 2 || theta->shape[0] < 1 || theta->shape[1] != size || !f->normal)
+        return FAB_FAIL(FAB_BAD_FILE, "gp: the places of its average are of another shape");
+    const int64_t n = theta->shape[0];
+    FAB_TRY(fab_gp_average_create(&f->mix, n, size));
+    FAB_TRY(fab_state_take(t, "places.theta", FAB_F64, 2, theta->shape, f->mix->theta));
+    return fab_state_take(t, "places.base", FAB_F64, 1, &n, f->mix->base);
 }
 
 /* Without L: it is made again. */
@@ -673,6 +763,7 @@ static fab_status load(void *handle, const fab_tensors *t)
     f->n = n;
     memset(f->offset, 0, (size_t)n * sizeof *f->offset);
     if (!f->normal) FAB_TRY(fab_state_take(t, "offset", FAB_F64, 1, &n, f->offset));
+    FAB_TRY(take_places(f, t));
     const fab_examples all = {{X->data, FAB_F64, n, D}, f->y, f->weight, f->offset};
     if (fab_examples_check("rows", &f->m, &all) != FAB_OK) return fab_prefix(FAB_BAD_FILE, "gp: ");
     if (!f->normal) { /* the mode is found when the result is asked for */
@@ -704,6 +795,7 @@ const fab_method fab_gp_method = {
     .report = report,
     .tensors = tensors,
     .process = process,
+    .places = places,
     .classes = classes,
     .load = load,
 };
