@@ -183,10 +183,10 @@ typedef struct fab_predictions {
     double *cdf;
     /* n: log p(y), integrated over theta; its mean is -nll.  NULL: not asked for */
     double *density;
-    int64_t
-        clipped; /* rows whose variance rounding put below 0, and is 0 then (Gaussian processes) */
-    int64_t
-        same_sd; /* 1: sd is the error of rows left out, the same for every row: a mean alone (mean_only, kernel-ridge) */
+    /* Rows whose variance rounding put below 0, and is 0 then (Gaussian processes). */
+    int64_t clipped;
+    /* 1: sd is the error of rows left out, the same for every row: a mean alone (mean_only, kernel-ridge). */
+    int64_t same_sd;
 } fab_predictions;
 
 /* All rows of the data, read piece by piece.  how NULL: zeros.  Gives *p. */

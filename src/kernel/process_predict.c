@@ -139,8 +139,9 @@ fab_status fab_process_predict(fab_process *p, int64_t m, const double *Z, int64
         FAB_TRY(fab_watch_work(&p->run.watch, each * (double)some, "prediction", t + some, panels));
     }
     if (clipped) *clipped = 0;
-    if (p->mean_only && variance) memset(variance, 0, (size_t)m * sizeof *variance);
-    for (int64_t i = 0; q.variance && i < m; i++)
+    if (!variance) return FAB_OK;
+    if (p->mean_only) memset(variance, 0, (size_t)m * sizeof *variance);
+    for (int64_t i = 0; i < m; i++)
         if (variance[i] < 0) {
             variance[i] = 0;
             if (clipped) *clipped += 1;

@@ -460,14 +460,14 @@ static fab_status draw_places(const fab_process_places *p, int64_t m, const doub
     double below = 0;
     fab_status s = FAB_OK;
     for (int64_t r = 0; r < p->n && s == FAB_OK; r++) {
-        const double upto = r + 1 < p->n ? below + p->weight[r] : 2;
+        const double above = r + 1 < p->n ? below + p->weight[r] : 2;
         int64_t any = 0;
-        for (int64_t j = 0; j < n; j++) any += u[j] >= below && u[j] < upto;
+        for (int64_t j = 0; j < n; j++) any += u[j] >= below && u[j] < above;
         if (any) s = fab_process_draw(p->p[r], m, x, D, seed, FAB_PURPOSE_SAMPLE, first, n, all, m);
         for (int64_t j = 0; j < n && any && s == FAB_OK; j++)
-            if (u[j] >= below && u[j] < upto)
+            if (u[j] >= below && u[j] < above)
                 memcpy(draws + j * m, all + j * m, (size_t)m * sizeof *draws);
-        below = upto;
+        below = above;
     }
     fab_release(all);
     return s;

@@ -63,11 +63,11 @@ void fab_gp_average_free(fab_gp_average *a)
     fab_release(a);
 }
 
-int64_t fab_gp_average_places(int64_t free)
+int64_t fab_gp_average_places(int64_t parameters)
 {
     int64_t M = 1;
-    while (M <= free) M *= 2;
-    return free ? M + 1 : 1;
+    while (M <= parameters) M *= 2;
+    return parameters ? M + 1 : 1;
 }
 
 fab_status fab_gp_average_ends(fab_gp_average **a, const fab_evidence_ends *ends)

@@ -18,8 +18,8 @@ typedef struct fab_gp_average {
     fab_process **p; /* n; the first is borrowed; NULL: not learned */
 } fab_gp_average;
 
-/* Places, by laplace, that so many free parameters have. */
-int64_t fab_gp_average_places(int64_t free);
+/* Places, by laplace, that so many parameters that are free have. */
+int64_t fab_gp_average_places(int64_t parameters);
 
 /* Around the maximum, where p stands, which is moved on the way and put back.  noise_free: the noise is looked for.  Gives *a. */
 fab_status fab_gp_average_laplace(fab_gp_average **a, fab_process *p, int noise_free);
