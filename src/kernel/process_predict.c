@@ -239,6 +239,7 @@ fab_status fab_process_joint(fab_process *p, int64_t m, const double *Z, int64_t
 {
     draws *d;
     FAB_TRY(check(p, m, Z, ldz));
+    FAB_TRY(check_factor(p));
     const draws sizes = {.n = p->n, .m = m, .D = p->k->D};
     FAB_TRY(fab_build((void **)&d, sizeof *d, &sizes, draws_layout));
     const fab_status s = joint(p, d, Z, ldz);

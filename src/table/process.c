@@ -428,7 +428,6 @@ static fab_status read_rows(const fab_regression *r, const fab_data *d, fab_data
     return s;
 }
 
-<<<<<<< HEAD
 /* The features of t as a matrix.  Gives *x. */
 static fab_status matrix_of(const fab_regression *r, const fab_dataset *t, double **x)
 {
@@ -446,7 +445,8 @@ static double to_units(const fab_regression *r, const fab_dataset *t, int64_t i,
 {
     const double eta = f + (t->offset ? t->offset[i] : 0);
     return r->scaling->target_mean + r->scaling->target_scale * eta;
-=======
+}
+
 /* Each draw is of a place that is drawn by its weight. */
 static fab_status draw_places(const fab_process_places *p, int64_t m, const double *x, int64_t D,
                               uint64_t seed, int64_t first, int64_t n, double *draws)
@@ -471,7 +471,6 @@ static fab_status draw_places(const fab_process_places *p, int64_t m, const doub
     }
     fab_release(all);
     return s;
->>>>>>> 5533909 (Average a Gaussian process over its parameters: places by Laplace in their logarithms, or the ends of searches on hills of their own)
 }
 
 static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t seed, int64_t first,
@@ -479,17 +478,10 @@ static fab_status draw(const fab_regression *r, const fab_dataset *t, uint64_t s
 {
     const int64_t m = t->n, D = r->scaling->D, C = r->view.model.classes, all = m * C;
     double *x;
-<<<<<<< HEAD
     FAB_TRY(matrix_of(r, t, &x));
-    const fab_status s = r->view.classes
-=======
-    FAB_TRY(fab_rows_check("sample", &rows, D));
-    FAB_TRY(fab_alloc_array((void **)&x, m * D, sizeof *x, "sample"));
-    for (int64_t i = 0; i < m; i++) fab_rows_get(&rows, i, D, x + i * D);
     const fab_status s = r->view.places.n > 0
                              ? draw_places(&r->view.places, m, x, D, seed, first, n, draws)
                          : r->view.classes
->>>>>>> 5533909 (Average a Gaussian process over its parameters: places by Laplace in their logarithms, or the ends of searches on hills of their own)
                              ? fab_class_process_draw(r->view.classes, m, x, D, seed,
                                                       FAB_PURPOSE_SAMPLE, first, n, draws, all)
                              : fab_process_draw(r->view.process, m, x, D, seed, FAB_PURPOSE_SAMPLE,
@@ -524,20 +516,46 @@ fab_status fab_regression_functions(fab_regression *r, const fab_data *d, uint64
     return fab_about(fab_data_name(d), s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s);
 }
 
+/* Adds what a process says of the rows x, weighed: w m, and w (C + noise I + m m'). */
+static fab_status add_joint(fab_process *p, double w, double noise, int64_t n, int64_t D,
+                            const double *x, double *own, double *mean, double *cov)
+{
+    double *m = own, *C = own + n;
+    FAB_TRY(fab_process_joint(p, n, x, D, m, C, n));
+    for (int64_t i = 0; i < n; i++) {
+        mean[i] += w * m[i];
+        for (int64_t j = 0; j < n; j++)
+            cov[i * n + j] += w * (C[i * n + j] + m[i] * m[j] + (i == j ? noise : 0));
+    }
+    return FAB_OK;
+}
+
+/* One process, or the moments of a mixture of them. */
 static fab_status join(const fab_regression *r, const fab_dataset *t, double *mean, double *cov)
 {
-    const int64_t m = t->n;
+    const fab_process_places *p = &r->view.places;
+    const int64_t n = t->n, D = r->scaling->D;
     const double unit = r->scaling->target_scale * r->scaling->target_scale;
-    const int64_t at = fab_process_noise_at(&r->view.model, fab_process_kernel(r->view.process));
-    const double noise = exp(-r->view.mix.part[0]->mu[at]);
-    double *x;
+    double *x, *own = NULL;
     FAB_TRY(matrix_of(r, t, &x));
-    const fab_status s = fab_process_joint(r->view.process, m, x, r->scaling->D, mean, cov, m);
+    fab_status s = FAB_OK;
+    if (p->n == 0) {
+        s = fab_process_joint(r->view.process, n, x, D, mean, cov, n);
+        for (int64_t i = 0; i < n && s == FAB_OK; i++) cov[i * n + i] += 1 / r->view.model.beta;
+    } else {
+        memset(mean, 0, (size_t)n * sizeof *mean);
+        memset(cov, 0, (size_t)(n * n) * sizeof *cov);
+        s = fab_alloc_array((void **)&own, n + n * n, sizeof *own, "joint");
+        for (int64_t k = 0; k < p->n && s == FAB_OK; k++)
+            s = add_joint(p->p[k], p->weight[k], p->noise[k], n, D, x, own, mean, cov);
+        for (int64_t i = 0; i < n && s == FAB_OK; i++)
+            for (int64_t j = 0; j < n; j++) cov[i * n + j] -= mean[i] * mean[j];
+    }
+    fab_release(own);
     fab_release(x);
-    for (int64_t i = 0; i < m && s == FAB_OK; i++) {
+    for (int64_t i = 0; i < n && s == FAB_OK; i++) {
         mean[i] = to_units(r, t, i, mean[i]);
-        cov[i * m + i] += noise;
-        for (int64_t j = 0; j < m; j++) cov[i * m + j] *= unit;
+        for (int64_t j = 0; j < n; j++) cov[i * n + j] *= unit;
     }
     return s;
 }
