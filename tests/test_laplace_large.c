@@ -362,6 +362,53 @@ static void classes_that_separate_are_predicted_as_well_as_by_the_mode(void **st
     }
 }
 
+/* Six classes of 40 columns, 200 rows to learn from: NLL of 1000 new rows. */
+static double several_predicted(uint64_t seed, double temperature)
+{
+    enum { N = 200, TEST = 1000, D = 40, C = 6 };
+    problem p = some_problem(FAB_LIKELIHOOD_GAUSSIAN, N + TEST, D, seed);
+    double *u = doubles((N + TEST) * C), *slope = doubles(D * C), *logp = doubles(TEST * C);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 9, 0, (N + TEST) * C, u);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 10, 0, D * C, FAB_F64, slope);
+    for (int j = 0; j < N + TEST; j++) { /* the largest eta + Gumbel's noise is a draw of softmax */
+        double most = -INFINITY;
+        for (int c = 0; c < C; c++) {
+            double at = -log(-log(u[j * C + c]));
+            for (int i = 0; i < D; i++) at += 6 / sqrt(D) * slope[i * C + c] * p.x[j * D + i];
+            if (at > most) p.y[j] = c;
+            most = fmax(most, at);
+        }
+    }
+    p.m.likelihood = FAB_LIKELIHOOD_CATEGORICAL;
+    p.m.classes = C;
+    p.N = N;
+    p.alpha = FAB_AUTO_F64;
+    fab_laplace_settings s = settings_of(&p);
+    s.temperature = temperature;
+    fab_fit *f;
+    fab_scores score;
+    const fab_rows x = {p.x + N * D, FAB_F64, TEST, D};
+    assert_ok(try_with(&f, "laplace", &p, &s, NULL));
+    assert_ok(fab_predict_classes(posterior_of(f), &p.m, &x, NULL, 0, 0, NULL, logp));
+    assert_ok(fab_score_classes(C, TEST, logp, p.y + N, NULL, &score));
+    fab_fit_free(f);
+    return score.nll;
+}
+
+/* Rows that are hard to predict narrow the Gaussian that has seen them: by it T would fall too far, behind where it began. */
+static void classes_that_nearly_separate_are_not_cooled_too_far(void **state)
+{
+    (void)state;
+    enum { SEEDS = 4 };
+    double found = 0, wide = 0, cold = 0;
+    for (uint64_t seed = 1; seed <= SEEDS; seed++) {
+        found += several_predicted(seed, FAB_AUTO_F64) / SEEDS;
+        wide += several_predicted(seed, 1) / SEEDS;
+        cold += several_predicted(seed, 1e-4) / SEEDS;
+    }
+    if (!(found < wide && found < cold)) fail_msg("%.4f; %.4f, %.4f", found, wide, cold);
+}
+
 static void classes_that_overlap_keep_the_posterior(void **state)
 {
     (void)state;
@@ -411,6 +458,7 @@ int main(void)
         TEST(the_evidence_of_many_coordinates_is_estimated),
         TEST(alpha_of_many_coordinates_is_near_the_top_of_the_evidence),
         TEST(classes_that_separate_are_predicted_as_well_as_by_the_mode),
+        TEST(classes_that_nearly_separate_are_not_cooled_too_far),
         TEST(classes_that_overlap_keep_the_posterior),
         TEST(any_number_of_threads_gives_the_same_bytes),
         TEST(map_takes_two_hundred_thousand_coordinates),

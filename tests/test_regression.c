@@ -1065,7 +1065,7 @@ static void a_wide_table_is_a_stream_only_where_one_is_asked_for_or_its_rows_are
     double y[n];
     double *x = wide_rows(n, width, y);
     const char *const target[] = {"categorical", "poisson", "negative-binomial", "gaussian"};
-    const char *const method[] = {"vga", "laplace", "laplace", "exact"};
+    const char *const method[] = {"vga", "lrvga", "laplace", "exact"};
     for (int k = 0; k < 4; k++) {
         const int64_t columns = k == 3 ? 7 * width : width, few_rows = k == 3 ? n / 7 : n;
         const fab_arrays b = {.n = few_rows, .x = x, .D = columns, .y = {.p = y}};

@@ -49,9 +49,9 @@ typedef struct fab_plan {
      * gaussian. */
     const char *likelihood;
     /* Default: exact; vga for classes up to 2000 coordinates P, 100000 rows n and n P^2 of 2e9 (or n of 4 P),
-     * laplace where neither is.  Of more than 2000 features (a gaussian target: 5000) these too where the rows end within a
-     * gigabyte (2.5e7 numbers) and nothing asks for a stream (checkpoint, resume, scale_rows, scaling, prior, processes);
-     * else lrvga.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
+     * laplace where neither is.  Of more than 2000 features (a gaussian target: 5000) these too, but for counts, where the rows
+     * end within a gigabyte (2.5e7 numbers) and nothing asks for a stream (checkpoint, resume, scale_rows, scaling, prior,
+     * processes); else lrvga.  Networks: ensemble, a gaussian target with nu = 6 and an automatic floor; vifa for other targets of a
      * network whose layers are given. */
     const char *method;
     const char *const *settings; /* of the method: "alpha=0.1", "seed=3", ..; NULL at the end */

@@ -232,6 +232,7 @@ static int suits_batch(const fab_regression *r)
     const double columns = (double)columns_of(r);
     if (asks_for_stream(r) || !fab_feed_at_end(r->feed)) return 0;
     if (is_exact(r)) return (double)t->n * columns <= EXACT_WIDE;
+    if (r->fit.what.likelihood == FAB_LIKELIHOOD_POISSON) return 0; /* studies/wide-tables */
     const double classes = several ? (double)fab_dataset_levels(t, INT32_MAX) : 1;
     return 2 * LAPLACE_BYTES * columns * classes < r->limit;
 }
@@ -247,7 +248,8 @@ const char *fab_regression_default_linear(const fab_regression *r)
 /* Of a wide table more rows are read, as many as a batch method would take: only behind the last one is it known that there are no more. */
 static fab_status look_ahead(fab_regression *r)
 {
-    if (r->plan.method || r->fit.what.layers || r->fit.what.kernel || !is_wide(r) ||
+    const int counts = r->fit.what.likelihood == FAB_LIKELIHOOD_POISSON;
+    if (r->plan.method || r->fit.what.layers || r->fit.what.kernel || counts || !is_wide(r) ||
         asks_for_stream(r))
         return FAB_OK;
     return fab_regression_read_on(r, columns_of(r), is_exact(r) ? EXACT_WIDE : INFINITY);
