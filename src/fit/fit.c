@@ -595,13 +595,16 @@ fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)
     return s;
 }
 
-fab_status fab_fit_root(fab_fit *f, const fab_gauss **R, fab_glm *m)
+fab_status fab_fit_rough(fab_fit *f, const fab_gauss **q, int *root, fab_glm *m)
 {
     fab_report r = {.beta = 1};
-    *R = NULL;
-    if (!f->m->root || f->runs != 1 || f->drive || f->ready || f->n < 1) return FAB_OK;
-    FAB_TRY(f->m->root(f->handle[0], R));
-    if (*R) FAB_TRY(f->m->report(f->handle[0], &r));
+    *q = NULL;
+    *root = 0;
+    if (!f->model.glm || f->runs != 1 || f->drive || f->ready || f->n < 1) return FAB_OK;
+    if (f->m->root) FAB_TRY(f->m->root(f->handle[0], q));
+    *root = *q != NULL;
+    if (f->m->rough) FAB_TRY(f->m->rough(f->handle[0], q));
+    if (*q) FAB_TRY(f->m->report(f->handle[0], &r));
     *m = f->model.head;
     m->beta = r.beta;
     return FAB_OK;

@@ -68,9 +68,9 @@ fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_
  * asked whether to stop.  Lends until the next update, result or free. */
 fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q);
 
-/* The same of a linear model by a root of its precision, with the model as in force: R->F is upper triangular and F'F the
- * precision, R->psi says nothing.  *R NULL: the method has none.  Lends until the next call. */
-fab_status fab_fit_root(fab_fit *f, const fab_gauss **R, fab_glm *m);
+/* The same of a linear model with the model as in force, where the method has it cheaper than its result; else *q NULL.  *root 1:
+ * q->F is a root of the precision, upper triangular with F'F the precision, and q->psi says nothing. */
+fab_status fab_fit_rough(fab_fit *f, const fab_gauss **q, int *root, fab_glm *m);
 
 /* The Gaussian process that the method has found, after the result; *p NULL: it finds none.  Lends until the next update or free. */
 fab_status fab_fit_process(fab_fit *f, fab_process **p);

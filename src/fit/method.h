@@ -58,7 +58,9 @@ struct fab_method {
     /* The rows so far by a root of the precision, cheaper than `result`: F = R, T x T and upper, R'R the precision; psi says
      * nothing.  Lends until the next verb; *q NULL, or no such verb: there is none. */
     fab_status (*root)(void *handle, const fab_gauss **q);
-    fab_status (*report)(void *handle, fab_report *r); /* after result or root */
+    /* `result` with less search, for scores on the way; NULL: there is no such thing. */
+    fab_status (*rough)(void *handle, const fab_gauss **q);
+    fab_status (*report)(void *handle, fab_report *r); /* after result, root or rough */
     /* Add what the method has beside the Gaussian, by name (borrowed as the state is); after result.  NULL: nothing. */
     fab_status (*tensors)(void *handle, fab_tensors *t);
 

@@ -180,11 +180,11 @@ fab_status fab_fitting_update(fab_fitting *f, const fab_dataset *t)
 fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, int *root, fab_glm *m)
 {
     const fab_mixture *all = NULL;
-    fab_status s = fab_fit_root(f->fit, q, m);
-    *root = *q != NULL;
-    if (*root) fab_fitting_take_off(f, m);
-    if (s == FAB_OK && !*root) s = fab_fit_so_far(f->fit, &all);
-    if (s == FAB_OK && !*root) s = fab_fitting_glm_of(f, m);
+    fab_status s = fab_fit_rough(f->fit, q, root, m);
+    const int rough = s == FAB_OK && *q;
+    if (rough) fab_fitting_take_off(f, m);
+    if (s == FAB_OK && !rough) s = fab_fit_so_far(f->fit, &all);
+    if (s == FAB_OK && !rough) s = fab_fitting_glm_of(f, m);
     if (s != FAB_OK) *q = NULL;
     if (s == FAB_NO_MEMORY || s == FAB_STOPPED) return s;
     if (s == FAB_OK && all && all->n == 1) *q = all->part[0];

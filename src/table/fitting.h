@@ -54,7 +54,7 @@ fab_status fab_fitting_update_part(fab_fitting *f, const fab_dataset *t, int64_t
 fab_status fab_fitting_finish(fab_fitting *f);
 fab_status fab_fitting_mixture(const fab_fitting *f, fab_mixture *m); /* lends its parts */
 /* The Gaussian of the rows so far, with its model, on the way (fab_fit_so_far); lends it.  *q NULL: there is none yet.  *root: it is
- * given by a root of its precision (fab_fit_root). */
+ * given by a root of its precision (fab_fit_rough). */
 fab_status fab_fitting_so_far(const fab_fitting *f, const fab_gauss **q, int *root, fab_glm *m);
 /* The model with beta as in force, and what there is to report. */
 fab_status fab_fitting_glm_of(const fab_fitting *f, fab_glm *m);

@@ -54,4 +54,5 @@ def main():
     print("RMSE %.4f, LL %.4f, %.1f %% in the 90 %% intervals" % (unit * np.sqrt(np.mean(e * e)), ll, 100 * np.mean(abs(e) < 1.6449 * np.sqrt(v))))
 
 
-main()
+if __name__ == "__main__":
+    main()

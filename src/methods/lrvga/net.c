@@ -41,6 +41,7 @@ static void choose(void *settings, const fab_input *in)
 {
     fab_lrvga_settings *s = settings;
     (void)in;
+    if (fab_is_auto_i64(s->block)) s->block = 50;
     if (fab_is_auto_f64(s->train.alpha)) s->train.alpha = 1;
     if (s->start == FAB_LRVGA_AUTO) s->start = FAB_LRVGA_MAP;
     if (s->scheme == FAB_SCHEME_AUTO) s->scheme = FAB_MIRROR_PROX;

@@ -64,7 +64,8 @@ typedef struct fab_lrvga {
         fab_gauss *q;      /* T x K */
         fab_stream stream; /* with the pending rows */
         int64_t floored;
-        int whole; /* nothing was ever cut off */
+        int whole;  /* nothing was ever cut off */
+        double tol; /* 10: at least this */
     } result;
 
     struct { /* fab_lrvga_snapshot */
