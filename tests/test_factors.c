@@ -371,6 +371,13 @@ static void bic_is_its_formula(void **state)
     assert_int_equal(b->chosen, 3);
     fab_bic_free(b);
     fab_gauss_free(S);
+    const double variance[] = {0.5, 2, 3.5}; /* one psi: their mean */
+    assert_ok(fab_bic_create(&b, 3, n, 2, 1));
+    assert_true(fab_bic_add_diagonal(b, variance));
+    const double l = -1.5 * (log(2 * 3.14159265358979323846) + 1 + log(2));
+    assert_near(b->all[0].loglik_mean, l, 1e-14);
+    assert_near(b->all[0].bic, -2 * n * l + 4 * log(n), 1e-10);
+    fab_bic_free(b);
 }
 
 static void a_search_ends_after_five_rises_or_at_its_end(void **state)
