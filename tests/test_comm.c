@@ -8,6 +8,7 @@
 #include "fabayes/net.h"
 #include "files.h"
 #include "ranks.h"
+#include <stdatomic.h>
 
 enum { D = 29, K = 3, N = 317, SHARES = 6 };
 
@@ -36,11 +37,19 @@ typedef struct task {
 } task;
 
 static _Thread_local int64_t thread_calls, thread_fails_at;
+static atomic_llong held; /* by all threads */
 
 static void *thread_alloc(size_t bytes)
 {
     if (++thread_calls == thread_fails_at) return NULL;
+    atomic_fetch_add(&held, 1);
     return aligned_alloc(64, (bytes + 63) / 64 * 64);
+}
+
+static void thread_release(void *p)
+{
+    atomic_fetch_sub(&held, 1);
+    free(p);
 }
 
 static int watch(void *ctx, const char *what, int64_t done, int64_t total)
@@ -364,7 +373,7 @@ static void where_one_process_has_no_memory_all_end(void **state)
 {
     (void)state;
     const fab_rows rows = some_rows();
-    fab_set_allocator(thread_alloc, free);
+    fab_set_allocator(thread_alloc, thread_release);
     for (int m = 0; m < 4; m++)
         for (int s = 2; s < 5; s += 2) {
             rank r[5];
@@ -384,6 +393,7 @@ static void where_one_process_has_no_memory_all_end(void **state)
                 for (int64_t k = 0; k < n; k++) assert_int_equal(t[k].verb, t[who].verb);
                 if (failed) verbs |= 1 << t[who].verb;
                 free_results(t, n);
+                assert_int_equal(atomic_load(&held), 0);
             }
             assert_true(verbs & 1 << AT_CREATE && verbs & 1 << AT_REPORT);
         }

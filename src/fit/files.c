@@ -310,8 +310,8 @@ fab_status fab_fit_load(fab_fit **f, const fab_tensors *file, const fab_input *i
     fab_status s = described_method(&m, file, in);
     if (s == FAB_OK && !in) s = described_input(m, file, &own, &glm, &model);
     if (s == FAB_OK) s = fab_alloc_array(&settings, 1, m->fields->size, m->name);
-    FAB_TRY(fab_agree(x ? x->comm : NULL, s, 0, ""));
-    s = load_with(f, m, settings, file, in ? in : &own, x);
+    s = fab_agree(x ? x->comm : NULL, s, 0, "");
+    if (s == FAB_OK) s = load_with(f, m, settings, file, in ? in : &own, x);
     fab_release(settings);
     return s == FAB_BAD_ARGUMENT ? FAB_BAD_FILE : s; /* a bad setting here came from the file */
 }

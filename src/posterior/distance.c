@@ -119,7 +119,10 @@ static fab_status largest(const fab_comm *c, int *exponent)
 /* n numbers, or a failure in all processes. */
 static fab_status room(const fab_comm *c, double **p, int64_t n)
 {
-    return fab_agree(c, fab_alloc_array((void **)p, n, sizeof **p, "distance"), 0, "");
+    const fab_status mine = fab_alloc_array((void **)p, n, sizeof **p, "distance");
+    const fab_status s = fab_agree(c, mine, 0, "");
+    if (mine == FAB_OK && s != FAB_OK) fab_release(*p);
+    return s;
 }
 
 static const fab_comm *comm_of(const side *s)

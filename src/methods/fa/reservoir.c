@@ -172,11 +172,14 @@ fab_status fab_reservoir_loglik(const fab_reservoir *r, const fab_gauss *q, cons
     report->loglik_mean = report->loglik_se = NAN;
     report->loglik_rows = 0;
     if (r->n == 0) return FAB_OK;
-    FAB_TRY(fab_agree(x ? x->comm : NULL,
-                      fab_alloc_array((void **)&l, 3 * r->n, sizeof *l, "log-likelihood"), 0, ""));
+    fab_status s = fab_alloc_array((void **)&l, 3 * r->n, sizeof *l, "log-likelihood");
+    const int made = s == FAB_OK;
+    s = fab_agree(x ? x->comm : NULL, s, 0, "");
+    if (made && s != FAB_OK) fab_release(l);
+    FAB_TRY(s);
     z = l + r->n, ordered = z + r->n;
     const fab_rows rows = {r->rows, FAB_F64, r->n, r->D};
-    fab_status s = fab_solver_create(&solver, q, x);
+    s = fab_solver_create(&solver, q, x);
     if (s == FAB_OK) s = fab_solver_logpdf(solver, &rows, ordered);
     fab_solver_free(solver);
     if (s == FAB_OK) s = sizes(r, q->mu, variance, x, z, &z_mean);
