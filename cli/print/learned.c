@@ -291,13 +291,22 @@ void keys_print(FILE *to, const fab_regression *r)
     }
 }
 
-static void print_numbers(const fab_table_report *f)
+/* The log evidence, or what stands for it. */
+static const char *evidence_name(fab_regression *r)
+{
+    const fab_process_summary *p;
+    if (!fab_regression_is_process(r) || fab_regression_process(r, &p) != FAB_OK)
+        return "log evidence";
+    return process_objective(p);
+}
+
+static void print_numbers(fab_regression *r, const fab_table_report *f)
 {
     if (f->fit.alpha > 0) printf("alpha = %.4g, ", f->fit.alpha);
     if (strcmp(f->likelihood, "gaussian") == 0) printf("beta = %.4g, ", f->fit.beta);
     if (strcmp(f->likelihood, "negative-binomial") == 0) printf("size = %.4g, ", f->fit.beta);
     if (is_finite(f->fit.log_evidence))
-        printf("log evidence = %.6g, ", f->fit.log_evidence);
+        printf("%s = %.6g, ", evidence_name(r), f->fit.log_evidence);
     else if (is_finite(f->fit.log_score))
         printf("log score one row ahead = %.6g, ", f->fit.log_score);
     printf("in fitting units");
@@ -362,7 +371,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     print_words(fab_regression_table(r));
     print_frequency(fab_regression_table(r));
     keys_print(stdout, r);
-    print_numbers(&f);
+    print_numbers(r, &f);
     print_kept(r, &f, inclusion);
     if (f.wide)
         printf("%" PRId64 " features for %" PRId64

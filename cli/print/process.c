@@ -36,7 +36,7 @@ int process_put(json_t *j, fab_regression *r)
         json_array_append_new(theta, one);
     }
     json_put(j, "kernel", json_text(s->kernel));
-    json_put(j, "lml", json_number(s->lml));
+    json_put(j, s->objective, json_number(s->lml));
     json_put(j, "theta", theta);
     json_put(j, "jitter", json_number(s->jitter));
     json_put(j, "starts", json_integer(s->starts));
@@ -44,6 +44,10 @@ int process_put(json_t *j, fab_regression *r)
     json_put(j, "second", json_number(s->second));
     json_put(j, "searched", json_integer(s->searched));
     if (s->places > 1) json_put(j, "places", json_integer(s->places));
+    if (s->inducing) {
+        json_put(j, "inducing", json_integer(s->inducing));
+        json_put(j, "steps", json_integer(s->steps));
+    }
     return DONE;
 }
 
@@ -63,6 +67,20 @@ static void print_parameter(const fab_process_parameter *p, int width)
     putchar('\n');
 }
 
+const char *process_objective(const fab_process_summary *s)
+{
+    if (strcmp(s->objective, "bound") == 0) return "bound of the log evidence";
+    return s->inducing ? "approximate log evidence" : "log evidence";
+}
+
+static void print_inducing(const fab_process_summary *s)
+{
+    printf("%-14s %" PRId64 " inputs", "inducing", s->inducing);
+    if (s->inducing < s->asked)
+        printf(" of %" PRId64 " asked for: other rows are too much like them", s->asked);
+    printf("; %s %.6g\n", process_objective(s), s->lml);
+}
+
 int process_print(fab_regression *r)
 {
     const fab_process_summary *s;
@@ -79,6 +97,7 @@ int process_print(fab_regression *r)
         lengths += p->column != NULL;
     }
     printf("\n%-14s %s, on %" PRId64 " rows\n", "kernel", one_line(s->kernel), s->rows);
+    if (s->inducing) print_inducing(s);
     if (lengths) printf("%-*s  %12s  %9s\n", width, "column", "length-scale", "relevance");
     for (int64_t k = 0; k < lengths && k < SHOWN; k++, shown++)
         print_parameter(&s->parameter[s->order[k]], width);

@@ -6,8 +6,10 @@
 
 #include "print/output.h"
 
-/* For a program: lml, theta (name, value, at_bound), jitter, starts, optima; or for a person.  An exit status, said. */
+/* For a program: lml (through inducing inputs bound or approximate_lml), theta (name, value, at_bound), jitter, starts, optima; or for a person.  An exit status, said. */
 int process_put(json_t *j, fab_regression *r);
 int process_print(fab_regression *r);
+/* What it maximised, in words: "log evidence", or what stands for it. */
+const char *process_objective(const fab_process_summary *s);
 
 #endif

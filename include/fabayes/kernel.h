@@ -163,6 +163,16 @@ FAB_API fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, in
                                         const double *X, const double *a, const double *s,
                                         const double *L, const fab_exec *x);
 
+/* The same through m inducing inputs Z (the methods vfe, dtc and fitc make it of any number of rows): with Kzz = L L' and
+ * q(L^-1 f(Z)) of precision C C'
+ *
+ *     mean = k(x)' a      variance = k(x, x) - |L^-1 k(x)|^2 + |C^-1 L^-1 k(x)|^2      k(x): k(x, z_j), m
+ *
+ * L, C: m x m, row-major, lower.  Copies all; y is not known, so that evidence and append refuse.  Gives *p. */
+FAB_API fab_status fab_process_of_inducing(fab_process **p, const fab_kernel *k, int64_t m,
+                                           const double *Z, const double *a, const double *L,
+                                           const double *C, const fab_exec *x);
+
 /* ---- features ---------------------------------------------------------------------------------- */
 
 /* A map of a row x to m numbers phi(x) with phi(x)' phi(z) near k(x, z), so that a linear model of phi(x) whose weights are

@@ -389,6 +389,30 @@ typedef struct fab_kernel_ridge_settings {
 
 static inline fab_kernel_ridge_settings fab_kernel_ridge_defaults(void);
 
+/* vfe, dtc, fitc: a Gaussian process of numbers (fab_model_kernel) through its values at inducing inputs Z, from all rows:
+ * log N(y; 0, Q + s^2 I) with Q = Kxz Kzz^-1 Kzx, less tr(K - Q) / (2 s^2) (vfe, a lower bound of gp's log evidence), as it is
+ * (dtc), or with diag(K - Q) in the noise (fitc).  The result is q(v), v = L^-1 f(Z), Kzz = L L', whose prior is N(0, I), as a
+ * precision; tensors of the fit: X (that is Z), a, L and C, of which fab_process_of_inducing (kernel.h) makes the process,
+ * `parameters` (logarithms of those of the kernel and of the noise precision), the sums over rows, and `search`.  After the
+ * result more rows may come in further updates: they join the sums, and parameters and Z stay.
+ *
+ * Time 5 N m^2 for each of `steps` evaluations, and a search on search_rows rows; memory N D, 4096 m and 11 m^2 numbers.
+ * docs/methods/vfe.md. */
+typedef struct fab_vfe_settings {
+    double beta;         /* noise precision; auto: where the objective is largest */
+    int64_t seed;        /* of the rows that the search begins with, and of the starts */
+    int64_t inducing;    /* inputs; fewer where rows are too much alike */
+    int64_t optimise;    /* 1: Z is moved, too */
+    int64_t steps;       /* evaluations of the objective on all rows, about */
+    int64_t starts;      /* searches of the first rows; auto: as gp has it */
+    int64_t search_rows; /* whose exact evidence says where the search begins, at most */
+    double tol;          /* relative change of the objective at which a search ends */
+} fab_vfe_settings;
+
+static inline fab_vfe_settings fab_vfe_defaults(void);
+static inline fab_vfe_settings fab_dtc_defaults(void);
+static inline fab_vfe_settings fab_fitc_defaults(void);
+
 /* rvga, kalman: one pass with the full covariance, the baselines of lrvga.  rvga takes any likelihood, kalman
  * gaussian targets, of which the result is the exact posterior.  The covariance form with as many factors as
  * coordinates.  The state is the root of the precision: priors may be as wide and columns of such sizes as they like.
@@ -671,6 +695,9 @@ FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_pca_defaults, "pca")
 FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
 FAB_DEFAULTS(fab_gp_settings, fab_gp_defaults, "gp")
 FAB_DEFAULTS(fab_kernel_ridge_settings, fab_kernel_ridge_defaults, "kernel-ridge")
+FAB_DEFAULTS(fab_vfe_settings, fab_vfe_defaults, "vfe")
+FAB_DEFAULTS(fab_vfe_settings, fab_dtc_defaults, "dtc")
+FAB_DEFAULTS(fab_vfe_settings, fab_fitc_defaults, "fitc")
 FAB_DEFAULTS(fab_spike_slab_settings, fab_spike_slab_defaults, "spike-slab")
 FAB_DEFAULTS(fab_rvga_settings, fab_rvga_defaults, "rvga")
 FAB_DEFAULTS(fab_vga_settings, fab_vga_defaults, "vga")

@@ -376,6 +376,11 @@ typedef struct fab_process_summary {
     const char *found;    /* fab_kernel_describe: its text with every parameter, in fitting units */
     /* In the space of parameters, that predictions are a mixture of; 1: the one that is said here. */
     int64_t places;
+    /* "lml"; through inducing inputs "bound" (vfe) or "approximate_lml" (dtc, fitc): what lml is here, and second of the
+     * exact search before */
+    const char *objective;
+    int64_t inducing, asked; /* inputs, and those asked for; 0: it is exact */
+    int64_t steps;           /* evaluations of the objective on all rows */
 } fab_process_summary;
 /* Lends *s until the next call with this regression, update or free.  FAB_UNSUPPORTED: it is none. */
 FAB_API fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s);

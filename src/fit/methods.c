@@ -95,7 +95,7 @@ const char *fab_method_lacks_model(const fab_method *m, const fab_model *model)
         return takes & FAB_TAKES_VECTORS || m->vectors ? NULL : "needs a model, not vectors alone";
     if (takes & FAB_TAKES_LINEAR && model->glm) return NULL;
     if (takes & FAB_TAKES_KERNEL) return model->kernel ? NULL : "needs a model with a kernel";
-    if (model->kernel) return "knows no Gaussian process; gp does";
+    if (model->kernel) return "knows no Gaussian process; gp, vfe, dtc and fitc do";
     if (takes & FAB_TAKES_GRADIENT && model->loss) return NULL;
     if (takes & FAB_TAKES_EXAMPLES && model->loss && (model->examples || model->gradients))
         return NULL;

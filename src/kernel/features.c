@@ -92,6 +92,11 @@ int fab_features_same(const fab_features *f, int64_t m, int64_t orthogonal, uint
     return f->kind == NYSTROM || (f->rff.orthogonal == orthogonal && f->rff.seed == seed);
 }
 
+const double *fab_features_landmarks(const fab_features *f)
+{
+    return f->ny.Z;
+}
+
 int fab_features_leave(const fab_features *f)
 {
     return f->kind == NYSTROM;

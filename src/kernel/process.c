@@ -141,6 +141,7 @@ void fab_process_free(fab_process *p)
     if (!p) return;
     fab_release(p->m);
     fab_release(p->centre);
+    fab_release(p->C);
     fab_kernel_free(p->k);
     fab_release(p);
 }
@@ -321,6 +322,8 @@ fab_status fab_process_learn(fab_process *p, const double *y, const double *weig
     }
     p->has_y = 1;
     p->has_s = 0;
+    fab_release(p->C);
+    p->C = NULL;
     return fab_process_relearn(p, noise);
 }
 
@@ -523,6 +526,21 @@ fab_status fab_process_of_parts(fab_process **p, const fab_kernel *k, int64_t n,
     (*p)->has_s = s != NULL;
     (*p)->stands = 1;
     return FAB_OK;
+}
+
+fab_status fab_process_of_inducing(fab_process **p, const fab_kernel *k, int64_t m, const double *Z,
+                                   const double *a, const double *L, const double *C,
+                                   const fab_exec *x)
+{
+    FAB_TRY(fab_process_of_parts(p, k, m, Z, a, NULL, L, x));
+    const fab_status s = fab_alloc_array((void **)&(*p)->C, m * m, sizeof *C, "process");
+    if (s == FAB_OK) {
+        memcpy((*p)->C, C, (size_t)(m * m) * sizeof *C);
+        return FAB_OK;
+    }
+    fab_process_free(*p);
+    *p = NULL;
+    return s;
 }
 
 fab_status fab_process_resume(fab_process **p, const fab_kernel *k, const fab_process_past *past,

@@ -36,6 +36,7 @@ struct fab_process {
     int64_t n;
     double *centre; /* D */
     fab_process_arrays *m;
+    double *C; /* n x n: of an inducing process, whose rows are Z; or NULL */
     double noise, jitter;
     int has_y, has_s;
     int mean_only; /* predictions have no variance, and there may be no L */

@@ -1,9 +1,10 @@
 /* process_predict.c - what a process says at other rows: mean and variance, their slopes, joint draws.
  *
  *   1  k = k(z, x_i), i < n;  mean = k' a
- *   2  v = L^-1 (s o k);  variance = k(z, z) - v'v
- *   3  w = s o (L^-T v);  d mean / dz = sum_i a_i dk_i / dz,  d variance / dz = dk(z, z) / dz - 2 sum_i w_i dk_i / dz
- *   4  jointly: covariance k(Z, Z) - V V', V = L^-1 (s o k(Z)); draws: mean + F e, F F' = it by pivoted Cholesky, which needs
+ *   2  v = L^-1 (s o k);  variance = k(z, z) - v'v;  of an inducing process + u'u, u = C^-1 v
+ *   3  w = s o (L^-T v), of an inducing process L^-T (v - C^-T u);  d mean / dz = sum_i a_i dk_i / dz,
+ *      d variance / dz = dk(z, z) / dz - 2 sum_i w_i dk_i / dz
+ *   4  jointly: covariance k(Z, Z) - V V' (+ U U'), V = L^-1 (s o k(Z)); draws: mean + F e, F F' = it by pivoted Cholesky, which needs
  *      nothing on the diagonal
  *
  * SPDX-License-Identifier: MIT */
@@ -121,6 +122,10 @@ static void predict_panel(void *ctx, int64_t t, int thread)
     fab_kernel_diag(p->k, count, Z, q->ldz, q->variance + first);
     for (int64_t i = 0; i < count; i++)
         q->variance[first + i] -= fab_dot(p->n, K + i * p->n, K + i * p->n);
+    if (!p->C) return;
+    fab_forward_rows(p->n, p->C, p->n, whole, K, p->n);
+    for (int64_t i = 0; i < count; i++)
+        q->variance[first + i] += fab_dot(p->n, K + i * p->n, K + i * p->n);
 }
 
 fab_status fab_process_predict(fab_process *p, int64_t m, const double *Z, int64_t ldz,
@@ -166,6 +171,14 @@ fab_status fab_process_slopes(fab_process *p, const double *z, double *mean, dou
     fab_forward(n, p->m->L, p->m->ld, v); /* 2 */
     fab_kernel_diag(p->k, 1, z, D, variance);
     *variance -= fab_dot(n, v, v);
+    if (p->C) { /* the memory of one row, of FAB_PANEL that there are */
+        double *u = v + n;
+        memcpy(u, v, (size_t)n * sizeof *u);
+        fab_forward(n, p->C, n, u);
+        *variance += fab_dot(n, u, u);
+        fab_backward(n, p->C, n, u);
+        for (int64_t i = 0; i < n; i++) v[i] -= u[i];
+    }
     if (!(*variance > 0)) *variance = 0;
     fab_backward(n, p->m->L, p->m->ld, v); /* 3 */
     times_s(p, 1, v);
@@ -220,6 +233,11 @@ static fab_status joint(fab_process *p, draws *d, const double *Z, int64_t ldz)
     FAB_TRY(fab_kernel_gram(p->k, m, Z, ldz, d->C, m, &x));
     for (int64_t i = 0; i < m; i++) d->diag[i] = d->C[i * m + i];
     fab_gemm(FAB_F64, FAB_N, FAB_T, m, m, n, -1, d->V, n, d->V, n, 1, d->C, m);
+    if (p->C) {
+        for (int64_t i = 0; i < m; i += FAB_PANEL)
+            fab_forward_rows(n, p->C, n, least(m - i, FAB_PANEL), d->V + i * n, n);
+        fab_gemm(FAB_F64, FAB_N, FAB_T, m, m, n, 1, d->V, n, d->V, n, 1, d->C, m);
+    }
     return FAB_OK;
 }
 

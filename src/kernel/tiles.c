@@ -202,8 +202,9 @@ static void times_weights(const tile *t, const double *W, int64_t ldw)
         for (int64_t b = 0; b < t->at.nz; b++) t->H[a * t->at.nz + b] *= W[a * ldw + b];
 }
 
+/* g as fab_patch_gradient has it; G: the rows of the tile, as fab_patch_rows has them, or NULL */
 static void tile_gradient(const fab_patch *p, const tile *t, const double *W, int64_t ldw,
-                          double *g)
+                          double *g, double *G)
 {
     const fab_kernel *k = p->k;
     curves(p, t, 1, 1);
@@ -216,7 +217,7 @@ static void tile_gradient(const fab_patch *p, const tile *t, const double *W, in
     }
     for (int64_t i = 0; i < k->leaves; i++) {
         const fab_leaf *f = &k->leaf[i];
-        if (f->lengths == 0 && f->own < 0) continue;
+        if (f->lengths == 0 && f->own < 0 && !G) continue;
         others(p, t, i);
         times_weights(t, W, ldw);
         const double *slope = t->slope + i * t->pairs;
@@ -226,6 +227,7 @@ static void tile_gradient(const fab_patch *p, const tile *t, const double *W, in
         for (int64_t e = 0; e < t->pairs; e++) t->H[e] *= slope[e];
         const fab_tile of = of_leaf(p, t, i);
         f->kind->shape->gradient(f, &of, t->u + i * t->pairs, t->H, g + f->at);
+        if (G) f->kind->shape->rows(k, f, &of, t->H, G);
     }
 }
 
@@ -234,7 +236,16 @@ void fab_patch_gradient(const fab_patch *p, const double *W, int64_t ldw, double
     for (int64_t i = 0; i < p->nx; i += FAB_TILE_ROWS)
         for (int64_t j = 0; j < p->nz; j += FAB_TILE_COLUMNS) {
             const tile t = tile_of(p, i, j);
-            tile_gradient(p, &t, W + i * ldw + j, ldw, g);
+            tile_gradient(p, &t, W + i * ldw + j, ldw, g, NULL);
+        }
+}
+
+void fab_patch_both(const fab_patch *p, const double *W, int64_t ldw, double *g, double *G)
+{
+    for (int64_t i = 0; i < p->nx; i += FAB_TILE_ROWS)
+        for (int64_t j = 0; j < p->nz; j += FAB_TILE_COLUMNS) {
+            const tile t = tile_of(p, i, j);
+            tile_gradient(p, &t, W + i * ldw + j, ldw, g, G + i * p->k->D);
         }
 }
 

@@ -47,5 +47,7 @@ void fab_patch_values(const fab_patch *p, double *K, int64_t ldk);
 void fab_patch_gradient(const fab_patch *p, const double *W, int64_t ldw, double *g);
 /* G(i, c) += sum_j W(i, j) dK(i, j) / dx_ic, nx x D, D apart */
 void fab_patch_rows(const fab_patch *p, const double *W, int64_t ldw, double *G);
+/* Both in one pass: each curve is taken once. */
+void fab_patch_both(const fab_patch *p, const double *W, int64_t ldw, double *g, double *G);
 
 #endif

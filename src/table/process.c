@@ -9,6 +9,7 @@
 #include "data/source/source.h"
 #include "kernel/kernel.h"
 #include "methods/gp/gp.h"
+#include "methods/vfe/vfe.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
 #include "table/regression.h"
@@ -40,26 +41,45 @@ fab_status fab_regression_prepare_process(const fab_regression *r)
 
 /* ---- after it --------------------------------------------------------------------------------------------- */
 
+/* Through inducing inputs: its parameters stand beside the Gaussian, which is that of the inputs. */
+static int is_sparse(const fab_tensors *t)
+{
+    return fab_tensors_find(t, "parameters") != NULL;
+}
+
 fab_status fab_regression_note_process(fab_regression *r)
 {
+    enum { BLOCK = 1024 };
     const fab_dataset *t = r->table;
+    const fab_tensors *file;
     fab_process *p;
     fab_class_process *several;
-    double *eta;
+    double *eta, *x;
     fab_release(r->eta);
     r->eta = NULL;
     if (!r->fit.kernel) return FAB_OK;
     FAB_TRY(fab_fit_process(r->fit.fit, &p));
     FAB_TRY(fab_fit_classes(r->fit.fit, &several));
-    if (fab_process_rows(p) != t->n || t->n == 0)
-        return FAB_OK; /* rows were appended, or are absent */
-    const int64_t C = r->fit.glm.classes;
-    const double *X;
-    fab_process_parts(p, &X, NULL, NULL, NULL);
+    FAB_TRY(fab_fit_tensors(r->fit.fit, &file));
+    int64_t learned = fab_process_rows(p);
+    if (is_sparse(file)) {
+        const int64_t found = FAB_VFE_SEARCH;
+        fab_vfe_search search;
+        FAB_TRY(fab_state_take(file, "search", FAB_F64, 1, &found, &search));
+        learned = (int64_t)search.rows;
+    }
+    if (learned != t->n || t->n == 0) return FAB_OK; /* rows were appended, or are absent */
+    const fab_rows rows = fab_dataset_rows(t);
+    const int64_t D = r->scaling->D, C = r->fit.glm.classes;
     FAB_TRY(fab_alloc_array((void **)&eta, C * t->n, sizeof *eta, "summary"));
-    const fab_status done =
-        several ? fab_class_process_predict(several, t->n, X, r->scaling->D, eta, NULL)
-                : fab_process_predict(p, t->n, X, r->scaling->D, eta, NULL, NULL);
+    fab_status done = fab_alloc_array((void **)&x, BLOCK * D, sizeof *x, "summary");
+    for (int64_t first = 0; first < t->n && done == FAB_OK; first += BLOCK) {
+        const int64_t n = t->n - first < BLOCK ? t->n - first : BLOCK;
+        for (int64_t i = 0; i < n; i++) fab_rows_get(&rows, first + i, D, x + i * D);
+        done = several ? fab_class_process_predict(several, n, x, D, eta + C * first, NULL)
+                       : fab_process_predict(p, n, x, D, eta + first, NULL, NULL);
+    }
+    fab_release(x);
     if (done != FAB_OK) {
         fab_release(eta);
         return done;
@@ -125,6 +145,14 @@ static fab_status take_class_parts(fab_regression *r, const fab_tensors *file, c
     return FAB_OK;
 }
 
+/* The logarithms of the kernel's parameters and of the noise precision; NULL: there are not `size` of them. */
+static const double *parameters(const fab_tensors *t, const fab_gauss *q, int64_t size)
+{
+    const double *theta = NULL;
+    if (is_sparse(t)) return find(t, "parameters", size, 0, &theta) == FAB_OK ? theta : NULL;
+    return q->D == size && q->form == FAB_FORM_POINT ? q->mu : NULL;
+}
+
 static fab_status take_parts(fab_regression *r, const fab_tensors *file, const fab_kernel *k)
 {
     const fab_tensor *rows = fab_tensors_find(file, "a"), *s = fab_tensors_find(file, "s");
@@ -148,6 +176,12 @@ static fab_status take_parts(fab_regression *r, const fab_tensors *file, const f
         FAB_TRY(check_factors(1, n, L));
     }
     if (s) FAB_TRY(find(file, "s", n, 0, &scale));
+    if (is_sparse(file)) {
+        const double *C;
+        FAB_TRY(find(file, "C", n, n, &C));
+        FAB_TRY(check_factors(1, n, C));
+        return fab_process_of_inducing(&r->view.owned, k, n, X, a, L, C, &r->exec);
+    }
     return fab_process_of_parts(&r->view.owned, k, n, X, a, scale, L, &r->exec);
 }
 
@@ -224,12 +258,15 @@ fab_status fab_regression_take_process(fab_regression *r, const fab_posterior *p
     FAB_TRY(s);
     const int classes = fab_likelihood_target(m->likelihood) == FAB_TARGET_CLASSES;
     const int several = fab_likelihood_row_of(m->likelihood)->several;
-    if (q->D != fab_process_size(m, k) || q->total || q->form != FAB_FORM_POINT ||
-        r->scaling->levels != (several ? m->classes : (classes ? 2 : 0)))
+    const double *theta = parameters(p->file, q, fab_process_size(m, k));
+    if (!theta || q->total || r->scaling->levels != (several ? m->classes : (classes ? 2 : 0)))
         s = FAB_FAIL(FAB_BAD_FILE, "its parameters, model and scaling do not belong together");
-    if (s == FAB_OK) s = fab_kernel_set(k, q->mu);
+    if (s == FAB_OK) s = fab_kernel_set(k, theta);
     const int64_t noise = fab_process_noise_at(m, k);
-    if (s == FAB_OK && noise >= 0) s = noise_of_file(p->file, q->mu[noise], &m->beta);
+    if (s == FAB_OK && noise >= 0 && is_sparse(p->file)) /* whose jitter is that of Kzz */
+        m->beta = exp(theta[noise]);
+    else if (s == FAB_OK && noise >= 0)
+        s = noise_of_file(p->file, theta[noise], &m->beta);
     if (s == FAB_OK)
         s = several ? take_class_parts(r, p->file, k, m->classes) : take_parts(r, p->file, k);
     if (s == FAB_OK && !several) s = take_places(r, p->file, k);
@@ -313,11 +350,54 @@ static void sort(room *m)
     }
 }
 
+/* What the file of a gp says of its search. */
+static fab_status summarise_gp(const fab_tensors *t, int64_t rows, fab_process_summary *s,
+                               int *noise_given, int *noise_at_bound)
+{
+    const int64_t found = FAB_GP_SEARCH;
+    fab_gp_search search;
+    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &found, &search));
+    s->objective = "lml";
+    s->rows = rows;
+    s->lml = search.lml;
+    s->jitter = search.jitter;
+    s->searched = (int64_t)search.rows;
+    s->starts = (int64_t)search.starts;
+    s->optima = (int64_t)search.optima;
+    s->second = search.optima > 1 ? search.second : NAN;
+    *noise_given = search.noise_given > 0;
+    *noise_at_bound = search.noise_at_bound > 0;
+    return FAB_OK;
+}
+
+/* And that of one through inducing inputs, which the process has as its rows. */
+static fab_status summarise_sparse(const fab_tensors *t, int64_t inputs, fab_process_summary *s,
+                                   int *noise_given, int *noise_at_bound)
+{
+    const int64_t found = FAB_VFE_SEARCH;
+    fab_vfe_search search;
+    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &found, &search));
+    s->objective = search.is_bound > 0 ? "bound" : "approximate_lml";
+    s->rows = (int64_t)search.rows;
+    s->lml = search.bound;
+    s->jitter = search.jitter;
+    s->searched = (int64_t)search.searched;
+    s->starts = (int64_t)search.starts;
+    s->optima = (int64_t)search.optima;
+    s->second = search.optima > 1 ? search.second : NAN;
+    s->inducing = inputs;
+    s->asked = (int64_t)search.asked;
+    s->steps = (int64_t)search.steps;
+    *noise_given = search.noise_given > 0;
+    *noise_at_bound = search.noise_at_bound > 0;
+    return FAB_OK;
+}
+
 fab_status fab_regression_process(fab_regression *r, const fab_process_summary **s)
 {
-    const int64_t size = FAB_GP_SEARCH;
     const fab_tensors *t;
-    fab_gp_search search;
+    fab_process_summary found = {0};
+    int given, at_bound;
     *s = NULL;
     FAB_TRY(fab_regression_view(r));
     if (!r->view.process) return FAB_FAIL(FAB_UNSUPPORTED, "regression: it is no Gaussian process");
@@ -325,45 +405,40 @@ fab_status fab_regression_process(fab_regression *r, const fab_process_summary *
         FAB_TRY(fab_fit_tensors(r->fit.fit, &t));
     else
         t = r->posterior->file;
-    FAB_TRY(fab_state_take(t, "search", FAB_F64, 1, &size, &search));
+    const int64_t rows = fab_process_rows(r->view.process);
+    FAB_TRY((is_sparse(t) ? summarise_sparse : summarise_gp)(t, rows, &found, &given, &at_bound));
     const fab_kernel *k = fab_process_kernel(r->view.process);
     const fab_scaling *units = r->scaling;
-    const fab_gauss *q = r->view.mix.part[0];
     const int64_t noise = fab_process_noise_at(&r->view.model, k);
-    room proto = {.s = {.n = q->D}}, *m;
-    char *found;
-    FAB_TRY(fab_kernel_describe(k, &found));
-    proto.length = (int64_t)strlen(found) + 1;
+    found.n = fab_process_size(&r->view.model, k);
+    const double *theta = parameters(t, r->view.mix.part[0], found.n);
+    if (!theta) return FAB_FAIL(FAB_BAD_FILE, "its parameters are absent or of another model");
+    room proto = {.s = found}, *m;
+    char *text;
+    FAB_TRY(fab_kernel_describe(k, &text));
+    proto.length = (int64_t)strlen(text) + 1;
     const fab_status built = fab_build((void **)&m, sizeof *m, &proto, layout);
-    if (built == FAB_OK) memcpy(m->found, found, (size_t)proto.length);
-    fab_text_free(found);
+    if (built == FAB_OK) memcpy(m->found, text, (size_t)proto.length);
+    fab_text_free(text);
     FAB_TRY(built);
     fab_release(r->process);
     r->process = &m->s;
-    m->s = (fab_process_summary){.kernel = fab_kernel_text(k),
-                                 .rows = fab_process_rows(r->view.process),
-                                 .lml = search.lml,
-                                 .jitter = search.jitter,
-                                 .searched = (int64_t)search.rows,
-                                 .starts = (int64_t)search.starts,
-                                 .optima = (int64_t)search.optima,
-                                 .second = search.optima > 1 ? search.second : NAN,
-                                 .places = r->view.places.n > 0 ? r->view.places.n : 1,
-                                 .n = q->D,
-                                 .parameter = m->parameter,
-                                 .order = m->order,
-                                 .found = m->found};
+    m->s.kernel = fab_kernel_text(k);
+    m->s.parameter = m->parameter;
+    m->s.order = m->order;
+    m->s.found = m->found;
+    m->s.places = r->view.places.n > 0 ? r->view.places.n : 1;
     for (int64_t i = 0; i < fab_kernel_size(k); i++) m->parameter[i] = parameter_of(units, k, i);
     if (noise >= 0) {
-        const double variance = exp(-q->mu[noise]);
+        const double variance = exp(-theta[noise]);
         m->parameter[noise] =
             (fab_process_parameter){.name = "noise",
                                     .kernel = "",
                                     .theta = variance,
                                     .value = variance * units->target_scale * units->target_scale,
                                     .relevance = NAN,
-                                    .fixed = search.noise_given > 0,
-                                    .at_bound = search.noise_at_bound > 0};
+                                    .fixed = given,
+                                    .at_bound = at_bound};
     }
     sort(m);
     *s = r->process;

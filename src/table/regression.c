@@ -255,13 +255,24 @@ static fab_status look_ahead(fab_regression *r)
     return fab_regression_read_on(r, columns_of(r), is_exact(r) ? EXACT_WIDE : INFINITY);
 }
 
+/* Exactly as far as gp goes by itself; beyond that numbers through inducing inputs, unless gp was told how far to go. */
+static const char *default_process(const fab_regression *r)
+{
+    const fab_gp_settings usual = fab_gp_defaults();
+    if (r->fit.what.likelihood != FAB_LIKELIHOOD_GAUSSIAN || r->table->n <= usual.exact_limit)
+        return "gp";
+    for (const char *const *text = r->plan.settings; text && *text; text++)
+        if (strncmp(*text, "exact_limit=", strlen("exact_limit=")) == 0) return "gp";
+    return "vfe";
+}
+
 /* Networks of a number: the mixture of modes whose noise rows left out have set.  Classes: so only where rows left out
  * choose alpha too; of a given network modes are better on tables that separate, and too sure of themselves on noisy ones, where more
  * is lost: studies/class-networks. */
 static const char *default_method(const fab_regression *r)
 {
     const int prior = r->plan.prior || r->plan.prior_gauss;
-    if (r->fit.what.kernel) return "gp";
+    if (r->fit.what.kernel) return default_process(r);
     if (!r->fit.what.layers) return fab_regression_default_linear(r);
     if (r->searches) return "ensemble";
     return r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN && !prior ? "ensemble" : "vifa";
@@ -279,7 +290,8 @@ static fab_status choose_method(fab_regression *r)
     if (layers && m->takes & FAB_TAKES_LINEAR)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s knows linear models, not %s", m->name, layers);
     if (r->fit.what.kernel && !(m->takes & FAB_TAKES_KERNEL))
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s knows no Gaussian process: %s is for method gp",
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s knows no Gaussian process: %s is for the methods gp, vfe, dtc and fitc",
                         m->name, r->plan.model);
     if (!r->fit.what.kernel && m->takes & FAB_TAKES_KERNEL)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s needs a model with a kernel, as gp:rbf:ard", m->name);

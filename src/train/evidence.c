@@ -67,10 +67,11 @@ typedef struct search {
     uint64_t seed;
     const fab_evidence_plan *plan;
 
-    int64_t *at;      /* coordinates: its parameter of the kernel, or size: the noise */
+    int64_t
+        *at; /* coordinates: its parameter of the kernel, size: the noise, or one of those behind */
     double *lo, *hi;  /* coordinates each */
-    double *theta;    /* size: of the kernel, fixed ones too */
-    double *gradient; /* size + 1 */
+    double *theta;    /* size: of the kernel, fixed ones too; 1; more */
+    double *gradient; /* size + 1 + more */
     double *start;    /* (1 + candidates) x coordinates */
     double *worth;    /* 1 + candidates: log evidence of RANKED rows */
     double *end;      /* starts x coordinates, */
@@ -348,6 +349,7 @@ static fab_status first_start(search *s)
     for (int64_t i = 0; i < rows; i++)
         memcpy(s->near + i * s->D, s->rows.X + s->order[i] * s->D, (size_t)s->D * sizeof *s->near);
     fab_kernel_get(s->kernel, s->theta);
+    if (plan->more) memcpy(s->theta + s->size + 1, plan->at, (size_t)plan->more * sizeof *plan->at);
     if (!plan->here) FAB_TRY(scale_lengths(s));
     if (!plan->here) FAB_TRY(scale_variances(s));
     const double noise = plan->noise_start > 0 ? plan->noise_start : TENTH * s->scale;
@@ -412,8 +414,11 @@ static fab_status rank(search *s)
 static fab_status climb(search *s, int times, double *lml, int *converged)
 {
     double before = INFINITY;
+    const int64_t most = s->plan->evaluations > 0 ? s->evaluations + s->plan->evaluations : 0;
     for (int again = 0; again < times; again++) {
         double value = INFINITY;
+        if (most && s->evaluations >= most) break;
+        if (most) nlopt_set_maxeval(s->opt, (int)(most - s->evaluations));
         const nlopt_result r = nlopt_optimize(s->opt, s->u, &value);
         FAB_TRY(s->status);
         if (r == NLOPT_OUT_OF_MEMORY)
@@ -557,15 +562,16 @@ static fab_status search_all(search *s, fab_evidence_report *r)
 static void layout(fab_layout *l, void *handle)
 {
     search *s = handle;
-    s->at = fab_place(l, s->size + 1, sizeof *s->at);
-    s->lo = fab_place(l, s->size + 1, sizeof(double));
-    s->hi = fab_place(l, s->size + 1, sizeof(double));
-    s->theta = fab_place(l, s->size + 1, sizeof(double));
-    s->gradient = fab_place(l, s->size + 1, sizeof(double));
-    s->u = fab_place(l, s->size + 1, sizeof(double));
-    s->start = fab_place(l, (1 + s->candidates) * (s->size + 1), sizeof(double));
+    const int64_t all = s->size + 1 + s->plan->more;
+    s->at = fab_place(l, all, sizeof *s->at);
+    s->lo = fab_place(l, all, sizeof(double));
+    s->hi = fab_place(l, all, sizeof(double));
+    s->theta = fab_place(l, all, sizeof(double));
+    s->gradient = fab_place(l, all, sizeof(double));
+    s->u = fab_place(l, all, sizeof(double));
+    s->start = fab_place(l, (1 + s->candidates) * all, sizeof(double));
     s->worth = fab_place(l, 1 + s->candidates, sizeof(double));
-    s->end = fab_place(l, s->starts * (s->size + 1), sizeof(double));
+    s->end = fab_place(l, s->starts * all, sizeof(double));
     s->lml = fab_place(l, s->starts, sizeof(double));
     s->converged = fab_place(l, s->starts, sizeof(int));
     s->order = fab_place(l, s->rows.n, sizeof *s->order);
@@ -590,11 +596,17 @@ static void open_coordinates(search *s)
         s->hi[s->coordinates] = log(p.hi);
         s->coordinates++;
     }
-    if (!s->noisy || s->noise > 0) return;
-    s->at[s->coordinates] = s->size;
-    s->lo[s->coordinates] = log(plan->noise_lo > 0 ? plan->noise_lo : QUIETEST * s->scale);
-    s->hi[s->coordinates] = log(plan->noise_hi > 0 ? plan->noise_hi : LOUDEST * s->scale);
-    s->coordinates++;
+    if (s->noisy && !(s->noise > 0)) {
+        s->at[s->coordinates] = s->size;
+        s->lo[s->coordinates] = log(plan->noise_lo > 0 ? plan->noise_lo : QUIETEST * s->scale);
+        s->hi[s->coordinates] = log(plan->noise_hi > 0 ? plan->noise_hi : LOUDEST * s->scale);
+        s->coordinates++;
+    }
+    for (int64_t i = 0; i < plan->more; i++, s->coordinates++) {
+        s->at[s->coordinates] = s->size + 1 + i;
+        s->lo[s->coordinates] = -HUGE_VAL;
+        s->hi[s->coordinates] = HUGE_VAL;
+    }
 }
 
 /* Starts and the points that they are the best of: by what is free, before it is known where that lies. */
@@ -643,12 +655,17 @@ fab_status fab_evidence_search(const fab_evidence_of *how, void *ctx, void *whol
     if (s->plan->once && s->noisy && !(s->noise > 0)) pass_over_repeats(s);
     report->repeats = s->rows.n - s->shown;
     s->expected = s->candidates + (s->starts > 1 ? s->starts * FIRST : 0) +
-                  least(s->starts, FINALISTS) * USUAL;
+                  least(s->starts, FINALISTS) *
+                      (s->plan->evaluations > 0 ? s->plan->evaluations : USUAL);
     fab_kernel_get(s->kernel, s->theta);
+    if (s->plan->more)
+        memcpy(s->theta + s->size + 1, s->plan->at, (size_t)s->plan->more * sizeof *theta);
     const fab_status done = s->coordinates ? search_all(s, report) : FAB_OK;
     if (done == FAB_OK) {
         *noise = take(s, s->end);
         memcpy(theta, s->theta, (size_t)s->size * sizeof *theta);
+        if (s->plan->more)
+            memcpy(s->plan->at, s->theta + s->size + 1, (size_t)s->plan->more * sizeof *theta);
     }
     report->evaluations = s->evaluations;
     nlopt_destroy(s->opt);

@@ -26,6 +26,10 @@ typedef struct fab_evidence_plan {
     fab_evidence_ends *ends; /* NULL: not wanted */
     int64_t here; /* 1: the first search begins where the kernel stands, and at noise_start */
     int64_t once; /* 1: rows that repeat another are passed over where noise is looked for */
+    /* Of a search of all rows, at most, with those that start again; 0: 400, and 4 times as many. */
+    int64_t evaluations;
+    int64_t more; /* coordinates more, without bounds, of one search (starts 1); */
+    double *at;   /* where they begin, and then where they end; or NULL */
 } fab_evidence_plan;
 
 typedef struct fab_evidence_report {
@@ -65,7 +69,8 @@ typedef struct fab_evidence_of {
                          const fab_exec *x);
     void (*close)(void *self); /* takes NULL */
     /* log evidence at theta, the logarithms of the kernel's parameters, and its gradient by them and, where there is noise, its
-     * logarithm (NULL: not wanted).  FAB_NUMERIC: it cannot be had there. */
+     * logarithm (NULL: not wanted).  FAB_NUMERIC: it cannot be had there.  What is looked for beside them stands behind: theta has
+     * one number that means nothing, and then theirs, the gradient theirs behind that of the noise. */
     fab_status (*at)(void *self, const double *theta, double noise, double *lml, double *gradient);
 } fab_evidence_of;
 

@@ -7,7 +7,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 
 VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "merge", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
-           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
+           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "vfe", "dtc", "fitc", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
 
@@ -144,6 +144,13 @@ def linear():
                "predict more.safetensors new_many.csv --samples 30", "fit many.csv -y colour --model gp:matern32 --threads 1")
     yield Case("fit-gp-refused", "fit numbers.csv -y y --model gp:rfb", "fit numbers.csv -y y -m gp", "fit numbers.csv -y y --model gp:rbf -m exact",
                "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf --exact_limit=9", "fit numbers.csv -y y --model gp:rbf:col=nobody")
+    for m in ("vfe", "dtc", "fitc"):
+        yield Case("fit-" + m, "fit numbers.csv -y y --model gp:rbf:ard -m %s --inducing=15 --steps=5 -o q.safetensors --threads 1" % m,
+                   *use("new_numbers.csv"), "info q.safetensors", "sample q.safetensors new_numbers.csv -n 2", "compare q.safetensors q.safetensors",
+                   "fit numbers.csv -y y --model gp:2*rbf:l=1.5+linear -m %s --inducing=9 --beta=10 -o given.safetensors --json --threads 2" % m,
+                   "update given.safetensors new_numbers.csv -o more.safetensors --json", "predict more.safetensors new_numbers.csv", tolerance=SEARCHED)
+    yield Case("fit-vfe-refused", "fit two.csv -y kind --model gp:rbf -m vfe", "fit numbers.csv -y y -m fitc", "fit numbers.csv -y y --model gp:rbf -m vfe --inducing=0",
+               "fit many.csv -y colour --model gp:rbf -m dtc")
     yield Case("fit-nystrom", "fit numbers.csv -y y --model nystrom:2*rbf:l=1.5:20 -o q.safetensors --threads 1", *use("new_numbers.csv"),
                "info q.safetensors", "fit numbers.csv -y y --model nystrom:1*matern32:l=2+0.5*linear:15 --no-scale -m kalman -o k.safetensors --threads 2",
                "update k.safetensors new_numbers.csv --json", "predict k.safetensors new_numbers.csv")

@@ -309,13 +309,14 @@ static fab_status check_limit(const gp *f, int64_t n)
                         (long long)n, (long long)f->m.classes, (long long)most,
                         (long long)f->s.exact_limit, 8e-9 * (double)squares * pow((double)n, 2),
                         fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
-    return FAB_FAIL(FAB_UNSUPPORTED,
-                    "%s: %lld rows, expected at most exact_limit = %lld: an exact process of so "
-                    "many takes %.3g GB; the models rff:%s:1000 and nystrom:%s:500 read any "
-                    "number of rows",
-                    f->who, (long long)n, (long long)f->s.exact_limit,
-                    24e-9 * (double)n * (double)n, fab_kernel_text(f->kernel),
-                    fab_kernel_text(f->kernel));
+    return FAB_FAIL(
+        FAB_UNSUPPORTED,
+        "%s: %lld rows, expected at most exact_limit = %lld: an exact process of so "
+        "many takes %.3g GB; %sthe models rff:%s:1000 and nystrom:%s:500 read any "
+        "number of rows",
+        f->who, (long long)n, (long long)f->s.exact_limit, 24e-9 * (double)n * (double)n,
+        f->normal ? "the method vfe (-m vfe) goes through 500 inducing inputs, and " : "",
+        fab_kernel_text(f->kernel), fab_kernel_text(f->kernel));
 }
 
 static fab_status open_rows(gp *f, const fab_examples *e)
