@@ -67,8 +67,7 @@ typedef struct search {
     uint64_t seed;
     const fab_evidence_plan *plan;
 
-    int64_t
-        *at; /* coordinates: its parameter of the kernel, size: the noise, or one of those behind */
+    int64_t *at;      /* coordinates: its parameter of the kernel, size: the noise, or one behind */
     double *lo, *hi;  /* coordinates each */
     double *theta;    /* size: of the kernel, fixed ones too; 1; more */
     double *gradient; /* size + 1 + more */

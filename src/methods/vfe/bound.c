@@ -678,10 +678,16 @@ fab_status fab_bound_resume(fab_bound *b, const double *theta, double noise,
     return settle(b, value);
 }
 
+static void turn(int64_t m, const double *from, double *to)
+{
+    for (int64_t i = 0; i < m; i++)
+        for (int64_t j = 0; j < m; j++) to[i * m + j] = j > i ? 0 : from[j * m + i];
+}
+
 fab_status fab_bound_gauss(const fab_bound *b, fab_gauss *q)
 {
     const int64_t m = b->m;
-    double *F = b->Binv; /* is free */
+    double *F = b->Binv; /* is free, as T is */
     memcpy(F, b->S, (size_t)(m * m) * sizeof *F);
     for (int64_t j = 0; j < m; j++) {
         F[j * m + j] += 0.5;
@@ -689,16 +695,9 @@ fab_status fab_bound_gauss(const fab_bound *b, fab_gauss *q)
         q->mu[j] = b->v[j];
     }
     FAB_TRY(fab_chol(m, F));
-    double *to = q->F;
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < m; j++) to[i * m + j] = F[j * m + i];
+    turn(m, F, b->T);
+    memcpy(q->F, b->T, (size_t)(m * m) * sizeof *b->T);
     return FAB_OK;
-}
-
-static void turn(int64_t m, const double *from, double *to)
-{
-    for (int64_t i = 0; i < m; i++)
-        for (int64_t j = 0; j < m; j++) to[i * m + j] = j > i ? 0 : from[j * m + i];
 }
 
 void fab_bound_parts(const fab_bound *b, const double **a, const double **L, const double **C)
