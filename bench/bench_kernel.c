@@ -1,6 +1,8 @@
-/* bench_kernel.c - log evidence and gradient of a Gaussian process beside LAPACK's Cholesky factor and inverse, and scikit-learn.
+/* bench_kernel.c - log evidence and gradient of a Gaussian process beside LAPACK's Cholesky factor and inverse, and scikit-learn;
+ * the bound through inducing inputs beside GPy.
  *
  *     bench_kernel [KERNEL [D [N ..]]]       default: rbf:ard 8 500 2000
+ *     bench_kernel vfe [N [M [PYTHON]]]      default: 100000 200; the bound with its gradient by parameters and inputs, D = 8
  *
  * One thread, seconds of the processor, the best of several rounds in which both take turns: what is compared meets the same
  * machine.  The gradient is held against differences of the evidence first, and with rbf:ard against scikit-learn's
@@ -11,6 +13,7 @@
 #include "fabayes/files.h"
 #include "fabayes/kernel.h"
 #include "la/ops.h"
+#include "methods/vfe/bound.h"
 #include <lapacke.h>
 #include <math.h>
 #include <stdio.h>
@@ -151,8 +154,112 @@ static void run(const char *text, int64_t D, int64_t N)
     free(C);
 }
 
+/* ---- inducing inputs ----------------------------------------------------------------------------------- */
+
+/* Seconds of GPy for the same, at its better number of threads; 0: it is not there.  Its value must be this one. */
+static double peer_of_bound(const char *python, int64_t N, int64_t M, int64_t D, const double *X,
+                            const double *y, const double *Z, double noise, double length,
+                            double value)
+{
+    char folder[] = "/tmp/bench_kernel.XXXXXX", x[64], t[64], z[64], command[640];
+    double best = 0;
+    if (!mkdtemp(folder)) return 0;
+    snprintf(x, sizeof x, "%s/x.npy", folder);
+    snprintf(t, sizeof t, "%s/y.npy", folder);
+    snprintf(z, sizeof z, "%s/z.npy", folder);
+    must(fab_npy_write(x, &(fab_npy){(void *)(uintptr_t)X, FAB_F64, 2, N, D}));
+    must(fab_npy_write(t, &(fab_npy){(void *)(uintptr_t)y, FAB_F64, 1, N, 1}));
+    must(fab_npy_write(z, &(fab_npy){(void *)(uintptr_t)Z, FAB_F64, 2, M, D}));
+    for (int threads = 1; threads <= 2; threads++) {
+        double own = 0, other = 0;
+        snprintf(command, sizeof command,
+                 "OPENBLAS_NUM_THREADS=%d OMP_NUM_THREADS=%d %s bench/peers/sgp.py %s %s %s %.17g "
+                 "%.17g 2>/dev/null",
+                 threads, threads, python, x, t, z, noise, length);
+        FILE *f = popen(command, "r");
+        const int got = f && fscanf(f, "%lf %lf", &own, &other) == 2;
+        if (f) pclose(f);
+        if (!got) continue;
+        if (!(fabs(other - value) < 1e-4 * fabs(value))) { /* GPy adds a jitter to Kzz */
+            fprintf(stderr, "bench_kernel: GPy says something else: %.10g, not %.10g\n", other,
+                    value);
+            exit(1);
+        }
+        best = best > 0 ? fmin(best, own) : own;
+    }
+    remove(x);
+    remove(t);
+    remove(z);
+    remove(folder);
+    return best;
+}
+
+static void run_bound(int64_t N, int64_t M, const char *python)
+{
+    enum { D = 8, TIMES = 5 };
+    const fab_exec one = {.threads = 1};
+    const double noise = 0.01, h = 1e-4;
+    double *X = malloc((size_t)(N * D) * sizeof *X), *y = malloc((size_t)N * sizeof *y),
+           *Z = malloc((size_t)(M * D) * sizeof *Z),
+           *g = malloc((size_t)(M * D + MOST) * sizeof *g), theta[MOST], moved[MOST],
+           best[2] = {INFINITY, INFINITY}, value, up, down, worst = 0;
+    fab_kernel *k;
+    fab_bound *b;
+    if (!X || !y || !Z || !g) exit(1);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 0, 0, N * D, FAB_F64, X);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 1, 0, N, FAB_F64, y);
+    fab_random_normal(1, FAB_PURPOSE_DATA, 2, 0, M * D, FAB_F64, Z);
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t d = 0; d < D; d++) y[i] = 0.1 * y[i] + sin(X[i * D + d]);
+    must(fab_kernel_create(&k, "rbf:ard", D, NULL));
+    const int64_t size = fab_kernel_size(k);
+    fab_kernel_get(k, theta);
+    const fab_bound_rows rows = {N, X, y, NULL};
+    must(fab_bound_create(&b, FAB_BOUND_VFE, k, &rows, M, Z, NULL, &one));
+    for (int round = 0; round < TIMES; round++) {
+        double from = seconds();
+        must(fab_bound_at(b, theta, noise, Z, 1, &value, NULL));
+        best[0] = fmin(best[0], seconds() - from);
+        from = seconds();
+        must(fab_bound_at(b, theta, noise, Z, 1, &value, g));
+        best[1] = fmin(best[1], seconds() - from);
+    }
+    memcpy(moved, theta, sizeof moved);
+    for (int64_t i = 0; i < 2; i++) { /* of the variance and a length */
+        moved[i] = theta[i] + h;
+        must(fab_bound_at(b, moved, noise, Z, 1, &up, NULL));
+        moved[i] = theta[i] - h;
+        must(fab_bound_at(b, moved, noise, Z, 1, &down, NULL));
+        moved[i] = theta[i];
+        worst = fmax(worst, fabs(g[i] - (up - down) / (2 * h)) / (1 + fabs(g[i])));
+    }
+    if (!(worst < 1e-5)) {
+        fprintf(stderr, "bench_kernel: the gradient of the bound is off by %g\n", worst);
+        exit(1);
+    }
+    const double other =
+        peer_of_bound(python, N, M, D, X, y, Z, noise, exp(theta[size - 1]), value);
+    printf("vfe, N = %lld, M = %lld, D = %d: bound %.2e s, with gradient %.2e s: %.1f Gflop/s of "
+           "5 N M^2",
+           (long long)N, (long long)M, D, best[0], best[1],
+           5e-9 * (double)N * (double)(M * M) / best[1]);
+    if (other > 0) printf("; GPy %.2e s: %.2f of it", other, best[1] / other);
+    printf("\n");
+    fab_bound_free(b);
+    fab_kernel_free(k);
+    free(X);
+    free(y);
+    free(Z);
+    free(g);
+}
+
 int main(int argc, char **argv)
 {
+    if (argc > 1 && strcmp(argv[1], "vfe") == 0) {
+        run_bound(argc > 2 ? atoll(argv[2]) : 100000, argc > 3 ? atoll(argv[3]) : 200,
+                  argc > 4 ? argv[4] : "/usr/bin/python3");
+        return 0;
+    }
     const char *text = argc > 1 ? argv[1] : "rbf:ard";
     const int64_t D = argc > 2 ? atoll(argv[2]) : 8;
     if (argc > 3)
