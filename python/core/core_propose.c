@@ -44,10 +44,11 @@ static fab_range *read_ranges(PyObject *list, int64_t *n)
             free(range);
             return NULL;
         }
-        range[i].name = strcpy(at, name);
+        const size_t length = strlen(name) + 1;
+        range[i].name = memcpy(at, name, length);
         range[i].log = log;
         range[i].whole = whole;
-        at += strlen(name) + 1;
+        at += length;
     }
     return range;
 }

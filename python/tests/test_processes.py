@@ -150,6 +150,23 @@ def test_counts_and_classes_go_through_laplace():
     np.testing.assert_allclose(c.predict_proba(X).sum(1), 1)
 
 
+@pytest.mark.parametrize("method", ["vfe", "fitc", "dtc"])
+def test_inducing_inputs_at_all_rows_are_the_exact_process(method):
+    if method not in [m.name for m in fabayes.methods()]:
+        pytest.skip(f"the library has no {method}")
+    exact = GaussianProcessRegressor("1.5*rbf:l=0.8", alpha=0.1).fit(X, Y)
+    m = GaussianProcessRegressor("1.5*rbf:l=0.8", alpha=0.1, method=method, inducing=60).fit(X, Y)
+    np.testing.assert_allclose(m.predict(X), exact.predict(X), rtol=1e-5)
+    mean, covariance = m.predict(X, return_cov=True)
+    np.testing.assert_allclose(covariance, exact.predict(X, return_cov=True)[1], rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), m.predict(X, return_std=True)[1], rtol=1e-6)
+    assert m.method_ == method and m.alpha_ == pytest.approx(0.1)
+    with pytest.raises(fabayes.NotSupported, match="method gp"):
+        m.log_marginal_likelihood()
+    back = pickle.loads(pickle.dumps(m))
+    np.testing.assert_array_equal(back.predict(X, return_cov=True)[1], covariance)
+
+
 # ---- streams ----------------------------------------------------------------------------------------------------------------------
 
 

@@ -481,6 +481,9 @@ fab_status fab_regression_evidence(fab_regression *r, const double *theta, doubl
         FAB_TRY(fab_fit_tensors(r->fit.fit, &t));
     else
         t = r->posterior->file;
+    if (fab_tensors_find(t, "parameters")) /* beside the Gaussian of inducing inputs */
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "evidence: under other parameters it is that of method gp");
     return evidence_at(r, t, theta ? theta : r->view.mix.part[0]->mu, lml, gradient);
 }
 

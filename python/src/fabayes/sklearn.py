@@ -906,6 +906,8 @@ class Kernel:
             raise refuse("alpha: expected a number; a noise of its own for each row is alpha / sample_weight")
         if not 0 < alpha < np.inf:
             raise refuse(f"alpha = {alpha!r}: expected a variance above 0, or None: learned")
+        if self.method == "kernel-ridge":
+            return {**given, "lambda": _settings.text_of(float(alpha))}
         return {**given, "beta": _settings.text_of(1 / float(alpha))}
 
     @property
@@ -919,7 +921,7 @@ class Kernel:
 
 PROCESS = {"kernel": "rbf:ard", "alpha": None, "n_restarts_optimizer": None, "method": "auto", "standardise": True, "n_jobs": None,
            "random_state": None}
-SEARCH = ("beta", "starts")  # said by alpha and n_restarts_optimizer
+SEARCH = ("beta", "lambda", "starts")  # said by alpha, which is lambda to kernel-ridge, and n_restarts_optimizer
 
 
 class Process(Kernel, Regression):

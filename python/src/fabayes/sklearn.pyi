@@ -532,6 +532,9 @@ class GaussianProcessRegressor:
         search_rows: int | None = ...,
         exact_limit: int | None = ...,
         tol: float | None = ...,
+        mean_only: bool | None = ...,
+        average: Literal["none", "laplace", "starts"] | None = ...,
+        choose: Literal["evidence", "rows"] | None = ...,
     ) -> None: ...
     n_features_in_: int
     feature_names_in_: Any
@@ -586,6 +589,9 @@ class GaussianProcessClassifier:
         search_rows: int | None = ...,
         exact_limit: int | None = ...,
         tol: float | None = ...,
+        mean_only: bool | None = ...,
+        average: Literal["none", "laplace", "starts"] | None = ...,
+        choose: Literal["evidence", "rows"] | None = ...,
     ) -> None: ...
     n_features_in_: int
     feature_names_in_: Any
