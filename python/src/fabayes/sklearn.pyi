@@ -535,6 +535,9 @@ class GaussianProcessRegressor:
         mean_only: bool | None = ...,
         average: Literal["none", "laplace", "starts"] | None = ...,
         choose: Literal["evidence", "rows"] | None = ...,
+        inducing: int | None = ...,
+        optimise: bool | None = ...,
+        steps: int | None = ...,
     ) -> None: ...
     n_features_in_: int
     feature_names_in_: Any
@@ -592,6 +595,9 @@ class GaussianProcessClassifier:
         mean_only: bool | None = ...,
         average: Literal["none", "laplace", "starts"] | None = ...,
         choose: Literal["evidence", "rows"] | None = ...,
+        inducing: int | None = ...,
+        optimise: bool | None = ...,
+        steps: int | None = ...,
     ) -> None: ...
     n_features_in_: int
     feature_names_in_: Any
