@@ -23,6 +23,7 @@ static size_t ref_work(int64_t n, int64_t rows, int64_t cols, int threads)
 /* Number i of a vector. */
 static double number(const void *v, int64_t i)
 {
+    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): psi is given where c0 is not 0 */
     return ((const double *)v)[i];
 }
 
@@ -80,7 +81,6 @@ static void clear(double *A, int64_t count)
 static double sweep_base(const fab_sweep *s, int64_t i, const double *w, const double *x)
 {
     double base = 0;
-    /* NOLINTNEXTLINE(clang-analyzer-core.NullDereference): psi is given where c0 is not 0 */
     if (s->c0 != 0) base += s->c0 * number(s->psi, i);
     if (s->c1 != 0) base += s->c1 * norm2(s->w.k, w);
     if (s->c2 != 0) base += s->c2 * norm2(s->x.k, x);
