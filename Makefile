@@ -13,7 +13,7 @@ JOBS ?= 2
 TIME ?= 60
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup test demo check check-python wheel bench fuzz soak install uninstall deb clean
+.PHONY: all setup test demo check check-python cuda wheel bench fuzz soak install uninstall deb clean
 
 all: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -46,6 +46,9 @@ bench: all
 fuzz:
 	@tools/setup.sh check
 	@BUILD=$(BUILD) TIME=$(TIME) JOBS=$(JOBS) tools/fuzz.sh
+
+cuda: setup $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --target cuda
 
 wheel:
 	@tools/wheel.sh $(BUILD)

@@ -746,6 +746,26 @@ static void a_sum_is_left_to_the_processes_that_share_it(void **state)
     assert_true(v[0] == 4.77);
 }
 
+/* ---- devices --------------------------------------------------------------------------------------- */
+
+static void a_device_that_is_not_there_is_refused_with_what_was_looked_for(void **state)
+{
+    (void)state;
+    const fab_ops *ops;
+    assert_int_equal(fab_ops_open(&ops, "cpu", FAB_F32), FAB_OK);
+    assert_true(ops == &fab_ops_cpu_f32);
+    const char *const bad[] = {"", "gpu", "cuda:", "cuda:x", "cuda:-1", "cuda:1x", "cudaa"};
+    for (size_t i = 0; i < sizeof bad / sizeof *bad; i++) {
+        assert_int_equal(fab_ops_open(&ops, bad[i], FAB_F64), FAB_BAD_ARGUMENT);
+        assert_non_null(strstr(fab_detail(), "cpu, cuda and cuda:N are"));
+        assert_null(ops);
+    }
+    assert_int_equal(fab_ops_open(&ops, "cpu", FAB_I64), FAB_BAD_ARGUMENT);
+    const fab_status s = fab_ops_open(&ops, "cuda:1000", FAB_F64); /* more than a machine has */
+    assert_int_equal(s, FAB_UNSUPPORTED);
+    assert_non_null(strstr(fab_detail(), "device cuda: "));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
@@ -772,6 +792,7 @@ int main(void)
         cmocka_unit_test(tables_are_found_by_name_and_type),
         cmocka_unit_test(a_run_fills_in_what_is_not_said),
         cmocka_unit_test(a_sum_is_left_to_the_processes_that_share_it),
+        cmocka_unit_test(a_device_that_is_not_there_is_refused_with_what_was_looked_for),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

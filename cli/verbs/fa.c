@@ -12,7 +12,7 @@
 
 typedef struct fa_call {
     data_options data;
-    const char *k, *name, *output, *seed, *scores, *loadings, *weight, *rotation;
+    const char *k, *name, *output, *seed, *scores, *loadings, *weight, *rotation, *device;
     fab_rotation_kind kind;
     int argc;
     char **argv;
@@ -176,7 +176,10 @@ static int check_search(const fa_call *c)
 
 static int begin(fa_call *c)
 {
-    const fab_exec exec = {.ops = fab_ops_find("cpu", (fab_dtype)c->dtype), .threads = c->threads};
+    fab_exec exec = {.threads = c->threads};
+    const fab_status opened =
+        fab_ops_open(&exec.ops, c->device ? c->device : "cpu", (fab_dtype)c->dtype);
+    if (opened != FAB_OK) return say_status(opened);
     const fab_factors_plan plan = {.source = c->source,
                                    .method = fab_method_name(c->method),
                                    .settings = c->settings,
@@ -276,6 +279,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_MAX_COLUMNS(&c.data.columns_max),
         OPTIONS_DIALECT(&c.data),
         OPTION_DTYPE(&c.dtype, "element type of F and of the work (default f64)"),
+        {"device", 0, OPT_TEXT, &c.device, "NAME", 0, 0, NULL, "where the work is done: cpu (default), cuda or cuda:N; online-em, stochastic-em and online-sga run on a card"},
         {"seed", 0, OPT_TEXT, &c.seed, "N", 0, 0, NULL, "seed of the random numbers (default: the method's)"},
         OPTION_THREADS(&c.threads),
         OPTION_JSON(&c.json),

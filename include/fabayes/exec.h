@@ -64,6 +64,9 @@ typedef struct fab_ops fab_ops;
 
 /* Find kernels: backend "cpu" (fast) or "ref" (plain loops); NULL when there is no such table. */
 FAB_API const fab_ops *fab_ops_find(const char *backend, fab_dtype type);
+/* Kernels of a device: "cpu", "cuda" or "cuda:N", a card of NVIDIA, whose plug-in libfabayes_cuda.so is looked for now; a
+ * sentence where there is none.  Methods that do not run there refuse. */
+FAB_API fab_status fab_ops_open(const fab_ops **ops, const char *device, fab_dtype type);
 
 /* Hear notes of the library (a floor that acted, a fallback taken). */
 typedef void fab_log_fn(void *ctx, const char *sentence);

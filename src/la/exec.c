@@ -65,7 +65,7 @@ fab_status fab_run_init(fab_run *r, const fab_exec *x, fab_dtype type)
 fab_status fab_sum(const fab_run *r, double *buf, int64_t n)
 {
     const char *fault = r->ops && r->ops->fault ? r->ops->fault() : NULL;
-    if (fault) return FAB_FAIL(FAB_NUMERIC, "%s", fault);
+    if (fault) return FAB_FAIL(FAB_UNSUPPORTED, "%s", fault);
     return r->comm.sum ? r->comm.sum(r->comm.ctx, buf, n) : FAB_OK;
 }
 

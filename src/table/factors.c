@@ -261,13 +261,20 @@ fab_status fab_factors_fit_back(fab_factors *f, fab_factors_fit **fit)
     return fab_about(f->who, s);
 }
 
+/* Kernels of this type, where the work is done. */
+static void take_type(fab_factors *f, fab_dtype type)
+{
+    f->exec.ops = f->exec.ops ? fab_ops_as(f->exec.ops, type) : fab_ops_find("cpu", type);
+    f->host.ops = fab_ops_host(f->exec.ops);
+}
+
 /* Go on from a file of a stream with its settings, K replaced unless it is 0. */
 static fab_status fit_load(fab_factors *f, fab_tensors *t, int64_t K)
 {
     const fab_tensor *F = fab_tensors_find(t, "F");
     const char *json = fab_tensors_get(t, "settings");
     if (F && (F->type == FAB_F32 || F->type == FAB_F64))
-        f->exec.ops = fab_ops_find("cpu", F->type); /* the kernels that the state was made with */
+        take_type(f, F->type); /* that of the kernels that the state was made with */
     FAB_TRY(fab_settings_from_json(f->method->fields, f->settings, json ? json : "{}"));
     if (K) {
         char *text;
@@ -394,7 +401,8 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
         return FAB_FAIL(
             FAB_BAD_ARGUMENT,
             "a checkpoint counts rows, and those with missing values would be left out");
-    if (x) proto.exec = *x;
+    if (x) proto.exec = proto.host = *x;
+    if (proto.exec.ops) proto.host.ops = fab_ops_host(proto.exec.ops);
     if (proto.D < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: D = %" PRId64 ", expected at least 1", proto.who,
                         proto.D);
@@ -708,7 +716,7 @@ fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source 
                         "%s: has changed while it was read: D = %" PRId64 ", and %" PRId64
                         " before",
                         s->in.name, fab_source_columns(s) - f->columns + f->D, f->D);
-    if (!f->solver) FAB_TRY(fab_solver_create(&f->solver, q, &f->exec));
+    if (!f->solver) FAB_TRY(fab_solver_create(&f->solver, q, &f->host));
     FAB_TRY(fab_alloc_array((void **)&x, f->piece * f->columns, sizeof *x, "rows to score"));
     fab_status status = fab_source_next(s, f->piece, x, got);
     const fab_rows rows = fab_factors_coordinates(f, x, *got, NULL);

@@ -13,7 +13,8 @@ typedef struct fab_fit fab_factors_fit; /* a method at work on vectors */
 struct fab_factors {
     const fab_method *method;
     void *settings; /* of the method, in force */
-    fab_exec exec;
+    fab_exec exec;  /* of the fit */
+    fab_exec host;  /* of the work on its result, which is in the host's memory */
     fab_factors_fit *fit;
     int64_t n, before; /* rows seen in all; of them by the file that was loaded */
     double seconds;

@@ -184,9 +184,9 @@ static fab_status candidate(fab_factors *f, const fab_gauss *S, int64_t k, doubl
     FAB_TRY(fab_fit_report(f->fit, &r));
     *loglik = r.loglik_mean;
     if (r.loglik_rows == r.n) return FAB_OK;
-    FAB_TRY(fab_solver_create(&solver, S, &f->exec));
+    FAB_TRY(fab_solver_create(&solver, S, &f->host));
     fab_status s = fab_solver_entropy(solver, &entropy);
-    if (s == FAB_OK) s = fab_distance_kl(S, q, &f->exec, &kl);
+    if (s == FAB_OK) s = fab_distance_kl(S, q, &f->host, &kl);
     fab_solver_free(solver);
     *loglik = -entropy - kl;
     return s;
@@ -200,7 +200,7 @@ static fab_status search_from(fab_factors *f, const fab_gauss *S)
     fab_solver *solver = NULL;
     double *variance;
     FAB_TRY(fab_alloc_array((void **)&variance, S->D, sizeof *variance, "variances"));
-    fab_status s = fab_solver_create(&solver, S, &f->exec);
+    fab_status s = fab_solver_create(&solver, S, &f->host);
     if (s == FAB_OK) s = fab_solver_variances(solver, variance);
     int go_on = s == FAB_OK && fab_bic_add_diagonal(b, variance);
     fab_solver_free(solver);
