@@ -13,6 +13,7 @@
 
 #include "fabayes/gauss.h"
 #include "fit/method.h"
+#include "la/ops.h"
 #include "fabayes/exec.h"
 #include "fabayes/random.h"
 #include <math.h>
