@@ -18,6 +18,8 @@ static void *default_alloc(size_t bytes)
     return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
 }
 
+const fab_memory fab_memory_heap = {default_alloc, free};
+
 static void *(*alloc_hook)(size_t) = default_alloc;
 static void (*release_hook)(void *) = free;
 

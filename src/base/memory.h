@@ -37,6 +37,9 @@ typedef struct fab_memory {
     void (*release)(void *p);
 } fab_memory;
 
+/* The heap of the process, whatever the hooks are: of a plug-in, which is no part of a handle.  Not cleared. */
+extern const fab_memory fab_memory_heap;
+
 /* Allocate a handle of `size` bytes together with all that `layout` places behind it.  The handle
  * starts as a copy of *proto and the rest of the block as zeros.  FAB_NO_MEMORY says how much. */
 fab_status fab_build(void **handle, size_t size, const void *proto,

@@ -57,7 +57,7 @@ static fab_status open_card(const fab_ops **ops, long number, fab_dtype type)
     void *found = dlsym(plugin, "fab_cuda_open");
     memcpy(&open, &found, sizeof open);
     if (!open) return FAB_FAIL(FAB_UNSUPPORTED, "device cuda: " PLUGIN " is of another version");
-    if (!open((int)number, &(fab_memory){fab_alloc, fab_release}, &tables, why, sizeof why))
+    if (!open((int)number, &fab_memory_heap, &tables, why, sizeof why))
         return FAB_FAIL(FAB_UNSUPPORTED, "device cuda: %s", why);
     *ops = tables[type];
     return FAB_OK;

@@ -134,8 +134,8 @@ struct fab_ops {
     const fab_ops *const *by_type; /* the same backend in FAB_F64, FAB_F32 */
     const fab_vectors *vectors;
     const fab_memory *memory; /* where long arrays and run->work are; NULL: the host's */
-    /* What has gone wrong in kernels that answer nothing, since the backend began, NULL: nothing.  The
-     * sums of such kernels are no numbers. */
+    /* What has gone wrong in kernels that answer nothing, since it was last asked; NULL: nothing.  It is said once: whose
+     * arrays they were does not go on, and the sums of such kernels are no numbers. */
     const char *(*fault)(void);
 
     /* Bytes of workspace for arrays of n rows and small matrices up to rows x cols: rows and cols at

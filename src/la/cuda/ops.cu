@@ -37,7 +37,9 @@ size_t landing_count;
 
 void heed(cudaError_t e, const char *what)
 {
-    if (e == cudaSuccess || trouble[0]) return;
+    if (e == cudaSuccess) return;
+    cudaGetLastError(); /* what can be forgotten is: the next call is not to blame */
+    if (trouble[0]) return;
     snprintf(trouble, sizeof trouble, "the card %d: %s: %s", device, what, cudaGetErrorString(e));
 }
 
@@ -48,7 +50,11 @@ void launched(const char *what)
 
 const char *fault(void)
 {
-    return trouble[0] ? trouble : NULL;
+    static char said[sizeof trouble];
+    if (!trouble[0]) return NULL;
+    memcpy(said, trouble, sizeof said);
+    trouble[0] = 0;
+    return said;
 }
 
 /* ---- memory --------------------------------------------------------------------------------------- */

@@ -324,9 +324,9 @@ fab_status fab_start_finish(fab_start *s)
         return FAB_FAIL(FAB_BAD_DATA, "%s: no column varies in the %lld rows seen", s->who,
                         (long long)s->t);
     double count = (double)v->floor(&s->run, s->D, s->psi_min, s->w, mean, s->psi);
-    FAB_TRY(fab_sum(&s->run, &count, 1));
-    s->floored = (int64_t)count;
     show(s);
+    FAB_TRY(fab_sum(&s->run, &count, 1)); /* and whether kernels have failed */
+    s->floored = (int64_t)count;
     const fab_status status = fab_gauss_check(&s->q);
     return status == FAB_OK ? FAB_OK : fab_prefix(FAB_NUMERIC, "%s: ", s->who);
 }
@@ -346,6 +346,9 @@ fab_status fab_start_report(void *handle, fab_report *d)
 static fab_status check_fault(const fab_start *s)
 {
     if (s->fault == FAB_OK) return FAB_OK;
+    if (s->fault == FAB_UNSUPPORTED)
+        return FAB_FAIL(s->fault, "%s: its kernels failed at row %lld; go on from the last file",
+                        s->who, (long long)s->t - 1);
     return FAB_FAIL(
         s->fault, "%s: the numbers stopped being finite at row %lld; scale the data or begin again",
         s->who, (long long)s->t - 1);
@@ -372,6 +375,7 @@ fab_status fab_start_update(void *handle, const fab_examples *e)
         status = s->parts->step(handle);
     }
     fab_blas_leave(before);
+    if (status == FAB_UNSUPPORTED) s->fault = status; /* kernels that failed have said it */
     if (status != FAB_NUMERIC) return status;
     s->fault = status;
     return check_fault(s);
