@@ -108,7 +108,7 @@ class Stream(Case):
         said = self.good_json("update", self.file, tail)["stream"]
         self.assertEqual((said["call"]["rows"], said["call"]["scored"]), (100, 100))
         np.testing.assert_allclose([-said["call"]["log_density"], said["call"]["rmse"], said["call"]["coverage90"]],
-                                   [known["nll"], known["rmse"], known["coverage90"]], rtol=1e-9)
+                                   [known["nll"], known["rmse"], known["coverage90"]], rtol=1e-4)  # on the way psi is cut to 1e-2 of itself, and that enters squared
         self.assertEqual(said["all"]["rows"], 2600 - 64)
 
     def test_few_rows_are_not_scored_and_nothing_is_nan(self):

@@ -43,7 +43,6 @@ EXCEPTIONS = {
     ("BayesianMLPRegressor", "auto", SPARSE_WEIGHTS): BATCHES,  # 0.06 of 2
     ("BayesianMLPRegressor", "lrvga", SPARSE_WEIGHTS): ONE_PASS,  # 0.001 of 2
     ("BayesianMLPClassifier", "lrvga", SPARSE_WEIGHTS): ONE_PASS,  # 0.05 of a probability
-    ("StreamingGP", "lrvga", ZEROS): ONE_PASS,  # 2e-7 of 2
     ("StreamingGPClassifier", "rvga", ZEROS): ONE_PASS,  # 1e-5 of a probability
     ("BayesianMLPRegressor", "lrvga", ZEROS): ONE_PASS,
     ("BayesianMLPClassifier", "lrvga", ZEROS): ONE_PASS,

@@ -528,8 +528,8 @@ def test_units_that_cannot_be_are_refused():
         with pytest.raises(ValueError, match=words):
             Scaling(mean, scale, **more)
     units = units_of(X, Y)
-    for m, words in ((BayesianLinearRegression(scaling=units), "for streams"),
-                     (BayesianLinearRegression(method="kalman", scaling=3), "expected None or a Scaling"),
+    BayesianLinearRegression(scaling=units).fit(X, Y)  # of a whole table too
+    for m, words in ((BayesianLinearRegression(method="kalman", scaling=3), "expected None or a Scaling"),
                      (BayesianLinearRegression(method="kalman", scaling=units, standardise=False), "standardised"),
                      (BayesianLinearRegression(method="kalman", scaling=units, fit_intercept=False), "without intercept"),
                      (BayesianLinearRegression(method="kalman", scaling=Scaling([0.0], [1.0])), "the scaling 1"),
