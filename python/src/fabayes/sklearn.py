@@ -766,7 +766,7 @@ class BayesianLinearRegression(Number, Linear, Regression):
     alpha : prior precision of the coefficients, in fitting units; None: by the method's rule
     fit_intercept, standardise : without standardise the prior acts on the raw coefficients
     prior : a file of an earlier fit, whose posterior is the prior; or a Gauss over theta in fitting units
-    scaling : a Scaling, for a method that streams: its units; None: those of the rows of fit or of the first partial_fit
+    scaling : a Scaling, the units; None: those of the rows of fit or of the first partial_fit
     n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
     random_state : the seed
     """
