@@ -90,6 +90,9 @@ static const work all[] = {
     {"lrvga", LABELS, 600, 500, {"K", "10"}},
     {"gp", PROCESS, 8, 400, {"starts", "2"}},
     {"kernel-ridge", PROCESS, 8, 400, {"starts", "2"}},
+    {"vfe", PROCESS, 8, 700, {"inducing", "30"}},
+    {"dtc", PROCESS, 8, 700, {"inducing", "30"}},
+    {"fitc", PROCESS, 8, 700, {"inducing", "30"}},
 };
 enum { WORKS = sizeof all / sizeof *all };
 
