@@ -363,7 +363,7 @@ fab_status fab_merge(fab_posterior **out, const char *const *name, const fab_pos
                      fab_merge_report *report)
 {
     static const fab_merge_plan defaults = {0};
-    fab_merge_report own, *r = report ? report : &own;
+    fab_merge_report own = {0}, *r = report ? report : &own;
     fab_merging m = {.n = n, .plan = plan ? plan : &defaults, .x = x, .report = r};
     *out = NULL;
     if (n < 2)

@@ -355,9 +355,10 @@ __device__ __forceinline__ void new_row(const Pass<T, K> &a, T x, T row[K])
     }
 }
 
-/* The pass over the rows of a chunk: w' = w R + x C, psi', and G, N.  PRODUCT AS_IT_IS: nothing is stored. */
+/* The pass over the rows of a chunk: w' = w R + x C, psi', and G, N.  PRODUCT AS_IT_IS: nothing is stored.  Two blocks a
+ * multiprocessor leave registers for all sums; with four the sums were spilled, and a step took twice as long. */
 template <class T, int K, int PRODUCT, bool Q, bool SUM>
-__global__ void __launch_bounds__(WARPS * 32, sizeof(T) == 4 ? 4 : 2) pass_rows(const __grid_constant__ Pass<T, K> a)
+__global__ void __launch_bounds__(WARPS * 32, 2) pass_rows(const __grid_constant__ Pass<T, K> a)
 {
     enum { ROWS = Tile<T>::ROWS, EACH = Tile<T>::EACH, GRAM = K * (K + 1) / 2, COUNT = GRAM + K };
     extern __shared__ __align__(16) char shared[];
