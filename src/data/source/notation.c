@@ -276,8 +276,9 @@ static int take_month(const char **p, const char *end)
  * the year. */
 static int take_mark(const char **p, const char *end, char *mark, int may_have_comma)
 {
+    static const char marks[] = {'-', '/', '.', ' '};
     if (may_have_comma && *p < end && **p == ',') ++*p;
-    if (*p == end || !memchr("-/. ", **p, 4) || (*mark && **p != *mark)) return 0;
+    if (*p == end || !memchr(marks, **p, sizeof marks) || (*mark && **p != *mark)) return 0;
     *mark = *(*p)++;
     return 1;
 }
