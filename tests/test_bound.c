@@ -22,11 +22,24 @@ typedef struct problem {
     double *X, *y, *weight;
 } problem;
 
+/* Kernels live until the test ends, as numbers do. */
+enum { MOST_KERNELS = 256 };
+static fab_kernel *kernels_made[MOST_KERNELS];
+static int made;
+
+static int release_all(void **state)
+{
+    while (made > 0) fab_kernel_free(kernels_made[--made]);
+    return dense_release(state);
+}
+
 static problem problem_of(fab_bound_kind kind, const kernel_case *c, int64_t n, int64_t m)
 {
     problem p = {.kind = kind, .c = c, .n = n, .m = m, .D = c->D};
     double *theta;
     p.k = some_kernel(c, &theta);
+    assert_true(made < MOST_KERNELS);
+    kernels_made[made++] = p.k;
     p.size = fab_kernel_size(p.k);
     p.theta = doubles(p.size + 1 + m * p.D);
     memcpy(p.theta, theta, (size_t)p.size * sizeof *theta);
@@ -418,15 +431,15 @@ static void one_row_duplicates_and_units_of_a_million_are_taken(void **state)
 int main(void)
 {
     const struct CMUnitTest tests[] = {
-        TEST(the_value_is_that_of_dense_matrices),
-        TEST(the_gradient_is_that_of_dense_matrices),
-        TEST(predictions_are_those_of_dense_matrices),
-        TEST(slopes_and_draws_are_those_of_the_predictions),
-        TEST(the_bound_rises_to_the_exact_evidence),
-        TEST(threads_leave_the_same_bits),
-        TEST(rows_that_come_later_are_added_exactly),
-        TEST(the_gaussian_is_the_posterior_of_the_inputs),
-        TEST(one_row_duplicates_and_units_of_a_million_are_taken),
+        cmocka_unit_test_teardown(the_value_is_that_of_dense_matrices, release_all),
+        cmocka_unit_test_teardown(the_gradient_is_that_of_dense_matrices, release_all),
+        cmocka_unit_test_teardown(predictions_are_those_of_dense_matrices, release_all),
+        cmocka_unit_test_teardown(slopes_and_draws_are_those_of_the_predictions, release_all),
+        cmocka_unit_test_teardown(the_bound_rises_to_the_exact_evidence, release_all),
+        cmocka_unit_test_teardown(threads_leave_the_same_bits, release_all),
+        cmocka_unit_test_teardown(rows_that_come_later_are_added_exactly, release_all),
+        cmocka_unit_test_teardown(the_gaussian_is_the_posterior_of_the_inputs, release_all),
+        cmocka_unit_test_teardown(one_row_duplicates_and_units_of_a_million_are_taken, release_all),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -27,8 +27,6 @@ EXCEPTIONS = {
     ("BayesianMLPRegressor", "auto", WEIGHTS): BATCHES,  # 0.22 of 2
     ("BayesianMLPRegressor", "lrvga", WEIGHTS): ONE_PASS,  # 0.0005 of 2
     ("BayesianMLPClassifier", "lrvga", WEIGHTS): ONE_PASS,  # 0.02 of a probability
-    ("GaussianProcessRegressor", "auto", WEIGHTS): PROCESS,  # 1.7 of 2
-    ("GaussianProcessRegressor", "auto", SPARSE_WEIGHTS): PROCESS,
     ("StreamingGP", "kalman", WEIGHTS): PROCESS,  # 0.9 of 2
     ("StreamingGP", "kalman", SPARSE_WEIGHTS): PROCESS,
     ("StreamingGP", "lrvga", WEIGHTS): PROCESS,  # 0.9 of 2
