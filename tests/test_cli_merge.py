@@ -52,6 +52,13 @@ class Merge(Case):
         said = [self.good_json("info", f)["r_squared"] for f in (out, whole)]
         self.assertAlmostEqual(*said, places=10)
 
+    def test_exact_shards_with_an_offset_multiply(self):
+        call = ("fit", "-y", "y", "--exclude", "kind", "--offset", "a")
+        whole, out = self.path("whole.st"), self.path("out.st")
+        self.good("fit", self.all, *call[1:], "--quiet", "-o", whole)
+        self.assertEqual(self.good_json("merge", *self.shards(*call), "-o", out)["way"], "product")
+        self.assertLess(self.distances(out, whole)["kl_ab"], 0.1)  # alpha and the noise are not found again
+
     def test_factor_analyses_add_up_and_go_on(self):
         call = ("fa", "-k", "1", "--only", "a,b,y")
         whole, out = self.path("whole.st"), self.path("out.st")

@@ -672,13 +672,13 @@ static fab_status merge_product(const fab_merging *m, fab_posterior **out)
 
 /* ---- the door --------------------------------------------------------------------------------- */
 
-/* Does a part still know the moments of its rows? */
+/* Does a part still know the moments of its rows?  With an offset they are of what it leaves, and its units are not. */
 static int knows_rows(const fab_shard *s)
 {
     const char *method = fab_tensors_get(s->p->file, "method");
     const fab_scaling *k = s->k;
     return method && strcmp(method, "exact") == 0 && s->m.likelihood == FAB_LIKELIHOOD_GAUSSIAN &&
-           !(s->m.nu > 0) && !k->inputs && s->q->D <= FAB_DENSE_MAX &&
+           !(s->m.nu > 0) && !k->inputs && !k->offset && s->q->D <= FAB_DENSE_MAX &&
            (s->m.intercept || !k->weight) && fab_tensors_get(s->p->file, "summary");
 }
 
