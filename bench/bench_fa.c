@@ -3,13 +3,11 @@
  *     bench_fa [--quick] [folder of the peers]
  *
  * A peer runs in the same run, at its better number of threads, and is skipped with a word where Python
- * or a package is absent.  The cost per vector is printed for a grid of D and K (cost.csv in the current
- * folder with --cost FILE).
+ * or a package is absent.  bench_cost has the cost of a vector over a grid of D and K.
  *
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "fabayes.h"
-#include "la/threads.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -215,77 +213,11 @@ static void bench_ml(int64_t D, int64_t K)
            pass ? "PASS" : "MISS");
 }
 
-/* ---- the cost of a vector --------------------------------------------------------------------- */
-
-enum { TRIAD = 8 << 20, TRIAD_PARTS = 64 };
-
-static void triad_part(void *ctx, int64_t part, int thread)
-{
-    (void)thread;
-    double *const *abc = ctx, *a = abc[0];
-    const double *b = abc[1], *c = abc[2];
-    for (int64_t i = TRIAD / TRIAD_PARTS * part; i < TRIAD / TRIAD_PARTS * (part + 1); i++)
-        a[i] = b[i] + 3 * c[i];
-}
-
-/* Best rate of a triad a = b + s c over three arrays of 64 MB, bytes a second. */
-static double triad_rate(void)
-{
-    const int64_t n = TRIAD;
-    double *a = malloc((size_t)n * 8), *b = malloc((size_t)n * 8), *c = malloc((size_t)n * 8),
-           best = INFINITY;
-    for (int64_t i = 0; i < n; i++) a[i] = 0, b[i] = 1, c[i] = (double)i;
-    for (int t = 0; t < 10; t++) {
-        const double before = fab_clock();
-        fab_parallel(fab_cores(), TRIAD_PARTS, triad_part, (double *[]){a, b, c});
-        best = fmin(best, fab_clock() - before);
-    }
-    const double used = a[n / 2];
-    free(a), free(b), free(c);
-    return used > 0 ? 24.0 * (double)n / best : 0;
-}
-
-/* One vector at a time, three loops: W0 is read in each, W read in two and written in three; 5 D-vectors. */
-static double bytes_moved(int64_t D, int64_t K)
-{
-    return 8.0 * (double)D * (double)(1 * K + 3 * K + 2 * K + 3 * K + 3 * 5);
-}
-
-static void bench_cost(const char *path)
-{
-    static const int64_t Ds[] = {1000, 10000, 100000, 1000000, 10000000},
-                         Ks[] = {1, 3, 10, 30, 100};
-    const double triad = triad_rate(), gemm_like = 17;
-    FILE *out = path ? fopen(path, "w") : NULL;
-    printf("\nCost of one vector, three loops (recursive-em, block = 1); triad %.3g GB/s\n",
-           triad / 1e9);
-    printf("%10s %5s %12s %14s %16s %10s\n", "D", "K", "seconds", "ns per D K", "share of triad",
-           "GFLOP/s");
-    if (out) fprintf(out, "D,K,seconds,ns_per_DK,share_of_triad,gflops\n");
-    for (int i = 0; i < (quick ? 3 : 5); i++)
-        for (int k = 0; k < 5; k++) {
-            const int64_t D = Ds[i], K = Ks[k];
-            if (D * K > 200000000) continue; /* more than this machine's memory */
-            const double s = one_at_a_time(D, K, 5), share = bytes_moved(D, K) / s / triad;
-            const double gflops = gemm_like * (double)D * (double)(K * K) / s / 1e9;
-            printf("%10lld %5lld %12.4g %14.3f %16.2f %10.1f\n", (long long)D, (long long)K, s,
-                   1e9 * s / (double)(D * K), share, gflops);
-            if (out)
-                fprintf(out, "%lld,%lld,%.6g,%.5g,%.4f,%.3f\n", (long long)D, (long long)K, s,
-                        1e9 * s / (double)(D * K), share, gflops);
-            fflush(stdout);
-        }
-    if (out) fclose(out);
-}
-
 int main(int argc, char **argv)
 {
-    const char *cost = NULL;
     for (int i = 1; i < argc; i++) {
         if (strcmp(argv[i], "--quick") == 0)
             quick = 1;
-        else if (strcmp(argv[i], "--cost") == 0 && i + 1 < argc)
-            cost = argv[++i];
         else
             peers = argv[i];
     }
@@ -295,7 +227,6 @@ int main(int argc, char **argv)
     bench_recursive(D, 100, 5);
     bench_default(1000, 10);
     bench_ml(1000, 10);
-    bench_cost(cost);
     printf("%d missed\n", missed);
     return 0;
 }

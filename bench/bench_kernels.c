@@ -224,8 +224,8 @@ static void do_randn(void *with)
     b->run.ops->randn(&b->run, 1, FAB_PURPOSE_DATA, 2, &b->out);
 }
 
-/* Online EM's pass: A' = A R + x C with R upper triangular (the expanded step), psi' = d2 - |A'|^2, G and N
- * for the next vector.  The methods keep A and d2 in place; here they stay as they were. */
+/* Online EM's pass, in place as the method runs it: A <- A R + x C with R upper triangular (the expanded step),
+ * d2 <- 0.01 least + 0.01 x^2 + 0.99 d2, psi = d2 - |A|^2, G and N for the next vector. */
 static void do_online(void *with)
 {
     bench *b = with;
@@ -235,21 +235,22 @@ static void do_online(void *with)
                            .R = b->U,
                            .x = b->x,
                            .C = b->C,
-                           .out = b->out,
+                           .out = b->F,
                            .c0 = 0.01,
                            .psi = b->least,
                            .c2 = 0.01,
-                           .c3 = 1,
+                           .c3 = 0.99,
                            .d2 = b->d2,
                            .floor = 1e-8,
                            .psi_out = b->psi,
+                           .base_out = b->d2,
                            .G = b->G,
                            .N = b->N,
                            .next = b->next};
     b->run.ops->sweep(&b->run, &b->sweep);
 }
 
-/* As in [T]: A' = 0.99 A + x C, psi' = d2 - A' Q A'^T. */
+/* As in [T]: A <- 0.99 A + x C, psi = d2 - A Q A^T. */
 static void do_plain(void *with)
 {
     bench *b = with;
@@ -259,22 +260,23 @@ static void do_plain(void *with)
                            .r0 = 0.99,
                            .x = b->x,
                            .C = b->C,
-                           .out = b->out,
+                           .out = b->F,
                            .c0 = 0.01,
                            .psi = b->least,
                            .c2 = 0.01,
-                           .c3 = 1,
+                           .c3 = 0.99,
                            .d2 = b->d2,
                            .Q = b->M,
                            .floor = 1e-8,
                            .psi_out = b->psi,
+                           .base_out = b->d2,
                            .G = b->G,
                            .N = b->N,
                            .next = b->next};
     b->run.ops->sweep(&b->run, &b->sweep);
 }
 
-/* Recursive EM's first inner pass: W' = W R + x C with psi given, G and N. */
+/* Recursive EM's inner pass: W <- W R + x C with psi given, G and N. */
 static void do_recursive(void *with)
 {
     bench *b = with;
@@ -284,7 +286,7 @@ static void do_recursive(void *with)
                            .R = b->M,
                            .x = b->x,
                            .C = b->C,
-                           .out = b->out,
+                           .out = b->F,
                            .psi = b->psi,
                            .G = b->G,
                            .N = b->N,
@@ -303,8 +305,8 @@ typedef struct entry {
 static const entry entries[] = {
     {"gram", do_gram, 1, 0, 0, 1, 1},
     {"mult", do_mult, 1, 1, 0, 0, 1},
-    {"sweep: online EM", do_online, 1, 1, 2, 3, 2},
-    {"sweep: online EM, [T]", do_plain, 1, 1, 2, 3, 2},
+    {"sweep: online EM", do_online, 1, 1, 2, 4, 2},
+    {"sweep: online EM, [T]", do_plain, 1, 1, 2, 4, 2},
     {"sweep: recursive EM", do_recursive, 1, 1, 2, 1, 2},
 };
 
@@ -317,8 +319,10 @@ static int is_right(const entry *e, fab_dtype type, int64_t K)
     e->work(&fast);
     e->work(&plain);
     const double bound = 600 * la_eps(type) * 4 * (double)D;
-    double *a = la_values(fast.run.ops, &fast.out), *b = la_values(plain.run.ops, &plain.out);
-    const int right = (e->work == do_mult || la_distance(K * K, fast.G, plain.G) <= bound) &&
+    const int apart = e->work == do_mult;
+    double *a = la_values(fast.run.ops, apart ? &fast.out : &fast.F),
+           *b = la_values(plain.run.ops, apart ? &plain.out : &plain.F);
+    const int right = (apart || la_distance(K * K, fast.G, plain.G) <= bound) &&
                       la_distance(D * K, a, b) <= 8 * la_eps(type) * (double)(K + 4) &&
                       la_distance(D, fast.psi, plain.psi) <= 32 * la_eps(type) * (double)(K + 4);
     fab_release(a), fab_release(b);
@@ -336,6 +340,14 @@ static void report(const char *name, fab_dtype type, int64_t D, int64_t K, doubl
            flops / 1e6, t.best * 1e3, t.median * 1e3, fraction, of, rate, pass ? "PASS" : "MISS",
            bar);
     fflush(stdout);
+}
+
+/* What is wanted: of the triad where rows are narrow, of gemm where they are wide. */
+static double wanted(const entry *e, int narrow, fab_dtype type)
+{
+    if (!narrow) return 0.6;
+    if (e->work == do_gram) return type == FAB_F64 ? 0.65 : 0.58;
+    return e->work == do_mult ? 0.85 : 0.80;
 }
 
 static void time_entry(const entry *e, fab_dtype type, int64_t K)
@@ -356,7 +368,7 @@ static void time_entry(const entry *e, fab_dtype type, int64_t K)
     timing t;
     const double highest = beside_ceiling(narrow, type, (task){e->work, &b}, &t);
     report(e->name, type, D, K, bytes, flops, t, (narrow ? bytes : flops) / t.best / highest,
-           narrow ? "triad" : "gemm", highest / 1e9, narrow && type == FAB_F32 ? 0.5 : 0.6);
+           narrow ? "triad" : "gemm", highest / 1e9, wanted(e, narrow, type));
     close_bench(&b);
 }
 

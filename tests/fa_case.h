@@ -84,8 +84,14 @@ static inline any_settings settings_of(const char *method, int64_t K, const char
     any_settings s;
     char line[512], *save = NULL;
     const fab_fields *t = fab_method_find(method)->fields;
+    /* factors, clusters, what a cluster costs */
+    static const char *const size[] = {"K", "G", "lambda"};
     fab_settings_defaults(t, &s);
-    snprintf(line, sizeof line, "K=%lld %s", (long long)K, text);
+    for (int i = 0; i < 3; i++) {
+        snprintf(line, sizeof line, "%lld", (long long)K);
+        if (fab_settings_find(t, size[i])) assert_ok(fab_settings_parse(t, &s, size[i], line));
+    }
+    snprintf(line, sizeof line, "%s", text);
     for (char *word = strtok_r(line, " ", &save); word; word = strtok_r(NULL, " ", &save)) {
         char *value = strchr(word, '=');
         *value++ = '\0';

@@ -28,26 +28,7 @@
 #include <cmocka.h>
 
 #include "files.h"
-
-/* ---- where the streams run ------------------------------------------------------------------------ */
-
-#if defined(AWAY_STREAMS)
-#include "away.h"
-#define KERNELS(type) away_ops(type)
-#elif defined(CARD_STREAMS)
-#include "card.h"
-#define KERNELS(type) card_ops(type)
-#else
-#define KERNELS(type) fab_ops_find("cpu", type)
-#endif
-
-/* *x (or NULL), on the kernels of this program where it names none. */
-static inline fab_exec where_of(const fab_exec *x)
-{
-    fab_exec own = x ? *x : (fab_exec){0};
-    if (!own.ops) own.ops = KERNELS(FAB_F64);
-    return own;
-}
+#include "where.h"
 
 /* ---- counting malloc ---------------------------------------------------------------------------- */
 

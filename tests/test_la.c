@@ -71,7 +71,7 @@ static void assert_near(int64_t count, const double *a, const double *b, double 
 
 /* The sizes every kernel is tried at. */
 static const int64_t some_n[] = {1, 29, 511, 513, 5003};
-static const int64_t some_k[] = {1, 2, 3, 7, 10, 17, 33, 100};
+static const int64_t some_k[] = {1, 2, 3, 4, 7, 10, 12, 17, 33, 100};
 static const int64_t some_m[] = {1, 3, 50};
 
 typedef void check_fn(la_case *c);

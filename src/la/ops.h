@@ -78,6 +78,65 @@ typedef struct fab_sweep {
     int64_t floored; /* out: rows where the floor acted */
 } fab_sweep;
 
+/* q = N(c, F F' + diag(psi)), psi = exp gamma, where the kernels are: c and gamma are vectors, F is n x K by rows. */
+typedef struct fab_far_gauss {
+    int64_t n, K;
+    void *c, *gamma;
+    void *F;
+} fab_far_gauss;
+
+/* A draw of it: theta = c + F h + sign psi^1/2 z, z_i normal number i of (seed, FAB_PURPOSE_DRAW, stream) in double; and
+ * what makes the gradient there that of all rows. */
+typedef struct fab_draw {
+    uint64_t seed, stream;
+    double sign, scale;
+    const double *h; /* K */
+    const double *y; /* K, of a path: M^-1 (h - sign F' psi^-1/2 z), M = I + F' psi^-1 F */
+} fab_draw;
+
+/* From gradients g_l at L draws to the next q, row by row.  With v_l = scale_l g_l, and of a path
+ *
+ *   v_l += alpha theta_l - w (f y_l / psi + sign_l psi^-1/2 z_l)
+ *
+ * all gradients are
+ *
+ *   of c      mean v_l                                 + alpha c
+ *   of gamma  (mean v_l sign_l z_l psi^1/2              + alpha psi - w + w f M^-1 f' / psi) / 2
+ *   of F      mean v_l h_l'                            + alpha f - w f M^-1 / psi
+ *
+ * where what stands on the right is absent of a path.  They move q by the rates, or by Adam; w = 0: c alone; a row whose
+ * gradient has no square stays, and the squares say so.  G and `beyond` are of the q that comes out. */
+typedef enum fab_step_kind {
+    FAB_STEP_NOTHING, /* G and `beyond` of q as it is: there are no draws */
+    FAB_STEP_NORMS,   /* squares alone */
+    FAB_STEP_PLAIN,
+    FAB_STEP_ADAM
+} fab_step_kind;
+typedef struct fab_moves {
+    double rate; /* of Adam: over 1 - b1^t */
+    double by;   /* the gradient is so much of itself */
+    double root; /* (1 - b2^t)^-1/2 */
+    void *m, *v; /* moments: vectors of c and gamma, n x K of F */
+} fab_moves;
+typedef struct fab_step {
+    fab_step_kind kind;
+    fab_far_gauss q;
+    int64_t L;
+    const fab_draw *draw;  /* L */
+    const void *V;         /* n x L vectors in the type of F: g_l, n apart */
+    double weight, alpha;  /* w */
+    int path;              /* otherwise: */
+    const double *Minv;    /* K x K */
+    fab_moves c, gamma, F; /* what moves */
+    double b1, b2, epsilon;
+    double most; /* of |gamma| */
+
+    double *G;         /* out, K x K: F' psi^-1 F */
+    double squares[3]; /* out: of the gradients of c, gamma and (kind NORMS) F */
+    int64_t beyond;    /* out: rows with |gamma| > most, or not a number */
+} fab_step;
+enum { FAB_GAUSS_SUMS = 4 }; /* c'c, the sums of psi and gamma, the largest |gamma| */
+
 /* What is done to a vector, number by number. */
 typedef enum fab_map {
     FAB_MAP_INVERSE,      /* 1 / v */
@@ -125,6 +184,18 @@ typedef struct fab_vectors {
      * not are counted.  scratch: a vector where an element of X is not as wide as one. */
     int64_t (*centre)(const fab_run *r, const fab_rows *row, double g, void *mu, const fab_long *X,
                       void *flags, void *scratch);
+    /* x and mean are n doubles, too.  The t-th x: d = x - mean, mean += d / t, squares += d (x - mean), x = d, X(:, 0) = d;
+     * squares NULL, X with k = 0: not kept. */
+    void (*welford)(const fab_run *r, int64_t n, double t, void *x, void *mean, void *squares,
+                    const fab_long *X);
+
+    /* X(:, 0) = the row, in the type of F; how many numbers are not finite. */
+    int64_t (*bring)(const fab_run *r, const fab_rows *row, const fab_long *X);
+    /* theta: n numbers in the type of F.  sums: K, sign F' psi^-1/2 z. */
+    void (*draw)(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, void *theta);
+    void (*project)(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, double *sums);
+    void (*step)(const fab_run *r, fab_step *s);
+    void (*gauss_sums)(const fab_run *r, const fab_far_gauss *q, double *out);
 } fab_vectors;
 
 struct fab_ops {
@@ -173,7 +244,12 @@ struct fab_ops {
     void (*sweep)(const fab_run *r, fab_sweep *s);
 };
 
-extern const fab_vectors fab_vectors_host; /* of ref and cpu */
+extern const fab_vectors fab_vectors_host; /* of ref and cpu; its steps are in ref/steps.c: */
+int64_t fab_ref_bring(const fab_run *r, const fab_rows *row, const fab_long *X);
+void fab_ref_draw(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, void *theta);
+void fab_ref_project(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, double *sums);
+void fab_ref_step(const fab_run *r, fab_step *s);
+void fab_ref_gauss_sums(const fab_run *r, const fab_far_gauss *q, double *out);
 extern const fab_ops fab_ops_ref_f64, fab_ops_ref_f32, fab_ops_cpu_f64, fab_ops_cpu_f32;
 
 /* The same backend in another precision. */

@@ -29,6 +29,13 @@
 #define UNPACK_HI_F32 2, 18, 3, 19, 6, 22, 7, 23, 10, 26, 11, 27, 14, 30, 15, 31
 #endif
 
+/* A loop of constant length, written out. */
+#if defined(__clang__)
+#define UNROLL _Pragma("clang loop unroll(full)")
+#else
+#define UNROLL _Pragma("GCC unroll 32")
+#endif
+
 /* More registers: larger tiles. */
 #if VECTOR_BYTES == 64
 #define TILE  5
@@ -56,6 +63,9 @@
 #define ROOT_F64(v)        ((vec_f64)_mm512_sqrt_pd((__m512d)(v)))
 #define ROOT_F32(v)        ((vec_f32)_mm512_sqrt_ps((__m512)(v)))
 #endif
+
+/* Up to this many columns are multiplied without leaving the registers; how often each of their vectors asks for memory. */
+enum { FUSED_MOST = 12, FUSED_TURNS = 4 };
 
 /* Memory that will be needed soon: p .. end, and what is `beside` it (0: nothing) to be written. */
 typedef struct fab_ahead {
@@ -91,6 +101,13 @@ static inline void also(fab_ahead *a, const void *p, int64_t bytes)
     a->run[a->runs].p = p;
     a->run[a->runs].end = (const char *)p + bytes;
     a->runs++;
+}
+
+static inline int64_t count_lines(const fab_ahead *a)
+{
+    int64_t bytes = a->end - a->p;
+    for (int r = 0; r < a->runs; r++) bytes += a->run[r].end - a->run[r].p;
+    return bytes / 64;
 }
 
 typedef double half_f64 __attribute__((vector_size(32), aligned(4), may_alias));

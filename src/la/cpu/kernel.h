@@ -38,42 +38,57 @@ typedef REAL TYPED(quarter) __attribute__((vector_size(16), aligned(sizeof(REAL)
 
 #include "la/cpu/turn.h"
 #include "la/cpu/tile.h"
+#include "la/cpu/fused.h"
 
 /* ---- row factors --------------------------------------------------------------------------------- */
+
+/* 1 / sqrt(v) of positive numbers: to about an ulp for doubles, to 28 bits for what becomes a float. */
+INLINE vec_f64 TYPED(inverse_root)(vec_f64 v)
+{
+#if VECTOR_BYTES == 64
+    vec_f64 y = (vec_f64)_mm512_rsqrt14_pd((__m512d)v);
+    y += 0.5 * y * (1 - v * y * y); /* 28 bits */
+    if (REAL_BYTES == 8) y += 0.5 * y * (1 - v * y * y);
+    return y;
+#else
+    return 1 / ROOT_F64(v);
+#endif
+}
+
+/* sqrt(v) of numbers that are not negative, as precise. */
+INLINE vec_f64 TYPED(root)(vec_f64 v)
+{
+#if VECTOR_BYTES == 64
+    const vec_f64 r = v * TYPED(inverse_root)(v);
+    return (vec_f64)((bits_f64)(v > 0) & (bits_f64)r); /* 0 of 0 */
+#else
+    return ROOT_F64(v);
+#endif
+}
+
+typedef REAL TYPED(rounded)
+    __attribute__((vector_size(VECTOR_BYTES / 8 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
+#define DOUBLES ((int64_t)(VECTOR_BYTES / sizeof(double)))
 
 /* sqrt(w), rounded once; NULL stays NULL: all ones. */
 static const REAL *TYPED(roots)(const double *w, int64_t first, int64_t count, REAL *h)
 {
     if (!w) return NULL;
-    for (int64_t i = 0; i < count; i++) h[i] = (REAL)sqrt(w[first + i]);
+    int64_t i = 0;
+    for (; i + DOUBLES <= count; i += DOUBLES)
+        *(TYPED(rounded) *)(h + i) = __builtin_convertvector(
+            TYPED(root)(*(const vec_any_f64 *)(w + first + i)), TYPED(rounded));
+    for (; i < count; i++) h[i] = (REAL)sqrt(w[first + i]);
     return h;
 }
-
-#if REAL_BYTES == 8
-/* 1 / sqrt(v) of positive numbers, to about an ulp. */
-INLINE vec_f64 inverse_root(vec_f64 v)
-{
-#if VECTOR_BYTES == 64
-    vec_f64 y = (vec_f64)_mm512_rsqrt14_pd((__m512d)v);
-    y += 0.5 * y * (1 - v * y * y); /* 28 bits */
-    return y + 0.5 * y * (1 - v * y * y);
-#else
-    return 1 / ROOT_F64(v);
-#endif
-}
-#endif
-
-typedef REAL TYPED(rounded)
-    __attribute__((vector_size(VECTOR_BYTES / 8 * sizeof(REAL)), aligned(sizeof(REAL)), may_alias));
-#define DOUBLES ((int64_t)(VECTOR_BYTES / sizeof(double)))
 
 /* h = psi^-1/2, rounded once. */
 static void TYPED(inverse_roots)(int64_t count, const double *psi, REAL *h)
 {
     int64_t i = 0;
     for (; i + DOUBLES <= count; i += DOUBLES)
-        *(TYPED(rounded) *)(h + i) =
-            __builtin_convertvector(inverse_root(*(const vec_any_f64 *)(psi + i)), TYPED(rounded));
+        *(TYPED(rounded) *)(h + i) = __builtin_convertvector(
+            TYPED(inverse_root)(*(const vec_any_f64 *)(psi + i)), TYPED(rounded));
     for (; i < count; i++) h[i] = (REAL)(1 / sqrt(psi[i]));
 }
 
@@ -84,7 +99,7 @@ static void TYPED(second_roots)(int64_t count, const double *psi0, const double 
     for (; i + DOUBLES <= count; i += DOUBLES) {
         const vec_f64 p0 = *(const vec_any_f64 *)(psi0 + i), p = *(const vec_any_f64 *)(psi + i);
         *(TYPED(rounded) *)(h + i) =
-            __builtin_convertvector(p0 * inverse_root(p0) * inverse_root(p), TYPED(rounded));
+            __builtin_convertvector(TYPED(root)(p0) * TYPED(inverse_root)(p), TYPED(rounded));
     }
     for (; i < count; i++) h[i] = (REAL)(sqrt(psi0[i] / psi[i]));
 }
@@ -132,9 +147,9 @@ static void TYPED(gram_narrow)(const fab_job *job, fab_span rows, char *room, do
     memset(sums, 0, (size_t)(vectors * LANES) * sizeof *sums);
     FOR_BLOCKS(i, m, rows, SUB_ROWS)
     {
-        fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, TYPED(tile_turns)(k, k) / 2);
-        TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
-        TYPED(gram_tiles)(k, TYPED(steps)(m), P, &ahead, (VEC *)acc);
+        fab_ahead none = {.runs = 0};
+        TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), 1, P);
+        TYPED(gram_tiles)(k, TYPED(steps)(m), P, &none, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
     }
     TYPED(gram_fold)(k, sums, G);
@@ -152,8 +167,8 @@ static void TYPED(cross_narrow)(const fab_job *job, fab_span rows, char *room, d
     {
         const REAL *root = TYPED(roots)(job->w, i, count, h);
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + count, TYPED(tile_turns)(k, m));
-        TYPED(pack)(job->A, i, count, root, P);
-        TYPED(pack)(job->B, i, count, root, Q);
+        TYPED(pack)(job->A, i, count, root, 0, P);
+        TYPED(pack)(job->B, i, count, root, 0, Q);
         TYPED(cross_tiles)(k, P, m, Q, TYPED(steps)(count), &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, count)) TYPED(settle)(k * m, acc, sums);
     }
@@ -169,7 +184,7 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
     FOR_BLOCKS(i, m, rows, SUB_ROWS)
     {
         fab_ahead ahead = TYPED(rows_ahead)(job->A, NULL, i + m, k * STRIDE);
-        TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), P);
+        TYPED(pack)(job->A, i, m, TYPED(roots)(job->w, i, m, h), 0, P);
         for (int64_t j = 0; j < k; j++) {
             const VEC *p = (const VEC *)(P + j * COLUMN);
             VEC sum[1] = {{0}};
@@ -181,9 +196,48 @@ static void TYPED(colquad)(const fab_job *job, fab_span rows, void *scratch, dou
 
 /* ---- row by row, narrow -------------------------------------------------------------------------- */
 
+/* B = A M of as many columns. */
+static void TYPED(mult_fused)(const fab_job *job, fab_span rows, char *room)
+{
+    const int64_t k = job->A->k;
+    REAL *M = TAKE((k + 1) * k), *zeros = TAKE(SUB_ROWS);
+    memset(zeros, 0, SUB_ROWS * sizeof *zeros);
+    for (int64_t j = 0; j < k; j++) {
+        M[j * (k + 1)] = 0;
+        memcpy(M + j * (k + 1) + 1, (const REAL *)job->M + j * k, (size_t)k * sizeof *M);
+    }
+    const TYPED(fused) f = {.w = job->A, .out = job->B, .M = M, .x = zeros};
+    FOR_BLOCKS(i, m, rows, SUB_ROWS)
+    {
+        fab_ahead none = {.runs = 0};
+        TYPED(fused_for)(k)->full(&f, i, m, &none);
+    }
+}
+
+/* b = m a + beta b of vectors. */
+static void TYPED(mult_vector)(const fab_job *job, fab_span rows)
+{
+    const REAL *a = TYPED(at)(job->A, rows.first, 0), m = *(const REAL *)job->M;
+    const REAL beta = (REAL)job->beta;
+    REAL *b = TYPED(at)(job->B, rows.first, 0);
+    if (beta == 0)
+        for (int64_t i = 0; i < rows.count; i++) b[i] = a[i] * m;
+    else
+        for (int64_t i = 0; i < rows.count; i++) b[i] = beta * b[i] + a[i] * m;
+}
+
 static void TYPED(mult_narrow)(const fab_job *job, fab_span rows, char *room)
 {
     const fab_long *A = job->A, *B = job->B;
+    if (A->k == 1 && B->k == 1 && A->rs == 1 && B->rs == 1 && !job->w) {
+        TYPED(mult_vector)(job, rows);
+        return;
+    }
+    if (A->k == B->k && !job->w && job->beta == 0 && TYPED(dense)(A) && TYPED(dense)(B) &&
+        TYPED(fused_for)(A->k)) {
+        TYPED(mult_fused)(job, rows, room);
+        return;
+    }
     REAL *h = TAKE(SUB_ROWS), *P = TAKE(A->k * COLUMN), *Q = TAKE(B->k * COLUMN);
     const TYPED(factor) f = {.in = P,
                              .M = job->M,
@@ -196,8 +250,8 @@ static void TYPED(mult_narrow)(const fab_job *job, fab_span rows, char *room)
     {
         const int steps = TYPED(steps)(m);
         fab_ahead ahead = TYPED(rows_ahead)(A, B, i + m, TYPED(product_turns)(A->k, B->k));
-        TYPED(pack)(A, i, m, TYPED(factors)(job->w, i, m, h), P);
-        if (job->beta != 0) TYPED(pack)(B, i, m, NULL, Q);
+        TYPED(pack)(A, i, m, TYPED(factors)(job->w, i, m, h), 0, P);
+        if (job->beta != 0) TYPED(pack)(B, i, m, NULL, 0, Q);
         TYPED(product)(&f, B->k, steps, &ahead, Q);
         TYPED(unpack)(Q, B, i, m);
     }
@@ -220,7 +274,7 @@ static void TYPED(rowquad_narrow)(const fab_job *job, fab_span rows, char *room)
         const int steps = TYPED(steps)(m);
         fab_ahead ahead =
             TYPED(rows_ahead)(job->A, NULL, i + m, job->M ? TYPED(product_turns)(k, cols) : 0);
-        TYPED(pack)(job->A, i, m, NULL, P);
+        TYPED(pack)(job->A, i, m, NULL, 0, P);
         if (job->M && cols > 0)
             TYPED(product)(&f, cols, steps, &ahead, Q);
         else
@@ -237,8 +291,8 @@ static void TYPED(rowdot)(const fab_job *job, fab_span rows, void *scratch, doub
     REAL *dot = TAKE(SUB_ROWS), *P = TAKE(k * COLUMN), *Q = TAKE(k * COLUMN);
     FOR_BLOCKS(i, m, rows, SUB_ROWS)
     {
-        TYPED(pack)(job->A, i, m, NULL, P);
-        TYPED(pack)(job->B, i, m, NULL, Q);
+        TYPED(pack)(job->A, i, m, NULL, 0, P);
+        TYPED(pack)(job->B, i, m, NULL, 0, Q);
         TYPED(dots)(k, TYPED(steps)(m), P, Q, dot);
         TYPED(keep_dots)(job, i, m, dot);
     }
@@ -361,7 +415,13 @@ static void TYPED(get)(const fab_job *job, fab_span rows, void *scratch, double 
     (void)scratch;
     (void)partial;
     const fab_long *A = job->A;
-    for (int64_t i = rows.first; i < rows.first + rows.count; i++)
+    const int64_t end = rows.first + rows.count;
+    if (A->k == 1 && A->rs == 1) {
+        const REAL *a = A->p;
+        for (int64_t i = rows.first; i < end; i++) job->out[i] = (double)a[i];
+        return;
+    }
+    for (int64_t i = rows.first; i < end; i++)
         for (int64_t j = 0; j < A->k; j++) job->out[i * A->k + j] = (double)*TYPED(at)(A, i, j);
 }
 
@@ -370,7 +430,13 @@ static void TYPED(put)(const fab_job *job, fab_span rows, void *scratch, double 
     (void)scratch;
     (void)partial;
     const fab_long *A = job->A;
-    for (int64_t i = rows.first; i < rows.first + rows.count; i++)
+    const int64_t end = rows.first + rows.count;
+    if (A->k == 1 && A->rs == 1) {
+        REAL *a = A->p;
+        for (int64_t i = rows.first; i < end; i++) a[i] = (REAL)job->in[i];
+        return;
+    }
+    for (int64_t i = rows.first; i < end; i++)
         for (int64_t j = 0; j < A->k; j++) *TYPED(at)(A, i, j) = (REAL)job->in[i * A->k + j];
 }
 

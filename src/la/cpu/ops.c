@@ -117,14 +117,18 @@ size_t fab_scratch_size(int64_t rows, int64_t cols, size_t size)
            2 * FAB_BLOCK_ROWS * sizeof(double);
 }
 
+/* Chunks are so long that their sums take a quarter of the room of their rows (chunk_rows), or a little more by rounding. */
 static size_t cpu_work(int64_t n, int64_t rows, int64_t cols, int threads)
 {
     rows = larger(rows, 1);
     cols = larger(cols, 1);
     const size_t chunks = (size_t)smaller(FAB_MAX_CHUNKS, n / FAB_BLOCK_ROWS + 1);
+    const size_t small = small_bytes(rows, cols);
+    const size_t third = (size_t)(n / 3 + 1) * (size_t)larger(rows, cols) * sizeof(double);
+    const size_t sums = small * chunks < third + small ? small * chunks : third + small;
     const size_t scratch =
         (size_t)round_up((int64_t)fab_scratch_size(rows, cols, sizeof(double)), 64);
-    return small_bytes(rows, cols) * (3 + chunks) + scratch * (size_t)threads;
+    return 3 * small + (sums + 63) / 64 * 64 + scratch * (size_t)threads;
 }
 
 /* What a call lays into run->work. */

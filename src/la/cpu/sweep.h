@@ -147,10 +147,65 @@ static TYPED(factor)
 static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) * f, int64_t i, int64_t m,
                                const TYPED(block) * b, fab_ahead *ahead)
 {
-    TYPED(pack)(&s->x, i, m, NULL, b->X);
-    TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), b->U);
-    TYPED(pack)(&s->w, i, m, NULL, b->W);
+    TYPED(pack)(&s->x, i, m, NULL, 0, b->X);
+    TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), 0, b->U);
+    TYPED(pack)(&s->w, i, m, NULL, 0, b->W);
     TYPED(product)(f, s->K, TYPED(steps)(m), ahead, b->O); /* 1: X, U, W lie side by side */
+}
+
+/* new_columns in registers, if it can be done there; out is written. */
+static TYPED(fused_kernel) * TYPED(sweep_fused)(const fab_sweep *s, int upper)
+{
+    const TYPED(fused_kernels) *k = TYPED(fused_for)(s->K);
+    const int alike = s->w.k == s->K && TYPED(dense)(&s->w) && TYPED(dense)(&s->out) &&
+                      (s->u.k == 0 || (s->u.k == s->K && TYPED(dense)(&s->u)));
+    if (!k || !alike || s->x.k > 1) return NULL;
+    if (s->u.k > 0) return k->two;
+    return upper ? k->upper : k->full;
+}
+
+static TYPED(fused)
+    TYPED(sweep_rows)(const fab_sweep *s, const fab_job *job, const TYPED(block) * b, REAL *M)
+{
+    const int64_t K = s->K, ld = s->u.k > 0 ? 2 * K + 1 : K + 1;
+    const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
+    const int sums = s->G || s->E || s->H || s->N, quadratic = s->psi_out && s->Q;
+    memset(M, 0, (size_t)(ld * K) * sizeof *M);
+    for (int64_t j = 0; j < K; j++) {
+        REAL *column = M + j * ld;
+        if (s->x.k > 0) column[0] = C[j * job->cols];
+        for (int64_t i = 0; i < s->u.k; i++) column[1 + K + i] = T[i + j * job->cols];
+        if (s->R)
+            memcpy(column + 1, R + j * job->cols, (size_t)K * sizeof *M);
+        else
+            column[1 + j] = (REAL)s->r0;
+    }
+    return (TYPED(fused)){.w = &s->w,
+                          .u = s->u.k > 0 ? &s->u : NULL,
+                          .out = &s->out,
+                          .M = M,
+                          .x = b->X,
+                          .s = s->s_den ? b->h : NULL,
+                          .W = s->H ? b->W : NULL,
+                          .O = sums || quadratic ? b->O : NULL,
+                          .ww = TYPED(wants_base)(s) && s->c1 != 0 ? b->ww : NULL,
+                          .qq = s->psi_out && !s->Q ? b->qq : NULL};
+}
+
+/* 1  on rows in registers: W', and what is known of each row. */
+static void TYPED(new_fused)(const fab_sweep *s, TYPED(fused_kernel) * kernel,
+                             const TYPED(fused) * f, const fab_job *job, int64_t i, int64_t m,
+                             const TYPED(block) * b, fab_ahead *ahead)
+{
+    if (s->x.k > 0) TYPED(pack)(&s->x, i, m, NULL, 0, b->X);
+    if (TYPED(ratios)(s, i, m, b->h)) TYPED(pad)(1, m, b->h);
+    kernel(f, i, m, ahead);
+
+    if (f->O) TYPED(pad)(s->K, m, b->O);
+    if (f->W) TYPED(pad)(s->K, m, b->W);
+    const int steps = TYPED(steps)(m);
+    if (TYPED(wants_base)(s) && s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
+    if (s->psi_out && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
 }
 
 static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps,
@@ -173,7 +228,7 @@ static void TYPED(column_sums)(const fab_sweep *s, int64_t i, int64_t m, const T
         acc = TYPED(cross_tiles)(s->w.k, b->W, s->K, b->P, steps, ahead, acc);
     }
     if (s->N) {
-        TYPED(pack)(&s->next, i, m, b->h, b->next);
+        TYPED(pack)(&s->next, i, m, b->h, 0, b->next);
         acc = TYPED(cross_tiles)(s->K, b->P, s->next.k, b->next, steps, ahead, acc);
     }
     if (s->E) {
@@ -212,12 +267,13 @@ static void TYPED(sweep_fold)(const fab_sweep *s, const double *sums, const TYPE
 }
 
 /* How often the inner loops turn on a block. */
-static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper)
+static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper, int fused)
 {
     const int64_t K = s->K, wide = s->u.k + s->x.k + (s->R ? s->w.k : 0);
-    int64_t turns = TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
+    int64_t turns = fused ? FUSED_TURNS * (SUB_ROWS / LANES)
+                          : TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
     if (s->psi_out && s->Q) turns += TYPED(product_turns)(K, K) / 2;
-    if (s->G) turns += TYPED(tile_turns)(K, K) / 2;
+    if (s->G) turns += TYPED(gram_turns)(K);
     if (s->H) turns += TYPED(tile_turns)(s->w.k, K);
     if (s->N) turns += TYPED(tile_turns)(K, s->next.k);
     return turns;
@@ -235,6 +291,7 @@ static fab_ahead TYPED(sweep_ahead)(const fab_sweep *s, int64_t first, int64_t t
     if (s->psi_out && s->psi_out != s->psi) also(&a, fab_numbers(s->psi_out, first), bytes);
     if (s->x.k == 1) also(&a, TYPED(at)(&s->x, first, 0), typed);
     if (s->next.k == 1 && s->N) also(&a, TYPED(at)(&s->next, first, 0), typed);
+    a.lines = count_lines(&a) / turns + 1;
     return a;
 }
 
@@ -242,10 +299,19 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
 {
     const fab_sweep *s = job->sweep;
     const TYPED(sums) at = TYPED(sums_layout)(s, partial);
-    const int64_t vectors = TYPED(sum_vectors)(s), turns = TYPED(sweep_turns)(s, job->upper);
+    const int64_t vectors = TYPED(sum_vectors)(s),
+                  turns =
+                      TYPED(sweep_turns)(s, job->upper, TYPED(sweep_fused)(s, job->upper) != NULL);
     TYPED(block) b;
     room = TYPED(block_layout)(&b, s, COLUMN, room);
     const TYPED(factor) f = TYPED(sweep_factor)(s, job, &b);
+    TYPED(fused_kernel) *fused = TYPED(sweep_fused)(s, job->upper);
+    TYPED(fused) g;
+    if (fused) {
+        if (s->x.k == 0) memset(b.X = TAKE(SUB_ROWS), 0, SUB_ROWS * sizeof *b.X);
+        g = TYPED(sweep_rows)(s, job, &b, TAKE((2 * s->K + 1) * s->K));
+        b.P = b.O;
+    }
     REAL *acc = TAKE(vectors * LANES);
     double *sums = TAKE_DOUBLES(vectors * LANES);
     memset(acc, 0, (size_t)(vectors * LANES) * sizeof *acc);
@@ -254,12 +320,20 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     FOR_BLOCKS(i, m, rows, SUB_ROWS)
     {
         fab_ahead ahead = TYPED(sweep_ahead)(s, i + m, turns);
-        TYPED(new_columns)(s, &f, i, m, &b, &ahead); /* 1 */
-        TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
+        if (fused)
+            TYPED(new_fused)(s, fused, &g, job, i, m, &b, &ahead); /* 1, and the storing of 3 */
+        else {
+            TYPED(new_columns)(s, &f, i, m, &b, &ahead); /* 1 */
+            TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
+        }
         *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
-        if (vectors > 0)
+        if (fused && vectors > 0) {
+            TYPED(inverse_roots)(m, b.psi, b.h); /* 3 */
+            TYPED(pad_rows)(m, b.h);
+            TYPED(scale_columns)(s->K, TYPED(steps)(m), b.h, b.O);
+        } else if (vectors > 0)
             TYPED(store_columns)(s, i, m, &b); /* 3 */
-        else
+        else if (!fused)
             TYPED(unpack)(b.O, &s->out, i, m);
         if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);

@@ -117,13 +117,16 @@ INLINE void TYPED(pack_pair)(const REAL *p, int64_t rs, int64_t j, VEC h, REAL *
 #endif
 
 INLINE void TYPED(pack_rows)(const fab_long *A, int64_t first, int64_t count, const REAL *scale,
-                             REAL *buf)
+                             int ahead, REAL *buf)
 {
     const int64_t k = A->k, rs = A->rs;
     const REAL *p = TYPED(at)(A, first, 0);
     for (int64_t i = 0; i < count; i += LANES, p += LANES * rs) {
         VEC h = (VEC){0} + 1;
         if (scale) h = *(const VEC *)(scale + i);
+        if (ahead)
+            for (int64_t l = 0; l < LANES * k * (int64_t)sizeof(REAL); l += 64)
+                __builtin_prefetch((const char *)(p + SUB_ROWS * rs) + l, 0, 3);
         int64_t j = 0;
 #if VECTOR_BYTES == 64
         for (; j + 2 * QUARTER <= k; j += 2 * QUARTER) TYPED(pack_pair)(p, rs, j, h, buf + i);
@@ -164,9 +167,10 @@ static void TYPED(pad)(int64_t k, int64_t count, REAL *buf)
         memset(buf + j * COLUMN + count, 0, (size_t)(end - count) * sizeof *buf);
 }
 
-/* buf = the turned block of `count` rows of A, row i times scale[i] (NULL: 1). */
+/* buf = the turned block of `count` rows of A, row i times scale[i] (NULL: 1); ahead: memory is asked for the rows of the
+ * next block on the way, as evenly as these are read. */
 static void TYPED(pack)(const fab_long *A, int64_t first, int64_t count, const REAL *scale,
-                        REAL *buf)
+                        int ahead, REAL *buf)
 {
     const int by_rows = A->cs == 1 && A->rs != 1 && A->k >= QUARTER;
     const int64_t full = by_rows ? count / LANES * LANES : 0;
@@ -174,9 +178,9 @@ static void TYPED(pack)(const fab_long *A, int64_t first, int64_t count, const R
         TYPED(pack_columns)(A, first, count, scale, buf);
     else {
         if (scale)
-            TYPED(pack_rows)(A, first, full, scale, buf);
+            TYPED(pack_rows)(A, first, full, scale, ahead, buf);
         else
-            TYPED(pack_rows)(A, first, full, NULL, buf);
+            TYPED(pack_rows)(A, first, full, NULL, ahead, buf);
         TYPED(pack_each)(A, first, full, count, scale, buf);
     }
     TYPED(pad)(A->k, count, buf);
@@ -251,6 +255,13 @@ static void TYPED(unpack_scaled)(const REAL *buf, const fab_long *A, int64_t fir
 static int64_t TYPED(tile_turns)(int64_t k, int64_t m)
 {
     return ((k + TILE - 1) / TILE) * ((m + TILE - 1) / TILE) * STRIDE;
+}
+
+/* The same of a Gram matrix. */
+static int64_t TYPED(gram_turns)(int64_t k)
+{
+    const int64_t tiles = (k + TILE - 1) / TILE;
+    return tiles * (tiles + 1) / 2 * (SUB_ROWS / LANES);
 }
 
 static int64_t TYPED(product_turns)(int64_t k, int64_t m)

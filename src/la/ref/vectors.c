@@ -202,6 +202,19 @@ static int64_t centre(const fab_run *r, const fab_rows *row, double g, void *mu,
     return same;
 }
 
+static void welford(const fab_run *r, int64_t n, double t, void *x, void *mean, void *squares,
+                    const fab_long *X)
+{
+    double *v = x, *m = mean, *s = squares;
+    for (int64_t i = 0; i < n; i++) {
+        const double d = v[i] - m[i];
+        m[i] += d / t;
+        if (s) s[i] += d * (v[i] - m[i]);
+        v[i] = d;
+    }
+    if (X->k > 0) r->ops->put(r, v, X);
+}
+
 const fab_vectors fab_vectors_host = {
     .size = sizeof(double),
     .flag = sizeof(int64_t),
@@ -224,4 +237,10 @@ const fab_vectors fab_vectors_host = {
     .floor = floor_of,
     .ascend = ascend,
     .centre = centre,
+    .welford = welford,
+    .bring = fab_ref_bring,
+    .draw = fab_ref_draw,
+    .project = fab_ref_project,
+    .step = fab_ref_step,
+    .gauss_sums = fab_ref_gauss_sums,
 };

@@ -69,14 +69,16 @@ static double size_of(fab_reservoir *r, double w)
     double sum = 0, count = 0;
     r->seen = (r->forget < 1 ? pow(r->forget, w) : 1) * r->seen + w;
     const double g = w / r->seen;
+    double *mean = r->mean, *var = r->var;
+    const double *x = r->x;
+#pragma omp simd reduction(+ : sum, count)
     for (int64_t i = 0; i < r->D; i++) {
-        const double e = r->x[i] - r->mean[i];
-        if (r->var[i] > 0) {
-            sum += fmin(e * e / r->var[i], MOST_SIZE);
-            count++;
-        }
-        r->mean[i] += g * e;
-        r->var[i] = (1 - g) * (r->var[i] + g * e * e);
+        const double v = var[i], e = x[i] - mean[i], q = e * e / (v > 0 ? v : 1);
+        const double most = q < MOST_SIZE ? q : MOST_SIZE;
+        sum += v > 0 ? most : 0;
+        count += v > 0 ? 1 : 0;
+        mean[i] += g * e;
+        var[i] = (1 - g) * (v + g * e * e);
     }
     return count > 0 ? log1p(sum / count) : 0;
 }

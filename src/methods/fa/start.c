@@ -413,87 +413,36 @@ static fab_fars far_of(fab_start *s)
 
 enum { FARS = sizeof(fab_fars) / sizeof(fab_far) };
 
-/* How it stands in a file; without its numbers where these are apart. */
-static fab_state form_of(const fab_start *s, const fab_far *f)
+/* How they stand in a file. */
+static fab_far_states states_of(const fab_start *s, const fab_fars *far)
 {
-    fab_dtype type = FAB_F64;
-    if (f->kind == FAB_FAR_ARRAY) type = s->run.ops->type;
-    if (f->kind == FAB_FAR_FLAGS) type = FAB_I64;
-    return (fab_state){f->name, type, s->D, f->k, s->run.ops->memory ? NULL : f->p};
-}
-
-static size_t bytes_of(const fab_state *v)
-{
-    return (size_t)(v->n * (v->k > 0 ? v->k : 1)) * (v->type == FAB_F32 ? 4 : 8);
-}
-
-/* From where the kernels are into *room, which moves on. */
-static fab_state stage(const fab_start *s, const fab_far *f, char **room)
-{
-    const fab_vectors *v = s->run.ops->vectors;
-    fab_state at = form_of(s, f);
-    if (!s->run.ops->memory || !f->p) return at;
-    at.p = *room;
-    *room += (bytes_of(&at) + 63) / 64 * 64;
-    if (f->kind == FAB_FAR_VECTOR)
-        v->get(&s->run, s->D, f->p, at.p);
-    else if (f->kind == FAB_FAR_FLAGS)
-        v->get_flags(&s->run, s->D, f->p, at.p);
-    else
-        v->fetch(&s->run, bytes_of(&at), f->p, at.p);
-    return at;
-}
-
-/* Room for all of two lists. */
-static fab_status make_room(fab_start *s, const fab_fars *a, const fab_fars *b, char **room)
-{
-    int64_t bytes = 0;
-    fab_release(s->staged);
-    s->staged = *room = NULL;
-    if (!s->run.ops->memory) return FAB_OK;
-    for (int i = 0; i < 2 * FARS; i++) {
-        const fab_far *f = i < FARS ? &a->of[i] : &b->of[i - FARS];
-        const fab_state v = form_of(s, f);
-        if (f->p) bytes += (int64_t)(bytes_of(&v) + 63) / 64 * 64;
+    fab_far_states all = {0};
+    for (int i = 0; i < FARS && far->of[i].name; i++) {
+        const fab_far *f = &far->of[i];
+        fab_dtype type = FAB_F64;
+        if (f->kind == FAB_FAR_ARRAY) type = s->run.ops->type;
+        if (f->kind == FAB_FAR_FLAGS) type = FAB_I64;
+        fab_far_add(&all, f->name, f->kind, type, s->D, f->k, f->p);
     }
-    FAB_TRY(fab_alloc_array(&s->staged, bytes, 1, s->who));
-    *room = s->staged;
-    return FAB_OK;
-}
-
-static fab_states stage_all(const fab_start *s, const fab_fars *from, char **room)
-{
-    fab_states all = {{{0}}};
-    for (int i = 0; i < FARS && from->of[i].name; i++) all.of[i] = stage(s, &from->of[i], room);
     return all;
 }
 
-/* Back to where the kernels are. */
-static void put_back(const fab_start *s, const fab_fars *to, const fab_states *from)
+static void release_staged(fab_start *s)
 {
-    const fab_vectors *v = s->run.ops->vectors;
-    for (int i = 0; i < FARS && to->of[i].name && s->run.ops->memory; i++) {
-        const fab_far *f = &to->of[i];
-        const fab_state *at = &from->of[i];
-        if (!f->p) continue;
-        if (f->kind == FAB_FAR_VECTOR)
-            v->put(&s->run, s->D, at->p, f->p);
-        else if (f->kind == FAB_FAR_FLAGS)
-            v->put_flags(&s->run, s->D, at->p, f->p);
-        else
-            v->store(&s->run, bytes_of(at), at->p, f->p);
-    }
+    for (int i = 0; i < 2; i++) fab_release(s->staged[i]);
+    s->staged[0] = s->staged[1] = NULL;
 }
 
 fab_status fab_start_save(void *handle, fab_tensors *t)
 {
     fab_start *s = handle;
+    const fab_fars own = far_of(s), of_method = s->parts->far(handle);
     const fab_states all = state_of(s), more = s->parts->state(handle);
-    const fab_fars far = far_of(s), farther = s->parts->far(handle);
-    char *room;
-    FAB_TRY(make_room(s, &far, &farther, &room));
-    const fab_states long_all = stage_all(s, &far, &room),
-                     long_more = stage_all(s, &farther, &room);
+    const fab_far_states far = states_of(s, &own), farther = states_of(s, &of_method);
+    fab_states long_all, long_more;
+    release_staged(s);
+    FAB_TRY(fab_far_fetch(&s->run, &far, &long_all, &s->staged[0]));
+    FAB_TRY(fab_far_fetch(&s->run, &farther, &long_more, &s->staged[1]));
     FAB_TRY(fab_states_save(&all, t));
     FAB_TRY(fab_states_save(&long_all, t));
     FAB_TRY(fab_states_save(&more, t));
@@ -504,18 +453,19 @@ fab_status fab_start_save(void *handle, fab_tensors *t)
 fab_status fab_start_load(void *handle, const fab_tensors *t)
 {
     fab_start *s = handle;
+    const fab_fars own = far_of(s), of_method = s->parts->far(handle);
     const fab_states all = state_of(s), more = s->parts->state(handle);
-    const fab_fars far = far_of(s), farther = s->parts->far(handle);
-    char *room;
-    FAB_TRY(make_room(s, &far, &farther, &room));
-    const fab_states long_all = stage_all(s, &far, &room),
-                     long_more = stage_all(s, &farther, &room);
+    const fab_far_states far = states_of(s, &own), farther = states_of(s, &of_method);
+    fab_states long_all, long_more;
+    release_staged(s);
+    FAB_TRY(fab_far_room(&s->run, &far, &long_all, &s->staged[0]));
+    FAB_TRY(fab_far_room(&s->run, &farther, &long_more, &s->staged[1]));
     FAB_TRY(fab_states_load(&all, t));
     FAB_TRY(fab_states_load(&long_all, t));
     FAB_TRY(fab_states_load(&more, t));
     FAB_TRY(fab_states_load(&long_more, t));
-    put_back(s, &far, &long_all);
-    put_back(s, &farther, &long_more);
+    fab_far_store(&s->run, &long_all, &far);
+    fab_far_store(&s->run, &long_more, &farther);
     FAB_TRY(fab_reservoir_load(&s->held, t));
     if (s->t < 0)
         return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.rows' counts %lld rows", (long long)s->t);
@@ -528,6 +478,6 @@ void fab_start_free(void *handle)
     fab_start *s = handle;
     if (!s) return;
     if (s->far) s->run.ops->memory->release(s->far);
-    fab_release(s->staged);
+    release_staged(s);
     fab_release(s);
 }

@@ -42,12 +42,6 @@ extern const char *const fab_centre_names[3], *const fab_start_names[4];
 
 /* Long arrays of a method's state, where the kernels are: in files F64 or the type of F, flags I64.  With p = NULL there is
  * none. */
-typedef enum fab_far_kind {
-    FAB_FAR_ARRAY,
-    FAB_FAR_VECTOR,
-    FAB_FAR_MEAN,
-    FAB_FAR_FLAGS
-} fab_far_kind;
 typedef struct fab_far {
     const char *name;
     fab_far_kind kind;
@@ -100,7 +94,7 @@ typedef struct fab_start {
 
     fab_gauss q;      /* the result, as the host sees it */
     double *variance; /* D: w, as the host sees it, where rows are held */
-    void *staged;     /* long arrays on their way into a file */
+    void *staged[2];  /* long arrays on their way into a file: its own, and those of the method */
     double *G0;       /* K x K: F0' psi0^-1 F0 */
     fab_reservoir held;
     double *square;  /* K x K: scratch */
