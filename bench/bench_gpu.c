@@ -1,4 +1,4 @@
-/* bench_gpu.c - a card: the streams and the Gram beside its copy rate of the same run.
+/* bench_gpu.c - a card: the streams, the Gram and the steps of vifa beside its copy rate of the same run.
  *
  *     bench_gpu [largest D, default 1e8]
  *
@@ -114,7 +114,7 @@ static void next_row(int64_t D, void *x, float *host)
 static void measure_stream(const char *method, const char *how, int64_t D, int on_card,
                            double bytes)
 {
-    const fab_method *m = fab_method_find(method);
+    const fab_method *m = fab_method_of_vectors(fab_method_find(method));
     const int rows = D < 1000000 ? MOST_ROWS : 1, each = D < 1000000 ? 50 : 1;
     int64_t settings[32], fed = 0;
     double seconds[TIMES];
@@ -122,9 +122,10 @@ static void measure_stream(const char *method, const char *how, int64_t D, int o
     float *host = on_card ? NULL : malloc((size_t)D * sizeof *host);
     const fab_exec exec = {.ops = ops, .threads = 1};
     fab_settings_defaults(m->fields, settings);
-    if (fab_settings_parse(m->fields, settings, "K", "10") != FAB_OK ||
-        fab_settings_parse(m->fields, settings, "warmup", "20") != FAB_OK ||
-        fab_settings_parse(m->fields, settings, "held", "0") != FAB_OK)
+    if (fab_settings_parse(m->fields, settings, "K", "10") != FAB_OK) stop("settings");
+    if (fab_settings_find(m->fields, "warmup") &&
+        (fab_settings_parse(m->fields, settings, "warmup", "20") != FAB_OK ||
+         fab_settings_parse(m->fields, settings, "held", "0") != FAB_OK))
         stop("settings");
     if (m->init(&handle, settings, &(fab_input){.vectors = D}, &exec) != FAB_OK) stop(method);
     for (int i = 0; i < rows; i++) {
@@ -148,6 +149,104 @@ static void measure_stream(const char *method, const char *how, int64_t D, int o
     free(host);
 }
 
+/* A draw, and a step of vifa outside the gradient: draws and what moves q from gradients that are there, nearly 0. */
+static void measure_vifa(const char *how, int64_t D, int64_t L, int path, int adam, double bytes)
+{
+    enum { MOST = 2 };
+    const fab_vectors *v = ops->vectors;
+    fab_run r = {.ops = ops, .threads = 1};
+    double draws[TIMES], steps[TIMES], h[MOST * K] = {0}, y[MOST * K], Minv[K * K] = {0}, G[K * K];
+    fab_draw draw[MOST];
+    void *memory[10] = {take(D),
+                        take(D),
+                        take(D * K),
+                        take(D),
+                        take(D * L),
+                        adam ? take(D) : NULL,
+                        adam ? take(D) : NULL,
+                        adam ? take(D) : NULL,
+                        adam ? take(D) : NULL,
+                        NULL};
+    void *m_F = adam ? take(D * K) : NULL, *v_F = adam ? take(D * K) : NULL;
+    r.work = ops->memory->alloc(ops->work(D, K, K, 1));
+    if (!r.work) stop("work");
+    for (int k = 0; k < K; k++) Minv[k + k * K] = h[k] = h[K + k] = y[k] = y[K + k] = 0.1;
+    for (int l = 0; l < L; l++)
+        draw[l] = (fab_draw){1, 300, l ? -1 : 1, 1e-6, h + l * K, y + l * K};
+    const fab_long F = fab_long_rows(memory[2], D, K);
+    fab_step s = {.kind = adam ? FAB_STEP_ADAM : FAB_STEP_PLAIN,
+                  .q = {D, K, memory[0], memory[1], memory[2]},
+                  .L = L,
+                  .draw = draw,
+                  .V = memory[4],
+                  .weight = 1,
+                  .alpha = 1e-6,
+                  .path = path,
+                  .Minv = Minv,
+                  .c = {1e-6, 1, 1, memory[5], memory[6]},
+                  .gamma = {1e-6, 1, 1, memory[7], memory[8]},
+                  .F = {1e-6, 1, 1, m_F, v_F},
+                  .b1 = 0.9,
+                  .b2 = 0.999,
+                  .epsilon = 1e-8,
+                  .most = 80,
+                  .G = G};
+    ops->randn(&r, 1, FAB_PURPOSE_DATA, 1, &F);
+    v->fill(&r, D, -1, memory[1]);
+    for (int t = 0; t < TIMES; t++) {
+        settle(memory[0]);
+        const double start = fab_clock();
+        for (int l = 0; l < L; l++) {
+            if (path && l == 0) v->project(&r, &s.q, &draw[l], y);
+            v->draw(&r, &s.q, &draw[l], memory[3]);
+        }
+        settle(memory[3]);
+        const double drawn = fab_clock();
+        v->step(&r, &s);
+        draws[t] = (drawn - start) / (double)L;
+        steps[t] = fab_clock() - start;
+    }
+    if (fab_sum(&r, G, 1) != FAB_OK) stop("step");
+    if (!path && !adam && L == 1) line("a draw", D, draws, 52.0 * (double)D);
+    line(how, D, steps, bytes * (double)D);
+    for (int i = 0; i < 9; i++)
+        if (memory[i]) ops->memory->release(memory[i]);
+    if (m_F) ops->memory->release(m_F), ops->memory->release(v_F);
+    ops->memory->release(r.work);
+}
+
+/* The same by ask and tell: beside the two passes a copy of the gradient, and once an interval a Gram and a copy of q. */
+static void measure_ask(int64_t D)
+{
+    enum { EACH = 5 };
+    fab_vifa_settings s = fab_vifa_defaults();
+    fab_fit *f;
+    fab_question q;
+    int done;
+    double seconds[TIMES];
+    void *g = take(D);
+    const fab_exec exec = {.ops = ops, .threads = 1};
+    const fab_model m = {
+        .D = D, .head = {.D = 1, .classes = 1, .beta = 1}, .batch = 1, .type = FAB_F32};
+    s.K = K, s.draws = 1, s.train.batch = 1, s.train.epochs = 1, s.train.rate = 1e-9;
+    s.optimiser = FAB_VIFA_SGD, s.entropy = FAB_VIFA_CLOSED, s.map_part = s.ramp_part = 0;
+    const fab_input in = {.model = &m, .rows = 100000};
+    if (fab_fit_create(&f, "vifa", &s, sizeof s, &in, &exec) != FAB_OK) stop("vifa");
+    for (int t = -1; t < TIMES; t++) {
+        const double start = fab_clock();
+        for (int i = 0; i < EACH; i++) {
+            if (fab_fit_ask(f, &q, &done) != FAB_OK || done) stop("ask");
+            const fab_answer a = {.loss = 1, .gradient = g, .type = FAB_F32, .there = 1};
+            if (fab_fit_tell(f, &a) != FAB_OK) stop("tell");
+        }
+        settle(g);
+        if (t >= 0) seconds[t] = (fab_clock() - start) / EACH;
+    }
+    line("the same, ask and tell", D, seconds, 160.0 * (double)D);
+    fab_fit_free(f);
+    ops->memory->release(g);
+}
+
 int main(int argc, char **argv)
 {
     const int64_t most = argc > 1 ? (int64_t)strtod(argv[1], NULL) : 100000000;
@@ -157,10 +256,19 @@ int main(int argc, char **argv)
     measure_copy(most < 1000000000 ? most : 1000000000);
     for (int64_t D = 1000; D <= most; D *= 10) {
         if (D >= 1000000) measure_gram(D);
+        if (D >= 1000000) measure_vifa("vifa, closed, sgd", D, 1, 0, 0, 152);
+        if (D >= 1000000 && D <= 100000000) {
+            measure_ask(D);
+            measure_vifa("vifa, path, sgd", D, 1, 1, 0, 204);
+            measure_vifa("vifa, closed, adam", D, 1, 0, 1, 344);
+            measure_vifa("vifa, 2 draws", D, 2, 0, 0, 208);
+            measure_vifa("vifa, as by default", D, 2, 1, 1, 452);
+        }
         measure_stream("online-em", "online-em, on card", D, 1, 128);
         if (D == most) break;
         if (D >= 1000000) measure_stream("stochastic-em", "stochastic-em, on card", D, 1, 128);
         if (D == 10000000) measure_stream("online-em", "online-em, from host", D, 0, 128);
+        if (D == 10000000) measure_stream("swag", "swag, on card", D, 1, 64);
     }
     return 0;
 }

@@ -159,6 +159,18 @@ static double away_ascend(const fab_run *r, int64_t n, double a, const void *v, 
 static int64_t away_centre(const fab_run *r, const fab_rows *row, double g, void *mu, const fab_long *X, void *flags,
                            void *scratch)
 { int64_t a; AWAY(a =, fab_vectors_host.centre(r, row, g, mu, X, flags, scratch)); return a; }
+static void away_welford(const fab_run *r, int64_t n, double t, void *x, void *mean, void *squares, const fab_long *X)
+{ AWAY(, fab_vectors_host.welford(r, n, t, x, mean, squares, X)); }
+static int64_t away_bring(const fab_run *r, const fab_rows *row, const fab_long *X)
+{ int64_t a; AWAY(a =, fab_vectors_host.bring(r, row, X)); return a; }
+static void away_draw(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, void *theta)
+{ AWAY(, fab_vectors_host.draw(r, q, d, theta)); }
+static void away_project(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, double *sums)
+{ AWAY(, fab_vectors_host.project(r, q, d, sums)); }
+static void away_step(const fab_run *r, fab_step *s)
+{ AWAY(, fab_vectors_host.step(r, s)); }
+static void away_gauss_sums(const fab_run *r, const fab_far_gauss *q, double *out)
+{ AWAY(, fab_vectors_host.gauss_sums(r, q, out)); }
 /* clang-format on */
 
 static const fab_vectors away_vectors = {.size = sizeof(double),
@@ -181,7 +193,13 @@ static const fab_vectors away_vectors = {.size = sizeof(double),
                                          .normals = away_normals,
                                          .floor = away_floor,
                                          .ascend = away_ascend,
-                                         .centre = away_centre};
+                                         .centre = away_centre,
+                                         .welford = away_welford,
+                                         .bring = away_bring,
+                                         .draw = away_draw,
+                                         .project = away_project,
+                                         .step = away_step,
+                                         .gauss_sums = away_gauss_sums};
 
 static size_t away_work(int64_t n, int64_t rows, int64_t cols, int threads)
 {

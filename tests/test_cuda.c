@@ -110,6 +110,10 @@ static void near_array(const both *b, const char *what, const pair *p, double bo
 
 typedef void check_fn(both *b);
 
+#ifndef LARGEST
+#define LARGEST 70001 /* smaller under a sanitizer, which takes its time */
+#endif
+
 static void at_sizes(check_fn *check)
 {
     static const int64_t some_n[] = {1, 29, 63, 512, 5003, 70001},
@@ -117,7 +121,7 @@ static void at_sizes(check_fn *check)
     for (int type = FAB_F64; type <= FAB_F32; type++)
         for (size_t a = 0; a < 6; a++)
             for (size_t c = 0; c < 7; c++) {
-                if (some_n[a] * some_k[c] > 1000000) continue;
+                if (some_n[a] * some_k[c] > 1000000 || some_n[a] > LARGEST) continue;
                 both b = open_both((fab_dtype)type, some_n[a], some_k[c],
                                    (int64_t[]){1, 3, 20}[(a + c) % 3]);
                 check(&b);
@@ -407,6 +411,195 @@ static void vectors_agree_with_the_plain_loops(void **state)
     at_sizes(check_vectors);
 }
 
+/* ---- draws and steps of a Gaussian ------------------------------------------------------------------- */
+
+enum { MOST_L = 9 };
+
+/* One of them in both places: psi on (.3, 2.7), moments as after some steps. */
+typedef struct spread {
+    vector c, gamma, m_c, v_c, m_gamma, v_gamma;
+    pair F, V, m_F, v_F, theta;
+    double *h, *y, *Minv, *G, *ref_G;
+    fab_draw draw[MOST_L];
+} spread;
+
+static void same_sign(const both *b, pair *p)
+{
+    const int64_t n = p->host.n, k = p->host.k;
+    double *x = la_doubles(n * k);
+    b->ref->get(&b->plain, &p->host, x);
+    for (int64_t i = 0; i < n * k; i++) x[i] = 0.1 + fabs(x[i]);
+    b->ref->put(&b->plain, x, &p->host);
+    b->card->vectors->store(&b->run, p->bytes, p->host.p, p->card.p);
+    fab_release(x);
+}
+
+static spread open_spread(const both *b, int64_t L)
+{
+    const int64_t n = b->n, k = b->k;
+    spread s = {.c = numbers(b, 51, -1, 1),
+                .gamma = numbers(b, 52, -1, 1),
+                .m_c = numbers(b, 53, -1, 1),
+                .v_c = numbers(b, 54, 0.25, 2),
+                .m_gamma = numbers(b, 55, -1, 1),
+                .v_gamma = numbers(b, 56, 0.25, 2),
+                .F = array(b, BY_ROWS, 57, n, k),
+                .V = array(b, BY_COLUMNS, 58, n * L, 1),
+                .m_F = array(b, BY_ROWS, 59, n, k),
+                .v_F = array(b, BY_ROWS, 60, n, k),
+                .theta = array(b, BY_COLUMNS, 61, n, 1),
+                .h = la_doubles(L * k),
+                .y = la_doubles(L * k),
+                .Minv = la_doubles(k * k),
+                .G = la_doubles(k * k),
+                .ref_G = la_doubles(k * k)};
+    same_sign(b, &s.v_F);
+    la_fill(62, 1, L * k, s.h), la_fill(63, 1, L * k, s.y), la_fill(64, 1, k * k, s.Minv);
+    for (int64_t i = 0; i < k; i++)
+        for (int64_t j = 0; j < i; j++) s.Minv[i + j * k] = s.Minv[j + i * k];
+    for (int64_t l = 0; l < L; l++)
+        s.draw[l] = (fab_draw){.seed = 5,
+                               .stream = 300 + 2 * (uint64_t)(l / 2) + ((uint64_t)1 << 40),
+                               .sign = l % 2 ? -1 : 1,
+                               .scale = 1.5 + (double)l,
+                               .h = s.h + l * k,
+                               .y = s.y + l * k};
+    return s;
+}
+
+static void drop_spread(const both *b, spread *s)
+{
+    vector *const v[] = {&s->c, &s->gamma, &s->m_c, &s->v_c, &s->m_gamma, &s->v_gamma};
+    pair *const p[] = {&s->F, &s->V, &s->m_F, &s->v_F, &s->theta};
+    for (size_t i = 0; i < sizeof v / sizeof *v; i++) drop_vector(b, v[i]);
+    for (size_t i = 0; i < sizeof p / sizeof *p; i++) drop(b, p[i]);
+    fab_release(s->h), fab_release(s->y), fab_release(s->Minv);
+    fab_release(s->G), fab_release(s->ref_G);
+}
+
+static fab_step step_of(const both *b, const spread *s, int on_card, int64_t L, fab_step_kind kind,
+                        int path, double weight)
+{
+    fab_step x = {.kind = kind,
+                  .q = {b->n, b->k, on_card ? s->c.card : s->c.host,
+                        on_card ? s->gamma.card : s->gamma.host,
+                        on_card ? s->F.card.p : s->F.host.p},
+                  .L = L,
+                  .draw = s->draw,
+                  .V = on_card ? s->V.card.p : s->V.host.p,
+                  .weight = weight,
+                  .alpha = 0.3,
+                  .path = path,
+                  .Minv = s->Minv,
+                  .c = {0.02, 0.9, 1.3, on_card ? s->m_c.card : s->m_c.host,
+                        on_card ? s->v_c.card : s->v_c.host},
+                  .gamma = {0.03, 0.8, 1.2, on_card ? s->m_gamma.card : s->m_gamma.host,
+                            on_card ? s->v_gamma.card : s->v_gamma.host},
+                  .F = {0.01, 0.7, 1.1, on_card ? s->m_F.card.p : s->m_F.host.p,
+                        on_card ? s->v_F.card.p : s->v_F.host.p},
+                  .b1 = 0.9,
+                  .b2 = 0.99,
+                  .epsilon = 1e-8,
+                  .most = 0.7,
+                  .G = on_card ? s->G : s->ref_G};
+    return x;
+}
+
+/* Where |gamma| is just at `most` rounding decides. */
+static void near_count(const char *what, double a, double b, double bound)
+{
+    near(what, 1, &a, &b, bound);
+}
+
+static void check_step_of(both *b, int64_t L, fab_step_kind kind, int path, double weight)
+{
+    const double eps = la_eps(b->card->type), k = (double)b->k, n = (double)b->n;
+    const double row = 64 * eps * (k * k + 4) * (double)L;
+    spread s = open_spread(b, L);
+    fab_step on_card = step_of(b, &s, 1, L, kind, path, weight),
+             plain = step_of(b, &s, 0, L, kind, path, weight);
+    b->card->vectors->step(&b->run, &on_card);
+    fab_vectors_host.step(&b->plain, &plain);
+    for (int i = 0; i < (kind == FAB_STEP_NORMS ? 3 : 2); i++)
+        near("square", 1, &on_card.squares[i], &plain.squares[i],
+             (row * (k + 1) + 64 * eps) * (plain.squares[i] + n));
+    if (kind != FAB_STEP_NORMS) near("G", b->k * b->k, s.G, s.ref_G, (row + 64 * eps) * 4 * n);
+    near_count("beyond", (double)on_card.beyond, (double)plain.beyond, 2 + n / 1000);
+    near_vector(b, "c", &s.c, row), near_vector(b, "gamma", &s.gamma, row);
+    near_array(b, "F", &s.F, row);
+    if (kind == FAB_STEP_ADAM) {
+        near_vector(b, "m of c", &s.m_c, row), near_vector(b, "v of c", &s.v_c, row * k * 16 + row);
+        near_vector(b, "m of gamma", &s.m_gamma, row);
+        near_vector(b, "v of gamma", &s.v_gamma, row * k * 16 + row);
+        near_array(b, "m of F", &s.m_F, row), near_array(b, "v of F", &s.v_F, row * k * 16 + row);
+    }
+    drop_spread(b, &s);
+}
+
+static void check_steps(both *b)
+{
+    static const int64_t draws[] = {1, 2, 3, 9};
+    for (size_t l = 0; l < sizeof draws / sizeof *draws; l++) {
+        if (b->n * draws[l] > 100000 && draws[l] > 2) continue;
+        for (int path = 0; path < 2; path++) {
+            check_step_of(b, draws[l], FAB_STEP_NORMS, path, 0.6);
+            check_step_of(b, draws[l], FAB_STEP_PLAIN, path, 0.6);
+            check_step_of(b, draws[l], FAB_STEP_ADAM, path, 0.6);
+            check_step_of(b, draws[l], FAB_STEP_ADAM, path, 0);
+        }
+    }
+    spread s = open_spread(b, 1);
+    fab_step on_card = step_of(b, &s, 1, 0, FAB_STEP_NOTHING, 0, 1),
+             plain = step_of(b, &s, 0, 0, FAB_STEP_NOTHING, 0, 1);
+    b->card->vectors->step(&b->run, &on_card);
+    fab_vectors_host.step(&b->plain, &plain);
+    near("G", b->k * b->k, s.G, s.ref_G, 256 * la_eps(b->card->type) * (double)b->n);
+    assert_int_equal(on_card.beyond, plain.beyond);
+    near_vector(b, "c", &s.c, 0), near_array(b, "F", &s.F, 0);
+    drop_spread(b, &s);
+}
+
+static void check_draws(both *b)
+{
+    const double eps = la_eps(b->card->type), k = (double)b->k, n = (double)b->n;
+    const fab_vectors *v = b->card->vectors;
+    spread s = open_spread(b, 2);
+    const fab_step on_card = step_of(b, &s, 1, 2, FAB_STEP_PLAIN, 0, 1),
+                   plain = step_of(b, &s, 0, 2, FAB_STEP_PLAIN, 0, 1);
+    for (int l = 0; l < 2; l++) {
+        v->draw(&b->run, &on_card.q, &s.draw[l], s.theta.card.p);
+        fab_vectors_host.draw(&b->plain, &plain.q, &s.draw[l], s.theta.host.p);
+        near_array(b, "theta", &s.theta, 32 * eps * (k + 2));
+        v->project(&b->run, &on_card.q, &s.draw[l], s.G);
+        v->project(&b->run, &on_card.q, &s.draw[l], s.h);
+        fab_vectors_host.project(&b->plain, &plain.q, &s.draw[l], s.ref_G);
+        near("F' psi^-1/2 z", b->k, s.G, s.ref_G, 256 * eps * n);
+        assert_memory_equal(s.G, s.h, (size_t)b->k * sizeof *s.G);
+    }
+    double sums[FAB_GAUSS_SUMS], ref[FAB_GAUSS_SUMS], *x = la_doubles(b->n);
+    v->gauss_sums(&b->run, &on_card.q, sums), fab_vectors_host.gauss_sums(&b->plain, &plain.q, ref);
+    near("sums", FAB_GAUSS_SUMS, sums, ref, 64 * eps * n);
+    la_fill(65, 1, b->n, x);
+    if (b->n > 1) x[b->n / 2] = INFINITY;
+    const fab_rows row = {x, FAB_F64, 1, b->n};
+    assert_int_equal(v->bring(&b->run, &row, &s.theta.card),
+                     fab_vectors_host.bring(&b->plain, &row, &s.theta.host));
+    fab_release(x);
+    drop_spread(b, &s);
+}
+
+static void draws_agree_with_the_plain_loops(void **state)
+{
+    (void)state;
+    at_sizes(check_draws);
+}
+
+static void steps_agree_with_the_plain_loops(void **state)
+{
+    (void)state;
+    at_sizes(check_steps);
+}
+
 static void a_mean_runs_in_double(void **state)
 {
     (void)state;
@@ -449,6 +642,8 @@ int main(void)
         cmocka_unit_test(sweeps_agree_with_the_plain_loops_and_have_the_same_bits_twice),
         cmocka_unit_test(what_goes_in_and_out_agrees_with_the_plain_loops),
         cmocka_unit_test(vectors_agree_with_the_plain_loops),
+        cmocka_unit_test(draws_agree_with_the_plain_loops),
+        cmocka_unit_test(steps_agree_with_the_plain_loops),
         cmocka_unit_test(a_mean_runs_in_double),
         cmocka_unit_test(what_does_not_fit_is_refused_and_nothing_breaks),
     };

@@ -523,3 +523,72 @@ def test_a_posterior_as_prior_keeps_the_earlier_task():
     lines = numbers_of("lora_prior.py")
     after, alone = lines[-2], lines[-1]
     assert after[0] > 0.8 and after[1] > alone[1]
+
+
+# ---- a card ------------------------------------------------------------------------------------------
+
+
+def card_or_skip(**more):
+    """A posterior of a net on the card, or the reason why there is none."""
+    if not torch.cuda.is_available():
+        print("skipped: torch finds no card")
+        pytest.skip("torch finds no card")
+    model = net().cuda()
+    post = ft.VIFA(model, 100, rank=3, device="cuda", optimiser="adam", **{**QUICK, **more})
+    try:
+        post._begin()
+    except (RuntimeError, ValueError, NotImplementedError) as e:
+        if "device cuda" not in str(e):
+            raise
+        print(f"skipped: {e}")
+        pytest.skip(str(e))
+    return post
+
+
+def test_a_device_that_is_not_there_is_a_sentence():
+    with pytest.raises(ValueError, match="there is no device 'tpu'"):
+        ft.VIFA(net(), 100, device="tpu")._begin()
+    if not torch.cuda.is_available():
+        with pytest.raises(fabayes.NotSupported, match="device cuda"):
+            ft.VIFA(net(), 100, device="cuda")._begin()
+
+
+def test_a_run_on_a_card_is_that_of_the_processor():
+    post = card_or_skip(dtype="f64")
+    there = ft.VIFA(net(), 100, rank=3, optimiser="adam", **QUICK)
+    x, y = curve(100, 1)
+    drive(there, x, y)
+    drive(post, x.cuda(), y.cuda())
+    assert np.allclose(post.gauss.mean, there.gauss.mean, atol=2e-3)  # gradients of the nets are of float32
+    assert np.allclose(np.log(post.gauss.diag), np.log(there.gauss.diag), atol=2e-2)
+
+
+def test_draws_are_lent_to_a_model_on_the_card():
+    post = card_or_skip()
+    x, y = curve(100, 1)
+    x, y = x.cuda(), y.cuda()
+    places = []
+
+    def closure(model):
+        places.append(next(iter(post.params.values())).data_ptr())
+        return nll(model(x), y)
+
+    post.step(closure)
+    assert set(places) == {post._run.theta.data_ptr()} and post._run.theta.is_cuda
+    state = post.state_dict()
+    again = ft.VIFA(net().cuda(), 100, rank=3, device="cuda", optimiser="adam", **QUICK)
+    again.load_state_dict(state)
+    for p in (post, again):
+        drive(p, x, y)
+    assert same(post.gauss, again.gauss)
+
+
+def test_a_gradient_elsewhere_than_on_the_card_is_refused():
+    post = card_or_skip()
+    run = post._begin()
+    run._ask()
+    with pytest.raises(ValueError, match="expected 37 numbers on the card"):
+        run.fit.tell(0.5, torch.zeros(3, device="cuda"))
+    with pytest.raises(ValueError, match="not finite"):
+        run.fit.tell(0.5, torch.full((37,), float("nan"), device="cuda"))
+    run.fit.tell(0.5, torch.zeros(37, device="cuda"))

@@ -35,6 +35,9 @@ struct fab_drive {
     int64_t asks;   /* fab_asks */
     int linear;     /* the rows of a linear model, through their Jacobian */
     fab_run la;     /* kernels of the model's type */
+    fab_run far;    /* kernels of the fit, where they have memory of their own */
+    void *block;    /* their workspace */
+    void *to;       /* where the gradient goes */
 
     fab_coroutine *run;
     where where;
@@ -104,6 +107,18 @@ static fab_status loss(void *self, const double *theta, const fab_examples *e, d
         (fab_question){.loss = 1, .gradient = gradient && !examples, .examples = examples}));
     *out = d->answer.loss;
     if (gradient) memcpy(gradient, d->answer.gradient, (size_t)d->user.D * sizeof *gradient);
+    return FAB_OK;
+}
+
+static fab_status loss_there(void *self, const void *theta, const fab_examples *e, double *out,
+                             void *gradient)
+{
+    fab_drive *d = self;
+    d->to = gradient;
+    FAB_TRY(put_question(
+        d, NULL, &e->x,
+        (fab_question){.loss = 1, .gradient = 1, .there = theta, .there_type = d->far.ops->type}));
+    *out = d->answer.loss;
     return FAB_OK;
 }
 
@@ -258,12 +273,13 @@ static void layout(fab_layout *l, void *handle)
     d->number = fab_place(l, rows, sizeof *d->number);
     d->y = fab_place(l, d->table.y ? 0 : rows, sizeof *d->y);
     d->row = fab_place(l, rows, sizeof *d->row);
-    d->answer.gradient = fab_place(l, D, sizeof(double));
+    d->answer.gradient = fab_place(l, d->far.ops ? 0 : D, sizeof(double));
     d->answer.G = fab_place(l, d->asks & FAB_ASKS_EXAMPLES ? chunk * D : 0, sizeof(double));
     d->answer.outputs = fab_place(l, outputs ? chunk * C : 0, sizeof(double));
     d->answer.J = fab_place(l, outputs ? chunk * C * D : 0, sizeof(double));
     d->x = fab_place(l, d->linear ? chunk * d->user.head.D : 0, sizeof *d->x);
-    d->la.work = fab_place(l, (int64_t)d->la.ops->work(D, 1, 1, 1), 1);
+    d->la.work = fab_place(l, d->far.ops ? 0 : (int64_t)d->la.ops->work(D, 1, 1, 1), 1);
+    if (d->far.ops) d->far.work = fab_place_long(l, (int64_t)d->far.ops->work(D, 1, 1, 1), 1);
 }
 
 /* What the caller must have said for such a method. */
@@ -295,7 +311,8 @@ static fab_status check_described(const fab_method *m, const fab_model *user, co
     return FAB_OK;
 }
 
-fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_model *model)
+fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_model *model,
+                            const fab_exec *x)
 {
     const fab_model user = f->model;
     const fab_method *m = f->m;
@@ -316,7 +333,12 @@ fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_
     FAB_TRY(fab_run_init(
         &proto.la, &(fab_exec){.ops = fab_ops_find("cpu", user.type), .threads = 1}, user.type));
     fab_drive *new;
-    FAB_TRY(fab_build((void **)&new, sizeof proto, &proto, layout));
+    void *block;
+    const int far = x && x->ops && x->ops->memory;
+    if (far) FAB_TRY(fab_run_init_anywhere(&proto.far, x, x->ops->type));
+    FAB_TRY(fab_build_apart((void **)&new, sizeof proto, &proto, layout,
+                            far ? proto.far.ops->memory : NULL, &block));
+    new->block = block;
     for (int64_t i = 0; i < in->rows; i++) new->number[i] = (double)i;
     new->table.x = (fab_rows){.p = new->number, .type = FAB_F64, .n = in->rows, .ld = 1};
     if (!in->y) new->table.y = new->y;
@@ -348,7 +370,8 @@ fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_
                          .start = user.start ? start : NULL,
                          .predict = outputs ? predict : NULL,
                          .jacobian = outputs ? jacobian : NULL,
-                         .gradients = asks &FAB_ASKS_EXAMPLES ? gradients : NULL};
+                         .gradients = asks &FAB_ASKS_EXAMPLES ? gradients : NULL,
+                         .loss_there = far ? loss_there : NULL};
     return FAB_OK;
 }
 
@@ -357,6 +380,7 @@ void fab_drive_free(fab_drive *d)
     if (!d) return;
     if (d->run) d->where = ASKED; /* and never answered: the run comes to its end */
     leave(d);
+    if (d->block) d->far.ops->memory->release(d->block);
     fab_release(d);
 }
 
@@ -407,6 +431,29 @@ static fab_status take(const fab_drive *d, fab_rows from, int64_t width, double 
     return FAB_OK;
 }
 
+/* The gradient of an answer, wherever it is, to where it is wanted. */
+static fab_status take_gradient(fab_drive *d, const fab_answer *a)
+{
+    const int64_t D = d->user.D;
+    const fab_rows row = {.p = a->gradient, .type = a->type, .n = 1, .ld = D};
+    if (a->there && !d->q.there)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: a gradient in the memory of kernels, and this fit works in the host's",
+                        d->f->m->name);
+    if (!d->q.there) return take(d, row, D, d->answer.gradient);
+    if (!fab_ops_as(d->far.ops, a->type))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: the gradient is %s, expected f64 or f32",
+                        d->f->m->name, fab_dtype_name(a->type));
+    if (!a->there) FAB_TRY(fab_rows_check(d->f->m->name, &row, D));
+    const fab_long to = fab_long_vectors(d->to, D, 1, D);
+    const int64_t bad = d->far.ops->vectors->bring(&d->far, &row, &to);
+    double number = (double)bad;
+    FAB_TRY(fab_sum(&d->far, &number, 1)); /* have kernels failed? */
+    if (bad == 0) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_DATA, "%s: %lld numbers of the gradient are not finite", d->f->m->name,
+                    (long long)bad);
+}
+
 /* The Jacobian of linear predictors: (x_i, 1) in the place of class c in row i classes + c, and 0 elsewhere? */
 static fab_status check_linear(const fab_drive *d)
 {
@@ -446,9 +493,7 @@ fab_status fab_fit_tell(fab_fit *f, const fab_answer *a)
                         f->m->name, lacks);
     const int64_t D = d->user.D, C = d->user.outputs;
     const int has_J = q->jacobian || (q->outputs && a->jacobian);
-    if (q->gradient)
-        FAB_TRY(
-            take(d, (fab_rows){.p = a->gradient, .type = a->type, .n = 1}, D, d->answer.gradient));
+    if (q->gradient) FAB_TRY(take_gradient(d, a));
     if (q->examples)
         FAB_TRY(take(d, (fab_rows){.p = a->examples, .type = a->type, .n = q->n, .ld = a->ld}, D,
                      d->answer.G));

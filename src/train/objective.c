@@ -48,7 +48,9 @@ static void layout(fab_layout *l, void *handle)
     o->z = fab_place(l, b->dense ? o->width * o->rows : 0, sizeof(double));
     o->eta = fab_place(l, C * o->rows, sizeof(double));
     o->slope = fab_place(l, C * o->rows, sizeof(double));
-    o->hessian = fab_place(l, (b->dense ? C * C : 1) * o->rows, sizeof(double));
+    o->hessian = fab_place(l, o->rows, sizeof(double));
+    o->U = fab_place(l, b->dense && C > 1 ? o->P * o->rows : 0, sizeof(double));
+    o->blocks = fab_place(l, b->dense && C > 1 ? o->P * o->width : 0, sizeof(double));
     o->curvature = fab_place(l, o->e->x.n * C, sizeof(double));
     o->XV = fab_place(l, C * o->rows * o->columns, sizeof(double));
     o->HXV = fab_place(l, C * o->rows * o->columns, sizeof(double));
@@ -172,7 +174,8 @@ static void times(const fab_objective *o, const view *x, int64_t k, const double
     else
         fab_gemm(FAB_F64, FAB_N, FAB_N, x->n, k, D, 1, x->p, x->ld, V, k, 0, out, k);
     if (o->m.intercept)
-        for (int64_t i = 0; i < x->n * k; i++) out[i] += V[D * k + i % k];
+        for (int64_t j = 0; j < x->n; j++)
+            for (int64_t i = 0; i < k; i++) out[j * k + i] += V[D * k + i];
 }
 
 /* out ((D + intercept) x k) += a (x, 1)' U, U n x k */
@@ -187,7 +190,8 @@ static void add_times_transposed(const fab_objective *o, const view *x, int64_t 
     else
         fab_gemm(FAB_F64, FAB_T, FAB_N, D, k, x->n, a, x->p, x->ld, U, k, 1, out, k);
     if (o->m.intercept)
-        for (int64_t i = 0; i < x->n * k; i++) out[D * k + i % k] += a * U[i];
+        for (int64_t j = 0; j < x->n; j++)
+            for (int64_t i = 0; i < k; i++) out[D * k + i] += a * U[j * k + i];
 }
 
 /* o->eta (n x classes) = (x, 1) theta' + offset, theta classes x W */
@@ -201,10 +205,11 @@ static void predict(fab_objective *o, const double *theta, int64_t first, const 
     else
         for (int64_t i = 0; i < x->n * C; i++)
             fab_rows_dot(&x->sparse, i / C, 1, theta + i % C * W, &o->eta[i]);
-    for (int64_t i = 0; i < x->n * C; i++) {
-        if (C > 1 && o->m.intercept) o->eta[i] += theta[i % C * W + D];
-        if (o->e->offset) o->eta[i] += o->e->offset[first + i / C];
-    }
+    for (int64_t j = 0; j < x->n; j++)
+        for (int64_t k = 0; k < C; k++) {
+            if (C > 1 && o->m.intercept) o->eta[j * C + k] += theta[k * W + D];
+            if (o->e->offset) o->eta[j * C + k] += o->e->offset[first + j];
+        }
 }
 
 int64_t fab_objective_eta(fab_objective *o, const double *theta, int64_t first, const double **eta)
@@ -224,18 +229,17 @@ void fab_objective_moves(fab_objective *o, int64_t k, const double *V, int64_t f
     *moves = o->XV;
 }
 
-/* Log-likelihoods of the block, weighted; slopes and curvatures likewise. */
+/* Log-likelihoods of the block, weighted; slopes likewise, and curvatures of one predictor. */
 static double score(fab_objective *o, int64_t first, int64_t n, int curve)
 {
     const int64_t C = o->m.classes;
     double sum = 0;
     for (int64_t j = 0; j < n; j++) {
         const double w = weight_of(o, first + j);
-        double *h = curve ? o->hessian + j * C * C : NULL;
+        double *h = curve ? o->hessian + j : NULL;
         sum += w * fab_glm_loglik(&o->m, o->e->y[first + j], o->eta + j * C, o->slope + j * C, h);
         for (int64_t k = 0; k < C; k++) o->slope[j * C + k] *= w;
-        if (h)
-            for (int64_t k = 0; k < C * C; k++) h[k] *= w;
+        if (h) *h *= w;
     }
     return sum;
 }
@@ -254,7 +258,8 @@ static void add_slopes(fab_objective *o, const view *x, double *gradient)
         for (int64_t i = 0; i < x->n * C; i++)
             fab_rows_add(&x->sparse, i / C, 1, -1, &o->slope[i], gradient + i % C * W);
     if (o->m.intercept)
-        for (int64_t i = 0; i < x->n * C; i++) gradient[i % C * W + D] -= o->slope[i];
+        for (int64_t j = 0; j < x->n; j++)
+            for (int64_t k = 0; k < C; k++) gradient[k * W + D] -= o->slope[j * C + k];
 }
 
 /* o->x = (x, 1); x may lie in o->x, closer */
@@ -267,19 +272,61 @@ static void widen(fab_objective *o, const view *x)
     }
 }
 
-/* A(k, l) += sum curvature_kl (x, 1)(x, 1)', the lower triangle of A, row-major */
-static void add_block(fab_objective *o, int64_t n, int64_t k, int64_t l, double *A)
+/* A += sum curvature (x, 1)(x, 1)', its lower triangle, row-major. */
+static void add_curvature(fab_objective *o, int64_t n, double *A)
 {
-    const int64_t W = o->width, C = o->m.classes, P = o->P;
-    double *block = A + k * W * P + l * W;
+    const int64_t W = o->width;
     for (int64_t j = 0; j < n; j++) {
-        const double h = o->hessian[j * C * C + k * C + l], by = k == l ? sqrt(h) : h;
-        for (int64_t i = 0; i < W; i++) o->z[j * W + i] = by * o->x[j * W + i];
+        const double root = sqrt(o->hessian[j]);
+        for (int64_t i = 0; i < W; i++) o->z[j * W + i] = root * o->x[j * W + i];
     }
-    if (k == l)
-        fab_syrk(n, W, o->z, W, block, P);
-    else
-        fab_gemm(FAB_F64, FAB_T, FAB_N, W, W, n, 1, o->z, W, o->x, W, 1, block, P);
+    fab_syrk(n, W, o->z, W, A, o->P);
+}
+
+/* p_k (1 - p_k), from the slope of class k: 1 - p of the class that came, else -p.  Both factors are precise but where p
+ * is all but 1 of a class that did not come, and there the curvature is as good as nothing. */
+static double class_curvature(double slope)
+{
+    const double size =
+        fmin(fabs(slope), 1); /* a weight multiplied and divided out may round above */
+    return size * (1 - size);
+}
+
+/* Of classes, blocks (k, l): sum w p_k (1 - p_k) (x, 1)(x, 1)' for l = k, kept by themselves, and else minus
+ * sum w p_k p_l (x, 1)(x, 1)', all of them one product U'U with U = (w^1/2 p_k (x, 1)) for all k.  A is kept negative. */
+static void add_class_curvature(fab_objective *o, int64_t first, int64_t n, double *A)
+{
+    const int64_t C = o->m.classes, W = o->width, P = o->P;
+    for (int64_t k = 0; k < C; k++) {
+        for (int64_t j = 0; j < n; j++) {
+            const double w = weight_of(o, first + j), *x = o->x + j * W;
+            const double s = w > 0 ? o->slope[j * C + k] / w : 0;
+            const double p = (o->e->y[first + j] == (double)k) - s;
+            const double by = sqrt(w * class_curvature(s)), off = sqrt(w) * p;
+            for (int64_t i = 0; i < W; i++) {
+                o->z[j * W + i] = by * x[i];
+                o->U[j * P + k * W + i] = off * x[i];
+            }
+        }
+        fab_syrk(n, W, o->z, W, o->blocks + k * W * W, W);
+    }
+    fab_syrk(n, P, o->U, P, A, P);
+}
+
+/* The blocks (k, k) of A go to o->blocks, and back. */
+static void part_blocks(fab_objective *o, int back, double *A)
+{
+    const int64_t C = o->m.classes, W = o->width, P = o->P;
+    for (int64_t k = 0; k < C; k++)
+        for (int64_t i = 0; i < W; i++) {
+            double *in = A + (k * W + i) * P + k * W, *out = o->blocks + (k * W + i) * W;
+            memcpy(back ? in : out, back ? out : in, (size_t)W * sizeof *in);
+        }
+}
+
+static void negate(int64_t n, double *A)
+{
+    for (int64_t i = 0; i < n; i++) A[i] = -A[i];
 }
 
 /* ---- value, gradient, curvature --------------------------------------------------------------- */
@@ -325,18 +372,29 @@ double fab_objective_at(fab_objective *o, const double *theta, double *gradient,
 {
     const int64_t P = o->P;
     const double work = A ? 2 + (double)P / 8 : 2; /* of a number of a row */
+    const int classes = o->m.classes > 1;
     double value = prior(o, theta, gradient, A);
+    if (A && classes) {
+        part_blocks(o, 0, A);
+        negate(P * P, A);
+    }
     for (int64_t first = 0; first < o->e->x.n; first += o->rows) {
         const view x = view_of(o, first);
         predict(o, theta, first, &x);
-        value -= score(o, first, x.n, A != NULL);
+        value -= score(o, first, x.n, A && !classes);
         if (gradient) add_slopes(o, &x, gradient);
         if (A) {
             widen(o, &x);
-            for (int64_t k = 0; k < o->m.classes; k++)
-                for (int64_t l = 0; l <= k; l++) add_block(o, x.n, k, l, A);
+            if (classes)
+                add_class_curvature(o, first, x.n, A);
+            else
+                add_curvature(o, x.n, A);
         }
         if (!went_on(o, first + x.n, work * (double)(x.n * P))) return NAN;
+    }
+    if (A && classes) {
+        negate(P * P, A);
+        part_blocks(o, 1, A);
     }
     if (A) /* its lower triangle was made */
         for (int64_t i = 0; i < P; i++)

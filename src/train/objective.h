@@ -25,7 +25,9 @@ typedef struct fab_objective {
     double *x;           /* rows x width: features of f32 rows, or features with their 1; or NULL */
     double *z;           /* the same, scaled; where curvatures are asked for */
     double *eta, *slope; /* rows x classes */
-    double *hessian;     /* rows x classes x classes */
+    double *hessian;     /* rows, of one predictor */
+    double *U;           /* of classes: rows x P */
+    double *blocks;      /* of classes: classes x width x width */
     double *curvature;   /* N x classes: w times it, or the probabilities of several classes */
     double *XV, *HXV;    /* rows x columns for each class: (x, 1)' V, and times w curvature */
     double *diff, *A0diff; /* P each: theta - m0, A0 (theta - m0) */

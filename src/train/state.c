@@ -30,6 +30,12 @@ static fab_status check_finite(const fab_tensor *v)
     return count == 0 || fab_rows_check(v->name, &all, count) == FAB_OK ? FAB_OK : FAB_BAD_FILE;
 }
 
+/* Bytes of a number. */
+static size_t size_of(fab_dtype type)
+{
+    return type == FAB_F32 ? sizeof(float) : sizeof(double);
+}
+
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
                           const int64_t *shape, void *out)
 {
@@ -41,7 +47,7 @@ fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type
             "saved may be read, not continued",
             name);
     int same = v->type == type && v->ndim == ndim;
-    size_t bytes = type == FAB_F32 ? sizeof(float) : sizeof(double);
+    size_t bytes = size_of(type);
     if (same)
         for (int i = 0; i < ndim; i++) {
             same = same && v->shape[i] == shape[i];
@@ -75,6 +81,88 @@ void fab_states_add(fab_states *s, const char *name, fab_dtype type, int64_t n, 
     assert(v < end_of(s));
     *v = (fab_state){name, type, n, k, p};
 }
+
+/* ---- where the kernels are ---------------------------------------------------------------------------- */
+
+static size_t bytes_of(const fab_state *v)
+{
+    return (size_t)(v->n * (v->k > 0 ? v->k : 1)) * size_of(v->type);
+}
+
+/* So many that the next begins at a line of a cache. */
+static size_t room_of(const fab_state *v)
+{
+    return (bytes_of(v) + 63) / 64 * 64;
+}
+
+enum { MOST = sizeof(fab_states) / sizeof(fab_state) };
+
+void fab_far_add(fab_far_states *s, const char *name, fab_far_kind kind, fab_dtype type, int64_t n,
+                 int64_t k, void *p)
+{
+    int i = 0;
+    while (i < MOST && s->all.of[i].name) i++;
+    assert(i < MOST);
+    s->all.of[i] = (fab_state){name, type, n, k, p};
+    s->kind[i] = kind;
+}
+
+static int is_far(const fab_run *r, const fab_far_states *s, int i)
+{
+    return r->ops->memory && s->kind[i] != FAB_NEAR && s->all.of[i].p;
+}
+
+fab_status fab_far_room(const fab_run *r, const fab_far_states *far, fab_states *near, void **room)
+{
+    size_t bytes = 0;
+    *near = far->all;
+    *room = NULL;
+    for (int i = 0; i < MOST; i++)
+        if (is_far(r, far, i)) bytes += room_of(&near->of[i]);
+    if (bytes == 0) return FAB_OK;
+    FAB_TRY(fab_alloc_array(room, (int64_t)bytes, 1, "a state on its way"));
+    char *next = *room;
+    for (int i = 0; i < MOST; i++)
+        if (is_far(r, far, i)) {
+            near->of[i].p = next;
+            next += room_of(&near->of[i]);
+        }
+    return FAB_OK;
+}
+
+fab_status fab_far_fetch(const fab_run *r, const fab_far_states *far, fab_states *near, void **room)
+{
+    const fab_vectors *k = r->ops->vectors;
+    FAB_TRY(fab_far_room(r, far, near, room));
+    for (int i = 0; i < MOST; i++) {
+        const fab_state *from = &far->all.of[i], *to = &near->of[i];
+        if (!is_far(r, far, i)) continue;
+        if (far->kind[i] == FAB_FAR_VECTOR)
+            k->get(r, from->n, from->p, to->p);
+        else if (far->kind[i] == FAB_FAR_FLAGS)
+            k->get_flags(r, from->n, from->p, to->p);
+        else
+            k->fetch(r, bytes_of(from), from->p, to->p);
+    }
+    return FAB_OK;
+}
+
+void fab_far_store(const fab_run *r, const fab_states *near, const fab_far_states *far)
+{
+    const fab_vectors *k = r->ops->vectors;
+    for (int i = 0; i < MOST; i++) {
+        const fab_state *from = &near->of[i], *to = &far->all.of[i];
+        if (!is_far(r, far, i)) continue;
+        if (far->kind[i] == FAB_FAR_VECTOR)
+            k->put(r, to->n, from->p, to->p);
+        else if (far->kind[i] == FAB_FAR_FLAGS)
+            k->put_flags(r, to->n, from->p, to->p);
+        else
+            k->store(r, bytes_of(to), from->p, to->p);
+    }
+}
+
+/* ---- files --------------------------------------------------------------------------------------------- */
 
 fab_status fab_states_save(const fab_states *s, fab_tensors *t)
 {

@@ -12,6 +12,16 @@
 fab_status fab_state_take(const fab_tensors *t, const char *name, fab_dtype type, int ndim,
                           const int64_t *shape, void *out);
 
+/* Where the numbers of a state are, and as what: on the host as `type` says; or where the kernels are, as a long array of
+ * that type, as one of their vectors (in files F64), as doubles, as flags (I64). */
+typedef enum fab_far_kind {
+    FAB_NEAR = 0,
+    FAB_FAR_ARRAY,
+    FAB_FAR_VECTOR,
+    FAB_FAR_MEAN,
+    FAB_FAR_FLAGS
+} fab_far_kind;
+
 /* One tensor of a method's state, borrowed: n numbers, or n x k where k > 0; FAB_I64 for counts.  With p = NULL there is
  * none. */
 typedef struct fab_state {
@@ -28,6 +38,21 @@ typedef struct fab_states {
 
 /* Append one of them. */
 void fab_states_add(fab_states *s, const char *name, fab_dtype type, int64_t n, int64_t k, void *p);
+/* Such a list of arrays that may be where the kernels are. */
+typedef struct fab_far_states {
+    fab_states all;
+    fab_far_kind kind[16];
+} fab_far_states;
+void fab_far_add(fab_far_states *s, const char *name, fab_far_kind kind, fab_dtype type, int64_t n,
+                 int64_t k, void *p);
+
+/* The list with room on the host for all that is where the kernels are, in *room, which the caller releases: after `fetch`
+ * it holds their numbers, `store` takes them back.  Kernels that share the host's memory need none. */
+fab_status fab_far_fetch(const fab_run *r, const fab_far_states *far, fab_states *near,
+                         void **room);
+fab_status fab_far_room(const fab_run *r, const fab_far_states *far, fab_states *near, void **room);
+void fab_far_store(const fab_run *r, const fab_states *near, const fab_far_states *far);
+
 /* Add them to a file; take them from one. */
 fab_status fab_states_save(const fab_states *s, fab_tensors *t);
 fab_status fab_states_load(const fab_states *s, const fab_tensors *t);

@@ -7,7 +7,8 @@
     with post.sampled(seed=3): model(x)               # the outputs of one draw
 
 Torch computes losses and gradients; the library has the posterior and takes the steps, in float64 on the processor.  Each draw
-of the parameters is copied to where they are, and each gradient back: once a draw.
+of the parameters is copied to where they are, and each gradient back: once a draw.  VIFA(..., device="cuda") has the posterior on
+the card beside the model, in float32: draws are lent to the model as they lie there, and gradients taken from there.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class Flat:
         if self.D == 0:
             raise refuse("no parameters: none of the model requires a gradient, or none was chosen")
 
-    def room(self) -> torch.Tensor:
-        return torch.zeros(self.D, dtype=self.dtype)
+    def room(self, device: str | None = None, dtype: torch.dtype | None = None) -> torch.Tensor:
+        return torch.zeros(self.D, dtype=dtype or self.dtype, device=device or "cpu")
 
     def parts(self, vector: torch.Tensor) -> dict[str, torch.Tensor]:
         """Views of the vector, each in its shape."""
@@ -257,28 +258,44 @@ def bytes_of(data: torch.Tensor | None) -> bytes | None:
 # ---- steps that the library asks for -----------------------------------------------------------------
 
 
+class OnCard:
+    """What torch reads a vector on a card by."""
+
+    def __init__(self, known: dict[str, Any]):
+        self.__cuda_array_interface__ = known
+
+
 class Run:
-    """A fit of the library that asks at which theta it wants loss and gradient."""
+    """A fit of the library that asks at which theta it wants loss and gradient; with a device both lie there."""
 
     def __init__(self, flat: Flat, n_rows: int, rank: int, prior: Gauss | None, dtype: str, threads: int, start: np.ndarray[Any, Any],
-                 settings: dict[str, str], data: bytes | None = None):
+                 settings: dict[str, str], data: bytes | None = None, device: str | None = None):
         if dtype not in ("f64", "f32"):
             raise refuse(f"dtype = '{dtype}', expected f64 or f32")
         self.about = {"D": flat.D, "rows": n_rows, "start": start, "single": int(dtype == "f32"),
-                      "prior": None if prior is None else prior._core}
-        self.flat, self.threads, self.start = flat, threads, start
+                      "prior": None if prior is None else prior._core, "device": device}
+        self.flat, self.threads, self.start, self.device = flat, threads, start, device
         if data is None:
             self.fit = _core.fit_of("vifa", {**settings, "K": str(rank)}, self.about, threads)
         else:
             self.fit = _core.fit_from("the state", data, self.about, threads)
         self.draws = int(self.fit.settings()["draws"])
-        self.theta, self.slope = flat.room(), flat.room()
+        own = None if device is None else torch.float32 if dtype == "f32" else torch.float64
+        self.theta, self.slope = flat.room(dtype=own) if device is None else torch.zeros(0), flat.room(device, own)
         self.asked = self.done = False
 
     def _ask(self) -> None:
         if not self.asked:
-            self.done = self.fit.ask(self.theta.numpy()) is None
+            self.done = self.fit.ask(self.theta.numpy() if self.device is None else None) is None
             self.asked = not self.done
+            there = self.fit.there
+            if there is not None and (self.theta.numel() == 0 or self.theta.data_ptr() != there["data"][0]):
+                self.theta = torch.as_tensor(OnCard(there), device=self.slope.device)  # as it lies there
+
+    def ready(self) -> torch.Tensor:
+        """Where the draws will lie."""
+        self._ask()
+        return self.theta if self.theta.numel() else self.slope
 
     def step(self, evaluate: Callable[[torch.Tensor, dict[str, torch.Tensor]], float]) -> float:
         """A step of the run: evaluate(theta, parts of the gradient) gives the loss at each of its draws.  An exception leaves the
@@ -293,7 +310,7 @@ class Run:
             for _ in range(self.draws):
                 self._ask()
                 loss = evaluate(self.theta, parts)
-                self.fit.tell(loss, self.slope.numpy())
+                self.fit.tell(loss, self.slope.numpy() if self.device is None else self.slope)
                 self.asked = False
                 total += loss
         except BaseException:
@@ -359,7 +376,9 @@ class VIFA(Posterior):
     rank : number of factors, 0 a diagonal
     params : names, a predicate of name and parameter, or None: those that require a gradient.  The others stay as they are
     prior : a Gauss over the parameters, as an earlier posterior's `gauss`; None: N(0, 1 / alpha)
-    dtype : "f64" or "f32", of the factors
+    dtype : "f64" or "f32", of the factors, and on a device of all; None: f64, on a device f32
+    device : "cuda" or "cuda:N": where the posterior lies, None: in the memory of the processor.  It needs the plug-in of the library,
+        optimiser adam or sgd and no prior of its own; one process works on one card
     n_jobs : threads of the library; None: all cores; the same bits for any number
     settings : those of `fabayes.method("vifa").settings`: batch and epochs (a run has epochs * ceil(n_rows / batch) steps), rate,
         alpha, draws, seed, ..
@@ -368,8 +387,11 @@ class VIFA(Posterior):
     """
 
     def __init__(self, model: torch.nn.Module, n_rows: int | None = None, rank: int = 5, params: Params = None,
-                 prior: Gauss | None = None, *, dtype: str = "f64", n_jobs: int | None = None, **settings: Any):
+                 prior: Gauss | None = None, *, dtype: str | None = None, device: str | None = None, n_jobs: int | None = None,
+                 **settings: Any):
         super().__init__(model, params, n_jobs)
+        self.device = device
+        dtype = dtype or ("f64" if device is None else "f32")
         for name, p in self.params.items():
             if not p.requires_grad:
                 raise refuse(f"parameter '{name}' does not require a gradient")
@@ -390,7 +412,7 @@ class VIFA(Posterior):
                 raise refuse("n_rows is needed: the rows of the training data")
             vector = torch.cat([p.detach().reshape(-1).to("cpu", torch.float64) for p in self.params.values()])
             self._run = Run(self._flat, self.n_rows, self.rank, self.prior, self.dtype, self._threads, numpy_of(vector),
-                            settings_of(self.rank, self.settings), data)
+                            settings_of(self.rank, self.settings), data, self.device)
         return self._run
 
     def step(self, closure: Closure) -> float:
@@ -400,7 +422,7 @@ class VIFA(Posterior):
         An exception of the closure is raised as it is; the step has then not been made."""
 
         run = self._begin()
-        with self._lent(run.theta) as renew:
+        with self._lent(run.ready()) as renew:
 
             def evaluate(theta: torch.Tensor, parts: dict[str, torch.Tensor]) -> float:
                 renew()
@@ -577,21 +599,22 @@ class VIFAState:
 
 
 def build(log_lik: Callable[[dict[str, torch.Tensor], Any], tuple[torch.Tensor, Any]], n_rows: int, rank: int = 5,
-          prior: Gauss | None = None, *, dtype: str = "f64", n_jobs: int | None = None, **settings: Any) -> Transform:
+          prior: Gauss | None = None, *, dtype: str | None = None, device: str | None = None, n_jobs: int | None = None,
+          **settings: Any) -> Transform:
     """vifa in the manner of the package posteriors: log_lik(params, batch) gives the average of log p over the batch, and what else
     it wants to say (aux).  The prior is not in it.  update returns a new state and leaves the old one, unless inplace=True, which
     copies nothing."""
-    texts = settings_of(rank, settings)
+    texts, kind = settings_of(rank, settings), dtype or ("f64" if device is None else "f32")
 
     def copy(run: Run) -> Run:
-        new = Run(run.flat, n_rows, rank, prior, dtype, run.threads, run.start, texts, run.pack())
+        new = Run(run.flat, n_rows, rank, prior, kind, run.threads, run.start, texts, run.pack(), device)
         if run.done:
             new._ask()
         return new
 
     def init(params: Mapping[str, torch.Tensor]) -> VIFAState:
         start = torch.cat([p.detach().reshape(-1).to("cpu", torch.float64) for p in params.values()])
-        run = Run(Flat(params), n_rows, rank, prior, dtype, threads_of(n_jobs), numpy_of(start), texts)
+        run = Run(Flat(params), n_rows, rank, prior, kind, threads_of(n_jobs), numpy_of(start), texts, None, device)
         return VIFAState(run)
 
     def update(state: VIFAState, batch: Any, inplace: bool = False) -> tuple[VIFAState, Any]:

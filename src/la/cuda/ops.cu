@@ -43,6 +43,15 @@ void heed(cudaError_t e, const char *what)
     snprintf(trouble, sizeof trouble, "the card %d: %s: %s", device, what, cudaGetErrorString(e));
 }
 
+/* Whichever thread it is, its calls are of this card. */
+void bind()
+{
+    static thread_local int bound = -1;
+    if (bound == device) return;
+    heed(cudaSetDevice(device), "taking the card");
+    bound = device;
+}
+
 void launched(const char *what)
 {
     heed(cudaGetLastError(), what);
@@ -62,7 +71,7 @@ const char *fault(void)
 void *far_alloc(size_t bytes)
 {
     void *p = NULL;
-    cudaSetDevice(device);
+    bind();
     if (cudaMalloc(&p, bytes ? bytes : 1) != cudaSuccess) {
         cudaGetLastError(); /* it is said by whoever asked */
         return NULL;
@@ -122,6 +131,7 @@ struct Room {
 
 Room room_of(const fab_run *r, int64_t n)
 {
+    bind();
     Room room = {(char *)r->work};
     room.take<double>(n);
     return room;
@@ -686,10 +696,6 @@ template <class T> void gram(const fab_run *r, const fab_long *A, const void *w,
         cross_of<T>(r, A, w, A, 0, G);
 }
 
-template <class T> void colquad(const fab_run *r, const fab_long *A, const void *w, double *q)
-{
-    cross_of<T>(r, A, w, A, 1, q);
-}
 
 /* B = s A M + beta B, or q_i = |a_i M|^2 + beta q_i */
 template <class T> struct Product_ {
@@ -758,6 +764,7 @@ void times(const fab_run *r, const void *s, const fab_long *A, const double *M, 
 {
     const int64_t n = A->n;
     if (A->k == 1 && cols == 1) {
+        bind();
         times_number<T><<<blocks_of(n), THREADS>>>(n, view<T>(A), (const T *)s, M ? (T)M[0] : (T)1, (T)beta,
                                                    B ? view<T>(B) : View<T>(), (T *)q);
         launched("a product");
@@ -809,6 +816,7 @@ template <class T> __global__ void add_scaled(int64_t n, View<T> A, const T *s, 
 
 template <class T> void axpy(const fab_run *, const void *s, const fab_long *A, double beta, const fab_long *B)
 {
+    bind();
     add_scaled<T><<<blocks_of(A->n * A->k), THREADS>>>(A->n, view<T>(A), (const T *)s, (T)beta, view<T>(B));
     launched("a sum");
 }
@@ -964,6 +972,7 @@ template <class T> void sweep(const fab_run *r, fab_sweep *s)
 /* Vector j of the rows where the card reads it, elements of x->type; rows on the card stay where they are. */
 const void *upload(const fab_run *r, const fab_rows *x, int64_t j, int64_t n)
 {
+    bind();
     const size_t size = x->type == FAB_F64 ? 8 : 4;
     cudaPointerAttributes where = {};
     const int64_t stride = x->stride ? x->stride : 1;
@@ -1013,6 +1022,7 @@ template <class T> void load(const fab_run *r, const fab_rows *x, const void *mu
 /* The elements between the first and the last of A, on the host and back. */
 template <class T> T *span_of(const fab_long *A, size_t *bytes)
 {
+    bind();
     *bytes = A->n > 0 && A->k > 0 ? (size_t)((A->n - 1) * A->rs + (A->k - 1) * A->cs + 1) * sizeof(T) : 0;
     T *span = (T *)heap.alloc(*bytes ? *bytes : 1);
     if (!span)
@@ -1114,6 +1124,7 @@ template <class T, class LIKE> __global__ void normal_array(int64_t n, int64_t f
 
 template <class T> void randn(const fab_run *r, uint64_t seed, fab_purpose purpose, uint64_t stream, const fab_long *A)
 {
+    bind();
     const Address a = {seed, stream, (uint32_t)purpose};
     normal_array<T, T><<<blocks_of(A->n * A->k), THREADS>>>(A->n, r->comm.first_row, a, view<T>(A));
     launched("normals");
@@ -1128,6 +1139,7 @@ template <class F> __global__ void for_each(int64_t n, F f)
 
 template <class F> void each(int64_t n, F f)
 {
+    bind();
     for_each<<<blocks_of(n), THREADS>>>(n, f);
     launched("a vector");
 }
@@ -1165,6 +1177,25 @@ template <class F> double reduce(const fab_run *r, int64_t n, bool most, F f)
     for (int64_t i = 0; i < runs; i++) total = most ? fmax(total, host[i]) : total + host[i];
     heap.release(host);
     return trouble[0] ? NAN : total;
+}
+
+/* Of few columns by rows the Gram matrix costs no more; of one there is nothing to share. */
+template <class T> void colquad(const fab_run *r, const fab_long *A, const void *w, double *q)
+{
+    const int64_t k = A->k;
+    if (k == 1) {
+        const T *x = (const T *)A->p, *by = (const T *)w;
+        const int64_t rs = A->rs;
+        *q = reduce(r, A->n, false, [=] __device__(int64_t i) {
+            const double v = (double)x[i * rs];
+            return by ? (double)by[i] * v * v : v * v;
+        });
+    } else if (k <= FAST && by_rows(A)) {
+        double G[FAST * FAST];
+        gram<T>(r, A, w, G);
+        for (int64_t j = 0; j < k; j++) q[j] = G[j + j * k];
+    } else
+        cross_of<T>(r, A, w, A, 1, q);
 }
 
 int64_t whole(double v)
@@ -1210,11 +1241,13 @@ void put_flags(const fab_run *, int64_t n, const int64_t *in, void *flags)
 
 void fetch(const fab_run *, size_t bytes, const void *from, void *host)
 {
+    bind();
     heed(cudaMemcpy(host, from, bytes, cudaMemcpyDeviceToHost), "an array");
 }
 
 void store(const fab_run *, size_t bytes, const void *host, void *to)
 {
+    bind();
     heed(cudaMemcpy(to, host, bytes, cudaMemcpyHostToDevice), "an array");
 }
 
@@ -1244,6 +1277,7 @@ template <class T> void fill(const fab_run *, int64_t n, double a, void *v)
 
 template <class T> void copy(const fab_run *, int64_t n, const void *from, void *to)
 {
+    bind();
     heed(cudaMemcpy(to, from, (size_t)n * sizeof(T), cudaMemcpyDeviceToDevice), "a copy");
 }
 
@@ -1345,6 +1379,762 @@ int64_t centre(const fab_run *r, const fab_rows *row, double g, void *mu, const 
     return centre_row(r, X->n, (const float *)from, g, (double *)mu, (T *)X->p, X->rs, (uint8_t *)flags);
 }
 
+template <class T>
+void welford(const fab_run *, int64_t n, double t, void *x, void *mean, void *squares, const fab_long *X)
+{
+    double *v = (double *)x, *m = (double *)mean;
+    T *s = (T *)squares, *to = X->k > 0 ? (T *)X->p : NULL;
+    const int64_t rs = X->rs;
+    each(n, [=] __device__(int64_t i) {
+        const double d = v[i] - m[i], moved = m[i] + d / t;
+        if (s) s[i] = (T)((double)s[i] + d * (v[i] - moved));
+        m[i] = moved;
+        v[i] = d;
+        if (to) to[i * rs] = (T)d;
+    });
+}
+
+/* ---- draws of a Gaussian, and its steps (ref/steps.c) --------------------------------------------------------- */
+
+enum { MOST_DRAWS = 8 }; /* of a pass with everything in registers */
+
+/* Normals 2 b and 2 b + 1 of an address, in double; and in float from the same bits, to its rounding. */
+__device__ __forceinline__ void normal_pair(const Address &a, uint64_t b, double z[2])
+{
+    uint32_t x[4];
+    philox(a, b, x);
+    const double u1 = unit(x[0], x[1]), u2 = unit(x[2], x[3]);
+    z[0] = half_pair(u1, u2, 0);
+    z[1] = half_pair(u1, u2, 1);
+}
+
+/* -log of (b + 1/2) / 2^52, b the upper 52 bits of high, low: of 1 less what is missing where that is at most a quarter, else of
+ * a number on [3/4, 3/2) and a power of 2.  log(1 + f) = f + f^2 p(f), p of degree 8 fitted on [-1/4, 1/2]: 5e-9. */
+__device__ __forceinline__ float minus_log(uint32_t high, uint32_t low)
+{
+    const bool near = high >= 0xC0000000u;
+    const uint32_t h = near ? ~high : high, l = ((near ? ~low : low) | 0xfffu) ^ 0x7ffu;
+    const float v = fmaf((float)h, 4294967296.0f, (float)l); /* times 2^-64 */
+    const int bits = __float_as_int(v), power = (bits - 0x3f400000) & (int)0xff800000;
+    const float f = near ? -v * 0x1p-64f : __int_as_float(bits - power) - 1;
+    const float e = near ? 0.0f : (float)((power >> 23) - 64);
+    float p = -0.0485763493f;
+    p = fmaf(p, f, 0.107485697f);
+    p = fmaf(p, f, -0.131447426f);
+    p = fmaf(p, f, 0.144267047f);
+    p = fmaf(p, f, -0.166444671f);
+    p = fmaf(p, f, 0.199939087f);
+    p = fmaf(p, f, -0.250002449f);
+    p = fmaf(p, f, 0.33333393f);
+    p = fmaf(p, f, -0.499999994f);
+    return -fmaf(e, 0.693147181f, fmaf(f * f, p, f));
+}
+
+/* The angle is so many quarters of a turn and what is left of one, x turns of half: sin pi x and cos pi x by polynomials fitted
+ * on [-1/4, 1/4] to 2e-9 and 5e-11. */
+__device__ __forceinline__ void normal_pair(const Address &a, uint64_t block, float z[2])
+{
+    uint32_t w[4];
+    philox(a, block, w);
+    const uint32_t quarter = (w[3] + 0x20000000u) >> 30;
+    const float x = ((float)(int)(w[3] - (quarter << 30)) + 0.5f) * 0x1p-31f, square = x * x;
+    float s = -0.589076877f, c = 0.23132925f;
+    s = fmaf(s, square, 2.54976713f);
+    s = fmaf(s, square, -5.16770783f);
+    s = fmaf(s, square, 3.14159264f) * x;
+    c = fmaf(c, square, -1.33504451f);
+    c = fmaf(c, square, 4.05870726f);
+    c = fmaf(c, square, -4.93480216f);
+    c = fmaf(c, square, 1.0f);
+    const float half = minus_log(w[1], w[0]) * 2, r = half * rsqrtf(half);
+    const float cosine = quarter & 1 ? s : c, sine = quarter & 1 ? c : s;
+    z[0] = r * ((quarter + 1) & 2 ? -cosine : cosine);
+    z[1] = r * (quarter & 2 ? -sine : sine);
+}
+
+template <class T> __device__ __forceinline__ T normal_at(const Address &a, int64_t i)
+{
+    T z[2];
+    normal_pair(a, (uint64_t)i / 2, z);
+    return i & 1 ? z[1] : z[0];
+}
+
+__device__ __forceinline__ float exponential(float x) { return expf(x); }
+__device__ __forceinline__ double exponential(double x) { return exp(x); }
+
+__device__ __forceinline__ float reciprocal(float x) { return __fdividef(1, x); }
+__device__ __forceinline__ double reciprocal(double x) { return 1 / x; }
+
+/* A row of a tile, by pairs of floats where it has them: the lanes of half a warp then meet no bank twice. */
+template <class T, int K> __device__ __forceinline__ void load_row_of(const T *at, T *row)
+{
+    if (sizeof(T) == 4 && K % 2 == 0) {
+#pragma unroll
+        for (int k = 0; k < K; k += 2) {
+            const float2 two = *(const float2 *)(at + k);
+            row[k] = (T)two.x, row[k + 1] = (T)two.y;
+        }
+    } else {
+#pragma unroll
+        for (int k = 0; k < K; k++) row[k] = at[k];
+    }
+}
+
+template <class T, int K> __device__ __forceinline__ void store_row_of(T *at, const T *row)
+{
+    if (sizeof(T) == 4 && K % 2 == 0) {
+#pragma unroll
+        for (int k = 0; k < K; k += 2) *(float2 *)(at + k) = make_float2((float)row[k], (float)row[k + 1]);
+    } else {
+#pragma unroll
+        for (int k = 0; k < K; k++) at[k] = row[k];
+    }
+}
+
+/* Rows first .. of n x K numbers into a tile, and back. */
+template <class T, int K> __device__ __forceinline__ void fetch_rows(const T *w, int64_t n, int64_t first, T *tile)
+{
+    Pass<T, K> a; /* what fetch_tile reads of it */
+    a.w = w, a.n = n;
+    fetch_tile<T, K>(a, first, tile);
+}
+
+template <class T, int K> __device__ __forceinline__ void store_rows(T *w, int64_t n, int64_t first, const T *tile)
+{
+    Pass<T, K> a;
+    a.out = w, a.n = n;
+    store_tile<T, K>(a, first, tile);
+}
+
+/* The normals of a tile of rows in shared memory: a lane makes those of two rows that follow each other. */
+template <class T> __device__ __forceinline__ void make_normals(const Address &a, int64_t first, T *z)
+{
+    enum { ROWS = Tile<T>::ROWS };
+    const int lane = threadIdx.x & 31;
+    if (lane < ROWS / 2) normal_pair(a, (uint64_t)first / 2 + lane, z + 2 * lane);
+}
+
+template <int K> struct Size { enum { ROW = K > 0 ? K : 1, SQUARE = K > 0 ? K * K : 1 }; };
+
+template <class T, int K> struct DrawPass {
+    int64_t n, chunk;
+    const T *F, *c, *gamma;
+    T *theta;
+    Address z;
+    T sign, h[Size<K>::ROW];
+};
+
+template <class T, int K> __global__ void __launch_bounds__(WARPS * 32) draw_rows(const __grid_constant__ DrawPass<T, K> a)
+{
+    enum { ROWS = Tile<T>::ROWS, EACH = Tile<T>::EACH };
+    extern __shared__ __align__(16) char shared[];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const int64_t first = ((int64_t)blockIdx.x * WARPS + warp) * a.chunk;
+    if (first >= a.n) return;
+    const int64_t last = first + a.chunk < a.n ? first + a.chunk : a.n;
+    T *ring = (T *)shared + warp * ROWS * (STAGES * K + 1), *z = ring + STAGES * ROWS * K;
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (K > 0 && first + s * ROWS < last) fetch_rows<T, Size<K>::ROW>(a.F, a.n, first + s * ROWS, ring + s * ROWS * K);
+        copies_end();
+    }
+    int slot = 0;
+    for (int64_t r = first; r < last; r += ROWS) {
+        T c[EACH], gamma[EACH];
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const int64_t i = r + e * 32 + lane;
+            c[e] = i < last ? __ldcs(a.c + i) : (T)0;
+            gamma[e] = i < last ? __ldcs(a.gamma + i) : (T)0;
+        }
+        copies_wait<STAGES - 2>();
+        __syncwarp();
+        {
+            int free = slot + STAGES - 1;
+            if (free >= STAGES) free -= STAGES;
+            const int64_t f = r + (STAGES - 1) * ROWS;
+            if (K > 0 && f < last) fetch_rows<T, Size<K>::ROW>(a.F, a.n, f, ring + free * ROWS * K);
+            copies_end();
+        }
+        make_normals<T>(a.z, r, z);
+        __syncwarp();
+        const T *tile = ring + slot * ROWS * K;
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const int64_t i = r + e * 32 + lane;
+            T row[Size<K>::ROW], s = a.sign * exponential(gamma[e] / 2) * z[e * 32 + lane] + c[e];
+            load_row_of<T, K>(tile + (e * 32 + lane) * K, row);
+#pragma unroll
+            for (int k = 0; k < K; k++) s = fma(row[k], a.h[k], s);
+            if (i < last) __stcs(a.theta + i, s);
+        }
+        if (++slot == STAGES) slot = 0;
+    }
+}
+
+template <class F> size_t allow_once(F *kernel, size_t bytes, bool *raised)
+{
+    if (!*raised) allow_bytes(kernel, bytes);
+    *raised = true;
+    return bytes;
+}
+
+unsigned blocks_of_chunks(int64_t n, int64_t chunk)
+{
+    const int64_t chunks = (n + chunk - 1) / chunk;
+    return (unsigned)((chunks + WARPS - 1) / WARPS);
+}
+
+Address address_of(const fab_draw *d)
+{
+    const Address a = {d->seed, d->stream, (uint32_t)FAB_PURPOSE_DRAW};
+    return a;
+}
+
+template <class T, int K> void draw_of(const fab_far_gauss *q, const fab_draw *d, T *theta)
+{
+    static bool raised;
+    DrawPass<T, K> a = {};
+    bind();
+    a.n = q->n, a.chunk = chunk_rows(a.n, 1);
+    a.F = (const T *)q->F, a.c = (const T *)q->c, a.gamma = (const T *)q->gamma, a.theta = theta;
+    a.z = address_of(d), a.sign = (T)d->sign;
+    for (int k = 0; k < K; k++) a.h[k] = (T)d->h[k];
+    const size_t bytes = allow_once(draw_rows<T, K>, (size_t)(WARPS * Tile<T>::ROWS * (STAGES * K + 1)) * sizeof(T), &raised);
+    draw_rows<T, K><<<blocks_of_chunks(a.n, a.chunk), WARPS * 32, bytes>>>(a);
+    launched("a draw");
+}
+
+template <class T> __device__ __forceinline__ T over_warp(T v)
+{
+    for (int w = 16; w >= 1; w >>= 1) v += __shfl_xor_sync(~0u, v, w);
+    return v;
+}
+
+/* Any rank: a warp takes a row. */
+template <class T>
+__global__ void draw_any(int64_t n, int64_t K, const T *F, const T *c, const T *gamma, Address a, T sign, const T *h, T *theta)
+{
+    const int lane = threadIdx.x & 31;
+    for (int64_t i = ((int64_t)blockIdx.x * blockDim.x + threadIdx.x) / 32; i < n; i += (int64_t)gridDim.x * blockDim.x / 32) {
+        T s = 0;
+        for (int64_t k = lane; k < K; k += 32) s = fma(F[i * K + k], h[k], s);
+        s = over_warp(s);
+        if (lane == 0) theta[i] = c[i] + s + sign * exponential(gamma[i] / 2) * normal_at<T>(a, i);
+    }
+}
+
+#define BY_RANK_0(K, call) \
+    if ((K) == 0) {        \
+        call(0);           \
+    } else                 \
+        BY_RANK(K, call)
+
+template <class T> void draw(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, void *theta)
+{
+    if (q->K <= FAST) {
+#define CALL(K) draw_of<T, K>(q, d, (T *)theta)
+        BY_RANK_0(q->K, CALL)
+#undef CALL
+        return;
+    }
+    Room room = room_of(r, q->n);
+    const T *h = small<T>(&room, d->h, q->K);
+    draw_any<T><<<blocks_of(q->n * 32), THREADS>>>(q->n, q->K, (const T *)q->F, (const T *)q->c, (const T *)q->gamma,
+                                                   address_of(d), (T)d->sign, h, (T *)theta);
+    launched("a draw");
+}
+
+template <class T> void project(const fab_run *r, const fab_far_gauss *q, const fab_draw *d, double *sums)
+{
+    const T *gamma = (const T *)q->gamma, sign = (T)d->sign;
+    const Address a = address_of(d);
+    const int64_t n = q->n;
+    T *x = (T *)r->work; /* where a row would be */
+    each((n + 1) / 2, [=] __device__(int64_t b) {
+        T z[2];
+        normal_pair(a, (uint64_t)b, z);
+        x[2 * b] = sign * z[0] * exponential(-gamma[2 * b] / 2);
+        if (2 * b + 1 < n) x[2 * b + 1] = sign * z[1] * exponential(-gamma[2 * b + 1] / 2);
+    });
+    const fab_long F = {q->F, n, q->K, q->K, 1}, X = {x, n, 1, 1, n};
+    cross<T>(r, &F, NULL, &X, sums);
+}
+
+/* What moves of a row: its numbers, and those of Adam. */
+template <class T> struct Moves {
+    T *m, *v;
+    T rate, by, root;
+};
+
+template <class T> Moves<T> moves(const fab_moves *a)
+{
+    Moves<T> m = {(T *)a->m, (T *)a->v, (T)a->rate, (T)a->by, (T)a->root};
+    return m;
+}
+
+__device__ __forceinline__ float quotient(float a, float b) { return __fdividef(a, b); }
+__device__ __forceinline__ double quotient(double a, double b) { return a / b; }
+
+template <class T> struct Adam { T one, two, epsilon; };
+
+template <class T, int HOW> __device__ __forceinline__ void move(const Adam<T> &o, const Moves<T> &a, T g, T &m, T &v, T &x)
+{
+    g *= a.by;
+    if (HOW == FAB_STEP_PLAIN) {
+        x -= a.rate * g;
+        return;
+    }
+    m += o.one * (g - m);
+    v += o.two * (g * g - v);
+    x -= quotient(a.rate * m, a.root * sqrt(v) + o.epsilon);
+}
+
+template <class T, int K> struct StepPass {
+    int64_t n, chunk;
+    T *F, *c, *gamma;
+    const T *V;
+    double *parts;
+    int L, path, spreads; /* spreads: gamma and F move */
+    T weight, alpha, over_L, most;
+    Moves<T> of_c, of_gamma, of_F;
+    Adam<T> adam;
+    uint64_t seed, stream[MOST_DRAWS];
+    int place[MOST_DRAWS]; /* of the normals of a draw */
+    T sign[MOST_DRAWS], scale[MOST_DRAWS], h[MOST_DRAWS][Size<K>::ROW], y[MOST_DRAWS][Size<K>::ROW];
+    T Minv[Size<K>::SQUARE];
+};
+
+template <class T> struct RowNumbers { T c, gamma, v, second, m_c, v_c, m_gamma, v_gamma; };
+
+template <class T, int K, int HOW>
+__device__ __forceinline__ RowNumbers<T> read_row(const StepPass<T, K> &a, int64_t i)
+{
+    RowNumbers<T> x = {0, 0, 0, 0, 0, 0, 0, 0};
+    if (i >= a.n) return x;
+    x.c = __ldcs(a.c + i), x.gamma = __ldcs(a.gamma + i);
+    if (HOW != FAB_STEP_NOTHING) x.v = __ldcs(a.V + i);
+    if (HOW == FAB_STEP_ADAM) {
+        x.m_c = __ldcs(a.of_c.m + i), x.v_c = __ldcs(a.of_c.v + i);
+        x.m_gamma = __ldcs(a.of_gamma.m + i), x.v_gamma = __ldcs(a.of_gamma.v + i);
+    }
+    return x;
+}
+
+/* Gradients of a row; SEVERAL: there may be other draws than the first. */
+template <class T, int K, bool SEVERAL>
+__device__ __forceinline__ void slopes(const StepPass<T, K> &a, int64_t i, const RowNumbers<T> &x, const T *row, T sd, const T *z,
+                                       T &gc, T &gg, T *of_F)
+{
+    enum { ROWS = Tile<T>::ROWS };
+    const T inverse = reciprocal(sd);
+    gc = gg = 0;
+#pragma unroll
+    for (int k = 0; k < K; k++) of_F[k] = 0;
+    for (int l = 0; l < a.L; l++) {
+        const T noise = a.sign[l] * z[a.place[l] * ROWS];
+        T v = a.scale[l] * (l == 0 ? x.v : SEVERAL && l == 1 ? x.second : __ldcs(a.V + (int64_t)l * a.n + i));
+        if (a.path) {
+            T theta = fma(sd, noise, x.c), fy = 0;
+#pragma unroll
+            for (int k = 0; k < K; k++) theta = fma(row[k], a.h[l][k], theta), fy = fma(row[k], a.y[l][k], fy);
+            v = fma(a.alpha, theta, v) - a.weight * inverse * fma(fy, inverse, noise);
+        }
+        v *= a.over_L;
+        gc += v;
+        gg = fma(v, noise, gg);
+#pragma unroll
+        for (int k = 0; k < K; k++) of_F[k] = fma(v, a.h[l][k], of_F[k]);
+    }
+    gg *= sd;
+    if (!a.path) {
+        const T by = a.weight * inverse * inverse;
+        T quad = 0;
+#pragma unroll
+        for (int k = 0; k < K; k++) {
+            T e = 0;
+#pragma unroll
+            for (int j = 0; j < K; j++) e = fma(a.Minv[j + k * K], row[j], e);
+            quad = fma(row[k], e, quad);
+            of_F[k] = fma(a.alpha, row[k], of_F[k]) - by * e;
+        }
+        gc = fma(a.alpha, x.c, gc);
+        gg += a.alpha * sd * sd - a.weight + by * quad;
+    }
+    gg /= 2;
+}
+
+/* Lines 4 - 10 of vifa.c for the rows of a chunk: rings and sums as in pass_rows; of Adam the moments of F ride along. */
+template <class T, int K, int HOW, bool SEVERAL>
+__global__ void __launch_bounds__(WARPS * 32, sizeof(T) == 4 ? 3 : 2) step_rows(const __grid_constant__ StepPass<T, K> a)
+{
+    enum { ROWS = Tile<T>::ROWS, EACH = Tile<T>::EACH, ROW = Size<K>::ROW, TILE = ROWS * K, GRAM = K * (K + 1) / 2 };
+    enum { NORMS = HOW == FAB_STEP_NORMS, MOVES = HOW >= FAB_STEP_PLAIN, ADAM = HOW == FAB_STEP_ADAM };
+    enum { COUNT = NORMS ? 3 : GRAM + 2, ARRAYS = ADAM ? 3 : 1 };
+    extern __shared__ __align__(16) char shared[];
+    const int lane = threadIdx.x & 31, warp = threadIdx.x / 32;
+    const int64_t chunk = (int64_t)blockIdx.x * WARPS + warp, first = chunk * a.chunk;
+    if (first >= a.n) return;
+    const int64_t last = first + a.chunk < a.n ? first + a.chunk : a.n;
+    T *ring = (T *)shared + warp * ROWS * (STAGES * ARRAYS * K + MOST_DRAWS), *z = ring + STAGES * ARRAYS * TILE;
+    T *const array[3] = {a.F, a.of_F.m, a.of_F.v};
+    Sums<T, COUNT> sums;
+    int beyond = 0;
+    sums.begin();
+#pragma unroll
+    for (int s = 0; s < STAGES - 1; s++) {
+        if (K > 0 && first + s * ROWS < last)
+#pragma unroll
+            for (int b = 0; b < ARRAYS; b++) fetch_rows<T, ROW>(array[b], a.n, first + s * ROWS, ring + (s * ARRAYS + b) * TILE);
+        copies_end();
+    }
+    RowNumbers<T> ahead[EACH];
+#pragma unroll
+    for (int e = 0; e < EACH; e++) ahead[e] = read_row<T, K, HOW>(a, first + e * 32 + lane);
+    int slot = 0;
+    for (int64_t r = first; r < last; r += ROWS) {
+        copies_wait<STAGES - 2>();
+        __syncwarp();
+        T *tile = ring + slot * ARRAYS * TILE;
+        {
+            int free = slot + STAGES - 1;
+            if (free >= STAGES) free -= STAGES;
+            const int64_t f = r + (STAGES - 1) * ROWS;
+            if (K > 0 && f < last)
+#pragma unroll
+                for (int b = 0; b < ARRAYS; b++) fetch_rows<T, ROW>(array[b], a.n, f, ring + (free * ARRAYS + b) * TILE);
+            copies_end();
+        }
+        RowNumbers<T> now[EACH];
+#pragma unroll
+        for (int e = 0; e < EACH; e++) now[e] = ahead[e];
+        if (r + ROWS < last)
+#pragma unroll
+            for (int e = 0; e < EACH; e++) ahead[e] = read_row<T, K, HOW>(a, r + ROWS + e * 32 + lane);
+        if (SEVERAL) /* that of the second comes while normals are made */
+#pragma unroll
+            for (int e = 0; e < EACH; e++) {
+                const int64_t i = r + e * 32 + lane;
+                now[e].second = a.L > 1 && i < last ? __ldcs(a.V + a.n + i) : (T)0;
+            }
+        if (HOW != FAB_STEP_NOTHING) {
+            for (int l = 0; l < a.L; l++) {
+                if (l > 0 && a.place[l] == a.place[l - 1]) continue;
+                const Address at = {a.seed, a.stream[l], (uint32_t)FAB_PURPOSE_DRAW};
+                make_normals<T>(at, r, z + a.place[l] * ROWS);
+            }
+            __syncwarp();
+        }
+#pragma unroll
+        for (int e = 0; e < EACH; e++) {
+            const int64_t i = r + e * 32 + lane;
+            const bool there = i < last;
+            RowNumbers<T> x = now[e];
+            T row[ROW], of_F[ROW], gc = 0, gg = 0, *at = tile + (e * 32 + lane) * K;
+            load_row_of<T, K>(at, row); /* whatever stands behind the last is not used */
+            if (!there)
+#pragma unroll
+                for (int k = 0; k < K; k++) row[k] = 0;
+            if (HOW != FAB_STEP_NOTHING && there) {
+                slopes<T, K, SEVERAL>(a, i, x, row, exponential(x.gamma / 2), z + e * 32 + lane, gc, gg, of_F);
+                const bool finite = isfinite(gc * gc + gg * gg);
+                if (MOVES && finite) {
+                    move<T, HOW>(a.adam, a.of_c, gc, x.m_c, x.v_c, x.c);
+                    __stcs(a.c + i, x.c);
+                    if (ADAM) __stcs(a.of_c.m + i, x.m_c), __stcs(a.of_c.v + i, x.v_c);
+                }
+                if (MOVES && finite && a.spreads) {
+                    move<T, HOW>(a.adam, a.of_gamma, gg, x.m_gamma, x.v_gamma, x.gamma);
+                    __stcs(a.gamma + i, x.gamma);
+                    if (ADAM) __stcs(a.of_gamma.m + i, x.m_gamma), __stcs(a.of_gamma.v + i, x.v_gamma);
+                    T m[ROW], v[ROW];
+                    if (ADAM) load_row_of<T, K>(at + TILE, m), load_row_of<T, K>(at + 2 * TILE, v);
+#pragma unroll
+                    for (int k = 0; k < K; k++) move<T, HOW>(a.adam, a.of_F, of_F[k], m[k], v[k], row[k]);
+                    if (ADAM) store_row_of<T, K>(at + TILE, m), store_row_of<T, K>(at + 2 * TILE, v);
+                    store_row_of<T, K>(at, row);
+                }
+            }
+            beyond += there && !(fabs(x.gamma) <= a.most);
+            if (NORMS) {
+                T square = 0;
+#pragma unroll
+                for (int k = 0; k < K; k++) square = there ? fma(of_F[k], of_F[k], square) : (T)0;
+                sums.s[0] = fma(gc, gc, sums.s[0]);
+                sums.s[1] = fma(gg, gg, sums.s[1]);
+                sums.s[NORMS ? 2 : 0] += square;
+            } else {
+                const T h = exponential(-x.gamma / 2);
+                T p[ROW];
+#pragma unroll
+                for (int j = 0; j < K; j++) p[j] = row[j] * h;
+#pragma unroll
+                for (int j = 0, q = 0; j < K; j++)
+#pragma unroll
+                    for (int k = 0; k <= j; k++, q++) sums.s[q] = fma(p[k], p[j], sums.s[q]);
+                sums.s[GRAM] = fma(gc, gc, sums.s[GRAM]);
+                sums.s[GRAM + 1] = fma(gg, gg, sums.s[GRAM + 1]);
+            }
+        }
+        if (K > 0 && MOVES && a.spreads) {
+            __syncwarp();
+#pragma unroll
+            for (int b = 0; b < ARRAYS; b++) store_rows<T, ROW>(array[b], a.n, r, tile + b * TILE);
+            __syncwarp();
+        }
+        if (++slot == STAGES) slot = 0;
+        if ((r + ROWS - first) % BLOCK_ROWS == 0 || r + ROWS >= last) sums.flush(lane);
+    }
+    double *to = a.parts + chunk * (COUNT + 1);
+    sums.leave(to, lane);
+    for (int w = 16; w >= 1; w >>= 1) beyond += __shfl_xor_sync(~0u, beyond, w);
+    if (lane == 0) to[COUNT] = beyond;
+}
+
+template <class T, int K, int HOW, bool SEVERAL> void launch_step(const fab_run *r, fab_step *s, StepPass<T, K> &a)
+{
+    enum { GRAM = K * (K + 1) / 2, NORMS = HOW == FAB_STEP_NORMS, COUNT = (NORMS ? 3 : GRAM + 2) + 1 };
+    static bool raised;
+    Room room = room_of(r, a.n);
+    a.chunk = chunk_rows(a.n, COUNT);
+    const int64_t chunks = chunk_count(a.n, COUNT);
+    a.parts = room.take<double>(chunks * COUNT);
+    const int arrays = HOW == FAB_STEP_ADAM ? 3 : 1;
+    const size_t bytes = allow_once(step_rows<T, K, HOW, SEVERAL>,
+                                    (size_t)(WARPS * Tile<T>::ROWS * (STAGES * arrays * K + MOST_DRAWS)) * sizeof(T), &raised);
+    step_rows<T, K, HOW, SEVERAL><<<blocks_of_chunks(a.n, a.chunk), WARPS * 32, bytes>>>(a);
+    launched("a step");
+    const double *sums = collect(&room, a.parts, chunks, COUNT);
+    const int at = NORMS ? 0 : GRAM;
+    s->squares[0] = sums[at], s->squares[1] = sums[at + 1], s->squares[2] = NORMS ? sums[2] : 0;
+    s->beyond = whole(sums[COUNT - 1]);
+    if (!NORMS && s->G) spread(sums, K, s->G, NULL);
+}
+
+template <class T, int K> void step_of(const fab_run *r, fab_step *s)
+{
+    StepPass<T, K> a = {};
+    a.n = s->q.n, a.F = (T *)s->q.F, a.c = (T *)s->q.c, a.gamma = (T *)s->q.gamma, a.V = (const T *)s->V;
+    a.L = (int)s->L, a.path = s->path, a.spreads = s->weight > 0;
+    a.weight = (T)s->weight, a.alpha = (T)s->alpha, a.over_L = s->L > 0 ? (T)(1 / (double)s->L) : (T)0, a.most = (T)s->most;
+    a.of_c = moves<T>(&s->c), a.of_gamma = moves<T>(&s->gamma), a.of_F = moves<T>(&s->F);
+    a.adam.one = (T)(1 - s->b1), a.adam.two = (T)(1 - s->b2), a.adam.epsilon = (T)s->epsilon;
+    for (int l = 0; l < a.L; l++) {
+        const fab_draw *d = &s->draw[l];
+        a.seed = d->seed, a.stream[l] = d->stream, a.sign[l] = (T)d->sign, a.scale[l] = (T)d->scale;
+        a.place[l] = l == 0 ? 0 : a.place[l - 1] + (d->stream != s->draw[l - 1].stream);
+        for (int k = 0; k < K; k++) a.h[l][k] = (T)d->h[k], a.y[l][k] = s->path && s->weight > 0 ? (T)d->y[k] : (T)0;
+    }
+    for (int e = 0; e < K * K && s->Minv; e++) a.Minv[e] = (T)s->Minv[e];
+    const bool several = a.L > 1; /* an instance of its own: one draw waits for less */
+    switch (s->kind) {
+    case FAB_STEP_NOTHING: launch_step<T, K, FAB_STEP_NOTHING, false>(r, s, a); break;
+    case FAB_STEP_NORMS: launch_step<T, K, FAB_STEP_NORMS, false>(r, s, a); break;
+    case FAB_STEP_PLAIN:
+        if (several)
+            launch_step<T, K, FAB_STEP_PLAIN, true>(r, s, a);
+        else
+            launch_step<T, K, FAB_STEP_PLAIN, false>(r, s, a);
+        break;
+    case FAB_STEP_ADAM:
+        if (several)
+            launch_step<T, K, FAB_STEP_ADAM, true>(r, s, a);
+        else
+            launch_step<T, K, FAB_STEP_ADAM, false>(r, s, a);
+        break;
+    }
+}
+
+/* Any rank and any number of draws: a block takes a chunk, tiles of rows stand in shared memory, a warp takes a row. */
+template <class T> struct StepAny {
+    int64_t n, chunk, count;
+    int rows, K, L, how, path, spreads;
+    T *F, *c, *gamma;
+    const T *V, *h, *y, *Minv; /* h, y: K of each draw */
+    const double *draw;        /* of each sign, scale, and its stream in two numbers */
+    uint64_t seed;
+    T weight, alpha, over_L, most;
+    Moves<T> of_c, of_gamma, of_F;
+    Adam<T> adam;
+    double *parts;
+};
+
+template <class T> __device__ T dot_over_warp(int K, const T *a, const T *b)
+{
+    T s = 0;
+    for (int k = threadIdx.x & 31; k < K; k += 32) s = fma(a[k], b[k], s);
+    return over_warp(s);
+}
+
+/* Row i from f; its gradient of F in g; squares and whether |gamma| is beyond. */
+template <class T> __device__ void step_row(const StepAny<T> &s, int64_t i, T *f, T *g, double *out)
+{
+    const int lane = threadIdx.x & 31, K = s.K;
+    T c = s.c[i], gamma = s.gamma[i], gc = 0, gg = 0, none_m = 0, none_v = 0;
+    const T sd = exponential(gamma / 2), inverse = 1 / sd;
+    for (int k = lane; k < K; k += 32) g[k] = 0;
+    for (int l = 0; l < s.L; l++) {
+        const double *d = s.draw + 4 * l;
+        const Address at = {s.seed, (uint64_t)d[2] << 32 | (uint64_t)d[3], (uint32_t)FAB_PURPOSE_DRAW};
+        const T noise = (T)d[0] * normal_at<T>(at, i);
+        T v = (T)d[1] * s.V[(int64_t)l * s.n + i];
+        if (s.path) {
+            const T fh = dot_over_warp(K, f, s.h + l * K), fy = dot_over_warp(K, f, s.y + l * K);
+            v = fma(s.alpha, fma(sd, noise, c) + fh, v) - s.weight * inverse * fma(fy, inverse, noise);
+        }
+        v *= s.over_L;
+        gc += v;
+        gg = fma(v, noise, gg);
+        for (int k = lane; k < K; k += 32) g[k] = fma(v, s.h[l * K + k], g[k]);
+    }
+    gg *= sd;
+    if (!s.path) {
+        const T by = s.weight * inverse * inverse;
+        T quad = 0;
+        for (int k = lane; k < K; k += 32) {
+            T e = 0;
+            for (int j = 0; j < K; j++) e = fma(s.Minv[k + j * K], f[j], e);
+            quad = fma(f[k], e, quad);
+            g[k] = fma(s.alpha, f[k], g[k]) - by * e;
+        }
+        gc = fma(s.alpha, c, gc);
+        gg += s.alpha * sd * sd - s.weight + by * over_warp(quad);
+    }
+    gg /= 2;
+    const T square = dot_over_warp(K, g, g);
+    __syncwarp(); /* all have read f */
+    const bool adam = s.how == FAB_STEP_ADAM, stays = s.how < FAB_STEP_PLAIN || !isfinite(gc * gc + gg * gg);
+    if (!stays && s.spreads)
+        for (int k = lane; k < K; k += 32) {
+            if (adam)
+                move<T, FAB_STEP_ADAM>(s.adam, s.of_F, g[k], s.of_F.m[i * K + k], s.of_F.v[i * K + k], f[k]);
+            else
+                move<T, FAB_STEP_PLAIN>(s.adam, s.of_F, g[k], none_m, none_v, f[k]);
+        }
+    if (lane == 0 && !stays) {
+        if (adam)
+            move<T, FAB_STEP_ADAM>(s.adam, s.of_c, gc, s.of_c.m[i], s.of_c.v[i], c);
+        else
+            move<T, FAB_STEP_PLAIN>(s.adam, s.of_c, gc, none_m, none_v, c);
+        s.c[i] = c;
+        if (s.spreads) {
+            if (adam)
+                move<T, FAB_STEP_ADAM>(s.adam, s.of_gamma, gg, s.of_gamma.m[i], s.of_gamma.v[i], gamma);
+            else
+                move<T, FAB_STEP_PLAIN>(s.adam, s.of_gamma, gg, none_m, none_v, gamma);
+            s.gamma[i] = gamma;
+        }
+    }
+    if (lane == 0) out[0] = (double)gc * gc, out[1] = (double)gg * gg, out[2] = square;
+}
+
+template <class T> __global__ void step_any_rows(const StepAny<T> s)
+{
+    extern __shared__ __align__(16) char shared[];
+    const int K = s.K, warp = threadIdx.x / 32, warps = blockDim.x / 32, lane = threadIdx.x & 31;
+    double *out = (double *)shared; /* 4 of a row */
+    T *f = (T *)(out + 4 * s.rows), *g = f + s.rows * K, *h = g + s.rows * K;
+    const View<T> F = {s.F, K, K, 1};
+    const int64_t first = blockIdx.x * s.chunk, last = first + s.chunk < s.n ? first + s.chunk : s.n;
+    double *parts = s.parts + blockIdx.x * s.count;
+    for (int64_t o = threadIdx.x; o < s.count; o += blockDim.x) parts[o] = 0;
+    for (int64_t r = first; r < last; r += s.rows) {
+        const int m = last - r < s.rows ? (int)(last - r) : s.rows;
+        __syncthreads();
+        read_rows(F, r, m, f);
+        __syncthreads();
+        for (int i = warp; i < m; i += warps) {
+            if (lane == 0) out[4 * i] = out[4 * i + 1] = out[4 * i + 2] = 0;
+            if (s.how != FAB_STEP_NOTHING) step_row(s, r + i, f + i * K, g + i * K, out + 4 * i);
+            if (lane == 0) {
+                const T gamma = s.gamma[r + i];
+                out[4 * i + 3] = !(fabs(gamma) <= s.most);
+                h[i] = exponential(-gamma / 2);
+            }
+        }
+        __syncthreads();
+        if (threadIdx.x < 4)
+            for (int i = 0; i < m; i++) parts[K * K + threadIdx.x] += out[4 * i + threadIdx.x];
+        if (s.how != FAB_STEP_NORMS) add_products(f, K, f, K, h, m, parts);
+        for (int o = threadIdx.x; o < m * K && s.how >= FAB_STEP_PLAIN && s.spreads; o += blockDim.x) s.F[r * K + o] = f[o];
+    }
+}
+
+template <class T> void step_any(const fab_run *r, fab_step *s)
+{
+    Room room = room_of(r, s->q.n);
+    const int64_t K = s->q.K, L = s->L, numbers = 2 * K + 1 + 4 * (int64_t)(sizeof(double) / sizeof(T));
+    StepAny<T> a = {};
+    double *host = (double *)heap.alloc((size_t)(L * (2 * K + 4) + 1) * sizeof *host);
+    if (!host) {
+        heed(cudaErrorMemoryAllocation, "a step");
+        return;
+    }
+    double *draws = host + 2 * L * K;
+    for (int64_t l = 0; l < L; l++) {
+        const fab_draw *d = &s->draw[l];
+        for (int64_t k = 0; k < K; k++)
+            host[l * K + k] = d->h[k], host[(L + l) * K + k] = s->path && s->weight > 0 ? d->y[k] : 0;
+        draws[4 * l] = d->sign, draws[4 * l + 1] = d->scale;
+        draws[4 * l + 2] = (double)(d->stream >> 32), draws[4 * l + 3] = (double)(d->stream & 0xffffffffu);
+        a.seed = d->seed;
+    }
+    a.h = small<T>(&room, host, L * K), a.y = small<T>(&room, host + L * K, L * K), a.draw = small<double>(&room, draws, 4 * L);
+    a.Minv = small<T>(&room, s->Minv, K * K);
+    heap.release(host);
+    a.n = s->q.n, a.F = (T *)s->q.F, a.c = (T *)s->q.c, a.gamma = (T *)s->q.gamma, a.V = (const T *)s->V;
+    a.K = (int)K, a.L = (int)L, a.how = s->kind, a.path = s->path, a.spreads = s->weight > 0, a.rows = tile_rows<T>(numbers);
+    a.weight = (T)s->weight, a.alpha = (T)s->alpha, a.over_L = L > 0 ? (T)(1 / (double)L) : (T)0, a.most = (T)s->most;
+    a.of_c = moves<T>(&s->c), a.of_gamma = moves<T>(&s->gamma), a.of_F = moves<T>(&s->F);
+    a.adam.one = (T)(1 - s->b1), a.adam.two = (T)(1 - s->b2), a.adam.epsilon = (T)s->epsilon;
+    a.count = K * K + 4;
+    a.chunk = chunk_rows(a.n, a.count);
+    const int64_t chunks = chunk_count(a.n, a.count);
+    a.parts = room.take<double>(chunks * a.count);
+    const size_t bytes = allow_bytes(step_any_rows<T>, (size_t)(a.rows * numbers) * sizeof(T));
+    step_any_rows<T><<<(unsigned)chunks, THREADS, bytes>>>(a);
+    launched("a step");
+    const double *sums = collect(&room, a.parts, chunks, a.count);
+    for (int j = 0; j < 3; j++) s->squares[j] = sums[K * K + j];
+    s->beyond = whole(sums[K * K + 3]);
+    if (s->G && s->kind != FAB_STEP_NORMS) memcpy(s->G, sums, (size_t)(K * K) * sizeof *s->G);
+}
+
+template <class T> void step(const fab_run *r, fab_step *s)
+{
+    if (s->q.K <= FAST && s->L <= MOST_DRAWS) {
+#define CALL(K) step_of<T, K>(r, s)
+        BY_RANK_0(s->q.K, CALL)
+#undef CALL
+    } else
+        step_any<T>(r, s);
+}
+
+template <class T> void gauss_sums(const fab_run *r, const fab_far_gauss *q, double *out)
+{
+    const T *c = (const T *)q->c, *gamma = (const T *)q->gamma;
+    out[0] = reduce(r, q->n, false, [=] __device__(int64_t i) { return (double)c[i] * (double)c[i]; });
+    out[1] = reduce(r, q->n, false, [=] __device__(int64_t i) { return (double)exponential(gamma[i]); });
+    out[2] = reduce(r, q->n, false, [=] __device__(int64_t i) { return (double)gamma[i]; });
+    out[3] = reduce(r, q->n, true, [=] __device__(int64_t i) { return fabs((double)gamma[i]); });
+}
+
+template <class T, class X> int64_t bring_row(const fab_run *r, int64_t n, const X *x, T *to, int64_t rs)
+{
+    return whole(reduce(r, n, false, [=] __device__(int64_t i) {
+        const T v = (T)x[i];
+        to[i * rs] = v;
+        return isfinite(v) ? 0.0 : 1.0;
+    }));
+}
+
+template <class T> int64_t bring(const fab_run *r, const fab_rows *row, const fab_long *X)
+{
+    const void *from = upload(r, row, 0, X->n);
+    if (row->type == FAB_F64) return bring_row(r, X->n, (const double *)from, (T *)X->p, X->rs);
+    return bring_row(r, X->n, (const float *)from, (T *)X->p, X->rs);
+}
+
 /* ---- the tables ------------------------------------------------------------------------------------------ */
 
 template <class T> fab_vectors vectors_of()
@@ -1355,6 +2145,8 @@ template <class T> fab_vectors vectors_of()
     v.fetch = fetch, v.store = store, v.sum = sum<T>, v.largest = largest<T>, v.unmarked = unmarked;
     v.fill = fill<T>, v.copy = copy<T>, v.map = map<T>, v.blend = blend<T>, v.choose = choose<T>;
     v.round = round_to<T>, v.normals = normals<T>, v.floor = floor_of<T>, v.ascend = ascend<T>, v.centre = centre<T>;
+    v.welford = welford<T>, v.bring = bring<T>;
+    v.draw = draw<T>, v.project = project<T>, v.step = step<T>, v.gauss_sums = gauss_sums<T>;
     return v;
 }
 

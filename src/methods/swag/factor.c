@@ -52,6 +52,12 @@ static any_settings settings_of(const fab_method *m, const fab_swag_settings *s)
 
 /* ---- life --------------------------------------------------------------------------------------------- */
 
+/* A method's sentence begins with its name. */
+static fab_status named(fab_status s)
+{
+    return s == FAB_OK ? s : fab_prefix(s, "swag: columns by ");
+}
+
 fab_status fab_swag_factor_init(fab_fit **f, const fab_swag_settings *s, int64_t D,
                                 const fab_exec *x)
 {
@@ -59,7 +65,7 @@ fab_status fab_swag_factor_init(fab_fit **f, const fab_swag_settings *s, int64_t
     if (s->columns == FAB_SWAG_LAST) return FAB_OK;
     const fab_method *m = fab_method_find(fab_swag_columns_names[s->columns]);
     const any_settings any = settings_of(m, s);
-    return fab_fit_create(f, m->name, &any, m->fields->size, &(fab_input){.vectors = D}, x);
+    return named(fab_fit_create(f, m->name, &any, m->fields->size, &(fab_input){.vectors = D}, x));
 }
 
 double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n)
@@ -72,16 +78,9 @@ double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n)
 
 /* ---- the iterates ------------------------------------------------------------------------------------- */
 
-/* A method's sentence begins with its name. */
-static fab_status named(fab_status s)
+fab_status fab_swag_factor_take(fab_fit *f, const fab_rows *row)
 {
-    return s == FAB_OK ? s : fab_prefix(s, "swag: columns by ");
-}
-
-fab_status fab_swag_factor_take(fab_fit *f, const double *x, int64_t D)
-{
-    const fab_examples row = {.x = {.p = x, .type = FAB_F64, .n = 1, .ld = D}};
-    const fab_status s = fab_fit_update(f, &row);
+    const fab_status s = fab_fit_update(f, &(fab_examples){.x = *row});
     return s == FAB_STOPPED ? FAB_OK : named(s); /* the row is in; the run hears of the stop next */
 }
 

@@ -20,8 +20,8 @@ double fab_swag_factor_bytes(const fab_swag_settings *s, int64_t D, int64_t n);
 /* Iterates that the start is made from; 0 where the method finds its own. */
 int64_t fab_swag_factor_warmup(const fab_swag_settings *s);
 
-/* Take one iterate (D).  The sentence of a failure names the setting. */
-fab_status fab_swag_factor_take(fab_fit *f, const double *x, int64_t D);
+/* Take one iterate.  The sentence of a failure names the setting. */
+fab_status fab_swag_factor_take(fab_fit *f, const fab_rows *row);
 
 /* The fit of all of them, lent until the next, and how many psi stand at their floor. */
 fab_status fab_swag_factor_result(fab_fit *f, const fab_gauss **q, int64_t *floored);

@@ -1,11 +1,13 @@
 /* iterates.h - the Gaussian of the iterates of an optimiser: lines 4 - 7 of swag.c, for swag.c and vectors.c.
  *
  *     FAB_TRY(fab_iterates_init(&f->it, &s, 0, D, x));     // checks; no memory yet
- *     fab_iterates_layout(l, &f->it);                      // in the layout of the handle, which has the scratch
+ *     fab_iterates_layout(l, &f->it);                      // in the layout of the handle, which has it.x
  *     FAB_TRY(fab_iterates_open(&f->it, x));
- *     FAB_TRY(fab_iterates_take(&f->it, theta));           // as often as there are iterates
+ *     FAB_TRY(fab_iterates_take(&f->it, &row));            // as often as there are iterates, in it.x
  *     FAB_TRY(fab_iterates_publish(&f->it, theta));        // it.result
  *     fab_iterates_close(&f->it);
+ *
+ * Mean, squares, deviations and the iterate at hand lie where the kernels are; the result is the host's.
  *
  * SPDX-License-Identifier: MIT */
 #ifndef FAB_METHODS_SWAG_ITERATES_H
@@ -41,14 +43,15 @@ typedef struct fab_iterates {
     fab_run run;
     fab_gauss *result;
 
-    double *sum;      /* 3  D: of theta since the last iterate; NULL without `window` */
-    double *mean, *V; /* 4  D; V NULL for swa */
-    int64_t last;     /* 5  columns of Dhat: K, or 0 when `columns` names a method */
-    void *Dhat;       /* 5  D x last, row-major: the last deviations, the oldest is overwritten */
-    fab_fit *factor;  /* 5  that method */
+    double *sum;     /* 3  D: of theta since the last iterate; NULL without `window` */
+    void *x;         /* D doubles, borrowed: the iterate at hand, then its deviation */
+    void *mean, *V;  /* 4  D doubles; a vector, NULL for swa */
+    int64_t last;    /* 5  columns of Dhat: K, or 0 when `columns` names a method */
+    void *Dhat;      /* 5  D x last, row-major: the last deviations, the oldest is overwritten */
+    fab_fit *factor; /* 5  that method */
     fab_swag_counts count;
     int64_t floored; /* 7 */
-    double *scratch; /* D, borrowed */
+    void *staged;    /* long arrays on their way into a file */
 } fab_iterates;
 
 /* Check and fill *it but for its arrays. */
@@ -60,9 +63,9 @@ fab_status fab_iterates_open(fab_iterates *it, const fab_exec *x);
 void fab_iterates_close(fab_iterates *it);
 
 /* x'x: finite when all of x is, and then its deviations have squares. */
-double fab_iterates_square(const fab_iterates *it, const double *x);
-/* 4, 5  The next iterate; x (D) is overwritten with its deviation. */
-fab_status fab_iterates_take(fab_iterates *it, double *x);
+double fab_iterates_square(const fab_iterates *it);
+/* 4, 5  The next iterate, in x; row: the same where it came from. */
+fab_status fab_iterates_take(fab_iterates *it, const fab_rows *row);
 /* 6, 7  The result of all so far; theta: its mean before the first. */
 fab_status fab_iterates_publish(fab_iterates *it, const double *theta);
 

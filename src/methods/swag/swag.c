@@ -76,7 +76,7 @@ static void layout(fab_layout *l, void *handle)
     swag *f = handle;
     fab_train_layout(l, &f->train);
     fab_iterates_layout(l, &f->it);
-    f->it.scratch = f->train.gradient; /* free between steps and runs */
+    f->it.x = f->train.gradient; /* free between steps and runs */
 }
 
 static void release(void *handle)
@@ -116,7 +116,8 @@ static fab_status epoch(swag *f)
     const fab_swa_settings *s = &f->it.s.swa;
     const int64_t D = t->m.D, steps = fab_minibatch_steps(t->joint.batches), e = f->it.count.epochs;
     const int64_t every = fab_is_auto_i64(s->every) ? steps : s->every;
-    double loss, *x = f->it.scratch, *sum = f->it.sum;
+    double loss, *x = f->it.x, *sum = f->it.sum;
+    const fab_rows row = {.p = x, .type = FAB_F64, .n = 1, .ld = D};
     for (int64_t i = (int64_t)t->epoch.step; i < steps; i++) {
         const fab_examples batch = fab_minibatch_get(t->joint.batches, s->train.epochs + e, i);
         FAB_TRY(fab_train_step(t, &batch, s->swag_rate, &loss)); /* 2 */
@@ -129,9 +130,9 @@ static fab_status epoch(swag *f)
             } else {
                 memcpy(x, t->theta, (size_t)D * sizeof(double));
             }
-            const double square = fab_iterates_square(&f->it, x);
+            const double square = fab_iterates_square(&f->it);
             if (!isfinite(square)) return fab_train_not_finite(t, "the square of theta", square);
-            FAB_TRY(fab_iterates_take(&f->it, x)); /* 4, 5 */
+            FAB_TRY(fab_iterates_take(&f->it, &row)); /* 4, 5 */
         }
         FAB_TRY(fab_train_count(t, &batch, loss));
     }

@@ -8,7 +8,7 @@
 
 typedef struct stream {
     fab_iterates it;
-    double *x; /* D: an iterate */
+    void *far; /* the block of the long arrays, where that is apart */
 } stream;
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
@@ -26,8 +26,7 @@ static const fab_fields table = TABLE("swag", fields);
 static void layout(fab_layout *l, void *handle)
 {
     stream *f = handle;
-    f->x = fab_place(l, f->it.D, sizeof(double));
-    f->it.scratch = f->x;
+    f->it.x = fab_place_long(l, f->it.D, sizeof(double));
     fab_iterates_layout(l, &f->it);
 }
 
@@ -36,6 +35,7 @@ static void release(void *handle)
     stream *f = handle;
     if (!f) return;
     fab_iterates_close(&f->it);
+    if (f->far) f->it.run.ops->memory->release(f->far);
     fab_release(f);
 }
 
@@ -45,7 +45,10 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     *handle = NULL;
     FAB_TRY(fab_check_alone("swag", x));
     FAB_TRY(fab_iterates_init(&proto.it, settings, 0, in->vectors, x));
-    FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
+    void *far;
+    FAB_TRY(
+        fab_build_apart((void **)&f, sizeof proto, &proto, layout, proto.it.run.ops->memory, &far));
+    f->far = far;
     const fab_status s = fab_iterates_open(&f->it, x);
     if (s != FAB_OK) {
         release(f);
@@ -67,16 +70,27 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
 
 /* ---- the verbs ---------------------------------------------------------------------------------------- */
 
+/* x = the row; kernels read it where it is, and as doubles. */
+static fab_status take(stream *f, const fab_rows *row)
+{
+    const fab_long X = fab_long_vectors(f->it.x, f->it.D, 1, f->it.D);
+    fab_run wide = f->it.run;
+    wide.ops = wide.ops->by_type[FAB_F64];
+    wide.ops->load(&wide, row, NULL, &X);
+    double square = fab_iterates_square(&f->it);
+    FAB_TRY(fab_sum(&f->it.run, &square, 1)); /* have kernels failed? */
+    if (!isfinite(square))
+        return FAB_FAIL(FAB_BAD_DATA, "swag: the square of iterate %lld is %g",
+                        (long long)f->it.count.iterates + 1, square);
+    const fab_rows dense = {.p = f->it.x, .type = FAB_F64, .n = 1, .ld = f->it.D};
+    return fab_iterates_take(&f->it, wide.ops->memory ? row : &dense);
+}
+
 static fab_status update(void *handle, const fab_examples *e)
 {
-    stream *f = handle;
     for (int64_t i = 0; i < e->x.n; i++) {
-        fab_rows_get(&e->x, i, f->it.D, f->x);
-        const double square = fab_iterates_square(&f->it, f->x);
-        if (!isfinite(square))
-            return FAB_FAIL(FAB_BAD_DATA, "swag: the square of iterate %lld is %g",
-                            (long long)f->it.count.iterates + 1, square);
-        FAB_TRY(fab_iterates_take(&f->it, f->x));
+        const fab_rows row = fab_rows_part(&e->x, i, 1);
+        FAB_TRY(take(handle, &row));
     }
     return FAB_OK;
 }
@@ -85,7 +99,7 @@ static fab_status result(void *handle, const fab_gauss **q)
 {
     stream *f = handle;
     *q = f->it.result;
-    return fab_iterates_publish(&f->it, f->it.mean);
+    return fab_iterates_publish(&f->it, NULL);
 }
 
 static fab_status report(void *handle, fab_report *r)
@@ -111,6 +125,7 @@ const fab_method fab_swag_vectors_method = {
     .name = "swag",
     .summary = "the Gaussian of the iterates of anyone's optimiser, rank K plus diagonal",
     .streams = 1,
+    .anywhere = 1,
     .takes = FAB_TAKES_VECTORS,
     .iterates = 1,
     .fields = &table,

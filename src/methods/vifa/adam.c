@@ -20,17 +20,17 @@ static void layout(fab_layout *l, fab_vifa *f)
     a->v_F = fab_place(l, f->q.W * f->q.K, f->nn->size);
 }
 
-static void states(const fab_vifa *f, fab_states *s)
+static void states(const fab_vifa *f, fab_far_states *s)
 {
     const fab_vifa_moments *a = &f->moment;
     const int64_t D = f->q.D, W = f->q.W, K = f->q.K;
-    fab_states_add(s, "state.m_c", FAB_F64, D, 0, a->m_c);
-    fab_states_add(s, "state.v_c", FAB_F64, D, 0, a->v_c);
-    fab_states_add(s, "state.m_gamma", FAB_F64, W, 0, a->m_gamma);
-    fab_states_add(s, "state.v_gamma", FAB_F64, W, 0, a->v_gamma);
+    fab_far_add(s, "state.m_c", FAB_FAR_VECTOR, FAB_F64, D, 0, a->m_c);
+    fab_far_add(s, "state.v_c", FAB_FAR_VECTOR, FAB_F64, D, 0, a->v_c);
+    fab_far_add(s, "state.m_gamma", FAB_FAR_VECTOR, FAB_F64, W, 0, a->m_gamma);
+    fab_far_add(s, "state.v_gamma", FAB_FAR_VECTOR, FAB_F64, W, 0, a->v_gamma);
     if (K > 0) {
-        fab_states_add(s, "state.m_F", f->nn->type, W, K, a->m_F);
-        fab_states_add(s, "state.v_F", f->nn->type, W, K, a->v_F);
+        fab_far_add(s, "state.m_F", FAB_FAR_ARRAY, f->nn->type, W, K, a->m_F);
+        fab_far_add(s, "state.v_F", FAB_FAR_ARRAY, f->nn->type, W, K, a->v_F);
     }
 }
 

@@ -7,18 +7,28 @@
 
 #define MOST_GAMMA 600 /* |log psi| beyond it: diverged, psi would over- or underflow */
 
-void fab_vifa_gaussian_layout(fab_layout *l, fab_vifa *f)
+void fab_vifa_small_layout(fab_layout *l, fab_vifa *f)
 {
     fab_vifa_gaussian *q = &f->q;
+    fab_vifa_scratch *x = &f->scratch;
     const int64_t K = q->K;
-    q->c = fab_place(l, q->D, sizeof(double));
-    q->gamma = fab_place(l, q->W, sizeof(double));
-    q->psi = fab_place(l, q->W, sizeof(double));
-    q->psi_next = fab_place(l, q->W, sizeof(double));
     q->G = fab_place(l, K * K, sizeof(double));
     q->L = fab_place(l, K * K, sizeof(double));
     q->Minv = fab_place(l, K * K, sizeof(double));
     q->root = fab_place(l, K * K, sizeof(double));
+    x->k = fab_place(l, K, sizeof(double));
+    x->A = fab_place(l, K * K, sizeof(double));
+    x->B = fab_place(l, K * K, sizeof(double));
+}
+
+void fab_vifa_gaussian_layout(fab_layout *l, fab_vifa *f)
+{
+    fab_vifa_gaussian *q = &f->q;
+    q->c = fab_place(l, q->D, sizeof(double));
+    q->gamma = fab_place(l, q->W, sizeof(double));
+    q->psi = fab_place(l, q->W, sizeof(double));
+    q->psi_next = fab_place(l, q->W, sizeof(double));
+    fab_vifa_small_layout(l, f);
 }
 
 fab_long fab_vifa_F(const fab_vifa *f)
@@ -133,9 +143,16 @@ fab_status fab_vifa_divergence(fab_vifa *f, double *kl)
     const int64_t W = q->W, K = q->K;
     const double alpha = f->s.train.alpha;
     double squares = 0, logdet = 0;
-    for (int64_t i = 0; i < W; i++) {
-        squares += q->c[i] * q->c[i] + q->psi[i];
-        logdet += q->gamma[i];
+    if (fab_vifa_is_far(f)) {
+        double sums[FAB_GAUSS_SUMS];
+        fab_vifa_far_sums(f, sums);
+        squares = sums[0] + sums[1];
+        logdet = sums[2];
+    } else {
+        for (int64_t i = 0; i < W; i++) {
+            squares += q->c[i] * q->c[i] + q->psi[i];
+            logdet += q->gamma[i];
+        }
     }
     if (K > 0) {
         const fab_long F = fab_vifa_F(f);

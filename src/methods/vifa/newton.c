@@ -57,9 +57,9 @@ static void layout(fab_layout *l, fab_vifa *f)
     fab_closest_layout(l, &n->closest);
 }
 
-static void states(const fab_vifa *f, fab_states *s)
+static void states(const fab_vifa *f, fab_far_states *s)
 {
-    fab_states_add(s, "state.curvature", FAB_F64, f->q.W, f->q.W, f->curvature.C);
+    fab_far_add(s, "state.curvature", FAB_NEAR, FAB_F64, f->q.W, f->q.W, f->curvature.C);
 }
 
 static fab_status not_convex(const fab_vifa *f, fab_status s, int64_t t)

@@ -46,6 +46,10 @@ static void layout(fab_layout *l, void *handle)
     fab_vifa_scratch *x = &f->scratch;
     const int64_t D = f->q.D, W = f->q.W, K = f->q.K, threads = f->run.threads;
     int64_t widest = K > 2 ? K : 2; /* long array */
+    if (fab_vifa_is_far(f)) {
+        fab_vifa_far_layout(l, f);
+        return;
+    }
     fab_vifa_gaussian_layout(l, f);
     if (!f->rule->all) {
         fab_vifa_draws_layout(l, f);
@@ -53,9 +57,6 @@ static void layout(fab_layout *l, void *handle)
         if (f->s.draws > widest) widest = f->s.draws;
     }
     if (f->rule->layout) f->rule->layout(l, f);
-    x->k = fab_place(l, K, sizeof(double));
-    x->A = fab_place(l, K * K, sizeof(double));
-    x->B = fab_place(l, K * K, sizeof(double));
     x->chunk = fab_place(l, FAB_VIFA_CHUNK * threads, sizeof(double));
     x->sums = fab_place(l, 2 * (W / FAB_VIFA_CHUNK + 1), sizeof(double));
     f->backup.c = fab_place(l, D, sizeof(double));
@@ -84,7 +85,7 @@ static fab_status prototype(fab_vifa *f, const char *who, const fab_vifa_setting
     f->grad.prior_is_sampled = f->draw.path || prior;
     f->grad.alpha = f->grad.prior_is_sampled ? 0 : f->s.train.alpha;
     f->grad.kept = f->s.draws <= f->q.K ? f->s.draws : 1;
-    return fab_run_init(&f->run, x, type);
+    return fab_run_init_anywhere(&f->run, x, type);
 }
 
 static fab_status check(const fab_vifa *f)
@@ -100,6 +101,7 @@ static fab_status check(const fab_vifa *f)
             "%s: map_part = %g and ramp_part = %g are more than the run: the entropy would "
             "never set in whole; lower one",
             f->who, f->s.map_part, f->s.ramp_part);
+    if (fab_vifa_is_far(f)) return fab_vifa_far_check(f);
     if (f->rule == &fab_vifa_newton) return fab_vifa_newton_check(f);
     return FAB_OK;
 }
@@ -131,6 +133,7 @@ static void release(void *handle)
     fab_vifa *f = handle;
     if (!f) return;
     fab_gauss_free(f->result);
+    fab_vifa_far_free(f);
     fab_release(f);
 }
 
@@ -141,18 +144,25 @@ static fab_status create(void **handle, const char *who, const fab_vifa_settings
     *handle = NULL;
     FAB_TRY(prototype(&proto, who, s, m, prior, x));
     FAB_TRY(check(&proto));
-    FAB_TRY(fab_build((void **)&f, sizeof proto, &proto, layout));
+    void *block;
+    FAB_TRY(
+        fab_build_apart((void **)&f, sizeof proto, &proto, layout, proto.run.ops->memory, &block));
+    f->far.block = block;
     const fab_vifa_gaussian *q = &f->q;
-    const fab_status made =
+    fab_status made =
         m->free > 0
             ? fab_gauss_create_part(&f->result, FAB_FORM_COVARIANCE, f->nn->type, q->W, q->K, q->D)
             : fab_gauss_create(&f->result, FAB_FORM_COVARIANCE, f->nn->type, q->W, q->K);
+    if (made == FAB_OK && fab_vifa_is_far(f)) {
+        made = fab_vifa_far_start(f);
+    } else if (made == FAB_OK) {
+        f->q.F = f->result->F;
+        start(f);
+    }
     if (made != FAB_OK) {
         release(f);
         return made;
     }
-    f->q.F = f->result->F;
-    start(f);
     *handle = f;
     return FAB_OK;
 }
@@ -181,27 +191,37 @@ static fab_status stochastic_step(fab_vifa *f, fab_vifa_step *s)
     const fab_vifa_rule *rule = f->rule;
     fab_vifa_gaussian *q = &f->q;
     const int64_t L = f->s.draws, epoch = fab_minibatch_steps(f->joint.batches);
+    const int far = fab_vifa_is_far(f);
     fab_examples batch = {0};
     if (fab_vifa_factor(f) != FAB_OK) return fab_vifa_diverged(f, s->t, "F' psi^-1 F", NAN);
 
     for (int64_t l = 0; l < L; l++) {
         double loss, penalty = 0, *theta = f->draw.theta, *g = f->grad.g;
-        fab_vifa_draw(f, s, l); /* 2 */
+        if (far)
+            fab_vifa_far_draw(f, s, l); /* 2 */
+        else
+            fab_vifa_draw(f, s, l);
         const int same_rows = l > 0 && (f->s.shared || f->draw.sign < 0);
         if (!same_rows) batch = batch_of(f, s->t, l);
         if (f->m.noise) f->m.noise(f->m.self, (uint64_t)f->s.train.seed, s->t * L + l);
         if (f->m.at) f->m.at(f->m.self, s->weight > 0);
-        FAB_TRY(f->m.loss(f->m.self, theta, &batch, &loss, g)); /* 3 */
+        FAB_TRY(far ? fab_vifa_far_loss(f, &batch, l, &loss)
+                    : f->m.loss(f->m.self, theta, &batch, &loss, g)); /* 3 */
         if (!isfinite(loss)) return fab_vifa_diverged(f, s->t, "the loss", loss);
         const double rows = (double)batch.x.n;
         const double N = (double)epoch * rows; /* so that v is unbiased for uneven batches */
         s->loss += loss * rows;
         s->rows += rows;
+        if (far) {
+            f->far.draw[l].scale = N;
+            continue;
+        }
         if (f->grad.prior_is_sampled)
             FAB_TRY(fab_prior_add(&f->joint.prior, 1 / N, theta, &penalty, g)); /* 4 */
         fab_vifa_gradients_add(f, s, N);                                        /* 4, 5 */
     }
 
+    if (far) return fab_vifa_far_move(f, s);  /* 4 - 10 */
     FAB_TRY(fab_vifa_gradients_finish(f, s)); /* 6, 7 */
     rule->c(f, s);                            /* 9 */
     if (s->weight == 0) return FAB_OK;
@@ -254,19 +274,21 @@ static fab_status step(fab_vifa *f, int64_t total)
 }
 
 /* q as it is now into the result. */
-static void publish(fab_vifa *f)
+static fab_status publish(fab_vifa *f)
 {
+    if (fab_vifa_is_far(f)) return fab_vifa_far_publish(f);
     const size_t W = (size_t)f->q.W * sizeof(double);
     memcpy(f->result->mu, f->q.c, W);
     memcpy(f->result->psi, f->q.psi, W);
     if (f->result->theta) memcpy(f->result->theta, f->q.c, (size_t)f->q.D * sizeof(double));
+    return FAB_OK;
 }
 
 /* 11 */
 static fab_status bound(fab_vifa *f)
 {
     double kl;
-    publish(f);
+    if (!fab_vifa_is_far(f)) FAB_TRY(publish(f));
     if (f->given)
         FAB_TRY(fab_distance_kl(f->result, f->given, &f->exec, &kl));
     else
@@ -282,6 +304,10 @@ static void back_up(fab_vifa *f)
     b->count = f->count;
     b->loss = f->loss;
     b->trend = f->trend;
+    if (fab_vifa_is_far(f)) {
+        fab_vifa_far_copy(f, &f->far.q, &f->far.good);
+        return;
+    }
     memcpy(b->c, q->c, (size_t)q->D * sizeof(double));
     memcpy(b->gamma, q->gamma, (size_t)q->W * sizeof(double));
     if (q->K > 0) memcpy(b->F, q->F, (size_t)(q->W * q->K) * f->nn->size);
@@ -295,6 +321,10 @@ static void restore(fab_vifa *f)
     f->count = b->count;
     f->loss = b->loss;
     f->trend = b->trend;
+    if (fab_vifa_is_far(f)) {
+        fab_vifa_far_copy(f, &f->far.good, &f->far.q);
+        return;
+    }
     memcpy(q->c, b->c, (size_t)q->D * sizeof(double));
     memcpy(q->gamma, b->gamma, (size_t)q->W * sizeof(double));
     if (q->K > 0) memcpy(q->F, b->F, (size_t)(q->W * q->K) * f->nn->size);
@@ -320,7 +350,10 @@ static fab_status steps(fab_vifa *f)
         if (f->left == 0) {
             f->left = interval < left ? interval : left;
             back_up(f);
-            fab_vifa_gram(f, f->q.psi); /* afresh: a run from a file has the same bits */
+            if (fab_vifa_is_far(f))
+                FAB_TRY(fab_vifa_far_gram(f)); /* afresh: a run from a file has the same bits */
+            else
+                fab_vifa_gram(f, f->q.psi);
         }
         while (f->left > 0 && s == FAB_OK) {
             s = step(f, total);
@@ -354,17 +387,21 @@ static fab_status run(fab_vifa *f)
 }
 
 /* What a run goes on from, beside the result's F; halfway through an interval its Gram matrix, too. */
-static fab_states states_of(fab_vifa *f, int halfway, int with_trend)
+static fab_far_states states_of(fab_vifa *f, int halfway, int with_trend)
 {
-    fab_states s = {0};
-    fab_states_add(&s, "state.counts", FAB_I64, FAB_VIFA_COUNTS, 0, &f->count);
-    fab_states_add(&s, "state.losses", FAB_F64, FAB_VIFA_LOSSES, 0, &f->loss);
-    fab_states_add(&s, "state.c", FAB_F64, f->q.D, 0, f->q.c);
-    fab_states_add(&s, "state.gamma", FAB_F64, f->q.W, 0, f->q.gamma);
+    fab_far_states s = {0};
+    const int far = fab_vifa_is_far(f);
+    const int64_t D = f->q.D, W = f->q.W, K = f->q.K;
+    fab_far_add(&s, "state.counts", FAB_NEAR, FAB_I64, FAB_VIFA_COUNTS, 0, &f->count);
+    fab_far_add(&s, "state.losses", FAB_NEAR, FAB_F64, FAB_VIFA_LOSSES, 0, &f->loss);
+    fab_far_add(&s, "state.c", FAB_FAR_VECTOR, FAB_F64, D, 0, far ? f->far.q.c : f->q.c);
+    fab_far_add(&s, "state.gamma", FAB_FAR_VECTOR, FAB_F64, W, 0,
+                far ? f->far.q.gamma : f->q.gamma);
     if (f->rule->states) f->rule->states(f, &s);
-    if (halfway) fab_states_add(&s, "state.left", FAB_I64, 1, 0, &f->left);
-    if (halfway && f->q.K > 0) fab_states_add(&s, "state.gram", FAB_F64, f->q.K, f->q.K, f->q.G);
-    if (with_trend) fab_states_add(&s, "state.trend", FAB_F64, FAB_TREND_NUMBERS, 0, &f->trend);
+    if (halfway) fab_far_add(&s, "state.left", FAB_NEAR, FAB_I64, 1, 0, &f->left);
+    if (halfway && K > 0) fab_far_add(&s, "state.gram", FAB_NEAR, FAB_F64, K, K, f->q.G);
+    if (with_trend)
+        fab_far_add(&s, "state.trend", FAB_NEAR, FAB_F64, FAB_TREND_NUMBERS, 0, &f->trend);
     return s;
 }
 
@@ -406,9 +443,8 @@ static fab_status update(void *handle, const fab_examples *e)
 static fab_status so_far(void *handle, const fab_gauss **q)
 {
     fab_vifa *f = handle;
-    publish(f);
     *q = f->result;
-    return FAB_OK;
+    return publish(f);
 }
 
 static fab_status result(void *handle, const fab_gauss **q)
@@ -435,7 +471,11 @@ static fab_status report(void *handle, fab_report *r)
 
 static fab_status save(void *handle, fab_tensors *t)
 {
-    const fab_states all = states_of(handle, ((const fab_vifa *)handle)->left > 0, 1);
+    fab_vifa *f = handle;
+    const fab_far_states far = states_of(f, f->left > 0, 1);
+    fab_states all;
+    fab_release(f->far.staged);
+    FAB_TRY(fab_far_fetch(&f->run, &far, &all, &f->far.staged));
     return fab_states_save(&all, t);
 }
 
@@ -443,26 +483,32 @@ static fab_status load(void *handle, const fab_tensors *t)
 {
     fab_vifa *f = handle;
     const fab_vifa_gaussian *q = &f->q;
-    const fab_states all = states_of(f, fab_tensors_find(t, "state.left") != NULL,
-                                     fab_tensors_find(t, "state.trend") != NULL);
+    const fab_far_states far = states_of(f, fab_tensors_find(t, "state.left") != NULL,
+                                         fab_tensors_find(t, "state.trend") != NULL);
+    fab_states all;
+    fab_release(f->far.staged);
+    FAB_TRY(fab_far_room(&f->run, &far, &all, &f->far.staged));
     FAB_TRY(fab_states_load(&all, t));
-    if (q->K > 0) FAB_TRY(fab_state_take(t, "F", f->nn->type, 2, (int64_t[]){q->W, q->K}, q->F));
+    fab_far_store(&f->run, &all, &far);
+    if (q->K > 0)
+        FAB_TRY(fab_state_take(t, "F", f->nn->type, 2, (int64_t[]){q->W, q->K}, f->result->F));
+    if (q->K > 0 && fab_vifa_is_far(f)) fab_vifa_far_take_F(f);
     if (!(f->count.steps >= 0 && f->count.moves >= 0 && f->count.moves <= f->count.steps))
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.counts say %lld steps, %lld of them with F",
                         f->who, (long long)f->count.steps, (long long)f->count.moves);
     if (f->left < 0)
         return FAB_FAIL(FAB_BAD_FILE, "%s: state.left says %lld steps", f->who, (long long)f->left);
-    f->nn->exps(q->W, q->gamma, q->psi);
+    if (!fab_vifa_is_far(f)) f->nn->exps(q->W, q->gamma, q->psi);
     if (f->left > 0) back_up(f);
     return FAB_OK;
 }
 
 /* ---- the methods -------------------------------------------------------------------------------------- */
 
-#define VIFA_VERBS(init_)                                                                    \
-    .takes = FAB_TAKES_GRADIENT, .init = init_, .bytes = bytes, .resolve = fab_vifa_resolve, \
-    .update = update, .result = result, .so_far = so_far, .report = report, .free = release, \
-    .save = save, .load = load
+#define VIFA_VERBS(init_)                                                              \
+    .takes = FAB_TAKES_GRADIENT, .anywhere = 1, .init = init_, .bytes = bytes,         \
+    .resolve = fab_vifa_resolve, .update = update, .result = result, .so_far = so_far, \
+    .report = report, .free = release, .save = save, .load = load
 
 const fab_method fab_vifa_method = {
     .name = "vifa",

@@ -8,6 +8,7 @@
  *     gaussian.c      q: its Gram, its Cholesky factor, its divergence from the prior
  *     settings.c      the settings, and what auto means
  *     optimum.c       where a run converges to, for models whose posterior is known
+ *     far.c           lines 2 and 4 - 10, and the start, where kernels have memory of their own: a few of theirs do it all
  *
  * The run calls the others.  They call gaussian.c; gradients.c also asks draws.c for z again, and sgd.c asks gradients.c
  * for line 8 as a pass.  Nothing calls the run.
@@ -76,9 +77,9 @@ typedef struct fab_vifa_gradients {
 
 /* Line 9, adam: first and second moments. */
 typedef struct fab_vifa_moments {
-    double *m_c, *v_c;         /* D */
-    double *m_gamma, *v_gamma; /* W */
-    void *m_F, *v_F;           /* W x K */
+    void *m_c, *v_c;         /* D */
+    void *m_gamma, *v_gamma; /* W */
+    void *m_F, *v_F;         /* W x K */
 } fab_vifa_moments;
 
 /* The arrays of newton.c. */
@@ -95,6 +96,19 @@ typedef struct fab_vifa_curvature {
     double *work;
     fab_closest closest;
 } fab_vifa_curvature;
+
+/* Where kernels have memory of their own, all that is as long as theta is in this block; q.F is, too. */
+typedef struct fab_vifa_far {
+    void *block;
+    fab_far_gauss q, good; /* good: where the run was good the last time */
+    void *theta;           /* D, in the type of F */
+    void *V;               /* D x L, vectors in the type of F: the gradient at each draw */
+    fab_draw *draw;        /* L */
+    double *h, *y;         /* K of each draw */
+    double *own_theta;     /* D each, for a model that looks at them on the host */
+    double *own_g;
+    void *staged; /* long arrays on their way into a file */
+} fab_vifa_far;
 
 /* Space for one use at a time. */
 typedef struct fab_vifa_scratch {
@@ -142,7 +156,7 @@ typedef struct fab_vifa_step {
 typedef struct fab_vifa_rule {
     const char *remedy; /* against a run that diverges */
     void (*layout)(fab_layout *l, fab_vifa *f);
-    void (*states)(const fab_vifa *f, fab_states *s);
+    void (*states)(const fab_vifa *f, fab_far_states *s);
     void (*c)(fab_vifa *f, const fab_vifa_step *s);
     void (*gamma)(fab_vifa *f, const fab_vifa_step *s);
     void (*F)(fab_vifa *f, const fab_vifa_step *s);
@@ -170,6 +184,7 @@ struct fab_vifa {
     fab_vifa_moments moment;      /* adam */
     fab_vifa_curvature curvature; /* newton */
     fab_vifa_scratch scratch;
+    fab_vifa_far far;
 
     fab_vifa_counts count;
     fab_vifa_losses loss;
@@ -190,6 +205,7 @@ int64_t fab_vifa_epochs(const fab_vifa_settings *s, int64_t steps);
 /* ---- gaussian.c --------------------------------------------------------------------------------------- */
 
 void fab_vifa_gaussian_layout(fab_layout *l, fab_vifa *f);
+void fab_vifa_small_layout(fab_layout *l, fab_vifa *f); /* its K x K matrices, and scratch */
 fab_long fab_vifa_F(const fab_vifa *f);
 /* A = value I, K x K */
 void fab_vifa_identity(int64_t K, double value, double *A);
@@ -231,6 +247,30 @@ fab_status fab_vifa_gradients_finish(fab_vifa *f, const fab_vifa_step *s);
 void fab_vifa_gradient_F(fab_vifa *f, const fab_vifa_step *s);
 /* 8  as a pass that is still to be given its output: `by` times the gradient, where V has all draws; once a step. */
 fab_sweep fab_vifa_gradient_pass(fab_vifa *f, const fab_vifa_step *s, double by);
+
+/* ---- far.c -------------------------------------------------------------------------------------------- */
+
+int fab_vifa_is_far(const fab_vifa *f);
+/* What is not done there. */
+fab_status fab_vifa_far_check(const fab_vifa *f);
+void fab_vifa_far_layout(fab_layout *l, fab_vifa *f);
+/* 1 */
+fab_status fab_vifa_far_start(fab_vifa *f);
+/* 2  Draw l of the step. */
+void fab_vifa_far_draw(fab_vifa *f, const fab_vifa_step *s, int64_t l);
+/* 3  Its loss; the gradient, `scale` of which is that of all rows, is kept. */
+fab_status fab_vifa_far_loss(fab_vifa *f, const fab_examples *batch, int64_t l, double *loss);
+/* 4 - 10 of all draws, whose scales are known. */
+fab_status fab_vifa_far_move(fab_vifa *f, const fab_vifa_step *s);
+/* The Gram F' psi^-1 F. */
+fab_status fab_vifa_far_gram(fab_vifa *f);
+/* c'c and the sums of psi and gamma. */
+void fab_vifa_far_sums(fab_vifa *f, double *out);
+/* q into the result; and back, of F that the host has. */
+fab_status fab_vifa_far_publish(fab_vifa *f);
+void fab_vifa_far_take_F(fab_vifa *f);
+void fab_vifa_far_copy(fab_vifa *f, const fab_far_gauss *from, const fab_far_gauss *to);
+void fab_vifa_far_free(fab_vifa *f);
 
 /* ---- optimiser.c, sgd.c, adam.c, natural.c, newton.c -------------------------------------------------- */
 
