@@ -118,6 +118,31 @@ static void a_smooth_curve_of_few_rows_gets_a_process(void **state)
     fab_regression_free(r);
 }
 
+/* 2100 rows are too many for an exact process: it goes through inducing inputs. */
+static void a_smooth_surface_of_more_rows_gets_a_sparse_process(void **state)
+{
+    (void)state;
+    enum { MANY = 2100 };
+    static double at[2 * MANY], y[MANY], noise[MANY];
+    fab_random_uniform(6, FAB_PURPOSE_DATA, 1, 0, 2 * MANY, at);
+    fab_random_normal(6, FAB_PURPOSE_DATA, 2, 0, MANY, FAB_F64, noise);
+    for (int i = 0; i < MANY; i++)
+        y[i] = sin(7 * at[2 * i]) * cos(5 * at[2 * i + 1]) + 0.1 * noise[i];
+    const fab_arrays a = {.n = MANY,
+                          .x = at,
+                          .D = 2,
+                          .row_stride = 2,
+                          .column_stride = 1,
+                          .y = {.name = "y", .p = y}};
+    fab_regression *r = fit(&a, &quick, 1);
+    fab_table_report report;
+    assert_string_equal(chosen_of(r)->model, "gp:matern52:ard");
+    assert_int_equal(fab_regression_report(r, &report), FAB_OK);
+    assert_string_equal(report.method, "vfe");
+    assert_true(chosen_of(r)->density > 0.7); /* of the truth -log 0.1 - log(2 pi e) / 2 = 0.88 */
+    fab_regression_free(r);
+}
+
 /* A school has a number that says nothing about it: no line and no smooth curve of it helps, one effect for each does. */
 static void a_number_that_names_a_group_is_found_to_do_so(void **state)
 {
@@ -239,6 +264,7 @@ int main(void)
         cmocka_unit_test(a_line_is_found_to_be_one),
         cmocka_unit_test(a_curve_gets_a_network_with_the_noise_of_rows_left_out),
         cmocka_unit_test(a_smooth_curve_of_few_rows_gets_a_process),
+        cmocka_unit_test(a_smooth_surface_of_more_rows_gets_a_sparse_process),
         cmocka_unit_test(a_number_that_names_a_group_is_found_to_do_so),
         cmocka_unit_test(any_number_of_threads_makes_the_same_choice),
         cmocka_unit_test(given_settings_are_kept_and_the_others_searched),

@@ -47,6 +47,23 @@ static table waves(int64_t n, int64_t D, double noise)
     return t;
 }
 
+/* A table of few values in each column, as designs have it: many hills. */
+static table hills(uint64_t seed)
+{
+    const int64_t n = 70, D = 4;
+    table t = {n, D, doubles(n * D), doubles(n), NULL};
+    double *e = doubles(n);
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 3, 0, n * D, t.x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 4, 0, n, FAB_F64, e);
+    for (int64_t i = 0; i < n; i++) {
+        double *x = t.x + i * D;
+        for (int64_t j = 0; j < D; j++)
+            x[j] = floor((double)(2 + 2 * j) * x[j]) / (1 + 2 * (double)j) * 3 - 1.5;
+        t.y[i] = sin(3 * x[1]) * x[2] + 0.5 * x[0] + cos(2 * x[3] + x[0]) + 0.05 * e[i];
+    }
+    return t;
+}
+
 static fab_process *process_of(const table *t, const char *text, int64_t threads)
 {
     const fab_exec x = {.threads = threads};
@@ -221,6 +238,79 @@ static void ends_that_differ_are_counted(void **state)
     fab_process_free(p);
 }
 
+/* Seven rows of a process with l = 1 and noise of sd 0.3. */
+static table few_rows(uint64_t seed)
+{
+    table t = {7, 1, doubles(7), doubles(7), NULL};
+    double e[14], phi[49];
+    fab_kernel *k;
+    fab_features *f;
+    fab_random_uniform(seed, FAB_PURPOSE_DATA, 1, 0, 7, t.x);
+    fab_random_normal(seed, FAB_PURPOSE_DATA, 2, 0, 14, FAB_F64, e);
+    for (int i = 0; i < 7; i++) t.x[i] = -4 + 8 * t.x[i];
+    assert_ok(fab_kernel_create(&k, "1*rbf:l=1", 1, NULL));
+    assert_ok(fab_features_nystrom(&f, k, 7, 7, t.x, 1, NULL));
+    const int64_t m = fab_features_size(f);
+    assert_ok(fab_features_apply(f, 7, t.x, 1, phi, m, NULL, NULL));
+    for (int i = 0; i < 7; i++) {
+        t.y[i] = 0.3 * e[7 + i];
+        for (int64_t j = 0; j < m; j++) t.y[i] += phi[i * m + j] * e[j];
+    }
+    fab_features_free(f);
+    fab_kernel_free(k);
+    return t;
+}
+
+/* Of these tables all but the first five are explained best by a function that is all but constant, with much noise. */
+static void long_lengths_are_looked_at(void **state)
+{
+    (void)state;
+    static const uint64_t seed[] = {1,   2,   3,   4,   5,   134, 228, 372,
+                                    391, 470, 508, 519, 807, 893, 940};
+    for (size_t i = 0; i < sizeof seed / sizeof *seed; i++) {
+        const table t = few_rows(seed[i]);
+        double best = -INFINITY;
+        fab_process *p = process_of(&t, "1*rbf", 1);
+        const fab_evidence_report r = learn(p, &t, NULL);
+        for (double l = 0.05; l < 200; l *= 1.15)
+            for (double sd = 0.02; sd < 3; sd *= 1.1)
+                best = fmax(best, plain_evidence(7, t.x, t.y, NULL, 1, l, sd * sd));
+        assert_true(r.lml >= best - 1e-6 * fabs(best));
+        fab_process_free(p);
+    }
+}
+
+/* What a sum can be with all its terms but one next to nothing is as good as the kernel without that one, up to what the least
+ * variance, 1e-6, still costs: half the trace of 1e-6 K / noise, at most. */
+static void a_sum_ends_no_lower_than_its_parts(void **state)
+{
+    (void)state;
+    static const char *const sum[][4] = {
+        {"rbf:ard + linear", "rbf:ard", "linear"},
+        {"matern12:ard + periodic:col=0", "matern12:ard", "periodic:col=0"},
+        {"rbf + linear + periodic:col=0", "rbf + periodic:col=0", "linear + periodic:col=0",
+         "rbf + linear"}};
+    for (uint64_t seed = 1; seed <= 6; seed++) {
+        const table t = hills(seed);
+        for (int k = 0; k < 3; k++) {
+            fab_process *p = process_of(&t, sum[k][0], 1);
+            const double lml = learn(p, &t, NULL).lml;
+            fab_process_free(p);
+            for (int part = 1; part < 4 && sum[k][part]; part++) {
+                p = process_of(&t, sum[k][part], 1);
+                const double alone = learn(p, &t, NULL).lml, noise = fab_process_noise(p);
+                double largest = 0;
+                for (int64_t i = 0; i < t.n; i++)
+                    for (int64_t j = 0; j < t.D; j++)
+                        largest = fmax(largest, pow(t.x[i * t.D + j], 2));
+                const double cost = 0.5e-6 * (double)t.n * (1 + (double)t.D * largest) / noise;
+                assert_true(lml >= alone - cost - 1e-6 * fabs(alone));
+                fab_process_free(p);
+            }
+        }
+    }
+}
+
 /* ---- many rows, few rows ------------------------------------------------------------------------------- */
 
 static void all_rows_are_learned_where_some_are_searched(void **state)
@@ -338,6 +428,8 @@ int main(void)
         TEST(a_column_that_says_nothing_is_switched_off),
         TEST(a_bound_is_told_where_the_search_ends_there),
         TEST(ends_that_differ_are_counted),
+        TEST(long_lengths_are_looked_at),
+        TEST(a_sum_ends_no_lower_than_its_parts),
         TEST(all_rows_are_learned_where_some_are_searched),
         TEST(any_number_of_threads_ends_in_the_same_bits),
         TEST(odd_tables_have_a_maximum),

@@ -6,6 +6,7 @@
 #include "plain.h"
 #include "fabayes/fit.h"
 #include "fabayes/predict.h"
+#include "fabayes/table.h"
 #include "fit/fit.h"
 #include "methods/gp/laplace.h"
 
@@ -462,6 +463,81 @@ static void places_of_a_file_go_on_with_the_same_bits(void **state)
     fab_kernel_free(s.k);
 }
 
+/* Mean and covariance of y at all rows of a mixture of processes: E m, and E (C + noise I) + cov m. */
+static void joint_moments_of_an_average_are_those_of_the_mixture(void **state)
+{
+    (void)state;
+    enum { M = 5 };
+    const rows r = some_rows(FAB_LIKELIHOOD_GAUSSIAN, N);
+    static const char *const settings[] = {"average=laplace", NULL};
+    const fab_arrays a = {.n = N,
+                          .x = r.x,
+                          .D = D,
+                          .row_stride = D,
+                          .column_stride = 1,
+                          .y = {.name = "y", .p = r.y}},
+                     some = {.n = M, .x = r.x, .D = D, .row_stride = D, .column_stride = 1};
+    fab_regression *fit;
+    fab_predictions *said;
+    fab_tensors *file;
+    void *bytes;
+    size_t size;
+    double *mean, *covariance, *K = doubles(N * N), *C = doubles(N * N), *k = doubles(N * M),
+                               *v = doubles(N * M), want[M] = {0}, wide[M * M] = {0};
+    int64_t n;
+    assert_ok(fab_regression_fit(
+        &fit, &(fab_data){.arrays = &a, .columns = {.target = "y"}},
+        &(fab_plan){.model = "gp:rbf", .no_scale = 1, .settings = settings}, NULL));
+    assert_ok(fab_regression_joint(fit, &(fab_data){.arrays = &some}, &mean, &covariance, &n));
+    assert_int_equal(n, M);
+    assert_ok(fab_regression_predict(fit, &(fab_data){.arrays = &some}, NULL, &said));
+    assert_ok(fab_regression_pack(fit, &bytes, &size));
+    assert_ok(fab_tensors_parse(&file, "packed", bytes, size));
+    const fab_tensor *theta = fab_tensors_find(file, "places.theta"),
+                     *weight = fab_tensors_find(file, "places.weight"),
+                     *X = fab_tensors_find(file, "X"), *y = fab_tensors_find(file, "y");
+    assert_true(theta && weight && X && y && theta->shape[0] == 5 && theta->shape[1] == 3);
+    for (int place = 0; place < 5; place++) {
+        const double *u = (const double *)theta->data + 3 * place, *x = X->data, *t = y->data,
+                     w = ((const double *)weight->data)[place], s2 = exp(u[0]), l2 = exp(2 * u[1]),
+                     noise = exp(u[2]);
+        double m[M] = {0};
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t j = 0; j < N; j++) {
+                const double q = pow(x[i * D] - x[j * D], 2) + pow(x[i * D + 1] - x[j * D + 1], 2);
+                K[i * N + j] = s2 * exp(-q / (2 * l2));
+            }
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t j = 0; j < M; j++) k[i * M + j] = K[i * N + j];
+        for (int64_t i = 0; i < N; i++) K[i * N + i] += noise;
+        plain_inverse(N, K, C);
+        plain_mm(0, 0, N, M, N, C, k, v);
+        for (int64_t j = 0; j < M; j++)
+            for (int64_t i = 0; i < N; i++) m[j] += v[i * M + j] * t[i];
+        for (int64_t i = 0; i < M; i++) {
+            want[i] += w * m[i];
+            for (int64_t j = 0; j < M; j++) {
+                double c = K[i * N + j] + m[i] * m[j]; /* the rows are the first of the table */
+                for (int64_t b = 0; b < N; b++) c -= k[b * M + i] * v[b * M + j];
+                wide[i * M + j] += w * c;
+            }
+        }
+    }
+    for (int i = 0; i < M; i++) {
+        assert_true(fabs(mean[i] - want[i]) < 1e-9);
+        assert_true(fabs(said->p[i].mean - mean[i]) < 1e-12);
+        assert_true(fabs(pow(said->p[i].sd, 2) - covariance[i * (M + 1)]) < 1e-12);
+        for (int j = 0; j < M; j++)
+            assert_true(fabs(covariance[i * M + j] - (wide[i * M + j] - want[i] * want[j])) < 1e-9);
+    }
+    fab_release(mean);
+    fab_release(covariance);
+    fab_predictions_free(said);
+    fab_tensors_free(file);
+    fab_bytes_free(bytes);
+    fab_regression_free(fit);
+}
+
 /* ---- other likelihoods ------------------------------------------------------------------------------------- */
 
 /* log q(y) with K^-1 in plain sight: the mode by Newton's method in f, and the determinant of K^-1 + W. */
@@ -522,6 +598,80 @@ static void mode_and_evidence_are_those_of_plain_laplace(void **state)
         fab_gp_laplace.close(self);
         fab_kernel_free(s.k);
     }
+}
+
+/* p(y = 1) of two classes by sums over f, 16 standard deviations of it in steps of a 64th (the trapezoid rule of an analytic integrand
+ * whose poles are pi / sd away: below 1e-12 for sd < 10), where offsets make some rows all but certain and weights are from .001 to
+ * 1000.  The mode is one: f = K g(f). */
+static void probabilities_of_extreme_rows_are_integrals(void **state)
+{
+    (void)state;
+    rows r = some_rows(FAB_LIKELIHOOD_BERNOULLI, N);
+    for (int64_t i = 0; i < N; i++) {
+        r.weight[i] = pow(10, (double)(i % 7) - 3);
+        r.offset[i] = i % 5 == 0 ? 25 : (i % 5 == 1 ? -25 : (double)(i % 5) - 3);
+    }
+    const fab_evidence_rows e = {N, r.x, r.y, r.weight, r.offset};
+    enum { M = 12 };
+    double K[N * N], W[N], g[N], f[N], theta[8], lml, mean[M], variance[M], z[M * D], *A, *S;
+    setup s;
+    void *self;
+    fab_process *p;
+    open_setup(&s, FAB_LIKELIHOOD_BERNOULLI, "9*matern12:l=0.8");
+    assert_ok(fab_gp_laplace.create(&self, &s.glm, s.k, &e, NULL));
+    fab_kernel_get(s.k, theta);
+    assert_ok(fab_gp_laplace.at(self, theta, 0, &lml, NULL));
+    assert_ok(fab_gp_laplace_process(self, &p));
+    assert_ok(fab_process_predict(p, N, r.x, D, f, NULL, NULL));
+    assert_ok(fab_kernel_gram(s.k, N, r.x, D, K, N, NULL));
+    for (int64_t i = 0; i < N; i++) {
+        const double eta = f[i] + r.offset[i], y = 1 / (1 + exp(-eta));
+        g[i] = r.weight[i] * (r.y[i] - y);
+        W[i] = r.weight[i] * y / (1 + exp(eta));
+    }
+    for (int64_t i = 0; i < N; i++) {
+        double sum = 0, grow = 1;
+        for (int64_t j = 0; j < N; j++) {
+            sum += K[i * N + j] * g[j];
+            grow += K[i * N + j] * W[j];
+        }
+        assert_true(fabs(sum - f[i]) < 1e-9 * grow); /* an error of f, times I + K W */
+    }
+    A = doubles(N * N); /* I + W K, whose inverse times W is that of K + W^-1 */
+    S = doubles(N * N);
+    for (int64_t i = 0; i < N; i++)
+        for (int64_t j = 0; j < N; j++) A[i * N + j] = (i == j) + W[i] * K[i * N + j];
+    plain_inverse(N, A, S);
+    for (int64_t i = 0; i < M * D; i++) z[i] = 0.37 * (double)(i % 7) - 1.1 + 0.05 * (double)i;
+    assert_ok(fab_process_predict(p, M, z, D, mean, variance, NULL));
+    for (int m = 0; m < M; m++) {
+        static const double offsets[] = {0, 3, -3, 30, -30, 400};
+        double k[N], mu = 0, v = 9;
+        for (int64_t i = 0; i < N; i++) {
+            const double d = hypot(r.x[i * D] - z[m * D], r.x[i * D + 1] - z[m * D + 1]);
+            k[i] = 9 * exp(-d / 0.8);
+            mu += k[i] * g[i];
+        }
+        for (int64_t i = 0; i < N; i++)
+            for (int64_t j = 0; j < N; j++) v -= k[i] * S[i * N + j] * W[j] * k[j];
+        for (int o = 0; o < 6; o++) {
+            double want = 0, rest = 0, all = 0;
+            fab_prediction said;
+            for (int t = -1024; t <= 1024; t++) {
+                const double x = t / 64.0, w = exp(-x * x / 2), eta = mu + offsets[o] + sqrt(v) * x;
+                all += w;
+                want += w / (1 + exp(-eta));
+                rest += w / (1 + exp(eta));
+            }
+            fab_predict_y(&s.glm, mean[m] + offsets[o], variance[m], &said);
+            assert_true(fabs(said.mean - want / all) < 1e-8);
+            assert_true(fabs(fab_predict_logp(&s.glm, mean[m] + offsets[o], variance[m], 0) -
+                             log(rest / all)) < 1e-8 * (1 + fabs(log(rest / all))));
+        }
+    }
+    fab_process_free(p);
+    fab_gp_laplace.close(self);
+    fab_kernel_free(s.k);
 }
 
 /* Central differences of step h: h^2 and rounding / h, 1e-9 each; parameters of the size of 1. */
@@ -820,7 +970,9 @@ int main(void)
         TEST(the_places_of_laplace_have_the_moments_of_the_evidence),
         TEST(two_ends_of_near_equal_evidence_share_the_weight),
         TEST(places_of_a_file_go_on_with_the_same_bits),
+        TEST(joint_moments_of_an_average_are_those_of_the_mixture),
         TEST(mode_and_evidence_are_those_of_plain_laplace),
+        TEST(probabilities_of_extreme_rows_are_integrals),
         TEST(the_gradient_has_the_implicit_terms),
         TEST(extreme_parameters_have_a_mode),
         TEST(rows_that_are_appended_are_as_if_they_had_been_there),

@@ -248,9 +248,9 @@ static void extreme_parameters_have_a_mode(void **state)
 
 /* E softmax of independent predictors: with noise of Gumbel's added, each class has the largest with its probability, so that
  * p_k is the integral of the density of its maximum times the others' distribution functions, all of them single integrals. */
-static void plain_softmax(int64_t C, const double *mean, const double *sd, double *p)
+static void plain_softmax_by(double h, double e, int64_t C, const double *mean, const double *sd,
+                             double *p)
 {
-    const double h = 0.05, e = 0.04;
     double high = mean[0], low = mean[0];
     for (int64_t c = 0; c < C; c++) {
         high = fmax(high, mean[c] + 9 * sd[c] + 40);
@@ -279,15 +279,66 @@ static void plain_softmax(int64_t C, const double *mean, const double *sd, doubl
     }
 }
 
+static void plain_softmax(int64_t C, const double *mean, const double *sd, double *p)
+{
+    plain_softmax_by(0.05, 0.04, C, mean, sd, p);
+}
+
 /* The table of softmax.c. */
 static const struct {
     int64_t C;
     double sd, error;
 } rule[] = {{2, 0.3, 1e-9}, {2, 1, 1e-9},   {2, 3, 1e-9},   {3, 0.3, 1e-8},  {3, 1, 1e-8},
             {3, 3, 1e-8},   {4, 0.3, 2e-8}, {4, 1, 2e-8},   {4, 3, 2e-8},    {5, 0.3, 1e-6},
-            {5, 1, 1e-6},   {5, 3, 1e-6},   {6, 0.3, 1e-6}, {6, 1, 1e-6},    {6, 3, 1e-5},
-            {8, 0.3, 1e-5}, {8, 1, 1e-5},   {8, 3, 1e-4},   {10, 0.3, 4e-5}, {10, 1, 2e-4},
-            {10, 3, 6e-4}};
+            {5, 1, 1e-8},   {5, 3, 1e-8},   {6, 0.3, 1e-8}, {6, 1, 2e-8},    {6, 3, 1e-8},
+            {8, 0.3, 1e-8}, {8, 1, 2e-8},   {8, 3, 1e-8},   {10, 0.3, 1e-8}, {10, 1, 2e-8},
+            {10, 3, 1e-8}};
+
+/* Predictors that are correlated: independent ones and two random directions, whose integrals are sums in steps that move no
+ * predictor by more than its scale and some (0.3 of a standard deviation, over the length of the direction), the single ones in steps
+ * of 0.3. */
+static void correlated_classes_are_integrals_over_what_they_share(void **state)
+{
+    (void)state;
+    static const struct {
+        int64_t C;
+        double sd, u, v;
+    } cases[] = {{6, 0.5, 0.6, 0.3}, {6, 1.5, 1.2, 0.4}, {7, 1, 2, 0.1}, {6, 2.5, 0.5, 0.5}};
+    for (size_t which = 0; which < sizeof cases / sizeof *cases; which++) {
+        const int64_t C = cases[which].C;
+        double mean[8], sd[8], u[8], v[8], S[64], p[8], m[8], want[8] = {0}, all = 0, logp[8];
+        fab_softmax *s;
+        fab_random_normal(33, FAB_PURPOSE_DATA, 4 * which, 0, C, FAB_F64, mean);
+        fab_random_normal(33, FAB_PURPOSE_DATA, 4 * which + 1, 0, C, FAB_F64, u);
+        fab_random_normal(33, FAB_PURPOSE_DATA, 4 * which + 2, 0, C, FAB_F64, v);
+        fab_random_uniform(33, FAB_PURPOSE_DATA, 4 * which + 3, 0, C, sd);
+        for (int64_t c = 0; c < C; c++) sd[c] = cases[which].sd * (0.5 + sd[c]);
+        for (int64_t c = 0; c < C; c++)
+            for (int64_t d = 0; d < C; d++)
+                S[c * C + d] = cases[which].u * cases[which].u * u[c] * u[d] +
+                               cases[which].v * cases[which].v * v[c] * v[d] +
+                               (c == d ? sd[c] * sd[c] : 0) + 0.7;
+        const double h = 0.3 / fmax(0.75, cases[which].u), k = 0.4;
+        for (double y = -6.5; y < 6.5; y += h)
+            for (double z = -6.5; z < 6.5; z += k) {
+                const double w = exp(-(y * y + z * z) / 2);
+                if (y * y + z * z > 40) continue;
+                for (int64_t c = 0; c < C; c++)
+                    m[c] = mean[c] + y * cases[which].u * u[c] + z * cases[which].v * v[c];
+                plain_softmax_by(0.3, 0.3, C, m, sd, p);
+                for (int64_t c = 0; c < C; c++) want[c] += w * p[c];
+                all += w;
+            }
+        double most = 0;
+        assert_ok(fab_softmax_init_fine(&s, C));
+        assert_ok(fab_softmax_logp(s, 0, mean, S, logp));
+        for (int64_t c = 0; c < C; c++) most = fmax(most, fabs(exp(logp[c]) - want[c] / all));
+        print_message("%lld correlated classes, standard deviation %g: %.1e\n", (long long)C,
+                      cases[which].sd, most);
+        assert_true(most < 1e-6);
+        fab_softmax_free(s);
+    }
+}
 
 static void the_fine_rule_is_as_fine_as_it_says(void **state)
 {
@@ -528,6 +579,7 @@ int main(void)
         TEST(two_classes_are_one_process_of_twice_the_kernel),
         TEST(extreme_parameters_have_a_mode),
         TEST(the_fine_rule_is_as_fine_as_it_says),
+        TEST(correlated_classes_are_integrals_over_what_they_share),
         TEST(rows_that_are_appended_are_as_if_they_had_been_there),
         TEST(a_file_goes_on_where_the_fit_was),
         TEST(any_number_of_threads_gives_the_same_bits),

@@ -129,6 +129,52 @@ static void evidence_and_predictions_are_those_of_dense_matrices(void **state)
     }
 }
 
+/* Columns near a million, whose rows are multiples of 2^-20, so that they have all their digits there as they have near 0; and
+ * columns in units of 2^-20, length-scales with them.  Both are the same process: differences of columns about their mean are the
+ * same numbers but for rounding of that mean, 1e6 * 2^-53 = 1e-10, which both rows of a pair share. */
+static void units_of_a_million_change_nothing(void **state)
+{
+    (void)state;
+    static const char *const texts[] = {"rbf:ard", "matern52:ard + rq", "rbf*periodic:col=0"};
+    enum { WAYS = 3, N = 60, M = 9 };
+    for (int64_t D = 3; D <= 13; D += 10)
+        for (int t = 0; t < 3; t++) {
+            oracle o = some_oracle(texts[t], N, D, 0.25);
+            double *X = doubles(N * D), *Z = some_rows(21, M, D), *at = doubles(M * D), lml[WAYS],
+                   g[WAYS][64], mean[WAYS][M], variance[WAYS][M], theta[64];
+            for (int64_t i = 0; i < N * D; i++) o.X[i] = ldexp(round(ldexp(o.X[i], 20)), -20);
+            for (int64_t i = 0; i < M * D; i++) Z[i] = ldexp(round(ldexp(Z[i], 20)), -20);
+            const int64_t size = fab_kernel_size(o.k);
+            for (int way = 0; way < WAYS; way++) {
+                const double shift = way == 1 ? 1e6 : 0, scale = way == 2 ? 0x1p20 : 1;
+                for (int64_t i = 0; i < N * D; i++) X[i] = scale * (o.X[i] + shift);
+                for (int64_t i = 0; i < M * D; i++) at[i] = scale * (Z[i] + shift);
+                fab_kernel_get(o.k, theta);
+                for (int64_t i = 0; i < size; i++) {
+                    fab_kernel_parameter v;
+                    fab_kernel_parameter_at(o.k, i, &v);
+                    const int angle = strcmp(v.kernel, "periodic") == 0 && v.name[0] == 'l';
+                    if ((v.name[0] == 'l' && !angle) || v.name[0] == 'p') theta[i] += log(scale);
+                }
+                fab_process *p;
+                assert_ok(fab_process_create(&p, o.k, N, X, D, N, NULL));
+                assert_ok(fab_process_set(p, theta));
+                assert_ok(fab_process_learn(p, o.y, o.w, o.noise));
+                assert_ok(fab_process_evidence(p, &lml[way], g[way]));
+                assert_ok(fab_process_predict(p, M, at, D, mean[way], variance[way], NULL));
+                assert_near(lml[way], lml[0], 1e-10 * (1 + fabs(lml[0])));
+                for (int64_t i = 0; i <= size; i++)
+                    assert_near(g[way][i], g[0][i], 1e-9 * (1 + fabs(lml[0])));
+                for (int64_t i = 0; i < M; i++) {
+                    assert_near(mean[way][i], mean[0][i], 1e-10);
+                    assert_near(variance[way][i], variance[0][i], 1e-10);
+                }
+                fab_process_free(p);
+            }
+            fab_kernel_free(o.k);
+        }
+}
+
 /* With other parameters and another noise the process is the one that was made so. */
 static void parameters_can_be_set_again(void **state)
 {
@@ -659,6 +705,7 @@ int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(evidence_and_predictions_are_those_of_dense_matrices),
+        TEST(units_of_a_million_change_nothing),
         TEST(parameters_can_be_set_again),
         TEST(slopes_are_those_of_differences),
         TEST(a_row_left_out_is_a_process_without_it),

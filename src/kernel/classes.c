@@ -18,11 +18,7 @@
 #include <math.h>
 #include <string.h>
 
-enum {
-    WHOLE =
-        8, /* rows that BLAS solves at once: a row has the same bits whichever rows come with it */
-    PANEL = 32 /* rows of a task */
-};
+enum { PANEL = FAB_SOLVED }; /* rows of a task */
 
 struct fab_class_process {
     fab_process *base; /* kernel and rows; owned */
@@ -97,11 +93,11 @@ typedef struct prediction {
     int64_t first; /* row of this round */
 } prediction;
 
-/* 2, 3 of `count` rows of k (room for WHOLE more): r (count x n) and d */
+/* 2, 3 of `count` rows of k (room for FAB_SOLVED more): r (count x n) and d */
 static void project(const fab_class_process *p, int64_t c, int64_t count, const double *k,
                     const double *diag, double *r, double *d)
 {
-    const int64_t n = p->n, whole = (count + WHOLE - 1) / WHOLE * WHOLE;
+    const int64_t n = p->n, whole = fab_solved_rows(count);
     const double *s = p->s + c * n, *L = p->L + c * n * n;
     for (int64_t i = 0; i < count; i++)
         for (int64_t j = 0; j < n; j++) r[i * n + j] = s[j] * k[i * n + j];
@@ -173,9 +169,9 @@ fab_status fab_class_process_predict(fab_class_process *p, int64_t m, const doub
 typedef struct draws {
     int64_t n, m, C;
     double *K;    /* m x n */
-    double *r;    /* C m x n, and WHOLE rows */
+    double *r;    /* C m x n, and FAB_SOLVED rows */
     double *G;    /* m x m: k(Z, Z) */
-    double *V;    /* m x n, and WHOLE rows: L_c^-1 (S_c o k) */
+    double *V;    /* m x n, and FAB_SOLVED rows: L_c^-1 (S_c o k) */
     double *S;    /* C m x C m: covariance, then F; rows first, then classes */
     double *mean; /* m x C */
     double *e;    /* C m */
@@ -187,9 +183,9 @@ static void draws_layout(fab_layout *l, void *handle)
     draws *d = handle;
     const int64_t all = d->C * d->m;
     d->K = fab_place(l, d->m * d->n, sizeof(double));
-    d->r = fab_place(l, (all + WHOLE) * d->n, sizeof(double));
+    d->r = fab_place(l, (all + FAB_SOLVED) * d->n, sizeof(double));
     d->G = fab_place(l, d->m * d->m, sizeof(double));
-    d->V = fab_place(l, (d->m + WHOLE) * d->n, sizeof(double));
+    d->V = fab_place(l, (d->m + FAB_SOLVED) * d->n, sizeof(double));
     d->S = fab_place(l, all * all, sizeof(double));
     d->mean = fab_place(l, all, sizeof(double));
     d->e = fab_place(l, all, sizeof(double));

@@ -23,6 +23,7 @@
 #include "base/text.h"
 #include "kernel/features.h"
 #include "kernel/kernel.h"
+#include "la/nn.h"
 #include "la/ops.h"
 #include "la/small.h"
 #include "la/threads.h"
@@ -35,6 +36,7 @@
 #define SURE 100
 /* Rows of a block; blocks of a thread between two questions whether to stop. */
 enum { ROWS = 64, BLOCKS = 64 };
+#define TURNS 1e6 /* angles up to which cosines come from the kernels of la */
 
 enum kind { RFF, NYSTROM };
 static const char *const kinds[] = {"rff", "nystrom"};
@@ -455,11 +457,14 @@ fab_status fab_features_rff(fab_features **f, const fab_kernel *k, int64_t m, in
     return s;
 }
 
-/* phi of n rows, m x ROWS; angle: room for all pairs. */
-static void apply_rff(const fab_features *f, int64_t n, const double *X, double *phi, double *angle)
+/* phi of n rows, ldphi apart; angle: room for all pairs twice. */
+static void apply_rff(const fab_features *f, int64_t n, const double *X, double *phi, int64_t ldphi,
+                      double *angle)
 {
     const int64_t pairs = f->rff.pairs;
-    for (int64_t r = 0; r < n; r++, X += f->D) {
+    double *sine = angle + pairs, *cosine = angle;
+    for (int64_t r = 0; r < n; r++, X += f->D, phi += ldphi) {
+        double most = 0;
         memset(angle, 0, (size_t)pairs * sizeof *angle);
         for (int64_t i = 0; i < f->D + 2 * f->rff.waves; i++) {
             const int64_t w = (i - f->D) / 2;
@@ -468,9 +473,18 @@ static void apply_rff(const fab_features *f, int64_t n, const double *X, double 
             if (i >= f->D) x = (i - f->D) % 2 ? sin(x) : cos(x);
             for (int64_t j = 0; j < pairs; j++) angle[j] += x * W[j];
         }
+        for (int64_t j = 0; j < pairs; j++) most = fabs(angle[j]) > most ? fabs(angle[j]) : most;
+        if (most <= TURNS) {
+            fab_nn_find(FAB_F64)->turns(pairs, angle, cosine, sine);
+        } else {
+            for (int64_t j = 0; j < pairs; j++) {
+                sine[j] = sin(angle[j]);
+                cosine[j] = cos(angle[j]);
+            }
+        }
         for (int64_t j = 0; j < pairs; j++) {
-            phi[2 * j * ROWS + r] = f->rff.root[j] * cos(angle[j]);
-            phi[(2 * j + 1) * ROWS + r] = f->rff.root[j] * sin(angle[j]);
+            phi[2 * j] = f->rff.root[j] * cosine[j];
+            phi[2 * j + 1] = f->rff.root[j] * sine[j];
         }
     }
 }
@@ -496,7 +510,7 @@ typedef struct job {
 
 static int64_t room_of(const fab_features *f)
 {
-    return ROWS * (f->D + f->m + 1) + (f->kind == RFF ? f->rff.pairs : 0);
+    return ROWS * (f->D + f->m + 1) + (f->kind == RFF ? 2 * f->rff.pairs : 0);
 }
 
 static void apply_block(void *ctx, int64_t i, int thread)
@@ -512,9 +526,9 @@ static void apply_block(void *ctx, int64_t i, int thread)
     if (f->kind == NYSTROM)
         j->status[thread] = apply_nystrom(f, X, phi);
     else
-        apply_rff(f, n, X, phi, diag + ROWS);
+        apply_rff(f, n, X, j->phi + first * j->ldphi, j->ldphi, diag + ROWS);
     if (j->status[thread] != FAB_OK) return;
-    for (int64_t r = 0; r < n; r++) {
+    for (int64_t r = 0; r < n && f->kind == NYSTROM; r++) {
         double *to = j->phi + (first + r) * j->ldphi;
         for (int64_t c = 0; c < f->m; c++) to[c] = phi[c * ROWS + r];
     }

@@ -5,9 +5,10 @@
 #define FAB_KERNEL_PROCESS_H
 
 #include "kernel/tiles.h"
+#include "la/cholesky.h"
 #include "la/ops.h"
 
-enum { FAB_PANEL = 64 }; /* rows that one task predicts */
+enum { FAB_PANEL = 2 * FAB_SOLVED }; /* rows that one task predicts */
 
 /* One block, replaced by a larger one when rows no longer fit.  R: room. */
 typedef struct fab_process_arrays {

@@ -90,9 +90,6 @@ static void times_s(const fab_process *p, int64_t count, double *K)
 
 /* ---- mean and variance -------------------------------------------------------------------------------- */
 
-/* Rows that BLAS solves at once: with the last of them filled up a row has the same bits whichever rows come with it. */
-enum { WHOLE = 8 };
-
 typedef struct prediction {
     const fab_process *p;
     int64_t m;
@@ -116,7 +113,7 @@ static void predict_panel(void *ctx, int64_t t, int thread)
         q->mean[first + i] = fab_dot(p->n, K + i * p->n, p->m->a); /* 1 */
     if (!q->variance) return;
     times_s(p, count, K);
-    const int64_t whole = (count + WHOLE - 1) / WHOLE * WHOLE;
+    const int64_t whole = fab_solved_rows(count);
     memset(K + count * p->n, 0, (size_t)((whole - count) * p->n) * sizeof *K);
     fab_forward_rows(p->n, p->m->L, p->m->ld, whole, K, p->n); /* 2 */
     fab_kernel_diag(p->k, count, Z, q->ldz, q->variance + first);

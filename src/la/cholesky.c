@@ -255,11 +255,17 @@ void fab_backward(int64_t n, const double *L, int64_t ld, double *b)
     fab_blas_leave(before);
 }
 
+int64_t fab_solved_rows(int64_t m)
+{
+    return (m + FAB_SOLVED - 1) / FAB_SOLVED * FAB_SOLVED;
+}
+
 void fab_forward_rows(int64_t n, const double *L, int64_t ld, int64_t m, double *X, int64_t ldx)
 {
     if (m == 0 || n == 0) return;
     const int before = fab_blas_enter();
-    divide(m, n, L, ld, X, ldx); /* (L^-1 x)' = x' L^-T */
+    for (int64_t i = 0; i < m; i += FAB_SOLVED) /* (L^-1 x)' = x' L^-T */
+        divide(m - i < FAB_SOLVED ? m - i : FAB_SOLVED, n, L, ld, X + i * ldx, ldx);
     fab_blas_leave(before);
 }
 
@@ -267,8 +273,10 @@ void fab_backward_rows(int64_t n, const double *L, int64_t ld, int64_t m, double
 {
     if (m == 0 || n == 0) return;
     const int before = fab_blas_enter();
-    cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit, (int)m, (int)n,
-                1, L, (int)ld, X, (int)ldx);
+    for (int64_t i = 0; i < m; i += FAB_SOLVED)
+        cblas_dtrsm(CblasRowMajor, CblasRight, CblasLower, CblasNoTrans, CblasNonUnit,
+                    (int)(m - i < FAB_SOLVED ? m - i : FAB_SOLVED), (int)n, 1, L, (int)ld,
+                    X + i * ldx, (int)ldx);
     fab_blas_leave(before);
 }
 

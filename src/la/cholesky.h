@@ -30,7 +30,11 @@ void fab_cholesky_clear(int64_t n, double *L, int64_t ld);
 /* b <- L^-1 b and b <- L^-T b, n numbers. */
 void fab_forward(int64_t n, const double *L, int64_t ld, double *b);
 void fab_backward(int64_t n, const double *L, int64_t ld, double *b);
-/* The same for each of m rows of B, m x n, on the caller's thread alone. */
+/* The same for each of m rows of B, m x n, on the caller's thread alone, FAB_SOLVED of them at once.  BLAS takes other paths for
+ * other numbers of them: with the last filled up to fab_solved_rows a row has the same bits whichever rows come with it.  24 rows are
+ * whole strips for each of the kernels of OpenBLAS, of which some have strips of 8 and some of 12. */
+enum { FAB_SOLVED = 24 };
+int64_t fab_solved_rows(int64_t m);
 void fab_forward_rows(int64_t n, const double *L, int64_t ld, int64_t m, double *B, int64_t ldb);
 void fab_backward_rows(int64_t n, const double *L, int64_t ld, int64_t m, double *B, int64_t ldb);
 

@@ -12,6 +12,9 @@
 #include "la/threads.h"
 #include <stddef.h>
 
+/* Coordinates of a product of scores that are summed in one precision before they are added to the rest. */
+enum { FAB_CENTRES_SLICE = 512 };
+
 typedef enum fab_activation { FAB_RELU, FAB_TANH, FAB_SIGMOID } fab_activation;
 
 /* C (m x n) = op(A) op(B) + bias + (add ? C : 0); the inner size is k; bias: n numbers added to every row, or
@@ -49,6 +52,8 @@ typedef struct fab_nn {
     void (*square)(int64_t n, const void *x, void *y);                 /* y = x^2 */
     void (*exps)(int64_t n, const double *x,
                  double *y); /* y = e^x, |x| <= 700, to 2 units in the last place */
+    /* c = cos x, s = sin x, |x| <= 1e6, to 1e-15; c or s may be x */
+    void (*turns)(int64_t n, const double *x, double *c, double *s);
     /* Pairs of m rows and n columns, d numbers each: x is m x d without gaps, z d x n, its rows ldz apart; matrices of pairs are
      * m x n without gaps.  u(i, j) = sum_c (x_ic - z_cj)^2;  sums_c += s sum_ij H(i, j) (x_ic - z_cj)^2. */
     void (*squares)(int64_t m, int64_t n, int64_t d, const double *x, const double *z, int64_t ldz,
@@ -57,6 +62,20 @@ typedef struct fab_nn {
                         int64_t ldz, const double *H, double s, double *sums);
     /* y = e^(s x), where s x <= 0; below e^-700 it is that; y may be x */
     void (*decay)(int64_t n, double s, const double *x, double *y);
+    /* Rows against K centres (cpu/centres.h): x is m rows of D numbers, ldx apart; scores and bias of a row are padded(K) numbers.
+     * pack: B (padded(K) x D numbers) of mu (K x D, row-major) - shift (D, or NULL). */
+    int64_t (*padded)(int64_t K);
+    void (*pack)(int64_t D, int64_t K, const double *mu, const double *shift, void *B);
+    void (*scores)(int64_t m, int64_t D, int64_t K, const void *x, int64_t ldx, const void *B,
+                   const void *bias, void *s); /* s = bias + x mu' */
+    /* The largest score of each row, -1 where another one is not below it by more than slack. */
+    void (*choose)(int64_t m, int64_t K, const void *s, const double *slack, int64_t *which);
+    void (*distances)(int64_t m, int64_t n, int64_t D, const void *x, int64_t ldx, const double *c,
+                      double *u); /* u(i, j) = |x_i - c_j|^2 from differences in double */
+    /* |x_i|^2, summed in the precision of the rows */
+    void (*row_squares)(int64_t m, int64_t D, const void *x, int64_t ldx, double *out);
+    /* sum += w (x - shift); shift NULL: 0 */
+    void (*add_row)(int64_t D, double w, const void *x, const double *shift, double *sum);
     /* A step of Adam: m += (1 - b1)(g - m), v += (1 - b2)(g^2 - v), x -= rate m / (root sqrt(v) + eps). */
     void (*adam)(int64_t n, double b1, double b2, double rate, double root, double eps,
                  const void *g, void *m, void *v, void *x);

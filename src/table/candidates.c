@@ -3,7 +3,7 @@
  *   1  leave out   so many of five folds as hold the rows that the effort asks for: all five of a small table
  *   2  steps       of a number: the linear model, where it may be the answer, and the first network, each without and with
  *                  features for the values of a column that come again (groups, codes, sizes that are made); and a Gaussian
- *                  process of a small table
+ *                  process, exactly of a small table, of numbers in a larger one through inducing inputs
  *   3  layers      of a list that grows: the first two, then the next as long as the last was the best; with steps where
  *                  the first network was better with them
  *   4  epochs      more, of the best, where its runs are short in steps
@@ -28,9 +28,9 @@ static const char *const LAYERS[] = {"mlp:50",          "mlp:50,50",   "mlp:100,
                                      "mlp:100,100,100", "mlp:200,200", "mlp:200,200,200"};
 
 static const fab_effort EFFORTS[] = {
-    {"quick", 500, 1, 3, 2, 0, 1e4, 0},
-    {"default", 1000, 2, 5, 4, 12e3, 6e4, 2},
-    {"thorough", INT64_MAX, 3, 10, 6, 4e4, 4e5, 4},
+    {"quick", 500, 1, 3, 2, 0, 1e4, 0, 5000},
+    {"default", 1000, 2, 5, 4, 12e3, 6e4, 2, 20000},
+    {"thorough", INT64_MAX, 3, 10, 6, 4e4, 4e5, 4, 100000},
 };
 enum { N_EFFORTS = sizeof EFFORTS / sizeof *EFFORTS, DEFAULT_EFFORT = 1 };
 

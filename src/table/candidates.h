@@ -18,6 +18,7 @@ typedef struct fab_effort {
     double least,
         most; /* steps of a network: more epochs are tried below the one, and none beyond the other */
     int64_t alphas; /* moves of alpha, each way */
+    int64_t sparse; /* rows up to which a process of numbers is tried through inducing inputs */
 } fab_effort;
 
 /* NULL: the default one. */

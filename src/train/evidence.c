@@ -2,10 +2,14 @@
  *
  *   1  the first start: length-scales at the median distance of rows, variances that share the mean square of y with a
  *      noise of a tenth of it; or where the kernel stands
- *   2  the others: Sobol's points around it, in logarithms; those that explain RANKED rows best
+ *   2  the others: Sobol's points around it, in logarithms; those that explain RANKED rows best.  Of the first start with its
+ *      length-scales LONG times as long the best too: points of many columns are seldom long in all of them
  *   3  from each of them some steps of NLopt's L-BFGS within the bounds, over logarithms; on at most FEW rows
- *   4  the best ends that differ go on to their ends, on at most plan->rows
- *   5  the best of them: all rows are learned there
+ *   4  a sum is at least as good as any part of it: without each of its terms, and for each alone, 1 to 3 with what is left out as
+ *      faint as it can be, on RANKED rows.  The best ends of each part that differ are more starts of 3
+ *   5  the best ends that differ, and that of each part, go on to their ends, on at most plan->rows.  A term that is faint there
+ *      has no slope by log s2, and is tried at LOUDER variances
+ *   6  the best of them: all rows are learned there
  *
  * A quasi-Newton method that ends by its tolerance may be in a narrow valley: it starts again there while that still gains.
  * Where no factor can be had the evidence is taken for one that is worse than any, and the search turns back.
@@ -32,10 +36,14 @@
 #define FAINT    1e-4  /* of noise: from here times the mean square of y, to a half */
 #define APART    0.05  /* nats: ends that differ by more are different */
 #define DISTANT  0.5   /* of few rows, which speak of all with some error */
+#define HOPELESS 50.0  /* nats below the best: the end of a part that goes no further */
 #define FAR      1.0   /* in logarithms: ends that are further apart are different too */
 #define EDGE     1e-4  /* in logarithms: so near to a bound is at it */
 #define GAIN     1e-7  /* nats worth to start again */
 #define BAD      1e6   /* nats below the worst: no factor */
+#define LONG     2.303 /* log 10: a start with lengths so much longer than the first, */
+#define STEEP    4.605 /* log 100: and variances as they are, or so much larger */
+#define SILENT   1.0   /* in logarithms above its lower bound: a variance that is all but nothing */
 
 enum {
     RANKED = 200,
@@ -46,6 +54,10 @@ enum {
     LEAST_STARTS = 5,
     MOST_STARTS = 10,
     FINALISTS = FAB_EVIDENCE_ENDS,
+    LONGS = 4,
+    PARTS = 8,       /* of a sum, at most, */
+    PART_STARTS = 3, /* of which so many ends are starts */
+    LOUDER = 3,
     MEMORY = 10,       /* of L-BFGS */
     FIRST = 25,        /* evaluations of a search on few rows */
     EVALUATIONS = 400, /* and of one that goes on, */
@@ -58,7 +70,10 @@ typedef struct search {
     void *ctx, *whole;
     const fab_kernel *kernel;
     fab_evidence_rows rows;
-    int64_t D, size, coordinates, starts, candidates, shown; /* rows of the order */
+    int64_t D, size, coordinates, starts, candidates, longs, shown; /* rows of the order */
+    int64_t terms, parts;                                           /* of the kernel; */
+    int64_t
+        which[PARTS]; /* +t: without term t; -t: term t without the others; terms count from 1 */
     int noisy;
     double scale; /* the mean square of y */
     double noise, tol;
@@ -67,15 +82,21 @@ typedef struct search {
     uint64_t seed;
     const fab_evidence_plan *plan;
 
-    int64_t *at;      /* coordinates: its parameter of the kernel, size: the noise, or one behind */
-    double *lo, *hi;  /* coordinates each */
-    double *theta;    /* size: of the kernel, fixed ones too; 1; more */
-    double *gradient; /* size + 1 + more */
-    double *start;    /* (1 + candidates) x coordinates */
-    double *worth;    /* 1 + candidates: log evidence of RANKED rows */
-    double *end;      /* starts x coordinates, */
-    double *lml;      /* starts: with its log evidence */
-    int *converged;   /* starts */
+    int64_t *at;       /* coordinates: its parameter of the kernel, size: the noise */
+    double *lo, *hi;   /* coordinates each */
+    double *theta;     /* size: of the kernel, fixed ones too; 1 */
+    double *gradient;  /* size + 1 */
+    double *point;     /* (1 + candidates + longs) x coordinates */
+    double *worth;     /* 1 + candidates + longs: log evidence of RANKED rows */
+    double *start;     /* (starts + more) x coordinates, */
+    int64_t *start_of; /* of the whole, 0, or of a part */
+    double *end;       /* the same of ends, */
+    int64_t *end_of;
+    double *lml;    /* with the log evidence, */
+    int *converged; /* and whether the search ended by itself */
+    double *more;   /* parts x PART_STARTS x coordinates: their ends, */
+    int64_t *more_of;
+    double *kept;     /* coordinates */
     double *u;        /* coordinates: where it stands */
     int64_t *order;   /* n: the rows shown, in a random order */
     int64_t *slot;    /* slots: of a table of them */
@@ -286,11 +307,55 @@ static int64_t sharing(const search *s, const fab_kernel_parameter *p)
     return n;
 }
 
-static fab_status scale_variances(search *s)
+/* Parameter i of the coordinates. */
+static fab_kernel_parameter parameter_of(const search *s, int64_t i)
+{
+    fab_kernel_parameter p = {.name = "noise", .kernel = "", .column = -1};
+    if (s->at[i] < s->size) fab_kernel_parameter_at(s->kernel, s->at[i], &p);
+    return p;
+}
+
+static int is_variance(const fab_kernel_parameter *p)
+{
+    return strcmp(p->name, "s2") == 0;
+}
+
+/* Is parameter i of the kernel one of a term that part 1 .. parts leaves out?  0: the whole.  Parameters stand behind the s2 of the
+ * first term that has them. */
+static int is_left_out(const search *s, int64_t part, int64_t i)
+{
+    fab_kernel_parameter p, variance = {0};
+    int64_t term = 0;
+    if (part == 0 || i >= s->size) return 0;
+    for (int64_t j = 0; j <= i; j++) {
+        fab_kernel_parameter_at(s->kernel, j, &p);
+        if (!is_variance(&p)) continue;
+        variance = p;
+        term++;
+    }
+    const int64_t one = s->which[part - 1];
+    return one > 0 ? term == one : !variance.fixed && term != -one;
+}
+
+/* The variances of s2 in u of what a part leaves out. */
+static void leave_out(const search *s, int64_t part, double *u)
+{
+    for (int64_t i = 0; i < s->coordinates; i++) {
+        const fab_kernel_parameter p = parameter_of(s, i);
+        if (is_variance(&p) && is_left_out(s, part, s->at[i])) u[i] = s->lo[i];
+    }
+}
+
+static fab_status scale_variances(search *s, int64_t part)
 {
     const int64_t rows = least(s->shown, PAIRS);
     fab_kernel *k;
     double sum = 0;
+    for (int64_t i = 0; i < s->size; i++) {
+        fab_kernel_parameter p;
+        fab_kernel_parameter_at(s->kernel, i, &p);
+        if (!p.fixed && is_variance(&p) && is_left_out(s, part, i)) s->theta[i] = log(p.lo);
+    }
     FAB_TRY(fab_kernel_copy(&k, s->kernel));
     const fab_status set = fab_kernel_set(k, s->theta);
     if (set == FAB_OK) fab_kernel_diag(k, rows, s->near, s->D, s->distance);
@@ -302,7 +367,7 @@ static fab_status scale_variances(search *s)
     for (int64_t i = 0; i < s->size; i++) {
         fab_kernel_parameter p;
         fab_kernel_parameter_at(s->kernel, i, &p);
-        if (p.fixed || strcmp(p.name, "s2") != 0) continue;
+        if (p.fixed || !is_variance(&p) || is_left_out(s, part, i)) continue;
         const double wanted = s->theta[i] + log(by);
         s->theta[i] = within(wanted, log(p.lo), log(p.hi));
         if (s->theta[i] != wanted && !(s->scale >= p.lo && s->scale <= p.hi))
@@ -341,68 +406,90 @@ static fab_status scale_lengths(search *s)
                     last, length.lo, length.hi);
 }
 
-static fab_status first_start(search *s)
+static fab_status first_start(search *s, int64_t part)
 {
     const fab_evidence_plan *plan = s->plan;
     const int64_t rows = least(s->shown, PAIRS);
     for (int64_t i = 0; i < rows; i++)
         memcpy(s->near + i * s->D, s->rows.X + s->order[i] * s->D, (size_t)s->D * sizeof *s->near);
     fab_kernel_get(s->kernel, s->theta);
-    if (plan->more) memcpy(s->theta + s->size + 1, plan->at, (size_t)plan->more * sizeof *plan->at);
     if (!plan->here) FAB_TRY(scale_lengths(s));
-    if (!plan->here) FAB_TRY(scale_variances(s));
+    if (!plan->here) FAB_TRY(scale_variances(s, part));
     const double noise = plan->noise_start > 0 ? plan->noise_start : TENTH * s->scale;
     for (int64_t i = 0; i < s->coordinates; i++)
-        s->start[i] =
+        s->point[i] =
             within(s->at[i] == s->size ? log(noise) : s->theta[s->at[i]], s->lo[i], s->hi[i]);
     return FAB_OK;
 }
 
 /* ---- 2 ------------------------------------------------------------------------------------------------ */
 
-static void spread(search *s)
+/* Points in the coordinates of a part; the others are those of the first start. */
+static void spread(search *s, int64_t part)
 {
+    const int64_t P = s->coordinates;
+    double *place = s->u;
     fab_sobol points;
-    fab_sobol_init(&points, s->seed, FAB_PURPOSE_START, 2, s->coordinates);
-    for (int64_t c = 1; c <= s->candidates; c++)
-        fab_sobol_point(&points, (uint64_t)c - 1, s->start + c * s->coordinates);
-    for (int64_t i = 0; i < s->coordinates; i++) {
-        fab_kernel_parameter p = {.name = "noise", .kernel = ""};
-        if (s->at[i] < s->size) fab_kernel_parameter_at(s->kernel, s->at[i], &p);
-        const double reach = is_length(&p) ? WIDE : SPREAD;
-        double lo = s->start[i] - reach, hi = s->start[i] + reach;
-        if (s->at[i] == s->size) {
-            lo = log(FAINT * s->scale);
-            hi = log(s->scale / 2);
+    int64_t open = 0;
+    for (int64_t i = 0; i < P; i++) open += !is_left_out(s, part, s->at[i]);
+    fab_sobol_init(&points, s->seed, FAB_PURPOSE_START, 2, open);
+    for (int64_t c = 1; c <= s->candidates; c++) {
+        double *u = s->point + c * P;
+        fab_sobol_point(&points, (uint64_t)c - 1, place);
+        for (int64_t i = 0, k = 0; i < P; i++) {
+            const fab_kernel_parameter p = parameter_of(s, i);
+            const double reach = is_length(&p) ? WIDE : SPREAD;
+            double lo = s->point[i] - reach, hi = s->point[i] + reach;
+            u[i] = s->point[i];
+            if (is_left_out(s, part, s->at[i])) continue;
+            if (s->at[i] == s->size) {
+                lo = log(FAINT * s->scale);
+                hi = log(s->scale / 2);
+            }
+            lo = within(lo, s->lo[i], s->hi[i]);
+            hi = within(hi, s->lo[i], s->hi[i]);
+            u[i] = lo + (hi - lo) * place[k++];
         }
-        lo = within(lo, s->lo[i], s->hi[i]);
-        hi = within(hi, s->lo[i], s->hi[i]);
-        for (int64_t c = 1; c <= s->candidates; c++) {
-            double *u = s->start + c * s->coordinates + i;
-            *u = lo + (hi - lo) * *u;
+    }
+    for (int64_t c = 0; c < s->longs; c++) { /* with more noise or less, and steep or not */
+        double *u = s->point + (1 + s->candidates + c) * P;
+        for (int64_t i = 0; i < P; i++) {
+            const fab_kernel_parameter p = parameter_of(s, i);
+            double x = s->point[i];
+            if (is_length(&p)) x += LONG;
+            if (is_variance(&p) && c % 2) x += STEEP;
+            if (s->at[i] == s->size && c / 2) x = log(s->scale / 2);
+            u[i] = within(x, s->lo[i], s->hi[i]);
         }
+        leave_out(s, part, u);
     }
 }
 
-/* The best of them behind the first start. */
+/* The best of points first .. end - 1 that was not taken yet. */
+static int64_t take_best(search *s, int64_t first, int64_t end)
+{
+    int64_t best = first;
+    for (int64_t c = first + 1; c < end; c++)
+        if (s->worth[c] > s->worth[best]) best = c;
+    s->worth[best] = -INFINITY;
+    return best;
+}
+
+/* The starts: the first one, the best of the long ones, the best of all others. */
 static fab_status rank(search *s)
 {
-    FAB_TRY(ask_rows(s, least(s->shown, RANKED)));
-    for (int64_t c = 1; c <= s->candidates; c++) {
-        s->worth[c] = -evaluate((unsigned)s->coordinates, s->start + c * s->coordinates, NULL, s);
+    const int64_t P = s->coordinates, long_ones = 1 + s->candidates, all = long_ones + s->longs;
+    for (int64_t c = 1; c < all; c++) {
+        s->worth[c] = -evaluate((unsigned)P, s->point + c * P, NULL, s);
         FAB_TRY(s->status);
     }
-    for (int64_t c = 1; c < s->starts; c++) {
-        int64_t best = c;
-        for (int64_t i = c + 1; i <= s->candidates; i++)
-            if (s->worth[i] > s->worth[best]) best = i;
-        double *a = s->start + c * s->coordinates, *b = s->start + best * s->coordinates;
-        for (int64_t i = 0; i < s->coordinates; i++) {
-            const double t = a[i];
-            a[i] = b[i];
-            b[i] = t;
-        }
-        s->worth[best] = s->worth[c];
+    for (int64_t k = 0; k < s->starts; k++) {
+        int64_t c = 0;
+        if (k == 1 && s->longs)
+            c = take_best(s, long_ones, all);
+        else if (k > 0)
+            c = take_best(s, 1, all);
+        memcpy(s->start + k * P, s->point + c * P, (size_t)P * sizeof *s->start);
     }
     return FAB_OK;
 }
@@ -432,24 +519,67 @@ static fab_status climb(search *s, int times, double *lml, int *converged)
     return FAB_OK;
 }
 
+/* Where a term is all but nothing the evidence has no slope by the logarithm of its variance: larger ones are tried. */
+static fab_status wake(search *s, double *lml, int *converged)
+{
+    static const double louder[LOUDER] = {1e-4, 1e-2, 0.1};
+    const int64_t P = s->coordinates;
+    for (int64_t i = 0; i < P && s->terms > 1; i++) {
+        double best = -*lml, at = s->u[i];
+        const fab_kernel_parameter p = parameter_of(s, i);
+        if (!is_variance(&p) || at - s->lo[i] > SILENT) continue;
+        memcpy(s->kept, s->u, (size_t)P * sizeof *s->u);
+        for (int k = 0; k < LOUDER; k++) {
+            s->u[i] = within(log(louder[k] * s->scale), s->lo[i], s->hi[i]);
+            const double value = evaluate((unsigned)P, s->u, NULL, s);
+            FAB_TRY(s->status);
+            if (value < best) {
+                best = value;
+                at = s->u[i];
+            }
+        }
+        s->u[i] = at;
+        if (at == s->kept[i]) continue;
+        double value = -INFINITY;
+        int ended = 0;
+        FAB_TRY(climb(s, AGAIN, &value, &ended));
+        if (value > *lml) {
+            *lml = value;
+            *converged = ended;
+        } else {
+            memcpy(s->u, s->kept, (size_t)P * sizeof *s->u);
+        }
+    }
+    return FAB_OK;
+}
+
+/* An end among n that are sorted, the best first. */
+static void insert(search *s, int64_t n, const double *u, double lml, int converged, int64_t part)
+{
+    const int64_t P = s->coordinates;
+    int64_t at = n;
+    for (; at > 0 && s->lml[at - 1] < lml; at--) {
+        memcpy(s->end + at * P, s->end + (at - 1) * P, (size_t)P * sizeof *s->end);
+        s->lml[at] = s->lml[at - 1];
+        s->converged[at] = s->converged[at - 1];
+        s->end_of[at] = s->end_of[at - 1];
+    }
+    memcpy(s->end + at * P, u, (size_t)P * sizeof *s->end);
+    s->lml[at] = lml;
+    s->converged[at] = converged;
+    s->end_of[at] = part;
+}
+
 /* From so many starts, one after the other in `from`, to their ends, the best first. */
-static fab_status climb_all(search *s, const double *from, int64_t n, int times)
+static fab_status climb_all(search *s, const double *from, int64_t n, int times, int last)
 {
     for (int64_t k = 0; k < n; k++) {
         double lml = -INFINITY;
         int converged = 0;
         memcpy(s->u, from + k * s->coordinates, (size_t)s->coordinates * sizeof *s->u);
         FAB_TRY(climb(s, times, &lml, &converged));
-        int64_t at = k;
-        for (; at > 0 && s->lml[at - 1] < lml; at--) {
-            memcpy(s->end + at * s->coordinates, s->end + (at - 1) * s->coordinates,
-                   (size_t)s->coordinates * sizeof *s->end);
-            s->lml[at] = s->lml[at - 1];
-            s->converged[at] = s->converged[at - 1];
-        }
-        memcpy(s->end + at * s->coordinates, s->u, (size_t)s->coordinates * sizeof *s->end);
-        s->lml[at] = lml;
-        s->converged[at] = converged;
+        if (last) FAB_TRY(wake(s, &lml, &converged));
+        insert(s, k, s->u, lml, converged, s->start_of[k]);
     }
     return FAB_OK;
 }
@@ -463,13 +593,18 @@ static int differ(const search *s, int64_t a, int64_t b, double apart, double fa
     return !(fabs(s->lml[a] - s->lml[b]) <= apart) || most > far;
 }
 
-/* Ends that differ from all before them, brought to the front, at most so many; how many. */
+/* Ends that differ from all before them, brought to the front: the best, at most so many of the whole, and the best of each part;
+ * how many. */
 static int64_t different(search *s, int64_t n, double apart, double far, int64_t most)
 {
-    int64_t kept = 1;
-    for (int64_t k = 1; k < n && kept < most; k++) {
+    int64_t kept = 0, have[PARTS + 1] = {0};
+    for (int64_t k = 0; k < n; k++) {
+        const int64_t of = s->end_of[k];
         int new = 1;
         for (int64_t i = 0; i < kept; i++) new = new &&differ(s, i, k, apart, far);
+        if (kept > 0 && have[of] >= (of ? 1 : most)) continue;
+        if (of && s->lml[k] < s->lml[0] - HOPELESS) continue;
+        have[of] += new || of; /* a part may have ended where another did */
         if (!new) continue;
         memmove(s->end + kept * s->coordinates, s->end + k * s->coordinates,
                 (size_t)s->coordinates * sizeof *s->end);
@@ -478,6 +613,33 @@ static int64_t different(search *s, int64_t n, double apart, double far, int64_t
         kept++;
     }
     return kept;
+}
+
+/* ---- 4 ------------------------------------------------------------------------------------------------ */
+
+/* The search of each part; its ends are starts behind those of the whole, *n of them in all. */
+static fab_status search_parts(search *s, int64_t *n)
+{
+    const int64_t P = s->coordinates;
+    int64_t more = 0;
+    for (int64_t part = s->parts; part >= 0; part--) {
+        FAB_TRY(first_start(s, part));
+        spread(s, part);
+        FAB_TRY(rank(s));
+        if (part == 0) break; /* the whole is searched on more rows */
+        FAB_TRY(climb_all(s, s->start, s->starts, 1, 0));
+        const int64_t ends = different(s, s->starts, DISTANT, FAR, PART_STARTS);
+        for (int64_t k = 0; k < ends; k++, more++) {
+            double *to = s->more + more * P;
+            memcpy(to, s->end + k * P, (size_t)P * sizeof *to);
+            leave_out(s, part, to);
+            s->more_of[more] = part;
+        }
+    }
+    memcpy(s->start + s->starts * P, s->more, (size_t)(more * P) * sizeof *s->start);
+    memcpy(s->start_of + s->starts, s->more_of, (size_t)more * sizeof *s->start_of);
+    *n = s->starts + more;
+    return FAB_OK;
 }
 
 /* ---- all ---------------------------------------------------------------------------------------------- */
@@ -528,24 +690,26 @@ static fab_status search_all(search *s, fab_evidence_report *r)
 {
     const int64_t most = s->plan->rows > 0 ? s->plan->rows : ROWS, rows = least(s->shown, most);
     int64_t n = s->starts;
-    FAB_TRY(first_start(s));
-    if (s->candidates) {
-        spread(s);
-        FAB_TRY(rank(s));
-    }
     FAB_TRY(open_search(s));
+    nlopt_set_maxeval(s->opt, FIRST);
+    if (s->candidates) { /* 1, 2, 4 */
+        FAB_TRY(ask_rows(s, least(s->shown, RANKED)));
+        FAB_TRY(search_parts(s, &n));
+    } else {
+        FAB_TRY(first_start(s, 0));
+        memcpy(s->start, s->point, (size_t)s->coordinates * sizeof *s->start);
+    }
+    r->starts = n;
     if (n > 1) { /* 3 */
         FAB_TRY(ask_rows(s, least(rows, FEW)));
-        nlopt_set_maxeval(s->opt, FIRST);
-        FAB_TRY(climb_all(s, s->start, n, 1));
+        FAB_TRY(climb_all(s, s->start, n, 1, 0));
         n = different(s, n, DISTANT, FAR, FINALISTS);
         memcpy(s->start, s->end, (size_t)(n * s->coordinates) * sizeof *s->start);
     }
-    nlopt_set_maxeval(s->opt, EVALUATIONS); /* 4 */
+    nlopt_set_maxeval(s->opt, EVALUATIONS); /* 5 */
     FAB_TRY(ask_rows(s, rows));
-    FAB_TRY(climb_all(s, s->start, n, AGAIN));
+    FAB_TRY(climb_all(s, s->start, n, AGAIN, 1));
     FAB_TRY(keep_ends(s, n));
-    r->starts = s->starts;
     r->optima = different(s, n, APART, INFINITY, n);
     r->second = r->optima > 1 ? s->lml[1] : NAN;
     r->converged = s->converged[0];
@@ -561,18 +725,25 @@ static fab_status search_all(search *s, fab_evidence_report *r)
 static void layout(fab_layout *l, void *handle)
 {
     search *s = handle;
-    const int64_t all = s->size + 1 + s->plan->more;
+    const int64_t all = s->size + 1;
     s->at = fab_place(l, all, sizeof *s->at);
     s->lo = fab_place(l, all, sizeof(double));
     s->hi = fab_place(l, all, sizeof(double));
     s->theta = fab_place(l, all, sizeof(double));
     s->gradient = fab_place(l, all, sizeof(double));
     s->u = fab_place(l, all, sizeof(double));
-    s->start = fab_place(l, (1 + s->candidates) * all, sizeof(double));
-    s->worth = fab_place(l, 1 + s->candidates, sizeof(double));
-    s->end = fab_place(l, s->starts * all, sizeof(double));
-    s->lml = fab_place(l, s->starts, sizeof(double));
-    s->converged = fab_place(l, s->starts, sizeof(int));
+    const int64_t more = s->parts * PART_STARTS, starts = s->starts + more;
+    s->point = fab_place(l, (1 + s->candidates + s->longs) * all, sizeof(double));
+    s->worth = fab_place(l, 1 + s->candidates + s->longs, sizeof(double));
+    s->start = fab_place(l, starts * all, sizeof(double));
+    s->start_of = fab_place(l, starts, sizeof *s->start_of);
+    s->end = fab_place(l, starts * all, sizeof(double));
+    s->end_of = fab_place(l, starts, sizeof *s->end_of);
+    s->lml = fab_place(l, starts, sizeof(double));
+    s->converged = fab_place(l, starts, sizeof(int));
+    s->more = fab_place(l, more * all, sizeof(double));
+    s->more_of = fab_place(l, more, sizeof *s->more_of);
+    s->kept = fab_place(l, all, sizeof(double));
     s->order = fab_place(l, s->rows.n, sizeof *s->order);
     s->slot = fab_place(l, slots(s->rows.n), sizeof *s->slot);
     s->distance = fab_place(l, PAIRS * (PAIRS - 1) / 2, sizeof(double));
@@ -601,24 +772,29 @@ static void open_coordinates(search *s)
         s->hi[s->coordinates] = log(plan->noise_hi > 0 ? plan->noise_hi : LOUDEST * s->scale);
         s->coordinates++;
     }
-    for (int64_t i = 0; i < plan->more; i++, s->coordinates++) {
-        s->at[s->coordinates] = s->size + 1 + i;
-        s->lo[s->coordinates] = -HUGE_VAL;
-        s->hi[s->coordinates] = HUGE_VAL;
-    }
 }
 
 /* Starts and the points that they are the best of: by what is free, before it is known where that lies. */
 static void choose_starts(search *s)
 {
-    int64_t found = s->noisy && !(s->noise > 0);
+    int64_t found = s->noisy && !(s->noise > 0), lengths = 0, open = 0;
     for (int64_t i = 0; i < s->size; i++) {
         fab_kernel_parameter p;
         fab_kernel_parameter_at(s->kernel, i, &p);
         found += !p.fixed;
+        lengths += !p.fixed && is_length(&p);
+        s->terms += is_variance(&p);
+        if (is_variance(&p) && !p.fixed && open++ < PARTS) s->which[open - 1] = s->terms;
     }
     s->starts = s->plan->starts > 0 ? s->plan->starts : least(LEAST_STARTS + found, MOST_STARTS);
+    if (s->plan->starts == 0 && lengths) s->starts++; /* long */
     s->candidates = s->starts > 1 ? (s->starts > CANDIDATES ? s->starts : CANDIDATES) : 0;
+    s->longs = s->starts > 2 && lengths ? LONGS : 0;
+    if (s->plan->starts > 0 || s->terms < 2) return;
+    s->parts = least(open, PARTS);
+    for (int64_t i = 0; i < open && open > 2 && s->parts < PARTS;
+         i++) /* of two they are the same */
+        s->which[s->parts++] = -s->which[i];
 }
 
 fab_status fab_evidence_search(const fab_evidence_of *how, void *ctx, void *whole,
@@ -653,18 +829,16 @@ fab_status fab_evidence_search(const fab_evidence_of *how, void *ctx, void *whol
     s->shown = s->rows.n;
     if (s->plan->once && s->noisy && !(s->noise > 0)) pass_over_repeats(s);
     report->repeats = s->rows.n - s->shown;
-    s->expected = s->candidates + (s->starts > 1 ? s->starts * FIRST : 0) +
-                  least(s->starts, FINALISTS) *
+    s->expected = (1 + s->parts) * (s->candidates + s->longs) +
+                  (s->starts > 1 ? (1 + s->parts) * s->starts * FIRST : 0) +
+                  s->parts * PART_STARTS * FIRST +
+                  (least(s->starts, FINALISTS) + s->parts) *
                       (s->plan->evaluations > 0 ? s->plan->evaluations : USUAL);
     fab_kernel_get(s->kernel, s->theta);
-    if (s->plan->more)
-        memcpy(s->theta + s->size + 1, s->plan->at, (size_t)s->plan->more * sizeof *theta);
     const fab_status done = s->coordinates ? search_all(s, report) : FAB_OK;
     if (done == FAB_OK) {
         *noise = take(s, s->end);
         memcpy(theta, s->theta, (size_t)s->size * sizeof *theta);
-        if (s->plan->more)
-            memcpy(s->plan->at, s->theta + s->size + 1, (size_t)s->plan->more * sizeof *theta);
     }
     report->evaluations = s->evaluations;
     nlopt_destroy(s->opt);
@@ -735,7 +909,7 @@ fab_status fab_evidence_maximise(fab_process *p, const double *y, const double *
     if (done == FAB_OK) {
         done = fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, &once, theta, &noise, &r,
                                    x);
-        if (done == FAB_OK) done = at_regression(&whole, theta, noise, &r.lml, NULL); /* 5 */
+        if (done == FAB_OK) done = at_regression(&whole, theta, noise, &r.lml, NULL); /* 6 */
         if (done != FAB_OK) { /* as it was: a search that was stopped begins again where it began */
             fab_kernel_get(k, theta);
             (void)fab_process_set(p, theta);

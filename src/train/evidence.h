@@ -16,7 +16,7 @@ typedef struct fab_evidence_ends {
 } fab_evidence_ends;
 
 typedef struct fab_evidence_plan {
-    int64_t starts; /* 0: 5 and one for each free parameter, 10 at most */
+    int64_t starts; /* 0: 5 and one for each free parameter, 10 at most; one long; parts of a sum */
     uint64_t seed;
     int64_t rows;              /* they are looked for on so many rows, drawn at random; 0: 2000 */
     double noise;              /* > 0: given; 0: learned, */
@@ -28,8 +28,6 @@ typedef struct fab_evidence_plan {
     int64_t once; /* 1: rows that repeat another are passed over where noise is looked for */
     /* Of a search of all rows, at most, with those that start again; 0: 400, and 4 times as many. */
     int64_t evaluations;
-    int64_t more; /* coordinates more, without bounds, of one search (starts 1); */
-    double *at;   /* where they begin, and then where they end; or NULL */
 } fab_evidence_plan;
 
 typedef struct fab_evidence_report {

@@ -87,6 +87,48 @@ static void exps(int64_t n, const double *x, double *y)
     memcpy(y + i, &v, bytes);
 }
 
+/* x = k pi / 2 + r, |r| <= pi / 4, with pi / 2 in three parts of 33 bits, whose products with k of 20 bits are exact; sin r and cos r
+ * by their series, whose first terms left out are below 1e-18, and the quadrant k mod 4 says which of them, and with which sign. */
+INLINE void turns_wide(wide x, wide *c, wide *s)
+{
+    const double whole = 0x1.8p52;
+    const wide shifted = x * 0.63661977236758134308 + whole, k = shifted - whole;
+    const wide r = x - k * 0x1.921fb54400000p+0 - k * 0x1.0b4611a600000p-34 -
+                   k * 0x1.3198a2e000000p-69;
+    const wide q = r * r;
+    wide sine = q * (-1.0 / (18 * 19)) + 1, cosine = q * (-1.0 / (17 * 18)) + 1;
+    for (int n = 16; n >= 2; n -= 2) {
+        sine = sine * q * (-1.0 / (n * (n + 1))) + 1;
+        cosine = cosine * q * (-1.0 / (n * (n - 1))) + 1;
+    }
+    sine *= r;
+    const wide_bits quadrant = (wide_bits)shifted, odd = -(quadrant & 1);
+    const wide_bits a = ((wide_bits)cosine & ~odd) | ((wide_bits)sine & odd),
+                    b = ((wide_bits)sine & ~odd) | ((wide_bits)cosine & odd);
+    *c = (wide)(a ^ (((quadrant + 1) & 2) << 62));
+    *s = (wide)(b ^ ((quadrant & 2) << 62));
+}
+
+static void turns(int64_t n, const double *x, double *c, double *s)
+{
+    enum { AT_ONCE = VECTOR_BYTES / 8 };
+    wide v, a, b;
+    int64_t i = 0;
+    for (; i + AT_ONCE <= n; i += AT_ONCE) {
+        memcpy(&v, x + i, sizeof v);
+        turns_wide(v, &a, &b);
+        memcpy(c + i, &a, sizeof a);
+        memcpy(s + i, &b, sizeof b);
+    }
+    if (i == n) return;
+    const size_t bytes = (size_t)(n - i) * sizeof *x;
+    v = (wide){0};
+    memcpy(&v, x + i, bytes);
+    turns_wide(v, &a, &b);
+    memcpy(c + i, &a, bytes);
+    memcpy(s + i, &b, bytes);
+}
+
 #include "la/cpu/pairs.h"
 
 #define REAL        double
@@ -99,6 +141,7 @@ static void exps(int64_t n, const double *x, double *y)
 #define TURN_SQUARE TURN_SQUARE_F64
 #define FOLD        FOLD_F64
 #include "la/cpu/nn_kernel.h"
+#include "la/cpu/centres.h"
 #include "la/cpu/nn_image.h"
 #undef REAL
 #undef REAL_BYTES
@@ -120,19 +163,22 @@ static void exps(int64_t n, const double *x, double *y)
 #define TURN_SQUARE TURN_SQUARE_F32
 #define FOLD        FOLD_F32
 #include "la/cpu/nn_kernel.h"
+#include "la/cpu/centres.h"
 #include "la/cpu/nn_image.h"
 
-#define NN_ENTRIES(t, type_, real)                                                              \
-    {                                                                                           \
-        .type = type_, .size = sizeof(real), .narrow = narrow_##t, .widen = widen_##t,          \
-        .product = product_##t, .column_sums = column_sums_##t, .add = add_##t,                 \
-        .square = square_##t, .curve = curve_##t, .slope = slope_##t, .outer = outer_##t,       \
-        .gram_terms = gram_terms_##t, .spread = spread_##t, .gather = gather_##t,               \
-        .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                     \
-        .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t, \
-        .cross_rows = cross_rows_##t, .combine_rows = combine_rows_##t,                         \
-        .project_rows = project_rows_##t, .adam = adam_##t, .exps = exps, .squares = squares,   \
-        .square_sums = square_sums, .decay = decay                                              \
+#define NN_ENTRIES(t, type_, real)                                                                \
+    {                                                                                             \
+        .type = type_, .size = sizeof(real), .narrow = narrow_##t, .widen = widen_##t,            \
+        .product = product_##t, .column_sums = column_sums_##t, .add = add_##t,                   \
+        .square = square_##t, .curve = curve_##t, .slope = slope_##t, .outer = outer_##t,         \
+        .gram_terms = gram_terms_##t, .spread = spread_##t, .gather = gather_##t,                 \
+        .windows = windows_##t, .back = back_##t, .row_sums = row_sums_##t,                       \
+        .fill_rows = fill_rows_##t, .scale = scale_##t, .pool = pool_##t, .unpool = unpool_##t,   \
+        .cross_rows = cross_rows_##t, .combine_rows = combine_rows_##t, .padded = padded_##t,     \
+        .pack = pack_##t, .scores = scores_##t, .choose = choose_##t, .distances = distances_##t, \
+        .add_row = add_row_##t, .row_squares = row_squares_##t, .project_rows = project_rows_##t, \
+        .adam = adam_##t, .exps = exps, .turns = turns, .squares = squares,                       \
+        .square_sums = square_sums, .decay = decay                                                \
     }
 
 const fab_nn NN_TABLE[2] = {NN_ENTRIES(f64, FAB_F64, double), NN_ENTRIES(f32, FAB_F32, float)};

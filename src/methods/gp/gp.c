@@ -81,7 +81,8 @@ static const fab_field fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53,
           "seed of the rows that parameters are looked for on, and of the starts"),
     AUTOMATIC(starts, I64, 1, 1000,
-              "searches; auto: 5 and one for each free parameter, 10 at most"),
+              "searches; auto: 5 and one for each free parameter, 10 at most, one of long l, "
+              "and more for a sum"),
     FIELD(search_rows, I64, 2000, 1, 1e6, "rows that parameters are looked for on, at most"),
     FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
     FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),
@@ -103,7 +104,8 @@ static const fab_field ridge_fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53,
           "seed of the rows that parameters are looked for on, and of the starts"),
     AUTOMATIC(starts, I64, 1, 1000,
-              "searches; auto: 5 and one for each free parameter, 10 at most"),
+              "searches; auto: 5 and one for each free parameter, 10 at most, one of long l, "
+              "and more for a sum"),
     FIELD(search_rows, I64, 2000, 1, 1e6, "rows that parameters are looked for on, at most"),
     FIELD(exact_limit, I64, 10000, 1, 1e6, "rows that are taken"),
     FIELD(tol, F64, 1e-9, 0, 1, "relative change of the log evidence at which a search ends"),

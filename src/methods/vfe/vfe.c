@@ -7,9 +7,13 @@
  *      (train/evidence.h); those that the kernel's text or beta gives stay
  *   2  Z = rows by pivoted Cholesky (kernel/features.c), of at most LANDMARK_ROWS drawn at random: m, or as many as are no
  *      rounding of those before
- *   3  parameters, s^2 and with `optimise` Z where the objective of all rows is largest: `steps` evaluations at most
- *   4  the posterior of v = L^-1 f(Z), Kzz = L L', from sums over all rows
- *   5  more rows: their terms of the sums; parameters and Z stay.  The value is then that of all rows
+ *   3  s^2 alone where the objective of all rows is largest, as the noise of few rows has no place for what Z leaves of the others: beside
+ *      it the bound is so low that a first step may end anywhere.  fitc has that place in d and begins as it is
+ *   4  parameters and s^2 by L-BFGS, `steps` evaluations at most; with `optimise`, Z too, by `steps` of Adam at a rate that falls from RATE
+ *      to 0, in units of a column's standard deviation: the best of them.  L-BFGS needs several times the steps there, as coordinates of Z
+ *      are curved a hundred times less than parameters
+ *   5  the posterior of v = L^-1 f(Z), Kzz = L L', from sums over all rows
+ *   6  more rows: their terms of the sums; parameters and Z stay.  The value is then that of all rows
  *
  * The result is q(v), in the form of its precision; parameters, Z and the sums stand beside it.
  *
@@ -23,14 +27,21 @@
 #include "base/settings.h"
 #include "fit/method.h"
 #include "kernel/features.h"
+#include "la/small.h"
 #include "methods/vfe/bound.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
 #include "train/evidence.h"
+#include "train/optim.h"
 #include "train/state.h"
 #include <math.h>
 #include <string.h>
 
+#define RATE     0.2  /* of Adam */
+#define QUIETEST 1e-8 /* noise, times the mean square of y */
+#define LOUDEST  1e2
+#define LOG_2PI  1.8378770664093454836
+#define PI       3.14159265358979323846
 enum { LANDMARK_ROWS = 8192, ORDER = 3 /* stream of the order of rows */ };
 
 typedef struct vfe {
@@ -64,10 +75,9 @@ static const fab_field fields[] = {
     FIELD(seed, I64, 1, 0, 0x1p53,
           "seed of the rows that the search begins with, and of the starts"),
     FIELD(inducing, I64, 500, 1, 20000, "inducing inputs; fewer where rows are too much alike"),
-    SWITCH(optimise, 0, "move the inducing inputs, too"),
+    SWITCH(optimise, 0, "move the inducing inputs, too; better with steps=200"),
     FIELD(steps, I64, 50, 0, 1e6, "evaluations of the objective on all rows, about; 0: none"),
-    AUTOMATIC(starts, I64, 1, 1000,
-              "searches of the first rows; auto: 5 and one for each free parameter, 10 at most"),
+    AUTOMATIC(starts, I64, 1, 1000, "searches of the first rows; auto: as many as gp has"),
     FIELD(search_rows, I64, 1000, 1, 20000,
           "rows whose exact evidence says where the search begins, at most"),
     FIELD(tol, F64, 1e-9, 0, 1, "relative change of the objective at which a search ends"),
@@ -173,7 +183,7 @@ static int64_t least(int64_t a, int64_t b)
 /* Rows, those of the search, landmarks and bound. */
 static double bytes(const void *settings, const fab_input *in, int64_t n, const fab_exec *x)
 {
-    enum { SQUARES = 11, BLOCKS = 4096, PANEL = 256, CORES = 16 };
+    enum { SQUARES = 12, BLOCKS = 4096, PANEL = 256, CORES = 16 };
     const fab_vfe_settings *s = settings;
     const double N = (double)n, D = (double)in->model->head.D, m = (double)least(s->inducing, n),
                  first = (double)least(s->search_rows, n),
@@ -205,7 +215,7 @@ static fab_bound_rows rows_of(const vfe *f, int64_t n)
     return (fab_bound_rows){n, f->X, f->y, f->weight};
 }
 
-/* 5 */
+/* 6 */
 static fab_status append(vfe *f, const fab_examples *e)
 {
     if (!f->theta)
@@ -324,10 +334,52 @@ static fab_status choose_inputs(const vfe *f, const fab_kernel *k, int64_t *m, d
 
 /* ---- 3 ------------------------------------------------------------------------------------------------ */
 
+/* r: the noise that S and c are of over another one, whose objective is asked for; B: room for m x m + m. */
+static double with_noise(const vfe *f, double r, double *B)
+{
+    const int64_t m = fab_bound_size(f->bound);
+    const fab_bound_sums *sums;
+    const double *c, *S;
+    double *z = B + m * m, fitted = 0;
+    fab_bound_state(f->bound, &sums, &c, &S);
+    for (int64_t i = 0; i < m * m; i++) B[i] = r * S[i];
+    for (int64_t i = 0; i < m; i++) z[i] = r * c[i];
+    fab_add_identity(m, B);
+    if (fab_chol(m, B) != FAB_OK) return -INFINITY;
+    fab_tri_solve(FAB_LEFT, FAB_N, m, 1, B, z);
+    for (int64_t i = 0; i < m; i++) fitted += z[i] * z[i];
+    const double left = f->kind == FAB_BOUND_VFE ? r * sums->left : 0;
+    return -(sums->rows * (LOG_2PI - log(r)) + sums->log_noise + fab_chol_logdet(m, B) +
+             r * sums->squares - fitted + left) /
+           2;
+}
+
+/* 3: doubled or halved as long as the objective rises. */
+static fab_status settle_noise(vfe *f, const double *theta, double scale, double *noise)
+{
+    static const double factor[] = {2, 0.5};
+    const int64_t m = fab_bound_size(f->bound);
+    double *B, best;
+    if (given_noise(f) > 0 || f->kind == FAB_BOUND_FITC) return FAB_OK;
+    FAB_TRY(fab_bound_at(f->bound, theta, *noise, NULL, 1, &best, NULL));
+    FAB_TRY(fab_alloc_array((void **)&B, m * m + m, sizeof *B, f->name));
+    double r = 1;
+    for (int i = 0; i < 2; i++)
+        for (;;) {
+            const double next = *noise / r * factor[i], value = with_noise(f, *noise / next, B);
+            if (!(value > best && next >= QUIETEST * scale && next <= LOUDEST * scale)) break;
+            best = value;
+            r = *noise / next;
+        }
+    *noise /= r;
+    fab_release(B);
+    return FAB_OK;
+}
+
+/* ---- 4 ------------------------------------------------------------------------------------------------ */
+
 typedef struct asked {
     fab_bound *bound;
-    int64_t size;
-    int moves; /* inputs stand behind the parameters */
 } asked;
 
 static void close_nothing(void *self)
@@ -337,32 +389,24 @@ static void close_nothing(void *self)
 
 static fab_status at(void *self, const double *theta, double noise, double *value, double *gradient)
 {
-    const asked *a = self;
-    const double *Z = a->moves ? theta + a->size + 1 : NULL;
-    return fab_bound_at(a->bound, theta, noise, Z, 0, value, gradient);
+    return fab_bound_at(((const asked *)self)->bound, theta, noise, NULL, 0, value, gradient);
 }
 
-/* theta, noise and Z go on to where the objective is largest. */
-static fab_status climb(vfe *f, fab_kernel *k, double *theta, double *noise, double *Z)
+/* theta and noise go on to where the objective is largest. */
+static fab_status climb(vfe *f, fab_kernel *k, double scale, double *theta, double *noise)
 {
     static const fab_evidence_of how = {NULL, close_nothing, at}; /* of all rows: none is made */
-    const int moves = f->s.optimise != 0;
     const fab_evidence_rows rows = {f->n, f->X, f->y, f->weight, NULL};
-    asked whole = {f->bound, fab_kernel_size(k), moves};
-    fab_evidence_plan plan = {.starts = 1,
-                              .seed = (uint64_t)f->s.seed,
-                              .rows = f->n,
-                              .noise = given_noise(f),
-                              .noise_start = *noise,
-                              .tol = f->s.tol,
-                              .here = 1,
-                              .evaluations = f->s.steps,
-                              .more = moves ? fab_bound_size(f->bound) * f->m.D : 0,
-                              .at = Z};
+    asked whole = {f->bound};
+    const fab_evidence_plan plan = {.starts = 1,
+                                    .seed = (uint64_t)f->s.seed,
+                                    .rows = f->n,
+                                    .noise = given_noise(f),
+                                    .noise_start = *noise,
+                                    .tol = f->s.tol,
+                                    .here = 1,
+                                    .evaluations = f->s.steps};
     fab_evidence_report found = {0};
-    double scale = 0;
-    for (int64_t i = 0; i < f->n; i++) scale += f->y[i] * f->y[i] / (double)f->n;
-    if (f->s.steps == 0) return FAB_OK;
     FAB_TRY(fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, &plan, theta, noise, &found,
                                 &f->exec));
     f->search.steps = (double)found.evaluations;
@@ -372,7 +416,139 @@ static fab_status climb(vfe *f, fab_kernel *k, double *theta, double *noise, dou
     return FAB_OK;
 }
 
-/* 2, 3, 4 with the kernel and noise that the search begins with; theta: room. */
+/* Parameters, log noise and Z side by side, as the gradient of a bound has them. */
+typedef struct path {
+    int64_t n, size;
+    double *u, *best, *gradient, *unit, *lo, *hi, *m,
+        *v; /* n each; best: u where the objective was largest */
+} path;
+
+enum { VECTORS = 8 };
+
+static void lay_out(path *p, double *block)
+{
+    double **const to[VECTORS] = {&p->u,  &p->best, &p->gradient, &p->unit,
+                                  &p->lo, &p->hi,   &p->m,        &p->v};
+    for (int i = 0; i < VECTORS; i++) *to[i] = block + i * p->n;
+    memset(block, 0, (size_t)(VECTORS * p->n) * sizeof *block);
+}
+
+/* u is in units: 1 of logarithms, of Z the standard deviation of its column. */
+static void begin_path(const vfe *f, const fab_kernel *k, double scale, const double *theta,
+                       double noise, const double *Z, path *p)
+{
+    const int64_t D = f->m.D, size = p->size;
+    for (int64_t i = 0; i < size; i++) {
+        fab_kernel_parameter q;
+        fab_kernel_parameter_at(k, i, &q);
+        p->u[i] = theta[i];
+        p->unit[i] = 1;
+        p->lo[i] = q.fixed ? theta[i] : log(q.lo);
+        p->hi[i] = q.fixed ? theta[i] : log(q.hi);
+    }
+    p->u[size] = log(noise);
+    p->unit[size] = 1;
+    p->lo[size] = given_noise(f) > 0 ? p->u[size] : log(QUIETEST * scale);
+    p->hi[size] = given_noise(f) > 0 ? p->u[size] : log(LOUDEST * scale);
+    for (int64_t d = 0; d < D; d++) {
+        double mean = 0, square = 0;
+        for (int64_t i = 0; i < f->n; i++) mean += f->X[i * D + d] / (double)f->n;
+        for (int64_t i = 0; i < f->n; i++) square += pow(f->X[i * D + d] - mean, 2) / (double)f->n;
+        for (int64_t i = size + 1 + d; i < p->n; i += D) p->unit[i] = square > 0 ? sqrt(square) : 1;
+    }
+    for (int64_t i = size + 1; i < p->n; i++) {
+        p->lo[i] = -HUGE_VAL;
+        p->hi[i] = HUGE_VAL;
+        p->u[i] = Z[i - size - 1] / p->unit[i];
+    }
+    memcpy(p->best, p->u, (size_t)p->n * sizeof *p->u);
+}
+
+/* theta, noise and Z as p->u has them; the value, and the gradient by p->u of its negative. */
+static fab_status look(vfe *f, path *p, double *theta, double *noise, double *Z, double *value)
+{
+    memcpy(theta, p->u, (size_t)p->size * sizeof *theta);
+    *noise = exp(p->u[p->size]);
+    for (int64_t i = p->size + 1; i < p->n; i++) Z[i - p->size - 1] = p->u[i] * p->unit[i];
+    FAB_TRY(fab_bound_at(f->bound, theta, *noise, Z, 0, value, p->gradient));
+    for (int64_t i = 0; i < p->n; i++) p->gradient[i] *= -p->unit[i];
+    return isfinite(*value) ? FAB_OK
+                            : FAB_FAIL(FAB_NUMERIC, "%s: the objective is no number", f->name);
+}
+
+static fab_status follow(vfe *f, path *p, double *theta, double *noise, double *Z)
+{
+    fab_optim o = {.kind = FAB_OPTIMISER_ADAM,
+                   .momentum = 0.9,
+                   .second = 0.999,
+                   .epsilon = 1e-8,
+                   .n = p->n,
+                   .threads = 1,
+                   .m = p->m,
+                   .v = p->v};
+    const double steps = (double)f->s.steps;
+    double best = -INFINITY, value, rate = RATE;
+    for (int64_t t = 0; t < f->s.steps; t++) {
+        f->told.done = t;
+        f->told.total = f->s.steps;
+        FAB_TRY(fab_watch_tick(&f->watch, "evidence", t, f->s.steps));
+        const fab_status s = look(f, p, theta, noise, Z, &value);
+        if (s == FAB_NUMERIC &&
+            t > 0) { /* no factor there: from the best again, in half the steps */
+            rate /= 2;
+            o.t = 0;
+            memset(p->m, 0, (size_t)p->n * sizeof *p->m);
+            memset(p->v, 0, (size_t)p->n * sizeof *p->v);
+            memcpy(p->u, p->best, (size_t)p->n * sizeof *p->u);
+            continue;
+        }
+        FAB_TRY(s);
+        if (value > best) {
+            best = value;
+            memcpy(p->best, p->u, (size_t)p->n * sizeof *p->u);
+        }
+        fab_optim_step(&o, rate * (1 + cos(PI * (double)t / steps)) / 2, p->gradient, 0, 0, p->u);
+        for (int64_t i = 0; i < p->n; i++) p->u[i] = fmin(fmax(p->u[i], p->lo[i]), p->hi[i]);
+    }
+    return FAB_OK;
+}
+
+/* theta, noise and Z where the objective was largest on the way. */
+static fab_status climb_with_inputs(vfe *f, const fab_kernel *k, double scale, double *theta,
+                                    double *noise, double *Z)
+{
+    const int64_t size = fab_kernel_size(k), inputs = fab_bound_size(f->bound) * f->m.D;
+    path p = {.n = size + 1 + inputs, .size = size};
+    double *block;
+    FAB_TRY(fab_alloc_array((void **)&block, VECTORS * p.n, sizeof *block, f->name));
+    lay_out(&p, block);
+    begin_path(f, k, scale, theta, *noise, Z, &p);
+    const fab_status s = follow(f, &p, theta, noise, Z);
+    memcpy(theta, p.best, (size_t)size * sizeof *theta);
+    *noise = exp(p.best[size]);
+    for (int64_t i = size + 1; i < p.n; i++) Z[i - size - 1] = p.best[i] * p.unit[i];
+    for (int64_t i = 0; i <= size; i++) {
+        const int bounded = p.lo[i] < p.hi[i] && (p.best[i] <= p.lo[i] || p.best[i] >= p.hi[i]);
+        f->search.at_bound += bounded;
+        f->search.noise_at_bound += bounded && i == size;
+    }
+    f->search.steps = (double)f->s.steps;
+    fab_release(block);
+    return s;
+}
+
+/* 3, 4 */
+static fab_status improve(vfe *f, fab_kernel *k, double *theta, double *noise, double *Z)
+{
+    double scale = 0;
+    if (f->s.steps == 0) return FAB_OK;
+    for (int64_t i = 0; i < f->n; i++) scale += f->y[i] * f->y[i] / (double)f->n;
+    FAB_TRY(settle_noise(f, theta, scale, noise));
+    return f->s.optimise ? climb_with_inputs(f, k, scale, theta, noise, Z)
+                         : climb(f, k, scale, theta, noise);
+}
+
+/* 2 to 5 with the kernel and noise that the search begins with; theta: room. */
 static fab_status go_on(vfe *f, fab_kernel *k, double noise, double *theta)
 {
     const fab_bound_rows rows = rows_of(f, f->n);
@@ -381,8 +557,8 @@ static fab_status go_on(vfe *f, fab_kernel *k, double noise, double *theta)
     FAB_TRY(choose_inputs(f, k, &m, &Z));
     fab_status s = fab_bound_create(&f->bound, f->kind, k, &rows, m, Z, NULL, &f->exec);
     fab_kernel_get(k, theta);
-    if (s == FAB_OK) s = climb(f, k, theta, &noise, Z);
-    if (s == FAB_OK) s = fab_bound_at(f->bound, theta, noise, Z, 1, &f->search.bound, NULL); /* 4 */
+    if (s == FAB_OK) s = improve(f, k, theta, &noise, Z);
+    if (s == FAB_OK) s = fab_bound_at(f->bound, theta, noise, Z, 1, &f->search.bound, NULL); /* 5 */
     if (s == FAB_OK) theta[fab_kernel_size(k)] = -log(noise);
     if (s != FAB_OK) {
         fab_bound_free(f->bound);

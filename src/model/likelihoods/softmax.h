@@ -10,7 +10,7 @@ typedef struct fab_softmax fab_softmax;
 
 /* For C classes.  samples 0: the fixed rule of softmax.c; else so many draws of `seed`. */
 fab_status fab_softmax_init(fab_softmax **s, int64_t C, int64_t samples, int64_t seed);
-/* The fine rule of softmax.c: 1e-8 for up to five classes; some milliseconds a row and 65536 x classes numbers for more. */
+/* The fine rule of softmax.c: 1e-8; of five classes and more some milliseconds a row, and 65536 x classes numbers. */
 fab_status fab_softmax_init_fine(fab_softmax **s, int64_t C);
 void fab_softmax_free(fab_softmax *s); /* takes NULL */
 
