@@ -104,8 +104,8 @@ static int check_method(const choice *c)
     if (status != DONE) return status;
     if (layers) m = fab_method_of_networks(m);
     if (fab_method_takes(m) & FAB_TAKES_VECTORS)
-        return say_wrong("%s: %s fits vectors, not a target; `fabayes fa` runs it", c->verb,
-                         fab_method_name(m));
+        return say_wrong("%s: %s fits vectors, not a target; `fabayes %s` runs it", c->verb,
+                         fab_method_name(m), fab_method_clusters(m) ? "cluster" : "fa");
     if (layers && fab_method_takes(m) & FAB_TAKES_LINEAR)
         return say_wrong("%s: %s knows linear models, not %s", c->verb, fab_method_name(m), layers);
     return DONE;

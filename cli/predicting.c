@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "predicting.h"
+#include "print/clusters.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -13,6 +14,15 @@ static int are_swapped(const char *data)
                         fab_tensors_get(t, "form") != NULL;
     fab_tensors_free(t);
     return swapped;
+}
+
+int is_of_clusters(const char *file)
+{
+    fab_tensors *t = NULL;
+    const int clusters = strcmp(file, "-") != 0 && fab_tensors_read(&t, file) == FAB_OK &&
+                         clusters_file(t);
+    fab_tensors_free(t);
+    return clusters;
 }
 
 /* No option may be given and mean nothing. */

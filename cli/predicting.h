@@ -11,4 +11,7 @@
 int predicting(fab_regression **r, fab_predictions **p, const char *file, const data_options *d,
                const fab_predict_plan *how, int64_t quiet);
 
+/* Is FILE one of clusters?  0 too where it cannot be read: whoever reads it next says why. */
+int is_of_clusters(const char *file);
+
 #endif

@@ -205,6 +205,52 @@ static void points_have_moments_and_draws_but_no_density(void **state)
 
 /* ---- refusals ---------------------------------------------------------------------------------- */
 
+/* Of single Gaussians KL has a closed form; 5 standard errors fail once in two million seeds. */
+static void kl_by_draws_is_kl(void **state)
+{
+    (void)state;
+    fab_gauss *a = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 7, 2, 3, 1),
+              *b = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 7, 0, 4, 1);
+    const fab_gauss *const pa[] = {a, a}, *const pb[] = {b};
+    const double half[] = {0.5, 0.5}, one = 1;
+    const fab_mixture ma = {2, pa, half}, mb = {1, pb, &one};
+    double want, got, se, before = INFINITY;
+    assert_ok(fab_distance_kl(a, b, NULL, &want));
+    for (int64_t n = 1000; n <= 16000; n *= 4) {
+        assert_ok(fab_mixture_kl(&ma, &mb, 3, n, NULL, &got, &se));
+        assert_near(got, want, 5 * se);
+        assert_true(se < before);
+        before = se;
+    }
+    assert_ok(fab_mixture_kl(&ma, &ma, 3, 700, NULL, &got, &se));
+    assert_true(got == 0 && se == 0);
+    assert_refused(fab_mixture_kl(&ma, &mb, 3, 1, NULL, &got, &se), FAB_BAD_ARGUMENT,
+                   "expected at least 2");
+    fab_gauss_free(a);
+    fab_gauss_free(b);
+}
+
+static void parts_are_matched_by_their_means(void **state)
+{
+    (void)state;
+    fab_gauss *g[3];
+    for (int i = 0; i < 3; i++) {
+        g[i] = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 4, 1, 5, 1);
+        g[i]->mu[0] += 10 * i;
+    }
+    const fab_gauss *const pa[] = {g[0], g[1], g[2]}, *const pb[] = {g[2], g[0]};
+    const double a3[] = {0.2, 0.3, 0.5}, b2[] = {0.6, 0.4};
+    const fab_mixture a = {3, pa, a3}, b = {2, pb, b2};
+    int64_t match[3];
+    double far[3];
+    assert_ok(fab_mixture_match(&a, &b, NULL, match, far));
+    assert_true(match[0] == 1 && match[1] == -1 && match[2] == 0);
+    assert_true(far[0] == 0 && far[1] != far[1] && far[2] == 0);
+    assert_ok(fab_mixture_match(&b, &a, NULL, match, NULL));
+    assert_true(match[0] == 2 && match[1] == 0);
+    for (int i = 0; i < 3; i++) fab_gauss_free(g[i]);
+}
+
 static void what_is_no_mixture_is_refused(void **state)
 {
     (void)state;
@@ -311,14 +357,41 @@ static void every_failed_allocation_is_reported(void **state)
     free_four(&f);
 }
 
+/* Means 0, 2 and 2 again, and a row in the middle: the first of equal ones. */
+static void the_nearest_mean_is_the_first_of_equal_ones(void **state)
+{
+    (void)state;
+    double mu[] = {0, 2, 2};
+    const double w[] = {0.2, 0.3, 0.5};
+    const float x[] = {-1, 0.5f, 1, 1.5f, 7};
+    const int64_t want[] = {0, 0, 0, 1, 1};
+    const double squares[] = {1, 0.25, 1, 0.25, 25};
+    fab_gauss part[3];
+    const fab_gauss *const all[] = {part, part + 1, part + 2};
+    const fab_mixture m = {3, all, w};
+    const fab_rows rows = {.p = x, .type = FAB_F32, .n = 5, .ld = 1};
+    int64_t label[5];
+    double square[5];
+    for (int k = 0; k < 3; k++) part[k] = (fab_gauss){.form = FAB_FORM_POINT, .D = 1, .mu = mu + k};
+    assert_ok(fab_mixture_nearest(&m, &rows, NULL, label, square));
+    for (int i = 0; i < 5; i++) {
+        assert_int_equal(label[i], want[i]);
+        assert_near(square[i], squares[i], 1e-15);
+    }
+    assert_ok(fab_mixture_nearest(&m, &rows, NULL, label, NULL));
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_density_is_the_weighted_sum),
+        TEST(the_nearest_mean_is_the_first_of_equal_ones),
         TEST(draws_come_from_the_parts_by_weight),
         TEST(a_draw_depends_on_seed_and_number_alone),
         TEST(moments_agree_with_dense_algebra),
         TEST(points_have_moments_and_draws_but_no_density),
+        TEST(kl_by_draws_is_kl),
+        TEST(parts_are_matched_by_their_means),
         TEST(what_is_no_mixture_is_refused),
         TEST(ranges_are_finite_or_refused),
         TEST(every_failed_allocation_is_reported),

@@ -1,6 +1,6 @@
 #!/bin/sh
 # check_python.sh BUILD - the Python package under the newest scikit-learn: its own checks of every estimator, frames of pandas and
-# polars, types, doctests.  The packages go into a virtual environment in BUILD/python-newest; without a network the check is
+# polars, types, doctests, shards on Dask.  The packages go into a virtual environment in BUILD/python-newest; without a network the check is
 # skipped, and says so.
 # SPDX-License-Identifier: MIT
 set -eu
@@ -22,4 +22,9 @@ fi
 export PYTHONPATH="$build/python" FABAYES="$build/fabayes" PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 "$newest/bin/python" -m pytest -p no:cacheprovider python/tests/test_check_estimator.py python/tests/test_frames.py \
     python/tests/test_plots.py
+if "$newest/bin/python" -m pip install -q --disable-pip-version-check --timeout 20 --retries 1 "dask[distributed,dataframe]" >>"$newest/pip.log" 2>&1; then
+    "$newest/bin/python" examples/python/dask_shards.py
+else
+    echo "skipped: pip finds no Dask for examples/python/dask_shards.py; python_merge (make test) merges the same shards without it"
+fi
 (cd python && MYPYPATH=src "$newest/bin/python" -m mypy --cache-dir "$newest/mypy" src/fabayes tests/typed.py)

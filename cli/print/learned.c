@@ -292,21 +292,23 @@ void keys_print(FILE *to, const fab_regression *r)
 }
 
 /* The log evidence, or what stands for it. */
-static const char *evidence_name(fab_regression *r)
+static fab_status evidence_name(fab_regression *r, const char **name)
 {
     const fab_process_summary *p;
-    if (!fab_regression_is_process(r) || fab_regression_process(r, &p) != FAB_OK)
-        return "log evidence";
-    return process_objective(p);
+    *name = "log evidence";
+    if (!fab_regression_is_process(r)) return FAB_OK;
+    const fab_status s = fab_regression_process(r, &p);
+    if (s == FAB_OK) *name = process_objective(p);
+    return s;
 }
 
-static void print_numbers(fab_regression *r, const fab_table_report *f)
+static void print_numbers(const fab_table_report *f, const char *evidence)
 {
     if (f->fit.alpha > 0) printf("alpha = %.4g, ", f->fit.alpha);
     if (strcmp(f->likelihood, "gaussian") == 0) printf("beta = %.4g, ", f->fit.beta);
     if (strcmp(f->likelihood, "negative-binomial") == 0) printf("size = %.4g, ", f->fit.beta);
     if (is_finite(f->fit.log_evidence))
-        printf("%s = %.6g, ", evidence_name(r), f->fit.log_evidence);
+        printf("%s = %.6g, ", evidence, f->fit.log_evidence);
     else if (is_finite(f->fit.log_score))
         printf("log score one row ahead = %.6g, ", f->fit.log_score);
     printf("in fitting units");
@@ -349,8 +351,10 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     const char *target = fab_regression_scaling(r)->target;
     fab_table_report f;
     const double *inclusion;
+    const char *evidence;
     fab_status s = fab_regression_report(r, &f);
     if (s == FAB_OK) s = inclusion_of(r, &inclusion);
+    if (s == FAB_OK) s = evidence_name(r, &evidence);
     if (s != FAB_OK) return say_status(s);
     const double seconds = fab_clock() - start;
     progress_close();
@@ -371,7 +375,7 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     print_words(fab_regression_table(r));
     print_frequency(fab_regression_table(r));
     keys_print(stdout, r);
-    print_numbers(r, &f);
+    print_numbers(&f, evidence);
     print_kept(r, &f, inclusion);
     if (f.wide)
         printf("%" PRId64 " features for %" PRId64

@@ -2,9 +2,11 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "options.h"
+#include "print/clusters.h"
 #include "print/output.h"
 #include <inttypes.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 typedef struct pair {
@@ -118,7 +120,7 @@ static int load_one(fab_posterior **p, const char *file)
             "%s: is a Gaussian process, whose parameters say little of its functions; "
             "compare what files predict: `fabayes score FILE DATA`",
             file);
-    if ((*p)->mix.n == 1) return DONE;
+    if ((*p)->mix.n == 1 || clusters_file((*p)->file)) return DONE;
     return say_failed("%s: is a mixture of %" PRId64 " Gaussians; compare takes single Gaussians",
                       file, (*p)->mix.n);
 }
@@ -202,6 +204,77 @@ static void close_side(side *s)
     fab_posterior_free(s->p);
 }
 
+/* ---- clusters ------------------------------------------------------------------------------------------ */
+
+enum { DRAWS = 20000 };
+
+typedef struct likeness {
+    double kl[2], se[2]; /* A || B, B || A */
+    int64_t *match;      /* of the parts of A */
+    double *distance;
+} likeness;
+
+static int clusters_json(const fab_mixture *a, const fab_mixture *b, const likeness *l)
+{
+    json_t *j = json_object(), *parts = json_array();
+    json_put(j, "kl_ab", json_number(l->kl[0]));
+    json_put(j, "kl_ab_se", json_number(l->se[0]));
+    json_put(j, "kl_ba", json_number(l->kl[1]));
+    json_put(j, "kl_ba_se", json_number(l->se[1]));
+    json_put(j, "draws", json_integer(DRAWS));
+    for (int64_t i = 0; i < a->n; i++) {
+        json_t *part = json_object();
+        json_put(part, "a", json_integer(i));
+        json_put(part, "b", l->match[i] < 0 ? json_null() : json_integer(l->match[i]));
+        json_put(part, "weight_a", json_number(a->weight[i]));
+        json_put(part, "weight_b",
+                 l->match[i] < 0 ? json_null() : json_number(b->weight[l->match[i]]));
+        json_put(part, "distance", json_number(l->distance[i]));
+        json_array_append_new(parts, part);
+    }
+    json_put(j, "parts", parts);
+    return json_say(j);
+}
+
+static int clusters_table(const char *const *file, const fab_mixture *a, const fab_mixture *b,
+                          const likeness *l)
+{
+    printf("A  %s: %" PRId64 " clusters\n", file[0], a->n);
+    printf("B  %s: %" PRId64 " clusters\n", file[1], b->n);
+    printf("D = %" PRId64 "\n\n", a->part[0]->D);
+    printf("%-20s %-14.6g KL(A || B), nats, standard error %.2g, by %d draws\n", "kl_ab", l->kl[0],
+           l->se[0], DRAWS);
+    printf("%-20s %-14.6g KL(B || A), nats, standard error %.2g\n", "kl_ba", l->kl[1], l->se[1]);
+    printf("\n%6s %6s %9s %9s  between means, in standard deviations of B\n", "A", "B", "share",
+           "share");
+    for (int64_t i = 0; i < a->n; i++) {
+        if (l->match[i] < 0)
+            printf("%6" PRId64 " %6s %9.4f\n", i, "-", a->weight[i]);
+        else
+            printf("%6" PRId64 " %6" PRId64 " %9.4f %9.4f  %.3g\n", i, l->match[i], a->weight[i],
+                   b->weight[l->match[i]], l->distance[i]);
+    }
+    return DONE;
+}
+
+static int compare_clusters(const char *const *file, const side *s, const fab_exec *x, int64_t json)
+{
+    const fab_mixture *a = &s[0].p->mix, *b = &s[1].p->mix;
+    likeness l = {.match = malloc((size_t)a->n * sizeof *l.match),
+                  .distance = malloc((size_t)a->n * sizeof *l.distance)};
+    int status = l.match && l.distance ? DONE : say_failed("out of memory");
+    if (status == DONE) {
+        fab_status done = fab_mixture_kl(a, b, 0, DRAWS, x, &l.kl[0], &l.se[0]);
+        if (done == FAB_OK) done = fab_mixture_kl(b, a, 0, DRAWS, x, &l.kl[1], &l.se[1]);
+        if (done == FAB_OK) done = fab_mixture_match(a, b, x, l.match, l.distance);
+        status = done == FAB_OK ? DONE : say_status(done);
+    }
+    if (status == DONE) status = json ? clusters_json(a, b, &l) : clusters_table(file, a, b, &l);
+    free(l.match);
+    free(l.distance);
+    return status;
+}
+
 static int compare(const char *const *file, int64_t threads, int64_t json)
 {
     side s[2] = {{0}};
@@ -209,8 +282,11 @@ static int compare(const char *const *file, int64_t threads, int64_t json)
     int status = load_one(&s[0].p, file[0]);
     if (status == DONE) status = load_one(&s[1].p, file[1]);
     if (status == DONE) status = same_space(file, s[0].p->mix.part[0], s[1].p->mix.part[0]);
-    if (status == DONE) status = to_user(s, file);
-    if (status == DONE) {
+    const int clusters = status == DONE && (s[0].p->mix.n > 1 || s[1].p->mix.n > 1);
+    if (status == DONE && !clusters) status = to_user(s, file);
+    if (status == DONE && clusters)
+        status = compare_clusters(file, s, &(fab_exec){.threads = threads}, json);
+    if (status == DONE && !clusters) {
         const pair both = {gauss_of(&s[0]), gauss_of(&s[1]), {.threads = threads}};
         status = find_all(&both, all);
         if (status == DONE) status = json ? say_json(all) : say_table(file, &both, all);

@@ -71,6 +71,9 @@ static int find_settings(void *ctx, const fab_fields **table, void **settings)
     if (status == DONE) status = method_named(&c->method, name);
     if (status != DONE) return status;
     c->method = fab_method_of_vectors(c->method);
+    if (fab_method_clusters(c->method))
+        return say_wrong("fa: %s finds clusters, not factors; `fabayes cluster` runs it",
+                         fab_method_name(c->method));
     if (!(fab_method_takes(c->method) & FAB_TAKES_VECTORS))
         return say_wrong("fa: %s fits a model of a target; `fabayes fit` runs it",
                          fab_method_name(c->method));
@@ -279,7 +282,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_MAX_COLUMNS(&c.data.columns_max),
         OPTIONS_DIALECT(&c.data),
         OPTION_DTYPE(&c.dtype, "element type of F and of the work (default f64)"),
-        {"device", 0, OPT_TEXT, &c.device, "NAME", 0, 0, NULL, "where the work is done: cpu (default), cuda or cuda:N; online-em, stochastic-em and online-sga run on a card"},
+        {"device", 0, OPT_TEXT, &c.device, "NAME", 0, 0, NULL, "where the work is done: cpu (default), cuda or cuda:N; online-em, stochastic-em, online-sga and swag run on a card"},
         {"seed", 0, OPT_TEXT, &c.seed, "N", 0, 0, NULL, "seed of the random numbers (default: the method's)"},
         OPTION_THREADS(&c.threads),
         OPTION_JSON(&c.json),

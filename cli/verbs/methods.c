@@ -10,6 +10,7 @@
 /* The verb that runs it. */
 static const char *verb_of(const fab_method *m)
 {
+    if (fab_method_clusters(m)) return "cluster";
     return fab_method_takes(m) & FAB_TAKES_VECTORS ? "fa" : "fit";
 }
 

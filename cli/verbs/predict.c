@@ -1,6 +1,7 @@
 /* predict.c - `fabayes predict`: one line for each row of DATA, in the user's units.
  *
  * SPDX-License-Identifier: MIT */
+#include "print/clusters.h"
 #include "print/csv.h"
 #include "print/kept.h"
 #include "predicting.h"
@@ -199,6 +200,13 @@ static int run(const verb *self, int argc, char **argv)
     if (keep && all) return say_wrong("predict: --all keeps every column, and --keep names some");
     if (output && (status = output_check(output, d.file)) != DONE) return status;
     if (output && (status = output_check(output, operand[0])) != DONE) return status;
+    if (is_of_clusters(operand[0])) {
+        if (keep || all || how.level > 0 || how.samples || how.linearised)
+            return say_wrong("predict: %s has clusters: --keep, --all, --level, --samples and "
+                             "--linearised are for models",
+                             operand[0]);
+        return clusters_predict(operand[0], &d, output, l.full != 0, json, quiet);
+    }
     fab_regression *r = NULL;
     fab_predictions *p = NULL;
     status = predicting(&r, &p, operand[0], &d, &how, quiet);

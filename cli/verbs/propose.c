@@ -164,8 +164,9 @@ static int has_rows(const char *path)
         lines += c != '\n' && c != '\r' && before == '\n';
         before = c == '\r' ? '\n' : c;
     }
+    const int broken = ferror(f); /* the reader says so */
     fclose(f);
-    return lines > 1;
+    return broken || lines > 1;
 }
 
 static int has_trials(const propose_call *c)

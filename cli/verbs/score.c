@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "predicting.h"
+#include "print/clusters.h"
 #include "print/learned.h"
 #include "print/score_lines.h"
 #include <inttypes.h>
@@ -91,6 +92,13 @@ static int run(const verb *self, int argc, char **argv)
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     d.file = operand[1];
+    if (is_of_clusters(operand[0])) {
+        if (selective || how.samples || how.linearised)
+            return say_wrong(
+                "score: %s has clusters: --selective, --samples and --linearised are for models",
+                operand[0]);
+        return clusters_score(operand[0], &d, json, quiet);
+    }
     fab_regression *r = NULL;
     fab_predictions *p = NULL;
     answer a = {0};

@@ -5,6 +5,7 @@
  * SPDX-License-Identifier: MIT */
 #define _POSIX_C_SOURCE 200809L
 #include "data.h"
+#include "print/clusters.h"
 #include "print/learned.h"
 #include "print/summary.h"
 #include <inttypes.h>
@@ -59,13 +60,28 @@ static int update_factors(const update_call *c, fab_source *source, fab_factors 
     return status;
 }
 
-static int update_vectors(const update_call *c)
+static int update_clusters(const update_call *c, fab_source *source, fab_clusters **f)
+{
+    const char *output = c->output ? c->output : c->file;
+    const fab_clusters_plan plan = {.source = source};
+    fab_status s = fab_clusters_load(f, &plan, c->file, &(fab_exec){.threads = c->threads});
+    if (s == FAB_OK) s = fab_clusters_read(*f);
+    if (s == FAB_OK) s = fab_clusters_save(*f, output);
+    if (s != FAB_OK) return clusters_failed("update", s);
+    progress_close();
+    return clusters_say(&(clusters_summary){*f, c->data.file, output, c->json, c->quiet});
+}
+
+static int update_vectors(const update_call *c, int of_clusters)
 {
     fab_source *source = NULL;
     fab_factors *f = NULL;
+    fab_clusters *clusters = NULL;
     if (c->data.labels) return say_wrong("update: %s is of vectors, which have no labels", c->file);
     int status = data_open(&source, &c->data);
-    if (status == DONE) status = update_factors(c, source, &f);
+    if (status == DONE && of_clusters) status = update_clusters(c, source, &clusters);
+    if (status == DONE && !of_clusters) status = update_factors(c, source, &f);
+    fab_clusters_free(clusters);
     fab_factors_free(f);
     fab_source_close(source);
     return status;
@@ -122,7 +138,8 @@ static int update(update_call *c)
     }
     int status = check_file(c, t);
     if (status == DONE)
-        status = fab_file_kind(t) == FAB_KIND_VECTORS ? update_vectors(c) : update_model(c);
+        status = fab_file_kind(t) == FAB_KIND_VECTORS ? update_vectors(c, clusters_file(t))
+                                                      : update_model(c);
     fab_tensors_free(t);
     fab_file_unlock(lock);
     return status;

@@ -55,6 +55,8 @@ FAB_API const fab_fields *fab_method_fields(const fab_method *m);
 FAB_API int fab_method_streams(const fab_method *m);
 /* 1: it goes on with rows that come after its result: a stream, or a batch method that appends (gp). */
 FAB_API int fab_method_continues(const fab_method *m);
+/* 1: its result is a mixture with weights, one part for each cluster that it finds in vectors. */
+FAB_API int fab_method_clusters(const fab_method *m);
 
 /* What a method takes. */
 typedef enum fab_takes {
@@ -110,11 +112,12 @@ FAB_API fab_status fab_fit_update(fab_fit *f, const fab_examples *e);
  * merges does not matter but for rounding.  FAB_UNSUPPORTED: the states of this method do not add up; fab_merge (table.h)
  * makes one posterior of those. */
 FAB_API fab_status fab_fit_merge(fab_fit *f, const fab_fit *other);
-/* The posterior of the rows so far: one Gaussian, or a mixture of equal weights of several runs.  Lends until the next
+/* The posterior of the rows so far: one Gaussian, a mixture of equal weights of several runs, or of a method that finds
+ * clusters (fab_method_clusters) one part for each, with its share of the rows as its weight.  Lends until the next
  * update or free.  A run that was stopped (FAB_STOPPED) goes on when result is called again, in an epoch where it was, and
  * ends in the same bytes; what is not made of epochs begins again. */
 FAB_API fab_status fab_fit_result(fab_fit *f, const fab_mixture **q);
-/* The first part of it: all of it, unless there are several runs. */
+/* The first part of it: all of it, unless there are several runs or clusters. */
 FAB_API fab_status fab_fit_gauss(fab_fit *f, const fab_gauss **q);
 /* What the method has to say beside the Gaussians, as tensors with a name, which its page lists: spike-slab has
  * `inclusion`.  Of several runs each has the number of the run in front, "0.name"; most methods have none.  The file of a
@@ -156,7 +159,11 @@ FAB_API fab_status fab_fit_glm(fab_fit *f, fab_glm *m);
  * Between a tell and the next ask a fit can be saved as it stands (fab_fit_checkpoint, fab_fit_pack), and
  * fab_fit_load with the same input goes on from there to the same bits.  The answers are in it; a step that takes
  * several is made as a whole, and is asked for again from its beginning where it is not complete.  lrvga, a stream, goes
- * on behind its rows where the input has more of them. */
+ * on behind its rows where the input has more of them.
+ *
+ * Where the kernels of the fit have memory of their own (a card: fab_exec, fab_ops_open), theta is there and stays there, in
+ * the type of the kernels, and the gradient is taken from there without a pass through the host, or from the host.  What a
+ * caller does on the card goes through its default stream, or is finished before he tells. */
 typedef struct fab_question {
     /* D: where; of a linear model, whose Jacobian has no theta, 0.  Lent until the next ask */
     const double *theta;
@@ -169,6 +176,9 @@ typedef struct fab_question {
     int64_t outputs;    /* 1: the outputs of the model for each of them are wanted */
     int64_t jacobian;   /* 1: the gradients of these outputs are wanted */
     const double *y; /* n: targets to take instead of their own, for `examples`; NULL: their own */
+    /* D numbers of `there_type`: theta in the memory of the kernels, and `theta` is NULL; else NULL */
+    const void *there;
+    fab_dtype there_type;
 } fab_question;
 
 typedef struct fab_answer {
@@ -182,6 +192,7 @@ typedef struct fab_answer {
     /* n outputs x D, rows ld apart (0: D): row i outputs + o has the gradient of output o of row
      * i.  Brought along with the outputs it spares the question for it */
     const void *jacobian;
+    int64_t there; /* 1: the gradient is in the memory of the kernels */
 } fab_answer;
 
 /* The next question; *done = 1: there is none, and the result is ready.  Asked twice, it is the same question.

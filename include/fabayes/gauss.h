@@ -129,6 +129,18 @@ FAB_API fab_status fab_mixture_sample(const fab_mixture *m, uint64_t seed, fab_p
 FAB_API fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *mean,
                                        double *variance);
 
+/* KL(a || b) in nats from n draws of a, 2 at least, and its standard error; refused where a part is a point. */
+FAB_API fab_status fab_mixture_kl(const fab_mixture *a, const fab_mixture *b, uint64_t seed,
+                                  int64_t n, const fab_exec *x, double *kl, double *se);
+/* match (a->n): the part of b that is part i of a, or -1 where b has fewer and the others are nearer.  Pairs by rising distance
+ * of their means in standard deviations of b, each part at most once; distance (a->n, NaN without a match, or NULL). */
+FAB_API fab_status fab_mixture_match(const fab_mixture *a, const fab_mixture *b, const fab_exec *x,
+                                     int64_t *match, double *distance);
+/* Whose mean is nearest to each row, of equal ones the first, by squared distances from differences: label and, unless it is NULL,
+ * square have x->n numbers. */
+FAB_API fab_status fab_mixture_nearest(const fab_mixture *m, const fab_rows *x, const fab_exec *e,
+                                       int64_t *label, double *square);
+
 /* The mixture as one Gaussian: mean and covariance of all parts together, which are in covariance form, cut to rank K where their
  * columns are more.  With the shares of the rows as weights these are the moments of all rows.  *kl: KL(before || after) of the
  * cut, in nats; 0: nothing was cut.  Gives *out. */

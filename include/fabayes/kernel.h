@@ -212,6 +212,47 @@ FAB_API fab_status fab_features_json(const fab_features *f, char **text);
 FAB_API fab_status fab_features_from_json(fab_features **f, const char *json, int64_t D,
                                           const char *const *column);
 
+/* ---- tests ------------------------------------------------------------------------------------- */
+
+/* Do two samples come from one distribution?  Are two vectors that come in pairs independent?
+ *
+ *     MMD^2 = E k(x, x') + E k(y, y') - 2 E k(x, y)          0 where the distributions are one (and, for rbf and Matern kernels,
+ *                                                            only there)
+ *     HSIC  = E k(x, x') l(y, y') + E k(x, x') E l(y, y') - 2 E (E k(x, x') E l(y, y'))        0 where x and y are independent
+ *
+ * p: the share of random orders of the rows, the given one among them, whose statistic is as large as that of the given one,
+ * (1 + as_large) / (1 + permutations): never below 1 / (1 + permutations), and the same for any number of threads. */
+typedef struct fab_kernel_test {
+    /* unbiased; may be negative */
+    double statistic;
+    /* with the pairs of a row and itself: MMD^2 or tr(K H L H) / n^2 of the rows as they are */
+    double biased;
+    /* of `statistic`; NaN without permutations */
+    double p;
+    /* HSIC of 6 rows and more: of `biased`, by the Gamma distribution with its mean and variance; else NaN */
+    double p_gamma;
+    int64_t permutations, as_large;
+} fab_kernel_test;
+
+/* X: n x D, Y: m x D, both at least 2 rows.  Memory grows with n + m.  FAB_STOPPED: nothing is left of it. */
+FAB_API fab_status fab_kernel_mmd(fab_kernel_test *t, const fab_kernel *k, int64_t n,
+                                  const double *X, int64_t ldx, int64_t m, const double *Y,
+                                  int64_t ldy, int64_t permutations, uint64_t seed,
+                                  const fab_exec *x);
+/* mean of k(z, x_i) less mean of k(z, y_j) for `count` rows z: where the samples differ.  Above 0: more of X. */
+FAB_API fab_status fab_kernel_witness(const fab_kernel *k, int64_t n, const double *X, int64_t ldx,
+                                      int64_t m, const double *Y, int64_t ldy, int64_t count,
+                                      const double *Z, int64_t ldz, double *out, const fab_exec *x);
+/* n pairs of rows, at least 4, k of X and l of Y.  Memory: two n x n matrices. */
+FAB_API fab_status fab_kernel_hsic(fab_kernel_test *t, const fab_kernel *k, const double *X,
+                                   int64_t ldx, const fab_kernel *l, const double *Y, int64_t ldy,
+                                   int64_t n, int64_t permutations, uint64_t seed,
+                                   const fab_exec *x);
+/* The median of the Euclidean distances between rows of D numbers (1000 of them by chance, where there are more), of those that
+ * are not 0 where it would be 0: a length-scale for these tests.  0: all rows are alike. */
+FAB_API fab_status fab_kernel_median(double *distance, int64_t n, int64_t D, const double *X,
+                                     int64_t ldx, uint64_t seed);
+
 #ifdef __cplusplus
 }
 #endif

@@ -50,6 +50,9 @@ typedef struct fab_input {
     const double *offset; /* rows, with y: added to the outputs, or NULL: 0 */
     /* > 0: a guess of the precision of the noise, with which a stream that learns it begins; 0: its first rows choose */
     double beta;
+    /* of a method of clusters that can be told where to begin: its parts' means, weights and covariances, as far as the method
+     * knows such; in the place of its own start, copied.  NULL: its own */
+    const fab_mixture *start;
 } fab_input;
 
 /* What a fit says about itself (fab_fit_report).  What a method does not know is NaN. */
@@ -78,7 +81,9 @@ typedef struct fab_report {
     double gain;
     /* of vga and laplace: 1, or less where a narrower Gaussian predicts rows left out better */
     double temperature;
-    int64_t kept; /* of spike-slab: features more likely in than out of the model; otherwise 0 */
+    int64_t kept;  /* of spike-slab: features more likely in than out of the model; otherwise 0 */
+    double cost;   /* of clusters around means: the sum of squared distances of rows to theirs */
+    int64_t moved; /* and how often a cluster that had lost its rows took a far one */
 } fab_report;
 
 /* ---- what settings share ------------------------------------------------------------------------ */
@@ -348,9 +353,9 @@ static inline fab_spike_slab_settings fab_spike_slab_defaults(void);
  * Time N^3 / 3 for each of some hundred evaluations on at most search_rows rows, and once on all; memory 3 N^2 numbers of N rows,
  * and N^2 when it is made; of C > 2 classes C times the time, and 2 C + 5 and C + 1 for 3 and 1.  docs/methods/gp.md. */
 typedef struct fab_gp_settings {
-    double beta;         /* gaussian: noise precision; auto: by the evidence */
-    int64_t seed;        /* of the rows that parameters are looked for on, and of the starts */
-    int64_t starts;      /* searches; auto: 5 and one for each free parameter, 10 at most */
+    double beta;    /* gaussian: noise precision; auto: by the evidence */
+    int64_t seed;   /* of the rows that parameters are looked for on, and of the starts */
+    int64_t starts; /* searches; auto: 5 and one for each free parameter, 10 at most, and more */
     int64_t search_rows; /* that parameters are looked for on, at most */
     int64_t exact_limit; /* rows that are taken */
     double tol;          /* relative change of the log evidence at which a search ends */
@@ -449,6 +454,161 @@ typedef struct fab_vga_settings {
 } fab_vga_settings;
 
 static inline fab_vga_settings fab_vga_defaults(void);
+
+/* ---- vectors: clusters around means ---------------------------------------------------------------- */
+
+/* The result is a mixture: part k is N(mu_k, psi I), mu_k its centroid, psi = W / (n D), its weight the share of its rows, with
+ * W = sum |x - mu|^2 the cost.  fab_fit_tensors has `counts`, `cost` and `iterations`. */
+
+/* kmeans: Lloyd's algorithm over the table from `restarts` starts.
+ *
+ * Time a step n D G multiply-adds; memory, beside the rows, n numbers and of each start n / 2 and 2 G D; for the seeds 4 + log G
+ * columns of n.  docs/methods/kmeans.md. */
+typedef enum fab_kmeans_start {
+    FAB_KMEANS_GREEDY = 0, /* kmeans++, each seed the best of 2 + log G draws */
+    FAB_KMEANS_PLUSPLUS,   /* kmeans++ */
+    FAB_KMEANS_ROWS        /* rows at random */
+} fab_kmeans_start;
+
+typedef struct fab_kmeans_settings {
+    int64_t G;     /* number of clusters */
+    int64_t start; /* fab_kmeans_start */
+    int64_t restarts;
+    double tol; /* squared moves, relative to the mean variance of the columns */
+    int64_t max_iter;
+    double floor; /* of psi, relative to that variance */
+    int64_t seed;
+} fab_kmeans_settings;
+
+static inline fab_kmeans_settings fab_kmeans_defaults(int64_t G);
+
+/* minibatch-kmeans: the same of a stream, block by block, in one pass: a centroid is the mean of the rows that were nearest to it
+ * when they came.
+ *
+ * Time a row D G multiply-adds; memory 5 D G numbers and one block of rows, warmup of them.  docs/methods/minibatch-kmeans.md. */
+typedef struct fab_minibatch_kmeans_settings {
+    int64_t G;        /* number of clusters */
+    int64_t block;    /* rows in a step */
+    int64_t warmup;   /* rows that the centroids begin from */
+    int64_t restarts; /* of kmeans on them, */
+    int64_t max_iter; /* steps each */
+    double fade;      /* rows count as (their number)^fade */
+    double forget;    /* weight of the past for each new row */
+    double starve;    /* a centroid of a lower share of the mean count moves to a far row */
+    double floor;     /* of psi, relative to the mean variance of the first rows */
+    int64_t seed;
+} fab_minibatch_kmeans_settings;
+
+static inline fab_minibatch_kmeans_settings fab_minibatch_kmeans_defaults(int64_t G);
+/* ---- vectors: clusters ---------------------------------------------------------------------------- */
+
+/* The input is `vectors`, the result a mixture with one part for each cluster, whose weight is its share of the rows. */
+
+/* mfa: a mixture of factor analysers, by EM over the table: part g is N(mu_g, F_g F_g' + diag psi_g) with F_g of q columns.
+ *
+ * Time a step 4 D q G multiply-adds per row at most, memory about 3 G D (q + 2) numbers and 4 MB a thread.  docs/methods/mfa.md. */
+typedef enum fab_mfa_psi {
+    FAB_MFA_OWN = 0,  /* a diagonal for each part */
+    FAB_MFA_COMMON,   /* one diagonal for all */
+    FAB_MFA_ISOTROPIC /* one number for each part: probabilistic principal component analysers */
+} fab_mfa_psi;
+
+typedef struct fab_mfa_settings {
+    int64_t G;   /* number of parts */
+    int64_t q;   /* factors of a part */
+    int64_t psi; /* fab_mfa_psi */
+    double tol;  /* nats per row that a last step gains */
+    int64_t max_iter;
+    int64_t restarts; /* short runs from starts of their own */
+    int64_t moves;    /* attempts to merge two parts and split another */
+    double floor;     /* of psi, relative to the variance of the column */
+    int64_t seed;
+} fab_mfa_settings;
+
+static inline fab_mfa_settings fab_mfa_defaults(int64_t G);
+
+/* online-mfa: the same of a stream, each row seen once.  The first rows make the start, as mfa would; after that each block moves every
+ * part by its responsibilities, as recursive-em moves its one.
+ *
+ * Time 2 D R (G + 4 inner) multiply-adds per row, R the inner rank; memory D (2 G (R + 3) + 2 block) numbers, no D x D.  docs/methods/online-mfa.md. */
+typedef struct fab_online_mfa_settings {
+    int64_t G, q;
+    int64_t first;           /* rows that the start is made from */
+    int64_t block;           /* rows at a time */
+    int64_t inner_rank;      /* rank R kept inside */
+    int64_t inner;           /* EM loops per block and part */
+    int64_t restarts, moves; /* of the start */
+    double forget;           /* weight of a part's past, per row of its own */
+    double floor;            /* of psi, relative to the variance of the column */
+    double tol;              /* of the cut from R to q */
+    int64_t max_iter;        /* of the cut */
+    double memory;           /* MB for rows, when first and block are auto */
+    int64_t seed;
+} fab_online_mfa_settings;
+
+static inline fab_online_mfa_settings fab_online_mfa_defaults(int64_t G);
+
+/* gmm: a mixture of Gaussians, by EM over the table.  A full covariance is a Gaussian with K = D, for D up to FAB_DENSE_MAX.
+ *
+ * Time a step 2 D^2 G multiply-adds per row at most, of diagonals 6 D G.  docs/methods/gmm.md. */
+typedef enum fab_gmm_covariance {
+    FAB_GMM_FULL = 0,
+    FAB_GMM_TIED, /* one full covariance for all parts */
+    FAB_GMM_DIAG,
+    FAB_GMM_SPHERICAL
+} fab_gmm_covariance;
+
+typedef struct fab_gmm_settings {
+    int64_t G;
+    int64_t covariance; /* fab_gmm_covariance */
+    double tol;
+    int64_t max_iter;
+    int64_t restarts, moves;
+    double floor; /* of the eigenvalues, relative to the variances of the columns */
+    int64_t seed;
+} fab_gmm_settings;
+
+static inline fab_gmm_settings fab_gmm_defaults(int64_t G);
+
+/* dpmeans: as many clusters as pay for themselves: the least W + lambda K, K their number, by passes over the table.
+ *
+ * Time a pass n D K multiply-adds; memory n numbers and 4 D K, which grows with K.  docs/methods/dpmeans.md. */
+typedef enum fab_dpmeans_update {
+    FAB_DPMEANS_BATCH = 0, /* centroids move after a pass */
+    FAB_DPMEANS_IMMEDIATE  /* at each row that changes its cluster */
+} fab_dpmeans_update;
+
+typedef struct fab_dpmeans_settings {
+    double lambda;  /* what a cluster costs */
+    int64_t update; /* fab_dpmeans_update */
+    int64_t max_iter;
+    double floor; /* of psi, relative to the mean variance of the columns */
+} fab_dpmeans_settings;
+
+static inline fab_dpmeans_settings fab_dpmeans_defaults(double lambda);
+
+/* online-dpmeans: the same of a stream, row by row, in one pass. */
+typedef struct fab_online_dpmeans_settings {
+    double lambda;
+    double floor;
+} fab_online_dpmeans_settings;
+
+static inline fab_online_dpmeans_settings fab_online_dpmeans_defaults(double lambda);
+
+/* soft-kmeans: a mixture of N(mu_k, sigma^2 I) with one sigma that is known, by EM over the table.
+ *
+ * Time a step 3 n D G multiply-adds, memory 3 D G numbers for each of at most 64 chunks of rows.  docs/methods/soft-kmeans.md. */
+typedef struct fab_soft_kmeans_settings {
+    int64_t G;     /* number of clusters */
+    double sigma;  /* standard deviation in a cluster; auto: that of kmeans */
+    int64_t start; /* fab_kmeans_start */
+    int64_t restarts;
+    double tol; /* nats per row that a last step gains */
+    int64_t max_iter;
+    int64_t seed;
+} fab_soft_kmeans_settings;
+
+static inline fab_soft_kmeans_settings fab_soft_kmeans_defaults(int64_t G);
 
 /* ---- linear models and networks ----------------------------------------------------------------- */
 
@@ -681,8 +841,33 @@ FAB_API void fab_method_defaults(const char *method, void *settings, size_t size
         s.K = K;                                            \
         return s;                                           \
     }
+#define FAB_DEFAULTS_OF_PARTS(settings_, function_, method_) \
+    static inline settings_ function_(int64_t G)             \
+    {                                                        \
+        settings_ s;                                         \
+        fab_method_defaults(method_, &s, sizeof s);          \
+        s.G = G;                                             \
+        return s;                                            \
+    }
+#define FAB_DEFAULTS_OF_COST(settings_, function_, method_) \
+    static inline settings_ function_(double lambda)        \
+    {                                                       \
+        settings_ s;                                        \
+        fab_method_defaults(method_, &s, sizeof s);         \
+        s.lambda = lambda;                                  \
+        return s;                                           \
+    }
 
 FAB_DEFAULTS(fab_sgd_settings, fab_sgd_defaults, "sgd")
+FAB_DEFAULTS_OF_PARTS(fab_kmeans_settings, fab_kmeans_defaults, "kmeans")
+FAB_DEFAULTS_OF_PARTS(fab_soft_kmeans_settings, fab_soft_kmeans_defaults, "soft-kmeans")
+FAB_DEFAULTS_OF_COST(fab_dpmeans_settings, fab_dpmeans_defaults, "dpmeans")
+FAB_DEFAULTS_OF_COST(fab_online_dpmeans_settings, fab_online_dpmeans_defaults, "online-dpmeans")
+FAB_DEFAULTS_OF_PARTS(fab_minibatch_kmeans_settings, fab_minibatch_kmeans_defaults,
+                      "minibatch-kmeans")
+FAB_DEFAULTS_OF_PARTS(fab_mfa_settings, fab_mfa_defaults, "mfa")
+FAB_DEFAULTS_OF_PARTS(fab_online_mfa_settings, fab_online_mfa_defaults, "online-mfa")
+FAB_DEFAULTS_OF_PARTS(fab_gmm_settings, fab_gmm_defaults, "gmm")
 FAB_DEFAULTS_OF_RANK(fab_online_ml_settings, fab_online_ml_defaults, "online-ml")
 FAB_DEFAULTS_OF_RANK(fab_recursive_em_settings, fab_recursive_em_defaults, "recursive-em")
 FAB_DEFAULTS_OF_RANK(fab_online_em_settings, fab_online_em_defaults, "online-em")
@@ -712,6 +897,8 @@ FAB_DEFAULTS(fab_vifa_settings, fab_meanfield_defaults, "meanfield")
 
 #undef FAB_DEFAULTS
 #undef FAB_DEFAULTS_OF_RANK
+#undef FAB_DEFAULTS_OF_PARTS
+#undef FAB_DEFAULTS_OF_COST
 
 #ifdef __cplusplus
 }

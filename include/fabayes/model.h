@@ -160,6 +160,11 @@ typedef struct fab_model {
 
     /* a Gaussian process (fab_model_kernel), which has no loss; otherwise NULL */
     const fab_kernel *kernel;
+
+    /* `loss` where theta and gradient lie with the kernels of the fit, in their type (fab_exec: a card); NULL: both are
+     * brought to the host and back */
+    fab_status (*loss_there)(void *self, const void *theta, const fab_examples *e, double *loss,
+                             void *gradient);
 } fab_model;
 
 enum { FAB_MODEL_COLUMNS = 512 };

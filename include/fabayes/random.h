@@ -42,6 +42,7 @@ typedef enum fab_purpose {
     FAB_PURPOSE_CALIBRATE = 14, /* rows that a fit leaves out, to calibrate its predictions */
     FAB_PURPOSE_HELD = 15,      /* rows that a stream holds, to say how likely they are */
     FAB_PURPOSE_FEATURES = 16,  /* frequencies of random features */
+    FAB_PURPOSE_PERMUTE = 17,   /* orders of the rows of a permutation test */
     FAB_PURPOSES                /* how many; a caller's own may be any from 1000 to 65535 */
 } fab_purpose;
 

@@ -26,6 +26,7 @@
 
 #include "fabayes/data.h"
 #include "fabayes/fit.h"
+#include "fabayes/kernel.h"
 #include "fabayes/net.h"
 #include "fabayes/predict.h"
 
@@ -810,6 +811,154 @@ FAB_API int64_t fab_factors_piece(const fab_factors *f);
  * *got = 0 at the end.  Its columns are those of the fit. */
 FAB_API fab_status fab_factors_scores(fab_factors *f, const fab_rotation *r, fab_source *s,
                                       double *z, int64_t *got);
+
+/* ---- the clusters of a table ----------------------------------------------------------------------------- */
+
+/* The rows of a table as a mixture with one part for each cluster, in the units of the table.
+ *
+ *     fab_clusters *f;
+ *     const fab_mixture *q;
+ *     fab_clusters_create(&f, &(fab_clusters_plan){.source = source, .method = "mfa", .G = 5, .q = 2}, NULL);
+ *     fab_clusters_read(f);                            // all rows of the source
+ *     fab_clusters_result(f, &q);                      // q->weight[g], q->part[g]
+ *     fab_clusters_save(f, "q.safetensors");           // for fab_clusters_view_open; of a stream fab_clusters_load goes on
+ *     fab_clusters_free(f); */
+typedef struct fab_clusters_plan {
+    fab_source *source;   /* the rows; borrowed until free */
+    const char *method;   /* NULL: kmeans, or where q is given mfa */
+    const void *settings; /* of the method, `size` bytes; NULL: its defaults */
+    size_t size;
+    int64_t G; /* parts; FAB_AUTO_I64: by BIC; 0: as the settings say */
+    /* factors of a part, of a method that has such; FAB_AUTO_I64: by BIC; 0: as the settings say */
+    int64_t q;
+    int64_t most, most_q; /* by BIC: candidates up to these; 0: 10 parts, 5 factors */
+    int64_t standardise;  /* 1: columns count in their standard deviations; of a batch method */
+    int64_t drop;         /* 1: rows with a missing value are left out; 0: they are refused */
+    double memory;        /* bytes; 0: what is free */
+    const char *output;   /* file of the checkpoints; copied */
+    int64_t checkpoint;   /* rows between them; 0: none */
+} fab_clusters_plan;
+
+typedef struct fab_clusters fab_clusters;
+
+/* Nothing is read yet but what the source has read itself.  Gives *f. */
+FAB_API fab_status fab_clusters_create(fab_clusters **f, const fab_clusters_plan *p,
+                                       const fab_exec *x);
+/* Go on from a saved stream with the rows of another source; the file has method and settings. */
+FAB_API fab_status fab_clusters_load(fab_clusters **f, const fab_clusters_plan *p, const char *path,
+                                     const fab_exec *x);
+/* Go on from a file that this same call has made, behind the rows that it has seen. */
+FAB_API fab_status fab_clusters_resume(fab_clusters **f, const fab_clusters_plan *p,
+                                       const char *path, const fab_exec *x);
+FAB_API void fab_clusters_free(fab_clusters *f); /* takes NULL */
+
+/* Read the rest of the source; a batch method then fits it, each candidate where BIC chooses. */
+FAB_API fab_status fab_clusters_read(fab_clusters *f);
+/* Lends until the next rows or free. */
+FAB_API fab_status fab_clusters_result(fab_clusters *f, const fab_mixture **q);
+FAB_API fab_status fab_clusters_save(fab_clusters *f, const char *path);
+
+typedef struct fab_clusters_report {
+    int64_t n;       /* rows seen in all */
+    int64_t before;  /* of them by the file that was loaded */
+    int64_t dropped; /* rows left out for a value that is missing */
+    int64_t parts;   /* of the result; fewer than asked for where some have died */
+    int64_t iterations, converged, floored;
+    double gain;
+    double loglik_mean;  /* per row in the units of the table; NaN: the method knows none */
+    int64_t loglik_rows; /* rows that it is the mean of */
+    double cost; /* of clusters around means: sum of squared distances, in the units of the fit */
+    double parameters; /* free ones */
+    double bic;        /* -2 loglik + parameters log n; of a stream NaN */
+    double seconds;
+} fab_clusters_report;
+FAB_API fab_status fab_clusters_report_of(fab_clusters *f, fab_clusters_report *r);
+
+/* One that BIC has looked at. */
+typedef struct fab_clusters_candidate {
+    int64_t G, q;  /* asked for */
+    int64_t parts; /* found */
+    double loglik_mean, bic;
+    /* 1: variances of a cluster stand at their floor, so that the likelihood has no upper limit: taken only where all are so */
+    int64_t collapsed;
+    int64_t chosen; /* 1: it is the result */
+} fab_clusters_candidate;
+/* How many, in the order that they were tried; 0: nothing was to be chosen.  Lends until free. */
+FAB_API int64_t fab_clusters_candidates(const fab_clusters *f, const fab_clusters_candidate **all);
+FAB_API const fab_method *fab_clusters_method(const fab_clusters *f);
+FAB_API const void *fab_clusters_settings(const fab_clusters *f); /* lends until free */
+/* The name of a coordinate; "?" where the source has none.  Lends until the source is closed. */
+FAB_API const char *fab_clusters_name(const fab_clusters *f, int64_t coordinate);
+
+/* Rows in the clusters of a file.  Lent until the next rows or free. */
+typedef struct fab_clusters_rows {
+    int64_t n, G, q;
+    const int64_t *cluster; /* n: the likeliest part; of clusters around means the nearest */
+    const double *share;    /* n x G: of each part in the row's density; they sum to 1 */
+    const double *density;  /* n: log density, in the units of the table */
+    const double *scores;   /* n x q: factors of the row in its cluster; NULL: there are none */
+    const double *cost;     /* n: squared distance from the mean of its cluster */
+} fab_clusters_rows;
+
+typedef struct fab_clusters_view fab_clusters_view;
+
+/* Of a posterior that is open: every mixture of Gaussians over the rows of a table, or one.  `file` speaks in sentences.  Borrows both
+ * until free.  Gives *v. */
+FAB_API fab_status fab_clusters_view_open(fab_clusters_view **v, const char *file,
+                                          const fab_posterior *p, const fab_exec *x);
+FAB_API void fab_clusters_view_free(fab_clusters_view *v); /* takes NULL */
+/* Factors that fab_clusters_rows has; 0: none. */
+FAB_API int64_t fab_clusters_view_factors(const fab_clusters_view *v);
+/* BIC of the mixture for n rows of this log-likelihood in all; NaN: the file does not say how it was made. */
+FAB_API double fab_clusters_view_bic(const fab_clusters_view *v, double loglik, double n);
+/* The next rows of a source; n = 0 at its end.  Its columns are those of the fit, or refused. */
+FAB_API fab_status fab_clusters_view_next(fab_clusters_view *v, fab_source *s,
+                                          fab_clusters_rows *r);
+/* Rows in memory, at most 1024 of them. */
+FAB_API fab_status fab_clusters_view_assign(fab_clusters_view *v, const fab_rows *x,
+                                            fab_clusters_rows *r);
+
+/* How two partitions of n rows agree: the Rand index adjusted for chance (1: the same, 0: as by chance), and the mutual information over
+ * the mean of the two entropies (1: the same). */
+FAB_API fab_status fab_partitions_compare(int64_t n, const int64_t *a, const int64_t *b,
+                                          double *rand, double *information);
+/* ---- tests ------------------------------------------------------------------------------------- */
+
+/* Two tables compared, or two groups of columns of one: the tests of kernel.h.
+ *
+ *     fab_test_report r;
+ *     fab_test_samples(&r, NULL, &(fab_data){.file = "a.csv"}, &(fab_data){.file = "b.csv"}, NULL, NULL);   // r.test.p
+ *     fab_test_columns(&r, &(fab_data){.file = "t.csv"}, "height,weight", "district", NULL, NULL);
+ *
+ * Columns of numbers are divided by their standard deviations over all rows, and a column of words has a feature for each of them,
+ * 1 or 0.  What a kernel's text leaves open of its length-scales is the median distance of the rows, all that it leaves
+ * open besides is 1. */
+typedef struct fab_test_plan {
+    const char *kernel;   /* its text; NULL: rbf */
+    const char *kernel_y; /* fab_test_columns: of the y; NULL: the same text */
+    int64_t raw;          /* 1: numbers as they stand */
+    int64_t permutations; /* 0: 1000 */
+    uint64_t seed;
+} fab_test_plan;
+
+typedef struct fab_test_report {
+    fab_kernel_test test;
+    int64_t n, m;    /* rows of both tables; of one table both are its pairs */
+    int64_t D, Dy;   /* features; of x and of y */
+    double l, l_y;   /* median distances that length-scales are; NaN: the text has them all */
+    int64_t dropped; /* rows left out for a missing value */
+} fab_test_report;
+
+/* Do the rows of a and b come from one distribution (MMD)?  b has the columns of a, in any order.  witness: where they differ, a number
+ * for each row of a and then of b, above 0 where there is more of a (gives: fab_bytes_free); NULL: not wanted.
+ * plan NULL: the defaults. */
+FAB_API fab_status fab_test_samples(fab_test_report *r, double **witness, const fab_data *a,
+                                    const fab_data *b, const fab_test_plan *plan,
+                                    const fab_exec *x);
+/* Are the columns x of d independent of its columns y (HSIC)?  Lists in the words of fab_columns. */
+FAB_API fab_status fab_test_columns(fab_test_report *r, const fab_data *d, const char *x_columns,
+                                    const char *y_columns, const fab_test_plan *plan,
+                                    const fab_exec *x);
 
 #ifdef __cplusplus
 }

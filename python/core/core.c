@@ -289,6 +289,9 @@ static PyObject *fields(PyObject *self, PyObject *args)
     return m ? fields_of(fab_method_fields(m)) : NULL;
 }
 
+/* Beside fab_takes: vectors, of which it finds clusters. */
+enum { CLUSTERS = 1 << 20 };
+
 static PyObject *takes(PyObject *self, PyObject *args)
 {
     (void)self;
@@ -301,9 +304,8 @@ static PyObject *takes(PyObject *self, PyObject *args)
         if (!one || PyList_Append(names, one) != 0) Py_CLEAR(names);
         Py_XDECREF(one);
     }
-    return names
-               ? Py_BuildValue("LiN", (long long)fab_method_takes(m), fab_method_streams(m), names)
-               : NULL;
+    const long long bits = m ? fab_method_takes(m) | (fab_method_clusters(m) ? CLUSTERS : 0) : 0;
+    return names ? Py_BuildValue("LiN", bits, fab_method_streams(m), names) : NULL;
 }
 
 static PyObject *nearest(PyObject *self, PyObject *args)
@@ -369,6 +371,8 @@ PyMODINIT_FUNC PyInit__core(void)
     if (PyModule_AddFunctions(module, core_table_functions) == 0 &&
         PyModule_AddFunctions(module, core_gauss_functions) == 0 &&
         PyModule_AddFunctions(module, core_fit_functions) == 0 &&
+        PyModule_AddFunctions(module, core_merge_functions) == 0 &&
+        PyModule_AddFunctions(module, core_test_functions) == 0 &&
         add_type(module, &core_gauss_spec, "Gauss", &state.gauss) &&
         add_type(module, &core_regression_spec, "Regression", &state.regression) &&
         add_type(module, &core_factors_spec, "Factors", &state.factors) &&

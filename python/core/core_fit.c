@@ -233,7 +233,57 @@ typedef struct input {
     fab_model model;
     fab_glm glm;
     fab_exec exec;
+    core_array centroids; /* G x D: where clusters begin */
+    struct points *start; /* of them */
 } input;
+
+/* Centroids as a mixture of points; malloc. */
+typedef struct points {
+    fab_mixture mixture;
+    fab_gauss *all;
+    const fab_gauss **part;
+    double *weight;
+} points;
+
+static void drop_points(points *p)
+{
+    if (!p) return;
+    free(p->all);
+    free(p->part);
+    free(p->weight);
+    free(p);
+}
+
+/* Borrows the array; NULL with an exception. */
+static points *points_of(const core_array *a)
+{
+    const int64_t G = a->view.shape[0], D = a->view.shape[1];
+    points *p = calloc(1, sizeof *p);
+    if (p) {
+        p->all = calloc((size_t)G + 1, sizeof *p->all);
+        p->part = calloc((size_t)G + 1, sizeof *p->part);
+        p->weight = calloc((size_t)G + 1, sizeof *p->weight);
+    }
+    if (!p || !p->all || !p->part || !p->weight) {
+        drop_points(p);
+        PyErr_NoMemory();
+        return NULL;
+    }
+    for (int64_t k = 0; k < G; k++) {
+        p->all[k] = (fab_gauss){.form = FAB_FORM_POINT, .D = D};
+        p->all[k].mu = (double *)a->view.buf + k * D;
+        p->part[k] = &p->all[k];
+        p->weight[k] = 1 / (double)G;
+    }
+    p->mixture = (fab_mixture){G, p->part, p->weight};
+    return p;
+}
+
+static void drop_input(input *t)
+{
+    drop_points(t->start);
+    core_drop(&t->centroids);
+}
 
 static int64_t whole(PyObject *about, const char *key, int64_t otherwise)
 {
@@ -274,8 +324,21 @@ static int read_numbers(core_array *a, const double **p, PyObject *about, const 
                        (long long)n) != NULL;
 }
 
-/* vectors, or a model: D, outputs, likelihood, features, classes, beta, batch, start; `linear` with intercept; `net`.
- * Driven: rows, and y, weight, offset where outputs are asked for.  prior: a Gauss.  single: arrays in f32. */
+static int read_centroids(input *t, PyObject *o)
+{
+    if (!o || o == Py_None) return 1;
+    if (!core_get(&t->centroids, o, "centroids", "d", 2)) return 0;
+    if (!PyBuffer_IsContiguous(&t->centroids.view, 'C'))
+        return core_refuse(FAB_BAD_ARGUMENT, "centroids: expected rows one behind the other") !=
+               NULL;
+    t->start = points_of(&t->centroids);
+    if (t->start) t->in.start = &t->start->mixture;
+    return t->start != NULL;
+}
+
+/* vectors, with centroids where clusters begin, or a model: D, outputs, likelihood, features, classes, beta, batch, start; `linear` with intercept; `net`.
+ * Driven: rows, and y, weight, offset where outputs are asked for.  prior: a Gauss.  single: arrays in f32.  device: whose
+ * kernels. */
 static int read_input(fit *self, input *t, PyObject *about, int64_t threads)
 {
     const char *likelihood = NULL;
@@ -287,10 +350,16 @@ static int read_input(fit *self, input *t, PyObject *about, int64_t threads)
     self->driven = t->in.rows != 0;
     t->exec = self->driven ? (fab_exec){.threads = threads} : core_exec(threads);
     if (type == FAB_F32) t->exec.ops = fab_ops_find("cpu", FAB_F32);
+    const char *device = NULL;
+    if (!core_text(PyDict_GetItemString(about, "device"), "device", &device)) return 0;
+    if (device) {
+        const fab_status s = fab_ops_open(&t->exec.ops, device, type);
+        if (s != FAB_OK) return core_fail(s) != NULL;
+    }
     self->D = self->width = t->in.vectors;
     self->vectors = t->in.vectors != 0;
     if (PyErr_Occurred()) return 0;
-    if (self->vectors) return 1;
+    if (self->vectors) return read_centroids(t, PyDict_GetItemString(about, "centroids"));
 
     if (!core_text(PyDict_GetItemString(about, "likelihood"), "likelihood", &likelihood)) return 0;
     fab_glm *g = &t->glm;
@@ -352,17 +421,20 @@ static PyObject *create_fit(PyObject *module, PyObject *args)
     fit *self = make_fit();
     if (!self) return NULL;
     if (!read_input(self, &t, about, threads)) {
+        drop_input(&t);
         Py_DECREF(self);
         return NULL;
     }
     const fab_method *m = method_of(name, &t);
     if (m && !core_settings(m, dict, &settings)) {
+        drop_input(&t);
         Py_DECREF(self);
         return NULL;
     }
     const size_t size = m ? fab_method_fields(m)->size : 0;
     CORE_WORK(s, fab_fit_create(&self->f, name, settings, size, &t.in, &t.exec));
     free(settings);
+    drop_input(&t);
     if (s == FAB_OK) return (PyObject *)self;
     core_fail(s);
     Py_DECREF(self);
@@ -384,19 +456,58 @@ static PyObject *load_fit(PyObject *module, PyObject *args)
     fit *self = make_fit();
     if (!self) return NULL;
     if (!read_input(self, &t, about, threads)) {
+        drop_input(&t);
         Py_DECREF(self);
         return NULL;
     }
     fab_status s = fab_tensors_parse(&file, name, bytes, (size_t)n);
     if (s == FAB_OK) CORE_WORK(s, fab_fit_load(&self->f, file, &t.in, &t.exec));
     fab_tensors_free(file);
+    drop_input(&t);
     if (s == FAB_OK) return (PyObject *)self;
     core_fail(s);
     Py_DECREF(self);
     return NULL;
 }
 
+/* nearest_mean(centroids, rows, threads) -> the nearest of each row, n of 8 bytes; squared distances, n */
+static PyObject *nearest_mean(PyObject *module, PyObject *args)
+{
+    (void)module;
+    PyObject *of_c, *of_x, *labels = NULL, *squares = NULL;
+    long long threads;
+    core_array c, x = {.type = FAB_F64};
+    fab_rows rows;
+    int64_t *label;
+    double *square;
+    points *p = NULL;
+    fab_status s = FAB_OK;
+    if (!PyArg_ParseTuple(args, "OOL", &of_c, &of_x, &threads)) return NULL;
+    if (!core_get(&c, of_c, "centroids", "d", 2)) return NULL;
+    if (c.view.obj && PyBuffer_IsContiguous(&c.view, 'C') && core_get(&x, of_x, "rows", "df", 2) &&
+        x.view.obj && core_rows(&x, &rows)) {
+        if (x.view.shape[1] != c.view.shape[1])
+            core_refuse(FAB_BAD_DATA, "rows of %lld numbers, expected %lld",
+                        (long long)x.view.shape[1], (long long)c.view.shape[1]);
+        else if ((p = points_of(&c)) && (labels = core_room(rows.n, &label)))
+            squares = core_room(rows.n, &square);
+        const fab_exec exec = core_exec(threads);
+        if (squares) CORE_WORK(s, fab_mixture_nearest(&p->mixture, &rows, &exec, label, square));
+    }
+    drop_points(p);
+    core_drop(&c);
+    core_drop(&x);
+    if (s != FAB_OK) core_fail(s);
+    if (squares && s == FAB_OK) return Py_BuildValue("NN", labels, squares);
+    Py_XDECREF(labels);
+    Py_XDECREF(squares);
+    if (!PyErr_Occurred()) core_refuse(FAB_BAD_ARGUMENT, "expected centroids and rows");
+    return NULL;
+}
+
 PyMethodDef core_fit_functions[] = {
+    {"nearest_mean", nearest_mean, METH_VARARGS,
+     "nearest_mean(centroids, rows, threads) -> labels, squared distances"},
     {"fit_of", create_fit, METH_VARARGS, "fit_of(method, settings, about, threads) -> Fit"},
     {"fit_from", load_fit, METH_VARARGS, "fit_from(name, bytes, about, threads) -> Fit"},
     {NULL, NULL, 0, NULL}};
@@ -420,23 +531,24 @@ static fab_status ask_for(fit *self, void *theta, int single, int *done)
 {
     const fab_status s = fab_fit_ask(self->f, &self->q, done);
     self->asked = s == FAB_OK && !*done;
-    if (!self->asked) return s;
+    if (!self->asked || self->q.there || !theta) return s;
     const double *from = self->q.theta;
     if (!single) memcpy(theta, from, (size_t)self->D * sizeof *from);
     for (int64_t i = 0; single && i < self->D; i++) ((float *)theta)[i] = (float)from[i];
     return s;
 }
 
-/* ask(theta) -> None at the end, or draw, rows, wanted, y; theta is filled */
+/* ask(theta) -> None at the end, or draw, rows, wanted, y; theta is filled, where it is not None and not on a device */
 static PyObject *ask(PyObject *o, PyObject *theta)
 {
     fit *self = (fit *)o;
-    Py_buffer room;
-    int single, done = 0;
+    Py_buffer room = {0};
+    int single = 0, done = 0;
     fab_status s;
-    if (!is_here(self) || !get_room(&room, theta, self->D, &single)) return NULL;
+    if (!is_here(self)) return NULL;
+    if (theta != Py_None && !get_room(&room, theta, self->D, &single)) return NULL;
     CORE_WORK_BY(self, s, ask_for(self, room.buf, single, &done));
-    PyBuffer_Release(&room);
+    if (theta != Py_None) PyBuffer_Release(&room);
     if (s != FAB_OK) return core_fail(s);
     if (done) Py_RETURN_NONE;
     const fab_question *q = &self->q;
@@ -444,6 +556,65 @@ static PyObject *ask(PyObject *o, PyObject *theta)
                        (q->jacobian ? 8 : 0) + (q->loss ? 16 : 0);
     PyObject *y = q->y ? core_copy(q->y, q->n, 8) : Py_NewRef(Py_None);
     return Py_BuildValue("LNiN", (long long)q->draw, core_copy(q->row, q->n, 8), wanted, y);
+}
+
+/* What array libraries of a card know it by: D numbers at an address there, ready for their default stream. */
+static PyObject *interface_of(unsigned long long address, int64_t D, fab_dtype type)
+{
+    return Py_BuildValue("{s:(L),s:s,s:(KO),s:O,s:i,s:i}", "shape", (long long)D, "typestr",
+                         type == FAB_F32 ? "<f4" : "<f8", "data", address, Py_False, "strides",
+                         Py_None, "version", 3, "stream", 1);
+}
+
+/* there: that of theta of the question that waits, or None where it is on the host */
+static PyObject *fit_there(PyObject *o, void *none)
+{
+    const fit *self = (const fit *)o;
+    (void)none;
+    if (!self->asked || !self->q.there) Py_RETURN_NONE;
+    return interface_of((unsigned long long)(uintptr_t)self->q.there, self->D, self->q.there_type);
+}
+
+/* The address of D numbers one behind the other on a card; 0 and an exception where there are none. */
+static uintptr_t address_of(PyObject *known, int64_t D, fab_dtype *type)
+{
+    PyObject *shape = PyDict_GetItemString(known, "shape"),
+             *data = PyDict_GetItemString(known, "data"),
+             *strides = PyDict_GetItemString(known, "strides");
+    const char *typestr = NULL;
+    long long n = -1, stride = 0;
+    unsigned long long address = 0;
+    PyObject *flag;
+    if (!core_text(PyDict_GetItemString(known, "typestr"), "typestr", &typestr)) return 0;
+    const int f32 = typestr && strcmp(typestr, "<f4") == 0;
+    const int whole_vector = shape && data && PyTuple_Check(shape) && PyTuple_Check(data) &&
+                             PyArg_ParseTuple(shape, "L", &n) &&
+                             PyArg_ParseTuple(data, "KO", &address, &flag);
+    if (!whole_vector) PyErr_Clear();
+    if (strides && strides != Py_None && !PyArg_ParseTuple(strides, "L", &stride)) PyErr_Clear();
+    *type = f32 ? FAB_F32 : FAB_F64;
+    if (whole_vector && n == D && (f32 || (typestr && strcmp(typestr, "<f8") == 0)) &&
+        (stride == 0 || stride == (f32 ? 4 : 8)))
+        return (uintptr_t)address;
+    core_refuse(FAB_BAD_ARGUMENT,
+                "gradient: expected %lld numbers on the card, f32 or f64, one behind the other",
+                (long long)D);
+    return 0;
+}
+
+/* tell(loss, gradient) where the gradient is on a card. */
+static PyObject *tell_there(fit *self, double loss, PyObject *known)
+{
+    fab_answer a = {.loss = loss, .there = 1};
+    fab_status s;
+    if (!PyDict_Check(known))
+        return core_refuse(FAB_BAD_ARGUMENT, "__cuda_array_interface__ is no dictionary");
+    a.gradient = (const void *)address_of(known, self->D, &a.type);
+    if (!a.gradient) return NULL;
+    CORE_WORK_BY(self, s, fab_fit_tell(self->f, &a));
+    if (s != FAB_OK) return core_fail(s);
+    self->asked = 0;
+    Py_RETURN_NONE;
 }
 
 /* n numbers of an answer, one behind the other. */
@@ -472,6 +643,15 @@ static PyObject *tell(PyObject *o, PyObject *args)
         return NULL;
     if (!is_here(self)) return NULL;
     if (!self->asked) return core_refuse(FAB_BAD_ARGUMENT, "nothing was asked");
+    if (of[GRADIENT] && of[GRADIENT] != Py_None) {
+        PyObject *known = PyObject_GetAttrString(of[GRADIENT], "__cuda_array_interface__");
+        if (known) {
+            PyObject *told = tell_there(self, a.loss, known);
+            Py_DECREF(known);
+            return told;
+        }
+        PyErr_Clear();
+    }
     const int64_t n = self->q.n, D = self->D, C = self->outputs;
     memset(part, 0, sizeof part);
     if (get_part(&part[GRADIENT], of[GRADIENT], "gradient", "df", 1, D) &&
@@ -576,10 +756,11 @@ static PyObject *fit_report(PyObject *o, PyObject *none)
     if (!is_here(self)) return NULL;
     CORE_WORK_BY(self, s, fab_fit_report(self->f, &r));
     if (s != FAB_OK) return core_fail(s);
-    return Py_BuildValue("{sL sL sL sL sd sd sd sd sd}", "rows", (long long)r.n, "iterations",
+    return Py_BuildValue("{sL sL sL sL sd sd sd sd sd sd sL}", "rows", (long long)r.n, "iterations",
                          (long long)r.iterations, "converged", (long long)r.converged, "floored",
                          (long long)r.floored, "alpha", r.alpha, "beta", r.beta, "log_evidence",
-                         r.log_evidence, "loss", r.loss, "loglik_mean", r.loglik_mean);
+                         r.log_evidence, "loss", r.loss, "loglik_mean", r.loglik_mean, "cost",
+                         r.cost, "moved", (long long)r.moved);
 }
 
 /* The settings in force, as texts. */
@@ -672,6 +853,7 @@ static PyMethodDef fit_verbs[] = {
     {"save", fit_save, METH_VARARGS, "save(path, unfinished, metadata)"},
     {NULL, NULL, 0, NULL}};
 static PyGetSetDef fit_members[] = {{"shape", fit_shape, NULL, "method, D, rows taken", NULL},
+                                    {"there", fit_there, NULL, "theta on a card", NULL},
                                     {NULL, NULL, NULL, NULL, NULL}};
 static PyType_Slot fit_slots[] = {
     {Py_tp_dealloc, drop_fit}, {Py_tp_methods, fit_verbs}, {Py_tp_getset, fit_members}, {0, NULL}};

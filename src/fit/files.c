@@ -168,9 +168,9 @@ static fab_status finish(fab_fit *f, int unfinished)
     const fab_mixture *q;
     if (f->drive) FAB_TRY(fab_drive_rest(f->drive));
     if (!unfinished) return fab_fit_result(f, &q);
-    if (!f->m->so_far)
+    if (!fab_fit_has_so_far(f))
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: only a finished fit can be saved", f->m->name);
-    return fab_fit_parts(f, f->m->so_far);
+    return fab_fit_parts(f, 1);
 }
 
 static fab_status write_file(fab_fit *f, int unfinished, const char *path, const fab_tensors *more)
@@ -230,7 +230,8 @@ fab_status fab_fit_load_state(fab_fit *f, const fab_tensors *t, int64_t n)
 static fab_status described_input(const fab_method *m, const fab_tensors *file, fab_input *in,
                                   fab_glm *glm, fab_model *model)
 {
-    const fab_tensor *mu = fab_tensors_find(file, "mu");
+    const fab_tensor *mu = fab_tensors_find(file, fab_method_clusters(m) ? "0.mu" : "mu");
+    if (!mu) mu = fab_tensors_find(file, "mu"); /* one cluster */
     const char *json = fab_tensors_get(file, "model");
     if (m->takes & FAB_TAKES_VECTORS) {
         if (!mu || mu->ndim != 1 || mu->shape[0] < 1)

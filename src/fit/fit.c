@@ -120,6 +120,21 @@ static fab_status nothing(void *self, const double *theta, const fab_examples *e
     return FAB_OK;
 }
 
+/* Where a method of clusters begins. */
+static fab_status check_start(const fab_method *m, const fab_input *in)
+{
+    if (!m->starts)
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "%s: begins where it chooses; a start is for kmeans, mfa and gmm", m->name);
+    const fab_status s = fab_mixture_check(in->start);
+    if (s != FAB_OK) return fab_prefix(s, "%s: start: ", m->name);
+    if (in->start->part[0]->D != in->vectors)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: the start has vectors of length %lld, the input of length %lld",
+                        m->name, (long long)in->start->part[0]->D, (long long)in->vectors);
+    return FAB_OK;
+}
+
 static fab_status check_input(const fab_method *m, const void *settings, const fab_input *in,
                               const fab_exec *x)
 {
@@ -127,8 +142,9 @@ static fab_status check_input(const fab_method *m, const void *settings, const f
         return FAB_FAIL(
             FAB_UNSUPPORTED,
             "%s: works in the host's memory, and kernels '%s' have their own: take cpu, "
-            "or one of online-em, stochastic-em, online-sga",
+            "or one of online-em, stochastic-em, online-sga, swag of vectors, vifa, meanfield",
             m->name, x->ops->backend);
+    if (in->start) FAB_TRY(check_start(m, in));
     if (in->model) {
         if (in->rows < 0)
             return FAB_FAIL(FAB_BAD_ARGUMENT,
@@ -213,7 +229,8 @@ static fab_status open_runs(fab_fit *f, const fab_input *in, const fab_exec *x)
                            .model = f->model.D ? &f->model : NULL,
                            .prior = f->prior,
                            .rows = in->rows,
-                           .beta = in->beta};
+                           .beta = in->beta,
+                           .start = in->start};
     fab_exec exec = x ? *x : (fab_exec){0};
     f->watch = fab_watch_of(x);
     exec.progress = hear;
@@ -239,9 +256,9 @@ static void layout(fab_layout *l, void *handle)
 }
 
 /* The model as the method wants it: one that asks, or one that keeps gradients of examples. */
-static fab_status adapt_model(fab_fit *f, const fab_input *in)
+static fab_status adapt_model(fab_fit *f, const fab_input *in, const fab_exec *x)
 {
-    if (in->rows) FAB_TRY(fab_drive_create(&f->drive, f, in, &f->model));
+    if (in->rows) FAB_TRY(fab_drive_create(&f->drive, f, in, &f->model, x));
     const int each = (fab_method_asks(f->m) & FAB_ASKS_EXAMPLES) != 0;
     if (each && !f->model.examples && f->model.gradients) {
         FAB_TRY(fab_example_rows_create(&f->example_rows, &f->model));
@@ -271,7 +288,7 @@ static fab_status build(fab_fit **f, const fab_method *m, const void *settings, 
     fab_status s = FAB_OK;
     if (in->model && !(m->takes & FAB_TAKES_LINEAR && in->model->glm))
         s = fix_beta(m, settings, in->rows > 0, &new->model);
-    if (s == FAB_OK && in->model) s = adapt_model(new, in);
+    if (s == FAB_OK && in->model) s = adapt_model(new, in, x);
     if (s == FAB_OK && m->resolve)
         m->resolve(new->settings,
                    &(fab_input){.vectors = in->vectors, .model = in->model ? &new->model : NULL});
@@ -529,10 +546,27 @@ fab_status fab_fit_merge(fab_fit *f, const fab_fit *other)
     return FAB_OK;
 }
 
-fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q))
+int fab_fit_has_so_far(const fab_fit *f)
 {
+    return f->m->so_far || f->m->mixture_so_far;
+}
+
+/* The mixture that the method has found, checked as it comes. */
+static fab_status take_mixture(fab_fit *f, int unfinished)
+{
+    const fab_mixture *q = NULL;
+    assert(f->runs == 1);
+    FAB_TRY((unfinished ? f->m->mixture_so_far : f->m->mixture)(f->handle[0], &q));
+    FAB_TRY(fab_mixture_check(q));
+    f->mixture = *q;
+    return FAB_OK;
+}
+
+fab_status fab_fit_parts(fab_fit *f, int unfinished)
+{
+    if (f->m->mixture) return take_mixture(f, unfinished);
     for (int64_t i = 0; i < f->runs; i++) {
-        const fab_status s = verb(f->handle[i], &f->part[i]);
+        const fab_status s = (unfinished ? f->m->so_far : f->m->result)(f->handle[i], &f->part[i]);
         if (s == FAB_NUMERIC && f->runs > 1)
             return fab_prefix(s, "run %lld of %lld: ", (long long)i + 1, (long long)f->runs);
         FAB_TRY(s);
@@ -550,7 +584,7 @@ fab_status fab_fit_result(fab_fit *f, const fab_mixture **q)
         return FAB_FAIL(FAB_BAD_DATA, "%s: %lld rows seen, expected at least 2", f->m->name,
                         (long long)f->n);
     f->stopped = 0;
-    if (!f->ready) FAB_TRY(agree(f, fab_fit_parts(f, f->m->result)));
+    if (!f->ready) FAB_TRY(agree(f, fab_fit_parts(f, 0)));
     f->ready = 1;
     *q = &f->mixture;
     return FAB_OK;
@@ -585,8 +619,8 @@ fab_status fab_fit_so_far(fab_fit *f, const fab_mixture **q)
     if (!f->vectors) return fab_fit_result(f, q);
     f->muted = 1;
     fab_status s = FAB_OK;
-    if (f->m->so_far && !f->ready) {
-        s = agree(f, fab_fit_parts(f, f->m->so_far));
+    if (fab_fit_has_so_far(f) && !f->ready) {
+        s = agree(f, fab_fit_parts(f, 1));
         *q = &f->mixture;
     } else {
         s = fab_fit_result(f, q);

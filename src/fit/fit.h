@@ -36,7 +36,7 @@ struct fab_fit {
     void **handle;          /* runs; NULL where there is none yet */
     const fab_gauss **part; /* runs */
     double *weight;         /* runs */
-    fab_mixture mixture;    /* of the parts */
+    fab_mixture mixture;    /* of the parts, or what the method lends */
     int ready;              /* the parts are those of all rows */
     fab_tensors *tensors;   /* what the method has beside them; NULL: not asked for */
 
@@ -53,7 +53,8 @@ struct fab_fit {
 /* A fit of in->rows examples that nobody shows it: *model asks, and fab_fit_tell answers; the rows of a linear model are
  * asked for, and *model is as it was.  f has its method and the model that the caller described, whose self is borrowed
  * as y, weight and offset are.  Gives *d, also where it fails. */
-fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_model *model);
+fab_status fab_drive_create(fab_drive **d, fab_fit *f, const fab_input *in, fab_model *model,
+                            const fab_exec *x);
 /* Before a state is saved: what was told enters it.  Refused while a question waits. */
 fab_status fab_drive_rest(fab_drive *d);
 /* May a result be computed, an update be made, now? */
@@ -61,8 +62,11 @@ fab_status fab_drive_check_result(const fab_drive *d);
 fab_status fab_drive_check_update(const fab_drive *d);
 void fab_drive_free(fab_drive *d); /* takes NULL */
 
-/* The posterior of each run; `verb` is the method's result or so_far. */
-fab_status fab_fit_parts(fab_fit *f, fab_status (*verb)(void *handle, const fab_gauss **q));
+/* The posterior of each run, or of an unfinished one so far. */
+fab_status fab_fit_parts(fab_fit *f, int unfinished);
+
+/* Has the method a posterior of an unfinished run? */
+int fab_fit_has_so_far(const fab_fit *f);
 
 /* The posterior of the rows so far, on the way: of vectors with less search where the method has such a thing, and nobody is
  * asked whether to stop.  Lends until the next update, result or free. */

@@ -29,11 +29,14 @@ struct fab_method {
     int64_t any_rank;         /* 1: a stream whose state knows no K: a result for any */
     int64_t anywhere;         /* 1: runs on kernels that have memory of their own: a device */
     int64_t saturates;        /* 1: its report knows `saturated` */
+    int64_t starts;           /* 1: of clusters: begins where the input says */
     const fab_fields *fields; /* its settings */
     int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */
     /* Does it take this likelihood?  NULL: any, but what `dispersion` speaks of. */
     int (*suits)(const struct fab_likelihood_row *l);
     /* What the tables of table/ ask: */
+    /* of clusters with a likelihood: free parameters of the covariances of n parts; NULL: a row belongs to the nearest mean */
+    double (*parameters)(const void *settings, int64_t n, int64_t D);
     int one_psi; /* of vectors: 1: psi is one number for all coordinates */
     int no_psi;  /* 1: its psi is not fitted, so that ranks cannot be compared by it */
     int iterates; /* 1: the vectors are iterates of an optimiser and no draws, and psi_min is a number, no share */
@@ -55,6 +58,10 @@ struct fab_method {
     double (*work)(const void *handle);
     fab_status (*result)(void *handle, const fab_gauss **q); /* lends until update or free */
     fab_status (*so_far)(void *handle, const fab_gauss **q); /* result, of an unfinished run */
+    /* In the place of these two, of a method that finds clusters and has no `runs`: a mixture with weights, whose parts may
+     * be other ones each time.  Lends until update or free. */
+    fab_status (*mixture)(void *handle, const fab_mixture **q);
+    fab_status (*mixture_so_far)(void *handle, const fab_mixture **q);
     /* The rows so far by a root of the precision, cheaper than `result`: F = R, T x T and upper, R'R the precision; psi says
      * nothing.  Lends until the next verb; *q NULL, or no such verb: there is none. */
     fab_status (*root)(void *handle, const fab_gauss **q);

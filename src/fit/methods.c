@@ -69,6 +69,11 @@ int fab_method_streams(const fab_method *m)
     return (int)m->streams;
 }
 
+int fab_method_clusters(const fab_method *m)
+{
+    return m->mixture != NULL;
+}
+
 int fab_method_continues(const fab_method *m)
 {
     return m->streams || m->appends;

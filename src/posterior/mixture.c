@@ -3,6 +3,8 @@
  *   1  log p(x) = log sum_j w_j p_j(x), by the largest term
  *   2  draw number i comes from the part where the uniform u_i falls among the cumulated weights
  *   3  mean = sum w_j mu_j,  variance = sum w_j (v_j + (mu_j - mean)^2)
+ *   4  KL(a || b) = mean of log a(x) - log b(x) over draws x of a, its standard error that of a mean
+ *   5  parts of two mixtures in pairs: the nearest means first, in standard deviations of the second
  *
  * SPDX-License-Identifier: MIT */
 #include "posterior/mixture.h"
@@ -177,5 +179,97 @@ fab_status fab_mixture_moments(const fab_mixture *m, const fab_exec *e, double *
         for (int64_t i = 0; i < D; i++) mean[i] += m->weight[j] * m->part[j]->mu[i];
     const fab_status s = each_part(m, e, add_moments, &a);
     fab_release(a.one);
+    return s;
+}
+
+/* ---- two mixtures ------------------------------------------------------------------------------- */
+
+static fab_status check_two(const fab_mixture *a, const fab_mixture *b)
+{
+    FAB_TRY(fab_mixture_check(a));
+    FAB_TRY(fab_mixture_check(b));
+    if (a->part[0]->D == b->part[0]->D && a->part[0]->total == b->part[0]->total) return FAB_OK;
+    return FAB_FAIL(FAB_BAD_ARGUMENT, "mixtures of D = %lld and D = %lld cannot be compared",
+                    (long long)a->part[0]->D, (long long)b->part[0]->D);
+}
+
+enum { DRAWS = 512 }; /* at a time */
+
+fab_status fab_mixture_kl(const fab_mixture *a, const fab_mixture *b, uint64_t seed, int64_t n,
+                          const fab_exec *x, double *kl, double *se)
+{
+    double *row, mean = 0, square = 0;
+    if (n < 2)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "KL by %lld draws, expected at least 2", (long long)n);
+    FAB_TRY(check_two(a, b));
+    const int64_t D = a->part[0]->D;
+    if (a->part[0]->total)
+        return FAB_FAIL(FAB_UNSUPPORTED, "KL of mixtures over part of theta is not offered");
+    FAB_TRY(fab_alloc_array((void **)&row, DRAWS * (D + 2), sizeof *row, "KL of mixtures"));
+    double *la = row + DRAWS * D, *lb = la + DRAWS;
+    fab_status s = FAB_OK;
+    for (int64_t first = 0, m; first < n && s == FAB_OK; first += m) {
+        m = n - first < DRAWS ? n - first : DRAWS;
+        const fab_rows rows = {.p = row, .type = FAB_F64, .n = m, .ld = D};
+        s = fab_mixture_sample(a, seed, FAB_PURPOSE_SAMPLE, first, m, FAB_F64, row, D, NULL, x);
+        if (s == FAB_OK) s = fab_mixture_logpdf(a, &rows, x, la);
+        if (s == FAB_OK) s = fab_mixture_logpdf(b, &rows, x, lb);
+        for (int64_t j = 0; j < m && s == FAB_OK; j++) { /* 4, by Welford's recursion */
+            const double l = la[j] - lb[j], d = l - mean;
+            mean += d / (double)(first + j + 1);
+            square += d * (l - mean);
+        }
+    }
+    fab_release(row);
+    *kl = mean;
+    *se = sqrt(square / (double)(n - 1) / (double)n);
+    return s;
+}
+
+/* 5 */
+static void pair_up(const fab_mixture *a, const fab_mixture *b, const double *variance,
+                    int64_t *match, double *distance, double *far, int64_t *taken)
+{
+    const int64_t D = a->part[0]->D;
+    for (int64_t i = 0; i < a->n; i++)
+        for (int64_t j = 0; j < b->n; j++) {
+            double q = 0;
+            for (int64_t d = 0; d < D; d++) {
+                const double e = a->part[i]->mu[d] - b->part[j]->mu[d];
+                q += variance[d] > 0 ? e * e / variance[d] : 0;
+            }
+            far[i * b->n + j] = sqrt(q / (double)D);
+        }
+    for (int64_t i = 0; i < a->n; i++) match[i] = -1;
+    for (int64_t j = 0; j < b->n; j++) taken[j] = 0;
+    for (int64_t pairs = a->n < b->n ? a->n : b->n; pairs > 0; pairs--) {
+        int64_t best = -1, with = -1;
+        for (int64_t i = 0; i < a->n; i++)
+            for (int64_t j = 0; j < b->n && match[i] < 0; j++)
+                if (!taken[j] && (best < 0 || far[i * b->n + j] < far[best * b->n + with]))
+                    best = i, with = j;
+        if (best < 0) break;
+        match[best] = with;
+        taken[with] = 1;
+    }
+    for (int64_t i = 0; i < a->n && distance; i++)
+        distance[i] = match[i] < 0 ? NAN : far[i * b->n + match[i]];
+}
+
+fab_status fab_mixture_match(const fab_mixture *a, const fab_mixture *b, const fab_exec *x,
+                             int64_t *match, double *distance)
+{
+    double *block;
+    int64_t *taken;
+    FAB_TRY(check_two(a, b));
+    const int64_t D = a->part[0]->D;
+    FAB_TRY(fab_alloc_array((void **)&block, 2 * D + a->n * b->n, sizeof *block, "matching"));
+    fab_status s = fab_alloc_array((void **)&taken, b->n, sizeof *taken, "matching");
+    if (s == FAB_OK) {
+        s = fab_mixture_moments(b, x, block, block + D);
+        if (s == FAB_OK) pair_up(a, b, block + D, match, distance, block + 2 * D, taken);
+        fab_release(taken);
+    }
+    fab_release(block);
     return s;
 }

@@ -381,6 +381,8 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
     if (!p->source) proto.who = name;
     if (!proto.method) return FAB_FAIL(FAB_BAD_ARGUMENT, "method '%s' is not known", name);
     proto.method = fab_method_of_vectors(proto.method);
+    if (fab_method_clusters(proto.method))
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: this method finds clusters, not factors", name);
     if (!(proto.method->takes & FAB_TAKES_VECTORS))
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "%s: this method fits a model, not a table of vectors alone", name);

@@ -76,6 +76,12 @@ fab_status fab_fitting_model(fab_fitting *f)
     return fab_net_create(&f->net, &plan, &f->exec);
 }
 
+int64_t fab_fitting_levels(const fab_glm *m)
+{
+    if (fab_likelihood_target(m->likelihood) != FAB_TARGET_CLASSES) return 0;
+    return m->classes > 1 ? m->classes : 2;
+}
+
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file)
 {
     const fab_model_settings *s = f->settings;
@@ -89,7 +95,8 @@ fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file)
         return done;
     }
     FAB_TRY(fab_net_from_json(&f->net, fab_tensors_get(file, "model"), s->batch, &f->exec));
-    if (fab_net_model(f->net)->head.D != f->units->D)
+    const fab_glm *head = &fab_net_model(f->net)->head;
+    if (head->D != f->units->D || f->units->levels != fab_fitting_levels(head))
         return FAB_FAIL(FAB_BAD_FILE, "its network and its scaling do not belong together");
     return FAB_OK;
 }

@@ -43,6 +43,8 @@ fab_status fab_fitting_open(fab_fitting *f);
 fab_status fab_fitting_resume(fab_fitting *f, const fab_tensors *file);
 /* The network or the kernel that the file describes, instead of that of the recipe. */
 fab_status fab_fitting_model_of(fab_fitting *f, const fab_tensors *file);
+/* Levels that the target of such a model has. */
+int64_t fab_fitting_levels(const fab_glm *m);
 void fab_fitting_close(fab_fitting *f); /* takes zeros */
 
 /* The noise of y alone, where beta was learned with what features leave. */

@@ -14,8 +14,9 @@ enum {
     PROCESS_ROWS =
         2000, /* up to which it is; a quarter of classes and counts, by Laplace's method */
     PROCESS_FEATURES = 50,
-    PROCESS_STARTS = 2,
-    PROCESS_SEARCHED = 500
+    PROCESS_STARTS = 2,     /* while some rows are left out */
+    PROCESS_SEARCHED = 500, /* of an exact one */
+    PROCESS_STEPS = 25
 };
 enum { FLOOR_RUNS = 3 }; /* networks of a fold, for a floor of the noise that is automatic */
 
@@ -139,17 +140,34 @@ static fab_status other_settings(const fab_method *m, int64_t seed, void **setti
     return FAB_OK;
 }
 
-/* A table so small that its process costs no more than the networks do. */
-static int suits_process(const fab_regression *r)
+/* The method of a process that costs no more than the networks do: of a small table all rows, of numbers in one that is larger
+ * through inducing inputs, as far as the effort goes.  NULL: none. */
+static const char *process_method(const fab_regression *r, const fab_effort *e)
 {
     const int numbers = r->fit.what.likelihood == FAB_LIKELIHOOD_GAUSSIAN;
     int64_t most = numbers ? PROCESS_ROWS : PROCESS_ROWS / 4;
     if (fab_likelihood_row_of(r->fit.what.likelihood)
             ->several) /* each class costs as much as one of two */
         most = (int64_t)((double)most / cbrt((double)r->scaling->levels));
-    return r->searches == FAB_SEARCH_MODEL &&
-           !fab_likelihood_row_of(r->fit.what.likelihood)->dispersion && r->table->n <= most &&
-           fab_regression_features(r) <= PROCESS_FEATURES;
+    if (r->searches != FAB_SEARCH_MODEL ||
+        fab_likelihood_row_of(r->fit.what.likelihood)->dispersion ||
+        fab_regression_features(r) > PROCESS_FEATURES)
+        return NULL;
+    if (r->table->n <= most) return "gp";
+    return numbers && r->table->n <= e->sparse ? "vfe" : NULL;
+}
+
+/* Quicker settings of a process, for the trial. */
+static void make_quick(const fab_method *m, int64_t seed, fab_gp_settings *exact,
+                       fab_vfe_settings *sparse, fab_other *trial)
+{
+    *exact = fab_gp_defaults();
+    *sparse = fab_vfe_defaults();
+    exact->seed = sparse->seed = seed;
+    exact->starts = sparse->starts = PROCESS_STARTS;
+    exact->search_rows = PROCESS_SEARCHED;
+    sparse->steps = PROCESS_STEPS;
+    trial->settings = strcmp(m->name, "gp") == 0 ? (const void *)exact : sparse;
 }
 
 /* Layers, alpha, epochs and floor by the rows left out. */
@@ -170,19 +188,18 @@ static fab_status search_model(fab_regression *r)
     line.method = fab_method_find(fab_regression_default_linear(r));
     fab_recipe process = line;
     process.kernel = &PROCESS[strlen("gp:")];
-    process.method = fab_method_find("gp");
-    const int with_line = r->searches == FAB_SEARCH_MODEL, with_process = suits_process(r);
+    const char *by = process_method(r, e);
+    process.method = fab_method_find(by ? by : "gp");
+    const int with_line = r->searches == FAB_SEARCH_MODEL, with_process = by != NULL;
     fab_status done = with_line ? other_settings(line.method, s.seed, &line_settings) : FAB_OK;
     if (done == FAB_OK && with_process)
         done = other_settings(process.method, s.seed, &process_settings);
     if (done == FAB_OK) {
-        fab_gp_settings fewer =
-            fab_gp_defaults(); /* searches on fewer rows, while some are left out */
-        fewer.seed = s.seed;
-        fewer.starts = PROCESS_STARTS;
-        fewer.search_rows = PROCESS_SEARCHED;
-        const fab_other straight = {with_line ? &line : NULL, line_settings, "linear"},
-                        curved = {with_process ? &process : NULL, &fewer, PROCESS};
+        fab_gp_settings exact;
+        fab_vfe_settings sparse;
+        fab_other straight = {with_line ? &line : NULL, line_settings, "linear"},
+                  curved = {with_process ? &process : NULL, NULL, PROCESS};
+        make_quick(process.method, s.seed, &exact, &sparse, &curved);
         done =
             fab_regression_of_data(r, fab_candidates_search(&r->candidates, &network, &s, &straight,
                                                             &curved, r->table, e, &r->exec));

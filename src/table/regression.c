@@ -19,8 +19,9 @@
 #include <string.h>
 #include <sys/stat.h>
 
-#define VGA_WORK 2e9 /* rows x coordinates^2 up to which vga is the default: half a minute */
-#define VGA_WIDE 2e7 /* numbers in F of fewer rows than features, up to which it is */
+#define VGA_WORK  2e9 /* rows x coordinates^2 up to which vga is the default: half a minute */
+#define VGA_NODES 2e5 /* rows x classes of more than two: each takes a thousand exponentials */
+#define VGA_WIDE  2e7 /* numbers in F of fewer rows than features, up to which it is */
 /* Rows times columns up to which exact is the default of more columns than EXACT_MOST: as much as of a square table of so many */
 #define EXACT_WIDE 2.5e7
 /* Memory for a coordinate of laplace at rank 20, about (fab_laplace_bytes) */
@@ -196,6 +197,7 @@ static int suits_vga(const fab_regression *r)
     const int several = fab_likelihood_row_of(r->fit.what.likelihood)->several;
     const int64_t classes = several ? fab_dataset_levels(t, most + 1) : 1;
     const double n = (double)t->n, C = (double)classes, P = C * (double)features;
+    if (several && n * C > VGA_NODES) return 0;
     if (wide && C * ((double)all + 1) * n * C > VGA_WIDE) return 0;
     return classes <= most && (n * P * P <= VGA_WORK || n <= VGA_FEW * P);
 }

@@ -104,13 +104,6 @@ fab_status fab_regression_pack(fab_regression *r, void **bytes, size_t *size)
 
 /* ---- read --------------------------------------------------------------------------------------------- */
 
-/* Levels that the target of such a model has. */
-static int64_t levels_of(const fab_glm *m)
-{
-    if (fab_likelihood_target(m->likelihood) != FAB_TARGET_CLASSES) return 0;
-    return m->classes > 1 ? m->classes : 2;
-}
-
 static fab_status take_network(fab_regression *r, const fab_tensors *file)
 {
     const char *scaling = fab_tensors_get(file, "scaling");
@@ -118,7 +111,8 @@ static fab_status take_network(fab_regression *r, const fab_tensors *file)
     FAB_TRY(fab_net_from_json(&r->view.net, fab_tensors_get(file, "model"), 0, NULL));
     FAB_TRY(fab_scaling_from_json(&r->scaling, scaling));
     r->view.model = fab_net_model(r->view.net)->head;
-    if (r->scaling->D != r->view.model.D || r->scaling->levels != levels_of(&r->view.model))
+    if (r->scaling->D != r->view.model.D ||
+        r->scaling->levels != fab_fitting_levels(&r->view.model))
         return FAB_FAIL(FAB_BAD_FILE, "its network and its scaling do not belong together");
     return FAB_OK;
 }
@@ -149,7 +143,7 @@ static fab_status take_linear(fab_regression *r, const fab_posterior *p)
     FAB_TRY(take_left(r, p->file));
     fab_fitting_take_off(&r->fit, m);
     if (r->scaling->D != m->D || q->D != fab_glm_size(m) || q->total ||
-        r->scaling->levels != levels_of(m))
+        r->scaling->levels != fab_fitting_levels(m))
         return FAB_FAIL(FAB_BAD_FILE, "its Gaussian, model and scaling do not belong together");
     return FAB_OK;
 }
@@ -238,7 +232,8 @@ static fab_status check_model(fab_regression *r, const char *file, const fab_ten
     if (then.intercept != now->intercept)
         return FAB_FAIL(FAB_BAD_FILE, "%s: was made %s intercept, and this call says otherwise",
                         file, then.intercept ? "with an" : "without");
-    if (then.D != now->D || then.classes != now->classes)
+    if (then.D != now->D || then.classes != now->classes ||
+        r->scaling->levels != fab_fitting_levels(now))
         return FAB_FAIL(FAB_BAD_FILE, "%s: its model and its scaling do not belong together", file);
     return FAB_OK;
 }

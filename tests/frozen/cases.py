@@ -5,8 +5,8 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 """
 # SPDX-License-Identifier: MIT
 
-VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "merge", "info", "methods", "demo")
-METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "exact", "ridge", "spike-slab",
+VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "cluster", "merge", "test", "info", "methods", "demo")
+METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "mfa", "online-mfa", "gmm", "exact", "ridge", "spike-slab",
            "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "vfe", "dtc", "fitc", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
@@ -93,6 +93,24 @@ def fa():
                "compare a.safetensors b.safetensors --json", "compare b.safetensors a.safetensors --json --threads 2",
                "info a.safetensors --json", "info b.safetensors", "sample a.safetensors -n 3 --seed 4",
                "sample a.safetensors -n 5 --dtype f32 -o d.npy --json", "sample a.safetensors -n 4 -o e.npy --threads 2")
+
+
+def cluster():
+    yield Case("cluster-mixtures", "cluster vectors.csv -k 2 -q 1 -o q.safetensors --threads 1", "predict q.safetensors vectors1.csv",
+               "score q.safetensors vectors.csv --json", "info q.safetensors", "cluster vectors.csv -k 2 -m gmm --json --threads 2",
+               "cluster vectors.csv -k auto --max-clusters 3", tolerance=1e-4)
+    yield Case("cluster-stream", "cluster vectors1.csv -k 2 -q 1 -m online-mfa --first=40 --block=20 -o u.safetensors --quiet",
+               "update u.safetensors vectors2.csv -o w.safetensors", "cluster - -k 2 -q 1 --first=40 --json < vectors.csv", tolerance=1e-4)
+    yield Case("cluster-means", "cluster vectors.csv -k 3 -o q.safetensors --threads 2", "predict q.safetensors vectors1.csv", "score q.safetensors vectors.csv --json",
+               "cluster vectors.csv -k 3 --start=kmeans++ --restarts=2 --tol=1e-4 --json --threads 1", "cluster vectors.csv -k 3 -m soft-kmeans --sigma=1 --json",
+               "cluster vectors.csv -m dpmeans --lambda=30 --json", "cluster vectors.csv -m dpmeans --lambda=30 --update=immediate", tolerance=1e-4)
+    yield Case("cluster-means-stream", "cluster vectors1.csv -k 3 -m minibatch-kmeans --block=20 --warmup=40 -o u.safetensors --quiet", "update u.safetensors vectors2.csv -o w.safetensors",
+               "info w.safetensors", "cluster - -k 3 --json < vectors.csv", "cluster vectors1.csv -m online-dpmeans --lambda=30 -o d.safetensors --quiet", "update d.safetensors vectors2.csv --json",
+               tolerance=1e-4)
+    yield Case("cluster-means-wrong", "cluster vectors.csv -k 100000", "cluster vectors.csv -m dpmeans", "cluster vectors.csv -k 3 --start=far")
+    yield Case("cluster-wrong", "cluster vectors.csv", "cluster vectors.csv -k 2 -m ml", "cluster vectors.csv -k 2 -m gmm -q 1",
+               "cluster vectors.csv -k auto -m kmeans", "cluster vectors.csv -k 2 -m mfa --resume -o q.safetensors",
+               "cluster vectors.csv -k 2 --max-clusters 3", "fa vectors.csv -k 2 -m mfa", "fit vectors.csv -y 0 -m gmm")
 
 
 # ---- linear models ----------------------------------------------------------------------------------------
@@ -242,6 +260,8 @@ def linear():
     yield Case("fit-stream-classes", "fit many.csv -y colour -m lrvga -k 2 -o q.safetensors",
                "update q.safetensors new_many.csv", "update q.safetensors new_many.csv --json", "score q.safetensors new_many.csv",
                "fit sparse.libsvm -m lrvga -k 2 -o s.safetensors", "update s.safetensors new_sparse.libsvm")
+    yield Case("test", "test numbers.csv new_numbers.csv", "test numbers.csv new_numbers.csv --witness w.csv --json --permutations 50",
+               "test numbers.csv -x 0 -y y", "test two.csv -x 0 -y last --missing drop --json", "test numbers.csv", tolerance=1e-5)
     yield Case("merge", "fit numbers.csv -y y -o a.safetensors --quiet", "fit new_numbers.csv -y y -o b.safetensors --quiet",
                "merge a.safetensors b.safetensors -o c.safetensors", "info c.safetensors",
                "fit numbers.csv -y y -m lrvga -k 2 -o d.safetensors --quiet", "fit new_numbers.csv -y y -m lrvga -k 2 --units d.safetensors -o e.safetensors --quiet",
@@ -550,4 +570,4 @@ def old_files():
         yield Case("old-" + name, *commands, old=True)
 
 
-CASES = [*texts(), *fa(), *linear(), *networks(), *tune(), *propose(), *demo(), *refusals(), *old_files()]
+CASES = [*texts(), *fa(), *cluster(), *linear(), *networks(), *tune(), *propose(), *demo(), *refusals(), *old_files()]

@@ -137,6 +137,10 @@ MASKS = ((re.compile(r'("(?:seconds|rows_per_s|bytes)": )[-+\d.e]+'), r"\g<1>" +
          (re.compile(r"\bfabayes \d+\.\d+\.\d+"), "fabayes <version>"),
          (re.compile(r'("fabayes": )"\d+\.\d+\.\d+"'), r'\g<1>"<version>"'))
 NUMBERS_ALONE = re.compile(r"[-+\d.,e \t]*\d[-+\d.,e \t]*")
+# Where the starts of a search ended, and after how many steps, hangs on last bits: the best end does not. Stored records leave it out.
+SEARCHED = (re.compile(r'("optima": )[^,]+'), re.compile(r'("optima": <path>,\s+"second": )[^,]+'))
+LENGTH = re.compile(r"\(\d+ bytes; ")  # of numbers of all digits
+PATHS = {11: (3, 4, 5), 15: (6, 7, 8)}  # the same in the tensor `search`, by its length
 LONG_RUN = 16       # lines of numbers alone that the stored record shows whole
 
 
@@ -144,6 +148,10 @@ def text_lines(data, short):
     text = data.decode("utf-8", "backslashreplace")
     for pattern, mark in MASKS:
         text = pattern.sub(mark, text)
+    if short:
+        for pattern in SEARCHED:
+            text = pattern.sub(r"\g<1><path>", text)
+        text = LENGTH.sub("(" + COST + " bytes; ", text)
     end = [] if text.endswith("\n") else ["(no end of line)"]
     lines = text.removesuffix("\n").split("\n")
     if lines[0].endswith(",seconds"): # the table of `tune`
@@ -199,6 +207,8 @@ def safetensors_lines(data, short):
         code = KINDS[t["dtype"]]
         body = data[8 + size + start:8 + size + end]
         values = struct.unpack("<%d%s" % (len(body) // struct.calcsize(code), code), body)
+        if short and name == "search":
+            values = [v for i, v in enumerate(values) if i not in PATHS[len(values)]]
         if short and name.split(".")[-1] == "F" and len(t["shape"]) == 2:
             name, values = name + " F'", product(values, *t["shape"])
         lines.append("%s %s %s" % (name, t["dtype"], t["shape"]))

@@ -14,10 +14,12 @@ from ._errors import Error, NotSupported, NumericalError
 from ._gauss import Gauss
 from ._scaling import Scaling
 from ._settings import Method, Setting, method, methods
-from .io import load
+from ._tests import KernelTest, hsic_test, mmd_test
+from .io import load, merge
 from .search import Proposer, propose
 
 if TYPE_CHECKING:
+    from .clusters import GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                           BayesianPoissonRegression, BayesSearchCV, FactorAnalysis, GaussianProcessClassifier,
                           GaussianProcessRegressor, StreamingGP, StreamingGPClassifier)
@@ -27,11 +29,13 @@ __version__: str = _core.version()
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
                "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
                "StreamingGPClassifier", "BayesSearchCV")
+_CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers")
 
-__all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "method", "methods",
+__all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "merge", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
-           "StreamingGPClassifier", "BayesSearchCV", "Proposer", "propose"]
+           "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers",
+           "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
 
 
 def __getattr__(name: str) -> Any:
@@ -39,8 +43,12 @@ def __getattr__(name: str) -> Any:
         from . import sklearn
 
         return getattr(sklearn, name)
+    if name in _CLUSTERS:
+        from . import clusters
+
+        return getattr(clusters, name)
     raise AttributeError(f"module 'fabayes' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS])
+    return sorted([*globals(), *_ESTIMATORS, *_CLUSTERS])

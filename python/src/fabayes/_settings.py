@@ -11,8 +11,9 @@ from . import _core
 from ._errors import refuse
 
 TAKES = {1: "vectors", 2: "linear", 4: "gradient", 8: "examples", 16: "jacobian", 32: "weights", 64: "sparse", 128: "missing",
-         256: "kernel"}
-WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}, "kernels": {"kernel"}}
+         256: "kernel", 1 << 20: "clusters"}
+WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}, "kernels": {"kernel"},
+          "clusters": {"clusters"}}
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ def _all() -> tuple[Method, ...]:
 def methods() -> list[Method]:
     """All methods, as `fabayes methods` lists them.
 
-    >>> [m.name for m in methods() if "vectors" in m.takes and not m.streams]
+    >>> [m.name for m in methods() if "vectors" in m.takes and not m.streams and "clusters" not in m.takes]
     ['ml', 'em', 'ppca', 'pca', 'swag']
     """
     return list(_all())
@@ -111,8 +112,9 @@ def table(name: str, of: str) -> Settings:
 
 
 def suits(name: str, of: str) -> bool:
-    """Is it a method for linear models, networks, vectors or Gaussian processes (kernels)?"""
-    return bool(WANTED[of] & set(_words(_core.takes(name, of)[0])))
+    """Is it a method for linear models, networks, vectors (one Gaussian), clusters of them or Gaussian processes (kernels)?"""
+    words = set(_words(_core.takes(name, of)[0]))
+    return bool(WANTED[of] & words) and ("clusters" not in words or of == "clusters")
 
 
 def streams(name: str, of: str) -> bool:

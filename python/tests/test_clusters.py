@@ -1,0 +1,134 @@
+"""Clusters and mixtures beside scikit-learn's, their streams, pickles and refusals."""
+
+import pickle
+import warnings
+
+import numpy as np
+import pytest
+from sklearn.cluster import KMeans as Peer
+from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import adjusted_rand_score
+from sklearn.mixture import GaussianMixture as PeerMixture
+
+import fabayes
+
+
+@pytest.fixture(scope="module")
+def blobs():
+    return make_blobs(600, n_features=5, centers=6, random_state=3)
+
+
+@pytest.mark.parametrize("load, clusters", [(load_iris, 3), (load_wine, 3), (load_digits, 10)])
+def test_the_best_of_twenty_is_not_above_the_peers_by_1e_4(load, clusters):
+    X = load().data
+    ours = fabayes.KMeans(clusters, n_init=20, tol=0, random_state=0).fit(X)
+    peer = Peer(clusters, n_init=20, tol=0, random_state=0).fit(X)
+    assert ours.inertia_ <= peer.inertia_ * (1 + 1e-4)
+    assert -ours.score(X) == pytest.approx(ours.inertia_, rel=1e-12)
+
+
+def test_from_given_centroids_it_is_the_peers(blobs):
+    X = blobs[0]
+    ours, peer = fabayes.KMeans(6, init=X[:6], tol=0).fit(X), Peer(6, init=X[:6], n_init=1, tol=0).fit(X)
+    assert ours.inertia_ == pytest.approx(peer.inertia_, rel=1e-12)
+    np.testing.assert_allclose(ours.cluster_centers_, peer.cluster_centers_, rtol=0, atol=1e-12)
+    np.testing.assert_array_equal(ours.labels_, peer.labels_)
+    np.testing.assert_allclose(ours.transform(X), peer.transform(X), rtol=1e-9)
+    np.testing.assert_array_equal(ours.predict(X.astype(np.float32)), peer.predict(X))
+    assert sum(weight for _, weight in ours.mixture_) == pytest.approx(1)
+
+
+def test_weights_are_numbers_of_rows(blobs):
+    X = blobs[0]
+    weight = 1 + np.arange(len(X)) % 3
+    ours = fabayes.KMeans(6, init=X[:6], tol=0).fit(X, sample_weight=weight)
+    many = fabayes.KMeans(6, init=X[:6], tol=0).fit(np.repeat(X, weight, axis=0))
+    assert ours.inertia_ == pytest.approx(many.inertia_, rel=1e-12)
+    assert ours.score(X, sample_weight=weight) == pytest.approx(-ours.inertia_, rel=1e-12)
+
+
+def test_fewer_distinct_rows_are_said_and_more_clusters_than_rows_refused():
+    X = np.repeat(np.arange(6.0).reshape(3, 2), 5, axis=0)
+    for estimator in fabayes.KMeans(5), fabayes.MiniBatchKMeans(5):
+        with pytest.warns(ConvergenceWarning, match="3 distinct rows for 5 clusters"):
+            assert estimator.fit(X).cluster_centers_.shape == (3, 2)
+        with pytest.raises(ValueError, match="16|15 rows"):
+            type(estimator)(16).fit(X)
+    with pytest.raises(ValueError, match="did you mean 'random'"):
+        fabayes.KMeans(2, init="randon").fit(X)
+    with pytest.raises(ValueError, match="expected \\(2, 2\\)"):
+        fabayes.KMeans(2, init=X[:3]).fit(X)
+
+
+def test_a_stream_does_not_mind_how_it_is_split(blobs):
+    X, y = blobs
+    whole = fabayes.MiniBatchKMeans(6, batch_size=100).fit(X)
+    pieces = fabayes.MiniBatchKMeans(6, batch_size=100)
+    for i in range(0, len(X), 37):
+        pieces.partial_fit(X[i : i + 37])
+        pieces = pickle.loads(pickle.dumps(pieces))
+    np.testing.assert_array_equal(whole.cluster_centers_, pieces.cluster_centers_)
+    assert whole.inertia_ == pieces.inertia_
+    assert adjusted_rand_score(y, whole.predict(X)) > 0.9
+    assert pieces.n_steps_ == 6
+
+
+def test_few_rows_wait_for_more(blobs):
+    X = blobs[0]
+    stream = fabayes.MiniBatchKMeans(6)
+    stream.partial_fit(X[:3])
+    with pytest.raises(AttributeError):
+        stream.cluster_centers_  # noqa: B018
+    stream = pickle.loads(pickle.dumps(stream))
+    stream.partial_fit(X[3:50])
+    np.testing.assert_array_equal(stream.cluster_centers_, fabayes.MiniBatchKMeans(6).fit(X[:50]).cluster_centers_)
+
+
+def test_files_are_those_of_the_command_line(blobs, tmp_path):
+    X = blobs[0]
+    ours = fabayes.KMeans(6, random_state=0).fit(X)
+    ours.save(tmp_path / "k.safetensors")
+    parts, metadata, _ = fabayes._core.posterior(str(tmp_path / "k.safetensors"))
+    assert metadata["method"] == "kmeans" and len(parts) == 6
+
+
+@pytest.mark.parametrize("kind, loglik", [("full", -180.185), ("tied", -256.354), ("diag", -307.178), ("spherical", -384.314)])
+def test_mixtures_of_iris_are_the_best_that_peers_find(kind, loglik):
+    X = load_iris().data
+    g = fabayes.GaussianMixture(3, covariance_type=kind, tol=1e-10, max_iter=5000, n_init=10, random_state=0).fit(X)
+    assert g.score(X) * len(X) >= loglik - 1e-3
+    peer = PeerMixture(3, covariance_type=kind, weights_init=g.weights_, means_init=g.means_, precisions_init=inverse(g, kind), max_iter=1, reg_covar=0)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer.fit(X)  # a step from there stays there
+    assert peer.score(X) == pytest.approx(g.score(X), abs=1e-6)
+    np.testing.assert_allclose(g.predict_proba(X), peer.predict_proba(X), atol=1e-3)
+    assert g.bic(X) == pytest.approx(peer.bic(X), abs=1e-2)
+    assert g.aic(X) == pytest.approx(peer.aic(X), abs=1e-2)
+    copy = pickle.loads(pickle.dumps(g))
+    np.testing.assert_array_equal(copy.predict(X), g.predict(X))
+    np.testing.assert_array_equal(copy.covariances_, g.covariances_)
+
+
+def inverse(g, kind):
+    return np.linalg.inv(g.covariances_) if kind in ("full", "tied") else 1 / g.covariances_
+
+
+def test_factor_analysers_of_one_part_are_factor_analysis(blobs):
+    X = blobs[0]
+    one = fabayes.MixtureOfFactorAnalysers(1, rank=2, tol=1e-12, max_iter=20000).fit(X)
+    fa = fabayes.FactorAnalysis(2).fit(X)
+    assert fa.score(X) - 1e-3 < one.score(X) < fa.score(X) + 1e-9  # EM is slow where a variance goes to 0
+
+
+def test_factor_analysers_of_a_stream_do_not_mind_how_it_is_split(blobs):
+    X, y = blobs
+    whole = fabayes.MixtureOfFactorAnalysers(6, method="online-mfa").fit(X)
+    pieces = fabayes.MixtureOfFactorAnalysers(6, method="online-mfa")
+    for i in range(0, len(X), 150):
+        pieces = pickle.loads(pickle.dumps(pieces.partial_fit(X[i : i + 150])))
+    np.testing.assert_array_equal(whole.means_, pieces.means_)
+    assert adjusted_rand_score(y, whole.predict(X)) > 0.9
+    with pytest.raises(AttributeError):
+        fabayes.MixtureOfFactorAnalysers().partial_fit  # noqa: B018
