@@ -28,6 +28,11 @@ ESTIMATORS = [
     fabayes.StreamingGP(n_components=5),
     fabayes.StreamingGP("matern52", features="rff", n_components=20, method="lrvga", rank=5, alpha=0.01),
     fabayes.StreamingGPClassifier("rbf", n_components=5),
+    fabayes.KMeans(),
+    fabayes.MiniBatchKMeans(),
+    fabayes.GaussianMixture(),
+    fabayes.MixtureOfFactorAnalysers(),
+    fabayes.MixtureOfFactorAnalysers(method="online-mfa"),
     fabayes.BayesSearchCV(Ridge(), {"alpha": (1e-3, 1e3, "log")}, n_iter=6, cv=2),
 ]
 
@@ -46,7 +51,7 @@ def checks_of(estimator):
 
 
 def method_of(estimator):
-    return getattr(estimator, "method", "search")
+    return getattr(estimator, "method", "search" if hasattr(estimator, "n_iter") else "clusters")
 
 
 CASES = [pytest.param(estimator, check, id=f"{type(estimator).__name__}-{method_of(estimator)}-{name_of(check)}")

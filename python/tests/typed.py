@@ -33,7 +33,16 @@ def process(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     return best[1] + model.log_marginal_likelihood_value_ + float(mean[0]) + float(covariance[0, 0])
 
 
+def clusters(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
+    means = fabayes.KMeans(3, n_init=2).fit(X)
+    parts = fabayes.MixtureOfFactorAnalysers(3).partial_fit(X)
+    test: fabayes.KernelTest = fabayes.mmd_test(X, y[:, None])
+    merged = fabayes.merge(["a.safetensors", "b.safetensors"], rank=3)
+    return float(means.inertia_) + float(parts.score(X)) + test.pvalue + float(merged.merge_["kl"])
+
+
 def wrong() -> None:
+    fabayes.mmd_test(X=3, Y=4, permutations="many")  # type: ignore[arg-type]
     fabayes.GaussianProcessRegressor(kernel=3)  # type: ignore[arg-type]
     fabayes.GaussianProcessRegressor(starts=3)  # type: ignore[call-arg]
     fabayes.BayesianLinearRegression(alpha="much")  # type: ignore[arg-type]
