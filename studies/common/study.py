@@ -21,11 +21,12 @@ QUICK = "--quick" in sys.argv[1:]
 INSTEAD = {
     "auto-tables": "candidates, regression, cli_net", "class-networks": "regression, cli_net, sgd, vifa",
     "class-tables": "vga, laplace, predict_classes",
-    "wide-tables": "regression, laplace, exact", "streaming-gp": "features, map", "sparse-gp": "bound, vfe", "gp-tables": "gp, evidence, process", "fa-tables": "online_ml, batch, recursive_em, factors", "sparse-tables": "spike_slab, exact",
+    "wide-tables": "regression, laplace, exact", "streaming-gp": "features, map", "sparse-gp": "bound, vfe", "gp-tables": "gp, evidence, process", "tune-bayes": "tune, propose", "fa-tables": "online_ml, batch, recursive_em, factors", "sparse-tables": "spike_slab, exact",
     "uci-linear": "exact, regression", "uci-best": "candidates, vifa", "logistic": "laplace, vga, lrvga",
     "laplace-networks": "laplace_net, linearised", "map-baselines": "sgd, laplace",
     "mnist": "net, vifa, sgd", "slang-logistic": "slang, glm", "thesis-uci-predict": "vifa, predict",
     "thesis-uci-posterior": "vifa, exact", "method-comparison": "vifa, slang, swag, laplace_net",
+    "kmeans-seeding": "kmeans, centres", "dpmeans": "dpmeans",
     "network-peers": "candidates, vifa, laplace_net",
 }
 

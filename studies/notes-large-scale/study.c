@@ -7,6 +7,8 @@
  *                                 kernel, by, m, sd: the mean ratio of standard deviations of f; far: the same where the exact one is
  *                                 above half of the prior's; error: rms difference of means in exact sd; nll: mean -log p(y) less that
  *                                 of the exact process; kernel and noise are given
+ *     study starvation MAPS       by kernel and m, of random features: the same ratio, mean and standard error over MAPS maps, where
+ *                                 rows to learn and new ones are normal and the noise has sd .3
  *
  * Random features come in pairs, cos and sin of one frequency: var of phi(x)' phi(z) is (1 + k(2 d) - 2 k(d)^2) / m at d = x - z.
  *
@@ -105,21 +107,29 @@ static int kernel(int64_t seeds, int64_t most)
 /* ---- the posterior -------------------------------------------------------------------------------- */
 
 enum { TRAIN = 1000, TEST = 500 };
-#define NOISE 0.1 /* sd */
 
 typedef struct rows {
     double *x, *y, *f;
 } rows;
 
-/* Rows uniform in a square, new ones in a larger one; f is one function of the kernel for all of them. */
-static void draw(const fab_kernel *k, rows *train, rows *new)
+typedef struct scene {
+    int normal;   /* rows are; else uniform in a square, new ones in a larger one */
+    double noise; /* sd */
+} scene;
+
+/* f is one function of the kernel for all rows. */
+static void draw(const fab_kernel *k, const scene *s, rows *train, rows *new)
 {
     enum { ALL = TRAIN + TEST };
     fab_features *f;
     double *x = numbers(ALL * D), *e = numbers(2 * ALL);
-    fab_random_uniform(2, FAB_PURPOSE_DATA, 1, 0, ALL * D, x);
     fab_random_normal(2, FAB_PURPOSE_DATA, 2, 0, 2 * ALL, FAB_F64, e);
-    for (int i = 0; i < ALL * D; i++) x[i] = (i < TRAIN * D ? 3 : 4) * (2 * x[i] - 1);
+    if (s->normal)
+        fab_random_normal(2, FAB_PURPOSE_DATA, 3, 0, ALL * D, FAB_F64, x);
+    else {
+        fab_random_uniform(2, FAB_PURPOSE_DATA, 1, 0, ALL * D, x);
+        for (int i = 0; i < ALL * D; i++) x[i] = (i < TRAIN * D ? 3 : 4) * (2 * x[i] - 1);
+    }
     must(fab_features_nystrom(&f, k, ALL, ALL, x, D, NULL));
     const int64_t m = fab_features_size(f);
     double *phi = numbers(ALL * m);
@@ -129,7 +139,7 @@ static void draw(const fab_kernel *k, rows *train, rows *new)
         rows *r = to[i >= TRAIN];
         const int at = i < TRAIN ? i : i - TRAIN;
         for (int64_t j = 0; j < m; j++) r->f[at] += phi[i * m + j] * e[j];
-        r->y[at] = r->f[at] + NOISE * e[ALL + i];
+        r->y[at] = r->f[at] + s->noise * e[ALL + i];
         memcpy(r->x + at * D, x + i * D, D * sizeof *x);
     }
     fab_features_free(f);
@@ -142,8 +152,8 @@ typedef struct answer {
     double mean[TEST], sd[TEST], nll; /* sd of f */
 } answer;
 
-static void predict(const char *model, const char *method, int64_t inducing, const rows *train,
-                    const rows *new, answer *out)
+static void predict(const char *model, const char *method, int64_t inducing, double sd,
+                    const rows *train, const rows *new, answer *out)
 {
     char text[32], noise[32];
     const char *settings[] = {noise, inducing ? text : NULL, NULL};
@@ -157,7 +167,7 @@ static void predict(const char *model, const char *method, int64_t inducing, con
                            .no_intercept = 1};
     fab_regression *r;
     fab_predictions *p;
-    snprintf(noise, sizeof noise, "beta=%.17g", 1 / (NOISE * NOISE));
+    snprintf(noise, sizeof noise, "beta=%.17g", 1 / (sd * sd));
     snprintf(text, sizeof text, "inducing=%lld", (long long)inducing);
     must(fab_regression_fit(&r, &(fab_data){.arrays = &learn}, &plan, NULL));
     must(fab_regression_predict(r, &(fab_data){.arrays = &ask},
@@ -165,7 +175,7 @@ static void predict(const char *model, const char *method, int64_t inducing, con
     out->nll = 0;
     for (int i = 0; i < TEST; i++) {
         out->mean[i] = p->p[i].mean;
-        out->sd[i] = sqrt(fmax(0, p->p[i].sd * p->p[i].sd - NOISE * NOISE));
+        out->sd[i] = sqrt(fmax(0, p->p[i].sd * p->p[i].sd - sd * sd));
         out->nll -= p->density[i] / TEST;
     }
     fab_predictions_free(p);
@@ -204,6 +214,7 @@ static int posterior(int64_t most)
     rows train = {numbers(TRAIN * D), numbers(TRAIN), numbers(TRAIN)},
          new = {numbers(TEST * D), numbers(TEST), numbers(TEST)};
     static answer exact, here;
+    const scene s = {0, 0.1};
     char model[128];
     printf("kernel,by,m,sd,far,error,nll\n");
     for (int a = 0; a < 2; a++) {
@@ -211,9 +222,9 @@ static int posterior(int64_t most)
         must(fab_kernel_create(&k, kernels[a], D, NULL));
         memset(train.f, 0, TRAIN * sizeof(double));
         memset(new.f, 0, TEST * sizeof(double));
-        draw(k, &train, &new);
+        draw(k, &s, &train, &new);
         snprintf(model, sizeof model, "gp:%s", kernels[a]);
-        predict(model, "gp", 0, &train, &new, &exact);
+        predict(model, "gp", 0, s.noise, &train, &new, &exact);
         compare(kernels[a], "exact", TRAIN, &exact, &exact);
         for (size_t w = 0; w < sizeof ways / sizeof *ways; w++) {
             if (!fab_method_find(ways[w].method)) continue;
@@ -223,9 +234,48 @@ static int posterior(int64_t most)
                              (long long)m, ways[w].more);
                 else
                     snprintf(model, sizeof model, "gp:%s", kernels[a]);
-                predict(model, ways[w].method, ways[w].model ? 0 : m, &train, &new, &here);
+                predict(model, ways[w].method, ways[w].model ? 0 : m, s.noise, &train, &new, &here);
                 compare(kernels[a], ways[w].by, m, &here, &exact);
             }
+        }
+        fab_kernel_free(k);
+    }
+    free(train.x), free(train.y), free(train.f), free(new.x), free(new.y), free(new.f);
+    return 0;
+}
+
+static int starvation(int maps)
+{
+    static const char *const kernels[] = {"1*rbf:l=1", "1*matern32:l=1"};
+    rows train = {numbers(TRAIN * D), numbers(TRAIN), numbers(TRAIN)},
+         new = {numbers(TEST * D), numbers(TEST), numbers(TEST)};
+    static answer exact, here;
+    const scene s = {1, 0.3};
+    char model[128];
+    printf("kernel,m,maps,sd,se\n");
+    for (int a = 0; a < 2; a++) {
+        fab_kernel *k;
+        must(fab_kernel_create(&k, kernels[a], D, NULL));
+        memset(train.f, 0, TRAIN * sizeof(double));
+        memset(new.f, 0, TEST * sizeof(double));
+        draw(k, &s, &train, &new);
+        snprintf(model, sizeof model, "gp:%s", kernels[a]);
+        predict(model, "gp", 0, s.noise, &train, &new, &exact);
+        for (int64_t m = 16; m <= 256; m *= 2) {
+            double sum = 0, square = 0;
+            for (int seed = 1; seed <= maps; seed++) {
+                double ratio = 0;
+                snprintf(model, sizeof model, "rff:%s:%lld:seed=%d", kernels[a], (long long)m,
+                         seed);
+                predict(model, "exact", 0, s.noise, &train, &new, &here);
+                for (int i = 0; i < TEST; i++) ratio += here.sd[i] / exact.sd[i] / TEST;
+                sum += ratio;
+                square += ratio * ratio;
+            }
+            const double mean = sum / maps, var = (square - maps * mean * mean) / (maps - 1);
+            printf("%s,%lld,%d,%.3f,%.3f\n", kernels[a], (long long)m, maps, mean,
+                   sqrt(fmax(var, 0) / maps));
+            fflush(stdout);
         }
         fab_kernel_free(k);
     }
@@ -239,5 +289,9 @@ int main(int argc, char **argv)
     if (strcmp(what, "kernel") == 0 && argc > 2)
         return kernel(atoll(argv[2]), argc > 3 ? atoll(argv[3]) : 1024);
     if (strcmp(what, "posterior") == 0) return posterior(argc > 2 ? atoll(argv[2]) : 512);
-    return fprintf(stderr, "usage: study kernel SEEDS [MOST] | study posterior [MOST]\n"), 2;
+    if (strcmp(what, "starvation") == 0 && argc > 2 && atoi(argv[2]) > 1)
+        return starvation(atoi(argv[2]));
+    return fprintf(stderr,
+                   "usage: study kernel SEEDS [MOST] | posterior [MOST] | starvation MAPS\n"),
+           2;
 }

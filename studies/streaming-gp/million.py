@@ -1,11 +1,12 @@
 #!/usr/bin/python3
-"""A million generated rows in one pass through landmarks, killed and resumed, beside all of 100000 rows at once.
+"""A million generated rows in one pass through landmarks, killed and resumed, beside 100000 of them at once.
 
-    studies/streaming-gp/million.py FOLDER [ROWS]     rows, files and results go to FOLDER; what is there is not made again
+    studies/streaming-gp/million.py FOLDER [ROWS [LANDMARKS]]     rows (1e6), files and results go to FOLDER; what is there is not made again
 
 y = sin(2 x0) + x1 x2 / 2 + exp(-(x3 - x4)^2) + cos(x5 + x6) / 2 + 0.3 noise, x0 .. x7 normal.  Prints, of `nystrom:rbf:ard:500 -m kalman`
 in one pass: seconds, the most memory, the scores of 20000 other rows; whether the pass that was killed and resumed ends in the same bytes;
-and the scores of `-m exact` with the same kernel and as many landmarks on the first 100000 rows.  Needs a build (BUILD) and NumPy.
+and the scores of `-m exact` with as many landmarks and of `vfe` with as many inducing inputs on the first 100000 rows, each with a kernel of
+its own.  Needs a build (BUILD) and NumPy.
 """
 # SPDX-License-Identifier: MIT
 import filecmp
@@ -23,7 +24,8 @@ import study  # noqa: E402
 import numpy as np  # noqa: E402
 
 FABAYES = os.path.join(study.BUILD, "fabayes")
-MODEL = "nystrom:rbf:ard:500"
+LANDMARKS = sys.argv[3] if len(sys.argv) > 3 else "500"
+MODEL = "nystrom:rbf:ard:" + LANDMARKS
 
 
 def made(n, seed):
@@ -33,8 +35,8 @@ def made(n, seed):
     return np.column_stack([x, f + 0.3 * g.normal(size=n)])
 
 
-def fit(rows, method, out, *more):
-    return [FABAYES, "fit", rows, "-y", "last", "--model", MODEL, "-m", method, "-o", out, "--threads", "1", "--quiet", *more]
+def fit(rows, method, out, *more, model=MODEL):
+    return [FABAYES, "fit", rows, "-y", "last", "--model", model, "-m", method, "-o", out, "--threads", "1", "--quiet", *more]
 
 
 def run(command):
@@ -66,9 +68,14 @@ def main():
             json.dump([seconds, mb], f)
     with open(at("pass.json")) as f:
         print("one pass, %d rows: %.0f s, %.0f MB; " % (n, *json.load(f)) + score(at("pass.st"), at("test.npy")), flush=True)
-    if not os.path.exists(at("batch.st")):
-        print("at once, %d rows: %.0f s, %.0f MB; " % (n // 10, *run(fit(at("part.npy"), "exact", at("batch.st")))), flush=True)
-    print(score(at("batch.st"), at("test.npy")), flush=True)
+    for name, command in (("exact", fit(at("part.npy"), "exact", at("exact.st"))),
+                          ("vfe", fit(at("part.npy"), "vfe", at("vfe.st"), "--inducing=" + LANDMARKS, model="gp:rbf:ard"))):
+        if not os.path.exists(at(name + ".json")):
+            used = run(command)
+            with open(at(name + ".json"), "w") as f:
+                json.dump(used, f)
+        with open(at(name + ".json")) as f:
+            print("%s, %d rows: %.0f s, %.0f MB; " % (name, n // 10, *json.load(f)) + score(at(name + ".st"), at("test.npy")), flush=True)
     again = at("again.st")
     if os.path.exists(again):
         os.remove(again)
