@@ -1,8 +1,8 @@
 /* fuzz_model.c - any bytes as a file of a fit, through what the verbs do with one: info, predict, score, sample, update, a prior,
- * and going on from it.  Each is refused with a sentence, or gives finite numbers.
+ * merge, and going on from it.  Each is refused with a sentence, or gives finite numbers.
  *
  * The seeds (fuzz/seeds/fuzz_model) are files of the command line: linear models, streams with their state, networks, mixtures,
- * factor analyses.
+ * factor analyses, Gaussian processes, clusters and what `merge` makes.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/table.h"
@@ -76,6 +76,22 @@ static void try_prior(const char *path, const fab_data *d)
     fab_regression_free(r);
 }
 
+/* As it stands with itself: any two files of one kind and the same columns. */
+static void try_merge(const char *path)
+{
+    fab_posterior *p = NULL, *all = NULL;
+    if (fab_posterior_load(&p, path) != FAB_OK) return;
+    const fab_status s = fab_merge(&all, (const char *const[]){"a", "b"},
+                                   (const fab_posterior *const[]){p, p}, 2, NULL,
+                                   &(fab_exec){.threads = 1}, NULL);
+    must(s == FAB_OK ? all != NULL : !all);
+    if (s != FAB_OK) refused(s);
+    for (int64_t i = 0; s == FAB_OK && i < all->mix.n; i++)
+        must(fab_gauss_check(all->mix.part[i]) == FAB_OK);
+    fab_posterior_free(all);
+    fab_posterior_free(p);
+}
+
 static void try_factors(const char *path, const fab_arrays *a)
 {
     fab_source *source = NULL;
@@ -90,6 +106,37 @@ static void try_factors(const char *path, const fab_arrays *a)
     for (int64_t i = 0; s == FAB_OK && i < q->D; i++)
         must(isfinite(q->mu[i]) && isfinite(q->psi[i]));
     fab_factors_free(f);
+    fab_source_close(source);
+}
+
+/* Rows in the clusters of the file, and a stream that goes on from it. */
+static void try_clusters(const char *path, const fab_arrays *a)
+{
+    fab_posterior *p = NULL;
+    fab_clusters_view *v = NULL;
+    fab_clusters_rows r;
+    fab_clusters *f = NULL;
+    fab_source *source = NULL;
+    const fab_exec alone = {.threads = 1};
+    const fab_rows rows = {.p = a->x, .type = FAB_F64, .n = ROWS, .ld = 2};
+    fab_status s = fab_posterior_load(&p, path);
+    if (s == FAB_OK) s = fab_clusters_view_open(&v, path, p, &alone);
+    if (s == FAB_OK && p->mix.part[0]->D == 2) {
+        s = fab_clusters_view_assign(v, &rows, &r);
+        for (int64_t i = 0; s == FAB_OK && i < r.n; i++) {
+            must(r.cluster[i] >= 0 && r.cluster[i] < r.G);
+            for (int64_t g = 0; g < r.G; g++) must(r.share[i * r.G + g] >= 0);
+            must(!isnan(r.density[i]));
+        }
+    }
+    if (s != FAB_OK) refused(s);
+    fab_clusters_view_free(v);
+    fab_posterior_free(p);
+    if (fab_source_open_arrays(&source, a, NULL) != FAB_OK) return;
+    s = fab_clusters_load(&f, &(fab_clusters_plan){.source = source}, path, &alone);
+    if (s == FAB_OK) s = fab_clusters_read(f);
+    if (s != FAB_OK) refused(s);
+    fab_clusters_free(f);
     fab_source_close(source);
 }
 
@@ -109,6 +156,8 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     try_regression(path, &d);
     try_prior(path, &d);
     try_factors(path, &a);
+    try_clusters(path, &a);
+    try_merge(path);
     unlink(path);
     return 0;
 }

@@ -79,6 +79,7 @@ static fab_status regress(const struct call *c, const char *path, int64_t n)
     fab_regression_free(r);
     if (s != FAB_OK) return s;
     const fab_status again = fab_regression_load(&r, path, &alone);
+    if (again != FAB_OK) fprintf(stderr, "%s: %s\n", c->method, fab_detail());
     must(again == FAB_OK || again == FAB_NO_MEMORY);
     fab_regression_free(r);
     return FAB_OK;
@@ -101,6 +102,7 @@ static fab_status factor(const struct call *c, const char *path, int64_t n)
     fab_source_close(source);
     if (s != FAB_OK) return s;
     const fab_status again = fab_factors_load(&f, &(fab_factors_plan){0}, path, &alone);
+    if (again != FAB_OK) fprintf(stderr, "%s: %s\n", c->method, fab_detail());
     must(again == FAB_OK || again == FAB_NO_MEMORY);
     fab_factors_free(f);
     return FAB_OK;

@@ -684,6 +684,25 @@ static void em_without_holes_and_with_one_agree_in_the_limit_of_its_weight(void 
     fab_gauss_free(b);
 }
 
+/* A row of next to no weight has a hole: the fit of the filled table is the answer already. */
+static void em_of_rows_with_holes_begins_where_the_filled_table_ends(void **state)
+{
+    (void)state;
+    enum { D = 6, N = 80 };
+    double *x = fa_rows(D, 2, N + 1, 7), *w = doubles(N + 1);
+    for (int64_t j = 0; j <= N; j++) w[j] = j < N ? 1 : 1e-12;
+    const fab_rows whole = {x, FAB_F64, N, D}, more = {x, FAB_F64, N + 1, D};
+    fab_report filled, d;
+    fab_gauss *a = em_of(&whole, NULL, "tol=1e-9 max_iter=20000", &filled);
+    x[N * D + 4] = NAN;
+    fab_gauss *b = em_of(&more, w, "tol=1e-9 max_iter=20000", &d);
+    assert_true(filled.converged && d.converged);
+    assert_true(d.iterations <=
+                filled.iterations + 3); /* of the same seed, and steps that find nothing */
+    fab_gauss_free(a);
+    fab_gauss_free(b);
+}
+
 static void a_column_of_holes_is_refused(void **state)
 {
     (void)state;
@@ -995,6 +1014,7 @@ int main(void)
         TEST(the_mean_log_likelihood_is_that_of_the_rows),
         TEST(em_of_rows_with_holes_ends_at_the_top_of_their_likelihood),
         TEST(em_without_holes_and_with_one_agree_in_the_limit_of_its_weight),
+        TEST(em_of_rows_with_holes_begins_where_the_filled_table_ends),
         TEST(a_column_of_holes_is_refused),
         TEST(f32_rows_and_f32_factors),
         TEST(any_number_of_threads_gives_the_same_bytes),

@@ -81,6 +81,7 @@ class Calls(Case):
 
     def test_an_unknown_option_is_answered_with_the_nearest(self):
         self.bad(2, "--versoin", says=["did you mean '--version'?"])
+        self.bad(2, "--unheard", says=["there is no option '--unheard' before the verb"])
         self.bad(2, "sample", "x", "-n", 1, "--sed=3", says=["'--sed'", "did you mean '--seed'?"])
         self.bad(2, "sample", "x", "-n", 1, "--thread", 2, says=["did you mean '--threads'?"])
         self.bad(2, "sample", "x", "-z", says=["'-z'"])
@@ -515,5 +516,86 @@ class Methods(Case):
             self.bad(2, "methods", m["name"] + "x", says=["did you mean '%s'?" % m["name"]])
 
 
+class Refusals(Case):
+    """Options and files that have nothing to do with one another, each with a sentence that names both."""
+
+    def setUp(self):
+        super().setUp()
+        self.rng = np.random.RandomState(2385)
+        self.table = self.rows("t.csv", 0)
+
+    def rows(self, name, shift):
+        x = np.round(self.rng.randn(40, 2) + shift, 3)
+        y = np.round(x[:, 0] - x[:, 1] + 0.1 * self.rng.randn(40), 3)
+        return self.write(name, ("a,b,y\n" + "".join("%g,%g,%g\n" % (*r, v) for r, v in zip(x, y))).encode())
+
+    def fit(self, name, *more, table=None):
+        out = self.path(name)
+        self.good("fit", table or self.table, "-y", "y", "-o", out, "--quiet", "--threads", 1, *more)
+        return out
+
+    def test_units_are_those_of_a_fit(self):
+        self.good("fa", self.table, "-k", 1, "-o", self.path("f.st"), "--quiet")
+        self.bad(1, "fit", self.table, "-y", "y", "--units", self.path("f.st"), says=["has no units", "a file of `fabayes fit`"])
+        self.bad(1, "fit", self.table, "-y", "y", "--units", self.table, says=["t.csv"])
+
+    def test_a_column_has_one_use(self):
+        self.bad(2, "fit", self.table, "-y", "y", "--exclude", "y", says=["column 'y' is excluded, and is target"])
+        self.bad(2, "fit", self.table, "-y", "y", "--weight", "a", "--exclude", "b,a", says=["column 'a' is excluded"])
+
+    def test_draws_and_functions_are_told_apart(self):
+        linear, process = self.fit("m.st", "-m", "kalman"), self.fit("gp.st", "--model", "gp:rbf", "--starts=1")
+        self.bad(2, "sample", linear, self.table, "-n", 2, says=["DATA is for the functions of a Gaussian process", "m.st is none"])
+        self.bad(2, "sample", process, "-n", 2, says=["gp.st is a Gaussian process, whose functions are drawn at rows"])
+        self.bad(2, "sample", process, self.table, "-n", 2, "--dtype", "f32", says=["functions are f64"])
+        self.bad(2, "sample", linear, "-n", 2, "--sep", ",", says=["says how DATA is read, and there is no DATA"])
+
+    def test_a_model_knows_its_columns(self):
+        linear = self.fit("m.st", "-m", "kalman")
+        for option in ("--only", "--exclude"):
+            self.bad(2, "update", linear, self.table, option, "a", says=["are for files of `fa`: ", "m.st knows its columns"])
+        self.bad(2, "predict", linear, self.table, "--keep", "c", says=["DATA has no column 'c'"])
+
+    def test_rows_of_a_sparse_file_have_no_columns_to_keep(self):
+        sparse = self.write("s.svm", b"".join(b"%d 1:%.3f 2:%.3f\n" % (i % 7, *self.rng.randn(2)) for i in range(30)))
+        out = self.path("sv.st")
+        self.good("fit", sparse, "-y", "label", "-m", "lrvga", "-k", 1, "-o", out, "--quiet")
+        self.bad(2, "predict", out, sparse, "--keep", "a", says=["--keep is for tables, and DATA is a libsvm file"])
+        self.bad(2, "predict", out, sparse, "--all", says=["--all is for tables"])
+
+    def test_weights_of_networks_are_compared_in_one_scaling(self):
+        words = ["--model", "mlp:2", "-m", "laplace", "--epochs=2"]
+        one, other = self.fit("n1.st", *words), self.fit("n2.st", *words, table=self.rows("u.csv", 5))
+        self.bad(1, "compare", one, other, says=["were scaled differently: their weights cannot be compared"])
+        words = ["--model", "rff:rbf:10", "-m", "kalman"]
+        one, other = self.fit("r1.st", *words), self.fit("r2.st", *words, table=self.path("u.csv"))
+        self.bad(1, "compare", one, other, says=["cannot be brought to the same units", "features of a kernel"])
+
+    def test_what_cannot_be_merged_is_refused(self):
+        network, point = self.fit("n.st", "--model", "mlp:2", "-m", "laplace", "--epochs=2"), self.fit("p.st", "-m", "ridge")
+        for option in (["-k", 2], ["--alpha", 2]):
+            self.bad(2, "merge", network, network, *option, "-o", self.path("o.st"), says=["a mixture, which has neither K nor alpha"])
+        self.bad(1, "merge", point, point, "-o", self.path("o.st"), says=["p.st: is a point"])
+        for name, columns in (("f1.st", "a,b,y"), ("f2.st", "a,b")):
+            self.good("fa", self.table, "-k", 1, "--only", columns, "-o", self.path(name), "--quiet")
+        self.bad(1, "merge", self.path("f1.st"), self.path("f2.st"), "-o", self.path("o.st"), says=["f1.st has D = 3", "f2.st has D = 2"])
+        self.assertFalse(os.path.exists(self.path("o.st")))
+
+    def test_names_numbers_and_rows_have_their_limits(self):
+        few = self.write("few.csv", b"a,b,y\n1,2,3\n2,1,1\n3,5,2\n")
+        self.bad(1, "report", "x" * 5000, says=["the name of FILE is too long"])
+        self.bad(2, "propose", self.table, "-y", "y", *(w for i in range(65) for w in ("--range", "a%d=0:1" % i)),
+                 says=["--range is given more than 64 times"])
+        self.bad(1, "fit", few, "-y", "y", "--model", "mlp:2", "-m", "laplace", "--noise-floor", "auto",
+                 says=["--noise-floor auto needs at least 5 rows, and here are 3"])
+
+    def test_a_file_that_no_fit_made_is_not_continued(self):
+        self.bad(1, "update", self.save("q", gauss(3, 1)), self.table, says=["is not a file of `fabayes fa` or `fit`"])
+
+    def test_a_search_in_which_nothing_can_be_fitted_says_why(self):
+        self.bad(1, "tune", self.table, "-y", "y", "-m", "lrvga", "-k", 1, "--alpha=1e-300:2e-300", "--trials", 2, "--quiet",
+                 says=["no trial could be fitted", "digits run out"])
+
+
 if __name__ == "__main__":
-    run(Calls, Files, Info, Sample, Compare, Methods)
+    run(Calls, Files, Info, Sample, Compare, Methods, Refusals)

@@ -136,6 +136,17 @@ class Formula(Case):
         self.bad(1, "fit", self.data, "-f", "price ~ log(district)", says=["holds words"])
         self.bad(1, "fit", self.data, "-f", "price ~ log(rooms - 5)", says=["row", "'rooms'"])
 
+    def test_formulas_have_an_end(self):
+        many = "+".join("I(age * %d)" % i for i in range(2, 22))
+        self.bad(2, "fit", self.data, "-f", "price ~ (%s)^8" % many, says=["makes more than 100000 terms"])
+        self.bad(2, "fit", self.data, "-f", "price ~ poly(area, 45)", says=["expected a degree from 1 to 20"])
+        wide = self.write("wide.csv", text([np.arange(600), np.arange(600) // 2, np.arange(600) % 40, np.ones(600)], "abcy"))
+        self.bad(1, "fit", wide, "-f", "y ~ C(a):C(b):C(c)", says=["the term with C(c) makes more than 1000000 features"])
+        far = self.write("far.csv", text([[1e200, 2e200, 3e100], [1, 2, 1]], "ay"))
+        self.bad(1, "fit", far, "-f", "y ~ a:I(a * 3)", says=["row 0 (from 0): the term with a is too large for a double"])
+        self.bad(1, "fit", far, "-f", "y ~ poly(a, 2)", says=["power 1 of these numbers is too large or too small"])
+        self.bad(2, "fit", self.data, "-y", "price", "--features", 2 ** 31, says=["2147483648 features is above 2147483647"])
+
 
 class Dates(Case):
     """Parts of dates, held against the datetime of Python, and some values against those that pandas gives."""

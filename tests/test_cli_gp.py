@@ -7,6 +7,7 @@ Exit status: 0 all passed; 1 some failed; 77 NumPy is missing.
 # SPDX-License-Identifier: MIT
 import json
 import math
+import os
 import shutil
 
 from cli_case import Case, np, run
@@ -82,6 +83,31 @@ class Process(Case):
         info = self.good_json("info", self.file)
         for key in ("kernel", "lml", "theta", "jitter", "starts", "optima"):
             self.assertEqual(info[key], said[key], key)
+
+    def test_the_search_ends_where_many_starts_do_on_public_tables(self):
+        data = os.environ.get("FAB_DATA", os.path.join(os.path.dirname(__file__), "..", "..", "shared", "data"))
+        if not os.path.isdir(os.path.join(data, "uci")):
+            self.skipTest("no public data: FAB_DATA; test_evidence holds the search on made tables")
+        # The best that searches from random points have found (60 of them on yacht, boston and autompg; some on the others), rows that repeat another left out.
+        best = {"uci/yacht/data.txt": 596.77135, "uci/boston-housing/data.txt": -137.63439, "uci/energy/data.txt": 1143.88705,
+                "uci/concrete/data.txt": -347.16375, "uci-large/autompg/data.csv.gz": -147.09522}
+        for name, known in best.items():
+            table = os.path.join(data, name)
+            if "concrete" in name:
+                with open(table, encoding="utf8") as f:
+                    table = self.write("concrete", "".join(dict.fromkeys(line for line in f if line.strip())).encode())
+            found = self.good_json("fit", table, "-y", "last", "--model", "gp:rbf:ard", "--threads", 2)["lml"]
+            self.assertGreaterEqual(found, known - 1e-6 * abs(known) - 5e-6, name)  # the list has five decimals
+
+    def test_a_sum_is_as_good_as_its_part_on_public_data(self):
+        data = os.environ.get("FAB_DATA", os.path.join(os.path.dirname(__file__), "..", "..", "shared", "data"))
+        table = os.path.join(data, "uci", "energy", "data.txt")
+        if not os.path.isfile(table):
+            self.skipTest("no public data: FAB_DATA; test_evidence holds sums on made tables")
+        call = ("fit", table, "-y", "last", "--rows", os.path.join(data, "uci", "energy", "index_train_0.txt"), "--threads", 2, "--model")
+        part, whole = self.good_json(*call, "gp:rbf:ard"), self.good_json(*call, "gp:rbf:ard+linear")
+        # The least variance of the other term, 1e-6, costs up to 1e-6 x'x / (2 s^2) summed over the rows: 691 * 8 * 1e-6 / (2 * 0.002).
+        self.assertGreaterEqual(whole["lml"], part["lml"] - 1.4)
 
     def test_info_lists_the_most_relevant_column_first(self):
         self.fit()

@@ -204,6 +204,34 @@ static void recursive_em_is_that_of_one_process(void **state)
     check_divided("recursive-em", "block=20 warmup=25 inner_rank=3", FAB_F64, &rows, 1e-10);
     for (int t = 0; t < 5; t++) check_divided("recursive-em", text[t], FAB_F64, &rows, OF_MAXIMUM);
 }
+/* Nobody sees a whole row, so that all rows of one weight are as likely to be held: the same ones in every process, however
+ * many there are, and in all of them the log-likelihood of the same rows. */
+static void the_rows_held_are_the_same_in_all_processes(void **state)
+{
+    (void)state;
+    const fab_rows rows = some_rows();
+    static const char *const method[] = {"recursive-em", "online-em", "stochastic-em",
+                                         "online-sga"};
+    for (int m = 0; m < 4; m++) {
+        const task proto = {.method = method[m], .text = "held=20 warmup=25", .rows = &rows};
+        double first = 0;
+        for (int s = 1; s < SHARES; s++) {
+            rank r[5];
+            task t[5];
+            assert_int_equal(run_ranks(r, t, &divided[s], &proto), 0);
+            for (int64_t k = 0; k < divided[s].n; k++) {
+                if (r[k].status != FAB_OK) fail_msg("%s: %s", method[m], r[k].said);
+                const double loglik = t[k].report.loglik_mean;
+                if (s == 1 && k == 0) first = loglik;
+                assert_true(t[k].report.loglik_rows == 20);
+                if (!(fabs(loglik / first - 1) < OF_MAXIMUM))
+                    fail_msg("%s, division %d: %.9g, expected %.9g", method[m], s, loglik, first);
+            }
+            free_results(t, divided[s].n);
+        }
+    }
+}
+
 /* ---- every method of the list ----------------------------------------------------------------------- */
 
 static int splits(const char *method)
@@ -614,6 +642,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(streams_of_single_rows_are_those_of_one_process),
         TEST(recursive_em_is_that_of_one_process),
+        TEST(the_rows_held_are_the_same_in_all_processes),
         TEST(every_method_is_divided_or_refuses),
         TEST(zeros_are_one_process),
         TEST(bad_rows_of_one_process_are_refused_by_all),

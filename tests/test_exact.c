@@ -146,6 +146,18 @@ static void polynomials_keep_their_digits(void **state)
     check_digits(&filip, 6);
 }
 
+/* Without an intercept as well, where the first two columns are alike and say nothing of the condition. */
+static void polynomials_without_an_intercept_keep_their_digits(void **state)
+{
+    (void)state;
+    problem wampler = polynomial(21, 5, 0, 20, 2385), unit = polynomial(60, 10, -1, 2, 0.1),
+            filip = polynomial(82, 10, -8.8, -3.2, 0.003);
+    wampler.intercept = unit.intercept = filip.intercept = 0;
+    check_digits(&wampler, 8);
+    check_digits(&unit, 8);
+    check_digits(&filip, 6);
+}
+
 /* ---- the evidence ----------------------------------------------------------------------------- */
 
 static double log_normal(double x, double precision)
@@ -568,6 +580,7 @@ int main(void)
         TEST(a_given_prior_takes_the_place_of_alpha),
         TEST(longley_keeps_eight_digits),
         TEST(polynomials_keep_their_digits),
+        TEST(polynomials_without_an_intercept_keep_their_digits),
         TEST(the_evidence_is_the_integral),
         TEST(alpha_and_beta_are_at_the_top_of_the_evidence),
         TEST(beta_is_found_under_a_given_prior),

@@ -1184,6 +1184,8 @@ static void factors_of_another_form_are_refused(void **state)
     assert_refused(fab_bic_create(&b, D, 100, D + 1, 0), FAB_BAD_ARGUMENT, "30 factors");
     assert_ok(fab_bic_create(&b, D, 100, K, 0));
     assert_refused(fab_bic_cuts(b, P, NULL), FAB_BAD_ARGUMENT, "precision");
+    assert_ok(fab_bic_cuts(b, g, NULL));
+    assert_refused(fab_bic_cuts(b, g, NULL), FAB_BAD_ARGUMENT, "candidates are there already");
     fab_bic_free(b);
     fab_solver_free(s);
     fab_solver_free(sp);

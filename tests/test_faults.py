@@ -85,6 +85,18 @@ CASES = [
     Case("tune", "tune t.csv -y y -m exact --alpha=0.1:10:log --trials 2 --folds 2 -o o.st --table r.csv --threads 1 --json", ["o.st"]),
     Case("tune-resume", "tune t.csv -y y -m exact --alpha=0.1:10:log --trials 2 --folds 2 --table tr.csv --resume --threads 1", ["tr.csv"]),
     Case("compare", "compare e.st k.st --threads 1 --json"),
+    Case("gp", "fit t.csv -y y --model gp:rbf -o o.st --threads 1 --starts=1", ["o.st"]),
+    Case("gp-classes", "fit c.csv -y y --model gp:rbf -o o.st --threads 1 --starts=1", ["o.st"]),
+    Case("vfe", "fit t.csv -y y --model gp:rbf -m vfe --inducing=4 -o o.st --threads 1", ["o.st"]),
+    Case("nystrom", "fit t.csv -y y --model nystrom:rbf:4 -m kalman -o o.st --threads 1", ["o.st"]),
+    Case("predict-gp", "predict gp.st t.csv -o p.csv", ["p.csv"]),
+    Case("update-gp", "update gp.st t.csv --threads 1", ["gp.st"]),
+    Case("propose", "propose trials.csv -y loss --range rate=1e-4:0.1:log --range layers=1:4:int -n 2 --json"),
+    Case("merge-rows", "merge e.st e2.st -o o.st --threads 1 --json", ["o.st"]),
+    Case("merge-product", "merge lt.st lt2.st -o o.st --threads 1", ["o.st"]),
+    Case("merge-states", "merge f.st f2.st -o o.st --threads 1", ["o.st"]),
+    Case("merge-moments", "merge ml.st ml2.st -o o.st --threads 1 --json", ["o.st"]),
+    Case("merge-networks", "merge n.st n2.st -o o.st --threads 1", ["o.st"]),
     Case("info", "info w.st --json"),
     Case("info-table", "info v.st"),
     Case("info-net", "info n.st --json"),
@@ -115,6 +127,8 @@ def prepare(program, folder):
     write("t.csv", ["a,b,c,y"] + [",".join("%.17g" % v for v in r + [t]) for r, t in zip(rows, y)])
     with open(os.path.join(folder, "t.csv"), "rb") as plain, open(os.path.join(folder, "t.csv.gz"), "wb") as packed:
         packed.write(gzip.compress(plain.read(), mtime=0))
+    write("t2.csv", ["a,b,c,y"] + [",".join("%.17g" % (1.1 * v) for v in r + [t]) for r, t in zip(rows, y)])
+    write("trials.csv", ["rate,layers,loss"] + ["%.5g,%d,%.5g" % (10 ** (-3 + abs(r[0])), 1 + i % 4, r[1]) for i, r in enumerate(rows[:6])])
     write("c.csv", ["a,b,c,y"] + ["%.6g,%.6g,%.6g,%s" % (*r, "yes" if t > 0 else "no") for r, t in zip(rows, y)])
     write("w.csv", ["a,district,y"] + ["%s,%s,%.6g" % ("NA" if i == 7 else "%.6g" % r[0], rng.choice(["hill", "h\u00fctte", "port"]), t)
                                        for i, (r, t) in enumerate(zip(rows, y))])
@@ -126,8 +140,11 @@ def prepare(program, folder):
         file.write(b"\x93NUMPY\x01\x00" + struct.pack("<H", 118) + head + b"".join(struct.pack("<3d", *r) for r in rows))
     for call in ("fit t.csv -y y -o e.st", "fit c.csv -y y -o v.st --calibrate temperature", "fit w.csv -y y -o w.st --missing mean",
                  "fit c.csv -y y -m lrvga -k 2 -o lr.st", "fit t.csv -y y -m lrvga -k 2 -o lt.st", "fit t.csv -y y -m kalman -o k.st", "fa t.csv -k 2 -m online-em -o f.st",
+                 "fit t2.csv -y y --units e.st -o e2.st", "fit t2.csv -y y --units lt.st -m lrvga -k 2 -o lt2.st", "fa t2.csv -k 2 -m online-em -o f2.st",
+                 "fa t.csv -k 2 -m ml -o ml.st", "fa t2.csv -k 2 -m ml -o ml2.st", "fit t.csv -y y --model gp:rbf --starts=1 -o gp.st",
                  "fit t.csv -f y~poly(a,2)+b:c+log(abs(c)+1) -o formula.st",
                  "fit t.csv -y y -m ensemble --runs=2 --epochs=2 --model mlp:3 -o n.st",
+                 "fit t2.csv -y y --units n.st -m ensemble --runs=2 --epochs=2 --model mlp:3 -o n2.st",
                  "tune t.csv -y y -m exact --alpha=0.1:10:log --trials 2 --folds 2 --table tr.csv"):
         subprocess.run([program] + call.split() + ["--threads", "1"], cwd=folder, env=FIXED, check=True, capture_output=True)
     for call in ("fit c.csv -y y -m slang -k 1 --epochs=400 -o sl.st", "fit t.csv -y y -m vifa -k 1 --epochs=400 -o vi.st --model mlp:3"):

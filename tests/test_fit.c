@@ -7,6 +7,7 @@
 #include "fabayes/methods.h"
 #include "fabayes/gauss.h"
 #include "fabayes/net.h"
+#include "fit/fit.h"
 #include "linear_case.h"
 
 static void methods_know_what_they_fit(void **state)
@@ -414,6 +415,80 @@ static void only_a_saved_stream_goes_on(void **state)
     fab_tensors_free(t);
 }
 
+/* A method that finds two clusters at once, and one so far. */
+static fab_status lend_clusters(void *handle, const fab_mixture **q)
+{
+    *q = handle;
+    return FAB_OK;
+}
+
+static fab_status lend_first(void *handle, const fab_mixture **q)
+{
+    static const double one = 1;
+    static fab_mixture first;
+    const fab_mixture *all = handle;
+    first = (fab_mixture){1, all->part, &one};
+    *q = &first;
+    return FAB_OK;
+}
+
+static fab_status report_nothing(void *handle, fab_report *r)
+{
+    (void)handle;
+    *r = (fab_report){.converged = 1};
+    return FAB_OK;
+}
+
+static void a_method_may_end_in_clusters(void **state)
+{
+    (void)state;
+    static const fab_field field[] = {{.name = "G", .type = FAB_I64, .hi = 9}};
+    static const fab_fields fields = {"clusters", field, 1, sizeof(int64_t)};
+    const fab_method m = {.name = "clusters",
+                          .takes = FAB_TAKES_VECTORS,
+                          .fields = &fields,
+                          .mixture = lend_clusters,
+                          .mixture_so_far = lend_first,
+                          .report = report_nothing};
+    fab_gauss *a = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 3, 0, 1, 1),
+              *b = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 3, 2, 2, 1);
+    const fab_gauss *const part[] = {a, b};
+    double weight[] = {0.25, 0.75};
+    fab_mixture two = {2, part, weight};
+    void *handle[] = {&two};
+    int64_t G = 2;
+    fab_fit f = {.m = &m, .settings = &G, .vectors = 3, .all = 3, .n = 8, .runs = 1};
+    f.handle = handle;
+    const fab_mixture *q;
+    const fab_gauss *first;
+    fab_posterior *p;
+    void *bytes;
+    size_t size;
+    assert_true(fab_method_clusters(&m));
+    assert_ok(fab_fit_pack(&f, 1, NULL, &bytes, &size)); /* so far */
+    assert_ok(fab_posterior_parse(&p, "bytes", bytes, size));
+    assert_int_equal(p->mix.n, 1);
+    fab_posterior_free(p);
+    fab_bytes_free(bytes);
+    assert_ok(fab_fit_result(&f, &q));
+    assert_int_equal(q->n, 2);
+    assert_true(q->weight[1] == 0.75 && q->part[1]->K == 2 && q->part[0]->K == 0);
+    assert_ok(fab_fit_gauss(&f, &first));
+    assert_ptr_equal(first, a);
+    assert_ok(fab_fit_pack(&f, 0, NULL, &bytes, &size));
+    assert_ok(fab_posterior_parse(&p, "bytes", bytes, size));
+    assert_int_equal(p->mix.n, 2);
+    assert_true(p->mix.weight[0] == 0.25 && p->mix.part[1]->mu[2] == b->mu[2]);
+    fab_posterior_free(p);
+    fab_bytes_free(bytes);
+    weight[1] = 0.7; /* what is no mixture goes no further */
+    f.ready = 0;
+    assert_refused(fab_fit_result(&f, &q), FAB_BAD_DATA, "sum to 0.95");
+    fab_tensors_free(f.tensors);
+    fab_gauss_free(a);
+    fab_gauss_free(b);
+}
+
 #define FILES(f) cmocka_unit_test_setup_teardown(f, make_folder, remove_folder)
 
 int main(void)
@@ -434,6 +509,7 @@ int main(void)
         TEST(a_bad_row_leaves_the_state_as_it_was),
         FILES(a_file_says_what_it_holds),
         TEST(only_a_saved_stream_goes_on),
+        TEST(a_method_may_end_in_clusters),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);
 }

@@ -884,6 +884,50 @@ static void what_does_not_fit_is_refused(void **state)
     fab_net_free(net);
 }
 
+static size_t held_now, held_most;
+
+static void *weigh(size_t bytes)
+{
+    size_t *p = aligned_alloc(64, (bytes + 127) / 64 * 64);
+    *p = bytes;
+    held_now += bytes;
+    held_most = held_now > held_most ? held_now : held_most;
+    return p + 8;
+}
+
+static void unweigh(void *p)
+{
+    held_now -= ((size_t *)p)[-8];
+    free((size_t *)p - 8);
+}
+
+/* At least what is held at most, and half as much again at most: not all of it is held at once. */
+static void bytes_is_what_a_fit_takes(void **state)
+{
+    (void)state;
+    for (int way = 0; way < 3; way++) {
+        data d;
+        fab_net *net = net_of(&kinds[0], way == 1 ? "mlp:40:tanh" : "mlp:1000:tanh", NULL);
+        fab_laplace_settings s = quick();
+        fab_fit *f;
+        s.train.epochs = s.again = 1, s.rounds = 3;
+        s.train.alpha = FAB_AUTO_F64;
+        if (way == 0) s.structure = FAB_STRUCTURE_DIAGONAL;
+        if (way == 1) s.structure = FAB_STRUCTURE_FULL;
+        if (way == 2) s.K = 4;
+        fill(&d, FAB_LIKELIHOOD_GAUSSIAN);
+        const fab_input in = {.model = fab_net_model(net)};
+        const double said = fab_fit_bytes("laplace", &s, sizeof s, &in, d.e.x.n, NULL);
+        held_most = held_now = 0;
+        fab_set_allocator(weigh, unweigh);
+        assert_ok(try_fit(&f, in.model, &s, &d.e, NULL, NULL));
+        fab_fit_free(f);
+        fab_set_allocator(NULL, NULL);
+        assert_true(said >= (double)held_most && said <= 1.5 * (double)held_most);
+        fab_net_free(net);
+    }
+}
+
 static const fab_model *tiny;
 static int in_the_last_layer;
 
@@ -937,6 +981,7 @@ int main(void)
         TEST(odd_tables_have_a_posterior),
         FILES(failures_name_the_step_and_keep_the_last_good_state),
         TEST(what_does_not_fit_is_refused),
+        TEST(bytes_is_what_a_fit_takes),
         TEST(every_failed_allocation_is_reported),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

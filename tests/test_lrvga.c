@@ -3,6 +3,8 @@
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
 #include "fabayes/methods.h"
+#include "fit/fit.h"
+#include "methods/lrvga/state.h"
 #include "model/likelihoods/logistic.h"
 #include "la_allocations.h"
 #include "stream_glm.h"
@@ -700,6 +702,37 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     fab_gauss_free(q);
 }
 
+/* Means of n draws err by n^-1/2 of a standard deviation, variances by (2 / n)^1/2 of themselves: five times that is allowed. */
+static void draws_are_those_of_the_posterior(void **state)
+{
+    (void)state;
+    enum { DRAWS = 2000, T = D + 1 };
+    const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 42, 1);
+    for (int64_t n = 7; n <= d.n; n += 35) {
+        double x[T], v[T], sum[T] = {0}, squares[T] = {0};
+        fab_solver *s;
+        fab_fit *f = open_fit("lrvga", D, "K=30 alpha=0.7 beta=50 block=7", NULL, NULL);
+        feed(f, &d, 0, n);
+        const fab_gauss *q = result_of(f);
+        assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
+        assert_int_equal(fab_solver_variances(s, v), FAB_OK);
+        fab_solver_free(s);
+        for (int64_t k = 0; k < DRAWS; k++) {
+            assert_int_equal(fab_lrvga_draw(f->handle[0], (uint64_t)k, x), FAB_OK);
+            for (int64_t i = 0; i < T; i++) {
+                const double z = (x[i] - q->mu[i]) / sqrt(v[i]);
+                sum[i] += z;
+                squares[i] += z * z;
+            }
+        }
+        for (int64_t i = 0; i < T; i++) {
+            assert_true(fabs(sum[i] / DRAWS) < 5 / sqrt(DRAWS));
+            assert_true(fabs(squares[i] / DRAWS - 1) < 5 * sqrt(2. / DRAWS));
+        }
+        fab_fit_free(f);
+    }
+}
+
 /* Each of 400 rows passes once through products with up to 20 columns that are added in f32: 400 * 20 * 2^-24 = 4.8e-4. */
 static void f32_agrees_with_f64(void **state)
 {
@@ -835,6 +868,7 @@ int main(void)
         TEST(split_equals_whole),
         TEST(result_does_not_disturb_the_stream),
         TEST(any_number_of_threads_gives_the_same_bytes),
+        TEST(draws_are_those_of_the_posterior),
         TEST(f32_agrees_with_f64),
         TEST(f32_is_refused_for_classes),
         TEST(f32_takes_half_the_memory),

@@ -209,6 +209,67 @@ static void a_product_counts_the_prior_once(void **state)
     }
 }
 
+/* A prior that says more than the posteriors leaves no Gaussian, and says of which coordinate. */
+static void a_product_that_is_no_gaussian_is_refused(void **state)
+{
+    (void)state;
+    enum { FEW = 3 };
+    double prior[FEW] = {0}, after[FEW] = {0}, mu[FEW] = {0}, psi[FEW] = {1, 1, 1}, evidence;
+    double F[FEW] = {3, 3, 3};
+    fab_gauss *q, *other = some_gauss(FAB_FORM_PRECISION, FAB_F64, FEW - 1, 1, 1, 1);
+    const fab_gauss sure = {.form = FAB_FORM_PRECISION,
+                            .type = FAB_F64,
+                            .D = FEW,
+                            .K = 1,
+                            .mu = mu,
+                            .psi = psi,
+                            .F = F};
+    fab_gauss covariance = sure;
+    covariance.form = FAB_FORM_COVARIANCE;
+    for (int dense = 0; dense < 2; dense++) {
+        fab_product p;
+        assert_ok(fab_product_open(&p, FEW, dense ? 0 : 1, NULL));
+        assert_refused(fab_product_add(&p, other, prior, 1), FAB_BAD_ARGUMENT,
+                       "no Gaussian over 3 coordinates");
+        if (!dense)
+            assert_refused(fab_product_add(&p, &covariance, prior, 1), FAB_BAD_ARGUMENT,
+                           "a part in covariance form with 1 columns, 1 left");
+        assert_ok(fab_product_add(&p, &sure, prior, 1));
+        if (!dense)
+            assert_refused(fab_product_add(&p, &sure, prior, 1), FAB_BAD_ARGUMENT,
+                           "with 1 columns, 0 left");
+        after[1] = -11; /* of 3 3 + 1 on the diagonal; beside the factors there is 1 */
+        assert_refused(fab_product_gauss(&p, after, &q, &evidence), FAB_NUMERIC,
+                       dense ? "coordinate 1 has the precision -1"
+                             : "coordinate 1 has the precision -10 beside its factors");
+        assert_null(q);
+        after[1] = -5; /* 5 on the diagonal, 9 beside it */
+        assert_refused(fab_product_gauss(&p, after, &q, &evidence), FAB_NUMERIC,
+                       dense ? "no positive definite precision is left" : "beside its factors");
+        after[1] = 0;
+        assert_ok(fab_product_gauss(&p, after, &q, &evidence));
+        fab_gauss_free(q);
+        fab_product_close(&p);
+    }
+    fab_gauss_free(other);
+}
+
+static void what_cannot_be_pooled_is_refused(void **state)
+{
+    (void)state;
+    const double weight[2] = {0.5, 0.5};
+    fab_gauss *a = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, WIDE, 1, 40, 1),
+              *b = some_gauss(FAB_FORM_PRECISION, FAB_F64, WIDE, 1, 41, 1), *q;
+    const fab_gauss *same[2] = {a, a}, *mixed[2] = {a, b};
+    double kl;
+    assert_refused(fab_mixture_pool(&q, &(fab_mixture){2, same, weight}, 0, NULL, &kl),
+                   FAB_BAD_ARGUMENT, "a rank of 0");
+    assert_refused(fab_mixture_pool(&q, &(fab_mixture){2, mixed, weight}, 2, NULL, &kl),
+                   FAB_UNSUPPORTED, "part 1 is in precision form");
+    fab_gauss_free(a);
+    fab_gauss_free(b);
+}
+
 /* ---- factor analysis --------------------------------------------------------------------------------- */
 
 static fab_posterior *factors(const char *method, int64_t first, int64_t end, int weighted)
@@ -433,6 +494,8 @@ int main(void)
     const struct CMUnitTest tests[] = {
         TEST(pooling_has_the_mean_and_covariance_of_the_mixture),
         TEST(a_product_counts_the_prior_once),
+        TEST(a_product_that_is_no_gaussian_is_refused),
+        TEST(what_cannot_be_pooled_is_refused),
         TEST(states_of_streams_add_up_in_any_order),
         TEST(a_merged_stream_takes_more_rows),
         TEST(moments_are_those_of_all_rows),

@@ -517,6 +517,7 @@ static void bad_layers_are_refused_with_their_shapes(void **state)
         {"dense:5,", "expected a comma or the end"},
         {"input:1x3x5,flatten", "has 15 numbers, a row has 12"},
         {"input:1x3", "expected input:CHANNELSxHEIGHTxWIDTH"},
+        {"input:12,", "and layers"}, /* its file would be one that nobody reads */
         {"input:1x3x4,dense:5", "gets 1x3x4: expected a vector"},
         {"input:1x3x4,conv:2x5", "gets 1x3x4: the filter is larger"},
         {"input:1x3x4,conv:2x2:same", "odd side"},

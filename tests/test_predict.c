@@ -49,6 +49,33 @@ static void a_point_has_no_width_and_sizes_are_checked(void **state)
     assert_true(v == 0 && fabs(eta - q->mu[0] - q->mu[1]) < 1e-15);
     assert_refused(fab_predict_eta(q, &wrong, &rows, NULL, NULL, &eta, &v), FAB_BAD_ARGUMENT,
                    "theta has 3");
+    const fab_rows narrow = {x, FAB_F64, 1, 1};
+    assert_refused(fab_predict_eta(q, &m, &narrow, NULL, NULL, &eta, &v), FAB_BAD_ARGUMENT,
+                   "rows of 1 numbers, expected 2");
+    fab_gauss_free(q);
+}
+
+static void classes_have_functions_of_their_own(void **state)
+{
+    (void)state;
+    fab_gauss *q = some_gauss(FAB_FORM_COVARIANCE, FAB_F64, 6, 2, 1, 1);
+    const fab_glm m = {FAB_LIKELIHOOD_CATEGORICAL, 2, 3, 0, 1};
+    const double x[2] = {1, 1}, y = 2;
+    const fab_rows rows = {x, FAB_F64, 1, 2};
+    double eta = 0, v = 1, logp[3];
+    fab_scores s;
+    assert_refused(fab_predict_eta(q, &m, &rows, NULL, NULL, &eta, &v), FAB_UNSUPPORTED,
+                   "several predictors: fab_predict_etas");
+    assert_refused(fab_score(&m, 1, &eta, &v, &y, NULL, &s), FAB_UNSUPPORTED,
+                   "by its probabilities: fab_score_classes");
+    assert_refused(fab_predict_classes(q, &m, &rows, NULL, -1, 1, NULL, logp), FAB_BAD_ARGUMENT,
+                   "samples = -1");
+    assert_ok(fab_predict_classes(q, &m, &rows, NULL, 0, 1, NULL, logp));
+    logp[1] = NAN;
+    assert_refused(fab_score_classes(3, 1, logp, &y, NULL, &s), FAB_BAD_DATA,
+                   "row 0: nan is no log probability");
+    assert_refused(fab_score_classes(1, 1, logp, &y, NULL, &s), FAB_BAD_ARGUMENT, "1 classes");
+    assert_refused(fab_score_classes(3, 0, logp, &y, NULL, &s), FAB_BAD_DATA, "no rows");
     fab_gauss_free(q);
 }
 
@@ -292,6 +319,7 @@ int main(void)
     const struct CMUnitTest tests[] = {
         cmocka_unit_test(eta_has_the_moments_of_the_dense_gaussian),
         cmocka_unit_test(a_point_has_no_width_and_sizes_are_checked),
+        cmocka_unit_test(classes_have_functions_of_their_own),
         cmocka_unit_test(gaussian_predictions_are_normal),
         cmocka_unit_test(probabilities_add_up_and_shrink_with_the_variance),
         cmocka_unit_test(two_classes_are_integrated_over_their_predictor),

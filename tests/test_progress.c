@@ -65,6 +65,14 @@ static const work all[] = {
     {"em", VECTORS, 300, 1000, {"K", "6", "tol", "1e-12", "max_iter", "400"}},
     {"ppca", VECTORS, 600, 8000, {"K", "5"}},
     {"pca", VECTORS, 2000, 400, {"K", "5"}},
+    {"kmeans", VECTORS, 40, 20000, {"G", "12", "restarts", "3"}},
+    {"minibatch-kmeans", VECTORS, 40, 40000, {"G", "12", "warmup", "4000"}},
+    {"dpmeans", VECTORS, 20, 6000, {"lambda", "15"}},
+    {"online-dpmeans", VECTORS, 20, 8000, {"lambda", "15"}},
+    {"soft-kmeans", VECTORS, 40, 6000, {"G", "8", "sigma", "1", "max_iter", "30"}},
+    {"mfa", VECTORS, 60, 4000, {"G", "3", "max_iter", "30"}},
+    {"online-mfa", VECTORS, 60, 6000, {"G", "3"}},
+    {"gmm", VECTORS, 30, 4000, {"G", "3", "max_iter", "40"}},
     {"exact", LINEAR, 150, 8000, {NULL}},
     {"ridge", LINEAR, 1500, 300, {NULL}},
     {"laplace", LINEAR, 100, 4000, {"beta", "1"}},
@@ -95,6 +103,14 @@ static const work all[] = {
     {"fitc", PROCESS, 8, 700, {"inducing", "30"}},
 };
 enum { WORKS = sizeof all / sizeof *all };
+
+static const work *work_of(const char *method, kind of)
+{
+    for (int i = 0; i < WORKS; i++)
+        if (strcmp(all[i].method, method) == 0 && all[i].kind == of) return &all[i];
+    fail_msg("there is no work for %s", method);
+    return NULL;
+}
 
 /* Rows, a target that follows them, and whom to fit. */
 typedef struct setting {
@@ -325,7 +341,8 @@ static void two_fits_side_by_side_have_their_own(void **state)
 static void predictions_stop(void **state)
 {
     (void)state;
-    setting *s = some_setting(&all[14]), *t = some_setting(&all[17]);
+    setting *s = some_setting(work_of("rvga", LINEAR)),
+            *t = some_setting(work_of("laplace", NETWORK));
     listener quiet = {0}, l = {.stop_at = 1}, d = {.stop_at = 2};
     const fab_exec x = {.threads = 1, .progress = hear, .progress_ctx = &l},
                    y = {.threads = 1, .progress = hear, .progress_ctx = &d};
@@ -345,6 +362,35 @@ static void predictions_stop(void **state)
     fab_fit_free(g);
     free_setting(s);
     free_setting(t);
+}
+
+typedef struct count {
+    int64_t last, total, wrong;
+} count;
+
+/* Each call is further than the last one, and of the same whole. */
+static int hear_count(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    count *c = ctx;
+    (void)what;
+    if (done <= c->last || total != c->total) c->wrong++;
+    c->last = done;
+    return 0;
+}
+
+static void predictions_count_their_rows(void **state)
+{
+    (void)state;
+    enum { N = 1000, D = 3 };
+    double x[N * D], eta[N], variance[N], mu[D] = {1, 2, 3}, psi[D] = {1, 1, 1};
+    const fab_gauss q = {
+        .form = FAB_FORM_COVARIANCE, .type = FAB_F64, .D = D, .mu = mu, .psi = psi};
+    const fab_glm glm = {.D = D, .classes = 1, .beta = 1};
+    count c = {.total = N};
+    const fab_exec exec = {.threads = 1, .progress = hear_count, .progress_ctx = &c};
+    fab_random_normal(3, FAB_PURPOSE_DATA, 0, 0, N * D, FAB_F64, x);
+    assert_ok(fab_predict_eta(&q, &glm, &(fab_rows){x, FAB_F64, N, D}, NULL, &exec, eta, variance));
+    assert_true(c.last == N && c.wrong == 0);
 }
 
 enum { LEVELS = 997 };
@@ -501,6 +547,7 @@ int main(void)
         cmocka_unit_test(a_stream_counts_the_rows_it_took),
         cmocka_unit_test(two_fits_side_by_side_have_their_own),
         cmocka_unit_test_teardown(predictions_stop, dense_release),
+        cmocka_unit_test(predictions_count_their_rows),
         cmocka_unit_test_teardown(a_pass_for_the_gradient_alone_asks, dense_release),
         cmocka_unit_test_teardown(scores_ask_often_and_stop, dense_release),
         cmocka_unit_test_teardown(the_check_of_a_table_stops_and_takes_no_row, dense_release),

@@ -679,7 +679,11 @@ static void wrong_arrays_are_refused_with_a_sentence(void **state)
     const fab_array y6 = {.p = y}, codes = {.name = "c", .code = code, .word = twice, .words = 2},
                     negative = {.name = "c", .code = low, .word = twice, .words = 2},
                     same = {.name = "c", .code = code, .word = twice, .words = 3},
-                    none = {.name = "c"}, wordless = {.name = "c", .code = code};
+                    none = {.name = "c"}, wordless = {.name = "c", .code = code},
+                    both = {.p = y, .code = code, .word = twice, .words = 2},
+                    whole = {.p = y, .type = FAB_I64}, fewer = {.p = y, .words = -1},
+                    words = {.code = code, .word = twice, .words = 2};
+    const int64_t falling[] = {0, 1, 3, 2, 4, 5, 6};
     const struct {
         fab_arrays a;
         fab_status status;
@@ -709,6 +713,22 @@ static void wrong_arrays_are_refused_with_a_sentence(void **state)
         {{.n = 6, .x = y, .D = 2, .start = start, .index = index, .y = y6},
          FAB_BAD_DATA,
          "row 3: feature 2"},
+        {{.n = 6, .x = infinite, .D = 3, .start = start, .index = index, .y = y6},
+         FAB_BAD_DATA,
+         "row 2: feature 0 is inf"},
+        {{.n = 6, .x = y, .D = 3, .start = falling, .index = index, .y = y6},
+         FAB_BAD_ARGUMENT,
+         "start[3] = 2 does not follow 3"},
+        {{.n = 6, .x = y, .D = (int64_t)1 << 31, .start = start, .index = index, .y = y6},
+         FAB_BAD_ARGUMENT,
+         "2147483648 sparse features"},
+        {{.n = -1, .x = y, .D = 1, .y = y6}, FAB_BAD_ARGUMENT, "-1 rows of 1 and 0 features"},
+        {{.n = 6, .x = y, .D = 1, .y = both}, FAB_BAD_ARGUMENT, "the target is given as 2 things"},
+        {{.n = 6, .x = y, .D = 1, .y = whole}, FAB_BAD_ARGUMENT, "the target is of type"},
+        {{.n = 6, .x = y, .D = 1, .y = fewer}, FAB_BAD_ARGUMENT, "the target has -1 words"},
+        {{.n = 6, .x = y, .D = 1, .y = y6, .weight = words},
+         FAB_BAD_ARGUMENT,
+         "weights and offsets are numbers, not words"},
     };
     for (size_t i = 0; i < sizeof bad / sizeof *bad; i++)
         refuse(&bad[i].a, NULL, bad[i].status, bad[i].words);

@@ -510,6 +510,47 @@ static void a_predictor_beyond_the_digits_is_refused(void **state)
     }
 }
 
+/* Of several classes, too; row 3 is the one that is far off. */
+static void a_row_beyond_the_digits_is_named(void **state)
+{
+    (void)state;
+    const char *const likelihood[] = {"poisson", "categorical classes=3"};
+    for (int l = 0; l < 2; l++) {
+        data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 8, 1);
+        char text[200];
+        d.x[3 * D + 2] = 1e9;
+        snprintf(text, sizeof text, "likelihood=%s alpha=1 warmup=8", likelihood[l]);
+        fab_fit *f = open_fit("rvga", D, text, NULL, NULL);
+        const fab_examples e = rows_from(&d, 0, d.n);
+        assert_int_equal(fab_fit_update(f, &e), FAB_NUMERIC);
+        if (!strstr(fab_detail(), "the predictor of row 3 has variance 1e+18"))
+            fail_msg("%s: %s", likelihood[l], fab_detail());
+        fab_fit_free(f);
+    }
+}
+
+/* A first block of rows is settled as a whole, and scored as its rows are in turn, which is what rows one at a time do: the
+ * products with m rows in place of those with the root, errors of some D m eps. */
+static void a_block_is_scored_as_its_rows_in_turn(void **state)
+{
+    (void)state;
+    const data d = make_data(FAB_LIKELIHOOD_BERNOULLI, D, 12, 1);
+    for (int64_t m = 2; m <= d.n; m++) {
+        fab_report r[2];
+        for (int one = 0; one < 2; one++) {
+            char text[100];
+            snprintf(text, sizeof text, "likelihood=bernoulli alpha=0.7 warmup=%d",
+                     one ? 1 : (int)m);
+            fab_fit *f = open_fit("rvga", D, text, NULL, NULL);
+            feed(f, &d, 0, m);
+            assert_int_equal(fab_fit_report(f, &r[one]), FAB_OK);
+            fab_fit_free(f);
+        }
+        if (!(fabs(r[0].log_score / r[1].log_score - 1) < 12 * D * 2.2e-16 * 100))
+            fail_msg("%d rows: %.17g, in turn %.17g", (int)m, r[0].log_score, r[1].log_score);
+    }
+}
+
 /* ---- the methods again --------------------------------------------------------------------------- */
 
 static void a_posterior_is_a_prior(void **state)
@@ -578,14 +619,14 @@ static void split_saved_and_resumed_is_the_whole(void **state)
 }
 
 /* Earlier files have the covariance and the mean as their state: the same stream goes on.  A state that is no covariance is
- * refused. */
+ * refused, and a mean that is too large for the root of its inverse. */
 static void a_covariance_of_an_earlier_file_goes_on(void **state)
 {
     (void)state;
     enum { T = D + 1 };
     const data d = make_data(FAB_LIKELIHOOD_GAUSSIAN, D, 300, 1);
     fab_gauss *whole = fitted("kalman", &d, "alpha=0.7 beta=1", NULL, NULL);
-    for (int bad = 0; bad < 2; bad++) {
+    for (int bad = 0; bad < 3; bad++) {
         fab_fit *f = open_fit("kalman", D, "alpha=0.7 beta=1", NULL, NULL), *again;
         fab_tensors *file, *old;
         fab_solver *s;
@@ -596,7 +637,8 @@ static void a_covariance_of_an_earlier_file_goes_on(void **state)
         assert_int_equal(fab_solver_create(&s, q, NULL), FAB_OK);
         assert_int_equal(fab_solver_dense(s, P), FAB_OK);
         fab_solver_free(s);
-        if (bad) P[0] = -P[0];
+        if (bad == 1) P[0] = -P[0];
+        if (bad == 2) mu[0] = 1.7e308;
         assert_int_equal(fab_fit_save(f, in_folder("q.safetensors"), NULL), FAB_OK);
         assert_int_equal(fab_tensors_read(&file, in_folder("q.safetensors")), FAB_OK);
         assert_int_equal(fab_tensors_create(&old), FAB_OK);
@@ -692,6 +734,8 @@ int main(void)
         TEST(a_scheme_that_overflows_says_so),
         TEST(rows_under_a_wide_prior_are_learned_together),
         TEST(a_predictor_beyond_the_digits_is_refused),
+        TEST(a_row_beyond_the_digits_is_named),
+        TEST(a_block_is_scored_as_its_rows_in_turn),
         TEST(a_scalar_without_variance_is_the_likelihood_itself),
         TEST(kalman_is_the_closed_form),
         TEST(reflected_and_rotated_rows_are_the_closed_form),

@@ -259,6 +259,103 @@ class Lies(Case):
             write_tensors("lie.st", header, data)
             self.refused(run(["update", "lie.st", "other.csv", "-o", "o.st"]), "lie.st")
 
+    def test_a_run_is_not_gone_on_with_into_a_file_that_nobody_reads(self):
+        """The classes of the target are gone from the scaling: it is of another kind of target than the model."""
+        with open("t.csv") as file:
+            lines = file.read().split()
+        write("c.csv", "\n".join([lines[0]] + ["%s,%s" % (line.rsplit(",", 1)[0], i % 2) for i, line in enumerate(lines[1:])]) + "\n")
+        done = run(["fit", "c.csv", "-y", "y", "-m", "rvga", "--likelihood", "bernoulli", "-o", "m.st", "--threads", "1"])
+        self.assertEqual(done.returncode, 0, done.err)
+        header, data = read_tensors("m.st")
+        header["__metadata__"]["scaling"] = header["__metadata__"]["scaling"].replace('"levels"', '"levelw"')
+        write_tensors("m.st", header, data)
+        self.refused(run(["fit", "c.csv", "-y", "y", "-m", "rvga", "--likelihood", "bernoulli", "-o", "m.st", "--threads", "1", "--resume"]), "m.st")
+
+    def test_units_and_calibration_that_lie_are_refused(self):
+        with open("t.csv") as file:
+            lines = file.read().split()[1:]
+        rows = [(line.split(","), i % 3) for i, line in enumerate(lines)]
+        write("c.csv", "a,b,w,k\n" + "".join("%s,%s,%s,%s\n" % (*r[:2], ("hi", "lo", "mid")[i], "no" if float(r[0]) < 0 else "yes") for r, i in rows))
+        calls = {"poly": "t.csv -f y~poly(a,2)+b -m exact", "conformal": "t.csv -y y -m exact --calibrate conformal",
+                 "temperature": "c.csv -y k -m vga --calibrate temperature"}
+        lies = [("poly", "scaling", ["poly", 0], [1, 2, 3], "the polynomial poly(a, 2) is missing"),
+                ("poly", "scaling", ["poly", 0, 2], 0, "number 2 of poly(a, 2) is impossible"),
+                ("poly", "scaling", ["poly", 0, 0], "x", "number 0 of poly(a, 2) is impossible"),
+                ("poly", "scaling", ["poly"], [[1, 2, 3, 4, 5]] * 2, "polynomials that its formula has not"),
+                ("poly", "scaling", ["means"], [0], "'means' is not a list of 3 numbers"),
+                ("poly", "scaling", ["scales", 1], 0, "number 1 of 'scales' is impossible"),
+                ("poly", "scaling", ["means", 1], None, "number 1 of 'means' is impossible"),
+                ("poly", "scaling", ["target_scale"], -1, "'target_scale' is missing or impossible"),
+                ("poly", "scaling", ["target"], 3, "the target has no name"),
+                ("poly", "scaling", ["from"], ["a"], ""),
+                ("poly", "scaling", ["dialect"], {"separator": "too long"}, "the separator of its dialect is impossible"),
+                ("temperature", "scaling", ["columns", 2, "levels"], [], "column 'w' has no levels"),
+                ("temperature", "scaling", ["columns", 2, "levels"], ["lo", "hi", "mid"], "'levels' are not in order"),
+                ("temperature", "scaling", ["columns", 2, "levels"], [1, 2, 3], "'levels' are not all strings"),
+                ("temperature", "scaling", ["columns", 2, "name"], "a", "two columns are named 'a'"),
+                ("temperature", "scaling", ["columns", 0], {}, "a column has no name"),
+                ("temperature", "scaling", ["columns"], [], "there are no columns"),
+                ("temperature", "scaling", ["levels"], ["no"], "'levels' are fewer than 2"),
+                ("temperature", "calibration", ["temperature"], 0, "a temperature of 0, expected more than 0"),
+                ("temperature", "calibration", ["sd"], -1, "the temperature has no standard error"),
+                ("temperature", "calibration", ["way"], "magic", "its way is not known"),
+                ("temperature", "calibration", ["rows"], 1, "it is of 1 rows"),
+                ("conformal", "calibration", ["quantiles"], [1, 2], "expected 3 quantiles"),
+                ("conformal", "calibration", ["percent", 1], 80, "a quantile of 80 %, expected 90 %"),
+                ("conformal", "calibration", ["quantiles", 1], 0, "the quantile of 90 % is 0"),
+                ("conformal", "calibration", [], {"way": "temperature", "rows": 19, "temperature": 1}, "the target has no classes")]
+        for name, words in calls.items():
+            done = run(["fit", *words.split(), "-o", name + ".st", "--quiet", "--threads", "1"])
+            self.assertEqual(done.returncode, 0, done.err)
+        for name, key, path, lie, words in lies:
+            header, data = read_tensors(name + ".st")
+            top = [json.loads(header["__metadata__"][key])]
+            at, path = top, [0, *path]
+            for step in path[:-1]:
+                at = at[step]
+            at[path[-1]] = lie
+            header["__metadata__"][key] = json.dumps(top[0])
+            write_tensors("lie.st", header, data)
+            with self.subTest(key=key, path=path, lie=lie):
+                self.refused(run(["predict", "lie.st", calls[name].split()[0], "-o", "p.csv"]), "lie.st", words)
+                self.assertFalse(os.path.exists("p.csv"))
+
+    def test_processes_that_lie_are_refused(self):
+        with open("t.csv") as file:
+            lines = file.read().split()
+        write("few.csv", "\n".join(lines[:20]) + "\n")
+        write("many.csv", "a,b,k\n" + "".join("%s,%s,%s\n" % (*line.split(",")[:2], "xyz"[i % 3]) for i, line in enumerate(lines[1:20])))
+        calls = {"gp": "few.csv -y y --model gp:rbf --average=laplace", "vfe": "few.csv -y y -m vfe --model gp:rbf --inducing=5",
+                 "ridge": "few.csv -y y -m kernel-ridge --model gp:rbf", "classes": "many.csv -y k --model gp:2*rbf:l=1"}
+        absent, nan = None, float("nan")
+        lies = [("gp", "L", 0, -1, "its factor has -1 on the diagonal"), ("gp", "X", 0, nan, "a number that is nan"),
+                ("gp", "X", 0, absent, "its tensor 'X' is absent"), ("gp", "a", 0, absent, "its tensor 'a' is absent"),
+                ("gp", "places.weight", 0, -1, "a place has the weight -1"), ("gp", "places.noise", 0, 0, "and the noise 0"),
+                ("gp", "places.weight", 0, absent, "its tensor 'places.weight' is absent"), ("gp", "search", 0, absent, "'search'"),
+                ("gp", "mu", 0, absent, "mu"), ("vfe", "C", 0, 0, "its factor has 0 on the diagonal"),
+                ("vfe", "parameters", 0, absent, "its parameters, model and scaling do not belong together"), ("ridge", "missed", 0, 0, "its rows are missed by 0"),
+                ("classes", "X", 0, absent, "its tensor 'X' is absent"), ("classes", "M", 0, -2, "its factor has -2 on the diagonal"),
+                ("classes", "L", 0, nan, "nan"), ("classes", "s", 0, absent, "its tensor 's' is absent")]
+        for name, words in calls.items():
+            done = run(["fit", *words.split(), "-o", name + ".st", "--quiet", "--threads", "1"])
+            self.assertEqual(done.returncode, 0, done.err)
+        for name, tensor, at, lie, words in lies:
+            header, data = read_tensors(name + ".st")
+            if lie is absent:
+                header["other." + tensor] = header.pop(tensor)
+            else:
+                at = header[tensor]["data_offsets"][0] + 8 * at
+                data = data[:at] + struct.pack("<d", lie) + data[at + 8:]
+            write_tensors("lie.st", header, data)
+            with self.subTest(name=name, tensor=tensor, lie=lie):
+                self.refused(run(["predict", "lie.st", calls[name].split()[0], "-o", "p.csv"]), "lie.st", words)
+                self.assertFalse(os.path.exists("p.csv"))
+        for name in calls:
+            header, data = read_tensors(name + ".st")
+            del header["__metadata__"]["scaling"]
+            write_tensors("lie.st", header, data)
+            self.refused(run(["predict", "lie.st", "few.csv"]), "is a Gaussian process without a scaling")
+
     def test_no_word_of_a_file_is_a_command_to_the_terminal(self):
         with open("t.csv") as file:
             lines = file.read().splitlines()

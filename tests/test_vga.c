@@ -728,6 +728,22 @@ static void rank_K_is_near_and_full_rank_is_exact(void **state)
     fab_fit_free(full);
 }
 
+/* Steps for L that are not relaxed, or by too much, swing around their end: they take hundreds, these at most 52. */
+static void steps_end_soon(void **state)
+{
+    (void)state;
+    for (int l = 1; l < 4; l++)
+        for (int seed = 1; seed < 6; seed++) {
+            problem p = some_problem((fab_likelihood)l, seed % 2 ? 300 : 40, 8, (uint64_t)seed);
+            p.alpha = 1e-3;
+            const fab_vga_settings s = vga_settings(&p);
+            fab_fit *f = vga_of(&p, &s);
+            const fab_report r = report_of(f);
+            assert_true(r.converged && r.iterations <= 80);
+            fab_fit_free(f);
+        }
+}
+
 static void what_it_cannot_do_is_refused(void **state)
 {
     (void)state;
@@ -794,6 +810,7 @@ int main(void)
         TEST(separated_classes_are_told_apart),
         TEST(odd_sizes_and_odd_targets_fit),
         TEST(rank_K_is_near_and_full_rank_is_exact),
+        TEST(steps_end_soon),
         TEST(what_it_cannot_do_is_refused),
         TEST(every_failed_allocation_is_reported),
     };
