@@ -158,7 +158,7 @@ static fab_status parse_input(reader *r)
     s.c = fab_layer_number(&p);
     if (*p == 'x') p++, s.h = fab_layer_number(&p);
     if (*p == 'x') p++, s.w = fab_layer_number(&p);
-    if (*p != ',' || s.c < 1 || s.h < 1 || s.w < 1)
+    if (*p != ',' || !p[1] || s.c < 1 || s.h < 1 || s.w < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "network: '%.40s': expected input:CHANNELSxHEIGHTxWIDTH and layers", r->p);
     if ((double)s.c * (double)s.h * (double)s.w != (double)r->net->model.head.D)
