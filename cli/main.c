@@ -8,9 +8,9 @@
 #include <string.h>
 
 static const verb *const verbs[] = {
-    &verb_fa,     &verb_fit,  &verb_cluster, &verb_update, &verb_predict, &verb_score,
-    &verb_report, &verb_tune, &verb_propose, &verb_sample, &verb_compare, &verb_merge,
-    &verb_test,   &verb_info, &verb_methods, &verb_demo,
+    &verb_fa,     &verb_fit,      &verb_cluster, &verb_update,  &verb_predict, &verb_score,
+    &verb_report, &verb_tune,     &verb_propose, &verb_sample,  &verb_compare, &verb_merge,
+    &verb_test,   &verb_evidence, &verb_info,    &verb_methods, &verb_demo,
 };
 
 static int print_usage(void)

@@ -22,6 +22,6 @@ typedef struct verb {
 
 extern const verb verb_fa, verb_fit, verb_predict, verb_score, verb_update, verb_sample,
     verb_compare, verb_info, verb_methods, verb_demo, verb_tune, verb_report, verb_propose,
-    verb_merge, verb_cluster, verb_test;
+    verb_merge, verb_cluster, verb_test, verb_evidence;
 
 #endif

@@ -188,6 +188,13 @@ FAB_API fab_status fab_posterior_pack(const fab_mixture *m, const fab_tensors *m
                                       size_t *size);
 FAB_API fab_status fab_gauss_save(const char *path, const fab_gauss *g, const fab_tensors *more);
 
+/* ---- importance weights ------------------------------------------------------------------------ */
+
+/* Logarithms of n importance weights, p(theta_s) / q(theta_s) up to a constant: the largest are replaced by quantiles of the generalised
+ * Pareto distribution that fits them (Pareto smoothed importance sampling).  *k (or NULL), its shape, says how far means with these
+ * weights can be trusted: below 0.5 well, above 0.7 not at all.  -infinity: all weights are alike; +infinity: they are too few. */
+FAB_API fab_status fab_pareto_smooth(int64_t n, double *logw, double *k);
+
 /* ---- distance ---------------------------------------------------------------------------------- */
 
 /* How far Gaussian a, the estimate, is from Gaussian b, the reference. */

@@ -922,6 +922,56 @@ FAB_API fab_status fab_clusters_view_assign(fab_clusters_view *v, const fab_rows
  * the mean of the two entropies (1: the same). */
 FAB_API fab_status fab_partitions_compare(int64_t n, const int64_t *a, const int64_t *b,
                                           double *rand, double *information);
+/* ---- evidence ---------------------------------------------------------------------------------- */
+
+/* How likely are the rows under a model, its coefficients integrated over their prior?  By importance sampling from a posterior:
+ *
+ *     fab_importance *e;
+ *     fab_regression_importance(r, &(fab_data){.file = "houses.csv"}, NULL, &e);   // the rows that r was fitted to
+ *     printf("%g +- %g, k = %g\n", e->log_evidence, e->se, e->k);
+ *     fab_importance_free(e);
+ *
+ * Of draws theta_s of the proposal, the posterior q or a wider one: weights w_s = p(y | theta_s) p(theta_s) / q(theta_s), smoothed
+ * (fab_pareto_smooth), and their mean.  The same draws say how well each row is predicted by all others (PSIS-LOO). */
+typedef struct fab_importance_plan {
+    int64_t samples; /* draws; 0: 4000 */
+    int64_t seed;
+    /* The proposal: standard deviations over those of the posterior (0: 1), and Student's t of so many degrees of freedom in place of
+     * Gaussians (0: Gaussians).  Both 0: the posterior and, where k is above 0.5, also wider = 1.2 with nu = 5; the one of the smaller k
+     * is kept. */
+    double wider;
+    int64_t nu;
+    int64_t no_rows; /* 1: rows are not left out, which takes a second pass over them */
+} fab_importance_plan;
+
+typedef struct fab_importance {
+    int64_t n, dropped; /* rows; left out for a missing value */
+    double weight;      /* sum of their weights */
+    int64_t D, samples; /* coordinates of theta; draws */
+    /* prior precisions of the coefficients, or of all weights of a network, and of intercepts (0: there is none of its own), in
+     * fitting units */
+    double alpha, intercept_alpha;
+    /* log p(y), in the user's units, with its standard error; effective number of draws; fab_pareto_smooth */
+    double log_evidence, se, ess, k;
+    double wider; /* the proposal */
+    int64_t nu;
+    /* Sum of log p(y_i | all other rows), its standard error; effective number of parameters; rows whose k is above 0.7.
+     * NaN where rows are not left out. */
+    double elpd, elpd_se, p_loo;
+    int64_t bad;
+    double *row_elpd, *row_k; /* n each; or NULL */
+} fab_importance;
+
+/* Refused where the prior is not known or no Gaussian of precision alpha, and of a posterior that is a point, over the last layer, or of a
+ * process, whose evidence is exact.  *d: the rows of the fit; all of them are held in memory.  how NULL: zeros.  Gives *e. */
+FAB_API fab_status fab_regression_importance(fab_regression *r, const fab_data *d,
+                                             const fab_importance_plan *how, fab_importance **e);
+FAB_API void fab_importance_free(fab_importance *e); /* takes NULL */
+/* probability (n): of each model, where all are equally likely before; *best (or NULL): the likeliest.  FAB_BAD_ARGUMENT where they are not
+ * of as many rows, of the same weight. */
+FAB_API fab_status fab_importance_compare(int64_t n, const fab_importance *const *e,
+                                          double *probability, int64_t *best);
+
 /* ---- tests ------------------------------------------------------------------------------------- */
 
 /* Two tables compared, or two groups of columns of one: the tests of kernel.h.

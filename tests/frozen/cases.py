@@ -262,6 +262,10 @@ def linear():
                "fit sparse.libsvm -m lrvga -k 2 -o s.safetensors", "update s.safetensors new_sparse.libsvm")
     yield Case("test", "test numbers.csv new_numbers.csv", "test numbers.csv new_numbers.csv --witness w.csv --json --permutations 50",
                "test numbers.csv -x 0 -y y", "test two.csv -x 0 -y last --missing drop --json", "test numbers.csv", tolerance=1e-5)
+    yield Case("evidence", "fit numbers.csv -y y -o a.safetensors --quiet", "fit numbers.csv -y y --exclude 0 -o b.safetensors --quiet",
+               "evidence numbers.csv a.safetensors b.safetensors --samples 500", "fit two.csv -y kind -m laplace --alpha=1 -o c.safetensors --quiet",
+               "evidence two.csv c.safetensors --samples 500 --json --rows-out rows.csv", "evidence numbers.csv c.safetensors",
+               "evidence two.csv c.safetensors --nu 0", tolerance=1e-5)
     yield Case("merge", "fit numbers.csv -y y -o a.safetensors --quiet", "fit new_numbers.csv -y y -o b.safetensors --quiet",
                "merge a.safetensors b.safetensors -o c.safetensors", "info c.safetensors",
                "fit numbers.csv -y y -m lrvga -k 2 -o d.safetensors --quiet", "fit new_numbers.csv -y y -m lrvga -k 2 --units d.safetensors -o e.safetensors --quiet",
