@@ -104,7 +104,7 @@ static void smoothing_is_that_of_its_definition(void **state)
     for (int s = 0; s < 4; s++)
         for (int j = 1; j < 5; j++) {
             const int64_t n = sizes[s];
-            double *w = pareto(n, 0.3 * j, (uint64_t)(10 * s + j)), *want = doubles(n), k;
+            double *w = pareto(n, 0.3 * j, 10 * (uint64_t)s + (uint64_t)j), *want = doubles(n), k;
             for (int64_t i = 0; i < n; i++)
                 w[i] += 1000; /* what is common to all does not matter */
             const double plain = plain_pareto(n, w, want);
@@ -124,7 +124,7 @@ static void k_is_the_shape_of_the_tail(void **state)
     const double M = 3 * sqrt((double)n);
     for (int j = 0; j < 4; j++) {
         const double shape = 0.1 + 0.3 * j;
-        double *w = pareto(n, shape, (uint64_t)(100 + j)), k;
+        double *w = pareto(n, shape, 100 + (uint64_t)j), k;
         assert_ok(fab_pareto_smooth(n, w, &k));
         assert_near(k, (M * shape + 5) / (M + 10), 5 * (1 + shape) / sqrt(M));
     }

@@ -170,7 +170,9 @@ static int ask(const evidence_call *c, const char *file, answer *a)
     if (s != FAB_OK) return say_status(s);
     s = fab_regression_importance(r, &d, &c->plan, &a->e);
     fab_regression_free(r);
-    return s == FAB_OK && a->e ? DONE : say_status(s);
+    if (s == FAB_OK && a->e) return DONE;
+    const int said = say_status(s);
+    return said == DONE ? FAILED : said;
 }
 
 static int run_evidence(const evidence_call *c, const char *const *files, int n, answer *all)

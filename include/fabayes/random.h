@@ -43,9 +43,8 @@ typedef enum fab_purpose {
     FAB_PURPOSE_HELD = 15,      /* rows that a stream holds, to say how likely they are */
     FAB_PURPOSE_FEATURES = 16,  /* frequencies of random features */
     FAB_PURPOSE_PERMUTE = 17,   /* orders of the rows of a permutation test */
-    FAB_PURPOSE_EVIDENCE =
-        18,      /* draws of a posterior that are weighed to say how likely the data are */
-    FAB_PURPOSES /* how many; a caller's own may be any from 1000 to 65535 */
+    FAB_PURPOSE_EVIDENCE = 18, /* draws of a posterior that are weighed: how likely are the data? */
+    FAB_PURPOSES               /* how many; a caller's own may be any from 1000 to 65535 */
 } fab_purpose;
 
 /* The 128 bits of one block. */
