@@ -170,9 +170,7 @@ static int ask(const evidence_call *c, const char *file, answer *a)
     if (s != FAB_OK) return say_status(s);
     s = fab_regression_importance(r, &d, &c->plan, &a->e);
     fab_regression_free(r);
-    if (s == FAB_OK && a->e) return DONE;
-    const int said = say_status(s);
-    return said == DONE ? FAILED : said;
+    return s == FAB_OK ? DONE : say_status(s);
 }
 
 static int run_evidence(const evidence_call *c, const char *const *files, int n, answer *all)
@@ -227,7 +225,7 @@ static int run(const verb *self, int argc, char **argv)
         OPTION_QUIET(&c.quiet)};
     const call_shape shape = {options, COUNT(options), operand, 2, FILES + 1, NULL, NULL, NULL};
     int status, given;
-    if (!options_parse(self, &shape, argc, argv, &given, &status)) return status;
+    if (!options_parse(self, &shape, argc, argv, &given, &status) || given < 2) return status;
     c.data.file = operand[0];
     status = check(&c, operand, given - 1);
     if (status != DONE) return status;
