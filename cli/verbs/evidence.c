@@ -167,10 +167,12 @@ static int ask(const evidence_call *c, const char *file, answer *a)
     const int status = data_of(&d, &c->data);
     if (status != DONE) return status;
     fab_status s = fab_regression_load(&r, file, &exec);
-    if (s != FAB_OK) return say_status(s);
-    s = fab_regression_importance(r, &d, &c->plan, &a->e);
-    fab_regression_free(r);
-    return s == FAB_OK ? DONE : say_status(s);
+    if (s == FAB_OK) {
+        s = fab_regression_importance(r, &d, &c->plan, &a->e);
+        fab_regression_free(r);
+    }
+    if (s == FAB_OK) return DONE;
+    return say_status(s) == WRONG ? WRONG : FAILED;
 }
 
 static int run_evidence(const evidence_call *c, const char *const *files, int n, answer *all)
