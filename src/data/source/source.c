@@ -4,6 +4,7 @@
 #include "data/source/source.h"
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "data/source/ahead.h"
 #include "data/source/lines.h"
 #include "data/source/words.h"
 #include "base/settings.h"
@@ -243,6 +244,9 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
     if (o->columns_max < 0 || o->columns_max > INT32_MAX)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: at most %lld columns, expected 0 to %d", path,
                         (long long)o->columns_max, INT32_MAX);
+    if (o->threads < 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld threads, expected 1 or more, or 0 for all cores",
+                        path, (long long)o->threads);
     if (o->rows && strcmp(o->rows, "-") == 0 && strcmp(path, "-") == 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "rows: standard input is already the data");
     if (o->categorical && !o->words)
@@ -261,7 +265,8 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
                        .number = fab_number,
                        .concern = o->concern,
                        .concerns = o->concerns,
-                       .leave_index = o->leave_index != 0};
+                       .leave_index = o->leave_index != 0,
+                       .threads = o->threads};
     if (o->usual) (*s)->usual = *o->usual;
     return fab_copy_text(&(*s)->path, path);
 }
@@ -335,6 +340,7 @@ void fab_source_close(fab_source *s)
     fab_stream_close(&s->in);
     if (s->words)
         for (int64_t j = 0; j < s->columns; j++) fab_dictionary_free(s->words[j]);
+    fab_ahead_free(s->ahead);
     fab_release(s->words);
     fab_release(s->unread);
     fab_release(s->key);

@@ -96,29 +96,44 @@ static void replace_returns(char *p, size_t n)
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
+/* What is unseen, at the front of this window or of another one. */
+static void move_window(fab_stream *in, char *to)
+{
+    const size_t kept = in->end - in->begin;
+    memmove(to, in->window + in->begin, kept);
+    if (to != in->window) fab_release(in->window);
+    in->window = to;
+    in->begin = 0;
+    in->end = kept;
+}
+
+static size_t line_max(const fab_stream *in)
+{
+    return in->line_max ? in->line_max : FAB_STREAM_MAX;
+}
+
+static fab_status line_is_long(const fab_stream *in)
+{
+    return FAB_FAIL(FAB_BAD_FILE,
+                    "%s: line %lld is longer than %.3g MB; is this a table? --max-columns "
+                    "raises the limit",
+                    in->name, (long long)in->lines + 1, (double)line_max(in) / 1e6);
+}
+
 /* A larger window, or what is unseen moved to the front of this one. */
 static fab_status make_room(fab_stream *in)
 {
-    const size_t kept = in->end - in->begin;
+    const size_t kept = in->end - in->begin, most = line_max(in);
     char *to = in->window;
     if (kept == in->room) {
-        const size_t most = in->line_max ? in->line_max : FAB_STREAM_MAX;
-        if (in->room >= most)
-            return FAB_FAIL(FAB_BAD_FILE,
-                            "%s: line %lld is longer than %.3g MB; is this a table? --max-columns "
-                            "raises the limit",
-                            in->name, (long long)in->lines + 1, (double)most / 1e6);
+        if (in->room >= most) return line_is_long(in);
         const size_t room = in->room > most / 2 ? most : 2 * in->room;
         void *p;
         FAB_TRY(fab_alloc_array(&p, (int64_t)(room + FAB_STREAM_PAD), 1, in->name));
         to = p;
         in->room = room;
     }
-    memmove(to, in->window + in->begin, kept);
-    if (to != in->window) fab_release(in->window);
-    in->window = to;
-    in->begin = 0;
-    in->end = kept;
+    move_window(in, to);
     return FAB_OK;
 }
 
@@ -163,6 +178,9 @@ fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line)
         const char *start = in->window + in->begin;
         const size_t have = in->end - in->begin;
         const char *stop = have > scanned ? memchr(start + scanned, '\n', have - scanned) : NULL;
+        /* a window that was made larger to read ahead takes no longer lines */
+        if ((stop ? (size_t)(stop - start) + 1 : have) > fab_stream_line_most(in))
+            return line_is_long(in);
         if (stop || (in->ended && have > from)) {
             *line = (fab_span){start, stop ? (size_t)(stop - start) : have};
             return FAB_OK;
@@ -171,6 +189,38 @@ fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line)
         if (have > scanned) scanned = have;
         FAB_TRY(fill(in));
     }
+}
+
+size_t fab_stream_line_most(const fab_stream *in)
+{
+    return line_max(in) > in->first_room ? line_max(in) : in->first_room;
+}
+
+/* Would a read come back at once? */
+static int is_ready(const fab_stream *in)
+{
+    struct pollfd p = {.fd = in->file, .events = POLLIN};
+    return in->file < 0 || in->start >= 0 || poll(&p, 1, 0) > 0;
+}
+
+fab_status fab_stream_gather(fab_stream *in, size_t most, fab_span *seen)
+{
+    while (in->end - in->begin < most && !in->ended && is_ready(in)) {
+        const size_t kept = in->end - in->begin;
+        void *p;
+        if (in->end == in->room && in->room < most) { /* once, for the blocks to come too */
+            if (fab_alloc_array(&p, (int64_t)(most + FAB_STREAM_PAD), 1, in->name) != FAB_OK) break;
+            move_window(in, p);
+            in->room = most;
+        }
+        if (kept == in->room) break;
+        const fab_status filled = fill(in);
+        if (filled == FAB_STOPPED) return filled;
+        if (filled != FAB_OK) break;
+    }
+    const size_t have = in->end - in->begin;
+    *seen = (fab_span){in->window + in->begin, have < most ? have : most};
+    return FAB_OK;
 }
 
 /* The length of the first `lines` lines of the n bytes at p; 0 when there are fewer. */
@@ -200,6 +250,7 @@ fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *
 void fab_stream_take(fab_stream *in, size_t n)
 {
     in->begin += n;
+    in->taken += (int64_t)n;
 }
 
 fab_status fab_stream_line(fab_stream *in, fab_span *line)
@@ -215,7 +266,9 @@ fab_status fab_stream_line(fab_stream *in, fab_span *line)
 
 void fab_stream_give_back(fab_stream *in, fab_span line)
 {
-    in->begin = (size_t)(line.p - in->window);
+    const size_t begin = (size_t)(line.p - in->window);
+    in->taken -= (int64_t)(in->begin - begin);
+    in->begin = begin;
     in->lines--;
 }
 
@@ -248,7 +301,7 @@ static fab_status start(fab_stream *in, size_t room)
     if (room < 2) room = 2;
     FAB_TRY(fab_alloc_array(&p, (int64_t)(room + FAB_STREAM_PAD), 1, in->name));
     in->window = p;
-    in->room = room;
+    in->room = in->first_room = room;
     memset(in->window, 0, FAB_STREAM_PAD);
     FAB_TRY(read_first(in, FAB_UNPACK_MAGIC));
     const fab_packing *packed = fab_unpack_find(in->first, in->first_n);
@@ -317,7 +370,7 @@ fab_status fab_stream_rewind(fab_stream *in)
     if (in->unpack) FAB_TRY(fab_unpack_rewind(in->unpack));
     if (in->recode) fab_recode_rewind(in->recode);
     in->begin = in->end = 0;
-    in->lines = in->raw = 0;
+    in->lines = in->taken = in->raw = 0;
     in->ended = 0;
     in->first_n = 0;
     FAB_TRY(read_first(in, in->mark));

@@ -34,7 +34,9 @@ typedef struct fab_stream {
     char *window;            /* unseen bytes are window[begin .. end) */
     size_t room, begin, end; /* room: without the padding */
     size_t line_max; /* the most that the window may grow to: the longest line; 0: FAB_STREAM_MAX */
-    int64_t lines;   /* lines taken so far */
+    size_t first_room; /* the window to begin with: lines may be as long in any case */
+    int64_t lines;     /* lines taken so far */
+    int64_t taken;     /* bytes taken so far, as UTF-8 */
     size_t unasked;  /* bytes since whoever watches (the global hook) was asked whether to go on */
     int ended;       /* nothing comes after window[end) */
     int file, owned; /* file -1: the memory; owned: close it */
@@ -65,6 +67,11 @@ fab_status fab_stream_look(fab_stream *in, size_t n, fab_span *seen);
 fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line);
 /* Look at the first `lines` lines from here, at most `max` bytes; no more is read than that takes. */
 fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *head);
+/* Look at the bytes that come without waiting, `most` of them at most; a failure is left to who needs what is behind them, but
+ * that somebody said stop. */
+fab_status fab_stream_gather(fab_stream *in, size_t most, fab_span *seen);
+/* The bytes that a line may take with its end. */
+size_t fab_stream_line_most(const fab_stream *in);
 /* Take n bytes that were looked at. */
 void fab_stream_take(fab_stream *in, size_t n);
 /* Look at the next line and take it with its end: \n or \r\n, which the span leaves out. */
