@@ -11,6 +11,7 @@
 #include <math.h>
 #include <stdarg.h>
 #include <unistd.h>
+#include <zlib.h>
 
 /* ---- what a reading says, as a text ------------------------------------------------------------- */
 
@@ -70,7 +71,7 @@ static trace trace_of(const char *text, size_t n, fab_source_options o, int thre
 {
     trace t = {.text = malloc(TRACE)};
     fab_source *s;
-    o.threads = threads;
+    o.threads = threads > 0 ? threads : 1;
     const size_t room = threads ? FAB_STREAM_ROOM : 61;
     t.text[0] = '\0';
     if (fab_source_open_memory(&s, "rows.csv", text, n, &o, room) != FAB_OK) {
@@ -323,6 +324,154 @@ static void a_pipe_is_read_as_it_comes(void **state)
     close(before);
 }
 
+/* ---- compressed files ---------------------------------------------------------------------------- */
+
+static unsigned char *gzip(const char *text, size_t n, size_t *size)
+{
+    z_stream z = {.next_in = (void *)(uintptr_t)text, .avail_in = (unsigned)n};
+    assert_int_equal(deflateInit2(&z, 1, Z_DEFLATED, 15 + 16, 8, Z_DEFAULT_STRATEGY), Z_OK);
+    *size = deflateBound(&z, n);
+    unsigned char *out = malloc(*size);
+    z.next_out = out;
+    z.avail_out = (unsigned)*size;
+    assert_int_equal(deflate(&z, Z_FINISH), Z_STREAM_END);
+    *size = z.total_out;
+    deflateEnd(&z);
+    return out;
+}
+
+static char *many_rows(int rows, size_t *n)
+{
+    char *text = malloc((size_t)rows * 32);
+    *n = 0;
+    for (int i = 0; i < rows; i++) *n += (size_t)sprintf(text + *n, "%d,%d.385,-1e-3\n", i, i % 29);
+    return text;
+}
+
+/* Read all rows of many_rows and see that they are; gives the status of the end. */
+static fab_status read_many(fab_source *s, int64_t *rows)
+{
+    double x[30];
+    int64_t got = 1;
+    fab_status status = FAB_OK;
+    for (*rows = 0; status == FAB_OK && got > 0; *rows += got) {
+        int64_t done, total;
+        status = fab_source_next(s, 10, x, &got);
+        for (int64_t i = 0; i < got; i++)
+            assert_true(x[3 * i] == (double)(*rows + i) &&
+                        x[3 * i + 1] == (double)((*rows + i) % 29) + 0.385);
+        fab_source_position(s, &done, &total);
+        assert_true(done >= 0 && done <= total);
+    }
+    return status;
+}
+
+static fab_source *open_gzip(const unsigned char *gz, size_t size)
+{
+    fab_source *s;
+    const fab_source_options o = {.threads = 2};
+    assert_int_equal(fab_source_open_memory(&s, "rows.csv.gz", gz, size, &o, FAB_STREAM_ROOM),
+                     FAB_OK);
+    s->in.thread_after = 1;
+    return s;
+}
+
+static void a_thread_unpacks_what_the_reader_would(void **state)
+{
+    (void)state;
+    enum { ROWS = 200000 };
+    size_t n, size;
+    int64_t rows, done, total;
+    char *text = many_rows(ROWS, &n);
+    unsigned char *gz = gzip(text, n, &size);
+    fab_source *s = open_gzip(gz, size);
+    assert_int_equal(read_many(s, &rows), FAB_OK);
+    assert_true(rows == ROWS && s->in.thread != NULL);
+    fab_source_position(s, &done, &total);
+    assert_true(done == total && total == (int64_t)size);
+    fab_source_close(s);
+    s = open_gzip(gz, size); /* left in the middle, the thread at work */
+    double x[3];
+    int64_t got;
+    for (int i = 0; i < 50000; i++) assert_int_equal(fab_source_next(s, 1, x, &got), FAB_OK);
+    assert_non_null(s->in.thread);
+    fab_source_close(s);
+    free(text);
+    free(gz);
+}
+
+static void rows_before_damage_are_given_by_the_thread_too(void **state)
+{
+    (void)state;
+    enum { ROWS = 200000 };
+    size_t n, size;
+    int64_t rows, alone;
+    char *text = many_rows(ROWS, &n);
+    unsigned char *gz = gzip(text, n, &size);
+    for (int kind = 0; kind < 2; kind++) {
+        const size_t left = kind ? size : size / 2;
+        if (kind) memset(gz + size / 2, 0xFF, 64);
+        fab_source *s = open_gzip(gz, left);
+        s->in.threads = 1;
+        const fab_status expected = read_many(s, &alone);
+        char sentence[300];
+        snprintf(sentence, sizeof sentence, "%s", fab_detail());
+        assert_true(expected == FAB_BAD_FILE && !s->in.thread);
+        fab_source_close(s);
+        s = open_gzip(gz, left);
+        assert_int_equal(read_many(s, &rows), expected);
+        assert_non_null(s->in.thread);
+        assert_string_equal(fab_detail(), sentence);
+        assert_int_equal(rows, alone);
+        assert_int_equal(read_many(s, &rows), expected); /* and again */
+        assert_string_equal(fab_detail(), sentence);
+        fab_source_close(s);
+    }
+    free(text);
+    free(gz);
+}
+
+static int stops_later(void *ctx, const char *what, int64_t done, int64_t total)
+{
+    (void)what, (void)done, (void)total;
+    return ++*(int *)ctx > 2;
+}
+
+/* A pipe that stays open and gives nothing: whoever waits for the thread can be stopped, and closing ends it. */
+static void a_thread_that_waits_for_a_pipe_can_be_stopped(void **state)
+{
+    (void)state;
+    int ends[2], asked = 0;
+    size_t n, size;
+    assert_int_equal(pipe(ends), 0);
+    const int before = dup(STDIN_FILENO);
+    dup2(ends[0], STDIN_FILENO);
+    close(ends[0]);
+    char *text = many_rows(2000, &n);
+    unsigned char *gz = gzip(text, n, &size);
+    assert_true(size < 60000 && write(ends[1], gz, size - 9) == (ssize_t)size - 9);
+    fab_source *s;
+    double x[3];
+    int64_t got = 1, rows = 0;
+    assert_int_equal(fab_source_open(&s, "-", &(fab_source_options){.threads = 2}), FAB_OK);
+    s->in.thread_after = 1;
+    fab_set_progress(stops_later, &asked);
+    fab_status status = FAB_OK;
+    while (status == FAB_OK) {
+        status = fab_source_next(s, 1, x, &got);
+        rows += got;
+    }
+    assert_int_equal(status, FAB_STOPPED);
+    assert_true(rows > 1000 && s->in.thread);
+    fab_set_progress(NULL, NULL);
+    fab_source_close(s);
+    close(ends[1]);
+    dup2(before, STDIN_FILENO);
+    close(before);
+    free(text);
+    free(gz);
+}
+
 /* Without memory for blocks rows come one at a time, and are the same. */
 static int64_t allowed;
 
@@ -375,6 +524,9 @@ int main(void)
         TEST(many_words_get_their_codes_in_order),
         TEST(a_line_is_as_long_as_it_may_be_without),
         TEST(a_pipe_is_read_as_it_comes),
+        TEST(a_thread_unpacks_what_the_reader_would),
+        TEST(rows_before_damage_are_given_by_the_thread_too),
+        TEST(a_thread_that_waits_for_a_pipe_can_be_stopped),
         TEST(without_memory_for_blocks_the_rows_are_the_same),
     };
     return cmocka_run_group_tests(tests, NULL, NULL);

@@ -164,7 +164,7 @@ static fab_status make_pieces(fab_source *s, fab_ahead *a)
 static fab_status create(fab_source *s)
 {
     void *p;
-    const int64_t threads = s->threads > 0 ? s->threads : fab_cores();
+    const int64_t threads = s->in.threads > 0 ? s->in.threads : fab_cores();
     FAB_TRY(fab_alloc_array(&p, 1, sizeof(fab_ahead), s->in.name));
     fab_ahead *a = p;
     *a = (fab_ahead){.pieces = threads < MOST_PIECES ? (int)threads : MOST_PIECES,

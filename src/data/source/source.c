@@ -265,8 +265,7 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
                        .number = fab_number,
                        .concern = o->concern,
                        .concerns = o->concerns,
-                       .leave_index = o->leave_index != 0,
-                       .threads = o->threads};
+                       .leave_index = o->leave_index != 0};
     if (o->usual) (*s)->usual = *o->usual;
     return fab_copy_text(&(*s)->path, path);
 }
@@ -284,6 +283,7 @@ fab_status fab_source_check_columns(const fab_source *s, int64_t columns)
 static fab_status start(fab_source *s, const fab_source_options *o)
 {
     s->in.line_max = (size_t)s->columns_max * FAB_COLUMN_BYTES;
+    s->in.threads = o->threads;
     FAB_TRY(choose(s, o->format));
     s->categorical = o->categorical;
     s->none = o->none;

@@ -82,7 +82,6 @@ struct fab_source {
     const fab_arrays *arrays;          /* rows in memory, borrowed; otherwise NULL */
     struct fab_ahead *ahead; /* rows of text that were read before they were asked for; or NULL */
     int alone;               /* 1: they are not read so */
-    int64_t threads;         /* an option */
     int64_t ahead_rows;      /* so many were */
     size_t piece;            /* bytes that a thread reads at a time; 0: ahead.c says */
     void *view; /* arrays that were made for a table; columns chosen of another; owned */

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "data/source/recode.h"
 #include "data/source/unpack.h"
+#include "data/source/unpack_thread.h"
+#include "la/threads.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +27,8 @@ enum { WAIT_MS = 200 };
 /* Whether to go on; how far the reading is. */
 static fab_status ask(const fab_stream *in)
 {
-    return fab_watch_tick(&(fab_watch){0}, "reading", in->raw, in->total);
+    const int64_t used = in->thread ? fab_unpack_thread_used(in->thread) : in->raw;
+    return fab_watch_tick(&(fab_watch){0}, "reading", used, in->total);
 }
 
 /* A pipe may give nothing for a long time: a stop is heard meanwhile. */
@@ -40,7 +43,6 @@ static fab_status wait_for_bytes(const fab_stream *in)
 static fab_status read_file(fab_stream *in, void *to, size_t n, size_t *got)
 {
     ssize_t r;
-    if (in->start < 0) FAB_TRY(wait_for_bytes(in));
     do r = read(in->file, to, n);
     while (r < 0 && errno == EINTR);
     if (r < 0) return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read: %s", in->name, strerror(errno));
@@ -48,8 +50,8 @@ static fab_status read_file(fab_stream *in, void *to, size_t n, size_t *got)
     return FAB_OK;
 }
 
-/* At most n bytes; *got = 0 at the end. */
-static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
+/* At most n bytes, without waiting for a pipe; *got = 0 at the end. */
+static fab_status read_now(fab_stream *in, void *to, size_t n, size_t *got)
 {
     if (in->file >= 0) {
         FAB_TRY(read_file(in, to, n, got));
@@ -60,6 +62,59 @@ static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
     }
     in->raw += (int64_t)*got;
     return FAB_OK;
+}
+
+static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
+{
+    if (in->file >= 0 && in->start < 0) FAB_TRY(wait_for_bytes(in));
+    return read_now(in, to, n, got);
+}
+
+/* Would a read come back at once? */
+static int has_bytes(const fab_stream *in)
+{
+    struct pollfd p = {.fd = in->file, .events = POLLIN};
+    return in->file < 0 || in->start >= 0 || poll(&p, 1, 0) > 0;
+}
+
+/* ---- a thread that unpacks -------------------------------------------------------------------- */
+
+/* On the thread, where nobody is to be asked: whoever waits for it is. */
+static fab_status thread_read(void *ctx, void *to, size_t n, size_t *got)
+{
+    fab_stream *in = ctx;
+    struct pollfd p = {.fd = in->file, .events = POLLIN};
+    *got = 0;
+    while (in->file >= 0 && in->start < 0 && poll(&p, 1, WAIT_MS) <= 0)
+        if (fab_unpack_thread_asked(in->thread)) return FAB_STOPPED;
+    return read_now(in, to, n, got);
+}
+
+static int thread_ready(void *ctx)
+{
+    return has_bytes(ctx);
+}
+
+static int64_t thread_used(void *ctx)
+{
+    const fab_stream *in = ctx;
+    return in->raw;
+}
+
+static fab_status thread_wait(void *ctx)
+{
+    return ask(ctx);
+}
+
+/* A long file gets a thread; where none can be made, it is unpacked as it is read. */
+static void start_thread(fab_stream *in)
+{
+    const size_t after = in->thread_after ? in->thread_after : FAB_STREAM_THREAD;
+    const fab_unpack_from from = {thread_read, thread_ready, thread_used, in};
+    if (in->thread || in->threads == 1 || in->unpacked < after) return;
+    in->unpacked = 0; /* so that it is not tried with every read */
+    if (in->threads == 0 && fab_cores() < 2) return;
+    (void)fab_unpack_thread_start(&in->thread, in->unpack, &from);
 }
 
 /* ---- plain bytes, and UTF-8 ------------------------------------------------------------------ */
@@ -81,7 +136,15 @@ static fab_status read_plain(void *ctx, void *to, size_t n, size_t *got, int *en
         in->first_at += *got;
         return FAB_OK;
     }
-    if (in->unpack) return fab_unpack_read(in->unpack, unpack_input, in, to, n, got, ended);
+    if (in->unpack) {
+        start_thread(in);
+        if (in->thread)
+            return fab_unpack_thread_read(in->thread, to, n, got, ended, thread_wait, in);
+        const fab_status unpacked =
+            fab_unpack_read(in->unpack, unpack_input, in, to, n, got, ended);
+        in->unpacked += *got;
+        return unpacked;
+    }
     FAB_TRY(read_raw(in, to, n, got));
     *ended = *got == 0;
     return FAB_OK;
@@ -196,11 +259,10 @@ size_t fab_stream_line_most(const fab_stream *in)
     return line_max(in) > in->first_room ? line_max(in) : in->first_room;
 }
 
-/* Would a read come back at once? */
 static int is_ready(const fab_stream *in)
 {
-    struct pollfd p = {.fd = in->file, .events = POLLIN};
-    return in->file < 0 || in->start >= 0 || poll(&p, 1, 0) > 0;
+    return in->thread ? in->start >= 0 || in->file < 0 || fab_unpack_thread_ready(in->thread)
+                      : has_bytes(in);
 }
 
 fab_status fab_stream_gather(fab_stream *in, size_t most, fab_span *seen)
@@ -354,6 +416,7 @@ fab_status fab_stream_open_memory(fab_stream *in, const char *name, const void *
 
 void fab_stream_close(fab_stream *in)
 {
+    fab_unpack_thread_stop(in->thread);
     if (in->file >= 0 && in->owned) close(in->file);
     fab_unpack_close(in->unpack);
     fab_recode_close(in->recode);
@@ -365,6 +428,9 @@ fab_status fab_stream_rewind(fab_stream *in)
 {
     if (in->start < 0)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: is a pipe, which can be read only once", in->name);
+    fab_unpack_thread_stop(in->thread);
+    in->thread = NULL;
+    in->unpacked = 0;
     if (in->file >= 0 && lseek(in->file, (off_t)in->start, SEEK_SET) < 0)
         return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read again: %s", in->name, strerror(errno));
     if (in->unpack) FAB_TRY(fab_unpack_rewind(in->unpack));
@@ -381,6 +447,9 @@ fab_status fab_stream_rewind(fab_stream *in)
 void fab_stream_position(const fab_stream *in, int64_t *done, int64_t *total)
 {
     size_t waiting = in->first_n - in->first_at;
+    *total = in->total;
+    *done = in->thread ? fab_unpack_thread_used(in->thread) : 0;
+    if (in->thread) return;
     if (in->unpack)
         waiting = fab_unpack_waiting(in->unpack);
     else if (in->recode)
@@ -388,5 +457,4 @@ void fab_stream_position(const fab_stream *in, int64_t *done, int64_t *total)
     else
         waiting += in->end - in->begin;
     *done = in->raw - (int64_t)waiting;
-    *total = in->total;
 }

@@ -15,12 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The window to begin with, the longest line where nobody says, the padding, and the bytes after which whoever watches is asked. */
+/* The window to begin with, the longest line where nobody says, the padding, the bytes after which whoever watches is asked,
+ * and those after which a thread unpacks. */
 enum {
     FAB_STREAM_ROOM = 1 << 18,
     FAB_STREAM_MAX = 1 << 30,
     FAB_STREAM_PAD = 64,
-    FAB_STREAM_ASK = 1 << 24
+    FAB_STREAM_ASK = 1 << 24,
+    FAB_STREAM_THREAD = 1 << 22
 };
 enum { FAB_STREAM_FIRST = 64 }; /* plain bytes that say how they are encoded */
 
@@ -43,12 +45,17 @@ typedef struct fab_stream {
     const char *memory;
     int64_t start, total; /* where the file began, its length; start -1: a pipe; total 0: unknown */
     int64_t raw;          /* bytes read from file or memory, still compressed if they were */
-    struct fab_unpack *unpack;    /* NULL: not compressed */
-    struct fab_recoder *recode;   /* NULL: UTF-8, or bytes that are no text */
-    const char *encoding;         /* what was recoded; NULL: nothing */
-    size_t mark;                  /* bytes of a byte order mark, which are passed */
-    int returns;                  /* lines end in \r alone */
-    char first[FAB_STREAM_FIRST]; /* plain bytes looked at before the window had any */
+    struct fab_unpack *unpack; /* NULL: not compressed */
+    int64_t threads;           /* that may work on this stream; 0: all cores */
+    size_t
+        thread_after; /* plain bytes after which it is unpacked by a thread of its own; 0: FAB_STREAM_THREAD */
+    size_t unpacked;                  /* plain bytes so far */
+    struct fab_unpack_thread *thread; /* or NULL */
+    struct fab_recoder *recode;       /* NULL: UTF-8, or bytes that are no text */
+    const char *encoding;             /* what was recoded; NULL: nothing */
+    size_t mark;                      /* bytes of a byte order mark, which are passed */
+    int returns;                      /* lines end in \r alone */
+    char first[FAB_STREAM_FIRST];     /* plain bytes looked at before the window had any */
     size_t first_at, first_n;
 } fab_stream;
 
