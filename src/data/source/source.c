@@ -341,6 +341,7 @@ void fab_source_close(fab_source *s)
     if (s->words)
         for (int64_t j = 0; j < s->columns; j++) fab_dictionary_free(s->words[j]);
     fab_ahead_free(s->ahead);
+    fab_release(s->by_columns);
     fab_release(s->words);
     fab_release(s->unread);
     fab_release(s->key);

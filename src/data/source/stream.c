@@ -424,6 +424,30 @@ void fab_stream_close(fab_stream *in)
     *in = (fab_stream){.file = -1};
 }
 
+fab_status fab_stream_read_at(fab_stream *in, int64_t at, void *to, size_t n, size_t *got)
+{
+    *got = 0;
+    if (in->unpack || (in->file >= 0 && in->start < 0))
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: is %s, which is read from front to back", in->name,
+                        in->unpack ? "compressed" : "a pipe");
+    if (in->file < 0) {
+        const size_t left = at < in->total ? (size_t)(in->total - at) : 0;
+        *got = n < left ? n : left;
+        if (*got) memcpy(to, in->memory + at, *got);
+        return FAB_OK;
+    }
+    while (*got < n) {
+        const ssize_t r =
+            pread(in->file, (char *)to + *got, n - *got, (off_t)(in->start + at + (int64_t)*got));
+        if (r < 0 && errno == EINTR) continue;
+        if (r < 0)
+            return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read: %s", in->name, strerror(errno));
+        if (r == 0) break;
+        *got += (size_t)r;
+    }
+    return FAB_OK;
+}
+
 fab_status fab_stream_rewind(fab_stream *in)
 {
     if (in->start < 0)

@@ -89,6 +89,10 @@ void fab_stream_give_back(fab_stream *in, fab_span line);
 /* From here on \r is a line end. */
 void fab_stream_end_lines_by_returns(fab_stream *in);
 
+/* n bytes from byte `at` of the file on, wherever the stream is: of a file that is not compressed, or memory.  *got < n where the
+ * file ends; FAB_UNSUPPORTED for others. */
+fab_status fab_stream_read_at(fab_stream *in, int64_t at, void *to, size_t n, size_t *got);
+
 /* Go back to the first byte.  FAB_UNSUPPORTED for a pipe. */
 fab_status fab_stream_rewind(fab_stream *in);
 /* Bytes of the file used so far, compressed if it is, and in all (0: unknown). */
