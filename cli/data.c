@@ -41,7 +41,8 @@ int table_open(fab_source **s, const data_options *o)
                                   .usual = o->usual,
                                   .concern = o->hushed ? nothing : NULL,
                                   .concerns = o->hushed,
-                                  .columns_max = o->columns_max};
+                                  .columns_max = o->columns_max,
+                                  .threads = o->threads};
     const int status = dialect_of(&options.dialect, o);
     if (status != DONE) return status;
     const fab_status opened = fab_source_open(s, o->file, &options);
@@ -56,7 +57,8 @@ int data_of(fab_data *d, const data_options *o)
                     .rows = o->rows,
                     .categorical = o->categorical,
                     .labels = o->labels,
-                    .columns_max = o->columns_max};
+                    .columns_max = o->columns_max,
+                    .threads = o->threads};
     return dialect_of(&d->dialect, o);
 }
 

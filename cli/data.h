@@ -17,6 +17,7 @@ typedef struct data_options {
     const char *only, *exclude; /* columns of vectors, or NULL */
     int64_t with_index;         /* 1: row numbers and row names in front are a column too */
     int64_t hushed;             /* 1: what is noted of its columns was said, or matters to nobody */
+    int64_t threads;            /* that read; 0: all cores */
     const fab_dialect *usual;   /* what holds where neither call nor file says; or NULL */
 } data_options;
 

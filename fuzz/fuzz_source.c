@@ -1,5 +1,5 @@
-/* fuzz_source.c - any bytes as a table: refused with a sentence, or the same rows for every window: finite
- * numbers, codes of words, and NaN where missing values are asked for.  Sparse rows are the dense ones.
+/* fuzz_source.c - any bytes as a table: refused with a sentence, or the same rows for every window, and read ahead on two
+ * threads: finite numbers, codes of words, and NaN where missing values are asked for.  Sparse rows are the dense ones.
  *
  * The first byte chooses format, number of features and the size of the window, the second one the options
  * missing, words, categorical and index, the third one the dialect; the rest is the file.
@@ -96,8 +96,9 @@ static void read_rows(fab_source *s, int sparse, outcome *r)
     }
 }
 
+/* piece: bytes that each of two threads reads ahead; 0: line by line. */
 static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_options *o, size_t room,
-                        int sparse)
+                        int sparse, size_t piece)
 {
     outcome r = {.missing = o->missing};
     fab_source *s;
@@ -107,6 +108,7 @@ static outcome read_all(const uint8_t *bytes, size_t size, const fab_source_opti
         check_source(r.opened);
         return r;
     }
+    s->piece = piece;
     r.columns = fab_source_columns(s);
     must(r.columns > 0);
     if (r.columns <= MAX_COLUMNS)
@@ -137,6 +139,7 @@ static fab_source_options choose(uint8_t first, uint8_t second, uint8_t third)
                                 .features = first & 64 ? 5 : 0,
                                 .columns_max = MAX_COLUMNS,
                                 .words = words,
+                                .threads = 2,
                                 .missing = second >> 1 & 1,
                                 .categorical = words ? lists[second >> 2 & 3] : NULL};
 }
@@ -153,11 +156,13 @@ int LLVMFuzzerTestOneInput(const uint8_t *bytes, size_t size)
     fab_set_allocator(smaller_alloc, free);
     const fab_source_options o = choose(bytes[0], bytes[1], bytes[2]);
     const size_t room = 2 + bytes[0] / 7 % 16;
-    const outcome a = read_all(bytes + 3, size - 3, &o, room, 0);
-    const outcome b = read_all(bytes + 3, size - 3, &o, 1 << 16, 1);
-    if (a.opened == FAB_NO_MEMORY || b.opened == FAB_NO_MEMORY) return 0;
-    if (a.ended == FAB_NO_MEMORY || b.ended == FAB_NO_MEMORY) return 0;
-    must(a.opened == b.opened && a.ended == b.ended && a.columns == b.columns);
-    must(a.rows == b.rows && a.bits == b.bits);
+    const outcome a = read_all(bytes + 3, size - 3, &o, room, 0, 0);
+    for (int ahead = 0; ahead < 2; ahead++) {
+        const outcome b = read_all(bytes + 3, size - 3, &o, 1 << 16, 1, ahead ? room : 0);
+        if (a.opened == FAB_NO_MEMORY || b.opened == FAB_NO_MEMORY) return 0;
+        if (a.ended == FAB_NO_MEMORY || b.ended == FAB_NO_MEMORY) return 0;
+        must(a.opened == b.opened && a.ended == b.ended && a.columns == b.columns);
+        must(a.rows == b.rows && a.bits == b.bits);
+    }
     return 0;
 }

@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #define _XOPEN_SOURCE 700
+#include "base/npy_header.h"
 #include "data/source/number.h"
 #include "data/source/source.h"
 #include "fabayes/files.h"
@@ -323,6 +324,86 @@ static void npy_reads_back(void **state)
     assert_int_equal(fab_source_rows(s), 6);
     assert_string_equal(fab_source_name(s, 0), "x0");
     fab_source_close(s);
+}
+
+/* rows x columns numbers, column after column, behind a header that says so. */
+static char *fortran(fab_dtype type, int64_t rows, int64_t columns, size_t *n)
+{
+    const int64_t size = type == FAB_F32 ? 4 : 8;
+    char *file = malloc((size_t)(FAB_NPY_WRITTEN + rows * columns * size));
+    fab_npy_header_print(file, type, 2, rows, columns);
+    char *order = strstr(file + 10, "False");
+    memcpy(order, "True ", 5);
+    *n = FAB_NPY_WRITTEN;
+    for (int64_t c = 0; c < columns; c++)
+        for (int64_t r = 0; r < rows; r++, *n += (size_t)size) {
+            const double x = (double)(r * columns + c) + 0.5;
+            const float single = (float)x;
+            memcpy(file + *n, type == FAB_F32 ? (const void *)&single : &x, (size_t)size);
+        }
+    return file;
+}
+
+static void npy_in_fortran_order_is_read_by_rows(void **state)
+{
+    (void)state;
+    static const int64_t shapes[][2] = {{2, 3}, {1, 5}, {5, 1}, {20000, 7}, {300, 29}};
+    for (int i = 0; i < 10; i++) {
+        const int64_t rows = shapes[i / 2][0], columns = shapes[i / 2][1];
+        size_t n;
+        char *file = fortran(i % 2 ? FAB_F32 : FAB_F64, rows, columns, &n);
+        put_bytes(in_folder("f.npy"), file, n);
+        for (int memory = 0; memory < 2; memory++) {
+            fab_source *s;
+            double x[29];
+            int64_t got, done, total;
+            const fab_status opened = memory
+                                          ? fab_source_open_memory(&s, "f.npy", file, n, NULL, 61)
+                                          : fab_source_open(&s, in_folder("f.npy"), NULL);
+            assert_int_equal(opened, FAB_OK);
+            assert_true(fab_source_rows(s) == rows && fab_source_columns(s) == columns);
+            for (int64_t r = 0; r < rows; r++) {
+                if (r % 1000 == 999) assert_int_equal(fab_source_skip(s, 1), FAB_OK);
+                if (r % 1000 == 999) continue;
+                assert_int_equal(fab_source_next(s, 1, x, &got), FAB_OK);
+                assert_int_equal(got, 1);
+                for (int64_t c = 0; c < columns; c++)
+                    assert_true(x[c] == (double)(r * columns + c) + 0.5);
+            }
+            fab_source_position(s, &done, &total);
+            assert_true(done == total && total == (int64_t)n);
+            assert_int_equal(fab_source_next(s, 1, x, &got), FAB_OK);
+            assert_int_equal(got, 0);
+            fab_source_close(s);
+        }
+        free(file);
+    }
+}
+
+static void bad_npy_in_fortran_order_is_refused(void **state)
+{
+    (void)state;
+    size_t n, packed;
+    char *file = fortran(FAB_F64, 300, 3, &n);
+    check_refused_bytes(file, n - 1, FAB_FORMAT_AUTO,
+                        "rows.csv: its header promises 7328 bytes, the file has 7327");
+    unsigned char *gz = compress_bytes(file, n, &packed);
+    check_refused_bytes(gz, packed, FAB_FORMAT_AUTO,
+                        "rows.csv: the array is in Fortran order, whose rows stand apart, and is "
+                        "compressed: save np.ascontiguousarray(a)");
+    free(gz);
+    put_bytes(in_folder("f.npy"), file, n); /* it becomes shorter while it is read */
+    fab_source *s;
+    double x[3];
+    int64_t got;
+    assert_int_equal(fab_source_open(&s, in_folder("f.npy"), NULL), FAB_OK);
+    assert_int_equal(truncate(in_folder("f.npy"), 4000), 0);
+    assert_int_equal(fab_source_next(s, 1, x, &got), FAB_BAD_FILE);
+    assert_non_null(strstr(fab_detail(), "is cut short: it ends in column 1 (from 0) of 3"));
+    fab_source_close(s);
+    memset(file + n - 8 * 300 + 8 * 29, 0xFF, 8);
+    check_refused_bytes(file, n, FAB_FORMAT_AUTO, "rows.csv: row 29, column 2 (from 0) is NaN");
+    free(file);
 }
 
 /* A row longer than the window and than the pieces it is converted in. */
@@ -990,6 +1071,8 @@ int main(void)
         TEST(libsvm_reads_back_as_dense_rows),
         TEST(libsvm_ignores_and_counts_features_that_were_not_asked_for),
         TEST(npy_reads_back),
+        TEST(npy_in_fortran_order_is_read_by_rows),
+        TEST(bad_npy_in_fortran_order_is_refused),
         TEST(a_long_npy_row_reads_back),
         TEST(idx_reads_back_flattened),
         TEST(formats_have_names),

@@ -7,7 +7,7 @@ set -eu
 cd "$(dirname "$0")/.."
 build=$(realpath -m "${1:-build}")
 newest=$build/python-newest
-packages="numpy scipy scikit-learn pandas polars matplotlib pytest mypy"
+packages="numpy scipy scikit-learn pandas polars pyarrow matplotlib pytest mypy"
 
 if [ ! -e "$build/python/fabayes/_core.abi3.so" ]; then
     echo "skipped: the Python package is not built in $build; its tests on Debian's scikit-learn (make test) hold the same code"
@@ -21,7 +21,7 @@ fi
 "$newest/bin/python" -c "import sklearn; print('scikit-learn', sklearn.__version__)"
 export PYTHONPATH="$build/python" FABAYES="$build/fabayes" PYTHONDONTWRITEBYTECODE=1 OMP_NUM_THREADS=1
 "$newest/bin/python" -m pytest -p no:cacheprovider python/tests/test_check_estimator.py python/tests/test_frames.py \
-    python/tests/test_plots.py
+    python/tests/test_arrow.py python/tests/test_plots.py
 if "$newest/bin/python" -m pip install -q --disable-pip-version-check --timeout 20 --retries 1 "dask[distributed,dataframe]" >>"$newest/pip.log" 2>&1; then
     "$newest/bin/python" examples/python/dask_shards.py
 else

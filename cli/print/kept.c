@@ -61,6 +61,7 @@ int kept_open(kept *k, const data_options *d, const fab_dialect *usual, const ch
                         .words = 1,
                         .with_index = 1,
                         .hushed = 1,
+                        .threads = d->threads,
                         .usual = usual,
                         .separator = d->separator,
                         .decimal = d->decimal,

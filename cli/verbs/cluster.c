@@ -167,6 +167,7 @@ static int run(const verb *self, int argc, char **argv)
     int status;
     if (options_parse(self, &shape, argc, argv, NULL, &status)) {
         c.data.missing = c.drop != 0;
+        c.data.threads = c.threads;
         status = cluster(&c);
     }
     fab_clusters_free(c.clusters);

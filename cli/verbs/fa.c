@@ -291,7 +291,10 @@ static int run(const verb *self, int argc, char **argv)
     // clang-format on
     const call_shape shape = {options, COUNT(options), &c.data.file, 1, 1, find_settings, &c, NULL};
     int status;
-    if (options_parse(self, &shape, argc, argv, NULL, &status)) status = fa(&c);
+    if (options_parse(self, &shape, argc, argv, NULL, &status)) {
+        c.data.threads = c.threads;
+        status = fa(&c);
+    }
     fab_factors_free(c.factors);
     fab_source_close(c.source);
     free(c.settings);

@@ -38,6 +38,7 @@ static int data_from(const test_call *c, const char *file, fab_data *d)
 {
     data_options o = c->data;
     o.file = file;
+    o.threads = c->threads;
     const int status = data_of(d, &o);
     d->columns = (fab_columns){
         .missing = (fab_missing)c->missing, .only = c->data.only, .exclude = c->data.exclude};

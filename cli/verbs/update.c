@@ -166,6 +166,7 @@ static int run(const verb *self, int argc, char **argv)
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     c.file = operand[0];
     c.data.file = operand[1];
+    c.data.threads = c.threads;
     status = output_check(c.output ? c.output : c.file, c.data.file);
     if (status != DONE) return status;
     progress_open(c.quiet);

@@ -105,6 +105,8 @@ typedef struct fab_source_options {
     /* The `concerns` columns that matter: what is noted of others is not said, nor that an index is left out.  NULL: all do. */
     const char *const *concern;
     int64_t concerns;
+    /* Threads that read csv, tsv and text; 0: all cores.  The rows are the same for any number of them. */
+    int64_t threads;
 } fab_source_options;
 
 /* What is believed of a file before memory is taken for it: a few kilobytes of gzip can stand for gigabytes. */
@@ -347,7 +349,7 @@ FAB_API fab_status fab_feed_table(const fab_feed *f, fab_dataset **t);
 /* Add the next rows to t, `most` of the file at most; at the end t->n stays as it was and
  * fab_feed_at_end answers 1. */
 FAB_API fab_status fab_feed_read(fab_feed *f, int64_t most, fab_dataset *t);
-/* Who watches the reading, as *x says; NULL: the global hook, the default. */
+/* Who watches the reading and on how many threads it runs, as *x says; NULL: the global hook and all cores, the default. */
 FAB_API void fab_feed_watch(fab_feed *f, const fab_exec *x);
 FAB_API int fab_feed_at_end(const fab_feed *f);
 /* Columns that make features; rows of the file read or skipped so far. */
@@ -378,6 +380,7 @@ typedef struct fab_data {
     const char *labels;      /* a file of the target alone */
     int64_t columns_max;     /* the most columns of a file; 0: FAB_COLUMNS_MAX */
     fab_dialect dialect;     /* how its text is written */
+    int64_t threads;         /* that read it; 0: all cores, or those of the fab_exec that it is given with */
 } fab_data;
 
 /* What it is called in sentences: its file, "arrays" or "table". */

@@ -22,6 +22,10 @@ static fab_status take_header(fab_npy_header *h, fab_bytes *src)
     fab_status s = fab_bytes_take(src, bytes + sizeof start, size - sizeof start);
     if (s == FAB_OK) s = fab_npy_header_parse(h, src->name, bytes, size);
     fab_release(bytes);
+    if (s == FAB_OK && h->by_columns)
+        return FAB_FAIL(FAB_BAD_FILE,
+                        "%s: the array is in Fortran order: save np.ascontiguousarray(a)",
+                        src->name);
     return s;
 }
 

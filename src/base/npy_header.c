@@ -80,12 +80,11 @@ static fab_status parse_descr(cursor *c, fab_npy_header *h)
                     c->name, fab_show(shown, s.p, s.n));
 }
 
-static fab_status parse_order(cursor *c)
+static fab_status parse_order(cursor *c, fab_npy_header *h)
 {
     if (eat(c, "False")) return FAB_OK;
-    if (!eat(c, "True")) return not_a_dictionary(c);
-    return FAB_FAIL(FAB_BAD_FILE, "%s: the array is in Fortran order: save np.ascontiguousarray(a)",
-                    c->name);
+    h->by_columns = eat(c, "True");
+    return h->by_columns ? FAB_OK : not_a_dictionary(c);
 }
 
 /* A plain number; -1 when it does not fit. */
@@ -145,7 +144,7 @@ static fab_status parse_entry(cursor *c, fab_npy_header *h, int *seen)
                         entry ? "a second" : "an unknown", fab_show(shown, key.p, key.n));
     *seen |= entry;
     if (entry == DESCR) return parse_descr(c, h);
-    return entry == ORDER ? parse_order(c) : parse_shape(c, h);
+    return entry == ORDER ? parse_order(c, h) : parse_shape(c, h);
 }
 
 static fab_status parse_dictionary(cursor *c, fab_npy_header *h)

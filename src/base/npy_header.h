@@ -22,6 +22,7 @@ typedef struct fab_npy_header {
     fab_dtype type; /* FAB_F64 or FAB_F32 */
     int ndim;       /* 1 or 2 */
     int64_t rows, cols;
+    int by_columns; /* 1: Fortran order, and it is another than C's */
     size_t offset; /* of the first element */
     size_t bytes;  /* of all elements */
 } fab_npy_header;

@@ -124,18 +124,22 @@ static void *work(void *unused)
 }
 
 /* Signals go to the program's own threads, save those that a fault raises where it happens. */
-static void make_workers(int wanted)
+int fab_thread_create(pthread_t *t, void *(*run)(void *ctx), void *ctx)
 {
     static const int faults[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGABRT};
     sigset_t blocked, before;
-    if (pool.workers >= wanted) return;
     sigfillset(&blocked);
     for (size_t f = 0; f < sizeof faults / sizeof *faults; f++) sigdelset(&blocked, faults[f]);
     pthread_sigmask(SIG_SETMASK, &blocked, &before);
-    while (pool.workers < wanted &&
-           pthread_create(&pool.worker[pool.workers], NULL, work, NULL) == 0)
-        pool.workers++;
+    const int made = pthread_create(t, NULL, run, ctx) == 0;
     pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return made;
+}
+
+static void make_workers(int wanted)
+{
+    while (pool.workers < wanted && fab_thread_create(&pool.worker[pool.workers], work, NULL))
+        pool.workers++;
 }
 
 /* ---- a job --------------------------------------------------------------------------------------- */

@@ -17,6 +17,7 @@
 #ifndef FAB_LA_THREADS_H
 #define FAB_LA_THREADS_H
 
+#include <pthread.h>
 #include <stdint.h>
 
 /* One of many.  `thread` is below the number of threads asked for, and no two tasks that run at the same time have the
@@ -27,6 +28,9 @@ typedef void fab_task(void *ctx, int64_t i, int thread);
  * caller's among them; come back when all are done.  Inside a task: on the caller alone, and the same when no
  * thread can be made.  Nothing is allocated but the threads. */
 void fab_parallel(int threads, int64_t count, fab_task *task, void *ctx);
+
+/* A thread of one's own, to which signals of the program do not go; 0: none can be made. */
+int fab_thread_create(pthread_t *t, void *(*run)(void *ctx), void *ctx);
 
 /* The cores that this process may use. */
 int fab_cores(void);

@@ -1,4 +1,4 @@
-"""Rows of scikit-learn's callers as the library takes them: matrices, sparse rows, frames with columns of words."""
+"""Rows of scikit-learn's callers as the library takes them: matrices, sparse rows, frames with columns of words, tables of Arrow."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ import numpy as np
 from scipy import sparse
 from sklearn.utils.validation import check_array
 
+from . import _core
 from ._errors import refuse
 
 WORDS = ("object", "category", "categorical", "string", "str", "utf8", "enum")
@@ -50,6 +51,88 @@ def more_than_one(n: int) -> None:
         raise refuse(f"n_samples = {n}: {n} sample is too few, expected at least 2")
 
 
+# ---- tables of Arrow ---------------------------------------------------------------------------------------------------------------
+
+
+class Words:
+    """A column of words: codes, -1 where one is missing, and the word of each."""
+
+    dtype = np.dtype(object)
+
+    def __init__(self, codes: Any, words: list[str]):
+        self.codes, self.words = codes, words
+
+    def __len__(self) -> int:
+        return len(self.codes)
+
+    def __getitem__(self, rows: Any) -> Words:
+        return Words(self.codes[rows], self.words)
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        a = np.array([*self.words, None], dtype=object)[self.codes]
+        return a if dtype is None else a.astype(dtype)
+
+    def coded(self) -> tuple[Any, list[str]]:
+        """As _codes: the places of the words that are there among them, sorted."""
+        there = np.unique(self.codes[self.codes >= 0])
+        words = sorted((self.words[i], int(i)) for i in there)
+        place = np.full(len(self.words) + 1, -1, dtype=np.int32)
+        place[[i for _, i in words]] = np.arange(len(words), dtype=np.int32)
+        return place[self.codes], [word for word, _ in words]
+
+
+class ArrowTable:
+    """What a table of Arrow holds, as a frame: numbers in one block, column after column, and words."""
+
+    def __init__(self, X: Any):
+        if hasattr(X, "__arrow_c_stream__"):
+            n, block, single, columns = _core.arrow_stream(X.__arrow_c_stream__())
+        else:
+            n, block, single, columns = _core.arrow_array(*X.__arrow_c_array__())
+        numbers = np.frombuffer(block, dtype=np.float32 if single else np.float64).reshape(-1, n)
+        self.columns = np.array([name for name, *_ in columns], dtype=object)
+        self.shape = (n, len(columns))
+        self._numbers = numbers
+        self._of = {name: numbers[place] if words is None else Words(np.frombuffer(codes, dtype=np.int32), words)
+                    for name, place, codes, words in columns}
+        self.dtypes = ["category" if isinstance(c, Words) else numbers.dtype.name for c in self._of.values()]
+
+    def __len__(self) -> int:
+        return int(self.shape[0])
+
+    def __getitem__(self, name: str) -> Any:
+        return self._of[name]
+
+    def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+        """Numbers as they stand, without a copy."""
+        if len(self._numbers) < self.shape[1]:
+            out = np.empty(self.shape, dtype=object)
+            for i, column in enumerate(self._of.values()):
+                out[:, i] = np.asarray(column, dtype=object)
+            return out if dtype is None else out.astype(dtype)
+        return self._numbers.T if dtype is None else self._numbers.T.astype(dtype, copy=False)
+
+    def check_names(self, estimator: Any, reset: bool) -> None:
+        """As scikit-learn does for frames that it knows."""
+        names = getattr(estimator, "feature_names_in_", None)
+        if reset:
+            estimator.feature_names_in_, estimator.n_features_in_ = self.columns, self.shape[1]
+        elif names is not None and list(names) != list(self.columns):
+            raise refuse(f"The feature names should match those that were passed during fit: found {', '.join(self.columns)}, "
+                         f"expected {', '.join(names)}")
+        elif self.shape[1] != estimator.n_features_in_:
+            raise refuse(f"X has {self.shape[1]} features, but {type(estimator).__name__} is expecting "
+                         f"{estimator.n_features_in_} features as input")
+
+
+def taken(X: Any) -> Any:
+    """X, or what it holds where it is a table of Arrow (pyarrow's Table, RecordBatch, RecordBatchReader, or another's with its
+    protocol) and no frame."""
+    if is_frame(X) or isinstance(X, np.ndarray) or not (hasattr(X, "__arrow_c_stream__") or hasattr(X, "__arrow_c_array__")):
+        return X
+    return ArrowTable(X)
+
+
 # ---- frames -----------------------------------------------------------------------------------------------------------------------
 
 
@@ -81,6 +164,8 @@ def word_columns(X: Any) -> list[str]:
 
 def _codes(values: Any) -> tuple[Any, list[str]]:
     """The place of each word among the sorted words, -1 where it is missing."""
+    if isinstance(values, Words):
+        return values.coded()
     there = np.array([v is not None and v == v and str(v) != "<NA>" for v in values], dtype=bool)
     words, place = np.unique(np.array([str(v) for v in values[there]], dtype=str), return_inverse=True)
     codes = np.full(len(values), -1, dtype=np.int32)
@@ -111,7 +196,7 @@ def frame_of(X: Any, words: list[str]) -> Frame:
     for name in X.columns:
         values = X[name]
         if str(name) in words:
-            out.append((str(name), np.asarray(values, dtype=object)))
+            out.append((str(name), values if isinstance(values, Words) else np.asarray(values, dtype=object)))
             continue
         try:
             a = np.asarray(values)

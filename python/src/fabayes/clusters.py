@@ -18,8 +18,8 @@ from sklearn.utils.metaestimators import available_if
 from . import _core, _settings
 from ._errors import Error, refuse
 from ._gauss import Gauss, numbers
-from ._tables import forward, more_than_one, weights_of
-from .sklearn import FLOATS, threads_of, validate_data
+from ._tables import forward, more_than_one, taken, weights_of
+from .sklearn import threads_of, validated
 
 __all__ = ["KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers"]
 
@@ -38,7 +38,7 @@ class Rows:
         return int(check_random_state(self.random_state).randint(np.iinfo(np.int32).max))
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        return forward(validate_data(self, X, reset=reset, dtype=FLOATS))
+        return forward(validated(self, taken(X), reset))
 
     def _weighted(self, X: Any, sample_weight: Any, reset: bool) -> Any:
         """Rows and weights."""

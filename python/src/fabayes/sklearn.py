@@ -30,8 +30,8 @@ from . import _core, _settings
 from ._errors import Error, NotSupported, NotThere, error, refuse
 from ._gauss import Gauss, numbers
 from ._scaling import Scaling
-from ._tables import (columns_of, forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
-                      weights_of, word_columns)
+from ._tables import (ArrowTable, columns_of, forward, frame_of, free_name, is_frame, more_than_one, names_of, offset_of, table_of,
+                      taken, weights_of, word_columns)
 from .search import Proposer
 
 try:
@@ -44,6 +44,14 @@ except ImportError:  # before 1.6
         estimator._check_feature_names(X, reset=reset)
         estimator._check_n_features(X, reset=reset)
         return X
+
+
+def validated(estimator: Any, X: Any, reset: bool, **keys: Any) -> Any:
+    """A matrix or sparse rows; a table of Arrow as a matrix."""
+    if isinstance(X, ArrowTable):
+        X.check_names(estimator, reset)
+        return check_array(np.asarray(X), dtype=FLOATS, estimator=estimator, input_name="X")
+    return validate_data(estimator, X, reset=reset, dtype=FLOATS, **keys)
 
 
 __all__ = ["FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
@@ -238,7 +246,7 @@ class FactorAnalysis(ClassNamePrefixFeaturesOutMixin, TransformerMixin, DensityM
         return _core.factors(D, self.method, given, rank, threads_of(self.n_jobs))
 
     def _rows(self, X: Any, reset: bool) -> Any:
-        return forward(validate_data(self, X, reset=reset, dtype=FLOATS))
+        return forward(validated(self, taken(X), reset))
 
     def _weighted(self, X: Any, sample_weight: Any, reset: bool) -> Any:
         """Rows and weights, without the rows of weight 0."""
@@ -412,13 +420,17 @@ class Regression(Common, BaseEstimator):
 
     def _rows(self, X: Any, reset: bool) -> Any:
         """Validated: a matrix, sparse rows, or a frame that has columns of words."""
+        X = taken(X)
         words = word_columns(X) if reset else self._words
         if not words:
-            X = validate_data(self, X, reset=reset, dtype=FLOATS, accept_sparse="csr")
+            X = validated(self, X, reset, accept_sparse="csr")
         elif not is_frame(X):
             raise refuse(f"the fit has columns of words, as '{words[0]}'; give a frame with its columns")
         else:
-            validate_data(self, X, reset=reset, skip_check_array=True)
+            if isinstance(X, ArrowTable):
+                X.check_names(self, reset)
+            else:
+                validate_data(self, X, reset=reset, skip_check_array=True)
             X = frame_of(X, words)
         if reset:
             self._words = words

@@ -78,7 +78,8 @@ fab_status fab_feed_open_data(fab_feed **f, const fab_data *d)
                             .categorical = d->categorical,
                             .columns_max = d->columns_max,
                             .dialect = d->dialect,
-                            .leave_index = 1};
+                            .leave_index = 1,
+                            .threads = d->threads};
     fab_columns c = d->columns;
     fab_source *s = NULL;
     *f = NULL;
@@ -140,7 +141,8 @@ fab_status fab_feed_open_data_as(fab_feed **f, const fab_data *d, const fab_scal
                                   .leave_index = !has_column(k, "x0"),
                                   .none = none,
                                   .concern = concern,
-                                  .concerns = k->columns + 1};
+                                  .concerns = k->columns + 1,
+                                  .threads = d->threads};
     fab_status opened = d->source ? FAB_OK : open_source(&s, d, &o);
     if (opened == FAB_BAD_ARGUMENT && categorical && (d->file || d->arrays))
         opened = FAB_BAD_DATA; /* the fit named the columns of words, not the call */

@@ -143,6 +143,7 @@ fab_status fab_feed_open_as(fab_feed **f, fab_source *s, const fab_scaling *k, f
 void fab_feed_watch(fab_feed *f, const fab_exec *x)
 {
     f->watch = fab_watch_of(x);
+    if (x && x->threads > 0) f->source->in.threads = x->threads;
 }
 
 void fab_feed_close(fab_feed *f)

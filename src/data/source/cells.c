@@ -273,7 +273,7 @@ static fab_status check_bytes(const fab_source *s, int64_t column, const char *p
     return FAB_OK;
 }
 
-static fab_status read_word(fab_source *s, int64_t column, const fab_cut *f, double *x)
+fab_status fab_cells_word(fab_source *s, int64_t column, const fab_cut *f, double *x)
 {
     const fab_cell kind = fab_cell_kind(s, f);
     const int none = s->form && s->form[column].none && fab_cell_is_none(f);
@@ -308,7 +308,7 @@ fab_status fab_cells_row(fab_source *s, fab_split_fn *split, fab_span line, doub
         const fab_notation *form = s->form ? &s->form[j] : NULL;
         fab_status read;
         if (s->words && s->words[j])
-            read = read_word(s, j, &f, &out[j]);
+            read = fab_cells_word(s, j, &f, &out[j]);
         else if (form && (form->decimal || form->number || form->row_name))
             read = read_form(s, j, &f, &out[j]);
         else
@@ -317,4 +317,58 @@ fab_status fab_cells_row(fab_source *s, fab_split_fn *split, fab_span line, doub
         FAB_TRY(read);
     }
     return FAB_OK;
+}
+
+/* ---- on a thread of many --------------------------------------------------------------------- */
+
+static int try_number(const fab_source *s, const fab_cut *f, double *x)
+{
+    if (is_number(s, f, x) && !is_na_number(s, *x)) return 1;
+    *x = NAN;
+    if (!s->missing) return 0;
+    const fab_cell kind = fab_cell_kind(s, f);
+    return kind == FAB_CELL_EMPTY || kind == FAB_CELL_MISSING;
+}
+
+static int try_form(const fab_source *s, const fab_notation *form, const fab_cut *f, double *x)
+{
+    const int read = form->number ? fab_date_days(f->p, f->n, form->date, x)
+                                  : fab_notation_number(form, f->p, f->n, x);
+    if (read && !is_na_number(s, *x)) return 1;
+    const fab_cell kind = fab_cell_kind(s, f);
+    if (!read && kind != FAB_CELL_EMPTY && kind != FAB_CELL_MISSING) return 0;
+    return try_number(s, f, x);
+}
+
+int fab_cells_try(const fab_source *s, fab_split_fn *split, fab_span line, double *out,
+                  fab_spellings *spellings, const int64_t *place)
+{
+    const char *p = line.p, *const end = line.p + line.n;
+    fab_cut f = {NULL, 0, 0};
+    for (int64_t j = 0; j < s->columns; j++) {
+        const int words = s->words && s->words[j];
+        const fab_notation *form = s->form ? &s->form[j] : NULL;
+        const int formed = form && (form->decimal || form->number || form->row_name);
+        if (!p) return 0;
+        if (!words && !formed && s->separator && !s->na_count && !(s->unread && s->unread[j])) {
+            const char *q = s->number(p, &out[j]); /* a plain number needs no cut */
+            if (q && q < end && *q == s->separator) {
+                p = q + 1;
+                continue;
+            }
+        }
+        p = split(s, p, end, &f);
+        if (s->unread && s->unread[j]) {
+            out[j] = NAN;
+        } else if (words) {
+            const int64_t i = fab_spelling_find(&spellings[place[j]], &f);
+            if (i == FAB_SPELLING_FULL) return 0;
+            out[j] = (double)i;
+        } else if (form && form->row_name) {
+            out[j] = 0; /* who hands the row out knows its number */
+        } else if (!(formed ? try_form(s, form, &f, &out[j]) : try_number(s, &f, &out[j]))) {
+            return 0;
+        }
+    }
+    return !p && !(f.quoted && f.p + f.n == end); /* nor opens it a quote that goes on */
 }

@@ -5,6 +5,7 @@
 #define FAB_DATA_CELLS_H
 
 #include "data/source/lines.h"
+#include "data/source/spellings.h"
 
 typedef enum fab_cell {
     FAB_CELL_NUMBER = 0, /* or one that is none of ours: Inf, 1e999 */
@@ -28,6 +29,13 @@ int fab_cells_open(const fab_source *s, fab_split_fn *split, fab_span line);
 /* Read the line that was taken last, slowly: columns of words, missing values, and a sentence about what
  * is wrong. */
 fab_status fab_cells_row(fab_source *s, fab_split_fn *split, fab_span line, double *out);
+
+/* The same for a thread that neither allocates nor says what is wrong: 1: numbers and missing values are in out, and for
+ * a column of words, number place[column] of those, the number of the spelling; 0: read the line slowly. */
+int fab_cells_try(const fab_source *s, fab_split_fn *split, fab_span line, double *out,
+                  fab_spellings *spellings, const int64_t *place);
+/* The code of a cell of words, NaN where it is missing. */
+fab_status fab_cells_word(fab_source *s, int64_t column, const fab_cut *f, double *x);
 
 /* Refuse the text of n bytes as a number; `place` stands in front: "line 3, column 2". */
 fab_status fab_cells_refuse(const fab_source *s, const char *place, const char *p, size_t n);

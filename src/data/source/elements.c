@@ -127,8 +127,20 @@ static fab_status expect_end(fab_source *s)
                     s->in.name, (long long)s->rows);
 }
 
-static fab_status check_finite(fab_source *s, const double *out)
+/* Four sums that stay 0 as long as all is finite: no branch hangs on a value. */
+static int is_finite(const double *x, int64_t n)
 {
+    double sum[4] = {0, 0, 0, 0};
+    int64_t j = 0;
+    for (; j + 4 <= n; j += 4)
+        for (int k = 0; k < 4; k++) sum[k] += x[j + k] * 0;
+    for (; j < n; j++) sum[0] += x[j] * 0;
+    return sum[0] + sum[1] + sum[2] + sum[3] == 0;
+}
+
+fab_status fab_elements_check(fab_source *s, const double *out)
+{
+    if (is_finite(out, s->columns)) return FAB_OK;
     for (int64_t j = 0; j < s->columns; j++)
         if (isnan(out[j]) ? !s->missing : isinf(out[j])) {
             const char *what = out[j] > 0 ? "Inf" : "-Inf";
@@ -158,5 +170,5 @@ fab_status fab_elements_next(fab_source *s, double *out, int *got)
         done += n;
     }
     *got = 1;
-    return out ? check_finite(s, out) : FAB_OK;
+    return out ? fab_elements_check(s, out) : FAB_OK;
 }

@@ -21,4 +21,7 @@ fab_status fab_elements_open(fab_source *s, const fab_element *e, int64_t rows, 
                              size_t before);
 fab_status fab_elements_next(fab_source *s, double *out, int *got);
 
+/* Not NaN where none may be, nor infinite: row s->row. */
+fab_status fab_elements_check(fab_source *s, const double *out);
+
 #endif

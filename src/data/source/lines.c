@@ -1,10 +1,12 @@
 /* lines.c - what formats of one row per line share: lines that count, and rows.
  *
  * A row function is fast and says only yes or no.  When it says no, or when there are columns of words, the
- * line is looked at slowly, field by field (cells.c).
+ * line is looked at slowly, field by field (cells.c).  Most rows of a long file do not come here: they were read ahead of
+ * their time, on several threads (ahead.c).
  *
  * SPDX-License-Identifier: MIT */
 #include "data/source/lines.h"
+#include "data/source/ahead.h"
 #include "data/source/cells.h"
 #include <string.h>
 
@@ -112,8 +114,7 @@ static fab_status take_rest(fab_source *s, fab_split_fn *split, fab_span *line)
     return FAB_OK;
 }
 
-/* Does a row that was read hold a number that stands for a missing value? */
-static int has_na(const fab_source *s, const double *row)
+int fab_lines_has_na(const fab_source *s, const double *row)
 {
     for (int64_t i = 0; i < s->na_count; i++)
         for (int64_t j = 0; j < s->columns; j++)
@@ -126,12 +127,14 @@ fab_status fab_lines_next(fab_source *s, fab_row_fn *row, fab_split_fn *split, d
 {
     fab_span line;
     *got = 0;
+    if (out) FAB_TRY(fab_ahead_next(s, row, split, out, got));
+    if (*got) return FAB_OK;
     FAB_TRY(fab_lines_take(s, &line));
     if (!line.p) return FAB_OK;
     *got = 1;
     s->more_lines = 0;
     const int plain = out && !s->words && !s->form;
-    if (plain && !s->left && row(s, line.p, line.p + line.n, out) && !has_na(s, out)) return FAB_OK;
+    if (plain && !s->left && row(s, line.p, line.p + line.n, out) && !fab_lines_has_na(s, out)) return FAB_OK;
     if (memchr(line.p, '"', line.n) && fab_cells_open(s, split, line))
         FAB_TRY(take_rest(s, split, &line));
     if (!out) return FAB_OK;
@@ -139,7 +142,7 @@ fab_status fab_lines_next(fab_source *s, fab_row_fn *row, fab_split_fn *split, d
     if (s->left) {
         fab_cut index;
         p = split(s, p, end, &index);
-        if (plain && p && row(s, p, end, out) && !has_na(s, out)) return FAB_OK;
+        if (plain && p && row(s, p, end, out) && !fab_lines_has_na(s, out)) return FAB_OK;
     }
     return fab_cells_row(s, split, (fab_span){p, (size_t)(p ? end - p : 0)}, out);
 }

@@ -27,6 +27,9 @@ fab_status fab_lines_open(fab_source *s, fab_split_fn *split);
 fab_status fab_lines_next(fab_source *s, fab_row_fn *row, fab_split_fn *split, double *out,
                           int *got);
 
+/* Does a row that was read hold a number that stands for a missing value? */
+int fab_lines_has_na(const fab_source *s, const double *row);
+
 /* Look at the row that begins `from` bytes from here: a line, or several where a quote goes on, *lines of them.  .p is NULL
  * at the end; *lines = 0: it opens a quote that does not close, and is given as one line. */
 fab_status fab_lines_look_row(fab_source *s, fab_split_fn *split, size_t from, fab_span *row,

@@ -4,6 +4,7 @@
 #include "data/source/source.h"
 #include "base/bytes.h"
 #include "base/memory.h"
+#include "data/source/ahead.h"
 #include "data/source/lines.h"
 #include "data/source/words.h"
 #include "base/settings.h"
@@ -243,6 +244,9 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
     if (o->columns_max < 0 || o->columns_max > INT32_MAX)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: at most %lld columns, expected 0 to %d", path,
                         (long long)o->columns_max, INT32_MAX);
+    if (o->threads < 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld threads, expected 1 or more, or 0 for all cores",
+                        path, (long long)o->threads);
     if (o->rows && strcmp(o->rows, "-") == 0 && strcmp(path, "-") == 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "rows: standard input is already the data");
     if (o->categorical && !o->words)
@@ -279,6 +283,7 @@ fab_status fab_source_check_columns(const fab_source *s, int64_t columns)
 static fab_status start(fab_source *s, const fab_source_options *o)
 {
     s->in.line_max = (size_t)s->columns_max * FAB_COLUMN_BYTES;
+    s->in.threads = o->threads;
     FAB_TRY(choose(s, o->format));
     s->categorical = o->categorical;
     s->none = o->none;
@@ -335,6 +340,8 @@ void fab_source_close(fab_source *s)
     fab_stream_close(&s->in);
     if (s->words)
         for (int64_t j = 0; j < s->columns; j++) fab_dictionary_free(s->words[j]);
+    fab_ahead_free(s->ahead);
+    fab_release(s->by_columns);
     fab_release(s->words);
     fab_release(s->unread);
     fab_release(s->key);

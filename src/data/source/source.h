@@ -79,7 +79,12 @@ struct fab_source {
     int64_t features, ignored; /* libsvm: asked for (0: count them); values above them */
     fab_sparse one, *sparse;   /* libsvm: a row of its own; where rows go instead, or NULL */
     const struct fab_element *element; /* npy and idx */
+    struct fab_by_columns *by_columns; /* npy in Fortran order: the rows of a block; or NULL */
     const fab_arrays *arrays;          /* rows in memory, borrowed; otherwise NULL */
+    struct fab_ahead *ahead; /* rows of text that were read before they were asked for; or NULL */
+    int alone;               /* 1: they are not read so */
+    int64_t ahead_rows;      /* so many were */
+    size_t piece;            /* bytes that a thread reads at a time; 0: ahead.c says */
     void *view; /* arrays that were made for a table; columns chosen of another; owned */
     const struct fab_source *chosen_from; /* that other source, or NULL */
 };

@@ -11,6 +11,8 @@
 #include "base/memory.h"
 #include "data/source/recode.h"
 #include "data/source/unpack.h"
+#include "data/source/unpack_thread.h"
+#include "la/threads.h"
 #include <errno.h>
 #include <fcntl.h>
 #include <poll.h>
@@ -25,7 +27,8 @@ enum { WAIT_MS = 200 };
 /* Whether to go on; how far the reading is. */
 static fab_status ask(const fab_stream *in)
 {
-    return fab_watch_tick(&(fab_watch){0}, "reading", in->raw, in->total);
+    const int64_t used = in->thread ? fab_unpack_thread_used(in->thread) : in->raw;
+    return fab_watch_tick(&(fab_watch){0}, "reading", used, in->total);
 }
 
 /* A pipe may give nothing for a long time: a stop is heard meanwhile. */
@@ -40,7 +43,6 @@ static fab_status wait_for_bytes(const fab_stream *in)
 static fab_status read_file(fab_stream *in, void *to, size_t n, size_t *got)
 {
     ssize_t r;
-    if (in->start < 0) FAB_TRY(wait_for_bytes(in));
     do r = read(in->file, to, n);
     while (r < 0 && errno == EINTR);
     if (r < 0) return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read: %s", in->name, strerror(errno));
@@ -48,8 +50,8 @@ static fab_status read_file(fab_stream *in, void *to, size_t n, size_t *got)
     return FAB_OK;
 }
 
-/* At most n bytes; *got = 0 at the end. */
-static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
+/* At most n bytes, without waiting for a pipe; *got = 0 at the end. */
+static fab_status read_now(fab_stream *in, void *to, size_t n, size_t *got)
 {
     if (in->file >= 0) {
         FAB_TRY(read_file(in, to, n, got));
@@ -60,6 +62,59 @@ static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
     }
     in->raw += (int64_t)*got;
     return FAB_OK;
+}
+
+static fab_status read_raw(fab_stream *in, void *to, size_t n, size_t *got)
+{
+    if (in->file >= 0 && in->start < 0) FAB_TRY(wait_for_bytes(in));
+    return read_now(in, to, n, got);
+}
+
+/* Would a read come back at once? */
+static int has_bytes(const fab_stream *in)
+{
+    struct pollfd p = {.fd = in->file, .events = POLLIN};
+    return in->file < 0 || in->start >= 0 || poll(&p, 1, 0) > 0;
+}
+
+/* ---- a thread that unpacks -------------------------------------------------------------------- */
+
+/* On the thread, where nobody is to be asked: whoever waits for it is. */
+static fab_status thread_read(void *ctx, void *to, size_t n, size_t *got)
+{
+    fab_stream *in = ctx;
+    struct pollfd p = {.fd = in->file, .events = POLLIN};
+    *got = 0;
+    while (in->file >= 0 && in->start < 0 && poll(&p, 1, WAIT_MS) <= 0)
+        if (fab_unpack_thread_asked(in->thread)) return FAB_STOPPED;
+    return read_now(in, to, n, got);
+}
+
+static int thread_ready(void *ctx)
+{
+    return has_bytes(ctx);
+}
+
+static int64_t thread_used(void *ctx)
+{
+    const fab_stream *in = ctx;
+    return in->raw;
+}
+
+static fab_status thread_wait(void *ctx)
+{
+    return ask(ctx);
+}
+
+/* A long file gets a thread; where none can be made, it is unpacked as it is read. */
+static void start_thread(fab_stream *in)
+{
+    const size_t after = in->thread_after ? in->thread_after : FAB_STREAM_THREAD;
+    const fab_unpack_from from = {thread_read, thread_ready, thread_used, in};
+    if (in->thread || in->threads == 1 || in->unpacked < after) return;
+    in->unpacked = 0; /* so that it is not tried with every read */
+    if (in->threads == 0 && fab_cores() < 2) return;
+    (void)fab_unpack_thread_start(&in->thread, in->unpack, &from);
 }
 
 /* ---- plain bytes, and UTF-8 ------------------------------------------------------------------ */
@@ -81,7 +136,15 @@ static fab_status read_plain(void *ctx, void *to, size_t n, size_t *got, int *en
         in->first_at += *got;
         return FAB_OK;
     }
-    if (in->unpack) return fab_unpack_read(in->unpack, unpack_input, in, to, n, got, ended);
+    if (in->unpack) {
+        start_thread(in);
+        if (in->thread)
+            return fab_unpack_thread_read(in->thread, to, n, got, ended, thread_wait, in);
+        const fab_status unpacked =
+            fab_unpack_read(in->unpack, unpack_input, in, to, n, got, ended);
+        in->unpacked += *got;
+        return unpacked;
+    }
     FAB_TRY(read_raw(in, to, n, got));
     *ended = *got == 0;
     return FAB_OK;
@@ -96,29 +159,44 @@ static void replace_returns(char *p, size_t n)
 
 /* ---- the window ------------------------------------------------------------------------------ */
 
+/* What is unseen, at the front of this window or of another one. */
+static void move_window(fab_stream *in, char *to)
+{
+    const size_t kept = in->end - in->begin;
+    memmove(to, in->window + in->begin, kept);
+    if (to != in->window) fab_release(in->window);
+    in->window = to;
+    in->begin = 0;
+    in->end = kept;
+}
+
+static size_t line_max(const fab_stream *in)
+{
+    return in->line_max ? in->line_max : FAB_STREAM_MAX;
+}
+
+static fab_status line_is_long(const fab_stream *in)
+{
+    return FAB_FAIL(FAB_BAD_FILE,
+                    "%s: line %lld is longer than %.3g MB; is this a table? --max-columns "
+                    "raises the limit",
+                    in->name, (long long)in->lines + 1, (double)line_max(in) / 1e6);
+}
+
 /* A larger window, or what is unseen moved to the front of this one. */
 static fab_status make_room(fab_stream *in)
 {
-    const size_t kept = in->end - in->begin;
+    const size_t kept = in->end - in->begin, most = line_max(in);
     char *to = in->window;
     if (kept == in->room) {
-        const size_t most = in->line_max ? in->line_max : FAB_STREAM_MAX;
-        if (in->room >= most)
-            return FAB_FAIL(FAB_BAD_FILE,
-                            "%s: line %lld is longer than %.3g MB; is this a table? --max-columns "
-                            "raises the limit",
-                            in->name, (long long)in->lines + 1, (double)most / 1e6);
+        if (in->room >= most) return line_is_long(in);
         const size_t room = in->room > most / 2 ? most : 2 * in->room;
         void *p;
         FAB_TRY(fab_alloc_array(&p, (int64_t)(room + FAB_STREAM_PAD), 1, in->name));
         to = p;
         in->room = room;
     }
-    memmove(to, in->window + in->begin, kept);
-    if (to != in->window) fab_release(in->window);
-    in->window = to;
-    in->begin = 0;
-    in->end = kept;
+    move_window(in, to);
     return FAB_OK;
 }
 
@@ -163,6 +241,9 @@ fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line)
         const char *start = in->window + in->begin;
         const size_t have = in->end - in->begin;
         const char *stop = have > scanned ? memchr(start + scanned, '\n', have - scanned) : NULL;
+        /* a window that was made larger to read ahead takes no longer lines */
+        if ((stop ? (size_t)(stop - start) + 1 : have) > fab_stream_line_most(in))
+            return line_is_long(in);
         if (stop || (in->ended && have > from)) {
             *line = (fab_span){start, stop ? (size_t)(stop - start) : have};
             return FAB_OK;
@@ -171,6 +252,37 @@ fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line)
         if (have > scanned) scanned = have;
         FAB_TRY(fill(in));
     }
+}
+
+size_t fab_stream_line_most(const fab_stream *in)
+{
+    return line_max(in) > in->first_room ? line_max(in) : in->first_room;
+}
+
+static int is_ready(const fab_stream *in)
+{
+    return in->thread ? in->start >= 0 || in->file < 0 || fab_unpack_thread_ready(in->thread)
+                      : has_bytes(in);
+}
+
+fab_status fab_stream_gather(fab_stream *in, size_t most, fab_span *seen)
+{
+    while (in->end - in->begin < most && !in->ended && is_ready(in)) {
+        const size_t kept = in->end - in->begin;
+        void *p;
+        if (in->end == in->room && in->room < most) { /* once, for the blocks to come too */
+            if (fab_alloc_array(&p, (int64_t)(most + FAB_STREAM_PAD), 1, in->name) != FAB_OK) break;
+            move_window(in, p);
+            in->room = most;
+        }
+        if (kept == in->room) break;
+        const fab_status filled = fill(in);
+        if (filled == FAB_STOPPED) return filled;
+        if (filled != FAB_OK) break;
+    }
+    const size_t have = in->end - in->begin;
+    *seen = (fab_span){in->window + in->begin, have < most ? have : most};
+    return FAB_OK;
 }
 
 /* The length of the first `lines` lines of the n bytes at p; 0 when there are fewer. */
@@ -200,6 +312,7 @@ fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *
 void fab_stream_take(fab_stream *in, size_t n)
 {
     in->begin += n;
+    in->taken += (int64_t)n;
 }
 
 fab_status fab_stream_line(fab_stream *in, fab_span *line)
@@ -215,7 +328,9 @@ fab_status fab_stream_line(fab_stream *in, fab_span *line)
 
 void fab_stream_give_back(fab_stream *in, fab_span line)
 {
-    in->begin = (size_t)(line.p - in->window);
+    const size_t begin = (size_t)(line.p - in->window);
+    in->taken -= (int64_t)(in->begin - begin);
+    in->begin = begin;
     in->lines--;
 }
 
@@ -248,7 +363,7 @@ static fab_status start(fab_stream *in, size_t room)
     if (room < 2) room = 2;
     FAB_TRY(fab_alloc_array(&p, (int64_t)(room + FAB_STREAM_PAD), 1, in->name));
     in->window = p;
-    in->room = room;
+    in->room = in->first_room = room;
     memset(in->window, 0, FAB_STREAM_PAD);
     FAB_TRY(read_first(in, FAB_UNPACK_MAGIC));
     const fab_packing *packed = fab_unpack_find(in->first, in->first_n);
@@ -301,6 +416,7 @@ fab_status fab_stream_open_memory(fab_stream *in, const char *name, const void *
 
 void fab_stream_close(fab_stream *in)
 {
+    fab_unpack_thread_stop(in->thread);
     if (in->file >= 0 && in->owned) close(in->file);
     fab_unpack_close(in->unpack);
     fab_recode_close(in->recode);
@@ -308,16 +424,43 @@ void fab_stream_close(fab_stream *in)
     *in = (fab_stream){.file = -1};
 }
 
+fab_status fab_stream_read_at(fab_stream *in, int64_t at, void *to, size_t n, size_t *got)
+{
+    *got = 0;
+    if (in->unpack || (in->file >= 0 && in->start < 0))
+        return FAB_FAIL(FAB_UNSUPPORTED, "%s: is %s, which is read from front to back", in->name,
+                        in->unpack ? "compressed" : "a pipe");
+    if (in->file < 0) {
+        const size_t left = at < in->total ? (size_t)(in->total - at) : 0;
+        *got = n < left ? n : left;
+        if (*got) memcpy(to, in->memory + at, *got);
+        return FAB_OK;
+    }
+    while (*got < n) {
+        const ssize_t r =
+            pread(in->file, (char *)to + *got, n - *got, (off_t)(in->start + at + (int64_t)*got));
+        if (r < 0 && errno == EINTR) continue;
+        if (r < 0)
+            return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read: %s", in->name, strerror(errno));
+        if (r == 0) break;
+        *got += (size_t)r;
+    }
+    return FAB_OK;
+}
+
 fab_status fab_stream_rewind(fab_stream *in)
 {
     if (in->start < 0)
         return FAB_FAIL(FAB_UNSUPPORTED, "%s: is a pipe, which can be read only once", in->name);
+    fab_unpack_thread_stop(in->thread);
+    in->thread = NULL;
+    in->unpacked = 0;
     if (in->file >= 0 && lseek(in->file, (off_t)in->start, SEEK_SET) < 0)
         return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read again: %s", in->name, strerror(errno));
     if (in->unpack) FAB_TRY(fab_unpack_rewind(in->unpack));
     if (in->recode) fab_recode_rewind(in->recode);
     in->begin = in->end = 0;
-    in->lines = in->raw = 0;
+    in->lines = in->taken = in->raw = 0;
     in->ended = 0;
     in->first_n = 0;
     FAB_TRY(read_first(in, in->mark));
@@ -328,6 +471,9 @@ fab_status fab_stream_rewind(fab_stream *in)
 void fab_stream_position(const fab_stream *in, int64_t *done, int64_t *total)
 {
     size_t waiting = in->first_n - in->first_at;
+    *total = in->total;
+    *done = in->thread ? fab_unpack_thread_used(in->thread) : 0;
+    if (in->thread) return;
     if (in->unpack)
         waiting = fab_unpack_waiting(in->unpack);
     else if (in->recode)
@@ -335,5 +481,4 @@ void fab_stream_position(const fab_stream *in, int64_t *done, int64_t *total)
     else
         waiting += in->end - in->begin;
     *done = in->raw - (int64_t)waiting;
-    *total = in->total;
 }

@@ -15,12 +15,14 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* The window to begin with, the longest line where nobody says, the padding, and the bytes after which whoever watches is asked. */
+/* The window to begin with, the longest line where nobody says, the padding, the bytes after which whoever watches is asked,
+ * and those after which a thread unpacks. */
 enum {
     FAB_STREAM_ROOM = 1 << 18,
     FAB_STREAM_MAX = 1 << 30,
     FAB_STREAM_PAD = 64,
-    FAB_STREAM_ASK = 1 << 24
+    FAB_STREAM_ASK = 1 << 24,
+    FAB_STREAM_THREAD = 1 << 22
 };
 enum { FAB_STREAM_FIRST = 64 }; /* plain bytes that say how they are encoded */
 
@@ -34,19 +36,26 @@ typedef struct fab_stream {
     char *window;            /* unseen bytes are window[begin .. end) */
     size_t room, begin, end; /* room: without the padding */
     size_t line_max; /* the most that the window may grow to: the longest line; 0: FAB_STREAM_MAX */
-    int64_t lines;   /* lines taken so far */
+    size_t first_room; /* the window to begin with: lines may be as long in any case */
+    int64_t lines;     /* lines taken so far */
+    int64_t taken;     /* bytes taken so far, as UTF-8 */
     size_t unasked;  /* bytes since whoever watches (the global hook) was asked whether to go on */
     int ended;       /* nothing comes after window[end) */
     int file, owned; /* file -1: the memory; owned: close it */
     const char *memory;
     int64_t start, total; /* where the file began, its length; start -1: a pipe; total 0: unknown */
     int64_t raw;          /* bytes read from file or memory, still compressed if they were */
-    struct fab_unpack *unpack;    /* NULL: not compressed */
-    struct fab_recoder *recode;   /* NULL: UTF-8, or bytes that are no text */
-    const char *encoding;         /* what was recoded; NULL: nothing */
-    size_t mark;                  /* bytes of a byte order mark, which are passed */
-    int returns;                  /* lines end in \r alone */
-    char first[FAB_STREAM_FIRST]; /* plain bytes looked at before the window had any */
+    struct fab_unpack *unpack; /* NULL: not compressed */
+    int64_t threads;           /* that may work on this stream; 0: all cores */
+    size_t
+        thread_after; /* plain bytes after which it is unpacked by a thread of its own; 0: FAB_STREAM_THREAD */
+    size_t unpacked;                  /* plain bytes so far */
+    struct fab_unpack_thread *thread; /* or NULL */
+    struct fab_recoder *recode;       /* NULL: UTF-8, or bytes that are no text */
+    const char *encoding;             /* what was recoded; NULL: nothing */
+    size_t mark;                      /* bytes of a byte order mark, which are passed */
+    int returns;                      /* lines end in \r alone */
+    char first[FAB_STREAM_FIRST];     /* plain bytes looked at before the window had any */
     size_t first_at, first_n;
 } fab_stream;
 
@@ -65,6 +74,11 @@ fab_status fab_stream_look(fab_stream *in, size_t n, fab_span *seen);
 fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line);
 /* Look at the first `lines` lines from here, at most `max` bytes; no more is read than that takes. */
 fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *head);
+/* Look at the bytes that come without waiting, `most` of them at most; a failure is left to who needs what is behind them, but
+ * that somebody said stop. */
+fab_status fab_stream_gather(fab_stream *in, size_t most, fab_span *seen);
+/* The bytes that a line may take with its end. */
+size_t fab_stream_line_most(const fab_stream *in);
 /* Take n bytes that were looked at. */
 void fab_stream_take(fab_stream *in, size_t n);
 /* Look at the next line and take it with its end: \n or \r\n, which the span leaves out. */
@@ -74,6 +88,10 @@ fab_status fab_stream_line(fab_stream *in, fab_span *line);
 void fab_stream_give_back(fab_stream *in, fab_span line);
 /* From here on \r is a line end. */
 void fab_stream_end_lines_by_returns(fab_stream *in);
+
+/* n bytes from byte `at` of the file on, wherever the stream is: of a file that is not compressed, or memory.  *got < n where the
+ * file ends; FAB_UNSUPPORTED for others. */
+fab_status fab_stream_read_at(fab_stream *in, int64_t at, void *to, size_t n, size_t *got);
 
 /* Go back to the first byte.  FAB_UNSUPPORTED for a pipe. */
 fab_status fab_stream_rewind(fab_stream *in);
