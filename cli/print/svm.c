@@ -11,8 +11,8 @@
 int is_svm(const char *file)
 {
     fab_tensors *t = NULL;
-    const int svm =
-        strcmp(file, "-") != 0 && fab_tensors_read(&t, file) == FAB_OK && fab_svm_is_file(t);
+    const int svm = strcmp(file, "-") != 0 && fab_tensors_read(&t, file) == FAB_OK &&
+                    fab_svm_is_file(t);
     fab_tensors_free(t);
     return svm;
 }

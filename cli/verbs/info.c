@@ -181,7 +181,8 @@ static int run(const verb *self, int argc, char **argv)
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
     if (is_svm(file)) {
-        if (reference) return say_wrong("info: --reference is for the coefficients of a linear model");
+        if (reference)
+            return say_wrong("info: --reference is for the coefficients of a linear model");
         return svm_info(file, json);
     }
 

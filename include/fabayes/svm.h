@@ -62,13 +62,16 @@ FAB_API void fab_svm_free(fab_svm *s); /* takes NULL */
 /* What was found.  Of several machines: sums of counts and duals, the largest gap. */
 typedef struct fab_svm_report {
     int64_t n, classes, machines;
-    int64_t support;       /* rows with a weight in any machine */
-    int64_t bounded;       /* weights at their bound */
-    int64_t margin_errors; /* rows inside the margin (numbers: outside of epsilon), a row once for each machine */
-    double rho;            /* of nu: the margin's size where a_i <= 1 / n; otherwise 1; NaN of several machines and of numbers */
-    double dual;           /* the dual objective at its end */
-    double gap;            /* by how much the conditions of the optimum are missed, in units of the decision */
-    double nu_limit;       /* of two classes: the largest nu, 2 min(n+, n-) / n with weights; otherwise NaN */
+    int64_t support; /* rows with a weight in any machine */
+    int64_t bounded; /* weights at their bound */
+    int64_t
+        margin_errors; /* rows inside the margin (numbers: outside of epsilon), a row once for each machine */
+    double
+        rho; /* of nu: the margin's size where a_i <= 1 / n; otherwise 1; NaN of several machines and of numbers */
+    double dual; /* the dual objective at its end */
+    double gap; /* by how much the conditions of the optimum are missed, in units of the decision */
+    double
+        nu_limit; /* of two classes: the largest nu, 2 min(n+, n-) / n with weights; otherwise NaN */
     int64_t iterations, converged; /* converged: 1: gap came below tol */
 } fab_svm_report;
 FAB_API void fab_svm_report_of(const fab_svm *s, fab_svm_report *r);
@@ -102,10 +105,11 @@ FAB_API fab_status fab_svm_of_parts(fab_svm **s, const fab_kernel *k, int64_t cl
 /* ---- from a table -------------------------------------------------------------------------------- */
 
 typedef struct fab_svm_plan {
-    const char *model; /* "svm:KERNEL", or with nu: "svm:KERNEL:nu=0.2" */
+    const char *model;                /* "svm:KERNEL", or with nu: "svm:KERNEL:nu=0.2" */
     const fab_svm_settings *settings; /* NULL: the defaults */
-    int64_t no_scale;                 /* 1: columns, and a target of numbers, as they are, and not in standard deviations */
-    int64_t numbers;                  /* 1: a target of two values is a number too */
+    int64_t
+        no_scale; /* 1: columns, and a target of numbers, as they are, and not in standard deviations */
+    int64_t numbers; /* 1: a target of two values is a number too */
 } fab_svm_plan;
 
 /* Is it the text of such a model? */
@@ -126,25 +130,26 @@ FAB_API fab_status fab_svm_table_pack(const fab_svm_table *t, void **bytes, size
 FAB_API fab_status fab_svm_table_parse(fab_svm_table **t, const char *name, const void *bytes,
                                        size_t size);
 
-FAB_API const fab_svm *fab_svm_table_machine(const fab_svm_table *t);      /* lends until free */
-FAB_API const fab_scaling *fab_svm_table_scaling(const fab_svm_table *t);  /* lends until free */
-FAB_API const fab_svm_settings *fab_svm_table_settings(const fab_svm_table *t); /* lends until free */
+FAB_API const fab_svm *fab_svm_table_machine(const fab_svm_table *t);     /* lends until free */
+FAB_API const fab_scaling *fab_svm_table_scaling(const fab_svm_table *t); /* lends until free */
+FAB_API const fab_svm_settings *fab_svm_table_settings(
+    const fab_svm_table *t); /* lends until free */
 
 /* Rows of data, in the user's units.  Rows that miss a value, and have nothing to fill it with, are absent: their decision is NaN. */
 typedef struct fab_svm_predictions {
-    int64_t n, classes, columns; /* columns of decision: 1, or of several classes as many as these */
-    double *decision;            /* n x columns: of numbers the prediction */
-    double *probability;         /* n: of class 1; NULL: there is none */
-    int64_t *chosen;             /* n: the class; NULL: numbers */
-    double *y;                   /* n: the target, where it was asked for: numbers, or classes from 0 */
+    int64_t n, classes,
+        columns;         /* columns of decision: 1, or of several classes as many as these */
+    double *decision;    /* n x columns: of numbers the prediction */
+    double *probability; /* n: of class 1; NULL: there is none */
+    int64_t *chosen;     /* n: the class; NULL: numbers */
+    double *y;           /* n: the target, where it was asked for: numbers, or classes from 0 */
     int64_t absent, dropped;
     /* With the target: */
     double accuracy, auc, hinge; /* classes; auc and hinge: two; else NaN */
     double rmse, mae, r2;        /* numbers; else NaN */
 } fab_svm_predictions;
-FAB_API fab_status fab_svm_table_predict(const fab_svm_table *t, const fab_data *d,
-                                         int with_target, fab_svm_predictions **p,
-                                         const fab_exec *x);
+FAB_API fab_status fab_svm_table_predict(const fab_svm_table *t, const fab_data *d, int with_target,
+                                         fab_svm_predictions **p, const fab_exec *x);
 FAB_API void fab_svm_predictions_free(fab_svm_predictions *p); /* takes NULL */
 
 #ifdef __cplusplus

@@ -32,14 +32,14 @@ static PyObject *parts_of(const fab_svm *m)
     fab_svm_report_of(m, &r);
     const fab_status s = fab_kernel_describe(fab_svm_kernel(m), &text);
     if (s != FAB_OK) return core_fail(s);
-    PyObject *out = Py_BuildValue(
-        "{sN sN sN sd sd ss sL sL sL sd sd sd sd}", "row",
-        core_copy(p.row, p.support, sizeof *p.row), "a",
-        core_copy(p.a, p.support * p.machines, sizeof *p.a), "b",
-        core_copy(p.b, p.machines, sizeof *p.b), "below", p.slope[0], "above", p.slope[1], "kernel",
-        text, "iterations", (long long)r.iterations, "converged", (long long)r.converged,
-        "margin_errors", (long long)r.margin_errors, "rho", r.rho, "dual", r.dual, "gap", r.gap,
-        "nu_limit", r.nu_limit);
+    PyObject *out = Py_BuildValue("{sN sN sN sd sd ss sL sL sL sd sd sd sd}", "row",
+                                  core_copy(p.row, p.support, sizeof *p.row), "a",
+                                  core_copy(p.a, p.support * p.machines, sizeof *p.a), "b",
+                                  core_copy(p.b, p.machines, sizeof *p.b), "below", p.slope[0],
+                                  "above", p.slope[1], "kernel", text, "iterations",
+                                  (long long)r.iterations, "converged", (long long)r.converged,
+                                  "margin_errors", (long long)r.margin_errors, "rho", r.rho, "dual",
+                                  r.dual, "gap", r.gap, "nu_limit", r.nu_limit);
     fab_text_free(text);
     return out;
 }
@@ -57,8 +57,8 @@ static PyObject *svm_fit(PyObject *self, PyObject *args)
     fab_svm *m = NULL;
     fab_rows rows;
     fab_status s = FAB_OK;
-    if (!PyArg_ParseTuple(args, "OOOsLO!L", &of_x, &of_y, &of_w, &text, &classes, &PyDict_Type, &dict,
-                          &threads) ||
+    if (!PyArg_ParseTuple(args, "OOOsLO!L", &of_x, &of_y, &of_w, &text, &classes, &PyDict_Type,
+                          &dict, &threads) ||
         !read_settings(dict, &settings))
         return NULL;
     if (core_need(&x, of_x, "X", "df", 2) && core_need(&y, of_y, "y", "d", 1) &&
@@ -67,7 +67,8 @@ static PyObject *svm_fit(PyObject *self, PyObject *args)
         if (y.view.shape[0] != rows.n || (w.view.obj && w.view.shape[0] != rows.n) ||
             !PyBuffer_IsContiguous(&y.view, 'C') ||
             (w.view.obj && !PyBuffer_IsContiguous(&w.view, 'C'))) {
-            core_refuse(FAB_BAD_ARGUMENT, "y and weights: expected %lld numbers, one behind the other",
+            core_refuse(FAB_BAD_ARGUMENT,
+                        "y and weights: expected %lld numbers, one behind the other",
                         (long long)rows.n);
         } else {
             s = fab_kernel_create(&k, text, x.view.shape[1], NULL);
@@ -125,7 +126,8 @@ static PyObject *svm_decide(PyObject *self, PyObject *args)
     fab_svm *m = NULL;
     fab_rows x;
     memset(a, 0, sizeof a);
-    if (!PyArg_ParseTuple(args, "sLOOOOL", &text, &classes, &of[0], &of[1], &of[2], &of[3], &threads))
+    if (!PyArg_ParseTuple(args, "sLOOOOL", &text, &classes, &of[0], &of[1], &of[2], &of[3],
+                          &threads))
         return NULL;
     int there = 1;
     for (int i = 0; i < 4 && there; i++)

@@ -183,9 +183,9 @@ static fab_status check_same(const fab_merging *m, const char *key, const char *
 
 static fab_status check_kinds(const fab_merging *m)
 {
-    static const char *const names[] = {"a factor analysis", "a linear model", "a network",
-                                        "a model of its own", "a Gaussian process",
-                                        "a support vector machine"};
+    static const char *const names[] = {"a factor analysis",  "a linear model",
+                                        "a network",          "a model of its own",
+                                        "a Gaussian process", "a support vector machine"};
     const fab_shard *a = m->shard;
     for (int64_t j = 0; j < m->n; j++) {
         const fab_kind kind = fab_file_kind(a[j].p->file);

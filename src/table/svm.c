@@ -125,8 +125,7 @@ static fab_status read_model(const char *model, const fab_scaling *k, fab_svm_se
     const char **names, *text = strlen(model) > 4 ? model + 4 : "";
     char *own = NULL;
     *kernel = NULL;
-    if (!*text)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "model svm needs its kernel, as svm:rbf");
+    if (!*text) return FAB_FAIL(FAB_BAD_ARGUMENT, "model svm needs its kernel, as svm:rbf");
     FAB_TRY(fab_scaling_columns(k, &names));
     fab_status done = fab_kernel_create(kernel, text, k->D, names);
     const char *nu = strstr(text, ":nu=");
@@ -134,8 +133,9 @@ static fab_status read_model(const char *model, const fab_scaling *k, fab_svm_se
         char *end;
         const double value = strtod(nu + 4, &end);
         if (*end || !(value > 0 && value <= 1)) {
-            done = FAB_FAIL(FAB_BAD_ARGUMENT, "model %s: nu is a number above 0 and at most 1, not '%s'",
-                            model, nu + 4);
+            done = FAB_FAIL(FAB_BAD_ARGUMENT,
+                            "model %s: nu is a number above 0 and at most 1, not '%s'", model,
+                            nu + 4);
         } else {
             done = fab_copy_text(&own, text);
             if (done == FAB_OK) {
@@ -155,14 +155,16 @@ static fab_status find_units(const fab_dataset *t, const fab_svm_plan *p, fab_sc
     const int64_t levels = fab_dataset_levels(t, MOST_CLASSES + 1);
     const int classes = t->target_words.n > 0 || (levels == 2 && !p->numbers);
     if (levels == 1 && (t->target_words.n > 0 || !p->numbers))
-        return FAB_FAIL(FAB_BAD_DATA,
-                        "target '%s' has one value in all %lld rows: a machine needs two classes, or "
-                        "numbers that vary",
-                        t->target_name, (long long)t->n);
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "target '%s' has one value in all %lld rows: a machine needs two classes, or "
+            "numbers that vary",
+            t->target_name, (long long)t->n);
     if (classes && levels > MOST_CLASSES)
         return FAB_FAIL(FAB_BAD_DATA, "target '%s' has more than %d classes", t->target_name,
                         MOST_CLASSES);
-    return fab_scaling_create(k, t, classes ? FAB_TARGET_CLASSES : FAB_TARGET_REAL, !p->no_scale, 1);
+    return fab_scaling_create(k, t, classes ? FAB_TARGET_CLASSES : FAB_TARGET_REAL, !p->no_scale,
+                              1);
 }
 
 static fab_status fit(fab_svm_table *new, fab_dataset *t, const fab_svm_plan *p, const fab_exec *x)
@@ -213,10 +215,17 @@ static fab_status set_text(fab_tensors *t, const char *key, char *text)
 
 static void put_report(const fab_svm_report *r, double *v)
 {
-    const double all[REPORT] = {(double)r->n,       (double)r->bounded, (double)r->margin_errors,
-                                r->rho,             r->dual,            r->gap,
-                                r->nu_limit,        (double)r->iterations,
-                                (double)r->converged, (double)r->classes, (double)r->support};
+    const double all[REPORT] = {(double)r->n,
+                                (double)r->bounded,
+                                (double)r->margin_errors,
+                                r->rho,
+                                r->dual,
+                                r->gap,
+                                r->nu_limit,
+                                (double)r->iterations,
+                                (double)r->converged,
+                                (double)r->classes,
+                                (double)r->support};
     for (int i = 0; i < REPORT; i++) v[i] = isnan(all[i]) ? -1 : all[i];
 }
 
@@ -599,8 +608,7 @@ static fab_status predict(const fab_svm_table *t, fab_dataset *rows, int with_ta
     if (!with_target) return FAB_OK;
     FAB_TRY(fab_alloc_array((void **)&p->y, n, sizeof(double), "predictions"));
     for (int64_t i = 0; i < n; i++)
-        p->y[i] = C ? rows->y[i]
-                    : t->scaling->target_mean + t->scaling->target_scale * rows->y[i];
+        p->y[i] = C ? rows->y[i] : t->scaling->target_mean + t->scaling->target_scale * rows->y[i];
     return score(p);
 }
 
@@ -621,12 +629,8 @@ fab_status fab_svm_table_predict(const fab_svm_table *t, const fab_data *d, int 
     fab_feed_close(f);
     if (s == FAB_OK) s = fab_alloc_array((void **)&new, 1, sizeof *new, "predictions");
     if (s == FAB_OK) {
-        *new = (fab_svm_predictions){.accuracy = NAN,
-                                     .auc = NAN,
-                                     .hinge = NAN,
-                                     .rmse = NAN,
-                                     .mae = NAN,
-                                     .r2 = NAN};
+        *new = (fab_svm_predictions){
+            .accuracy = NAN, .auc = NAN, .hinge = NAN, .rmse = NAN, .mae = NAN, .r2 = NAN};
         s = predict(t, rows, with_target, new, x);
         if (s == FAB_OK)
             *p = new;

@@ -29,7 +29,7 @@ enum {
     SIDE = 8,      /* rows whose sums are made side by side */
     TASK = 1 << 16 /* operations that are worth a thread */
 };
-#define SPARSE 0.25  /* share of numbers that are not 0 */
+#define SPARSE 0.25 /* share of numbers that are not 0 */
 /* Of |x|^2 / l^2: beyond it the difference of squares would lose more than five of sixteen digits. */
 #define FAR 1e5
 
@@ -56,13 +56,13 @@ struct fab_svm_rows {
     int64_t each;
     double *diag; /* n */
 
-    int64_t slots;        /* kept */
-    int64_t *slot, *owner; /* n: where row i is, or -1; slots: whose, or -1 */
+    int64_t slots;          /* kept */
+    int64_t *slot, *owner;  /* n: where row i is, or -1; slots: whose, or -1 */
     int64_t *older, *newer; /* slots: in the order of use; -1: none */
     int64_t oldest, newest, used, made;
     double *kept; /* slots x n; a block of its own */
 
-    int64_t at;   /* what the tasks make */
+    int64_t at; /* what the tasks make */
     double *out;
 };
 
@@ -298,7 +298,8 @@ static void products(const fab_svm_rows *r, int64_t first, int64_t m, double *s)
 }
 
 /* 2 */
-static void sparse_values(const fab_svm_rows *r, int64_t first, int64_t m, double *room, double *out)
+static void sparse_values(const fab_svm_rows *r, int64_t first, int64_t m, double *room,
+                          double *out)
 {
     const fab_kernel *k = r->k;
     double *s = room, *u = room + SPAN, *v = room + 2 * SPAN;

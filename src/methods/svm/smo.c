@@ -19,30 +19,31 @@
 #include <string.h>
 
 enum {
-    PART = 256,     /* variables whose best is looked for at a time */
-    PAUSE = 1000,   /* iterations between looks for what can be laid aside, at most */
-    REFRESHES = 5   /* of g */
+    PART = 256,   /* variables whose best is looked for at a time */
+    PAUSE = 1000, /* iterations between looks for what can be laid aside, at most */
+    REFRESHES = 5 /* of g */
 };
 /* Rounding of g, which grows with the steps, stays far below a larger tolerance: below it g is made anew before the end. */
 #define EXACT 1e-6
 
 typedef struct smo {
     fab_smo *p;
-    int64_t n, m;    /* variables; active ones, in rising order */
+    int64_t n, m; /* variables; active ones, in rising order */
     int64_t groups;
     int64_t *active; /* n */
     /* of those that are active, in their order: */
-    double *g, *diag;      /* n each */
-    double *rise, *fall;   /* groups x n: 0 where it may and is of the group, else infinity and -infinity */
-    double *ki, *kj;       /* n each, where rows must be gathered */
-    double *then;          /* n, of all: beta where p->g is exact */
-    struct { /* of this step */
+    double *g, *diag; /* n each */
+    double *rise,
+        *fall; /* groups x n: 0 where it may and is of the group, else infinity and -infinity */
+    double *ki, *kj; /* n each, where rows must be gathered */
+    double *then;    /* n, of all: beta where p->g is exact */
+    struct {         /* of this step */
         int64_t i, j, group;
         double low, gap, gain, step;
     } best;
-    double low[2], high[2]; /* m and M of each group */
-    int whole;              /* nothing is laid aside any more */
-    int exact;              /* g is of this beta, and not of its steps */
+    double low[2], high[2];   /* m and M of each group */
+    int whole;                /* nothing is laid aside any more */
+    int exact;                /* g is of this beta, and not of its steps */
     int64_t refreshes, since; /* the iteration in which all were active last */
 } smo;
 
@@ -320,7 +321,7 @@ static void find_levels(smo *s)
         for (int64_t t = 0; t < s->m; t++) {
             const int64_t v = s->active[t];
             if (group_of(p, v) != c) continue;
-            const int may_rise = p->beta[v] < p->hi[v], may_fall = p->beta[v] > p->lo[v];
+            const int may_rise = p->beta[v]<p->hi[v], may_fall = p->beta[v]> p->lo[v];
             if (may_rise && may_fall) sum += s->g[t], inside++;
             if (may_rise) low = fmin(low, s->g[t]);
             if (may_fall) high = fmax(high, s->g[t]);

@@ -32,6 +32,7 @@
 #include <math.h>
 #include <string.h>
 
+#define UNSURE 0.01 /* of a decision: what may be missed where rounding ends the steps */
 enum { PIECE = 256 /* rows that are decided at a time */, FOLDS = 5, MOST_CLASSES = 1000 };
 
 struct fab_svm {
@@ -51,10 +52,10 @@ typedef struct machine {
     const fab_svm_settings *s;
     const fab_rows *x;
     int64_t n;
-    const int64_t *pick;       /* n: rows of x */
-    const double *y, *weight;  /* n: -1 or 1, or numbers; weights */
+    const int64_t *pick;      /* n: rows of x */
+    const double *y, *weight; /* n: -1 or 1, or numbers; weights */
     int numbers;
-    double *beta;              /* n */
+    double *beta; /* n */
     double b, rho, dual, gap;
     int64_t bounded, margin_errors, iterations, converged;
 } machine;
@@ -68,7 +69,8 @@ static const fab_field fields[] = {
               "of two classes, instead of C: at least this share of rows are support vectors, at "
               "most this share margin errors; auto: by C"),
     FIELD(epsilon, F64, 0.1, 0, 1e300, "of numbers: errors up to it cost nothing"),
-    FIELD(tol, F64, 1e-3, 1e-15, 1e3, "largest violation of the conditions of the optimum"),
+    FIELD(tol, F64, 1e-3, 1e-15, 1e3,
+          "largest violation of the conditions of the optimum, of decisions"),
     FIELD(cache, F64, 200, 0.001, 1e9, "megabytes of rows of the kernel that are kept"),
     FIELD(max_iter, I64, 10000000, 1, 0x1p53, "steps of a machine at most"),
     SWITCH(probability, 0, "of two classes: probabilities, by the decisions of five folds"),
@@ -171,8 +173,8 @@ static void conclude(machine *m, const arrays *a, const fab_smo *p)
         const int at = (high > 0 && m->beta[i] >= high) || (low < 0 && m->beta[i] <= low);
         const double f = value_of(m, a, i);
         m->bounded += at;
-        m->margin_errors +=
-            at && (m->numbers ? fabs(m->y[i] - f) > m->s->epsilon : m->y[i] * f < m->rho);
+        m->margin_errors += at &&
+                            (m->numbers ? fabs(m->y[i] - f) > m->s->epsilon : m->y[i] * f < m->rho);
         all += m->weight[i];
     }
     m->dual = p->dual;
@@ -181,11 +183,38 @@ static void conclude(machine *m, const arrays *a, const fab_smo *p)
     m->converged = p->converged;
     if (!by_nu) return;
     m->dual = p->dual / (all * all);
-    if (!(m->rho > 0)) return; /* no direction tells the classes apart: all decisions are b */
+    if (!(m->rho > 0)) { /* it was stopped before there was a margin: all decisions are b */
+        m->rho = 0;
+        return;
+    }
     for (int64_t i = 0; i < m->n; i++) m->beta[i] /= m->rho;
     m->b /= m->rho;
     m->gap /= m->rho;
     m->rho /= all;
+}
+
+/* 2: tol is of decisions, which are g / rho; g goes on until it is met.  Where the classes overlap and nu is small, the sums fit below
+ * the bounds so that w = 0 and rho = 0: nothing is decided then. */
+static fab_status sharpen(const machine *m, fab_smo *p, fab_watch *w)
+{
+    int64_t steps = p->iterations;
+    double rho = (p->level[0] - p->level[1]) / 2;
+    while (p->converged && rho > 0 && p->gap > m->s->tol * rho && steps < m->s->max_iter) {
+        p->tol = m->s->tol * rho / 2;
+        p->max_iter = m->s->max_iter - steps;
+        const fab_status s = fab_smo_solve(p, w);
+        steps += p->iterations;
+        p->iterations = steps;
+        FAB_TRY(s);
+        rho = (p->level[0] - p->level[1]) / 2;
+    }
+    p->converged = rho > 0 && p->gap <= m->s->tol * rho;
+    if (p->converged || steps >= m->s->max_iter || p->gap < UNSURE * rho) return FAB_OK;
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "svm: nu = %g is too small for classes that overlap so: its margin rho is 0 within "
+        "rounding, and nothing is decided; a larger nu, another kernel, or C in its place",
+        m->s->nu);
 }
 
 /* beta is that of the machine. */
@@ -217,6 +246,7 @@ static fab_status solve(machine *m, const fab_exec *e)
                      .beta = a->beta,
                      .g = a->g};
         s = fab_smo_solve(&p, &w);
+        if (s == FAB_OK && by_nu) s = sharpen(m, &p, &w);
         if (s == FAB_OK || s == FAB_STOPPED) conclude(m, a, &p);
         fab_release(a);
     }
@@ -242,10 +272,11 @@ static fab_status check_nu(const machine *m)
     for (int64_t i = 0; i < m->n; i++) positive += m->y[i] > 0;
     /* at the limit the sums of weights are equal but for rounding */
     if (m->s->nu <= most * (1 + 1e-12)) return FAB_OK;
-    return FAB_FAIL(FAB_BAD_DATA,
-                    "svm: nu = %g is not feasible: the classes have %lld and %lld rows, which allow "
-                    "at most 2 min(n+, n-) / n = %.6g",
-                    m->s->nu, (long long)(m->n - positive), (long long)positive, most);
+    return FAB_FAIL(
+        FAB_BAD_DATA,
+        "svm: nu = %g is not feasible: the classes have %lld and %lld rows, which allow "
+        "at most 2 min(n+, n-) / n = %.6g",
+        m->s->nu, (long long)(m->n - positive), (long long)positive, most);
 }
 
 /* The mean square of distances between rows, over 4: half the sum of variances of the columns. */
@@ -282,9 +313,10 @@ static fab_status find_lengths(fab_kernel *k, const fab_rows *x)
     if (!any) return FAB_OK;
     FAB_TRY(mean_square(x, k->D, &square));
     if (!(square > 0))
-        return FAB_FAIL(FAB_BAD_DATA,
-                        "svm: all distances between rows are 0, and the length-scale of the kernel is "
-                        "taken from them; no machine tells such rows apart");
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "svm: all distances between rows are 0, and the length-scale of the kernel is "
+            "taken from them; no machine tells such rows apart");
     if (!isfinite(square))
         return FAB_FAIL(FAB_BAD_DATA, "svm: distances between rows overflow; scale the columns");
     for (int64_t f = 0; f < k->leaves; f++)
@@ -305,9 +337,11 @@ static fab_status check(int64_t D, int64_t classes, const fab_svm_settings *s, c
     if (classes < 0 || classes == 1 || classes > MOST_CLASSES)
         return FAB_FAIL(FAB_BAD_DATA, "svm: %lld classes, expected 2 to %d, or numbers",
                         (long long)classes, MOST_CLASSES);
-    if (x->n < 2) return FAB_FAIL(FAB_BAD_DATA, "svm: %lld rows, expected 2 or more", (long long)x->n);
+    if (x->n < 2)
+        return FAB_FAIL(FAB_BAD_DATA, "svm: %lld rows, expected 2 or more", (long long)x->n);
     if (!fab_is_auto_f64(s->nu) && classes != 2)
-        return FAB_FAIL(FAB_UNSUPPORTED, "svm: nu is for two classes, and here %s; C is for all targets",
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "svm: nu is for two classes, and here %s; C is for all targets",
                         classes ? "are more" : "is a number");
     if (s->probability && classes != 2)
         return FAB_FAIL(FAB_UNSUPPORTED, "svm: probabilities are for two classes, and here %s",
@@ -342,10 +376,10 @@ typedef struct fitting {
     const fab_rows *x;
     const double *y, *weight; /* weight: or NULL */
     const fab_exec *e;
-    double *beta;  /* machines x n */
-    int64_t *pick; /* n */
+    double *beta;                /* machines x n */
+    int64_t *pick;               /* n */
     double *side, *heavy, *some; /* n each: y, weights and beta of a machine */
-    int kept; /* the machine is whole */
+    int kept;                    /* the machine is whole */
 } fitting;
 
 /* The rows of classes c and d (numbers: all) and their program, without those that skip marks. */
@@ -393,7 +427,8 @@ static fab_status fit_pair(fitting *f, int64_t at, int64_t c, int64_t d)
     int64_t of[2] = {0, 0};
     for (int64_t i = 0; i < m.n && f->to->classes; i++) of[m.y[i] > 0]++;
     if (f->to->classes && (!of[0] || !of[1]))
-        return FAB_FAIL(FAB_BAD_DATA, "svm: class %lld has no rows; a machine tells two classes apart",
+        return FAB_FAIL(FAB_BAD_DATA,
+                        "svm: class %lld has no rows; a machine tells two classes apart",
                         (long long)(of[0] ? d : c));
     FAB_TRY(check_nu(&m));
     const fab_status s = solve(&m, f->e);
@@ -467,12 +502,13 @@ static double slope_of(int64_t n, const double *d, const double *t, int above)
 }
 
 /* Decisions of some rows of x by a machine, whose rows are packed: those with a weight. */
-static fab_status decide_some(const fitting *f, const machine *m, int64_t support,
-                              int64_t count, const int64_t *rows, double *decision)
+static fab_status decide_some(const fitting *f, const machine *m, int64_t support, int64_t count,
+                              const int64_t *rows, double *decision)
 {
     const int64_t D = f->to->D;
     double *X;
-    FAB_TRY(fab_alloc_array((void **)&X, (support + PIECE) * D + support * PIECE, sizeof *X, "svm"));
+    FAB_TRY(
+        fab_alloc_array((void **)&X, (support + PIECE) * D + support * PIECE, sizeof *X, "svm"));
     double *Z = X + support * D, *K = Z + PIECE * D;
     fab_status s = FAB_OK;
     for (int64_t i = 0; i < support; i++) fab_rows_get(f->x, m->pick[i], D, X + i * D);
@@ -501,10 +537,11 @@ static fab_status decide_fold(fitting *f, int64_t count, const int64_t *rows, ch
     take_rows(f, 0, 1, skip, &m);
     for (int64_t i = 0; i < m.n; i++) positive += m.y[i] > 0;
     if (positive == 0 || positive == m.n)
-        return FAB_FAIL(FAB_BAD_DATA,
-                        "svm: probabilities come from %d folds, and where one is left out a class has "
-                        "no rows: each class needs 2 rows or more",
-                        FOLDS);
+        return FAB_FAIL(
+            FAB_BAD_DATA,
+            "svm: probabilities come from %d folds, and where one is left out a class has "
+            "no rows: each class needs 2 rows or more",
+            FOLDS);
     FAB_TRY(check_nu(&m));
     FAB_TRY(solve(&m, f->e));
     for (int64_t i = 0; i < m.n; i++) {
@@ -530,7 +567,8 @@ static fab_status find_slopes(fitting *f)
         s = decide_fold(f, count, rows, skip, d);
     }
     for (int64_t i = 0; i < n; i++) of[f->y[i] > 0]++;
-    for (int64_t i = 0; i < n; i++) t[i] = f->y[i] > 0 ? (of[1] + 1) / (of[1] + 2) : 1 / (of[0] + 2);
+    for (int64_t i = 0; i < n; i++)
+        t[i] = f->y[i] > 0 ? (of[1] + 1) / (of[1] + 2) : 1 / (of[0] + 2);
     for (int above = 0; above < 2 && s == FAB_OK; above++)
         f->to->slope[above] = slope_of(n, d, t, above);
     fab_release(d);
@@ -569,11 +607,8 @@ static fab_status begin(fab_svm **s, const fab_kernel *k, int64_t classes)
                      .classes = classes,
                      .machines = machines_of(classes),
                      .slope = {NAN, NAN}};
-    new->report = (fab_svm_report){.classes = classes,
-                                   .machines = new->machines,
-                                   .rho = NAN,
-                                   .nu_limit = NAN,
-                                   .converged = 1};
+    new->report = (fab_svm_report){
+        .classes = classes, .machines = new->machines, .rho = NAN, .nu_limit = NAN, .converged = 1};
     fab_status done = fab_kernel_copy(&new->k, k);
     if (done == FAB_OK)
         done = fab_alloc_array((void **)&new->b, new->machines, sizeof(double), "svm");
@@ -630,7 +665,8 @@ fab_status fab_svm_of_parts(fab_svm **s, const fab_kernel *k, int64_t classes,
     FAB_TRY(begin(&new, k, classes));
     if (p->D != new->D || p->machines != new->machines) {
         fab_svm_free(new);
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "svm: %lld machines of %lld columns, expected %lld of %lld",
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "svm: %lld machines of %lld columns, expected %lld of %lld",
                         (long long)p->machines, (long long)p->D, (long long)machines_of(classes),
                         (long long)fab_kernel_columns(k));
     }
@@ -699,7 +735,8 @@ fab_status fab_svm_decide(const fab_svm *s, const fab_rows *x, double *decision,
             for (int64_t j = 0; j < count; j++) decision[(first + j) * M + m] = out[j];
         }
         if (done == FAB_OK)
-            done = fab_watch_work(&w, (double)(n * count * (D + 8)), "decisions", first + count, x->n);
+            done =
+                fab_watch_work(&w, (double)(n * count * (D + 8)), "decisions", first + count, x->n);
     }
     fab_release(Z);
     return done;
