@@ -17,6 +17,7 @@
 #include "data/columns/table.h"
 #include "data/source/source.h"
 #include "fabayes/model.h"
+#include <assert.h>
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -562,6 +563,7 @@ static fab_status area(const fab_svm_predictions *p, double *auc)
 
 static fab_status score(fab_svm_predictions *p)
 {
+    assert(!p->classes || p->chosen);
     double right = 0, hinge = 0, square = 0, size = 0, mean = 0, spread = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
         if (isnan(p->decision[i * p->columns])) continue;

@@ -1,5 +1,6 @@
 # Margins without and with errors (Figs 3.4 and 3.6), the hinge (Fig 3.5), and nu against the shares that it bounds.
 set datafile separator ","
+set clip two
 set terminal svg size 1000,460 font "sans,11" background "white"
 set output "margins.svg"
 set multiplot layout 1,2
