@@ -666,8 +666,8 @@ static void tables_go_through_their_files(void **state)
     size_t size;
     assert_int_equal(fab_svm_table_pack(t, &bytes, &size), FAB_OK);
     assert_int_equal(fab_svm_table_parse(&u, "bytes", bytes, size), FAB_OK);
-    assert_int_equal(fab_svm_table_predict(t, &d, 1, &p, NULL), FAB_OK);
-    assert_int_equal(fab_svm_table_predict(u, &d, 1, &q, NULL), FAB_OK);
+    assert_int_equal(fab_svm_table_predict(t, &d, 1, 0, &p, NULL), FAB_OK);
+    assert_int_equal(fab_svm_table_predict(u, &d, 1, 0, &q, NULL), FAB_OK);
     assert_memory_equal(p->decision, q->decision, (size_t)r.n * sizeof(double));
     assert_memory_equal(p->probability, q->probability, (size_t)r.n * sizeof(double));
     double right = 0, hinge = 0, order = 0;
@@ -714,7 +714,7 @@ static fab_status small_fit(void)
         fab_svm_table_fit(&t, &d, &(fab_svm_plan){.model = "svm:rbf", .settings = &s}, NULL);
     if (done == FAB_OK) done = fab_svm_table_pack(t, &bytes, &size);
     if (done == FAB_OK) done = fab_svm_table_parse(&u, "bytes", bytes, size);
-    if (done == FAB_OK) done = fab_svm_table_predict(u, &d, 1, &p, NULL);
+    if (done == FAB_OK) done = fab_svm_table_predict(u, &d, 1, 0, &p, NULL);
     fab_svm_predictions_free(p);
     fab_svm_table_free(u);
     fab_svm_table_free(t);

@@ -98,7 +98,12 @@ int svm_check(const choice *c)
     if (strcmp(c->verb, "fit") != 0)
         return say_wrong("%s: --model svm:KERNEL is for `fabayes fit`", c->verb);
     if (p->method) given = "-m";
-    if (p->likelihood && strcmp(p->likelihood, "gaussian") != 0) given = "--likelihood";
+    if (p->likelihood && strcmp(p->likelihood, "gaussian") != 0 &&
+        strcmp(p->likelihood, "categorical") != 0)
+        return say_wrong(
+            "fit: %s takes classes (--likelihood categorical) and numbers (gaussian), not "
+            "%s",
+            p->model, p->likelihood);
     if (c->k) given = "-k";
     if (c->floor) given = "--noise-floor";
     if (p->noise) given = "--noise";
@@ -125,10 +130,12 @@ int svm_check(const choice *c)
 int svm_fit(choice *c, int64_t json)
 {
     const fab_exec exec = {.threads = c->threads};
+    const char *of = c->plan.likelihood;
     const fab_svm_plan plan = {.model = c->plan.model,
                                .settings = &c->machine,
                                .no_scale = c->plan.no_scale,
-                               .numbers = c->plan.likelihood != NULL};
+                               .numbers = of && strcmp(of, "gaussian") == 0,
+                               .classes = of && strcmp(of, "gaussian") != 0};
     fab_svm_table *t;
     if (c->seed) {
         const fab_status seed = fab_settings_parse(fab_svm_fields(), &c->machine, "seed", c->seed);
@@ -169,7 +176,7 @@ static void close_all(opened *o)
     fab_svm_table_free(o->t);
 }
 
-static int open_all(opened *o, const char *file, const data_options *d, int with_target,
+static int open_all(opened *o, const char *file, const data_options *d, int with_target, int unseen,
                     int64_t quiet)
 {
     fab_data rows;
@@ -178,7 +185,7 @@ static int open_all(opened *o, const char *file, const data_options *d, int with
     progress_open(quiet);
     fab_set_progress(progress_tick, NULL);
     fab_status s = fab_svm_table_load(&o->t, file);
-    if (s == FAB_OK) s = fab_svm_table_predict(o->t, &rows, with_target, &o->p, NULL);
+    if (s == FAB_OK) s = fab_svm_table_predict(o->t, &rows, with_target, unseen, &o->p, NULL);
     progress_close();
     return s == FAB_OK ? DONE : failed(s);
 }
@@ -247,23 +254,30 @@ static int write_rows(const opened *o, const char *path, int full)
     return csv_close(&c, print_rows(c.f, o, full));
 }
 
-int svm_predict(const char *file, const data_options *d, const char *output, int full, int64_t json,
-                int64_t quiet)
+int svm_predict(const char *file, const data_options *d, const char *output, int full, int unseen,
+                int64_t json, int64_t quiet)
 {
     opened o = {0};
-    int status = open_all(&o, file, d, 0, quiet);
+    int status = open_all(&o, file, d, 0, unseen, quiet);
     if (status == DONE) status = write_rows(&o, output, full);
     if (status == DONE && !quiet && o.p->absent)
         fprintf(stderr,
                 "fabayes: %" PRId64 " of %" PRId64
                 " rows are NA: a value is missing, and the fit was not made with --missing mean\n",
                 o.p->absent, o.p->n);
+    if (status == DONE && !quiet && o.p->unseen)
+        fprintf(stderr,
+                "fabayes: %" PRId64
+                " words were not met by the fit: they are taken for none of their "
+                "columns' words\n",
+                o.p->unseen);
     if (status == DONE && json) {
         json_t *j = json_object();
         json_put(j, "file", json_text(file));
         json_put(j, "output", json_text(output));
         json_put(j, "n", json_integer(o.p->n));
         if (o.p->absent) json_put(j, "missing", json_integer(o.p->absent));
+        if (o.p->unseen) json_put(j, "unseen", json_integer(o.p->unseen));
         status = json_say(j);
     }
     close_all(&o);
@@ -273,7 +287,7 @@ int svm_predict(const char *file, const data_options *d, const char *output, int
 int svm_score(const char *file, const data_options *d, int64_t json, int64_t quiet)
 {
     opened o = {0};
-    const int status = open_all(&o, file, d, 1, quiet);
+    const int status = open_all(&o, file, d, 1, 0, quiet);
     if (status != DONE) {
         close_all(&o);
         return status;

@@ -13,8 +13,8 @@ int is_svm(const char *file);
 int svm_check(const choice *c);
 int svm_fit(choice *c, int64_t json);
 /* `predict`: decision,class[,p] or mean for each row of DATA; `score`; `info`. */
-int svm_predict(const char *file, const data_options *d, const char *output, int full, int64_t json,
-                int64_t quiet);
+int svm_predict(const char *file, const data_options *d, const char *output, int full, int unseen,
+                int64_t json, int64_t quiet);
 int svm_score(const char *file, const data_options *d, int64_t json, int64_t quiet);
 int svm_info(const char *file, int64_t json);
 

@@ -101,10 +101,11 @@ static int run(const verb *self, int argc, char **argv)
         return clusters_score(operand[0], &d, json, quiet);
     }
     if (is_svm(operand[0])) {
-        if (selective || how.samples || how.linearised)
-            return say_wrong("score: %s is a support vector machine: --selective, --samples and "
-                             "--linearised are for models with a likelihood",
-                             operand[0]);
+        if (selective || how.samples || how.linearised || how.seed)
+            return say_wrong(
+                "score: %s is a support vector machine: --selective, --samples, --seed and "
+                "--linearised are for models with a likelihood",
+                operand[0]);
         return svm_score(operand[0], &d, json, quiet);
     }
     fab_regression *r = NULL;

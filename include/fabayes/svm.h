@@ -110,6 +110,7 @@ typedef struct fab_svm_plan {
     int64_t
         no_scale; /* 1: columns, and a target of numbers, as they are, and not in standard deviations */
     int64_t numbers; /* 1: a target of two values is a number too */
+    int64_t classes; /* 1: numbers are classes too */
 } fab_svm_plan;
 
 /* Is it the text of such a model? */
@@ -143,13 +144,15 @@ typedef struct fab_svm_predictions {
     double *probability; /* n: of class 1; NULL: there is none */
     int64_t *chosen;     /* n: the class; NULL: numbers */
     double *y;           /* n: the target, where it was asked for: numbers, or classes from 0 */
-    int64_t absent, dropped;
+    int64_t absent, dropped, unseen; /* unseen: words that the fit did not meet */
     /* With the target: */
     double accuracy, auc, hinge; /* classes; auc and hinge: two; else NaN */
     double rmse, mae, r2;        /* numbers; else NaN */
 } fab_svm_predictions;
+/* takes_unseen: 1: a word that the fit did not meet is none of its column's, and counted; 0: refused. */
 FAB_API fab_status fab_svm_table_predict(const fab_svm_table *t, const fab_data *d, int with_target,
-                                         fab_svm_predictions **p, const fab_exec *x);
+                                         int takes_unseen, fab_svm_predictions **p,
+                                         const fab_exec *x);
 FAB_API void fab_svm_predictions_free(fab_svm_predictions *p); /* takes NULL */
 
 #ifdef __cplusplus

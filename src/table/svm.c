@@ -130,6 +130,7 @@ static fab_status read_model(const char *model, const fab_scaling *k, fab_svm_se
     FAB_TRY(fab_scaling_columns(k, &names));
     fab_status done = fab_kernel_create(kernel, text, k->D, names);
     const char *nu = strstr(text, ":nu=");
+    for (const char *next = nu; next; next = strstr(next + 1, ":nu=")) nu = next; /* the last one */
     if (done == FAB_BAD_ARGUMENT && nu && !strpbrk(nu + 1, ":+*")) {
         char *end;
         const double value = strtod(nu + 4, &end);
@@ -154,7 +155,7 @@ static fab_status read_model(const char *model, const fab_scaling *k, fab_svm_se
 static fab_status find_units(const fab_dataset *t, const fab_svm_plan *p, fab_scaling **k)
 {
     const int64_t levels = fab_dataset_levels(t, MOST_CLASSES + 1);
-    const int classes = t->target_words.n > 0 || (levels == 2 && !p->numbers);
+    const int classes = t->target_words.n > 0 || p->classes || (levels == 2 && !p->numbers);
     if (levels == 1 && (t->target_words.n > 0 || !p->numbers))
         return FAB_FAIL(
             FAB_BAD_DATA,
@@ -601,6 +602,7 @@ static fab_status predict(const fab_svm_table *t, fab_dataset *rows, int with_ta
     p->classes = C;
     p->columns = C > 2 ? C : 1;
     p->dropped = rows->dropped;
+    p->unseen = rows->unseen;
     FAB_TRY(fab_alloc_array((void **)&p->decision, n * p->columns, sizeof(double), "predictions"));
     if (C) FAB_TRY(fab_alloc_array((void **)&p->chosen, n, sizeof *p->chosen, "predictions"));
     if (!isnan(parts.slope[0]))
@@ -615,7 +617,7 @@ static fab_status predict(const fab_svm_table *t, fab_dataset *rows, int with_ta
 }
 
 fab_status fab_svm_table_predict(const fab_svm_table *t, const fab_data *d, int with_target,
-                                 fab_svm_predictions **p, const fab_exec *x)
+                                 int takes_unseen, fab_svm_predictions **p, const fab_exec *x)
 {
     fab_svm_predictions *new;
     fab_dataset *rows = NULL;
@@ -627,6 +629,7 @@ fab_status fab_svm_table_predict(const fab_svm_table *t, const fab_data *d, int 
     fab_status s = fab_feed_table(f, &rows);
     if (s == FAB_OK) s = fab_feed_read(f, INT64_MAX, rows);
     if (s == FAB_OK && rows->n == 0) s = fab_feed_no_rows(f, rows);
+    if (s == FAB_OK) rows->takes_unseen = takes_unseen;
     if (s == FAB_OK) s = fab_scaling_apply_on(t->scaling, rows, x);
     fab_feed_close(f);
     if (s == FAB_OK) s = fab_alloc_array((void **)&new, 1, sizeof *new, "predictions");
