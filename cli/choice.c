@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "choice.h"
+#include "print/svm.h"
 #include <float.h>
 #include <inttypes.h>
 #include <stdlib.h>
@@ -88,7 +89,7 @@ static int check_likelihood(const choice *c)
 static const char *layers_of(const choice *c)
 {
     const char *model = c->plan.model;
-    static const char *const linear[] = {"gp:", "rff:", "nystrom:"};
+    static const char *const linear[] = {"gp:", "rff:", "nystrom:", "svm"};
     if (!model || strcmp(model, "linear") == 0) return NULL;
     for (int i = 0; i < COUNT(linear); i++)
         if (strncmp(model, linear[i], strlen(linear[i])) == 0) return NULL;
@@ -138,6 +139,8 @@ static int open_data(choice *c)
     if (status != DONE) return status;
     d.source = c->source;
     d.columns = c->columns;
+    c->rows = d;
+    if (fab_svm_is_model(c->plan.model)) return DONE;
     status = take_units(c);
     if (status != DONE) return status;
     return choice_say(c, fab_regression_open(&c->r, &d, &c->plan, &exec));
@@ -177,7 +180,14 @@ int choice_settings(void *ctx, const fab_fields **table, void **settings)
     c->data.words = 1;
     c->plan.memory = 1e6 * c->memory;
     take_floor(c); /* choice_put says what is wrong with it */
+    if (status == DONE && fab_svm_is_model(c->plan.model)) status = svm_check(c);
     if (status == DONE) status = open_data(c);
+    if (status == DONE && fab_svm_is_model(c->plan.model)) {
+        c->machine = fab_svm_defaults();
+        *table = fab_svm_fields();
+        *settings = &c->machine;
+        return DONE;
+    }
     if (status == DONE) status = choice_say(c, fab_regression_choose(c->r));
     if (status != DONE) return status;
     *table = fab_method_fields(fab_regression_method(c->r));

@@ -21,6 +21,8 @@ typedef struct choice {
     double start; /* of the clock */
     fab_source *source;
     fab_regression *r;
+    fab_data rows; /* --model svm:KERNEL: DATA, and what the machine is told */
+    fab_svm_settings machine;
 } choice;
 
 // clang-format off
@@ -28,7 +30,7 @@ typedef struct choice {
     {"target", 'y', OPT_TEXT, &(c_)->columns.target, "TARGET", 0, 0, NULL, "the column to explain: name, 0-based number or last"}, \
     {"formula", 'f', OPT_TEXT, &(c_)->columns.formula, "FORMULA", 0, 0, NULL, "target and features as R writes them: 'price ~ area + log(age) + district + area:rooms'; + - : * / ^ . -1, log log1p log2 log10 exp sqrt abs, I(a / b), poly(x, 3), C(x), offset(log(x))"}, \
     OPTIONS_COLUMNS(&(c_)->columns.only, &(c_)->columns.exclude), \
-    {"model", 0, OPT_TEXT, &(c_)->plan.model, "MODEL", 0, 0, ((const char *const[]){"linear", "mlp", "auto", NULL}), "linear (default); mlp: the network that predicts rows left out best; auto: that, linear or, of a small table, a Gaussian process; mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu; gp:rbf:ard or another kernel: a Gaussian process; nystrom:rbf:500 or rff:rbf:1000: linear in so many features of a kernel"}, \
+    {"model", 0, OPT_TEXT, &(c_)->plan.model, "MODEL", 0, 0, ((const char *const[]){"linear", "mlp", "auto", NULL}), "linear (default); mlp: the network that predicts rows left out best; auto: that, linear or, of a small table, a Gaussian process; mlp:50, mlp:64,64:tanh or layers: input:1x28x28,conv:8x3,relu,pool:2,flatten,dense:64,relu; gp:rbf:ard or another kernel: a Gaussian process; svm:rbf, svm:rbf:nu=0.2: a support vector machine; nystrom:rbf:500 or rff:rbf:1000: linear in so many features of a kernel"}, \
     {"method", 'm', OPT_TEXT, &(c_)->plan.method, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: exact; vga for classes; laplace for counts; lrvga for many features; networks: ensemble, vifa where the target is no number and the layers are given)"}, \
     {"likelihood", 0, OPT_TEXT, &(c_)->plan.likelihood, "L", 0, 0, ((const char *const[]){"gaussian", "bernoulli", "categorical", "poisson", "negative-binomial", NULL}), "gaussian, bernoulli, categorical, poisson or negative-binomial (default: two levels bernoulli, other words categorical, else gaussian)"}, \
     {NULL, 'k', OPT_TEXT, &(c_)->k, "K", 0, 0, NULL, "rank, where the method has one"}, \

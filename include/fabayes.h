@@ -1,4 +1,4 @@
-/* fabayes.h - everything, in reading order: 16 chapters, each of which compiles alone.
+/* fabayes.h - everything, in reading order: 17 chapters, each of which compiles alone.
  *
  * To fit a table and predict: table.h.  To fit rows or a model in memory: fit.h.  What a method is told: methods.h.
  *
@@ -31,6 +31,9 @@
 /* rows or examples to a Gaussian: the handle, and the settings of each method */
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
+
+/* support vector machines: rows, or a table, to decisions */
+#include "fabayes/svm.h"
 
 /* a Gaussian and a model to predictions */
 #include "fabayes/predict.h"

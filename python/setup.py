@@ -57,8 +57,8 @@ class Wheel(bdist_wheel):
 
 core = Extension(
     "fabayes._core",
-    ["core/core.c", "core/core_arrow.c", "core/core_fit.c", "core/core_gauss.c", "core/core_merge.c", "core/core_propose.c", "core/core_table.c",
-     "core/core_test.c"],
+    ["core/core.c", "core/core_arrow.c", "core/core_fit.c", "core/core_gauss.c", "core/core_merge.c", "core/core_propose.c", "core/core_svm.c",
+     "core/core_table.c", "core/core_test.c"],
     depends=["core/core.h", "core/core.map"],
     include_dirs=[str(ROOT / "include")],
     define_macros=[("Py_LIMITED_API", "0x030b0000")],

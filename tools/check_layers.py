@@ -55,7 +55,7 @@ def folder_of(path):
 
 # The lowest folder that may include a public header.
 CHAPTERS = {"status": "base", "exec": "base", "settings": "base", "random": "base", "files": "base",
-            "gauss": "posterior", "kernel": "kernel", "data": "data", "model": "model", "net": "model", "methods": "train",
+            "gauss": "posterior", "kernel": "kernel", "data": "data", "model": "model", "net": "model", "methods": "train", "svm": "methods",
             "fit": "fit", "predict": "predict", "search": "search", "table": "table", "report": "report"}
 
 

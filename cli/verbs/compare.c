@@ -120,6 +120,10 @@ static int load_one(fab_posterior **p, const char *file)
             "%s: is a Gaussian process, whose parameters say little of its functions; "
             "compare what files predict: `fabayes score FILE DATA`",
             file);
+    if (fab_file_kind((*p)->file) == FAB_KIND_SVM)
+        return say_failed("%s: is a support vector machine, and no Gaussian; compare what files "
+                          "predict: `fabayes score FILE DATA`",
+                          file);
     if ((*p)->mix.n == 1 || clusters_file((*p)->file)) return DONE;
     return say_failed("%s: is a mixture of %" PRId64 " Gaussians; compare takes single Gaussians",
                       file, (*p)->mix.n);

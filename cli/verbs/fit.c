@@ -5,6 +5,7 @@
 #include "print/coefficients.h"
 #include "print/learned.h"
 #include "print/process.h"
+#include "print/svm.h"
 
 /* Options that need one another. */
 static int check_call(const choice *c)
@@ -45,6 +46,7 @@ static int say_fit(choice *c)
 
 static int fit(choice *c, int64_t json)
 {
+    if (fab_svm_is_model(c->plan.model)) return svm_fit(c, json);
     int status = choice_put(c);
     if (status == DONE) status = check_call(c);
     if (status == DONE && c->plan.reference && (json || fab_regression_is_network(c->r)))

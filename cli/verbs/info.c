@@ -6,6 +6,7 @@
 #include "print/map.h"
 #include "print/process.h"
 #include "print/stream.h"
+#include "print/svm.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <string.h>
@@ -179,6 +180,11 @@ static int run(const verb *self, int argc, char **argv)
     const call_shape shape = {options, COUNT(options), &file, 1, 1, NULL, NULL, NULL};
     int status;
     if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
+    if (is_svm(file)) {
+        if (reference)
+            return say_wrong("info: --reference is for the coefficients of a linear model");
+        return svm_info(file, json);
+    }
 
     fab_posterior *p = NULL;
     fab_ranges ranges;

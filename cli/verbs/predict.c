@@ -4,6 +4,7 @@
 #include "print/clusters.h"
 #include "print/csv.h"
 #include "print/kept.h"
+#include "print/svm.h"
 #include "predicting.h"
 #include <inttypes.h>
 #include <string.h>
@@ -206,6 +207,13 @@ static int run(const verb *self, int argc, char **argv)
                              "--linearised are for models",
                              operand[0]);
         return clusters_predict(operand[0], &d, output, l.full != 0, json, quiet);
+    }
+    if (is_svm(operand[0])) {
+        if (keep || all || how.level > 0 || how.samples || how.linearised || how.seed)
+            return say_wrong("predict: %s is a support vector machine: --keep, --all, --level, "
+                             "--samples, --seed and --linearised are for models with a likelihood",
+                             operand[0]);
+        return svm_predict(operand[0], &d, output, l.full != 0, how.unseen != 0, json, quiet);
     }
     fab_regression *r = NULL;
     fab_predictions *p = NULL;

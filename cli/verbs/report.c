@@ -31,6 +31,11 @@ static int check_options(const page_call *c, const fab_posterior *p, const char 
 {
     const fab_kind kind = fab_file_kind(p->file);
     const int network = kind == FAB_KIND_NETWORK;
+    if (kind == FAB_KIND_SVM)
+        return say_failed(
+            "%s: is a support vector machine, of which there is no page; `fabayes info` "
+            "and `score` say what it is",
+            c->file);
     if (kind == FAB_KIND_CALLBACK)
         return say_failed("%s: is of a model that this program does not know", c->file);
     if (rotation && kind != FAB_KIND_VECTORS)

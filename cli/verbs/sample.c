@@ -252,6 +252,11 @@ static int sample(const sample_call *c)
     const fab_status s = fab_posterior_load(&p, c->file);
     if (s != FAB_OK) return say_status(s);
     const int process = fab_file_kind(p->file) == FAB_KIND_GP;
+    if (fab_file_kind(p->file) == FAB_KIND_SVM) {
+        fab_posterior_free(p);
+        return say_failed("%s: is a support vector machine, which has no distribution to draw from",
+                          c->file);
+    }
     if (process != (c->data.file != NULL)) {
         fab_posterior_free(p);
         return process

@@ -5,6 +5,7 @@
 #include "print/clusters.h"
 #include "print/learned.h"
 #include "print/score_lines.h"
+#include "print/svm.h"
 #include <inttypes.h>
 
 /* Shares of the most uncertain rows that are left to a person. */
@@ -98,6 +99,14 @@ static int run(const verb *self, int argc, char **argv)
                 "score: %s has clusters: --selective, --samples and --linearised are for models",
                 operand[0]);
         return clusters_score(operand[0], &d, json, quiet);
+    }
+    if (is_svm(operand[0])) {
+        if (selective || how.samples || how.linearised || how.seed)
+            return say_wrong(
+                "score: %s is a support vector machine: --selective, --samples, --seed and "
+                "--linearised are for models with a likelihood",
+                operand[0]);
+        return svm_score(operand[0], &d, json, quiet);
     }
     fab_regression *r = NULL;
     fab_predictions *p = NULL;

@@ -24,6 +24,11 @@ static int check_file(const update_call *c, const fab_tensors *t)
 {
     const char *method = fab_tensors_get(t, "method");
     const fab_method *m = method ? fab_method_find(method) : NULL;
+    if (fab_svm_is_file(t))
+        return say_failed(
+            "%s: is a support vector machine, and cannot be continued; fit again with "
+            "all rows",
+            c->file);
     if (!method || !fab_tensors_get(t, "settings") || !fab_tensors_get(t, "n"))
         return say_failed(
             "%s: is not a file of `fabayes fa` or `fit`: there is nothing to continue", c->file);

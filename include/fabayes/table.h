@@ -137,7 +137,8 @@ typedef enum fab_kind {
     FAB_KIND_LINEAR,      /* a linear or generalised linear model */
     FAB_KIND_NETWORK,
     FAB_KIND_CALLBACK, /* a model of the user's own */
-    FAB_KIND_GP        /* a Gaussian process */
+    FAB_KIND_GP,       /* a Gaussian process */
+    FAB_KIND_SVM       /* a support vector machine (svm.h): no posterior */
 } fab_kind;
 FAB_API fab_kind fab_file_kind(const fab_tensors *file);
 /* A linear model with its units, as fab_regression_take wants it? */

@@ -373,6 +373,7 @@ PyMODINIT_FUNC PyInit__core(void)
         PyModule_AddFunctions(module, core_fit_functions) == 0 &&
         PyModule_AddFunctions(module, core_merge_functions) == 0 &&
         PyModule_AddFunctions(module, core_arrow_functions) == 0 &&
+        PyModule_AddFunctions(module, core_svm_functions) == 0 &&
         PyModule_AddFunctions(module, core_test_functions) == 0 &&
         add_type(module, &core_gauss_spec, "Gauss", &state.gauss) &&
         add_type(module, &core_regression_spec, "Regression", &state.regression) &&

@@ -75,7 +75,7 @@ int core_settings(const fab_method *m, PyObject *dict, void **settings);
 extern PyType_Spec core_gauss_spec, core_regression_spec, core_factors_spec, core_fit_spec,
     core_net_spec, core_propose_spec;
 extern PyMethodDef core_gauss_functions[], core_table_functions[], core_fit_functions[],
-    core_merge_functions[], core_test_functions[], core_arrow_functions[];
+    core_merge_functions[], core_svm_functions[], core_test_functions[], core_arrow_functions[];
 /* A Gauss with a copy of *g. */
 PyObject *core_gauss_wrap(const fab_gauss *g);
 /* That of a Gauss, lent while the object lives; NULL and an exception: it is none. */

@@ -19,6 +19,7 @@ SEEDS = ("a row of weight 3 is three rows for the centroids, but seeds are drawn
 SPARSE_WEIGHTS = "check_sample_weight_equivalence_on_sparse_data"
 ZEROS = "check_sample_weights_invariance(kind=zeros)"  # before 1.6
 
+ENDS = "the order of the rows, which the check shuffles, is the order of the steps, and they end where the conditions are missed by tol"
 EXCEPTIONS = {
     ("BayesianLogisticRegression", "rvga", ZEROS): ONE_PASS,
     ("BayesianPoissonRegression", "rvga", ZEROS): ONE_PASS,  # 0.06 of 3
@@ -39,6 +40,8 @@ EXCEPTIONS = {
     ("MiniBatchKMeans", "clusters", WEIGHTS): SEEDS,
     ("KMeans", "clusters", ZEROS): SEEDS,  # the same clusters, and other numbers for them: the check shuffles the rows
     ("MiniBatchKMeans", "clusters", ZEROS): SEEDS,
+    ("SVC", "clusters", ZEROS): ENDS,  # 0.0005 of 1, at tol = 0.001
+    ("SVR", "clusters", ZEROS): ENDS,  # 0.0004 of 1
     ("BayesSearchCV", "search", "check_supervised_y_2d"): INSIDE,
     ("BayesianLinearRegression", "auto", SPARSE_WEIGHTS): UNBOUNDED,  # 0.10 of 2
     ("BayesianLogisticRegression", "auto", SPARSE_WEIGHTS): NODES,  # 0.0005 of a probability

@@ -33,6 +33,8 @@ ESTIMATORS = [
     fabayes.GaussianMixture(),
     fabayes.MixtureOfFactorAnalysers(),
     fabayes.MixtureOfFactorAnalysers(method="online-mfa"),
+    fabayes.SVC(),
+    fabayes.SVR(),
     fabayes.BayesSearchCV(Ridge(), {"alpha": (1e-3, 1e3, "log")}, n_iter=6, cv=2),
 ]
 

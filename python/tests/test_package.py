@@ -21,7 +21,7 @@ PYTHON = Path(__file__).resolve().parent.parent
 NAMES = ["BayesSearchCV", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianMLPClassifier", "BayesianMLPRegressor",
          "BayesianPoissonRegression", "Error", "FactorAnalysis", "Gauss", "GaussianMixture", "GaussianProcessClassifier",
          "GaussianProcessRegressor", "KMeans", "KernelTest", "Method", "MiniBatchKMeans", "MixtureOfFactorAnalysers", "NotSupported",
-         "NumericalError", "Proposer", "Scaling", "Setting", "StreamingGP", "StreamingGPClassifier", "hsic_test", "load", "merge",
+         "NumericalError", "Proposer", "SVC", "SVR", "Scaling", "Setting", "StreamingGP", "StreamingGPClassifier", "hsic_test", "load", "merge",
          "method", "methods", "mmd_test", "propose"]
 
 

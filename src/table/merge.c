@@ -183,8 +183,9 @@ static fab_status check_same(const fab_merging *m, const char *key, const char *
 
 static fab_status check_kinds(const fab_merging *m)
 {
-    static const char *const names[] = {"a factor analysis", "a linear model", "a network",
-                                        "a model of its own", "a Gaussian process"};
+    static const char *const names[] = {"a factor analysis",  "a linear model",
+                                        "a network",          "a model of its own",
+                                        "a Gaussian process", "a support vector machine"};
     const fab_shard *a = m->shard;
     for (int64_t j = 0; j < m->n; j++) {
         const fab_kind kind = fab_file_kind(a[j].p->file);
@@ -192,6 +193,10 @@ static fab_status check_kinds(const fab_merging *m)
             return FAB_FAIL(FAB_UNSUPPORTED,
                             "%s: is a Gaussian process, which needs all rows at once; features of "
                             "its kernel (nystrom:.., rff:..) with one scaling can be merged",
+                            a[j].name);
+        if (kind == FAB_KIND_SVM)
+            return FAB_FAIL(FAB_UNSUPPORTED,
+                            "%s: is a support vector machine, which needs all rows at once",
                             a[j].name);
         if (kind != m->report->kind)
             return FAB_FAIL(FAB_BAD_DATA, "%s is %s, and %s is %s: they cannot be merged",
@@ -353,6 +358,7 @@ static fab_status merge(const fab_merging *m, fab_posterior **out)
     case FAB_KIND_LINEAR: return fab_merge_linear(m, out);
     case FAB_KIND_NETWORK:
     case FAB_KIND_CALLBACK:
+    case FAB_KIND_SVM:
     case FAB_KIND_GP: break; /* check_kinds has refused it */
     }
     return merge_networks(m, out);

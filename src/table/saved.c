@@ -27,6 +27,7 @@ fab_kind fab_file_kind(const fab_tensors *file)
     if (fab_json_is(model, "kind", "linear")) return FAB_KIND_LINEAR;
     if (fab_json_is(model, "kind", "network")) return FAB_KIND_NETWORK;
     if (fab_json_is(model, "kind", "gp")) return FAB_KIND_GP;
+    if (fab_json_is(model, "kind", "svm")) return FAB_KIND_SVM;
     return FAB_KIND_CALLBACK;
 }
 

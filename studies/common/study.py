@@ -26,7 +26,7 @@ INSTEAD = {
     "laplace-networks": "laplace_net, linearised", "map-baselines": "sgd, laplace",
     "mnist": "net, vifa, sgd", "slang-logistic": "slang, glm", "thesis-uci-predict": "vifa, predict",
     "thesis-uci-posterior": "vifa, exact", "method-comparison": "vifa, slang, swag, laplace_net",
-    "kmeans-seeding": "kmeans, centres", "dpmeans": "dpmeans",
+    "kmeans-seeding": "kmeans, centres", "dpmeans": "dpmeans", "notes-svm": "svm",
     "network-peers": "candidates, vifa, laplace_net",
 }
 

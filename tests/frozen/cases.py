@@ -162,6 +162,14 @@ def linear():
                "predict more.safetensors new_many.csv --samples 30", "fit many.csv -y colour --model gp:matern32 --threads 1")
     yield Case("fit-gp-refused", "fit numbers.csv -y y --model gp:rfb", "fit numbers.csv -y y -m gp", "fit numbers.csv -y y --model gp:rbf -m exact",
                "fit numbers.csv -y y --model gp:rbf --exact_limit=5", "fit many.csv -y colour --model gp:rbf --exact_limit=9", "fit numbers.csv -y y --model gp:rbf:col=nobody")
+    yield Case("fit-svm", "fit two.csv -y kind --model svm:rbf --C=2 -o q.safetensors --threads 1", *use("new_two.csv"), "info q.safetensors",
+               "fit two.csv -y kind --model svm:rbf:l=1.5:nu=0.2 --tol=1e-9 --probability=true -o p.safetensors --json", "predict p.safetensors new_two.csv", "info p.safetensors --json",
+               "fit many.csv -y colour --model svm:rbf:l=1.5 -o m.safetensors --json", "predict m.safetensors new_many.csv", "score m.safetensors new_many.csv --json",
+               "fit numbers.csv -y y --model svm:matern32 --epsilon=0.2 -o n.safetensors --json", *[w.replace("q.", "n.") for w in use("new_numbers.csv")])
+    yield Case("fit-svm-refused", "fit two.csv -y kind --model svm", "fit two.csv -y kind --model svm:rfb", "fit two.csv -y kind --model svm:rbf:nu=1.5", "fit two.csv -y kind --model svm:rbf:nu=1",
+               "fit numbers.csv -y y --model svm:rbf:nu=0.2", "fit two.csv -y kind --model svm:rbf -m gp", "fit two.csv -y kind --model svm:rbf --nu=3", "tune two.csv -y kind --model svm:rbf",
+               "fit two.csv -y kind --model svm:rbf -o q.safetensors --quiet", "update q.safetensors new_two.csv", "compare q.safetensors q.safetensors", "sample q.safetensors -n 1",
+               "merge q.safetensors q.safetensors -o r.safetensors", "report q.safetensors", "predict q.safetensors new_two.csv --level 0.5", "score q.safetensors new_two.csv --selective")
     for m in ("vfe", "dtc", "fitc"):
         yield Case("fit-" + m, "fit numbers.csv -y y --model gp:rbf:ard -m %s --inducing=15 --steps=5 -o q.safetensors --threads 1" % m,
                    *use("new_numbers.csv"), "info q.safetensors", "sample q.safetensors new_numbers.csv -n 2", "compare q.safetensors q.safetensors",

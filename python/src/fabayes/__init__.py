@@ -20,6 +20,7 @@ from .search import Proposer, propose
 
 if TYPE_CHECKING:
     from .clusters import GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
+    from .machines import SVC, SVR
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                           BayesianPoissonRegression, BayesSearchCV, FactorAnalysis, GaussianProcessClassifier,
                           GaussianProcessRegressor, StreamingGP, StreamingGPClassifier)
@@ -30,12 +31,13 @@ _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRe
                "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
                "StreamingGPClassifier", "BayesSearchCV")
 _CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers")
+_MACHINES = ("SVC", "SVR")
 
 __all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "merge", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
            "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers",
-           "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
+           "SVC", "SVR", "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
 
 
 def __getattr__(name: str) -> Any:
@@ -47,8 +49,12 @@ def __getattr__(name: str) -> Any:
         from . import clusters
 
         return getattr(clusters, name)
+    if name in _MACHINES:
+        from . import machines
+
+        return getattr(machines, name)
     raise AttributeError(f"module 'fabayes' has no attribute '{name}'")
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS, *_CLUSTERS])
+    return sorted([*globals(), *_ESTIMATORS, *_CLUSTERS, *_MACHINES])
