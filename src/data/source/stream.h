@@ -67,6 +67,8 @@ fab_status fab_stream_look_line(fab_stream *in, size_t from, fab_span *line);
 fab_status fab_stream_head(fab_stream *in, int64_t lines, size_t max, fab_span *head);
 /* Take n bytes that were looked at. */
 void fab_stream_take(fab_stream *in, size_t n);
+/* Pass over n bytes, unread where the file lets one go on behind them; fewer where it ends. */
+fab_status fab_stream_skip(fab_stream *in, int64_t n);
 /* Look at the next line and take it with its end: \n or \r\n, which the span leaves out. */
 fab_status fab_stream_line(fab_stream *in, fab_span *line);
 
