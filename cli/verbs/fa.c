@@ -145,6 +145,14 @@ static int check_files(const fa_call *c)
     return status;
 }
 
+/* Does each process write its own coordinates? */
+static int in_shards(const fa_call *c)
+{
+    static const char end[] = ".safetensors.index.json";
+    const size_t n = c->output ? strlen(c->output) : 0;
+    return n >= sizeof end && strcmp(c->output + n - (sizeof end - 1), end) == 0;
+}
+
 /* Options that need one another. */
 static int check_call(fa_call *c)
 {
@@ -160,6 +168,14 @@ static int check_call(fa_call *c)
     if ((c->checkpoint || c->resume) && c->missing)
         return say_wrong("fa: --%s counts rows, and --missing %s would leave some out", of_stream,
                          missing_ways[c->missing]);
+    if (in_shards(c) && !processes())
+        return say_wrong("fa: -o %s: an index is of shards, and those are written by the processes "
+                         "of mpirun; alone -o NAME.safetensors",
+                         c->output);
+    if (in_shards(c) && (c->loadings || c->scores))
+        return say_wrong("fa: --%s needs all coordinates in one process, and in shards none has "
+                         "them; -o NAME.safetensors gathers them",
+                         c->loadings ? "loadings" : "scores");
     return check_files(c);
 }
 
@@ -229,7 +245,7 @@ static int fit_rows(fa_call *c)
     if (s == FAB_NO_MEMORY && c->memory > 0 && fab_factors_bytes(c->factors) > 1e6 * c->memory)
         return say_failed("%s by --memory", fab_detail());
     if (s == FAB_OK) s = fab_factors_result(c->factors, &q);
-    if (s == FAB_OK) s = fab_factors_gather(c->factors);
+    if (s == FAB_OK && !in_shards(c)) s = fab_factors_gather(c->factors);
     return s == FAB_OK ? DONE : factors_failed("fa", s);
 }
 
@@ -260,6 +276,21 @@ static int finish(const fa_call *c)
     return status;
 }
 
+/* No process has all coordinates, and so none has loadings or scores. */
+static int finish_shards(const fa_call *c)
+{
+    fab_fa_report report;
+    const fab_processes *p = processes();
+    fab_status s = fab_factors_report(c->factors, &report);
+    if (s == FAB_OK) s = fab_factors_save_shards(c->factors, fab_processes_rank(p), c->output);
+    if (s != FAB_OK) return say_status(s);
+    progress_close();
+    if (!processes_first()) return DONE;
+    return summary_say_shared(
+        &(summary){c->factors, NULL, c->data.file, c->output, c->json, c->quiet}, &report,
+        c->share.total_rows, fab_processes_count(p));
+}
+
 static int fa(fa_call *c)
 {
     int status = put_settings(c);
@@ -273,6 +304,7 @@ static int fa(fa_call *c)
     status = together(status);
     if (status == DONE) status = together(begin(c));
     if (status == DONE) status = together(fit_rows(c));
+    if (status == DONE && in_shards(c)) return finish_shards(c);
     return status == DONE && processes_first() ? finish(c) : status;
 }
 

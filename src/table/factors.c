@@ -118,7 +118,7 @@ static fab_status keep_text(fab_factors *f, const char *key, const char *value)
 }
 
 /* What the file says besides the method's own. */
-static fab_status describe(const fab_factors *f, fab_tensors *more)
+fab_status fab_factors_describe(const fab_factors *f, fab_tensors *more)
 {
     const int64_t kept = f->more ? fab_tensors_meta_count(f->more) : 0;
     for (int64_t i = 0; i < kept; i++) {
@@ -137,7 +137,7 @@ static fab_status write_fit(fab_factors *f, const char *path, int on_the_way)
 {
     fab_tensors *more;
     FAB_TRY(fab_tensors_create(&more));
-    fab_status s = describe(f, more);
+    fab_status s = fab_factors_describe(f, more);
     if (s == FAB_OK)
         s = on_the_way && f->method->so_far ? fab_fit_checkpoint(f->fit, path, more)
                                             : fab_fit_save(f->fit, path, more);
@@ -163,8 +163,9 @@ static fab_status write_whole(fab_factors *f, const char *path)
 {
     fab_tensors *more;
     FAB_TRY(fab_tensors_create(&more));
-    fab_status s = describe(f, more);
-    if (s == FAB_OK) s = fab_factors_save_whole(f, more, path);
+    fab_status s = fab_factors_describe(f, more);
+    if (s == FAB_OK) s = fab_factors_describe_fit(f, more);
+    if (s == FAB_OK) s = fab_gauss_save(path, f->whole.q, more);
     fab_tensors_free(more);
     return s;
 }
@@ -180,7 +181,7 @@ fab_status fab_factors_fit_pack(fab_factors *f, void **bytes, size_t *size)
     fab_tensors *more;
     FAB_TRY(keep_total(f));
     FAB_TRY(fab_tensors_create(&more));
-    fab_status s = describe(f, more);
+    fab_status s = fab_factors_describe(f, more);
     if (s == FAB_OK) s = fab_fit_pack(f->fit, 0, more, bytes, size);
     fab_tensors_free(more);
     return s;

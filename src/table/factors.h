@@ -105,9 +105,11 @@ fab_status fab_factors_check_rows(const fab_factors *f, int64_t n);
 
 /* Where several processes share the coordinates, what failed in one fails in all. */
 fab_status fab_factors_agree(const fab_factors *f, fab_status mine);
-/* factors_gather.c: a piece of rows that all processes have room for; save what was gathered. */
+/* factors_gather.c: a piece of rows that all processes have room for; what a file of a fit without its state says of it. */
 fab_status fab_factors_agree_piece(fab_factors *f);
-fab_status fab_factors_save_whole(const fab_factors *f, fab_tensors *more, const char *path);
+fab_status fab_factors_describe_fit(const fab_factors *f, fab_tensors *t);
+/* factors.c: names of columns and what else is not the method's. */
+fab_status fab_factors_describe(const fab_factors *f, fab_tensors *t);
 
 /* factors_report.c: what fab_factors_loadings says, of any Gaussian of covariances. */
 void fab_factors_loadings_of(const fab_gauss *q, const fab_rotation *r, double *loading,

@@ -147,16 +147,15 @@ static fab_status set_number(fab_tensors *t, const char *key, int64_t value)
     return fab_tensors_set(t, key, text);
 }
 
-fab_status fab_factors_save_whole(const fab_factors *f, fab_tensors *more, const char *path)
+fab_status fab_factors_describe_fit(const fab_factors *f, fab_tensors *t)
 {
     char *settings;
     FAB_TRY(fab_settings_json(f->method->fields, fab_factors_settings(f), &settings));
-    fab_status s = fab_tensors_set(more, "method", f->method->name);
-    if (s == FAB_OK) s = fab_tensors_set(more, "settings", settings);
+    fab_status s = fab_tensors_set(t, "method", f->method->name);
+    if (s == FAB_OK) s = fab_tensors_set(t, "settings", settings);
     fab_text_free(settings);
     FAB_TRY(s);
-    FAB_TRY(set_number(more, "n", f->n));
-    FAB_TRY(set_number(more, "seed", fab_factors_get(f, "seed")));
-    FAB_TRY(set_number(more, "processes", f->whole.processes));
-    return fab_gauss_save(path, f->whole.q, more);
+    FAB_TRY(set_number(t, "n", f->n));
+    FAB_TRY(set_number(t, "seed", fab_factors_get(f, "seed")));
+    return set_number(t, "processes", f->whole.processes);
 }
