@@ -55,7 +55,10 @@ fab_status fab_index_write(const fab_tensors *t, const char *const *tensor, int6
     fab_text_add(&text, "}, \"weight_map\": {");
     for (int64_t i = 1; i <= all; i++) {
         char *file;
-        FAB_TRY(fab_shard_name(path, i, all, 0, &file));
+        if (fab_shard_name(path, i, all, 0, &file) != FAB_OK) {
+            text.failed = 1;
+            break;
+        }
         for (int64_t k = 0; k < tensors; k++) {
             fab_text_add(&text, "%s\n  \"%s.%05lld\": ", i > 1 || k ? "," : "", tensor[k],
                          (long long)i);
