@@ -13,7 +13,7 @@ JOBS ?= 2
 TIME ?= 60
 MAKEFLAGS += --no-print-directory
 
-.PHONY: all setup test demo check check-python cuda wheel bench fuzz soak install uninstall deb clean
+.PHONY: all setup test demo check check-python cuda mpi wheel bench fuzz soak install uninstall deb clean
 
 all: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) -j $(JOBS)
@@ -49,6 +49,9 @@ fuzz:
 
 cuda: setup $(BUILD)/CMakeCache.txt
 	@cmake --build $(BUILD) --target cuda
+
+mpi: setup $(BUILD)/CMakeCache.txt
+	@cmake --build $(BUILD) --target mpi
 
 wheel:
 	@tools/wheel.sh $(BUILD)

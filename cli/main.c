@@ -3,6 +3,7 @@
  * SPDX-License-Identifier: MIT */
 #include "options.h"
 #include "print/output.h"
+#include "processes.h"
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -98,15 +99,18 @@ static int dispatch(int argc, char **argv)
     if (strcmp(name, "--version") == 0) return print_version();
     if (strcmp(name, "help") == 0) return help(argc - 2, argv + 2);
     const verb *v = find_verb(name);
-    return v ? v->run(v, argc - 2, argv + 2) : unknown_verb(name);
+    if (!v) return unknown_verb(name);
+    const int status = processes_check(v);
+    return status == DONE ? v->run(v, argc - 2, argv + 2) : status;
 }
 
 int main(int argc, char **argv)
 {
     json_open();
-    int status = choose_isa();
+    int status = processes_open();
+    if (status == DONE) status = choose_isa();
     if (status == DONE) status = dispatch(argc, argv);
     progress_close();
     const int flushed = output_flush();
-    return status ? status : flushed;
+    return processes_close(status ? status : flushed);
 }

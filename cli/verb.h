@@ -18,6 +18,7 @@ typedef struct verb {
     const char *arguments; /* as the usage shows them */
     const char *summary;
     int (*run)(const struct verb *self, int argc, char **argv); /* argv behind the verb's name */
+    int divides; /* 1: several processes can share the work (processes.h) */
 } verb;
 
 extern const verb verb_fa, verb_fit, verb_predict, verb_score, verb_update, verb_sample,

@@ -11,7 +11,8 @@ set -eu
 
 build="cmake pkg-config gcc g++ libc6-dev libopenblas-dev liblapacke-dev libjansson-dev zlib1g-dev
        liblzma-dev libbz2-dev libzstd-dev libnlopt-dev librandom123-dev libcmocka-dev gnuplot-nox python3 python3-numpy
-       python3-dev python3-pip python3-setuptools python3-wheel python3-venv python3-sklearn python3-pytest mypy"
+       python3-dev python3-pip python3-setuptools python3-wheel python3-venv python3-sklearn python3-pytest mypy
+       libopenmpi-dev openmpi-bin"
 check="clang clang-format clang-tidy libclang-rt-14-dev cppcheck codespell abigail-tools gcovr
        chromium"
 deb="debhelper dpkg-dev lintian mandoc zsh"

@@ -62,12 +62,36 @@ static void show_waiting(void)
     atomic_flag_clear(&noting);
 }
 
+static char held[OUTPUT_HELD];
+static int holding, hushed; /* hushed: notes are those of another process */
+
+void output_hold(int notes)
+{
+    holding = 1;
+    hushed = !notes;
+}
+
+char *output_held(void)
+{
+    return held;
+}
+
+void output_release(void)
+{
+    if (held[0]) fprintf(stderr, "fabayes: %s\n", held);
+    held[0] = '\0';
+}
+
 static void say(const char *format, va_list args)
 {
     char sentence[8192], shown[8192];
     progress_close();
     vsnprintf(sentence, sizeof sentence, format, args);
     escape(sentence, shown, sizeof shown);
+    if (holding) {
+        if (!held[0]) snprintf(held, sizeof held, "%s", shown);
+        return;
+    }
     fprintf(stderr, "fabayes: %s\n", shown);
 }
 
@@ -337,8 +361,8 @@ void progress_open(int64_t quiet)
     act.sa_flags = (int)(SA_RESETHAND | SA_RESTART);
     sigaction(SIGINT, &act, NULL);
     sigaction(SIGTERM, &act, NULL);
-    fab_set_log(quiet ? NULL : show_note, NULL);
-    bar.on = !quiet && isatty(STDERR_FILENO);
+    fab_set_log(quiet || hushed ? NULL : show_note, NULL);
+    bar.on = !quiet && !hushed && isatty(STDERR_FILENO);
     bar.start = -1;
 }
 

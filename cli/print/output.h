@@ -25,6 +25,13 @@ int say_status_of(const char *file, fab_status s); /* the same about a file's co
 int say_wrong(const char *format, ...) CLI_PRINTF(1, 2);  /* WRONG */
 int say_failed(const char *format, ...) CLI_PRINTF(1, 2); /* FAILED */
 
+/* From here on a sentence is kept, the first one of several, until it is released to standard error; notes are shown where
+ * `notes` says so. */
+enum { OUTPUT_HELD = 8192 };
+void output_hold(int notes);
+char *output_held(void); /* OUTPUT_HELD bytes, to be changed */
+void output_release(void);
+
 /* May `path` become an output of a call that reads `input` (or NULL)?  A folder, a device and the input
  * itself are refused with a sentence. */
 int output_check(const char *path, const char *input);

@@ -322,3 +322,38 @@ int summary_say(const summary *s)
     n.rate = (double)(n.report.n - n.report.before) / seconds;
     return s->json ? say_json(&n) : say_table(&n);
 }
+
+int summary_say_shared(const summary *s, const fab_fa_report *r, int64_t D, int64_t processes)
+{
+    char rate[24];
+    const char *method = fab_method_name(fab_factors_method(s->f));
+    const double speed = (double)r->n / (r->seconds > 0 ? r->seconds : 1e-9);
+    if (s->json) {
+        json_t *j = json_object();
+        json_put(j, "method", json_text(method));
+        json_put(j, "settings", json_settings(s->f));
+        json_put(j, "D", json_integer(D));
+        json_put(j, "n", json_integer(r->n));
+        json_put(j, "loglik_mean", json_number(r->loglik_mean));
+        json_put(j, "loglik_rows", json_integer(r->loglik_rows));
+        json_put(j, "loglik_se", json_number(r->loglik_se));
+        json_put(j, "floored", json_integer(r->floored));
+        json_put(j, "processes", json_integer(processes));
+        json_put(j, "output", json_text(s->output));
+        json_put(j, "seconds", json_number(r->seconds));
+        json_put(j, "rows_per_s", json_number(speed));
+        return json_say(j);
+    }
+    if (s->quiet) return DONE;
+    printf("%-15s %s, D = %" PRId64 " in %" PRId64 " processes\n", "method", method, D, processes);
+    printf("%-15s %" PRId64 " of %s\n", "rows", r->n, s->file);
+    if (r->loglik_mean == r->loglik_mean)
+        printf("%-15s %.6f per row, of %" PRId64 " rows\n", "log-likelihood", r->loglik_mean,
+               r->loglik_rows);
+    printf("%-15s psi at its floor in %" PRId64 " of %" PRId64 " coordinates\n", "floored",
+           r->floored, D);
+    printf("%-15s %.3g s, %s rows/s\n", "time", r->seconds,
+           human_count(speed, rate, sizeof rate));
+    printf("%-15s %s, a shard for each process\n", "saved", s->output);
+    return DONE;
+}

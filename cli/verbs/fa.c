@@ -4,6 +4,7 @@
 #include "print/scores.h"
 #include "print/summary.h"
 #include "data.h"
+#include "processes.h"
 #include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,6 +23,7 @@ typedef struct fa_call {
     void *settings; /* of the method; owned */
     fab_source *source;
     fab_factors *factors;
+    fab_comm share; /* of several processes: the coordinates of this one */
 } fa_call;
 
 /* ---- the call ------------------------------------------------------------------------------------- */
@@ -66,7 +68,8 @@ static int find_settings(void *ctx, const fab_fields **table, void **settings)
         status = check_files(c);
         if (status == DONE) progress_open(c->quiet);
         if (status == DONE) status = data_open(&c->source, &c->data);
-        if (status == DONE) name = fab_factors_default(coordinates(c));
+        if (status == DONE && processes()) name = "recursive-em"; /* which can be divided */
+        if (status == DONE && !name) name = fab_factors_default(coordinates(c));
     }
     if (status == DONE) status = method_named(&c->method, name);
     if (status != DONE) return status;
@@ -142,6 +145,14 @@ static int check_files(const fa_call *c)
     return status;
 }
 
+/* Does each process write its own coordinates? */
+static int in_shards(const fa_call *c)
+{
+    static const char end[] = ".safetensors.index.json";
+    const size_t n = c->output ? strlen(c->output) : 0;
+    return n >= sizeof end && strcmp(c->output + n - (sizeof end - 1), end) == 0;
+}
+
 /* Options that need one another. */
 static int check_call(fa_call *c)
 {
@@ -157,6 +168,14 @@ static int check_call(fa_call *c)
     if ((c->checkpoint || c->resume) && c->missing)
         return say_wrong("fa: --%s counts rows, and --missing %s would leave some out", of_stream,
                          missing_ways[c->missing]);
+    if (in_shards(c) && !processes())
+        return say_wrong("fa: -o %s: an index is of shards, and those are written by the processes "
+                         "of mpirun; alone -o NAME.safetensors",
+                         c->output);
+    if (in_shards(c) && (c->loadings || c->scores))
+        return say_wrong("fa: --%s needs all coordinates in one process, and in shards none has "
+                         "them; -o NAME.safetensors gathers them",
+                         c->loadings ? "loadings" : "scores");
     return check_files(c);
 }
 
@@ -177,9 +196,22 @@ static int check_search(const fa_call *c)
 
 /* ---- the work ------------------------------------------------------------------------------------- */
 
+/* The coordinates of this process. */
+static int take_share(fa_call *c)
+{
+    int64_t own, D = coordinates(c);
+    if (c->resume) return say_wrong("fa: --resume: in one process, and here there are several");
+    if (D < fab_processes_count(processes()))
+        return say_failed("%s: has %" PRId64 " coordinates for %" PRId64 " processes: start fewer",
+                          c->data.file, D, fab_processes_count(processes()));
+    c->share = fab_processes_share(processes(), D, &own);
+    const fab_status s = fab_source_share(c->source, c->share.first_row, own);
+    return s == FAB_OK ? DONE : say_status(s);
+}
+
 static int begin(fa_call *c)
 {
-    fab_exec exec = {.threads = c->threads};
+    fab_exec exec = {.threads = c->threads, .comm = processes() ? &c->share : NULL};
     const fab_status opened =
         fab_ops_open(&exec.ops, c->device ? c->device : "cpu", (fab_dtype)c->dtype);
     if (opened != FAB_OK) return say_status(opened);
@@ -213,6 +245,7 @@ static int fit_rows(fa_call *c)
     if (s == FAB_NO_MEMORY && c->memory > 0 && fab_factors_bytes(c->factors) > 1e6 * c->memory)
         return say_failed("%s by --memory", fab_detail());
     if (s == FAB_OK) s = fab_factors_result(c->factors, &q);
+    if (s == FAB_OK && !in_shards(c)) s = fab_factors_gather(c->factors);
     return s == FAB_OK ? DONE : factors_failed("fa", s);
 }
 
@@ -243,6 +276,21 @@ static int finish(const fa_call *c)
     return status;
 }
 
+/* No process has all coordinates, and so none has loadings or scores. */
+static int finish_shards(const fa_call *c)
+{
+    fab_fa_report report;
+    const fab_processes *p = processes();
+    fab_status s = fab_factors_report(c->factors, &report);
+    if (s == FAB_OK) s = fab_factors_save_shards(c->factors, fab_processes_rank(p), c->output);
+    if (s != FAB_OK) return say_status(s);
+    progress_close();
+    if (!processes_first()) return DONE;
+    return summary_say_shared(
+        &(summary){c->factors, NULL, c->data.file, c->output, c->json, c->quiet}, &report,
+        c->share.total_rows, fab_processes_count(p));
+}
+
 static int fa(fa_call *c)
 {
     int status = put_settings(c);
@@ -252,9 +300,12 @@ static int fa(fa_call *c)
     fab_set_progress(progress_tick, NULL);
     if (!c->source) status = data_open(&c->source, &c->data);
     if (status == DONE && by_bic(c)) status = check_search(c);
-    if (status == DONE) status = begin(c);
-    if (status == DONE) status = fit_rows(c);
-    return status == DONE ? finish(c) : status;
+    if (status == DONE && processes()) status = take_share(c);
+    status = together(status);
+    if (status == DONE) status = together(begin(c));
+    if (status == DONE) status = together(fit_rows(c));
+    if (status == DONE && in_shards(c)) return finish_shards(c);
+    return status == DONE && processes_first() ? finish(c) : status;
 }
 
 static int run(const verb *self, int argc, char **argv)
@@ -302,4 +353,4 @@ static int run(const verb *self, int argc, char **argv)
 }
 
 const verb verb_fa = {"fa", "DATA -k K|auto [-m METHOD]", "factor analysis of the rows of DATA",
-                      run};
+                      run, .divides = 1};

@@ -203,6 +203,10 @@ FAB_API int64_t fab_source_notes(const fab_source *s);
 FAB_API const char *fab_source_note(const fab_source *s, int64_t i);
 /* Rows in the whole file where the format knows (npy, idx), else -1. */
 FAB_API int64_t fab_source_rows(const fab_source *s);
+/* Before the first row: from here on rows have `n` of their columns alone, from column `first` (features of a libsvm file, which
+ * keeps its label in front): those of one process of several.  npy and idx files are read there alone.  Columns are then
+ * counted as rows have them, and named as the file has them. */
+FAB_API fab_status fab_source_share(fab_source *s, int64_t first, int64_t n);
 /* Bytes of the file used so far and in all (0 when unknown), for a progress bar; compressed bytes of a
  * compressed file. */
 FAB_API void fab_source_position(const fab_source *s, int64_t *done, int64_t *total);

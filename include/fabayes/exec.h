@@ -51,7 +51,7 @@ typedef struct fab_rows {
  * the same bits everywhere.  Zeros and NULLs: alone.  The streams of vectors (recursive-em, online-em, stochastic-em,
  * online-sga) can be divided so, Gaussians, their densities and distances too (not W2); a method that cannot refuses.
  * What fails in one process fails in all of them, with its status and sentence: every verb begins and ends with a sum of
- * four numbers. */
+ * four numbers.  fab_processes_share makes one. */
 typedef struct fab_comm {
     int64_t first_row,
         total_rows; /* coordinates of the processes before this one; of all of them */
@@ -67,6 +67,31 @@ FAB_API const fab_ops *fab_ops_find(const char *backend, fab_dtype type);
 /* Kernels of a device: "cpu", "cuda" or "cuda:N", a card of NVIDIA, whose plug-in libfabayes_cuda.so is looked for now; a
  * sentence where there is none.  Methods that do not run there refuse. */
 FAB_API fab_status fab_ops_open(const fab_ops **ops, const char *device, fab_dtype type);
+
+/* Processes that were started together, of which this is one: what a fab_comm comes from where there is no other.
+ *
+ *     fab_processes *p;
+ *     fab_processes_open(&p, "mpi");
+ *     const fab_comm share = fab_processes_share(p, D, &own);        // own coordinates, from share.first_row
+ *     fab_fit_create(&f, "online-em", &s, sizeof s, &(fab_input){.vectors = own}, &(fab_exec){.comm = &share});
+ *     ..
+ *     fab_processes_close(p);
+ *
+ * "mpi": those of mpirun; the plug-in libfabayes_mpi.so is looked for now.  On one thread of each process, and once in its
+ * life.  MPI that has begun already is used and not ended. */
+typedef struct fab_processes fab_processes;
+FAB_API fab_status fab_processes_open(fab_processes **p, const char *name);
+FAB_API int64_t fab_processes_rank(const fab_processes *p); /* 0, 1, .. */
+FAB_API int64_t fab_processes_count(const fab_processes *p);
+/* Of D coordinates as even a share as can be; *own: how many are of this process.  Borrows p until its last sum. */
+FAB_API fab_comm fab_processes_share(const fab_processes *p, int64_t D, int64_t *own);
+/* All processes come here with a status of their program, 0 where all went well; *status and `sentence` (of `size` bytes, the
+ * same everywhere) become those of the first that failed.  One that failed and does not meet the others within some seconds,
+ * for they wait in a sum, gets FAB_STOPPED: it says its sentence and calls fab_processes_stop, which ends all of them. */
+FAB_API fab_status fab_processes_agree(const fab_processes *p, int *status, char *sentence,
+                                       size_t size);
+FAB_API void fab_processes_stop(const fab_processes *p, int status);
+FAB_API void fab_processes_close(fab_processes *p); /* all come here; takes NULL */
 
 /* Hear notes of the library (a floor that acted, a fallback taken). */
 typedef void fab_log_fn(void *ctx, const char *sentence);

@@ -722,7 +722,14 @@ FAB_API fab_status fab_factors_update(fab_factors *f, const fab_rows *rows, cons
 /* The Gaussian of the rows so far; the first call chooses the number of factors where BIC is to, and it stays.  More
  * rows than factors are needed, and at least 2.  Lends until the next rows or free. */
 FAB_API fab_status fab_factors_result(fab_factors *f, const fab_gauss **q);
-/* Save Gaussian, settings, names and, for a stream, the state to go on from.  Atomic. */
+/* With a comm in its fab_exec, f has the coordinates of one process, and the result is that process's part; its source was opened
+ * and fab_source_share called.  After this call, to which all processes come, the first one has the Gaussian, the report and the names of all, and
+ * everything below works there as if it were alone; the others are done.  Alone: nothing. */
+FAB_API fab_status fab_factors_gather(fab_factors *f);
+/* Instead of gathering: each process (`rank` 0, 1, ..) writes its coordinates to a file of its own, and the first one the index
+ * `path`, NAME.safetensors.index.json, by which everything here reads them.  All processes come here. */
+FAB_API fab_status fab_factors_save_shards(fab_factors *f, int64_t rank, const char *path);
+/* Save Gaussian, settings, names and, for a stream, the state to go on from (what was gathered has none).  Atomic. */
 FAB_API fab_status fab_factors_save(fab_factors *f, const char *path);
 /* The bytes of that file in memory.  Gives *bytes: fab_bytes_free (files.h). */
 FAB_API fab_status fab_factors_pack(fab_factors *f, void **bytes, size_t *size);

@@ -117,10 +117,11 @@ static int create_temp(fab_atomic_file *f, mode_t mode)
         const int file = open(f->temp, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode ? 0600 : 0666);
         if (file < 0 && errno != EEXIST) return file;
         if (file < 0) continue;
-        (void)flock(file,
-                    LOCK_EX |
-                        LOCK_NB); /* a file system without locks has no orphans removed either */
-        if (fstat(file, &st) != 0 || st.st_nlink > 0) return file;
+        /* Where somebody has locked it already it is about to be removed; a file system without locks has no orphans removed
+         * either. */
+        const int taken = flock(file, LOCK_EX | LOCK_NB) != 0 && errno == EWOULDBLOCK;
+        if (!taken && (fstat(file, &st) != 0 || st.st_nlink > 0)) return file;
+        if (taken) unlink(f->temp);
         close(file);
     }
     errno = EEXIST;
@@ -203,12 +204,15 @@ fab_status fab_atomic_commit(fab_atomic_file *f)
     FILE *stream = f->stream;
     f->stream = NULL;
     fab_status s = FAB_OK;
+    const int lock =
+        fcntl(fileno(stream), F_DUPFD_CLOEXEC, 0); /* no orphan until it has its name */
     if (close_synced(stream) != 0 || rename(f->temp, f->target) != 0) {
         s = cannot_write(f->name, errno);
         unlink(f->temp);
     } else if (sync_folder(f->folder) != 0) {
         s = cannot_write(f->name, errno);
     }
+    if (lock >= 0) close(lock);
     fab_release(f->name);
     memset(f, 0, sizeof *f);
     return s;

@@ -13,6 +13,7 @@
 #include "base/bytes.h"
 #include "base/json.h"
 #include "base/tensors_set.h"
+#include "base/tensors_shards.h"
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
@@ -270,6 +271,7 @@ fab_status fab_tensors_read(fab_tensors **t, const char *path)
 {
     fab_bytes src;
     *t = NULL;
+    if (fab_is_index(path)) return fab_index_read(t, path);
     FAB_TRY(fab_bytes_open(&src, path));
     const fab_status s = take_set(t, &src);
     fab_bytes_close(&src);

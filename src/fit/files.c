@@ -289,6 +289,11 @@ static fab_status described_method(const fab_method **method, const fab_tensors 
                         "the metadata lack method, settings or n: this is no saved fit");
     const fab_method *m = fab_method_find(name);
     if (!m) return FAB_FAIL(FAB_BAD_FILE, "method '%s' is not known", name);
+    if (fab_tensors_get(file, "processes"))
+        return FAB_FAIL(FAB_UNSUPPORTED,
+                        "was learned by %s processes, and has no state to go on from; what the "
+                        "new rows say is learned by itself and merged",
+                        fab_tensors_get(file, "processes"));
     if (in && in->model && !in->model->glm) m = fab_method_of_networks(m);
     if (m->vectors && (in ? in->vectors > 0 : !fab_tensors_get(file, "model"))) m = m->vectors;
     if (!m->load)

@@ -118,7 +118,7 @@ static fab_status keep_text(fab_factors *f, const char *key, const char *value)
 }
 
 /* What the file says besides the method's own. */
-static fab_status describe(const fab_factors *f, fab_tensors *more)
+fab_status fab_factors_describe(const fab_factors *f, fab_tensors *more)
 {
     const int64_t kept = f->more ? fab_tensors_meta_count(f->more) : 0;
     for (int64_t i = 0; i < kept; i++) {
@@ -137,7 +137,7 @@ static fab_status write_fit(fab_factors *f, const char *path, int on_the_way)
 {
     fab_tensors *more;
     FAB_TRY(fab_tensors_create(&more));
-    fab_status s = describe(f, more);
+    fab_status s = fab_factors_describe(f, more);
     if (s == FAB_OK)
         s = on_the_way && f->method->so_far ? fab_fit_checkpoint(f->fit, path, more)
                                             : fab_fit_save(f->fit, path, more);
@@ -158,6 +158,18 @@ static fab_status keep_total(fab_factors *f)
     return FAB_OK;
 }
 
+/* The Gaussian of all processes, which keep no state to go on from. */
+static fab_status write_whole(fab_factors *f, const char *path)
+{
+    fab_tensors *more;
+    FAB_TRY(fab_tensors_create(&more));
+    fab_status s = fab_factors_describe(f, more);
+    if (s == FAB_OK) s = fab_factors_describe_fit(f, more);
+    if (s == FAB_OK) s = fab_gauss_save(path, f->whole.q, more);
+    fab_tensors_free(more);
+    return s;
+}
+
 fab_status fab_factors_fit_save(fab_factors *f, const char *path)
 {
     FAB_TRY(keep_total(f));
@@ -169,7 +181,7 @@ fab_status fab_factors_fit_pack(fab_factors *f, void **bytes, size_t *size)
     fab_tensors *more;
     FAB_TRY(keep_total(f));
     FAB_TRY(fab_tensors_create(&more));
-    fab_status s = describe(f, more);
+    fab_status s = fab_factors_describe(f, more);
     if (s == FAB_OK) s = fab_fit_pack(f->fit, 0, more, bytes, size);
     fab_tensors_free(more);
     return s;
@@ -358,16 +370,29 @@ static fab_status find_columns(fab_factors *f, const fab_factors_plan *p)
     return FAB_OK;
 }
 
+/* What counts rows that others do not see, or needs more than the coordinates of one process. */
+static fab_status check_together(const fab_factors *f, const fab_factors_plan *p)
+{
+    const char *what = NULL;
+    if (!f->exec.comm || !f->exec.comm->sum) return FAB_OK;
+    if (p->weight) what = "weights";
+    if (p->missing != FAB_FACTORS_REFUSE) what = "rows with missing values";
+    if (p->checkpoint) what = "checkpoints";
+    if (p->K == FAB_AUTO_I64) what = "the number of factors by BIC";
+    if (!what) return FAB_OK;
+    return FAB_FAIL(FAB_UNSUPPORTED, "%s: %s: in one process, and here there are several", f->who,
+                    what);
+}
+
 const char *fab_factors_default(int64_t D)
 {
     return D <= FAB_FACTORS_SCATTER ? "online-ml" : "recursive-em";
 }
 
-/* A handle without settings and fit; name NULL: the method of that D. */
-static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *name,
-                        const fab_exec *x)
+/* What is known before there is memory; name NULL: the method of that D. */
+static fab_status prepare(fab_factors *to, const fab_factors_plan *p, const char *name,
+                          const fab_exec *x)
 {
-    *f = NULL;
     fab_factors proto = {.source = p->source,
                          .limit = p->memory,
                          .checkpoint = p->checkpoint,
@@ -376,6 +401,7 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
     FAB_TRY(find_columns(&proto, p));
     if (!name && p->settings)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "settings, and no word of the method whose they are");
+    if (x && x->comm && x->comm->sum && !name) name = "recursive-em"; /* which can be divided */
     if (!name) name = p->missing == FAB_FACTORS_EM ? "em" : fab_factors_default(proto.D);
     proto.method = fab_method_find(name);
     if (!p->source) proto.who = name;
@@ -405,6 +431,7 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
             "a checkpoint counts rows, and those with missing values would be left out");
     if (x) proto.exec = proto.host = *x;
     if (proto.exec.ops) proto.host.ops = fab_ops_host(proto.exec.ops);
+    FAB_TRY(check_together(&proto, p));
     if (proto.D < 1)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: D = %" PRId64 ", expected at least 1", proto.who,
                         proto.D);
@@ -416,6 +443,19 @@ static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *
         return FAB_FAIL(FAB_NO_MEMORY,
                         "%s: a row of %" PRId64 " columns is too long for %.3g MB of memory",
                         proto.who, proto.columns, 1e-6 * limit);
+    *to = proto;
+    return FAB_OK;
+}
+
+/* A handle without settings and fit. */
+static fab_status build(fab_factors **f, const fab_factors_plan *p, const char *name,
+                        const fab_exec *x)
+{
+    fab_factors proto = {0};
+    *f = NULL;
+    const fab_status s = prepare(&proto, p, name, x);
+    FAB_TRY(fab_agree(x ? x->comm : NULL, s, 0, ""));
+    FAB_TRY(fab_factors_agree_piece(&proto));
     FAB_TRY(fab_build((void **)f, sizeof **f, &proto, layout));
     return fab_copy_text(&(*f)->output, p->output);
 }
@@ -426,6 +466,8 @@ void fab_factors_free(fab_factors *f)
     fab_solver_free(f->solver);
     fab_factors_fit_free(f->fit);
     fab_bic_free(f->search);
+    fab_gauss_free(f->whole.q);
+    fab_release(f->whole.places);
     fab_prequential_free(f->ahead);
     fab_tensors_free(f->more);
     fab_tensors_free(f->kept.state);
@@ -454,7 +496,7 @@ static fab_status take_names(fab_factors *f)
 {
     char *names;
     if (!f->source) return FAB_OK;
-    if (!fab_source_name(f->source, 0))
+    if (!f->source->share && !fab_source_name(f->source, 0))
         return FAB_NO_MEMORY; /* made now, so that none is missing later */
     if (f->weighed >= 0) {
         const char *name = fab_source_name(f->source, f->weighed);
@@ -480,6 +522,7 @@ fab_status fab_factors_create(fab_factors **f, const fab_factors_plan *p, const 
     fab_status s = build(f, p, p->method, x);
     if (s == FAB_OK) s = take_settings(*f, p);
     if (s == FAB_OK) s = take_names(*f);
+    s = fab_agree(x ? x->comm : NULL, s, 0, "");
     if (s == FAB_OK) s = fit_create(*f, &(*f)->fit);
     if (s == FAB_OK) s = open_scores(*f, NULL);
     return begun(f, s);
@@ -533,8 +576,10 @@ static fab_status load_tensors(fab_factors **f, const fab_factors_plan *p, fab_t
     fab_factors_plan plan = *p;
     const char *method = fab_tensors_get(t, "method");
     const fab_tensor *mu = fab_tensors_find(t, "mu");
-    fab_status s = FAB_OK;
-    if (!method || !mu || mu->ndim != 1)
+    fab_status s = fab_check_alone(path, x);
+    if (s != FAB_OK)
+        method = NULL; /* not looked at */
+    else if (!method || !mu || mu->ndim != 1)
         s = FAB_FAIL(FAB_BAD_FILE, "%s: is not a file of a factor analysis", path);
     else if (!p->source && !p->D)
         plan.D = mu->shape[0];
@@ -583,6 +628,8 @@ fab_status fab_factors_resume(fab_factors **f, const fab_factors_plan *p, const 
                               const fab_exec *x)
 {
     fab_tensors *t = NULL;
+    *f = NULL;
+    FAB_TRY(fab_check_alone(path, x));
     fab_status s = build(f, p, p->method, x);
     if (s == FAB_OK) s = take_settings(*f, p);
     if (s == FAB_OK) s = take_names(*f);
@@ -600,7 +647,8 @@ fab_status fab_factors_resume(fab_factors **f, const fab_factors_plan *p, const 
 
 fab_status fab_factors_result(fab_factors *f, const fab_gauss **q)
 {
-    *q = NULL;
+    *q = f->whole.q;
+    if (f->whole.q) return FAB_OK;
     if (f->by_bic) {
         const double start = fab_clock();
         FAB_TRY(fab_about(f->who, fab_factors_choose(f)));
@@ -614,6 +662,7 @@ fab_status fab_factors_save(fab_factors *f, const char *path)
 {
     const fab_gauss *q;
     FAB_TRY(fab_factors_result(f, &q));
+    if (f->whole.q) return write_whole(f, path);
     return fab_factors_fit_save(f, path);
 }
 
@@ -695,6 +744,7 @@ const fab_bic *fab_factors_search(const fab_factors *f)
 const char *fab_factors_name(const fab_factors *f, int64_t coordinate)
 {
     int64_t column = f->label + coordinate;
+    if (f->source && !f->whole.q) column += f->source->share_first;
     if (f->weighed >= 0 && !f->label && column >= f->weighed) column++;
     const char *name = f->source ? fab_source_name(f->source, column) : NULL;
     return name ? name : "?";
@@ -702,7 +752,7 @@ const char *fab_factors_name(const fab_factors *f, int64_t coordinate)
 
 int64_t fab_factors_constants(const fab_factors *f, const int64_t **coordinate)
 {
-    *coordinate = f->constant;
+    *coordinate = f->whole.q ? f->whole.places : f->constant;
     return f->constants;
 }
 

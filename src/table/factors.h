@@ -55,6 +55,14 @@ struct fab_factors {
     int64_t *floored;     /* D: coordinates with psi at its floor */
     fab_solver *solver;   /* of the result, for scores; NULL: not asked for yet */
 
+    struct { /* all coordinates, in the first of several processes, once they were gathered */
+        int64_t D;        /* 0: alone, or not yet */
+        fab_gauss *q;     /* NULL in the other processes */
+        fab_report found; /* of all */
+        int64_t *places;  /* 2 x D: constant, floored */
+        int64_t processes;
+    } whole;
+
     struct {                /* what fab_factors_back goes back to */
         fab_tensors *state; /* of method and scores; NULL: nothing is kept */
         char *numbers;      /* where they lie; the memory stays for the next */
@@ -94,6 +102,14 @@ fab_status fab_factors_fit_cut(fab_factors *f, int64_t k);
  * for), which leave the rows; are n rows enough for K factors? */
 fab_rows fab_factors_coordinates(const fab_factors *f, double *x, int64_t n, double *weight);
 fab_status fab_factors_check_rows(const fab_factors *f, int64_t n);
+
+/* Where several processes share the coordinates, what failed in one fails in all. */
+fab_status fab_factors_agree(const fab_factors *f, fab_status mine);
+/* factors_gather.c: a piece of rows that all processes have room for; what a file of a fit without its state says of it. */
+fab_status fab_factors_agree_piece(fab_factors *f);
+fab_status fab_factors_describe_fit(const fab_factors *f, fab_tensors *t);
+/* factors.c: names of columns and what else is not the method's. */
+fab_status fab_factors_describe(const fab_factors *f, fab_tensors *t);
 
 /* factors_report.c: what fab_factors_loadings says, of any Gaussian of covariances. */
 void fab_factors_loadings_of(const fab_gauss *q, const fab_rotation *r, double *loading,

@@ -33,7 +33,10 @@ fab_status fab_factors_report(fab_factors *f, fab_fa_report *r)
     fab_report d = {0};
     const fab_gauss *q;
     FAB_TRY(fab_factors_result(f, &q));
-    FAB_TRY(fab_factors_fit_report(f, &d));
+    if (f->whole.q)
+        d = f->whole.found;
+    else
+        FAB_TRY(fab_factors_fit_report(f, &d));
     *r = (fab_fa_report){.n = d.n,
                          .before = f->before,
                          .dropped = f->dropped,
@@ -69,7 +72,8 @@ fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64
     fab_fa_report r;
     double psi_min = 0, mean = 0;
     const int of_iterates = f->method->iterates;
-    *coordinate = f->floored;
+    int64_t *const floored = f->whole.q ? f->whole.places + f->whole.D : f->floored;
+    *coordinate = floored;
     *n = 0;
     FAB_TRY(fab_factors_result(f, &q));
     FAB_TRY(fab_factors_report(f, &r));
@@ -80,7 +84,7 @@ fab_status fab_factors_floored(fab_factors *f, const int64_t **coordinate, int64
         const double own = psi_min * variance(q, d), all = psi_min * mean;
         int low = q->psi[d] <= own * (1 + 1e-3) || fabs(q->psi[d] / all - 1) < 1e-3;
         if (of_iterates) low = q->psi[d] <= psi_min; /* a number, and no share */
-        if ((low || r.floored == q->D) && *n < r.floored) f->floored[(*n)++] = d;
+        if ((low || r.floored == q->D) && *n < r.floored) floored[(*n)++] = d;
     }
     return FAB_OK;
 }

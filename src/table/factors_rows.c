@@ -8,6 +8,7 @@
 #include "base/memory.h"
 #include "base/rows.h"
 #include "data/source/source.h"
+#include "la/ops.h"
 #include "table/factors.h"
 #include <inttypes.h>
 #include <math.h>
@@ -15,7 +16,7 @@
 #include <string.h>
 
 /* Of a libsvm file that are read at a time, or those of a piece of values. */
-enum { SPARSE_ROWS = 4096 };
+enum { SPARSE_ROWS = 4096, SPARSE_ROWS_TOGETHER = 256 }; /* of several processes: alike in all */
 
 /* ---- memory ----------------------------------------------------------------------------------------- */
 
@@ -180,12 +181,17 @@ static void watch(fab_factors *f, const fab_rows *rows)
     f->constants = kept;
 }
 
+fab_status fab_factors_agree(const fab_factors *f, fab_status mine)
+{
+    return fab_agree(f->exec.comm, mine, 0, "");
+}
+
 static fab_status tell(const fab_factors *f)
 {
     int64_t done, total;
     fab_source_position(f->source, &done, &total);
     const fab_watch w = fab_watch_of(&f->exec);
-    return fab_watch_tick(&w, "rows", done, total);
+    return fab_factors_agree(f, fab_watch_tick(&w, "rows", done, total));
 }
 
 fab_status fab_factors_check_rows(const fab_factors *f, int64_t n)
@@ -347,7 +353,8 @@ static int64_t until_checkpoint(const fab_factors *f)
 /* The next rows of a libsvm file, `most` at most and not many more values than a piece has, behind those in f->cells. */
 static fab_status read_sparse(fab_factors *f, int64_t most, int64_t *got)
 {
-    const int64_t values = f->cells.values + f->piece * f->columns;
+    const int64_t values =
+        f->exec.comm ? INT64_MAX : f->cells.values + f->piece * f->columns; /* alike everywhere */
     *got = 0;
     while (*got < most && f->cells.values < values) {
         const int64_t left = most - *got;
@@ -361,9 +368,17 @@ static fab_status read_sparse(fab_factors *f, int64_t most, int64_t *got)
     return check_weights(f, f->cells.label + f->cells.n - *got, *got);
 }
 
+/* All processes have come to the same row, or none goes on. */
+static fab_status read_alike(const fab_factors *f, fab_status mine, int64_t got)
+{
+    return fab_agree(f->exec.comm, mine, (uint64_t)got,
+                     "the processes have read other numbers of rows: DATA is not the same file "
+                     "everywhere");
+}
+
 static fab_status read_stream(fab_factors *f)
 {
-    FAB_TRY(check_memory(f, 0, 1));
+    FAB_TRY(fab_factors_agree(f, check_memory(f, 0, 1)));
     for (;;) {
         const int64_t until = until_checkpoint(f);
         const double *weight = NULL;
@@ -371,14 +386,17 @@ static fab_status read_stream(fab_factors *f)
         int64_t got = 0, there;
         if (f->label) {
             f->cells.n = f->cells.values = 0;
-            FAB_TRY(read_sparse(f, until < SPARSE_ROWS ? until : SPARSE_ROWS, &got));
+            const int64_t most = f->exec.comm ? SPARSE_ROWS_TOGETHER : SPARSE_ROWS;
+            const fab_status s = read_sparse(f, until < most ? until : most, &got);
+            FAB_TRY(read_alike(f, s, got));
             there = got;
             drop_sparse(f, &there);
             rows = sparse_rows(f);
             if (f->weighed >= 0) weight = f->cells.label;
         } else {
-            FAB_TRY(
-                fab_source_next(f->source, until < f->piece ? until : f->piece, f->buffer, &got));
+            const fab_status s =
+                fab_source_next(f->source, until < f->piece ? until : f->piece, f->buffer, &got);
+            FAB_TRY(read_alike(f, s, got));
             rows = fab_factors_coordinates(f, f->buffer, got, f->weight);
             if (f->weighed >= 0) weight = f->weight;
             if (weight) FAB_TRY(check_weights(f, weight, got));

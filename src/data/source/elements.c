@@ -140,25 +140,28 @@ static int is_finite(const double *x, int64_t n)
 
 fab_status fab_elements_check(fab_source *s, const double *out)
 {
-    if (is_finite(out, s->columns)) return FAB_OK;
-    for (int64_t j = 0; j < s->columns; j++)
+    const int64_t n = s->share ? s->share : s->columns;
+    if (is_finite(out, n)) return FAB_OK;
+    for (int64_t j = 0; j < n; j++)
         if (isnan(out[j]) ? !s->missing : isinf(out[j])) {
             const char *what = out[j] > 0 ? "Inf" : "-Inf";
             if (isnan(out[j])) what = "NaN";
-            if (isnan(out[j])) s->gap = j + 1;
+            if (isnan(out[j])) s->gap = s->share_first + j + 1;
             return FAB_FAIL(isnan(out[j]) ? FAB_MISSING_VALUE : FAB_BAD_DATA,
                             "%s: row %lld, column %lld (from 0) is %s", s->in.name,
-                            (long long)s->row, (long long)j, what);
+                            (long long)s->row, (long long)(s->share_first + j), what);
         }
     return FAB_OK;
 }
 
 fab_status fab_elements_next(fab_source *s, double *out, int *got)
 {
+    const int64_t all = s->share ? s->share : s->columns, size = (int64_t)s->element->size;
     *got = 0;
     if (s->row == s->rows) return expect_end(s);
-    for (int64_t done = 0; done < s->columns;) {
-        const int64_t n = s->columns - done < PIECE ? s->columns - done : PIECE;
+    FAB_TRY(fab_stream_skip(&s->in, s->share_first * size));
+    for (int64_t done = 0; done < all;) {
+        const int64_t n = all - done < PIECE ? all - done : PIECE;
         const size_t bytes = (size_t)n * s->element->size;
         fab_span seen;
         FAB_TRY(fab_stream_look(&s->in, bytes, &seen));
@@ -169,6 +172,7 @@ fab_status fab_elements_next(fab_source *s, double *out, int *got)
         fab_stream_take(&s->in, bytes);
         done += n;
     }
+    FAB_TRY(fab_stream_skip(&s->in, (s->columns - s->share_first - all) * size));
     *got = 1;
     return out ? fab_elements_check(s, out) : FAB_OK;
 }

@@ -112,11 +112,11 @@ static const char *read_row(fab_source *s, const char *p, const char *end, fab_s
         q = read_pair(p, end, &index, &r->value[at]);
         if (!q || index <= last) return p;
         last = index;
-        r->index[at] = (int32_t)(index - 1);
-        if (index < s->columns)
-            at++;
-        else
+        r->index[at] = (int32_t)(index - 1 - s->share_first);
+        if (index >= s->columns)
             above++;
+        else if (!s->share || (r->index[at] >= 0 && r->index[at] < s->share))
+            at++;
     }
     s->ignored += above;
     r->values = at;
@@ -126,7 +126,7 @@ static const char *read_row(fab_source *s, const char *p, const char *end, fab_s
 
 static void spread(const fab_source *s, const fab_sparse *row, double *out)
 {
-    memset(out, 0, (size_t)s->columns * sizeof *out);
+    memset(out, 0, (size_t)fab_source_columns(s) * sizeof *out);
     out[0] = row->label[0];
     for (int64_t k = 0; k < row->values; k++) out[1 + row->index[k]] = row->value[k];
 }

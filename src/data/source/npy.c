@@ -61,24 +61,29 @@ static fab_status open_by_columns(fab_source *s, size_t before)
     return FAB_OK;
 }
 
-/* The rows from s->row on. */
+static int64_t columns_of(const fab_source *s)
+{
+    return s->share ? s->share : s->columns;
+}
+
+/* The rows from s->row on, the columns of this process. */
 static fab_status read_block(fab_source *s)
 {
     struct fab_by_columns *b = s->by_columns;
-    const int64_t left = s->rows - s->row, size = (int64_t)s->element->size;
+    const int64_t left = s->rows - s->row, size = (int64_t)s->element->size, all = columns_of(s);
     b->first = s->row;
     b->n = 0;
     const int64_t n = left < b->room ? left : b->room;
-    for (int64_t c = 0; c < s->columns; c++) {
+    for (int64_t c = 0; c < all; c++) {
         size_t got;
-        const int64_t at = b->before + (c * s->rows + s->row) * size;
+        const int64_t at = b->before + ((s->share_first + c) * s->rows + s->row) * size;
         FAB_TRY(fab_stream_read_at(&s->in, at, b->bytes, (size_t)(n * size), &got));
         if (got < (size_t)(n * size))
             return FAB_FAIL(FAB_BAD_FILE,
                             "%s: is cut short: it ends in column %lld (from 0) of %lld", s->in.name,
-                            (long long)c, (long long)s->columns);
+                            (long long)(s->share_first + c), (long long)s->columns);
         s->element->convert(b->bytes, n, b->run);
-        for (int64_t i = 0; i < n; i++) b->x[i * s->columns + c] = b->run[i];
+        for (int64_t i = 0; i < n; i++) b->x[i * all + c] = b->run[i];
     }
     b->n = n;
     return FAB_OK;
@@ -93,7 +98,8 @@ static fab_status next_by_columns(fab_source *s, double *out, int *got)
     s->in.raw += s->columns * (int64_t)s->element->size;
     *got = 1;
     if (!out) return FAB_OK;
-    memcpy(out, b->x + (s->row - b->first) * s->columns, (size_t)s->columns * sizeof *out);
+    const int64_t all = columns_of(s);
+    memcpy(out, b->x + (s->row - b->first) * all, (size_t)all * sizeof *out);
     return fab_elements_check(s, out);
 }
 

@@ -343,6 +343,7 @@ void fab_source_close(fab_source *s)
     fab_ahead_free(s->ahead);
     fab_release(s->by_columns);
     fab_release(s->words);
+    fab_release(s->whole);
     fab_release(s->unread);
     fab_release(s->key);
     fab_sparse_free(&s->one);
@@ -366,7 +367,24 @@ void fab_source_close(fab_source *s)
 
 int64_t fab_source_columns(const fab_source *s)
 {
-    return s->columns;
+    return s->share ? s->share + (s->reader->format == FAB_FORMAT_LIBSVM) : s->columns;
+}
+
+fab_status fab_source_share(fab_source *s, int64_t first, int64_t n)
+{
+    const int64_t all = s->columns - (s->reader->format == FAB_FORMAT_LIBSVM);
+    if (n < 1 || first < 0 || first > all - n)
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: a share of %lld columns from column %lld; there are %lld", s->in.name,
+                        (long long)n, (long long)first, (long long)all);
+    if (s->row > 0)
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: a share is taken before the first row is read",
+                        s->in.name);
+    if (!s->element && s->reader->format != FAB_FORMAT_LIBSVM && !s->whole)
+        FAB_TRY(fab_alloc_array((void **)&s->whole, s->columns, sizeof *s->whole, s->in.name));
+    s->share_first = first;
+    s->share = n;
+    return FAB_OK;
 }
 
 int64_t fab_source_rows(const fab_source *s)
@@ -457,7 +475,10 @@ int fab_source_is_index(const fab_source *s, int64_t column)
 static fab_status read_one(fab_source *s, double *out, int *got)
 {
     *got = 0;
-    const fab_status status = s->reader->next(s, out, got);
+    double *const to = s->whole && out ? s->whole : out;
+    const fab_status status = s->reader->next(s, to, got);
+    if (to != out && *got && status == FAB_OK)
+        memcpy(out, to + s->share_first, (size_t)s->share * sizeof *out);
     s->row += *got;
     return status;
 }
@@ -491,7 +512,7 @@ fab_status fab_source_next(fab_source *s, int64_t max, double *out, int64_t *got
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: no room for rows was given", s->in.name);
     for (; *got < max; ++*got) {
         int one;
-        FAB_TRY(step(s, out + *got * s->columns, &one));
+        FAB_TRY(step(s, out + *got * fab_source_columns(s), &one));
         if (!one) break;
     }
     return FAB_OK;

@@ -315,6 +315,25 @@ void fab_stream_take(fab_stream *in, size_t n)
     in->taken += (int64_t)n;
 }
 
+fab_status fab_stream_skip(fab_stream *in, int64_t n)
+{
+    const int whole = in->file >= 0 && in->start >= 0 && !in->unpack && !in->recode;
+    for (fab_span seen; n > 0; n -= (int64_t)seen.n) {
+        const int64_t have = (int64_t)(in->end - in->begin);
+        if (whole && have == 0 && in->first_at == in->first_n && n <= in->total - in->raw) {
+            if (lseek(in->file, (off_t)n, SEEK_CUR) < 0)
+                return FAB_FAIL(FAB_BAD_FILE, "%s: cannot be read: %s", in->name, strerror(errno));
+            in->raw += n;
+            return FAB_OK;
+        }
+        const int64_t most = have > 0 ? have : (int64_t)in->room;
+        FAB_TRY(fab_stream_look(in, (size_t)(n < most ? n : most), &seen));
+        if (seen.n == 0) return FAB_OK;
+        fab_stream_take(in, seen.n);
+    }
+    return FAB_OK;
+}
+
 fab_status fab_stream_line(fab_stream *in, fab_span *line)
 {
     FAB_TRY(fab_stream_look_line(in, 0, line));

@@ -81,6 +81,8 @@ fab_status fab_stream_gather(fab_stream *in, size_t most, fab_span *seen);
 size_t fab_stream_line_most(const fab_stream *in);
 /* Take n bytes that were looked at. */
 void fab_stream_take(fab_stream *in, size_t n);
+/* Pass over n bytes, unread where the file lets one go on behind them; fewer where it ends. */
+fab_status fab_stream_skip(fab_stream *in, int64_t n);
 /* Look at the next line and take it with its end: \n or \r\n, which the span leaves out. */
 fab_status fab_stream_line(fab_stream *in, fab_span *line);
 
