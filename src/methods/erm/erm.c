@@ -32,6 +32,7 @@
 /* a column varies by less than this part of its size: rounding */
 #define CONSTANT (8 * DBL_EPSILON)
 #define LEAST_L1 1e-3  /* 2 */
+#define ABOVE    1.001 /* 2: multipliers of corners are inside their bounds, and no w is rounding */
 #define SURELY   1e150 /* a penalty that leaves no coefficient */
 #define NOTHING  1e-24 /* 5: psi of a coefficient that is 0, beside the least variance of the others */
 enum { SMOOTH_LAMBDAS = 100, PIECES_LAMBDAS = 20, SWEEPS = 1000000, PATH = 5 };
@@ -387,7 +388,7 @@ static fab_status largest(erm *f, double V, double *lambda)
                                          &f->watch));
             fab_erm_pieces_along(&f->pieces, r, f->pieces.along);
             along = f->pieces.along;
-            scale = 1 / V;
+            scale = ABOVE / V;
         } else {
             FAB_TRY(fab_erm_smooth_solve(&f->smooth, r, &p, f->s.max_iter, f->theta, &end,
                                          &f->watch));
