@@ -397,6 +397,7 @@ static void the_path_begins_where_all_coefficients_are_0(void **state)
             assert_true(path[5 * l + 4] >= 0 && path[5 * l + 2] > 0);
         }
         const int corners = ALL[k] != FAB_LOSS_SQUARED && ALL[k] < FAB_LOSS_LOGISTIC;
+        if (path[3] != 0) print_error("loss %d keeps %g\n", (int)ALL[k], path[3]);
         assert_true(path[3] == 0 && path[(corners ? 55 : 5) + 3] > 0);
         assert_near(report_of(f).lambda, at, 0);
         assert_near(path[55], 1e-3 * path[0], 1e-12 * path[0]);

@@ -20,6 +20,7 @@ from .search import Proposer, propose
 
 if TYPE_CHECKING:
     from .clusters import GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
+    from .risk import ElasticNet, Lasso, QuantileRegressor
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                           BayesianPoissonRegression, BayesSearchCV, FactorAnalysis, GaussianProcessClassifier,
                           GaussianProcessRegressor, StreamingGP, StreamingGPClassifier)
@@ -29,12 +30,14 @@ __version__: str = _core.version()
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
                "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
                "StreamingGPClassifier", "BayesSearchCV")
+_RISK = ("Lasso", "ElasticNet", "QuantileRegressor")
 _CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers")
 
 __all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "merge", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
            "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers",
+           "Lasso", "ElasticNet", "QuantileRegressor",
            "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
 
 
@@ -43,6 +46,10 @@ def __getattr__(name: str) -> Any:
         from . import sklearn
 
         return getattr(sklearn, name)
+    if name in _RISK:
+        from . import risk
+
+        return getattr(risk, name)
     if name in _CLUSTERS:
         from . import clusters
 
@@ -51,4 +58,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS, *_CLUSTERS])
+    return sorted([*globals(), *_ESTIMATORS, *_RISK, *_CLUSTERS])

@@ -32,8 +32,9 @@
 /* a column varies by less than this part of its size: rounding */
 #define CONSTANT (8 * DBL_EPSILON)
 #define LEAST_L1 1e-3  /* 2 */
-#define ABOVE    1.001 /* 2: multipliers of corners are inside their bounds, and no w is rounding */
+#define ABOVE    1.001 /* 2: of losses that are not squared: no w is rounding, multipliers of corners are inside */
 #define SURELY   1e150 /* a penalty that leaves no coefficient */
+#define NOISELESS 1e-12 /* of the mean square of y, less its mean: the noise, at least */
 #define NOTHING  1e-24 /* 5: psi of a coefficient that is 0, beside the least variance of the others */
 enum { SMOOTH_LAMBDAS = 100, PIECES_LAMBDAS = 20, SWEEPS = 1000000, PATH = 5 };
 
@@ -375,7 +376,7 @@ static fab_status largest(erm *f, double V, double *lambda)
     if (r->loss != FAB_LOSS_SQUARED) {
         fab_erm_penalty p = {.l1 = SURELY, .before = INFINITY};
         along = f->smooth.q.c;
-        scale = 1;
+        scale = ABOVE;
         if (fab_erm_is_pieces(r->loss)) {
             p.l1 = 0;
             for (int64_t j = 0; j < r->D; j++) {
@@ -630,20 +631,21 @@ static fab_status conclude(erm *f, double V, double lambda, double y_centre)
     const int classes = fab_erm_of_classes(r->loss);
     const int wide = f->s.uncertainty != FAB_ERM_WIDTH_NONE &&
                      (r->loss == FAB_LOSS_SQUARED || r->loss == FAB_LOSS_LOGISTIC);
-    double square = 0, dof = V;
+    double square = 0, whole = 0, dof = V;
     if (!classes) {
         for (int64_t i = 0; i < r->n; i++) {
             const double e = r->y[i] - fab_erm_f(r, f->theta, i);
             square += r->v[i] * e * e;
+            whole += r->v[i] * r->y[i] * r->y[i];
         }
         if (r->loss == FAB_LOSS_SQUARED)
             dof = fmax(V - kept(f) - (double)f->m.intercept, fmin(V, 1));
-        f->report.beta = !fab_is_auto_f64(f->s.glm.beta) ? f->s.glm.beta : dof / square;
-        if (!isfinite(f->report.beta))
-            return FAB_FAIL(FAB_NUMERIC,
-                            "%s: the rows are fitted exactly, and there is no noise to predict "
-                            "with: give --beta or a larger --lambda",
-                            f->who);
+        const double most = 1 / (NOISELESS * whole / V);
+        f->report.beta = !fab_is_auto_f64(f->s.glm.beta) ? f->s.glm.beta : fmin(dof / square, most);
+        if (f->report.beta >= most && fab_is_auto_f64(f->s.glm.beta))
+            fab_watch_log(&f->watch,
+                          "%s: the rows are fitted exactly: beta stands at the end of its range",
+                          f->who);
     }
     if (wide)
         FAB_TRY(widen(f, V, lambda, classes ? 1 : f->report.beta));
@@ -740,13 +742,14 @@ INIT(init_elastic_net, "elastic-net")
 INIT(init_quantile, "quantile")
 
 #define VERBS                                                                             \
-    .takes = FAB_TAKES_LINEAR, .suits = suits, .penalises = 1, .bytes = bytes,            \
+    .takes = FAB_TAKES_LINEAR, .penalises = 1, .bytes = bytes,            \
     .update = update, .result = result, .report = report, .tensors = tensors, .free = release
 
 const fab_method fab_erm_method = {
     .name = "erm",
     .summary = "linear models of any loss with a penalty on |w| and its square, lambda by rows left out",
     .fields = &table,
+    .suits = suits,
     .init = init_erm,
     VERBS,
 };
@@ -755,6 +758,7 @@ const fab_method fab_lasso_method = {
     .name = "lasso",
     .summary = "linear regression where a penalty on |w| leaves coefficients at 0: erm with l1 = 1",
     .fields = &lasso_table,
+    .suits = suits,
     .init = init_lasso,
     VERBS,
 };
@@ -763,6 +767,7 @@ const fab_method fab_elastic_net_method = {
     .name = "elastic-net",
     .summary = "linear regression with a penalty on |w| and its square: erm with l1 = 0.5",
     .fields = &elastic_table,
+    .suits = suits,
     .init = init_elastic_net,
     VERBS,
 };
@@ -771,6 +776,7 @@ const fab_method fab_quantile_method = {
     .name = "quantile",
     .summary = "a quantile of the target, linear in the features: erm with pinball loss and no penalty",
     .fields = &quantile_table,
+    .suits = fab_suits_normal,
     .init = init_quantile,
     VERBS,
 };
