@@ -624,6 +624,23 @@ static fab_status widen(erm *f, double V, double lambda, double y_unit)
     return s;
 }
 
+/* What predictions of this loss are not. */
+static void warn(erm *f)
+{
+    const fab_loss loss = f->rows.loss;
+    if (loss == FAB_LOSS_HINGE || loss == FAB_LOSS_EXPONENTIAL)
+        fab_watch_log(&f->watch,
+                      "%s: classes are by the sign of f, but %s loss has no probabilities: those of "
+                      "predictions are 1 / (1 + exp(-f)); --calibrate temperature brings them to "
+                      "rows left out",
+                      f->who, losses[loss]);
+    if (loss == FAB_LOSS_PINBALL && f->s.tau != 0.5)
+        fab_watch_log(&f->watch,
+                      "%s: the mean of a prediction is the %g quantile; its sd and interval are of "
+                      "a normal around that, and no statement on y",
+                      f->who, f->s.tau);
+}
+
 /* beta, and the Gaussian in the coordinates of the caller. */
 static fab_status conclude(erm *f, double V, double lambda, double y_centre)
 {
@@ -657,6 +674,7 @@ static fab_status conclude(erm *f, double V, double lambda, double y_centre)
         b -= r->centre[j] * f->theta[j];
     }
     if (r->P > r->D) f->q->mu[r->D] = b;
+    warn(f);
     return FAB_OK;
 }
 

@@ -34,7 +34,7 @@
 #define INSIDE   1e-5   /* 6: of hi - lo */
 #define TOUCHING 1e-6   /* 6: residuals beside the mean of |t| */
 #define RISE     1e-12  /* 6: of the objective */
-#define DAMP     1e-14  /* of the largest diagonal element, on the diagonal */
+#define DAMP     1e-14  /* of each diagonal element, on it */
 #define HELD     0.9995 /* 4 */
 enum { REFINE = 3 };
 
@@ -109,7 +109,6 @@ static fab_status factor(fab_erm_pieces *f, const fab_erm_rows *r, const double 
 {
     const int64_t P = r->P;
     int64_t held = 0;
-    double most = 0;
     memset(f->M, 0, (size_t)(P * P) * sizeof *f->M);
     for (int64_t c = 0; c < f->m; c++) {
         if (f->row[c] >= 0 && f->weight[c] > 0) {
@@ -125,13 +124,13 @@ static fab_status factor(fab_erm_pieces *f, const fab_erm_rows *r, const double 
     }
     for (int64_t c = 0; c < f->m; c++)
         if (f->row[c] < 0) f->M[(-1 - f->row[c]) * (P + 1)] += f->weight[c];
-    for (int64_t j = 0; j < P; j++) {
-        if (Q) f->M[j * (P + 1)] += Q[j];
-        most = fmax(most, f->M[j * (P + 1)]);
-    }
+    for (int64_t j = 0; j < P && Q; j++) f->M[j * (P + 1)] += Q[j];
     for (int64_t i = 0; i < P; i++) /* fab_chol reads columns: the lower triangle of rows is its upper one */
         for (int64_t j = 0; j < i; j++) f->M[j * P + i] = f->M[i * P + j];
-    for (int64_t j = 0; j < P; j++) f->M[j * (P + 1)] += DAMP * (most > 0 ? most : 1);
+    for (int64_t j = 0; j < P; j++) { /* a column of zeros stays where it is */
+        double *d = f->M + j * (P + 1);
+        *d = *d > 0 ? *d * (1 + DAMP) : 1;
+    }
     return fab_chol(P, f->M);
 }
 
@@ -150,8 +149,8 @@ static double residuals(fab_erm_pieces *f, const fab_erm_rows *r, const double *
     return sum;
 }
 
-/* 2: m_p = mu + dp da and m_q = mu - dq da of the step before where `second`, else mu.  Two solutions: the second takes up
- * what rounding left of the first. */
+/* 2: m_p = mu + dp da and m_q = mu - dq da of the step before where `second`, else mu.  Solved REFINE times: each takes up what rounding left of
+ * the one before. */
 static void direction(fab_erm_pieces *f, const fab_erm_rows *r, double mu, int second)
 {
     const int64_t P = r->P;
@@ -166,14 +165,14 @@ static void direction(fab_erm_pieces *f, const fab_erm_rows *r, double mu, int s
         plus(f, r, c, f->weight[c] * f->rho[c], f->step);
     }
     fab_chol_solve(P, 1, f->M, f->step);
-    for (int again = 0; again < 2; again++) {
+    for (int again = 0; again < REFINE; again++) {
         for (int64_t j = 0; j < P; j++)
             f->other[j] = f->left[j] - f->quadratic[j] * f->step[j]; /* r_d - Q d + X'da */
         for (int64_t c = 0; c < f->m; c++) {
             f->da[c] = f->weight[c] * (f->rho[c] - dot(f, r, c, f->step));
             plus(f, r, c, f->da[c], f->other);
         }
-        if (again) break;
+        if (again == REFINE - 1) break;
         fab_chol_solve(P, 1, f->M, f->other);
         for (int64_t j = 0; j < P; j++) f->step[j] += f->other[j];
     }
