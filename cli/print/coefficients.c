@@ -8,6 +8,7 @@
 #include <string.h>
 
 enum { SHOWN = 40, LEVELS = 8, COLUMNS = 12, NAME = 40 }; /* shown to a person, at most */
+#define HELD 1e-9                                           /* of the largest sd */
 
 /* ---- open ------------------------------------------------------------------------------------------- */
 
@@ -111,6 +112,15 @@ static int name_width(const char *name)
     return letters;
 }
 
+/* A coefficient that a penalty holds at 0 has no width beside the others. */
+static int is_held(const coefficients *c, int64_t i)
+{
+    double most = 0;
+    for (int64_t k = 0; k < c->n; k++)
+        if (c->effect[k].sd > most) most = c->effect[k].sd;
+    return !(c->effect[i].mean < 0) && !(c->effect[i].mean > 0) && c->effect[i].sd < HELD * most;
+}
+
 static void print_effect(const coefficients *c, int64_t i, int class_width, int width)
 {
     const fab_effect *e = &c->effect[i];
@@ -122,8 +132,8 @@ static void print_effect(const coefficients *c, int64_t i, int class_width, int 
         printf("  ");
     }
     print_name(one_line(fab_regression_coefficient_name(c->r, i)), width);
-    number_text(e->mean, places, mean, sizeof mean);
-    if (!(e->sd > 0)) { /* a mode has no width */
+    number_text(e->mean, is_held(c, i) ? 0 : places, mean, sizeof mean);
+    if (!(e->sd > 0) || is_held(c, i)) { /* a mode has no width */
         printf(" %12s %10s\n", mean, "-");
         return;
     }

@@ -6,6 +6,7 @@
 #include "print/coefficients.h"
 #include "print/convergence.h"
 #include "print/map.h"
+#include "print/penalty.h"
 #include "print/process.h"
 #include "print/stream.h"
 #include <inttypes.h>
@@ -165,6 +166,10 @@ int learned_json(fab_regression *r, const char *output, double start)
     json_put(j, "constant_names", names);
     keys_put(j, r);
     if (inclusion) json_put(j, "kept", json_kept(r, inclusion));
+    if (penalty_put(j, r, &f.fit) != DONE) {
+        json_decref(j);
+        return FAILED;
+    }
     json_put(j, "output", output ? json_text(output) : json_null());
     json_put(j, "bytes", json_number(f.bytes));
     json_put(j, "seconds", json_number(seconds));
@@ -377,6 +382,8 @@ int learned_print(fab_regression *r, int64_t quiet, double start)
     keys_print(stdout, r);
     print_numbers(&f, evidence);
     print_kept(r, &f, inclusion);
+    said = penalty_print(r, &f.fit);
+    if (said != DONE) return said;
     if (f.wide)
         printf("%" PRId64 " features for %" PRId64
                " rows: where few of them matter, -m spike-slab predicts better\n",

@@ -18,7 +18,8 @@
  * `fabayes methods NAME` prints default, range and meaning of each, and docs/methods/NAME.md has the equations.
  * Structs only grow at their end.
  *
- * Methods that differ in a default or in what they keep share a struct: ridge has that of exact, map that of laplace,
+ * Methods that differ in a default or in what they keep share a struct: ridge has that of exact, lasso, elastic-net and
+ * quantile that of erm, map that of laplace,
  * kalman that of rvga, ensemble that of sgd, meanfield that of vifa, multiswag and iterate-averaging that of swag, pca that
  * of ppca.  For networks, map is sgd.  A struct inside another (glm, train, swa, vogn) does not grow.
  *
@@ -81,9 +82,13 @@ typedef struct fab_report {
     double gain;
     /* of vga and laplace: 1, or less where a narrower Gaussian predicts rows left out better */
     double temperature;
-    int64_t kept;  /* of spike-slab: features more likely in than out of the model; otherwise 0 */
+    /* of spike-slab: features more likely in than out of the model; of erm: coefficients that are not 0 */
+    int64_t kept;
     double cost;   /* of clusters around means: the sum of squared distances of rows to theirs */
     int64_t moved; /* and how often a cluster that had lost its rows took a far one */
+    /* of erm and its presets, in fitting units: the weight of the penalty; the mean loss with the penalty; how far that is
+     * above a bound from below, at most */
+    double lambda, objective, gap;
 } fab_report;
 
 /* ---- what settings share ------------------------------------------------------------------------ */
@@ -344,6 +349,50 @@ typedef struct fab_spike_slab_settings {
 } fab_spike_slab_settings;
 
 static inline fab_spike_slab_settings fab_spike_slab_defaults(void);
+
+/* erm: the mean loss of the rows with a penalty of the coefficients, lambda ((1 - l1) |w|^2 + l1 |w|_1); the intercept is not
+ * penalised.  lasso, elastic-net and quantile are erm with other defaults.  Numbers and two classes; lambda auto: by rows left out,
+ * the tensor `path` has what was tried (lambda, mean loss left out, its standard error, coefficients that are not 0, gap).
+ *
+ * The result is a point, or with an uncertainty (squared and logistic loss) a covariance over the coefficients that are not 0,
+ * conditional on which they are.  Memory: the rows, and up to 5 D^2 numbers, D up to FAB_ERM_MAX.  docs/methods/erm.md. */
+enum { FAB_ERM_MAX = 5000 };
+typedef enum fab_loss {
+    FAB_LOSS_AUTO = 0, /* squared, of two classes logistic */
+    FAB_LOSS_SQUARED,
+    FAB_LOSS_ABSOLUTE,
+    FAB_LOSS_PINBALL, /* 2 max(tau r, (tau - 1) r): twice that of scikit-learn, absolute at tau 1/2 */
+    FAB_LOSS_EPS_INSENSITIVE,
+    FAB_LOSS_HINGE,
+    FAB_LOSS_LOGISTIC,
+    FAB_LOSS_EXPONENTIAL
+} fab_loss;
+typedef enum fab_erm_rule { FAB_ERM_MIN = 0, FAB_ERM_ONE_SE } fab_erm_rule;
+typedef enum fab_erm_width {
+    FAB_ERM_WIDTH_AUTO = 0, /* active for squared and logistic loss */
+    FAB_ERM_WIDTH_NONE,
+    FAB_ERM_WIDTH_ACTIVE
+} fab_erm_width;
+
+typedef struct fab_erm_settings {
+    fab_glm_settings glm; /* alpha: refused; beta auto: by the residuals; intercept_alpha: not used */
+    int64_t loss;         /* fab_loss */
+    double l1;            /* share of the penalty on |w| */
+    double lambda;        /* weight of the penalty; auto: by rows left out */
+    double tau, eps;      /* of pinball; of eps-insensitive */
+    int64_t lambdas;      /* values that are tried */
+    double ratio;         /* the smallest of them beside the largest */
+    int64_t folds;
+    int64_t rule;        /* fab_erm_rule */
+    int64_t uncertainty; /* fab_erm_width */
+    double tol;          /* squared: gap of the path beside the mean square of y */
+    int64_t max_iter;    /* steps of the other losses */
+} fab_erm_settings;
+
+static inline fab_erm_settings fab_erm_defaults(void);
+static inline fab_erm_settings fab_lasso_defaults(void);
+static inline fab_erm_settings fab_elastic_net_defaults(void);
+static inline fab_erm_settings fab_quantile_defaults(void);
 
 /* gp: a Gaussian process (fab_model_kernel): the parameters of its kernel and the noise by the evidence, then f at any row;
  * numbers exactly, classes and counts by Laplace's method, more than two classes with a process for each and one kernel.  The result is a point: the logarithms of these parameters; the process itself is in the tensors of the fit
@@ -884,6 +933,10 @@ FAB_DEFAULTS(fab_vfe_settings, fab_vfe_defaults, "vfe")
 FAB_DEFAULTS(fab_vfe_settings, fab_dtc_defaults, "dtc")
 FAB_DEFAULTS(fab_vfe_settings, fab_fitc_defaults, "fitc")
 FAB_DEFAULTS(fab_spike_slab_settings, fab_spike_slab_defaults, "spike-slab")
+FAB_DEFAULTS(fab_erm_settings, fab_erm_defaults, "erm")
+FAB_DEFAULTS(fab_erm_settings, fab_lasso_defaults, "lasso")
+FAB_DEFAULTS(fab_erm_settings, fab_elastic_net_defaults, "elastic-net")
+FAB_DEFAULTS(fab_erm_settings, fab_quantile_defaults, "quantile")
 FAB_DEFAULTS(fab_rvga_settings, fab_rvga_defaults, "rvga")
 FAB_DEFAULTS(fab_vga_settings, fab_vga_defaults, "vga")
 FAB_DEFAULTS(fab_laplace_settings, fab_laplace_defaults, "laplace")

@@ -43,6 +43,7 @@ static fab_status describe_settings(fab_fit *f, fab_tensors *t)
     memcpy(settings, f->settings, fields->size);
     fab_settings_choose(fields, settings, "alpha", r.alpha);
     fab_settings_choose(fields, settings, "beta", r.beta);
+    fab_settings_choose(fields, settings, "lambda", r.lambda);
     fab_settings_choose(fields, settings, "temperature", r.temperature);
     fab_status s = fab_settings_json(fields, settings, &json);
     if (s == FAB_OK) s = fab_tensors_set(t, "settings", json);

@@ -674,6 +674,7 @@ fab_status fab_fit_report(fab_fit *f, fab_report *r)
     if (!f->model.D || linear) r->loss = r->held_out = NAN;
     if (!linear || !f->m->streams) r->log_score = NAN;
     if (!f->m->saturates) r->saturated = NAN;
+    if (!f->m->penalises) r->lambda = r->objective = r->gap = NAN;
     if (!(r->temperature > 0)) r->temperature = NAN;
     r->n = f->n;
     if (!f->m->streams) r->loglik_rows = f->model.D ? 0 : f->n; /* a batch method has them all */

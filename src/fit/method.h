@@ -29,6 +29,7 @@ struct fab_method {
     int64_t any_rank;         /* 1: a stream whose state knows no K: a result for any */
     int64_t anywhere;         /* 1: runs on kernels that have memory of their own: a device */
     int64_t saturates;        /* 1: its report knows `saturated` */
+    int64_t penalises;        /* 1: its report knows `lambda`, `objective` and `gap` */
     int64_t starts;           /* 1: of clusters: begins where the input says */
     const fab_fields *fields; /* its settings */
     int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */

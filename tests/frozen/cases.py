@@ -7,7 +7,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 
 VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "cluster", "merge", "test", "info", "methods", "demo")
 METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "mfa", "online-mfa", "gmm", "exact", "ridge", "spike-slab",
-           "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "vfe", "dtc", "fitc", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
+           "erm", "lasso", "elastic-net", "quantile", "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "vfe", "dtc", "fitc", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
 
@@ -142,6 +142,13 @@ def linear():
                        *use("new_" + data), "fit %s -y %s%s -m %s --alpha=2 --json --threads 2" % (data, y, more, m),
                        *(["sample q.safetensors -n 2"] if m not in STREAMS + ("vga", "spike-slab") else []),
                        tolerance={"vga": VGA, "spike-slab": VGA}.get(m, 1e-6))
+    for m in ("lasso", "elastic-net", "quantile", "erm --loss=absolute --l1=1", "erm --loss=eps-insensitive", "quantile --tau=0.9 --lambda=auto"):
+        yield Case("fit-risk-" + m.replace(" --", "-").replace("=", "-"), "fit numbers.csv -y y -m %s -o q.safetensors --threads 1" % m, *use("new_numbers.csv"),
+                   *([] if "lambda" in m else ["fit numbers.csv -y y -m %s --lambda=0.1 --json --threads 2" % m]))
+    for m in ("lasso", "erm --loss=hinge", "erm --loss=exponential --l1=0"):
+        yield Case("fit-risk-classes-" + m.replace(" --", "-").replace("=", "-"), "fit two.csv -y kind -m %s -o q.safetensors --threads 1" % m, *use("new_two.csv"))
+    yield Case("fit-risk-refused", "fit numbers.csv -y y -m lasso --lambda=0", "fit numbers.csv -y y -m lasso --alpha=1", "fit numbers.csv -y y -m erm --loss=hinge",
+               "fit many.csv -y colour -m lasso", "fit two.csv -y kind -m quantile", "fit numbers.csv -y y -m quantile --tau=1", "fit numbers.csv -y y -m quantile --uncertainty=active")
     yield Case("fit-gp", "fit numbers.csv -y y --model gp:rbf:ard -o q.safetensors --threads 1", *use("new_numbers.csv"), "info q.safetensors",
                "fit numbers.csv -y y --model gp:matern32+linear --json --threads 2", tolerance=SEARCHED)
     yield Case("fit-gp-given", "fit numbers.csv -y y --model gp:2*rbf:l=1.5 --beta=10 -o q.safetensors --json", *use("new_numbers.csv"),

@@ -21,6 +21,7 @@ from .search import Proposer, propose
 if TYPE_CHECKING:
     from .clusters import GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
     from .machines import SVC, SVR
+    from .risk import ElasticNet, Lasso, QuantileRegressor
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                           BayesianPoissonRegression, BayesSearchCV, FactorAnalysis, GaussianProcessClassifier,
                           GaussianProcessRegressor, StreamingGP, StreamingGPClassifier)
@@ -30,6 +31,7 @@ __version__: str = _core.version()
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
                "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
                "StreamingGPClassifier", "BayesSearchCV")
+_RISK = ("Lasso", "ElasticNet", "QuantileRegressor")
 _CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers")
 _MACHINES = ("SVC", "SVR")
 
@@ -37,7 +39,7 @@ __all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scalin
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
            "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers",
-           "SVC", "SVR", "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
+           "Lasso", "ElasticNet", "QuantileRegressor", "SVC", "SVR", "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
 
 
 def __getattr__(name: str) -> Any:
@@ -45,6 +47,10 @@ def __getattr__(name: str) -> Any:
         from . import sklearn
 
         return getattr(sklearn, name)
+    if name in _RISK:
+        from . import risk
+
+        return getattr(risk, name)
     if name in _CLUSTERS:
         from . import clusters
 
@@ -57,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
 
 def __dir__() -> list[str]:
-    return sorted([*globals(), *_ESTIMATORS, *_CLUSTERS, *_MACHINES])
+    return sorted([*globals(), *_ESTIMATORS, *_RISK, *_CLUSTERS, *_MACHINES])

@@ -12,6 +12,7 @@ from ._errors import refuse
 
 TAKES = {1: "vectors", 2: "linear", 4: "gradient", 8: "examples", 16: "jacobian", 32: "weights", 64: "sparse", 128: "missing",
          256: "kernel", 1 << 20: "clusters"}
+RISK = ("erm", "lasso", "elastic-net", "quantile")  # estimators of their own have them
 WANTED = {"linear": {"linear"}, "networks": {"gradient", "examples", "jacobian"}, "vectors": {"vectors"}, "kernels": {"kernel"},
           "clusters": {"clusters"}}
 
@@ -124,8 +125,8 @@ def streams(name: str, of: str) -> bool:
 
 @lru_cache(maxsize=None)
 def methods_of(of: str) -> tuple[str, ...]:
-    """The names of the methods for linear models, networks or vectors."""
-    return tuple(m.name for m in _all() if suits(m.name, of))
+    """The names of the methods for linear models, networks or vectors.  Of a penalty in the place of a prior: those of risk.py."""
+    return tuple(m.name for m in _all() if suits(m.name, of) and not (of == "linear" and m.name in RISK))
 
 
 @lru_cache(maxsize=None)

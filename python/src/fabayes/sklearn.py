@@ -403,6 +403,8 @@ class Regression(Common, BaseEstimator):
     def _plan(self) -> dict[str, Any]:
         given, names = self._settings_given(), list(_settings.methods_of(self._of))
         if self.method != "auto":
+            if self.method in _settings.RISK:
+                raise error(6, f"{self.method} is fitted by Lasso, ElasticNet and QuantileRegressor, and of other losses by `fabayes fit`")
             if self.method not in names:
                 raise refuse(_settings.no("method", str(self.method), names))
             _settings.check(self.method, self._of, given)
@@ -1227,6 +1229,10 @@ def regression_from_bytes(name: str, data: bytes) -> Any:
         estimator = (StreamingGPClassifier if is_classes else StreamingGP)(
             features["kernel"], features=features["kind"], n_components=features["size"], method=about["method"], **about_rff)
         estimator.set_params(**({} if is_classes else {"likelihood": about["likelihood"]}))
+    elif about["method"] in _settings.RISK and not is_classes:
+        from .risk import of_file
+
+        estimator = of_file(about, data)
     elif about["layers"] is None:
         estimator = linear[about["likelihood"]](method=about["method"], fit_intercept=bool(about["intercept"]))
     else:
