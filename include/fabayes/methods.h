@@ -570,6 +570,27 @@ typedef struct fab_gmm_settings {
 
 static inline fab_gmm_settings fab_gmm_defaults(int64_t G);
 
+/* vbgmm: a mixture of Gaussians by variational Bayes over the table: a Dirichlet on the weights, a Normal-Wishart on mean and precision of
+ * a part, or of diagonals a Normal-Gamma on each coordinate.  Parts that the rows do not need lose them and are not in the result, whose
+ * parts are Gaussians at the posterior means; the bound is log_evidence of the report.  Full covariances up to FAB_DENSE_MAX columns.
+ *
+ * Time a step that of gmm and D^3 G; memory 3 G D^2 numbers, of diagonals 4 D G.  docs/methods/vbgmm.md. */
+typedef enum fab_vbgmm_covariance { FAB_VBGMM_FULL = 0, FAB_VBGMM_DIAG } fab_vbgmm_covariance;
+
+typedef struct fab_vbgmm_settings {
+    int64_t G;
+    int64_t covariance;    /* fab_vbgmm_covariance */
+    double concentration;  /* of the Dirichlet, each part; auto: 1 / G */
+    double mean_precision; /* rows that the prior mean, that of all rows, counts as */
+    double freedom;        /* degrees of freedom of the prior; auto: D, of diagonals 1 */
+    double scatter;        /* of the prior, in covariances of all rows */
+    double floor;          /* added to those, relative to the variances of the columns */
+    double tol;            /* nats per row that a last step gains */
+    int64_t max_iter, restarts, seed;
+} fab_vbgmm_settings;
+
+static inline fab_vbgmm_settings fab_vbgmm_defaults(int64_t G);
+
 /* dpmeans: as many clusters as pay for themselves: the least W + lambda K, K their number, by passes over the table.
  *
  * Time a pass n D K multiply-adds; memory n numbers and 4 D K, which grows with K.  docs/methods/dpmeans.md. */
@@ -868,6 +889,7 @@ FAB_DEFAULTS_OF_PARTS(fab_minibatch_kmeans_settings, fab_minibatch_kmeans_defaul
 FAB_DEFAULTS_OF_PARTS(fab_mfa_settings, fab_mfa_defaults, "mfa")
 FAB_DEFAULTS_OF_PARTS(fab_online_mfa_settings, fab_online_mfa_defaults, "online-mfa")
 FAB_DEFAULTS_OF_PARTS(fab_gmm_settings, fab_gmm_defaults, "gmm")
+FAB_DEFAULTS_OF_PARTS(fab_vbgmm_settings, fab_vbgmm_defaults, "vbgmm")
 FAB_DEFAULTS_OF_RANK(fab_online_ml_settings, fab_online_ml_defaults, "online-ml")
 FAB_DEFAULTS_OF_RANK(fab_recursive_em_settings, fab_recursive_em_defaults, "recursive-em")
 FAB_DEFAULTS_OF_RANK(fab_online_em_settings, fab_online_em_defaults, "online-em")
