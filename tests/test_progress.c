@@ -73,6 +73,7 @@ static const work all[] = {
     {"mfa", VECTORS, 60, 4000, {"G", "3", "max_iter", "30"}},
     {"online-mfa", VECTORS, 60, 6000, {"G", "3"}},
     {"gmm", VECTORS, 30, 4000, {"G", "3", "max_iter", "40"}},
+    {"vbgmm", VECTORS, 30, 4000, {"G", "3", "max_iter", "40"}},
     {"exact", LINEAR, 150, 8000, {NULL}},
     {"ridge", LINEAR, 1500, 300, {NULL}},
     {"laplace", LINEAR, 100, 4000, {"beta", "1"}},

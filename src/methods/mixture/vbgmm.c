@@ -5,7 +5,8 @@
  *
  *   1  m0 = mean of the rows, C = their covariance, B0 = scatter (C + floor diag C); diag: one Wishart of 1 x 1 for each coordinate,
  *      which is a Gamma(v0 / 2, B0 / 2)
- *   2  starts: labels of K-means on the leading axes (labels.c), or the rule of Bayes under a mixture that is given; 4 of these
+ *   2  starts: labels of K-means on the leading axes (labels.c), every other time fewer of them than parts; or the rule of Bayes under
+ *      a mixture that is given; 4 of these
  *   3  log rho_ig = E log w_g + (E log det L_g - D log 2 pi - D / b_g - v_g (x_i - m_g)' B_g^-1 (x_i - m_g)) / 2,
  *      r = rho over its sum, log p_i = log of that sum
  *   4  n = sum r, e = mean of the part's rows, S = their scatter about it:
@@ -531,13 +532,22 @@ static fab_status climb(vb *e, const int64_t *label, fab_report *r)
     }
 }
 
+/* Labels of start number `run`: as many as parts, and in every other one fewer, half of them, a quarter, ..: a part begins empty then,
+ * and the bound may be larger so. */
+static int64_t labels_of(int64_t G, int64_t run)
+{
+    for (int64_t i = 1; i <= run && run % 2 == 1; i += 2) G = (G + 1) / 2;
+    return G;
+}
+
 static fab_status run_starts(vb *e, const double *z, int64_t p, int64_t *label)
 {
     double best = BEFORE;
     for (int64_t run = 0; run < e->set.restarts; run++) {
         fab_report r;
         const fab_status s =
-            fab_labels_find(z, e->rows.n, p, e->set.G, NULL, 0, e->set.seed + run, label);
+            fab_labels_find(z, e->rows.n, p, labels_of(e->set.G, run), NULL, 0, e->set.seed + run,
+                            label);
         if (s != FAB_OK) return fab_prefix(s, "vbgmm: ");
         FAB_TRY(climb(e, label, &r));
         if (!(e->bound > best)) continue;
