@@ -76,6 +76,7 @@ static const work all[] = {
     {"vbgmm", VECTORS, 30, 4000, {"G", "3", "max_iter", "40"}},
     {"exact", LINEAR, 150, 8000, {NULL}},
     {"ridge", LINEAR, 1500, 300, {NULL}},
+    {"cavi", LINEAR, 150, 8000, {NULL}},
     {"laplace", LINEAR, 100, 4000, {"beta", "1"}},
     {"map", LINEAR, 2500, 400, {"beta", "1", "alpha", "1"}},
     {"kalman", LINEAR, 600, 800, {NULL}},

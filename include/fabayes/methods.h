@@ -326,6 +326,20 @@ typedef struct fab_exact_settings {
 
 static inline fab_exact_settings fab_exact_defaults(void);
 
+/* cavi: linear regression with Gamma priors on alpha and beta, by coordinate ascent: q(w) q(alpha) q(beta) of largest bound, which the report
+ * has as log_evidence.  Gaussian targets; the result is q(w), at the means of the other two, which are alpha and beta of the
+ * report; their shapes and rates are the tensors `q_alpha` and `q_beta`.  A precision that is given stays: with both it is exact.
+ *
+ * Time and memory those of exact; a step costs min(N, D).  docs/methods/cavi.md. */
+typedef struct fab_cavi_settings {
+    fab_glm_settings glm; /* alpha, beta: auto: with a prior and a q; intercept_alpha, seed: not used */
+    double alpha_shape, alpha_rate, beta_shape, beta_rate; /* of the priors */
+    double tol; /* relative change of alpha and beta by a last step */
+    int64_t max_iter;
+} fab_cavi_settings;
+
+static inline fab_cavi_settings fab_cavi_defaults(void);
+
 /* spike-slab: linear regression where few of many columns matter: large effects of a few (a spike at 0 and slabs of all sizes),
  * small ones of all.  Gaussian targets; how many and how large is found with the noise, by a bound of the evidence, which the
  * report has as log_evidence.  The prior is one of columns with variance 1: predictions do not depend on the units of columns.
@@ -900,6 +914,7 @@ FAB_DEFAULTS_OF_RANK(fab_em_settings, fab_em_defaults, "em")
 FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_ppca_defaults, "ppca")
 FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_pca_defaults, "pca")
 FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
+FAB_DEFAULTS(fab_cavi_settings, fab_cavi_defaults, "cavi")
 FAB_DEFAULTS(fab_gp_settings, fab_gp_defaults, "gp")
 FAB_DEFAULTS(fab_kernel_ridge_settings, fab_kernel_ridge_defaults, "kernel-ridge")
 FAB_DEFAULTS(fab_vfe_settings, fab_vfe_defaults, "vfe")
