@@ -31,6 +31,7 @@ ESTIMATORS = [
     fabayes.KMeans(),
     fabayes.MiniBatchKMeans(),
     fabayes.GaussianMixture(),
+    fabayes.BayesianGaussianMixture(),
     fabayes.MixtureOfFactorAnalysers(),
     fabayes.MixtureOfFactorAnalysers(method="online-mfa"),
     fabayes.BayesSearchCV(Ridge(), {"alpha": (1e-3, 1e3, "log")}, n_iter=6, cv=2),

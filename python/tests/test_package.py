@@ -18,7 +18,7 @@ import fabayes.sklearn
 
 CORE = Path(fabayes._core.__file__)
 PYTHON = Path(__file__).resolve().parent.parent
-NAMES = ["BayesSearchCV", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianMLPClassifier", "BayesianMLPRegressor",
+NAMES = ["BayesSearchCV", "BayesianGaussianMixture", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianMLPClassifier", "BayesianMLPRegressor",
          "BayesianPoissonRegression", "Error", "FactorAnalysis", "Gauss", "GaussianMixture", "GaussianProcessClassifier",
          "GaussianProcessRegressor", "KMeans", "KernelTest", "Method", "MiniBatchKMeans", "MixtureOfFactorAnalysers", "NotSupported",
          "NumericalError", "Proposer", "Scaling", "Setting", "StreamingGP", "StreamingGPClassifier", "hsic_test", "load", "merge",

@@ -19,7 +19,7 @@ from .io import load, merge
 from .search import Proposer, propose
 
 if TYPE_CHECKING:
-    from .clusters import GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
+    from .clusters import BayesianGaussianMixture, GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
                           BayesianPoissonRegression, BayesSearchCV, FactorAnalysis, GaussianProcessClassifier,
                           GaussianProcessRegressor, StreamingGP, StreamingGPClassifier)
@@ -29,13 +29,13 @@ __version__: str = _core.version()
 _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
                "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
                "StreamingGPClassifier", "BayesSearchCV")
-_CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers")
+_CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "BayesianGaussianMixture", "MixtureOfFactorAnalysers")
 
 __all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "merge", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
-           "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers",
-           "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
+           "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "BayesianGaussianMixture",
+           "MixtureOfFactorAnalysers", "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
 
 
 def __getattr__(name: str) -> Any:
