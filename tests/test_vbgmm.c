@@ -142,7 +142,7 @@ static void far_means_and_few_rows_keep_the_evidence(void **state)
     double *x = doubles(FEW * WIDE);
     memcpy(x, clouds(FEW, WIDE, 1), FEW * WIDE * sizeof *x);
     for (int64_t i = 0; i < FEW * WIDE; i++) x[i] += 1e4;
-    const double got = bound_of(x, NULL, FEW, WIDE, 1, "floor=0.01", NULL);
+    const double got = bound_of(x, NULL, FEW, WIDE, 1, "floor=0.01 scatter=1 mean_precision=1", NULL);
     prior p = prior_of(x, NULL, FEW, WIDE, 0, 1, 0.01);
     p.b = 1, p.v = WIDE;
     const real want = evidence_one_by_one(x, FEW, WIDE, p);
@@ -366,7 +366,7 @@ static void parts_without_rows_leave_the_result(void **state)
     for (int64_t i = 0; i < N; i++) x[i * D + i % 3] += 40;
     const fab_mixture *q;
     const fab_tensors *t;
-    fab_fit *f = fitted(x, NULL, N, D, 9, "concentration=0.01 scatter=0.01", NULL, &q);
+    fab_fit *f = fitted(x, NULL, N, D, 9, "concentration=0.01", NULL, &q);
     double all = 0, *l = doubles(N);
     real mean = 0, rows = 0;
     assert_int_equal(q->n, 3);
@@ -383,6 +383,54 @@ static void parts_without_rows_leave_the_result(void **state)
     assert_ok(fab_mixture_logpdf(q, &(fab_rows){x, FAB_F64, N, D}, NULL, l));
     for (int64_t i = 0; i < N; i++) mean += l[i] / N;
     assert_near(report_of(f).loglik_mean, mean, 1e-10);
+    fab_fit_free(f);
+}
+
+static double scatter_of(fab_fit *f)
+{
+    const fab_tensors *t;
+    assert_ok(fab_fit_tensors(f, &t));
+    return *(const double *)fab_tensors_find(t, "prior_scatter")->data;
+}
+
+/* One part: the evidence as a function of the scatter is flat there, and lower beside it. */
+static void a_scatter_that_nobody_gives_has_the_largest_evidence(void **state)
+{
+    (void)state;
+    const double *x = clouds(N, D, 3);
+    for (int diag = 0; diag < 2; diag++) {
+        const char *kind = diag ? "diag" : "full";
+        char text[3][80];
+        const fab_mixture *q;
+        snprintf(text[0], sizeof text[0], "covariance=%s tol=1e-13", kind);
+        fab_fit *f = fitted(x, NULL, N, D, 1, text[0], NULL, &q);
+        const double c = scatter_of(f), top = report_of(f).log_evidence;
+        for (int side = 0; side < 3; side++)
+            snprintf(text[side], sizeof text[side], "covariance=%s scatter=%.17g", kind,
+                     c * (1 + 0.001 * (side - 1)));
+        const double low = bound_of(x, NULL, N, D, 1, text[0], NULL),
+                     high = bound_of(x, NULL, N, D, 1, text[2], NULL);
+        assert_near(bound_of(x, NULL, N, D, 1, text[1], NULL), top, 1e-10);
+        assert_true(low < top && high < top);
+        assert_near(high - low, 0, 0.01 * (2 * top - low - high) + 1e-9); /* a step of third order */
+        fab_fit_free(f);
+    }
+}
+
+/* Two thirds of the rows alike, one column: a part around them alone would have the prior at 0. */
+static void rows_that_are_alike_stop_the_scatter_at_its_floor(void **state)
+{
+    (void)state;
+    double *x = doubles(N);
+    memcpy(x, clouds(N, 1, 3), N * sizeof *x);
+    for (int64_t i = 0; i < 2 * N / 3; i++) x[i] = 4;
+    const fab_mixture *q;
+    fab_fit *f = fitted(x, NULL, N, 1, 2, "", NULL, &q);
+    assert_near(scatter_of(f), 1e-6, 1e-20);
+    assert_true(report_of(f).floored > 0 && report_of(f).converged == 1);
+    fab_fit_free(f);
+    f = fitted(x, NULL, N, 1, 2, "scatter=1", NULL, &q);
+    assert_int_equal(report_of(f).floored, 0);
     fab_fit_free(f);
 }
 
@@ -532,6 +580,8 @@ int main(void)
         TEST(steps_and_bound_are_those_of_dense_loops),
         TEST(the_bound_never_falls),
         TEST(parts_without_rows_leave_the_result),
+        TEST(a_scatter_that_nobody_gives_has_the_largest_evidence),
+        TEST(rows_that_are_alike_stop_the_scatter_at_its_floor),
         TEST(one_column_is_the_same_full_or_diagonal),
         TEST(units_do_not_matter),
         TEST(a_weight_of_two_is_two_rows),

@@ -595,9 +595,9 @@ typedef struct fab_vbgmm_settings {
     int64_t G;
     int64_t covariance;    /* fab_vbgmm_covariance */
     double concentration;  /* of the Dirichlet, each part; auto: 1 / G */
-    double mean_precision; /* rows that the prior mean, that of all rows, counts as */
+    double mean_precision; /* rows that the prior mean, that of all rows, counts as; auto: 1 or less, of largest bound */
     double freedom;        /* degrees of freedom of the prior; auto: D, of diagonals 1 */
-    double scatter;        /* of the prior, in covariances of all rows */
+    double scatter;        /* of the prior, in covariances of all rows; auto: of largest bound */
     double floor;          /* added to those, relative to the variances of the columns */
     double tol;            /* nats per row that a last step gains */
     int64_t max_iter, restarts, seed;

@@ -168,7 +168,7 @@ def constants(peer, X):
 def test_variational_mixtures_are_the_peers(load, parts):
     X = load().data
     prior = {"weight_concentration_prior": 1.5, "mean_precision_prior": 0.7, "degrees_of_freedom_prior": X.shape[1] + 1.5}
-    ours = fabayes.BayesianGaussianMixture(parts, tol=1e-13, max_iter=5000, random_state=0, **prior).fit(X)
+    ours = fabayes.BayesianGaussianMixture(parts, tol=1e-13, max_iter=5000, covariance_scale_prior=1, random_state=0, **prior).fit(X)
     assert len(ours.weights_) == parts
     peer = PeerFrom(n_components=parts, weight_concentration_prior_type="dirichlet_distribution", reg_covar=0, max_iter=200, tol=0,
                     covariance_prior=np.atleast_2d(np.cov(X.T)) + 1e-6 * np.diag(X.var(axis=0)), **prior)
@@ -185,7 +185,7 @@ def test_variational_mixtures_are_the_peers(load, parts):
 
 def test_variational_mixtures_drop_what_rows_do_not_need(blobs):
     X, y = blobs
-    ours = fabayes.BayesianGaussianMixture(15, covariance_scale_prior=0.01, tol=1e-9, max_iter=5000, n_init=3, random_state=0).fit(X)
+    ours = fabayes.BayesianGaussianMixture(15, tol=1e-9, max_iter=5000, n_init=3, random_state=0).fit(X)
     assert 5 <= len(ours.weights_) <= 7 and ours.weights_.sum() == pytest.approx(1)
     assert adjusted_rand_score(y, ours.predict(X)) > 0.9
     copy = pickle.loads(pickle.dumps(ours))

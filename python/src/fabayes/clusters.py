@@ -426,9 +426,9 @@ class BayesianGaussianMixture(Mixture):
     max_iter : steps of a start
     n_init : starts, of which the largest bound is kept
     weight_concentration_prior : of the Dirichlet prior of the weights, each part; None: 1 / n_components
-    mean_precision_prior : rows that the prior mean, that of all rows, counts as; None: 1
+    mean_precision_prior : rows that the prior mean, that of all rows, counts as; None: 1 or less, of largest bound
     degrees_of_freedom_prior : of the Wishart prior of a part; None: n_features, of "diag" 1
-    covariance_scale_prior : the scale matrix of that prior, in covariances of all rows; None: 1
+    covariance_scale_prior : the scale matrix of that prior, in covariances of all rows; None: that of largest bound
     random_state : the seed
     n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
     """

@@ -3,14 +3,16 @@
  *   p(w) = Dirichlet(a0, .., a0),   p(L_g) = Wishart(B0^-1, v0),   p(mu_g | L_g) = N(m0, (b0 L_g)^-1)
  *   q(z) q(w) prod_g q(mu_g, L_g), of the same families:  a, m, b, B, v of each part
  *
- *   1  m0 = mean of the rows, C = their covariance, B0 = scatter (C + floor diag C); diag: one Wishart of 1 x 1 for each coordinate,
- *      which is a Gamma(v0 / 2, B0 / 2)
+ *   1  m0 = mean of the rows, C = their covariance and floor times its diagonal, B0 = c C; diag: one Wishart of 1 x 1 for each
+ *      coordinate, which is a Gamma(v0 / 2, B0 / 2)
  *   2  starts: labels of K-means on the leading axes (labels.c), every other time fewer of them than parts; or the rule of Bayes under
  *      a mixture that is given; 4 of these
  *   3  log rho_ig = E log w_g + (E log det L_g - D log 2 pi - D / b_g - v_g (x_i - m_g)' B_g^-1 (x_i - m_g)) / 2,
  *      r = rho over its sum, log p_i = log of that sum
  *   4  n = sum r, e = mean of the part's rows, S = their scatter about it:
  *      a = a0 + n, b = b0 + n, v = v0 + n, m = (b0 m0 + n e) / b, B = B0 + S + b0 n / b (e - m0)(e - m0)'
+ *      scatter auto: c = G v0 D / sum_g v_g trace C B_g^-1;  mean_precision auto: b0 = G D / sum_g (D / b_g + v_g (m_g - m0)' B_g^-1
+ *      (m_g - m0)), at most 1: of largest bound given the rest.  Both begin at 1
  *   5  bound = sum_i log p_i - KL(q(w), p(w)) - sum_g KL(q(mu_g, L_g), p(mu_g, L_g)), after 3; until a step gains less than tol nats a
  *      row; of the restarts the largest bound
  *   6  the result: N(m_g, B_g / v_g) with weights as a_g, of the parts that have a row or more
@@ -39,6 +41,7 @@ enum { MOST_AXES = 100, ROWS = 256 };
 #define BEFORE     -1e300
 #define FALL       1e-9 /* of the bound that is rounding, relative */
 #define LEAST_ROWS 1.0  /* of a part that is in the result */
+#define LEAST      1e-6 /* of c and b0: rows that are alike, a part of their own, would have them at 0 */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
@@ -49,10 +52,12 @@ static const fab_field fields[] = {
     CHOICE(covariance, FAB_VBGMM_FULL, covariances, "of a part"),
     AUTOMATIC(concentration, F64, 1e-12, 1e12,
               "of the Dirichlet prior of the weights, each part; auto: 1 / G"),
-    FIELD(mean_precision, F64, 1, 1e-12, 1e12, "rows that the prior mean of a part counts as"),
+    AUTOMATIC(mean_precision, F64, 1e-12, 1e12,
+              "rows that the prior mean of a part counts as; auto: 1 or less, of largest bound"),
     AUTOMATIC(freedom, F64, 1e-12, 1e12,
               "degrees of freedom of the prior of a part; auto: the columns, of diag 1"),
-    FIELD(scatter, F64, 1, 1e-12, 1e12, "of that prior, in covariances of all rows"),
+    AUTOMATIC(scatter, F64, 1e-12, 1e12,
+              "of that prior, in covariances of all rows; auto: that of largest bound"),
     FIELD(floor, F64, 1e-6, 1e-12, 1,
           "added to these on the diagonal, relative to the variances of the columns"),
     FIELD(tol, F64, 1e-7, 0, 1, "stop when a step gains less, in nats per row"),
@@ -88,6 +93,8 @@ typedef struct state {
     double *mu, *psi, *F; /* G x D; B / v: diag, G x D; full: its Cholesky factor, G x D x D in rows */
     double *lift;         /* G: of log rho beside log N(x; m, B / v) */
     double kl;            /* from the prior */
+    double c, b0;         /* scatter and mean precision of the prior */
+    double b;             /* b of a part is this and its rows */
 } state;
 
 typedef struct vb {
@@ -100,9 +107,10 @@ typedef struct vb {
 
     fab_parts engine;
     double *centre, *variance; /* D: m0; variances of the columns */
-    double *B0, *L0;           /* full: D x D in columns, and its Cholesky factor; diag: D */
-    double logdet_B0, total;   /* of B0; weight of all rows */
-    double *one;               /* G: weights of 1 */
+    double *C, *L0;         /* full: D x D in columns, and its Cholesky factor; diag: D */
+    double logdet_C, total; /* of C; weight of all rows */
+    double *one;            /* G: weights of 1 */
+    double *logdet_B, *trace, *pull; /* G: of the parts, for kl; v trace C B^-1; v (m - m0)' B^-1 (m - m0) */
     state now, best;
     state given; /* a start; n: weights */
     int64_t has_start;
@@ -144,9 +152,12 @@ static void layout(fab_layout *l, void *handle)
     fab_parts_layout(l, &e->engine);
     e->centre = fab_place(l, D, sizeof *e->centre);
     e->variance = fab_place(l, D, sizeof *e->variance);
-    e->B0 = fab_place(l, square, sizeof *e->B0);
+    e->C = fab_place(l, square, sizeof *e->C);
     e->L0 = fab_place(l, square, sizeof *e->L0);
     e->one = fab_place(l, G, sizeof *e->one);
+    e->logdet_B = fab_place(l, G, sizeof *e->logdet_B);
+    e->trace = fab_place(l, G, sizeof *e->trace);
+    e->pull = fab_place(l, G, sizeof *e->pull);
     place_state(l, e, &e->now);
     place_state(l, e, &e->best);
     if (e->has_start) place_state(l, e, &e->given);
@@ -285,7 +296,7 @@ static fab_status update(void *handle, const fab_examples *x)
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
-/* sum w (x - m0)(x - m0)' in the lower half of B0 by rows. */
+/* sum w (x - m0)(x - m0)' in the lower half of C by rows. */
 static fab_status add_products(vb *e)
 {
     const int64_t D = e->D, n = e->rows.n;
@@ -298,7 +309,7 @@ static fab_status add_products(vb *e)
             fab_rows_get(&e->rows, j + r, D, T + r * D);
             for (int64_t i = 0; i < D; i++) T[r * D + i] = root * (T[r * D + i] - e->centre[i]);
         }
-        fab_syrk(m, D, T, D, e->B0, D);
+        fab_syrk(m, D, T, D, e->C, D);
         FAB_TRY(fab_watch_work(&e->watch, (double)(D * D * m), "vbgmm", j, n));
     }
     return FAB_OK;
@@ -310,25 +321,25 @@ static fab_status set_prior(vb *e)
     const fab_mix_table t = {"vbgmm", D, &e->rows, e->weight, &e->watch};
     FAB_TRY(fab_mix_columns(&t, e->engine.small, e->centre, e->variance, &e->total));
     const double n = e->total, free = n - 1 > n / 2 ? n - 1 : n / 2; /* rows of a covariance */
-    e->logdet_B0 = 0;
+    e->logdet_C = 0;
     for (int64_t i = 0; i < D && !e->full; i++) {
-        e->B0[i] = e->set.scatter * e->variance[i] * (n / free + e->set.floor);
-        e->logdet_B0 += log(e->B0[i]);
+        e->C[i] = e->variance[i] * (n / free + e->set.floor);
+        e->logdet_C += log(e->C[i]);
     }
     if (!e->full) return FAB_OK;
-    memset(e->B0, 0, (size_t)(D * D) * sizeof *e->B0);
+    memset(e->C, 0, (size_t)(D * D) * sizeof *e->C);
     FAB_TRY(add_products(e));
     for (int64_t j = 0; j < D; j++) /* lower in rows is upper in columns */
         for (int64_t i = 0; i <= j; i++) {
             const double ridge = i == j ? e->set.floor * e->variance[i] : 0;
-            e->B0[i + j * D] = e->set.scatter * (e->B0[i + j * D] / free + ridge);
-            e->B0[j + i * D] = e->B0[i + j * D];
+            e->C[i + j * D] = e->C[i + j * D] / free + ridge;
+            e->C[j + i * D] = e->C[i + j * D];
         }
-    memcpy(e->L0, e->B0, (size_t)(D * D) * sizeof *e->L0);
+    memcpy(e->L0, e->C, (size_t)(D * D) * sizeof *e->L0);
     const fab_status s = fab_chol(D, e->L0);
     if (s != FAB_OK)
         return fab_prefix(s, "vbgmm: the covariance of the rows has no inverse, a larger floor? ");
-    e->logdet_B0 = fab_chol_logdet(D, e->L0);
+    e->logdet_C = fab_chol_logdet(D, e->L0);
     return FAB_OK;
 }
 
@@ -353,16 +364,31 @@ static double log_norm(const vb *e, double v, double logdet_B)
     return sum + D * (D - 1) / 4 * LOG_PI;
 }
 
-/* lift of part g, and what it adds to kl.  trace: of B0 B^-1; pull: v (m - m0)' B^-1 (m - m0). */
-static double weigh(const vb *e, state *s, int64_t g, double logdet_B, double trace, double pull)
+/* lift of part g, and what it adds to kl. */
+static double weigh(const vb *e, state *s, int64_t g)
 {
-    const double D = (double)e->D, n = s->n[g], b0 = e->set.mean_precision, v0 = e->set.freedom;
-    const double b = b0 + n, v = v0 + n, psis = mean_log(e, v);
-    const double log_det = psis + D * LOG_2 - logdet_B; /* E log det L */
+    const double D = (double)e->D, n = s->n[g], b0 = s->b0, v0 = e->set.freedom;
+    const double b = s->b + n, v = v0 + n, psis = mean_log(e, v);
+    const double log_det = psis + D * LOG_2 - e->logdet_B[g]; /* E log det L */
     s->lift[g] = (psis + D * (LOG_2 - log(v)) - D / b) / 2;
-    const double wishart = n / 2 * log_det - v * D / 2 + v / 2 * trace - log_norm(e, v, logdet_B) +
-                           log_norm(e, v0, e->logdet_B0);
-    return wishart + D / 2 * (log(b / b0) - 1 + b0 / b) + b0 / 2 * pull;
+    const double wishart = (n * log_det - v * D + s->c * e->trace[g]) / 2 -
+                           log_norm(e, v, e->logdet_B[g]) +
+                           log_norm(e, v0, e->logdet_C + D * log(s->c));
+    return wishart + D / 2 * (log(b / b0) - 1 + b0 / b) + b0 / 2 * e->pull[g];
+}
+
+/* c and b0 where nobody gives them: of largest bound. */
+static void move_prior(const vb *e, state *s)
+{
+    const double D = (double)e->D, G = (double)e->set.G;
+    double trace = 0, far = 0;
+    for (int64_t g = 0; g < e->set.G; g++) {
+        trace += e->trace[g];
+        far += D / (s->b + s->n[g]) + e->pull[g];
+    }
+    const double c = G * e->set.freedom * D / trace, b0 = G * D / far;
+    if (fab_is_auto_f64(e->set.scatter)) s->c = c > LEAST ? c : LEAST;
+    if (fab_is_auto_f64(e->set.mean_precision)) s->b0 = b0 > 1 ? 1 : b0 > LEAST ? b0 : LEAST;
 }
 
 /* The weights: E log w_g to lift; their KL. */
@@ -414,10 +440,10 @@ static fab_status move_full(vb *e, state *s, int64_t g, const double *from, cons
     const double *sum = e->engine.sum + g * (D + 1) * D;
     const double n = s->n[g], v = e->set.freedom + n;
     double *S = e->engine.small, *X = S + D * D, *F = s->F + g * D * D, *d = X + D * D;
-    double logdet, trace = 0, pull = 0;
+    double trace = 0, pull = 0;
     for (int64_t i = 0; i < D; i++)
         for (int64_t j = 0; j <= i; j++) { /* lower in rows */
-            const double B = e->B0[i + j * D] + sum[i * D + j] - n * from[i] * from[j] +
+            const double B = s->c * e->C[i + j * D] + sum[i * D + j] - n * from[i] * from[j] +
                              pull_of_rows * away[i] * away[j];
             S[i + j * D] = S[j + i * D] = B / v;
         }
@@ -425,7 +451,7 @@ static fab_status move_full(vb *e, state *s, int64_t g, const double *from, cons
     if (done != FAB_OK)
         return fab_prefix(done, "vbgmm: part %lld has no covariance, a larger floor? ",
                           (long long)g);
-    logdet = fab_chol_logdet(D, S) + (double)D * log(v); /* of B */
+    e->logdet_B[g] = fab_chol_logdet(D, S) + (double)D * log(v);
     memcpy(X, e->L0, (size_t)(D * D) * sizeof *X);
     fab_tri_solve(FAB_LEFT, FAB_N, D, D, S, X);
     for (int64_t i = 0; i < D * D; i++) trace += X[i] * X[i];
@@ -434,7 +460,8 @@ static fab_status move_full(vb *e, state *s, int64_t g, const double *from, cons
     for (int64_t i = 0; i < D; i++) pull += d[i] * d[i];
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < D; i++) F[i * D + j] = S[i + j * D];
-    s->kl += weigh(e, s, g, logdet, trace / v, pull);
+    e->trace[g] = trace;
+    e->pull[g] = pull;
     return FAB_OK;
 }
 
@@ -448,22 +475,23 @@ static void move_diag(const vb *e, state *s, int64_t g, const double *from, cons
     for (int64_t i = 0; i < D; i++) {
         double S = square[i] - n * from[i] * from[i];
         if (!(S > 0)) S = 0;
-        const double B = e->B0[i] + S + pull_of_rows * away[i] * away[i];
+        const double B = s->c * e->C[i] + S + pull_of_rows * away[i] * away[i];
         const double d = s->mu[g * D + i] - e->centre[i];
         s->psi[g * D + i] = B / v;
         logdet += log(B);
-        trace += e->B0[i] / B;
+        trace += v * e->C[i] / B;
         pull += v * d * d / B;
     }
-    s->kl += weigh(e, s, g, logdet, trace, pull);
+    e->logdet_B[g] = logdet;
+    e->trace[g] = trace;
+    e->pull[g] = pull;
 }
 
 static fab_status maximise(vb *e, state *s)
 {
     const int64_t D = e->D, G = e->set.G, k = e->engine.k;
     double *away = e->engine.small + 7 * k * k; /* (k + 1) x D numbers are behind */
-    const double b0 = e->set.mean_precision;
-    s->kl = 0;
+    const double b0 = s->b = s->b0;
     for (int64_t g = 0; g < G; g++) {
         double *from = e->engine.sum + g * (k + 1) * D + k * D;
         const double n = s->n[g] = e->engine.n[g];
@@ -477,6 +505,9 @@ static fab_status maximise(vb *e, state *s)
         else
             move_diag(e, s, g, from, away, b0 * n / (b0 + n));
     }
+    move_prior(e, s);
+    s->kl = 0;
+    for (int64_t g = 0; g < G; g++) s->kl += weigh(e, s, g);
     s->kl += weigh_shares(e, s);
     return FAB_OK;
 }
@@ -501,6 +532,9 @@ static void copy_state(const vb *e, const state *from, state *to)
 {
     memcpy(to->n, from->n, (size_t)state_numbers(e) * sizeof *to->n);
     to->kl = from->kl;
+    to->c = from->c;
+    to->b0 = from->b0;
+    to->b = from->b;
 }
 
 /* From labels, or (NULL) from the start that was given, to the end; its bound is e->bound. */
@@ -513,6 +547,8 @@ static fab_status climb(vb *e, const int64_t *label, fab_report *r)
         neutral(e, s);
     else
         copy_state(e, &e->given, s);
+    s->c = fab_is_auto_f64(e->set.scatter) ? 1 : e->set.scatter;
+    s->b0 = fab_is_auto_f64(e->set.mean_precision) ? 1 : e->set.mean_precision;
     FAB_TRY(expect(e, s, label ? e->one : s->n, NULL, label, 0, &sum));
     FAB_TRY(maximise(e, s));
     e->bound = BEFORE;
@@ -590,7 +626,7 @@ static void choose_parts(const vb *e, double *weight)
         if (!(weight[g] > 0)) continue;
         e->counts[n] = s->n[g];
         e->freedom[n] = e->set.freedom + s->n[g];
-        e->mean_precision[n] = e->set.mean_precision + s->n[g];
+        e->mean_precision[n] = s->b + s->n[g];
         e->concentration[n++] = weight[g];
         weight[g] /= all;
     }
@@ -610,11 +646,13 @@ static fab_status mixture(void *handle, const fab_mixture **q)
     }
     double *weight = e->now.n;
     choose_parts(e, weight);
-    e->engine.least = e->set.scatter * e->set.floor / (e->set.freedom + e->total); /* below B / v */
+    e->engine.least = e->best.c * e->set.floor / (e->set.freedom + e->total); /* below B / v */
     FAB_TRY(expect(e, &e->best, weight, NULL, NULL, e->report.iterations, &sum));
     FAB_TRY(fab_parts_give(&e->engine, e->own, e->part, e->share, &n));
     e->report.loglik_mean = sum / e->total;
     e->report.log_evidence = e->bound;
+    if (fab_is_auto_f64(e->set.scatter) && e->best.c <= LEAST)
+        e->report.floored = n * e->D; /* all parts have that prior */
     if (n < e->set.G)
         fab_watch_log(&e->watch,
                       "vbgmm: %lld of %lld parts have less than one row: the result has %lld",
@@ -640,6 +678,8 @@ static fab_status tensors(void *handle, fab_tensors *t)
     FAB_TRY(fab_tensors_add(t, "concentration", FAB_F64, 1, n, e->concentration));
     FAB_TRY(fab_tensors_add(t, "mean_precision", FAB_F64, 1, n, e->mean_precision));
     FAB_TRY(fab_tensors_add(t, "freedom", FAB_F64, 1, n, e->freedom));
+    FAB_TRY(fab_tensors_add(t, "prior_scatter", FAB_F64, 1, &one, &e->best.c));
+    FAB_TRY(fab_tensors_add(t, "prior_mean_precision", FAB_F64, 1, &one, &e->best.b0));
     return fab_tensors_add(t, "bound", FAB_F64, 1, &one, &e->bound);
 }
 
