@@ -153,7 +153,7 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
     r->beta = v.beta / b_unit;
     r->iterations = v.calls;
     r->converged = fit->has_gammas ? fit->cavi.converged : 1;
-    if (fit->has_gammas) r->gain = fit->cavi.gain;
+    if (fit->has_gammas && !fit->cavi.converged) r->gain = fit->cavi.gain; /* else rounding */
     if (!(r->alpha > 0 && r->beta > 0 && isfinite(r->alpha) && isfinite(r->beta)))
         return FAB_FAIL(
             FAB_NUMERIC,
