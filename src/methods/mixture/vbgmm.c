@@ -5,8 +5,7 @@
  *
  *   1  m0 = mean of the rows, C = their covariance and floor times its diagonal, B0 = c C; diag: one Wishart of 1 x 1 for each
  *      coordinate, which is a Gamma(v0 / 2, B0 / 2)
- *   2  starts: labels of K-means on the leading axes (labels.c), every other time fewer of them than parts; or the rule of Bayes under
- *      a mixture that is given; 4 of these
+ *   2  starts: labels of K-means on the leading axes (labels.c), or the rule of Bayes under a mixture that is given; 4 of these
  *   3  log rho_ig = E log w_g + (E log det L_g - D log 2 pi - D / b_g - v_g (x_i - m_g)' B_g^-1 (x_i - m_g)) / 2,
  *      r = rho over its sum, log p_i = log of that sum
  *   4  n = sum r, e = mean of the part's rows, S = their scatter about it:
@@ -14,7 +13,7 @@
  *      scatter auto: c = G v0 D / sum_g v_g trace C B_g^-1;  mean_precision auto: b0 = G D / sum_g (D / b_g + v_g (m_g - m0)' B_g^-1
  *      (m_g - m0)), at most 1: of largest bound given the rest.  Both begin at 1
  *   5  bound = sum_i log p_i - KL(q(w), p(w)) - sum_g KL(q(mu_g, L_g), p(mu_g, L_g)), after 3; until a step gains less than tol nats a
- *      row; of the restarts the largest bound
+ *      row; of the restarts the largest bound, of those whose c is above its floor if there are such
  *   6  the result: N(m_g, B_g / v_g) with weights as a_g, of the parts that have a row or more
  *
  * 3 is the E step of parts.c under covariances B_g / v_g, whose log weights are what is left of 3: rows and sums are those of EM.  No step
@@ -41,7 +40,7 @@ enum { MOST_AXES = 100, ROWS = 256 };
 #define BEFORE     -1e300
 #define FALL       1e-9 /* of the bound that is rounding, relative */
 #define LEAST_ROWS 1.0  /* of a part that is in the result */
-#define LEAST      1e-6 /* of c and b0: rows that are alike, a part of their own, would have them at 0 */
+#define LEAST      1e-4 /* of c and b0: rows that are alike, a part of their own, would have them at 0 */
 
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
@@ -568,12 +567,10 @@ static fab_status climb(vb *e, const int64_t *label, fab_report *r)
     }
 }
 
-/* Labels of start number `run`: as many as parts, and in every other one fewer, half of them, a quarter, ..: a part begins empty then,
- * and the bound may be larger so. */
-static int64_t labels_of(int64_t G, int64_t run)
+/* Is the prior at its floor? */
+static int is_stuck(const vb *e, const state *s)
 {
-    for (int64_t i = 1; i <= run && run % 2 == 1; i += 2) G = (G + 1) / 2;
-    return G;
+    return fab_is_auto_f64(e->set.scatter) && s->c <= LEAST;
 }
 
 static fab_status run_starts(vb *e, const double *z, int64_t p, int64_t *label)
@@ -582,11 +579,11 @@ static fab_status run_starts(vb *e, const double *z, int64_t p, int64_t *label)
     for (int64_t run = 0; run < e->set.restarts; run++) {
         fab_report r;
         const fab_status s =
-            fab_labels_find(z, e->rows.n, p, labels_of(e->set.G, run), NULL, 0, e->set.seed + run,
-                            label);
+            fab_labels_find(z, e->rows.n, p, e->set.G, NULL, 0, e->set.seed + run, label);
         if (s != FAB_OK) return fab_prefix(s, "vbgmm: ");
         FAB_TRY(climb(e, label, &r));
-        if (!(e->bound > best)) continue;
+        const int stuck = is_stuck(e, &e->now), was = run > 0 && is_stuck(e, &e->best);
+        if (run > 0 && (stuck != was ? stuck : !(e->bound > best))) continue;
         best = e->bound;
         e->report = r;
         copy_state(e, &e->now, &e->best);
@@ -651,7 +648,7 @@ static fab_status mixture(void *handle, const fab_mixture **q)
     FAB_TRY(fab_parts_give(&e->engine, e->own, e->part, e->share, &n));
     e->report.loglik_mean = sum / e->total;
     e->report.log_evidence = e->bound;
-    if (fab_is_auto_f64(e->set.scatter) && e->best.c <= LEAST)
+    if (is_stuck(e, &e->best))
         e->report.floored = n * e->D; /* all parts have that prior */
     if (n < e->set.G)
         fab_watch_log(&e->watch,
