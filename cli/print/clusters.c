@@ -30,6 +30,7 @@ static json_t *json_candidates(const fab_clusters *f)
         json_put(j, "q", json_integer(c[i].q));
         json_put(j, "loglik_mean", json_number(c[i].loglik_mean));
         json_put(j, "bic", json_number(c[i].bic));
+        if (is_finite(c[i].bound)) json_put(j, "bound", json_number(c[i].bound));
         if (c[i].collapsed) json_put(j, "collapsed", json_true());
         json_array_append_new(list, j);
     }
@@ -70,6 +71,7 @@ static int say_json(const clusters_summary *s, const fab_clusters_report *r, con
     json_put(j, "cost", json_number(r->cost));
     json_put(j, "parameters", json_number(r->parameters));
     json_put(j, "bic", json_number(r->bic));
+    if (is_finite(r->bound)) json_put(j, "bound", json_number(r->bound));
     json_put(j, "floored", json_integer(r->floored));
     json_put(j, "iterations", json_integer(r->iterations));
     json_put(j, "converged", r->converged < 0 ? json_null() : json_boolean(r->converged));
@@ -81,12 +83,27 @@ static int say_json(const clusters_summary *s, const fab_clusters_report *r, con
     return json_say(j);
 }
 
+/* The bound decides: what each has found, and that. */
+static void print_bounds(const fab_clusters_candidate *c, int64_t n)
+{
+    printf("\n%8s %8s %14s %14s\n", "clusters", "found", "loglik a row", "bound");
+    for (int64_t i = 0; i < n; i++)
+        printf("%8" PRId64 " %8" PRId64 " %14.6g %14.8g%s\n", c[i].G, c[i].parts,
+               c[i].loglik_mean, c[i].bound, c[i].chosen ? "  <- chosen" : "");
+    printf("the bound of the log evidence counts the orders of the clusters, which are as many "
+           "optima\n");
+}
+
 static void print_candidates(const fab_clusters *f)
 {
     const fab_clusters_candidate *c;
     const int64_t n = fab_clusters_candidates(f, &c);
     int64_t collapsed = 0;
     if (!n) return;
+    if (is_finite(c[0].bound)) {
+        print_bounds(c, n);
+        return;
+    }
     printf("\n%8s %8s %14s %14s\n", "clusters", "factors", "loglik a row", "BIC");
     for (int64_t i = 0; i < n; i++) {
         printf("%8" PRId64 " %8" PRId64 " %14.6g %14.8g%s%s\n", c[i].G, c[i].q, c[i].loglik_mean,
@@ -126,6 +143,7 @@ static int say_table(const clusters_summary *s, const fab_clusters_report *r, co
         printf(", of %" PRId64 " rows, each before it was learned", r->loglik_rows);
     if (is_finite(r->bic)) printf("; BIC %.8g with %.0f parameters", r->bic, r->parameters);
     if (is_finite(r->loglik_mean)) putchar('\n');
+    if (is_finite(r->bound)) printf("bound of the log evidence %.8g\n", r->bound);
     if (is_finite(r->cost)) printf("sum of squared distances %.8g\n", r->cost);
     if (r->floored)
         printf("%" PRId64 " variances stand at their floor: clusters of rows that are alike\n",

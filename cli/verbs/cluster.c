@@ -140,7 +140,7 @@ static int run(const verb *self, int argc, char **argv)
     cluster_call c = {0};
     // clang-format off
     const option options[] = {
-        {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of clusters; auto: by BIC, of mfa and gmm"},
+        {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of clusters; auto: by BIC, of mfa and gmm, or by the bound of vbgmm"},
         {NULL, 'q', OPT_TEXT, &c.q, "RANK|auto", 0, 0, NULL, "factors of a cluster, of mfa and online-mfa; auto: by BIC"},
         {"method", 'm', OPT_TEXT, &c.name, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: kmeans; with -q mfa, with -k auto gmm; from a pipe minibatch-kmeans and online-mfa)"},
         OPTION_OUTPUT(&c.output, "save the mixture, and of a stream what `update` needs"),

@@ -331,6 +331,20 @@ typedef struct fab_exact_settings {
 
 static inline fab_exact_settings fab_exact_defaults(void);
 
+/* cavi: linear regression with Gamma priors on alpha and beta, by coordinate ascent: q(w) q(alpha) q(beta) of largest bound, which the report
+ * has as log_evidence.  Gaussian targets; the result is q(w), at the means of the other two, which are alpha and beta of the
+ * report; their shapes and rates are the tensors `q_alpha` and `q_beta`.  A precision that is given stays: with both it is exact.
+ *
+ * Time and memory those of exact; a step costs min(N, D).  docs/methods/cavi.md. */
+typedef struct fab_cavi_settings {
+    fab_glm_settings glm; /* alpha, beta: auto: with a prior and a q; intercept_alpha, seed: not used */
+    double alpha_shape, alpha_rate, beta_shape, beta_rate; /* of the priors */
+    double tol; /* relative change of alpha and beta by a last step */
+    int64_t max_iter;
+} fab_cavi_settings;
+
+static inline fab_cavi_settings fab_cavi_defaults(void);
+
 /* spike-slab: linear regression where few of many columns matter: large effects of a few (a spike at 0 and slabs of all sizes),
  * small ones of all.  Gaussian targets; how many and how large is found with the noise, by a bound of the evidence, which the
  * report has as log_evidence.  The prior is one of columns with variance 1: predictions do not depend on the units of columns.
@@ -618,6 +632,27 @@ typedef struct fab_gmm_settings {
 } fab_gmm_settings;
 
 static inline fab_gmm_settings fab_gmm_defaults(int64_t G);
+
+/* vbgmm: a mixture of Gaussians by variational Bayes over the table: a Dirichlet on the weights, a Normal-Wishart on mean and precision of
+ * a part, or of diagonals a Normal-Gamma on each coordinate.  Parts that the rows do not need lose them and are not in the result, whose
+ * parts are Gaussians at the posterior means; the bound is log_evidence of the report.  Full covariances up to FAB_DENSE_MAX columns.
+ *
+ * Time a step that of gmm and D^3 G; memory 3 G D^2 numbers, of diagonals 4 D G.  docs/methods/vbgmm.md. */
+typedef enum fab_vbgmm_covariance { FAB_VBGMM_FULL = 0, FAB_VBGMM_DIAG } fab_vbgmm_covariance;
+
+typedef struct fab_vbgmm_settings {
+    int64_t G;
+    int64_t covariance;    /* fab_vbgmm_covariance */
+    double concentration;  /* of the Dirichlet, each part; auto: 1 / G */
+    double mean_precision; /* rows that the prior mean, that of all rows, counts as; auto: 1 or less, of largest bound */
+    double freedom;        /* degrees of freedom of the prior; auto: D, of diagonals 1 */
+    double scatter;        /* of the prior, in covariances of all rows; auto: of largest bound */
+    double floor;          /* added to those, relative to the variances of the columns */
+    double tol;            /* nats per row that a last step gains */
+    int64_t max_iter, restarts, seed;
+} fab_vbgmm_settings;
+
+static inline fab_vbgmm_settings fab_vbgmm_defaults(int64_t G);
 
 /* dpmeans: as many clusters as pay for themselves: the least W + lambda K, K their number, by passes over the table.
  *
@@ -917,6 +952,7 @@ FAB_DEFAULTS_OF_PARTS(fab_minibatch_kmeans_settings, fab_minibatch_kmeans_defaul
 FAB_DEFAULTS_OF_PARTS(fab_mfa_settings, fab_mfa_defaults, "mfa")
 FAB_DEFAULTS_OF_PARTS(fab_online_mfa_settings, fab_online_mfa_defaults, "online-mfa")
 FAB_DEFAULTS_OF_PARTS(fab_gmm_settings, fab_gmm_defaults, "gmm")
+FAB_DEFAULTS_OF_PARTS(fab_vbgmm_settings, fab_vbgmm_defaults, "vbgmm")
 FAB_DEFAULTS_OF_RANK(fab_online_ml_settings, fab_online_ml_defaults, "online-ml")
 FAB_DEFAULTS_OF_RANK(fab_recursive_em_settings, fab_recursive_em_defaults, "recursive-em")
 FAB_DEFAULTS_OF_RANK(fab_online_em_settings, fab_online_em_defaults, "online-em")
@@ -927,6 +963,7 @@ FAB_DEFAULTS_OF_RANK(fab_em_settings, fab_em_defaults, "em")
 FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_ppca_defaults, "ppca")
 FAB_DEFAULTS_OF_RANK(fab_ppca_settings, fab_pca_defaults, "pca")
 FAB_DEFAULTS(fab_exact_settings, fab_exact_defaults, "exact")
+FAB_DEFAULTS(fab_cavi_settings, fab_cavi_defaults, "cavi")
 FAB_DEFAULTS(fab_gp_settings, fab_gp_defaults, "gp")
 FAB_DEFAULTS(fab_kernel_ridge_settings, fab_kernel_ridge_defaults, "kernel-ridge")
 FAB_DEFAULTS(fab_vfe_settings, fab_vfe_defaults, "vfe")

@@ -836,7 +836,7 @@ typedef struct fab_clusters_plan {
     const char *method;   /* NULL: kmeans, or where q is given mfa */
     const void *settings; /* of the method, `size` bytes; NULL: its defaults */
     size_t size;
-    int64_t G; /* parts; FAB_AUTO_I64: by BIC; 0: as the settings say */
+    int64_t G; /* parts; FAB_AUTO_I64: by BIC, of vbgmm by its bound; 0: as the settings say */
     /* factors of a part, of a method that has such; FAB_AUTO_I64: by BIC; 0: as the settings say */
     int64_t q;
     int64_t most, most_q; /* by BIC: candidates up to these; 0: 10 parts, 5 factors */
@@ -879,6 +879,7 @@ typedef struct fab_clusters_report {
     double parameters; /* free ones */
     double bic;        /* -2 loglik + parameters log n; of a stream NaN */
     double seconds;
+    double bound; /* of the log evidence, in the units of the table; NaN: the method has none */
 } fab_clusters_report;
 FAB_API fab_status fab_clusters_report_of(fab_clusters *f, fab_clusters_report *r);
 
@@ -890,6 +891,9 @@ typedef struct fab_clusters_candidate {
     /* 1: variances of a cluster stand at their floor, so that the likelihood has no upper limit: taken only where all are so */
     int64_t collapsed;
     int64_t chosen; /* 1: it is the result */
+    /* of a method that has a bound, which then decides: that and the logarithm of the number of orders of its parts, which are as
+     * many optima; NaN: BIC decides */
+    double bound;
 } fab_clusters_candidate;
 /* How many, in the order that they were tried; 0: nothing was to be chosen.  Lends until free. */
 FAB_API int64_t fab_clusters_candidates(const fab_clusters *f, const fab_clusters_candidate **all);

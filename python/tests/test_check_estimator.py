@@ -35,6 +35,7 @@ ESTIMATORS = [
     fabayes.KMeans(),
     fabayes.MiniBatchKMeans(),
     fabayes.GaussianMixture(),
+    fabayes.BayesianGaussianMixture(),
     fabayes.MixtureOfFactorAnalysers(),
     fabayes.MixtureOfFactorAnalysers(method="online-mfa"),
     fabayes.SVC(),

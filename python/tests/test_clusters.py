@@ -9,6 +9,8 @@ from sklearn.cluster import KMeans as Peer
 from sklearn.datasets import load_digits, load_iris, load_wine, make_blobs
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import adjusted_rand_score
+from scipy.special import digamma, gammaln, multigammaln
+from sklearn.mixture import BayesianGaussianMixture as PeerBayesian
 from sklearn.mixture import GaussianMixture as PeerMixture
 
 import fabayes
@@ -132,3 +134,62 @@ def test_factor_analysers_of_a_stream_do_not_mind_how_it_is_split(blobs):
     assert adjusted_rand_score(y, whole.predict(X)) > 0.9
     with pytest.raises(AttributeError):
         fabayes.MixtureOfFactorAnalysers().partial_fit  # noqa: B018
+
+
+class PeerFrom(PeerBayesian):
+    """The peer from given responsibilities."""
+
+    def _initialize_parameters(self, X, random_state, *more):
+        self._initialize(X, self.begin)
+
+
+def responsibilities(b, X):
+    """q(z) of a fitted mixture, by definition."""
+    D, v = X.shape[1], b.degrees_of_freedom_
+    rho = digamma(b.weight_concentration_) - digamma(b.weight_concentration_.sum()) - D / 2 * (1 / b.mean_precision_ + np.log(2 * np.pi))
+    rho = np.tile(rho, (len(X), 1))
+    for k, (m, S) in enumerate(zip(b.means_, b.covariances_)):
+        d = X - m
+        log_det = digamma((v[k] - np.arange(D)) / 2).sum() + D * np.log(2) - np.linalg.slogdet(S * v[k])[1]
+        rho[:, k] += (log_det - np.einsum("ni,ij,nj->n", d, np.linalg.inv(S), d)) / 2
+    p = np.exp(rho - rho.max(axis=1, keepdims=True))
+    return p / p.sum(axis=1, keepdims=True)
+
+
+def constants(peer, X):
+    """What the peer leaves out of its bound."""
+    (n, D), G, v0, a0 = X.shape, peer.n_components, peer.degrees_of_freedom_prior_, peer.weight_concentration_prior_
+    norm = v0 * D / 2 * np.log(2) - v0 / 2 * np.linalg.slogdet(peer.covariance_prior_)[1] + multigammaln(v0 / 2, D)
+    return (-n * D / 2 * np.log(2 * np.pi) - G * norm + G * D * (D - 1) / 4 * np.log(np.pi) + G * D / 2 * np.log(peer.mean_precision_prior_)
+            + gammaln(G * a0) - G * gammaln(a0))
+
+
+@pytest.mark.parametrize("load, parts", [(load_iris, 1), (load_iris, 2), (load_wine, 2), (load_wine, 3)])
+def test_variational_mixtures_are_the_peers(load, parts):
+    X = load().data
+    prior = {"weight_concentration_prior": 1.5, "mean_precision_prior": 0.7, "degrees_of_freedom_prior": X.shape[1] + 1.5}
+    ours = fabayes.BayesianGaussianMixture(parts, tol=1e-13, max_iter=5000, covariance_scale_prior=1, random_state=0, **prior).fit(X)
+    assert len(ours.weights_) == parts
+    peer = PeerFrom(n_components=parts, weight_concentration_prior_type="dirichlet_distribution", reg_covar=0, max_iter=200, tol=0,
+                    covariance_prior=np.atleast_2d(np.cov(X.T)) + 1e-6 * np.diag(X.var(axis=0)), **prior)
+    peer.begin = responsibilities(ours, X)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        peer.fit(X)
+    np.testing.assert_allclose(ours.means_, peer.means_, rtol=1e-5)
+    np.testing.assert_allclose(ours.weights_, peer.weights_, rtol=1e-5)
+    np.testing.assert_allclose(ours.covariances_, peer.covariances_, rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(ours.degrees_of_freedom_, peer.degrees_of_freedom_, rtol=1e-5)
+    assert ours.lower_bound_ == pytest.approx(peer.lower_bound_ + constants(peer, X), rel=1e-9)
+
+
+def test_variational_mixtures_drop_what_rows_do_not_need(blobs):
+    X, y = blobs
+    ours = fabayes.BayesianGaussianMixture(8, tol=1e-9, max_iter=5000, n_init=10, random_state=0).fit(X)
+    assert 6 <= len(ours.weights_) <= 7 and ours.weights_.sum() == pytest.approx(1)
+    assert adjusted_rand_score(y, ours.predict(X)) > 0.9
+    copy = pickle.loads(pickle.dumps(ours))
+    np.testing.assert_array_equal(copy.covariances_, ours.covariances_)
+    assert copy.lower_bound_ == ours.lower_bound_
+    with pytest.raises(ValueError, match="is not a choice"):
+        fabayes.BayesianGaussianMixture(2, covariance_type="fall").fit(X)

@@ -18,12 +18,12 @@ import fabayes.sklearn
 
 CORE = Path(fabayes._core.__file__)
 PYTHON = Path(__file__).resolve().parent.parent
-NAMES = ["BayesSearchCV", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianMLPClassifier",
-         "BayesianMLPRegressor", "BayesianPoissonRegression", "ElasticNet", "Error", "FactorAnalysis", "Gauss",
-         "GaussianMixture", "GaussianProcessClassifier", "GaussianProcessRegressor", "KMeans", "KernelTest", "Lasso", "Method",
-         "MiniBatchKMeans", "MixtureOfFactorAnalysers", "NotSupported", "NumericalError", "Proposer", "QuantileRegressor", "SVC",
-         "SVR", "Scaling", "Setting", "StreamingGP", "StreamingGPClassifier", "hsic_test", "load", "merge", "method", "methods",
-         "mmd_test", "propose"]
+NAMES = ["BayesSearchCV", "BayesianGaussianMixture", "BayesianLinearRegression", "BayesianLogisticRegression",
+         "BayesianMLPClassifier", "BayesianMLPRegressor", "BayesianPoissonRegression", "ElasticNet", "Error", "FactorAnalysis",
+         "Gauss", "GaussianMixture", "GaussianProcessClassifier", "GaussianProcessRegressor", "KMeans", "KernelTest", "Lasso",
+         "Method", "MiniBatchKMeans", "MixtureOfFactorAnalysers", "NotSupported", "NumericalError", "Proposer",
+         "QuantileRegressor", "SVC", "SVR", "Scaling", "Setting", "StreamingGP", "StreamingGPClassifier", "hsic_test", "load",
+         "merge", "method", "methods", "mmd_test", "propose"]
 
 
 def gauss(form="covariance", D=7, K=2, seed=0):

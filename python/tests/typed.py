@@ -36,9 +36,10 @@ def process(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
 def clusters(X: NDArray[np.float64], y: NDArray[np.float64]) -> float:
     means = fabayes.KMeans(3, n_init=2).fit(X)
     parts = fabayes.MixtureOfFactorAnalysers(3).partial_fit(X)
+    bayesian = fabayes.BayesianGaussianMixture(3, covariance_type="diag").fit(X)
     test: fabayes.KernelTest = fabayes.mmd_test(X, y[:, None])
     merged = fabayes.merge(["a.safetensors", "b.safetensors"], rank=3)
-    return float(means.inertia_) + float(parts.score(X)) + test.pvalue + float(merged.merge_["kl"])
+    return float(means.inertia_) + float(parts.score(X)) + float(bayesian.score(X)) + test.pvalue + float(merged.merge_["kl"])
 
 
 def wrong() -> None:

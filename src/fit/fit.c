@@ -670,7 +670,8 @@ fab_status fab_fit_report(fab_fit *f, fab_report *r)
     if (f->model.D)
         r->loglik_mean = NAN;
     else
-        r->alpha = r->beta = r->log_evidence = NAN;
+        r->alpha = r->beta = NAN;
+    if (!f->model.D && !f->m->bounds) r->log_evidence = NAN;
     if (!f->model.D || linear) r->loss = r->held_out = NAN;
     if (!linear || !f->m->streams) r->log_score = NAN;
     if (!f->m->saturates) r->saturated = NAN;

@@ -31,6 +31,7 @@ struct fab_method {
     int64_t saturates;        /* 1: its report knows `saturated` */
     int64_t penalises;        /* 1: its report knows `lambda`, `objective` and `gap` */
     int64_t starts;           /* 1: of clusters: begins where the input says */
+    int64_t bounds;           /* 1: of clusters: its report has a bound of the log evidence, which chooses their number */
     const fab_fields *fields; /* its settings */
     int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */
     /* Does it take this likelihood?  NULL: any, but what `dispersion` speaks of. */

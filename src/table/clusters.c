@@ -438,7 +438,22 @@ static int has_collapsed(const fab_clusters *f, const fab_mixture *m, int64_t fl
     return floored - m->n * constants >= (least > 1 ? least : 1);
 }
 
-/* One candidate; *bic: its own, infinite where it has collapsed. */
+static double jacobian_of(const fab_clusters *f)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < f->D && f->standardise; i++) sum += log(f->scale[i]);
+    return sum;
+}
+
+/* The bound with the orders of its parts, of which those that are empty are all alike. */
+static double bound_of(const fab_clusters *f, const fab_report *r, int64_t parts)
+{
+    const double G = (double)get(f, "G"), empty = G - (double)parts;
+    if (!f->method->bounds) return NAN;
+    return r->log_evidence - (double)f->n * jacobian_of(f) + lgamma(G + 1) - lgamma(empty + 1);
+}
+
+/* One candidate; *bic: its own, or less twice its bound, infinite where it has collapsed. */
 static fab_status try_one(fab_clusters *f, int64_t G, int64_t q, double *bic)
 {
     fab_report r;
@@ -452,7 +467,15 @@ static fab_status try_one(fab_clusters *f, int64_t G, int64_t q, double *bic)
     *bic = -2 * (double)f->n * r.loglik_mean + p * log((double)f->n);
     const int collapsed = has_collapsed(f, m, r.floored);
     f->all[f->candidates++] = (fab_clusters_candidate){
-        get(f, "G"), f->by_bic_q ? q : get(f, "q"), m->n, r.loglik_mean, *bic, collapsed, 0};
+        get(f, "G"),
+        f->by_bic_q ? q : get(f, "q"),
+        m->n,
+        r.loglik_mean,
+        *bic,
+        collapsed,
+        0,
+        bound_of(f, &r, m->n)};
+    if (f->method->bounds) *bic = -2 * f->all[f->candidates - 1].bound;
     if (collapsed) *bic = INFINITY;
     return FAB_OK;
 }
@@ -581,10 +604,9 @@ fab_status fab_clusters_report_of(fab_clusters *f, fab_clusters_report *r)
 {
     const fab_mixture *q;
     fab_report d;
-    double jacobian = 0;
     FAB_TRY(fab_clusters_result(f, &q));
     FAB_TRY(fab_about(f->who, fab_fit_report(f->fit, &d)));
-    for (int64_t i = 0; i < f->D && f->standardise; i++) jacobian += log(f->scale[i]);
+    const double jacobian = jacobian_of(f);
     *r = (fab_clusters_report){
         .n = f->n,
         .before = f->before,
@@ -599,7 +621,8 @@ fab_status fab_clusters_report_of(fab_clusters *f, fab_clusters_report *r)
         .cost = fab_clusters_nearest(f->method) ? d.cost : NAN,
         .parameters = fab_clusters_parameters(f->method, f->settings, q->n, f->D),
         .bic = NAN,
-        .seconds = f->seconds};
+        .seconds = f->seconds,
+        .bound = f->method->bounds ? d.log_evidence - (double)f->n * jacobian : NAN};
     if (!f->method->streams)
         r->bic = -2 * (double)f->n * r->loglik_mean + r->parameters * log((double)f->n);
     return FAB_OK;

@@ -5,8 +5,8 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 """
 # SPDX-License-Identifier: MIT
 
-VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "cluster", "merge", "test", "info", "methods", "demo")
-METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "mfa", "online-mfa", "gmm", "exact", "ridge", "spike-slab",
+VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "cluster", "merge", "test", "evidence", "info", "methods", "demo")
+METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "mfa", "online-mfa", "gmm", "vbgmm", "exact", "ridge", "cavi", "spike-slab",
            "erm", "lasso", "elastic-net", "quantile", "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "vfe", "dtc", "fitc", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
@@ -108,6 +108,9 @@ def cluster():
                "info w.safetensors", "cluster - -k 3 --json < vectors.csv", "cluster vectors1.csv -m online-dpmeans --lambda=30 -o d.safetensors --quiet", "update d.safetensors vectors2.csv --json",
                tolerance=1e-4)
     yield Case("cluster-means-wrong", "cluster vectors.csv -k 100000", "cluster vectors.csv -m dpmeans", "cluster vectors.csv -k 3 --start=far")
+    yield Case("cluster-vbgmm", "cluster vectors.csv -k 3 -m vbgmm -o q.safetensors --threads 1", "predict q.safetensors vectors1.csv", "score q.safetensors vectors.csv --json",
+               "info q.safetensors", "update q.safetensors vectors.csv", "cluster vectors.csv -k auto --max-clusters 3 -m vbgmm --covariance=diag --threads 2",
+               "cluster vectors.csv -k 2 -m vbgmm --freedom=1", "cluster vectors.csv -k 2 -m vbgmm --standardise --json", tolerance=1e-4)
     yield Case("cluster-wrong", "cluster vectors.csv", "cluster vectors.csv -k 2 -m ml", "cluster vectors.csv -k 2 -m gmm -q 1",
                "cluster vectors.csv -k auto -m kmeans", "cluster vectors.csv -k 2 -m mfa --resume -o q.safetensors",
                "cluster vectors.csv -k 2 --max-clusters 3", "fa vectors.csv -k 2 -m mfa", "fit vectors.csv -y 0 -m gmm")
@@ -120,7 +123,7 @@ TARGETS = {"gaussian": ("numbers.csv", "y", ""),
            "bernoulli": ("two.csv", "kind", ""),
            "categorical": ("many.csv", "colour", ""),
            "poisson": ("counts.csv", "n", " --likelihood poisson --offset log_days")}
-LINEAR = {"exact": ("gaussian",), "ridge": ("gaussian",), "spike-slab": ("gaussian",), "laplace": tuple(TARGETS), "map": tuple(TARGETS), "vga": tuple(TARGETS),
+LINEAR = {"exact": ("gaussian",), "ridge": ("gaussian",), "cavi": ("gaussian",), "spike-slab": ("gaussian",), "laplace": tuple(TARGETS), "map": tuple(TARGETS), "vga": tuple(TARGETS),
           "kalman": ("gaussian",), "rvga": tuple(TARGETS), "lrvga": tuple(TARGETS)}
 STREAMS = ("kalman", "rvga", "lrvga")
 

@@ -19,7 +19,7 @@ from .io import load, merge
 from .search import Proposer, propose
 
 if TYPE_CHECKING:
-    from .clusters import GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
+    from .clusters import BayesianGaussianMixture, GaussianMixture, KMeans, MiniBatchKMeans, MixtureOfFactorAnalysers
     from .machines import SVC, SVR
     from .risk import ElasticNet, Lasso, QuantileRegressor
     from .sklearn import (BayesianLinearRegression, BayesianLogisticRegression, BayesianMLPClassifier, BayesianMLPRegressor,
@@ -32,14 +32,15 @@ _ESTIMATORS = ("FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRe
                "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
                "StreamingGPClassifier", "BayesSearchCV")
 _RISK = ("Lasso", "ElasticNet", "QuantileRegressor")
-_CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers")
+_CLUSTERS = ("KMeans", "MiniBatchKMeans", "GaussianMixture", "BayesianGaussianMixture", "MixtureOfFactorAnalysers")
 _MACHINES = ("SVC", "SVR")
 
 __all__ = ["Error", "Gauss", "Method", "NotSupported", "NumericalError", "Scaling", "Setting", "load", "merge", "method", "methods",
            "FactorAnalysis", "BayesianLinearRegression", "BayesianLogisticRegression", "BayesianPoissonRegression",
            "BayesianMLPRegressor", "BayesianMLPClassifier", "GaussianProcessRegressor", "GaussianProcessClassifier", "StreamingGP",
-           "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers",
-           "Lasso", "ElasticNet", "QuantileRegressor", "SVC", "SVR", "Proposer", "propose", "KernelTest", "hsic_test", "mmd_test"]
+           "StreamingGPClassifier", "BayesSearchCV", "KMeans", "MiniBatchKMeans", "GaussianMixture", "BayesianGaussianMixture",
+           "MixtureOfFactorAnalysers", "Lasso", "ElasticNet", "QuantileRegressor", "SVC", "SVR", "Proposer", "propose", "KernelTest",
+           "hsic_test", "mmd_test"]
 
 
 def __getattr__(name: str) -> Any:

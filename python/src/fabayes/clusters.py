@@ -1,10 +1,11 @@
-"""scikit-learn estimators that find clusters: KMeans, GaussianMixture, and piece by piece MiniBatchKMeans and MixtureOfFactorAnalysers."""
+"""scikit-learn estimators that find clusters: KMeans, GaussianMixture, BayesianGaussianMixture, and piece by piece MiniBatchKMeans and MixtureOfFactorAnalysers."""
 
 # scikit-learn has no types, and its mixins are Any to mypy: signatures are checked where they are used (tests/typed.py).
 # mypy: ignore-errors
 
 from __future__ import annotations
 
+import json
 import os
 import warnings
 from typing import Any
@@ -21,9 +22,16 @@ from ._gauss import Gauss, numbers
 from ._tables import forward, more_than_one, taken, weights_of
 from .sklearn import threads_of, validated
 
-__all__ = ["KMeans", "MiniBatchKMeans", "GaussianMixture", "MixtureOfFactorAnalysers"]
+__all__ = ["KMeans", "MiniBatchKMeans", "GaussianMixture", "BayesianGaussianMixture", "MixtureOfFactorAnalysers"]
 
 STARTS = {"k-means++": "greedy", "random": "rows"}
+
+
+def tensor(data: bytes, name: str) -> Any:
+    """A tensor of doubles of a packed file."""
+    start = 8 + int.from_bytes(data[:8], "little")
+    begin, end = json.loads(data[8:start])[name]["data_offsets"]
+    return np.frombuffer(data[start + begin : start + end], dtype="<f8").copy()
 
 
 class Rows:
@@ -407,6 +415,62 @@ class GaussianMixture(Mixture):
         G, D = self.means_.shape
         one = {"full": G * D * (D + 1) // 2, "tied": D * (D + 1) // 2, "diag": G * D, "spherical": G}[self.covariance_type]
         return one + G * D + G - 1
+
+
+class BayesianGaussianMixture(Mixture):
+    """A mixture of Gaussians by variational Bayes, as the method `vbgmm` finds it: components that the rows do not need are not in the result.
+
+    n_components : number of parts at most
+    covariance_type : "full" or "diag"
+    tol : stop when a step gains less, in nats per row
+    max_iter : steps of a start
+    n_init : starts, of which the largest bound is kept
+    weight_concentration_prior : of the Dirichlet prior of the weights, each part; None: 1 / n_components
+    mean_precision_prior : rows that the prior mean, that of all rows, counts as; None: 1 or less, of largest bound
+    degrees_of_freedom_prior : of the Wishart prior of a part; None: n_features, of "diag" 1
+    covariance_scale_prior : the scale matrix of that prior, in covariances of all rows; None: that of largest bound
+    random_state : the seed
+    n_jobs : threads; None: all cores, one in a worker process; the same bits for any number
+    """
+
+    def __init__(self, n_components: int = 1, *, covariance_type: str = "full", tol: float = 1e-3, max_iter: int = 100, n_init: int = 1,
+                 weight_concentration_prior: float | None = None, mean_precision_prior: float | None = None,
+                 degrees_of_freedom_prior: float | None = None, covariance_scale_prior: float | None = None, random_state: Any = None,
+                 n_jobs: int | None = None):
+        self.n_components = n_components
+        self.covariance_type = covariance_type
+        self.tol = tol
+        self.max_iter = max_iter
+        self.n_init = n_init
+        self.weight_concentration_prior = weight_concentration_prior
+        self.mean_precision_prior = mean_precision_prior
+        self.degrees_of_freedom_prior = degrees_of_freedom_prior
+        self.covariance_scale_prior = covariance_scale_prior
+        self.random_state = random_state
+        self.n_jobs = n_jobs
+
+    def _start(self, D: int) -> Any:
+        return self._create("vbgmm", {"vectors": D}, {
+            "G": self.n_components, "covariance": self.covariance_type, "tol": self.tol, "max_iter": self.max_iter, "restarts": self.n_init,
+            "concentration": self.weight_concentration_prior, "mean_precision": self.mean_precision_prior,
+            "freedom": self.degrees_of_freedom_prior, "scatter": self.covariance_scale_prior})
+
+    def _keep(self, core: Any) -> None:
+        super()._keep(core)
+        self.lower_bound_ = core.report()["log_evidence"]
+        self.weight_concentration_ = tensor(self._data, "concentration")
+        self.mean_precision_ = tensor(self._data, "mean_precision")
+        self.degrees_of_freedom_ = tensor(self._data, "freedom")
+
+    @property
+    def covariances_(self) -> Any:
+        """The inverses of the mean precisions."""
+        self._fitted()
+        return np.array([g.covariance() if self.covariance_type == "full" else g.diag for g in self._parts])
+
+    def _n_parameters(self) -> int:
+        G, D = self.means_.shape
+        return G * (D + (D * (D + 1) // 2 if self.covariance_type == "full" else D)) + G - 1
 
 
 class MixtureOfFactorAnalysers(Mixture):

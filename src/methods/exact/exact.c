@@ -108,14 +108,29 @@ static fab_status gram(int64_t n, const double *B, const double *z, fab_evidence
     return FAB_OK;
 }
 
-static fab_status maximise(int64_t n, double *B, const double *z, double rest, fab_evidence *v,
+/* cavi: priors, and what was found, in the caller's units. */
+static fab_status climb(fab_exact_fit *fit, fab_evidence *v, double a_unit, double b_unit)
+{
+    fab_cavi c = fit->cavi;
+    c.prior_alpha.rate /= a_unit;
+    c.prior_beta.rate /= b_unit;
+    FAB_TRY(fab_cavi_climb(v, &c));
+    c.alpha.rate *= a_unit;
+    c.beta.rate *= b_unit;
+    c.prior_alpha = fit->cavi.prior_alpha;
+    c.prior_beta = fit->cavi.prior_beta;
+    fit->cavi = c;
+    return FAB_OK;
+}
+
+static fab_status spectrum(int64_t n, double *B, const double *z, double rest, fab_evidence *v,
                            double *work)
 {
     FAB_TRY(n <= JACOBI_MAX ? jacobi(n, B, z, v, work) : gram(n, B, z, v, work));
     double missing = 0; /* of y: where singular values are 0 */
     for (int64_t i = 0; i < n; i++) missing += z[i] * z[i] - v->u2[i];
     v->rest = rest + (missing > 0 ? missing : 0);
-    return fab_exact_evidence(v);
+    return FAB_OK;
 }
 
 fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const double *z, double rest,
@@ -130,13 +145,15 @@ fab_status fab_exact_choose(fab_exact_fit *fit, int64_t n, double *B, const doub
     const int64_t room = n <= JACOBI_MAX ? jacobi_work(n) : n * n + n + fab_eig_work(n);
     FAB_TRY(fab_alloc_array((void **)&v.s2, 2 * n + room, sizeof *v.s2, fit->who));
     v.u2 = v.s2 + n;
-    const fab_status s = maximise(n, B, z, rest, &v, v.u2 + n);
+    fab_status s = spectrum(n, B, z, rest, &v, v.u2 + n);
+    if (s == FAB_OK) s = fit->has_gammas ? climb(fit, &v, a_unit, b_unit) : fab_exact_evidence(&v);
     fab_release(v.s2);
     FAB_TRY(s);
     r->alpha = v.alpha / a_unit;
     r->beta = v.beta / b_unit;
     r->iterations = v.calls;
-    r->converged = 1;
+    r->converged = fit->has_gammas ? fit->cavi.converged : 1;
+    if (fit->has_gammas && !fit->cavi.converged) r->gain = fit->cavi.gain; /* else rounding */
     if (!(r->alpha > 0 && r->beta > 0 && isfinite(r->alpha) && isfinite(r->beta)))
         return FAB_FAIL(
             FAB_NUMERIC,
@@ -212,6 +229,7 @@ fab_status fab_exact_result(void *handle, const fab_gauss **q)
     fab_status s = is_wide(fit) ? fab_exact_wide(fit) : fab_exact_tall(fit);
     fab_blas_leave(before);
     FAB_TRY(s);
+    fit->report.log_evidence += fit->cavi.more;
     s = fab_gauss_check(fit->q);
     if (s != FAB_OK)
         return fab_prefix(FAB_NUMERIC,

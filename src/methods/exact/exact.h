@@ -6,6 +6,7 @@
 
 #include "fabayes/fit.h"
 #include "fabayes/methods.h"
+#include "methods/exact/cavi.h"
 #include "methods/exact/reduced.h"
 
 typedef struct fab_exact_fit {
@@ -20,6 +21,8 @@ typedef struct fab_exact_fit {
     fab_examples e;
     fab_gauss *q;
     fab_report report;
+    int has_gammas; /* cavi: alpha and beta that are not given have a prior and a q */
+    fab_cavi cavi;
 } fab_exact_fit;
 
 /* Many rows: covariance form through the triangular factor of the table.  Few rows: precision form, the

@@ -165,30 +165,26 @@ double fab_mix_bytes(const fab_mix_plan *plan, int64_t n, const fab_exec *x)
 
 /* ---- 1 ---------------------------------------------------------------------------------------------- */
 
-static double weight_of(const fab_mix *m, int64_t j)
+fab_status fab_mix_columns(const fab_mix_table *t, double *row, double *mean, double *v,
+                           double *total)
 {
-    return m->weight ? m->weight[j] : 1;
-}
-
-static fab_status find_columns(fab_mix *m)
-{
-    const int64_t D = m->plan.D, n = m->rows.n;
-    double *row = m->engine.small, *mean = m->centre, *v = m->variance, all = 0;
-    m->total = 0;
+    const int64_t D = t->D, n = t->rows->n;
+    double all = 0;
+    *total = 0;
     memset(mean, 0, (size_t)D * sizeof *mean);
     memset(v, 0, (size_t)D * sizeof *v);
-    for (int64_t j = 0; j < n; j++) m->total += weight_of(m, j);
+    for (int64_t j = 0; j < n; j++) *total += t->weight ? t->weight[j] : 1;
     for (int pass = 0; pass < 2; pass++)
         for (int64_t j = 0; j < n; j++) {
-            const double w = weight_of(m, j) / m->total;
-            fab_rows_get(&m->rows, j, D, row);
+            const double w = (t->weight ? t->weight[j] : 1) / *total;
+            fab_rows_get(t->rows, j, D, row);
             for (int64_t i = 0; i < D; i++) {
                 if (pass == 0)
                     mean[i] += w * row[i];
                 else
                     v[i] += w * (row[i] - mean[i]) * (row[i] - mean[i]);
             }
-            FAB_TRY(fab_watch_work(&m->watch, (double)(4 * D), m->plan.who, j, n));
+            FAB_TRY(fab_watch_work(t->watch, (double)(4 * D), t->who, j, n));
         }
     int64_t vary = 0;
     for (int64_t i = 0; i < D; i++) {
@@ -197,11 +193,17 @@ static fab_status find_columns(fab_mix *m)
         all += v[i];
     }
     if (!vary)
-        return FAB_FAIL(FAB_BAD_DATA, "%s: every column is constant in the %lld rows", m->plan.who,
+        return FAB_FAIL(FAB_BAD_DATA, "%s: every column is constant in the %lld rows", t->who,
                         (long long)n);
     for (int64_t i = 0; i < D; i++)
         if (!(v[i] > 0)) v[i] = all / (double)vary;
     return FAB_OK;
+}
+
+static fab_status find_columns(fab_mix *m)
+{
+    const fab_mix_table t = {m->plan.who, m->plan.D, &m->rows, m->weight, &m->watch};
+    return fab_mix_columns(&t, m->engine.small, m->centre, m->variance, &m->total);
 }
 
 /* ---- a step ----------------------------------------------------------------------------------------- */

@@ -5,6 +5,7 @@
 #define FAB_MIXTURE_MIX_H
 
 #include "fabayes/fit.h"
+#include "base/hooks.h"
 #include "methods/mixture/parts.h"
 
 typedef struct fab_mix_plan {
@@ -34,6 +35,21 @@ fab_status fab_mix_run(fab_mix *m);
 fab_status fab_mix_result(fab_mix *m, const fab_mixture **q);
 /* The engine with them, after a run. */
 fab_parts *fab_mix_parts(fab_mix *m);
+
+/* ---- what starts know of a table ------------------------------------------------------------------------ */
+
+typedef struct fab_mix_table {
+    const char *who;
+    int64_t D;
+    const fab_rows *rows;
+    const double *weight; /* NULL: 1 */
+    fab_watch *watch;
+} fab_mix_table;
+
+/* Mean and variance of each column (D), of a constant one the mean variance of the others; the weight of all rows.  row: room for
+ * D.  FAB_BAD_DATA where no column varies. */
+fab_status fab_mix_columns(const fab_mix_table *t, double *row, double *mean, double *variance,
+                           double *total);
 
 /* ---- the verbs of a method whose handle is a fab_mix (method.h); init and bytes are its own, by its plan ---- */
 
