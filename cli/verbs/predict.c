@@ -179,6 +179,7 @@ static int run(const verb *self, int argc, char **argv)
          "all digits (default: to the third digit of the sd; 4 of a probability)"},
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
+        OPTIONS_COLUMNS(&d.only, &d.exclude),
         OPTIONS_DIALECT(&d),
         OPTION_SAMPLES(&how.samples),
         OPTION_LINEARISED(&how.linearised),
@@ -207,6 +208,9 @@ static int run(const verb *self, int argc, char **argv)
                              operand[0]);
         return clusters_predict(operand[0], &d, output, l.full != 0, json, quiet);
     }
+    if (d.only || d.exclude)
+        return say_wrong(
+            "predict: --only and --exclude are for clusters: a model knows its columns");
     fab_regression *r = NULL;
     fab_predictions *p = NULL;
     status = predicting(&r, &p, operand[0], &d, &how, quiet);
