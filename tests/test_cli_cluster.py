@@ -6,6 +6,7 @@ import io
 import math
 import random
 import subprocess
+import xml.etree.ElementTree
 
 from cli_case import Case, run
 
@@ -108,6 +109,52 @@ class Cluster(Case):
         self.assertGreater(said["kl_ab"], 10 * said["kl_ab_se"])
         self.assertEqual(sorted(p["b"] is None for p in said["parts"]), [False, False, True])
         self.assertIn("KL(A || B)", self.good("compare", self.file, self.path("b.st")))
+
+    def test_two_files_agree_on_rows_as_their_labels_do(self):
+        self.good("cluster", self.data, "-k", "3", "-q", "1", "-o", self.file, "--quiet")
+        self.good("cluster", self.data, "-k", "2", "-o", self.path("b.st"), "--quiet")
+        self.good("predict", self.path("b.st"), self.data, "-o", self.path("p.csv"))
+        with open(self.path("p.csv")) as f:
+            kinds = self.write("k.csv", "".join(line.split(",")[0] + "\n" for line in f).encode())
+        want = self.good_json("score", self.file, self.data, "--labels", kinds)
+        said = self.good_json("compare", self.file, self.path("b.st"), self.data)
+        self.assertEqual((said["n"], said["ari"], said["nmi"]), (300, want["ari"], want["nmi"]))
+        self.assertIn("Rand index", self.good("compare", self.file, self.path("b.st"), self.data))
+        self.assertNotIn("ari", self.good_json("compare", self.file, self.path("b.st")))
+        self.good("fa", self.data, "-k", "1", "-o", self.path("fa.st"), "--quiet")
+        self.bad(2, "compare", self.file, self.path("fa.st"), self.data, says=("fa.st has none",))
+        self.bad(2, "compare", self.file, self.path("b.st"), "-", says=("read twice",))
+        self.bad(2, "compare", self.file, self.path("b.st"), "--only", "u", says=("no DATA",))
+
+    def test_columns_that_are_not_of_the_clusters_are_left_out(self):
+        self.good("cluster", self.data, "-k", "3", "-o", self.file, "--quiet")
+        more = self.write("m.csv", "".join("%s,%s\n" % both for both in zip(self.lines, self.labels)).encode())
+        self.assertEqual(self.good("predict", self.file, more, "--exclude", "kind"), self.good("predict", self.file, self.data))
+        self.assertEqual(self.good("score", self.file, more, "--only", "u:x"), self.good("score", self.file, self.data))
+
+    def test_dpmeans_chooses_by_lambda(self):
+        with_auto = self.good_json("cluster", self.data, "-m", "dpmeans", "-k", "auto", "--lambda=30")
+        without = self.good_json("cluster", self.data, "-m", "dpmeans", "--lambda=30")
+        self.assertEqual((with_auto["clusters"], with_auto["parts"]), (without["clusters"], without["parts"]))
+        self.bad(2, "cluster", self.data, "-m", "dpmeans", "-k", "3", "--lambda=30", says=("by its lambda",))
+        self.bad(2, "cluster", self.data, "-m", "dpmeans", "-k", "auto", "--max-clusters", "3", "--lambda=30", says=("--max-clusters",))
+
+    def test_a_page_draws_clusters_and_rows(self):
+        self.good("cluster", self.data, "-k", "9", "-o", self.file, "--quiet")
+        page = self.path("p.html")
+        self.assertEqual(self.good_json("report", self.file, "-o", page)["figures"], 2)
+        self.assertEqual(self.good_json("report", self.file, self.data, "-o", page)["figures"], 3)
+        tree = xml.etree.ElementTree.parse(page)
+        text = "".join(tree.getroot().itertext())
+        for word in ("9 clusters of 4 columns", "All 300 rows", "the others", "eight clusters of the largest shares"):
+            self.assertIn(word, text)
+        cells = [[c.text for c in r] for t in tree.iter() if t.tag.endswith("table") for r in t.iter() if r.tag.endswith("tr")]
+        rows = [int(r[2]) for r in cells if len(r) == 4 and r[0] != "cluster"]
+        self.assertEqual((len(rows), sum(rows)), (9, 300))
+        one = self.write("one.csv", "".join(line.split(",")[0] + "\n" for line in self.lines).encode())
+        self.good("cluster", one, "-k", "2", "-m", "gmm", "-o", self.file, "--quiet")
+        self.assertEqual(self.good_json("report", self.file, one, "-o", page)["figures"], 3)
+        self.bad(2, "report", self.file, "--rotation", "varimax", says=("has clusters",))
 
     def test_what_is_wrong_is_said(self):
         self.bad(2, "cluster", self.data, says=("-k K",))

@@ -360,7 +360,9 @@ static void any_number_of_threads_gives_the_same_bytes(void **state)
     } of[] = {{"mfa", "q=2", D, N},                /* starts side by side */
               {"mfa", "q=3 max_iter=5", 80, 9000}, /* rows side by side, K-means on axes */
               {"gmm", "covariance=full max_iter=20", 8, 3000},
-              {"gmm", "covariance=tied max_iter=20", 8, 3000}};
+              {"gmm", "covariance=tied max_iter=20", 8, 3000},
+              {"online-gmm", "first=1000 block=700", 8, 3000},
+              {"online-gmm", "first=1000 block=700 covariance=diag", 8, 3000}};
     for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
         double *x = some_rows(of[i].d, of[i].n, 2, 1, 6);
         const fab_rows rows = rows_of(x, 0, of[i].n, of[i].d);
@@ -543,6 +545,17 @@ static void bad_settings_are_refused_by_name(void **state)
 /* ---- one pass --------------------------------------------------------------------------------------- */
 
 #define ONE_PASS "q=2 first=60 block=37 inner_rank=4 restarts=3 moves=3"
+static const struct {
+    const char *method, *text;
+} streams[] = {
+    {"online-mfa", ONE_PASS},
+    {"online-mfa", ONE_PASS " kappa=0.7"},
+    {"online-gmm", "first=60 block=37 restarts=3 moves=3"},
+    {"online-gmm", "first=60 block=37 restarts=3 moves=3 covariance=tied forget=0.99"},
+    {"online-gmm", "first=60 block=37 restarts=3 moves=3 covariance=diag kappa=0.7"},
+    {"online-gmm", "first=60 block=37 restarts=3 moves=3 covariance=spherical"},
+};
+enum { STREAMS = (int)(sizeof streams / sizeof *streams) };
 
 static void feed_in(fab_fit *f, const double *x, int64_t first, int64_t n, int64_t piece)
 {
@@ -557,19 +570,21 @@ static void a_stream_in_pieces_is_the_whole(void **state)
     (void)state;
     static const int64_t piece[] = {1, 29, 60, N};
     double *x = some_rows(D, N, 2, 3, 12);
-    fab_fit *whole = mix_open("online-mfa", D, 3, ONE_PASS, 1);
-    feed_in(whole, x, 0, N, N);
-    for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
-        fab_fit *f = mix_open("online-mfa", D, 3, ONE_PASS, 2);
-        const fab_mixture *q;
-        for (int64_t j = 0; j < N; j += 75) { /* a result on the way changes nothing */
-            feed_in(f, x, j, 75, piece[i]);
-            assert_ok(fab_fit_result(f, &q));
+    for (int k = 0; k < STREAMS; k++) {
+        fab_fit *whole = mix_open(streams[k].method, D, 3, streams[k].text, 1);
+        feed_in(whole, x, 0, N, N);
+        for (size_t i = 0; i < sizeof piece / sizeof *piece; i++) {
+            fab_fit *f = mix_open(streams[k].method, D, 3, streams[k].text, 2);
+            const fab_mixture *q;
+            for (int64_t j = 0; j < N; j += 75) { /* a result on the way changes nothing */
+                feed_in(f, x, j, 75, piece[i]);
+                assert_ok(fab_fit_result(f, &q));
+            }
+            assert_same_file(whole, f);
+            fab_fit_free(f);
         }
-        assert_same_file(whole, f);
-        fab_fit_free(f);
+        fab_fit_free(whole);
     }
-    fab_fit_free(whole);
 }
 
 static void a_stream_goes_on_from_its_file_to_the_same_bytes(void **state)
@@ -577,24 +592,154 @@ static void a_stream_goes_on_from_its_file_to_the_same_bytes(void **state)
     (void)state;
     static const int64_t at[] = {20, 60, 61, 97, 200};
     double *x = some_rows(D, N, 2, 3, 13);
-    fab_fit *whole = mix_open("online-mfa", D, 3, ONE_PASS, 1);
-    feed_in(whole, x, 0, N, N);
-    for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
-        fab_fit *f = mix_open("online-mfa", D, 3, ONE_PASS, 1), *again;
-        fab_tensors *t;
-        size_t n;
-        feed_in(f, x, 0, at[i], N);
-        void *bytes = bytes_of(f, &n);
-        assert_ok(fab_tensors_parse(&t, "bytes", bytes, n));
-        assert_ok(fab_fit_load(&again, t, NULL, NULL));
-        feed_in(again, x, at[i], N - at[i], N);
-        assert_same_file(whole, again);
-        fab_tensors_free(t);
-        fab_bytes_free(bytes);
-        fab_fit_free(f);
-        fab_fit_free(again);
+    for (int k = 0; k < STREAMS; k++) {
+        fab_fit *whole = mix_open(streams[k].method, D, 3, streams[k].text, 1);
+        feed_in(whole, x, 0, N, N);
+        for (size_t i = 0; i < sizeof at / sizeof *at; i++) {
+            fab_fit *f = mix_open(streams[k].method, D, 3, streams[k].text, 1), *again;
+            fab_tensors *t;
+            size_t n;
+            feed_in(f, x, 0, at[i], N);
+            void *bytes = bytes_of(f, &n);
+            assert_ok(fab_tensors_parse(&t, "bytes", bytes, n));
+            assert_ok(fab_fit_load(&again, t, NULL, NULL));
+            feed_in(again, x, at[i], N - at[i], N);
+            assert_same_file(whole, again);
+            fab_tensors_free(t);
+            fab_bytes_free(bytes);
+            fab_fit_free(f);
+            fab_fit_free(again);
+        }
+        fab_fit_free(whole);
     }
-    fab_fit_free(whole);
+}
+
+/* Parts in the order they are held in, their covariances dense. */
+typedef struct moments {
+    double w[3], mu[3][D], S[3][D * D];
+} moments;
+
+static void moments_of(fab_fit *f, moments *m)
+{
+    const fab_mixture *q;
+    assert_ok(fab_fit_result(f, &q));
+    assert_int_equal(q->n, 3);
+    for (int g = 0; g < 3; g++) {
+        const fab_gauss *p = q->part[g];
+        m->w[g] = q->weight[g];
+        memcpy(m->mu[g], p->mu, sizeof m->mu[g]);
+        dense_of(p->F, p->psi, D, p->K, m->S[g]);
+    }
+}
+
+/* Steps 2 - 5 of online-gmm in dense loops, for rows of one block: n of the parts before and after. */
+static void take_block(moments *m, double n[3], const double *x, int64_t rows, double forget,
+                       double share, const char *covariance)
+{
+    double sum[3] = {0}, mean[3][D] = {{0}}, S[3][D * D] = {{0}}, tied[D * D] = {0}, all = 0;
+    double *r = doubles(rows * 3), before = n[0] + n[1] + n[2];
+    for (int64_t j = 0; j < rows; j++) {
+        double l[3], high = -INFINITY, total = 0;
+        for (int g = 0; g < 3; g++) {
+            l[g] = log(m->w[g]) + log_normal(x + j * D, m->mu[g], m->S[g], D);
+            high = fmax(high, l[g]);
+        }
+        for (int g = 0; g < 3; g++) total += exp(l[g] - high);
+        for (int g = 0; g < 3; g++) sum[g] += r[j * 3 + g] = exp(l[g] - high) / total;
+    }
+    for (int g = 0; g < 3; g++) {
+        double past = n[g] * pow(forget, sum[g]);
+        if (share > 0) past *= (double)rows * (1 - share) / (share * before);
+        n[g] = past + sum[g];
+        all += n[g];
+        for (int i = 0; i < D; i++) {
+            mean[g][i] = past * m->mu[g][i];
+            for (int64_t j = 0; j < rows; j++) mean[g][i] += r[j * 3 + g] * x[j * D + i];
+            mean[g][i] /= n[g];
+        }
+        for (int i = 0; i < D; i++)
+            for (int k = 0; k < D; k++) {
+                const double a = m->mu[g][i] - mean[g][i], b = m->mu[g][k] - mean[g][k];
+                double v = past * (m->S[g][i * D + k] + a * b);
+                for (int64_t j = 0; j < rows; j++)
+                    v += r[j * 3 + g] * (x[j * D + i] - mean[g][i]) * (x[j * D + k] - mean[g][k]);
+                S[g][i * D + k] = v / n[g];
+                tied[i * D + k] += v;
+            }
+    }
+    for (int g = 0; g < 3; g++) {
+        double trace = 0;
+        m->w[g] = n[g] / all;
+        memcpy(m->mu[g], mean[g], sizeof mean[g]);
+        for (int i = 0; i < D; i++) trace += S[g][i * D + i] / D;
+        for (int i = 0; i < D * D; i++) {
+            const int diagonal = i % D == i / D;
+            m->S[g][i] = covariance[0] == 't'   ? tied[i] / all
+                         : covariance[0] == 'f' ? S[g][i]
+                         : !diagonal            ? 0
+                         : covariance[0] == 'd' ? S[g][i]
+                                                : trace;
+        }
+    }
+}
+
+/* Rounding: the sums have N terms of size 100, their conditions are below 1e4. */
+static void blocks_of_a_stream_of_gaussians_are_the_textbooks(void **state)
+{
+    (void)state;
+    enum { FIRST = 100, BLOCK = 50 };
+    static const char *const covariance[] = {"full", "tied", "diag", "spherical"};
+    static const struct {
+        const char *text;
+        double forget, kappa;
+    } way[] = {{"", 1, 0}, {"forget=0.9", 0.9, 0}, {"kappa=0.6 t0=3", 1, 0.6}};
+    double *x = some_rows(D, N, 2, 2, 16);
+    for (int c = 0; c < 4; c++)
+        for (int k = 0; k < 3; k++) {
+            char text[200];
+            moments want, got;
+            double n[3];
+            snprintf(text, sizeof text, "first=%d block=%d covariance=%s %s", FIRST, BLOCK,
+                     covariance[c], way[k].text);
+            fab_fit *f = mix_open("online-gmm", D, 3, text, 1);
+            feed_in(f, x, 0, FIRST, FIRST);
+            moments_of(f, &want);
+            for (int g = 0; g < 3; g++) n[g] = FIRST * want.w[g];
+            for (int t = 1; FIRST + t * BLOCK <= N; t++) {
+                const int64_t at = FIRST + (t - 1) * BLOCK;
+                feed_in(f, x, at, BLOCK, BLOCK);
+                moments_of(f, &got);
+                take_block(&want, n, x + at * D, BLOCK, way[k].forget,
+                           way[k].kappa > 0 ? pow(3.0 + t, -way[k].kappa) : 0, covariance[c]);
+                for (int g = 0; g < 3; g++) {
+                    assert_near(got.w[g], want.w[g], 1e-9);
+                    for (int i = 0; i < D; i++) assert_near(got.mu[g][i], want.mu[g][i], 1e-8);
+                    for (int i = 0; i < D * D; i++) assert_near(got.S[g][i], want.S[g][i], 1e-7);
+                }
+            }
+            fab_fit_free(f);
+        }
+}
+
+/* kappa = 1 and t0 = first / block is the running sums again: (t0 + t)^-1 is the share of block t in the rows. */
+static void steps_of_one_over_t_are_running_sums(void **state)
+{
+    (void)state;
+    static const char *const method[] = {"online-gmm", "online-mfa"};
+    double *x = some_rows(D, N, 2, 2, 17), l[2][100];
+    const fab_rows rows = rows_of(x, 0, 100, D);
+    for (int k = 0; k < 2; k++) {
+        for (int b = 0; b < 2; b++) {
+            const fab_mixture *q;
+            fab_fit *f = mix_open(method[k], D, 3,
+                                  b ? "first=100 block=50 kappa=1 t0=2" : "first=100 block=50", 1);
+            feed_in(f, x, 0, N, N);
+            assert_ok(fab_fit_result(f, &q));
+            assert_ok(fab_mixture_logpdf(q, &rows, NULL, l[b]));
+            fab_fit_free(f);
+        }
+        for (int j = 0; j < 100; j++) assert_near(l[0][j], l[1][j], 1e-7);
+    }
 }
 
 /* Of a known mixture one pass is as likely as EM of the whole table, to a hundredth of a nat a row. */
@@ -607,7 +752,7 @@ static void one_pass_is_near_em(void **state)
         const fab_rows rows = rows_of(x, 0, ROWS, WIDE);
         const fab_mixture *q;
         fab_fit *f = mix_open("online-mfa", WIDE, 3, "q=2", 2),
-                *g = mix_fit("mfa", x, ROWS, WIDE, 3, "q=2", &q);
+                *g = mix_fit("mfa", x, ROWS, WIDE, 3, "q=2", &q), *h;
         assert_ok(fab_mixture_logpdf(q, &rows, NULL, l));
         for (int64_t j = 0; j < ROWS; j++) p[0] += l[j] / ROWS;
         assert_near(p[0], loglik(g), 1e-10);
@@ -618,6 +763,17 @@ static void one_pass_is_near_em(void **state)
         if (!(p[1] > p[0] - 0.01)) fail_msg("seed %d: %g after %g", (int)seed, p[1], p[0]);
         fab_fit_free(f);
         fab_fit_free(g);
+        g = mix_fit("gmm", x, ROWS, WIDE, 3, "restarts=5", &q);
+        h = mix_open("online-gmm", WIDE, 3, "first=1000", 2);
+        p[1] = 0;
+        assert_ok(fab_fit_update(h, &(fab_examples){.x = rows}));
+        assert_ok(fab_fit_result(h, &q));
+        assert_ok(fab_mixture_logpdf(q, &rows, NULL, l));
+        for (int64_t j = 0; j < ROWS; j++) p[1] += l[j] / ROWS;
+        if (!(p[1] > loglik(g) - 0.01))
+            fail_msg("seed %d: %g after %g", (int)seed, p[1], loglik(g));
+        fab_fit_free(g);
+        fab_fit_free(h);
     }
 }
 
@@ -625,21 +781,30 @@ static void a_stream_that_forgets_follows_a_drift(void **state)
 {
     (void)state;
     enum { ROWS = 4000 };
-    double *x = some_rows(D, ROWS, 1, 3, 14), p[2] = {0, 0}, l[500];
+    static const struct {
+        const char *method, *text[3];
+    } of[] = {
+        {"online-mfa", {"q=1 block=50", "q=1 block=50 forget=0.995", "q=1 block=50 kappa=0.6"}},
+        {"online-gmm", {"block=50", "block=50 forget=0.995", "block=50 kappa=0.6"}}};
+    double *x = some_rows(D, ROWS, 1, 3, 14), l[500];
     for (int64_t j = 0; j < ROWS; j++) /* the clusters go up */
         for (int64_t i = 0; i < D; i++) x[j * D + i] += 4.0 * (double)j / ROWS;
     const fab_rows last = rows_of(x, ROWS - 500, 500, D);
-    for (int b = 0; b < 2; b++) {
-        fab_fit *f =
-            mix_open("online-mfa", D, 3, b ? "q=1 forget=0.995 block=50" : "q=1 block=50", 1);
-        const fab_mixture *q;
-        feed_in(f, x, 0, ROWS, ROWS);
-        assert_ok(fab_fit_result(f, &q));
-        assert_ok(fab_mixture_logpdf(q, &last, NULL, l));
-        for (int64_t j = 0; j < 500; j++) p[b] += l[j] / 500;
-        fab_fit_free(f);
+    for (int k = 0; k < 2; k++) {
+        double p[3] = {0};
+        for (int b = 0; b < 3; b++) {
+            fab_fit *f = mix_open(of[k].method, D, 3, of[k].text[b], 1);
+            const fab_mixture *q;
+            feed_in(f, x, 0, ROWS, ROWS);
+            assert_ok(fab_fit_result(f, &q));
+            assert_ok(fab_mixture_logpdf(q, &last, NULL, l));
+            for (int64_t j = 0; j < 500; j++) p[b] += l[j] / 500;
+            fab_fit_free(f);
+        }
+        for (int b = 1; b < 3; b++)
+            if (!(p[b] > p[0] + 0.2))
+                fail_msg("%s: %g with %s, %g without", of[k].method, p[b], of[k].text[b], p[0]);
     }
-    if (!(p[1] > p[0] + 0.2)) fail_msg("%g with forget, %g without", p[1], p[0]);
 }
 
 static void a_stream_of_odd_rows_is_fitted_or_refused(void **state)
@@ -666,6 +831,26 @@ static void a_stream_of_odd_rows_is_fitted_or_refused(void **state)
     s.q = 3, s.inner_rank = 2;
     assert_refused(fab_fit_create(&f, "online-mfa", &s, sizeof s, &(fab_input){.vectors = D}, NULL),
                    FAB_BAD_ARGUMENT, "inner_rank = 2 is below q = 3");
+    s = fab_online_mfa_defaults(3);
+    s.kappa = 0.6, s.forget = 0.9;
+    assert_refused(fab_fit_create(&f, "online-mfa", &s, sizeof s, &(fab_input){.vectors = D}, NULL),
+                   FAB_BAD_ARGUMENT, "kappa = 0.6 and forget = 0.9");
+    fab_online_gmm_settings t = fab_online_gmm_defaults(3);
+    assert_refused(
+        fab_fit_create(&f, "online-gmm", &t, sizeof t, &(fab_input){.vectors = 3000}, NULL),
+        FAB_UNSUPPORTED, "covariance=diag, or online-mfa");
+    t.first = 5;
+    assert_refused(fab_fit_create(&f, "online-gmm", &t, sizeof t, &(fab_input){.vectors = D}, NULL),
+                   FAB_BAD_ARGUMENT, "first = 5 rows for G = 3 parts");
+    f = mix_open("online-gmm", D, 3, "first=60 block=37", 1);
+    feed_in(f, x, 0, N, N); /* with a column that is constant */
+    assert_ok(fab_fit_result(f, &q));
+    assert_near(q->part[0]->mu[3], 7.125, 1e-12);
+    for (int64_t i = 0; i < D; i++) flat[i] = 1e9; /* a row far from all parts */
+    feed_in(f, flat, 0, 1, 1);
+    assert_ok(fab_fit_result(f, &q));
+    assert_ok(fab_mixture_check(q));
+    fab_fit_free(f);
 }
 
 /* On one thread: the allocator that counts is not for several. */
@@ -709,6 +894,8 @@ int main(void)
         TEST(bad_settings_are_refused_by_name),
         TEST(a_stream_in_pieces_is_the_whole),
         TEST(a_stream_goes_on_from_its_file_to_the_same_bytes),
+        TEST(blocks_of_a_stream_of_gaussians_are_the_textbooks),
+        TEST(steps_of_one_over_t_are_running_sums),
         TEST(one_pass_is_near_em),
         TEST(a_stream_that_forgets_follows_a_drift),
         TEST(a_stream_of_odd_rows_is_fitted_or_refused),

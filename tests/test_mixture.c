@@ -381,11 +381,71 @@ static void the_nearest_mean_is_the_first_of_equal_ones(void **state)
     assert_ok(fab_mixture_nearest(&m, &rows, NULL, label, NULL));
 }
 
+/* The axes of a dense correlation matrix: R v = l v holds for what is given, u has variance l, the shares are the largest and what is
+ * left has less; the parts on the axes have the moments of their own.  Errors of l are of second order in those of v. */
+static void axes_are_those_of_the_dense_correlations(void **state)
+{
+    enum { K = 3 };
+    (void)state;
+    const double w[] = {0.5, 0.125, 0.375};
+    fab_gauss *own[] = {some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 3, 130, 1),
+                        some_gauss(FAB_FORM_COVARIANCE, FAB_F32, D, 0, 131, 1),
+                        some_gauss(FAB_FORM_COVARIANCE, FAB_F64, D, 5, 132, 1)};
+    const fab_gauss *const part[] = {own[0], own[1], own[2]};
+    const fab_mixture m = {3, part, w};
+    double centre[D], axis[K * D], share[K], mean[K], S[K * K], between[K * K] = {0}, sum[K] = {0};
+    assert_ok(fab_mixture_axes(&m, K, NULL, centre, axis, share));
+    real *C = dense_new(D * D), trace = 0;
+    for (int g = 0; g < 3; g++) {
+        const real *Cg = dense_covariance(own[g]);
+        for (int i = 0; i < D; i++)
+            for (int j = 0; j < D; j++)
+                C[i * D + j] += (real)w[g] *
+                                (Cg[i * D + j] + ((real)own[g]->mu[i] - centre[i]) *
+                                                     ((real)own[g]->mu[j] - centre[j]));
+    }
+    for (int k = 0; k < K; k++) {
+        double l = share[k] * D, most = 0;
+        for (int i = 0; i < D; i++) { /* C a = l diag(C) a, with a = v / s */
+            real Ca = 0;
+            for (int j = 0; j < D; j++) Ca += C[i * D + j] * axis[k * D + j];
+            assert_near((double)(Ca / C[i * D + i]), l * axis[k * D + i], 1e-4 * l);
+            if (fabs(axis[k * D + i]) * sqrt((double)C[i * D + i]) > fabs(most))
+                most = axis[k * D + i] * sqrt((double)C[i * D + i]);
+        }
+        assert_true(most > 0);
+        if (k) assert_true(share[k] <= share[k - 1]);
+        trace += share[k];
+    }
+    assert_true(trace < 1);
+    for (int g = 0; g < 3; g++) {
+        fab_gauss_on_axes(own[g], K, centre, axis, mean, S);
+        for (int a = 0; a < K; a++) {
+            sum[a] += w[g] * mean[a];
+            for (int b = 0; b < K; b++)
+                between[a * K + b] += w[g] * (S[a * K + b] + mean[a] * mean[b]);
+        }
+    }
+    for (int a = 0; a < K; a++) {
+        assert_near(sum[a], 0, 1e-12);
+        for (int b = 0; b < K; b++)
+            assert_near(between[a * K + b], a == b ? share[a] * D : 0, 1e-10 * D);
+    }
+    assert_refused(fab_mixture_axes(&m, D + 1, NULL, centre, axis, share), FAB_BAD_ARGUMENT,
+                   "30 of them");
+    for (int g = 0; g < 3; g++) fab_gauss_free(own[g]);
+    four f;
+    make_four(&f);
+    assert_refused(fab_mixture_axes(&f.m, 1, NULL, centre, axis, share), FAB_UNSUPPORTED, "part 1");
+    free_four(&f);
+}
+
 int main(void)
 {
     const struct CMUnitTest tests[] = {
         TEST(the_density_is_the_weighted_sum),
         TEST(the_nearest_mean_is_the_first_of_equal_ones),
+        TEST(axes_are_those_of_the_dense_correlations),
         TEST(draws_come_from_the_parts_by_weight),
         TEST(a_draw_depends_on_seed_and_number_alone),
         TEST(moments_agree_with_dense_algebra),

@@ -72,6 +72,7 @@ static const work all[] = {
     {"soft-kmeans", VECTORS, 40, 6000, {"G", "8", "sigma", "1", "max_iter", "30"}},
     {"mfa", VECTORS, 60, 4000, {"G", "3", "max_iter", "30"}},
     {"online-mfa", VECTORS, 60, 6000, {"G", "3"}},
+    {"online-gmm", VECTORS, 20, 6000, {"G", "3"}},
     {"gmm", VECTORS, 30, 4000, {"G", "3", "max_iter", "40"}},
     {"vbgmm", VECTORS, 30, 4000, {"G", "3", "max_iter", "40"}},
     {"exact", LINEAR, 150, 8000, {NULL}},

@@ -21,6 +21,7 @@ typedef struct page_call {
 /* The parts of a page.  Exit statuses, said. */
 int page_regression(page_call *c, const fab_posterior *p);
 int page_factors(page_call *c, const fab_posterior *p);
+int page_clusters(page_call *c, const fab_posterior *p);
 /* The learning curve of a stream, where the file has one. */
 int page_stream(page_call *c, const fab_posterior *p);
 /* How good the predictions of DATA are: scores, and the drawings of the kind of target. */

@@ -382,3 +382,45 @@ int clusters_score(const char *file, const data_options *d, int64_t json, int64_
     close_all(&o);
     return status == DONE ? say_score(&a, json) : status;
 }
+
+/* ---- two files on the same rows ------------------------------------------------------------------------ */
+
+/* The cluster of each row: out->cluster, out->n. */
+static int clusters_of(const char *file, const fab_posterior *p, const data_options *d,
+                       partitions *out)
+{
+    opened o = {0};
+    fab_clusters_rows r;
+    const fab_status s = fab_clusters_view_open(&o.v, file, p, NULL);
+    int status = s == FAB_OK ? data_open(&o.s, d) : say_status(s);
+    while (status == DONE && (status = next_rows(&o, &r)) == DONE && r.n > 0) {
+        status = grow(out, r.n);
+        if (status != DONE || !out->cluster) break;
+        memcpy(out->cluster + out->n, r.cluster, (size_t)r.n * sizeof *out->cluster);
+        out->n += r.n;
+    }
+    close_all(&o); /* o.p is NULL: p is borrowed */
+    return status;
+}
+
+int clusters_agree(const char *const *file, const fab_posterior *a, const fab_posterior *b,
+                   const data_options *d, clusters_agreement *out)
+{
+    partitions p = {0}, q = {0};
+    int status = clusters_of(file[0], a, d, &p);
+    if (status == DONE) status = clusters_of(file[1], b, d, &q);
+    if (status == DONE && p.n == 0) status = say_failed("%s: there are no rows", d->file);
+    if (status == DONE && p.n != q.n)
+        status = say_failed("%s: has changed while it was read", d->file);
+    if (status == DONE) {
+        const fab_status s =
+            fab_partitions_compare(p.n, p.cluster, q.cluster, &out->rand, &out->information);
+        out->n = p.n;
+        if (s != FAB_OK) status = say_status(s);
+    }
+    free(p.cluster);
+    free(p.label);
+    free(q.cluster);
+    free(q.label);
+    return status;
+}

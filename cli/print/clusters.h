@@ -28,4 +28,12 @@ int clusters_predict(const char *file, const data_options *d, const char *output
 /* `score`: mean log-likelihood, W, BIC, and with labels how the partitions agree. */
 int clusters_score(const char *file, const data_options *d, int64_t json, int64_t quiet);
 
+/* How the clusters of two files agree on the rows of DATA, a file: it is read twice. */
+typedef struct clusters_agreement {
+    int64_t n;
+    double rand, information; /* fab_partitions_compare */
+} clusters_agreement;
+int clusters_agree(const char *const *file, const fab_posterior *a, const fab_posterior *b,
+                   const data_options *d, clusters_agreement *out);
+
 #endif

@@ -25,6 +25,12 @@ static int is_auto(const char *text)
     return text && strcmp(text, "auto") == 0;
 }
 
+/* Is the number of clusters chosen among candidates?  Methods without G choose it themselves. */
+static int by_bic(const cluster_call *c)
+{
+    return is_auto(c->k) && fab_settings_find(fab_method_fields(c->method), "G");
+}
+
 /* The method that nobody has named: a table in a file by kmeans, or a mixture where factors or a choice are asked for; rows that pass
  * by once, by a stream. */
 static const char *usual_method(const cluster_call *c)
@@ -63,9 +69,10 @@ static int put_settings(const cluster_call *c)
     int status = DONE;
     if (!c->k && fab_settings_find(t, "G"))
         return say_wrong("cluster: -k K, the number of clusters, or -k auto is missing");
-    if (c->k && !fab_settings_find(t, "G"))
-        return say_wrong("cluster: %s chooses the number of clusters itself: without -k",
-                         fab_method_name(c->method));
+    if (c->k && !is_auto(c->k) && !fab_settings_find(t, "G"))
+        return say_wrong("cluster: %s chooses the number of clusters itself, by its lambda: -k %s "
+                         "cannot be met; without -k, or -k auto",
+                         fab_method_name(c->method), c->k);
     if (c->q && !fab_settings_find(t, "q"))
         return say_wrong("cluster: %s has no factors: -q is for mfa and online-mfa",
                          fab_method_name(c->method));
@@ -79,6 +86,10 @@ static int check_call(const cluster_call *c)
 {
     const char *of_stream = c->checkpoint ? "checkpoint" : "resume";
     if (c->most && !is_auto(c->k)) return say_wrong("cluster: --max-clusters is for -k auto");
+    if (c->most && !by_bic(c))
+        return say_wrong("cluster: %s chooses the number of clusters by its lambda: without "
+                         "--max-clusters",
+                         fab_method_name(c->method));
     if (c->most_q && !is_auto(c->q)) return say_wrong("cluster: --max-factors is for -q auto");
     if ((c->checkpoint || c->resume) && !c->output)
         return say_wrong("cluster: --%s needs -o FILE", of_stream);
@@ -98,7 +109,7 @@ static int begin(cluster_call *c)
                                     .method = fab_method_name(c->method),
                                     .settings = c->settings,
                                     .size = fab_method_fields(c->method)->size,
-                                    .G = is_auto(c->k) ? FAB_AUTO_I64 : 0,
+                                    .G = by_bic(c) ? FAB_AUTO_I64 : 0,
                                     .q = is_auto(c->q) ? FAB_AUTO_I64 : 0,
                                     .most = c->most,
                                     .most_q = c->most_q,
@@ -140,7 +151,7 @@ static int run(const verb *self, int argc, char **argv)
     cluster_call c = {0};
     // clang-format off
     const option options[] = {
-        {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of clusters; auto: by BIC, of mfa and gmm, or by the bound of vbgmm"},
+        {NULL, 'k', OPT_TEXT, &c.k, "K|auto", 0, 0, NULL, "number of clusters; auto: by BIC, of mfa and gmm; by the bound of vbgmm; of dpmeans by its lambda"},
         {NULL, 'q', OPT_TEXT, &c.q, "RANK|auto", 0, 0, NULL, "factors of a cluster, of mfa and online-mfa; auto: by BIC"},
         {"method", 'm', OPT_TEXT, &c.name, "METHOD", 0, 0, NULL, "see `fabayes methods` (default: kmeans; with -q mfa, with -k auto gmm; from a pipe minibatch-kmeans and online-mfa)"},
         OPTION_OUTPUT(&c.output, "save the mixture, and of a stream what `update` needs"),

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 typedef struct pair {
     const fab_gauss *a, *b;
@@ -218,7 +219,8 @@ typedef struct likeness {
     double *distance;
 } likeness;
 
-static int clusters_json(const fab_mixture *a, const fab_mixture *b, const likeness *l)
+static int clusters_json(const fab_mixture *a, const fab_mixture *b, const likeness *l,
+                         const clusters_agreement *rows)
 {
     json_t *j = json_object(), *parts = json_array();
     json_put(j, "kl_ab", json_number(l->kl[0]));
@@ -226,6 +228,11 @@ static int clusters_json(const fab_mixture *a, const fab_mixture *b, const liken
     json_put(j, "kl_ba", json_number(l->kl[1]));
     json_put(j, "kl_ba_se", json_number(l->se[1]));
     json_put(j, "draws", json_integer(DRAWS));
+    if (rows) {
+        json_put(j, "n", json_integer(rows->n));
+        json_put(j, "ari", json_number(rows->rand));
+        json_put(j, "nmi", json_number(rows->information));
+    }
     for (int64_t i = 0; i < a->n; i++) {
         json_t *part = json_object();
         json_put(part, "a", json_integer(i));
@@ -241,7 +248,7 @@ static int clusters_json(const fab_mixture *a, const fab_mixture *b, const liken
 }
 
 static int clusters_table(const char *const *file, const fab_mixture *a, const fab_mixture *b,
-                          const likeness *l)
+                          const likeness *l, const clusters_agreement *rows)
 {
     printf("A  %s: %" PRId64 " clusters\n", file[0], a->n);
     printf("B  %s: %" PRId64 " clusters\n", file[1], b->n);
@@ -249,6 +256,11 @@ static int clusters_table(const char *const *file, const fab_mixture *a, const f
     printf("%-20s %-14.6g KL(A || B), nats, standard error %.2g, by %d draws\n", "kl_ab", l->kl[0],
            l->se[0], DRAWS);
     printf("%-20s %-14.6g KL(B || A), nats, standard error %.2g\n", "kl_ba", l->kl[1], l->se[1]);
+    if (rows) {
+        printf("%-20s %-14.6g Rand index of the two on %" PRId64 " rows, adjusted for chance\n",
+               "ari", rows->rand, rows->n);
+        printf("%-20s %-14.6g the information that they share\n", "nmi", rows->information);
+    }
     printf("\n%6s %6s %9s %9s  between means, in standard deviations of B\n", "A", "B", "share",
            "share");
     for (int64_t i = 0; i < a->n; i++) {
@@ -261,7 +273,8 @@ static int clusters_table(const char *const *file, const fab_mixture *a, const f
     return DONE;
 }
 
-static int compare_clusters(const char *const *file, const side *s, const fab_exec *x, int64_t json)
+static int compare_clusters(const char *const *file, const side *s, const data_options *d,
+                            const fab_exec *x, int64_t json)
 {
     const fab_mixture *a = &s[0].p->mix, *b = &s[1].p->mix;
     likeness l = {.match = malloc((size_t)a->n * sizeof *l.match),
@@ -273,23 +286,35 @@ static int compare_clusters(const char *const *file, const side *s, const fab_ex
         if (done == FAB_OK) done = fab_mixture_match(a, b, x, l.match, l.distance);
         status = done == FAB_OK ? DONE : say_status(done);
     }
-    if (status == DONE) status = json ? clusters_json(a, b, &l) : clusters_table(file, a, b, &l);
+    clusters_agreement rows;
+    const clusters_agreement *seen = d->file ? &rows : NULL;
+    if (status == DONE && seen) status = clusters_agree(file, s[0].p, s[1].p, d, &rows);
+    if (status == DONE)
+        status = json ? clusters_json(a, b, &l, seen) : clusters_table(file, a, b, &l, seen);
     free(l.match);
     free(l.distance);
     return status;
 }
 
-static int compare(const char *const *file, int64_t threads, int64_t json)
+static int compare(const char *const *file, const data_options *d, int64_t threads, int64_t json)
 {
     side s[2] = {{0}};
     answer all[COUNT(distances)] = {{0}};
     int status = load_one(&s[0].p, file[0]);
     if (status == DONE) status = load_one(&s[1].p, file[1]);
     if (status == DONE) status = same_space(file, s[0].p->mix.part[0], s[1].p->mix.part[0]);
-    const int clusters = status == DONE && (s[0].p->mix.n > 1 || s[1].p->mix.n > 1);
+    const int first = status == DONE && clusters_file(s[0].p->file),
+              second = status == DONE && clusters_file(s[1].p->file), clusters = first || second;
+    if (clusters && fab_file_kind(s[first].p->file) != FAB_KIND_VECTORS)
+        status = say_failed("%s has clusters and %s is a model: they are over different things",
+                            file[!first], file[first]);
+    if (status == DONE && d->file && !(first && second))
+        status = say_wrong("compare: DATA is for two files of clusters, whose clusters of its rows "
+                           "are compared; %s has none",
+                           file[first]);
     if (status == DONE && !clusters) status = to_user(s, file);
     if (status == DONE && clusters)
-        status = compare_clusters(file, s, &(fab_exec){.threads = threads}, json);
+        status = compare_clusters(file, s, d, &(fab_exec){.threads = threads}, json);
     if (status == DONE && !clusters) {
         const pair both = {gauss_of(&s[0]), gauss_of(&s[1]), {.threads = threads}};
         status = find_all(&both, all);
@@ -300,16 +325,38 @@ static int compare(const char *const *file, int64_t threads, int64_t json)
     return status;
 }
 
+/* No option may be given and mean nothing. */
+static int check_data(const data_options *d)
+{
+    const char *const text[] = {d->rows,    d->only, d->exclude, d->separator,
+                                d->decimal, d->na,   d->comment, d->dates};
+    int given = d->format != 0;
+    for (int i = 0; i < COUNT(text); i++) given |= text[i] != NULL;
+    if (given && !d->file)
+        return say_wrong("compare: an option says how DATA is read, and there is no DATA");
+    struct stat there;
+    if (!d->file || data_is_file(d)) return DONE;
+    if (strcmp(d->file, "-") != 0 && stat(d->file, &there) != 0)
+        return DONE; /* opening it says why */
+    return say_wrong("compare: DATA is read twice, and %s is read once",
+                     strcmp(d->file, "-") == 0 ? "standard input" : d->file);
+}
+
 static int run(const verb *self, int argc, char **argv)
 {
     int64_t threads = 0, json = 0;
-    const char *file[2];
-    const option options[] = {OPTION_THREADS(&threads), OPTION_JSON(&json)};
-    const call_shape shape = {options, COUNT(options), file, 2, 2, NULL, NULL, NULL};
-    int status;
-    if (!options_parse(self, &shape, argc, argv, NULL, &status)) return status;
-    return compare(file, threads, json);
+    data_options d = {0};
+    const char *operand[3];
+    const option options[] = {
+        OPTION_FORMAT(&d.format), OPTION_ROWS(&d.rows),     OPTIONS_COLUMNS(&d.only, &d.exclude),
+        OPTIONS_DIALECT(&d),      OPTION_THREADS(&threads), OPTION_JSON(&json)};
+    const call_shape shape = {options, COUNT(options), operand, 2, 3, NULL, NULL, NULL};
+    int status, operands;
+    if (!options_parse(self, &shape, argc, argv, &operands, &status)) return status;
+    if (operands > 2) d.file = operand[2];
+    status = check_data(&d);
+    return status == DONE ? compare(operand, &d, threads, json) : status;
 }
 
-const verb verb_compare = {"compare", "A B", "distances of A, the estimate, from B, the reference",
-                           run};
+const verb verb_compare = {"compare", "A B [DATA]",
+                           "distances of A, the estimate, from B, the reference", run};

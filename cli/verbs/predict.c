@@ -180,6 +180,7 @@ static int run(const verb *self, int argc, char **argv)
          "all digits (default: to the third digit of the sd; 4 of a probability)"},
         OPTION_FORMAT(&d.format),
         OPTION_ROWS(&d.rows),
+        OPTIONS_COLUMNS(&d.only, &d.exclude),
         OPTIONS_DIALECT(&d),
         OPTION_SAMPLES(&how.samples),
         OPTION_LINEARISED(&how.linearised),
@@ -208,6 +209,9 @@ static int run(const verb *self, int argc, char **argv)
                              operand[0]);
         return clusters_predict(operand[0], &d, output, l.full != 0, json, quiet);
     }
+    if (d.only || d.exclude)
+        return say_wrong(
+            "predict: --only and --exclude are for clusters: a model knows its columns");
     if (is_svm(operand[0])) {
         if (keep || all || how.level > 0 || how.samples || how.linearised || how.seed)
             return say_wrong("predict: %s is a support vector machine: --keep, --all, --level, "

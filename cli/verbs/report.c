@@ -2,6 +2,7 @@
  *
  * SPDX-License-Identifier: MIT */
 #include "page/page.h"
+#include "print/clusters.h"
 #include <stdio.h>
 #include <string.h>
 
@@ -38,9 +39,9 @@ static int check_options(const page_call *c, const fab_posterior *p, const char 
             c->file);
     if (kind == FAB_KIND_CALLBACK)
         return say_failed("%s: is of a model that this program does not know", c->file);
-    if (rotation && kind != FAB_KIND_VECTORS)
-        return say_wrong("report: --rotation is for a factor analysis, and %s is a regression",
-                         c->file);
+    if (rotation && (kind != FAB_KIND_VECTORS || clusters_file(p->file)))
+        return say_wrong("report: --rotation is for a factor analysis, and %s %s", c->file,
+                         kind == FAB_KIND_VECTORS ? "has clusters" : "is a regression");
     if (c->reference && kind != FAB_KIND_LINEAR)
         return say_wrong("report: --reference is for the coefficients of a linear model");
     if ((c->data.only || c->data.exclude) && kind != FAB_KIND_VECTORS)
@@ -72,8 +73,9 @@ static int fill(page_call *c, const char *rotation)
         if (s != FAB_OK) status = say_status(s);
     }
     if (status == DONE)
-        status = fab_file_kind(p->file) == FAB_KIND_VECTORS ? page_factors(c, p)
-                                                            : page_regression(c, p);
+        status = fab_file_kind(p->file) != FAB_KIND_VECTORS ? page_regression(c, p)
+                 : clusters_file(p->file)                   ? page_clusters(c, p)
+                                                            : page_factors(c, p);
     fab_posterior_free(p);
     return status;
 }

@@ -80,6 +80,7 @@ static int run(const verb *self, int argc, char **argv)
     fab_predict_plan how = {.with_target = 1};
     const option options[] = {OPTION_FORMAT(&d.format),
                               OPTION_ROWS(&d.rows),
+                              OPTIONS_COLUMNS(&d.only, &d.exclude),
                               OPTIONS_DIALECT(&d),
                               OPTION_LABELS(&d.labels),
                               OPTION_SAMPLES(&how.samples),
@@ -100,6 +101,8 @@ static int run(const verb *self, int argc, char **argv)
                 operand[0]);
         return clusters_score(operand[0], &d, json, quiet);
     }
+    if (d.only || d.exclude)
+        return say_wrong("score: --only and --exclude are for clusters: a model knows its columns");
     if (is_svm(operand[0])) {
         if (selective || how.samples || how.linearised || how.seed)
             return say_wrong(

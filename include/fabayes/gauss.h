@@ -147,6 +147,15 @@ FAB_API fab_status fab_mixture_nearest(const fab_mixture *m, const fab_rows *x, 
 FAB_API fab_status fab_mixture_pool(fab_gauss **out, const fab_mixture *m, int64_t K,
                                     const fab_exec *x, double *kl);
 
+/* The k <= D principal axes of the mixture's covariance, coordinates in their standard deviations: row j of axis (k x D) takes a vector
+ * less the centre (D: the mean) to its place on axis j, which explains share[j] of the variance.  Parts in covariance form; no
+ * D x D matrix is made. */
+FAB_API fab_status fab_mixture_axes(const fab_mixture *m, int64_t k, const fab_exec *x,
+                                    double *centre, double *axis, double *share);
+/* Mean (k) and covariance (k x k) of one of its parts on those axes. */
+FAB_API void fab_gauss_on_axes(const fab_gauss *g, int64_t k, const double *centre,
+                               const double *axis, double *mean, double *covariance);
+
 /* Least and largest mean and standard deviation of the D coordinates. */
 typedef struct fab_ranges {
     double mean_lo, mean_hi, sd_lo, sd_hi;

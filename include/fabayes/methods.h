@@ -607,6 +607,7 @@ typedef struct fab_online_mfa_settings {
     int64_t max_iter;        /* of the cut */
     double memory;           /* MB for rows, when first and block are auto */
     int64_t seed;
+    double kappa, t0; /* share (t0 + t)^-kappa of block t; 0: running sums */
 } fab_online_mfa_settings;
 
 static inline fab_online_mfa_settings fab_online_mfa_defaults(int64_t G);
@@ -632,6 +633,23 @@ typedef struct fab_gmm_settings {
 } fab_gmm_settings;
 
 static inline fab_gmm_settings fab_gmm_defaults(int64_t G);
+
+/* online-gmm: the same of a stream, each row seen once, from a start on its first rows.
+ *
+ * Time as a step of gmm; memory 3 G D^2 numbers, of diagonals 6 G D, and two blocks of rows.  docs/methods/online-gmm.md. */
+typedef struct fab_online_gmm_settings {
+    int64_t G;
+    int64_t covariance;      /* fab_gmm_covariance */
+    int64_t first, block;    /* rows that the start is made from; at a time */
+    int64_t restarts, moves; /* of the start */
+    double forget;           /* weight of a part's past, per row of its own */
+    double kappa, t0;        /* share (t0 + t)^-kappa of block t; 0: running sums */
+    double floor;            /* of the eigenvalues, relative to the variances of the columns */
+    double memory;           /* MB for rows, when first and block are auto */
+    int64_t seed;
+} fab_online_gmm_settings;
+
+static inline fab_online_gmm_settings fab_online_gmm_defaults(int64_t G);
 
 /* vbgmm: a mixture of Gaussians by variational Bayes over the table: a Dirichlet on the weights, a Normal-Wishart on mean and precision of
  * a part, or of diagonals a Normal-Gamma on each coordinate.  Parts that the rows do not need lose them and are not in the result, whose
@@ -952,6 +970,7 @@ FAB_DEFAULTS_OF_PARTS(fab_minibatch_kmeans_settings, fab_minibatch_kmeans_defaul
 FAB_DEFAULTS_OF_PARTS(fab_mfa_settings, fab_mfa_defaults, "mfa")
 FAB_DEFAULTS_OF_PARTS(fab_online_mfa_settings, fab_online_mfa_defaults, "online-mfa")
 FAB_DEFAULTS_OF_PARTS(fab_gmm_settings, fab_gmm_defaults, "gmm")
+FAB_DEFAULTS_OF_PARTS(fab_online_gmm_settings, fab_online_gmm_defaults, "online-gmm")
 FAB_DEFAULTS_OF_PARTS(fab_vbgmm_settings, fab_vbgmm_defaults, "vbgmm")
 FAB_DEFAULTS_OF_RANK(fab_online_ml_settings, fab_online_ml_defaults, "online-ml")
 FAB_DEFAULTS_OF_RANK(fab_recursive_em_settings, fab_recursive_em_defaults, "recursive-em")

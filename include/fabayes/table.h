@@ -926,6 +926,8 @@ FAB_API double fab_clusters_view_bic(const fab_clusters_view *v, double loglik, 
 /* The next rows of a source; n = 0 at its end.  Its columns are those of the fit, or refused. */
 FAB_API fab_status fab_clusters_view_next(fab_clusters_view *v, fab_source *s,
                                           fab_clusters_rows *r);
+/* The rows themselves, of the last fab_clusters_view_next.  Lends until the next one or free. */
+FAB_API fab_rows fab_clusters_view_rows(const fab_clusters_view *v);
 /* Rows in memory, at most 1024 of them. */
 FAB_API fab_status fab_clusters_view_assign(fab_clusters_view *v, const fab_rows *x,
                                             fab_clusters_rows *r);

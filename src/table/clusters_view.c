@@ -33,7 +33,7 @@ struct fab_clusters_view {
     double *x;           /* PIECE x columns */
     int64_t columns;
     double *l, *far, *z; /* PIECE x G, PIECE x G, PIECE x q */
-    fab_clusters_rows rows;
+    fab_rows seen;       /* of the last next */
     int64_t *cluster;
     double *density, *cost;
 };
@@ -190,8 +190,13 @@ fab_status fab_clusters_view_next(fab_clusters_view *v, fab_source *s, fab_clust
         v->columns = columns;
     }
     FAB_TRY(fab_source_next(s, PIECE, v->x, &got));
-    const fab_rows rows = {.p = v->x + label, .type = FAB_F64, .n = got, .ld = columns};
-    return got ? fab_clusters_view_assign(v, &rows, r) : FAB_OK;
+    v->seen = (fab_rows){.p = v->x + label, .type = FAB_F64, .n = got, .ld = columns};
+    return got ? fab_clusters_view_assign(v, &v->seen, r) : FAB_OK;
+}
+
+fab_rows fab_clusters_view_rows(const fab_clusters_view *v)
+{
+    return v->seen;
 }
 
 /* ---- 3, 4 ------------------------------------------------------------------------------------------- */

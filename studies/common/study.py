@@ -27,6 +27,7 @@ INSTEAD = {
     "mnist": "net, vifa, sgd", "slang-logistic": "slang, glm", "thesis-uci-predict": "vifa, predict",
     "thesis-uci-posterior": "vifa, exact", "method-comparison": "vifa, slang, swag, laplace_net",
     "kmeans-seeding": "kmeans, centres", "dpmeans": "dpmeans", "notes-svm": "svm",
+    "mfa-mnist": "mfa, clusters", "mixtures": "mfa, clusters", "stream-drift": "mfa", "kmeans-peers": "kmeans, minibatch_kmeans",
     "network-peers": "candidates, vifa, laplace_net",
 }
 

@@ -6,7 +6,7 @@ with `killed FILE:` is killed when FILE appears, and nothing of it is recorded: 
 # SPDX-License-Identifier: MIT
 
 VERBS = ("fa", "fit", "update", "predict", "score", "report", "tune", "propose", "sample", "compare", "cluster", "merge", "test", "evidence", "info", "methods", "demo")
-METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "mfa", "online-mfa", "gmm", "vbgmm", "exact", "ridge", "cavi", "spike-slab",
+METHODS = ("online-ml", "recursive-em", "online-em", "stochastic-em", "online-sga", "ml", "em", "ppca", "pca", "mfa", "online-mfa", "gmm", "online-gmm", "vbgmm", "exact", "ridge", "cavi", "spike-slab",
            "erm", "lasso", "elastic-net", "quantile", "laplace", "map", "vga", "kalman", "rvga", "lrvga", "gp", "kernel-ridge", "vfe", "dtc", "fitc", "sgd", "ensemble", "vifa", "meanfield", "swa", "swag",
            "multiswag", "iterate-averaging", "slang", "vogn")
 
@@ -101,6 +101,11 @@ def cluster():
                "cluster vectors.csv -k auto --max-clusters 3", tolerance=1e-4)
     yield Case("cluster-stream", "cluster vectors1.csv -k 2 -q 1 -m online-mfa --first=40 --block=20 -o u.safetensors --quiet",
                "update u.safetensors vectors2.csv -o w.safetensors", "cluster - -k 2 -q 1 --first=40 --json < vectors.csv", tolerance=1e-4)
+    yield Case("cluster-stream-gaussians", "cluster vectors1.csv -k 2 -m online-gmm --first=40 --block=20 --kappa=0.7 -o u.safetensors --quiet",
+               "update u.safetensors vectors2.csv -o w.safetensors", "cluster vectors.csv -k 2 -m online-gmm --covariance=diag --first=40 --block=20 --forget=0.99 --json",
+               "cluster vectors.csv -k 2 -m online-gmm --forget=0.9 --kappa=0.7", tolerance=1e-4)
+    yield Case("cluster-two", "cluster vectors.csv -k 2 -o a.safetensors --quiet", "cluster vectors.csv -k 3 -m gmm -o b.safetensors --quiet",
+               "compare a.safetensors b.safetensors vectors.csv --json", "report b.safetensors vectors.csv -o page.html", "cluster vectors.csv -m dpmeans -k auto --lambda=30", tolerance=1e-4)
     yield Case("cluster-means", "cluster vectors.csv -k 3 -o q.safetensors --threads 2", "predict q.safetensors vectors1.csv", "score q.safetensors vectors.csv --json",
                "cluster vectors.csv -k 3 --start=kmeans++ --restarts=2 --tol=1e-4 --json --threads 1", "cluster vectors.csv -k 3 -m soft-kmeans --sigma=1 --json",
                "cluster vectors.csv -m dpmeans --lambda=30 --json", "cluster vectors.csv -m dpmeans --lambda=30 --update=immediate", tolerance=1e-4)

@@ -8,7 +8,7 @@
  *   3  r = the responsibilities under the present mixture, with the wide parts (parts.c)
  *   4  of each part: w = sum r, e = sum r (x - mu) / w;  X = [sqrt(r) (x - mu - e), sqrt(n w / (n + w)) e]
  *      S <- n / (n + w) S + 1 / (n + w) X X', back to rank R by EM (absorb);  mu += w / (n + w) e,  n += w
- *      (forget: n <- n forget^w before this);  psi at least `floor` variances of the column
+ *      (before this forget: n <- n forget^w;  kappa: n <- c n, so that the block has the share (t0 + t)^-kappa);  psi at least `floor` variances of the column
  *   result:
  *   5  the pending rows are taken in a copy, and each part is cut from R to q by EM on itself; weights are shares of n
  *
@@ -18,12 +18,11 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "base/memory.h"
-#include "base/rows.h"
 #include "base/settings.h"
 #include "fit/method.h"
 #include "methods/mixture/mix.h"
+#include "methods/mixture/waiting.h"
 #include "posterior/absorb.h"
-#include "train/state.h"
 #include <math.h>
 #include <string.h>
 
@@ -63,6 +62,9 @@ static const fab_field fields[] = {
     FIELD(max_iter, I64, 1000, 1, 1e6, "cut to q: at most so many EM steps"),
     FIELD(memory, F64, 256, 0.001, 1e9, "MB for rows when first and block are auto"),
     FIELD(seed, I64, 1, 0, 0x1p53, "seed of the starts and moves"),
+    FIELD(kappa, F64, 0, 0, 1,
+          "share (t0 + t)^-kappa of block t, above .5 to converge; 0: running sums, rows alike"),
+    FIELD(t0, F64, 2, 0, 1e9, "of kappa"),
 };
 _Static_assert(sizeof(SETTINGS) == 8 * sizeof fields / sizeof *fields, "every setting has its row");
 static const fab_fields table = TABLE("online-mfa", fields);
@@ -104,8 +106,7 @@ typedef struct online_mfa {
     int threads;
 
     /* The stream. */
-    int64_t started, pending;  /* rows that wait */
-    double *rows, *w;          /* the larger of first and block x D; their weights */
+    fab_waiting wait;
     double *n;                 /* G */
     double *mu, *psi, *F;      /* G x D, G x D, G x D x R, in one piece behind n */
     double *centre, *variance; /* D: of the first rows */
@@ -126,11 +127,6 @@ typedef struct online_mfa {
     int64_t floored;
 } online_mfa;
 
-static int64_t room_of(const online_mfa *e)
-{
-    return e->set.first > e->set.block ? e->set.first : e->set.block;
-}
-
 /* Numbers of n, mu, psi, F. */
 static int64_t numbers_of(const online_mfa *e)
 {
@@ -141,8 +137,7 @@ static void layout(fab_layout *l, void *handle)
 {
     online_mfa *e = handle;
     const int64_t D = e->D, G = e->set.G;
-    e->rows = fab_place(l, room_of(e) * D, sizeof *e->rows);
-    e->w = fab_place(l, room_of(e), sizeof *e->w);
+    fab_waiting_layout(l, &e->wait);
     e->n = fab_place(l, numbers_of(e), sizeof *e->n);
     e->mu = e->n ? e->n + G : NULL;
     e->psi = e->n ? e->mu + G * D : NULL;
@@ -151,7 +146,7 @@ static void layout(fab_layout *l, void *handle)
     e->variance = fab_place(l, D, sizeof *e->variance);
     e->score = fab_place(l, 2, sizeof *e->score);
     e->weight = fab_place(l, G, sizeof *e->weight);
-    e->share = fab_place(l, room_of(e) * G, sizeof *e->share);
+    e->share = fab_place(l, fab_waiting_room(&e->wait) * G, sizeof *e->share);
     e->own = fab_place(l, G, sizeof(fab_gauss *));
     e->part = fab_place(l, G, sizeof(fab_gauss *));
     e->shares = fab_place(l, G, sizeof *e->shares);
@@ -188,7 +183,14 @@ static fab_status prototype(online_mfa *e, const void *settings, const fab_input
         return FAB_FAIL(FAB_BAD_ARGUMENT,
                         "online-mfa: first = %lld rows for G = %lld parts, expected twice as many",
                         (long long)e->set.first, (long long)e->set.G);
+    FAB_TRY(fab_waiting_check("online-mfa", e->set.kappa, e->set.forget));
     e->R = e->set.inner_rank;
+    e->wait = (fab_waiting){.who = "online-mfa",
+                            .D = e->D,
+                            .first = e->set.first,
+                            .block = e->set.block,
+                            .kappa = e->set.kappa,
+                            .t0 = e->set.t0};
     e->watch = fab_watch_of(x);
     e->threads = run.threads;
     e->parts = (fab_parts){.who = "online-mfa",
@@ -222,8 +224,8 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
                          .progress = ask,
                          .progress_ctx = e};
     const fab_absorb_settings a = absorb_settings(e);
-    const fab_status s =
-        fab_absorb_create(&e->absorb, e->D, e->R, room_of(e) + 1, &a, sizeof a, &e->exec);
+    const fab_status s = fab_absorb_create(&e->absorb, e->D, e->R, fab_waiting_room(&e->wait) + 1,
+                                           &a, sizeof a, &e->exec);
     if (s != FAB_OK) {
         release(e);
         return s;
@@ -259,7 +261,7 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
                           8 * G * (double)proto.D * (double)(proto.set.q + 2);
     return (double)fab_build_size(sizeof proto, &proto, layout) +
            (starting > ending ? starting : ending) +
-           fab_absorb_bytes(proto.D, proto.R, room_of(&proto) + 1, &a, NULL);
+           fab_absorb_bytes(proto.D, proto.R, fab_waiting_room(&proto.wait) + 1, &a, NULL);
 }
 
 /* ---- 4, and the end of 2 ------------------------------------------------------------------------------ */
@@ -294,29 +296,34 @@ static int64_t load_columns(online_mfa *e, int64_t g, int64_t m, double *w, doub
     *w = 0;
     memset(mean, 0, (size_t)D * sizeof *mean);
     for (int64_t j = 0; j < m; j++) {
-        const double r = e->share[j * G + g] * e->w[j];
+        const double r = e->share[j * G + g] * e->wait.w[j];
         if (!(r > 0)) continue;
         *w += r;
-        for (int64_t i = 0; i < D; i++) mean[i] += r * (e->rows[j * D + i] - mu[i]);
+        for (int64_t i = 0; i < D; i++) mean[i] += r * (e->wait.rows[j * D + i] - mu[i]);
     }
     if (!(*w > LEAST_WEIGHT)) return 0;
     for (int64_t i = 0; i < D; i++) mean[i] /= *w;
     for (int64_t j = 0; j < m; j++) {
-        const double r = e->share[j * G + g] * e->w[j], root = sqrt(r);
+        const double r = e->share[j * G + g] * e->wait.w[j], root = sqrt(r);
         if (!(r > 0)) continue;
         double *x = X + k++ * D;
-        for (int64_t i = 0; i < D; i++) x[i] = root * (e->rows[j * D + i] - mu[i] - mean[i]);
+        for (int64_t i = 0; i < D; i++) x[i] = root * (e->wait.rows[j * D + i] - mu[i] - mean[i]);
     }
     return k;
 }
 
-static fab_status move_part(online_mfa *e, int64_t g, int64_t m)
+/* past: fab_waiting_past */
+static fab_status move_part(online_mfa *e, int64_t g, int64_t m, double past)
 {
     const int64_t D = e->D;
     double w, *mean = e->parts.small, *X = fab_absorb_columns(e->absorb);
     int64_t k = load_columns(e, g, m, &w, mean);
-    if (k == 0) return FAB_OK;
-    const double n = e->n[g] * pow(e->set.forget, w), after = n + w, root = sqrt(n * w / after);
+    if (k == 0) {
+        e->n[g] *= past;
+        return FAB_OK;
+    }
+    const double n = past * e->n[g] * pow(e->set.forget, w), after = n + w,
+                 root = sqrt(n * w / after);
     for (int64_t i = 0; i < D; i++) X[k * D + i] = root * mean[i];
     fab_gauss q = wide_part(e, g);
     FAB_TRY(fab_absorb_loaded(e->absorb, &q, n / after, 1 / after, k + 1));
@@ -354,10 +361,10 @@ static fab_status widen(online_mfa *e, int64_t g, int64_t m, const fab_parts *fr
 
 /* ---- 1 ------------------------------------------------------------------------------------------------ */
 
-static fab_status responsibilities(online_mfa *e, int64_t m)
+static fab_status responsibilities(online_mfa *e)
 {
     double all = 0;
-    const fab_rows rows = {e->rows, FAB_F64, m, e->D};
+    const fab_rows rows = fab_waiting_rows(&e->wait);
     for (int64_t g = 0; g < e->set.G; g++) all += e->n[g];
     for (int64_t g = 0; g < e->set.G; g++) e->weight[g] = e->n[g] / all;
     e->parts.weight = e->weight;
@@ -367,21 +374,21 @@ static fab_status responsibilities(online_mfa *e, int64_t m)
     e->parts.centre = e->centre;
     e->parts.variance = e->variance;
     FAB_TRY(fab_parts_begin(&e->parts));
-    fab_parts_rows(&e->parts, &rows, e->w, NULL, NULL, e->share);
+    fab_parts_rows(&e->parts, &rows, e->wait.w, NULL, NULL, e->share);
     return FAB_OK;
 }
 
 static fab_status start_with(online_mfa *e, fab_mix *mix, int64_t m)
 {
     const int64_t D = e->D, G = e->set.G;
-    const fab_rows rows = {e->rows, FAB_F64, m, D};
-    FAB_TRY(fab_mix_rows(mix, &rows, e->w));
+    const fab_rows rows = fab_waiting_rows(&e->wait);
+    FAB_TRY(fab_mix_rows(mix, &rows, e->wait.w));
     FAB_TRY(fab_mix_run(mix));
     fab_parts *from = fab_mix_parts(mix);
     memcpy(e->centre, from->centre, (size_t)D * sizeof *e->centre);
     memcpy(e->variance, from->variance, (size_t)D * sizeof *e->variance);
     FAB_TRY(fab_parts_begin(from));
-    fab_parts_rows(from, &rows, e->w, NULL, NULL, e->share);
+    fab_parts_rows(from, &rows, e->wait.w, NULL, NULL, e->share);
     for (int64_t g = 0; g < G; g++) {
         FAB_TRY(widen(e, g, m, from));
         (void)ask(e, "", g, G);
@@ -399,37 +406,38 @@ static fab_status start(online_mfa *e, int64_t m)
     return s;
 }
 
-/* Take the pending rows in. */
-static fab_status flush(online_mfa *e)
+/* 4, of all parts */
+static fab_status move_parts(online_mfa *e, int64_t m)
 {
-    const int64_t m = e->pending;
+    double all = 0;
+    for (int64_t g = 0; g < e->set.G; g++) all += e->n[g];
+    const double past = fab_waiting_past(&e->wait, all, e->parts.rows);
+    e->score[0] += e->parts.loglik;
+    e->score[1] += e->parts.rows;
+    for (int64_t g = 0; g < e->set.G; g++) FAB_TRY(move_part(e, g, m, past));
+    return FAB_OK;
+}
+
+/* Take the pending rows in. */
+static fab_status flush(void *handle)
+{
+    online_mfa *e = handle;
+    const int64_t m = e->wait.n;
     const int before = fab_blas_enter();
-    fab_status s = e->started ? responsibilities(e, m) : start(e, m);
-    if (s == FAB_OK && e->started) {
-        e->score[0] += e->parts.loglik;
-        e->score[1] += e->parts.rows;
-        for (int64_t g = 0; g < e->set.G && s == FAB_OK; g++) s = move_part(e, g, m); /* 4 */
-    }
+    fab_status s = e->wait.started ? responsibilities(e) : start(e, m);
+    if (s == FAB_OK && e->wait.started) s = move_parts(e, m);
     fab_blas_leave(before);
     if (s != FAB_OK) return s;
-    e->started = 1;
-    e->pending = 0;
+    e->wait.blocks[0] += (double)e->wait.started;
+    e->wait.started = 1;
+    e->wait.n = 0;
     return FAB_OK;
 }
 
 static fab_status update(void *handle, const fab_examples *x)
 {
     online_mfa *e = handle;
-    for (int64_t j = 0; j < x->x.n; j++) {
-        fab_rows_get(&x->x, j, e->D, e->rows + e->pending * e->D);
-        e->w[e->pending++] = x->weight ? x->weight[j] : 1;
-        if (e->pending < (e->started ? e->set.block : e->set.first)) continue;
-        const fab_status s = flush(e);
-        if (s == FAB_OK) continue;
-        e->pending--; /* this row has not been taken */
-        return s;
-    }
-    return FAB_OK;
+    return fab_waiting_update(&e->wait, x, flush, e);
 }
 
 static double work(const void *handle)
@@ -473,8 +481,8 @@ static fab_status cut_parts(online_mfa *e)
 static fab_status mixture(void *handle, const fab_mixture **q)
 {
     online_mfa *e = handle;
-    const int64_t pending = e->pending, started = e->started, size = numbers_of(e);
-    const double score[2] = {e->score[0], e->score[1]};
+    const int64_t pending = e->wait.n, started = e->wait.started, size = numbers_of(e);
+    const double score[2] = {e->score[0], e->score[1]}, blocks = e->wait.blocks[0];
     fab_status s = FAB_OK;
     if (pending) {
         if (!e->kept)
@@ -485,8 +493,9 @@ static fab_status mixture(void *handle, const fab_mixture **q)
     if (s == FAB_OK) s = cut_parts(e);
     if (pending) {
         memcpy(e->n, e->kept, (size_t)size * sizeof *e->kept);
-        e->pending = pending;
-        e->started = started;
+        e->wait.n = pending;
+        e->wait.started = started;
+        e->wait.blocks[0] = blocks;
         e->score[0] = score[0], e->score[1] = score[1];
     }
     *q = &e->mixture;
@@ -511,8 +520,8 @@ static fab_states states_of(online_mfa *e)
 {
     const int64_t D = e->D, G = e->set.G;
     fab_states s = {0};
-    fab_states_add(&s, "state.started", FAB_I64, 1, 0, &e->started);
-    if (e->started) {
+    fab_waiting_save(&e->wait, &s);
+    if (e->wait.started) {
         fab_states_add(&s, "state.n", FAB_F64, G, 0, e->n);
         fab_states_add(&s, "state.mu", FAB_F64, G, D, e->mu);
         fab_states_add(&s, "state.psi", FAB_F64, G, D, e->psi);
@@ -521,10 +530,7 @@ static fab_states states_of(online_mfa *e)
         fab_states_add(&s, "state.variance", FAB_F64, D, 0, e->variance);
         fab_states_add(&s, "state.score", FAB_F64, 2, 0, e->score);
     }
-    if (e->pending) {
-        fab_states_add(&s, "state.pending", FAB_F64, e->pending, D, e->rows);
-        fab_states_add(&s, "state.pending_weight", FAB_F64, e->pending, 0, e->w);
-    }
+    fab_waiting_save_rows(&e->wait, &s);
     return s;
 }
 
@@ -536,11 +542,8 @@ static fab_status save(void *handle, fab_tensors *t)
 
 static fab_status check_loaded(const online_mfa *e)
 {
-    for (int64_t j = 0; j < e->pending; j++)
-        if (!(e->w[j] > 0))
-            return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending_weight' has the weight %g",
-                            e->w[j]);
-    if (!e->started) return FAB_OK;
+    FAB_TRY(fab_waiting_check_loaded(&e->wait));
+    if (!e->wait.started) return FAB_OK;
     for (int64_t g = 0; g < e->set.G; g++) {
         const fab_gauss S = wide_part(e, g);
         if (!(e->n[g] >= 0))
@@ -556,15 +559,7 @@ static fab_status check_loaded(const online_mfa *e)
 static fab_status load(void *handle, const fab_tensors *t)
 {
     online_mfa *e = handle;
-    const fab_tensor *pending = fab_tensors_find(t, "state.pending");
-    FAB_TRY(fab_state_take(t, "state.started", FAB_I64, 1, (int64_t[]){1}, &e->started));
-    e->started = e->started != 0;
-    const int64_t room = e->started ? e->set.block : e->set.first;
-    e->pending = 0;
-    if (pending && (pending->ndim != 2 || pending->shape[0] < 0 || pending->shape[0] >= room))
-        return FAB_FAIL(FAB_BAD_FILE, "tensor 'state.pending' does not fit a block of %lld rows",
-                        (long long)room);
-    if (pending) e->pending = pending->shape[0];
+    FAB_TRY(fab_waiting_load(&e->wait, t));
     const fab_states s = states_of(e);
     FAB_TRY(fab_states_load(&s, t));
     return check_loaded(e);

@@ -40,10 +40,12 @@ enum {
     TRIANGLE = 48,          /* columns of a triangle that are multiplied at a time */
     BLOCK_NUMBERS = 1 << 19 /* of a block of rows */
 };
-#define LEAST      1e-30 /* of a responsibility: what is less does not reach the last bit of a sum */
-#define LOG_LEAST  -69.0775527898213705
-#define LOG_2PI    1.8378770664093454836
-#define FAR        1e6 /* of (mu - c)' psi^-1 (mu - c): 1e-10 of it is lost beside d' psi^-1 d */
+#define LEAST     1e-30 /* of a responsibility: what is less does not reach the last bit of a sum */
+#define LOG_LEAST -69.0775527898213705
+#define LOG_2PI   1.8378770664093454836
+#define FAR       1e6 /* of (mu - c)' psi^-1 (mu - c): 1e-10 of it is lost beside d' psi^-1 d */
+#define UNKNOWN \
+    1e-14 /* of the largest eigenvalue, for each column: rounding of the sums hides what is less */
 #define LEAST_ROWS 1.0 /* of a part that lives */
 
 static int is_full(const fab_parts *p)
@@ -423,9 +425,11 @@ static fab_status move_full(fab_parts *p, int64_t set, double *S)
         memcpy(L, S, (size_t)(D * D) * sizeof *L);
         FAB_TRY(fab_eig(D, L, values, work));
         double *half = L + D * D;
+        const double known = UNKNOWN * (double)D * values[D - 1];
+        const double least = p->least > known ? p->least : known;
         for (int64_t j = 0; j < D; j++) {
-            p->floored += values[j] < p->least;
-            const double root = sqrt(values[j] < p->least ? p->least : values[j]);
+            p->floored += values[j] < least;
+            const double root = sqrt(values[j] < least ? least : values[j]);
             for (int64_t i = 0; i < D; i++) half[i + j * D] = L[i + j * D] * root;
         }
         fab_mm(FAB_N, FAB_T, D, D, D, 1, half, half, 0, S);
