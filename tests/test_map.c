@@ -436,13 +436,15 @@ static fab_status all_calls(void)
     const fab_exec x = {.threads = 1};
     fab_map_plan p = {0};
     fab_map_report report;
+    double most;
     fab_dataset *t = NULL;
     fab_scaling *k = NULL, *back = NULL;
     char *text = NULL;
     fab_status s = fab_dataset_create(&t, &(fab_data){.arrays = &a});
     if (s == FAB_OK) s = fab_scaling_create(&k, t, FAB_TARGET_REAL, 1, 1);
     if (s == FAB_OK) s = fab_map_read(&p, "nystrom:1.3*rbf:l=1:5");
-    if (s == FAB_OK) s = fab_map_build(&p, k, t, FAB_LIKELIHOOD_GAUSSIAN, 1000, 1, &report, &x);
+    if (s == FAB_OK)
+        s = fab_map_build(&p, k, t, FAB_LIKELIHOOD_GAUSSIAN, 1000, 1, &report, &most, &x);
     if (s == FAB_OK) s = fab_scaling_apply_on(k, t, &x);
     if (s == FAB_OK) s = fab_scaling_json(k, &text);
     if (s == FAB_OK) s = fab_scaling_from_json(&back, text);

@@ -5,7 +5,11 @@
  *      noise of variance 1 / curvature: the Gaussian that one step of Newton's method takes the likelihood for.  Of several
  *      classes the most frequent one against the others
  *   3  the parameters of the kernel that are not given: where the evidence of a Gaussian process of these rows is largest
- *   4  the map, behind the units
+ *   4  of nystrom: landmarks by that kernel.  Few landmarks leave much of the variance of a kernel that is best where nothing is left, and a smoother one
+ *      may be best for them: from there on to where the bound of vfe by these landmarks is largest (methods/vfe/climb.c), and landmarks again.  Of
+ *      the two kernels the one of higher approximate evidence log N(y; 0, Q + s^2 I), each at its own s^2, stays.  Not of landmarks that are more than
+ *      half of the rows, which leave little
+ *   5  the map, behind the units
  *
  * What then is fitted has the prior N(0, 1) for every weight, which makes the linear model that process: of a number without
  * an intercept, for y is centred; of others with one.
@@ -16,6 +20,7 @@
 #include "base/text.h"
 #include "data/columns/table.h"
 #include "kernel/features.h"
+#include "methods/vfe/climb.h"
 #include "model/likelihoods/likelihood.h"
 #include "train/evidence.h"
 #include <errno.h>
@@ -23,7 +28,14 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { LEAST_ROWS = 1000, EVIDENCE_ROWS = 2000, LEFT_ROWS = 64 /* at a time */ };
+#define CLIMB_TOL 1e-6 /* relative change of the bound at which 4 ends */
+#define FINE      1.05 /* steps of a noise */
+enum {
+    LEAST_ROWS = 1000,
+    EVIDENCE_ROWS = 2000,
+    CLIMB = 50,    /* evaluations of the bound, about */
+    LEFT_ROWS = 64 /* at a time */
+};
 
 /* ---- the text ------------------------------------------------------------------------------------------- */
 
@@ -276,9 +288,99 @@ static fab_status mean_left(double *mean, const fab_features *f, const rows *r, 
     return s;
 }
 
+static double mean_square(const rows *r)
+{
+    double sum = 0;
+    for (int64_t i = 0; i < r->t->n; i++) sum += r->y[i] * r->y[i];
+    return sum / (double)r->t->n;
+}
+
+static fab_status bound_of(fab_bound **b, fab_bound_kind kind, const fab_features *f, const rows *r,
+                           const fab_exec *x)
+{
+    const fab_bound_rows of = {r->t->n, r->t->x, r->y, r->weight};
+    return fab_bound_create(b, kind, fab_features_kernel(f), &of, fab_features_size(f),
+                            fab_features_landmarks(f), NULL, x);
+}
+
+/* log N(y; 0, Q + s^2 I), s^2 where it is largest; theta: room. */
+static fab_status approximate(const fab_features *f, const rows *r, double noise, double *theta,
+                              double *value, const fab_exec *x)
+{
+    fab_bound *b;
+    FAB_TRY(bound_of(&b, FAB_BOUND_DTC, f, r, x));
+    fab_kernel_get(fab_features_kernel(f), theta);
+    fab_status s = FAB_OK;
+    if (r->noise > 0)
+        s = fab_bound_at(b, theta, r->noise, NULL, 1, value, NULL);
+    else
+        s = fab_bound_settle(b, theta, mean_square(r), 2, &noise, value);
+    if (s == FAB_OK && !(r->noise > 0))
+        s = fab_bound_settle(b, theta, mean_square(r), FINE, &noise, value);
+    fab_bound_free(b);
+    return s;
+}
+
+/* k and *noise where the bound is largest, from those that f was made with. */
+static fab_status climb(const fab_features *f, fab_kernel *k, const rows *r, double *theta,
+                        double *noise, fab_evidence_report *found, const fab_exec *x)
+{
+    const fab_bound_plan plan = {
+        .evaluations = CLIMB, .noise = r->noise, .tol = CLIMB_TOL, .seed = 1};
+    const double scale = mean_square(r);
+    double value;
+    fab_bound *b;
+    FAB_TRY(bound_of(&b, FAB_BOUND_VFE, f, r, x));
+    fab_kernel_get(k, theta);
+    fab_status s = FAB_OK;
+    if (!(r->noise > 0)) s = fab_bound_settle(b, theta, scale, 2, noise, &value);
+    if (s == FAB_OK) s = fab_bound_climb(b, k, &plan, scale, theta, noise, found, x);
+    if (s == FAB_OK) s = fab_kernel_set(k, theta);
+    fab_bound_free(b);
+    return s;
+}
+
+/* 4 with room for theta: *f and the report become those of the bound where these are better. */
+static fab_status suit(fab_features **f, const fab_map_plan *p, fab_kernel *k, const rows *few,
+                       const rows *all, fab_map_report *report, double *most, double *theta,
+                       const fab_exec *x)
+{
+    fab_evidence_report found = {0};
+    fab_features *g = NULL;
+    double noise = report->noise, before = 0, after = 0;
+    FAB_TRY(approximate(*f, few, noise, theta, &before, x));
+    FAB_TRY(climb(*f, k, few, theta, &noise, &found, x));
+    FAB_TRY(fab_features_nystrom(&g, k, p->m, all->t->n, all->t->x, all->t->D, x));
+    const fab_status s = approximate(g, few, noise, theta, &after, x);
+    if (s != FAB_OK || !(after > before)) {
+        fab_features_free(g);
+        return s;
+    }
+    fab_features_free(*f);
+    *f = g;
+    *most = report->noise = noise;
+    report->at_bound = found.at_bound;
+    report->converged = found.converged;
+    return FAB_OK;
+}
+
+/* 4; few: the rows of the evidence, all: those that landmarks are of. */
+static fab_status landmarks(fab_features **f, const fab_map_plan *p, fab_kernel *k, const rows *few,
+                            const rows *all, fab_map_report *report, double *most,
+                            const fab_exec *x)
+{
+    double *theta;
+    FAB_TRY(fab_features_nystrom(f, k, p->m, all->t->n, all->t->x, all->t->D, x));
+    if (!few->t || 2 * fab_features_size(*f) > few->t->n) return FAB_OK;
+    FAB_TRY(fab_alloc_array((void **)&theta, fab_kernel_size(k), sizeof *theta, "features"));
+    const fab_status s = suit(f, p, k, few, all, report, most, theta, x);
+    fab_release(theta);
+    return s;
+}
+
 static fab_status build(const fab_map_plan *p, fab_scaling *k, fab_kernel *kernel,
                         const fab_dataset *t, fab_likelihood likelihood, int64_t n, int whole,
-                        fab_map_report *report, const fab_exec *x)
+                        fab_map_report *report, double *most, const fab_exec *x)
 {
     rows few = {0}, all = {0};
     fab_process *process = NULL;
@@ -292,8 +394,7 @@ static fab_status build(const fab_map_plan *p, fab_scaling *k, fab_kernel *kerne
     }
     if (s == FAB_OK && p->kind == FAB_MAP_NYSTROM) {
         s = open_rows(&all, k, t, likelihood, fab_map_rows(p, n), whole);
-        if (s == FAB_OK)
-            s = fab_features_nystrom(&f, kernel, p->m, all.t->n, all.t->x, all.t->D, x);
+        if (s == FAB_OK) s = landmarks(&f, p, kernel, &few, &all, report, most, x);
         if (s == FAB_OK) s = mean_left(&report->left, f, &all, x);
     } else if (s == FAB_OK) {
         s = fab_features_rff(&f, kernel, p->m, p->orthogonal, (uint64_t)p->seed);
@@ -308,15 +409,16 @@ static fab_status build(const fab_map_plan *p, fab_scaling *k, fab_kernel *kerne
 
 fab_status fab_map_build(const fab_map_plan *p, fab_scaling *k, const fab_dataset *t,
                          fab_likelihood likelihood, int64_t n, int whole, fab_map_report *report,
-                         const fab_exec *x)
+                         double *most, const fab_exec *x)
 {
     const char **names;
     fab_kernel *kernel;
     *report = (fab_map_report){0};
+    *most = 0;
     FAB_TRY(fab_scaling_columns(k, &names));
     fab_status s = fab_kernel_create(&kernel, p->kernel, k->D, names);
     fab_release(names);
-    if (s == FAB_OK) s = build(p, k, kernel, t, likelihood, n, whole, report, x);
+    if (s == FAB_OK) s = build(p, k, kernel, t, likelihood, n, whole, report, most, x);
     fab_kernel_free(kernel);
     return s;
 }

@@ -26,10 +26,10 @@ int64_t fab_map_rows(const fab_map_plan *p, int64_t rows);
 /* Put the map behind the units k, which were made of t, in the user's units.  Its kernel is where the evidence of a Gaussian
  * process of at most `rows` rows is largest, of a target that is no number by one step of Newton's method from a constant;
  * landmarks are of fab_map_rows rows: the first ones, or with `whole` evenly spread over t.  *report (zeros where all was given):
- * what the search found. */
+ * what the search found.  *most: more than that does not count of what landmarks leave of a row (fab_fitting.left); 0: all does. */
 fab_status fab_map_build(const fab_map_plan *p, fab_scaling *k, const fab_dataset *t,
                          fab_likelihood likelihood, int64_t rows, int whole, fab_map_report *report,
-                         const fab_exec *x);
+                         double *most, const fab_exec *x);
 
 /* Is the map of a file the one that is asked for?  `file` begins the sentence. */
 fab_status fab_map_check(const fab_map_plan *p, const char *file, const fab_scaling *k);

@@ -152,7 +152,7 @@ static void add_left(fab_fitting *f, const fab_dataset *t, int64_t first, int64_
 {
     for (int64_t i = first; i < first + n && t->residual; i++) {
         const double w = t->weight ? t->weight[i] : 1;
-        f->left.sum += w * t->residual[i];
+        f->left.sum += w * (f->left.most > 0 ? fmin(t->residual[i], f->left.most) : t->residual[i]);
         f->left.rows += w;
     }
 }

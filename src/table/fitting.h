@@ -21,9 +21,10 @@ typedef struct fab_fitting {
     double guess;       /* of beta, for a stream that learns it; 0: none */
     fab_fit *fit;       /* NULL: not open */
     /* Features of a kernel: what they leave of the variance of the predictors (fab_dataset.residual), summed over weighted rows,
-     * and their weights.  A noise that is learned holds its mean, which is taken off it: the rest is y's own. */
+     * and their weights.  A noise that is learned holds its mean, which is taken off it: the rest is y's own.  A row of which more than `most` is left
+     * counts as if that were: the mean of few rows far from all landmarks says nothing of the noise.  0: no row does. */
     struct {
-        double sum, rows;
+        double sum, rows, most;
     } left;
 } fab_fitting;
 

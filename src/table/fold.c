@@ -14,7 +14,8 @@
 struct fab_fold {
     fab_dataset *train, *test; /* in fitting units */
     fab_scaling *k;
-    double *y; /* of the test rows, in the user's units */
+    double *y;   /* of the test rows, in the user's units */
+    double most; /* of what features leave (fab_fitting.left) */
 };
 
 /* One thread, watched as x says. */
@@ -32,9 +33,9 @@ static fab_status map(fab_fold *f, const fab_recipe *r)
     fab_map_plan p;
     fab_map_report report;
     FAB_TRY(fab_map_read(&p, r->features));
-    const fab_status s =
-        p.kind ? fab_map_build(&p, f->k, f->train, r->likelihood, FAB_SCALE_ROWS, 1, &report, NULL)
-               : FAB_OK;
+    const fab_status s = p.kind ? fab_map_build(&p, f->k, f->train, r->likelihood, FAB_SCALE_ROWS,
+                                                1, &report, &f->most, NULL)
+                                : FAB_OK;
     fab_map_close(&p);
     return s;
 }
@@ -103,7 +104,7 @@ static fab_status fit(fab_fitting *t, const fab_fold *f, const fab_recipe *r, co
                       const fab_exec *x)
 {
     const size_t size = r->method->fields->size;
-    *t = (fab_fitting){.what = *r, .units = f->k, .exec = alone(x)};
+    *t = (fab_fitting){.what = *r, .units = f->k, .exec = alone(x), .left = {.most = f->most}};
     FAB_TRY(fab_alloc_array(&t->settings, 1, size, "fold"));
     memcpy(t->settings, settings, size);
     FAB_TRY(fab_fitting_model(t));

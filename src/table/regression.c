@@ -536,8 +536,9 @@ static fab_status find_map(fab_regression *r)
     const int64_t rows = r->plan.scale_rows ? r->plan.scale_rows : FAB_SCALE_ROWS;
     FAB_TRY(fab_regression_of_data(
         r, fab_map_build(&r->map, r->scaling, r->table, r->fit.what.likelihood, rows,
-                         !r->fit.what.method->streams, &r->mapped, &r->exec)));
-    if (r->mapped.noise > 0) r->fit.guess = 1 / (r->mapped.noise + r->mapped.left);
+                         !r->fit.what.method->streams, &r->mapped, &r->fit.left.most, &r->exec)));
+    const double left = r->fit.left.most > 0 ? 0 : r->mapped.left; /* a bound's noise has it */
+    if (r->mapped.noise > 0) r->fit.guess = 1 / (r->mapped.noise + left);
     return FAB_OK;
 }
 

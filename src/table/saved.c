@@ -8,6 +8,7 @@
 #include "la/ops.h"
 #include "table/regression.h"
 #include "table/same.h"
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -60,10 +61,11 @@ static fab_status describe(const fab_regression *r, fab_tensors *more)
     if (s != FAB_OK)
         return s == FAB_BAD_ARGUMENT ? FAB_BAD_DATA : s; /* a name in the data that is not UTF-8 */
     if (r->fit.left.rows > 0) {
-        char sum[32], rows[32], left[100];
+        char sum[32], rows[32], most[32], left[130];
         fab_print_double(sum, sizeof sum, r->fit.left.sum);
         fab_print_double(rows, sizeof rows, r->fit.left.rows);
-        snprintf(left, sizeof left, "{\"sum\": %s, \"rows\": %s}", sum, rows);
+        fab_print_double(most, sizeof most, r->fit.left.most);
+        snprintf(left, sizeof left, "{\"sum\": %s, \"rows\": %s, \"most\": %s}", sum, rows, most);
         FAB_TRY(fab_tensors_set(more, "left", left));
     }
     if (r->ahead) FAB_TRY(fab_prequential_save(r->ahead, more));
@@ -122,14 +124,17 @@ static fab_status take_network(fab_regression *r, const fab_tensors *file)
 static fab_status take_left(fab_regression *r, const fab_tensors *file)
 {
     const char *json = fab_tensors_get(file, "left");
-    double sum, rows;
+    double sum, rows, most;
     if (!json) return FAB_OK;
     FAB_TRY(fab_json_number_or_nan(json, "sum", &sum));
     FAB_TRY(fab_json_number_or_nan(json, "rows", &rows));
-    if (!(sum >= 0 && rows > 0))
+    FAB_TRY(fab_json_number_or_nan(json, "most", &most));
+    if (isnan(most)) most = 0; /* a file of an earlier version */
+    if (!(sum >= 0 && rows > 0 && most >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "what its features leave of the variance cannot be");
     r->fit.left.sum = sum;
     r->fit.left.rows = rows;
+    r->fit.left.most = most;
     return FAB_OK;
 }
 

@@ -175,6 +175,16 @@ void fab_bound_free(fab_bound *b)
     fab_release(b);
 }
 
+fab_bound_kind fab_bound_kind_of(const fab_bound *b)
+{
+    return b->kind;
+}
+
+const fab_bound_rows *fab_bound_rows_of(const fab_bound *b)
+{
+    return &b->rows;
+}
+
 int64_t fab_bound_size(const fab_bound *b)
 {
     return b->m;

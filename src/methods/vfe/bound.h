@@ -43,7 +43,9 @@ fab_status fab_bound_at(fab_bound *b, const double *theta, double noise, const d
  * value is then that of all rows. */
 fab_status fab_bound_add(fab_bound *b, const fab_bound_rows *rows, double *value);
 
-int64_t fab_bound_size(const fab_bound *b); /* m */
+fab_bound_kind fab_bound_kind_of(const fab_bound *b);
+const fab_bound_rows *fab_bound_rows_of(const fab_bound *b); /* lent until free */
+int64_t fab_bound_size(const fab_bound *b);                  /* m */
 const double *fab_bound_inputs(const fab_bound *b);
 const double *fab_bound_centre(const fab_bound *b);
 double fab_bound_jitter(const fab_bound *b);

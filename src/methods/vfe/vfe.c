@@ -29,6 +29,7 @@
 #include "kernel/features.h"
 #include "la/small.h"
 #include "methods/vfe/bound.h"
+#include "methods/vfe/climb.h"
 #include "model/kernel.h"
 #include "model/likelihoods/likelihood.h"
 #include "train/evidence.h"
@@ -37,11 +38,8 @@
 #include <math.h>
 #include <string.h>
 
-#define RATE     0.2  /* of Adam */
-#define QUIETEST 1e-8 /* noise, times the mean square of y */
-#define LOUDEST  1e2
-#define LOG_2PI  1.8378770664093454836
-#define PI       3.14159265358979323846
+#define RATE 0.2 /* of Adam */
+#define PI   3.14159265358979323846
 enum { LANDMARK_ROWS = 8192, ORDER = 3 /* stream of the order of rows */ };
 
 typedef struct vfe {
@@ -332,83 +330,17 @@ static fab_status choose_inputs(const vfe *f, const fab_kernel *k, int64_t *m, d
     return s;
 }
 
-/* ---- 3 ------------------------------------------------------------------------------------------------ */
-
-/* r: the noise that S and c are of over another one, whose objective is asked for; B: room for m x m + m. */
-static double with_noise(const vfe *f, double r, double *B)
-{
-    const int64_t m = fab_bound_size(f->bound);
-    const fab_bound_sums *sums;
-    const double *c, *S;
-    double *z = B + m * m, fitted = 0;
-    fab_bound_state(f->bound, &sums, &c, &S);
-    for (int64_t i = 0; i < m * m; i++) B[i] = r * S[i];
-    for (int64_t i = 0; i < m; i++) z[i] = r * c[i];
-    fab_add_identity(m, B);
-    if (fab_chol(m, B) != FAB_OK) return -INFINITY;
-    fab_tri_solve(FAB_LEFT, FAB_N, m, 1, B, z);
-    for (int64_t i = 0; i < m; i++) fitted += z[i] * z[i];
-    const double left = f->kind == FAB_BOUND_VFE ? r * sums->left : 0;
-    return -(sums->rows * (LOG_2PI - log(r)) + sums->log_noise + fab_chol_logdet(m, B) +
-             r * sums->squares - fitted + left) /
-           2;
-}
-
-/* 3: doubled or halved as long as the objective rises. */
-static fab_status settle_noise(vfe *f, const double *theta, double scale, double *noise)
-{
-    static const double factor[] = {2, 0.5};
-    const int64_t m = fab_bound_size(f->bound);
-    double *B, best;
-    if (given_noise(f) > 0 || f->kind == FAB_BOUND_FITC) return FAB_OK;
-    FAB_TRY(fab_bound_at(f->bound, theta, *noise, NULL, 1, &best, NULL));
-    FAB_TRY(fab_alloc_array((void **)&B, m * m + m, sizeof *B, f->name));
-    double r = 1;
-    for (int i = 0; i < 2; i++)
-        for (;;) {
-            const double next = *noise / r * factor[i], value = with_noise(f, *noise / next, B);
-            if (!(value > best && next >= QUIETEST * scale && next <= LOUDEST * scale)) break;
-            best = value;
-            r = *noise / next;
-        }
-    *noise /= r;
-    fab_release(B);
-    return FAB_OK;
-}
-
-/* ---- 4 ------------------------------------------------------------------------------------------------ */
-
-typedef struct asked {
-    fab_bound *bound;
-} asked;
-
-static void close_nothing(void *self)
-{
-    (void)self;
-}
-
-static fab_status at(void *self, const double *theta, double noise, double *value, double *gradient)
-{
-    return fab_bound_at(((const asked *)self)->bound, theta, noise, NULL, 0, value, gradient);
-}
+/* ---- 3, 4 --------------------------------------------------------------------------------------------- */
 
 /* theta and noise go on to where the objective is largest. */
 static fab_status climb(vfe *f, fab_kernel *k, double scale, double *theta, double *noise)
 {
-    static const fab_evidence_of how = {NULL, close_nothing, at}; /* of all rows: none is made */
-    const fab_evidence_rows rows = {f->n, f->X, f->y, f->weight, NULL};
-    asked whole = {f->bound};
-    const fab_evidence_plan plan = {.starts = 1,
-                                    .seed = (uint64_t)f->s.seed,
-                                    .rows = f->n,
-                                    .noise = given_noise(f),
-                                    .noise_start = *noise,
-                                    .tol = f->s.tol,
-                                    .here = 1,
-                                    .evaluations = f->s.steps};
+    const fab_bound_plan plan = {.evaluations = f->s.steps,
+                                 .noise = given_noise(f),
+                                 .tol = f->s.tol,
+                                 .seed = (uint64_t)f->s.seed};
     fab_evidence_report found = {0};
-    FAB_TRY(fab_evidence_search(&how, NULL, &whole, k, &rows, 1, scale, &plan, theta, noise, &found,
-                                &f->exec));
+    FAB_TRY(fab_bound_climb(f->bound, k, &plan, scale, theta, noise, &found, &f->exec));
     f->search.steps = (double)found.evaluations;
     f->search.at_bound = (double)found.at_bound;
     f->search.noise_at_bound = (double)found.noise_at_bound;
@@ -448,8 +380,8 @@ static void begin_path(const vfe *f, const fab_kernel *k, double scale, const do
     }
     p->u[size] = log(noise);
     p->unit[size] = 1;
-    p->lo[size] = given_noise(f) > 0 ? p->u[size] : log(QUIETEST * scale);
-    p->hi[size] = given_noise(f) > 0 ? p->u[size] : log(LOUDEST * scale);
+    p->lo[size] = given_noise(f) > 0 ? p->u[size] : log(FAB_BOUND_QUIETEST * scale);
+    p->hi[size] = given_noise(f) > 0 ? p->u[size] : log(FAB_BOUND_LOUDEST * scale);
     for (int64_t d = 0; d < D; d++) {
         double mean = 0, square = 0;
         for (int64_t i = 0; i < f->n; i++) mean += f->X[i * D + d] / (double)f->n;
@@ -540,10 +472,11 @@ static fab_status climb_with_inputs(vfe *f, const fab_kernel *k, double scale, d
 /* 3, 4 */
 static fab_status improve(vfe *f, fab_kernel *k, double *theta, double *noise, double *Z)
 {
-    double scale = 0;
+    double scale = 0, value;
     if (f->s.steps == 0) return FAB_OK;
     for (int64_t i = 0; i < f->n; i++) scale += f->y[i] * f->y[i] / (double)f->n;
-    FAB_TRY(settle_noise(f, theta, scale, noise));
+    if (!(given_noise(f) > 0) && f->kind != FAB_BOUND_FITC)
+        FAB_TRY(fab_bound_settle(f->bound, theta, scale, 2, noise, &value)); /* 3 */
     return f->s.optimise ? climb_with_inputs(f, k, scale, theta, noise, Z)
                          : climb(f, k, scale, theta, noise);
 }
