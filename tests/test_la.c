@@ -36,15 +36,15 @@ static la_case open_case(fab_dtype type, la_layout layout, int64_t n, int64_t k,
     const int64_t widest = k > m ? k : m;
     c.run = la_run(c.fast, 2);
     c.plain = la_run(c.ref, 1);
-    la_lend(&c.run, n, widest, widest);
-    la_lend(&c.plain, n, widest, widest);
+    la_lend(&c.run, n, 2 * widest, widest); /* rows twice: sweeps have terms */
+    la_lend(&c.plain, n, 2 * widest, widest);
     return c;
 }
 
 static void close_case(la_case *c)
 {
     const int64_t widest = c->k > c->m ? c->k : c->m;
-    assert_true(la_guard_holds(&c->run, c->n, widest, widest));
+    assert_true(la_guard_holds(&c->run, c->n, 2 * widest, widest));
     fab_release(c->run.work);
     fab_release(c->plain.work);
 }
@@ -353,6 +353,9 @@ typedef struct sweep_case {
     fab_sweep s;
     double *psi, *psi0, *d2, *num, *den, *R, *T, *C, *Q;
     double *G, *E, *H, *N;
+    double *more_R, *more_C;
+    fab_long f; /* a column for each term */
+    fab_long ratio;
 } sweep_case;
 
 enum {
@@ -364,8 +367,15 @@ enum {
     NO_X = 32,
     HIGH_FLOOR = 64,
     SCALED = 128,
-    UPPER = 256
+    UPPER = 256,
+    NOT_KEPT = 512, /* no W' */
+    ONE_TERM = 1024,
+    TWO_TERMS = 2048, /* with ONE_TERM: three */
+    RATIO = 4096,     /* psi / psi' in the place of psi' */
+    STILL = 8192      /* W' = W */
 };
+
+enum { MOST_TERMS = 3 };
 
 static void sweep_vectors(sweep_case *t, const la_case *c)
 {
@@ -393,6 +403,9 @@ static void sweep_matrices(sweep_case *t, const la_case *c)
     la_fill(18, 0.3 / (double)(m * K), m * K, t->C);
     la_fill(19, 1 / (double)K, K * K, t->Q);
     fab_symmetrise(K, t->Q);
+    t->more_R = la_doubles(MOST_TERMS * K * K), t->more_C = la_doubles(MOST_TERMS * m * K);
+    la_fill(31, small / 3, MOST_TERMS * K * K, t->more_R);
+    la_fill(32, 0.1 / (double)(m * K), MOST_TERMS * m * K, t->more_C);
 }
 
 static sweep_case open_sweep(const la_case *c, int what)
@@ -422,6 +435,18 @@ static sweep_case open_sweep(const la_case *c, int what)
     s.next = la_array(c->fast, data, 24, c->scale, c->n, c->m);
     s.G = t.G, s.N = t.N;
     if (what & ALL_SUMS) s.E = t.E, s.H = t.H, s.psi0 = t.psi0;
+    s.terms = (what & ONE_TERM ? 1 : 0) + (what & TWO_TERMS ? 2 : 0);
+    t.f = la_array(c->fast, BY_COLUMNS, 33, 1, c->n, MOST_TERMS);
+    t.ratio = la_array(c->fast, BY_COLUMNS, 34, 1, c->n, 1);
+    for (int64_t l = 0; l < s.terms; l++)
+        s.f[l] = (char *)t.f.p + (size_t)(l * t.f.cs) * c->fast->size;
+    s.more_R = t.more_R, s.more_C = t.more_C;
+    if (what & NOT_KEPT) {
+        fab_release(s.out.p);
+        s.out = (fab_long){0};
+    }
+    if (what & RATIO) s.ratio_out = t.ratio.p, s.psi_out = NULL;
+    if (what & STILL) s.R = NULL, s.r0 = 1;
     t.s = s;
     return t;
 }
@@ -430,8 +455,9 @@ static void close_sweep(sweep_case *t)
 {
     if (t->s.w.p != t->s.out.p && t->s.u.p != t->s.out.p) fab_release(t->s.out.p);
     fab_release(t->s.w.p), fab_release(t->s.u.p), fab_release(t->s.x.p), fab_release(t->s.next.p);
-    double *all[] = {t->psi, t->psi0, t->d2, t->num, t->den, t->R, t->T,
-                     t->C,   t->Q,    t->G,  t->E,   t->H,   t->N};
+    fab_release(t->f.p), fab_release(t->ratio.p);
+    double *all[] = {t->psi, t->psi0, t->d2, t->num, t->den, t->R,      t->T,     t->C,
+                     t->Q,   t->G,    t->E,  t->H,   t->N,   t->more_R, t->more_C};
     for (size_t a = 0; a < sizeof all / sizeof *all; a++) fab_release(all[a]);
 }
 
@@ -443,7 +469,10 @@ static void assert_same_sweep(const la_case *c, const sweep_case *a, const sweep
     const double unit = c->scale, s2 = unit * unit,
                  rounding = row_bound(c, 3 * K + c->m, 8 + (double)(K + c->m));
     double *out = la_values(c->fast, &a->s.out), *out2 = la_values(c->fast, &b->s.out);
-    assert_near(c->n * K, out, out2, rounding * unit);
+    double *ratio = la_values(c->fast, &a->ratio), *ratio2 = la_values(c->fast, &b->ratio);
+    if (a->s.out.k) assert_near(c->n * K, out, out2, rounding * unit);
+    assert_near(c->n, ratio, ratio2, 10 * rounding); /* at most 2 / 0.1, or what it was */
+    fab_release(ratio), fab_release(ratio2);
     assert_near(c->n, a->psi, b->psi, rounding * s2);
     assert_near(c->n, a->d2, b->d2, rounding * s2);
     const double sum = sum_bound(c, 10 * (double)c->n) + 100 * rounding * (double)c->n;
@@ -465,11 +494,17 @@ static void check_sweep(la_case *c)
                                 SCALED | WITH_Q | IN_PLACE,
                                 SCALED | WITH_U | ALL_SUMS,
                                 UPPER | IN_PLACE,
-                                UPPER | WITH_U | ALL_SUMS};
+                                UPPER | WITH_U | ALL_SUMS,
+                                NOT_KEPT | ALL_SUMS | RATIO,
+                                NOT_KEPT | ONE_TERM | ALL_SUMS | RATIO,
+                                TWO_TERMS | IN_PLACE | WITH_Q,
+                                UPPER | ONE_TERM | TWO_TERMS | NO_X | ALL_SUMS,
+                                STILL | NOT_KEPT | NO_X | GIVEN_PSI};
     const size_t few = c->n * c->k * c->k > 300000 ? 2
                                                    : 1; /* every second one where it takes long */
     for (size_t w = (size_t)(c->n + c->k) % few; w < sizeof whats / sizeof *whats; w += few) {
         sweep_case fast = open_sweep(c, whats[w]), plain = open_sweep(c, whats[w]);
+
         c->fast->sweep(&c->run, &fast.s);
         c->ref->sweep(&c->plain, &plain.s);
         assert_same_sweep(c, &fast, &plain);
@@ -565,7 +600,7 @@ static void sweep_bytes(fab_dtype type, int64_t k, int threads, double *sums, do
     la_case c = open_case(type, BY_ROWS, n, k, 3, 1);
     fab_release(c.run.work);
     c.run.threads = threads;
-    la_lend(&c.run, n, k > 3 ? k : 3, k > 3 ? k : 3);
+    la_lend(&c.run, n, 2 * (k > 3 ? k : 3), k > 3 ? k : 3);
     sweep_case t = open_sweep(&c, WITH_U | WITH_Q | ALL_SUMS);
     c.fast->sweep(&c.run, &t.s);
     memcpy(sums, t.G, (size_t)(k * k) * sizeof *sums);

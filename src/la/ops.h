@@ -39,14 +39,18 @@ typedef struct fab_run {
  * below; on the CPU double): a `void *` that only kernels look behind.  Weights, factors, psi, means: all that kernels
  * take or give row by row is such a vector.  Rows that come (fab_rows), small matrices and sums are the host's. */
 
+enum { FAB_SWEEP_TERMS = 4 };
+
 /* The fused pass over rows i = 0 .. n-1 (in place where arrays coincide: out may be w or u):
  *
  *   w_i'   = w_i R + (s_num_i / s_den_i) u_i T + x_i C        each term absent when its array is
  *                                                             R NULL: r0 w_i, and w.k = K
+ *            + f_1i (w_i R_1 + x_i C_1 + f_2i (w_i R_2 + x_i C_2 + ..))     `terms` of them, with R and without u
  *   base_i = c0 psi_i + c1 |w_i|^2 + c2 |x_i|^2 + c3 d2_i
  *   psi_i' = max(base_i - w_i' Q w_i'^T, floor * base_i)      Q NULL: identity
+ *   ratio_i = psi_i / psi_i'                                  psi_out is not psi then
  *
- * and, with W' and psi' just made (psi itself when psi_out is NULL), what the next step needs:
+ * and, with W' and psi' just made (psi itself when psi_out and ratio_out are NULL), what the next step needs:
  *
  *   G = W'^T psi'^-1 W'      E = W'^T diag(psi0 / psi'^2) W'
  *   H = W^T  psi'^-1 W'      N = W'^T psi'^-1 next            (W: the w_i as they were read)
@@ -61,15 +65,19 @@ typedef struct fab_sweep {
     const void *s_num, *s_den; /* n each, or NULL: 1; s_num not without s_den */
     fab_long x;                /* n x x.k */
     const double *C;           /* x.k x K */
-    fab_long out;              /* n x K */
+    fab_long out;              /* n x K; absent: W' is not kept */
+    int64_t terms;             /* 0 .. FAB_SWEEP_TERMS */
+    const void *f[FAB_SWEEP_TERMS]; /* n each, in the type of the arrays */
+    const double *more_R, *more_C;  /* w.k x K and x.k x K for each term, one after another */
 
     double c0, c1, c2, c3; /* a zero coefficient: its array is not read */
     const void *psi;       /* n */
     const void *d2;        /* n */
     const double *Q;       /* K x K, symmetric */
     double floor;
-    void *psi_out;  /* n, may be psi; NULL: psi is given */
+    void *psi_out;  /* n, may be psi; NULL: psi is given, or ratio_out has it */
     void *base_out; /* n, may be d2; NULL: not kept */
+    void *ratio_out; /* n, in the type of the arrays, or NULL */
 
     double *G, *E, *H, *N; /* K x K, K x K, w.k x K, K x next.k; NULL: not wanted */
     const void *psi0;      /* n, for E */
@@ -210,7 +218,8 @@ struct fab_ops {
     const char *(*fault)(void);
 
     /* Bytes of workspace for arrays of n rows and small matrices up to rows x cols: rows and cols at
-     * least k for gram; for sweep rows >= K, w.k, u.k, x.k and cols >= K, next.k. */
+     * least k for gram; for sweep rows >= K, w.k, u.k, x.k and cols >= K, next.k, and rows
+     * twice as many where there are terms. */
     size_t (*work)(int64_t n, int64_t rows, int64_t cols, int threads);
 
     /* Reductions over the local rows.  w: n weights >= 0, or NULL for 1. */

@@ -6,12 +6,16 @@
  *   3  later loops: P'V = a (H' H + E) + b N N',  V = a W0 H + a (psi0/psi) W + b X N'
  *                   H = W0' psi^-1 W,  E = W' diag(psi0/psi^2) W,  N = W' psi^-1 X
  *   4  W <- V right,  psi <- diag(S) - rowquad(W, Q)                 fab_em_step gives right and Q
+ *      but for the last loop: rows of the parameter-expanded step, which need no Q; the plain W is these rows times a small Z
+ *      after the first loop W = W0 R + X C, and so G = R' H + C' N'
  *   5  eigen cut instead: Y = [sqrt(a) W0, sqrt(b) X], V_K the leading eigenvectors of the Gram of
  *      (a psi0)^-1/2 Y;  W = Y V_K,  psi = diag(S) - |w_i|^2
  *
  * Row i of 4 needs row i only, so it is one sweep, and that sweep accumulates what 3 needs next.  W0
- * stays in g->F and the loops work in a second array; the last loop writes over g->F.  Nothing of g has
- * changed before that, so a failure leaves it as it was.
+ * stays in g->F; the last loop writes over it.  Nothing of g has changed before that, so a failure leaves it as it was.
+ * Where F is narrow, columns are few and so are loops, the W of the loop before is made again from W0 and the ratios
+ * r = psi0/psi of each loop, as it is needed: V right = W0 R + X C + r (W0 R_1 + X C_1 + r' (..)); products are cheaper there
+ * than memory.  Else the loops work in a second array.
  *
  * SPDX-License-Identifier: MIT */
 #include "fabayes/gauss.h"
@@ -28,22 +32,25 @@
 
 #define MAX_D ((int64_t)1 << 40) /* products of these fit into an int64_t */
 enum { MAX_K = 65536, MAX_M = 1 << 20 };
+enum { NARROW = 32 }; /* rows of at most so many numbers are made again */
 
 struct fab_absorb {
     fab_watch *watch; /* or NULL: nobody watches */
     fab_absorb_settings set;
     fab_run run;
     int64_t D, K, m;
-    int both; /* room for either cut */
+    int both;  /* room for either cut */
+    int chain; /* the W of the loop before is made again */
+    int lent;  /* the workspace is the caller's */
     int64_t floored;
     void *X;                               /* m vectors of length D */
-    void *W;                               /* D x K, when there is more than one loop */
-    double *psi;                           /* D, likewise */
-    double *diag;                          /* D: diag(S) */
-    double *w;                             /* D: 1 / psi0 */
+    void *W;                               /* D x K, when there is more than one loop and no chain */
+    void *near; /* D doubles at least: 1 / psi0 (eigen); psi and diag(S) beside W; the ratios of a chain */
     double *sums;                          /* the one message: G, E, H (K x K each), N (K x m) */
-    double *PV, *right, *Q, *R, *T, *work; /* K x K; work 2 K x K */
-    double *Cx;                            /* m x K */
+    double *PV, *right, *Q, *T, *work;     /* K x K; work 2 K x K */
+    double *Z, *Z_next;                    /* K x K */
+    double *R, *Cx;                        /* K x K, m x K; of a chain those of every term */
+    double *ZN;                            /* K x m */
     double *Y, *lambda, *eig;              /* eigen cut: (K+m) x (K+m), K+m, scratch */
 };
 
@@ -90,30 +97,52 @@ static int eigen(const fab_absorb *ab)
     return ab->set.cut == FAB_CUT_EIGEN;
 }
 
+/* Loops are few, and so are the columns that each of them multiplies once more. */
+static int makes_again(const fab_absorb *ab)
+{
+    return ab->K <= NARROW && 2 * ab->m <= ab->K && ab->set.inner > 1 &&
+           ab->set.inner <= FAB_SWEEP_TERMS + 1;
+}
+
+static int64_t near_bytes(const fab_absorb *ab, int64_t again)
+{
+    const int64_t one = (int64_t)sizeof(double),
+                  ratios = (ab->set.inner - 1) * (int64_t)ab->run.ops->size;
+    if (!again) return ab->D * one;
+    return ab->D * (ab->chain ? (ratios > one ? ratios : one) : 2 * one);
+}
+
+static size_t work_bytes(const fab_absorb *ab)
+{
+    const int64_t rows = ab->chain ? 2 * ab->K : ab->K, cols = ab->K > ab->m ? ab->K : ab->m;
+    const int by_eigen = eigen(ab) || ab->both;
+    return ab->run.ops->work(ab->D, by_eigen && cols > rows ? cols : rows, cols, ab->run.threads);
+}
+
 static void layout(fab_layout *l, void *handle)
 {
     fab_absorb *ab = handle;
     const int64_t D = ab->D, K = ab->K, m = ab->m, by_eigen = eigen(ab) || ab->both;
     const int64_t again = (!eigen(ab) || ab->both) && ab->set.inner > 1, Y = by_eigen ? K + m : 0;
+    const int64_t terms = ab->chain ? ab->set.inner : 1;
     ab->X = fab_place(l, D * m, ab->run.ops->size);
-    ab->W = again ? fab_place(l, D * K, ab->run.ops->size) : NULL;
-    ab->psi = again ? fab_place(l, D, sizeof *ab->psi) : NULL;
-    ab->diag = fab_place(l, D, sizeof *ab->diag);
-    ab->w = fab_place(l, D, sizeof *ab->w);
+    ab->W = again && !ab->chain ? fab_place(l, D * K, ab->run.ops->size) : NULL;
+    ab->near = fab_place(l, near_bytes(ab, again), 1);
     ab->sums = fab_place(l, 3 * K * K + K * m + (by_eigen ? m * m : 0), sizeof *ab->sums);
-    ab->PV = fab_place(l, 7 * K * K, sizeof *ab->PV);
-    ab->right = ab->PV ? ab->PV + K * K : NULL;
-    ab->Q = ab->PV ? ab->PV + 2 * K * K : NULL;
-    ab->R = ab->PV ? ab->PV + 3 * K * K : NULL;
-    ab->T = ab->PV ? ab->PV + 4 * K * K : NULL;
-    ab->work = ab->PV ? ab->PV + 5 * K * K : NULL;
-    ab->Cx = fab_place(l, m * K, sizeof *ab->Cx);
+    ab->PV = fab_place(l, K * K, sizeof *ab->PV);
+    ab->right = fab_place(l, K * K, sizeof *ab->right);
+    ab->Q = fab_place(l, K * K, sizeof *ab->Q);
+    ab->T = fab_place(l, K * K, sizeof *ab->T);
+    ab->work = fab_place(l, 2 * K * K, sizeof *ab->work);
+    ab->Z = fab_place(l, K * K, sizeof *ab->Z);
+    ab->Z_next = fab_place(l, K * K, sizeof *ab->Z_next);
+    ab->R = fab_place(l, terms * K * K, sizeof *ab->R);
+    ab->Cx = fab_place(l, terms * m * K, sizeof *ab->Cx);
+    ab->ZN = fab_place(l, K * m, sizeof *ab->ZN);
     ab->Y = fab_place(l, Y * Y, sizeof *ab->Y);
     ab->lambda = fab_place(l, Y, sizeof *ab->lambda);
     ab->eig = fab_place(l, Y ? fab_eig_work(Y) : 0, sizeof *ab->eig);
-    const int64_t cols = K > m ? K : m;
-    ab->run.work =
-        fab_place(l, (int64_t)ab->run.ops->work(D, by_eigen ? cols : K, cols, ab->run.threads), 1);
+    if (!ab->lent) ab->run.work = fab_place(l, (int64_t)work_bytes(ab), 1);
 }
 
 static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
@@ -125,6 +154,7 @@ static fab_status prototype(fab_absorb *proto, int64_t D, int64_t K, int64_t m,
                         (long long)D, (long long)K, (long long)m);
     *proto = (fab_absorb){.set = s ? *s : fab_absorb_defaults(), .D = D, .K = K, .m = m};
     FAB_TRY(fab_settings_check(&table, &proto->set));
+    proto->chain = makes_again(proto);
     return fab_run_init(&proto->run, x, x && x->ops ? x->ops->type : FAB_F64);
 }
 
@@ -139,21 +169,34 @@ fab_status fab_absorb_create(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
     return fab_build((void **)ab, sizeof proto, &proto, layout);
 }
 
-fab_status fab_absorb_create_both(fab_absorb **ab, int64_t D, int64_t K, int64_t m,
-                                  const fab_absorb_settings *s, const fab_exec *x)
+fab_status fab_absorb_create_in(fab_absorb **ab, int both, int64_t D, int64_t K, int64_t m,
+                                const fab_absorb_settings *s, void *work, const fab_exec *x)
 {
     *ab = NULL;
     fab_absorb proto;
     FAB_TRY(prototype(&proto, D, K, m, s, x));
-    proto.both = 1;
+    proto.both = both;
+    proto.lent = 1;
+    proto.run.work = work;
     return fab_build((void **)ab, sizeof proto, &proto, layout);
 }
 
-double fab_absorb_bytes(int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s,
+size_t fab_absorb_work(int both, int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s,
+                       const fab_exec *x)
+{
+    fab_absorb proto;
+    if (prototype(&proto, D, K, m, s, x) != FAB_OK) return 0;
+    proto.both = both;
+    return work_bytes(&proto);
+}
+
+double fab_absorb_bytes(int both, int64_t D, int64_t K, int64_t m, const fab_absorb_settings *s,
                         const fab_exec *x)
 {
     fab_absorb proto;
     if (prototype(&proto, D, K, m, s, x) != FAB_OK) return 0;
+    proto.both = both;
+    proto.lent = 1;
     return (double)fab_build_size(sizeof proto, &proto, layout);
 }
 
@@ -174,14 +217,25 @@ static double *part(const fab_absorb *ab, int i) /* G, E, H, N of the message */
     return ab->sums + i * ab->K * ab->K;
 }
 
+/* The ratios psi0 / psi of loop l, where W is made again. */
+static void *ratios(const fab_absorb *ab, int64_t l)
+{
+    return (char *)ab->near + (size_t)(l * ab->D) * ab->run.ops->size;
+}
+
 /* 1  G and C in the places of G and N */
 static fab_status first_sums(fab_absorb *ab, const fab_gauss *g, const fab_long *X)
 {
     const int64_t K = ab->K;
-    const fab_long W0 = fab_long_rows(g->F, ab->D, K);
-    for (int64_t i = 0; i < ab->D; i++) ab->w[i] = 1 / g->psi[i];
-    ab->run.ops->gram(&ab->run, &W0, ab->w, part(ab, 0));
-    ab->run.ops->cross(&ab->run, &W0, ab->w, X, part(ab, 3));
+    fab_sweep s = {.n = ab->D,
+                   .K = K,
+                   .w = fab_long_rows(g->F, ab->D, K),
+                   .r0 = 1,
+                   .psi = g->psi,
+                   .G = part(ab, 0),
+                   .N = part(ab, 3),
+                   .next = *X};
+    ab->run.ops->sweep(&ab->run, &s);
     FAB_TRY(fab_sum(&ab->run, part(ab, 0), K * K));
     return fab_sum(&ab->run, part(ab, 3), K * X->k);
 }
@@ -199,74 +253,147 @@ static void form_PV(fab_absorb *ab, int loop, double a, double b, int64_t m)
     fab_mm(FAB_N, FAB_T, K, K, m, b, N, N, 1, ab->PV);     /* + b N N' */
 }
 
-/* The coefficients of the sweep: V right in terms of W0, W and X. */
-static void form_coefficients(fab_absorb *ab, int loop, double a, double b, int64_t m)
+/* The coefficients of the sweep: V right in terms of W0, the rows of the loop before and X; where those are made again, of
+ * W0 and X alone.  fab_em_step left L in T and, when expanded, N in work. */
+static void form_coefficients(fab_absorb *ab, int loop, int expanded, double a, double b, int64_t m)
+{
+    const int64_t K = ab->K, KK = K * K, mK = m * K;
+    const double *G = part(ab, 0), *H = part(ab, 2), *N = part(ab, 3);
+    double *R = ab->R, *C = ab->Cx;
+    if (loop > 0) {
+        for (int64_t i = 0; i < KK; i++) ab->T[i] = a * ab->right[i];
+        if (!ab->set.expand) { /* W = rows Z */
+            fab_mm(FAB_N, FAB_N, K, K, K, 1, ab->Z, ab->T, 0, ab->work);
+            memcpy(ab->T, ab->work, (size_t)KK * sizeof *ab->T);
+        }
+        for (int64_t t = ab->chain ? loop : 0; t > 0; t--) {
+            fab_mm(FAB_N, FAB_N, K, K, K, 1, R + (t - 1) * KK, ab->T, 0, R + t * KK);
+            fab_mm(FAB_N, FAB_N, m, K, K, 1, C + (t - 1) * mK, ab->T, 0, C + t * mK);
+        }
+        fab_mm(FAB_N, FAB_N, K, K, K, a, H, ab->right, 0, R);
+    } else if (expanded) { /* a M right = a L N'^-1 */
+        for (int64_t k = 0; k < K; k++)
+            for (int64_t i = 0; i < K; i++) R[i + k * K] = i >= k ? a * ab->T[i + k * K] : 0;
+        fab_tri_solve(FAB_RIGHT, FAB_T, K, K, ab->work, R);
+    } else {
+        for (int64_t i = 0; i < KK; i++) R[i] = a * ab->right[i];
+        fab_mm(FAB_N, FAB_N, K, K, K, a, G, ab->right, 1, R);
+    }
+    fab_mm(FAB_T, FAB_N, m, K, K, b, N, ab->right, 0, C);
+}
+
+/* Z = N^-1 L': rows of the parameter-expanded step times Z are those of the plain one. */
+static void form_Z(fab_absorb *ab)
 {
     const int64_t K = ab->K;
-    const double *G = part(ab, 0), *H = part(ab, 2), *N = part(ab, 3);
-    if (loop == 0 && ab->set.expand) {
-        /* a M right = a L N'^-1: fab_em_step left L in T and N in work */
-        for (int64_t k = 0; k < K; k++)
-            for (int64_t i = 0; i < K; i++) ab->R[i + k * K] = i >= k ? a * ab->T[i + k * K] : 0;
-        fab_tri_solve(FAB_RIGHT, FAB_T, K, K, ab->work, ab->R);
-    } else {
-        if (loop == 0)
-            for (int64_t i = 0; i < K * K; i++) ab->R[i] = a * ab->right[i];
-        fab_mm(FAB_N, FAB_N, K, K, K, a, loop == 0 ? G : H, ab->right, loop == 0, ab->R);
+    double *Z = ab->Z_next; /* Z is that of the rows there are */
+    for (int64_t k = 0; k < K; k++)
+        for (int64_t i = 0; i < K; i++) Z[k + i * K] = i >= k ? ab->T[i + k * K] : 0;
+    fab_tri_solve(FAB_LEFT, FAB_N, K, K, ab->work, Z);
+}
+
+/* A <- Z' A Z */
+static void congruent(fab_absorb *ab, double *A)
+{
+    const int64_t K = ab->K;
+    fab_mm(FAB_T, FAB_N, K, K, K, 1, ab->Z, A, 0, ab->work);
+    fab_mm(FAB_N, FAB_N, K, K, K, 1, ab->work, ab->Z, 0, A);
+    fab_symmetrise(K, A);
+}
+
+/* The sums as the next loop wants them. */
+static void finish_sums(fab_absorb *ab, int loop, int64_t m)
+{
+    const int64_t K = ab->K;
+    double *G = part(ab, 0), *E = part(ab, 1), *H = part(ab, 2), *N = part(ab, 3);
+    if (loop == 0) { /* W = W0 R + X C, and so is G */
+        fab_mm(FAB_T, FAB_N, K, K, K, 1, ab->R, H, 0, G);
+        fab_mm(FAB_T, FAB_T, K, K, m, 1, ab->Cx, N, 1, G);
+        fab_symmetrise(K, G);
     }
-    for (int64_t i = 0; i < K * K; i++) ab->T[i] = a * ab->right[i];
-    fab_mm(FAB_T, FAB_N, m, K, K, b, N, ab->right, 0, ab->Cx);
+    if (ab->set.expand) return;
+    congruent(ab, G);
+    congruent(ab, E);
+    fab_mm(FAB_N, FAB_N, K, K, K, 1, H, ab->Z, 0, ab->work);
+    memcpy(H, ab->work, (size_t)(K * K) * sizeof *H);
+    fab_mm(FAB_T, FAB_N, K, m, K, 1, ab->Z, N, 0, ab->ZN);
+    memcpy(N, ab->ZN, (size_t)(K * m) * sizeof *N);
 }
 
 static fab_sweep describe(fab_absorb *ab, fab_gauss *g, int loop, int last, double a, double b,
                           const fab_long *X)
 {
     const fab_long F = fab_long_rows(g->F, ab->D, ab->K), W = fab_long_rows(ab->W, ab->D, ab->K);
+    double *psi = ab->near, *diag = psi + ab->D; /* where W is kept */
     fab_sweep s = {.n = ab->D,
                    .K = ab->K,
                    .w = F,
                    .R = ab->R,
                    .x = *X,
                    .C = ab->Cx,
-                   .out = last ? F : W,
-                   .Q = ab->set.expand ? NULL : ab->Q,
+                   .Q = last && !ab->set.expand ? ab->Q : NULL,
                    .floor = ab->set.psi_min,
-                   .psi_out = last ? g->psi : ab->psi};
-    if (loop == 0) {
-        s.c0 = s.c1 = a; /* base = a (psi0 + |w0|^2) + b |x|^2 = diag(S) */
+                   .psi = g->psi,
+                   .psi0 = g->psi};
+    if (ab->chain || loop == 0) { /* base = a (psi0 + |w0|^2) + b |x|^2 = diag(S) */
+        s.c0 = s.c1 = a;
         s.c2 = b;
-        s.psi = g->psi;
-        s.base_out = ab->diag;
     } else {
         s.u = W;
         s.T = ab->T;
         s.s_num = g->psi;
-        s.s_den = ab->psi;
+        s.s_den = psi;
         s.c3 = 1;
-        s.d2 = ab->diag;
+        s.d2 = diag;
     }
-    if (last) return s;
-    s.G = part(ab, 0), s.E = part(ab, 1), s.H = part(ab, 2), s.N = part(ab, 3);
-    s.psi0 = g->psi;
+    if (ab->chain) {
+        s.terms = loop;
+        for (int t = 0; t < loop; t++) s.f[t] = ratios(ab, loop - 1 - t);
+        s.more_R = ab->R + ab->K * ab->K;
+        s.more_C = ab->Cx + X->k * ab->K;
+    } else if (loop == 0 && !last) {
+        s.base_out = diag;
+    }
+    if (last) {
+        s.out = F;
+        s.psi_out = g->psi;
+        return s;
+    }
+    if (ab->chain) {
+        s.ratio_out = ratios(ab, loop);
+    } else {
+        s.out = W;
+        s.psi_out = psi;
+    }
+    if (loop > 0) s.G = part(ab, 0);
+    s.E = part(ab, 1), s.H = part(ab, 2), s.N = part(ab, 3);
     s.next = *X;
     return s;
 }
 
 static fab_status em_loops(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_long *X)
 {
-    const int64_t K = ab->K, m = X->k, message = 3 * K * K + K * m;
+    const int64_t K = ab->K, m = X->k;
     FAB_TRY(first_sums(ab, g, X)); /* 1 */
     for (int loop = 0; loop < ab->set.inner; loop++) {
-        const int last = loop == ab->set.inner - 1;
+        const int last = loop == ab->set.inner - 1, expanded = ab->set.expand || !last;
         if (!fab_all_finite(K * K, part(ab, 0)) || !fab_all_finite(K * m, part(ab, 3)))
             return FAB_FAIL(FAB_NUMERIC, "absorb: the projected columns are not finite");
         form_PV(ab, loop, a, b, m); /* 2, 3 */
         memcpy(ab->T, part(ab, 0), (size_t)(K * K) * sizeof *ab->T);
-        FAB_TRY(fab_em_step(K, ab->set.expand != 0, ab->T, ab->PV, ab->right, ab->Q, ab->work));
-        form_coefficients(ab, loop, a, b, m);
+        FAB_TRY(fab_em_step(K, expanded, ab->T, ab->PV, ab->right, ab->Q, ab->work));
+        if (!ab->set.expand && !last) form_Z(ab);
+        form_coefficients(ab, loop, expanded, a, b, m);
         fab_sweep s = describe(ab, g, loop, last, a, b, X);
         ab->run.ops->sweep(&ab->run, &s); /* 4 */
-        if (!last) FAB_TRY(fab_sum(&ab->run, ab->sums, message));
+        if (!last) {
+            const int first = loop == 0; /* G is made of H and N */
+            FAB_TRY(fab_sum(&ab->run, part(ab, first), (3 - first) * K * K + K * m));
+            double *rows_Z = ab->Z_next;
+            ab->Z_next = ab->Z;
+            ab->Z = rows_Z;
+            finish_sums(ab, loop, m);
+        }
         ab->floored = s.floored;
         if (ab->watch)
             fab_watch_note(ab->watch, (double)ab->D * (double)(K * (m + 2 * K)), "absorb", loop + 1,
@@ -297,9 +424,10 @@ static void form_gram(fab_absorb *ab, double a, double b, int64_t m)
 static fab_status eigen_cut(fab_absorb *ab, fab_gauss *g, double a, double b, const fab_long *X)
 {
     const int64_t K = ab->K, m = X->k, n = K + m;
-    double *XX = part(ab, 3) + K * m;
+    double *XX = part(ab, 3) + K * m, *w = ab->near;
     FAB_TRY(first_sums(ab, g, X));
-    ab->run.ops->gram(&ab->run, X, ab->w, XX);
+    for (int64_t i = 0; i < ab->D; i++) w[i] = 1 / g->psi[i];
+    ab->run.ops->gram(&ab->run, X, w, XX);
     FAB_TRY(fab_sum(&ab->run, XX, m * m));
     form_gram(ab, a, b, m);
     if (!fab_all_finite(n * n, ab->Y))
@@ -357,6 +485,11 @@ void fab_absorb_watch(fab_absorb *ab, fab_watch *w)
 void *fab_absorb_columns(fab_absorb *ab)
 {
     return ab->X;
+}
+
+double *fab_absorb_vector(fab_absorb *ab)
+{
+    return ab->near;
 }
 
 static fab_status loaded(fab_absorb *ab, int by_eigen, fab_gauss *g, double a, double b, int64_t n)

@@ -75,7 +75,7 @@ typedef struct fab_ahead {
     int runs;      /* more runs of memory to read after that */
     struct {
         const char *p, *end;
-    } run[5];
+    } run[5 + FAB_SWEEP_TERMS];
 } fab_ahead;
 
 /* Ask for the next lines of it. */

@@ -335,7 +335,8 @@ static int64_t sweep_cost(const fab_sweep *s)
     const int64_t K = s->K;
     int64_t products = s->u.k + s->x.k;
     products += s->R ? s->w.k : 1;
-    products += s->psi_out && s->Q ? K : 2;
+    products += s->terms * (s->w.k + s->x.k);
+    products += (s->psi_out || s->ratio_out) && s->Q ? K : 2;
     if (s->G) products += K;
     if (s->E) products += K;
     if (s->H) products += s->w.k;
@@ -364,13 +365,19 @@ static void put_below(const cpu_call *c, const double *A, int64_t rows, int64_t 
         }
 }
 
-/* C, T and R, one below the other: where R is upper triangular, columns end early. */
+/* C, T and R, one below the other: where R is upper triangular, columns end early.  Behind them those of each further term. */
 static const void *stacked(cpu_call *c, const fab_sweep *s, int64_t rows)
 {
-    void *M = place(c, (size_t)(rows * s->K) * c->run->ops->size);
+    const int64_t K = s->K;
+    char *M = place(c, (size_t)((s->terms + 1) * rows * K) * c->run->ops->size);
     put_below(c, s->C, s->x.k, s->K, M, rows, 0);
     put_below(c, s->T, s->u.k, s->K, M, rows, s->x.k);
     if (s->R) put_below(c, s->R, s->w.k, s->K, M, rows, s->x.k + s->u.k);
+    for (int64_t t = 0; t < s->terms; t++) {
+        char *to = M + (size_t)((t + 1) * rows * K) * c->run->ops->size;
+        put_below(c, s->more_C + t * s->x.k * K, s->x.k, K, to, rows, 0);
+        put_below(c, s->more_R + t * s->w.k * K, s->w.k, K, to, rows, s->x.k);
+    }
     return M;
 }
 
@@ -396,8 +403,8 @@ static const void *folded(cpu_call *c, const double *Q, int64_t K)
 
 static void cpu_sweep(const fab_run *r, fab_sweep *s)
 {
-    const int64_t K = s->K, rows = larger(larger(K, s->w.k), larger(s->u.k, s->x.k)),
-                  cols = larger(K, s->next.k);
+    const int64_t K = s->K, widest = larger(larger(K, s->w.k), larger(s->u.k, s->x.k)),
+                  rows = s->terms > 0 ? 2 * widest : widest, cols = larger(K, s->next.k);
     int64_t count = 1; /* of sums: floored */
     if (s->G) count += K * K;
     if (s->E) count += K * K;
@@ -408,7 +415,7 @@ static void cpu_sweep(const fab_run *r, fab_sweep *s)
     const fab_job job = {.sweep = s,
                          .M = stacked(&c, s, stack),
                          .cols = stack,
-                         .upper = is_upper(s->R, s->w.k, K),
+                         .upper = s->terms == 0 && is_upper(s->R, s->w.k, K),
                          .Q = folded(&c, s->Q, K)};
     double *sums = place(&c, (size_t)count * sizeof *sums);
     run(&c, kernels(r)->sweep, &job, sums);

@@ -26,7 +26,7 @@ typedef struct fab_job {
     uint64_t seed, stream;  /* randn */
     fab_purpose purpose;    /* randn */
     int64_t first_row;      /* randn */
-    const fab_sweep *sweep; /* with M = C, T, R one below the other, `cols` rows in all, */
+    const fab_sweep *sweep; /* with M = C, T, R one below the other, `cols` rows in all, then those of each term, */
     int upper;              /* whether R is zero below its diagonal, and */
     const void *Q;          /* an upper triangular Q of the same quadratic form */
 } fab_job;

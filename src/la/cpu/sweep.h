@@ -1,6 +1,6 @@
 /* sweep.h - the fused pass of ops.h on one chunk, in one precision; part of ops_cpu_kernel.h.
  *
- *   1  w_i' = w_i R + s_i u_i T + x_i C
+ *   1  w_i' = w_i R + s_i u_i T + x_i C, and the further terms
  *   2  psi_i' from base_i and w_i' Q w_i'^T
  *   3  store w_i'; weigh what is in the cache by psi'^-1/2 and add G, H, N, E
  *
@@ -12,6 +12,7 @@
 typedef struct TYPED(block) {
     REAL *X, *U, *W, *O, *P, *next; /* the arrays of fab_sweep; O: W', P: W' weighed (wide: W' Q) */
     REAL *h;                        /* row factors */
+    REAL *f;                        /* narrow: those of the further terms, SUB_ROWS each */
     REAL *ww, *xx, *qq;             /* |w_i|^2, |x_i|^2, w_i' Q w_i'^T */
     double *room[2];                /* psi' and base, where nobody keeps them */
     const double *psi;              /* psi' */
@@ -65,9 +66,14 @@ static const REAL *TYPED(ratios)(const fab_sweep *s, int64_t first, int64_t coun
     return h;
 }
 
+static int TYPED(makes_psi)(const fab_sweep *s)
+{
+    return s->psi_out || s->ratio_out;
+}
+
 static int TYPED(wants_base)(const fab_sweep *s)
 {
-    return s->psi_out || s->base_out;
+    return TYPED(makes_psi)(s) || s->base_out;
 }
 
 /* What is not read counts as zeros. */
@@ -87,7 +93,7 @@ static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count,
     const double *psi = TYPED(doubles)(s->c0, s->psi, first),
                  *d2 = TYPED(doubles)(s->c3, s->d2, first);
     const REAL *ww = s->c1 != 0 ? b->ww : TYPED(no_rows), *xx = s->c2 != 0 ? b->xx : TYPED(no_rows);
-    const REAL *qq = s->psi_out ? b->qq : TYPED(no_rows);
+    const REAL *qq = TYPED(makes_psi)(s) ? b->qq : TYPED(no_rows);
     const double c0 = s->c0, c1 = s->c1, c2 = s->c2, c3 = s->c3, floor = s->floor;
     int64_t acted = 0;
 #pragma omp simd reduction(+ : acted)
@@ -101,6 +107,13 @@ static int64_t TYPED(new_psi)(const fab_sweep *s, int64_t first, int64_t count,
     return acted;
 }
 
+static void TYPED(keep_ratios)(const fab_sweep *s, int64_t first, int64_t count, const double *psi)
+{
+    const double *old = fab_numbers(s->psi, first);
+    REAL *ratio = (REAL *)s->ratio_out + first;
+    for (int64_t i = 0; i < count; i++) ratio[i] = (REAL)(old[i] / psi[i]);
+}
+
 /* psi' of a block whose dot products are known; kept where it is wanted. */
 static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count, TYPED(block) * b)
 {
@@ -108,7 +121,8 @@ static int64_t TYPED(block_psi)(const fab_sweep *s, int64_t first, int64_t count
     double *psi = s->psi_out ? fab_numbers_of(s->psi_out, first) : b->room[0];
     const int64_t acted = TYPED(wants_base)(s) ? TYPED(new_psi)(s, first, count, b, psi, base) : 0;
     b->psi = psi;
-    if (s->psi_out) return acted;
+    if (s->ratio_out) TYPED(keep_ratios)(s, first, count, psi);
+    if (TYPED(makes_psi)(s)) return acted;
     if (s->psi)
         b->psi = fab_numbers(s->psi, first);
     else
@@ -141,7 +155,31 @@ static TYPED(factor)
                            .lead = s->R && job->upper ? lead : k,
                            .start = s->R || s->w.k == 0 ? NULL : b->W,
                            .r0 = (REAL)s->r0,
-                           .dot = s->psi_out && !s->Q ? b->qq : NULL};
+                           .dot = TYPED(makes_psi)(s) && !s->Q ? b->qq : NULL};
+}
+
+/* The factors of the further terms, up to the next full step. */
+static void TYPED(pack_factors)(const fab_sweep *s, int64_t i, int64_t m, const TYPED(block) * b)
+{
+    for (int64_t t = 0; t < s->terms; t++) {
+        REAL *f = b->f + t * SUB_ROWS;
+        memcpy(f, (const REAL *)s->f[t] + i, (size_t)m * sizeof *f);
+        TYPED(pad)(1, m, f);
+    }
+}
+
+/* What stands in the brackets after the first factor, into O. */
+static void TYPED(further_columns)(const fab_sweep *s, const TYPED(factor) * base, int steps,
+                                   const TYPED(block) * b, fab_ahead *ahead)
+{
+    TYPED(factor) f = *base;
+    f.dot = NULL;
+    for (int64_t t = s->terms; t > 0; t--) {
+        f.M = base->M + t * base->k * s->K;
+        TYPED(product)(&f, s->K, steps, ahead, b->O);
+        TYPED(scale_columns)(s->K, steps, b->f + (t - 1) * SUB_ROWS, b->O);
+        f.start = b->O, f.r0 = 1;
+    }
 }
 
 static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) * f, int64_t i, int64_t m,
@@ -150,26 +188,32 @@ static void TYPED(new_columns)(const fab_sweep *s, const TYPED(factor) * f, int6
     TYPED(pack)(&s->x, i, m, NULL, 0, b->X);
     TYPED(pack)(&s->u, i, m, TYPED(ratios)(s, i, m, b->h), 0, b->U);
     TYPED(pack)(&s->w, i, m, NULL, 0, b->W);
-    TYPED(product)(f, s->K, TYPED(steps)(m), ahead, b->O); /* 1: X, U, W lie side by side */
+    TYPED(factor) g = *f;
+    if (s->terms > 0) {
+        TYPED(further_columns)(s, f, TYPED(steps)(m), b, ahead);
+        g.start = b->O, g.r0 = 1;
+    }
+    TYPED(product)(&g, s->K, TYPED(steps)(m), ahead, b->O); /* 1: X, U, W lie side by side */
 }
 
 /* new_columns in registers, if it can be done there; out is written. */
 static TYPED(fused_kernel) * TYPED(sweep_fused)(const fab_sweep *s, int upper)
 {
     const TYPED(fused_kernels) *k = TYPED(fused_for)(s->K);
-    const int alike = s->w.k == s->K && TYPED(dense)(&s->w) && TYPED(dense)(&s->out) &&
-                      (s->u.k == 0 || (s->u.k == s->K && TYPED(dense)(&s->u)));
+    const int alike = s->w.k == s->K && TYPED(dense)(&s->w) &&
+                      (s->out.k == 0 || TYPED(dense)(&s->out)) && (s->u.k == 0 || (s->u.k == s->K && TYPED(dense)(&s->u)));
     if (!k || !alike || s->x.k > 1) return NULL;
     if (s->u.k > 0) return k->two;
+    if (s->terms > 0) return k->chain;
     return upper ? k->upper : k->full;
 }
 
 static TYPED(fused)
     TYPED(sweep_rows)(const fab_sweep *s, const fab_job *job, const TYPED(block) * b, REAL *M)
 {
-    const int64_t K = s->K, ld = s->u.k > 0 ? 2 * K + 1 : K + 1;
+    const int64_t K = s->K, ld = s->u.k > 0 ? 2 * K + 1 : (s->terms + 1) * (K + 1);
     const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
-    const int sums = s->G || s->E || s->H || s->N, quadratic = s->psi_out && s->Q;
+    const int sums = s->G || s->E || s->H || s->N, quadratic = TYPED(makes_psi)(s) && s->Q;
     memset(M, 0, (size_t)(ld * K) * sizeof *M);
     for (int64_t j = 0; j < K; j++) {
         REAL *column = M + j * ld;
@@ -179,17 +223,25 @@ static TYPED(fused)
             memcpy(column + 1, R + j * job->cols, (size_t)K * sizeof *M);
         else
             column[1 + j] = (REAL)s->r0;
+        for (int64_t t = 1; t <= s->terms; t++) {
+            const REAL *more = C + (t * K + j) * job->cols;
+            REAL *to = column + t * (K + 1);
+            if (s->x.k > 0) to[0] = more[0];
+            memcpy(to + 1, more + s->x.k, (size_t)K * sizeof *M);
+        }
     }
     return (TYPED(fused)){.w = &s->w,
                           .u = s->u.k > 0 ? &s->u : NULL,
                           .out = &s->out,
                           .M = M,
+                          .terms = s->terms,
+                          .f = b->f,
                           .x = b->X,
                           .s = s->s_den ? b->h : NULL,
                           .W = s->H ? b->W : NULL,
                           .O = sums || quadratic ? b->O : NULL,
                           .ww = TYPED(wants_base)(s) && s->c1 != 0 ? b->ww : NULL,
-                          .qq = s->psi_out && !s->Q ? b->qq : NULL};
+                          .qq = TYPED(makes_psi)(s) && !s->Q ? b->qq : NULL};
 }
 
 /* 1  on rows in registers: W', and what is known of each row. */
@@ -205,7 +257,8 @@ static void TYPED(new_fused)(const fab_sweep *s, TYPED(fused_kernel) * kernel,
     if (f->W) TYPED(pad)(s->K, m, b->W);
     const int steps = TYPED(steps)(m);
     if (TYPED(wants_base)(s) && s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
-    if (s->psi_out && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
+    if (TYPED(makes_psi)(s) && s->Q)
+        TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
 }
 
 static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps,
@@ -214,7 +267,8 @@ static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(dots)(s->w.k, steps, b->W, b->W, b->ww);
     if (s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
-    if (s->psi_out && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
+    if (TYPED(makes_psi)(s) && s->Q)
+        TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
 }
 
 /* 3: spread sums of G, H, N, E; P holds W' weighed by h. */
@@ -272,7 +326,8 @@ static int64_t TYPED(sweep_turns)(const fab_sweep *s, int upper, int fused)
     const int64_t K = s->K, wide = s->u.k + s->x.k + (s->R ? s->w.k : 0);
     int64_t turns = fused ? FUSED_TURNS * (SUB_ROWS / LANES)
                           : TYPED(product_turns)(wide, K) * (s->R && upper ? 3 : 4) / 4;
-    if (s->psi_out && s->Q) turns += TYPED(product_turns)(K, K) / 2;
+    if (!fused) turns += s->terms * TYPED(product_turns)(s->x.k + s->w.k, K);
+    if (TYPED(makes_psi)(s) && s->Q) turns += TYPED(product_turns)(K, K) / 2;
     if (s->G) turns += TYPED(gram_turns)(K);
     if (s->H) turns += TYPED(tile_turns)(s->w.k, K);
     if (s->N) turns += TYPED(tile_turns)(K, s->next.k);
@@ -289,10 +344,19 @@ static fab_ahead TYPED(sweep_ahead)(const fab_sweep *s, int64_t first, int64_t t
     if (s->psi) also(&a, fab_numbers(s->psi, first), bytes);
     if (s->d2 && s->c3 != 0) also(&a, fab_numbers(s->d2, first), bytes);
     if (s->psi_out && s->psi_out != s->psi) also(&a, fab_numbers(s->psi_out, first), bytes);
+    if (s->ratio_out) also(&a, (const REAL *)s->ratio_out + first, typed);
+    for (int64_t t = 0; t < s->terms; t++) also(&a, (const REAL *)s->f[t] + first, typed);
     if (s->x.k == 1) also(&a, TYPED(at)(&s->x, first, 0), typed);
-    if (s->next.k == 1 && s->N) also(&a, TYPED(at)(&s->next, first, 0), typed);
+    if (s->next.k == 1 && s->N && s->next.p != s->x.p) also(&a, TYPED(at)(&s->next, first, 0), typed);
     a.lines = count_lines(&a) / turns + 1;
     return a;
+}
+
+/* W' = W, and only its sums are wanted. */
+static int TYPED(stands_still)(const fab_sweep *s)
+{
+    return !s->R && s->r0 == 1 && s->u.k == 0 && s->x.k == 0 && s->out.k == 0 && !s->H &&
+           !TYPED(wants_base)(s);
 }
 
 static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, double *partial)
@@ -302,14 +366,17 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     const int64_t vectors = TYPED(sum_vectors)(s),
                   turns =
                       TYPED(sweep_turns)(s, job->upper, TYPED(sweep_fused)(s, job->upper) != NULL);
+    const int still = TYPED(stands_still)(s);
     TYPED(block) b;
     room = TYPED(block_layout)(&b, s, COLUMN, room);
     const TYPED(factor) f = TYPED(sweep_factor)(s, job, &b);
-    TYPED(fused_kernel) *fused = TYPED(sweep_fused)(s, job->upper);
+    TYPED(fused_kernel) *fused = still ? NULL : TYPED(sweep_fused)(s, job->upper);
     TYPED(fused) g;
+    b.f = TAKE(s->terms * SUB_ROWS);
+    if (s->out.k == 0) b.P = b.O;
     if (fused) {
         if (s->x.k == 0) memset(b.X = TAKE(SUB_ROWS), 0, SUB_ROWS * sizeof *b.X);
-        g = TYPED(sweep_rows)(s, job, &b, TAKE((2 * s->K + 1) * s->K));
+        g = TYPED(sweep_rows)(s, job, &b, TAKE((s->terms + 2) * (s->K + 1) * s->K));
         b.P = b.O;
     }
     REAL *acc = TAKE(vectors * LANES);
@@ -320,20 +387,23 @@ static void TYPED(sweep_narrow)(const fab_job *job, fab_span rows, char *room, d
     FOR_BLOCKS(i, m, rows, SUB_ROWS)
     {
         fab_ahead ahead = TYPED(sweep_ahead)(s, i + m, turns);
-        if (fused)
+        TYPED(pack_factors)(s, i, m, &b);
+        if (still)
+            TYPED(pack)(&s->w, i, m, NULL, 0, b.O);
+        else if (fused)
             TYPED(new_fused)(s, fused, &g, job, i, m, &b, &ahead); /* 1, and the storing of 3 */
         else {
             TYPED(new_columns)(s, &f, i, m, &b, &ahead); /* 1 */
             TYPED(column_dots)(s, job, TYPED(steps)(m), &b, &ahead);
         }
         *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
-        if (fused && vectors > 0) {
+        if (vectors > 0 && b.P == b.O) {
             TYPED(inverse_roots)(m, b.psi, b.h); /* 3 */
             TYPED(pad_rows)(m, b.h);
             TYPED(scale_columns)(s->K, TYPED(steps)(m), b.h, b.O);
         } else if (vectors > 0)
             TYPED(store_columns)(s, i, m, &b); /* 3 */
-        else if (!fused)
+        else if (!fused && s->out.k > 0)
             TYPED(unpack)(b.O, &s->out, i, m);
         if (vectors > 0) TYPED(column_sums)(s, i, m, &b, &ahead, (VEC *)acc);
         if (TYPED(block_ends)(rows, i, m)) TYPED(settle)(vectors, acc, sums);
@@ -349,8 +419,14 @@ static void TYPED(new_rows)(const fab_sweep *s, const fab_job *job, int64_t i, i
     const REAL *C = job->M, *T = C + s->x.k, *R = T + s->u.k;
     if (!s->R)
         for (int64_t r = 0; r < m; r++) b->h[r] = (REAL)s->r0;
+    for (int64_t t = s->terms; t > 0; t--) {
+        const REAL *Ct = C + t * s->K * job->cols;
+        TYPED(block_times)(&s->w, i, m, Ct + s->x.k, job->cols, s->K, t < s->terms, b->O);
+        if (s->x.k > 0) TYPED(block_times)(&s->x, i, m, Ct, job->cols, s->K, 1, b->O);
+        TYPED(scale_rows)(s->K, m, (const REAL *)s->f[t - 1] + i, b->O);
+    }
     if (s->R || s->w.k == 0)
-        TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, 0, b->O); /* 1 */
+        TYPED(block_times)(&s->w, i, m, R, job->cols, s->K, s->terms > 0, b->O); /* 1 */
     else
         TYPED(copy_block)(&s->w, i, m, b->h, b->O);
     if (s->u.k > 0) {
@@ -384,9 +460,13 @@ static void TYPED(row_quadratics)(const fab_sweep *s, const fab_job *job, int64_
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(norms)(&s->w, i, m, b->W, b->ww);
     if (s->c2 != 0) TYPED(norms)(&s->x, i, m, b->X, b->xx);
-    if (!s->psi_out) return;
-    const fab_long made = {b->O, m, s->K, s->K, 1};
-    if (s->Q) TYPED(block_times)(&made, 0, m, job->Q, s->K, s->K, 0, b->P);
+    if (!TYPED(makes_psi)(s)) return;
+    if (s->Q) {
+        memcpy(b->P, b->O, (size_t)(m * s->K) * sizeof *b->P);
+        BLAS(trmm)
+        (CblasColMajor, CblasLeft, CblasUpper, CblasTrans, CblasNonUnit, (int)s->K, (int)m, 1,
+         job->Q, (int)s->K, b->P, (int)s->K); /* half of a product: Q is triangular */
+    }
     TYPED(row_dots)(s->K, m, b->O, s->Q ? b->P : b->O, b->qq);
 }
 
@@ -396,7 +476,7 @@ static void TYPED(row_sums)(const fab_sweep *s, int64_t i, int64_t m, const TYPE
 {
     TYPED(inverse_roots)(m, b->psi, b->h);
     if (s->H) TYPED(copy_block)(&s->w, i, m, b->h, b->W);
-    TYPED(write_block)(b->O, &s->out, i, m);
+    if (s->out.k > 0) TYPED(write_block)(b->O, &s->out, i, m);
     TYPED(scale_rows)(s->K, m, b->h, b->O);
     if (s->G) TYPED(add_gram)(s->K, m, b->O, temporary, at->G);
     if (s->H) TYPED(add_cross)(s->w.k, b->W, s->K, b->O, m, temporary, at->H);
@@ -433,7 +513,7 @@ static void TYPED(sweep_wide)(const fab_job *job, fab_span rows, char *room, dou
         *at.floored += (double)TYPED(block_psi)(s, i, m, &b); /* 2 */
         if (TYPED(wants_sums)(s))
             TYPED(row_sums)(s, i, m, &b, temporary, &at); /* 3 */
-        else
+        else if (s->out.k > 0)
             TYPED(write_block)(b.O, &s->out, i, m);
     }
     if (s->G) TYPED(mirror)(s->K, at.G);

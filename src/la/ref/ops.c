@@ -92,14 +92,17 @@ static double sweep_base(const fab_sweep *s, int64_t i, const double *w, const d
 static double sweep_psi(fab_sweep *s, int64_t i, const double *w, const double *x,
                         const double *out)
 {
-    if (!s->psi_out && !s->base_out) return s->psi ? number(s->psi, i) : 1;
-    const double given = s->psi && !s->psi_out ? number(s->psi, i) : 1;
+    const int made = s->psi_out || s->ratio_out;
+    if (!made && !s->base_out) return s->psi ? number(s->psi, i) : 1;
+    const double given = s->psi && !made ? number(s->psi, i) : 1;
     const double base = sweep_base(s, i, w, x);
     if (s->base_out) ((double *)s->base_out)[i] = base;
-    if (!s->psi_out) return given;
+    if (!made) return given;
     const double left = base - quadratic(s->K, out, s->Q), least = s->floor * base;
     if (left < least) s->floored++;
-    return ((double *)s->psi_out)[i] = left < least ? least : left;
+    const double psi = left < least ? least : left;
+    if (s->psi_out) ((double *)s->psi_out)[i] = psi;
+    return psi;
 }
 
 #define REAL         double

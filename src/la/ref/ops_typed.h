@@ -138,7 +138,8 @@ static void TYPED(randn)(const fab_run *r, uint64_t seed, fab_purpose purpose, u
         }
 }
 
-/* w_i' = w_i R + (s_num_i / s_den_i) u_i T + x_i C (r0 w_i without R), rounded to REAL as it is stored. */
+/* w_i' = w_i R + (s_num_i / s_den_i) u_i T + x_i C (r0 w_i without R) and the further terms, rounded to REAL as it is
+ * stored. */
 static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u, double *x,
                              double *out)
 {
@@ -146,6 +147,12 @@ static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u
     TYPED(row)(&s->w, i, w);
     TYPED(row)(&s->u, i, u);
     TYPED(row)(&s->x, i, x);
+    for (int64_t t = s->terms - 1; t >= 0; t--) {
+        const double f = (double)((const REAL *)s->f[t])[i];
+        add_row_times(out, 1, w, s->more_R + t * s->w.k * s->K, s->w.k, s->K);
+        add_row_times(out, 1, x, s->more_C + t * s->x.k * s->K, s->x.k, s->K);
+        for (int64_t j = 0; j < s->K; j++) out[j] *= f;
+    }
     if (s->R)
         add_row_times(out, 1, w, s->R, s->w.k, s->K);
     else
@@ -154,7 +161,7 @@ static void TYPED(sweep_row)(const fab_sweep *s, int64_t i, double *w, double *u
     add_row_times(out, s->s_den ? num / number(s->s_den, i) : 1, u, s->T, s->u.k, s->K);
     add_row_times(out, 1, x, s->C, s->x.k, s->K);
     for (int64_t j = 0; j < s->K; j++) {
-        *TYPED(at)(&s->out, i, j) = (REAL)out[j];
+        if (s->out.k) *TYPED(at)(&s->out, i, j) = (REAL)out[j];
         out[j] = (double)(REAL)out[j];
     }
 }
@@ -169,7 +176,9 @@ static void TYPED(sweep)(const fab_run *r, fab_sweep *s)
     s->floored = 0;
     for (int64_t i = 0; i < s->n; i++) {
         TYPED(sweep_row)(s, i, w, u, x, out);
-        const double psi = sweep_psi(s, i, w, x, out), h = 1 / sqrt(psi);
+        const double old = s->ratio_out ? number(s->psi, i) : 1,
+                     psi = sweep_psi(s, i, w, x, out), h = 1 / sqrt(psi);
+        if (s->ratio_out) ((REAL *)s->ratio_out)[i] = (REAL)(old / psi);
         if (s->G) add_outer(s->G, h, s->K, out, s->K, out);
         if (s->E) add_outer(s->E, sqrt(number(s->psi0, i)) / psi, s->K, out, s->K, out);
         if (s->H) add_outer(s->H, h, s->w.k, w, s->K, out);

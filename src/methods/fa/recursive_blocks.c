@@ -65,7 +65,7 @@ static void mark_constants(recursive_em *e, double mean)
     e->constant_psi = e->set.psi_min * mean;
     e->constants = 0;
     for (int64_t i = 0; i < e->D; i++) {
-        e->constant[i] = only_rounds(e, i, e->v[i]);
+        e->constant[i] = (unsigned char)only_rounds(e, i, e->v[i]);
         if (!e->constant[i]) continue;
         e->v[i] = e->constant_psi;
         e->constants++;

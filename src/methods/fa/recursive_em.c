@@ -115,6 +115,12 @@ static int64_t side_of(const recursive_em *e)
     return rows < e->D || e->run.comm.sum ? rows : e->D;
 }
 
+static fab_absorb_settings absorb_settings(const fab_recursive_em_settings *s)
+{
+    return (fab_absorb_settings){
+        .inner = s->inner, .expand = s->expand, .cut = FAB_CUT_EM, .psi_min = s->psi_min};
+}
+
 static void layout(fab_layout *l, void *handle)
 {
     recursive_em *e = handle;
@@ -124,11 +130,8 @@ static void layout(fab_layout *l, void *handle)
     int64_t eig = 0;
     if (side) eig = side > R ? side : R;
     const int64_t long_side = D > e->columns ? D : e->columns;
-    e->v = fab_place(l, e->D, sizeof *e->v);
     e->constant = fab_place(l, e->D, sizeof *e->constant);
-    e->constant_tail = fab_place(l, e->D, sizeof *e->constant_tail);
     e->before = fab_place(l, side ? e->D : 0, sizeof *e->before);
-    e->psi = fab_place(l, R == e->set.K ? e->D : 0, sizeof *e->psi);
     e->gram = fab_place(l, side * side, sizeof *e->gram);
     e->lambda = fab_place(l, eig, sizeof *e->lambda);
     e->eig = fab_place(l, eig ? fab_eig_work(eig) : 0, sizeof *e->eig);
@@ -142,7 +145,10 @@ static void layout(fab_layout *l, void *handle)
     e->mix = fab_place(l, e->columns, sizeof *e->mix);
     fab_reservoir_layout(l, &e->held);
     const int64_t cols = wide > e->columns ? wide : e->columns;
-    e->run.work = fab_place(l, (int64_t)e->run.ops->work(long_side, wide, cols, e->run.threads), 1);
+    const fab_absorb_settings a = absorb_settings(&e->set);
+    const size_t own = e->run.ops->work(long_side, wide, cols, e->run.threads),
+                 absorbing = fab_absorb_work(0, D, R, e->columns, &a, &e->exec);
+    e->run.work = fab_place(l, (int64_t)(own > absorbing ? own : absorbing), 1);
 }
 
 static void release(void *handle)
@@ -155,13 +161,10 @@ static void release(void *handle)
     fab_gauss_free(e->q);
     fab_batch_free(e->ml);
     fab_release(e->kept);
+    fab_release(e->constant_tail);
+    fab_release(e->constant_file);
+    fab_release(e->psi);
     fab_release(e);
-}
-
-static fab_absorb_settings absorb_settings(const fab_recursive_em_settings *s)
-{
-    return (fab_absorb_settings){
-        .inner = s->inner, .expand = s->expand, .cut = FAB_CUT_EM, .psi_min = s->psi_min};
 }
 
 static fab_status build_parts(recursive_em *e)
@@ -170,7 +173,9 @@ static fab_status build_parts(recursive_em *e)
     const fab_absorb_settings a = absorb_settings(s);
     const fab_dtype type = e->run.ops->type;
     FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_COVARIANCE, type, e->D, s->inner_rank));
-    FAB_TRY(fab_absorb_create(&e->absorb, e->D, s->inner_rank, e->columns, &a, sizeof a, &e->exec));
+    FAB_TRY(fab_absorb_create_in(&e->absorb, 0, e->D, s->inner_rank, e->columns, &a, e->run.work,
+                                 &e->exec));
+    e->v = fab_absorb_vector(e->absorb);
     fab_absorb_watch(e->absorb, &e->run.watch);
     return FAB_OK;
 }
@@ -246,14 +251,17 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     const fab_recursive_em_settings *s = &proto.set;
     const fab_absorb_settings a = absorb_settings(s);
     const double D = (double)proto.D, R = (double)s->inner_rank, size = (double)proto.run.ops->size;
-    const double state = D * (R * size + 16); /* and its copy with the pending rows, and these */
-    const double result = state + D * (double)proto.columns * size + D * (double)s->K * size;
+    const double state = D * (R * size + 16);
+    double result = D * 8;             /* R = K: a psi of its own, perhaps */
+    if (s->block > 1 || s->warmup > 1) /* the state with the pending rows, and these */
+        result += state + D * ((double)proto.columns * size + 1);
+    if (s->inner_rank > s->K) result += D * ((double)s->K * size + 16);
     const fab_ml_settings set = cut_settings(s);
     const int64_t all = fab_total(&proto.run.comm, proto.D);
     const double cutting =
         cut_by_ml(&proto) ? fab_ml_bytes(all, all, &set, NULL) + 8 * (double)all * (R + 1) : 0;
     return state + result + cutting + (double)fab_build_size(sizeof proto, &proto, layout) +
-           fab_absorb_bytes(proto.D, s->inner_rank, proto.columns, &a, &proto.exec);
+           fab_absorb_bytes(0, proto.D, s->inner_rank, proto.columns, &a, &proto.exec);
 }
 
 static fab_status check_fault(const recursive_em *e)
@@ -331,7 +339,7 @@ static fab_status absorb_pending(recursive_em *e, double *n)
 }
 
 /* The matrix of the whole for ml, all rows of W from all processes; a coordinate that is constant has no variance. */
-static fab_status fill_target(recursive_em *e, const int64_t *constant, fab_target *t)
+static fab_status fill_target(recursive_em *e, const unsigned char *constant, fab_target *t)
 {
     const int64_t D = e->D, all = t->D, R = e->set.inner_rank, first = e->run.comm.first_row;
     const fab_long W = fab_long_rows(e->whole->F, D, R);
@@ -351,7 +359,7 @@ static fab_status fill_target(recursive_em *e, const int64_t *constant, fab_targ
     return fab_target_check(t, "recursive-em");
 }
 
-static fab_status cut_with_ml(recursive_em *e, int once, const int64_t *constant)
+static fab_status cut_with_ml(recursive_em *e, int once, const unsigned char *constant)
 {
     const fab_ml_settings set = cut_settings(&e->set);
     const int64_t all = fab_total(&e->run.comm, e->D), first = e->run.comm.first_row;
@@ -375,14 +383,12 @@ static fab_status cut_with_ml(recursive_em *e, int once, const int64_t *constant
     return FAB_OK;
 }
 
-/* The whole, cut to K (6), where ml does it perhaps from one start only; with R = K it shares mu and F and has a psi of its own to floor. */
-static fab_status cut(recursive_em *e, int once, const int64_t *constant)
+/* The whole, cut to K (6), where ml does it perhaps from one start only; with R = K it is that itself. */
+static fab_status cut(recursive_em *e, int once, const unsigned char *constant)
 {
     const fab_recursive_em_settings *s = &e->set;
     if (s->inner_rank == s->K) {
         e->view = *e->whole;
-        e->view.psi = e->psi;
-        memcpy(e->psi, e->whole->psi, (size_t)e->D * sizeof *e->psi);
         return FAB_OK;
     }
     if (cut_by_ml(e)) return cut_with_ml(e, once, constant);
@@ -392,7 +398,7 @@ static fab_status cut(recursive_em *e, int once, const int64_t *constant)
 }
 
 /* The state with the pending rows, its weight, and the coordinates that are constant in it. */
-static fab_status take_all(recursive_em *e, double *n, const int64_t **constant)
+static fab_status take_all(recursive_em *e, double *n, const unsigned char **constant)
 {
     *n = e->n;
     *constant = e->constant;
@@ -413,15 +419,32 @@ static fab_status make_room(recursive_em *e)
         FAB_TRY(fab_gauss_create(&e->tail, FAB_FORM_COVARIANCE, type, D, R));
     if (e->pending && !e->kept)
         FAB_TRY(fab_alloc_array(&e->kept, e->columns * D, e->run.ops->size, "recursive-em"));
+    if (e->pending && !e->constant_tail)
+        FAB_TRY(fab_alloc_array((void **)&e->constant_tail, D, sizeof *e->constant_tail,
+                                "recursive-em"));
     if (R == K || cut_by_ml(e) || e->q) return FAB_OK;
     return fab_gauss_create(&e->q, FAB_FORM_COVARIANCE, type, D, K);
+}
+
+/* R = K: the result has the psi of the whole, or where a floor will act on it one of its own.  v: diag(S) */
+static fab_status own_psi(recursive_em *e, const unsigned char *constant)
+{
+    int64_t floored = 0;
+    if (e->view.psi != e->whole->psi) return FAB_OK;
+    for (int64_t i = 0; i < e->D; i++)
+        floored += constant[i] || !(e->view.psi[i] > e->set.psi_min * e->v[i]);
+    if (!floored) return FAB_OK;
+    if (!e->psi) FAB_TRY(fab_alloc_array((void **)&e->psi, e->D, sizeof *e->psi, "recursive-em"));
+    memcpy(e->psi, e->whole->psi, (size_t)e->D * sizeof *e->psi);
+    e->view.psi = e->psi;
+    return FAB_OK;
 }
 
 static fab_status form(recursive_em *e, int once, const fab_gauss **q)
 {
     const int64_t D = e->D, R = e->set.inner_rank;
     double n;
-    const int64_t *constant;
+    const unsigned char *constant;
     FAB_TRY(check_fault(e));
     FAB_TRY(fab_agree(&e->run.comm, make_room(e), 0, ""));
     FAB_TRY(take_all(e, &n, &constant));
@@ -431,6 +454,7 @@ static fab_status form(recursive_em *e, int once, const fab_gauss **q)
     const fab_long W = fab_long_rows(e->whole->F, D, R);
     memcpy(e->v, e->whole->psi, (size_t)D * sizeof *e->v);
     e->run.ops->rowquad(&e->run, &W, NULL, R, 1, e->v); /* diag(S) */
+    FAB_TRY(fab_agree(&e->run.comm, own_psi(e, constant), 0, ""));
     for (int64_t i = 0; i < D; i++)
         if (constant[i]) e->v[i] = e->view.psi[i] = 0; /* at the floor */
     FAB_TRY(fab_state_floor(&e->view, e->v, e->set.psi_min, &e->run, &e->floored));
@@ -462,7 +486,7 @@ static fab_states state_of(recursive_em *e, int64_t pending)
 {
     const fab_dtype type = e->run.ops->type;
     const int64_t D = e->D;
-    return (fab_states){{{"state.constant", FAB_I64, D, 0, e->constant},
+    return (fab_states){{{"state.constant", FAB_I64, D, 0, e->constant_file},
                          {"state.mu", FAB_F64, D, 0, e->S->mu},
                          {"state.F", type, D, e->set.inner_rank, e->S->F},
                          {"state.psi", FAB_F64, D, 0, e->S->psi},
@@ -473,9 +497,18 @@ static fab_states state_of(recursive_em *e, int64_t pending)
                          {"state.pending_weight", FAB_F64, pending, 0, e->weighted ? e->w : NULL}}};
 }
 
+static fab_status make_flags(recursive_em *e)
+{
+    if (e->constant_file) return FAB_OK;
+    return fab_alloc_array((void **)&e->constant_file, e->D, sizeof *e->constant_file,
+                           "recursive-em");
+}
+
 static fab_status save(void *handle, fab_tensors *t)
 {
     recursive_em *e = handle;
+    FAB_TRY(make_flags(e));
+    for (int64_t i = 0; i < e->D; i++) e->constant_file[i] = e->constant[i];
     const fab_states all = state_of(e, e->pending);
     FAB_TRY(fab_states_save(&all, t));
     return fab_reservoir_save(&e->held, t);
@@ -509,10 +542,14 @@ static fab_status load(void *handle, const fab_tensors *t)
     e->pending = pending->shape[0];
     e->weighted = fab_tensors_find(t, "state.pending_weight") != NULL;
     for (int64_t j = 0; j < e->pending; j++) e->w[j] = 1;
+    FAB_TRY(make_flags(e));
     const fab_states all = state_of(e, e->pending);
     FAB_TRY(fab_states_load(&all, t));
     e->constants = 0;
-    for (int64_t i = 0; i < e->D; i++) e->constants += e->constant[i] != 0;
+    for (int64_t i = 0; i < e->D; i++) {
+        e->constant[i] = e->constant_file[i] != 0;
+        e->constants += e->constant[i];
+    }
     FAB_TRY(fab_reservoir_load(&e->held, t));
     return check_loaded(e);
 }

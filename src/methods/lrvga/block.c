@@ -24,6 +24,7 @@
 #define WIDEST 1e15  /* variance of a predictor of a GLM: all digits of a double */
 #define HELD   1e-12 /* psi of an intercept that has next to no prior, relative to its rows */
 #define DRAWS  ((uint64_t)1 << 48) /* streams of random numbers beyond those of the rows */
+enum { PIECE = 512 };              /* coordinates of a long vector looked at together */
 
 /* ---- views -------------------------------------------------------------------------------------- */
 
@@ -83,8 +84,9 @@ static double prior_in_state(const fab_lrvga *e, int64_t i)
 static void scale_W(fab_lrvga *e, double r)
 {
     const fab_long W = fab_lrvga_factors(e, e->S, 0, e->rank.used);
-    for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(r);
-    if (W.k) e->run.ops->axpy(&e->run, e->v, &W, 0, &W);
+    double *const root = e->P.inverse; /* scratch */
+    for (int64_t i = 0; i < e->T; i++) root[i] = sqrt(r);
+    if (W.k) e->run.ops->axpy(&e->run, root, &W, 0, &W);
 }
 
 /* 8 */
@@ -157,17 +159,16 @@ static double norm(int64_t n, const double *C)
 static double cross(fab_lrvga *e, const fab_long *A, const fab_long *B, double *C)
 {
     const int64_t D = e->stream.model.D, count = e->stream.model.intercept ? e->classes : 0;
-    const double *const inverse = e->P.inverse;
-    double *const a = e->line, *const b = e->line + A->k;
-    memcpy(e->v, inverse, (size_t)e->T * sizeof *e->v);
-    for (int64_t c = 0; c < count; c++) e->v[D + c * e->part] = 0;
+    double *const inverse = e->P.inverse, *const a = e->line, *const b = e->line + A->k;
+    for (int64_t c = 0; c < count; c++) inverse[D + c * e->part] = 0;
     if (A == B)
-        e->run.ops->gram(&e->run, A, e->v, C);
+        e->run.ops->gram(&e->run, A, inverse, C);
     else
-        e->run.ops->cross(&e->run, A, e->v, B, C);
+        e->run.ops->cross(&e->run, A, inverse, B, C);
     const double others = norm(A->k * B->k, C);
     for (int64_t c = 0; c < count; c++) {
         const int64_t i = D + c * e->part;
+        inverse[i] = 1 / e->S->psi[i];
         get_row(e, A, i, a);
         get_row(e, B, i, b);
         for (int64_t k = 0; k < B->k; k++)
@@ -202,6 +203,7 @@ static void move_mean(fab_lrvga *e, const fab_long *X, const double *g)
     const fab_long W = fab_lrvga_factors(e, e->S, 0, used),
                    z = fab_long_vectors(e->z, e->T, 1, e->T);
     double *const row = e->line, *const t = e->line + (used > X->k ? used : X->k);
+    double *const mu = e->S->mu;
     e->run.ops->mult(&e->run, NULL, X, g, 0, &z);
     if (used) {
         fab_mv(FAB_N, used, X->k, -1, e->P.C, g, 0, t);
@@ -209,17 +211,26 @@ static void move_mean(fab_lrvga *e, const fab_long *X, const double *g)
         e->run.ops->mult(&e->run, NULL, &W, t, 1, &z);
         for (int64_t k = 0; k < used; k++) t[k] = -t[k];
     }
-    e->run.ops->get(&e->run, &z, e->v);
     if (e->stream.model.intercept) /* in double: 1 / psi is large there */
         for (int64_t c = 0; c < e->classes; c++) {
             const int64_t i = e->stream.model.D + c * e->part;
-            e->v[i] = 0;
+            const fab_long one = {(char *)e->z + (size_t)i * e->run.ops->size, 1, 1, 1, 1};
+            const double none = 0;
+            double step = 0;
             get_row(e, X, i, row);
-            for (int64_t j = 0; j < X->k; j++) e->v[i] += row[j] * g[j];
+            for (int64_t j = 0; j < X->k; j++) step += row[j] * g[j];
             get_row(e, &W, i, row);
-            for (int64_t k = 0; k < used; k++) e->v[i] -= row[k] * t[k];
+            for (int64_t k = 0; k < used; k++) step -= row[k] * t[k];
+            mu[i] += e->P.inverse[i] * step;
+            e->run.ops->put(&e->run, &none, &one);
         }
-    for (int64_t i = 0; i < e->T; i++) e->S->mu[i] += e->P.inverse[i] * e->v[i];
+    for (int64_t first = 0; first < e->T; first += PIECE) {
+        const int64_t count = e->T - first < PIECE ? e->T - first : PIECE;
+        const fab_long part = {(char *)e->z + (size_t)first * e->run.ops->size, count, 1, 1, count};
+        double piece[PIECE];
+        e->run.ops->get(&e->run, &part, piece);
+        for (int64_t i = 0; i < count; i++) mu[first + i] += e->P.inverse[first + i] * piece[i];
+    }
 }
 
 /* ---- a block of rows ---------------------------------------------------------------------------- */
@@ -416,7 +427,7 @@ static fab_status absorb(fab_lrvga *e, int64_t n)
         FAB_TRY(fab_absorb_loaded(e->absorb, e->S, 1, 1, n));
     } else {
         double least = 0; /* eigenvalue kept */
-        memcpy(e->v, e->S->psi, (size_t)e->T * sizeof *e->v);
+        if (R == e->T) memcpy(e->v, e->S->psi, (size_t)e->T * sizeof *e->v);
         FAB_TRY(fab_absorb_loaded_eigen(e->absorb, e->S, 1, 1, n, &least));
         e->rank.sound = least > SOUND;
         if (R == e->T) /* exact, and psi stays the prior */
@@ -516,8 +527,10 @@ fab_status fab_lrvga_draw(fab_lrvga *e, uint64_t number, double *out)
     FAB_TRY(factor(e));
     e->run.ops->randn(&e->run, (uint64_t)e->set.train.seed, FAB_PURPOSE_DRAW, DRAWS + 2 * number,
                       &z);
-    for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(e->P.inverse[i]);
-    e->run.ops->axpy(&e->run, e->v, &z, 0, &z); /* x */
+    double *const inverse = e->P.inverse;
+    for (int64_t i = 0; i < e->T; i++) inverse[i] = sqrt(inverse[i]);
+    e->run.ops->axpy(&e->run, inverse, &z, 0, &z); /* x */
+    for (int64_t i = 0; i < e->T; i++) inverse[i] = 1 / e->S->psi[i];
     if (used) {
         fab_random_normal((uint64_t)e->set.train.seed, FAB_PURPOSE_DRAW, DRAWS + 2 * number + 1, 0,
                           used, FAB_F64, h);

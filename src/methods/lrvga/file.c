@@ -3,7 +3,9 @@
  * SPDX-License-Identifier: MIT */
 #include "base/fail.h"
 #include "methods/lrvga/state.h"
+#include "base/memory.h"
 #include <math.h>
+#include <string.h>
 
 static fab_states state_of(fab_lrvga *e)
 {
@@ -26,6 +28,10 @@ static fab_states counts_of(fab_lrvga *e)
 fab_status fab_lrvga_save(void *handle, fab_tensors *t)
 {
     fab_lrvga *e = handle;
+    if (!e->psi0) { /* the file has zeros where no prior was given */
+        FAB_TRY(fab_alloc_array((void **)&e->psi0, e->T, sizeof *e->psi0, "lrvga"));
+        memset(e->psi0, 0, (size_t)e->T * sizeof *e->psi0);
+    }
     const fab_states all = state_of(e), counts = counts_of(e);
     FAB_TRY(fab_states_save(&all, t));
     return fab_states_save(&counts, t);
@@ -84,6 +90,8 @@ fab_status fab_lrvga_load(void *handle, const fab_tensors *t)
                                                  : fab_states_load(&counts, t));
     FAB_TRY(
         fab_pending_find(&e->pending, t, "state.pending", e->classes, fab_lrvga_next(e), "block"));
+    if (e->stream.count.given && !e->psi0)
+        FAB_TRY(fab_alloc_array((void **)&e->psi0, e->T, sizeof *e->psi0, "lrvga"));
     const fab_states all = state_of(e);
     FAB_TRY(fab_states_load(&all, t));
     return check_loaded(e);

@@ -142,6 +142,12 @@ static void resolve(fab_lrvga_settings *s, int64_t T, int64_t classes)
 
 /* ---- life ------------------------------------------------------------------------------------- */
 
+static fab_absorb_settings absorb_settings(const fab_lrvga_settings *s)
+{
+    return (fab_absorb_settings){
+        .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
+}
+
 static void layout(fab_layout *l, void *handle)
 {
     fab_lrvga *e = handle;
@@ -151,8 +157,6 @@ static void layout(fab_layout *l, void *handle)
     const int first = fab_stream_undecided(&e->stream);
     const size_t d = sizeof(double);
     fab_pending_layout(l, &e->pending);
-    e->psi0 = fab_place(l, T, d);
-    e->P.inverse = fab_place(l, T, d);
     e->P.M = fab_place(l, R * R, d);
     e->P.C = fab_place(l, R * n, d);
     e->block.A = fab_place(l, n * n, d);
@@ -166,11 +170,14 @@ static void layout(fab_layout *l, void *handle)
     e->rows.B = fab_place(l, many ? n * (n + 2 * C) : n * n, d);
     e->rows.glm = fab_place(l, glm ? 6 * n : 0, d);
     e->rows.site = fab_place(l, many ? 2 * n + fab_class_block_work(C, e->set.draws) : 0, d);
-    e->v = fab_place(l, T, d);
+    e->v = fab_place(l, R == T ? T : 0, d);
     e->z = fab_place(l, T, e->run.ops->size);
     e->line = fab_place(l, 3 * wide, d);
     e->bank = fab_place(l, first ? fab_prior_work(e->pending.room) : 0, d);
-    e->run.work = fab_place(l, (int64_t)e->run.ops->work(T, wide, wide, e->run.threads), 1);
+    const fab_absorb_settings a = absorb_settings(&e->set);
+    const size_t own = e->run.ops->work(T, wide, wide, e->run.threads),
+                 absorbing = fab_absorb_work(1, T, R, n, &a, &e->exec);
+    e->run.work = fab_place(l, (int64_t)(own > absorbing ? own : absorbing), 1);
 }
 
 void fab_lrvga_free(void *handle)
@@ -181,6 +188,7 @@ void fab_lrvga_free(void *handle)
     fab_gauss_free(e->S);
     fab_gauss_free(e->result.q);
     fab_gauss_free(e->saved.S);
+    fab_release(e->psi0);
     fab_release(e->saved.rows);
     fab_release(e);
 }
@@ -245,12 +253,6 @@ static fab_status prototype(fab_lrvga *e, const void *settings, const fab_input 
     return fab_lrvga_prepare(e, in->prior, x);
 }
 
-static fab_absorb_settings absorb_settings(const fab_lrvga_settings *s)
-{
-    return (fab_absorb_settings){
-        .inner = s->inner, .expand = s->expand, .cut = s->cut, .psi_min = LEAST_PSI};
-}
-
 /* The given prior, of rank at most R, into the state. */
 static void put_prior(fab_lrvga *e, const fab_gauss *prior)
 {
@@ -269,6 +271,7 @@ static fab_status take_prior(fab_lrvga *e, const fab_gauss *prior)
 {
     const int64_t R = e->set.inner_rank;
     fab_gauss *narrow;
+    if (!e->psi0) FAB_TRY(fab_alloc_array((void **)&e->psi0, e->T, sizeof *e->psi0, "lrvga"));
     if (prior->form == FAB_FORM_COVARIANCE && prior->K > 0)
         return FAB_FAIL(FAB_UNSUPPORTED,
                         "lrvga: the prior has the covariance form with %lld factors, "
@@ -289,7 +292,9 @@ static fab_status build_parts(fab_lrvga *e, const fab_gauss *prior)
     const fab_absorb_settings a = absorb_settings(&e->set);
     const int64_t R = e->set.inner_rank, columns = e->pending.room * e->classes;
     FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_PRECISION, e->run.ops->type, e->T, R));
-    FAB_TRY(fab_absorb_create_both(&e->absorb, e->T, R, columns, &a, &e->exec));
+    FAB_TRY(
+        fab_absorb_create_in(&e->absorb, 1, e->T, R, columns, &a, e->run.work, &e->exec));
+    e->P.inverse = fab_absorb_vector(e->absorb);
     fab_absorb_watch(e->absorb, &e->run.watch);
     if (prior) FAB_TRY(take_prior(e, prior));
     return fab_stream_undecided(&e->stream) ? FAB_OK : fab_lrvga_begin(e);
@@ -337,8 +342,9 @@ double fab_lrvga_bytes(const fab_lrvga *proto)
     const fab_lrvga_settings *s = &proto->set;
     const fab_absorb_settings a = absorb_settings(s);
     const double size = (double)proto->run.ops->size, ranks = (double)(s->inner_rank + s->K);
-    return (double)proto->T * (ranks * size + 32) +
-           fab_absorb_bytes(proto->T, s->inner_rank, proto->pending.room * proto->classes, &a,
+    return (double)proto->T * (ranks * size + 32) + /* and the psi of a prior */
+           (double)(proto->stream.count.given ? 8 * proto->T : 0) +
+           fab_absorb_bytes(1, proto->T, s->inner_rank, proto->pending.room * proto->classes, &a,
                             &proto->exec) +
            (double)fab_build_size(sizeof *proto, proto, layout);
 }
@@ -357,11 +363,12 @@ static void put_rows(fab_lrvga *e, const fab_rows *rows, int64_t c)
 {
     const int64_t D = e->stream.model.D, n = rows->n;
     const fab_long X = fab_lrvga_features(e, e->pending.n, n, c);
-    if (rows->start) { /* sparse: dense in the block, one after the other through e->v */
-        const fab_rows one = {.p = e->v, .type = FAB_F64, .n = 1, .ld = D};
+    if (rows->start) { /* sparse: dense in the block, one after the other through a vector */
+        double *const row = e->P.inverse;
+        const fab_rows one = {.p = row, .type = FAB_F64, .n = 1, .ld = D};
         for (int64_t j = 0; j < n; j++) {
             const fab_long x = fab_lrvga_features(e, e->pending.n + j, 1, c);
-            fab_rows_get(rows, j, D, e->v);
+            fab_rows_get(rows, j, D, row);
             e->run.ops->load(&e->run, &one, NULL, &x);
         }
     } else {
@@ -475,8 +482,9 @@ static void to_precision(fab_lrvga *e)
     const double beta = fab_stream_noise(&e->stream), first = e->stream.scale.beta;
     fab_gauss *q = e->result.q;
     const fab_long F = fab_lrvga_factors(e, q, 0, e->set.K);
-    for (int64_t i = 0; i < e->T; i++) e->v[i] = sqrt(beta);
-    e->run.ops->axpy(&e->run, e->v, &F, 0, &F);
+    double *const root = e->P.inverse; /* scratch */
+    for (int64_t i = 0; i < e->T; i++) root[i] = sqrt(beta);
+    e->run.ops->axpy(&e->run, root, &F, 0, &F);
     for (int64_t i = 0; i < e->T; i++) {
         const double psi = beta * q->psi[i],
                      moved = psi + (1 - beta / first) * fab_lrvga_prior_at(e, i);

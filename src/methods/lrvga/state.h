@@ -28,12 +28,12 @@ typedef struct fab_lrvga {
     fab_absorb *absorb;  /* 5 */
     fab_gauss *S;        /* T x R: the state, mu included */
     fab_lrvga_rank rank; /* 5, 7: of W */
-    double *psi0;        /* T: the given prior's psi */
+    double *psi0;        /* T: the given prior's psi; NULL where there is none */
     int64_t floored;     /* 5: coordinates at the floor after the last block */
     int said;            /* 2: that f32 loses digits */
 
     struct {             /* 2: P = psi^-1 - psi^-1 W M^-1 W' psi^-1 */
-        double *inverse; /* T: 1 / psi */
+        double *inverse; /* T: 1 / psi, in a vector of absorb, between its calls; scratch before */
         double *M;       /* R x R: L, L L' = M */
         double *C;       /* R x columns: L^-1 W' psi^-1 X */
         double known;    /* |W' psi^-1 W|: how many times as much as psi the rows know */
@@ -55,7 +55,7 @@ typedef struct fab_lrvga {
         double *site;  /* categorical */
     } rows;
 
-    double *v;    /* T: scratch */
+    double *v;    /* T, when R = T: psi as it was */
     void *z;      /* a long vector */
     double *line; /* 3 max(R, columns): one coordinate of two long arrays */
     double *bank; /* 9 */
