@@ -141,6 +141,7 @@ static void run(const fab_sparse *all, const fab_kernel *k, int64_t n, int64_t t
                seconds / ours < goal ? "MISS" : "PASS");
     }
     printf("\n");
+    fflush(stdout);
     free(y);
 }
 

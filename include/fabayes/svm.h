@@ -64,14 +64,14 @@ typedef struct fab_svm_report {
     int64_t n, classes, machines;
     int64_t support; /* rows with a weight in any machine */
     int64_t bounded; /* weights at their bound */
-    int64_t
-        margin_errors; /* rows inside the margin (numbers: outside of epsilon), a row once for each machine */
-    double
-        rho; /* of nu: the margin's size where a_i <= 1 / n; otherwise 1; NaN of several machines and of numbers */
+    /* rows inside the margin (numbers: outside of epsilon), a row once for each machine */
+    int64_t margin_errors;
+    /* of nu: the margin's size where a_i <= 1 / n; otherwise 1; NaN of several machines, of numbers */
+    double rho;
     double dual; /* the dual objective at its end */
-    double gap; /* by how much the conditions of the optimum are missed, in units of the decision */
-    double
-        nu_limit; /* of two classes: the largest nu, 2 min(n+, n-) / n with weights; otherwise NaN */
+    double gap;  /* by how much the conditions of the optimum are missed, in decisions */
+    /* of two classes: the largest nu, 2 min(n+, n-) / n with weights; otherwise NaN */
+    double nu_limit;
     int64_t iterations, converged; /* converged: 1: gap came below tol */
 } fab_svm_report;
 FAB_API void fab_svm_report_of(const fab_svm *s, fab_svm_report *r);
@@ -107,8 +107,8 @@ FAB_API fab_status fab_svm_of_parts(fab_svm **s, const fab_kernel *k, int64_t cl
 typedef struct fab_svm_plan {
     const char *model;                /* "svm:KERNEL", or with nu: "svm:KERNEL:nu=0.2" */
     const fab_svm_settings *settings; /* NULL: the defaults */
-    int64_t
-        no_scale; /* 1: columns, and a target of numbers, as they are, and not in standard deviations */
+    /* 1: columns, and a target of numbers, as they are, and not in standard deviations */
+    int64_t no_scale;
     int64_t numbers; /* 1: a target of two values is a number too */
     int64_t classes; /* 1: numbers are classes too */
 } fab_svm_plan;

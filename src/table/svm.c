@@ -502,7 +502,6 @@ static fab_status decide(const fab_svm_table *t, const fab_rows *x, fab_svm_pred
     const fab_rows all = {.p = row, .type = FAB_F64, .n = there, .ld = D};
     s = fab_svm_decide(t->machine, &all, decision, e);
     for (int64_t i = 0; i < n && s == FAB_OK; i++) {
-        const double *d = decision + place[i] * M;
         double *to = p->decision + i * p->columns;
         if (place[i] < 0) {
             for (int64_t c = 0; c < p->columns; c++) to[c] = NAN;
@@ -510,7 +509,8 @@ static fab_status decide(const fab_svm_table *t, const fab_rows *x, fab_svm_pred
             if (p->probability) p->probability[i] = NAN;
             continue;
         }
-        if (C == 0) {
+        const double *d = decision + place[i] * M;
+        if (!p->chosen) {
             to[0] = t->scaling->target_mean + t->scaling->target_scale * d[0];
             continue;
         }
@@ -543,6 +543,7 @@ static fab_status area(const fab_svm_predictions *p, double *auc)
     scored *all;
     double below = 0, ones = 0, sum = 0;
     int64_t n = 0;
+    assert(p->chosen);
     FAB_TRY(fab_alloc_array((void **)&all, p->n, sizeof *all, "scores"));
     for (int64_t i = 0; i < p->n; i++)
         if (p->chosen[i] >= 0) all[n++] = (scored){p->decision[i], p->y[i] > 0};
@@ -564,13 +565,13 @@ static fab_status area(const fab_svm_predictions *p, double *auc)
 
 static fab_status score(fab_svm_predictions *p)
 {
-    assert(!p->classes || p->chosen);
+    const int64_t *chosen = p->chosen; /* NULL: numbers */
     double right = 0, hinge = 0, square = 0, size = 0, mean = 0, spread = 0, n = 0;
     for (int64_t i = 0; i < p->n; i++) {
         if (isnan(p->decision[i * p->columns])) continue;
         n++;
-        if (p->classes) {
-            right += (double)p->chosen[i] >= p->y[i] && (double)p->chosen[i] <= p->y[i];
+        if (chosen) {
+            right += (double)chosen[i] >= p->y[i] && (double)chosen[i] <= p->y[i];
             hinge += fmax(0, 1 - (p->y[i] > 0 ? 1 : -1) * p->decision[i]);
         } else {
             const double e = p->y[i] - p->decision[i], off = p->y[i] - mean;

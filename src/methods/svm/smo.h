@@ -24,12 +24,10 @@ typedef struct fab_smo {
     double *beta; /* n: the start, which is inside its bounds, and the result */
     double *g;    /* n: K beta + q of the result */
 
-    /* Found: */
-    double
-        gap; /* the largest over groups of max g - min g, over variables that may fall and those that may rise; 0 where negative */
-    double dual; /* -(1/2 beta' K beta + q' beta) */
-    double level
-        [2]; /* of each group: g of variables inside their bounds, or the middle of its interval where there are none */
+    /* Found: gap, the largest over groups of max g of those that may fall less min g of those that may rise, 0 where negative; dual,
+     * -(1/2 beta' K beta + q' beta); level, of each group g of variables inside their bounds, or the middle of its interval where
+     * there are none. */
+    double gap, dual, level[2];
     int64_t iterations, converged, restored;
 } fab_smo;
 
