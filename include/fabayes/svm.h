@@ -33,7 +33,7 @@ extern "C" {
 
 /* ---- from rows ----------------------------------------------------------------------------------- */
 
-/* `fabayes methods svm` has default, range and meaning of each. */
+/* docs/methods/svm.md has default, range and meaning of each. */
 typedef struct fab_svm_settings {
     double C, nu; /* nu FAB_AUTO_F64: C says how much a row may weigh */
     double epsilon;
