@@ -426,6 +426,21 @@ static void axes_are_those_of_the_dense_correlations(void **state)
                 between[a * K + b] += w[g] * (S[a * K + b] + mean[a] * mean[b]);
         }
     }
+    double z[3 * D], m1[D], v1[D], x[9], y[9]; /* what is drawn */
+    assert_ok(fab_mixture_standings(&m, NULL, z));
+    assert_ok(fab_mixture_moments(&m, NULL, m1, v1));
+    for (int g = 0; g < 3; g++)
+        for (int i = 0; i < D; i++)
+            assert_near(z[g * D + i], (own[g]->mu[i] - m1[i]) / sqrt(v1[i]), 1e-13);
+    fab_gauss_on_axes(own[0], 2, centre, axis, mean, S);
+    fab_gauss_outline(2, mean, S, 2.5, 9, x, y);
+    for (int i = 0; i < 9; i++) { /* all are 2.5 standard deviations away */
+        const double u = x[i] - mean[0], v = y[i] - mean[1], det = S[0] * S[3] - S[1] * S[2];
+        assert_near((S[3] * u * u - 2 * S[1] * u * v + S[0] * v * v) / det, 6.25, 1e-10);
+    }
+    fab_gauss_outline(1, mean, S, 4, 9, x, y);
+    assert_near(x[8] - x[0], 8 * sqrt(S[0]), 1e-12);
+    assert_near(y[4] * sqrt(2 * 3.14159265358979323846 * S[0]), 1, 1e-12);
     for (int a = 0; a < K; a++) {
         assert_near(sum[a], 0, 1e-12);
         for (int b = 0; b < K; b++)

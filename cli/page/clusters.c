@@ -3,7 +3,6 @@
  * SPDX-License-Identifier: MIT */
 #include "page/page.h"
 #include <inttypes.h>
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -121,23 +120,6 @@ static void name_axes(drawing *d, const clusters_page *q, const char *title)
                          .curve = d->curve};
 }
 
-/* Two standard deviations of part g around its mean, by the Cholesky factor; of one axis its density. */
-static void outline(const clusters_page *q, int64_t g, double *x, double *y)
-{
-    const double pi = 3.14159265358979323846, *m = q->mean + g * q->axes,
-                 *S = q->covariance + g * q->axes * q->axes, sd = sqrt(S[0]);
-    for (int64_t i = 0; i < ROUND; i++) {
-        const double t = (double)i / (ROUND - 1), turn = 2 * pi * t, u = 8 * t - 4;
-        x[i] = m[0] + (q->axes > 1 ? reach * sd * cos(turn) : u * sd);
-        if (q->axes == 1) {
-            y[i] = q->p->mix.weight[g] * exp(-u * u / 2) / (sd * sqrt(2 * pi));
-            continue;
-        }
-        const double across = S[2] / sd, left = S[3] - across * across;
-        y[i] = m[1] + reach * (across * cos(turn) + (left > 0 ? sqrt(left) : 0) * sin(turn));
-    }
-}
-
 static int draw_parts(page_call *c, const clusters_page *q)
 {
     drawing d;
@@ -148,7 +130,10 @@ static int draw_parts(page_call *c, const clusters_page *q)
     name_axes(&d, q, q->axes > 1 ? "Clusters on their first two axes" : "Clusters");
     for (int64_t i = 0; i < shown; i++) {
         double *at = x + 2 * i * ROUND;
-        outline(q, q->order[i], at, at + ROUND);
+        const int64_t g = q->order[i];
+        fab_gauss_outline(q->axes, q->mean + g * q->axes, q->covariance + g * q->axes * q->axes,
+                          q->axes > 1 ? reach : 2 * reach, ROUND, at, at + ROUND);
+        for (int64_t k = 0; k < ROUND && q->axes == 1; k++) at[ROUND + k] *= q->p->mix.weight[g];
         snprintf(d.name[i], NAME, "%" PRId64, q->order[i]);
         d.curve[i] = (fab_curve){.name = d.name[i], .x = at, .y = at + ROUND, .n = ROUND};
     }
@@ -297,25 +282,24 @@ static int list_parts(page_call *c, const clusters_page *q)
     return status;
 }
 
-/* Coordinates by falling distance between the means that are furthest apart, in standard deviations: the first `rows`. */
-static void choose_rows(const clusters_page *q, const double *sd, int64_t rows, int64_t *row)
+/* Coordinates by falling distance between the means that are furthest apart: the first `rows`.  z: fab_mixture_standings. */
+static void choose_rows(const clusters_page *q, const double *z, int64_t rows, int64_t *row)
 {
-    const fab_mixture *m = &q->p->mix;
     double far[ROWS];
     int64_t n = 0;
     for (int64_t d = 0; d < q->D; d++) {
-        double low = INFINITY, high = -INFINITY;
-        for (int64_t g = 0; g < q->G; g++) {
-            low = fmin(low, m->part[g]->mu[d]);
-            high = fmax(high, m->part[g]->mu[d]);
+        double low = z[d], high = z[d];
+        for (int64_t g = 1; g < q->G; g++) {
+            const double v = z[g * q->D + d];
+            low = v < low ? v : low;
+            high = v > high ? v : high;
         }
-        const double width = (high - low) / sd[d];
         int64_t at = n < rows ? n++ : rows;
-        while (at > 0 && far[at - 1] < width) {
+        while (at > 0 && far[at - 1] < high - low) {
             if (at < rows) far[at] = far[at - 1], row[at] = row[at - 1];
             at--;
         }
-        if (at < rows) far[at] = width, row[at] = d;
+        if (at < rows) far[at] = high - low, row[at] = d;
     }
 }
 
@@ -323,25 +307,22 @@ static int draw_means(page_call *c, const clusters_page *q)
 {
     const int64_t rows = q->D < ROWS ? q->D : ROWS,
                   columns = q->G < FAB_HEAT_COLUMNS ? q->G : FAB_HEAT_COLUMNS;
-    const fab_mixture *m = &q->p->mix;
     char(*buf)[NAME] = malloc((size_t)(rows + columns) * sizeof *buf), text[400];
     const char **name = malloc((size_t)(rows + columns) * sizeof *name);
-    double *value = malloc((size_t)(2 * q->D + rows * columns) * sizeof *value);
+    double *value = malloc((size_t)(q->G * q->D + rows * columns) * sizeof *value);
     int64_t row[ROWS];
     int status = DONE;
     if (!buf || !name || !value) {
         status = say_failed("report: no memory for the means");
     } else {
-        double *mean = value + rows * columns, *sd = mean + q->D;
-        const fab_status s = fab_mixture_moments(m, NULL, mean, sd);
+        double *z = value + rows * columns;
+        const fab_status s = fab_mixture_standings(&q->p->mix, NULL, z);
         if (s != FAB_OK) status = say_status(s);
-        for (int64_t d = 0; d < q->D; d++) sd[d] = sqrt(sd[d]);
-        choose_rows(q, sd, rows, row);
-        for (int64_t i = 0; i < rows; i++) {
+        if (s == FAB_OK) choose_rows(q, z, rows, row);
+        for (int64_t i = 0; i < rows && s == FAB_OK; i++) {
             name[i] = name_of(q, row[i], buf[i]);
             for (int64_t k = 0; k < columns; k++)
-                value[i * columns + k] = (m->part[q->order[k]]->mu[row[i]] - mean[row[i]]) /
-                                         sd[row[i]];
+                value[i * columns + k] = z[q->order[k] * q->D + row[i]];
         }
         for (int64_t k = 0; k < columns; k++) {
             snprintf(buf[rows + k], NAME, "%" PRId64, q->order[k]);
@@ -349,8 +330,7 @@ static int draw_means(page_call *c, const clusters_page *q)
         }
         snprintf(text, sizeof text,
                  "Means less the mean of the mixture, in standard deviations of the column; "
-                 "columns that part the "
-                 "clusters most come first.%s%s",
+                 "columns that part the clusters most come first.%s%s",
                  rows < q->D ? " The first sixty columns." : "",
                  columns < q->G ? " The twelve clusters of the largest shares." : "");
         const fab_heat heat = {.title = "Means of the clusters",

@@ -155,6 +155,12 @@ FAB_API fab_status fab_mixture_axes(const fab_mixture *m, int64_t k, const fab_e
 /* Mean (k) and covariance (k x k) of one of its parts on those axes. */
 FAB_API void fab_gauss_on_axes(const fab_gauss *g, int64_t k, const double *centre,
                                const double *axis, double *mean, double *covariance);
+/* n >= 2 points to draw of such a mean and covariance: of k = 2 a closed curve `reach` standard deviations away, of k = 1 the density
+ * from `reach` standard deviations below to as many above. */
+FAB_API void fab_gauss_outline(int64_t k, const double *mean, const double *covariance,
+                               double reach, int64_t n, double *x, double *y);
+/* z (m->n x D): the mean of each part less that of the mixture, in standard deviations of the coordinate in the mixture. */
+FAB_API fab_status fab_mixture_standings(const fab_mixture *m, const fab_exec *x, double *z);
 
 /* Least and largest mean and standard deviation of the D coordinates. */
 typedef struct fab_ranges {

@@ -166,3 +166,34 @@ void fab_gauss_on_axes(const fab_gauss *g, int64_t k, const double *centre, cons
         }
     }
 }
+
+void fab_gauss_outline(int64_t k, const double *mean, const double *covariance, double reach,
+                       int64_t n, double *x, double *y)
+{
+    const double pi = 3.14159265358979323846, *S = covariance, sd = sqrt(S[0]);
+    const double across = k > 1 ? S[2] / sd : 0, left = k > 1 ? S[3] - across * across : 0;
+    for (int64_t i = 0; i < n; i++) {
+        const double t = (double)i / (double)(n - 1), turn = 2 * pi * t, u = reach * (2 * t - 1);
+        if (k > 1) { /* by the Cholesky factor */
+            x[i] = mean[0] + reach * sd * cos(turn);
+            y[i] = mean[1] + reach * (across * cos(turn) + (left > 0 ? sqrt(left) : 0) * sin(turn));
+        } else {
+            x[i] = mean[0] + u * sd;
+            y[i] = exp(-u * u / 2) / (sd * sqrt(2 * pi));
+        }
+    }
+}
+
+fab_status fab_mixture_standings(const fab_mixture *m, const fab_exec *x, double *z)
+{
+    FAB_TRY(fab_mixture_check(m));
+    const int64_t D = m->part[0]->D;
+    double *mean;
+    FAB_TRY(fab_alloc_array((void **)&mean, 2 * D, sizeof *mean, "mixture"));
+    const fab_status s = fab_mixture_moments(m, x, mean, mean + D);
+    for (int64_t g = 0; g < m->n && s == FAB_OK; g++)
+        for (int64_t i = 0; i < D; i++)
+            z[g * D + i] = (m->part[g]->mu[i] - mean[i]) / sqrt(mean[D + i]);
+    fab_release(mean);
+    return s;
+}

@@ -116,8 +116,8 @@ typedef struct online_gmm {
     /* n, share, mu, psi, F in one piece: G, G, G x D, G x D, sets x D x k (parts.h) */
     double *n, *share, *mu, *psi, *F;
     double *centre, *variance; /* D: of the first rows */
-    double *
-        score; /* 2: sum of w log p of the rows behind the first, each before its block; their weight */
+    /* 2: sum of w log p of the rows behind the first, each before its block; their weight */
+    double *score;
     int64_t floored, reported; /* of the last block; of the result */
     fab_parts parts;
 

@@ -40,13 +40,12 @@ enum {
     TRIANGLE = 48,          /* columns of a triangle that are multiplied at a time */
     BLOCK_NUMBERS = 1 << 19 /* of a block of rows */
 };
-#define LEAST     1e-30 /* of a responsibility: what is less does not reach the last bit of a sum */
-#define LOG_LEAST -69.0775527898213705
-#define LOG_2PI   1.8378770664093454836
-#define FAR       1e6 /* of (mu - c)' psi^-1 (mu - c): 1e-10 of it is lost beside d' psi^-1 d */
-#define UNKNOWN \
-    1e-14 /* of the largest eigenvalue, for each column: rounding of the sums hides what is less */
-#define LEAST_ROWS 1.0 /* of a part that lives */
+#define LEAST      1e-30 /* of a responsibility: what is less does not reach the last bit of a sum */
+#define LOG_LEAST  -69.0775527898213705
+#define LOG_2PI    1.8378770664093454836
+#define FAR        1e6   /* of (mu - c)' psi^-1 (mu - c): 1e-10 of it is lost beside d' psi^-1 d */
+#define UNKNOWN    1e-14 /* of the largest eigenvalue, for each column: hidden by rounding */
+#define LEAST_ROWS 1.0   /* of a part that lives */
 
 static int is_full(const fab_parts *p)
 {
@@ -90,6 +89,7 @@ void fab_parts_layout(fab_layout *l, fab_parts *p)
     p->Y = fab_place(l, p->block * D, sizeof *p->Y);
     p->A = fab_place(l, p->block * p->width, sizeof *p->A);
     p->R = fab_place(l, p->block * G, sizeof *p->R);
+    p->taken = fab_place(l, summing * p->block * G, sizeof *p->taken);
     p->density = fab_place(l, p->block, sizeof *p->density);
     p->T = fab_place(l, p->threads * p->piece * (D + k + 1), sizeof *p->T);
     p->small = fab_place(l, 7 * k * k + (k + 1) * D + (is_full(p) ? fab_eig_work(D) + D : 0),
@@ -209,6 +209,7 @@ static double distance(int64_t k, const double *restrict a, const double *restri
 static double normalise(int64_t G, double *r)
 {
     double high = -INFINITY, sum = 0;
+#pragma omp simd reduction(max : high)
     for (int64_t g = 0; g < G; g++) high = r[g] > high ? r[g] : high;
     if (!(high > -INFINITY)) { /* so far from all parts that no logarithm is left */
         for (int64_t g = 0; g < G; g++) r[g] = 1 / (double)G;
@@ -219,6 +220,7 @@ static double normalise(int64_t G, double *r)
         r[g] = l < LOG_LEAST ? 0 : exp(l);
         sum += r[g];
     }
+#pragma omp simd
     for (int64_t g = 0; g < G; g++) r[g] /= sum;
     return high + log(sum);
 }
@@ -290,17 +292,24 @@ static void expectation(void *ctx, int64_t piece, int thread)
     for (int64_t j = 0; j < n; j++) {
         double *r = p->R + (at + j) * G;
         const int64_t row = t->first + at + j;
-        for (int64_t g = 0; g < G; g++) {
+        if (k == 0) { /* top of a part that has died is -infinity */
+#pragma omp simd
+            for (int64_t g = 0; g < G; g++) r[g] = p->top[g] - r[g] / 2; /* 2 */
+        }
+        for (int64_t g = 0; g < G && k > 0; g++) {
             const double *a = A + j * wide + (p->sets == 1 ? 0 : g * k);
-            const double inside = k ? distance(k, a, p->shift + g * k) : 0;
+            const double inside = distance(k, a, p->shift + g * k);
             const double q = is_full(p) ? inside : r[g] - inside;
             r[g] = p->weight[g] > 0 ? p->top[g] - q / 2 : -INFINITY; /* 2 */
         }
         p->density[at + j] = normalise(G, r); /* 3 */
         if (t->density) t->density[row] = p->density[at + j];
         if (t->share) memcpy(t->share + row * G, r, (size_t)G * sizeof *r);
-        if (!t->label) continue;
-        for (int64_t g = 0; g < G; g++) r[g] = t->label[row] == g;
+        if (t->label)
+            for (int64_t g = 0; g < G; g++) r[g] = t->label[row] == g;
+        if (p->density_only) continue;
+        const double w = t->weight ? t->weight[row] : 1;
+        for (int64_t g = 0; g < G; g++) p->taken[g * p->block + at + j] = w * r[g];
     }
 }
 
@@ -317,19 +326,43 @@ static void add_gathered(fab_parts *p, int64_t g, int64_t m, const double *T, co
         fab_gemm(FAB_F64, FAB_T, FAB_N, k + 1, D, m, 1, U, k + 1, T, D, 1, sum, D);
 }
 
+/* A diagonal needs no gathered rows. */
+static void accumulate_diagonal(const block_task *t, int64_t g)
+{
+    fab_parts *p = t->p;
+    const int64_t D = p->D;
+    const double *restrict from = p->from + g * D, *taken = p->taken + g * p->block;
+    double *restrict square = p->square + g * D, *restrict mean = p->sum + g * D;
+    for (int64_t j = 0; j < t->n; j++) {
+        const double r = taken[j], *restrict y = p->Y + j * D;
+        if (!(r > 0)) continue;
+        p->n[g] += r;
+#pragma omp simd
+        for (int64_t i = 0; i < D; i++) {
+            const double d = y[i] - from[i];
+            mean[i] += r * d;
+            square[i] += r * d * d;
+        }
+    }
+}
+
 static void accumulate(void *ctx, int64_t g, int thread)
 {
     const block_task *t = ctx;
     fab_parts *p = t->p;
-    const int64_t D = p->D, G = p->G, k = p->k, wide = p->width;
-    const double *from = p->from + g * D, *shift = p->shift + g * k;
+    const int64_t D = p->D, k = p->k, wide = p->width;
+    const double *from = p->from + g * D, *shift = p->shift + g * k,
+                 *taken = p->taken + g * p->block;
     double *T = p->T + thread * p->piece * (D + k + 1), *U = T + p->piece * D;
     double *square = p->square + g * D, *mean = p->sum + g * (k + 1) * D + k * D;
     const int full = is_full(p);
     int64_t m = 0;
+    if (k == 0) {
+        accumulate_diagonal(t, g);
+        return;
+    }
     for (int64_t j = 0; j < t->n; j++) {
-        double r = p->R[j * G + g];
-        if (t->weight) r *= t->weight[t->first + j];
+        const double r = taken[j];
         if (!(r > 0)) continue;
         const double *restrict y = p->Y + j * D, *a = p->A + j * wide + (p->sets == 1 ? 0 : g * k);
         double *restrict d = T + m * D, *u = U + m * (k + 1);

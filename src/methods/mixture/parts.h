@@ -63,6 +63,7 @@ typedef struct fab_parts {
 
     int64_t block, piece; /* rows at a time, of a task */
     double *Y, *A, *R;    /* block x D, block x width, block x G */
+    double *taken;        /* G x block: R times the weight of its row */
     double *density;      /* block: log p */
     double *T;            /* threads x piece x (D + k + 1): rows of a part, gathered */
     double *small;        /* 7 k x k + (k + 1) x D */
