@@ -384,7 +384,7 @@ typedef struct fab_data {
     const char *labels;      /* a file of the target alone */
     int64_t columns_max;     /* the most columns of a file; 0: FAB_COLUMNS_MAX */
     fab_dialect dialect;     /* how its text is written */
-    int64_t threads;         /* that read it; 0: all cores, or those of the fab_exec that it is given with */
+    int64_t threads;         /* that read it; 0: all cores, or those of the fab_exec given */
 } fab_data;
 
 /* What it is called in sentences: its file, "arrays" or "table". */

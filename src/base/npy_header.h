@@ -23,8 +23,8 @@ typedef struct fab_npy_header {
     int ndim;       /* 1 or 2 */
     int64_t rows, cols;
     int by_columns; /* 1: Fortran order, and it is another than C's */
-    size_t offset; /* of the first element */
-    size_t bytes;  /* of all elements */
+    size_t offset;  /* of the first element */
+    size_t bytes;   /* of all elements */
 } fab_npy_header;
 
 /* Do these FAB_NPY_START bytes begin like a .npy file? */

@@ -134,7 +134,8 @@ fab_status fab_lines_next(fab_source *s, fab_row_fn *row, fab_split_fn *split, d
     *got = 1;
     s->more_lines = 0;
     const int plain = out && !s->words && !s->form;
-    if (plain && !s->left && row(s, line.p, line.p + line.n, out) && !fab_lines_has_na(s, out)) return FAB_OK;
+    if (plain && !s->left && row(s, line.p, line.p + line.n, out) && !fab_lines_has_na(s, out))
+        return FAB_OK;
     if (memchr(line.p, '"', line.n) && fab_cells_open(s, split, line))
         FAB_TRY(take_rest(s, split, &line));
     if (!out) return FAB_OK;

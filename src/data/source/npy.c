@@ -31,7 +31,7 @@ struct fab_by_columns {
     int64_t before;       /* bytes of the header */
     int64_t first, n;     /* rows in the block */
     int64_t room;         /* rows */
-    double *x;            /* room x columns */
+    double *value;        /* room x columns */
     double *run;          /* room: of one column */
     unsigned char *bytes; /* room elements */
 };
@@ -49,13 +49,14 @@ static fab_status open_by_columns(fab_source *s, size_t before)
     FAB_TRY(fab_alloc_array(&p, (int64_t)sizeof *s->by_columns + numbers * (int64_t)sizeof(double),
                             1, s->in.name));
     s->by_columns = p;
-    double *x = (double *)(void *)(s->by_columns + 1);
+    void *behind = s->by_columns + 1;
+    double *value = behind;
     *s->by_columns =
         (struct fab_by_columns){.before = (int64_t)before,
                                 .room = room,
-                                .x = x,
-                                .run = x + room * s->columns,
-                                .bytes = (unsigned char *)(x + room * (s->columns + 1))};
+                                .value = value,
+                                .run = value + room * s->columns,
+                                .bytes = (unsigned char *)(value + room * (s->columns + 1))};
     fab_stream_take(&s->in, s->in.end - s->in.begin);
     s->in.raw = (int64_t)before; /* what the position is counted from */
     return FAB_OK;
@@ -83,7 +84,7 @@ static fab_status read_block(fab_source *s)
                             "%s: is cut short: it ends in column %lld (from 0) of %lld", s->in.name,
                             (long long)(s->share_first + c), (long long)s->columns);
         s->element->convert(b->bytes, n, b->run);
-        for (int64_t i = 0; i < n; i++) b->x[i * all + c] = b->run[i];
+        for (int64_t i = 0; i < n; i++) b->value[i * all + c] = b->run[i];
     }
     b->n = n;
     return FAB_OK;
@@ -99,7 +100,7 @@ static fab_status next_by_columns(fab_source *s, double *out, int *got)
     *got = 1;
     if (!out) return FAB_OK;
     const int64_t all = columns_of(s);
-    memcpy(out, b->x + (s->row - b->first) * all, (size_t)all * sizeof *out);
+    memcpy(out, b->value + (s->row - b->first) * all, (size_t)all * sizeof *out);
     return fab_elements_check(s, out);
 }
 

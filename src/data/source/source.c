@@ -245,8 +245,9 @@ static fab_status create(fab_source **s, const char *path, const fab_source_opti
         return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: at most %lld columns, expected 0 to %d", path,
                         (long long)o->columns_max, INT32_MAX);
     if (o->threads < 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "%s: %lld threads, expected 1 or more, or 0 for all cores",
-                        path, (long long)o->threads);
+        return FAB_FAIL(FAB_BAD_ARGUMENT,
+                        "%s: %lld threads, expected 1 or more, or 0 for all cores", path,
+                        (long long)o->threads);
     if (o->rows && strcmp(o->rows, "-") == 0 && strcmp(path, "-") == 0)
         return FAB_FAIL(FAB_BAD_ARGUMENT, "rows: standard input is already the data");
     if (o->categorical && !o->words)

@@ -47,8 +47,8 @@ typedef struct fab_stream {
     int64_t raw;          /* bytes read from file or memory, still compressed if they were */
     struct fab_unpack *unpack; /* NULL: not compressed */
     int64_t threads;           /* that may work on this stream; 0: all cores */
-    size_t
-        thread_after; /* plain bytes after which it is unpacked by a thread of its own; 0: FAB_STREAM_THREAD */
+    /* plain bytes after which it is unpacked by a thread of its own; 0: FAB_STREAM_THREAD */
+    size_t thread_after;
     size_t unpacked;                  /* plain bytes so far */
     struct fab_unpack_thread *thread; /* or NULL */
     struct fab_recoder *recode;       /* NULL: UTF-8, or bytes that are no text */

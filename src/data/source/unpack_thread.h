@@ -15,8 +15,8 @@ typedef struct fab_unpack_thread fab_unpack_thread;
 
 /* Where the compressed bytes come from; called on the thread. */
 typedef struct fab_unpack_from {
-    fab_unpack_input
-        *read; /* as fab_unpack_read has it; waits in short pieces, and gives up once asked to */
+    /* as fab_unpack_read has it; waits in short pieces, and gives up once asked to */
+    fab_unpack_input *read;
     int (*ready)(void *ctx);    /* would it give bytes at once? */
     int64_t (*used)(void *ctx); /* compressed bytes that were read so far */
     void *ctx;
