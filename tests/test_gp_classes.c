@@ -251,25 +251,34 @@ static void extreme_parameters_have_a_mode(void **state)
 static void plain_softmax_by(double h, double e, int64_t C, const double *mean, const double *sd,
                              double *p)
 {
-    double high = mean[0], low = mean[0];
+    enum { MOST_CLASSES = 16, MOST_Z = 256 };
+    double high = mean[0], low = mean[0], w[MOST_Z], up[MOST_CLASSES][MOST_Z], all = 0;
+    double F[MOST_CLASSES], g[MOST_CLASSES];
+    int64_t zs = 0;
+    for (double z = -8; z < 8 + e / 2; z += e, zs++) {
+        assert_true(zs < MOST_Z && C <= MOST_CLASSES);
+        w[zs] = exp(-z * z / 2);
+        all += w[zs];
+        for (int64_t c = 0; c < C; c++) up[c][zs] = exp(sd[c] * z);
+    }
     for (int64_t c = 0; c < C; c++) {
         high = fmax(high, mean[c] + 9 * sd[c] + 40);
         low = fmin(low, mean[c] - 9 * sd[c] - 6);
     }
-    double *F = doubles(C), *g = doubles(C);
     memset(p, 0, (size_t)C * sizeof *p);
     for (double t = low; t < high; t += h) {
         for (int64_t c = 0; c < C; c++) {
-            double weight = 0;
+            const double at = exp(mean[c] - t);
             F[c] = g[c] = 0;
-            for (double z = -8; z < 8 + e / 2; z += e) {
-                const double w = exp(-z * z / 2), a = exp(-(t - mean[c] - sd[c] * z));
-                weight += w;
-                F[c] += w * exp(-a);
-                g[c] += w * (a > 700 ? 0 : a * exp(-a));
+            for (int64_t i = 0; i < zs; i++) {
+                const double a = at * up[c][i]; /* exp(-(t - mean - sd z)) */
+                if (a > 700) break;             /* and those behind it are larger */
+                const double f = a < 1e-17 ? 1 : exp(-a);
+                F[c] += w[i] * f;
+                g[c] += w[i] * a * f;
             }
-            F[c] /= weight;
-            g[c] /= weight;
+            F[c] /= all;
+            g[c] /= all;
         }
         for (int64_t c = 0; c < C; c++) {
             double others = h * g[c];
@@ -279,9 +288,11 @@ static void plain_softmax_by(double h, double e, int64_t C, const double *mean, 
     }
 }
 
+/* Both are sums of analytic functions in even steps, whose errors fall as exp(-pi^2 / h) = 1e-17 and, for a standard deviation of at
+ * most 3.9, exp(-pi^2 / (3.9 e)) = 2e-14. */
 static void plain_softmax(int64_t C, const double *mean, const double *sd, double *p)
 {
-    plain_softmax_by(0.05, 0.04, C, mean, sd, p);
+    plain_softmax_by(0.25, 0.08, C, mean, sd, p);
 }
 
 /* The table of softmax.c. */

@@ -65,7 +65,8 @@ static fab_status describe(const fab_regression *r, fab_tensors *more)
         fab_print_double(sum, sizeof sum, r->fit.left.sum);
         fab_print_double(rows, sizeof rows, r->fit.left.rows);
         fab_print_double(most, sizeof most, r->fit.left.most);
-        snprintf(left, sizeof left, "{\"sum\": %s, \"rows\": %s, \"most\": %s}", sum, rows, most);
+        snprintf(left, sizeof left, "{\"sum\": %s, \"rows\": %s%s%s}", sum, rows,
+                 r->fit.left.most > 0 ? ", \"most\": " : "", r->fit.left.most > 0 ? most : "");
         FAB_TRY(fab_tensors_set(more, "left", left));
     }
     if (r->ahead) FAB_TRY(fab_prequential_save(r->ahead, more));
@@ -129,7 +130,7 @@ static fab_status take_left(fab_regression *r, const fab_tensors *file)
     FAB_TRY(fab_json_number_or_nan(json, "sum", &sum));
     FAB_TRY(fab_json_number_or_nan(json, "rows", &rows));
     FAB_TRY(fab_json_number_or_nan(json, "most", &most));
-    if (isnan(most)) most = 0; /* a file of an earlier version */
+    if (isnan(most)) most = 0; /* there is none */
     if (!(sum >= 0 && rows > 0 && most >= 0))
         return FAB_FAIL(FAB_BAD_FILE, "what its features leave of the variance cannot be");
     r->fit.left.sum = sum;
