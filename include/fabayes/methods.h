@@ -375,8 +375,8 @@ typedef enum fab_erm_width {
 } fab_erm_width;
 
 typedef struct fab_erm_settings {
-    fab_glm_settings
-        glm;         /* alpha: refused; beta auto: by the residuals; intercept_alpha: not used */
+    /* alpha: refused; beta auto: by the residuals; intercept_alpha: not used */
+    fab_glm_settings glm;
     int64_t loss;    /* fab_loss */
     double l1;       /* share of the penalty on |w| */
     double lambda;   /* weight of the penalty; auto: by rows left out */

@@ -32,12 +32,12 @@
 /* a column varies by less than this part of its size: rounding */
 #define CONSTANT (8 * DBL_EPSILON)
 #define LEAST_L1 1e-3 /* 2 */
-#define ABOVE \
-    1.001 /* 2: of losses that are not squared: no w is rounding, multipliers of corners are inside */
+/* 2: of losses that are not squared: no w is rounding, multipliers of corners are inside */
+#define ABOVE     1.001
 #define SURELY    1e150 /* a penalty that leaves no coefficient */
 #define NOISELESS 1e-12 /* of the mean square of y, less its mean: the noise, at least */
-#define NOTHING \
-    1e-24 /* 5: psi of a coefficient that is 0, beside the least variance of the others */
+/* 5: psi of a coefficient that is 0, beside the least one of the others */
+#define NOTHING 1e-24
 enum { SMOOTH_LAMBDAS = 100, PIECES_LAMBDAS = 20, SWEEPS = 1000000, PATH = 5 };
 
 typedef struct erm {
