@@ -153,7 +153,8 @@ static void compare(int64_t matter, double noise)
         memcpy(both + i * (D + 1), w->r.X + i * D, D * sizeof(double));
         both[i * (D + 1) + D] = w->r.y[i];
     }
-    must(fab_npy_write(file, &(fab_npy){.data = both, .type = FAB_F64, .ndim = 2, .rows = N, .cols = D + 1}));
+    must(fab_npy_write(
+        file, &(fab_npy){.data = both, .type = FAB_F64, .ndim = 2, .rows = N, .cols = D + 1}));
     free(both);
     for (int t = 0; t < TIMES; t++) {
         const double begin = processor();

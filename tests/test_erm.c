@@ -6,9 +6,9 @@
 #include "fabayes/gauss.h"
 #include "data/columns/split.h"
 
-static const fab_loss ALL[] = {
-    FAB_LOSS_SQUARED, FAB_LOSS_ABSOLUTE, FAB_LOSS_PINBALL,    FAB_LOSS_EPS_INSENSITIVE,
-    FAB_LOSS_HINGE,   FAB_LOSS_LOGISTIC, FAB_LOSS_EXPONENTIAL};
+static const fab_loss ALL[] = {FAB_LOSS_SQUARED,         FAB_LOSS_ABSOLUTE, FAB_LOSS_PINBALL,
+                               FAB_LOSS_EPS_INSENSITIVE, FAB_LOSS_HINGE,    FAB_LOSS_LOGISTIC,
+                               FAB_LOSS_EXPONENTIAL};
 enum { LOSSES = sizeof ALL / sizeof *ALL };
 
 static int of_classes(int64_t loss)
@@ -24,8 +24,8 @@ static fab_status try_as(const char *method, fab_fit **f, const problem *p,
     if (of_classes(s->loss)) glm.likelihood = FAB_LIKELIHOOD_BERNOULLI;
     const fab_model m = fab_model_linear(&glm);
     const fab_gauss *q;
-    fab_status status = fab_fit_create(f, method, s, sizeof *s,
-                                       &(fab_input){.model = &m, .prior = p->prior}, x);
+    fab_status status =
+        fab_fit_create(f, method, s, sizeof *s, &(fab_input){.model = &m, .prior = p->prior}, x);
     if (status == FAB_OK) status = fab_fit_update(*f, &e);
     if (status == FAB_OK) status = fab_fit_gauss(*f, &q);
     if (status == FAB_OK) return FAB_OK;
@@ -176,7 +176,7 @@ static void smooth_losses_meet_the_conditions_of_the_least(void **state)
                     /* rounding of sums of columns of size 5: 1e-13 of the largest, times V */
                     assert_true(missed(&p, &s, mu) < 1e-10);
                     assert_near(r.objective, plain_objective(&p, &s, s.lambda, mu),
-                                       1e-12 * r.objective);
+                                1e-12 * r.objective);
                     assert_true(r.converged == 1 && r.gap >= 0 && r.gap < 1e-10 * r.objective);
                     assert_near(r.lambda, s.lambda, 0);
                     fab_fit_free(f);
@@ -202,7 +202,7 @@ static void losses_with_corners_are_at_their_least(void **state)
                     const fab_report r = report_of(f);
                     assert_least(&p, &s, mu);
                     assert_near(r.objective, plain_objective(&p, &s, s.lambda, mu),
-                                       1e-11 * r.objective);
+                                1e-11 * r.objective);
                     assert_true(r.converged == 1 && r.gap >= 0 && r.gap < 1e-9 * r.objective);
                     fab_fit_free(f);
                 }
@@ -230,8 +230,7 @@ static void plain_lasso(const problem *p, const fab_erm_settings *s, double *the
             const double z = xr + xx * theta[i], l1 = 0.5 * s->lambda * s->l1,
                          now = (fabs(z) > l1 ? z - copysign(l1, z) : 0) /
                                (xx + s->lambda * (1 - s->l1));
-            for (int64_t j = 0; j < N; j++)
-                r[j] -= (now - theta[i]) * (p->x[j * D + i] - mean[i]);
+            for (int64_t j = 0; j < N; j++) r[j] -= (now - theta[i]) * (p->x[j * D + i] - mean[i]);
             theta[i] = now;
         }
     theta[D] = y;
@@ -318,8 +317,7 @@ static void a_penalty_on_squares_alone_is_ridge(void **state)
     same.beta = 2.385;
     same.alpha = same.beta * 41 * 0.385;
     fab_fit *f = fit_of(&p, &s), *ridge = fitted_with("ridge", &same, NULL);
-    for (int64_t i = 0; i < 14; i++)
-        assert_near(gauss_of(f)->mu[i], gauss_of(ridge)->mu[i], 1e-11);
+    for (int64_t i = 0; i < 14; i++) assert_near(gauss_of(f)->mu[i], gauss_of(ridge)->mu[i], 1e-11);
     fab_fit_free(f);
     fab_fit_free(ridge);
 }
@@ -442,8 +440,13 @@ static void losses_left_out_are_those_of_fits_to_the_other_rows(void **state)
                 int64_t in[31];
                 const int64_t n = fab_split_rest(split, fold, in),
                               m = fab_split_part(split, fold, &out);
-                problem part = {.N = n, .D = 5, .intercept = 1, .x = doubles(n * 5),
-                                .y = doubles(n), .weight = doubles(n), .offset = doubles(n)};
+                problem part = {.N = n,
+                                .D = 5,
+                                .intercept = 1,
+                                .x = doubles(n * 5),
+                                .y = doubles(n),
+                                .weight = doubles(n),
+                                .offset = doubles(n)};
                 for (int64_t j = 0; j < n; j++) {
                     memcpy(part.x + 5 * j, p.x + 5 * in[j], 5 * sizeof(double));
                     part.y[j] = p.y[in[j]];
@@ -498,16 +501,41 @@ static void columns_that_say_nothing_new_change_no_objective(void **state)
         problem less = p;
         less.D = 4;
         less.x = doubles(37 * 4);
-        for (int64_t j = 0; j < 37; j++)
-            memcpy(less.x + 4 * j, p.x + 6 * j, 4 * sizeof(double));
+        for (int64_t j = 0; j < 37; j++) memcpy(less.x + 4 * j, p.x + 6 * j, 4 * sizeof(double));
         const fab_erm_settings s = with(ALL[k], 1, 0.02385);
         fab_fit *f = fit_of(&p, &s), *g = fit_of(&less, &s);
         assert_true(gauss_of(f)->mu[5] == 0);
-        assert_near(report_of(f).objective, report_of(g).objective,
-                           1e-9 * report_of(g).objective);
+        assert_near(report_of(f).objective, report_of(g).objective, 1e-9 * report_of(g).objective);
         fab_fit_free(f);
         fab_fit_free(g);
     }
+}
+
+/* Levels of a word add up to the intercept: without a penalty the shortest of all that are as good, in units of the columns, which
+ * is orthogonal to the direction that no row sees. */
+static void without_a_penalty_the_shortest_is_taken(void **state)
+{
+    (void)state;
+    problem p = problem_of(FAB_LOSS_PINBALL, 61, 5, 5);
+    double length[3] = {0}, along = 0, size = 0;
+    for (int64_t j = 0; j < 61; j++)
+        for (int64_t i = 0; i < 3; i++) p.x[j * 5 + i] = j % 7 % 3 == i;
+    for (int64_t i = 0; i < 3; i++) {
+        double mean = 0;
+        for (int64_t j = 0; j < 61; j++) mean += p.x[j * 5 + i] / 61;
+        for (int64_t j = 0; j < 61; j++)
+            length[i] += (p.x[j * 5 + i] - mean) * (p.x[j * 5 + i] - mean);
+    }
+    fab_erm_settings s = fab_quantile_defaults();
+    fab_fit *f;
+    assert_ok(try_as("quantile", &f, &p, &s, NULL));
+    /* w + t (1, 1, 1) is as good: the least of sum_i length_i (w_i + t)^2 is at t = 0 */
+    for (int64_t i = 0; i < 3; i++) {
+        along += length[i] * gauss_of(f)->mu[i];
+        size += length[i] * fabs(gauss_of(f)->mu[i]);
+    }
+    assert_near(along, 0, 1e-12 * size);
+    fab_fit_free(f);
 }
 
 static void scales_of_target_and_columns_go_through(void **state)
@@ -523,8 +551,7 @@ static void scales_of_target_and_columns_go_through(void **state)
         fab_erm_settings t = s;
         t.lambda = 0.385 * scale * scale;
         fab_fit *f = fit_of(&p, &s), *g = fit_of(&q, &t);
-        for (int64_t i = 0; i < 6; i++)
-            assert_near(gauss_of(f)->mu[i], gauss_of(g)->mu[i], 1e-11);
+        for (int64_t i = 0; i < 6; i++) assert_near(gauss_of(f)->mu[i], gauss_of(g)->mu[i], 1e-11);
         fab_fit_free(f);
         fab_fit_free(g);
     }
@@ -639,6 +666,7 @@ int main(void)
         TEST(losses_left_out_are_those_of_fits_to_the_other_rows),
         TEST(the_rule_of_one_error_takes_the_larger_lambda),
         TEST(columns_that_say_nothing_new_change_no_objective),
+        TEST(without_a_penalty_the_shortest_is_taken),
         TEST(scales_of_target_and_columns_go_through),
         TEST(bad_input_is_refused_by_one_sentence),
         TEST(every_failed_allocation_is_reported),

@@ -252,13 +252,14 @@ static void examples_of_weight_0_are_absent(void **state)
         const char *name;
         fab_likelihood likelihood;
         int network;
-    } all[] = {{"exact", FAB_LIKELIHOOD_GAUSSIAN, 0},      {"ridge", FAB_LIKELIHOOD_GAUSSIAN, 0},
-               {"spike-slab", FAB_LIKELIHOOD_GAUSSIAN, 0}, {"laplace", FAB_LIKELIHOOD_POISSON, 0},
-               {"vga", FAB_LIKELIHOOD_BERNOULLI, 0},       {"rvga", FAB_LIKELIHOOD_POISSON, 0},
-               {"lrvga", FAB_LIKELIHOOD_BERNOULLI, 0},     {"sgd", FAB_LIKELIHOOD_GAUSSIAN, 1},
-               {"vifa", FAB_LIKELIHOOD_BERNOULLI, 1},      {"lrvga", FAB_LIKELIHOOD_GAUSSIAN, 1},
-               {"ensemble", FAB_LIKELIHOOD_GAUSSIAN, 1},   {"lasso", FAB_LIKELIHOOD_GAUSSIAN, 0},
-               {"erm", FAB_LIKELIHOOD_BERNOULLI, 0},       {"quantile", FAB_LIKELIHOOD_GAUSSIAN, 0}};
+    } all[] = {
+        {"exact", FAB_LIKELIHOOD_GAUSSIAN, 0},      {"ridge", FAB_LIKELIHOOD_GAUSSIAN, 0},
+        {"spike-slab", FAB_LIKELIHOOD_GAUSSIAN, 0}, {"laplace", FAB_LIKELIHOOD_POISSON, 0},
+        {"vga", FAB_LIKELIHOOD_BERNOULLI, 0},       {"rvga", FAB_LIKELIHOOD_POISSON, 0},
+        {"lrvga", FAB_LIKELIHOOD_BERNOULLI, 0},     {"sgd", FAB_LIKELIHOOD_GAUSSIAN, 1},
+        {"vifa", FAB_LIKELIHOOD_BERNOULLI, 1},      {"lrvga", FAB_LIKELIHOOD_GAUSSIAN, 1},
+        {"ensemble", FAB_LIKELIHOOD_GAUSSIAN, 1},   {"lasso", FAB_LIKELIHOOD_GAUSSIAN, 0},
+        {"erm", FAB_LIKELIHOOD_BERNOULLI, 0},       {"quantile", FAB_LIKELIHOOD_GAUSSIAN, 0}};
     problem p = some_problem(N, D, 4), q = p;
     add_weights(&p, 9);
     q.x = doubles(N * D), q.y = doubles(N), q.weight = doubles(N), q.offset = doubles(N), q.N = 0;

@@ -8,7 +8,7 @@
 #include <string.h>
 
 enum { SHOWN = 40, LEVELS = 8, COLUMNS = 12, NAME = 40 }; /* shown to a person, at most */
-#define HELD 1e-9                                           /* of the largest sd */
+#define HELD 1e-9                                         /* of the largest sd */
 
 /* ---- open ------------------------------------------------------------------------------------------- */
 

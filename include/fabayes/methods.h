@@ -389,13 +389,14 @@ typedef enum fab_erm_width {
 } fab_erm_width;
 
 typedef struct fab_erm_settings {
-    fab_glm_settings glm; /* alpha: refused; beta auto: by the residuals; intercept_alpha: not used */
-    int64_t loss;         /* fab_loss */
-    double l1;            /* share of the penalty on |w| */
-    double lambda;        /* weight of the penalty; auto: by rows left out */
-    double tau, eps;      /* of pinball; of eps-insensitive */
-    int64_t lambdas;      /* values that are tried */
-    double ratio;         /* the smallest of them beside the largest */
+    /* alpha: refused; beta auto: by the residuals; intercept_alpha: not used */
+    fab_glm_settings glm;
+    int64_t loss;    /* fab_loss */
+    double l1;       /* share of the penalty on |w| */
+    double lambda;   /* weight of the penalty; auto: by rows left out */
+    double tau, eps; /* of pinball; of eps-insensitive */
+    int64_t lambdas; /* values that are tried */
+    double ratio;    /* the smallest of them beside the largest */
     int64_t folds;
     int64_t rule;        /* fab_erm_rule */
     int64_t uncertainty; /* fab_erm_width */

@@ -637,9 +637,9 @@ static PyObject *report(PyObject *o, PyObject *none)
     fab_status s;
     CORE_WORK_BY(self, s, fab_regression_report(self->r, &f));
     if (s != FAB_OK) return core_fail(s);
-    return Py_BuildValue("{ss ss sL sL sL sL sL sd sd sd sd sd sd sd}", "method", f.method, "likelihood",
-                         f.likelihood, "K", (long long)f.K, "rows", (long long)f.fit.n,
-                         "iterations", (long long)f.fit.iterations, "converged",
+    return Py_BuildValue("{ss ss sL sL sL sL sL sd sd sd sd sd sd sd}", "method", f.method,
+                         "likelihood", f.likelihood, "K", (long long)f.K, "rows",
+                         (long long)f.fit.n, "iterations", (long long)f.fit.iterations, "converged",
                          (long long)f.fit.converged, "parameters", (long long)f.parameters, "alpha",
                          f.fit.alpha, "beta", f.fit.beta, "log_evidence", f.fit.log_evidence,
                          "loglik_mean", f.loglik_mean, "lambda", f.fit.lambda, "objective",

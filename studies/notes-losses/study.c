@@ -20,9 +20,12 @@ static const struct {
     const char *name;
     fab_loss loss;
     int classes;
-} losses[] = {{"squared", FAB_LOSS_SQUARED, 0},         {"absolute", FAB_LOSS_ABSOLUTE, 0},
-              {"pinball", FAB_LOSS_PINBALL, 0},         {"eps-insensitive", FAB_LOSS_EPS_INSENSITIVE, 0},
-              {"hinge", FAB_LOSS_HINGE, 1},             {"logistic", FAB_LOSS_LOGISTIC, 1},
+} losses[] = {{"squared", FAB_LOSS_SQUARED, 0},
+              {"absolute", FAB_LOSS_ABSOLUTE, 0},
+              {"pinball", FAB_LOSS_PINBALL, 0},
+              {"eps-insensitive", FAB_LOSS_EPS_INSENSITIVE, 0},
+              {"hinge", FAB_LOSS_HINGE, 1},
+              {"logistic", FAB_LOSS_LOGISTIC, 1},
               {"exponential", FAB_LOSS_EXPONENTIAL, 1}};
 enum { LOSSES = sizeof losses / sizeof *losses };
 
@@ -75,9 +78,9 @@ static double fit(fab_loss loss, int classes, int64_t n, const double *x, const 
                   double lambda, double theta[2])
 {
     fab_glm glm = {.likelihood = classes ? FAB_LIKELIHOOD_BERNOULLI : FAB_LIKELIHOOD_GAUSSIAN,
-                         .D = 1,
-                         .classes = 1,
-                         .intercept = 1};
+                   .D = 1,
+                   .classes = 1,
+                   .intercept = 1};
     const fab_model model = fab_model_linear(&glm);
     const fab_examples e = {.x = {.p = x, .type = FAB_F64, .n = n, .ld = 1}, .y = y};
     fab_erm_settings s = fab_erm_defaults();
@@ -117,9 +120,7 @@ static double least_of(fab_loss loss, double n, double *se)
 {
     double lo = 0, hi = 10, c;
     switch (loss) {
-    case FAB_LOSS_ABSOLUTE:
-        *se = sqrt(0.25 / n) / density(1);
-        return 1;
+    case FAB_LOSS_ABSOLUTE: *se = sqrt(0.25 / n) / density(1); return 1;
     case FAB_LOSS_PINBALL:
         c = exp(0.5 * 1.2815515655446004);
         *se = sqrt(TAU * (1 - TAU) / n) / density(c);
@@ -161,8 +162,8 @@ static int least(int64_t n)
         const double wanted = least_of(losses[k].loss, (double)n, &se),
                      objective = fit(losses[k].loss, classes, n, x, target, 1, theta);
         for (int64_t i = 0; i < n; i++)
-            sum += loss_of(losses[k].loss,
-                           classes ? (2 * kind[i] - 1) * theta[1] : y[i] - theta[1]);
+            sum +=
+                loss_of(losses[k].loss, classes ? (2 * kind[i] - 1) * theta[1] : y[i] - theta[1]);
         wrong += !(fabs(theta[1] - wanted) <= 5 * se) ||
                  !(fabs(objective - sum / (double)n) <= 1e-12 * objective * sqrt((double)n));
         printf("%s,%.4f,%.4f,%.2g,%.2f\n", losses[k].name, wanted, theta[1], se,

@@ -31,11 +31,13 @@
 
 /* a column varies by less than this part of its size: rounding */
 #define CONSTANT (8 * DBL_EPSILON)
-#define LEAST_L1 1e-3  /* 2 */
-#define ABOVE    1.001 /* 2: of losses that are not squared: no w is rounding, multipliers of corners are inside */
-#define SURELY   1e150 /* a penalty that leaves no coefficient */
+#define LEAST_L1 1e-3 /* 2 */
+/* 2: of losses that are not squared: no w is rounding, multipliers of corners are inside */
+#define ABOVE     1.001
+#define SURELY    1e150 /* a penalty that leaves no coefficient */
 #define NOISELESS 1e-12 /* of the mean square of y, less its mean: the noise, at least */
-#define NOTHING  1e-24 /* 5: psi of a coefficient that is 0, beside the least variance of the others */
+/* 5: psi of a coefficient that is 0, beside the least one of the others */
+#define NOTHING 1e-24
 enum { SMOOTH_LAMBDAS = 100, PIECES_LAMBDAS = 20, SWEEPS = 1000000, PATH = 5 };
 
 typedef struct erm {
@@ -70,45 +72,49 @@ typedef struct erm {
 /* ---- settings ----------------------------------------------------------------------------------------- */
 
 #define SETTINGS fab_erm_settings
-static const char *const losses[] = {"auto",  "squared",  "absolute",    "pinball", "eps-insensitive",
-                                     "hinge", "logistic", "exponential", NULL};
+static const char *const losses[] = {"auto",     "squared",         "absolute",
+                                     "pinball",  "eps-insensitive", "hinge",
+                                     "logistic", "exponential",     NULL};
 static const char *const rules[] = {"min", "1se", NULL};
 static const char *const widths[] = {"auto", "none", "active", NULL};
 
-#define ERM_FIELDS(loss_, l1_, lambda_)                                                                \
-    AUTOMATIC_AT(fab_glm_settings, alpha, F64, 1e-300, 1e300,                                          \
-                 "refused: there is no prior, lambda is the penalty"),                                 \
-        AUTOMATIC_AT(fab_glm_settings, beta, F64, 1e-300, 1e300,                                       \
-                     "precision of the noise of a gaussian target, for predictions; auto: by the "     \
-                     "residuals"),                                                                     \
-        FIELD_AT(fab_glm_settings, intercept_alpha, F64, 1e-4, 1e-300, 1e300,                          \
-                 "not used: the intercept is free"),                                                   \
-        FIELD_AT(fab_glm_settings, seed, I64, 1, 0, 0x1p53, "seed of the folds"),                      \
-        CHOICE(loss, loss_, losses, "of a row; auto: squared, of two classes logistic"),               \
-        FIELD(l1, F64, l1_, 0, 1, "a: share of the penalty on |w|, the rest is on its square"),        \
-        lambda_,                                                                                       \
-        FIELD(tau, F64, 0.5, 1e-6, 0.999999, "quantile of the pinball loss"),                          \
-        FIELD(eps, F64, 0.1, 0, 1e300,                                                                 \
-              "residual that costs nothing, of eps-insensitive; in fitting units"),                    \
-        AUTOMATIC(lambdas, I64, 2, 10000,                                                              \
-                  "values of lambda that are tried; auto: 100, of losses with corners 20"),            \
-        AUTOMATIC(ratio, F64, 1e-12, 0.999,                                                            \
-                  "the smallest of them beside the largest; auto: .001, of fewer rows than features .01"), \
-        FIELD(folds, I64, 5, 2, 1000, "parts that are left out in turn, to choose lambda"),            \
-        CHOICE(rule, FAB_ERM_MIN, rules,                                                               \
-               "which lambda: of the least loss left out, or the largest within a standard error"),    \
-        CHOICE(uncertainty, FAB_ERM_WIDTH_AUTO, widths,                                                \
-               "active: a Gaussian over the coefficients that are not 0, conditional on which they "   \
-               "are; auto: so for squared and logistic loss"),                                         \
-        FIELD(tol, F64, 1e-8, 1e-15, 1,                                                                \
-              "squared: duality gap of the path, beside the mean square of y"),                        \
+#define ERM_FIELDS(loss_, l1_, lambda_)                                                            \
+    AUTOMATIC_AT(fab_glm_settings, alpha, F64, 1e-300, 1e300,                                      \
+                 "refused: there is no prior, lambda is the penalty"),                             \
+        AUTOMATIC_AT(fab_glm_settings, beta, F64, 1e-300, 1e300,                                   \
+                     "precision of the noise of a gaussian target, for predictions; auto: by the " \
+                     "residuals"),                                                                 \
+        FIELD_AT(fab_glm_settings, intercept_alpha, F64, 1e-4, 1e-300, 1e300,                      \
+                 "not used: the intercept is free"),                                               \
+        FIELD_AT(fab_glm_settings, seed, I64, 1, 0, 0x1p53, "seed of the folds"),                  \
+        CHOICE(loss, loss_, losses, "of a row; auto: squared, of two classes logistic"),           \
+        FIELD(l1, F64, l1_, 0, 1, "a: share of the penalty on |w|, the rest is on its square"),    \
+        lambda_, FIELD(tau, F64, 0.5, 1e-6, 0.999999, "quantile of the pinball loss"),             \
+        FIELD(eps, F64, 0.1, 0, 1e300,                                                             \
+              "residual that costs nothing, of eps-insensitive; in fitting units"),                \
+        AUTOMATIC(lambdas, I64, 2, 10000,                                                          \
+                  "values of lambda that are tried; auto: 100, of losses with corners 20"),        \
+        AUTOMATIC(ratio, F64, 1e-12, 0.999,                                                        \
+                  "the smallest of them beside the largest; auto: .001, of fewer rows than "       \
+                  "features .01"),                                                                 \
+        FIELD(folds, I64, 5, 2, 1000, "parts that are left out in turn, to choose lambda"),        \
+        CHOICE(                                                                                    \
+            rule, FAB_ERM_MIN, rules,                                                              \
+            "which lambda: of the least loss left out, or the largest within a standard error"),   \
+        CHOICE(                                                                                    \
+            uncertainty, FAB_ERM_WIDTH_AUTO, widths,                                               \
+            "active: a Gaussian over the coefficients that are not 0, conditional on which they "  \
+            "are; auto: so for squared and logistic loss"),                                        \
+        FIELD(tol, F64, 1e-8, 1e-15, 1,                                                            \
+              "squared: duality gap of the path, beside the mean square of y"),                    \
         FIELD(max_iter, I64, 100, 1, 1e6, "steps of the losses other than squared")
 
-#define LAMBDA_AUTO                \
+#define LAMBDA_AUTO                  \
     AUTOMATIC(lambda, F64, 0, 1e300, \
               "weight of the penalty, in fitting units; auto: by rows left out")
-#define LAMBDA_NONE \
-    FIELD(lambda, F64, 0, 0, 1e300, "weight of the penalty, in fitting units; auto: by rows left out")
+#define LAMBDA_NONE                 \
+    FIELD(lambda, F64, 0, 0, 1e300, \
+          "weight of the penalty, in fitting units; auto: by rows left out")
 
 static const fab_field fields[] = {ERM_FIELDS(FAB_LOSS_AUTO, 0.5, LAMBDA_AUTO)};
 static const fab_field lasso_fields[] = {ERM_FIELDS(FAB_LOSS_AUTO, 1, LAMBDA_AUTO)};
@@ -328,9 +334,8 @@ static fab_status load(erm *f, double *V, double *y_centre)
 
 static fab_erm_penalty penalty_of(const erm *f, double lambda, double before)
 {
-    return (fab_erm_penalty){.l1 = lambda * f->s.l1,
-                             .l2 = lambda * (1 - f->s.l1),
-                             .before = before * f->s.l1};
+    return (fab_erm_penalty){
+        .l1 = lambda * f->s.l1, .l2 = lambda * (1 - f->s.l1), .before = before * f->s.l1};
 }
 
 /* The mean of squares is halved in q, and with it the penalty.  tol 0: to rounding. */
@@ -385,14 +390,14 @@ static fab_status largest(erm *f, double V, double *lambda)
                     sum += 2 * r->v[i] * fabs(r->X[i * r->P + j]) / V;
                 p.l1 = fmax(p.l1, sum);
             }
-            FAB_TRY(fab_erm_pieces_solve(&f->pieces, r, &p, f->s.max_iter, f->theta, &end,
-                                         &f->watch));
+            FAB_TRY(
+                fab_erm_pieces_solve(&f->pieces, r, &p, f->s.max_iter, f->theta, &end, &f->watch));
             fab_erm_pieces_along(&f->pieces, r, f->pieces.along);
             along = f->pieces.along;
             scale = ABOVE / V;
         } else {
-            FAB_TRY(fab_erm_smooth_solve(&f->smooth, r, &p, f->s.max_iter, f->theta, &end,
-                                         &f->watch));
+            FAB_TRY(
+                fab_erm_smooth_solve(&f->smooth, r, &p, f->s.max_iter, f->theta, &end, &f->watch));
         }
     }
     for (int64_t j = 0; j < r->D; j++) most = fmax(most, fabs(along[j]));
@@ -629,11 +634,12 @@ static void warn(erm *f)
 {
     const fab_loss loss = f->rows.loss;
     if (loss == FAB_LOSS_HINGE || loss == FAB_LOSS_EXPONENTIAL)
-        fab_watch_log(&f->watch,
-                      "%s: classes are by the sign of f, but %s loss has no probabilities: those of "
-                      "predictions are 1 / (1 + exp(-f)); --calibrate temperature brings them to "
-                      "rows left out",
-                      f->who, losses[loss]);
+        fab_watch_log(
+            &f->watch,
+            "%s: classes are by the sign of f, but %s loss has no probabilities: those of "
+            "predictions are 1 / (1 + exp(-f)); --calibrate temperature brings them to "
+            "rows left out",
+            f->who, losses[loss]);
     if (loss == FAB_LOSS_PINBALL && f->s.tau != 0.5)
         fab_watch_log(&f->watch,
                       "%s: the mean of a prediction is the %g quantile; its sd and interval are of "
@@ -690,7 +696,7 @@ static fab_status run(erm *f)
         FAB_TRY(fab_erm_sum(r, r->v, &f->squared.all, f->squared.block, &f->watch));
         fab_erm_quad_of(r, &f->squared.all, &f->squared.q);
     }
-    FAB_TRY(go_down(f, V, &lambda));                              /* 2, 3 */
+    FAB_TRY(go_down(f, V, &lambda)); /* 2, 3 */
     const double before = f->L > 0 || r->loss == FAB_LOSS_SQUARED ? lambda : INFINITY;
     FAB_TRY(solve(f, &f->squared.all, lambda, before, 0, &end)); /* 4 */
     f->report = (fab_report){.alpha = NAN,
@@ -713,8 +719,7 @@ static fab_status result(void *handle, const fab_gauss **q)
     f->q = NULL;
     f->path = NULL;
     f->report = (fab_report){0};
-    if (f->L)
-        FAB_TRY(fab_alloc_array((void **)&f->path, f->L * PATH, sizeof *f->path, f->who));
+    if (f->L) FAB_TRY(fab_alloc_array((void **)&f->path, f->L * PATH, sizeof *f->path, f->who));
     FAB_TRY(fab_build((void **)&room, sizeof *f, f, layout));
     const int before = fab_blas_enter();
     const fab_status s = run(room);
@@ -748,24 +753,25 @@ static int suits(const struct fab_likelihood_row *l)
     return fab_suits_normal(l) || l == fab_likelihood_row_of(FAB_LIKELIHOOD_BERNOULLI);
 }
 
-#define INIT(name_, who_)                                                                        \
-    static fab_status name_(void **handle, const void *settings, const fab_input *in,            \
-                            const fab_exec *x)                                                   \
-    {                                                                                            \
-        return init_as(handle, who_, settings, in, x);                                           \
+#define INIT(name_, who_)                                                             \
+    static fab_status name_(void **handle, const void *settings, const fab_input *in, \
+                            const fab_exec *x)                                        \
+    {                                                                                 \
+        return init_as(handle, who_, settings, in, x);                                \
     }
 INIT(init_erm, "erm")
 INIT(init_lasso, "lasso")
 INIT(init_elastic_net, "elastic-net")
 INIT(init_quantile, "quantile")
 
-#define VERBS                                                                             \
-    .takes = FAB_TAKES_LINEAR, .penalises = 1, .bytes = bytes,            \
-    .update = update, .result = result, .report = report, .tensors = tensors, .free = release
+#define VERBS                                                                                      \
+    .takes = FAB_TAKES_LINEAR, .penalises = 1, .bytes = bytes, .update = update, .result = result, \
+    .report = report, .tensors = tensors, .free = release
 
 const fab_method fab_erm_method = {
     .name = "erm",
-    .summary = "linear models of any loss with a penalty on |w| and its square, lambda by rows left out",
+    .summary =
+        "linear models of any loss with a penalty on |w| and its square, lambda by rows left out",
     .fields = &table,
     .suits = suits,
     .init = init_erm,
@@ -792,7 +798,8 @@ const fab_method fab_elastic_net_method = {
 
 const fab_method fab_quantile_method = {
     .name = "quantile",
-    .summary = "a quantile of the target, linear in the features: erm with pinball loss and no penalty",
+    .summary =
+        "a quantile of the target, linear in the features: erm with pinball loss and no penalty",
     .fields = &quantile_table,
     .suits = fab_suits_normal,
     .init = init_quantile,

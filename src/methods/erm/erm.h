@@ -14,12 +14,12 @@ enum { FAB_ERM_BLOCK = 256 }; /* rows that are multiplied together */
 typedef struct fab_erm_rows {
     const char *who;
     int64_t n, D, P; /* rows; features; with the intercept */
-    double *X;       /* n x P: less `centre`; a column that does not vary is 0; last the intercept's 1 */
-    double *y;       /* numbers: less their offset; classes: -1 and 1 */
-    double *offset;  /* of classes; numbers: 0 */
-    double *v;       /* weights; 0: the row is left out */
-    double *centre;  /* P: the intercept's is 0 */
-    fab_loss loss;   /* never auto */
+    double *X; /* n x P: less `centre`; a column that does not vary is 0; last the intercept's 1 */
+    double *y; /* numbers: less their offset; classes: -1 and 1 */
+    double *offset; /* of classes; numbers: 0 */
+    double *v;      /* weights; 0: the row is left out */
+    double *centre; /* P: the intercept's is 0 */
+    fab_loss loss;  /* never auto */
     double tau, eps;
 } fab_erm_rows;
 
@@ -88,7 +88,7 @@ typedef struct fab_erm_pieces {
     double *t, *lo, *hi;                                 /* m */
     double *p, *q, *a, *dp, *dq, *da, *weight, *rho, *r; /* m */
     double *M, *along, *step, *left, *quadratic, *other; /* P x P; P */
-    double *block;
+    double *block, *work;                                /* of M's eigenvectors */
 } fab_erm_pieces;
 
 void fab_erm_pieces_layout(fab_layout *l, fab_erm_pieces *f, const fab_erm_rows *r);

@@ -18,6 +18,7 @@
  *   5  end when sum p s + q z is below 1e-13 of the objective
  *   6  pieces whose multiplier is inside its bounds have residual 0: theta moves there by least squares, and w_j = 0 of
  *      penalties among them is exact; taken where the objective does not rise but for rounding
+ *      without a penalty columns that follow from others leave a choice: the shortest theta, in units of the columns
  *   7  gap = objective - (t'a - theta'Q theta / 2) + |r_d'theta|
  *
  * A step costs N P^2 / 2 + P^3 / 3 multiply-adds; there are 10 to 30.
@@ -36,6 +37,7 @@
 #define RISE     1e-12  /* 6: of the objective */
 #define DAMP     1e-14  /* of each diagonal element, on it */
 #define HELD     0.9995 /* 4 */
+#define EMPTY    1e-12  /* 6: an eigenvalue of columns of length 1: none of their directions */
 enum { REFINE = 3 };
 
 void fab_erm_pieces_layout(fab_layout *l, fab_erm_pieces *f, const fab_erm_rows *r)
@@ -50,6 +52,7 @@ void fab_erm_pieces_layout(fab_layout *l, fab_erm_pieces *f, const fab_erm_rows 
         *of_P[i] = fab_place(l, r->P, sizeof(double));
     f->row = fab_place(l, f->m, sizeof(int64_t));
     f->M = fab_place(l, r->P * r->P, sizeof(double));
+    f->work = fab_place(l, fab_eig_work(r->P), sizeof(double));
     f->block = fab_place(l, FAB_ERM_BLOCK * r->P, sizeof(double));
 }
 
@@ -72,8 +75,7 @@ static void cut(fab_erm_pieces *f, const fab_erm_rows *r, const fab_erm_penalty 
         if (!(v > 0)) continue;
         if (r->loss == FAB_LOSS_ABSOLUTE) add(f, i, t, -v, v);
         if (r->loss == FAB_LOSS_PINBALL) add(f, i, t, 2 * (r->tau - 1) * v, 2 * r->tau * v);
-        if (r->loss == FAB_LOSS_HINGE)
-            add(f, i, t, r->y[i] > 0 ? 0 : -v, r->y[i] > 0 ? v : 0);
+        if (r->loss == FAB_LOSS_HINGE) add(f, i, t, r->y[i] > 0 ? 0 : -v, r->y[i] > 0 ? v : 0);
         if (r->loss == FAB_LOSS_EPS_INSENSITIVE) {
             add(f, i, t - r->eps, 0, v);
             add(f, i, t + r->eps, -v, 0);
@@ -125,7 +127,8 @@ static fab_status factor(fab_erm_pieces *f, const fab_erm_rows *r, const double 
     for (int64_t c = 0; c < f->m; c++)
         if (f->row[c] < 0) f->M[(-1 - f->row[c]) * (P + 1)] += f->weight[c];
     for (int64_t j = 0; j < P && Q; j++) f->M[j * (P + 1)] += Q[j];
-    for (int64_t i = 0; i < P; i++) /* fab_chol reads columns: the lower triangle of rows is its upper one */
+    for (int64_t i = 0; i < P;
+         i++) /* fab_chol reads columns: the lower triangle of rows is its upper one */
         for (int64_t j = 0; j < i; j++) f->M[j * P + i] = f->M[i * P + j];
     for (int64_t j = 0; j < P; j++) { /* a column of zeros stays where it is */
         double *d = f->M + j * (P + 1);
@@ -216,8 +219,7 @@ static double after(const fab_erm_pieces *f, double primal, double dual)
 static void weigh(fab_erm_pieces *f)
 {
     for (int64_t c = 0; c < f->m; c++)
-        f->weight[c] =
-            1 / (f->p[c] / (f->hi[c] - f->a[c]) + f->q[c] / (f->a[c] - f->lo[c]));
+        f->weight[c] = 1 / (f->p[c] / (f->hi[c] - f->a[c]) + f->q[c] / (f->a[c] - f->lo[c]));
 }
 
 static void start(fab_erm_pieces *f, const fab_erm_rows *r, const double *theta)
@@ -259,6 +261,31 @@ static fab_status settle(fab_erm_pieces *f, const fab_erm_rows *r, const double 
     }
     for (int64_t c = 0; c < f->m; c++)
         if (f->row[c] < 0 && f->weight[c] > 0) f->other[-1 - f->row[c]] = 0;
+    return FAB_OK;
+}
+
+/* Without a penalty: theta less what lies in directions that no row sees. */
+static fab_status shorten_theta(fab_erm_pieces *f, const fab_erm_rows *r, double *theta,
+                                fab_watch *w)
+{
+    const int64_t P = r->P;
+    double *length = f->along, *s = f->step;
+    FAB_TRY(fab_erm_gram(r, r->v, f->M, f->block, w));
+    for (int64_t j = 0; j < P; j++) length[j] = sqrt(fmax(f->M[j * (P + 1)], 0));
+    for (int64_t i = 0; i < P; i++)
+        for (int64_t j = 0; j <= i; j++) {
+            const double scale = length[i] * length[j];
+            f->M[i * P + j] = f->M[j * P + i] = scale > 0 ? f->M[i * P + j] / scale : i == j;
+        }
+    FAB_TRY(fab_eig(P, f->M, f->other, f->work)); /* vectors one after the other */
+    for (int64_t j = 0; j < P; j++) s[j] = theta[j] * length[j];
+    for (int64_t k = 0; k < P && f->other[k] < EMPTY * (double)P; k++) {
+        const double *u = f->M + k * P;
+        double along = 0;
+        for (int64_t j = 0; j < P; j++) along += u[j] * s[j];
+        for (int64_t j = 0; j < P; j++) s[j] -= along * u[j];
+    }
+    for (int64_t j = 0; j < P; j++) theta[j] = length[j] > 0 ? s[j] / length[j] : 0;
     return FAB_OK;
 }
 
@@ -329,6 +356,10 @@ fab_status fab_erm_pieces_solve(fab_erm_pieces *f, const fab_erm_rows *r, const 
     if (settled <= end->objective + RISE * fabs(end->objective)) {
         memcpy(theta, f->other, (size_t)r->P * sizeof *theta);
         end->objective = settled;
+    }
+    if (!(p->l1 > 0) && !(p->l2 > 0)) {
+        FAB_TRY(shorten_theta(f, r, theta, watch));
+        end->objective = fab_erm_objective(r, theta, p);
     }
     end->gap = gap_of(f, r, theta, V, end->objective); /* 7 */
     return FAB_OK;

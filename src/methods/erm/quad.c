@@ -22,7 +22,8 @@
 #include <string.h>
 
 #define ROUNDING 1e-13 /* of the largest |c_j| and |g_j|: what is left of a gradient */
-#define SINGULAR 1e-11 /* a pivot below this part of its diagonal: columns that follow from others */
+/* a pivot below this part of its diagonal: columns that follow from others */
+#define SINGULAR 1e-11
 enum { EACH = 5, STEP = 20, CUTS = 20 };
 
 void fab_quad_layout(fab_layout *l, fab_quad *q)

@@ -34,8 +34,7 @@ void fab_erm_smooth_layout(fab_layout *l, fab_erm_smooth *f, const fab_erm_rows 
 static double penalty(const fab_erm_rows *r, const fab_erm_penalty *p, const double *theta)
 {
     double sum = 0;
-    for (int64_t j = 0; j < r->D; j++)
-        sum += p->l1 * fabs(theta[j]) + p->l2 * theta[j] * theta[j];
+    for (int64_t j = 0; j < r->D; j++) sum += p->l1 * fabs(theta[j]) + p->l2 * theta[j] * theta[j];
     return sum;
 }
 
