@@ -129,7 +129,7 @@ fab_status fab_factors_gather(fab_factors *f)
     const int64_t rows = q->K + BESIDE < PIECE ? PIECE / (q->K + BESIDE) : 1;
     fab_status s = fab_run_init(&run, &f->host, q->type);
     if (s == FAB_OK) s = make_room(f, q, &piece, rows);
-    s = fab_factors_agree(f, s);
+    s = fab_agree(f->exec.comm, s, 0, "");
     if (s == FAB_OK) s = move_rows(f, &run, q, piece, rows);
     fab_release(piece);
     if (s != FAB_OK) {
