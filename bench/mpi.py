@@ -1,12 +1,12 @@
 """mpi.py BUILD [COORDINATES [ROWS]] - what a row costs one process and each of two, at `fa -m online-em`, K = 10, f32.
 
-Processor time of a call with all rows less that of a call with half of them: beginning, report and files cancel.  What goes by inside
+Processor time of a call with all rows less that of a call with half of them: beginning, report and files cancel (one process is one of one, without the scores one step
+ahead that only a call alone has).  What goes by inside
 sums, where a process also waits for the other, stands apart (mpi_times.c).  Best of three; the file of rows is made in a temporary folder.
 """
 # SPDX-License-Identifier: MIT
 import os
 import re
-import resource
 import subprocess
 import sys
 import tempfile
@@ -24,18 +24,10 @@ def write_rows(path, n, d):
         x[i] = F @ r.standard_normal(3, dtype="f4") + r.standard_normal(d, dtype="f4")
 
 
-def alone(call):
-    """Seconds of processor time."""
-    before = resource.getrusage(resource.RUSAGE_CHILDREN)
-    subprocess.run(call, check=True, stdout=subprocess.DEVNULL, env=dict(os.environ, FABAYES_PROCESSES="none"))
-    after = resource.getrusage(resource.RUSAGE_CHILDREN)
-    return after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime
-
-
 def several(call, n, times, index):
     """Of each process: seconds, of them in sums, sums, bytes."""
     root = ["--allow-run-as-root"] if os.geteuid() == 0 else []
-    mpirun = ["mpirun", *root, "--oversubscribe", "--bind-to", "none", "-q", "-n", str(n), "-x", "LD_PRELOAD=" + times]
+    mpirun = ["mpirun", *root, "--oversubscribe", "--bind-to", "none", "-q", "-n", str(n), "-x", "FABAYES_PROCESSES=mpi", "-x", "LD_PRELOAD=" + times]
     said = subprocess.run([*mpirun, *call, "-o", index], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True).stderr
     return [tuple(map(float, m)) for m in re.findall(r"rank \d+: ([\d.]+) s, in sums ([\d.]+) s, (\d+) sums of (\d+) bytes", said)]
 
@@ -52,10 +44,11 @@ def main(build, d=10 ** 7, n=40):
         for turn in range(3):
             one, two = [], []
             for more in ([], ["--rows", half]):
-                one.append(alone(call + more))
-                two.append(several(call + more, 2, times, os.path.join(folder, "q.safetensors.index.json")))
+                index = os.path.join(folder, "q.safetensors.index.json")
+                one.append(several(call + more, 1, times, index))
+                two.append(several(call + more, 2, times, index))
             share = n - n // 2
-            took = {"one process": (one[0] - one[1]) / share}
+            took = {"one process": (one[0][0][0] - one[1][0][0]) / share}
             for rank in range(2):
                 all_of, sums = ((two[0][rank][i] - two[1][rank][i]) / share for i in range(2))
                 took["rank %d of 2" % rank] = all_of

@@ -20,7 +20,8 @@ static double clock_of(clockid_t which)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
-int MPI_Reduce(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, int to, MPI_Comm comm)
+int MPI_Reduce(const void *in, void *out, int n, MPI_Datatype type, MPI_Op op, int to,
+               MPI_Comm comm)
 {
     const double begun = clock_of(CLOCK_THREAD_CPUTIME_ID);
     const int code = PMPI_Reduce(in, out, n, type, op, to, comm);

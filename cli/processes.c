@@ -43,7 +43,7 @@ int processes_open(void)
                           "alone",
                           started, fab_detail());
     }
-    if (fab_processes_count(joined) < 2) {
+    if (fab_processes_count(joined) < 2 && !by_name) {
         fab_processes_close(joined);
         joined = NULL;
         return DONE;

@@ -302,7 +302,8 @@ class Several(Case):
 
     def end_by(self, how, who):
         """Kill one process or mpirun while the work goes on; exit status, seconds until all had ended."""
-        np.save(self.path("long.npy"), np.tile(rows(40, 20000).astype("f4"), (100, 1)))  # far more than is read before the signal
+        # far more than is read before the signal, and few rows at a time
+        np.save(self.path("long.npy"), np.tile(rows(8, 300000).astype("f4"), (60, 1)))
         begun = self.path("pid")
         call = ["sh", "-c", 'echo $$ > %s.$OMPI_COMM_WORLD_RANK; exec "$@"' % begun, "sh"]
         p = self.start(2, "fa", self.path("long.npy"), "-k", 20, "-m", "online-em", wrapper=call)
@@ -318,7 +319,7 @@ class Several(Case):
                 pids.append(int(f.read()))
         started = time.time()
         os.kill(p.pid if who < 0 else pids[who], how)
-        out, err = p.communicate(timeout=60)
+        out, err = p.communicate(timeout=100)
         for pid in pids:
             for _ in range(100):  # whoever adopts it may not look after it at once
                 if not self.runs(pid):

@@ -34,7 +34,9 @@ static const char *file_of(int format)
 static void write_rows(void)
 {
     const double *x = fa_rows(D, K, N, 2385);
-    assert_ok(fab_npy_write(file_of(0), &(fab_npy){.type = FAB_F64, .ndim = 2, .rows = N, .cols = D, .data = (void *)x}));
+    assert_ok(fab_npy_write(
+        file_of(0),
+        &(fab_npy){.type = FAB_F64, .ndim = 2, .rows = N, .cols = D, .data = (void *)x}));
     FILE *csv = fopen(file_of(1), "w"), *svm = fopen(file_of(2), "w");
     for (int d = 0; d < D; d++) fprintf(csv, "%sc%d", d ? "," : "", d);
     for (int64_t j = 0; j < N; j++) {
@@ -259,8 +261,8 @@ static void where_one_process_has_no_memory_all_end(void **state)
                 assert_string_equal(r[0].said, r[1].said);
                 if (failed) assert_int_equal(r[who].status, FAB_NO_MEMORY);
                 if (atomic_load(&held) != 0)
-                    fail_msg("process %lld, allocation %lld: %lld held: %s", (long long)who, (long long)at,
-                             (long long)atomic_load(&held), r[who].said);
+                    fail_msg("process %lld, allocation %lld: %lld held: %s", (long long)who,
+                             (long long)at, (long long)atomic_load(&held), r[who].said);
             }
             assert_true(at > 30);
         }

@@ -352,8 +352,7 @@ int summary_say_shared(const summary *s, const fab_fa_report *r, int64_t D, int6
                r->loglik_rows);
     printf("%-15s psi at its floor in %" PRId64 " of %" PRId64 " coordinates\n", "floored",
            r->floored, D);
-    printf("%-15s %.3g s, %s rows/s\n", "time", r->seconds,
-           human_count(speed, rate, sizeof rate));
+    printf("%-15s %.3g s, %s rows/s\n", "time", r->seconds, human_count(speed, rate, sizeof rate));
     printf("%-15s %s, a shard for each process\n", "saved", s->output);
     return DONE;
 }

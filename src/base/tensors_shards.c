@@ -107,8 +107,8 @@ static fab_status read_entries(fab_tensors *t, const char *path, const json_t *o
     json_t *value;
     if (object && !json_is_object(object))
         return FAB_FAIL(FAB_BAD_FILE, "%s: its metadata is not an object", path);
-    json_object_foreach((json_t *)object, key, value)
-        if (json_is_string(value)) FAB_TRY(fab_entry_push(t, key, json_string_value(value)));
+    json_object_foreach((json_t *)object, key, value) if (json_is_string(value))
+        FAB_TRY(fab_entry_push(t, key, json_string_value(value)));
     if (fab_tensors_get(t, FAB_SHARDS_CHECK)) return FAB_OK;
     return FAB_FAIL(FAB_BAD_FILE,
                     "%s: its metadata has no '%s': this is not an index of shards of a posterior",
@@ -193,8 +193,8 @@ static fab_status find_part(const char *path, const fab_tensors *shard, const fa
     int same = (*part)->type == x->type && (*part)->ndim == x->ndim && x->ndim > 0;
     for (int k = 1; k < x->ndim && same; k++) same = (*part)->shape[k] == x->shape[k];
     if (same) return FAB_OK;
-    return FAB_FAIL(FAB_BAD_FILE, "%s: tensor '%s' has another type or shape than '%s'", path, shown,
-                    x->name);
+    return FAB_FAIL(FAB_BAD_FILE, "%s: tensor '%s' has another type or shape than '%s'", path,
+                    shown, x->name);
 }
 
 static fab_status join(fab_tensors *t, const char *path, fab_tensors *const *shard, int64_t all,

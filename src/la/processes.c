@@ -23,8 +23,7 @@ fab_status fab_processes_open(fab_processes **p, const char *name)
     void *found;
     *p = NULL;
     if (!name || strcmp(name, "mpi") != 0)
-        return FAB_FAIL(FAB_BAD_ARGUMENT, "there are no processes '%s'; mpi are",
-                        name ? name : "");
+        return FAB_FAIL(FAB_BAD_ARGUMENT, "there are no processes '%s'; mpi are", name ? name : "");
     FAB_TRY(fab_plugin_find(&found, "libfabayes_mpi.so", 1, "fab_mpi_open", "processes mpi",
                             "'make mpi' builds it where mpicc is"));
     FAB_TRY(fab_alloc_array((void **)p, 1, sizeof **p, "processes"));

@@ -55,8 +55,8 @@ struct fab_factors {
     int64_t *floored;     /* D: coordinates with psi at its floor */
     fab_solver *solver;   /* of the result, for scores; NULL: not asked for yet */
 
-    struct { /* all coordinates, in the first of several processes, once they were gathered */
-        int64_t D;        /* 0: alone, or not yet */
+    struct {       /* all coordinates, in the first of several processes, once they were gathered */
+        int64_t D; /* 0: alone, or not yet */
         fab_gauss *q;     /* NULL in the other processes */
         fab_report found; /* of all */
         int64_t *places;  /* 2 x D: constant, floored */

@@ -38,59 +38,61 @@ fab_status fab_factors_agree_piece(fab_factors *f)
     return FAB_OK;
 }
 
-/* n rows of q, from number `from`. */
-static void put_rows(const fab_factors *f, const fab_gauss *q, int64_t from, int64_t n, double *out)
+/* Rows from number `from` of q as a view. */
+static fab_long rows_of_F(const fab_run *r, const fab_gauss *q, int64_t from, int64_t n)
 {
-    const int64_t K = q->K, width = K + BESIDE;
-    int64_t c = 0;
-    while (c < f->constants && f->constant[c] < from) c++;
-    for (int64_t i = 0; i < n; i++) {
-        double *row = out + i * width;
-        const int64_t d = from + i;
-        row[MU] = q->mu[d];
-        row[PSI] = q->psi[d];
-        row[CONSTANT] = c < f->constants && f->constant[c] == d;
-        c += row[CONSTANT] > 0;
-        for (int64_t k = 0; k < K; k++)
-            row[BESIDE + k] = q->type == FAB_F32 ? (double)((const float *)q->F)[d * K + k]
-                                                 : ((const double *)q->F)[d * K + k];
-    }
+    char *const F = q->F;
+    return fab_long_rows(F + (size_t)(from * q->K) * r->ops->size, n, q->K);
 }
 
-static void take_rows(fab_factors *f, const double *in, int64_t first, int64_t n)
+/* n rows of q, from number `from`: what stands beside F, and F. */
+static void put_rows(const fab_factors *f, const fab_run *r, const fab_gauss *q, int64_t from,
+                     int64_t n, double *beside, double *F)
 {
-    fab_gauss *q = f->whole.q;
-    const int64_t K = q->K, width = K + BESIDE;
-    for (int64_t i = 0; i < n; i++) {
-        const double *row = in + i * width;
-        const int64_t d = first + i;
-        q->mu[d] = row[MU];
-        q->psi[d] = row[PSI];
-        if (row[CONSTANT] > 0) f->whole.places[f->constants++] = d;
-        for (int64_t k = 0; k < K; k++) {
-            if (q->type == FAB_F32)
-                ((float *)q->F)[d * K + k] = (float)row[BESIDE + k];
-            else
-                ((double *)q->F)[d * K + k] = row[BESIDE + k];
-        }
+    const fab_long view = rows_of_F(r, q, from, n);
+    int64_t c = 0;
+    while (c < f->constants && f->constant[c] < from) c++;
+    for (int64_t i = 0; i < n; i++, beside += BESIDE) {
+        beside[MU] = q->mu[from + i];
+        beside[PSI] = q->psi[from + i];
+        beside[CONSTANT] = c < f->constants && f->constant[c] == from + i;
+        c += beside[CONSTANT] > 0;
     }
+    r->ops->get(r, &view, F);
+}
+
+static void take_rows(fab_factors *f, const fab_run *r, int64_t first, int64_t n,
+                      const double *beside, const double *F)
+{
+    const fab_gauss *q = f->whole.q;
+    const fab_long view = rows_of_F(r, q, first, n);
+    for (int64_t i = 0; i < n; i++, beside += BESIDE) {
+        q->mu[first + i] = beside[MU];
+        q->psi[first + i] = beside[PSI];
+        if (beside[CONSTANT] > 0) f->whole.places[f->constants++] = first + i;
+    }
+    r->ops->put(r, F, &view);
 }
 
 /* Piece by piece of the coordinates of all. */
-static fab_status move_rows(fab_factors *f, const fab_gauss *q, double *piece, int64_t rows)
+static fab_status move_rows(fab_factors *f, const fab_run *r, const fab_gauss *q, double *piece,
+                            int64_t rows)
 {
     const fab_comm *c = f->exec.comm;
-    const int64_t width = q->K + BESIDE, end = c->first_row + q->D, own = f->constants;
+    const int64_t K = q->K, end = c->first_row + q->D, own = f->constants;
     int64_t found = 0;
     for (int64_t at = 0; at < c->total_rows; at += rows) {
         const int64_t n = c->total_rows - at < rows ? c->total_rows - at : rows;
         const int64_t lo = c->first_row > at ? c->first_row : at, hi = end < at + n ? end : at + n;
-        memset(piece, 0, (size_t)(n * width) * sizeof *piece);
+        double *const F = piece + n * BESIDE;
+        memset(piece, 0, (size_t)(n * (K + BESIDE)) * sizeof *piece);
         f->constants = own;
-        if (lo < hi) put_rows(f, q, lo - c->first_row, hi - lo, piece + (lo - at) * width);
-        FAB_TRY(c->sum(c->ctx, piece, n * width));
+        if (lo < hi)
+            put_rows(f, r, q, lo - c->first_row, hi - lo, piece + (lo - at) * BESIDE,
+                     F + (lo - at) * K);
+        FAB_TRY(c->sum(c->ctx, piece, n * (K + BESIDE)));
         f->constants = found;
-        if (f->whole.q) take_rows(f, piece, at, n);
+        if (f->whole.q) take_rows(f, r, at, n, piece, F);
         found = f->constants;
     }
     return FAB_OK;
@@ -119,13 +121,16 @@ fab_status fab_factors_gather(fab_factors *f)
 {
     const fab_gauss *q;
     fab_report found = {0};
+    fab_run run = {0};
     double *piece = NULL;
     if (!several(f) || f->whole.D) return FAB_OK;
     FAB_TRY(fab_factors_result(f, &q));
     FAB_TRY(fab_factors_fit_report(f, &found));
     const int64_t rows = q->K + BESIDE < PIECE ? PIECE / (q->K + BESIDE) : 1;
-    fab_status s = fab_factors_agree(f, make_room(f, q, &piece, rows));
-    if (s == FAB_OK) s = move_rows(f, q, piece, rows);
+    fab_status s = fab_run_init(&run, &f->host, q->type);
+    if (s == FAB_OK) s = make_room(f, q, &piece, rows);
+    s = fab_agree(f->exec.comm, s, 0, "");
+    if (s == FAB_OK) s = move_rows(f, &run, q, piece, rows);
     fab_release(piece);
     if (s != FAB_OK) {
         fab_gauss_free(f->whole.q);

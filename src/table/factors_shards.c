@@ -78,12 +78,11 @@ fab_status fab_factors_save_shards(fab_factors *f, int64_t rank, const char *pat
     FAB_TRY(fab_factors_result(f, &q));
     fab_status s = fab_factors_agree(f, prepare(f, q, path, &t));
     if (s == FAB_OK) s = fab_factors_agree(f, add_check(f, q, t));
+    if (s == FAB_OK) s = fab_factors_agree(f, write_shard(q, rank, f->whole.processes, path, t));
     if (s == FAB_OK)
-        s = fab_factors_agree(f, write_shard(q, rank, f->whole.processes, path, t));
-    if (s == FAB_OK)
-        s = fab_factors_agree(f, c->first_row > 0 ? FAB_OK
-                                                  : fab_index_write(t, tensor, TENSORS,
-                                                                    f->whole.processes, path));
+        s = fab_factors_agree(
+            f, c->first_row > 0 ? FAB_OK
+                                : fab_index_write(t, tensor, TENSORS, f->whole.processes, path));
     fab_tensors_free(t);
     return s;
 }

@@ -76,10 +76,10 @@ struct fab_source {
     char **note; /* notes */
     int64_t notes;
 
-    int64_t features, ignored; /* libsvm: asked for (0: count them); values above them */
+    int64_t features, ignored;  /* libsvm: asked for (0: count them); values above them */
     int64_t share_first, share; /* coordinates of this process; share 0: all of them */
     double *whole;              /* columns: a row of which a share is taken; or NULL */
-    fab_sparse one, *sparse;   /* libsvm: a row of its own; where rows go instead, or NULL */
+    fab_sparse one, *sparse;    /* libsvm: a row of its own; where rows go instead, or NULL */
     const struct fab_element *element; /* npy and idx */
     struct fab_by_columns *by_columns; /* npy in Fortran order: the rows of a block; or NULL */
     const fab_arrays *arrays;          /* rows in memory, borrowed; otherwise NULL */
