@@ -332,7 +332,8 @@ static inline fab_exact_settings fab_exact_defaults(void);
  *
  * Time and memory those of exact; a step costs min(N, D).  docs/methods/cavi.md. */
 typedef struct fab_cavi_settings {
-    fab_glm_settings glm; /* alpha, beta: auto: with a prior and a q; intercept_alpha, seed: not used */
+    fab_glm_settings
+        glm; /* alpha, beta: auto: with a prior and a q; intercept_alpha, seed: not used */
     double alpha_shape, alpha_rate, beta_shape, beta_rate; /* of the priors */
     double tol; /* relative change of alpha and beta by a last step */
     int64_t max_iter;
@@ -593,13 +594,14 @@ typedef enum fab_vbgmm_covariance { FAB_VBGMM_FULL = 0, FAB_VBGMM_DIAG } fab_vbg
 
 typedef struct fab_vbgmm_settings {
     int64_t G;
-    int64_t covariance;    /* fab_vbgmm_covariance */
-    double concentration;  /* of the Dirichlet, each part; auto: 1 / G */
-    double mean_precision; /* rows that the prior mean, that of all rows, counts as; auto: 1 or less, of largest bound */
-    double freedom;        /* degrees of freedom of the prior; auto: D, of diagonals 1 */
-    double scatter;        /* of the prior, in covariances of all rows; auto: of largest bound */
-    double floor;          /* added to those, relative to the variances of the columns */
-    double tol;            /* nats per row that a last step gains */
+    int64_t covariance;   /* fab_vbgmm_covariance */
+    double concentration; /* of the Dirichlet, each part; auto: 1 / G */
+    double
+        mean_precision; /* rows that the prior mean, that of all rows, counts as; auto: 1 or less, of largest bound */
+    double freedom; /* degrees of freedom of the prior; auto: D, of diagonals 1 */
+    double scatter; /* of the prior, in covariances of all rows; auto: of largest bound */
+    double floor;   /* added to those, relative to the variances of the columns */
+    double tol;     /* nats per row that a last step gains */
     int64_t max_iter, restarts, seed;
 } fab_vbgmm_settings;
 
