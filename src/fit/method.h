@@ -37,7 +37,7 @@ struct fab_method {
     /* What the tables of table/ ask: */
     /* of clusters with a likelihood: free parameters of the covariances of n parts; NULL: a row belongs to the nearest mean */
     double (*parameters)(const void *settings, int64_t n, int64_t D);
-    int bounds;  /* of clusters: 1: log_evidence of its report is a bound, which chooses their number */
+    int bounds; /* of clusters: 1: log_evidence of its report is a bound, which chooses their number */
     int one_psi; /* of vectors: 1: psi is one number for all coordinates */
     int no_psi;  /* 1: its psi is not fitted, so that ranks cannot be compared by it */
     int iterates; /* 1: the vectors are iterates of an optimiser and no draws, and psi_min is a number, no share */
