@@ -25,8 +25,8 @@ static fab_fit *climbed(const fab_cavi_settings *s, const problem *p)
     const fab_model m = fab_model_linear(&glm);
     const fab_mixture *q;
     fab_fit *f;
-    assert_ok(fab_fit_create(&f, "cavi", s, sizeof *s,
-                             &(fab_input){.model = &m, .prior = p->prior}, NULL));
+    assert_ok(fab_fit_create(&f, "cavi", s, sizeof *s, &(fab_input){.model = &m, .prior = p->prior},
+                             NULL));
     assert_ok(fab_fit_update(f, &e));
     assert_ok(fab_fit_result(f, &q));
     return f;

@@ -77,8 +77,8 @@ static prior prior_of(const double *x, const double *weight, int64_t n, int64_t 
     for (int64_t i = 0; i < n; i++)
         for (int64_t j = 0; j < d; j++)
             for (int64_t l = 0; l < d; l++)
-                p.B[j * d + l] +=
-                    (weight ? weight[i] : 1) * (x[i * d + j] - p.m[j]) * (x[i * d + l] - p.m[l]);
+                p.B[j * d + l] += (weight ? weight[i] : 1) * (x[i * d + j] - p.m[j]) *
+                                  (x[i * d + l] - p.m[l]);
     for (int64_t j = 0; j < d; j++)
         for (int64_t l = 0; l < d; l++) {
             const real C = p.B[j * d + l];
@@ -115,14 +115,15 @@ static void one_part_is_the_exact_evidence(void **state)
 {
     (void)state;
     const double *x = clouds(N, D, 2);
-    const double full = bound_of(x, NULL, N, D, 1, "mean_precision=0.3 freedom=4.5 scatter=2", NULL);
+    const double full =
+        bound_of(x, NULL, N, D, 1, "mean_precision=0.3 freedom=4.5 scatter=2", NULL);
     prior p = prior_of(x, NULL, N, D, 0, 2, 1e-6);
     p.b = 0.3, p.v = 4.5;
     real want = evidence_one_by_one(x, N, D, p);
     assert_near(full, want, 1e-12 * fabs((double)want));
 
-    const double diag =
-        bound_of(x, NULL, N, D, 1, "covariance=diag mean_precision=0.3 freedom=1.7 scatter=2", NULL);
+    const double diag = bound_of(x, NULL, N, D, 1,
+                                 "covariance=diag mean_precision=0.3 freedom=1.7 scatter=2", NULL);
     want = 0;
     p = prior_of(x, NULL, N, D, 1, 2, 1e-6);
     for (int64_t j = 0; j < D; j++) {
@@ -142,7 +143,8 @@ static void far_means_and_few_rows_keep_the_evidence(void **state)
     double *x = doubles(FEW * WIDE);
     memcpy(x, clouds(FEW, WIDE, 1), FEW * WIDE * sizeof *x);
     for (int64_t i = 0; i < FEW * WIDE; i++) x[i] += 1e4;
-    const double got = bound_of(x, NULL, FEW, WIDE, 1, "floor=0.01 scatter=1 mean_precision=1", NULL);
+    const double got =
+        bound_of(x, NULL, FEW, WIDE, 1, "floor=0.01 scatter=1 mean_precision=1", NULL);
     prior p = prior_of(x, NULL, FEW, WIDE, 0, 1, 0.01);
     p.b = 1, p.v = WIDE;
     const real want = evidence_one_by_one(x, FEW, WIDE, p);
@@ -182,8 +184,7 @@ static factor factor_of(const double *x, int64_t n, int64_t d, const real *r, in
     real rows = 0, *mean = dense_new(d);
     for (int64_t i = 0; i < n; i++) rows += r[i * G + g] * weight[i];
     for (int64_t i = 0; i < n; i++)
-        for (int64_t j = 0; j < d; j++)
-            mean[j] += r[i * G + g] * weight[i] * x[i * d + j] / rows;
+        for (int64_t j = 0; j < d; j++) mean[j] += r[i * G + g] * weight[i] * x[i * d + j] / rows;
     const real pull = p->b * rows / (p->b + rows);
     for (int64_t j = 0; j < d; j++) f.m[j] = (p->b * p->m[j] + rows * mean[j]) / (p->b + rows);
     for (int64_t j = 0; j < d; j++)
@@ -233,20 +234,21 @@ static double dense_bound(const double *x, int64_t n, int64_t d, const real *r,
             const double w = (double)r[i * G + g] * weight[i];
             if (!(w > 0)) continue;
             for (int64_t j = 0; j < d; j++) e[j] = x[i * d + j] - f[g].m[j];
-            sum += w * (log_det - dim / f[g].b - f[g].v * (double)dense_quad(d, inverse, e) -
-                        dim * log_2pi) /
-                   2;                                   /* E log p(x | z, mu, L) */
+            sum += w *
+                   (log_det - dim / f[g].b - f[g].v * (double)dense_quad(d, inverse, e) -
+                    dim * log_2pi) /
+                   2;                                       /* E log p(x | z, mu, L) */
             sum += w * (log_w - log((double)r[i * G + g])); /* E log p(z | w) - E log q(z) */
         }
-        sum += (p->a - 1) * log_w;                       /* E log p(w) */
-        sum -= (f[g].a - 1) * log_w - lgamma(f[g].a);    /* E log q(w) */
+        sum += (p->a - 1) * log_w;                    /* E log p(w) */
+        sum -= (f[g].a - 1) * log_w - lgamma(f[g].a); /* E log q(w) */
         for (int64_t j = 0; j < d; j++) e[j] = f[g].m[j] - p->m[j];
         const double far = (double)dense_quad(d, inverse, e), v = f[g].v;
         sum += (dim * log(p->b) - dim * p->b / f[g].b - p->b * v * far) / 2; /* E log p(mu, L) */
         sum += (p->v - (diag ? 2 : dim + 1)) / 2 * log_det -
                v * (double)dense_trace_mul(d, p->B, inverse) / 2 -
                log_wishart_norm(p->v, p->B, d, diag);
-        sum -= dim / 2 * (log(f[g].b) - 1);              /* E log q(mu, L) */
+        sum -= dim / 2 * (log(f[g].b) - 1); /* E log q(mu, L) */
         sum -= (v - (diag ? 2 : dim + 1)) / 2 * log_det - v * dim / 2 -
                log_wishart_norm(v, f[g].B, d, diag);
     }
@@ -412,7 +414,8 @@ static void a_scatter_that_nobody_gives_has_the_largest_evidence(void **state)
                      high = bound_of(x, NULL, N, D, 1, text[2], NULL);
         assert_near(bound_of(x, NULL, N, D, 1, text[1], NULL), top, 1e-10);
         assert_true(low < top && high < top);
-        assert_near(high - low, 0, 0.01 * (2 * top - low - high) + 1e-9); /* a step of third order */
+        assert_near(high - low, 0,
+                    0.01 * (2 * top - low - high) + 1e-9); /* a step of third order */
         fab_fit_free(f);
     }
 }

@@ -88,8 +88,8 @@ static void print_bounds(const fab_clusters_candidate *c, int64_t n)
 {
     printf("\n%8s %8s %14s %14s\n", "clusters", "found", "loglik a row", "bound");
     for (int64_t i = 0; i < n; i++)
-        printf("%8" PRId64 " %8" PRId64 " %14.6g %14.8g%s\n", c[i].G, c[i].parts,
-               c[i].loglik_mean, c[i].bound, c[i].chosen ? "  <- chosen" : "");
+        printf("%8" PRId64 " %8" PRId64 " %14.6g %14.8g%s\n", c[i].G, c[i].parts, c[i].loglik_mean,
+               c[i].bound, c[i].chosen ? "  <- chosen" : "");
     printf("the bound of the log evidence counts the orders of the clusters, which are as many "
            "optima\n");
 }

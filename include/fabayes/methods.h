@@ -337,7 +337,8 @@ static inline fab_exact_settings fab_exact_defaults(void);
  *
  * Time and memory those of exact; a step costs min(N, D).  docs/methods/cavi.md. */
 typedef struct fab_cavi_settings {
-    fab_glm_settings glm; /* alpha, beta: auto: with a prior and a q; intercept_alpha, seed: not used */
+    /* alpha, beta: auto: with a prior and a q; intercept_alpha, seed: not used */
+    fab_glm_settings glm;
     double alpha_shape, alpha_rate, beta_shape, beta_rate; /* of the priors */
     double tol; /* relative change of alpha and beta by a last step */
     int64_t max_iter;
@@ -656,18 +657,19 @@ static inline fab_online_gmm_settings fab_online_gmm_defaults(int64_t G);
  * a part, or of diagonals a Normal-Gamma on each coordinate.  Parts that the rows do not need lose them and are not in the result, whose
  * parts are Gaussians at the posterior means; the bound is log_evidence of the report.  Full covariances up to FAB_DENSE_MAX columns.
  *
- * Time a step that of gmm and D^3 G; memory 3 G D^2 numbers, of diagonals 4 D G.  docs/methods/vbgmm.md. */
+ * Time a step that of gmm and D^3 G; memory 4 G D^2 numbers, of diagonals 6 D G.  docs/methods/vbgmm.md. */
 typedef enum fab_vbgmm_covariance { FAB_VBGMM_FULL = 0, FAB_VBGMM_DIAG } fab_vbgmm_covariance;
 
 typedef struct fab_vbgmm_settings {
     int64_t G;
-    int64_t covariance;    /* fab_vbgmm_covariance */
-    double concentration;  /* of the Dirichlet, each part; auto: 1 / G */
-    double mean_precision; /* rows that the prior mean, that of all rows, counts as; auto: 1 or less, of largest bound */
-    double freedom;        /* degrees of freedom of the prior; auto: D, of diagonals 1 */
-    double scatter;        /* of the prior, in covariances of all rows; auto: of largest bound */
-    double floor;          /* added to those, relative to the variances of the columns */
-    double tol;            /* nats per row that a last step gains */
+    int64_t covariance;   /* fab_vbgmm_covariance */
+    double concentration; /* of the Dirichlet, each part; auto: 1 / G */
+    /* rows that the prior mean, that of all rows, counts as; auto: 1 or less, of largest bound */
+    double mean_precision;
+    double freedom; /* degrees of freedom of the prior; auto: D, of diagonals 1 */
+    double scatter; /* of the prior, in covariances of all rows; auto: of largest bound */
+    double floor;   /* added to those, relative to the variances of the columns */
+    double tol;     /* nats per row that a last step gains */
     int64_t max_iter, restarts, seed;
 } fab_vbgmm_settings;
 

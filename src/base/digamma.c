@@ -12,7 +12,7 @@
 double fab_digamma(double x)
 {
     /* B_2k / (2 k), k = 1 .. 7 */
-    static const double series[] = {1.0 / 12,  -1.0 / 120,      1.0 / 252, -1.0 / 240,
+    static const double series[] = {1.0 / 12,  -1.0 / 120,       1.0 / 252, -1.0 / 240,
                                     1.0 / 132, -691.0 / 32760.0, 1.0 / 12};
     double below = 0, tail = 0;
     for (; x < ENOUGH; x++) below += 1 / x; /* 1 */

@@ -31,7 +31,6 @@ struct fab_method {
     int64_t saturates;        /* 1: its report knows `saturated` */
     int64_t penalises;        /* 1: its report knows `lambda`, `objective` and `gap` */
     int64_t starts;           /* 1: of clusters: begins where the input says */
-    int64_t bounds;           /* 1: of clusters: its report has a bound of the log evidence, which chooses their number */
     const fab_fields *fields; /* its settings */
     int dispersion; /* 1: takes likelihoods that have one (likelihood.h), and nu, of linear models */
     /* Does it take this likelihood?  NULL: any, but what `dispersion` speaks of. */
@@ -39,6 +38,7 @@ struct fab_method {
     /* What the tables of table/ ask: */
     /* of clusters with a likelihood: free parameters of the covariances of n parts; NULL: a row belongs to the nearest mean */
     double (*parameters)(const void *settings, int64_t n, int64_t D);
+    int bounds; /* of clusters: 1: log_evidence of its report is a bound, which chooses their number */
     int one_psi; /* of vectors: 1: psi is one number for all coordinates */
     int no_psi;  /* 1: its psi is not fitted, so that ranks cannot be compared by it */
     int iterates; /* 1: the vectors are iterates of an optimiser and no draws, and psi_min is a number, no share */

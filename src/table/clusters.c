@@ -467,14 +467,8 @@ static fab_status try_one(fab_clusters *f, int64_t G, int64_t q, double *bic)
     *bic = -2 * (double)f->n * r.loglik_mean + p * log((double)f->n);
     const int collapsed = has_collapsed(f, m, r.floored);
     f->all[f->candidates++] = (fab_clusters_candidate){
-        get(f, "G"),
-        f->by_bic_q ? q : get(f, "q"),
-        m->n,
-        r.loglik_mean,
-        *bic,
-        collapsed,
-        0,
-        bound_of(f, &r, m->n)};
+        get(f, "G"), f->by_bic_q ? q : get(f, "q"), m->n, r.loglik_mean, *bic, collapsed,
+        0,           bound_of(f, &r, m->n)};
     if (f->method->bounds) *bic = -2 * f->all[f->candidates - 1].bound;
     if (collapsed) *bic = INFINITY;
     return FAB_OK;

@@ -98,8 +98,8 @@ fab_status fab_cavi_climb(fab_evidence *v, fab_cavi *c)
         double w2, r2;
         moments(v, c, &w2, &r2); /* 1 */
         if (find_alpha) {        /* 2 */
-            c->alpha = (fab_gamma){c->prior_alpha.shape + (double)c->D / 2,
-                                   c->prior_alpha.rate + w2 / 2};
+            c->alpha =
+                (fab_gamma){c->prior_alpha.shape + (double)c->D / 2, c->prior_alpha.rate + w2 / 2};
             v->alpha = c->alpha.shape / c->alpha.rate;
         }
         if (find_beta) {
@@ -149,7 +149,8 @@ static fab_status tensors(void *handle, fab_tensors *t)
 
 const fab_method fab_cavi_method = {
     .name = "cavi",
-    .summary = "linear regression by coordinate ascent: q(w) q(alpha) q(beta), Gamma priors on both",
+    .summary =
+        "linear regression by coordinate ascent: q(w) q(alpha) q(beta), Gamma priors on both",
     .fields = &table,
     .tensors = tensors,
     FAB_EXACT_VERBS,

@@ -88,12 +88,13 @@ static double parameters(const void *settings, int64_t n, int64_t D)
 
 /* q of all parts. */
 typedef struct state {
-    double *n;            /* G: rows */
-    double *mu, *psi, *F; /* G x D; B / v: diag, G x D; full: its Cholesky factor, G x D x D in rows */
-    double *lift;         /* G: of log rho beside log N(x; m, B / v) */
-    double kl;            /* from the prior */
-    double c, b0;         /* scatter and mean precision of the prior */
-    double b;             /* b of a part is this and its rows */
+    double *n; /* G: rows */
+    double *mu, *psi,
+        *F;       /* G x D; B / v: diag, G x D; full: its Cholesky factor, G x D x D in rows */
+    double *lift; /* G: of log rho beside log N(x; m, B / v) */
+    double kl;    /* from the prior */
+    double c, b0; /* scatter and mean precision of the prior */
+    double b;     /* b of a part is this and its rows */
 } state;
 
 typedef struct vb {
@@ -106,10 +107,11 @@ typedef struct vb {
 
     fab_parts engine;
     double *centre, *variance; /* D: m0; variances of the columns */
-    double *C, *L0;         /* full: D x D in columns, and its Cholesky factor; diag: D */
-    double logdet_C, total; /* of C; weight of all rows */
-    double *one;            /* G: weights of 1 */
-    double *logdet_B, *trace, *pull; /* G: of the parts, for kl; v trace C B^-1; v (m - m0)' B^-1 (m - m0) */
+    double *C, *L0;            /* full: D x D in columns, and its Cholesky factor; diag: D */
+    double logdet_C, total;    /* of C; weight of all rows */
+    double *one;               /* G: weights of 1 */
+    double *logdet_B, *trace,
+        *pull; /* G: of the parts, for kl; v trace C B^-1; v (m - m0)' B^-1 (m - m0) */
     state now, best;
     state given; /* a start; n: weights */
     int64_t has_start;
@@ -118,7 +120,8 @@ typedef struct vb {
     fab_report report;
     fab_gauss **own; /* G */
     const fab_gauss **part;
-    double *share, *counts, *freedom, *mean_precision, *concentration; /* G, of those in the result */
+    double *share, *counts, *freedom, *mean_precision,
+        *concentration; /* G, of those in the result */
     fab_mixture mixture;
 } vb;
 
@@ -648,8 +651,7 @@ static fab_status mixture(void *handle, const fab_mixture **q)
     FAB_TRY(fab_parts_give(&e->engine, e->own, e->part, e->share, &n));
     e->report.loglik_mean = sum / e->total;
     e->report.log_evidence = e->bound;
-    if (is_stuck(e, &e->best))
-        e->report.floored = n * e->D; /* all parts have that prior */
+    if (is_stuck(e, &e->best)) e->report.floored = n * e->D; /* all parts have that prior */
     if (n < e->set.G)
         fab_watch_log(&e->watch,
                       "vbgmm: %lld of %lld parts have less than one row: the result has %lld",
