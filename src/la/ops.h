@@ -56,17 +56,17 @@ enum { FAB_SWEEP_TERMS = 4 };
  *   H = W^T  psi'^-1 W'      N = W'^T psi'^-1 next            (W: the w_i as they were read)
  */
 typedef struct fab_sweep {
-    int64_t n, K;              /* local rows; columns of W' */
-    fab_long w;                /* n x w.k */
-    const double *R;           /* w.k x K; zeros below its diagonal make it cheaper */
-    double r0;                 /* in place of R */
-    fab_long u;                /* n x u.k */
-    const double *T;           /* u.k x K */
-    const void *s_num, *s_den; /* n each, or NULL: 1; s_num not without s_den */
-    fab_long x;                /* n x x.k */
-    const double *C;           /* x.k x K */
-    fab_long out;              /* n x K; absent: W' is not kept */
-    int64_t terms;             /* 0 .. FAB_SWEEP_TERMS */
+    int64_t n, K;                   /* local rows; columns of W' */
+    fab_long w;                     /* n x w.k */
+    const double *R;                /* w.k x K; zeros below its diagonal make it cheaper */
+    double r0;                      /* in place of R */
+    fab_long u;                     /* n x u.k */
+    const double *T;                /* u.k x K */
+    const void *s_num, *s_den;      /* n each, or NULL: 1; s_num not without s_den */
+    fab_long x;                     /* n x x.k */
+    const double *C;                /* x.k x K */
+    fab_long out;                   /* n x K; absent: W' is not kept */
+    int64_t terms;                  /* 0 .. FAB_SWEEP_TERMS */
     const void *f[FAB_SWEEP_TERMS]; /* n each, in the type of the arrays */
     const double *more_R, *more_C;  /* w.k x K and x.k x K for each term, one after another */
 
@@ -75,8 +75,8 @@ typedef struct fab_sweep {
     const void *d2;        /* n */
     const double *Q;       /* K x K, symmetric */
     double floor;
-    void *psi_out;  /* n, may be psi; NULL: psi is given, or ratio_out has it */
-    void *base_out; /* n, may be d2; NULL: not kept */
+    void *psi_out;   /* n, may be psi; NULL: psi is given, or ratio_out has it */
+    void *base_out;  /* n, may be d2; NULL: not kept */
     void *ratio_out; /* n, in the type of the arrays, or NULL */
 
     double *G, *E, *H, *N; /* K x K, K x K, w.k x K, K x next.k; NULL: not wanted */

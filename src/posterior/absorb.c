@@ -43,15 +43,16 @@ struct fab_absorb {
     int chain; /* the W of the loop before is made again */
     int lent;  /* the workspace is the caller's */
     int64_t floored;
-    void *X;                               /* m vectors of length D */
-    void *W;                               /* D x K, when there is more than one loop and no chain */
-    void *near; /* D doubles at least: 1 / psi0 (eigen); psi and diag(S) beside W; the ratios of a chain */
-    double *sums;                          /* the one message: G, E, H (K x K each), N (K x m) */
-    double *PV, *right, *Q, *T, *work;     /* K x K; work 2 K x K */
-    double *Z, *Z_next;                    /* K x K */
-    double *R, *Cx;                        /* K x K, m x K; of a chain those of every term */
-    double *ZN;                            /* K x m */
-    double *Y, *lambda, *eig;              /* eigen cut: (K+m) x (K+m), K+m, scratch */
+    void *X; /* m vectors of length D */
+    void *W; /* D x K, when there is more than one loop and no chain */
+    /* D doubles at least: 1 / psi0 (eigen); psi and diag(S) beside W; the ratios of a chain */
+    void *near;
+    double *sums;                      /* the one message: G, E, H (K x K each), N (K x m) */
+    double *PV, *right, *Q, *T, *work; /* K x K; work 2 K x K */
+    double *Z, *Z_next;                /* K x K */
+    double *R, *Cx;                    /* K x K, m x K; of a chain those of every term */
+    double *ZN;                        /* K x m */
+    double *Y, *lambda, *eig;          /* eigen cut: (K+m) x (K+m), K+m, scratch */
 };
 
 /* ---- settings --------------------------------------------------------------------------------- */

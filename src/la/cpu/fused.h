@@ -12,9 +12,11 @@
 
 /* out = x C + s u T + w R, or the chain, for a block of rows. */
 typedef struct TYPED(fused) {
-    const fab_long *w, *u, *out; /* K columns, row after row; u NULL: absent; out of no columns: not kept */
-    const REAL *M; /* column after column: C_j, then column j of R, then of T where there is a u, or those of each term */
-    int64_t terms;                   /* of a chain */
+    /* K columns, row after row; u NULL: absent; out of no columns: not kept */
+    const fab_long *w, *u, *out;
+    /* column after column: C_j, then column j of R, then of T where there is a u, or those of each term */
+    const REAL *M;
+    int64_t terms; /* of a chain */
     const REAL *f; /* its factors, SUB_ROWS for each term, padded with zeros */
     const REAL *x; /* turned, one column; zeros where there is none */
     const REAL *s; /* factors of the rows of u, or NULL: 1; padded with zeros */
@@ -144,7 +146,8 @@ INLINE void TYPED(fused_block)(const int K, const int upper, const int kind, con
             {
                 __builtin_prefetch((const char *)(rows + (v + AHEAD) * LANES * K) + 64 * l, 0, 3);
                 if (out)
-                    __builtin_prefetch((const char *)(out + (v + AHEAD) * LANES * K) + 64 * l, 1, 3);
+                    __builtin_prefetch((const char *)(out + (v + AHEAD) * LANES * K) + 64 * l, 1,
+                                       3);
             }
         TYPED(fused_rows)(K, upper, kind, f, v, w, u, to);
         if (out && left < LANES) memcpy(out + v * LANES * K, to, (size_t)(left * K) * sizeof *out);
@@ -173,9 +176,10 @@ typedef struct TYPED(fused_kernels) {
     FUSED_BLOCK(fused_full_, K, 0, PLAIN)  \
     FUSED_BLOCK(fused_two_, K, 0, TWO)     \
     FUSED_BLOCK(fused_chain_, K, 0, CHAIN)
-#define FUSED_NAMES(K)                                                      \
-    {                                                                       \
-        TYPED(fused_upper_##K), TYPED(fused_full_##K), TYPED(fused_two_##K), TYPED(fused_chain_##K) \
+#define FUSED_NAMES(K)                                                       \
+    {                                                                        \
+        TYPED(fused_upper_##K), TYPED(fused_full_##K), TYPED(fused_two_##K), \
+            TYPED(fused_chain_##K)                                           \
     }
 FUSED(4)
 FUSED(5)

@@ -18,17 +18,18 @@ typedef struct fab_job {
     const void *M;   /* A->k x cols, column-major, in the kernel's precision */
     int64_t cols;
     double beta;
-    double *q;              /* n */
-    const fab_rows *rows;   /* load */
-    const double *mu;       /* load */
-    const double *in;       /* put */
-    double *out;            /* get */
-    uint64_t seed, stream;  /* randn */
-    fab_purpose purpose;    /* randn */
-    int64_t first_row;      /* randn */
-    const fab_sweep *sweep; /* with M = C, T, R one below the other, `cols` rows in all, then those of each term, */
-    int upper;              /* whether R is zero below its diagonal, and */
-    const void *Q;          /* an upper triangular Q of the same quadratic form */
+    double *q;             /* n */
+    const fab_rows *rows;  /* load */
+    const double *mu;      /* load */
+    const double *in;      /* put */
+    double *out;           /* get */
+    uint64_t seed, stream; /* randn */
+    fab_purpose purpose;   /* randn */
+    int64_t first_row;     /* randn */
+    /* with M = C, T, R one below the other, `cols` rows in all, then those of each term, */
+    const fab_sweep *sweep;
+    int upper;     /* whether R is zero below its diagonal, and */
+    const void *Q; /* an upper triangular Q of the same quadratic form */
 } fab_job;
 
 /* The numbers of a vector from `first` on. */

@@ -201,7 +201,8 @@ static TYPED(fused_kernel) * TYPED(sweep_fused)(const fab_sweep *s, int upper)
 {
     const TYPED(fused_kernels) *k = TYPED(fused_for)(s->K);
     const int alike = s->w.k == s->K && TYPED(dense)(&s->w) &&
-                      (s->out.k == 0 || TYPED(dense)(&s->out)) && (s->u.k == 0 || (s->u.k == s->K && TYPED(dense)(&s->u)));
+                      (s->out.k == 0 || TYPED(dense)(&s->out)) &&
+                      (s->u.k == 0 || (s->u.k == s->K && TYPED(dense)(&s->u)));
     if (!k || !alike || s->x.k > 1) return NULL;
     if (s->u.k > 0) return k->two;
     if (s->terms > 0) return k->chain;
@@ -257,8 +258,7 @@ static void TYPED(new_fused)(const fab_sweep *s, TYPED(fused_kernel) * kernel,
     if (f->W) TYPED(pad)(s->K, m, b->W);
     const int steps = TYPED(steps)(m);
     if (TYPED(wants_base)(s) && s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
-    if (TYPED(makes_psi)(s) && s->Q)
-        TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
+    if (TYPED(makes_psi)(s) && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
 }
 
 static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps,
@@ -267,8 +267,7 @@ static void TYPED(column_dots)(const fab_sweep *s, const fab_job *job, int steps
     if (!TYPED(wants_base)(s)) return;
     if (s->c1 != 0) TYPED(dots)(s->w.k, steps, b->W, b->W, b->ww);
     if (s->c2 != 0) TYPED(dots)(s->x.k, steps, b->X, b->X, b->xx);
-    if (TYPED(makes_psi)(s) && s->Q)
-        TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
+    if (TYPED(makes_psi)(s) && s->Q) TYPED(quadratics)(s->K, steps, b->O, job->Q, ahead, b->qq);
 }
 
 /* 3: spread sums of G, H, N, E; P holds W' weighed by h. */
@@ -347,7 +346,8 @@ static fab_ahead TYPED(sweep_ahead)(const fab_sweep *s, int64_t first, int64_t t
     if (s->ratio_out) also(&a, (const REAL *)s->ratio_out + first, typed);
     for (int64_t t = 0; t < s->terms; t++) also(&a, (const REAL *)s->f[t] + first, typed);
     if (s->x.k == 1) also(&a, TYPED(at)(&s->x, first, 0), typed);
-    if (s->next.k == 1 && s->N && s->next.p != s->x.p) also(&a, TYPED(at)(&s->next, first, 0), typed);
+    if (s->next.k == 1 && s->N && s->next.p != s->x.p)
+        also(&a, TYPED(at)(&s->next, first, 0), typed);
     a.lines = count_lines(&a) / turns + 1;
     return a;
 }

@@ -959,6 +959,10 @@ template <class T> void sweep_any(const fab_run *r, fab_sweep *s)
 
 template <class T> void sweep(const fab_run *r, fab_sweep *s)
 {
+    if (s->terms || s->ratio_out || !s->out.k) { /* of methods that work in the host's memory */
+        if (!trouble[0]) snprintf(trouble, sizeof trouble, "the card %d: a sweep of further terms is not made there", device);
+        return;
+    }
     if (is_narrow(s)) {
 #define CALL(K) sweep_of<T, K>(r, s)
         BY_RANK(s->K, CALL)

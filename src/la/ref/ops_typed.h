@@ -176,8 +176,8 @@ static void TYPED(sweep)(const fab_run *r, fab_sweep *s)
     s->floored = 0;
     for (int64_t i = 0; i < s->n; i++) {
         TYPED(sweep_row)(s, i, w, u, x, out);
-        const double old = s->ratio_out ? number(s->psi, i) : 1,
-                     psi = sweep_psi(s, i, w, x, out), h = 1 / sqrt(psi);
+        const double old = s->ratio_out ? number(s->psi, i) : 1, psi = sweep_psi(s, i, w, x, out),
+                     h = 1 / sqrt(psi);
         if (s->ratio_out) ((REAL *)s->ratio_out)[i] = (REAL)(old / psi);
         if (s->G) add_outer(s->G, h, s->K, out, s->K, out);
         if (s->E) add_outer(s->E, sqrt(number(s->psi0, i)) / psi, s->K, out, s->K, out);

@@ -48,6 +48,7 @@ typedef struct online_ml {
 
     double *v;            /* PANEL + 1 */
     double *e;            /* D */
+    int narrow;           /* X X' is made of floats */
     double *X;            /* (PANEL + 1) x D */
     double *mu_all, *all; /* mu and S with the pending rows, for a result */
 } online_ml;
@@ -108,6 +109,7 @@ static fab_status init(void **handle, const void *settings, const fab_input *in,
     FAB_TRY(fab_check_alone("online-ml", x));
     FAB_TRY(fab_run_init(&proto.run, x, FAB_F64));
     if (x) proto.exec = *x;
+    proto.narrow = proto.D >= FAB_FLOAT_COLUMNS && fab_scatter_narrow(x);
     FAB_TRY(fab_build((void **)&o, sizeof *o, &proto, layout));
     const fab_status s = fab_ml_init(&o->ml, "online-ml", o->D, &search, x);
     if (s != FAB_OK) {
@@ -148,7 +150,10 @@ static void add_panel(online_ml *o, double *S, double *mu, double *weight)
     const double after = *weight + v, root = sqrt(*weight * v / after);
     double *last = o->X + m * D;
     for (int64_t i = 0; i < D; i++) last[i] = root * o->e[i];
-    fab_strips_add(&o->run, D, m + 1, o->X, S); /* 4 */
+    if (o->narrow)
+        fab_strips_add_floats(&o->run, D, m + 1, o->X, S); /* 4 */
+    else
+        fab_strips_add(&o->run, D, m + 1, o->X, S); /* 4 */
     for (int64_t i = 0; i < D; i++) mu[i] += v / after * o->e[i];
     *weight = after;
 }

@@ -26,21 +26,21 @@ typedef struct recursive_em {
     fab_batch *ml;    /* when R > K and ml cuts */
     fab_gauss view;   /* the result */
     fab_reservoir held;
-    void *kept;             /* the pending rows while result works */
-    double n;               /* weight of S: of the rows in it, and the random start as one more */
-    double rows;            /* weight of mu: of the rows in it */
-    double constant_psi;    /* psi of the coordinates that have been constant */
-    int64_t constants;      /* how many are so still */
-    unsigned char *constant;      /* D: has the coordinate been the same in all rows? */
+    void *kept;              /* the pending rows while result works */
+    double n;                /* weight of S: of the rows in it, and the random start as one more */
+    double rows;             /* weight of mu: of the rows in it */
+    double constant_psi;     /* psi of the coordinates that have been constant */
+    int64_t constants;       /* how many are so still */
+    unsigned char *constant; /* D: has the coordinate been the same in all rows? */
     unsigned char *constant_tail; /* D: the same with the pending rows, made by result */
     int64_t *constant_file;       /* D: as files have it, made by save and load */
-    fab_status fault;       /* of a block that failed: the stream cannot go on */
-    int64_t pending;        /* rows in the columns of absorb */
-    int64_t columns;        /* room there */
-    int64_t weighted;       /* some of the pending rows have a weight other than 1 */
+    fab_status fault;             /* of a block that failed: the stream cannot go on */
+    int64_t pending;              /* rows in the columns of absorb */
+    int64_t columns;              /* room there */
+    int64_t weighted;             /* some of the pending rows have a weight other than 1 */
     int64_t floored;
     double *v;                   /* D: of absorb, between its calls */
-    double *psi; /* D, when R = K: psi of the result where a floor acts */
+    double *psi;                 /* D, when R = K: psi of the result where a floor acts */
     double *before;              /* D */
     double *w;                   /* columns: weights of the pending rows */
     double *mix;                 /* columns: coefficients of a product with the columns */

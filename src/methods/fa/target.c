@@ -32,6 +32,7 @@ static void layout(fab_layout *l, fab_target *t)
 static fab_status prototype(fab_target *t, int64_t D, int64_t N, int64_t width, const fab_exec *x)
 {
     *t = (fab_target){.D = D, .N = N, .width = width};
+    t->narrow = fab_scatter_narrow(x);
     return fab_run_init(&t->run, x, FAB_F64);
 }
 
@@ -64,7 +65,7 @@ static void form_dense(fab_target *t)
     const double N = t->total;
     double *shift = t->diag, *c = t->C;
     mean_of(t, t->N < FIRST_ROWS ? t->N : FIRST_ROWS, c);
-    fab_scatter(&t->run, &t->rows, t->w, D, c, t->S, shift, t->X);
+    fab_scatter(&t->run, t->narrow, &t->rows, t->w, D, c, t->S, shift, t->X);
     for (int64_t i = 0; i < D; i++) shift[i] /= N;
     for (int64_t j = 0; j < D; j++)
         for (int64_t i = 0; i < D; i++) t->S[i + j * D] = t->S[i + j * D] / N - shift[i] * shift[j];

@@ -19,6 +19,7 @@ typedef struct fab_target {
     fab_run run;       /* f64, with workspace for D x k, k up to `width` */
     int64_t width;
     int64_t dense; /* S is there */
+    int narrow;    /* S may be summed of floats */
     fab_rows rows;
     const double *w; /* N weights of the rows, or NULL: 1 */
     double total;    /* their sum */

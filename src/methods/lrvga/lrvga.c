@@ -292,8 +292,7 @@ static fab_status build_parts(fab_lrvga *e, const fab_gauss *prior)
     const fab_absorb_settings a = absorb_settings(&e->set);
     const int64_t R = e->set.inner_rank, columns = e->pending.room * e->classes;
     FAB_TRY(fab_gauss_create(&e->S, FAB_FORM_PRECISION, e->run.ops->type, e->T, R));
-    FAB_TRY(
-        fab_absorb_create_in(&e->absorb, 1, e->T, R, columns, &a, e->run.work, &e->exec));
+    FAB_TRY(fab_absorb_create_in(&e->absorb, 1, e->T, R, columns, &a, e->run.work, &e->exec));
     e->P.inverse = fab_absorb_vector(e->absorb);
     fab_absorb_watch(e->absorb, &e->run.watch);
     if (prior) FAB_TRY(take_prior(e, prior));
