@@ -424,7 +424,7 @@ static void losses_left_out_are_those_of_fits_to_the_other_rows(void **state)
         add_weights(&p, 4);
         fab_erm_settings s = with(ALL[k], 0.5, FAB_AUTO_F64);
         s.lambdas = 4;
-        s.folds = 3;
+        s.cv = 3;
         s.tol = 1e-15;
         fab_fit *f = fit_of(&p, &s);
         const double *path = path_of(f)->data;
@@ -607,7 +607,7 @@ static fab_status fit_once(void)
     fab_erm_settings s = with(once_loss, 1, FAB_AUTO_F64);
     fab_fit *f = NULL;
     s.lambdas = 2;
-    s.folds = 2;
+    s.cv = 2;
     p = problem_of(once_loss, 17, 3, 5);
     const fab_status status = try_as("erm", &f, &p, &s, NULL);
     fab_fit_free(f);

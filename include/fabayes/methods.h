@@ -398,7 +398,7 @@ typedef struct fab_erm_settings {
     double tau, eps; /* of pinball; of eps-insensitive */
     int64_t lambdas; /* values that are tried */
     double ratio;    /* the smallest of them beside the largest */
-    int64_t folds;
+    int64_t cv;      /* folds that are left out in turn, to choose lambda */
     int64_t rule;        /* fab_erm_rule */
     int64_t uncertainty; /* fab_erm_width */
     double tol;          /* squared: gap of the path beside the mean square of y */

@@ -97,7 +97,7 @@ static const char *const widths[] = {"auto", "none", "active", NULL};
         AUTOMATIC(ratio, F64, 1e-12, 0.999,                                                        \
                   "the smallest of them beside the largest; auto: .001, of fewer rows than "       \
                   "features .01"),                                                                 \
-        FIELD(folds, I64, 5, 2, 1000, "parts that are left out in turn, to choose lambda"),        \
+        FIELD(cv, I64, 5, 2, 1000, "folds that are left out in turn, to choose lambda"),        \
         CHOICE(                                                                                    \
             rule, FAB_ERM_MIN, rules,                                                              \
             "which lambda: of the least loss left out, or the largest within a standard error"),   \
@@ -481,7 +481,7 @@ static int64_t choose(erm *f, double folds)
 static fab_status leave_out_all(erm *f, int64_t *best)
 {
     fab_erm_rows *r = &f->rows;
-    const int64_t folds = f->s.folds < r->n ? f->s.folds : r->n;
+    const int64_t folds = f->s.cv < r->n ? f->s.cv : r->n;
     fab_split *split;
     FAB_TRY(fab_split_folds_for(FAB_PURPOSE_FOLDS, &split, r->n, folds,
                                 fab_erm_of_classes(r->loss) ? r->y : NULL,
@@ -522,7 +522,7 @@ static fab_status go_down(erm *f, double V, double *lambda)
         before = f->tried.lambda[l];
         f->tried.kept[l] = kept(f);
         f->tried.gap[l] = end.gap;
-        FAB_TRY(fab_watch_tick(&f->watch, f->who, l, (f->s.folds + 1) * f->L));
+        FAB_TRY(fab_watch_tick(&f->watch, f->who, l, (f->s.cv + 1) * f->L));
     }
     FAB_TRY(leave_out_all(f, &best));
     *lambda = f->tried.lambda[best];
