@@ -286,7 +286,7 @@ static int compare_clusters(const char *const *file, const side *s, const data_o
         if (done == FAB_OK) done = fab_mixture_match(a, b, x, l.match, l.distance);
         status = done == FAB_OK ? DONE : say_status(done);
     }
-    clusters_agreement rows;
+    clusters_agreement rows = {0};
     const clusters_agreement *seen = d->file ? &rows : NULL;
     if (status == DONE && seen) status = clusters_agree(file, s[0].p, s[1].p, d, &rows);
     if (status == DONE)

@@ -392,13 +392,13 @@ typedef enum fab_erm_width {
 typedef struct fab_erm_settings {
     /* alpha: refused; beta auto: by the residuals; intercept_alpha: not used */
     fab_glm_settings glm;
-    int64_t loss;    /* fab_loss */
-    double l1;       /* share of the penalty on |w| */
-    double lambda;   /* weight of the penalty; auto: by rows left out */
-    double tau, eps; /* of pinball; of eps-insensitive */
-    int64_t lambdas; /* values that are tried */
-    double ratio;    /* the smallest of them beside the largest */
-    int64_t cv;      /* folds that are left out in turn, to choose lambda */
+    int64_t loss;        /* fab_loss */
+    double l1;           /* share of the penalty on |w| */
+    double lambda;       /* weight of the penalty; auto: by rows left out */
+    double tau, eps;     /* of pinball; of eps-insensitive */
+    int64_t lambdas;     /* values that are tried */
+    double ratio;        /* the smallest of them beside the largest */
+    int64_t cv;          /* folds that are left out in turn, to choose lambda */
     int64_t rule;        /* fab_erm_rule */
     int64_t uncertainty; /* fab_erm_width */
     double tol;          /* squared: gap of the path beside the mean square of y */

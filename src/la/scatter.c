@@ -79,7 +79,7 @@ static void load_floats(void *ctx, int64_t t, int thread)
     const int64_t D = p->D, end = (t + 1) * BLOCK < p->n ? (t + 1) * BLOCK : p->n;
     for (int64_t i = t * BLOCK; i < end; i++) {
         const int64_t at = (p->first + i) * p->x->ld;
-        float *row = (float *)p->rows + i * D;
+        float *row = (float *)(void *)p->rows + i * D;
         const double root = p->w ? sqrt(p->w[p->first + i]) : 1;
         if (p->x->type == FAB_F32) {
             const float *x = (const float *)p->x->p + at;
@@ -95,7 +95,7 @@ static void add_float_strip(void *ctx, int64_t t, int thread)
 {
     const scatter_panel *p = ctx;
     const int64_t D = p->D, d0 = t * STRIP, width = D - d0 < STRIP ? D - d0 : STRIP, m = D - d0;
-    float *const rows = (float *)p->rows, *const part = rows + PANEL * D + thread * STRIP * D;
+    float *const rows = (float *)(void *)p->rows, *const part = rows + PANEL * D + thread * STRIP * D;
     for (int64_t first = 0; first < p->n; first += FAB_BLOCK_ROWS) {
         const int64_t n = p->n - first < FAB_BLOCK_ROWS ? p->n - first : FAB_BLOCK_ROWS;
         const float *X = rows + first * D + d0;

@@ -97,7 +97,7 @@ static const char *const widths[] = {"auto", "none", "active", NULL};
         AUTOMATIC(ratio, F64, 1e-12, 0.999,                                                        \
                   "the smallest of them beside the largest; auto: .001, of fewer rows than "       \
                   "features .01"),                                                                 \
-        FIELD(cv, I64, 5, 2, 1000, "folds that are left out in turn, to choose lambda"),        \
+        FIELD(cv, I64, 5, 2, 1000, "folds that are left out in turn, to choose lambda"),           \
         CHOICE(                                                                                    \
             rule, FAB_ERM_MIN, rules,                                                              \
             "which lambda: of the least loss left out, or the largest within a standard error"),   \

@@ -262,7 +262,8 @@ static double bytes(const void *settings, const fab_input *in, int64_t n, const 
     return (double)fab_build_size(sizeof proto, &proto, layout) +
            (starting > ending ? starting : ending) +
            fab_absorb_bytes(0, proto.D, proto.R, fab_waiting_room(&proto.wait) + 1, &a, NULL) +
-           (double)fab_absorb_work(0, proto.D, proto.R, fab_waiting_room(&proto.wait) + 1, &a, NULL);
+           (double)fab_absorb_work(0, proto.D, proto.R, fab_waiting_room(&proto.wait) + 1, &a,
+                                   NULL);
 }
 
 /* ---- 4, and the end of 2 ------------------------------------------------------------------------------ */
