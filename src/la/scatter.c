@@ -95,7 +95,8 @@ static void add_float_strip(void *ctx, int64_t t, int thread)
 {
     const scatter_panel *p = ctx;
     const int64_t D = p->D, d0 = t * STRIP, width = D - d0 < STRIP ? D - d0 : STRIP, m = D - d0;
-    float *const rows = (float *)(void *)p->rows, *const part = rows + PANEL * D + thread * STRIP * D;
+    float *const rows = (float *)(void *)p->rows, *const part = rows + PANEL * D +
+                                                                thread * STRIP * D;
     for (int64_t first = 0; first < p->n; first += FAB_BLOCK_ROWS) {
         const int64_t n = p->n - first < FAB_BLOCK_ROWS ? p->n - first : FAB_BLOCK_ROWS;
         const float *X = rows + first * D + d0;
