@@ -27,7 +27,7 @@ $(BUILD)/CMakeCache.txt: | setup
 		{ cat $(BUILD)/configure.log; rm -f $@; exit 1; }
 
 test: all
-	@cd $(BUILD) && { ctest --output-on-failure -j $(JOBS) --output-junit tests.xml; status=$$?; \
+	@cd $(BUILD) && { ctest --output-on-failure -LE processes -j $(JOBS) --output-junit tests.xml; status=$$?; \
 		python3 -B $(CURDIR)/tools/skipped.py tests.xml; exit $$status; }
 
 demo: setup $(BUILD)/CMakeCache.txt

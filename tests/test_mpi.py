@@ -10,6 +10,7 @@ import time
 import numpy as np
 from cli_case import Case, run
 
+os.environ.setdefault("OMPI_MCA_mpi_yield_when_idle", "1")  # processes may be more than cores
 MPIRUN = ["mpirun", "--oversubscribe", "--bind-to", "none", "-q"]
 D, K, N = 97, 3, 260
 STREAMS = ("recursive-em", "online-em", "stochastic-em", "online-sga")

@@ -17,6 +17,7 @@ logs=$BUILD-check
 mkdir -p "$logs"
 
 build() { cmake -S . -B "$BUILD" && cmake --build "$BUILD" -j "$JOBS"; }
+processes() { (cd "$BUILD" && ctest --output-on-failure -L processes); }
 symbols() { python3 tools/check_symbols.py "$BUILD/libfabayes.so"; }
 docs() { python3 tools/check_docs.py && python3 tools/docs_reference.py check && python3 tools/docs_settings.py check "$BUILD/fabayes"; }
 
@@ -27,6 +28,7 @@ run() {
     text | long) python3 "tools/check_$1.py" ;;    # marks; arrays of src/la
     spell | cppcheck) "tools/check_$1.sh" ;;       # codespell; cppcheck
     build) build ;;                                # warnings are errors
+    processes) processes ;;                        # fa divided by mpirun
     symbols) symbols ;;                            # exported = declared
     abi | tidy) "tools/check_$1.sh" ;;             # abidiff; clang-tidy
     docs) docs ;;                                  # what the pages name; settings tables
@@ -37,7 +39,7 @@ run() {
 }
 
 failed=0
-for name in ${*:-format layers headers calls text long spell build symbols docs abi cppcheck tidy asan-gcc asan-clang tsan fuzz}; do
+for name in ${*:-format layers headers calls text long spell build processes symbols docs abi cppcheck tidy asan-gcc asan-clang tsan fuzz}; do
     start=$(date +%s)
     if run "$name" >"$logs/$name.log" 2>&1; then
         printf 'ok      %-12s %4d s\n' "$name" $(($(date +%s) - start))

@@ -93,7 +93,7 @@ class ArrowTable:
         self.columns = np.array([name for name, *_ in columns], dtype=object)
         self.shape = (n, len(columns))
         self._numbers = numbers
-        self._of = {name: numbers[place] if words is None else Words(np.frombuffer(codes, dtype=np.int32), words)
+        self._of = {name: numbers[place] if words is None else Words(np.frombuffer(codes or b"", dtype=np.int32), words)
                     for name, place, codes, words in columns}
         self.dtypes = ["category" if isinstance(c, Words) else numbers.dtype.name for c in self._of.values()]
 
