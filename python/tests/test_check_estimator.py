@@ -1,5 +1,6 @@
 """scikit-learn's own checks of every estimator, at its defaults and with a method that streams."""
 
+import re
 import warnings
 from functools import partial
 
@@ -58,6 +59,8 @@ def checks_of(estimator):
 
 
 def method_of(estimator):
+    if isinstance(estimator, fabayes.Lasso) and estimator.alpha is None:
+        return "rows left out"
     return getattr(estimator, "method", "search" if hasattr(estimator, "n_iter") else "clusters")
 
 
@@ -73,5 +76,17 @@ def test_the_check_passes_or_is_excused(estimator, check):
         if reason is None:
             check(estimator)
             return
+        if isinstance(reason, tuple):
+            passes_within(reason[1], estimator, check)
+            return
         with pytest.raises(AssertionError):  # one that passes is no exception any more
             check(estimator)
+
+
+def passes_within(most, estimator, check):
+    """The check, or one that fails by no larger a difference."""
+    try:
+        check(estimator)
+    except AssertionError as e:
+        found = re.search(r"Max absolute difference[^:]*: ([-+.\de]+)", str(e))
+        assert found and float(found.group(1)) <= most, str(e)
