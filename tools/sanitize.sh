@@ -51,4 +51,6 @@ python-*) # pip, mypy, joblib's processes and the examples are watched as little
         and not scikit_learn and not one_symbol and not joblib and not example and not compared and not memory and not bits_of}"
     ;;
 esac
-$fixed ctest -L "^$label\$" --output-on-failure --no-tests=error -j "${JOBS:-2}"
+slow=
+if [ $kind = asan-clang ]; then slow="-LE ^slow\$"; fi # asan-gcc runs them
+$fixed ctest -L "^$label\$" $slow --output-on-failure --no-tests=error -j "${JOBS:-2}"
