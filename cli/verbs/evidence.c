@@ -168,10 +168,12 @@ static int ask(const evidence_call *c, const char *file, answer *a)
     a->file = file;
     const int status = data_of(&d, &c->data);
     if (status != DONE) return status;
-    if (is_of_clusters(file) || is_svm(file))
-        return say_failed("evidence: %s has %s: the evidence is of models of a target with a "
-                          "likelihood and a prior",
-                          file, is_svm(file) ? "support vector machines" : "clusters");
+    if (is_of_clusters(file) || is_svm(file)) {
+        say_failed("evidence: %s has %s: the evidence is of models of a target with a likelihood "
+                   "and a prior",
+                   file, is_svm(file) ? "support vector machines" : "clusters");
+        return FAILED;
+    }
     fab_status s = fab_regression_load(&r, file, &exec);
     if (s == FAB_OK) {
         s = fab_regression_importance(r, &d, &c->plan, &a->e);

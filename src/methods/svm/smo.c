@@ -160,6 +160,11 @@ static fab_status restore(smo *s, fab_watch *w)
 
 /* ---- 1, 4 --------------------------------------------------------------------------------------------- */
 
+static int64_t end_of_part(const smo *s, int64_t first)
+{
+    return s->m - first < PART ? s->m : first + PART;
+}
+
 /* g += d (ki - kj), and then the least g + rise of the first group, with its place. */
 static int64_t step_and_find(smo *s, double d, const double *ki, const double *kj)
 {
@@ -179,7 +184,8 @@ static int64_t step_and_find(smo *s, double d, const double *ki, const double *k
     }
     s->low[0] = low;
     if (at < 0) return -1;
-    while (s->g[at] + s->rise[at] > low) at++;
+    for (int64_t t = at + 1, end = end_of_part(s, at); t < end; t++)
+        if (s->g[t] + s->rise[t] < s->g[at] + s->rise[at]) at = t;
     return at;
 }
 
@@ -194,6 +200,16 @@ static int64_t find_least(smo *s, int64_t c)
 }
 
 /* ---- 2 ------------------------------------------------------------------------------------------------ */
+
+/* What the pair of a place with value `low` and of place t gains. */
+static double won_by(const smo *s, double low, double kii, const double *ki, const double *fall,
+                     int64_t t)
+{
+    const double r = s->g[t] + fall[t] - low, sum = kii + s->diag[t];
+    const double least = DBL_EPSILON * sum, exact = sum - 2 * ki[t];
+    const double quad = exact > least ? exact : least;
+    return r > 0 ? r * r / quad : 0;
+}
 
 static int64_t find_partner(smo *s, int64_t c, int64_t i, const double *ki, double *gain)
 {
@@ -219,12 +235,12 @@ static int64_t find_partner(smo *s, int64_t c, int64_t i, const double *ki, doub
     s->high[c] = high;
     *gain = most;
     if (at < 0) return -1;
-    for (;; at++) {
-        const double r = s->g[at] + fall[at] - low, sum = kii + s->diag[at];
-        const double least = DBL_EPSILON * sum, exact = sum - 2 * ki[at];
-        const double quad = exact > least ? exact : least;
-        if (r > 0 && r * r / quad >= most) return at;
+    double best = won_by(s, low, kii, ki, fall, at);
+    for (int64_t t = at + 1, end = end_of_part(s, at); t < end; t++) {
+        const double won = won_by(s, low, kii, ki, fall, t);
+        if (won > best) best = won, at = t;
     }
+    return at;
 }
 
 /* The pair of this step, i of the first group being known; K_i of the group that has it is in *ki. */
