@@ -195,7 +195,7 @@ static void run_chunk(void *ctx, int64_t chunk, int thread)
     const cpu_chunks *w = ctx;
     const cpu_call *c = w->call;
     w->kernel(w->job, chunk_span(c, chunk),
-              c->scratch ? w->scratch + c->scratch * (size_t)thread : NULL,
+              c->scratch && w->scratch ? w->scratch + c->scratch * (size_t)thread : NULL,
               c->count ? w->partial + chunk * c->count : NULL);
 }
 
